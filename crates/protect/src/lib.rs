@@ -1,0 +1,1 @@
+//! Flashkeep: protect.

@@ -1,0 +1,91 @@
+//! What a host asks of a drive, and why a flash command runs.
+
+use crate::{Lba, SimTime};
+use serde::{Deserialize, Serialize};
+
+/// Whether a write must be durable before it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fua {
+    /// Forced unit access: durable when answered.
+    Yes,
+    /// Durable at the latest after the next flush.
+    No,
+}
+
+/// What a host command does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HostOp {
+    /// Read sectors.
+    Read,
+    /// Write sectors.
+    Write(Fua),
+    /// Make every write answered before this command durable.
+    Flush,
+    /// Forget sectors (TRIM, discard): reads return "unmapped" until the next write.
+    Discard,
+}
+
+/// One command of the host, in sectors of the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostCommand {
+    /// When the host sends it, in time since the start of the workload.
+    pub at: SimTime,
+    /// What it does.
+    pub op: HostOp,
+    /// First sector. Ignored by a flush.
+    pub lba: Lba,
+    /// Number of sectors; 0 for a flush.
+    pub sectors: u32,
+}
+
+/// Why a flash command runs (decision D9). Every flash command has exactly one cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[repr(u8)]
+pub enum Cause {
+    /// Data of a host command.
+    Host,
+    /// Reading the rest of a partly written page.
+    HostRmw,
+    /// Parity, and what must be read to compute it.
+    Parity,
+    /// Garbage collection.
+    Gc,
+    /// Refresh of aged data.
+    Refresh,
+    /// Wear levelling.
+    WearLevel,
+    /// Reading around, and restoring, what was lost.
+    Rebuild,
+    /// The drive's own metadata.
+    Meta,
+}
+
+impl Cause {
+    /// All causes, in report order.
+    pub const ALL: [Cause; 8] = [
+        Cause::Host,
+        Cause::HostRmw,
+        Cause::Parity,
+        Cause::Gc,
+        Cause::Refresh,
+        Cause::WearLevel,
+        Cause::Rebuild,
+        Cause::Meta,
+    ];
+
+    /// The name used in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::Host => "host",
+            Cause::HostRmw => "host-rmw",
+            Cause::Parity => "parity",
+            Cause::Gc => "gc",
+            Cause::Refresh => "refresh",
+            Cause::WearLevel => "wear-level",
+            Cause::Rebuild => "rebuild",
+            Cause::Meta => "meta",
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The words of the house: addresses, geometry, quantities, time, commands and outcomes.
+//!
+//! Nothing here decides or computes beyond converting one word into another. Units and
+//! addresses are types, so that a block can never be taken for a page, nor a time for a size.
+
+mod address;
+mod geometry;
+mod host;
+mod quantity;
+mod random;
+
+pub use address::{
+    BlockAddr, ChannelId, DieId, Lba, Lpn, Ppn, Slot, StripSet, StripeId, SuperblockId, SECTOR_BYTES,
+};
+pub use geometry::{Geometry, GeometryError, PlaneUse};
+pub use host::{Cause, Fua, HostCommand, HostOp};
+pub use quantity::{BusRate, Bytes, Nanojoules, Nanos, PeCycles, QuantityError, SimTime};
+pub use random::{Stream, Streams};
