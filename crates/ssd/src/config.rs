@@ -1,0 +1,170 @@
+//! Everything that defines a drive and its state before the first host command.
+
+use ftl::{GcConfig, WearConfig};
+use nand::{Energy, Timing};
+use protect::SchemeChoice;
+use serde::{Deserialize, Serialize};
+use vocab::{Bytes, Geometry, Nanos, PeCycles};
+
+/// A drive model: shape, timing, energy, endurance.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Drive {
+    /// Shape.
+    pub geometry: Geometry,
+    /// Latencies.
+    pub timing: Timing,
+    /// Energy of each operation.
+    pub energy: Energy,
+    /// Rated P/E cycles.
+    pub endurance: PeCycles,
+}
+
+/// What acknowledges a write before flash does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BufferKind {
+    /// None: a write is answered when it is durable in flash, parity included.
+    Off,
+    /// DRAM: answered at once, lost with power until flushed.
+    Volatile,
+    /// DRAM with hold-up energy, or NVRAM: answered at once and durable.
+    PowerSafe,
+}
+
+/// The write buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Buffer {
+    /// What it is.
+    pub kind: BufferKind,
+    /// Data it holds.
+    pub size: Bytes,
+    /// Time to answer a request from it.
+    pub latency: Nanos,
+}
+
+impl Default for Buffer {
+    fn default() -> Self {
+        Self { kind: BufferKind::Off, size: Bytes(1 << 20), latency: Nanos(2_000) }
+    }
+}
+
+/// In which order a die takes up its commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheduler {
+    /// In order of arrival.
+    Fifo,
+    /// Reads before programs and erases, as far as hazards allow.
+    ReadFirst,
+}
+
+/// Write history before the workload: a fill and random overwrites until steady.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Precondition {
+    /// Share of the logical space that is written, in ascending order, once.
+    pub fill: f64,
+    /// Share of the filled space that random overwrites then touch.
+    pub working_set: f64,
+    /// Overwrite until the write amplification of a window (a quarter of the working set) is
+    /// within this of the mean of the two windows before; 0 switches overwriting off.
+    pub converge_within: f64,
+    /// At most this many times the working set is overwritten.
+    pub overwrite_at_most: f64,
+}
+
+impl Default for Precondition {
+    fn default() -> Self {
+        Self { fill: 1.0, working_set: 1.0, converge_within: 0.02, overwrite_at_most: 8.0 }
+    }
+}
+
+/// The age at which the workload finds the drive (decision D12). Added after preconditioning.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Age {
+    /// Mean P/E cycles of a block.
+    pub pe_cycles: PeCycles,
+    /// Standard deviation over blocks of the P/E cycles (normal, clamped at 0).
+    pub pe_deviation: f64,
+    /// Age of all data written before the workload.
+    pub retention: Nanos,
+    /// Reads each block has seen since its erase.
+    pub reads: u32,
+    /// Share of blocks that are bad from the factory.
+    pub bad_blocks: f64,
+}
+
+impl Default for Age {
+    fn default() -> Self {
+        Self { pe_cycles: PeCycles(0), pe_deviation: 0.0, retention: Nanos(0), reads: 0, bad_blocks: 0.0 }
+    }
+}
+
+/// Faults injected while the workload runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Faults {
+    /// This die stops answering..
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dead_die: Option<u16>,
+    /// ..before this request of the workload (0: from the start).
+    pub dead_die_at_request: u64,
+    /// Probability that one page read is uncorrectable.
+    pub uncorrectable_reads: f64,
+}
+
+/// What a page carries (decision D1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PayloadKind {
+    /// Nothing: timing and endurance only.
+    None,
+    /// Eight bytes: logical page and version. Every read is checked.
+    Tag,
+    /// All bytes. Every read is checked.
+    Page,
+}
+
+/// One drive under one scheme, ready to be built.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setup {
+    /// The drive.
+    pub drive: Drive,
+    /// Logical pages the host may use.
+    pub user_slots: u32,
+    /// The protection scheme and its options.
+    pub scheme: SchemeChoice,
+    /// Garbage collection.
+    pub gc: GcConfig,
+    /// Wear levelling.
+    pub wear: WearConfig,
+    /// Write buffer.
+    pub buffer: Buffer,
+    /// Die scheduler.
+    pub scheduler: Scheduler,
+    /// Write history before the workload.
+    pub precondition: Precondition,
+    /// Age before the workload.
+    pub age: Age,
+    /// Faults during the workload.
+    pub faults: Faults,
+    /// What pages carry.
+    pub payload: PayloadKind,
+    /// Seed of all random streams.
+    pub seed: u64,
+}
+
+/// How host commands arrive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// At their own times, whatever the drive does.
+    Open,
+    /// As soon as fewer than this many are unanswered; times are ignored.
+    Closed {
+        /// Queue depth.
+        depth: u32,
+    },
+}
