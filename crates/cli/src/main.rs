@@ -1,1 +1,134 @@
-fn main() {}
+//! Flashkeep on the command line. Exit codes: 0 done, 1 a check failed, 2 bad input.
+
+mod args;
+mod progress;
+
+use args::{Cli, Command, Options};
+use lab::{Comparison, Experiment, Problem};
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// A check failed: data came back wrong.
+const CHECK_FAILED: u8 = 1;
+/// The input cannot be used.
+const BAD_INPUT: u8 = 2;
+
+fn main() -> ExitCode {
+    match run(args::parse()) {
+        Ok(code) => code,
+        Err(problem) => {
+            say(&format!("error: {problem}"));
+            ExitCode::from(BAD_INPUT)
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<ExitCode, Problem> {
+    match cli.command {
+        Command::Compare { trace, options } => compare(&Experiment::with(&options.overrides(trace))?, &options),
+        Command::Run { experiment, trace, options } => {
+            compare(&Experiment::load(&experiment, &options.overrides(trace))?, &options)
+        }
+        Command::List { what, json } => list(what.as_deref(), json),
+    }
+}
+
+fn compare(experiment: &Experiment, options: &Options) -> Result<ExitCode, Problem> {
+    // Before hours of simulation rather than after them.
+    lab::report_directory(&options.report)?;
+    let comparison = simulate(experiment, options)?;
+    let index = lab::write_report(&comparison, &options.report)?;
+    if options.json {
+        let text = serde_json::to_string_pretty(&comparison.to_json()).expect("a JSON document prints");
+        print(&format!("{text}\n"));
+        comparison.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+        say(&format!("report: {}", index.display()));
+    } else {
+        print(&format!("{}report: {}\n", comparison.to_table(), index.display()));
+    }
+    Ok(verdict(&comparison, &options.report))
+}
+
+fn simulate(experiment: &Experiment, options: &Options) -> Result<Comparison, Problem> {
+    let threads = options.threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, Into::into);
+    let bars = progress::Bars::new(&experiment.schemes);
+    // The front door is where wall-clock time comes in; results do not depend on it.
+    #[expect(clippy::disallowed_methods, reason = "the driver reads the wall clock")]
+    let start = Instant::now();
+    let bench = lab::Bench {
+        threads,
+        clock: &|| start.elapsed().as_secs_f64(),
+        progress: &|progress| bars.show(progress),
+    };
+    let comparison = lab::compare(experiment, &bench);
+    bars.clear();
+    comparison
+}
+
+fn verdict(comparison: &Comparison, report: &Path) -> ExitCode {
+    if comparison.passed() {
+        return ExitCode::SUCCESS;
+    }
+    let again = report.join("experiment.toml");
+    say(&format!("check failed: wrong data was returned; repeat with: flashkeep run {}", again.display()));
+    ExitCode::from(CHECK_FAILED)
+}
+
+fn list(what: Option<&str>, json: bool) -> Result<ExitCode, Problem> {
+    let text = match (what, json) {
+        (None, false) => {
+            let line = |list: &lab::List| format!("{:<11} {}\n", list.name, list.about);
+            lab::LISTS.iter().map(line).collect()
+        }
+        (None, true) => {
+            let lists = lab::LISTS.iter().map(|list| (list.name.to_owned(), entries_json(list)));
+            pretty(&lists.collect::<serde_json::Map<_, _>>().into())
+        }
+        (Some(name), false) => entries_text(lab::list(name)?),
+        (Some(name), true) => pretty(&entries_json(lab::list(name)?)),
+    };
+    print(&text);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn entries_text(list: &lab::List) -> String {
+    let entries = (list.entries)();
+    let width = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for entry in entries {
+        let source = if entry.source.is_empty() { String::new() } else { format!(" [{}]", entry.source) };
+        text.push_str(&format!("{:<width$}  {}{source}\n", entry.name, entry.summary));
+        for detail in entry.details {
+            text.push_str(&format!("{:<width$}    {detail}\n", ""));
+        }
+    }
+    text
+}
+
+fn entries_json(list: &lab::List) -> serde_json::Value {
+    let entry = |entry: lab::Listed| {
+        serde_json::json!({
+            "name": entry.name,
+            "summary": entry.summary,
+            "source": entry.source,
+            "details": entry.details,
+        })
+    };
+    (list.entries)().into_iter().map(entry).collect()
+}
+
+fn pretty(value: &serde_json::Value) -> String {
+    format!("{}\n", serde_json::to_string_pretty(value).expect("a JSON document prints"))
+}
+
+/// Prints results. A reader that went away (`| head`) is no failure.
+fn print(text: &str) {
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// Says something that is no result.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}

@@ -1,1 +1,40 @@
-//! Flashkeep: lab.
+//! The bench: experiments as data, drive presets, comparisons, results.
+//!
+//! ```text
+//! file + options -> Document -> Experiment -> Workload (trace scanned) -> Plan (capacity)
+//!                -> one Session per scheme, one thread each -> Comparison -> JSON, table, report
+//! ```
+//!
+//! An [`Experiment`] says everything a run depends on; equal experiments give equal results on
+//! any number of threads. Wall-clock time and progress are the caller's business.
+
+mod capacity;
+mod check;
+mod clock;
+mod compare;
+mod document;
+mod drives;
+mod experiment;
+mod generate;
+mod listing;
+mod problem;
+mod publish;
+pub mod report;
+mod results;
+mod table;
+mod textual;
+mod workload;
+
+pub use capacity::{Plan, PlannedDrive, blocks_per_plane, plan};
+pub use clock::{Clock, clock, slowdown};
+pub use compare::{Bench, Comparison, Outcome, Progress, compare};
+pub use document::Document;
+pub use drives::{DRIVES, DriveEntry};
+pub use experiment::{Addresses, CapacitySpec, DriveSpec, Experiment, Fairness, Options, Overrides, TraceSpec};
+pub use generate::{ArrivalsSpec, GenerateSpec, PlacementSpec};
+pub use listing::{LISTS, List, Listed, list};
+pub use problem::{Place, Position, Problem};
+pub use publish::{report_directory, write_report};
+pub use results::VERSION;
+pub use textual::{Arrival, OptionText, Size};
+pub use workload::{CommandStream, TraceFacts, Workload};

@@ -1,6 +1,7 @@
 //! How a scheme is named and configured from outside.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// A scheme by registry name with its options as written (`key = "value"`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,5 +17,87 @@ impl SchemeChoice {
     #[must_use]
     pub fn named(name: &str) -> Self {
         Self { name: name.into(), options: BTreeMap::new() }
+    }
+}
+
+/// A scheme that cannot be built as asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemeError {
+    /// The scheme.
+    pub scheme: String,
+    /// The setting at fault.
+    pub setting: String,
+    /// What was found and what would be valid.
+    pub reason: String,
+}
+
+impl fmt::Display for SchemeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "scheme {}, {}: {}", self.scheme, self.setting, self.reason)
+    }
+}
+
+impl std::error::Error for SchemeError {}
+
+/// The options of one scheme with its defaults filled in.
+#[derive(Clone, Debug)]
+pub struct Options<'a> {
+    scheme: &'a str,
+    given: &'a BTreeMap<String, String>,
+    known: &'a [(&'a str, &'a str, &'a str)],
+}
+
+impl<'a> Options<'a> {
+    /// Options `given` to `scheme`, of those it knows: `(name, default, help)`.
+    ///
+    /// # Errors
+    /// Names the first unknown option and lists the known ones.
+    pub fn new(
+        scheme: &'a str,
+        given: &'a BTreeMap<String, String>,
+        known: &'a [(&'a str, &'a str, &'a str)],
+    ) -> Result<Self, SchemeError> {
+        match given.keys().find(|key| known.iter().all(|(name, ..)| name != key)) {
+            None => Ok(Self { scheme, given, known }),
+            Some(key) => {
+                let names: Vec<_> = known.iter().map(|(name, ..)| *name).collect();
+                let list = if names.is_empty() { "it has no options".into() } else { format!("known are {}", names.join(", ")) };
+                Err(Self { scheme, given, known }.error(key, format!("unknown option; {list}")))
+            }
+        }
+    }
+
+    /// An error about one setting of this scheme.
+    #[must_use]
+    pub fn error(&self, setting: &str, reason: String) -> SchemeError {
+        SchemeError { scheme: self.scheme.into(), setting: setting.into(), reason }
+    }
+
+    fn text(&self, name: &str) -> &'a str {
+        let default = self.known.iter().find(|(known, ..)| *known == name).expect("a declared option").1;
+        self.given.get(name).map_or(default, String::as_str)
+    }
+
+    /// A number in a range.
+    ///
+    /// # Errors
+    /// Says what was found and what would be valid.
+    pub fn number(&self, name: &str, valid: std::ops::RangeInclusive<u32>) -> Result<u32, SchemeError> {
+        let text = self.text(name);
+        text.parse().ok().filter(|n| valid.contains(n)).ok_or_else(|| {
+            self.error(name, format!("found `{text}`, valid are {} to {}", valid.start(), valid.end()))
+        })
+    }
+
+    /// One of several words; its index.
+    ///
+    /// # Errors
+    /// Says what was found and what would be valid.
+    pub fn word(&self, name: &str, words: &[&str]) -> Result<usize, SchemeError> {
+        let text = self.text(name);
+        words
+            .iter()
+            .position(|word| *word == text)
+            .ok_or_else(|| self.error(name, format!("found `{text}`, valid are {}", words.join(", "))))
     }
 }

@@ -1,1 +1,19 @@
-//! Flashkeep: protect.
+//! The schemes: what is written beside the data, where, and what brings lost data back.
+//!
+//! A scheme decides and nothing else (decision D3): it sees addresses and says what to read,
+//! what to program and what covers what. It holds no bytes, no clock and no device, so each is
+//! one file that reads like its paper. Two seams cover the two kinds of log (decision D4):
+//! [`StripeScheme`] for stripes of logical pages, [`RowScheme`] for stripes that are physical
+//! rows of a superblock.
+
+mod canary;
+mod choice;
+mod ds_raid;
+mod raid5;
+pub mod registry;
+mod seam;
+
+pub use choice::{Options, SchemeChoice, SchemeError};
+pub use seam::{
+    OpenRow, Protection, RowScheme, RowStep, Shape, StripePlan, StripeScheme, StripeWrite,
+};

@@ -1,1 +1,30 @@
-//! Flashkeep: ssd.
+//! The machine: host queue, buffers, dies and channels in virtual time; the executor of what
+//! schemes decide; facts and folds.
+//!
+//! [`Session`] is the way in: build a drive from a [`Setup`], replay host commands, get a
+//! [`RunResult`].
+
+mod buffer;
+mod calendar;
+mod collect;
+mod commands;
+mod config;
+mod facts;
+mod host;
+mod jobs;
+mod machine;
+mod oracle;
+mod pages;
+mod payload;
+mod precondition;
+mod repair;
+mod result;
+mod rows;
+mod session;
+mod slab;
+mod stripes;
+
+pub use config::{Age, Buffer, BufferKind, Drive, Faults, Pace, PayloadKind, Precondition, Scheduler, Setup};
+pub use result::{Cdf, Response, RunResult};
+pub use session::{Session, SetupError, busy_time, redundancy_share, user_slots_max};
+pub use {coding, ftl, nand, protect};

@@ -1,1 +1,41 @@
-//! Flashkeep: trace.
+//! The tape: what a host asked of a drive, read from recordings or generated.
+//!
+//! ```text
+//! file or bytes -> decompress -> lines -> format (one file each) -> reorder, rebase -> Record
+//! Record -> looped, time-scaled -> AddressMap (compact or fold) -> vocab::HostCommand
+//! Workload + vocab::Stream -> generate -> vocab::HostCommand
+//! ```
+//!
+//! Everything read here is hostile input: no file can panic, hang or exhaust memory. Bad input
+//! is a [`TraceError`] that names the file and, where there is one, line and field.
+//!
+//! Units: times are nanoseconds since the first request, addresses 512-byte sectors.
+
+#![warn(missing_docs)]
+
+mod address_map;
+mod bundled;
+mod decompress;
+mod error;
+mod field;
+mod footprint;
+pub mod format;
+pub mod generate;
+mod lines;
+mod reader;
+mod record;
+mod reorder;
+mod replay;
+mod source;
+
+pub use address_map::{AddressMap, Commands};
+pub use bundled::{BUNDLED, Bundled};
+pub use decompress::WINDOW_LIMIT;
+pub use error::TraceError;
+pub use footprint::{Footprint, RUNS_LIMIT, Run, TraceCounts};
+pub use format::{BlkAction, FORMATS, Format};
+pub use lines::LINE_LIMIT;
+pub use reader::{DEVICES_LIMIT, ReadCounts, ReadOptions, TraceReader};
+pub use record::{LBA_LIMIT, REQUEST_LIMIT, Record, SPAN_LIMIT};
+pub use replay::{Looped, Scaled, TimeScale, looped};
+pub use source::TraceSource;

@@ -5,6 +5,7 @@
 
 mod address;
 mod geometry;
+mod grid;
 mod host;
 mod quantity;
 mod random;
@@ -13,6 +14,7 @@ pub use address::{
     BlockAddr, ChannelId, DieId, Lba, Lpn, Ppn, Slot, StripSet, StripeId, SuperblockId, SECTOR_BYTES,
 };
 pub use geometry::{Geometry, GeometryError, PlaneUse};
+pub use grid::Grid;
 pub use host::{Cause, Fua, HostCommand, HostOp};
 pub use quantity::{BusRate, Bytes, Nanojoules, Nanos, PeCycles, QuantityError, SimTime};
 pub use random::{Stream, Streams};

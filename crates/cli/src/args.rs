@@ -1,0 +1,139 @@
+//! What may be typed. Help texts that list names take them from the registries.
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Compare schemes that keep data safe on flash: latency, traffic, wear, energy.
+#[derive(Debug, Parser)]
+#[command(name = "flashkeep", version, about, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Replay a workload over several schemes
+    Compare {
+        /// A bundled trace, the path of a trace, or a generator [default: pgbench]
+        trace: Option<String>,
+        /// Options.
+        #[command(flatten)]
+        options: Options,
+    },
+    /// Run an experiment file; options override it
+    Run {
+        /// Experiment file (TOML)
+        experiment: PathBuf,
+        /// Replace the workload: a bundled trace, the path of a trace, or a generator
+        #[arg(long)]
+        trace: Option<String>,
+        /// Options.
+        #[command(flatten)]
+        options: Options,
+    },
+    /// List what is known: schemes, drives, traces and more
+    List {
+        /// What to list; without it, the lists are listed
+        what: Option<String>,
+        /// One JSON document on stdout
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Options of `compare` and `run`.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Schemes, separated by commas
+    #[arg(long, value_name = "A,B,C")]
+    pub schemes: Option<String>,
+    /// Drive preset, or a drive file ending in .toml
+    #[arg(long, value_name = "NAME|FILE")]
+    pub drive: Option<String>,
+    /// Directory of the report: index.html, results.json, experiment.toml
+    #[arg(long, value_name = "DIR", default_value = "report")]
+    pub report: PathBuf,
+    /// One JSON document on stdout instead of the table
+    #[arg(long)]
+    pub json: bool,
+    /// Seed of all random streams
+    #[arg(long)]
+    pub seed: Option<String>,
+    /// What pages carry: none, tag or page
+    #[arg(long)]
+    pub payload: Option<String>,
+    /// Any setting of the experiment, for example gc.policy=fifo (repeatable)
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Times the workload is repeated
+    #[arg(long, value_name = "N")]
+    pub loops: Option<String>,
+    /// How requests arrive: auto, recorded, scaled=FACTOR or closed=QUEUE_DEPTH
+    #[arg(long, value_name = "HOW")]
+    pub arrival: Option<String>,
+    /// What the host may store: auto, drive or a size such as 4GiB
+    #[arg(long, value_name = "SIZE")]
+    pub capacity: Option<String>,
+    /// Trace format
+    #[arg(long, value_name = "NAME")]
+    pub format: Option<String>,
+    /// Schemes that run at the same time [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<std::num::NonZeroUsize>,
+}
+
+impl Options {
+    /// The settings these options stand for.
+    #[must_use]
+    pub fn overrides(&self, trace: Option<String>) -> lab::Overrides {
+        let named = [
+            ("--drive", "drive.preset", &self.drive),
+            ("--seed", "seed", &self.seed),
+            ("--payload", "payload", &self.payload),
+            ("--loops", "trace.loops", &self.loops),
+            ("--arrival", "trace.arrival", &self.arrival),
+            ("--capacity", "capacity.size", &self.capacity),
+            ("--format", "trace.format", &self.format),
+        ];
+        let given = |(option, path, value): (&str, &str, &Option<String>)| {
+            value.as_ref().map(|value| (option.to_owned(), path.to_owned(), value.clone()))
+        };
+        lab::Overrides {
+            trace,
+            options: named.into_iter().filter_map(given).collect(),
+            schemes: self.schemes.clone(),
+            set: self.set.clone(),
+        }
+    }
+}
+
+/// The names of a list, for help.
+fn names(list: &str) -> String {
+    let entries = lab::list(list).map(|list| (list.entries)()).unwrap_or_default();
+    entries.iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn with_names(command: clap::Command) -> clap::Command {
+    command
+        .mut_arg("schemes", |a| a.help(format!("Schemes, separated by commas: {}", names("schemes"))))
+        .mut_arg("drive", |a| a.help(format!("Drive file ending in .toml, or: {}", names("drives"))))
+        .mut_arg("payload", |a| a.help(format!("What pages carry: {}", names("payloads"))))
+        .mut_arg("format", |a| a.help(format!("Trace format: auto, {}", names("formats"))))
+        .mut_arg("trace", |a| {
+            a.help(format!("Path of a trace, a bundled trace ({}) or a generator ({})", names("traces"), names("generators")))
+        })
+}
+
+/// Reads the command line; on `--help`, or where it is wrong, says so and exits (0 or 2).
+#[must_use]
+pub fn parse() -> Cli {
+    let lists: Vec<&str> = lab::LISTS.iter().map(|list| list.name).collect();
+    let command = Cli::command()
+        .mut_subcommand("compare", with_names)
+        .mut_subcommand("run", with_names)
+        .mut_subcommand("list", |c| c.mut_arg("what", |a| a.help(format!("One of: {}", lists.join(", ")))));
+    Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+}

@@ -1,0 +1,65 @@
+//! Progress bars on stderr, one for each scheme; nothing where stderr is no terminal.
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use lab::Progress;
+use std::time::Duration;
+
+/// The bars of one comparison.
+pub struct Bars {
+    reading: ProgressBar,
+    schemes: Vec<ProgressBar>,
+}
+
+impl Bars {
+    /// Bars for these schemes, shown once there is something to show.
+    #[must_use]
+    pub fn new(schemes: &[String]) -> Self {
+        // MultiProgress draws on stderr and is silent where that is no terminal.
+        let all = MultiProgress::new();
+        let spinner = style("{spinner} {msg}");
+        let reading = all.add(ProgressBar::new_spinner().with_style(spinner.clone()));
+        reading.enable_steady_tick(Duration::from_millis(200));
+        let width = schemes.iter().map(String::len).max().unwrap_or(0);
+        let bar = |name: &String| {
+            let bar = all.add(ProgressBar::new(0).with_style(spinner.clone()));
+            bar.set_prefix(format!("{name:<width$}"));
+            bar
+        };
+        Self { reading, schemes: schemes.iter().map(bar).collect() }
+    }
+
+    /// Shows what goes on.
+    pub fn show(&self, progress: Progress) {
+        match progress {
+            Progress::Reading(done) => self.reading.set_message(format!("reading the workload: {done} requests")),
+            Progress::SettingClock => self.reading.set_message("setting the clock"),
+            Progress::Preparing(scheme) => {
+                self.reading.finish_and_clear();
+                let bar = &self.schemes[scheme];
+                bar.set_style(style("{prefix} {spinner} preconditioning"));
+                bar.enable_steady_tick(Duration::from_millis(200));
+            }
+            Progress::Running { scheme, done, total } => self.run(&self.schemes[scheme], done, total),
+            Progress::Finished(scheme) => self.schemes[scheme].finish(),
+        }
+    }
+
+    fn run(&self, bar: &ProgressBar, done: u64, total: u64) {
+        if bar.length() != Some(total) {
+            bar.disable_steady_tick();
+            bar.set_length(total);
+            bar.set_style(style("{prefix} {bar:30} {human_pos}/{human_len} requests, {eta} left"));
+        }
+        bar.set_position(done);
+    }
+
+    /// Removes the bars.
+    pub fn clear(&self) {
+        self.reading.finish_and_clear();
+        self.schemes.iter().for_each(ProgressBar::finish_and_clear);
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the template is constant and valid")
+}

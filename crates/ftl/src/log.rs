@@ -1,0 +1,202 @@
+//! Self-collecting logs: units are opened, filled, closed, collected and erased.
+
+use crate::victim::{Candidates, VictimPolicy};
+use crate::{GcConfig, WearConfig};
+
+/// A unit of collection over the whole drive: a block of a region log, or a superblock.
+pub type UnitId = u32;
+
+/// Where a unit is in its life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnitState {
+    /// Erased.
+    #[default]
+    Free,
+    /// Being written.
+    Open,
+    /// Full.
+    Closed,
+    /// Being collected, then erased.
+    Condemned,
+    /// Never used again.
+    Bad,
+}
+
+/// State of a unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unit {
+    /// Slots that hold the current version of a logical page (or current parity).
+    pub valid: u32,
+    /// Superseded slots whose successors are not durable yet: the unit must not be erased.
+    pub pins: u32,
+    /// P/E cycles (of a superblock: of its blocks).
+    pub pe: u32,
+    /// Where it is in its life.
+    pub state: UnitState,
+    /// The log's clock when the unit was closed.
+    pub closed_at: u64,
+}
+
+/// What kind of log the drive keeps (decision D4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogKind {
+    /// A region log on each die; a unit is a block.
+    Regions,
+    /// One group log over all dies; a unit is a superblock.
+    Group,
+}
+
+/// Who writes to a log: the two may have frontiers of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// The host, and parity for it.
+    Host,
+    /// Garbage collection and what else moves pages.
+    Gc,
+}
+
+/// Where a stream writes next. `pages` counts positions: pages of a block, rows of a superblock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Frontier {
+    pub unit: Option<UnitId>,
+    pub next: u32,
+}
+
+/// One log: a run of units with free list, frontiers and clock.
+#[derive(Clone, Debug)]
+pub(crate) struct Log {
+    first: UnitId,
+    free: Vec<UnitId>,
+    frontiers: [Frontier; 2],
+    clock: u64,
+    collections: u64,
+    /// Valid slots in all units.
+    pub live: u32,
+    /// Most valid slots that leave collection room to work.
+    pub live_max: u32,
+}
+
+/// Positions, slots and settings shared by all logs of a drive.
+#[derive(Clone, Debug)]
+pub(crate) struct LogShape {
+    pub positions: u32,
+    pub unit_slots: u32,
+    pub gc: GcConfig,
+    pub wear: WearConfig,
+}
+
+/// Units that can never hold data at rest: the collector's reserve, two open units, and one
+/// whose worth of garbage lets collection gain.
+pub(crate) const UNITS_HELD_BACK: u32 = 4;
+
+impl Log {
+    pub fn new(first: UnitId, units: &mut [Unit], shape: &LogShape) -> Self {
+        let mut free: Vec<UnitId> = (0..units.len() as u32).filter(|&i| units[i as usize].state == UnitState::Free).map(|i| first + i).collect();
+        let live_max = (free.len() as u32).saturating_sub(UNITS_HELD_BACK) * shape.unit_slots;
+        // Taken from the end: ascending use of a fresh log.
+        free.reverse();
+        Self { first, free, frontiers: [Frontier::default(); 2], clock: 0, collections: 0, live: 0, live_max }
+    }
+
+    fn frontier_of(&self, stream: Stream, shape: &LogShape) -> usize {
+        usize::from(stream == Stream::Gc && shape.gc.separate_frontier)
+    }
+
+    pub fn frontier(&self, stream: Stream, shape: &LogShape) -> Frontier {
+        self.frontiers[self.frontier_of(stream, shape)]
+    }
+
+    pub fn free_units(&self) -> u32 {
+        self.free.len() as u32
+    }
+
+    /// Whether the stream can take one more position now. The collector always finds a unit's
+    /// worth of room: what the host may take stops short of that.
+    #[inline]
+    pub fn has_room(&self, stream: Stream, shape: &LogShape) -> bool {
+        let frontier = &self.frontiers[self.frontier_of(stream, shape)];
+        match (stream, frontier.unit) {
+            (Stream::Gc, unit) => unit.is_some() || !self.free.is_empty(),
+            (Stream::Host, Some(_)) if shape.gc.separate_frontier => true,
+            (Stream::Host, Some(_)) => !self.free.is_empty(),
+            (Stream::Host, None) => self.free.len() > 1,
+        }
+    }
+
+    /// The unit and position the stream writes next, opening a unit if need be.
+    #[inline]
+    pub fn position(&mut self, stream: Stream, units: &mut [Unit], shape: &LogShape) -> Option<(UnitId, u32)> {
+        if !self.has_room(stream, shape) {
+            return None;
+        }
+        let which = self.frontier_of(stream, shape);
+        if self.frontiers[which].unit.is_none() {
+            let unit = self.take_free(units, shape)?;
+            units[(unit - self.first) as usize].state = UnitState::Open;
+            self.frontiers[which] = Frontier { unit: Some(unit), next: 0 };
+        }
+        let frontier = self.frontiers[which];
+        frontier.unit.map(|unit| (unit, frontier.next))
+    }
+
+    /// Moves past the current position; closes the unit after its last.
+    #[inline]
+    pub fn advance(&mut self, stream: Stream, units: &mut [Unit], shape: &LogShape) {
+        let which = self.frontier_of(stream, shape);
+        let frontier = &mut self.frontiers[which];
+        frontier.next += 1;
+        if frontier.next == shape.positions {
+            let unit = frontier.unit.take().expect("a position was given out");
+            let unit = &mut units[(unit - self.first) as usize];
+            unit.state = UnitState::Closed;
+            unit.closed_at = self.clock;
+            self.clock += 1;
+        }
+    }
+
+    fn take_free(&mut self, units: &[Unit], shape: &LogShape) -> Option<UnitId> {
+        if !shape.wear.dynamic || self.free.len() < 2 {
+            return self.free.pop();
+        }
+        // Later entries first, so that equal wear leaves the order of the free list.
+        let least = (0..self.free.len()).rev().min_by_key(|&i| units[(self.free[i] - self.first) as usize].pe)?;
+        Some(self.free.remove(least))
+    }
+
+    /// Whether collection is due.
+    #[inline]
+    pub fn is_short(&self, shape: &LogShape) -> bool {
+        self.free_units() < shape.gc.free_blocks
+    }
+
+    /// The next victim, condemned: by policy, or now and then the least worn unit once the
+    /// wear of the log has spread too far (static wear levelling; at most one victim in eight,
+    /// so that levelling never starves collection). The flag tells which.
+    pub fn condemn(&mut self, units: &mut [Unit], shape: &LogShape, policy: &mut dyn VictimPolicy) -> Option<(UnitId, bool)> {
+        self.collections += 1;
+        let cold = if self.collections % 8 == 0 { self.coldest_if_spread(units, shape) } else { None };
+        let candidates = Candidates { units, unit_slots: shape.unit_slots, clock: self.clock };
+        let index = cold.or_else(|| policy.pick(&candidates))?;
+        units[index].state = UnitState::Condemned;
+        Some((self.first + index as u32, cold.is_some()))
+    }
+
+    fn coldest_if_spread(&self, units: &[Unit], shape: &LogShape) -> Option<usize> {
+        if shape.wear.static_threshold == 0 {
+            return None;
+        }
+        let most = units.iter().filter(|u| u.state != UnitState::Bad).map(|u| u.pe).max()?;
+        let closed = units.iter().enumerate().filter(|(_, u)| u.state == UnitState::Closed);
+        let (index, least) = closed.min_by_key(|(_, u)| (u.pe, u.closed_at))?;
+        (most - least.pe > shape.wear.static_threshold).then_some(index)
+    }
+
+    /// A condemned unit has been erased.
+    pub fn erased(&mut self, unit: UnitId, units: &mut [Unit]) {
+        let state = &mut units[(unit - self.first) as usize];
+        debug_assert_eq!((state.valid, state.pins, state.state), (0, 0, UnitState::Condemned));
+        state.state = UnitState::Free;
+        state.pe += 1;
+        self.free.insert(0, unit);
+    }
+}

@@ -1,0 +1,443 @@
+//! The map itself: logical pages and stripes to places, validity, space.
+
+use crate::log::{Log, LogShape, UNITS_HELD_BACK};
+use crate::victim::{self, VictimPolicy};
+use crate::{GcConfig, LogKind, Rows, Stream, Unit, UnitId, UnitState, WearConfig};
+use std::fmt;
+use vocab::{BlockAddr, DieId, Grid, Lpn, Ppn, Slot, StripeId, Streams, SuperblockId};
+
+/// Where something lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Never written, or discarded.
+    Unmapped,
+    /// In this slot.
+    At(Slot),
+    /// It exists, but no page of flash holds it: only a stripe can bring it back.
+    Missing,
+}
+
+const UNMAPPED: u32 = u32::MAX;
+const MISSING: u32 = u32::MAX - 1;
+
+fn place(word: u32) -> Place {
+    match word {
+        UNMAPPED => Place::Unmapped,
+        MISSING => Place::Missing,
+        slot => Place::At(Slot(slot)),
+    }
+}
+
+/// What publishing a new place superseded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// The unit of the old version, pinned until [`Ftl::release`]; `None` where there was none.
+    pub pinned: Option<UnitId>,
+}
+
+/// Settings the map cannot work with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FtlError {
+    /// The setting at fault.
+    pub setting: &'static str,
+    /// What was found and what would be valid.
+    pub reason: String,
+}
+
+impl fmt::Display for FtlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.setting, self.reason)
+    }
+}
+
+impl std::error::Error for FtlError {}
+
+/// The map of one drive. Invariants:
+///
+/// * a slot is valid exactly if the map points to it;
+/// * `unit.valid` is the number of valid slots in the unit;
+/// * a unit with valid slots or pins is never handed out for erase.
+pub struct Ftl {
+    grid: Grid,
+    kind: LogKind,
+    data: Vec<u32>,
+    parity: Vec<u32>,
+    valid: Vec<u64>,
+    units: Vec<Unit>,
+    logs: Vec<Log>,
+    shape: LogShape,
+    policy: Box<dyn VictimPolicy>,
+    rows: Option<Rows>,
+}
+
+impl Clone for Ftl {
+    fn clone(&self) -> Self {
+        Self {
+            grid: self.grid.clone(),
+            kind: self.kind,
+            data: self.data.clone(),
+            parity: self.parity.clone(),
+            valid: self.valid.clone(),
+            units: self.units.clone(),
+            logs: self.logs.clone(),
+            shape: self.shape.clone(),
+            policy: self.policy.boxed_clone(),
+            rows: self.rows.clone(),
+        }
+    }
+}
+
+impl Ftl {
+    /// The map of an empty drive with `user_slots` logical pages and `stripes` static stripes.
+    ///
+    /// # Errors
+    /// An unknown victim policy, or settings out of range.
+    pub fn new(grid: &Grid, kind: LogKind, user_slots: u32, stripes: u32, gc: &GcConfig, wear: &WearConfig, streams: &Streams, bad: impl Fn(BlockAddr) -> bool) -> Result<Self, FtlError> {
+        check(gc)?;
+        let draws = streams.stream("ftl/victim");
+        let policy = victim::build(&gc.policy, gc.choices, draws).ok_or_else(|| {
+            let known: Vec<_> = victim::POLICIES.iter().map(|entry| entry.name).collect();
+            FtlError { setting: "gc.policy", reason: format!("found `{}`, known are {}", gc.policy, known.join(", ")) }
+        })?;
+        let per_die = grid.blocks_per_die();
+        let block_slots = grid.pages_per_block() * grid.slots_per_page();
+        let rows = (kind == LogKind::Group).then(|| Rows::new(grid, &bad));
+        let (count, unit_slots) = match kind {
+            LogKind::Regions => (per_die * grid.dies(), block_slots),
+            LogKind::Group => (per_die, block_slots * (grid.dies() - 1)),
+        };
+        let shape = LogShape { positions: grid.pages_per_block(), unit_slots, gc: gc.clone(), wear: *wear };
+        let unusable = |unit: u32| match &rows {
+            None => bad(BlockAddr(unit)),
+            // A row needs room for one data page and its parity.
+            Some(rows) => rows.members(SuperblockId(unit)).len() < 2,
+        };
+        let state = |unit| if unusable(unit) { UnitState::Bad } else { UnitState::Free };
+        let mut units: Vec<Unit> = (0..count).map(|u| Unit { state: state(u), ..Unit::default() }).collect();
+        let logs = units.chunks_mut(per_die as usize).enumerate().map(|(i, chunk)| Log::new(i as u32 * per_die, chunk, &shape)).collect();
+        let slots = u64::from(grid.geometry().slots());
+        Ok(Self {
+            grid: grid.clone(),
+            kind,
+            data: vec![UNMAPPED; user_slots as usize],
+            parity: vec![UNMAPPED; stripes as usize],
+            valid: vec![0; slots.div_ceil(64) as usize],
+            units,
+            logs,
+            shape,
+            policy,
+            rows,
+        })
+    }
+
+    /// Most slots that logs of this kind can hold at rest without bad blocks, parity included
+    /// for region logs and excluded for the group log.
+    #[must_use]
+    pub fn capacity(grid: &Grid, kind: LogKind) -> u64 {
+        let units = u64::from(grid.blocks_per_die().saturating_sub(UNITS_HELD_BACK));
+        let block_slots = u64::from(grid.pages_per_block() * grid.slots_per_page());
+        match kind {
+            LogKind::Regions => units * u64::from(grid.dies()) * block_slots,
+            LogKind::Group => units * u64::from(grid.dies() - 1) * block_slots,
+        }
+    }
+
+    /// Most valid slots log `log` can hold, bad blocks taken into account.
+    #[must_use]
+    pub fn live_max(&self, log: usize) -> u32 {
+        self.logs[log].live_max
+    }
+
+    /// The kind of log.
+    #[must_use]
+    pub fn kind(&self) -> LogKind {
+        self.kind
+    }
+
+    /// Number of logs: dies, or one.
+    #[must_use]
+    pub fn logs(&self) -> usize {
+        self.logs.len()
+    }
+
+    /// Logical pages of the host.
+    #[must_use]
+    pub fn user_slots(&self) -> u32 {
+        self.data.len() as u32
+    }
+
+    /// Rows of the group log.
+    #[must_use]
+    pub fn rows(&self) -> &Rows {
+        self.rows.as_ref().expect("rows exist under a group log")
+    }
+
+    /// Rows of the group log, to record coverage.
+    pub fn rows_mut(&mut self) -> &mut Rows {
+        self.rows.as_mut().expect("rows exist under a group log")
+    }
+
+    /// State of a unit.
+    #[must_use]
+    pub fn unit(&self, unit: UnitId) -> &Unit {
+        &self.units[unit as usize]
+    }
+
+    /// Sets the wear of a unit, when a drive is aged.
+    pub fn set_pe(&mut self, unit: UnitId, pe: u32) {
+        self.units[unit as usize].pe = pe;
+    }
+
+    /// The unit a block belongs to.
+    #[inline]
+    #[must_use]
+    pub fn unit_of_block(&self, block: BlockAddr) -> UnitId {
+        match self.kind {
+            LogKind::Regions => block.0,
+            LogKind::Group => self.grid.split_block(block).1.0,
+        }
+    }
+
+    #[inline]
+    fn unit_of(&self, slot: Slot) -> UnitId {
+        let (ppn, _) = self.grid.page_of(slot);
+        self.unit_of_block(self.grid.split(ppn).0)
+    }
+
+    /// The log a unit belongs to.
+    #[inline]
+    #[must_use]
+    pub fn log_of(&self, unit: UnitId) -> usize {
+        match self.kind {
+            LogKind::Regions => self.grid.split_block(BlockAddr(unit)).0.index(),
+            LogKind::Group => 0,
+        }
+    }
+
+    fn units_of(&mut self, log: usize) -> (&mut Log, &mut [Unit], &LogShape, &mut dyn VictimPolicy) {
+        let per_log = self.grid.blocks_per_die() as usize;
+        let units = &mut self.units[log * per_log..(log + 1) * per_log];
+        (&mut self.logs[log], units, &self.shape, &mut *self.policy)
+    }
+
+    /// Where a logical page lies.
+    #[inline]
+    #[must_use]
+    pub fn lookup(&self, lpn: Lpn) -> Place {
+        place(self.data[lpn.index()])
+    }
+
+    /// Where the parity of a static stripe lies.
+    #[inline]
+    #[must_use]
+    pub fn lookup_parity(&self, stripe: StripeId) -> Place {
+        place(self.parity[stripe.index()])
+    }
+
+    /// Whether the slot holds a current version.
+    #[inline]
+    #[must_use]
+    pub fn is_valid(&self, slot: Slot) -> bool {
+        self.valid[slot.index() / 64] >> (slot.0 % 64) & 1 == 1
+    }
+
+    /// Records that `slot` now holds the current version of a logical page. The version before
+    /// it stays pinned until [`Self::release`], when the new one (and its parity) is durable.
+    #[inline]
+    pub fn publish(&mut self, lpn: Lpn, slot: Slot) -> Published {
+        let old = std::mem::replace(&mut self.data[lpn.index()], slot.0);
+        self.replaced(old, slot)
+    }
+
+    /// As [`Self::publish`], for the parity of a static stripe.
+    pub fn publish_parity(&mut self, stripe: StripeId, slot: Slot) -> Published {
+        let old = std::mem::replace(&mut self.parity[stripe.index()], slot.0);
+        self.replaced(old, slot)
+    }
+
+    /// Records that a logical page exists without a place (see [`Place::Missing`]).
+    pub fn publish_missing(&mut self, lpn: Lpn) -> Published {
+        let old = std::mem::replace(&mut self.data[lpn.index()], MISSING);
+        Published { pinned: self.supersede(old) }
+    }
+
+    /// As [`Self::publish_missing`], for the parity of a static stripe.
+    pub fn publish_missing_parity(&mut self, stripe: StripeId) -> Published {
+        let old = std::mem::replace(&mut self.parity[stripe.index()], MISSING);
+        Published { pinned: self.supersede(old) }
+    }
+
+    /// Forgets a logical page.
+    pub fn forget(&mut self, lpn: Lpn) -> Published {
+        let old = std::mem::replace(&mut self.data[lpn.index()], UNMAPPED);
+        Published { pinned: self.supersede(old) }
+    }
+
+    /// Forgets the parity of a static stripe.
+    pub fn forget_parity(&mut self, stripe: StripeId) -> Published {
+        let old = std::mem::replace(&mut self.parity[stripe.index()], UNMAPPED);
+        Published { pinned: self.supersede(old) }
+    }
+
+    #[inline]
+    fn replaced(&mut self, old: u32, slot: Slot) -> Published {
+        debug_assert!(!self.is_valid(slot));
+        self.valid[slot.index() / 64] |= 1 << (slot.0 % 64);
+        let unit = self.unit_of(slot);
+        self.units[unit as usize].valid += 1;
+        let log = self.log_of(unit);
+        self.logs[log].live += 1;
+        Published { pinned: self.supersede(old) }
+    }
+
+    #[inline]
+    fn supersede(&mut self, old: u32) -> Option<UnitId> {
+        let Place::At(slot) = place(old) else { return None };
+        debug_assert!(self.is_valid(slot));
+        self.valid[slot.index() / 64] &= !(1 << (slot.0 % 64));
+        let unit = self.unit_of(slot);
+        let state = &mut self.units[unit as usize];
+        state.valid -= 1;
+        state.pins += 1;
+        let log = self.log_of(unit);
+        self.logs[log].live -= 1;
+        Some(unit)
+    }
+
+    /// Takes back one pin. True if the unit was condemned and is now ready for erase.
+    #[inline]
+    #[must_use]
+    pub fn release(&mut self, unit: UnitId) -> bool {
+        let state = &mut self.units[unit as usize];
+        state.pins -= 1;
+        state.pins == 0 && state.valid == 0 && state.state == UnitState::Condemned
+    }
+
+    /// Whether the log takes one more position of this stream now.
+    #[inline]
+    #[must_use]
+    pub fn has_room(&self, log: usize, stream: Stream) -> bool {
+        let log = &self.logs[log];
+        log.has_room(stream, &self.shape) && (stream == Stream::Gc || log.live < log.live_max)
+    }
+
+    /// The next page of a region log, taken; `None` where the stream must wait for collection.
+    #[inline]
+    pub fn take_page(&mut self, log: usize, stream: Stream) -> Option<Ppn> {
+        debug_assert_eq!(self.kind, LogKind::Regions);
+        if stream == Stream::Host && self.logs[log].live >= self.logs[log].live_max {
+            return None;
+        }
+        let (state, units, shape, _) = self.units_of(log);
+        let (unit, page) = state.position(stream, units, shape)?;
+        state.advance(stream, units, shape);
+        Some(self.grid.ppn(BlockAddr(unit), page))
+    }
+
+    /// The superblock and page number of the row that the stream writes; `None` where it must
+    /// wait for collection. [`Self::next_row`] moves on.
+    pub fn open_row(&mut self, stream: Stream) -> Option<(SuperblockId, u32)> {
+        let (state, units, shape, _) = self.units_of(0);
+        state.position(stream, units, shape).map(|(unit, page)| (SuperblockId(unit), page))
+    }
+
+    /// Ends the row that the stream writes.
+    pub fn next_row(&mut self, stream: Stream) {
+        let (state, units, shape, _) = self.units_of(0);
+        state.advance(stream, units, shape);
+    }
+
+    /// Whether the group log's open superblock of this stream was given out already.
+    #[must_use]
+    pub fn has_open_row(&self, stream: Stream) -> bool {
+        self.logs[0].frontier(stream, &self.shape).unit.is_some()
+    }
+
+    /// Whether the log must collect.
+    #[inline]
+    #[must_use]
+    pub fn is_short(&self, log: usize) -> bool {
+        self.logs[log].is_short(&self.shape)
+    }
+
+    /// Erased units the log has left.
+    #[must_use]
+    pub fn free_units(&self, log: usize) -> u32 {
+        self.logs[log].free_units()
+    }
+
+    /// Chooses and condemns a victim; the flag says that wear levelling chose it. `None` where
+    /// collecting gains nothing.
+    pub fn condemn(&mut self, log: usize) -> Option<(UnitId, bool)> {
+        let (state, units, shape, policy) = self.units_of(log);
+        state.condemn(units, shape, policy)
+    }
+
+    /// Whether a condemned unit may be erased.
+    #[must_use]
+    pub fn may_erase(&self, unit: UnitId) -> bool {
+        let unit = &self.units[unit as usize];
+        unit.valid == 0 && unit.pins == 0
+    }
+
+    /// A condemned unit has been erased.
+    pub fn erased(&mut self, unit: UnitId) {
+        let log = self.log_of(unit);
+        let (state, units, ..) = self.units_of(log);
+        state.erased(unit, units);
+        if let Some(rows) = &mut self.rows {
+            rows.clear(SuperblockId(unit));
+        }
+    }
+
+    /// The blocks of a unit.
+    pub fn blocks_of(&self, unit: UnitId) -> impl Iterator<Item = BlockAddr> + use<> {
+        let (dies, per_die) = match (&self.rows, self.kind) {
+            (Some(rows), LogKind::Group) => (rows.members(SuperblockId(unit)).0, self.grid.blocks_per_die()),
+            _ => (1, 0),
+        };
+        vocab::StripSet(dies).iter().map(move |die| BlockAddr(die * per_die + unit))
+    }
+
+    /// A die takes part in nothing new; its data stay mapped and are lost. Region logs of a
+    /// dead die are never written again, rows do without it.
+    pub fn retire_die(&mut self, die: DieId) {
+        match &mut self.rows {
+            Some(rows) => rows.drop_die(die),
+            None => self.logs[die.index()].live_max = 0,
+        }
+    }
+
+    /// Compares every derived count with a recount; for tests and debug runs.
+    ///
+    /// # Panics
+    /// If a count is off.
+    pub fn check_counts(&self) {
+        let mut valid = vec![0u32; self.units.len()];
+        for word in self.data.iter().chain(&self.parity) {
+            if let Place::At(slot) = place(*word) {
+                assert!(self.is_valid(slot), "{slot} is mapped and not valid");
+                valid[self.unit_of(slot) as usize] += 1;
+            }
+        }
+        let bits: u32 = self.valid.iter().map(|word| word.count_ones()).sum();
+        assert_eq!(bits, valid.iter().sum::<u32>(), "valid slots that nothing maps to");
+        for (unit, (state, &recount)) in self.units.iter().zip(&valid).enumerate() {
+            assert_eq!(state.valid, recount, "valid count of unit {unit}");
+        }
+    }
+}
+
+fn check(gc: &GcConfig) -> Result<(), FtlError> {
+    let fail = |setting, reason| Err(FtlError { setting, reason });
+    if gc.free_blocks < 2 {
+        return fail("gc.free_blocks", format!("found {}, at least 2: one for the collector, one to open", gc.free_blocks));
+    }
+    if gc.choices == 0 {
+        return fail("gc.choices", "found 0, at least 1".into());
+    }
+    if gc.moves_in_flight == 0 {
+        return fail("gc.moves_in_flight", "found 0, at least 1".into());
+    }
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! Rows of the group log: which page comes next, and which parity covers which pages.
+
+use vocab::{BlockAddr, DieId, Grid, Ppn, StripSet, SuperblockId};
+
+/// A page of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowPlace {
+    /// Superblock times pages per block plus page number: rows are numbered over the drive.
+    pub row: u32,
+    /// The die of the page.
+    pub die: DieId,
+    /// The page itself.
+    pub ppn: Ppn,
+}
+
+/// What is known of every row of the drive: 5 bytes a row.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    grid: Grid,
+    /// Dies of each superblock whose block is good.
+    members: Vec<u32>,
+    /// Dies whose data the newest durable parity of the row covers.
+    covered: Vec<u32>,
+    /// The die of that parity.
+    parity: Vec<u8>,
+}
+
+impl Rows {
+    pub(crate) fn new(grid: &Grid, bad: impl Fn(BlockAddr) -> bool) -> Self {
+        let superblocks = grid.blocks_per_die();
+        let rows = (superblocks * grid.pages_per_block()) as usize;
+        let members = |sb: u32| {
+            let good = (0..grid.dies()).filter(|&die| !bad(grid.block(DieId(die as u16), sb)));
+            good.collect::<StripSet>().0 as u32
+        };
+        Self {
+            grid: grid.clone(),
+            members: (0..superblocks).map(members).collect(),
+            covered: vec![0; rows],
+            parity: vec![0; rows],
+        }
+    }
+
+    /// Dies that take part in the rows of a superblock.
+    #[must_use]
+    pub fn members(&self, superblock: SuperblockId) -> StripSet {
+        StripSet(u64::from(self.members[superblock.index()]))
+    }
+
+    /// The die takes part in no row from now on.
+    pub fn drop_die(&mut self, die: DieId) {
+        self.members.iter_mut().for_each(|set| *set &= !(1 << die.0));
+    }
+
+    /// The page at position `used` of a row whose positions are rotated by `rotation`.
+    #[must_use]
+    pub fn place(&self, superblock: SuperblockId, page: u32, used: u32, rotation: u32) -> RowPlace {
+        let members = self.members(superblock);
+        let nth = (used + rotation) % members.len();
+        let die = DieId(members.iter().nth(nth as usize).expect("nth < len") as u16);
+        let ppn = self.grid.ppn(self.grid.block(die, superblock.0), page);
+        RowPlace { row: superblock.0 * self.grid.pages_per_block() + page, die, ppn }
+    }
+
+    /// The row of a page, and the page's die.
+    #[must_use]
+    pub fn row_of(&self, ppn: Ppn) -> (u32, DieId) {
+        let (block, page) = self.grid.split(ppn);
+        let (die, superblock) = self.grid.split_block(block);
+        (superblock.0 * self.grid.pages_per_block() + page, die)
+    }
+
+    /// The page of a die in a row.
+    #[must_use]
+    pub fn page(&self, row: u32, die: DieId) -> Ppn {
+        let (superblock, page) = (row / self.grid.pages_per_block(), row % self.grid.pages_per_block());
+        self.grid.ppn(self.grid.block(die, superblock), page)
+    }
+
+    /// Parity on `die` now covers the data of `covered`. Of two parities of a row the later
+    /// covers more, whichever becomes durable first.
+    pub fn cover(&mut self, row: u32, covered: StripSet, die: DieId) {
+        if covered.0.count_ones() <= self.covered[row as usize].count_ones() {
+            return;
+        }
+        self.covered[row as usize] = covered.0 as u32;
+        self.parity[row as usize] = die.0 as u8;
+    }
+
+    /// Dies whose data the row's newest durable parity covers, and the die of that parity;
+    /// `None` before the first parity of the row.
+    #[must_use]
+    pub fn coverage(&self, row: u32) -> Option<(StripSet, DieId)> {
+        let covered = self.covered[row as usize];
+        (covered != 0).then(|| (StripSet(u64::from(covered)), DieId(u16::from(self.parity[row as usize]))))
+    }
+
+    /// The superblock was erased: its rows are empty.
+    pub(crate) fn clear(&mut self, superblock: SuperblockId) {
+        let pages = self.grid.pages_per_block() as usize;
+        let first = superblock.index() * pages;
+        self.covered[first..first + pages].fill(0);
+    }
+}

@@ -1,0 +1,196 @@
+//! Which unit garbage collection takes next: one policy a struct, one line in the registry.
+
+use crate::{Unit, UnitState};
+use vocab::Stream;
+
+/// What a policy may see: the units of one log. Only closed units can be victims.
+pub struct Candidates<'a> {
+    /// All units of the log.
+    pub units: &'a [Unit],
+    /// Slots of one unit that can hold data.
+    pub unit_slots: u32,
+    /// Units closed so far: the log's clock.
+    pub clock: u64,
+}
+
+/// A victim policy. Chooses; the engine collects.
+pub trait VictimPolicy: Send + Sync {
+    /// Index of the victim among the candidates; `None` where collecting gains nothing.
+    fn pick(&mut self, candidates: &Candidates<'_>) -> Option<usize>;
+    /// A copy for a fork of the drive.
+    fn boxed_clone(&self) -> Box<dyn VictimPolicy>;
+}
+
+/// One entry of the registry.
+pub struct PolicyEntry {
+    /// Name in experiments.
+    pub name: &'static str,
+    /// What it takes.
+    pub summary: &'static str,
+    /// Where it is described.
+    pub source: &'static str,
+    build: fn(choices: u32, draws: Stream) -> Box<dyn VictimPolicy>,
+}
+
+/// All policies.
+pub const POLICIES: &[PolicyEntry] = &[
+    PolicyEntry {
+        name: "greedy",
+        summary: "the unit with the fewest valid pages",
+        source: "Bux and Iliadis, Performance Evaluation 67(11), 2010",
+        build: |_, _| Box::new(Greedy),
+    },
+    PolicyEntry {
+        name: "fifo",
+        summary: "the unit closed longest ago",
+        source: "Desnoyers, SYSTOR 2012 (LRU cleaning)",
+        build: |_, _| Box::new(Fifo),
+    },
+    PolicyEntry {
+        name: "random",
+        summary: "any closed unit",
+        source: "Van Houdt, SIGMETRICS 2013 (d = 1)",
+        build: |_, draws| Box::new(Choices { choices: 1, draws }),
+    },
+    PolicyEntry {
+        name: "d-choices",
+        summary: "the fewest valid pages among `choices` random closed units",
+        source: "Van Houdt, SIGMETRICS 2013",
+        build: |choices, draws| Box::new(Choices { choices, draws }),
+    },
+    PolicyEntry {
+        name: "cost-benefit",
+        summary: "the highest age * (1 - u) / 2u, u being the share of valid pages",
+        source: "Rosenblum and Ousterhout, SOSP 1991; Kawaguchi et al., USENIX 1995",
+        build: |_, _| Box::new(CostBenefit),
+    },
+];
+
+/// Builds the policy called `name`; `None` if there is none.
+#[must_use]
+pub fn build(name: &str, choices: u32, draws: Stream) -> Option<Box<dyn VictimPolicy>> {
+    POLICIES.iter().find(|entry| entry.name == name).map(|entry| (entry.build)(choices, draws))
+}
+
+fn closed<'a>(candidates: &'a Candidates<'_>) -> impl Iterator<Item = (usize, &'a Unit)> {
+    candidates.units.iter().enumerate().filter(|(_, unit)| unit.state == UnitState::Closed)
+}
+
+/// Unless full, so that collecting gains at least one page.
+fn unless_full(candidates: &Candidates<'_>, victim: Option<usize>) -> Option<usize> {
+    victim.filter(|&index| candidates.units[index].valid < candidates.unit_slots)
+}
+
+#[derive(Clone)]
+struct Greedy;
+
+impl VictimPolicy for Greedy {
+    fn pick(&mut self, candidates: &Candidates<'_>) -> Option<usize> {
+        // Of equally empty units the one closed first.
+        let best = closed(candidates).min_by_key(|(_, unit)| (unit.valid, unit.closed_at));
+        unless_full(candidates, best.map(|(index, _)| index))
+    }
+
+    fn boxed_clone(&self) -> Box<dyn VictimPolicy> {
+        Box::new(self.clone())
+    }
+}
+
+#[derive(Clone)]
+struct Fifo;
+
+impl VictimPolicy for Fifo {
+    fn pick(&mut self, candidates: &Candidates<'_>) -> Option<usize> {
+        // Takes full units too: rewriting them is what makes the log a queue.
+        closed(candidates).min_by_key(|(_, unit)| unit.closed_at).map(|(index, _)| index)
+    }
+
+    fn boxed_clone(&self) -> Box<dyn VictimPolicy> {
+        Box::new(self.clone())
+    }
+}
+
+#[derive(Clone)]
+struct Choices {
+    choices: u32,
+    draws: Stream,
+}
+
+impl VictimPolicy for Choices {
+    fn pick(&mut self, candidates: &Candidates<'_>) -> Option<usize> {
+        let mut best: Option<usize> = None;
+        let mut drawn = 0;
+        // Nearly all units are closed, so rejection is quick; the bound covers the odd log.
+        for _ in 0..self.choices as usize * 64 + candidates.units.len() * 8 {
+            let index = self.draws.below(candidates.units.len() as u64) as usize;
+            let unit = &candidates.units[index];
+            if unit.state != UnitState::Closed {
+                continue;
+            }
+            if best.is_none_or(|b| unit.valid < candidates.units[b].valid) {
+                best = Some(index);
+            }
+            drawn += 1;
+            if drawn == self.choices {
+                break;
+            }
+        }
+        best
+    }
+
+    fn boxed_clone(&self) -> Box<dyn VictimPolicy> {
+        Box::new(self.clone())
+    }
+}
+
+#[derive(Clone)]
+struct CostBenefit;
+
+impl VictimPolicy for CostBenefit {
+    fn pick(&mut self, candidates: &Candidates<'_>) -> Option<usize> {
+        let slots = f64::from(candidates.unit_slots);
+        let score = |unit: &Unit| {
+            let u = f64::from(unit.valid) / slots;
+            let age = (candidates.clock - unit.closed_at + 1) as f64;
+            if unit.valid == 0 { f64::INFINITY } else { age * (1.0 - u) / (2.0 * u) }
+        };
+        let best = closed(candidates).max_by(|a, b| score(a.1).total_cmp(&score(b.1)).then(b.0.cmp(&a.0)));
+        unless_full(candidates, best.map(|(index, _)| index))
+    }
+
+    fn boxed_clone(&self) -> Box<dyn VictimPolicy> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vocab::Streams;
+
+    fn pick(name: &str, units: &[(u32, u64)]) -> Option<usize> {
+        let unit = |&(valid, closed_at): &(u32, u64)| Unit { valid, closed_at, state: UnitState::Closed, ..Unit::default() };
+        let mut units: Vec<_> = units.iter().map(unit).collect();
+        units.push(Unit { state: UnitState::Open, ..Unit::default() });
+        let draws = Streams::new(1).stream("test");
+        let candidates = Candidates { units: &units, unit_slots: 64, clock: 100 };
+        build(name, 200, draws).unwrap().pick(&candidates)
+    }
+
+    #[test]
+    fn each_policy_takes_what_its_definition_says() {
+        let units = [(30, 50), (10, 90), (10, 80), (60, 1)];
+        assert_eq!(pick("greedy", &units), Some(2));
+        assert_eq!(pick("fifo", &units), Some(3));
+        // Of 200 draws with replacement among 4, the emptiest is missed with (1/2)^200.
+        assert!(matches!(pick("d-choices", &units), Some(1 | 2)));
+        // age (1-u)/2u: 51*.53/.94 = 28.9; 11*.84/.31 = 29.7; 21*2.7 = 56.7; 100*.0625/1.875 = 3.3.
+        assert_eq!(pick("cost-benefit", &units), Some(2));
+    }
+
+    #[test]
+    fn full_units_gain_nothing_for_greedy() {
+        assert_eq!(pick("greedy", &[(64, 1), (64, 2)]), None);
+        assert_eq!(pick("fifo", &[(64, 2), (64, 1)]), Some(1));
+    }
+}

@@ -1,0 +1,279 @@
+//! How much the host may store, and how much raw flash each scheme gets for it.
+
+use crate::experiment::{Experiment, Fairness};
+use crate::problem::Problem;
+use crate::textual::Size;
+use ssd::{Drive, SchemeChoice};
+use vocab::{Bytes, Geometry};
+
+/// Blocks of a die that may be added where so few blocks would do by bytes that garbage
+/// collection has no room: its reserve is a number of blocks, not a share.
+const RESERVE_BLOCKS: u32 = 16;
+
+/// User capacity, and the drive of each scheme.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Logical pages the host may use, the same for every scheme.
+    pub user_slots: u32,
+    /// The drive of each scheme, in the order of the experiment's schemes.
+    pub drives: Vec<PlannedDrive>,
+    /// The drive of a scheme without redundancy: the clock is set by it.
+    pub reference: Drive,
+    /// Blocks of each plane that were added to make room for garbage collection.
+    pub added_blocks: u32,
+}
+
+/// The drive one scheme gets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedDrive {
+    /// The drive.
+    pub drive: Drive,
+    /// Share of raw flash the scheme's redundancy needs.
+    pub redundancy_share: f64,
+    /// Share of raw flash beyond the user capacity.
+    pub spare_raw: f64,
+    /// Of the flash that is left after redundancy, the share beyond the user capacity.
+    pub spare_after_redundancy: f64,
+}
+
+/// Slots of one block of every plane: what one more block per plane adds.
+fn slots_per_row(geometry: &Geometry) -> u64 {
+    u64::from(geometry.slots()) / u64::from(geometry.blocks_per_plane)
+}
+
+/// Blocks per plane for `user_slots` such that `spare` of what `redundancy` leaves is free,
+/// rounded up to whole blocks.
+#[must_use]
+pub fn blocks_per_plane(geometry: &Geometry, user_slots: u64, spare: f64, redundancy: f64) -> u64 {
+    let raw = user_slots as f64 / ((1.0 - spare) * (1.0 - redundancy));
+    let rows = raw / slots_per_row(geometry) as f64;
+    // 72 / (1 - 0.28) is a hair above 100 in binary; that hair must not cost a block.
+    (rows - rows * 1e-12).ceil() as u64
+}
+
+/// User slots of the experiment, for a trace that touches `touched` slots.
+fn user_slots(experiment: &Experiment, touched: u64) -> Result<u64, Problem> {
+    let geometry = &experiment.drive.geometry;
+    match experiment.capacity.size {
+        Size::Auto => Ok(touched.max(1)),
+        Size::User(Bytes(bytes)) => Ok(bytes.div_ceil(geometry.slot_size.0)),
+        Size::Drive => match (f64::from(geometry.slots()) * (1.0 - experiment.capacity.spare) + 1e-6) as u64 {
+            0 => Err(Problem::new("capacity.spare", "leaves no room for the host")),
+            slots => Ok(slots),
+        },
+    }
+}
+
+/// Plans the capacity of every scheme.
+///
+/// # Errors
+/// A drive too large to address, or a scheme that cannot work with the spare; the problem names
+/// the numbers and what would be valid.
+pub fn plan(experiment: &Experiment, touched: u64) -> Result<Plan, Problem> {
+    let user = user_slots(experiment, touched)?;
+    let choices: Vec<SchemeChoice> = experiment.schemes.iter().map(|name| experiment.choice(name)).collect();
+    let base = experiment.drive.drive();
+    let shares = choices.iter().map(|choice| share(&base, choice)).collect::<Result<Vec<_>, _>>()?;
+    let mut added = 0;
+    loop {
+        let planned = drives(experiment, user, &shares, added)?;
+        let reference = drives(experiment, user, &[0.0], added)?.remove(0).drive;
+        let mut lacking = None;
+        for (drive, choice) in planned.iter().zip(&choices) {
+            let most = most_slots(experiment, &drive.drive, choice)?;
+            if u64::from(most) < user {
+                lacking = lacking.or(Some((drive, choice, most)));
+            }
+        }
+        match lacking {
+            None => return Ok(Plan { user_slots: user as u32, drives: planned, reference, added_blocks: added }),
+            Some((drive, choice, most)) => {
+                if !may_add(experiment, drive, added) {
+                    return Err(too_little_spare(experiment, user, drive, choice, most));
+                }
+                added += 1;
+            }
+        }
+    }
+}
+
+fn share(drive: &Drive, choice: &SchemeChoice) -> Result<f64, Problem> {
+    ssd::redundancy_share(drive, choice).map_err(|e| refused(choice, &e))
+}
+
+fn most_slots(experiment: &Experiment, drive: &Drive, choice: &SchemeChoice) -> Result<u32, Problem> {
+    ssd::user_slots_max(drive, choice, &experiment.gc).map_err(|e| refused(choice, &e))
+}
+
+/// A drive or option that a scheme refuses.
+pub(crate) fn refused(choice: &SchemeChoice, error: &dyn std::fmt::Display) -> Problem {
+    Problem::new("schemes", format!("scheme `{}` refuses this drive or its settings: {error}", choice.name))
+}
+
+/// Whether another block per plane may be added: only where the reserve is what is lacking.
+fn may_add(experiment: &Experiment, drive: &PlannedDrive, added: u32) -> bool {
+    let geometry = &drive.drive.geometry;
+    let per_die = geometry.blocks_per_die() / geometry.blocks_per_plane;
+    let scaled = experiment.capacity.size != Size::Drive;
+    scaled && drive.spare_after_redundancy > 0.0 && (added + 1) * per_die <= RESERVE_BLOCKS.max(per_die)
+}
+
+/// The drive of each scheme, with `added` more blocks per plane than the spare asks for.
+fn drives(experiment: &Experiment, user: u64, shares: &[f64], added: u32) -> Result<Vec<PlannedDrive>, Problem> {
+    let capacity = &experiment.capacity;
+    let base = experiment.drive.drive();
+    let plan_one = |&share: &f64| {
+        let mut drive = base.clone();
+        let on_top = if capacity.fairness == Fairness::EqualSpare { share } else { 0.0 };
+        if capacity.size != Size::Drive || on_top > 0.0 {
+            let blocks = blocks_per_plane(&base.geometry, user, capacity.spare, on_top) + u64::from(added);
+            drive.geometry.blocks_per_plane = u32::try_from(blocks).unwrap_or(u32::MAX).max(4);
+        }
+        drive.geometry.check().map_err(|e| {
+            let found = Bytes(user.saturating_mul(base.geometry.slot_size.0));
+            let message = format!("{found} for the host is more than this drive can be scaled to: {}", e.reason);
+            Problem::new("capacity.size", message)
+        })?;
+        let raw = f64::from(drive.geometry.slots());
+        Ok(PlannedDrive {
+            redundancy_share: share,
+            spare_raw: 1.0 - user as f64 / raw,
+            spare_after_redundancy: 1.0 - user as f64 / (raw * (1.0 - share)),
+            drive,
+        })
+    };
+    shares.iter().map(plan_one).collect()
+}
+
+fn too_little_spare(
+    experiment: &Experiment,
+    user: u64,
+    planned: &PlannedDrive,
+    choice: &SchemeChoice,
+    most: u32,
+) -> Problem {
+    let geometry = &planned.drive.geometry;
+    let slot = geometry.slot_size;
+    let mut valid = vec![format!("capacity.size of at most {} on this much flash", Bytes(u64::from(most) * slot.0))];
+    if let Some(spare) = least_spare(experiment, user, planned, choice) {
+        valid.insert(0, format!("capacity.spare from {spare:.3} up"));
+    }
+    if experiment.capacity.fairness == Fairness::EqualRaw && planned.redundancy_share > 0.0 {
+        valid.push("capacity.fairness = \"equal-spare\", which adds raw flash for redundancy".into());
+    }
+    let message = format!(
+        "scheme `{}` keeps at most {most} pages of {slot} on {} raw, the host needs {user}: \
+         the raw spare is {:.1} %, redundancy takes {:.1} % of raw flash, and garbage collection needs free blocks. \
+         Valid: {}",
+        choice.name,
+        geometry.raw_size(),
+        planned.spare_raw * 100.0,
+        planned.redundancy_share * 100.0,
+        valid.join("; "),
+    );
+    Problem::new("capacity.spare", message)
+}
+
+/// The least spare, to three digits, with which the scheme holds `user` slots.
+fn least_spare(experiment: &Experiment, user: u64, planned: &PlannedDrive, choice: &SchemeChoice) -> Option<f64> {
+    let on_top = match experiment.capacity.fairness {
+        Fairness::EqualSpare => planned.redundancy_share,
+        Fairness::EqualRaw => 0.0,
+    };
+    let holds = |thousandths: u32| {
+        let spare = f64::from(thousandths) / 1e3;
+        let (drive, user) = match experiment.capacity.size {
+            // The drive stays as it is: more spare means less for the host.
+            Size::Drive => (experiment.drive.drive(), (f64::from(experiment.drive.geometry.slots()) * (1.0 - spare)) as u64),
+            _ => {
+                let mut drive = planned.drive.clone();
+                let blocks = blocks_per_plane(&drive.geometry, user, spare, on_top).max(4);
+                drive.geometry.blocks_per_plane = u32::try_from(blocks).ok()?;
+                (drive, user)
+            }
+        };
+        drive.geometry.check().ok()?;
+        let most = ssd::user_slots_max(&drive, choice, &experiment.gc).ok()?;
+        (u64::from(most) >= user).then_some(())
+    };
+    let (mut short, mut enough) = ((experiment.capacity.spare * 1e3) as u32, 950);
+    holds(enough)?;
+    while enough - short > 1 {
+        let middle = short.midpoint(enough);
+        if holds(middle).is_some() { enough = middle } else { short = middle }
+    }
+    Some(f64::from(enough) / 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(settings: &str) -> Experiment {
+        Experiment::parse("test.toml", settings).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    #[test]
+    fn raw_flash_is_user_capacity_over_one_less_spare_in_whole_blocks() {
+        let geometry = with("").drive.geometry;
+        // The default drive: 8 dies x 1 plane x 128 pages x 1 slot = 1024 slots a row of blocks.
+        assert_eq!(slots_per_row(&geometry), 1024);
+        // 73 728 / (1 - 0.28) = 102 400 slots = exactly 100 rows.
+        assert_eq!(blocks_per_plane(&geometry, 73_728, 0.28, 0.0), 100);
+        assert_eq!(blocks_per_plane(&geometry, 73_729, 0.28, 0.0), 101);
+        // No spare at all: 1025 slots need two rows.
+        assert_eq!(blocks_per_plane(&geometry, 1025, 0.0, 0.0), 2);
+        // Equal spare with one die in eight for parity: 100 rows become 114.29.
+        assert_eq!(blocks_per_plane(&geometry, 73_728, 0.28, 0.125), 115);
+    }
+
+    #[test]
+    fn equal_raw_gives_all_schemes_the_same_flash_and_equal_spare_the_same_spare() {
+        let equal_raw = plan(&with(""), 73_728).unwrap();
+        assert_eq!(equal_raw.user_slots, 73_728);
+        for planned in &equal_raw.drives {
+            assert_eq!(planned.drive.geometry.blocks_per_plane, 100);
+            assert!((planned.spare_raw - 0.28).abs() < 1e-9);
+        }
+        // 1 - 0.72 / 0.875
+        assert!((equal_raw.drives[1].spare_after_redundancy - 0.177_142_857).abs() < 1e-6);
+        let equal_spare = plan(&with("capacity.fairness = \"equal-spare\""), 73_728).unwrap();
+        let blocks: Vec<u32> = equal_spare.drives.iter().map(|d| d.drive.geometry.blocks_per_plane).collect();
+        assert_eq!(blocks, [100, 115, 115]);
+        for planned in &equal_spare.drives {
+            assert!((planned.spare_after_redundancy - 0.28).abs() < 0.006, "{planned:?}");
+        }
+    }
+
+    #[test]
+    fn a_given_size_counts_in_slots_and_the_drives_own_size_stays() {
+        let sized = plan(&with("capacity.size = \"288MiB\""), 5).unwrap();
+        assert_eq!((sized.user_slots, sized.drives[0].drive.geometry.blocks_per_plane), (73_728, 100));
+        let own = plan(&with("capacity.size = \"drive\""), 5).unwrap();
+        // 1024 rows x 1024 slots x 0.72 = 754 974.72
+        assert_eq!((own.user_slots, own.drives[0].drive.geometry.blocks_per_plane), (754_974, 1024));
+    }
+
+    #[test]
+    fn too_little_spare_for_redundancy_names_numbers_and_what_would_do() {
+        let problem = plan(&with("capacity.spare = 0.1"), 400_000).unwrap_err();
+        assert_eq!(problem.field, "capacity.spare");
+        for part in ["scheme `raid5`", "redundancy takes 12.5 %", "the host needs 400000", "capacity.spare from 0.1"] {
+            assert!(problem.message.contains(part), "{part}: {problem}");
+        }
+    }
+
+    #[test]
+    fn a_tiny_trace_gets_the_few_blocks_that_garbage_collection_needs() {
+        let tiny = plan(&with(""), 10).unwrap();
+        assert!(tiny.added_blocks > 0 || tiny.drives[0].drive.geometry.blocks_per_plane == 4);
+        let shapes: Vec<_> = tiny.drives.iter().map(|d| d.drive.geometry).collect();
+        assert!(shapes.windows(2).all(|pair| pair[0] == pair[1]), "equal raw flash");
+    }
+
+    #[test]
+    fn a_capacity_no_address_reaches_is_refused() {
+        let problem = plan(&with("capacity.size = \"100TiB\""), 5).unwrap_err();
+        assert!(problem.message.contains("100TiB for the host"), "{problem}");
+    }
+}

@@ -1,0 +1,257 @@
+//! Replays one workload over several schemes: equal capacity, history, seed and clock.
+
+use crate::capacity::{plan, refused, Plan, PlannedDrive};
+use crate::clock::{clock, setup, Clock};
+use crate::experiment::{Experiment, Fairness};
+use crate::problem::Problem;
+use crate::workload::{TraceFacts, Workload};
+use ssd::{RunResult, SchemeChoice, Session};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
+use trace::AddressMap;
+use vocab::Bytes;
+
+/// What the caller provides: the results do not depend on it.
+pub struct Bench<'a> {
+    /// Schemes run at the same time.
+    pub threads: usize,
+    /// Wall-clock time in seconds from any fixed moment.
+    pub clock: &'a (dyn Fn() -> f64 + Sync),
+    /// Hears what goes on; called from several threads.
+    pub progress: &'a (dyn Fn(Progress) + Sync),
+}
+
+/// What goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// The workload is read for the first time; requests so far.
+    Reading(u64),
+    /// The clock is set by a dry run of `none`.
+    SettingClock,
+    /// The drive of a scheme (by index) is being preconditioned and aged.
+    Preparing(usize),
+    /// A scheme runs.
+    Running {
+        /// Index of the scheme.
+        scheme: usize,
+        /// Requests answered.
+        done: u64,
+        /// Requests in all.
+        total: u64,
+    },
+    /// A scheme is done.
+    Finished(usize),
+}
+
+/// What one scheme gave.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The scheme and its options.
+    pub choice: SchemeChoice,
+    /// Its drive.
+    pub planned: PlannedDrive,
+    /// What the run gave.
+    pub result: RunResult,
+    /// Wall-clock seconds of preconditioning and ageing.
+    pub prepare_wall_s: f64,
+    /// Wall-clock seconds of the run.
+    pub wall_s: f64,
+    /// Peak resident memory of the whole process when the scheme was done, in MiB.
+    pub peak_rss_mib: Option<f64>,
+}
+
+/// A finished comparison.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// The effective experiment.
+    pub experiment: Experiment,
+    /// The workload.
+    pub trace: TraceFacts,
+    /// The clock.
+    pub clock: Clock,
+    /// Logical pages the host may use.
+    pub user_slots: u32,
+    /// What each scheme gave, in the experiment's order.
+    pub outcomes: Vec<Outcome>,
+    /// How the comparison was made fair.
+    pub fairness: Vec<String>,
+    /// What was adapted or left out.
+    pub notes: Vec<String>,
+    /// What makes some of the numbers worthless.
+    pub warnings: Vec<String>,
+}
+
+impl Comparison {
+    /// Whether every check of every scheme held.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.outcomes.iter().all(|o| o.result.mismatches == 0)
+    }
+}
+
+/// Runs an experiment.
+///
+/// # Errors
+/// Bad input: a trace that cannot be read, a scheme that cannot work on the drive.
+pub fn compare(experiment: &Experiment, bench: &Bench<'_>) -> Result<Comparison, Problem> {
+    let workload = Workload::open(experiment, &|done| (bench.progress)(Progress::Reading(done)))?;
+    let plan = plan(experiment, workload.touched())?;
+    (bench.progress)(Progress::SettingClock);
+    let clock = clock(experiment, &workload, &plan)?;
+    let map = workload.map(experiment, plan.user_slots)?;
+    let runs = Runs { experiment, bench, workload: &workload, plan: &plan, clock: &clock, map: &map };
+    let outcomes = runs.all()?;
+    Ok(Comparison {
+        fairness: fairness(experiment, &plan, &clock),
+        notes: notes(experiment, &workload, &plan),
+        warnings: warnings(&outcomes),
+        experiment: experiment.clone(),
+        trace: workload.facts().clone(),
+        user_slots: plan.user_slots,
+        outcomes,
+        clock,
+    })
+}
+
+/// Everything the threads share.
+struct Runs<'a> {
+    experiment: &'a Experiment,
+    bench: &'a Bench<'a>,
+    workload: &'a Workload,
+    plan: &'a Plan,
+    clock: &'a Clock,
+    map: &'a AddressMap,
+}
+
+impl Runs<'_> {
+    /// Runs every scheme, on as many threads as are allowed; results in the experiment's order.
+    fn all(&self) -> Result<Vec<Outcome>, Problem> {
+        let schemes = self.experiment.schemes.len();
+        let next = AtomicUsize::new(0);
+        let results: Vec<_> = (0..schemes).map(|_| Mutex::new(None)).collect();
+        std::thread::scope(|scope| {
+            for _ in 0..self.bench.threads.clamp(1, schemes) {
+                scope.spawn(|| {
+                    loop {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(slot) = results.get(index) else { break };
+                        let outcome = self.one(index);
+                        *slot.lock().expect("each result is written once") = Some(outcome);
+                    }
+                });
+            }
+        });
+        let taken = results.into_iter().map(|slot| slot.into_inner().expect("each result is written once"));
+        taken.map(|result| result.expect("every scheme was run")).collect()
+    }
+
+    fn one(&self, index: usize) -> Result<Outcome, Problem> {
+        let (bench, planned) = (self.bench, &self.plan.drives[index]);
+        let choice = self.experiment.choice(&self.experiment.schemes[index]);
+        let setup = setup(self.experiment, self.plan, &planned.drive, choice.clone());
+        (bench.progress)(Progress::Preparing(index));
+        let started = (bench.clock)();
+        let mut session = Session::new(&setup).map_err(|e| refused(&choice, &e))?;
+        let prepared = (bench.clock)();
+        let mut commands = self.workload.commands(self.map, self.clock.factor)?;
+        let total = self.workload.requests();
+        let mut progress = |done| (bench.progress)(Progress::Running { scheme: index, done, total });
+        let result = session.run(&mut commands, self.clock.pace, &mut progress);
+        let finished = (bench.clock)();
+        commands.finish()?;
+        (bench.progress)(Progress::Finished(index));
+        Ok(Outcome {
+            planned: planned.clone(),
+            choice,
+            result,
+            prepare_wall_s: prepared - started,
+            wall_s: finished - prepared,
+            peak_rss_mib: peak_rss_mib(),
+        })
+    }
+}
+
+/// Peak resident memory of this process; Linux only.
+fn peak_rss_mib() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib / 1024.0)
+}
+
+fn user_capacity(experiment: &Experiment, plan: &Plan) -> String {
+    mib(Bytes(u64::from(plan.user_slots) * experiment.drive.geometry.slot_size.0))
+}
+
+fn fairness(experiment: &Experiment, plan: &Plan, clock: &Clock) -> Vec<String> {
+    let user = user_capacity(experiment, plan);
+    let flash = match experiment.capacity.fairness {
+        Fairness::EqualRaw => {
+            let raw = mib(plan.reference.geometry.raw_size());
+            format!("equal raw flash ({raw}) and equal user capacity ({user}) for every scheme: redundancy eats spare")
+        }
+        Fairness::EqualSpare => format!(
+            "equal user capacity ({user}) and equal spare after redundancy for every scheme: \
+             raw flash for redundancy comes on top"
+        ),
+    };
+    vec![
+        format!("capacity: {flash}"),
+        format!("history: one seed ({}) and one preconditioning rule for every scheme", experiment.seed),
+        format!("arrival: one clock for every scheme, {}", clock.said),
+    ]
+}
+
+fn notes(experiment: &Experiment, workload: &Workload, plan: &Plan) -> Vec<String> {
+    let mut notes = Vec::new();
+    if plan.added_blocks > 0 {
+        notes.push(format!(
+            "capacity: {} more blocks per plane than the spare asks for, the least with which garbage collection has room",
+            plan.added_blocks
+        ));
+    }
+    if workload.folds(experiment, plan.user_slots) {
+        let user = user_capacity(experiment, plan);
+        notes.push(format!("addresses: the workload exceeds {user} and is folded into it (modulo)"));
+    }
+    let facts = workload.facts();
+    if facts.ignored_lines > 0 {
+        notes.push(format!("trace: {} lines ask for nothing and are left out", facts.ignored_lines));
+    }
+    if facts.clamped > 0 {
+        notes.push(format!("trace: {} requests out of order are moved to the time of the one before", facts.clamped));
+    }
+    if facts.loops > 1 {
+        notes.push(format!("trace: repeated {} times", facts.loops));
+    }
+    notes
+}
+
+/// A size in whole MiB.
+pub(crate) fn mib(size: Bytes) -> String {
+    format!("{:.0} MiB", size.0 as f64 / f64::from(1 << 20))
+}
+
+fn warnings(outcomes: &[Outcome]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for Outcome { choice, result, .. } in outcomes {
+        let name = &choice.name;
+        if result.saturated {
+            warnings.push(format!(
+                "`{name}` could not keep up with the requests: they piled up to the end, so its response times say \
+                 how long the trace is and nothing about the drive. Slow the clock (--arrival scaled=FACTOR) or \
+                 close the loop (--arrival closed=QD)"
+            ));
+        }
+        if result.mismatches > 0 {
+            warnings.push(format!("`{name}` returned wrong data for {} of {} reads checked", result.mismatches, result.checked_reads));
+        }
+        if result.media_errors > 0 {
+            warnings.push(format!("`{name}` could not read {} pages and reported media errors", result.media_errors));
+        }
+        if result.write_errors > 0 {
+            warnings.push(format!("`{name}` could not write {} pages for want of space", result.write_errors));
+        }
+    }
+    warnings
+}

@@ -1,0 +1,131 @@
+//! Drive presets: one file each, and one line here.
+
+use crate::document::Document;
+use crate::problem::Problem;
+
+/// A drive preset.
+#[derive(Clone, Copy, Debug)]
+pub struct DriveEntry {
+    /// Registry name.
+    pub name: &'static str,
+    /// The preset's TOML text: `summary`, `source`, and the fields of [`ssd::Drive`].
+    pub text: &'static str,
+}
+
+macro_rules! presets {
+    ($($name:literal),* $(,)?) => {
+        &[$(DriveEntry { name: $name, text: include_str!(concat!("../drives/", $name, ".toml")) }),*]
+    };
+}
+
+/// All presets, in the order in which they are listed.
+pub const DRIVES: &[DriveEntry] = presets![
+    "default",
+    "slc-gr",
+    "mlc-fl",
+    "mlc-da",
+    "ds-raid",
+    "code-zones",
+    "mlc-mqsim",
+    "mlc-mqsim-16g",
+    "tlc",
+    "qlc",
+];
+
+impl DriveEntry {
+    /// The preset as a document.
+    #[must_use]
+    pub fn document(&self) -> Document {
+        // A test reads every preset, so this cannot fail on any input.
+        Document::parse(&format!("drives/{}.toml", self.name), self.text).expect("bundled presets are valid TOML")
+    }
+
+    /// One line that says what the drive is.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        self.line("summary")
+    }
+
+    /// Where its values come from.
+    #[must_use]
+    pub fn source(&self) -> String {
+        self.line("source")
+    }
+
+    fn line(&self, key: &str) -> String {
+        self.document().text(key).ok().flatten().unwrap_or_default().to_owned()
+    }
+}
+
+/// The preset called `name`, a drive file, or nothing (`none`: every field must be given).
+///
+/// # Errors
+/// An unknown name, or a file that cannot be read.
+pub(crate) fn load(name: &str) -> Result<Document, Problem> {
+    const FIELD: &str = "drive.preset";
+    if name == "none" {
+        return Ok(Document::new());
+    }
+    if let Some(entry) = DRIVES.iter().find(|d| d.name == name) {
+        return Ok(entry.document());
+    }
+    if name.ends_with(".toml") {
+        let text = std::fs::read_to_string(name)
+            .map_err(|e| Problem::new(FIELD, format!("drive file {name} cannot be read: {e}")))?;
+        return Document::parse(name, &text);
+    }
+    let known: Vec<&str> = DRIVES.iter().map(|d| d.name).collect();
+    let mut problem = Problem::unknown(FIELD, "drive", name, &known);
+    problem.known.push("or the path of a drive file ending in .toml".into());
+    Err(problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::DriveSpec;
+
+    #[test]
+    fn every_preset_parses_and_checks() {
+        for entry in DRIVES {
+            let spec: DriveSpec = entry.document().read().unwrap_or_else(|e| panic!("{}: {e}", entry.name));
+            let drive = spec.drive();
+            drive.geometry.check().unwrap_or_else(|e| panic!("{}: {e}", entry.name));
+            drive.timing.check().unwrap_or_else(|e| panic!("{}: {e}", entry.name));
+            assert_eq!(drive.geometry.pages_per_block as usize % drive.timing.page.len(), 0, "{}", entry.name);
+            assert!(!entry.summary().is_empty() && !entry.source().is_empty(), "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn every_value_of_a_preset_names_its_source() {
+        for entry in DRIVES {
+            for line in entry.text.lines().filter(|l| !l.starts_with('#') && l.contains(" = ")) {
+                let comment = line.split_once(" # ").map(|(_, comment)| comment.trim());
+                assert!(comment.is_some_and(|c| c.len() > 3), "{}: {line}", entry.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_paper_drives_have_the_papers_sizes() {
+        let drive = |name: &str| {
+            let entry = DRIVES.iter().find(|d| d.name == name).expect("a preset");
+            entry.document().read::<DriveSpec>().expect("valid").drive().geometry
+        };
+        // FLARES, section 5.2: "the target 2GB memory".
+        assert_eq!(drive("mlc-fl").raw_size().to_string(), "2GiB");
+        // Greenan et al.: 8 cards x 8 banks x 64 blocks x 64 pages x 4 KiB.
+        assert_eq!(drive("slc-gr").raw_size().to_string(), "1GiB");
+        // Chang and Chang, section 4.2.1: 20 GB in all.
+        assert_eq!(drive("code-zones").raw_size().to_string(), "20GiB");
+        // DiskSim SSD extension: 16384 blocks per element.
+        assert_eq!(drive("ds-raid").blocks_per_die(), 16_384);
+        // MQSim: 512 GiB raw, 67.1 M pages; the variant 16 GiB.
+        assert_eq!(drive("mlc-mqsim").raw_size().to_string(), "512GiB");
+        assert_eq!(drive("mlc-mqsim").pages(), 67_108_864);
+        assert_eq!(drive("mlc-mqsim-16g").raw_size().to_string(), "16GiB");
+        // Guo et al., Table II: 1 MB blocks.
+        assert_eq!(drive("mlc-da").pages_per_block * 8, 1024);
+    }
+}

@@ -1,0 +1,387 @@
+//! An experiment as data: the document that says everything a run depends on.
+//!
+//! An experiment file is TOML. Every key may be left out; the defaults compare `none`, `raid5`
+//! and `ds-raid` on the bundled trace. Sizes are texts with IEC or SI prefixes (`"4KiB"`,
+//! `"5GB"`), times are texts (`"75us"`, `"1.6ms"`, `"30d"`), energies are texts (`"3uJ"`).
+//!
+//! ```toml
+//! seed = 1                      # of all random streams
+//! payload = "tag"               # none | tag | page: what pages carry; tag and page check reads
+//! schemes = ["none", "raid5", "ds-raid"]
+//! scheduler = "read-first"      # fifo | read-first
+//!
+//! [trace]                       # what the host asks
+//! source = "pgbench"            # a bundled trace, a path, or a generator
+//! format = "auto"               # trace format; auto looks at the first lines
+//! blk_action = "D"              # blkparse only: Q queued, D issued, C completed
+//! loops = 1                     # times the trace is repeated
+//! arrival = "auto"              # auto | recorded | scaled=FACTOR | closed=QUEUE_DEPTH
+//! addresses = "auto"            # auto | compact | fold
+//!
+//! [generate]                    # fields of GenerateSpec, where trace.source is a generator
+//! requests = 100000
+//!
+//! [drive]
+//! preset = "default"            # a preset, a drive file (.toml), or none
+//! [drive.geometry]              # any field of the preset may be overridden
+//! channels = 4
+//! [drive.timing]
+//! transfer = { mt-per-s = 333 }
+//! [drive.energy]
+//!
+//! [capacity]
+//! size = "auto"                 # auto | drive | a size: what the host may store
+//! spare = 0.28                  # share of raw flash beyond that
+//! fairness = "equal-raw"        # equal-raw | equal-spare: what all schemes have alike
+//!
+//! [gc]                          # fields of ftl::GcConfig
+//! [wear]                        # fields of ftl::WearConfig
+//! [buffer]                      # fields of ssd::Buffer
+//! [precondition]                # fields of ssd::Precondition
+//! [age]                         # fields of ssd::Age
+//! [faults]                      # fields of ssd::Faults
+//!
+//! [scheme.raid5]                # options of a scheme, as `flashkeep list schemes` shows them
+//! ```
+//!
+//! `trace.arrival` is one clock for all schemes: `auto` multiplies recorded times by one factor,
+//! at least 1, such that `none` would keep its dies half busy. `capacity.size = "auto"` maps the
+//! addresses a trace touches to a compact space that fills the user capacity; any other size
+//! keeps the recorded addresses, folded (modulo) into the capacity. The drive's
+//! `blocks_per_plane` is scaled so that raw flash is the user capacity / (1 - spare), rounded up
+//! to whole blocks, unless the size is `drive`.
+//!
+//! With `equal-raw`, all schemes get the same raw flash, so redundancy is paid for out of the
+//! spare. With `equal-spare`, each scheme gets raw flash for its redundancy on top.
+
+use crate::check;
+use crate::document::Document;
+use crate::drives;
+use crate::generate::GenerateSpec;
+use crate::problem::Problem;
+use crate::textual::{Arrival, OptionText, Size};
+use serde::{Deserialize, Serialize};
+use ssd::nand::{Energy, Timing};
+use ssd::{Age, Buffer, Drive, Faults, GcConfig, PayloadKind, Precondition, Scheduler, WearConfig};
+use std::collections::BTreeMap;
+use std::path::Path;
+use vocab::{Geometry, PeCycles};
+
+/// Options by name.
+pub type Options = BTreeMap<String, OptionText>;
+
+/// An experiment with every default filled in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// Seed of all random streams.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// What pages carry.
+    #[serde(default = "default_payload")]
+    pub payload: PayloadKind,
+    /// Schemes to compare, by registry name, in report order.
+    #[serde(default = "default_schemes")]
+    pub schemes: Vec<String>,
+    /// Die scheduler.
+    #[serde(default = "default_scheduler")]
+    pub scheduler: Scheduler,
+    /// What the host asks.
+    #[serde(default)]
+    pub trace: TraceSpec,
+    /// Options of the generator, where `trace.source` is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generate: Option<GenerateSpec>,
+    /// User capacity and spare.
+    #[serde(default)]
+    pub capacity: CapacitySpec,
+    /// Garbage collection.
+    #[serde(default)]
+    pub gc: GcConfig,
+    /// Wear levelling.
+    #[serde(default)]
+    pub wear: WearConfig,
+    /// Write buffer.
+    #[serde(default)]
+    pub buffer: Buffer,
+    /// Write history before the trace.
+    #[serde(default)]
+    pub precondition: Precondition,
+    /// Age before the trace.
+    #[serde(default)]
+    pub age: Age,
+    /// Faults during the trace.
+    #[serde(default)]
+    pub faults: Faults,
+    /// Options of schemes, by scheme name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub scheme: BTreeMap<String, Options>,
+    /// The drive at its own size.
+    pub drive: DriveSpec,
+}
+
+/// What the host asks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TraceSpec {
+    /// A bundled trace, a generator, or the path of a trace.
+    pub source: String,
+    /// Format of a trace file by registry name, or `auto`.
+    pub format: String,
+    /// Which action of a blkparse file counts as the request: `Q`, `D` or `C`.
+    pub blk_action: String,
+    /// Times the trace is repeated.
+    pub loops: u32,
+    /// How requests arrive.
+    pub arrival: Arrival,
+    /// How recorded addresses become addresses of the drive.
+    pub addresses: Addresses,
+}
+
+/// How recorded addresses become addresses of the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Addresses {
+    /// Compact where the capacity follows the trace, else fold.
+    Auto,
+    /// The touched pages side by side, in order of address.
+    Compact,
+    /// As recorded, modulo the user capacity.
+    Fold,
+}
+
+/// User capacity and spare.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CapacitySpec {
+    /// What the host may store.
+    pub size: Size,
+    /// Share of raw flash beyond the user capacity.
+    pub spare: f64,
+    /// What all schemes have alike.
+    pub fairness: Fairness,
+}
+
+/// What all compared schemes have alike besides user capacity, seed, history and clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fairness {
+    /// Raw flash: redundancy eats spare.
+    EqualRaw,
+    /// Spare after redundancy: a scheme gets raw flash for its redundancy on top.
+    EqualSpare,
+}
+
+/// A drive model with its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DriveSpec {
+    /// Preset, drive file, or `none`: what the fields below override. The effective experiment
+    /// says `none`, because it gives every field.
+    #[serde(default = "no_preset")]
+    pub preset: String,
+    /// What reports call the drive.
+    #[serde(default)]
+    pub name: String,
+    /// One line that says what the drive is.
+    #[serde(default)]
+    pub summary: String,
+    /// Where its values come from.
+    #[serde(default)]
+    pub source: String,
+    /// Rated P/E cycles.
+    pub endurance: PeCycles,
+    /// Shape.
+    pub geometry: Geometry,
+    /// Energy of each operation.
+    pub energy: Energy,
+    /// Latencies.
+    pub timing: Timing,
+}
+
+fn default_seed() -> u64 {
+    1
+}
+
+fn default_payload() -> PayloadKind {
+    PayloadKind::Tag
+}
+
+fn default_schemes() -> Vec<String> {
+    ["none", "raid5", "ds-raid"].map(String::from).into()
+}
+
+fn default_scheduler() -> Scheduler {
+    Scheduler::ReadFirst
+}
+
+fn no_preset() -> String {
+    "none".into()
+}
+
+impl Default for TraceSpec {
+    fn default() -> Self {
+        Self {
+            source: "pgbench".into(),
+            format: "auto".into(),
+            blk_action: "D".into(),
+            loops: 1,
+            arrival: Arrival::Auto,
+            addresses: Addresses::Auto,
+        }
+    }
+}
+
+impl Default for CapacitySpec {
+    fn default() -> Self {
+        Self { size: Size::Auto, spare: 0.28, fairness: Fairness::EqualRaw }
+    }
+}
+
+impl DriveSpec {
+    /// The drive model itself.
+    #[must_use]
+    pub fn drive(&self) -> Drive {
+        Drive {
+            geometry: self.geometry,
+            timing: self.timing.clone(),
+            energy: self.energy,
+            endurance: self.endurance,
+        }
+    }
+}
+
+/// What reads of an experiment's text need besides: settings typed on the command line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// `TRACE` or its like: a bundled trace, a path, or a generator.
+    pub trace: Option<String>,
+    /// Named options as `(option as typed, path in the document, value)`.
+    pub options: Vec<(String, String, String)>,
+    /// `--schemes a,b,c`.
+    pub schemes: Option<String>,
+    /// `--set path=value`, in the order typed; they win over everything else.
+    pub set: Vec<String>,
+}
+
+impl Overrides {
+    fn apply(&self, document: &mut Document) -> Result<(), Problem> {
+        if let Some(trace) = &self.trace {
+            document.remove("generate");
+            document.set_text("TRACE", "trace.source", trace)?;
+        }
+        if let Some(schemes) = &self.schemes {
+            document.set_list(&format!("--schemes {schemes}"), "schemes", schemes)?;
+        }
+        for (option, path, value) in &self.options {
+            if path == "seed" || path == "trace.loops" {
+                document.set(&format!("{option} {value}"), &format!("{path}={value}"))?;
+            } else {
+                document.set_text(&format!("{option} {value}"), path, value)?;
+            }
+            if path == "drive.preset" {
+                // A drive named on the command line replaces the drive of the file.
+                document.keep_only("drive", "preset");
+            }
+        }
+        self.set.iter().try_for_each(|set| document.set(&format!("--set {set}"), set))
+    }
+}
+
+impl Experiment {
+    /// The experiment of a file, changed by `overrides`.
+    ///
+    /// # Errors
+    /// What is wrong with the file or an override, with its place.
+    pub fn load(path: &Path, overrides: &Overrides) -> Result<Self, Problem> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| Problem::new("", format!("experiment file {name} cannot be read: {e}")))?;
+        let mut document = Document::parse(&name, &text)?;
+        if let Some(directory) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
+            resolve_paths(&mut document, directory);
+        }
+        Self::from_document(document, overrides)
+    }
+
+    /// The default experiment, changed by `overrides`.
+    ///
+    /// # Errors
+    /// What is wrong with an override.
+    pub fn with(overrides: &Overrides) -> Result<Self, Problem> {
+        Self::from_document(Document::new(), overrides)
+    }
+
+    /// The experiment of TOML text; `name` is what complaints call it.
+    ///
+    /// # Errors
+    /// What is wrong with the text, with its place.
+    pub fn parse(name: &str, text: &str) -> Result<Self, Problem> {
+        Self::from_document(Document::parse(name, text)?, &Overrides::default())
+    }
+
+    fn from_document(mut document: Document, overrides: &Overrides) -> Result<Self, Problem> {
+        overrides.apply(&mut document)?;
+        expand_drive(&mut document)?;
+        let mut experiment: Self = document.read()?;
+        check::experiment(&experiment).map_err(|problem| document.locate(problem))?;
+        experiment.drive.preset = no_preset();
+        if crate::workload::is_generated(&experiment) {
+            experiment.generate.get_or_insert_default();
+        }
+        experiment.fill_options();
+        Ok(experiment)
+    }
+
+    /// Fills in the default of every option of every scheme compared.
+    fn fill_options(&mut self) {
+        let named = |name: &String| ssd::protect::registry::SCHEMES.iter().find(move |s| s.name == name);
+        for entry in self.schemes.iter().filter_map(named).filter(|s| !s.options.is_empty()) {
+            let options = self.scheme.entry(entry.name.to_owned()).or_default();
+            for (option, default, _) in entry.options {
+                options.entry((*option).to_owned()).or_insert_with(|| OptionText((*default).to_owned()));
+            }
+        }
+    }
+
+    /// The scheme called `name` with its options.
+    #[must_use]
+    pub fn choice(&self, name: &str) -> ssd::SchemeChoice {
+        let options = self.scheme.get(name).into_iter().flatten();
+        let options = options.map(|(key, value)| (key.clone(), value.0.clone())).collect();
+        ssd::SchemeChoice { name: name.to_owned(), options }
+    }
+
+    /// The effective experiment as TOML: complete, and read back it is this experiment again.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let body = toml::to_string(self).expect("an experiment is tables, texts, numbers and booleans");
+        format!("# The effective experiment of a Flashkeep run; `flashkeep run` on this file repeats it.\n\n{body}")
+    }
+}
+
+/// Paths in an experiment file count from the file's directory.
+fn resolve_paths(document: &mut Document, directory: &Path) {
+    document.map_text("drive.preset", |preset| {
+        let is_relative_file = preset.ends_with(".toml") && Path::new(preset).is_relative();
+        is_relative_file.then(|| directory.join(preset).display().to_string())
+    });
+    document.map_text("trace.source", |source| {
+        let is_relative_file = !crate::workload::is_name(source) && Path::new(source).is_relative();
+        is_relative_file.then(|| directory.join(source).display().to_string())
+    });
+}
+
+/// Puts the preset under the drive's fields.
+fn expand_drive(document: &mut Document) -> Result<(), Problem> {
+    let preset = document.text("drive.preset")?.unwrap_or("default").to_owned();
+    let mut base = drives::load(&preset).map_err(|problem| document.locate(problem))?;
+    if preset != "none" {
+        let label = Path::new(&preset).file_stem().map_or(preset.clone(), |stem| stem.to_string_lossy().into());
+        base.default_text("name", &label)?;
+    }
+    document.rebase("drive", base)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! What is known: every list comes from the registry that also decides.
+
+use crate::drives::DRIVES;
+use crate::problem::Problem;
+
+/// One entry of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Name to type.
+    pub name: String,
+    /// What it is.
+    pub summary: String,
+    /// Where it comes from, or a unit; may be empty.
+    pub source: String,
+    /// Further lines, such as options.
+    pub details: Vec<String>,
+}
+
+/// A list by its name on the command line.
+pub struct List {
+    /// Name of the list.
+    pub name: &'static str,
+    /// What it lists, and where an experiment uses it.
+    pub about: &'static str,
+    /// Its entries.
+    pub entries: fn() -> Vec<Listed>,
+}
+
+/// All lists.
+pub const LISTS: &[List] = &[
+    List { name: "schemes", about: "protection schemes: schemes, --schemes", entries: schemes },
+    List { name: "drives", about: "drive presets: drive.preset, --drive", entries: drives },
+    List { name: "traces", about: "bundled traces: trace.source, TRACE", entries: traces },
+    List { name: "generators", about: "generated workloads: trace.source, TRACE", entries: generators },
+    List { name: "formats", about: "trace formats: trace.format, --format", entries: formats },
+    List { name: "gc", about: "garbage collection policies: gc.policy", entries: policies },
+    List { name: "schedulers", about: "die schedulers: scheduler", entries: schedulers },
+    List { name: "buffers", about: "write buffers: buffer.kind", entries: buffers },
+    List { name: "payloads", about: "what pages carry: payload, --payload", entries: payloads },
+];
+
+/// The list called `name`.
+///
+/// # Errors
+/// An unknown name; lists the known ones.
+pub fn list(name: &str) -> Result<&'static List, Problem> {
+    let known: Vec<&str> = LISTS.iter().map(|l| l.name).collect();
+    LISTS.iter().find(|l| l.name == name).ok_or_else(|| Problem::unknown("", "list", name, &known))
+}
+
+fn entry(name: &str, summary: &str, source: &str) -> Listed {
+    Listed { name: name.into(), summary: summary.into(), source: source.into(), details: Vec::new() }
+}
+
+fn schemes() -> Vec<Listed> {
+    let listed = |s: &ssd::protect::registry::SchemeEntry| Listed {
+        details: s.options.iter().map(|(name, default, help)| format!("{name} = {default}: {help}")).collect(),
+        ..entry(s.name, s.summary, s.paper)
+    };
+    ssd::protect::registry::SCHEMES.iter().map(listed).collect()
+}
+
+fn drives() -> Vec<Listed> {
+    DRIVES.iter().map(|d| entry(d.name, &d.summary(), &d.source())).collect()
+}
+
+fn traces() -> Vec<Listed> {
+    let source = |b: &trace::Bundled| format!("{} requests, format {}, {}", b.requests, b.format, b.licence);
+    trace::BUNDLED.iter().map(|b| entry(b.name, b.about, &source(b))).collect()
+}
+
+fn generators() -> Vec<Listed> {
+    trace::generate::GENERATORS.iter().map(|g| entry(g.name, g.about, "")).collect()
+}
+
+fn formats() -> Vec<Listed> {
+    let source = |f: &trace::Format| format!("{}, {}", f.time, f.ranges);
+    trace::FORMATS.iter().map(|f| entry(f.name, f.about, &source(f))).collect()
+}
+
+fn policies() -> Vec<Listed> {
+    ssd::ftl::victim::POLICIES.iter().map(|p| entry(p.name, p.summary, p.source)).collect()
+}
+
+/// The name serde gives a variant: the one that experiments use.
+fn named<T: serde::Serialize>(value: T, summary: &str) -> Listed {
+    let name = serde_json::to_value(value).ok().and_then(|v| v.as_str().map(str::to_owned));
+    entry(&name.unwrap_or_default(), summary, "")
+}
+
+fn schedulers() -> Vec<Listed> {
+    use ssd::Scheduler::{Fifo, ReadFirst};
+    vec![
+        named(Fifo, "in order of arrival"),
+        named(ReadFirst, "reads before programs and erases, as far as hazards allow"),
+    ]
+}
+
+fn buffers() -> Vec<Listed> {
+    use ssd::BufferKind::{Off, PowerSafe, Volatile};
+    vec![
+        named(Off, "a write is answered when it is durable in flash, parity included"),
+        named(Volatile, "DRAM: answered at once, lost with power until flushed"),
+        named(PowerSafe, "DRAM with hold-up energy, or NVRAM: answered at once and durable"),
+    ]
+}
+
+fn payloads() -> Vec<Listed> {
+    use ssd::PayloadKind::{None, Page, Tag};
+    vec![
+        named(None, "nothing: timing and endurance only, reads are not checked"),
+        named(Tag, "eight bytes, logical page and version: every read is checked"),
+        named(Page, "all bytes: every read is checked"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_list_has_entries_with_names_and_summaries() {
+        for list in LISTS {
+            let entries = (list.entries)();
+            assert!(!entries.is_empty(), "{}", list.name);
+            for listed in entries {
+                assert!(!listed.name.is_empty() && !listed.summary.is_empty(), "{}: {listed:?}", list.name);
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_list_is_guessed() {
+        assert_eq!(list("scheme").err().unwrap().meant.as_deref(), Some("schemes"));
+    }
+}

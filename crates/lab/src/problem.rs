@@ -1,0 +1,171 @@
+//! What is wrong with an input, where, and what would be right.
+
+use std::fmt;
+
+/// The place of a problem: a position in a file, or a command line argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// File name, or the argument as typed.
+    pub source: String,
+    /// Line, column (both from 1) and the line itself; `None` for an argument.
+    pub position: Option<Position>,
+}
+
+/// A position in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// Characters to mark, at least 1.
+    pub width: usize,
+    /// The line's text.
+    pub text: String,
+}
+
+/// Bad input: it names the place, the field, what was found and what is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where, if the input has a place.
+    pub place: Option<Place>,
+    /// Dotted path of the setting, empty where there is none.
+    pub field: String,
+    /// What was found and why it will not do.
+    pub message: String,
+    /// What is known instead.
+    pub known: Vec<String>,
+    /// The known name that was probably meant.
+    pub meant: Option<String>,
+}
+
+impl Problem {
+    /// A problem without a place.
+    #[must_use]
+    pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { place: None, field: field.into(), message: message.into(), known: Vec::new(), meant: None }
+    }
+
+    /// `found` is no known `noun`; lists what is known and guesses what was meant.
+    #[must_use]
+    pub fn unknown<S: AsRef<str>>(field: impl Into<String>, noun: &str, found: &str, known: &[S]) -> Self {
+        let known: Vec<String> = known.iter().map(|k| k.as_ref().to_owned()).collect();
+        Self {
+            meant: nearest(found, &known),
+            message: format!("unknown {noun} `{}`", printable(found)),
+            known,
+            ..Self::new(field, "")
+        }
+    }
+
+    /// The same problem at a place.
+    #[must_use]
+    pub fn at(mut self, place: Place) -> Self {
+        self.place = Some(place);
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Some(Place { source, position: Some(p) }) => write!(f, "{source}:{}:{}: ", p.line, p.column)?,
+            Some(Place { source, position: None }) => write!(f, "{source}: ")?,
+            None => {}
+        }
+        match self.field.as_str() {
+            "" => write!(f, "{}", self.message)?,
+            field => write!(f, "{field}: {}", self.message)?,
+        }
+        if let Some(Place { position: Some(p), .. }) = &self.place {
+            let number = p.line.to_string();
+            let margin = " ".repeat(number.len());
+            write!(f, "\n  {number} | {}", p.text)?;
+            write!(f, "\n  {margin} | {}{}", " ".repeat(p.column - 1), "^".repeat(p.width))?;
+        }
+        if let Some(meant) = &self.meant {
+            write!(f, "\n  did you mean `{meant}`?")?;
+        }
+        if !self.known.is_empty() {
+            write!(f, "\n  known: {}", self.known.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problem {}
+
+/// The first characters of a text, control characters escaped: it may be hostile.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let mut shown: String = text.chars().take(60).flat_map(char::escape_debug).collect();
+    if text.chars().nth(60).is_some() {
+        shown.push_str("..");
+    }
+    shown
+}
+
+/// The known name nearest to `found`, if it is near enough to be a slip.
+fn nearest(found: &str, known: &[String]) -> Option<String> {
+    let found: Vec<char> = found.to_lowercase().chars().take(64).collect();
+    let limit = (found.len() / 3).max(1);
+    known
+        .iter()
+        .map(|name| (distance(&found, &name.chars().collect::<Vec<_>>()), name))
+        .filter(|(distance, _)| *distance <= limit)
+        .min()
+        .map(|(_, name)| name.clone())
+}
+
+/// Edit distance: insertions, deletions, replacements and swaps of neighbours.
+fn distance(a: &[char], b: &[char]) -> usize {
+    let mut before_last = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let replaced = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            row[j] = replaced.min(last[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                let swapped: usize = before_last[j - 2];
+                row[j] = row[j].min(swapped + 1);
+            }
+        }
+        before_last = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_finds_its_name_and_nonsense_finds_none() {
+        let known: Vec<String> = ["greedy", "fifo", "random", "d-choices"].map(String::from).into();
+        assert_eq!(nearest("gredy", &known).as_deref(), Some("greedy"));
+        assert_eq!(nearest("fiof", &known).as_deref(), Some("fifo"));
+        assert_eq!(nearest("d_choices", &known).as_deref(), Some("d-choices"));
+        assert_eq!(nearest("zzzzzz", &known), None);
+        assert_eq!(nearest("", &known), None);
+    }
+
+    #[test]
+    fn a_problem_points_at_its_place() {
+        let place = Place {
+            source: "x.toml".into(),
+            position: Some(Position { line: 12, column: 3, width: 5, text: "  polcy = 1".into() }),
+        };
+        let text = Problem::unknown("gc.polcy", "key", "polcy", &["policy"]).at(place).to_string();
+        assert_eq!(
+            text,
+            "x.toml:12:3: gc.polcy: unknown key `polcy`\n  12 |   polcy = 1\n     |   ^^^^^\n  did you mean `policy`?\n  known: policy"
+        );
+    }
+
+    #[test]
+    fn hostile_text_is_cut_and_escaped() {
+        assert_eq!(printable("a\u{1b}[31m"), "a\\u{1b}[31m");
+        assert_eq!(printable(&"x".repeat(100)).len(), 62);
+    }
+}

@@ -1,0 +1,115 @@
+//! Writes what a comparison leaves behind: the report, the results, the effective experiment.
+
+use crate::compare::{mib, Comparison};
+use crate::problem::Problem;
+use crate::report::{self, ReportInput, RunSpeed, TraceSummary};
+use std::path::{Path, PathBuf};
+use vocab::Bytes;
+
+/// Makes sure that a report can be written to `directory`.
+///
+/// # Errors
+/// A directory that cannot be made.
+pub fn report_directory(directory: &Path) -> Result<(), Problem> {
+    std::fs::create_dir_all(directory)
+        .map_err(|e| Problem::new("--report", format!("directory {} cannot be made: {e}", directory.display())))
+}
+
+/// Writes `index.html`, `results.json` and `experiment.toml` into `directory`; returns the path
+/// of the first.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write_report(comparison: &Comparison, directory: &Path) -> Result<PathBuf, Problem> {
+    report_directory(directory)?;
+    let write = |name: &str, text: &str| {
+        let path = directory.join(name);
+        match std::fs::write(&path, text) {
+            Ok(()) => Ok(path),
+            Err(e) => Err(Problem::new("--report", format!("{} cannot be written: {e}", path.display()))),
+        }
+    };
+    write("experiment.toml", &comparison.experiment.to_toml())?;
+    let results = serde_json::to_string_pretty(&comparison.to_json()).expect("a JSON document prints");
+    write("results.json", &results)?;
+    write("index.html", &html(comparison, directory))
+}
+
+fn html(comparison: &Comparison, directory: &Path) -> String {
+    let (trace, drive) = (&comparison.trace, &comparison.experiment.drive);
+    let names: Vec<&str> = comparison.outcomes.iter().map(|o| o.choice.name.as_str()).collect();
+    let runs: Vec<_> = comparison.outcomes.iter().map(|o| o.result.clone()).collect();
+    let per_second = |ops: u64, seconds: f64| if seconds > 0.0 { ops as f64 / seconds } else { 0.0 };
+    let speed = |o: &crate::Outcome| RunSpeed { wall_s: o.wall_s, flash_ops_per_s: per_second(o.result.flash_ops, o.wall_s) };
+    let speeds: Vec<_> = comparison.outcomes.iter().map(speed).collect();
+    let loops = u64::from(trace.loops);
+    report::html(&ReportInput {
+        title: &format!("{} on {}: {}", trace.name, drive.name, names.join(", ")),
+        trace: TraceSummary {
+            name: &trace.name,
+            requests: trace.requests * loops,
+            reads: trace.reads * loops,
+            writes: trace.writes * loops,
+            footprint: Bytes(trace.footprint_bytes),
+            duration_s: trace.duration_s * trace.loops as f64,
+            lines: &trace_lines(comparison),
+        },
+        drive: &drive_lines(comparison),
+        dies: drive.geometry.dies(),
+        fairness: &comparison.fairness,
+        notes: &comparison.notes,
+        // The report draws its warnings from the results, as `Comparison::warnings` does.
+        warnings: &[],
+        experiment: &comparison.experiment.to_toml(),
+        command: &format!("flashkeep run {}", directory.join("experiment.toml").display()),
+        runs: &runs,
+        speeds: &speeds,
+    })
+}
+
+fn trace_lines(comparison: &Comparison) -> Vec<String> {
+    let trace = &comparison.trace;
+    let mut lines = vec![
+        format!("Format: {}", trace.format),
+        format!("Flushes: {}", trace.flushes * u64::from(trace.loops)),
+        format!("Read: {}", mib(Bytes(trace.read_bytes))),
+        format!("Written: {}", mib(Bytes(trace.written_bytes))),
+        format!("Digest: {:016x}", trace.digest),
+    ];
+    if trace.loops > 1 {
+        lines.push(format!("Loops: {}; read, written and digest are those of one", trace.loops));
+    }
+    lines
+}
+
+fn drive_lines(comparison: &Comparison) -> Vec<String> {
+    let drive = &comparison.experiment.drive;
+    let g = &drive.geometry;
+    let mut lines = vec![
+        format!("Drive: {}, {}", drive.name, drive.summary),
+        format!("Source: {}", drive.source),
+        format!(
+            "Shape: {} channels x {} dies, {} planes ({}), {} pages a block, {} a page, {} a logical page",
+            g.channels,
+            g.dies_per_channel,
+            g.planes,
+            if g.slots_per_page() > (g.page_size.0 / g.slot_size.0) as u32 { "ganged" } else { "single" },
+            g.pages_per_block,
+            g.page_size,
+            g.slot_size
+        ),
+        format!("For the host: {}", mib(Bytes(u64::from(comparison.user_slots) * g.slot_size.0))),
+        format!("Endurance: {} cycles", drive.endurance.0),
+    ];
+    for outcome in &comparison.outcomes {
+        let planned = &outcome.planned;
+        lines.push(format!(
+            "Raw flash of {}: {}, spare {:.1} % of it, {:.1} % after redundancy",
+            outcome.choice.name,
+            mib(planned.drive.geometry.raw_size()),
+            planned.spare_raw * 100.0,
+            planned.spare_after_redundancy * 100.0
+        ));
+    }
+    lines
+}

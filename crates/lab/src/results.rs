@@ -1,0 +1,166 @@
+//! A comparison as one JSON document. `docs/spec/results.md` says what each key means.
+
+use crate::compare::{Comparison, Outcome};
+use serde_json::{json, Map, Value};
+use ssd::{Pace, Response};
+use std::collections::BTreeMap;
+use vocab::SECTOR_BYTES;
+
+/// Version of the program, as results state it.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+fn mib(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
+impl Comparison {
+    /// The comparison as one JSON document.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let slot = self.experiment.drive.geometry.slot_size.0;
+        json!({
+            "version": VERSION,
+            "trace": self.trace_json(),
+            "drive": self.drive_json(),
+            "user_capacity_mib": mib(u64::from(self.user_slots) * slot),
+            "arrival": match self.clock.pace {
+                Pace::Open => "open".to_owned(),
+                Pace::Closed { depth } => format!("closed={depth}"),
+            },
+            "clock_factor": self.clock.factor,
+            "fairness": self.fairness,
+            "notes": self.notes,
+            "warnings": self.warnings,
+            "schemes": self.outcomes.iter().map(|outcome| outcome.to_json(slot)).collect::<Vec<_>>(),
+            "experiment": serde_json::to_value(&self.experiment).expect("an experiment is plain data"),
+            "experiment_toml": self.experiment.to_toml(),
+        })
+    }
+
+    fn trace_json(&self) -> Value {
+        let t = &self.trace;
+        json!({
+            "name": t.name,
+            "format": t.format,
+            "loops": t.loops,
+            "requests": t.requests,
+            "reads": t.reads,
+            "writes": t.writes,
+            "fua_writes": t.fua_writes,
+            "flushes": t.flushes,
+            "discards": t.discards,
+            "read_mib": mib(t.read_bytes),
+            "written_mib": mib(t.written_bytes),
+            "unaligned": t.unaligned,
+            "duration_s": t.duration_s,
+            "footprint_mib": mib(t.footprint_bytes),
+            "written_footprint_mib": mib(t.written_footprint_bytes),
+            "ignored_lines": t.ignored_lines,
+            "clamped": t.clamped,
+            "digest": format!("{:016x}", t.digest),
+        })
+    }
+
+    fn drive_json(&self) -> Value {
+        let drive = &self.experiment.drive;
+        let geometry = &drive.geometry;
+        json!({
+            "name": drive.name,
+            "summary": drive.summary,
+            "source": drive.source,
+            "dies": geometry.dies(),
+            "channels": geometry.channels,
+            "program_bytes": geometry.program_size().0,
+            "slot_bytes": geometry.slot_size.0,
+            "slot_sectors": geometry.slot_size.0 / SECTOR_BYTES,
+            "pages_per_block": geometry.pages_per_block,
+            "endurance_cycles": drive.endurance.0,
+        })
+    }
+}
+
+fn put_response(keys: &mut Map<String, Value>, prefix: &str, response: &Response) {
+    let values = [
+        ("mean", response.mean),
+        ("p50", response.p50),
+        ("p99", response.p99),
+        ("p999", response.p999),
+        ("max", response.max),
+    ];
+    for (name, value) in values {
+        keys.insert(format!("{prefix}_{name}"), json!(value));
+    }
+}
+
+fn put_counts(keys: &mut Map<String, Value>, name: &str, counts: &BTreeMap<String, u64>) {
+    keys.insert(name.to_owned(), json!(counts.values().sum::<u64>()));
+    keys.insert(format!("{name}_by_cause"), json!(counts));
+}
+
+/// Least, mean and greatest of a list; zeros where it is empty.
+fn put_spread(keys: &mut Map<String, Value>, name: &str, values: &[u32]) {
+    let mean = values.iter().map(|&v| f64::from(v)).sum::<f64>() / values.len().max(1) as f64;
+    keys.insert(format!("{name}_min"), json!(values.iter().min().unwrap_or(&0)));
+    keys.insert(format!("{name}_mean"), json!(mean));
+    keys.insert(format!("{name}_max"), json!(values.iter().max().unwrap_or(&0)));
+}
+
+impl Outcome {
+    /// The flat keys of one scheme; `slot` bytes are one logical page.
+    #[must_use]
+    pub fn to_json(&self, slot: u64) -> Value {
+        let (r, planned) = (&self.result, &self.planned);
+        let mut keys = Map::new();
+        let mut put = |name: &str, value: Value| keys.insert(name.to_owned(), value);
+        put("scheme", json!(self.choice.name));
+        put("options", json!(self.choice.options));
+        put("raw_capacity_mib", json!(mib(u64::from(planned.drive.geometry.slots()) * slot)));
+        put("redundancy_share", json!(planned.redundancy_share));
+        put("spare_raw", json!(planned.spare_raw));
+        put("spare_after_redundancy", json!(planned.spare_after_redundancy));
+        put("requests", json!(r.requests.values().sum::<u64>()));
+        put("requests_by_kind", json!(r.requests));
+        put("read_pages", json!(r.read_pages));
+        put("write_pages", json!(r.write_pages));
+        put_response(&mut keys, "response_us", &r.response_us);
+        put_response(&mut keys, "read_response_us", &r.read_response_us);
+        put_response(&mut keys, "write_response_us", &r.write_response_us);
+        put_counts(&mut keys, "flash_reads", &r.flash_reads);
+        put_counts(&mut keys, "flash_programs", &r.flash_programs);
+        put_counts(&mut keys, "flash_erases", &r.flash_erases);
+        self.put_rest(&mut keys);
+        Value::Object(keys)
+    }
+
+    fn put_rest(&self, keys: &mut Map<String, Value>) {
+        let r = &self.result;
+        put_spread(keys, "pe_cycles", &r.pe_cycles);
+        put_spread(keys, "pe_added", &r.pe_added);
+        let mut put = |name: &str, value: Value| keys.insert(name.to_owned(), value);
+        put("waf", json!(r.waf));
+        put("padded_slots", json!(r.padded_slots));
+        put("energy_j", json!(r.energy_j.values().sum::<f64>()));
+        put("energy_j_by_operation", json!(r.energy_j));
+        put("checked_reads", json!(r.checked_reads));
+        put("mismatches", json!(r.mismatches));
+        put("rebuilt_reads", json!(r.rebuilt_reads));
+        put("media_errors", json!(r.media_errors));
+        put("write_errors", json!(r.write_errors));
+        put("saturated", json!(r.saturated));
+        put("offered_load", json!(r.offered_load));
+        put("die_busy_share", json!(r.die_busy_share));
+        put("simulated_s", json!(r.simulated_s));
+        put("precondition_overwrites", json!(r.precondition_overwrites));
+        put("precondition_waf", json!(r.precondition_waf));
+        put("precondition_converged", json!(r.precondition_converged));
+        put("read_cdf_us", json!(r.read_cdf));
+        put("write_cdf_us", json!(r.write_cdf));
+        put("prepare_wall_s", json!(self.prepare_wall_s));
+        put("wall_s", json!(self.wall_s));
+        put("flash_ops", json!(r.flash_ops));
+        put("flash_ops_per_s", json!((self.wall_s > 0.0).then(|| r.flash_ops as f64 / self.wall_s)));
+        put("events", json!(r.events));
+        put("peak_rss_mib", json!(self.peak_rss_mib));
+        put("event_digest", json!(format!("{:016x}", r.event_digest)));
+    }
+}

@@ -1,0 +1,168 @@
+//! A comparison as a table for the terminal: one column per scheme.
+
+use crate::compare::{Comparison, Outcome};
+use ssd::{Response, RunResult};
+use std::collections::BTreeMap;
+use vocab::Cause;
+
+/// A row: its label and one cell per scheme; no cells make a heading.
+struct Row {
+    label: String,
+    cells: Vec<String>,
+}
+
+/// Three significant digits or more: 12345, 123.4, 12.34, 1.234.
+fn number(value: f64) -> String {
+    match value.abs() {
+        v if v >= 1000.0 => grouped(value.round() as u64),
+        v if v >= 100.0 => format!("{value:.1}"),
+        v if v >= 10.0 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+/// Digits in groups of three.
+fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            out.push(' ');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+struct Rows<'a> {
+    outcomes: &'a [Outcome],
+    rows: Vec<Row>,
+}
+
+impl Rows<'_> {
+    fn heading(&mut self, label: &str) {
+        self.rows.push(Row { label: label.into(), cells: Vec::new() });
+    }
+
+    fn each(&mut self, label: &str, cell: impl Fn(&Outcome) -> String) {
+        let cells = self.outcomes.iter().map(cell).collect();
+        self.rows.push(Row { label: label.into(), cells });
+    }
+
+    fn response(&mut self, heading: &str, of: impl Fn(&RunResult) -> &Response) {
+        self.heading(heading);
+        let quantiles: [(&str, fn(&Response) -> f64); 4] =
+            [("  mean", |r| r.mean), ("  p50", |r| r.p50), ("  p99", |r| r.p99), ("  p99.9", |r| r.p999)];
+        for (label, value) in quantiles {
+            // A mark, so that no number that means nothing stands there as if it did.
+            self.each(label, |o| match (of(&o.result).count, o.result.saturated) {
+                (0, _) => "-".into(),
+                (_, true) => format!("{} !", number(value(of(&o.result)))),
+                (_, false) => number(value(of(&o.result))),
+            });
+        }
+    }
+
+    fn causes(&mut self, heading: &str, of: impl Fn(&RunResult) -> &BTreeMap<String, u64>) {
+        self.each(heading, |o| grouped(of(&o.result).values().sum()));
+        for cause in Cause::ALL {
+            let count = |o: &Outcome| of(&o.result).get(cause.name()).copied().unwrap_or(0);
+            if self.outcomes.iter().any(|o| count(o) > 0) {
+                self.each(&format!("  {}", cause.name()), |o| grouped(count(o)));
+            }
+        }
+    }
+
+    fn print(&self) -> String {
+        let first = self.rows.iter().map(|row| row.label.len()).max().unwrap_or(0);
+        let mut widths = vec![0; self.outcomes.len()];
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(&row.cells) {
+                *width = (*width).max(cell.len());
+            }
+        }
+        let mut out = String::new();
+        for row in &self.rows {
+            let mut line = format!("{:<first$}", row.label);
+            for (cell, width) in row.cells.iter().zip(&widths) {
+                line.push_str(&format!("  {cell:>width$}"));
+            }
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+        out
+    }
+}
+
+impl Comparison {
+    /// The comparison as text: what was run, the table, notes and warnings.
+    #[must_use]
+    pub fn to_table(&self) -> String {
+        let mut rows = Rows { outcomes: &self.outcomes, rows: Vec::new() };
+        rows.each("scheme", |o| o.choice.name.clone());
+        rows.response("response, us", |r| &r.response_us);
+        rows.response("read response, us", |r| &r.read_response_us);
+        rows.response("write response, us", |r| &r.write_response_us);
+        rows.causes("flash page reads", |r| &r.flash_reads);
+        rows.causes("flash page programs", |r| &r.flash_programs);
+        rows.causes("flash block erases", |r| &r.flash_erases);
+        rows.each("write amplification", |o| o.result.waf.map_or("-".into(), number));
+        rows.each("energy, J", |o| number(o.result.energy_j.values().sum()));
+        rows.each("spare after redundancy", |o| percent(o.planned.spare_after_redundancy));
+        rows.each("dies busy", |o| percent(o.result.die_busy_share));
+        rows.each("reads checked", |o| grouped(o.result.checked_reads));
+        rows.each("mismatches", |o| grouped(o.result.mismatches));
+        if self.outcomes.iter().any(|o| o.result.rebuilt_reads + o.result.media_errors > 0) {
+            rows.each("pages rebuilt", |o| grouped(o.result.rebuilt_reads));
+            rows.each("media errors", |o| grouped(o.result.media_errors));
+        }
+        format!("{}\n\n{}\n{}", self.title(), rows.print(), self.remarks())
+    }
+
+    fn title(&self) -> String {
+        let (trace, drive) = (&self.trace, &self.experiment.drive);
+        format!(
+            "{}: {} requests ({} reads, {} writes, {} flushes), {:.1} s, footprint {:.0} MiB\ndrive {}: {}",
+            trace.name,
+            grouped(trace.requests),
+            grouped(trace.reads),
+            grouped(trace.writes),
+            grouped(trace.flushes),
+            trace.duration_s,
+            trace.footprint_bytes as f64 / f64::from(1 << 20),
+            drive.name,
+            drive.summary,
+        )
+    }
+
+    fn remarks(&self) -> String {
+        let mut out = String::new();
+        for note in self.fairness.iter().chain(&self.notes) {
+            out.push_str(&format!("{note}\n"));
+        }
+        for warning in &self.warnings {
+            out.push_str(&format!("WARNING: {warning}\n"));
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_what_a_reader_compares() {
+        assert_eq!(number(0.1234), "0.123");
+        assert_eq!(number(12.345), "12.35");
+        assert_eq!(number(123.45), "123.5");
+        assert_eq!(number(1_234_567.0), "1 234 567");
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1000), "1 000");
+    }
+}

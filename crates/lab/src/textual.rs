@@ -1,0 +1,181 @@
+//! Settings that are written as one text: reading, printing, and serde through both.
+
+use vocab::Bytes;
+
+/// How host requests arrive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Arrival {
+    /// At recorded times, all slowed by one factor where `none` would otherwise keep its dies
+    /// more than half busy; the same clock for every scheme.
+    Auto,
+    /// At recorded times.
+    Recorded,
+    /// At recorded times, each multiplied by this.
+    Scaled(f64),
+    /// As soon as fewer than this many requests are unanswered.
+    Closed(u32),
+}
+
+/// How much the host may store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// As much as the trace touches; the drive is scaled to it.
+    Auto,
+    /// What the drive at its own size leaves after the spare.
+    Drive,
+    /// This much; the drive is scaled to it.
+    User(Bytes),
+}
+
+impl std::str::FromStr for Arrival {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wanted = || {
+            format!(
+                "found `{}`, wanted auto, recorded, scaled=FACTOR or closed=QUEUE_DEPTH",
+                crate::problem::printable(text)
+            )
+        };
+        match text.split_once('=') {
+            None if text == "auto" => Ok(Arrival::Auto),
+            None if text == "recorded" => Ok(Arrival::Recorded),
+            Some(("scaled", factor)) => match factor.parse::<f64>() {
+                Ok(f) if f > 0.0 && f <= 1e9 => Ok(Arrival::Scaled(f)),
+                _ => Err(format!("{}; the factor is a number above 0 and at most 1e9", wanted())),
+            },
+            Some(("closed", depth)) => match depth.parse::<u32>() {
+                Ok(depth @ 1..=65_536) => Ok(Arrival::Closed(depth)),
+                _ => Err(format!("{}; the queue depth is a whole number from 1 to 65536", wanted())),
+            },
+            _ => Err(wanted()),
+        }
+    }
+}
+
+impl std::fmt::Display for Arrival {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Arrival::Auto => f.write_str("auto"),
+            Arrival::Recorded => f.write_str("recorded"),
+            Arrival::Scaled(factor) => write!(f, "scaled={factor}"),
+            Arrival::Closed(depth) => write!(f, "closed={depth}"),
+        }
+    }
+}
+
+impl std::str::FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Size::Auto),
+            "drive" => Ok(Size::Drive),
+            other => match other.parse::<Bytes>() {
+                Ok(Bytes(0)) => Err("found 0B, wanted a size above 0".into()),
+                Ok(size) => Ok(Size::User(size)),
+                Err(_) => Err(format!(
+                    "found `{}`, wanted auto, drive or a size such as \"4GiB\" (B, KiB, MiB, GiB, TiB; kB, MB, GB, TB)",
+                    crate::problem::printable(other)
+                )),
+            },
+        }
+    }
+}
+
+impl std::fmt::Display for Size {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Size::Auto => f.write_str("auto"),
+            Size::Drive => f.write_str("drive"),
+            Size::User(size) => write!(f, "{size}"),
+        }
+    }
+}
+
+macro_rules! serde_as_text {
+    ($($name:ty),*) => { $(
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    )* };
+}
+
+serde_as_text!(Arrival, Size);
+
+/// An option of a scheme or generator: any single value, kept as its text.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OptionText(pub String);
+
+impl serde::Serialize for OptionText {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for OptionText {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct AnyScalar;
+        impl serde::de::Visitor<'_> for AnyScalar {
+            type Value = OptionText;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a text, a number, true or false")
+            }
+
+            fn visit_str<E>(self, value: &str) -> Result<OptionText, E> {
+                Ok(OptionText(value.into()))
+            }
+
+            fn visit_bool<E>(self, value: bool) -> Result<OptionText, E> {
+                Ok(OptionText(value.to_string()))
+            }
+
+            fn visit_u64<E>(self, value: u64) -> Result<OptionText, E> {
+                Ok(OptionText(value.to_string()))
+            }
+
+            fn visit_i64<E>(self, value: i64) -> Result<OptionText, E> {
+                Ok(OptionText(value.to_string()))
+            }
+
+            fn visit_f64<E>(self, value: f64) -> Result<OptionText, E> {
+                Ok(OptionText(value.to_string()))
+            }
+        }
+        deserializer.deserialize_any(AnyScalar)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_settings_round_trip() {
+        for text in ["auto", "recorded", "scaled=3.25", "scaled=0.001", "closed=32"] {
+            assert_eq!(text.parse::<Arrival>().unwrap().to_string(), text);
+        }
+        for text in ["auto", "drive", "4GiB", "1536MiB", "5GB"] {
+            assert_eq!(text.parse::<Size>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_no_arrival_and_no_size_is_refused_with_what_would_be_valid() {
+        for text in ["", "Auto", "scaled", "scaled=", "scaled=0", "scaled=-1", "scaled=NaN", "scaled=inf", "closed=0", "closed=1.5", "x=1"] {
+            assert!(text.parse::<Arrival>().unwrap_err().contains("wanted auto, recorded"), "{text}");
+        }
+        for text in ["", "4", "0B", "GiB", "-1GiB", "full"] {
+            assert!(text.parse::<Size>().unwrap_err().contains("wanted"), "{text}");
+        }
+    }
+}

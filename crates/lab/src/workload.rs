@@ -1,0 +1,426 @@
+//! What the host asks, from a trace or a generator, as commands of the drive.
+
+use crate::experiment::{Addresses, Experiment};
+use crate::problem::Problem;
+use crate::textual::Size;
+use std::sync::Arc;
+use trace::generate::{GeneratorKind, GENERATORS};
+use trace::{AddressMap, BlkAction, Footprint, ReadCounts, ReadOptions, Record, TimeScale, TraceError, TraceSource};
+use vocab::{Bytes, HostCommand, HostOp, Streams};
+
+/// Requests up to which a workload is kept in memory (32 bytes each) instead of being read
+/// again for every scheme.
+const KEEP_REQUESTS: usize = 1 << 20;
+
+/// A sequence of requests that each scheme replays.
+pub struct Workload {
+    input: Input,
+    loops: u64,
+    footprint: Arc<Footprint>,
+    /// Slots the workload needs of the drive.
+    touched: u64,
+    kept: Option<Arc<Vec<Record>>>,
+    facts: TraceFacts,
+}
+
+enum Input {
+    Trace(TraceSource),
+    Generated { kind: &'static GeneratorKind, workload: trace::generate::Workload, seed: u64 },
+}
+
+/// What is known about a workload; requests and bytes are those of one loop.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TraceFacts {
+    /// Bundled name, path or generator.
+    pub name: String,
+    /// Trace format, or `generated`.
+    pub format: String,
+    /// Times it is repeated.
+    pub loops: u32,
+    /// Requests of any kind.
+    pub requests: u64,
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Writes that must be durable when answered.
+    pub fua_writes: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// Discards.
+    pub discards: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Requests that do not start or do not end at a slot boundary.
+    pub unaligned: u64,
+    /// Recorded duration in seconds.
+    pub duration_s: f64,
+    /// Bytes of distinct slots touched.
+    pub footprint_bytes: u64,
+    /// Bytes of distinct slots written.
+    pub written_footprint_bytes: u64,
+    /// Lines left out: requests of length 0 and commands with no counterpart.
+    pub ignored_lines: u64,
+    /// Requests out of order by more than sorting mends, moved to the time before them.
+    pub clamped: u64,
+    /// FNV-1a digest of all requests.
+    pub digest: u64,
+}
+
+/// Whether `source` names a bundled trace or a generator rather than a path.
+pub(crate) fn is_name(source: &str) -> bool {
+    trace::BUNDLED.iter().any(|b| b.name == source) || GENERATORS.iter().any(|g| g.name == source)
+}
+
+fn generator(source: &str) -> Option<&'static GeneratorKind> {
+    GENERATORS.iter().find(|g| g.name == source)
+}
+
+/// Whether the workload of the experiment is generated.
+pub(crate) fn is_generated(experiment: &Experiment) -> bool {
+    generator(&experiment.trace.source).is_some()
+}
+
+/// Checks `[trace]` and `[generate]`.
+pub(crate) fn check(experiment: &Experiment) -> Result<(), Problem> {
+    let spec = &experiment.trace;
+    let formats: Vec<&str> = std::iter::once("auto").chain(trace::FORMATS.iter().map(|f| f.name)).collect();
+    if !formats.contains(&spec.format.as_str()) {
+        return Err(Problem::unknown("trace.format", "trace format", &spec.format, &formats));
+    }
+    spec.blk_action.parse::<BlkAction>().map_err(|message| Problem::new("trace.blk_action", message))?;
+    if spec.loops == 0 {
+        return Err(Problem::new("trace.loops", "found 0, at least 1 is needed"));
+    }
+    match (generator(&spec.source), &experiment.generate) {
+        (Some(kind), options) => {
+            let workload = options.clone().unwrap_or_default().workload(experiment.drive.geometry.slot_size);
+            generate(kind, &workload, experiment.seed).map(drop)
+        }
+        (None, Some(_)) => {
+            let message = format!("trace.source `{}` is no generator", crate::problem::printable(&spec.source));
+            let known: Vec<&str> = GENERATORS.iter().map(|g| g.name).collect();
+            Err(Problem { known: known.iter().map(ToString::to_string).collect(), ..Problem::new("generate", message) })
+        }
+        (None, None) => check_source(&spec.source),
+    }
+}
+
+/// A source that is no file and looks like a name is probably a misspelt name.
+fn check_source(source: &str) -> Result<(), Problem> {
+    let is_bundled = trace::BUNDLED.iter().any(|b| b.name == source);
+    if is_bundled || std::path::Path::new(source).exists() {
+        return Ok(());
+    }
+    let bundled = trace::BUNDLED.iter().map(|b| b.name);
+    let known: Vec<&str> = bundled.chain(GENERATORS.iter().map(|g| g.name)).collect();
+    let mut problem = Problem::unknown("trace.source", "trace", source, &known);
+    problem.message.push_str(", and no such file");
+    problem.known.push("or the path of a trace".into());
+    Err(problem)
+}
+
+fn generate(
+    kind: &GeneratorKind,
+    workload: &trace::generate::Workload,
+    seed: u64,
+) -> Result<trace::generate::Generator, Problem> {
+    use trace::generate::GenerateError;
+    let stream = Streams::new(seed).stream("generate");
+    kind.generate(workload, stream).map_err(|error| match error {
+        GenerateError::Field { field: "slots", found, wanted } => {
+            Problem::new("generate.range", format!("found {found} slots, wanted {wanted}"))
+        }
+        GenerateError::Field { field, found, wanted } => {
+            Problem::new(format!("generate.{field}"), format!("found {found}, wanted {wanted}"))
+        }
+        unknown @ GenerateError::Unknown { .. } => Problem::new("trace.source", unknown.to_string()),
+    })
+}
+
+fn trace_problem(error: &TraceError) -> Problem {
+    Problem::new("", error.to_string())
+}
+
+type Records<'a> = Box<dyn Iterator<Item = Result<Record, TraceError>> + 'a>;
+
+impl Input {
+    fn of(experiment: &Experiment) -> Result<Self, Problem> {
+        let spec = &experiment.trace;
+        if let Some(kind) = generator(&spec.source) {
+            let options = experiment.generate.clone().unwrap_or_default();
+            let workload = options.workload(experiment.drive.geometry.slot_size);
+            return Ok(Input::Generated { kind, workload, seed: experiment.seed });
+        }
+        let is_bundled = trace::BUNDLED.iter().any(|b| b.name == spec.source);
+        let source = if is_bundled { TraceSource::bundled(&spec.source) } else { Ok(TraceSource::path(&spec.source)) };
+        let mut source = source.map_err(|e| trace_problem(&e))?;
+        if spec.format != "auto" {
+            source = source.with_format(&spec.format).map_err(|e| trace_problem(&e))?;
+        }
+        let blk_action = spec.blk_action.parse().map_err(|message: String| Problem::new("trace.blk_action", message))?;
+        Ok(Input::Trace(source.with_options(ReadOptions { blk_action, ..ReadOptions::default() })))
+    }
+
+    fn records(&self) -> Result<Records<'_>, TraceError> {
+        match self {
+            Input::Trace(source) => Ok(Box::new(source.open()?)),
+            Input::Generated { kind, workload, seed } => {
+                // The same settings were generated from when the workload was opened.
+                let commands = generate(kind, workload, *seed).ok().into_iter().flatten();
+                let record = |c: HostCommand| Record { at: c.at, device: 0, op: c.op, lba: c.lba, sectors: c.sectors };
+                Ok(Box::new(commands.map(move |command| Ok(record(command)))))
+            }
+        }
+    }
+}
+
+/// FNV-1a over the fields of a record.
+fn digest(hash: u64, record: &Record) -> u64 {
+    let op = match record.op {
+        HostOp::Read => 0,
+        HostOp::Write(vocab::Fua::No) => 1,
+        HostOp::Write(vocab::Fua::Yes) => 2,
+        HostOp::Flush => 3,
+        HostOp::Discard => 4,
+    };
+    let words = [record.at.0, u64::from(record.device), op, record.lba.0, u64::from(record.sectors)];
+    let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+    bytes.fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+impl Workload {
+    /// Reads the whole workload once: its footprint, its totals, and whether it is valid.
+    /// `progress` hears the requests read so far.
+    ///
+    /// # Errors
+    /// What is wrong with the trace, with file, line and field.
+    pub fn open(experiment: &Experiment, progress: &dyn Fn(u64)) -> Result<Self, Problem> {
+        let input = Input::of(experiment)?;
+        let mut hash = 0xcbf2_9ce4_8422_2325;
+        let mut kept = Some(Vec::new());
+        let mut count = 0;
+        let (footprint, read, format) = {
+            let mut keep = |item: &Result<Record, TraceError>| {
+                let Ok(record) = item else { return };
+                hash = digest(hash, record);
+                count += 1;
+                if count % 4096 == 0 {
+                    progress(count);
+                }
+                match &mut kept {
+                    Some(records) if records.len() < KEEP_REQUESTS => records.push(*record),
+                    other => *other = None,
+                }
+            };
+            let slot_size = experiment.drive.geometry.slot_size;
+            let scanned = match &input {
+                Input::Trace(source) => source.open().and_then(|mut reader| {
+                    let footprint = Footprint::scan(reader.by_ref().inspect(&mut keep), slot_size)?;
+                    Ok((footprint, reader.counts(), reader.format().name))
+                }),
+                Input::Generated { .. } => input
+                    .records()
+                    .and_then(|records| Footprint::scan(records.inspect(&mut keep), slot_size))
+                    .map(|footprint| (footprint, ReadCounts::default(), "generated")),
+            };
+            scanned.map_err(|e| trace_problem(&e))?
+        };
+        let touched = match &input {
+            // A generator means its whole range, whether or not each slot was drawn.
+            Input::Generated { workload, .. } => workload.slots,
+            Input::Trace(_) => footprint.slots(),
+        };
+        let facts = facts(experiment, &footprint, read, format, hash);
+        let kept = kept.map(Arc::new);
+        Ok(Self { input, loops: u64::from(experiment.trace.loops), footprint: Arc::new(footprint), touched, kept, facts })
+    }
+
+    /// What is known about it.
+    #[must_use]
+    pub fn facts(&self) -> &TraceFacts {
+        &self.facts
+    }
+
+    /// Slots it needs of a drive.
+    #[must_use]
+    pub fn touched(&self) -> u64 {
+        self.touched
+    }
+
+    /// Requests of all loops.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.facts.requests.saturating_mul(self.loops)
+    }
+
+    /// Recorded time from the first request to the last, over all loops, in seconds.
+    #[must_use]
+    pub fn duration_s(&self) -> f64 {
+        self.facts.duration_s * self.loops as f64
+    }
+
+    /// How its addresses become addresses of a drive with `user_slots`.
+    ///
+    /// # Errors
+    /// A compact mapping that does not fit.
+    pub fn map(&self, experiment: &Experiment, user_slots: u32) -> Result<AddressMap, Problem> {
+        let capacity = Bytes(u64::from(user_slots) * experiment.drive.geometry.slot_size.0);
+        let follows_trace = experiment.capacity.size == Size::Auto && !is_generated(experiment);
+        let map = match experiment.trace.addresses {
+            Addresses::Compact => AddressMap::compact(self.footprint.clone(), capacity),
+            Addresses::Auto if follows_trace => AddressMap::compact(self.footprint.clone(), capacity),
+            Addresses::Auto | Addresses::Fold => AddressMap::fold(&self.footprint, capacity),
+        };
+        map.map_err(|e| Problem::new("capacity.size", e.to_string()))
+    }
+
+    /// Whether folding with `map` moves any address.
+    #[must_use]
+    pub fn folds(&self, experiment: &Experiment, user_slots: u32) -> bool {
+        let is_compact = match experiment.trace.addresses {
+            Addresses::Compact => true,
+            Addresses::Auto => experiment.capacity.size == Size::Auto && !is_generated(experiment),
+            Addresses::Fold => false,
+        };
+        !is_compact && self.footprint.extents().iter().sum::<u64>() > u64::from(user_slots)
+    }
+
+    /// The commands of all loops, their times multiplied by `factor`.
+    ///
+    /// # Errors
+    /// A factor that is none.
+    pub fn commands(&self, map: &AddressMap, factor: f64) -> Result<CommandStream<'_>, Problem> {
+        let open = || -> Result<Records<'_>, TraceError> {
+            match &self.kept {
+                Some(kept) => Ok(Box::new(kept.iter().map(|record| Ok(*record)))),
+                None => self.input.records(),
+            }
+        };
+        let looped = trace::looped(open, self.loops);
+        let records: Records<'_> = if factor == 1.0 {
+            Box::new(looped)
+        } else {
+            Box::new(TimeScale::factor(factor).map_err(|e| Problem::new("trace.arrival", e.to_string()))?.scale(looped))
+        };
+        Ok(CommandStream { commands: Box::new(map.clone().commands(records)), error: None })
+    }
+}
+
+fn facts(experiment: &Experiment, footprint: &Footprint, read: ReadCounts, format: &str, digest: u64) -> TraceFacts {
+    let counts = footprint.counts();
+    TraceFacts {
+        name: experiment.trace.source.clone(),
+        format: format.to_owned(),
+        loops: experiment.trace.loops,
+        requests: counts.requests,
+        reads: counts.reads,
+        writes: counts.writes,
+        fua_writes: counts.fua_writes,
+        flushes: counts.flushes,
+        discards: counts.discards,
+        read_bytes: counts.read_bytes.0,
+        written_bytes: counts.written_bytes.0,
+        unaligned: counts.unaligned,
+        duration_s: counts.duration.as_secs_f64(),
+        footprint_bytes: footprint.size().0,
+        written_footprint_bytes: footprint.written_slots() * footprint.slot_size().0,
+        ignored_lines: read.ignored,
+        clamped: read.clamped,
+        digest,
+    }
+}
+
+/// Commands up to the first error of the trace, which is kept.
+pub struct CommandStream<'a> {
+    commands: Box<dyn Iterator<Item = Result<HostCommand, TraceError>> + 'a>,
+    error: Option<TraceError>,
+}
+
+impl CommandStream<'_> {
+    /// The error that ended the commands early, if one did.
+    ///
+    /// # Errors
+    /// That error.
+    pub fn finish(self) -> Result<(), Problem> {
+        self.error.map_or(Ok(()), |error| Err(trace_problem(&error)))
+    }
+}
+
+impl Iterator for CommandStream<'_> {
+    type Item = HostCommand;
+
+    fn next(&mut self) -> Option<HostCommand> {
+        if self.error.is_some() {
+            return None;
+        }
+        match self.commands.next()? {
+            Ok(command) => Some(command),
+            Err(error) => {
+                self.error = Some(error);
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Overrides;
+
+    fn with(settings: &str) -> Experiment {
+        Experiment::parse("test.toml", settings).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    fn generated(settings: &str) -> Experiment {
+        with(&format!("[trace]\nsource = \"uniform\"\n[generate]\nrequests = 2000\nrange = \"64MiB\"\n{settings}"))
+    }
+
+    #[test]
+    fn a_generated_workload_needs_its_whole_range_and_repeats() {
+        let experiment = generated("");
+        let workload = Workload::open(&experiment, &|_| {}).unwrap();
+        assert_eq!((workload.touched(), workload.requests()), (16_384, 2000));
+        let map = workload.map(&experiment, 16_384).unwrap();
+        let commands = || workload.commands(&map, 1.0).unwrap().collect::<Vec<_>>();
+        assert_eq!(commands().len(), 2000);
+        assert_eq!(commands(), commands());
+    }
+
+    #[test]
+    fn loops_and_the_clock_stretch_times_and_nothing_else() {
+        let experiment = generated("arrivals = { every = \"100us\" }");
+        let trace = crate::experiment::TraceSpec { loops: 3, ..experiment.trace.clone() };
+        let experiment = Experiment { trace, ..experiment };
+        let workload = Workload::open(&experiment, &|_| {}).unwrap();
+        let map = workload.map(&experiment, 16_384).unwrap();
+        let plain: Vec<_> = workload.commands(&map, 1.0).unwrap().collect();
+        let slow: Vec<_> = workload.commands(&map, 2.5).unwrap().collect();
+        assert_eq!(plain.len(), 6000);
+        for (a, b) in plain.iter().zip(&slow) {
+            assert_eq!((a.op, a.lba, a.sectors), (b.op, b.lba, b.sectors));
+            assert_eq!(b.at.0, a.at.0 * 5 / 2);
+        }
+    }
+
+    #[test]
+    fn a_workload_larger_than_the_drive_is_folded_into_it() {
+        let experiment = generated("[capacity]\nsize = \"16MiB\"");
+        let workload = Workload::open(&experiment, &|_| {}).unwrap();
+        assert!(workload.folds(&experiment, 4096));
+        let map = workload.map(&experiment, 4096).unwrap();
+        let sectors = 4096 * 8;
+        assert!(workload.commands(&map, 1.0).unwrap().all(|c| c.lba.0 + u64::from(c.sectors) <= sectors));
+    }
+
+    #[test]
+    fn a_misspelt_trace_is_guessed() {
+        let overrides = Overrides { trace: Some("pgbnech".into()), ..Overrides::default() };
+        let problem = Experiment::with(&overrides).unwrap_err();
+        assert_eq!(problem.meant.as_deref(), Some("pgbench"), "{problem}");
+        assert!(problem.known.contains(&"uniform".to_owned()), "{problem}");
+    }
+}

@@ -1,0 +1,299 @@
+//! Flash in memory, and the rules of NAND.
+
+use crate::{Oob, OobTag};
+use std::sync::Arc;
+use vocab::{BlockAddr, Geometry, Grid, Ppn, SimTime};
+
+/// What a slot carries. Flash stores it and never looks inside.
+pub trait Payload: Clone + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static {}
+
+/// What became of a page read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReadOutcome {
+    /// The page holds what was programmed.
+    Clean,
+    /// The page answers with nothing usable.
+    Uncorrectable,
+}
+
+/// What became of a program or an erase.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ProgramOutcome {
+    /// Done.
+    Done,
+    /// The die did not take it.
+    Failed,
+}
+
+/// State of one block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BlockInfo {
+    /// Pages programmed since the erase; also the only page that may be programmed next.
+    pub next_page: u32,
+    /// Program/erase cycles.
+    pub pe: u32,
+    /// Reads since the erase.
+    pub reads: u32,
+    /// Bad blocks are never used.
+    pub bad: bool,
+    /// When the first page was programmed (DA-RAID-5 keeps this as the block's time stamp).
+    pub first_program: SimTime,
+}
+
+/// One stored page.
+#[derive(Clone, Copy, Debug)]
+pub struct PageView<'a, P> {
+    /// A tag for each slot.
+    pub tags: &'a [OobTag],
+    /// A payload for each slot.
+    pub payload: &'a [P],
+    /// Facts about the page.
+    pub oob: Oob,
+}
+
+/// The seam to the medium (decision D2). Implementations assert the rules of NAND:
+///
+/// * a page is programmed once between two erases of its block;
+/// * the pages of a block are programmed in ascending order;
+/// * a bad block is neither programmed nor erased;
+/// * only programmed pages are read.
+///
+/// Breaking a rule is a defect of the caller and panics; a fault of the flash is an outcome.
+pub trait FlashArray<P: Payload>: Clone + Send {
+    /// The shape of the array.
+    fn grid(&self) -> &Grid;
+    /// State of a block.
+    fn block(&self, block: BlockAddr) -> &BlockInfo;
+    /// Senses a page and counts the read; what it holds is then seen through [`Self::page`].
+    fn read(&mut self, ppn: Ppn) -> ReadOutcome;
+    /// The page as programmed, without sensing it. Slots beyond the given ones were fillers.
+    fn page(&self, ppn: Ppn) -> PageView<'_, P>;
+    /// Programs a page: one tag and one payload for each slot.
+    fn program(&mut self, ppn: Ppn, tags: &[OobTag], payload: &[P], oob: Oob, now: SimTime) -> ProgramOutcome;
+    /// Erases a block.
+    fn erase(&mut self, block: BlockAddr) -> ProgramOutcome;
+    /// Whether the die of this page answers at all.
+    fn answers(&self, ppn: Ppn) -> bool;
+    /// Sets the age of a block (decision D12): cycles are added, the rest replaced.
+    fn set_age(&mut self, block: BlockAddr, age: impl FnOnce(&mut BlockInfo));
+}
+
+/// The cells of one block; shared between forks until one of them programs or erases.
+#[derive(Clone, Debug)]
+struct Cells<P> {
+    tags: Box<[OobTag]>,
+    payload: Box<[P]>,
+    /// Sequences, relative to `base_sequence`: 4 bytes a page instead of 8.
+    sequence: Box<[u32]>,
+    coverage: Box<[u32]>,
+    base_sequence: u64,
+}
+
+/// Flash in memory. A clone is cheap: forks share the cells of every block until one of them
+/// changes it.
+#[derive(Clone, Debug)]
+pub struct MemoryArray<P> {
+    grid: Grid,
+    slots_per_page: usize,
+    blocks: Vec<BlockInfo>,
+    cells: Vec<Option<Arc<Cells<P>>>>,
+    keeps_coverage: bool,
+}
+
+impl<P: Payload> MemoryArray<P> {
+    /// An array fresh from the factory. `keeps_coverage` is set for schemes with redundancy;
+    /// others save its four bytes a page.
+    #[must_use]
+    pub fn new(geometry: Geometry, keeps_coverage: bool) -> Self {
+        let blocks = geometry.blocks() as usize;
+        Self {
+            grid: Grid::new(geometry),
+            slots_per_page: geometry.slots_per_page() as usize,
+            blocks: vec![BlockInfo::default(); blocks],
+            cells: (0..blocks).map(|_| None).collect(),
+            keeps_coverage,
+        }
+    }
+
+    fn erased_cells(&self) -> Cells<P> {
+        let pages = self.grid.pages_per_block() as usize;
+        let slots = pages * self.slots_per_page;
+        Cells {
+            tags: vec![OobTag::FILLER; slots].into(),
+            payload: vec![P::default(); slots].into(),
+            sequence: vec![0; pages].into(),
+            coverage: vec![0; if self.keeps_coverage { pages } else { 0 }].into(),
+            base_sequence: 0,
+        }
+    }
+}
+
+impl<P: Payload> FlashArray<P> for MemoryArray<P> {
+    fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    #[inline]
+    fn block(&self, block: BlockAddr) -> &BlockInfo {
+        &self.blocks[block.index()]
+    }
+
+    #[inline]
+    fn read(&mut self, ppn: Ppn) -> ReadOutcome {
+        let (block, page) = self.grid.split(ppn);
+        let info = &mut self.blocks[block.index()];
+        assert!(page < info.next_page, "{ppn} read before it was programmed");
+        info.reads += 1;
+        ReadOutcome::Clean
+    }
+
+    #[inline]
+    fn page(&self, ppn: Ppn) -> PageView<'_, P> {
+        let (block, page) = self.grid.split(ppn);
+        assert!(page < self.blocks[block.index()].next_page, "{ppn} looked at before it was programmed");
+        let cells = self.cells[block.index()].as_ref().expect("a programmed block has cells");
+        let page = page as usize;
+        let slots = page * self.slots_per_page..(page + 1) * self.slots_per_page;
+        PageView {
+            tags: &cells.tags[slots.clone()],
+            payload: &cells.payload[slots],
+            oob: Oob {
+                sequence: cells.base_sequence + u64::from(cells.sequence[page]),
+                coverage: cells.coverage.get(page).copied().unwrap_or(0),
+            },
+        }
+    }
+
+    #[inline]
+    fn program(&mut self, ppn: Ppn, tags: &[OobTag], payload: &[P], oob: Oob, now: SimTime) -> ProgramOutcome {
+        let (block, page) = self.grid.split(ppn);
+        let info = &mut self.blocks[block.index()];
+        assert!(!info.bad, "{ppn} programmed on a bad block");
+        assert!(page == info.next_page, "{ppn} programmed out of order: page {page}, next is {}", info.next_page);
+        info.next_page += 1;
+        if page == 0 {
+            info.first_program = now;
+        }
+        if self.cells[block.index()].is_none() {
+            self.cells[block.index()] = Some(Arc::new(self.erased_cells()));
+        }
+        let cells = Arc::make_mut(self.cells[block.index()].as_mut().expect("made above"));
+        let page = page as usize;
+        if page == 0 {
+            cells.base_sequence = oob.sequence;
+        }
+        let slots = page * self.slots_per_page..(page + 1) * self.slots_per_page;
+        cells.tags[slots.clone()].copy_from_slice(tags);
+        cells.payload[slots].clone_from_slice(payload);
+        let relative = oob.sequence.checked_sub(cells.base_sequence).and_then(|d| u32::try_from(d).ok());
+        cells.sequence[page] = relative.expect("sequences within a block ascend and span less than 2^32");
+        if self.keeps_coverage {
+            cells.coverage[page] = oob.coverage;
+        }
+        ProgramOutcome::Done
+    }
+
+    fn erase(&mut self, block: BlockAddr) -> ProgramOutcome {
+        let info = &mut self.blocks[block.index()];
+        assert!(!info.bad, "{block} is bad and must not be erased");
+        info.next_page = 0;
+        info.reads = 0;
+        info.pe += 1;
+        ProgramOutcome::Done
+    }
+
+    #[inline]
+    fn answers(&self, _: Ppn) -> bool {
+        true
+    }
+
+    fn set_age(&mut self, block: BlockAddr, age: impl FnOnce(&mut BlockInfo)) {
+        let info = &mut self.blocks[block.index()];
+        let next_page = info.next_page;
+        age(info);
+        assert!(info.next_page == next_page, "ageing a block must not change what it holds");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vocab::{Bytes, Lpn, PlaneUse};
+
+    impl Payload for u64 {}
+
+    fn array() -> MemoryArray<u64> {
+        let geometry = Geometry {
+            channels: 1,
+            dies_per_channel: 2,
+            planes: 1,
+            plane_use: PlaneUse::Single,
+            blocks_per_plane: 4,
+            pages_per_block: 3,
+            page_size: Bytes(4096),
+            oob_size: Bytes(64),
+            slot_size: Bytes(4096),
+        };
+        MemoryArray::new(geometry, true)
+    }
+
+    fn program(array: &mut MemoryArray<u64>, ppn: u32, value: u64) {
+        let oob = Oob { sequence: value, coverage: 0 };
+        array.program(Ppn(ppn), &[OobTag::data(Lpn(ppn))], &[value], oob, SimTime(0));
+    }
+
+    #[test]
+    fn a_page_reads_back_what_was_programmed() {
+        let mut array = array();
+        program(&mut array, 3, 70);
+        program(&mut array, 4, 71);
+        assert_eq!(array.read(Ppn(4)), ReadOutcome::Clean);
+        let page = array.page(Ppn(4));
+        assert_eq!((page.payload, page.tags, page.oob.sequence), (&[71][..], &[OobTag::data(Lpn(4))][..], 71));
+        assert_eq!(array.block(BlockAddr(1)).reads, 1);
+    }
+
+    #[test]
+    fn a_fork_keeps_its_own_history() {
+        let mut array = array();
+        program(&mut array, 0, 1);
+        let mut fork = array.clone();
+        program(&mut fork, 1, 2);
+        fork.erase(BlockAddr(0));
+        program(&mut fork, 0, 9);
+        assert_eq!(array.page(Ppn(0)).payload, [1]);
+        assert_eq!(fork.page(Ppn(0)).payload, [9]);
+        assert_eq!((array.block(BlockAddr(0)).pe, fork.block(BlockAddr(0)).pe), (0, 1));
+    }
+
+    #[test]
+    #[should_panic(expected = "programmed out of order")]
+    fn pages_are_programmed_in_order() {
+        program(&mut array(), 1, 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "programmed out of order")]
+    fn a_page_is_programmed_once() {
+        let mut array = array();
+        program(&mut array, 0, 0);
+        program(&mut array, 0, 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "read before it was programmed")]
+    fn an_erased_page_is_not_read() {
+        let mut array = array();
+        program(&mut array, 0, 0);
+        array.erase(BlockAddr(0));
+        array.read(Ppn(0));
+    }
+
+    #[test]
+    #[should_panic(expected = "bad block")]
+    fn a_bad_block_is_not_programmed() {
+        let mut array = array();
+        array.set_age(BlockAddr(0), |info| info.bad = true);
+        program(&mut array, 0, 0);
+    }
+}

@@ -1,0 +1,67 @@
+//! What is stored beside each page, as `docs/spec/oob.md` lays it out on flash.
+//!
+//! In memory the same facts are packed: a tag per slot, and per page the write sequence and a
+//! coverage word.
+
+use vocab::{Lpn, StripeId};
+
+/// What a slot holds: role and number, 32 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct OobTag(u32);
+
+/// The role of a slot, as its tag tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PageRole {
+    /// Host data of a logical page.
+    Data(Lpn),
+    /// Parity of a stripe of logical pages, or of the row the page lies in.
+    Parity(StripeId),
+    /// Nothing: the page was programmed before it was full.
+    Filler,
+}
+
+const PARITY: u32 = 1 << 30;
+const NUMBER: u32 = PARITY - 1;
+
+impl OobTag {
+    /// The tag of a slot without data.
+    pub const FILLER: OobTag = OobTag(u32::MAX);
+
+    /// The tag of host data.
+    #[inline]
+    #[must_use]
+    pub fn data(lpn: Lpn) -> Self {
+        debug_assert!(lpn.0 <= NUMBER);
+        OobTag(lpn.0)
+    }
+
+    /// The tag of parity.
+    #[inline]
+    #[must_use]
+    pub fn parity(stripe: StripeId) -> Self {
+        debug_assert!(stripe.0 <= NUMBER);
+        OobTag(PARITY | stripe.0)
+    }
+
+    /// What the tag says.
+    #[inline]
+    #[must_use]
+    pub fn role(self) -> PageRole {
+        match self.0 {
+            u32::MAX => PageRole::Filler,
+            word if word & PARITY != 0 => PageRole::Parity(StripeId(word & NUMBER)),
+            word => PageRole::Data(Lpn(word)),
+        }
+    }
+}
+
+/// Facts about a whole page that are programmed with it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Oob {
+    /// Rank of this program among all programs of the drive: of two copies of a logical page
+    /// the one with the higher sequence is newer. Pages of one stripe update share a sequence.
+    pub sequence: u64,
+    /// For parity: the strips (or dies of the row) it covers. For data of a static stripe: the
+    /// strips that were updated together. 0 where there is no redundancy.
+    pub coverage: u32,
+}

@@ -1,0 +1,101 @@
+//! Paper: J. Kim, J. Lee, J. Choi, D. Lee, S. H. Noh, "DS-RAID: Efficient Parity Update Scheme
+//! for SSDs", 2011 (section "Dynamic Striping-RAID", Fig. 2).
+//!
+//! Idea: a stripe is a row, the pages with one page number on all dies, and takes whatever is
+//! written next. Old versions are just marked obsolete, so parity never needs a read. A request
+//! that does not fill its row gets a sub-stripe parity at once; when later requests fill the
+//! row, a full parity over all its data closes it.
+//!
+//! Differs: a row with a single page left cannot hold data and parity, so it closes with the
+//! sub-stripe parity as its parity, which covers all its data (the paper does not say; this is
+//! what `wasted` counts). The parity position rotates with the row. With
+//! `sub_stripe = "defer"` a row waits for data to fill it instead; requests are then answered
+//! late unless the write buffer is power-safe.
+//! Invariant: no row closes while some of its data are uncovered.
+
+use crate::{OpenRow, Options, Protection, RowScheme, RowStep, SchemeError, Shape};
+
+/// Options of the scheme.
+pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[(
+    "sub_stripe",
+    "request",
+    "when a row that is not full gets its parity: with each `request`, or `defer`red until the row is full",
+)];
+
+#[derive(Clone, Debug)]
+struct DsRaid {
+    defer: bool,
+}
+
+pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, SchemeError> {
+    if !(2..=32).contains(&shape.dies) {
+        return Err(options.error("dies", format!("the drive has {}, a row spans 2 to 32", shape.dies)));
+    }
+    let defer = options.word("sub_stripe", &["request", "defer"])? == 1;
+    Ok(Protection::Rows(Box::new(DsRaid { defer })))
+}
+
+impl RowScheme for DsRaid {
+    fn next(&self, row: &OpenRow) -> RowStep {
+        let free = row.width - row.used;
+        match (free, row.uncovered, row.waiting) {
+            (0, ..) => RowStep::NextRow,
+            (1, 0, _) => RowStep::NextRow,
+            // The last page of the row is for the full parity.
+            (1, ..) => RowStep::Parity,
+            (_, _, 1..) => RowStep::Data,
+            (_, 0, 0) => RowStep::Wait,
+            // The request ends within the row: sub-stripe parity.
+            (_, _, 0) if !self.defer => RowStep::Parity,
+            (_, _, 0) => RowStep::Wait,
+        }
+    }
+
+    fn rotation(&self, row: u32) -> u32 {
+        row
+    }
+
+    fn boxed_clone(&self) -> Box<dyn RowScheme> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes requests of `pages` into rows of `width`; letters as in Fig. 2: D, P, `.` = empty.
+    fn rows(width: u32, pages: u32, requests: u32) -> String {
+        let (mut row, mut text) = (OpenRow { width, used: 0, uncovered: 0, waiting: 0 }, String::new());
+        for _ in 0..requests {
+            row.waiting = pages;
+            loop {
+                match (DsRaid { defer: false }).next(&row) {
+                    RowStep::Data => {
+                        (row.used, row.uncovered, row.waiting) = (row.used + 1, row.uncovered + 1, row.waiting - 1);
+                        text.push('D');
+                    }
+                    RowStep::Parity => {
+                        (row.used, row.uncovered) = (row.used + 1, 0);
+                        text.push('P');
+                    }
+                    RowStep::NextRow => {
+                        (row.used..row.width).for_each(|_| text.push('.'));
+                        text.push(' ');
+                        row.used = 0;
+                    }
+                    RowStep::Wait => break,
+                }
+            }
+        }
+        text.trim_end().into()
+    }
+
+    #[test]
+    fn rows_fill_as_in_figure_2() {
+        assert_eq!(rows(5, 4, 1), "DDDDP");
+        assert_eq!(rows(5, 2, 2), "DDPDP DP");
+        assert_eq!(rows(8, 6, 2), "DDDDDDP. DDDDDDP.");
+        assert_eq!(rows(8, 3, 2), "DDDPDDDP");
+    }
+}

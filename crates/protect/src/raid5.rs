@@ -1,0 +1,127 @@
+//! Paper: the RAID-5 that all five papers start from; Kim et al., "DS-RAID", 2011, Fig. 1;
+//! Li et al., "DA-RAID-5", section II-B.
+//!
+//! Idea: N logical pages and one parity page form a stripe, each on a die of its own; the die
+//! of the parity rotates with the stripe. An update is written out of place on the same die,
+//! and the parity with it. The new parity comes about by whichever of three ways reads least:
+//!
+//! * full stripe: all N pages are new, nothing is read;
+//! * read-modify-write: the old versions of the written pages and the old parity are read;
+//! * reconstruct-write: the present pages that are not written are read.
+//!
+//! Differs: pages never written count as zeros and are not read (the papers assume a full
+//! drive). With a strip lost, the way that avoids it is taken whatever it reads.
+//! Invariant: parity is the sum of all data strips, or the stripe has none.
+
+use crate::{Options, Protection, SchemeError, Shape, StripePlan, StripeScheme, StripeWrite};
+use vocab::{DieId, StripSet, StripeId};
+
+/// Options of the scheme.
+pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[];
+
+/// RAID-5 over all dies.
+#[derive(Clone, Debug)]
+pub(crate) struct Raid5 {
+    dies: u32,
+}
+
+pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, SchemeError> {
+    Ok(Protection::Stripes(Box::new(Raid5::new(options, shape)?)))
+}
+
+impl Raid5 {
+    pub(crate) fn new(options: &Options<'_>, shape: Shape) -> Result<Self, SchemeError> {
+        if !(2..=32).contains(&shape.dies) {
+            return Err(options.error("dies", format!("the drive has {}, a stripe spans 2 to 32", shape.dies)));
+        }
+        if shape.slots_per_page != 1 {
+            let found = shape.slots_per_page;
+            let reason = format!("the drive stores {found} logical pages in a physical page; stripes of logical pages need 1 (slot_size = page_size, planes not ganged)");
+            return Err(options.error("slots per page", reason));
+        }
+        Ok(Self { dies: shape.dies })
+    }
+}
+
+impl StripeScheme for Raid5 {
+    fn data_strips(&self) -> u32 {
+        self.dies - 1
+    }
+
+    /// Left-symmetric rotation: the parity of stripe s sits on die (D-1-s) mod D, data follow it.
+    fn die_of(&self, stripe: StripeId, strip: u32) -> DieId {
+        let parity = self.dies - 1 - stripe.0 % self.dies;
+        let place = if strip == self.data_strips() { parity } else { (parity + 1 + strip) % self.dies };
+        DieId(place as u16)
+    }
+
+    fn plan(&self, write: &StripeWrite) -> StripePlan {
+        let parity = StripSet::one(self.data_strips());
+        let reconstruct = write.present.minus(write.written);
+        let modify = write.present.and(write.written).or(if write.present.is_empty() { StripSet::EMPTY } else { parity });
+        let readable = |reads: StripSet| reads.and(write.unreadable).is_empty();
+        let can_modify = readable(modify) && (write.has_parity || write.present.is_empty());
+        let can_reconstruct = readable(reconstruct);
+        match (can_modify, can_reconstruct) {
+            (true, true) if modify.len() < reconstruct.len() => StripePlan::Parity { add: modify },
+            (_, true) => StripePlan::Parity { add: reconstruct },
+            (true, false) => StripePlan::Parity { add: modify },
+            (false, false) => StripePlan::NoParity,
+        }
+    }
+
+    fn boxed_clone(&self) -> Box<dyn StripeScheme> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raid5(dies: u32) -> Raid5 {
+        Raid5 { dies }
+    }
+
+    fn set(strips: &[u32]) -> StripSet {
+        strips.iter().copied().collect()
+    }
+
+    fn plan(written: &[u32], unreadable: &[u32]) -> StripePlan {
+        raid5(5).plan(&StripeWrite {
+            stripe: StripeId(0),
+            written: set(written),
+            present: StripSet::first(4),
+            has_parity: true,
+            unreadable: set(unreadable),
+        })
+    }
+
+    #[test]
+    fn strips_of_a_stripe_sit_on_different_dies_and_parity_visits_all() {
+        let scheme = raid5(5);
+        let mut parity_dies = StripSet::EMPTY;
+        for stripe in (0..5).map(StripeId) {
+            let dies: StripSet = (0..5).map(|strip| u32::from(scheme.die_of(stripe, strip).0)).collect();
+            assert_eq!(dies, StripSet::first(5));
+            parity_dies.insert(u32::from(scheme.die_of(stripe, 4).0));
+        }
+        assert_eq!(parity_dies, StripSet::first(5));
+    }
+
+    #[test]
+    fn the_way_that_reads_least_is_taken() {
+        // N = 4: one page written reads 2 by modify, 3 by reconstruct; two pages 3 against 2.
+        assert_eq!(plan(&[1], &[]), StripePlan::Parity { add: set(&[1, 4]) });
+        assert_eq!(plan(&[1, 2], &[]), StripePlan::Parity { add: set(&[0, 3]) });
+        assert_eq!(plan(&[0, 1, 2, 3], &[]), StripePlan::Parity { add: StripSet::EMPTY });
+    }
+
+    #[test]
+    fn a_lost_strip_is_written_around() {
+        assert_eq!(plan(&[1], &[1]), StripePlan::Parity { add: set(&[0, 2, 3]) });
+        assert_eq!(plan(&[1], &[4]), StripePlan::Parity { add: set(&[0, 2, 3]) });
+        assert_eq!(plan(&[0, 1, 2], &[3]), StripePlan::Parity { add: set(&[0, 1, 2, 4]) });
+        assert_eq!(plan(&[1], &[2, 4]), StripePlan::NoParity);
+    }
+}

@@ -1,0 +1,262 @@
+//! The write buffer: answers writes before flash does, and gathers pages on their way.
+//!
+//! Pages leave it oldest first once more than three quarters of it are dirty, together with
+//! what the scheme can write along: the dirty pages of the same static stripe, or a row's worth.
+
+use crate::config::{Buffer, BufferKind};
+use crate::facts::RequestKind;
+use crate::jobs::{Asker, PageWrite};
+use crate::machine::Machine;
+use crate::payload::HostPayload;
+use crate::slab::Id;
+use nand::FlashArray;
+use protect::Protection;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, VecDeque};
+use vocab::{Bytes, Lpn};
+
+/// One buffered page.
+#[derive(Clone, Debug)]
+struct Entry<P> {
+    version: u32,
+    payload: P,
+    /// When it was last written, as a key of `dirty`; `None` while nothing is left to write.
+    dirty: Option<u64>,
+    /// Evictions of it under way.
+    flying: u32,
+    /// Jobs answered when it is durable.
+    waiters: Vec<Id>,
+}
+
+/// The write buffer of one drive.
+#[derive(Clone, Debug)]
+pub(crate) struct WriteBuffer<P> {
+    kind: BufferKind,
+    capacity: usize,
+    entries: FxHashMap<u32, Entry<P>>,
+    /// Dirty pages, least recently written first.
+    dirty: BTreeMap<u64, u32>,
+    clock: u64,
+    /// Jobs that wait for room.
+    waiting: VecDeque<Id>,
+}
+
+impl<P: HostPayload> WriteBuffer<P> {
+    pub fn new(buffer: &Buffer, slot_size: Bytes) -> Self {
+        Self {
+            kind: buffer.kind,
+            capacity: (buffer.size.0 / slot_size.0) as usize,
+            entries: FxHashMap::default(),
+            dirty: BTreeMap::new(),
+            clock: 0,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    pub fn kind(&self) -> BufferKind {
+        self.kind
+    }
+
+    #[inline]
+    pub fn get(&self, lpn: Lpn) -> Option<&P> {
+        if self.kind == BufferKind::Off {
+            return None;
+        }
+        self.entries.get(&lpn.0).map(|entry| &entry.payload)
+    }
+
+    pub fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    fn touch(&mut self, lpn: u32) {
+        let entry = self.entries.get_mut(&lpn).expect("a buffered page");
+        if let Some(key) = entry.dirty.take() {
+            self.dirty.remove(&key);
+        }
+        self.clock += 1;
+        entry.dirty = Some(self.clock);
+        self.dirty.insert(self.clock, lpn);
+    }
+
+    fn put(&mut self, page: &PageWrite<P>) {
+        let fresh = || Entry { version: 0, payload: P::default(), dirty: None, flying: 0, waiters: Vec::new() };
+        let entry = self.entries.entry(page.lpn.0).or_insert_with(fresh);
+        entry.version = page.version;
+        entry.payload = page.payload.clone();
+        self.touch(page.lpn.0);
+    }
+
+    /// Marks a page as on its way to flash; what to write.
+    fn launch(&mut self, lpn: u32, per: u32) -> PageWrite<P> {
+        let entry = self.entries.get_mut(&lpn).expect("a buffered page");
+        let key = entry.dirty.take().expect("only dirty pages are evicted");
+        self.dirty.remove(&key);
+        entry.flying += 1;
+        PageWrite { lpn: Lpn(lpn), version: entry.version, payload: entry.payload.clone(), from: 0, to: per }
+    }
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+    /// Takes a write or discard into the buffer, or lets it wait for room.
+    pub(crate) fn buffer_job(&mut self, job: Id) {
+        self.jobs[job].remaining += 1;
+        if !self.buffer.waiting.is_empty() || !self.buffer_takes(job) {
+            self.buffer.waiting.push_back(job);
+        }
+    }
+
+    fn buffer_takes(&mut self, job: Id) -> bool {
+        let (first, end) = self.jobs[job].range;
+        for lpn in first..end {
+            if let Some(entry) = self.buffer.entries.get_mut(&lpn) {
+                if let Some(key) = entry.dirty.take() {
+                    self.buffer.dirty.remove(&key);
+                }
+                let waiters = std::mem::take(&mut entry.waiters);
+                self.buffer.entries.remove(&lpn);
+                waiters.into_iter().for_each(|job| self.part_done(job));
+            }
+        }
+        if self.jobs[job].kind == RequestKind::Discard {
+            self.unlock_pages(job);
+            self.place_or_wait(job);
+            self.part_done(job);
+            return true;
+        }
+        let pages = &self.jobs[job].pages;
+        let new = pages.iter().filter(|page| !self.buffer.entries.contains_key(&page.lpn.0)).count();
+        // A request larger than the buffer passes through an empty one.
+        if self.buffer.entries.len() + new > self.buffer.capacity && !self.buffer.entries.is_empty() {
+            self.evict_down_to(self.buffer.capacity.saturating_sub(new));
+            return false;
+        }
+        for index in 0..self.jobs[job].pages.len() {
+            let page = self.jobs[job].pages[index].clone();
+            self.host.hide(page.lpn, false);
+            self.buffer.put(&page);
+        }
+        self.unlock_pages(job);
+        if self.jobs[job].fua && self.buffer.kind == BufferKind::Volatile {
+            self.wait_until_durable(job);
+        }
+        self.evict_down_to(self.buffer.capacity * 3 / 4);
+        self.part_done(job);
+        true
+    }
+
+    /// The job is answered when its pages are durable.
+    fn wait_until_durable(&mut self, job: Id) {
+        let lpns: Vec<u32> = self.jobs[job].pages.iter().map(|page| page.lpn.0).collect();
+        for lpn in lpns {
+            let entry = self.buffer.entries.get_mut(&lpn).expect("just buffered");
+            entry.waiters.push(job);
+            self.jobs[job].remaining += 1;
+            if entry.dirty.is_some() {
+                self.evict(lpn);
+            }
+        }
+    }
+
+    /// A flush: every write answered before becomes durable.
+    pub(crate) fn flush(&mut self, job: Id) {
+        if self.buffer.kind != BufferKind::Volatile {
+            return;
+        }
+        // In order of age, and after that those already on their way, by page: no hash order.
+        let mut pending: Vec<u32> = self.buffer.dirty.values().copied().collect();
+        #[expect(clippy::iter_over_hash_type, reason = "sorted right below")]
+        for (lpn, entry) in &self.buffer.entries {
+            if entry.dirty.is_none() {
+                pending.push(*lpn);
+            }
+        }
+        let dirty = self.buffer.dirty.len();
+        pending[dirty..].sort_unstable();
+        for &lpn in &pending {
+            let entry = self.buffer.entries.get_mut(&lpn).expect("listed above");
+            entry.waiters.push(job);
+            self.jobs[job].remaining += 1;
+        }
+        for &lpn in &pending {
+            if self.buffer.entries.get(&lpn).is_some_and(|entry| entry.dirty.is_some()) {
+                self.evict(lpn);
+            }
+        }
+    }
+
+    fn evict_down_to(&mut self, dirty: usize) {
+        while self.buffer.dirty.len() > dirty {
+            let (_, &lpn) = self.buffer.dirty.first_key_value().expect("not empty");
+            self.evict(lpn);
+        }
+    }
+
+    /// Writes the page to flash, with what the scheme can write along.
+    fn evict(&mut self, lpn: u32) {
+        let along: Vec<u32> = match &self.protection {
+            Protection::None => self.oldest_with(lpn, self.grid.slots_per_page() as usize),
+            Protection::Stripes(scheme) => {
+                let n = scheme.data_strips();
+                let mates = lpn / n * n..lpn / n * n + n;
+                mates.filter(|mate| self.buffer.entries.get(mate).is_some_and(|entry| entry.dirty.is_some())).collect()
+            }
+            Protection::Rows(_) => self.oldest_with(lpn, ((self.grid.dies() - 1) * self.grid.slots_per_page()) as usize),
+        };
+        let job = self.jobs.take();
+        self.jobs[job].reset(Asker::Buffer, RequestKind::Write, self.now);
+        let per = self.grid.geometry().sectors_per_slot();
+        for lpn in along {
+            let page = self.buffer.launch(lpn, per);
+            self.jobs[job].pages.push(page);
+        }
+        self.place_or_wait(job);
+        self.part_done(job);
+    }
+
+    /// The page and the oldest other dirty ones, at most `most`.
+    fn oldest_with(&self, lpn: u32, most: usize) -> Vec<u32> {
+        let others = self.buffer.dirty.values().copied().filter(|&other| other != lpn);
+        std::iter::once(lpn).chain(others.take(most - 1)).collect()
+    }
+
+    /// An eviction is durable, or failed for want of space.
+    pub(crate) fn evicted(&mut self, job: Id) {
+        let failed = self.jobs[job].failed;
+        let pages = std::mem::take(&mut self.jobs[job].pages);
+        let mut again = Vec::new();
+        for page in &pages {
+            let Some(entry) = self.buffer.entries.get_mut(&page.lpn.0) else { continue };
+            entry.flying = entry.flying.saturating_sub(1);
+            if failed {
+                // The buffer keeps what flash did not take.
+                if entry.dirty.is_none() && entry.version == page.version {
+                    self.buffer.touch(page.lpn.0);
+                }
+            } else if entry.version == page.version && entry.dirty.is_none() {
+                let waiters = std::mem::take(&mut entry.waiters);
+                self.buffer.entries.remove(&page.lpn.0);
+                waiters.into_iter().for_each(|job| self.part_done(job));
+            } else if !entry.waiters.is_empty() && entry.dirty.is_some() && entry.flying == 0 {
+                again.push(page.lpn.0);
+            }
+        }
+        self.jobs[job].pages = pages;
+        again.into_iter().for_each(|lpn| self.evict(lpn));
+        while let Some(job) = self.buffer.waiting.pop_front() {
+            if !self.buffer_takes(job) {
+                self.buffer.waiting.push_front(job);
+                break;
+            }
+        }
+    }
+
+    /// There is no room in the buffer and there never will be.
+    pub(crate) fn fail_buffer_waiter(&mut self) {
+        if let Some(job) = self.buffer.waiting.pop_front() {
+            self.jobs[job].failed = true;
+            self.unlock_pages(job);
+            self.part_done(job);
+        }
+    }
+}

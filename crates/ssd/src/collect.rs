@@ -1,0 +1,220 @@
+//! Garbage collection: a collector for each log reads the valid pages of a victim, moves them,
+//! and erases the victim once nothing depends on it.
+
+use crate::commands::{Command, Owner, Verb};
+use crate::machine::Machine;
+use crate::payload::HostPayload;
+use crate::repair::Target;
+use ftl::{LogKind, UnitId};
+use nand::{FlashArray, OobTag, PageRole};
+use vocab::{BlockAddr, Cause, DieId, Ppn, Slot, SuperblockId};
+
+/// The collector of one log.
+#[derive(Clone, Debug)]
+pub(crate) struct Collector {
+    victim: Option<UnitId>,
+    /// Why: garbage collection or wear levelling.
+    pub cause: Cause,
+    /// Next page of the victim to look at; of a superblock, counted row by row.
+    cursor: u32,
+    /// Reads and programs under way.
+    pub in_flight: u32,
+    /// Erases under way.
+    erasing: u32,
+    /// The log's die is dead.
+    pub halted: bool,
+}
+
+impl Default for Collector {
+    fn default() -> Self {
+        Self { victim: None, cause: Cause::Gc, cursor: 0, in_flight: 0, erasing: 0, halted: false }
+    }
+}
+
+impl Collector {
+    pub fn is_busy(&self) -> bool {
+        self.victim.is_some()
+    }
+}
+
+/// A page on its way from a victim to a row of the group log.
+#[derive(Clone, Debug)]
+pub(crate) struct Move<P> {
+    pub tag: OobTag,
+    pub from: Slot,
+    pub payload: P,
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+    /// Starts the log's collector if it is idle and the log is short of space.
+    pub(crate) fn start_collecting_if_short(&mut self, log: usize) {
+        if self.ftl.is_short(log) {
+            self.start_collecting(log);
+        }
+    }
+
+    /// Starts the log's collector if it is idle.
+    pub(crate) fn start_collecting(&mut self, log: usize) {
+        let collector = &self.collectors[log];
+        if collector.is_busy() || collector.halted {
+            return;
+        }
+        let Some((victim, for_wear)) = self.ftl.condemn(log) else { return };
+        let collector = &mut self.collectors[log];
+        collector.victim = Some(victim);
+        collector.cause = if for_wear { Cause::WearLevel } else { Cause::Gc };
+        collector.cursor = 0;
+        self.collect(log);
+    }
+
+    /// Pages of a victim in collection order.
+    fn victim_pages(&self) -> u32 {
+        match self.ftl.kind() {
+            LogKind::Regions => self.grid.pages_per_block(),
+            LogKind::Group => self.grid.pages_per_block() * self.grid.dies(),
+        }
+    }
+
+    fn victim_page(&self, victim: UnitId, cursor: u32) -> Ppn {
+        match self.ftl.kind() {
+            LogKind::Regions => self.grid.ppn(BlockAddr(victim), cursor),
+            LogKind::Group => {
+                let (page, die) = (cursor / self.grid.dies(), cursor % self.grid.dies());
+                self.grid.ppn(self.grid.block(DieId(die as u16), SuperblockId(victim).0), page)
+            }
+        }
+    }
+
+    fn valid_slots(&self, ppn: Ppn) -> u32 {
+        (0..self.grid.slots_per_page()).filter(|&i| self.ftl.is_valid(self.grid.slot(ppn, i))).count() as u32
+    }
+
+    /// Advances the log's collection as far as it goes without waiting.
+    pub(crate) fn collect(&mut self, log: usize) {
+        let Some(victim) = self.collectors[log].victim else { return };
+        if self.collectors[log].erasing > 0 || self.collectors[log].halted {
+            return;
+        }
+        let pages = self.victim_pages();
+        // Nothing valid is left to be found: spare the walk over the rest of the victim.
+        if self.ftl.unit(victim).valid == 0 {
+            self.collectors[log].cursor = pages;
+        }
+        let at_most = match self.ftl.kind() {
+            LogKind::Regions => self.moves_in_flight,
+            // One collector serves all dies.
+            LogKind::Group => self.moves_in_flight * self.grid.dies(),
+        };
+        while self.collectors[log].in_flight < at_most && self.collectors[log].cursor < pages {
+            let ppn = self.victim_page(victim, self.collectors[log].cursor);
+            self.collectors[log].cursor += 1;
+            let valid = self.valid_slots(ppn);
+            if valid > 0 {
+                self.collectors[log].in_flight += 1;
+                let (owner, cause) = (Owner::Collect { log: log as u16 }, self.collectors[log].cause);
+                self.submit(Command { owner, ppn, count: valid as u8, cause, ..Command::default() });
+            }
+        }
+        if self.collectors[log].cursor == pages && self.collectors[log].in_flight == 0 {
+            self.finish_victim(log, victim);
+        }
+    }
+
+    /// All valid pages are on their way: flush what waits for company, erase when it is safe.
+    fn finish_victim(&mut self, log: usize, victim: UnitId) {
+        match self.ftl.kind() {
+            LogKind::Regions => self.send_moved(log),
+            LogKind::Group => self.feed_moves(true),
+        }
+        let collector = &self.collectors[log];
+        if !self.ftl.may_erase(victim) || collector.in_flight > 0 || collector.erasing > 0 {
+            return;
+        }
+        let cause = collector.cause;
+        for block in self.ftl.blocks_of(victim) {
+            self.collectors[log].erasing += 1;
+            let (owner, ppn) = (Owner::Erase { log: log as u16 }, self.grid.ppn(block, 0));
+            self.submit(Command { owner, ppn, verb: Verb::Erase, cause, ..Command::default() });
+        }
+    }
+
+    /// A page of the victim was read.
+    pub(crate) fn collect_read_done(&mut self, ppn: Ppn, log: usize, clean: bool) {
+        self.collectors[log].in_flight -= 1;
+        for index in 0..self.grid.slots_per_page() {
+            let slot = self.grid.slot(ppn, index);
+            // The host may have overwritten the page meanwhile.
+            if !self.ftl.is_valid(slot) {
+                continue;
+            }
+            let tag = self.tags(ppn)[index as usize];
+            if clean {
+                let payload = self.array.page(ppn).payload[index as usize].clone();
+                self.relocate(log, tag, slot, payload);
+            } else {
+                self.collectors[log].in_flight += 1;
+                self.repair(Target::Move { log: log as u16, slot });
+            }
+        }
+        self.collect(log);
+    }
+
+    /// Gives a page of the victim a new place.
+    pub(crate) fn relocate(&mut self, log: usize, tag: OobTag, from: Slot, payload: P) {
+        match self.ftl.kind() {
+            LogKind::Regions => self.move_in_region(log, tag, payload),
+            LogKind::Group => {
+                self.moves.push_back(Move { tag, from, payload });
+                self.feed_moves(false);
+            }
+        }
+    }
+
+    /// A page of the victim was repaired, or cannot be.
+    pub(crate) fn move_repaired(&mut self, log: usize, slot: Slot, payload: Option<P>) {
+        self.collectors[log].in_flight -= 1;
+        if self.ftl.is_valid(slot) {
+            let (ppn, index) = self.grid.page_of(slot);
+            let tag = self.tags(ppn)[index as usize];
+            match payload {
+                Some(payload) => self.relocate(log, tag, slot, payload),
+                None => self.lose(tag, slot),
+            }
+        }
+        self.collect(log);
+    }
+
+    /// A block of the victim was erased.
+    pub(crate) fn erase_done(&mut self, log: usize) {
+        let collector = &mut self.collectors[log];
+        collector.erasing -= 1;
+        if collector.erasing > 0 || collector.halted {
+            return;
+        }
+        let victim = collector.victim.take().expect("an erase belongs to a victim");
+        if !self.failed_programs.is_empty() {
+            self.forget_failed_programs(victim);
+        }
+        self.ftl.erased(victim);
+        self.retry = true;
+        let background = self.ftl.free_units(log) < self.idle_free_blocks && self.is_idle();
+        if self.ftl.is_short(log) || background {
+            self.start_collecting(log);
+        }
+    }
+
+    fn forget_failed_programs(&mut self, victim: UnitId) {
+        for cursor in 0..self.victim_pages() {
+            let ppn = self.victim_page(victim, cursor);
+            self.failed_programs.remove(&ppn.0);
+        }
+    }
+
+    /// Whether the tag is host data.
+    pub(crate) fn data_of(tag: OobTag) -> Option<vocab::Lpn> {
+        match tag.role() {
+            PageRole::Data(lpn) => Some(lpn),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Flash commands, page images and the queues they wait in.
+
+use crate::oracle::Floor;
+use crate::slab::{Id, NONE, Slab};
+use nand::{FlashArray, Oob, OobTag, Payload};
+use vocab::{Cause, Nanos, Ppn, SimTime};
+
+/// What a flash command does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Verb {
+    #[default]
+    Read,
+    Program,
+    Erase,
+}
+
+/// Who waits for a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// Host read: logical pages `lpn..lpn + count` of a job.
+    HostRead { job: Id },
+    /// Old contents of a partly written page: page `page` of a job.
+    Merge { job: Id, page: u16 },
+    /// A page of a log without redundancy, or a page moved within a region.
+    Page { log: u16, moved: bool },
+    /// A victim's page is read to be moved.
+    Collect { log: u16 },
+    /// A data page or the parity of a row.
+    Cover { cover: Id, parity: bool },
+    /// A strip of a stripe update.
+    Stripe { op: Id, strip: u8 },
+    /// A source of a repair.
+    Gather { gather: Id },
+    /// The erase of a victim's block.
+    Erase { log: u16 },
+    /// Nobody: a page that only keeps a row in step.
+    #[default]
+    Nobody,
+}
+
+/// One command on its way to a die.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Command {
+    pub owner: Owner,
+    pub ppn: Ppn,
+    /// Image to program.
+    pub image: Id,
+    /// First logical page of a host read.
+    pub lpn: u32,
+    /// The command behind it in its die's queue.
+    pub next: Id,
+    /// First slot and number of slots moved.
+    pub first: u8,
+    pub count: u8,
+    pub verb: Verb,
+    pub cause: Cause,
+}
+
+impl Default for Command {
+    fn default() -> Self {
+        Self {
+            owner: Owner::Nobody,
+            ppn: Ppn(0),
+            image: NONE,
+            lpn: 0,
+            next: NONE,
+            first: 0,
+            count: 1,
+            verb: Verb::Read,
+            cause: Cause::Host,
+        }
+    }
+}
+
+/// All commands in flight.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Commands {
+    pub slab: Slab<Command>,
+    /// What each logical page of a host read must return at least; `slots` for each command.
+    floors: Vec<Floor>,
+    slots: usize,
+}
+
+impl Commands {
+    pub fn new(slots: u32) -> Self {
+        Self { slab: Slab::default(), floors: Vec::new(), slots: slots as usize }
+    }
+
+    #[inline]
+    pub fn add(&mut self, command: Command) -> Id {
+        let id = self.slab.take();
+        self.slab[id] = command;
+        id
+    }
+
+    pub fn set_floor(&mut self, id: Id, index: usize, floor: Floor) {
+        let at = id as usize * self.slots + index;
+        if at >= self.floors.len() {
+            self.floors.resize((id as usize + 1) * self.slots, Floor::default());
+        }
+        self.floors[at] = floor;
+    }
+
+    pub fn floor(&self, id: Id, index: usize) -> Floor {
+        self.floors[id as usize * self.slots + index]
+    }
+}
+
+/// A page being put together in the controller: what a program command will store.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Image {
+    pub oob: Oob,
+    pub filled: u32,
+    pub ppn: Ppn,
+}
+
+impl Default for Image {
+    fn default() -> Self {
+        Self { oob: Oob::default(), filled: 0, ppn: Ppn(0) }
+    }
+}
+
+/// Page images with their slots, slot `i` of image `n` at `n * slots + i`.
+#[derive(Clone, Debug)]
+pub(crate) struct Images<P> {
+    pub slab: Slab<Image>,
+    tags: Vec<OobTag>,
+    payload: Vec<P>,
+    jobs: Vec<Id>,
+    pins: Vec<u32>,
+    slots: usize,
+}
+
+impl<P: Payload> Images<P> {
+    pub fn new(slots: u32) -> Self {
+        Self { slab: Slab::default(), tags: vec![], payload: vec![], jobs: vec![], pins: vec![], slots: slots as usize }
+    }
+
+    /// An empty image for `ppn`.
+    #[inline]
+    pub fn open(&mut self, ppn: Ppn, oob: Oob) -> Id {
+        let id = self.slab.take();
+        self.slab[id] = Image { oob, filled: 0, ppn };
+        let end = (id as usize + 1) * self.slots;
+        if self.tags.len() < end {
+            self.tags.resize(end, OobTag::FILLER);
+            self.payload.resize(end, P::default());
+            self.jobs.resize(end, NONE);
+            self.pins.resize(end, NONE);
+        }
+        id
+    }
+
+    /// Puts a page into the next slot; the slot's number. `job` waits for the program, `pin` is
+    /// the unit to release after it (`NONE`: nobody, nothing).
+    #[inline]
+    pub fn fill(&mut self, id: Id, tag: OobTag, payload: P, job: Id, pin: u32) -> u32 {
+        let index = self.slab[id].filled;
+        let at = id as usize * self.slots + index as usize;
+        self.tags[at] = tag;
+        self.payload[at] = payload;
+        self.jobs[at] = job;
+        self.pins[at] = pin;
+        self.slab[id].filled = index + 1;
+        index
+    }
+
+    #[inline]
+    pub fn is_full(&self, id: Id) -> bool {
+        self.slab[id].filled as usize == self.slots
+    }
+
+    /// Blanks the slots that were not filled, so that the whole image can be programmed.
+    #[inline]
+    pub fn seal(&mut self, id: Id) {
+        let first = id as usize * self.slots;
+        for at in first + self.slab[id].filled as usize..first + self.slots {
+            self.tags[at] = OobTag::FILLER;
+            self.payload[at] = P::default();
+            self.jobs[at] = NONE;
+            self.pins[at] = NONE;
+        }
+    }
+
+    #[inline]
+    pub fn contents(&self, id: Id) -> (&[OobTag], &[P]) {
+        let range = id as usize * self.slots..(id as usize + 1) * self.slots;
+        (&self.tags[range.clone()], &self.payload[range])
+    }
+
+    /// Tag, waiting job and pinned unit of a slot.
+    #[inline]
+    pub fn slot(&self, id: Id, index: u32) -> (OobTag, Id, u32) {
+        let at = id as usize * self.slots + index as usize;
+        (self.tags[at], self.jobs[at], self.pins[at])
+    }
+}
+
+/// What a busy die is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Waiting for the cells of a read.
+    Sensing,
+    /// The last phase of any command.
+    Ending,
+}
+
+/// One die: a command in service and those that wait.
+#[derive(Clone, Debug)]
+pub(crate) struct Die {
+    pub service: Option<(Id, Phase)>,
+    pub since: SimTime,
+    /// Reads that may go first, and everything else in order.
+    queues: [Queue; 2],
+    reads_in_a_row: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Queue {
+    head: Id,
+    tail: Id,
+}
+
+/// Reads that may overtake a waiting program before it gets its turn.
+const MOST_READS_IN_A_ROW: u32 = 16;
+
+impl Die {
+    pub fn new() -> Self {
+        let empty = Queue { head: NONE, tail: NONE };
+        Self { service: None, since: SimTime::ZERO, queues: [empty; 2], reads_in_a_row: 0 }
+    }
+
+    /// Queues a command; `early` for a read that may overtake programs and erases.
+    #[inline]
+    pub fn push(&mut self, id: Id, early: bool, commands: &mut Slab<Command>) {
+        let queue = &mut self.queues[usize::from(!early)];
+        commands[id].next = NONE;
+        if queue.head == NONE {
+            queue.head = id;
+        } else {
+            commands[queue.tail].next = id;
+        }
+        queue.tail = id;
+    }
+
+    /// Takes the command to serve next. An erase never overtakes a read: the read may be of the
+    /// very block. A program may: nothing reads a page before it is programmed.
+    #[inline]
+    pub fn pop(&mut self, commands: &Slab<Command>) -> Option<Id> {
+        let [reads, rest] = &self.queues;
+        let program_is_due = self.reads_in_a_row >= MOST_READS_IN_A_ROW && rest.head != NONE && commands[rest.head].verb == Verb::Program;
+        let which = usize::from(reads.head == NONE || program_is_due);
+        self.reads_in_a_row = if which == 0 { self.reads_in_a_row + 1 } else { 0 };
+        let queue = &mut self.queues[which];
+        if queue.head == NONE {
+            return None;
+        }
+        let id = queue.head;
+        queue.head = commands[id].next;
+        Some(id)
+    }
+}
+
+/// Whether the page is in flash already: pages of a block are programmed in order.
+#[inline]
+pub(crate) fn is_programmed<P: Payload, A: FlashArray<P>>(array: &A, ppn: Ppn) -> bool {
+    let (block, page) = array.grid().split(ppn);
+    page < array.block(block).next_page
+}
+
+/// Service time of a command without waiting.
+pub(crate) fn service_time<P: Payload, A: FlashArray<P>>(array: &A, latencies: &nand::Latencies, command: &Command) -> Nanos {
+    let (block, page) = array.grid().split(command.ppn);
+    let pe = array.block(block).pe;
+    let overhead = latencies.command;
+    match command.verb {
+        Verb::Read => overhead + latencies.read(page) + latencies.transfer(u32::from(command.count)),
+        Verb::Program => overhead + latencies.transfer(array.grid().slots_per_page()) + latencies.program(page, pe),
+        Verb::Erase => overhead + latencies.erase(pe),
+    }
+}

@@ -1,0 +1,205 @@
+//! Facts, then folds (decision D9): the machine records what happened, once; every figure of a
+//! report is a fold over these records, so two reports cannot disagree.
+
+use hdrhistogram::Histogram;
+use vocab::{Cause, Nanos, SimTime};
+
+/// Something that happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// A page was read.
+    Read {
+        /// Page number.
+        ppn: u32,
+        /// Why.
+        cause: Cause,
+    },
+    /// A page was programmed.
+    Programmed {
+        /// Page number.
+        ppn: u32,
+        /// Why.
+        cause: Cause,
+        /// Slots of it that hold something.
+        filled: u32,
+    },
+    /// A block was erased.
+    Erased {
+        /// Block number.
+        block: u32,
+        /// Why.
+        cause: Cause,
+    },
+    /// A die finished a command it had been busy with.
+    Busy {
+        /// For how long.
+        span: Nanos,
+    },
+    /// A host request was answered.
+    Answered {
+        /// What it was.
+        kind: RequestKind,
+        /// How long it took.
+        response: Nanos,
+    },
+    /// Logical pages of an arriving host read or write.
+    Pages {
+        /// What arrives.
+        kind: RequestKind,
+        /// How many.
+        pages: u32,
+    },
+    /// A host page read was compared with what was written.
+    Checked {
+        /// Whether it differed.
+        mismatch: bool,
+    },
+    /// A host page was answered by solving from its stripe.
+    Rebuilt,
+    /// A host page could not be read.
+    MediaError,
+    /// A host page could not be written.
+    WriteError,
+}
+
+/// Kinds of host requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum RequestKind {
+    /// Read.
+    #[default]
+    Read,
+    /// Write.
+    Write,
+    /// Flush.
+    Flush,
+    /// Discard.
+    Discard,
+}
+
+impl RequestKind {
+    /// All kinds with their names.
+    pub const ALL: [(RequestKind, &'static str); 4] =
+        [(Self::Read, "read"), (Self::Write, "write"), (Self::Flush, "flush"), (Self::Discard, "discard")];
+}
+
+/// Counters and histograms over all facts since the last reset.
+#[derive(Clone, Debug)]
+pub struct Folds {
+    /// Page reads by cause.
+    pub reads: [u64; 8],
+    /// Page programs by cause.
+    pub programs: [u64; 8],
+    /// Block erases by cause.
+    pub erases: [u64; 8],
+    /// Slots programmed with something in them.
+    pub filled_slots: u64,
+    /// Slots programmed empty.
+    pub padded_slots: u64,
+    /// Requests answered, by kind.
+    pub requests: [u64; 4],
+    /// Logical pages sent, by kind.
+    pub pages: [u64; 4],
+    /// Response times in ns, by kind (reads, writes).
+    pub responses: [Histogram<u64>; 2],
+    /// Sum of response times in ns, by kind: means are exact.
+    pub response_sum: [u128; 2],
+    /// Longest response time in ns, by kind: exact too.
+    pub response_max: [u64; 2],
+    /// Sum of the time dies were busy.
+    pub busy: Nanos,
+    /// Reads compared.
+    pub checked: u64,
+    /// Of these, wrong.
+    pub mismatches: u64,
+    /// Host pages solved from a stripe.
+    pub rebuilt: u64,
+    /// Host pages lost.
+    pub media_errors: u64,
+    /// Host pages not written.
+    pub write_errors: u64,
+    /// Digest of all facts with their times.
+    pub digest: u64,
+    slots_per_page: u32,
+}
+
+impl Folds {
+    /// Folds over nothing yet.
+    pub fn new(slots_per_page: u32) -> Self {
+        let histogram = || Histogram::new(3).expect("3 significant digits are valid");
+        Self {
+            reads: [0; 8],
+            programs: [0; 8],
+            erases: [0; 8],
+            filled_slots: 0,
+            padded_slots: 0,
+            requests: [0; 4],
+            pages: [0; 4],
+            responses: [histogram(), histogram()],
+            response_sum: [0; 2],
+            response_max: [0; 2],
+            busy: Nanos(0),
+            checked: 0,
+            mismatches: 0,
+            rebuilt: 0,
+            media_errors: 0,
+            write_errors: 0,
+            digest: 0,
+            slots_per_page,
+        }
+    }
+
+    /// Records one fact.
+    #[inline]
+    pub fn record(&mut self, at: SimTime, fact: Fact) {
+        match fact {
+            Fact::Read { ppn, cause } => {
+                self.reads[cause as usize] += 1;
+                self.digest(at, 1, u64::from(ppn) << 8 | cause as u64);
+            }
+            Fact::Programmed { ppn, cause, filled } => {
+                self.programs[cause as usize] += 1;
+                self.filled_slots += u64::from(filled);
+                self.padded_slots += u64::from(self.slots_per_page - filled);
+                self.digest(at, 2, u64::from(ppn) << 8 | cause as u64);
+            }
+            Fact::Erased { block, cause } => {
+                self.erases[cause as usize] += 1;
+                self.digest(at, 3, u64::from(block) << 8 | cause as u64);
+            }
+            Fact::Busy { span } => self.busy += span,
+            Fact::Answered { kind, response } => self.answered(at, kind, response),
+            Fact::Pages { kind, pages } => self.pages[kind as usize] += u64::from(pages),
+            // Whether a read can be checked depends on what pages carry: no part of the digest.
+            Fact::Checked { mismatch } => {
+                self.checked += 1;
+                self.mismatches += u64::from(mismatch);
+            }
+            Fact::Rebuilt => self.rebuilt += 1,
+            Fact::MediaError => self.media_errors += 1,
+            Fact::WriteError => self.write_errors += 1,
+        }
+    }
+
+    fn answered(&mut self, at: SimTime, kind: RequestKind, response: Nanos) {
+        self.requests[kind as usize] += 1;
+        self.digest(at, 4, response.0 << 2 | kind as u64);
+        if (kind as usize) < 2 {
+            let which = kind as usize;
+            self.responses[which].record(response.0).expect("histograms grow");
+            self.response_sum[which] += u128::from(response.0);
+            self.response_max[which] = self.response_max[which].max(response.0);
+        }
+    }
+
+    #[inline]
+    fn digest(&mut self, at: SimTime, what: u64, value: u64) {
+        let mixed = (self.digest ^ at.0).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        self.digest = (mixed ^ value ^ what << 60).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    }
+
+    /// Flash commands executed.
+    pub fn flash_ops(&self) -> u64 {
+        [&self.reads, &self.programs, &self.erases].into_iter().flatten().sum()
+    }
+}

@@ -1,0 +1,571 @@
+//! The host's side: requests arrive, are split into logical pages, ordered where they overlap,
+//! and answered when all their parts are done.
+
+use crate::commands::{Command, Owner};
+use crate::config::{BufferKind, Pace};
+use crate::facts::{Fact, RequestKind};
+use crate::jobs::{Asker, PageWrite, Waiter};
+use crate::machine::Machine;
+use crate::payload::HostPayload;
+use crate::repair::Target;
+use crate::slab::Id;
+use ftl::Place;
+use nand::FlashArray;
+use protect::Protection;
+use std::collections::VecDeque;
+use vocab::{Cause, DieId, Fua, HostCommand, HostOp, Lpn, Nanos, SimTime, Slot};
+
+/// State of the host interface.
+#[derive(Clone, Debug)]
+pub(crate) struct Host {
+    user_slots: u32,
+    sectors_per_slot: u32,
+    /// Time to answer what needs no flash.
+    latency: Nanos,
+    /// Answers on their way, each after the same latency.
+    answers: VecDeque<(SimTime, Id)>,
+    pub outstanding: u32,
+    /// Discarded pages whose bytes a static stripe still holds.
+    pub hidden: Vec<u64>,
+    pub separate_frontier: bool,
+    /// When the first request of the run arrived, the last arrived, and the last was answered.
+    pub first_arrival: Option<SimTime>,
+    pub last_arrival: SimTime,
+    pub last_answer: SimTime,
+}
+
+impl Host {
+    pub fn new(user_slots: u32, sectors_per_slot: u32, latency: Nanos) -> Self {
+        Self {
+            user_slots,
+            sectors_per_slot,
+            latency,
+            answers: VecDeque::new(),
+            outstanding: 0,
+            hidden: vec![0; user_slots.div_ceil(64) as usize],
+            separate_frontier: true,
+            first_arrival: None,
+            last_arrival: SimTime::ZERO,
+            last_answer: SimTime::ZERO,
+        }
+    }
+
+    pub fn is_hidden(&self, lpn: Lpn) -> bool {
+        self.hidden[lpn.index() / 64] >> (lpn.0 % 64) & 1 == 1
+    }
+
+    pub fn hide(&mut self, lpn: Lpn, hidden: bool) {
+        let bit = 1 << (lpn.0 % 64);
+        let word = &mut self.hidden[lpn.index() / 64];
+        *word = if hidden { *word | bit } else { *word & !bit };
+    }
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+    fn arrivals(&self) -> usize {
+        self.grid.dies() as usize
+    }
+
+    fn answers(&self) -> usize {
+        self.grid.dies() as usize + 1
+    }
+
+    /// Replays host commands to the end and waits for the last answer. `each` hears of every
+    /// request before it arrives and may act on the drive (fault injection, progress).
+    pub fn replay(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, each: &mut dyn FnMut(&mut Self, u64)) {
+        let start = self.now;
+        let mut arrived = 0;
+        let mut next = commands.next();
+        loop {
+            if let Pace::Closed { depth } = pace {
+                while self.host.outstanding < depth
+                    && let Some(command) = next.take()
+                {
+                    each(self, arrived);
+                    arrived += 1;
+                    self.arrive(&command);
+                    next = commands.next();
+                    self.after_event();
+                }
+            } else if let Some(command) = &next
+                && !self.calendar.is_pending(self.arrivals())
+            {
+                let at = (start + Nanos(command.at.0)).max(self.now);
+                self.calendar.schedule(self.arrivals(), at);
+            }
+            self.after_event();
+            let Some((time, resource)) = self.calendar.pop() else {
+                if self.unstick() {
+                    continue;
+                }
+                assert!(self.host.outstanding == 0, "nothing moves, yet {} requests wait", self.host.outstanding);
+                if next.is_none() {
+                    return;
+                }
+                continue;
+            };
+            self.now = time;
+            if resource < self.arrivals() {
+                self.die_event(DieId(resource as u16));
+            } else if resource == self.arrivals() {
+                let command = next.take().expect("an arrival was scheduled for it");
+                each(self, arrived);
+                arrived += 1;
+                self.arrive(&command);
+                next = commands.next();
+            } else {
+                self.answer_due();
+            }
+        }
+    }
+
+    /// What every event may have made possible.
+    #[inline]
+    fn after_event(&mut self) {
+        if std::mem::take(&mut self.retry) {
+            self.retry_stalled();
+        }
+        self.kick();
+    }
+
+    /// The drive fell idle: finish what only waits for company. What still waits for space then
+    /// will never get it and fails. True if anything moved.
+    fn unstick(&mut self) -> bool {
+        if self.cover_open_rows() {
+            return true;
+        }
+        for log in 0..self.ftl.logs() {
+            self.start_collecting_if_short(log);
+        }
+        self.retry_stalled();
+        if !self.is_idle() || self.retry {
+            return true;
+        }
+        let stuck = self.stalled.pop_front();
+        if let Some(job) = stuck {
+            self.fail_job(job);
+        } else if let Some(op) = self.stalled_stripes.pop_front() {
+            self.fail_stripe(op);
+        } else if self.buffer.has_waiting() {
+            self.fail_buffer_waiter();
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// Tries again what waits for space, in order.
+    pub(crate) fn retry_stalled(&mut self) {
+        while let Some(op) = self.stalled_stripes.pop_front() {
+            if !self.program_stripe(op) {
+                self.stalled_stripes.push_front(op);
+                break;
+            }
+        }
+        while let Some(job) = self.stalled.pop_front() {
+            if !self.place(job) {
+                self.stalled.push_front(job);
+                break;
+            }
+        }
+        for target in std::mem::take(&mut self.uncovered_repairs) {
+            self.repair(target);
+        }
+    }
+
+    /// A host command arrives now.
+    pub(crate) fn arrive(&mut self, command: &HostCommand) {
+        self.host.first_arrival.get_or_insert(self.now);
+        self.host.last_arrival = self.now;
+        self.host.outstanding += 1;
+        let kind = match command.op {
+            HostOp::Read => RequestKind::Read,
+            HostOp::Write(_) => RequestKind::Write,
+            HostOp::Flush => RequestKind::Flush,
+            HostOp::Discard => RequestKind::Discard,
+        };
+        let job = self.jobs.take();
+        self.jobs[job].reset(Asker::Host, kind, self.now);
+        self.jobs[job].fua = command.op == HostOp::Write(Fua::Yes);
+        if kind == RequestKind::Flush {
+            self.flush(job);
+        } else if let Some((first, end)) = self.pages_of(command, kind) {
+            match kind {
+                RequestKind::Read => self.read_pages(job, first, end),
+                RequestKind::Write => self.write_pages(job, command, first, end),
+                _ => {
+                    self.jobs[job].range = (first, end);
+                    self.enter(job);
+                }
+            }
+        } else {
+            self.record(if kind == RequestKind::Read { Fact::MediaError } else { Fact::WriteError });
+        }
+        self.part_done(job);
+    }
+
+    /// Logical pages that a command touches (a discard: lies wholly over); `None` where that
+    /// reaches beyond the drive.
+    fn pages_of(&self, command: &HostCommand, kind: RequestKind) -> Option<(u32, u32)> {
+        let per = u64::from(self.host.sectors_per_slot);
+        let end = command.lba.0.checked_add(u64::from(command.sectors))?;
+        let (first, end) = match kind {
+            RequestKind::Discard => (command.lba.0.div_ceil(per), end / per),
+            _ => (command.lba.0 / per, end.div_ceil(per)),
+        };
+        (end <= u64::from(self.host.user_slots)).then_some((first as u32, end.max(first) as u32))
+    }
+
+    fn read_pages(&mut self, job: Id, first: u32, end: u32) {
+        self.record(Fact::Pages { kind: RequestKind::Read, pages: end - first });
+        let mut lpn = first;
+        while lpn < end {
+            lpn += self.read_from(job, Lpn(lpn), end - lpn);
+        }
+    }
+
+    /// Reads the page and those after it that the same flash read gives; how many that were.
+    fn read_from(&mut self, job: Id, lpn: Lpn, most: u32) -> u32 {
+        let floor = self.oracle.floor(lpn);
+        if let Some(payload) = self.buffer.get(lpn) {
+            let payload = payload.clone();
+            self.check_read(lpn, floor, Some(&payload));
+            return 1;
+        }
+        let place = if self.host.is_hidden(lpn) { Place::Unmapped } else { self.ftl.lookup(lpn) };
+        let Place::At(slot) = place else {
+            if place == Place::Unmapped {
+                self.check_read(lpn, floor, None);
+            } else {
+                self.jobs[job].remaining += 1;
+                self.repair(Target::HostRead { job, lpn, floor });
+            }
+            return 1;
+        };
+        let (ppn, index) = self.grid.page_of(slot);
+        if let Some(image) = self.unsent(ppn) {
+            let payload = self.images.contents(image).1[index as usize].clone();
+            self.check_read(lpn, floor, Some(&payload));
+            return 1;
+        }
+        let count = self.run_of(lpn, slot, most);
+        self.jobs[job].remaining += 1;
+        let owner = Owner::HostRead { job };
+        let command = Command { owner, ppn, lpn: lpn.0, first: index as u8, count: count as u8, ..Command::default() };
+        let id = self.submit(command);
+        for i in 0..count {
+            let floor = self.oracle.floor(Lpn(lpn.0 + i));
+            self.commands.set_floor(id, i as usize, floor);
+        }
+        count
+    }
+
+    /// How many of the pages from `lpn` lie side by side in the same flash page.
+    #[inline]
+    fn run_of(&self, lpn: Lpn, slot: Slot, most: u32) -> u32 {
+        let (_, index) = self.grid.page_of(slot);
+        let room = (self.grid.slots_per_page() - index).min(most);
+        let beside = |i: u32| {
+            let lpn = Lpn(lpn.0 + i);
+            self.ftl.lookup(lpn) == Place::At(Slot(slot.0 + i)) && self.buffer.get(lpn).is_none() && !self.host.is_hidden(lpn)
+        };
+        (1..room).take_while(|&i| beside(i)).count() as u32 + 1
+    }
+
+    /// A flash page was read for the host.
+    pub(crate) fn host_read_done(&mut self, id: Id, command: &Command, job: Id, clean: bool) {
+        for i in 0..u32::from(command.count) {
+            let lpn = Lpn(command.lpn + i);
+            let floor = self.commands.floor(id, i as usize);
+            if clean {
+                let at = u32::from(command.first) + i;
+                let payload = self.array.page(command.ppn).payload[at as usize].clone();
+                self.check_read(lpn, floor, Some(&payload));
+            } else {
+                self.jobs[job].remaining += 1;
+                self.repair(Target::HostRead { job, lpn, floor });
+            }
+        }
+        self.part_done(job);
+    }
+
+    /// Holds what a host read returned against the oracle.
+    pub(crate) fn check_read(&mut self, lpn: Lpn, floor: crate::oracle::Floor, found: Option<&P>) {
+        if !P::CHECKED {
+            return;
+        }
+        let result = self.oracle.check(lpn, floor, found);
+        self.record(Fact::Checked { mismatch: result.is_err() });
+        if let Err(what) = result {
+            let at = self.now.0;
+            self.first_mismatch.get_or_insert_with(|| format!("at {at} ns: {what}"));
+        }
+    }
+
+    fn write_pages(&mut self, job: Id, command: &HostCommand, first: u32, end: u32) {
+        self.record(Fact::Pages { kind: RequestKind::Write, pages: end - first });
+        let per = self.host.sectors_per_slot;
+        for lpn in first..end {
+            let start = u64::from(lpn) * u64::from(per);
+            let from = command.lba.0.saturating_sub(start) as u32;
+            let to = (command.lba.0 + u64::from(command.sectors) - start).min(u64::from(per)) as u32;
+            let lpn = Lpn(lpn);
+            let version = self.oracle.sent(lpn);
+            let payload = P::stamp(lpn, version, per);
+            self.jobs[job].pages.push(PageWrite { lpn, version, payload, from, to });
+        }
+        self.enter(job);
+    }
+
+    /// Orders a write or discard behind earlier ones of the same pages that the map does not
+    /// show yet, and completes partly written pages. Static stripes do both for themselves.
+    pub(crate) fn enter(&mut self, job: Id) {
+        if matches!(self.protection, Protection::Stripes(_)) {
+            let discard = self.jobs[job].kind == RequestKind::Discard;
+            if discard && let Some(key) = self.locked_stripe_of(job) {
+                self.jobs[job].remaining += 1;
+                self.locks.wait(key, Waiter::Job(job));
+                return;
+            }
+            if discard || self.buffer.kind() == BufferKind::Off {
+                self.pass_on(job);
+                return;
+            }
+        }
+        if !self.locks.is_empty() && let Some(key) = self.first_locked(job) {
+            self.jobs[job].remaining += 1;
+            self.locks.wait(key, Waiter::Job(job));
+            return;
+        }
+        let per = self.host.sectors_per_slot;
+        let mut reads = 0;
+        for index in 0..self.jobs[job].pages.len() {
+            let page = &self.jobs[job].pages[index];
+            if (page.from, page.to) != (0, per) {
+                let lpn = page.lpn;
+                self.locks.lock(lpn.0);
+                self.jobs[job].locked.push(lpn.0);
+                reads += u32::from(self.read_for_merge(job, index));
+            }
+        }
+        if reads == 0 {
+            self.pass_on(job);
+        }
+    }
+
+    fn first_locked(&self, job: Id) -> Option<u32> {
+        let job = &self.jobs[job];
+        let (first, end) = job.range;
+        job.pages.iter().map(|page| page.lpn.0).chain(first..end).find(|&lpn| self.locks.holds(lpn))
+    }
+
+    /// Reads the old contents of a partly written page; false if they are at hand.
+    fn read_for_merge(&mut self, job: Id, index: usize) -> bool {
+        let lpn = self.jobs[job].pages[index].lpn;
+        if let Some(old) = self.old_contents_at_hand(lpn) {
+            self.merge(job, index, &old);
+            return false;
+        }
+        self.jobs[job].merges += 1;
+        self.jobs[job].remaining += 1;
+        match self.ftl.lookup(lpn) {
+            Place::At(slot) => {
+                let (ppn, first) = self.grid.page_of(slot);
+                let owner = Owner::Merge { job, page: index as u16 };
+                self.submit(Command { owner, ppn, first: first as u8, cause: Cause::HostRmw, ..Command::default() });
+            }
+            _ => self.repair(Target::Merge { job, page: index as u32 }),
+        }
+        true
+    }
+
+    fn old_contents_at_hand(&self, lpn: Lpn) -> Option<P> {
+        if let Some(payload) = self.buffer.get(lpn) {
+            return Some(payload.clone());
+        }
+        if self.host.is_hidden(lpn) {
+            return Some(P::default());
+        }
+        match self.ftl.lookup(lpn) {
+            Place::Unmapped => Some(P::default()),
+            Place::Missing => None,
+            Place::At(slot) => {
+                let (ppn, index) = self.grid.page_of(slot);
+                self.unsent(ppn).map(|image| self.images.contents(image).1[index as usize].clone())
+            }
+        }
+    }
+
+    pub(crate) fn merge(&mut self, job: Id, index: usize, old: &P) {
+        let page = &mut self.jobs[job].pages[index];
+        page.payload.merge(old, page.from, page.to);
+    }
+
+    /// The old contents of a partly written page were read.
+    pub(crate) fn merge_read_done(&mut self, command: &Command, job: Id, page: usize, clean: bool) {
+        if clean {
+            let old = self.array.page(command.ppn).payload[usize::from(command.first)].clone();
+            self.merge_done(job, page, Some(&old));
+        } else {
+            self.repair(Target::Merge { job, page: page as u32 });
+        }
+    }
+
+    /// The old contents are known, or lost for good: then the page is not written, because
+    /// what it would hold beside the new sectors is unknown.
+    pub(crate) fn merge_done(&mut self, job: Id, page: usize, old: Option<&P>) {
+        match old {
+            Some(old) => self.merge(job, page, old),
+            None => self.jobs[job].failed = true,
+        }
+        self.jobs[job].merges -= 1;
+        if self.jobs[job].merges == 0 {
+            if self.jobs[job].failed {
+                self.unlock_pages(job);
+            } else {
+                self.pass_on(job);
+            }
+        }
+        self.part_done(job);
+    }
+
+    /// Hands an ordered, complete job to the buffer or to flash.
+    fn pass_on(&mut self, job: Id) {
+        if self.buffer.kind() != BufferKind::Off && self.jobs[job].asker == Asker::Host {
+            self.buffer_job(job);
+        } else {
+            self.place_or_wait(job);
+        }
+    }
+
+    /// Hands a job to the log, behind what already waits for space.
+    pub(crate) fn place_or_wait(&mut self, job: Id) {
+        self.jobs[job].remaining += 1;
+        if self.stalled.is_empty() && self.place(job) {
+            return;
+        }
+        self.stalled.push_back(job);
+    }
+
+    /// Hands as much of the job to the log as it takes; true if that is all of it.
+    fn place(&mut self, job: Id) -> bool {
+        let all = match (self.jobs[job].kind, &self.protection) {
+            (RequestKind::Discard, _) => self.discard_pages(job),
+            (_, Protection::None) => self.place_in_pages(job),
+            (_, Protection::Rows(_)) => self.place_in_rows(job),
+            (_, Protection::Stripes(_)) => self.place_in_stripes(job),
+        };
+        if all {
+            self.unlock_pages(job);
+            self.part_done(job);
+        }
+        all
+    }
+
+    /// The job's pages are in the map: others may follow.
+    pub(crate) fn unlock_pages(&mut self, job: Id) {
+        if self.jobs[job].locked.is_empty() {
+            return;
+        }
+        for key in std::mem::take(&mut self.jobs[job].locked) {
+            for waiter in self.locks.unlock(key) {
+                self.wake(waiter);
+            }
+        }
+    }
+
+    pub(crate) fn wake(&mut self, waiter: Waiter) {
+        match waiter {
+            Waiter::Job(job) => {
+                self.enter(job);
+                self.part_done(job);
+            }
+            Waiter::Stripe(op) => self.lock_and_start(op),
+            Waiter::Repair(target) => self.repair(target),
+        }
+    }
+
+    /// Forgets the job's pages. Static stripes keep the bytes until a whole stripe is gone
+    /// (theory: members of a parity are stored bytes, never silently zero).
+    fn discard_pages(&mut self, job: Id) -> bool {
+        if matches!(self.protection, Protection::Stripes(_)) {
+            self.discard_in_stripes(job);
+            return true;
+        }
+        let (first, end) = self.jobs[job].range;
+        for lpn in (first..end).map(Lpn) {
+            if let Some(unit) = self.ftl.forget(lpn).pinned {
+                self.release(unit);
+            }
+        }
+        true
+    }
+
+    /// One part of a job is done.
+    #[inline]
+    pub(crate) fn part_done(&mut self, job: Id) {
+        self.jobs[job].remaining -= 1;
+        if self.jobs[job].remaining == 0 {
+            self.job_done(job);
+        }
+    }
+
+    fn job_done(&mut self, job: Id) {
+        match self.jobs[job].asker {
+            Asker::Nobody => self.tell_oracle(job),
+            Asker::Buffer => self.evicted(job),
+            Asker::Host if self.timed && self.jobs[job].arrival == self.now && self.host.latency.0 > 0 => {
+                // Nothing but the controller was involved.
+                let at = self.now + self.host.latency;
+                if self.host.answers.is_empty() {
+                    self.calendar.schedule(self.answers(), at);
+                }
+                self.host.answers.push_back((at, job));
+                return;
+            }
+            Asker::Host => self.answer(job),
+        }
+        self.jobs.give(job);
+    }
+
+    fn answer_due(&mut self) {
+        while let Some(&(at, job)) = self.host.answers.front() {
+            if at > self.now {
+                self.calendar.schedule(self.answers(), at);
+                return;
+            }
+            self.host.answers.pop_front();
+            self.answer(job);
+            self.jobs.give(job);
+        }
+    }
+
+    fn answer(&mut self, job: Id) {
+        self.tell_oracle(job);
+        let (kind, arrival) = (self.jobs[job].kind, self.jobs[job].arrival);
+        self.host.outstanding -= 1;
+        self.host.last_answer = self.now;
+        self.record(Fact::Answered { kind, response: self.now.since(arrival) });
+    }
+
+    /// What was answered is what reads must return from now on.
+    fn tell_oracle(&mut self, job: Id) {
+        if self.jobs[job].failed {
+            let pages = self.jobs[job].pages.len();
+            (0..pages).for_each(|_| self.record(Fact::WriteError));
+            return;
+        }
+        for page in &self.jobs[job].pages {
+            self.oracle.answered(page.lpn, page.version, page.from, page.to);
+        }
+        let (first, end) = self.jobs[job].range;
+        (first..end).for_each(|lpn| self.oracle.discard(Lpn(lpn)));
+    }
+
+    /// There is no space for the rest of a job and there never will be.
+    fn fail_job(&mut self, job: Id) {
+        self.jobs[job].failed = true;
+        self.unlock_pages(job);
+        self.part_done(job);
+    }
+}

@@ -1,0 +1,368 @@
+//! The machine: where decisions meet time, bytes and flash.
+//!
+//! This file holds the parts together: the event loop, the dies and channels, and the
+//! completion of flash commands. What a completion means to its owner is in the sibling files:
+//! `host` (requests), `pages`, `rows`, `stripes` (the three ways of writing), `collect`
+//! (garbage collection), `repair` (solving from a stripe), `buffer` (the write buffer).
+
+use crate::buffer::WriteBuffer;
+use crate::calendar::Calendar;
+use crate::collect::Collector;
+use crate::commands::{Command, Commands, Die, Image, Images, Owner, Phase, Verb, is_programmed, service_time};
+use crate::config::{Scheduler, Setup};
+use crate::facts::{Fact, Folds};
+use crate::host::Host;
+use crate::jobs::{Job, Locks};
+use crate::oracle::Oracle;
+use crate::pages::PageWriter;
+use crate::payload::HostPayload;
+use crate::repair::{Gather, Target};
+use crate::rows::{Cover, RowWriter};
+use crate::session::SetupError;
+use crate::slab::{Id, Slab};
+use crate::stripes::StripeOp;
+use ftl::{Ftl, LogKind};
+use nand::{FlashArray, Latencies, Oob, OobTag, ProgramOutcome, ReadOutcome};
+use protect::Protection;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use vocab::{Cause, DieId, Grid, Nanos, Ppn, SimTime, StripSet, Streams};
+
+/// One drive in motion.
+#[derive(Clone)]
+pub struct Machine<P: HostPayload, A: FlashArray<P>> {
+    pub(crate) array: A,
+    pub(crate) ftl: Ftl,
+    pub(crate) protection: Protection,
+    pub(crate) oracle: Oracle,
+    pub(crate) folds: Folds,
+    pub(crate) grid: Grid,
+    pub(crate) latencies: Latencies,
+    pub(crate) scheduler: Scheduler,
+    /// Without time, commands complete in the order they are given (preconditioning).
+    pub(crate) timed: bool,
+    pub(crate) now: SimTime,
+    pub(crate) calendar: Calendar,
+    dies: Vec<Die>,
+    /// Commands queued or in service, for each die.
+    pub(crate) backlog: Vec<u32>,
+    pub(crate) dead: StripSet,
+    channels: Vec<SimTime>,
+    busy_dies: u32,
+    kicks: Vec<DieId>,
+    ready: VecDeque<Id>,
+    pub(crate) commands: Commands,
+    pub(crate) images: Images<P>,
+    pub(crate) jobs: Slab<Job<P>>,
+    pub(crate) locks: Locks,
+    /// Jobs whose pages wait for space, in order.
+    pub(crate) stalled: VecDeque<Id>,
+    /// Set when space or parity appeared that something may wait for.
+    pub(crate) retry: bool,
+    pub(crate) pages: PageWriter,
+    pub(crate) rows: [RowWriter<P>; 2],
+    pub(crate) covers: Slab<Cover>,
+    pub(crate) stripes: Slab<StripeOp<P>>,
+    pub(crate) stalled_stripes: VecDeque<Id>,
+    pub(crate) collectors: Vec<Collector>,
+    pub(crate) moves: VecDeque<crate::collect::Move<P>>,
+    pub(crate) gathers: Slab<Gather<P>>,
+    pub(crate) uncovered_repairs: Vec<Target>,
+    /// Tags of pages whose program failed: what the map believes lies there.
+    pub(crate) failed_programs: FxHashMap<u32, Box<[OobTag]>>,
+    pub(crate) buffer: WriteBuffer<P>,
+    pub(crate) host: Host,
+    pub(crate) sequence: u64,
+    pub(crate) idle_free_blocks: u32,
+    pub(crate) moves_in_flight: u32,
+    /// The first wrong read, in words.
+    pub(crate) first_mismatch: Option<String>,
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+    /// A drive with empty map over `array`.
+    ///
+    /// # Errors
+    /// Settings of the map that are out of range.
+    pub fn new(setup: &Setup, protection: Protection, array: A) -> Result<Self, SetupError> {
+        let grid = array.grid().clone();
+        let streams = Streams::new(setup.seed);
+        let (kind, stripes) = match &protection {
+            Protection::None => (LogKind::Regions, 0),
+            Protection::Stripes(scheme) => (LogKind::Regions, setup.user_slots.div_ceil(scheme.data_strips())),
+            Protection::Rows(_) => (LogKind::Group, 0),
+        };
+        let ftl = Ftl::new(&grid, kind, setup.user_slots, stripes, &setup.gc, &setup.wear, &streams, |b| array.block(b).bad)?;
+        let slots = grid.slots_per_page();
+        let dies = grid.dies() as usize;
+        let logs = ftl.logs();
+        Ok(Self {
+            latencies: Latencies::new(&setup.drive.timing, grid.geometry()),
+            scheduler: setup.scheduler,
+            timed: true,
+            now: SimTime::ZERO,
+            calendar: Calendar::new(dies + 2),
+            dies: (0..dies).map(|_| Die::new()).collect(),
+            backlog: vec![0; dies],
+            dead: StripSet::EMPTY,
+            channels: vec![SimTime::ZERO; grid.geometry().channels as usize],
+            busy_dies: 0,
+            kicks: Vec::new(),
+            ready: VecDeque::new(),
+            commands: Commands::new(slots),
+            images: Images::new(slots),
+            jobs: Slab::default(),
+            locks: Locks::default(),
+            stalled: VecDeque::new(),
+            retry: false,
+            pages: PageWriter::new(logs),
+            rows: [RowWriter::default(), RowWriter::default()],
+            covers: Slab::default(),
+            stripes: Slab::default(),
+            stalled_stripes: VecDeque::new(),
+            collectors: vec![Collector::default(); logs],
+            moves: VecDeque::new(),
+            gathers: Slab::default(),
+            uncovered_repairs: Vec::new(),
+            failed_programs: FxHashMap::default(),
+            buffer: WriteBuffer::new(&setup.buffer, grid.geometry().slot_size),
+            host: Host::new(setup.user_slots, grid.geometry().sectors_per_slot(), setup.buffer.latency),
+            oracle: Oracle::new::<P>(setup.user_slots, grid.geometry().sectors_per_slot()),
+            folds: Folds::new(slots),
+            sequence: 0,
+            idle_free_blocks: setup.gc.idle_free_blocks,
+            moves_in_flight: setup.gc.moves_in_flight,
+            first_mismatch: None,
+            ftl,
+            protection,
+            grid,
+            array,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn record(&mut self, fact: Fact) {
+        self.folds.record(self.now, fact);
+    }
+
+    /// The OOB of the next program.
+    #[inline]
+    pub(crate) fn next_oob(&mut self, coverage: u32) -> Oob {
+        self.sequence += 1;
+        Oob { sequence: self.sequence, coverage }
+    }
+
+    pub(crate) fn is_dead(&self, die: DieId) -> bool {
+        !self.dead.is_empty() && self.dead.contains(u32::from(die.0))
+    }
+
+    /// Gives a command to its die.
+    #[inline]
+    pub(crate) fn submit(&mut self, command: Command) -> Id {
+        let id = self.commands.add(command);
+        if !self.timed {
+            self.ready.push_back(id);
+            return id;
+        }
+        let die = self.grid.die_of(command.ppn);
+        let early = self.scheduler == Scheduler::ReadFirst
+            && command.verb == Verb::Read
+            && (is_programmed(&self.array, command.ppn) || self.is_dead(die));
+        let state = &mut self.dies[die.index()];
+        state.push(id, early, &mut self.commands.slab);
+        self.backlog[die.index()] += 1;
+        if state.service.is_none() {
+            self.kicks.push(die);
+        }
+        id
+    }
+
+    /// Submits the program of an image.
+    #[inline]
+    pub(crate) fn submit_program(&mut self, image: Id, owner: Owner, cause: Cause) {
+        let ppn = self.images.slab[image].ppn;
+        self.submit(Command { owner, ppn, image, verb: Verb::Program, cause, ..Command::default() });
+    }
+
+    /// Lets idle dies take up what was queued for them.
+    #[inline]
+    pub(crate) fn kick(&mut self) {
+        let mut next = 0;
+        while next < self.kicks.len() {
+            let die = self.kicks[next];
+            next += 1;
+            if self.dies[die.index()].service.is_none() {
+                self.start_next(die);
+            }
+        }
+        self.kicks.clear();
+    }
+
+    fn start_next(&mut self, die: DieId) {
+        let Some(id) = self.dies[die.index()].pop(&self.commands.slab) else {
+            self.die_is_idle(die);
+            return;
+        };
+        let command = self.commands.slab[id];
+        if command.verb == Verb::Program {
+            self.images.seal(command.image);
+            self.pages.sealed(command.image);
+        }
+        let (block, page) = self.grid.split(command.ppn);
+        let channel = &mut self.channels[self.grid.channel_of(die).index()];
+        let granted = (*channel).max(self.now);
+        let overhead = self.latencies.command;
+        let (until, phase) = if !self.dead.is_empty() && self.dead.contains(u32::from(die.0)) {
+            (granted + overhead, Phase::Ending)
+        } else {
+            match command.verb {
+                Verb::Read => {
+                    *channel = granted + overhead;
+                    (granted + overhead + self.latencies.read(page), Phase::Sensing)
+                }
+                Verb::Program => {
+                    *channel = granted + overhead + self.latencies.transfer(self.grid.slots_per_page());
+                    (*channel + self.latencies.program(page, self.array.block(block).pe), Phase::Ending)
+                }
+                Verb::Erase => {
+                    *channel = granted + overhead;
+                    (*channel + self.latencies.erase(self.array.block(block).pe), Phase::Ending)
+                }
+            }
+        };
+        let state = &mut self.dies[die.index()];
+        state.service = Some((id, phase));
+        state.since = self.now;
+        self.busy_dies += 1;
+        self.calendar.schedule(die.index(), until);
+    }
+
+    /// An event of a die: the cells of a read are sensed, or its command ends.
+    #[inline]
+    pub(crate) fn die_event(&mut self, die: DieId) {
+        let (id, phase) = self.dies[die.index()].service.expect("only busy dies have events");
+        if phase == Phase::Sensing {
+            let channel = &mut self.channels[self.grid.channel_of(die).index()];
+            let slots = u32::from(self.commands.slab[id].count);
+            *channel = (*channel).max(self.now) + self.latencies.transfer(slots);
+            let until = *channel;
+            self.dies[die.index()].service = Some((id, Phase::Ending));
+            self.calendar.schedule(die.index(), until);
+            return;
+        }
+        let state = &mut self.dies[die.index()];
+        state.service = None;
+        let span = self.now.since(state.since);
+        self.busy_dies -= 1;
+        self.backlog[die.index()] -= 1;
+        self.record(Fact::Busy { span });
+        self.complete(id);
+        self.kicks.push(die);
+    }
+
+    /// Completes commands in order until none is left; without time.
+    pub(crate) fn settle(&mut self) {
+        debug_assert!(!self.timed);
+        loop {
+            while let Some(id) = self.ready.pop_front() {
+                let command = self.commands.slab[id];
+                if command.verb == Verb::Program {
+                    self.images.seal(command.image);
+                    self.pages.sealed(command.image);
+                }
+                let span = service_time(&self.array, &self.latencies, &command);
+                self.record(Fact::Busy { span });
+                self.complete(id);
+            }
+            if !std::mem::take(&mut self.retry) {
+                return;
+            }
+            self.retry_stalled();
+        }
+    }
+
+    fn complete(&mut self, id: Id) {
+        let command = self.commands.slab[id];
+        match command.verb {
+            Verb::Read => self.complete_read(id, &command),
+            Verb::Program => self.complete_program(&command),
+            Verb::Erase => self.complete_erase(&command),
+        }
+        self.commands.slab.give(id);
+    }
+
+    fn complete_read(&mut self, id: Id, command: &Command) {
+        let outcome = self.array.read(command.ppn);
+        self.record(Fact::Read { ppn: command.ppn.0, cause: command.cause });
+        let clean = outcome == ReadOutcome::Clean;
+        match command.owner {
+            Owner::HostRead { job } => self.host_read_done(id, command, job, clean),
+            Owner::Merge { job, page } => self.merge_read_done(command, job, page as usize, clean),
+            Owner::Collect { log } => self.collect_read_done(command.ppn, log as usize, clean),
+            Owner::Stripe { op, strip } => self.stripe_read_done(command.ppn, op, u32::from(strip), clean),
+            Owner::Gather { gather } => self.gather_read_done(command, gather, clean),
+            owner => unreachable!("{owner:?} reads nothing"),
+        }
+    }
+
+    fn complete_program(&mut self, command: &Command) {
+        let image = command.image;
+        let Image { oob, filled, .. } = self.images.slab[image];
+        let (tags, payload) = self.images.contents(image);
+        let outcome = self.array.program(command.ppn, tags, payload, oob, self.now);
+        let done = outcome == ProgramOutcome::Done;
+        if done {
+            self.record(Fact::Programmed { ppn: command.ppn.0, cause: command.cause, filled });
+        }
+        match command.owner {
+            Owner::Page { log, moved } => self.page_done(image, log as usize, moved, done),
+            Owner::Cover { cover, parity } => {
+                let moved = !parity && command.cause != Cause::Host;
+                self.cover_program_done(image, cover, parity, moved, done);
+            }
+            Owner::Stripe { op, .. } => self.stripe_program_done(image, op, done),
+            Owner::Nobody => {}
+            owner => unreachable!("{owner:?} programs nothing"),
+        }
+        self.images.slab.give(image);
+    }
+
+    fn complete_erase(&mut self, command: &Command) {
+        let block = self.grid.split(command.ppn).0;
+        if self.array.erase(block) == ProgramOutcome::Done {
+            self.record(Fact::Erased { block: block.0, cause: command.cause });
+        }
+        match command.owner {
+            Owner::Erase { log } => self.erase_done(log as usize),
+            owner => unreachable!("{owner:?} erases nothing"),
+        }
+    }
+
+    /// Tags of a page, readable or not: what the map's own summary of the block says.
+    pub(crate) fn tags(&self, ppn: Ppn) -> &[OobTag] {
+        match self.failed_programs.get(&ppn.0) {
+            Some(tags) => tags,
+            None => self.array.page(ppn).tags,
+        }
+    }
+
+    /// Whether anything is in service.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.busy_dies == 0 && self.kicks.is_empty()
+    }
+
+    fn die_is_idle(&mut self, die: DieId) {
+        if self.idle_free_blocks == 0 || self.is_dead(die) {
+            return;
+        }
+        let log = if self.ftl.kind() == LogKind::Group { 0 } else { die.index() };
+        if self.ftl.free_units(log) < self.idle_free_blocks && !self.collectors[log].is_busy() {
+            self.start_collecting(log);
+        }
+    }
+
+    /// Sum of all busy time recorded so far.
+    pub(crate) fn busy_time(&self) -> Nanos {
+        self.folds.busy
+    }
+}

@@ -1,0 +1,159 @@
+//! What the host was told, kept apart from the map: every read is held against it.
+//!
+//! For each logical page: the version last sent, and how far the last answered version lies
+//! behind it. That is one 32-bit word (24 bits and 8), so checking costs four bytes a page.
+
+use crate::payload::{HostPayload, Window};
+use vocab::Lpn;
+
+/// Versions fit in 24 bits; a page is not written more often in one run.
+const VERSION: u32 = (1 << 24) - 1;
+
+/// The shadow of one drive's logical space.
+#[derive(Clone, Debug, Default)]
+pub struct Oracle {
+    words: Vec<u32>,
+    /// Pages whose last answered command was a discard.
+    discarded: Vec<u64>,
+    /// Per sector, the newest answered write; only when pages carry bytes.
+    sectors: Vec<u32>,
+    sectors_per_page: u32,
+}
+
+/// A page's state when a read was sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Floor {
+    /// Newest answered version.
+    pub version: u32,
+    /// Whether the page read as unmapped.
+    pub discarded: bool,
+}
+
+impl Oracle {
+    /// The shadow of an empty drive.
+    pub fn new<P: HostPayload>(pages: u32, sectors_per_page: u32) -> Self {
+        if !P::CHECKED {
+            return Self::default();
+        }
+        let sectors = if P::BYTES { pages as usize * sectors_per_page as usize } else { 0 };
+        Self {
+            words: vec![0; pages as usize],
+            discarded: vec![u64::MAX; pages.div_ceil(64) as usize],
+            sectors: vec![0; sectors],
+            sectors_per_page,
+        }
+    }
+
+    fn is_discarded(&self, lpn: Lpn) -> bool {
+        self.discarded[lpn.index() / 64] >> (lpn.0 % 64) & 1 == 1
+    }
+
+    /// A write of the page is sent; its version. 0 where nothing is checked.
+    #[inline]
+    pub fn sent(&mut self, lpn: Lpn) -> u32 {
+        let Some(word) = self.words.get_mut(lpn.index()) else { return 0 };
+        let (version, behind) = (*word & VERSION, *word >> 24);
+        assert!(version < VERSION, "{lpn} was written {version} times: more than a run can tell apart");
+        // A distance that no longer fits only weakens the check.
+        *word = (version + 1) | (behind + 1).min(255) << 24;
+        version + 1
+    }
+
+    /// A write of sectors `from..to` of the page was answered.
+    #[inline]
+    pub fn answered(&mut self, lpn: Lpn, version: u32, from: u32, to: u32) {
+        let Some(word) = self.words.get_mut(lpn.index()) else { return };
+        let newest = *word & VERSION;
+        *word = newest | (*word >> 24).min(newest - version) << 24;
+        self.discarded[lpn.index() / 64] &= !(1 << (lpn.0 % 64));
+        if !self.sectors.is_empty() {
+            let first = lpn.index() * self.sectors_per_page as usize;
+            let range = first + from as usize..first + to as usize;
+            self.sectors[range].iter_mut().for_each(|floor| *floor = version.max(*floor));
+        }
+    }
+
+    /// A discard of the page was answered: from now on it reads as unmapped.
+    pub fn discard(&mut self, lpn: Lpn) {
+        if self.words.is_empty() {
+            return;
+        }
+        let version = self.sent(lpn);
+        self.answered(lpn, version, 0, 0);
+        self.discarded[lpn.index() / 64] |= 1 << (lpn.0 % 64);
+        if !self.sectors.is_empty() {
+            let first = lpn.index() * self.sectors_per_page as usize;
+            self.sectors[first..first + self.sectors_per_page as usize].fill(0);
+        }
+    }
+
+    /// A read of the page is sent.
+    #[inline]
+    pub fn floor(&self, lpn: Lpn) -> Floor {
+        match self.words.get(lpn.index()) {
+            None => Floor::default(),
+            Some(word) => Floor {
+                version: (*word & VERSION).saturating_sub(*word >> 24),
+                discarded: self.is_discarded(lpn),
+            },
+        }
+    }
+
+    /// Checks what a read returned; `None` stands for "unmapped".
+    ///
+    /// # Errors
+    /// Says what was found instead of what.
+    pub fn check<P: HostPayload>(&self, lpn: Lpn, floor: Floor, found: Option<&P>) -> Result<(), String> {
+        if !P::CHECKED {
+            return Ok(());
+        }
+        let newest = self.words[lpn.index()] & VERSION;
+        match found {
+            None if floor.discarded || self.is_discarded(lpn) => Ok(()),
+            None => Err(format!("{lpn} reads as unmapped, wanted version {} to {newest}", floor.version)),
+            Some(payload) => {
+                let first = lpn.index() * self.sectors_per_page as usize;
+                let sectors = self.sectors.get(first..first + self.sectors_per_page as usize).unwrap_or(&[]);
+                payload.verify(lpn, &Window { floor: floor.version, newest, sectors })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::payload::Tag;
+
+    #[test]
+    fn a_read_may_see_any_version_from_the_last_answered_to_the_last_sent() {
+        let mut oracle = Oracle::new::<Tag>(10, 8);
+        let lpn = Lpn(4);
+        for _ in 0..3 {
+            oracle.sent(lpn);
+        }
+        oracle.answered(lpn, 2, 0, 8);
+        let floor = oracle.floor(lpn);
+        let sees = |oracle: &Oracle, version| oracle.check(lpn, floor, Some(&Tag::stamp(lpn, version, 8))).is_ok();
+        assert_eq!([1, 2, 3, 4].map(|v| sees(&oracle, v)), [false, true, true, false]);
+        // An older write answered later takes nothing back.
+        oracle.answered(lpn, 1, 0, 8);
+        assert_eq!(oracle.floor(lpn), floor);
+        assert!(oracle.check::<Tag>(lpn, floor, None).is_err());
+    }
+
+    #[test]
+    fn a_discarded_page_reads_as_unmapped_until_written() {
+        let mut oracle = Oracle::new::<Tag>(10, 8);
+        let lpn = Lpn(4);
+        let first = oracle.sent(lpn);
+        oracle.answered(lpn, first, 0, 8);
+        oracle.discard(lpn);
+        let floor = oracle.floor(lpn);
+        assert!(oracle.check::<Tag>(lpn, floor, None).is_ok());
+        assert!(oracle.check(lpn, floor, Some(&Tag::stamp(lpn, first, 8))).is_err(), "data came back from a discard");
+        let second = oracle.sent(lpn);
+        oracle.answered(lpn, second, 0, 8);
+        assert!(oracle.check::<Tag>(lpn, oracle.floor(lpn), None).is_err());
+    }
+}

@@ -1,0 +1,199 @@
+//! Writing without redundancy: each page goes to the die with the least waiting; and moving
+//! pages within a region log, whatever protects them.
+
+use crate::commands::Owner;
+use crate::machine::Machine;
+use crate::payload::HostPayload;
+use crate::slab::{Id, NONE};
+use ftl::{Place, Stream};
+use nand::{FlashArray, OobTag, PageRole};
+use vocab::{Cause, Slot};
+
+/// Page images that still have room, and whose turn it is.
+#[derive(Clone, Debug)]
+pub(crate) struct PageWriter {
+    /// The die that is asked first next time: equal backlogs take turns.
+    turn: usize,
+    /// The image host pages are put into.
+    open: Id,
+    open_log: usize,
+    /// Whether the open image's program is queued already.
+    open_sent: bool,
+    /// For each log, the image moved pages are put into; not queued before it is full.
+    moved: Vec<Id>,
+}
+
+impl PageWriter {
+    pub fn new(logs: usize) -> Self {
+        Self { turn: 0, open: NONE, open_log: 0, open_sent: false, moved: vec![NONE; logs] }
+    }
+
+    /// The die takes up the image: nothing more fits in.
+    #[inline]
+    pub fn sealed(&mut self, image: Id) {
+        if self.open == image {
+            self.open = NONE;
+        }
+    }
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+    /// Hands the job's pages to region logs; false if it has to wait for space.
+    pub(crate) fn place_in_pages(&mut self, job: Id) -> bool {
+        while let Some(page) = self.jobs[job].pages.get(self.jobs[job].next) {
+            let (lpn, payload) = (page.lpn, page.payload.clone());
+            let Some(image) = self.host_image() else { return false };
+            let published = self.ftl.publish(lpn, self.next_slot_of(image));
+            let pin = published.pinned.unwrap_or(NONE);
+            self.images.fill(image, OobTag::data(lpn), payload, job, pin);
+            self.jobs[job].remaining += 1;
+            self.jobs[job].next += 1;
+            self.send_host_image(image);
+        }
+        true
+    }
+
+    fn next_slot_of(&self, image: Id) -> Slot {
+        let image = &self.images.slab[image];
+        self.grid.slot(image.ppn, image.filled)
+    }
+
+    /// The image the next host page goes into.
+    #[inline]
+    fn host_image(&mut self) -> Option<Id> {
+        if self.pages.open != NONE {
+            return Some(self.pages.open);
+        }
+        let log = self.least_waiting()?;
+        let ppn = self.ftl.take_page(log, Stream::Host).expect("a log with room has a page");
+        if self.ftl.is_short(log) {
+            self.start_collecting(log);
+        }
+        let oob = self.next_oob(0);
+        let image = self.images.open(ppn, oob);
+        self.pages.open = image;
+        self.pages.open_log = log;
+        self.pages.open_sent = false;
+        Some(image)
+    }
+
+    /// The log with room whose die has the least waiting, in turn among equals.
+    #[inline]
+    fn least_waiting(&mut self) -> Option<usize> {
+        let logs = self.backlog.len();
+        let mut best = NONE as usize;
+        let mut least = u32::MAX;
+        for i in (self.pages.turn..logs).chain(0..self.pages.turn) {
+            if self.backlog[i] < least && self.ftl.has_room(i, Stream::Host) {
+                (best, least) = (i, self.backlog[i]);
+                if least == 0 {
+                    break;
+                }
+            }
+        }
+        if least == u32::MAX {
+            (0..logs).for_each(|log| self.start_collecting_if_short(log));
+            return None;
+        }
+        self.pages.turn = if best + 1 == logs { 0 } else { best + 1 };
+        Some(best)
+    }
+
+    /// Queues the program of the host image: with the first page in it, so that an idle die
+    /// takes it up as soon as the request is placed; without time, when it is full.
+    #[inline]
+    fn send_host_image(&mut self, image: Id) {
+        let full = self.images.is_full(image);
+        if !self.pages.open_sent && (full || self.timed) {
+            let log = self.pages.open_log as u16;
+            self.submit_program(image, Owner::Page { log, moved: false }, Cause::Host);
+            self.pages.open_sent = true;
+        }
+        if full {
+            self.pages.open = NONE;
+        }
+    }
+
+    /// Moves what the slot holds to the collector's frontier of the region log. `payload` is
+    /// its contents as read or repaired.
+    pub(crate) fn move_in_region(&mut self, log: usize, tag: OobTag, payload: P) {
+        let mut image = self.pages.moved[log];
+        if image == NONE {
+            let ppn = self.ftl.take_page(log, Stream::Gc).expect("the collector's reserve holds a victim");
+            let oob = self.next_oob(0);
+            image = self.images.open(ppn, oob);
+            self.pages.moved[log] = image;
+        }
+        let slot = self.next_slot_of(image);
+        let published = match tag.role() {
+            PageRole::Data(lpn) => self.ftl.publish(lpn, slot),
+            PageRole::Parity(stripe) => self.ftl.publish_parity(stripe, slot),
+            PageRole::Filler => unreachable!("fillers are never valid"),
+        };
+        self.images.fill(image, tag, payload, NONE, published.pinned.unwrap_or(NONE));
+        if self.images.is_full(image) {
+            self.send_moved(log);
+        }
+    }
+
+    /// Queues the program of what was moved so far.
+    pub(crate) fn send_moved(&mut self, log: usize) {
+        let image = std::mem::replace(&mut self.pages.moved[log], NONE);
+        if image != NONE {
+            self.collectors[log].in_flight += 1;
+            let cause = self.collectors[log].cause;
+            self.submit_program(image, Owner::Page { log: log as u16, moved: true }, cause);
+        }
+    }
+
+    /// The image of an unsent page, by page number: reads of it are served from memory.
+    pub(crate) fn unsent(&self, ppn: vocab::Ppn) -> Option<Id> {
+        if self.grid.slots_per_page() == 1 {
+            return None;
+        }
+        let images = self.pages.moved.iter().chain(self.rows.iter().map(|row| &row.image));
+        images.copied().find(|&image| image != NONE && self.images.slab[image].ppn == ppn)
+    }
+
+    /// A page of a region log is programmed (or lost with its die).
+    pub(crate) fn page_done(&mut self, image: Id, log: usize, moved: bool, done: bool) {
+        let (ppn, filled) = (self.images.slab[image].ppn, self.images.slab[image].filled);
+        for index in 0..filled {
+            let (tag, job, pin) = self.images.slot(image, index);
+            if !done {
+                self.lose(tag, self.grid.slot(ppn, index));
+            }
+            if pin != NONE {
+                self.release(pin);
+            }
+            if job != NONE {
+                self.jobs[job].failed |= !done;
+                self.part_done(job);
+            }
+        }
+        if moved {
+            self.collectors[log].in_flight -= 1;
+            self.collect(log);
+        }
+    }
+
+    /// The slot did not get its contents: if it is still current, only a stripe has them now.
+    pub(crate) fn lose(&mut self, tag: OobTag, slot: Slot) {
+        let pinned = match tag.role() {
+            PageRole::Data(lpn) if self.ftl.lookup(lpn) == Place::At(slot) => self.ftl.publish_missing(lpn).pinned,
+            PageRole::Parity(stripe) if self.ftl.lookup_parity(stripe) == Place::At(slot) => self.ftl.publish_missing_parity(stripe).pinned,
+            _ => None,
+        };
+        if let Some(unit) = pinned {
+            self.release(unit);
+        }
+    }
+
+    /// Takes back a pin; erases the unit if it only waited for that.
+    #[inline]
+    pub(crate) fn release(&mut self, unit: u32) {
+        if self.ftl.release(unit) {
+            self.collect(self.ftl.log_of(unit));
+        }
+    }
+}

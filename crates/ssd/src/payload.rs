@@ -1,0 +1,227 @@
+//! What pages carry (decision D1): nothing, a tag, or all their bytes. One code path serves all
+//! three, because a byte-wise linear code treats a tag exactly as it treats a page.
+
+use coding::xor_into;
+use nand::Payload;
+use std::sync::Arc;
+use vocab::{Lpn, SECTOR_BYTES};
+
+/// What a read of a page may legally return, given the writes the host has sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Window<'a> {
+    /// Version of the newest write that was answered before the read was sent.
+    pub floor: u32,
+    /// Version of the newest write sent so far.
+    pub newest: u32,
+    /// For each sector, the newest answered write of it; only kept when pages carry bytes.
+    pub sectors: &'a [u32],
+}
+
+/// A payload the host can write and check.
+pub trait HostPayload: Payload {
+    /// Whether reads can be checked at all.
+    const CHECKED: bool;
+    /// Whether every sector is kept apart.
+    const BYTES: bool;
+
+    /// The contents that version `version` of a logical page gives it.
+    fn stamp(lpn: Lpn, version: u32, sectors: u32) -> Self;
+    /// Replaces all sectors outside `from..to` by those of `old`.
+    fn merge(&mut self, old: &Self, from: u32, to: u32);
+    /// Adds `other` over GF(2).
+    fn add(&mut self, other: &Self);
+    /// Checks contents read for `lpn`.
+    ///
+    /// # Errors
+    /// Says what was found instead of what.
+    fn verify(&self, lpn: Lpn, window: &Window<'_>) -> Result<(), String>;
+}
+
+impl Payload for Nothing {}
+
+/// No payload: timing and endurance only.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Nothing;
+
+impl HostPayload for Nothing {
+    const CHECKED: bool = false;
+    const BYTES: bool = false;
+
+    #[inline(always)]
+    fn stamp(_: Lpn, _: u32, _: u32) -> Self {
+        Nothing
+    }
+
+    #[inline(always)]
+    fn merge(&mut self, _: &Self, _: u32, _: u32) {}
+
+    #[inline(always)]
+    fn add(&mut self, _: &Self) {}
+
+    #[inline(always)]
+    fn verify(&self, _: Lpn, _: &Window<'_>) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+impl Payload for Tag {}
+
+/// Logical page and version in eight bytes; all zero like an unwritten page.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Tag(u64);
+
+impl HostPayload for Tag {
+    const CHECKED: bool = true;
+    const BYTES: bool = false;
+
+    #[inline]
+    fn stamp(lpn: Lpn, version: u32, _: u32) -> Self {
+        Tag(u64::from(lpn.0 + 1) << 32 | u64::from(version))
+    }
+
+    #[inline]
+    fn merge(&mut self, _: &Self, _: u32, _: u32) {}
+
+    #[inline]
+    fn add(&mut self, other: &Self) {
+        self.0 ^= other.0;
+    }
+
+    #[inline]
+    fn verify(&self, lpn: Lpn, window: &Window<'_>) -> Result<(), String> {
+        let (owner, version) = ((self.0 >> 32) as u32, self.0 as u32);
+        if owner == lpn.0 + 1 && (window.floor..=window.newest).contains(&version) {
+            return Ok(());
+        }
+        let whose = if owner == 0 { "an empty page".into() } else { format!("version {version} of lpn{}", owner - 1) };
+        Err(format!("found {whose}, wanted version {} to {} of {lpn}", window.floor, window.newest))
+    }
+}
+
+impl Payload for PageBuf {}
+
+/// All bytes of a page; `None` is all zeros. Forks and moves share the bytes.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct PageBuf(Option<Arc<[u8]>>);
+
+const SECTOR: usize = SECTOR_BYTES as usize;
+
+/// Fills one sector: a stamp of 16 bytes that says who wrote it, then noise that depends on it.
+fn fill_sector(bytes: &mut [u8], lpn: Lpn, version: u32, sector: u32) {
+    let mut state = u64::from(lpn.0 + 1) << 32 | u64::from(version);
+    bytes[..8].copy_from_slice(&state.to_le_bytes());
+    bytes[8..16].copy_from_slice(&u64::from(sector + 1).to_le_bytes());
+    state ^= u64::from(sector) << 17;
+    for word in bytes[16..].chunks_exact_mut(8) {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word.copy_from_slice(&(mixed ^ (mixed >> 27)).to_le_bytes());
+    }
+}
+
+impl HostPayload for PageBuf {
+    const CHECKED: bool = true;
+    const BYTES: bool = true;
+
+    fn stamp(lpn: Lpn, version: u32, sectors: u32) -> Self {
+        let mut bytes = vec![0u8; sectors as usize * SECTOR];
+        for (sector, part) in bytes.chunks_exact_mut(SECTOR).enumerate() {
+            fill_sector(part, lpn, version, sector as u32);
+        }
+        PageBuf(Some(bytes.into()))
+    }
+
+    fn merge(&mut self, old: &Self, from: u32, to: u32) {
+        let bytes = Arc::make_mut(self.0.as_mut().expect("a host write has bytes"));
+        let mut keep = |range: std::ops::Range<usize>| match &old.0 {
+            Some(old) => bytes[range.clone()].copy_from_slice(&old[range]),
+            None => bytes[range].fill(0),
+        };
+        keep(0..from as usize * SECTOR);
+        let end = to as usize * SECTOR;
+        let all = old.0.as_ref().map_or(0, |old| old.len()).max(end);
+        if all > end {
+            keep(end..all);
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        match (&mut self.0, &other.0) {
+            (_, None) => {}
+            (mine @ None, Some(theirs)) => *mine = Some(theirs.clone()),
+            (Some(mine), Some(theirs)) => xor_into(Arc::make_mut(mine), theirs),
+        }
+    }
+
+    fn verify(&self, lpn: Lpn, window: &Window<'_>) -> Result<(), String> {
+        let empty;
+        let bytes: &[u8] = match &self.0 {
+            Some(bytes) => bytes,
+            None => {
+                empty = vec![0u8; window.sectors.len() * SECTOR];
+                &empty
+            }
+        };
+        let mut newest_found = 0;
+        let mut expected = [0u8; SECTOR];
+        for (sector, part) in bytes.chunks_exact(SECTOR).enumerate() {
+            let stamp = u64::from_le_bytes(part[..8].try_into().expect("8 bytes"));
+            let version = stamp as u32;
+            // A sector never written is zero.
+            if stamp == 0 { expected.fill(0) } else { fill_sector(&mut expected, lpn, version, sector as u32) }
+            if part != expected {
+                return Err(format!("sector {sector} of {lpn} holds bytes that no write of it left there"));
+            }
+            // A write answered while the read was under way may or may not be seen.
+            let floor = window.sectors[sector];
+            if version > window.newest || (floor <= window.floor && version < floor) {
+                return Err(format!("sector {sector} of {lpn} has version {version}, wanted {floor} to {}", window.newest));
+            }
+            newest_found = newest_found.max(version);
+        }
+        if newest_found < window.floor {
+            return Err(format!("{lpn} has version {newest_found}, wanted at least {}", window.floor));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECTORS: &[u32] = &[3, 3, 3, 3, 3, 3, 3, 3];
+
+    fn accepts<P: HostPayload>(page: &P, lpn: u32, floor: u32, newest: u32) -> bool {
+        page.verify(Lpn(lpn), &Window { floor, newest, sectors: SECTORS }).is_ok()
+    }
+
+    #[test]
+    fn only_the_right_page_in_a_legal_version_passes() {
+        fn check<P: HostPayload>() {
+            let page = P::stamp(Lpn(7), 5, 8);
+            assert!(accepts(&page, 7, 3, 5) && accepts(&page, 7, 5, 9));
+            assert!(!accepts(&page, 8, 3, 5), "another page");
+            assert!(!accepts(&page, 7, 6, 9), "too old");
+            assert!(!accepts(&page, 7, 3, 4), "from the future");
+            let mut sum = page.clone();
+            sum.add(&P::stamp(Lpn(9), 1, 8));
+            assert!(!accepts(&sum, 7, 0, 9), "a sum of pages");
+            sum.add(&P::stamp(Lpn(9), 1, 8));
+            assert!(sum == page && accepts(&sum, 7, 5, 5));
+            assert!(!accepts(&P::default(), 7, 3, 5), "an empty page");
+        }
+        check::<Tag>();
+        check::<PageBuf>();
+    }
+
+    #[test]
+    fn a_merged_page_keeps_the_sectors_that_were_not_written() {
+        let old = PageBuf::stamp(Lpn(7), 3, 8);
+        let mut page = PageBuf::stamp(Lpn(7), 5, 8);
+        page.merge(&old, 2, 4);
+        let window = |sectors| Window { floor: 5, newest: 5, sectors };
+        assert_eq!(page.verify(Lpn(7), &window(&[3, 3, 5, 5, 3, 3, 3, 3])), Ok(()));
+        assert!(page.verify(Lpn(7), &window(&[3, 4, 5, 5, 3, 3, 3, 3])).is_err(), "an update of sector 1 was lost");
+    }
+}

@@ -1,0 +1,169 @@
+//! The state in which a workload finds the drive: a real write history, and an age.
+//!
+//! Preconditioning fills the logical space in ascending order and then overwrites it at random
+//! until write amplification no longer moves. It runs the very code that host writes run, only
+//! without time: each flash command completes before the next begins.
+
+use crate::config::{Precondition, Setup};
+use crate::facts::{Folds, RequestKind};
+use crate::jobs::{Asker, PageWrite};
+use crate::machine::Machine;
+use crate::payload::HostPayload;
+use nand::{FlashArray, MemoryArray};
+use protect::Protection;
+use vocab::{BlockAddr, HostCommand, HostOp, Lpn, Nanos, SimTime, Stream, Streams};
+
+/// What preconditioning found.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Steady {
+    /// Overwrites in multiples of the working set.
+    pub overwrites: f64,
+    /// Write amplification of the last window.
+    pub waf: f64,
+    /// Whether the windows agreed before the limit.
+    pub converged: bool,
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+    /// Writes the history; the drive is then at time zero, with all commands completed.
+    pub(crate) fn precondition(&mut self, settings: &Precondition, streams: &Streams) -> Steady {
+        let share = |share: f64, of: u32| (share.clamp(0.0, 1.0) * f64::from(of)).round() as u32;
+        let filled = share(settings.fill, self.ftl.user_slots());
+        let working_set = share(settings.working_set, filled);
+        self.timed = false;
+        // A row's worth at a time, as a host that writes sequentially does.
+        let batch = self.history_batch();
+        let mut lpn = 0;
+        while lpn < filled {
+            let end = (lpn + batch).min(filled);
+            self.write_now(lpn..end);
+            lpn = end;
+        }
+        let mut draws = streams.stream("precondition/overwrites");
+        let steady = self.overwrite_until_steady(settings, working_set, &mut draws);
+        self.finish_untimed();
+        steady
+    }
+
+    /// Pages written at once: what fills a row, so that history costs each scheme its least.
+    fn history_batch(&self) -> u32 {
+        match &self.protection {
+            Protection::Rows(_) => (self.grid.dies() - 1) * self.grid.slots_per_page(),
+            Protection::Stripes(scheme) => scheme.data_strips(),
+            Protection::None => self.grid.slots_per_page(),
+        }
+    }
+
+    fn finish_untimed(&mut self) {
+        self.settle();
+        if self.cover_open_rows() {
+            self.settle();
+        }
+        debug_assert!(self.is_idle());
+        self.timed = true;
+        self.folds = Folds::new(self.grid.slots_per_page());
+    }
+
+    fn overwrite_until_steady(&mut self, settings: &Precondition, working_set: u32, draws: &mut Stream) -> Steady {
+        let mut steady = Steady { overwrites: 0.0, waf: 1.0, converged: settings.converge_within <= 0.0 };
+        if working_set == 0 || steady.converged {
+            return steady;
+        }
+        let window = (working_set / 4).max(1);
+        let limit = (settings.overwrite_at_most * f64::from(working_set)) as u64;
+        let (mut written, mut past) = (0u64, Vec::new());
+        while written < limit {
+            let before = self.folds.filled_slots + self.folds.padded_slots;
+            self.overwrite(window, working_set, draws);
+            written += u64::from(window);
+            let slots = self.folds.filled_slots + self.folds.padded_slots - before;
+            steady.waf = slots as f64 / f64::from(window);
+            steady.overwrites = written as f64 / f64::from(working_set);
+            if let [.., a, b] = past[..] {
+                let mean: f64 = (a + b) / 2.0;
+                if (steady.waf - mean).abs() <= settings.converge_within * mean {
+                    steady.converged = true;
+                    break;
+                }
+            }
+            past.push(steady.waf);
+        }
+        steady
+    }
+
+    /// Overwrites random pages. Rows take a row's worth in one request: sub-stripe parity is
+    /// the workload's to cause, not the history's.
+    fn overwrite(&mut self, count: u32, working_set: u32, draws: &mut Stream) {
+        let together = match &self.protection {
+            Protection::Rows(_) => self.history_batch(),
+            _ => 1,
+        };
+        let mut left = count;
+        while left > 0 {
+            let now = left.min(together);
+            let pages = (0..now).map(|_| draws.below(u64::from(working_set)) as u32);
+            self.write_now(pages);
+            left -= now;
+        }
+    }
+
+    /// Writes pages as one request, to the end.
+    fn write_now(&mut self, lpns: impl Iterator<Item = u32>) {
+        let per = self.grid.geometry().sectors_per_slot();
+        let job = self.jobs.take();
+        self.jobs[job].reset(Asker::Nobody, RequestKind::Write, self.now);
+        for lpn in lpns.map(Lpn) {
+            let version = self.oracle.sent(lpn);
+            let payload = P::stamp(lpn, version, per);
+            self.jobs[job].pages.push(PageWrite { lpn, version, payload, from: 0, to: per });
+        }
+        self.place_or_wait(job);
+        self.part_done(job);
+        self.settle();
+    }
+
+    /// Executes host commands in order without time; the time dies were busy.
+    pub(crate) fn dry_run(&mut self, commands: &mut dyn Iterator<Item = HostCommand>) -> Nanos {
+        self.timed = false;
+        self.folds = Folds::new(self.grid.slots_per_page());
+        for command in commands {
+            // What the buffer answers is answered at once.
+            self.arrive(&HostCommand { at: SimTime::ZERO, ..command });
+            self.settle();
+            debug_assert!(command.op != HostOp::Flush || self.stalled.is_empty());
+        }
+        self.busy_time()
+    }
+
+    /// Gives every block its age (decision D12).
+    pub(crate) fn age(&mut self, setup: &Setup, streams: &Streams) {
+        let age = &setup.age;
+        let mut draws = streams.stream("age/pe");
+        let (mean, deviation) = (f64::from(age.pe_cycles.0), age.pe_deviation);
+        for block in 0..self.grid.geometry().blocks() {
+            let block = BlockAddr(block);
+            let added = if deviation > 0.0 { (mean + deviation * draws.normal()).round().max(0.0) } else { mean } as u32;
+            self.array.set_age(block, |info| {
+                info.pe += added;
+                info.reads = age.reads;
+            });
+            let (unit, pe) = (self.ftl.unit_of_block(block), self.array.block(block).pe);
+            self.ftl.set_pe(unit, pe);
+        }
+        // Data written so far are as old as asked for: the clock starts there.
+        self.now = SimTime(age.retention.0);
+    }
+}
+
+/// Marks factory-bad blocks.
+pub(crate) fn mark_bad_blocks<P: HostPayload>(array: &mut MemoryArray<P>, setup: &Setup, streams: &Streams) {
+    if setup.age.bad_blocks <= 0.0 {
+        return;
+    }
+    let mut draws = streams.stream("nand/bad-blocks");
+    for block in 0..setup.drive.geometry.blocks() {
+        if draws.chance(setup.age.bad_blocks) {
+            array.set_age(BlockAddr(block), |info| info.bad = true);
+        }
+    }
+}

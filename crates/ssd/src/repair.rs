@@ -1,0 +1,209 @@
+//! Solving for a page that cannot be read: from its stripe, or from its row.
+
+use crate::commands::{Command, Owner};
+use crate::facts::Fact;
+use crate::machine::Machine;
+use crate::oracle::Floor;
+use crate::payload::HostPayload;
+use crate::slab::Id;
+use ftl::Place;
+use nand::{FlashArray, PageRole};
+use protect::Protection;
+use vocab::{Cause, Lpn, Ppn, Slot, StripSet, StripeId};
+
+/// Who wants a lost page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// A host read.
+    HostRead { job: Id, lpn: Lpn, floor: Floor },
+    /// A collector that moves the page.
+    Move { log: u16, slot: Slot },
+    /// A partly written page.
+    Merge { job: Id, page: u32 },
+    /// A partly written page of a static stripe.
+    StripeMerge { op: Id, strip: u32 },
+}
+
+/// A sum of pages being read.
+#[derive(Clone, Debug)]
+pub(crate) struct Gather<P> {
+    target: Target,
+    sum: P,
+    left: u32,
+    failed: bool,
+}
+
+impl<P: Default> Default for Gather<P> {
+    fn default() -> Self {
+        let target = Target::StripeMerge { op: 0, strip: 0 };
+        Self { target, sum: P::default(), left: 0, failed: false }
+    }
+}
+
+/// What brings a page back.
+enum Sources {
+    /// The sum of one slot of each of these pages.
+    Pages(Vec<Ppn>, u32),
+    /// Nothing does.
+    None,
+    /// Something may, later: the target waits somewhere.
+    Later,
+    /// There is nothing to bring back any more.
+    Gone,
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+    /// Solves for a lost page and hands it to whoever wants it.
+    pub(crate) fn repair(&mut self, target: Target) {
+        let sources = match &self.protection {
+            Protection::None => self.without_redundancy(target),
+            Protection::Stripes(_) => self.stripe_sources(target),
+            Protection::Rows(_) => self.page_sources(target),
+        };
+        match sources {
+            Sources::Later => {}
+            Sources::Gone => self.repaired(target, Some(&P::default()), false),
+            Sources::None => self.repaired(target, None, true),
+            Sources::Pages(pages, index) => {
+                let id = self.gathers.take();
+                self.gathers[id] = Gather { target, sum: P::default(), left: pages.len() as u32, failed: false };
+                for ppn in &pages {
+                    let owner = Owner::Gather { gather: id };
+                    self.submit(Command { owner, ppn: *ppn, first: index as u8, cause: Cause::Rebuild, ..Command::default() });
+                }
+                if pages.is_empty() {
+                    // All other strips of the stripe are zero, and so is this one.
+                    self.gathers.give(id);
+                    self.repaired(target, Some(&P::default()), true);
+                }
+            }
+        }
+    }
+
+    fn lpn_wanted(&self, target: Target) -> Option<Lpn> {
+        match target {
+            Target::HostRead { lpn, .. } => Some(lpn),
+            Target::Merge { job, page } => Some(self.jobs[job].pages[page as usize].lpn),
+            Target::Move { .. } | Target::StripeMerge { .. } => None,
+        }
+    }
+
+    fn without_redundancy(&self, target: Target) -> Sources {
+        match self.lpn_wanted(target).map(|lpn| self.ftl.lookup(lpn)) {
+            Some(Place::Unmapped) => Sources::Gone,
+            _ => Sources::None,
+        }
+    }
+
+    fn stripe_sources(&mut self, target: Target) -> Sources {
+        let n = self.stripe_scheme().data_strips();
+        let (stripe, lost) = match target {
+            Target::StripeMerge { op, strip } => (self.stripe_of_op(op), strip),
+            Target::Move { slot, .. } => {
+                let (ppn, index) = self.grid.page_of(slot);
+                match self.tags(ppn)[index as usize].role() {
+                    PageRole::Data(lpn) => self.strip_of(lpn),
+                    PageRole::Parity(stripe) => (stripe, n),
+                    PageRole::Filler => return Sources::Gone,
+                }
+            }
+            Target::HostRead { .. } | Target::Merge { .. } => {
+                let lpn = self.lpn_wanted(target).expect("a host page");
+                if self.ftl.lookup(lpn) == Place::Unmapped {
+                    return Sources::Gone;
+                }
+                self.strip_of(lpn)
+            }
+        };
+        if self.is_being_programmed(stripe) {
+            self.wait_for_stripe(stripe, target);
+            return Sources::Later;
+        }
+        self.sources_of_strip(stripe, lost)
+    }
+
+    fn sources_of_strip(&self, stripe: StripeId, lost: u32) -> Sources {
+        let n = self.stripe_scheme().data_strips();
+        let (present, unreadable) = self.stripe_state(stripe);
+        let protected = self.ftl.lookup_parity(stripe) != Place::Unmapped;
+        let strips: Option<StripSet> = if protected { self.stripe_scheme().repair(lost, present, unreadable) } else { None };
+        // Parity itself is the sum of what is present.
+        let strips = if lost == n { strips.map(|s| s.and(present)) } else { strips };
+        let Some(strips) = strips else { return Sources::None };
+        let page = |strip| match self.place_of_strip(stripe, strip) {
+            Place::At(slot) => self.grid.page_of(slot).0,
+            place => unreachable!("a readable strip has a place, found {place:?}"),
+        };
+        Sources::Pages(strips.iter().map(page).collect(), 0)
+    }
+
+    fn page_sources(&mut self, target: Target) -> Sources {
+        let place = match (target, self.lpn_wanted(target)) {
+            (Target::Move { slot, .. }, _) => Place::At(slot),
+            (_, Some(lpn)) => self.ftl.lookup(lpn),
+            (_, None) => unreachable!("rows have no stripe updates"),
+        };
+        let slot = match place {
+            Place::Unmapped => return Sources::Gone,
+            Place::Missing => return Sources::None,
+            Place::At(slot) => slot,
+        };
+        let (ppn, index) = self.grid.page_of(slot);
+        match self.row_sources(ppn) {
+            Ok(Some(pages)) => Sources::Pages(pages, index),
+            Ok(None) => Sources::None,
+            Err(()) => {
+                self.uncovered_repairs.push(target);
+                Sources::Later
+            }
+        }
+    }
+
+    /// A source was read.
+    pub(crate) fn gather_read_done(&mut self, command: &Command, id: Id, clean: bool) {
+        if clean {
+            let payload = &self.array.page(command.ppn).payload[usize::from(command.first)];
+            self.gathers[id].sum.add(payload);
+        } else {
+            self.gathers[id].failed = true;
+        }
+        self.gathers[id].left -= 1;
+        if self.gathers[id].left > 0 {
+            return;
+        }
+        let gather = std::mem::take(&mut self.gathers[id]);
+        self.gathers.give(id);
+        self.repaired(gather.target, (!gather.failed).then_some(&gather.sum), true);
+    }
+
+    /// Hands over what a repair gave. `stored` is false for a page that was discarded meanwhile.
+    fn repaired(&mut self, target: Target, payload: Option<&P>, stored: bool) {
+        match target {
+            Target::HostRead { job, lpn, floor } => {
+                match payload {
+                    Some(payload) => {
+                        self.check_read(lpn, floor, stored.then_some(payload));
+                        self.record(Fact::Rebuilt);
+                    }
+                    None => self.record(Fact::MediaError),
+                }
+                self.part_done(job);
+            }
+            Target::Move { log, slot } => self.move_repaired(log as usize, slot, payload.cloned()),
+            Target::Merge { job, page } => self.merge_done(job, page as usize, payload),
+            Target::StripeMerge { op, strip } => self.stripe_merge_repaired(op, strip, payload),
+        }
+    }
+
+    /// The die stops answering, for good. Its data stay in the map; reads solve for them.
+    pub(crate) fn die_died(&mut self, die: vocab::DieId) {
+        self.dead.insert(u32::from(die.0));
+        if self.ftl.kind() == ftl::LogKind::Group {
+            self.drop_die_from_rows(die);
+        } else {
+            self.send_moved(die.index());
+            self.collectors[die.index()].halted = true;
+            self.ftl.retire_die(die);
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! Writing rows of the group log: the scheme says what comes next, this file puts it there,
+//! sums the parity and knows what waits for it.
+
+use crate::commands::Owner;
+use crate::machine::Machine;
+use crate::payload::HostPayload;
+use crate::slab::{Id, NONE};
+use ftl::{RowPlace, Stream};
+use nand::{FlashArray, OobTag};
+use protect::{OpenRow, Protection, RowStep};
+use vocab::{Cause, DieId, StripSet, StripeId};
+
+/// The row that a stream writes.
+#[derive(Clone, Debug)]
+pub(crate) struct RowWriter<P> {
+    /// Places of the row in writing order; empty: no row is open.
+    places: Vec<RowPlace>,
+    used: u32,
+    uncovered: u32,
+    /// Sum of all data of the row.
+    sum: Vec<P>,
+    /// Dies of the row that hold data.
+    data: StripSet,
+    /// What waits for the row's next parity.
+    cover: Id,
+    /// A page being filled that is not queued yet.
+    pub image: Id,
+}
+
+impl<P> Default for RowWriter<P> {
+    fn default() -> Self {
+        Self { places: Vec::new(), used: 0, uncovered: 0, sum: Vec::new(), data: StripSet::EMPTY, cover: NONE, image: NONE }
+    }
+}
+
+/// Data pages that one parity covers first: done when all of them and the parity are durable.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cover {
+    /// Programs under way, and one more until the parity is queued.
+    remaining: u32,
+    jobs: Vec<Id>,
+    pins: Vec<u32>,
+    row: u32,
+    covered: StripSet,
+    parity: Option<DieId>,
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+    fn writer(&self, stream: Stream) -> usize {
+        usize::from(stream == Stream::Gc && self.host.separate_frontier)
+    }
+
+    /// Hands the job's pages to rows; false if it has to wait for space.
+    pub(crate) fn place_in_rows(&mut self, job: Id) -> bool {
+        loop {
+            let left = self.jobs[job].pages.len() - self.jobs[job].next;
+            let row = &self.rows[0];
+            if row.places.is_empty() && left == 0 {
+                return true;
+            }
+            if !self.open_row(Stream::Host) {
+                self.start_collecting_if_short(0);
+                return false;
+            }
+            let waiting = (left as u32).div_ceil(self.grid.slots_per_page());
+            match self.next_step(0, waiting) {
+                RowStep::Data => self.put_host_data(job),
+                RowStep::Parity => self.put_parity(0),
+                RowStep::NextRow => self.end_row(Stream::Host),
+                RowStep::Wait => return true,
+            }
+        }
+    }
+
+    fn next_step(&self, writer: usize, waiting: u32) -> RowStep {
+        let Protection::Rows(scheme) = &self.protection else { unreachable!("rows belong to row schemes") };
+        let row = &self.rows[writer];
+        scheme.next(&OpenRow { width: row.places.len() as u32, used: row.used, uncovered: row.uncovered, waiting })
+    }
+
+    /// Makes sure the stream has an open row; false if there is no space for one.
+    fn open_row(&mut self, stream: Stream) -> bool {
+        let writer = self.writer(stream);
+        if !self.rows[writer].places.is_empty() {
+            return true;
+        }
+        let Some((superblock, page)) = self.ftl.open_row(stream) else { return false };
+        let Protection::Rows(scheme) = &self.protection else { unreachable!("rows belong to row schemes") };
+        let rotation = scheme.rotation(page);
+        let width = self.ftl.rows().members(superblock).len();
+        let slots = self.grid.slots_per_page() as usize;
+        let row = &mut self.rows[writer];
+        row.places.extend((0..width).map(|used| self.ftl.rows().place(superblock, page, used, rotation)));
+        row.sum.clear();
+        row.sum.resize(slots, P::default());
+        (row.used, row.uncovered, row.data) = (0, 0, StripSet::EMPTY);
+        true
+    }
+
+    /// The next page of the row, as an empty image.
+    fn next_image(&mut self, writer: usize, coverage: u32) -> (Id, RowPlace) {
+        let oob = self.next_oob(coverage);
+        let row = &mut self.rows[writer];
+        let place = row.places[row.used as usize];
+        row.used += 1;
+        (self.images.open(place.ppn, oob), place)
+    }
+
+    /// What the next parity of the row will complete.
+    fn cover(&mut self, writer: usize) -> Id {
+        if self.rows[writer].cover == NONE {
+            let id = self.covers.take();
+            let cover = &mut self.covers[id];
+            (cover.remaining, cover.covered, cover.parity) = (1, StripSet::EMPTY, None);
+            cover.row = self.rows[writer].places[0].row;
+            cover.jobs.clear();
+            cover.pins.clear();
+            self.rows[writer].cover = id;
+        }
+        self.rows[writer].cover
+    }
+
+    fn put_host_data(&mut self, job: Id) {
+        let cover = self.cover(0);
+        let (image, place) = self.next_image(0, 0);
+        if self.jobs[job].cover != cover {
+            self.jobs[job].cover = cover;
+            self.jobs[job].remaining += 1;
+            self.covers[cover].jobs.push(job);
+        }
+        while !self.images.is_full(image) {
+            let Some(page) = self.jobs[job].pages.get(self.jobs[job].next) else { break };
+            let (lpn, payload) = (page.lpn, page.payload.clone());
+            self.jobs[job].next += 1;
+            self.put_slot(0, image, OobTag::data(lpn), payload);
+        }
+        self.data_page_done_filling(0, image, place, Cause::Host);
+    }
+
+    /// Adds a page to a row's image: in the map, in the parity sum, in the image.
+    fn put_slot(&mut self, writer: usize, image: Id, tag: OobTag, payload: P) {
+        let index = self.images.slab[image].filled;
+        let slot = self.grid.slot(self.images.slab[image].ppn, index);
+        let lpn = Self::data_of(tag).expect("rows hold host data and parity");
+        let published = self.ftl.publish(lpn, slot);
+        let cover = self.cover(writer);
+        self.covers[cover].pins.extend(published.pinned);
+        self.rows[writer].sum[index as usize].add(&payload);
+        self.images.fill(image, tag, payload, NONE, NONE);
+    }
+
+    fn data_page_done_filling(&mut self, writer: usize, image: Id, place: RowPlace, cause: Cause) {
+        let cover = self.cover(writer);
+        let row = &mut self.rows[writer];
+        row.uncovered += 1;
+        row.data.insert(u32::from(place.die.0));
+        self.covers[cover].remaining += 1;
+        if cause != Cause::Host {
+            self.collectors[0].in_flight += 1;
+        }
+        self.submit_program(image, Owner::Cover { cover, parity: false }, cause);
+    }
+
+    /// Writes the parity of all data of the row so far.
+    fn put_parity(&mut self, writer: usize) {
+        let cover = self.cover(writer);
+        let data = self.rows[writer].data;
+        let (image, place) = self.next_image(writer, data.0 as u32);
+        let sum = self.rows[writer].sum.clone();
+        for payload in sum {
+            self.images.fill(image, OobTag::parity(StripeId(place.row)), payload, NONE, NONE);
+        }
+        self.rows[writer].uncovered = 0;
+        self.rows[writer].cover = NONE;
+        // The slot that `remaining` held for the parity becomes the parity's own program.
+        self.covers[cover].covered = data;
+        self.covers[cover].parity = Some(place.die);
+        self.submit_program(image, Owner::Cover { cover, parity: true }, Cause::Parity);
+    }
+
+    /// Ends the row. Pages left over are programmed empty: a block takes its pages in order.
+    fn end_row(&mut self, stream: Stream) {
+        let writer = self.writer(stream);
+        while (self.rows[writer].used as usize) < self.rows[writer].places.len() {
+            let (image, _) = self.next_image(writer, 0);
+            self.submit_program(image, Owner::Nobody, Cause::Parity);
+        }
+        self.rows[writer].places.clear();
+        self.ftl.next_row(stream);
+        self.start_collecting_if_short(0);
+    }
+
+    /// Writes moved pages to rows; with `all`, down to the last and with their parity.
+    pub(crate) fn feed_moves(&mut self, all: bool) {
+        let writer = self.writer(Stream::Gc);
+        let slots = self.grid.slots_per_page() as usize;
+        loop {
+            self.moves.retain(|page| self.ftl.is_valid(page.from));
+            let waiting = if all { self.moves.len().div_ceil(slots) } else { self.moves.len() / slots };
+            let row = &self.rows[writer];
+            let last_is_free = !row.places.is_empty() && row.used + 1 >= row.places.len() as u32;
+            if waiting == 0 && !last_is_free {
+                break;
+            }
+            if !self.open_row(Stream::Gc) {
+                // Only possible with many bad blocks: go on after the next erase.
+                return;
+            }
+            match self.next_step(writer, waiting as u32) {
+                RowStep::Data => self.put_moved_data(writer),
+                RowStep::Parity => self.put_parity(writer),
+                RowStep::NextRow => self.end_row(Stream::Gc),
+                RowStep::Wait => break,
+            }
+        }
+        if all && self.rows[writer].uncovered > 0 {
+            self.put_parity(writer);
+        }
+    }
+
+    fn put_moved_data(&mut self, writer: usize) {
+        self.cover(writer);
+        let (image, place) = self.next_image(writer, 0);
+        while !self.images.is_full(image) {
+            let Some(page) = self.moves.pop_front() else { break };
+            self.put_slot(writer, image, page.tag, page.payload);
+        }
+        let cause = self.collectors[0].cause;
+        self.data_page_done_filling(writer, image, place, cause);
+    }
+
+    /// Gives every open row the parity it still waits for. True if there was any.
+    pub(crate) fn cover_open_rows(&mut self) -> bool {
+        let open: Vec<usize> = (0..2).filter(|&w| self.rows[w].uncovered > 0).collect();
+        for &writer in &open {
+            self.put_parity(writer);
+        }
+        !open.is_empty()
+    }
+
+    /// A page of a row is programmed, or lost with its die.
+    pub(crate) fn cover_program_done(&mut self, image: Id, cover: Id, parity: bool, moved: bool, done: bool) {
+        if moved {
+            self.collectors[0].in_flight -= 1;
+        }
+        if !done {
+            // Data lost in flight are part of the row's parity: the map keeps their place and a
+            // read solves for them. A lost parity covers nothing.
+            let (tags, _) = self.images.contents(image);
+            let ppn = self.images.slab[image].ppn.0;
+            self.failed_programs.insert(ppn, tags.into());
+            if parity {
+                self.covers[cover].parity = None;
+            }
+        }
+        self.covers[cover].remaining -= 1;
+        if self.covers[cover].remaining == 0 {
+            self.cover_done(cover);
+        }
+        if moved {
+            self.collect(0);
+        }
+    }
+
+    fn cover_done(&mut self, id: Id) {
+        let cover = &mut self.covers[id];
+        let (jobs, pins) = (std::mem::take(&mut cover.jobs), std::mem::take(&mut cover.pins));
+        if let Some(die) = cover.parity {
+            let (row, covered) = (cover.row, cover.covered);
+            self.ftl.rows_mut().cover(row, covered, die);
+        }
+        for &unit in &pins {
+            self.release(unit);
+        }
+        for &job in &jobs {
+            self.part_done(job);
+        }
+        // Hand the buffers back for the next cover.
+        (self.covers[id].jobs, self.covers[id].pins) = (jobs, pins);
+        self.covers.give(id);
+        self.retry |= !self.uncovered_repairs.is_empty();
+    }
+
+    /// A die takes part in no open row from now on.
+    pub(crate) fn drop_die_from_rows(&mut self, die: DieId) {
+        self.ftl.rows_mut().drop_die(die);
+        for writer in 0..2 {
+            let row = &mut self.rows[writer];
+            let used = row.used as usize;
+            let mut index = 0;
+            row.places.retain(|place| {
+                index += 1;
+                index <= used || place.die != die
+            });
+            // The only page left was the dead die's: its data, all on other dies, stay without
+            // parity. The one loss that the scheme covers has just happened.
+            if row.uncovered > 0 && used == row.places.len() {
+                let cover = std::mem::replace(&mut row.cover, NONE);
+                row.uncovered = 0;
+                self.covers[cover].remaining -= 1;
+                if self.covers[cover].remaining == 0 {
+                    self.cover_done(cover);
+                }
+            }
+        }
+    }
+
+    /// Sources whose sum is the page, from its row: `None` if the row cannot give it.
+    /// `Err` means that the parity is still on its way.
+    pub(crate) fn row_sources(&self, ppn: vocab::Ppn) -> Result<Option<Vec<vocab::Ppn>>, ()> {
+        let rows = self.ftl.rows();
+        let (row, die) = rows.row_of(ppn);
+        let lost = u32::from(die.0);
+        let in_flight = self.rows.iter().any(|w| w.places.first().is_some_and(|p| p.row == row) && w.uncovered > 0);
+        match rows.coverage(row) {
+            Some((covered, parity)) if covered.contains(lost) => {
+                let mut sources = covered;
+                sources.remove(lost);
+                sources.insert(u32::from(parity.0));
+                let pages: Vec<_> = sources.iter().map(|d| rows.page(row, DieId(d as u16))).collect();
+                let readable = pages.iter().all(|&page| self.array.answers(page) && !self.failed_programs.contains_key(&page.0));
+                Ok(readable.then_some(pages))
+            }
+            _ if in_flight || self.covers.in_use() > 0 => Err(()),
+            _ => Ok(None),
+        }
+    }
+}

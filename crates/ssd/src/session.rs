@@ -1,0 +1,345 @@
+//! A drive ready for work, whatever its pages carry: the way in for everybody outside.
+
+use crate::config::{Drive, Pace, PayloadKind, Setup};
+use crate::facts::{Folds, RequestKind};
+use crate::machine::Machine;
+use crate::payload::{HostPayload, Nothing, PageBuf, Tag};
+use crate::precondition::Steady;
+use crate::result::{Cdf, Response, RunResult};
+use ftl::{Ftl, FtlError, GcConfig, LogKind};
+use hdrhistogram::Histogram;
+use nand::{Faulty, FlashArray, MemoryArray};
+use protect::{Protection, SchemeChoice, SchemeError, Shape};
+use std::collections::BTreeMap;
+use std::fmt;
+use vocab::{BlockAddr, Cause, DieId, Grid, HostCommand, Nanos, Streams};
+
+/// A setup that cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetupError(String);
+
+impl SetupError {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+}
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SetupError {}
+
+impl From<FtlError> for SetupError {
+    fn from(error: FtlError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<SchemeError> for SetupError {
+    fn from(error: SchemeError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+fn check_drive(drive: &Drive) -> Result<Grid, SetupError> {
+    drive.geometry.check().map_err(|e| SetupError::new(e.to_string()))?;
+    drive.timing.check().map_err(SetupError::new)?;
+    if drive.geometry.slots_per_page() > 255 {
+        return Err(SetupError::new(format!("geometry: {} slots a page, at most 255", drive.geometry.slots_per_page())));
+    }
+    Ok(Grid::new(drive.geometry))
+}
+
+fn build_scheme(drive: &Drive, scheme: &SchemeChoice) -> Result<Protection, SetupError> {
+    let shape = Shape { dies: drive.geometry.dies(), slots_per_page: drive.geometry.slots_per_page() };
+    Ok(protect::registry::build(scheme, shape)?)
+}
+
+/// Most logical pages that this scheme can keep on that drive, garbage collection still working.
+///
+/// # Errors
+/// A drive or scheme that cannot be built.
+pub fn user_slots_max(drive: &Drive, scheme: &SchemeChoice, _gc: &GcConfig) -> Result<u32, SetupError> {
+    let grid = check_drive(drive)?;
+    let protection = build_scheme(drive, scheme)?;
+    let (kind, spread) = match &protection {
+        Protection::Rows(_) => (LogKind::Group, 1),
+        _ => (LogKind::Regions, u64::from(grid.dies())),
+    };
+    // One page of play for each log: a new version is placed before the old one is given up.
+    let slots = Ftl::capacity(&grid, kind).saturating_sub(spread * u64::from(grid.slots_per_page()));
+    let user = match &protection {
+        Protection::Stripes(scheme) => slots / u64::from(scheme.data_strips() + 1) * u64::from(scheme.data_strips()),
+        _ => slots,
+    };
+    Ok(user as u32)
+}
+
+/// Share of raw flash that the scheme's parity takes.
+///
+/// # Errors
+/// A drive or scheme that cannot be built.
+pub fn redundancy_share(drive: &Drive, scheme: &SchemeChoice) -> Result<f64, SetupError> {
+    let grid = check_drive(drive)?;
+    Ok(match build_scheme(drive, scheme)? {
+        Protection::None => 0.0,
+        Protection::Stripes(scheme) => 1.0 / f64::from(scheme.data_strips() + 1),
+        Protection::Rows(_) => 1.0 / f64::from(grid.dies()),
+    })
+}
+
+/// Time that dies would be busy with these commands under this setup if nothing ever waited:
+/// the commands are executed in order, without time.
+///
+/// # Errors
+/// A setup that cannot be built.
+pub fn busy_time(setup: &Setup, commands: &mut dyn Iterator<Item = HostCommand>) -> Result<Nanos, SetupError> {
+    let mut session = Session::new(&Setup { payload: PayloadKind::None, ..setup.clone() })?;
+    match &mut session.0 {
+        Inner::None(drive) => Ok(drive.machine.dry_run(commands)),
+        _ => unreachable!("built without payload"),
+    }
+}
+
+/// A drive in its initial state: built, preconditioned, aged.
+pub struct Session(Inner);
+
+enum Inner {
+    None(Prepared<Nothing>),
+    Tag(Prepared<Tag>),
+    Page(Prepared<PageBuf>),
+}
+
+/// A machine with its setup and what preconditioning found.
+struct Prepared<P: HostPayload> {
+    machine: Machine<P, Faulty<MemoryArray<P>>>,
+    setup: Setup,
+    steady: Steady,
+    pe_before: Vec<u32>,
+}
+
+impl Session {
+    /// Builds a drive, preconditions and ages it.
+    ///
+    /// # Errors
+    /// Names the setting at fault and what would be valid.
+    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
+        Ok(Self(match setup.payload {
+            PayloadKind::None => Inner::None(Prepared::new(setup)?),
+            PayloadKind::Tag => Inner::Tag(Prepared::new(setup)?),
+            PayloadKind::Page => Inner::Page(Prepared::new(setup)?),
+        }))
+    }
+
+    /// Replays host commands and says what that gave. `progress` hears the number of requests
+    /// that have arrived, now and then.
+    pub fn run(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, progress: &mut dyn FnMut(u64)) -> RunResult {
+        match &mut self.0 {
+            Inner::None(prepared) => prepared.run(commands, pace, progress),
+            Inner::Tag(prepared) => prepared.run(commands, pace, progress),
+            Inner::Page(prepared) => prepared.run(commands, pace, progress),
+        }
+    }
+
+    /// Recounts every derived count of the map; for tests.
+    ///
+    /// # Panics
+    /// If one is off.
+    pub fn check_counts(&self) {
+        match &self.0 {
+            Inner::None(prepared) => prepared.machine.ftl.check_counts(),
+            Inner::Tag(prepared) => prepared.machine.ftl.check_counts(),
+            Inner::Page(prepared) => prepared.machine.ftl.check_counts(),
+        }
+    }
+
+    /// The first wrong read so far, in words.
+    #[must_use]
+    pub fn first_mismatch(&self) -> Option<&str> {
+        match &self.0 {
+            Inner::None(prepared) => prepared.machine.first_mismatch.as_deref(),
+            Inner::Tag(prepared) => prepared.machine.first_mismatch.as_deref(),
+            Inner::Page(prepared) => prepared.machine.first_mismatch.as_deref(),
+        }
+    }
+}
+
+impl<P: HostPayload> Prepared<P> {
+    fn new(setup: &Setup) -> Result<Self, SetupError> {
+        let grid = check_drive(&setup.drive)?;
+        let protection = build_scheme(&setup.drive, &setup.scheme)?;
+        let most = user_slots_max(&setup.drive, &setup.scheme, &setup.gc)?;
+        if setup.user_slots == 0 || setup.user_slots > most {
+            return Err(SetupError::new(format!(
+                "scheme {}: {} logical pages asked for on a drive of {}, 1 to {most} fit beside redundancy and reserve",
+                setup.scheme.name,
+                setup.user_slots,
+                grid.geometry().slots(),
+            )));
+        }
+        if setup.faults.dead_die.is_some_and(|die| u32::from(die) >= grid.dies()) {
+            return Err(SetupError::new(format!("faults.dead_die: the drive has dies 0 to {}", grid.dies() - 1)));
+        }
+        let streams = Streams::new(setup.seed);
+        let mut array = MemoryArray::new(setup.drive.geometry, !matches!(protection, Protection::None));
+        crate::precondition::mark_bad_blocks(&mut array, setup, &streams);
+        let faults = streams.stream("nand/uncorrectable");
+        let array = Faulty::new(array, grid.dies(), setup.faults.uncorrectable_reads, faults);
+        let mut machine = Machine::new(setup, protection, array)?;
+        machine.host.separate_frontier = setup.gc.separate_frontier;
+        machine.check_room(&setup.scheme.name)?;
+        let steady = machine.precondition(&setup.precondition, &streams);
+        machine.age(setup, &streams);
+        let pe_before = machine.pe_cycles();
+        Ok(Self { machine, setup: setup.clone(), steady, pe_before })
+    }
+
+    fn run(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, progress: &mut dyn FnMut(u64)) -> RunResult {
+        let machine = &mut self.machine;
+        machine.folds = Folds::new(machine.grid.slots_per_page());
+        let events = machine.calendar.scheduled();
+        (machine.host.first_arrival, machine.host.last_answer) = (None, machine.now);
+        let faults = self.setup.faults;
+        let mut doomed = faults.dead_die.map(DieId);
+        machine.replay(commands, pace, &mut |machine, request| {
+            if request % 4096 == 0 {
+                progress(request);
+            }
+            if doomed.is_some() && request >= faults.dead_die_at_request {
+                let die = doomed.take().expect("checked");
+                machine.kill(die);
+            }
+        });
+        let events = machine.calendar.scheduled() - events;
+        self.result(events, pace)
+    }
+
+    fn result(&self, events: u64, pace: Pace) -> RunResult {
+        let machine = &self.machine;
+        let folds = &machine.folds;
+        let host = &machine.host;
+        let first = host.first_arrival.unwrap_or(machine.now);
+        let span = host.last_answer.max(first).since(first).as_secs_f64();
+        let arrivals = host.last_arrival.max(first).since(first).as_secs_f64();
+        let dies = f64::from(machine.grid.dies());
+        let busy = folds.busy.as_secs_f64();
+        let drain = span - arrivals;
+        let by_cause = |counts: &[u64; 8]| Cause::ALL.iter().map(|&c| (c.name().to_string(), counts[c as usize])).collect();
+        let energy = &self.setup.drive.energy;
+        let gang = f64::from(machine.grid.geometry().slots_per_page()) * machine.grid.geometry().slot_size.0 as f64 / machine.grid.geometry().page_size.0 as f64;
+        let joules = |counts: &[u64; 8], each: vocab::Nanojoules, planes: f64| counts.iter().sum::<u64>() as f64 * each.0 as f64 * 1e-9 * planes;
+        let written = folds.pages[RequestKind::Write as usize];
+        let pe = machine.pe_cycles();
+        let mut both = folds.responses[0].clone();
+        both.add(&folds.responses[1]).expect("same precision");
+        RunResult {
+            scheme: self.setup.scheme.name.clone(),
+            requests: RequestKind::ALL.iter().map(|&(kind, name)| (name.to_string(), folds.requests[kind as usize])).collect(),
+            read_pages: folds.pages[RequestKind::Read as usize],
+            write_pages: written,
+            response_us: response(&both, folds.response_sum[0] + folds.response_sum[1], folds.response_max[0].max(folds.response_max[1])),
+            read_response_us: response(&folds.responses[0], folds.response_sum[0], folds.response_max[0]),
+            write_response_us: response(&folds.responses[1], folds.response_sum[1], folds.response_max[1]),
+            read_cdf: cdf(&folds.responses[0]),
+            write_cdf: cdf(&folds.responses[1]),
+            flash_reads: by_cause(&folds.reads),
+            flash_programs: by_cause(&folds.programs),
+            flash_erases: by_cause(&folds.erases),
+            waf: (written > 0).then(|| (folds.filled_slots + folds.padded_slots) as f64 / written as f64),
+            padded_slots: folds.padded_slots,
+            energy_j: BTreeMap::from([
+                ("read".to_string(), joules(&folds.reads, energy.read, 1.0)),
+                ("program".to_string(), joules(&folds.programs, energy.program, gang)),
+                ("erase".to_string(), joules(&folds.erases, energy.erase, gang)),
+            ]),
+            checked_reads: folds.checked,
+            mismatches: folds.mismatches,
+            rebuilt_reads: folds.rebuilt,
+            media_errors: folds.media_errors,
+            write_errors: folds.write_errors,
+            simulated_s: span,
+            die_busy_share: if span > 0.0 { busy / (dies * span) } else { 0.0 },
+            // The drive needed noticeably longer than the arrivals took, or never rested.
+            saturated: pace == Pace::Open && span > 0.0 && (drain > 0.05 * arrivals.max(1e-3) || busy / (dies * span) > 0.95),
+            offered_load: if arrivals > 0.0 { busy / (dies * arrivals) } else { f64::INFINITY },
+            precondition_overwrites: self.steady.overwrites,
+            precondition_waf: self.steady.waf,
+            precondition_converged: self.steady.converged,
+            pe_added: pe.iter().zip(&self.pe_before).map(|(after, before)| after - before).collect(),
+            pe_cycles: pe,
+            event_digest: folds.digest,
+            flash_ops: folds.flash_ops(),
+            events,
+        }
+    }
+}
+
+impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
+    /// The die stops answering, for good.
+    pub fn kill(&mut self, die: DieId) {
+        self.array.kill(die);
+        self.die_died(die);
+    }
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+    /// P/E cycles of every block, in block order.
+    pub fn pe_cycles(&self) -> Vec<u32> {
+        (0..self.grid.geometry().blocks()).map(|block| self.array.block(BlockAddr(block)).pe).collect()
+    }
+
+    /// Refuses a drive whose bad blocks leave too little room.
+    fn check_room(&self, scheme: &str) -> Result<(), SetupError> {
+        let live: u64 = (0..self.ftl.logs()).map(|log| u64::from(self.ftl.live_max(log))).sum();
+        let stripes = match &self.protection {
+            Protection::Stripes(scheme) => u64::from(self.ftl.user_slots().div_ceil(scheme.data_strips())),
+            _ => 0,
+        };
+        let least = (0..self.ftl.logs()).map(|log| u64::from(self.ftl.live_max(log))).min().unwrap_or(0);
+        if u64::from(self.ftl.user_slots()) >= live || stripes >= least.max(1) && stripes > 0 {
+            return Err(SetupError::new(format!(
+                "scheme {scheme}: bad blocks leave room for {live} slots, fewer than {} logical pages with their redundancy need",
+                self.ftl.user_slots()
+            )));
+        }
+        Ok(())
+    }
+}
+
+fn response(histogram: &Histogram<u64>, sum_ns: u128, max_ns: u64) -> Response {
+    if histogram.is_empty() {
+        return Response::default();
+    }
+    let quantile = |q: f64| histogram.value_at_quantile(q).min(max_ns) as f64 / 1e3;
+    Response {
+        count: histogram.len(),
+        mean: sum_ns as f64 / histogram.len() as f64 / 1e3,
+        p50: quantile(0.5),
+        p99: quantile(0.99),
+        p999: quantile(0.999),
+        max: max_ns as f64 / 1e3,
+    }
+}
+
+/// At most a few hundred points: every 0.5 %, then ten for each further nine.
+fn cdf(histogram: &Histogram<u64>) -> Cdf {
+    if histogram.is_empty() {
+        return Cdf::new();
+    }
+    let body = (0..200).map(|i| f64::from(i) / 200.0);
+    let tail = (1..=60).map(|i| 1.0 - 0.005 * 10f64.powf(-f64::from(i) / 10.0));
+    let shares = body.chain(tail).chain([1.0]);
+    let seen = 1.0 / histogram.len() as f64;
+    let mut points: Cdf = shares
+        .filter(|share| 1.0 - share >= seen || *share == 1.0)
+        .map(|share| (histogram.value_at_quantile(share) as f64 / 1e3, share))
+        .collect();
+    points.dedup_by(|next, kept| next.0 == kept.0 && {
+        kept.1 = next.1;
+        true
+    });
+    points
+}

@@ -1,0 +1,176 @@
+//! What can be wrong with a trace, and where.
+
+use thiserror::Error;
+use vocab::{Bytes, Nanos};
+
+/// Longest part of the input an error repeats, in bytes before escaping.
+const FOUND_LIMIT: usize = 48;
+
+/// Why a trace cannot be used. Texts taken from the input are shortened and escaped.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TraceError {
+    /// The file cannot be opened.
+    #[error("{file}: cannot be opened: {reason}")]
+    Open {
+        /// Name of the file.
+        file: String,
+        /// What the operating system says.
+        reason: String,
+    },
+    /// Reading or decompressing fails part-way.
+    #[error("{file}: cannot be read beyond line {after_line}: {reason}")]
+    Read {
+        /// Name of the file.
+        file: String,
+        /// The last line that was read whole; 0 where there is none.
+        after_line: u64,
+        /// What the operating system or the decompressor says.
+        reason: String,
+    },
+    /// A line is longer than [`crate::LINE_LIMIT`].
+    #[error("{file}, line {line}: longer than {limit} bytes, so this is no text trace")]
+    LongLine {
+        /// Name of the file.
+        file: String,
+        /// Line, counted from 1.
+        line: u64,
+        /// Bytes a line may have.
+        limit: usize,
+    },
+    /// A field of a line is not what the format says.
+    #[error("{file}, line {line}, field `{field}`: found `{found}`, wanted {wanted}")]
+    Field {
+        /// Name of the file.
+        file: String,
+        /// Line, counted from 1.
+        line: u64,
+        /// Name of the column.
+        field: &'static str,
+        /// What stands there, shortened and escaped.
+        found: String,
+        /// What would be valid.
+        wanted: String,
+    },
+    /// The file has lines but not one request.
+    #[error("{file}: no request of format `{format}` in {lines} lines ({hint})")]
+    Empty {
+        /// Name of the file.
+        file: String,
+        /// Format it was read as.
+        format: &'static str,
+        /// Lines read.
+        lines: u64,
+        /// What the format looks for.
+        hint: String,
+    },
+    /// No format has this name.
+    #[error("no trace format is called `{name}`; known are auto, {known}")]
+    UnknownFormat {
+        /// The name given.
+        name: String,
+        /// All names.
+        known: String,
+    },
+    /// The first lines fit no format.
+    #[error("{file}, line {line}: `{found}` fits no known trace format; name one of {known}")]
+    Undetected {
+        /// Name of the file.
+        file: String,
+        /// First line that is not blank, counted from 1.
+        line: u64,
+        /// What stands there, shortened and escaped.
+        found: String,
+        /// All names.
+        known: String,
+    },
+    /// The first lines fit several formats that differ in their units.
+    #[error(
+        "{file}: the columns alone do not tell the units; name the format: {variants}. \
+         The right one gives a plausible duration and request rate"
+    )]
+    Ambiguous {
+        /// Name of the file.
+        file: String,
+        /// The names that fit, each with its units.
+        variants: String,
+    },
+    /// No bundled trace has this name.
+    #[error("no bundled trace is called `{name}`; known are {known}")]
+    UnknownBundled {
+        /// The name given.
+        name: String,
+        /// All names.
+        known: String,
+    },
+    /// A page size that is no page size.
+    #[error("slot size {found} is invalid: wanted a multiple of 512B up to 1GiB")]
+    SlotSize {
+        /// The size given.
+        found: Bytes,
+    },
+    /// The touched addresses are too scattered to keep in memory.
+    #[error("the trace touches more than {limit} separate runs of slots; cut it or use larger slots")]
+    FootprintTooLarge {
+        /// Runs that may be kept.
+        limit: usize,
+    },
+    /// The drive is smaller than what the trace touches.
+    #[error("the trace touches {needed}, the drive has {capacity}: take a larger drive or fold addresses")]
+    DoesNotFit {
+        /// Bytes of all touched slots.
+        needed: Bytes,
+        /// Bytes of the drive.
+        capacity: Bytes,
+    },
+    /// A record is mapped that the footprint does not cover.
+    #[error("device {device}, {sectors} sectors at {lba}: not in the footprint; it was scanned from another trace")]
+    OutsideFootprint {
+        /// Device of the record.
+        device: u32,
+        /// First sector of the record.
+        lba: u64,
+        /// Length of the record in sectors.
+        sectors: u32,
+    },
+    /// Looping or scaling carries a time beyond what virtual time can say.
+    #[error(
+        "request {request} lies beyond the end of virtual time ({limit}): fewer loops or a smaller time scale are needed"
+    )]
+    TimeOverflow {
+        /// Number of the request, counted from 1.
+        request: u64,
+        /// Largest time.
+        limit: Nanos,
+    },
+    /// A time scale that is no positive number.
+    #[error("time scale `{found}` is invalid: wanted a number above 0 and at most 1e9")]
+    TimeScale {
+        /// What was given.
+        found: String,
+    },
+}
+
+/// A field at fault, before file and line are known.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Bad {
+    pub field: &'static str,
+    pub found: String,
+    pub wanted: String,
+}
+
+impl Bad {
+    pub fn new(field: &'static str, found: &[u8], wanted: impl Into<String>) -> Self {
+        Bad { field, found: shown(found), wanted: wanted.into() }
+    }
+
+    pub fn at(self, file: &str, line: u64) -> TraceError {
+        TraceError::Field { file: file.to_owned(), line, field: self.field, found: self.found, wanted: self.wanted }
+    }
+}
+
+/// Input as an error may repeat it: short, and without bytes a terminal would act on.
+pub(crate) fn shown(bytes: &[u8]) -> String {
+    let cut = &bytes[..bytes.len().min(FOUND_LIMIT)];
+    let dots = if cut.len() < bytes.len() { "..." } else { "" };
+    format!("{}{dots}", cut.escape_ascii())
+}

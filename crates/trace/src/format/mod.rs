@@ -1,0 +1,158 @@
+//! The registry of trace formats: one file and one line in [`FORMATS`] add one.
+
+mod biotracer;
+mod blkparse;
+mod blkreplay;
+mod diskmon;
+mod disksim;
+mod fio;
+mod fiu;
+mod msr;
+mod pixel;
+mod spc;
+mod vscsi;
+
+use crate::error::{Bad, shown};
+use crate::record::Raw;
+use crate::{ReadOptions, TraceError};
+use std::collections::BTreeMap;
+
+pub use blkparse::BlkAction;
+
+/// A trace format.
+#[derive(Clone, Copy)]
+pub struct Format {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// One line on what it is and where it comes from.
+    pub about: &'static str,
+    /// Unit of its times.
+    pub time: &'static str,
+    /// Units of its addresses and sizes.
+    pub ranges: &'static str,
+    /// Whether the first lines look like it.
+    pub(crate) detect: fn(&[&[u8]]) -> bool,
+    /// A parser at the start of a file.
+    pub(crate) open: fn(&ReadOptions) -> Box<dyn Parser>,
+}
+
+impl std::fmt::Debug for Format {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Format({})", self.name)
+    }
+}
+
+/// All formats, in the order they are listed.
+pub const FORMATS: &[Format] = &[
+    blkparse::FORMAT,
+    spc::FORMAT,
+    disksim::MS_SECTORS,
+    disksim::MS_PAGES4K,
+    disksim::MS_BYTES,
+    disksim::US_SECTORS,
+    disksim::NS_SECTORS,
+    msr::FORMAT,
+    blkreplay::FORMAT,
+    vscsi::FORMAT,
+    diskmon::FORMAT,
+    pixel::FORMAT,
+    biotracer::FORMAT,
+    fiu::FORMAT,
+    fio::FORMAT,
+];
+
+/// What a line turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// One or more requests.
+    Requests,
+    /// A request that asks for nothing or that has no counterpart here; counted.
+    Ignored,
+    /// A header, a summary, another event.
+    NoRequest,
+}
+
+/// Reads one format line by line; remembers what earlier lines said.
+pub(crate) trait Parser: Send {
+    /// Appends the requests of `line` to `out`, in the order they take effect.
+    fn line(&mut self, line: &[u8], out: &mut Vec<Raw>) -> Result<Taken, Bad>;
+
+    /// What the format looks for, for a file in which it finds nothing.
+    fn looks_for(&self) -> String {
+        String::from("every line is blank or a header")
+    }
+}
+
+/// Finds the format called `name`.
+///
+/// # Errors
+/// An unknown name; the error lists the known ones.
+pub fn named(name: &str) -> Result<&'static Format, TraceError> {
+    let unknown = || TraceError::UnknownFormat { name: shown(name.as_bytes()), known: names() };
+    FORMATS.iter().find(|format| format.name == name).ok_or_else(unknown)
+}
+
+/// All names, separated by commas.
+fn names() -> String {
+    FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ")
+}
+
+/// The one format that the first lines of a file fit.
+pub(crate) fn detect(file: &str, prefix: &[u8]) -> Result<&'static Format, TraceError> {
+    let prefix = prefix.strip_prefix(b"\xef\xbb\xbf").unwrap_or(prefix);
+    let lines: Vec<&[u8]> = prefix.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_end).collect();
+    let filled: Vec<&[u8]> = lines.iter().copied().filter(|line| !line.is_empty()).collect();
+    let fitting: Vec<&Format> = FORMATS.iter().filter(|format| (format.detect)(&filled)).collect();
+    match fitting[..] {
+        [one] => Ok(FORMATS.iter().find(|format| format.name == one.name).unwrap_or(&FORMATS[0])),
+        [] => {
+            let first = lines.iter().position(|line| !line.is_empty()).unwrap_or(0);
+            let found = shown(lines.get(first).copied().unwrap_or_default());
+            Err(TraceError::Undetected { file: file.to_owned(), line: first as u64 + 1, found, known: names() })
+        }
+        _ => {
+            let described = |format: &&Format| format!("{} ({}, {})", format.name, format.time, format.ranges);
+            let variants = fitting.iter().map(described).collect::<Vec<_>>().join("; ");
+            Err(TraceError::Ambiguous { file: file.to_owned(), variants })
+        }
+    }
+}
+
+/// Whether `parser` finds a request in `lines` before it meets anything it cannot read.
+pub(crate) fn first_is_request(mut parser: impl Parser, lines: &[&[u8]]) -> bool {
+    let mut out = Vec::new();
+    for line in lines {
+        match parser.line(line, &mut out) {
+            Ok(Taken::Requests) => return true,
+            Ok(Taken::NoRequest | Taken::Ignored) => {}
+            Err(_) => return false,
+        }
+    }
+    false
+}
+
+/// Numbers given to device names in order of appearance.
+#[derive(Default)]
+pub(crate) struct Names {
+    numbers: BTreeMap<Vec<u8>, u64>,
+}
+
+impl Names {
+    /// Longest name kept, and most names: hostile files name millions.
+    const LENGTH_LIMIT: usize = 4096;
+
+    pub fn number(&mut self, field: crate::field::Field<'_>) -> Result<u64, Bad> {
+        if let Some(&number) = self.numbers.get(field.bytes) {
+            return Ok(number);
+        }
+        if field.bytes.is_empty() || field.bytes.len() > Self::LENGTH_LIMIT {
+            return Err(field.bad("a name of 1 to 4096 bytes"));
+        }
+        if self.numbers.len() >= crate::DEVICES_LIMIT {
+            return Err(field.bad(format!("at most {} different names", crate::DEVICES_LIMIT)));
+        }
+        let number = self.numbers.len() as u64;
+        self.numbers.insert(field.bytes.to_vec(), number);
+        Ok(number)
+    }
+}

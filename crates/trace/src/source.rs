@@ -1,0 +1,138 @@
+//! A trace that can be opened again and again.
+
+use crate::bundled;
+use crate::decompress::decompressed;
+use crate::format::{self, Format};
+use crate::lines::Lines;
+use crate::{ReadOptions, TraceError, TraceReader};
+use std::fs::File;
+use std::io::{Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Bytes at the start of a file that detection looks at.
+const PREFIX: u64 = 64 << 10;
+
+#[derive(Clone, Debug)]
+enum Input {
+    Path(PathBuf),
+    Static(&'static [u8]),
+    Shared(Arc<[u8]>),
+}
+
+/// Where a trace lies and how to read it. Compressed files (.gz, .xz, .zst) are told by their
+/// content, not their name.
+#[derive(Clone, Debug)]
+pub struct TraceSource {
+    name: String,
+    input: Input,
+    /// `None` detects.
+    format: Option<&'static Format>,
+    options: ReadOptions,
+}
+
+impl TraceSource {
+    /// A file.
+    #[must_use]
+    pub fn path(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        // A hostile name must not reach the terminal raw either.
+        let name = path.to_string_lossy().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        Self { name, input: Input::Path(path), format: None, options: ReadOptions::default() }
+    }
+
+    /// Bytes in memory; `name` stands for the file in errors.
+    #[must_use]
+    pub fn bytes(name: &str, bytes: impl Into<Arc<[u8]>>) -> Self {
+        Self {
+            name: name.to_owned(),
+            input: Input::Shared(bytes.into()),
+            format: None,
+            options: ReadOptions::default(),
+        }
+    }
+
+    /// A trace that comes with this crate.
+    ///
+    /// # Errors
+    /// An unknown name; the error lists the known ones.
+    pub fn bundled(name: &str) -> Result<Self, TraceError> {
+        let trace = bundled::named(name)?;
+        let source = Self {
+            name: trace.name.to_owned(),
+            input: Input::Static(trace.bytes),
+            format: None,
+            options: ReadOptions::default(),
+        };
+        source.with_format(trace.format)
+    }
+
+    /// Reads as the format called `name`; `auto` detects it from the first lines.
+    ///
+    /// # Errors
+    /// An unknown name; the error lists the known ones.
+    pub fn with_format(mut self, name: &str) -> Result<Self, TraceError> {
+        self.format = if name == "auto" { None } else { Some(format::named(name)?) };
+        Ok(self)
+    }
+
+    /// Reads with these options.
+    #[must_use]
+    pub fn with_options(mut self, options: ReadOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// The name errors use.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Starts reading from the beginning. Box the reader where the type must not show.
+    ///
+    /// # Errors
+    /// The file cannot be opened or decompressed, or its format cannot be told.
+    pub fn open(&self) -> Result<TraceReader, TraceError> {
+        let mut plain = self.plain_bytes()?;
+        let format = match self.format {
+            Some(format) => format,
+            None => {
+                let mut prefix = Vec::new();
+                let read = plain.by_ref().take(PREFIX).read_to_end(&mut prefix);
+                read.map_err(|error| self.unreadable(&error))?;
+                let whole_lines = match prefix.iter().rposition(|&byte| byte == b'\n') {
+                    Some(end) if prefix.len() as u64 == PREFIX => &prefix[..end],
+                    _ => &prefix[..],
+                };
+                let format = format::detect(&self.name, whole_lines)?;
+                plain = Box::new(Cursor::new(prefix).chain(plain));
+                format
+            }
+        };
+        Ok(TraceReader::new(Lines::new(self.name.clone(), plain), format, &self.options))
+    }
+
+    fn plain_bytes(&self) -> Result<Box<dyn Read + Send>, TraceError> {
+        let source: Box<dyn Read + Send> = match &self.input {
+            Input::Path(path) => Box::new(self.file(path)?),
+            Input::Static(bytes) => Box::new(Cursor::new(*bytes)),
+            Input::Shared(bytes) => Box::new(Cursor::new(Arc::clone(bytes))),
+        };
+        decompressed(source).map_err(|error| self.unreadable(&error))
+    }
+
+    fn file(&self, path: &Path) -> Result<File, TraceError> {
+        let open_error = |reason: String| TraceError::Open { file: self.name.clone(), reason };
+        let metadata = std::fs::metadata(path).map_err(|error| open_error(error.to_string()))?;
+        // A pipe could block for ever, and cannot be read a second time.
+        if !metadata.is_file() {
+            return Err(open_error(String::from("not a regular file, and a trace is read more than once")));
+        }
+        File::open(path).map_err(|error| open_error(error.to_string()))
+    }
+
+    fn unreadable(&self, error: &std::io::Error) -> TraceError {
+        TraceError::Read { file: self.name.clone(), after_line: 0, reason: error.to_string() }
+    }
+}
