@@ -4,7 +4,7 @@ use crate::log::{Log, LogShape, UNITS_HELD_BACK};
 use crate::victim::{self, VictimPolicy};
 use crate::{GcConfig, LogKind, Rows, Stream, Unit, UnitId, UnitState, WearConfig};
 use std::fmt;
-use vocab::{BlockAddr, DieId, Grid, Lpn, Ppn, Slot, StripeId, Streams, SuperblockId};
+use vocab::{BlockAddr, DieId, Grid, Lpn, Ppn, Slot, StripeId, Streams, SuperblockId, Table};
 
 /// Where something lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,9 +60,9 @@ impl std::error::Error for FtlError {}
 pub struct Ftl {
     grid: Grid,
     kind: LogKind,
-    data: Vec<u32>,
-    parity: Vec<u32>,
-    valid: Vec<u64>,
+    data: Table<u32>,
+    parity: Table<u32>,
+    valid: Table<u64>,
     units: Vec<Unit>,
     logs: Vec<Log>,
     shape: LogShape,
@@ -119,9 +119,9 @@ impl Ftl {
         Ok(Self {
             grid: grid.clone(),
             kind,
-            data: vec![UNMAPPED; user_slots as usize],
-            parity: vec![UNMAPPED; stripes as usize],
-            valid: vec![0; slots.div_ceil(64) as usize],
+            data: Table::filled(user_slots as usize, UNMAPPED),
+            parity: Table::filled(stripes as usize, UNMAPPED),
+            valid: Table::zeroed(slots.div_ceil(64) as usize),
             units,
             logs,
             shape,
@@ -225,6 +225,12 @@ impl Ftl {
     #[must_use]
     pub fn lookup(&self, lpn: Lpn) -> Place {
         place(self.data[lpn.index()])
+    }
+
+    /// Hints that the page's place is needed soon.
+    #[inline]
+    pub fn prefetch(&self, lpn: Lpn) {
+        self.data.prefetch(lpn.index());
     }
 
     /// Where the parity of a static stripe lies.
@@ -414,7 +420,7 @@ impl Ftl {
     /// If a count is off.
     pub fn check_counts(&self) {
         let mut valid = vec![0u32; self.units.len()];
-        for word in self.data.iter().chain(&self.parity) {
+        for word in self.data.iter().chain(self.parity.iter()) {
             if let Place::At(slot) = place(*word) {
                 assert!(self.is_valid(slot), "{slot} is mapped and not valid");
                 valid[self.unit_of(slot) as usize] += 1;

@@ -3,7 +3,8 @@
 use crate::experiment::{Experiment, Fairness};
 use crate::problem::Problem;
 use crate::textual::Size;
-use ssd::{Drive, SchemeChoice};
+use ssd::protect::SchemeChoice;
+use ssd::Drive;
 use vocab::{Bytes, Geometry};
 
 /// Blocks of a die that may be added where so few blocks would do by bytes that garbage
@@ -126,7 +127,7 @@ fn drives(experiment: &Experiment, user: u64, shares: &[f64], added: u32) -> Res
         let mut drive = base.clone();
         let on_top = if capacity.fairness == Fairness::EqualSpare { share } else { 0.0 };
         if capacity.size != Size::Drive || on_top > 0.0 {
-            let blocks = blocks_per_plane(&base.geometry, user, capacity.spare, on_top) + u64::from(added);
+            let blocks = blocks_per_plane(&base.geometry, user, capacity.spare, on_top).saturating_add(u64::from(added));
             drive.geometry.blocks_per_plane = u32::try_from(blocks).unwrap_or(u32::MAX).max(4);
         }
         drive.geometry.check().map_err(|e| {

@@ -5,7 +5,8 @@ use crate::experiment::Experiment;
 use crate::problem::Problem;
 use crate::textual::Arrival;
 use crate::workload::Workload;
-use ssd::{Pace, Scheduler, SchemeChoice, Setup};
+use ssd::protect::SchemeChoice;
+use ssd::{Pace, Scheduler, Setup};
 use vocab::Nanos;
 
 /// Share of time in which `none` keeps its dies busy under [`Arrival::Auto`].

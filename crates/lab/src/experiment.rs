@@ -62,7 +62,8 @@ use crate::problem::Problem;
 use crate::textual::{Arrival, OptionText, Size};
 use serde::{Deserialize, Serialize};
 use ssd::nand::{Energy, Timing};
-use ssd::{Age, Buffer, Drive, Faults, GcConfig, PayloadKind, Precondition, Scheduler, WearConfig};
+use ssd::ftl::{GcConfig, WearConfig};
+use ssd::{Age, Buffer, Drive, Faults, PayloadKind, Precondition, Scheduler};
 use std::collections::BTreeMap;
 use std::path::Path;
 use vocab::{Geometry, PeCycles};
@@ -322,10 +323,13 @@ impl Experiment {
 
     fn from_document(mut document: Document, overrides: &Overrides) -> Result<Self, Problem> {
         overrides.apply(&mut document)?;
-        expand_drive(&mut document)?;
+        let preset = expand_drive(&mut document)?;
         let mut experiment: Self = document.read()?;
         check::experiment(&experiment).map_err(|problem| document.locate(problem))?;
         experiment.drive.preset = no_preset();
+        if preset.is_some_and(|p| p.name == experiment.drive.name && p.drive() != experiment.drive.drive()) {
+            experiment.drive.name.push_str(" (changed)");
+        }
         if crate::workload::is_generated(&experiment) {
             experiment.generate.get_or_insert_default();
         }
@@ -346,10 +350,10 @@ impl Experiment {
 
     /// The scheme called `name` with its options.
     #[must_use]
-    pub fn choice(&self, name: &str) -> ssd::SchemeChoice {
+    pub fn choice(&self, name: &str) -> ssd::protect::SchemeChoice {
         let options = self.scheme.get(name).into_iter().flatten();
         let options = options.map(|(key, value)| (key.clone(), value.0.clone())).collect();
-        ssd::SchemeChoice { name: name.to_owned(), options }
+        ssd::protect::SchemeChoice { name: name.to_owned(), options }
     }
 
     /// The effective experiment as TOML: complete, and read back it is this experiment again.
@@ -372,15 +376,17 @@ fn resolve_paths(document: &mut Document, directory: &Path) {
     });
 }
 
-/// Puts the preset under the drive's fields.
-fn expand_drive(document: &mut Document) -> Result<(), Problem> {
+/// Puts the preset under the drive's fields; returns the preset where it is complete in itself.
+fn expand_drive(document: &mut Document) -> Result<Option<DriveSpec>, Problem> {
     let preset = document.text("drive.preset")?.unwrap_or("default").to_owned();
     let mut base = drives::load(&preset).map_err(|problem| document.locate(problem))?;
     if preset != "none" {
         let label = Path::new(&preset).file_stem().map_or(preset.clone(), |stem| stem.to_string_lossy().into());
         base.default_text("name", &label)?;
     }
-    document.rebase("drive", base)
+    let complete = base.read().ok();
+    document.rebase("drive", base)?;
+    Ok(complete)
 }
 
 #[cfg(test)]

@@ -47,11 +47,11 @@ fn html(comparison: &Comparison, directory: &Path) -> String {
         title: &format!("{} on {}: {}", trace.name, drive.name, names.join(", ")),
         trace: TraceSummary {
             name: &trace.name,
-            requests: trace.requests * loops,
-            reads: trace.reads * loops,
-            writes: trace.writes * loops,
+            requests: trace.requests.saturating_mul(loops),
+            reads: trace.reads.saturating_mul(loops),
+            writes: trace.writes.saturating_mul(loops),
             footprint: Bytes(trace.footprint_bytes),
-            duration_s: trace.duration_s * trace.loops as f64,
+            duration_s: trace.duration_s * f64::from(trace.loops),
             lines: &trace_lines(comparison),
         },
         drive: &drive_lines(comparison),
@@ -71,7 +71,7 @@ fn trace_lines(comparison: &Comparison) -> Vec<String> {
     let trace = &comparison.trace;
     let mut lines = vec![
         format!("Format: {}", trace.format),
-        format!("Flushes: {}", trace.flushes * u64::from(trace.loops)),
+        format!("Flushes: {}", trace.flushes.saturating_mul(u64::from(trace.loops))),
         format!("Read: {}", mib(Bytes(trace.read_bytes))),
         format!("Written: {}", mib(Bytes(trace.written_bytes))),
         format!("Digest: {:016x}", trace.digest),

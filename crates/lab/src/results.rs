@@ -139,7 +139,7 @@ impl Outcome {
         let mut put = |name: &str, value: Value| keys.insert(name.to_owned(), value);
         put("waf", json!(r.waf));
         put("padded_slots", json!(r.padded_slots));
-        put("energy_j", json!(r.energy_j.values().sum::<f64>()));
+        put("energy_j", json!(r.energy_j.values().fold(0.0, |sum, joules| sum + joules)));
         put("energy_j_by_operation", json!(r.energy_j));
         put("checked_reads", json!(r.checked_reads));
         put("mismatches", json!(r.mismatches));

@@ -111,7 +111,7 @@ impl Comparison {
         rows.causes("flash page programs", |r| &r.flash_programs);
         rows.causes("flash block erases", |r| &r.flash_erases);
         rows.each("write amplification", |o| o.result.waf.map_or("-".into(), number));
-        rows.each("energy, J", |o| number(o.result.energy_j.values().sum()));
+        rows.each("energy, J", |o| number(o.result.energy_j.values().fold(0.0, |sum, joules| sum + joules)));
         rows.each("spare after redundancy", |o| percent(o.planned.spare_after_redundancy));
         rows.each("dies busy", |o| percent(o.result.die_busy_share));
         rows.each("reads checked", |o| grouped(o.result.checked_reads));

@@ -6,10 +6,15 @@
 
 use vocab::SimTime;
 
-/// Key of an event: time, then order of scheduling. Equal times keep that order.
-type Key = (u64, u64);
+/// Key of an event: time in the upper half, order of scheduling in the lower. Equal times keep
+/// that order; one wide comparison decides without a branch.
+type Key = u128;
 
-const NEVER: Key = (u64::MAX, u64::MAX);
+const NEVER: Key = Key::MAX;
+
+fn time_of(key: Key) -> u64 {
+    (key >> 64) as u64
+}
 
 /// Pending events, one for each resource at most.
 #[derive(Clone, Debug)]
@@ -33,19 +38,22 @@ impl Calendar {
         Self { keys: vec![NEVER; leaves], winners, leaves, scheduled: 0 }
     }
 
+    #[inline]
     fn play(&mut self, resource: usize) {
         let mut node = (resource + self.leaves) / 2;
         // The lowest match is between two leaves, all others between winners below.
         let (a, b) = (resource & !1, resource | 1);
-        let mut winner = if self.keys[a] <= self.keys[b] { a } else { b } as u32;
-        self.winners[node] = winner;
+        let mut winner = if self.keys[b] < self.keys[a] { b } else { a };
+        let mut key = self.keys[winner];
+        self.winners[node] = winner as u32;
         while node > 1 {
-            let rival = self.winners[node ^ 1];
-            if self.keys[rival as usize] < self.keys[winner as usize] {
-                winner = rival;
-            }
+            let rival = self.winners[node ^ 1] as usize;
+            let rival_key = self.keys[rival];
+            let loses = rival_key < key;
+            winner = if loses { rival } else { winner };
+            key = if loses { rival_key } else { key };
             node /= 2;
-            self.winners[node] = winner;
+            self.winners[node] = winner as u32;
         }
     }
 
@@ -53,7 +61,7 @@ impl Calendar {
     #[inline]
     pub fn schedule(&mut self, resource: usize, at: SimTime) {
         self.scheduled += 1;
-        self.keys[resource] = (at.0, self.scheduled);
+        self.keys[resource] = Key::from(at.0) << 64 | Key::from(self.scheduled);
         self.play(resource);
     }
 
@@ -61,10 +69,11 @@ impl Calendar {
     #[inline]
     pub fn pop(&mut self) -> Option<(SimTime, usize)> {
         let resource = self.winners[1] as usize;
-        let (time, _) = self.keys[resource];
-        if time == u64::MAX {
+        let key = self.keys[resource];
+        if key == NEVER {
             return None;
         }
+        let time = time_of(key);
         self.keys[resource] = NEVER;
         self.play(resource);
         Some((SimTime(time), resource))

@@ -110,6 +110,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.collectors[log].cursor += 1;
             let valid = self.valid_slots(ppn);
             if valid > 0 {
+                if let Some(lpn) = self.tags(ppn).first().copied().and_then(Self::data_of) {
+                    self.ftl.prefetch(lpn);
+                }
                 self.collectors[log].in_flight += 1;
                 let (owner, cause) = (Owner::Collect { log: log as u16 }, self.collectors[log].cause);
                 self.submit(Command { owner, ppn, count: valid as u8, cause, ..Command::default() });

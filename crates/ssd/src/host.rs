@@ -84,7 +84,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                     each(self, arrived);
                     arrived += 1;
                     self.arrive(&command);
-                    next = commands.next();
+                    next = self.look_ahead(commands);
                     self.after_event();
                 }
             } else if let Some(command) = &next
@@ -112,11 +112,21 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 each(self, arrived);
                 arrived += 1;
                 self.arrive(&command);
-                next = commands.next();
+                next = self.look_ahead(commands);
             } else {
                 self.answer_due();
             }
         }
+    }
+
+    /// The next command, whose place in the map will be needed soon.
+    #[inline]
+    fn look_ahead(&self, commands: &mut dyn Iterator<Item = HostCommand>) -> Option<HostCommand> {
+        let next = commands.next()?;
+        let lpn = Lpn((next.lba.0 / u64::from(self.host.sectors_per_slot)) as u32);
+        self.ftl.prefetch(lpn);
+        self.oracle.prefetch(lpn);
+        Some(next)
     }
 
     /// What every event may have made possible.

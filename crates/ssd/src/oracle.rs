@@ -4,7 +4,7 @@
 //! behind it. That is one 32-bit word (24 bits and 8), so checking costs four bytes a page.
 
 use crate::payload::{HostPayload, Window};
-use vocab::Lpn;
+use vocab::{Lpn, Table};
 
 /// Versions fit in 24 bits; a page is not written more often in one run.
 const VERSION: u32 = (1 << 24) - 1;
@@ -12,11 +12,11 @@ const VERSION: u32 = (1 << 24) - 1;
 /// The shadow of one drive's logical space.
 #[derive(Clone, Debug, Default)]
 pub struct Oracle {
-    words: Vec<u32>,
+    words: Table<u32>,
     /// Pages whose last answered command was a discard.
     discarded: Vec<u64>,
     /// Per sector, the newest answered write; only when pages carry bytes.
-    sectors: Vec<u32>,
+    sectors: Table<u32>,
     sectors_per_page: u32,
 }
 
@@ -37,15 +37,21 @@ impl Oracle {
         }
         let sectors = if P::BYTES { pages as usize * sectors_per_page as usize } else { 0 };
         Self {
-            words: vec![0; pages as usize],
+            words: Table::zeroed(pages as usize),
             discarded: vec![u64::MAX; pages.div_ceil(64) as usize],
-            sectors: vec![0; sectors],
+            sectors: Table::zeroed(sectors),
             sectors_per_page,
         }
     }
 
     fn is_discarded(&self, lpn: Lpn) -> bool {
         self.discarded[lpn.index() / 64] >> (lpn.0 % 64) & 1 == 1
+    }
+
+    /// Hints that the page's version is needed soon.
+    #[inline]
+    pub fn prefetch(&self, lpn: Lpn) {
+        self.words.prefetch(lpn.index());
     }
 
     /// A write of the page is sent; its version. 0 where nothing is checked.

@@ -9,6 +9,7 @@ mod grid;
 mod host;
 mod quantity;
 mod random;
+mod table;
 
 pub use address::{
     BlockAddr, ChannelId, DieId, Lba, Lpn, Ppn, Slot, StripSet, StripeId, SuperblockId, SECTOR_BYTES,
@@ -18,3 +19,4 @@ pub use grid::Grid;
 pub use host::{Cause, Fua, HostCommand, HostOp};
 pub use quantity::{BusRate, Bytes, Nanojoules, Nanos, PeCycles, QuantityError, SimTime};
 pub use random::{Stream, Streams};
+pub use table::Table;

@@ -1,1 +1,286 @@
+use super::*;
+use crate::textual::Size;
+use vocab::{Bytes, Nanos, Stream, Streams};
 
+fn parse(text: &str) -> Experiment {
+    Experiment::parse("test.toml", text).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn problem(text: &str) -> Problem {
+    Experiment::parse("test.toml", text).expect_err("this text is wrong")
+}
+
+fn set(settings: &[&str]) -> Result<Experiment, Problem> {
+    let set = settings.iter().map(ToString::to_string).collect();
+    Experiment::with(&Overrides { set, ..Overrides::default() })
+}
+
+/// An experiment in which no section has its default.
+const FULL: &str = r#"
+seed = 42
+payload = "page"
+schemes = ["ds-raid", "none"]
+scheduler = "fifo"
+[trace]
+source = "zipf"
+loops = 2
+arrival = "scaled=1.5"
+addresses = "fold"
+[generate]
+requests = 5000
+range = "64MiB"
+read_fraction = 0.25
+arrivals = { poisson = "150us" }
+placement = "clustered"
+[drive]
+preset = "mlc-da"
+endurance = 20000
+[drive.geometry]
+channels = 3
+[drive.timing]
+transfer = { per-page = "50us" }
+worn = { above_pe = 10, erase = "9ms", program = ["2ms", "6ms"] }
+[capacity]
+size = "96MiB"
+spare = 0.4
+fairness = "equal-spare"
+[gc]
+policy = "d-choices"
+choices = 7
+[wear]
+static_threshold = 5
+[buffer]
+kind = "power-safe"
+size = "2MiB"
+[precondition]
+fill = 0.75
+[age]
+pe_cycles = 1000
+retention = "30d"
+[faults]
+dead_die = 2
+"#;
+
+#[test]
+fn an_empty_file_is_the_default_experiment() {
+    let experiment = parse("");
+    assert_eq!(experiment, Experiment::with(&Overrides::default()).unwrap());
+    assert_eq!(experiment.schemes, ["none", "raid5", "ds-raid"]);
+    assert_eq!((experiment.trace.source.as_str(), experiment.drive.name.as_str()), ("pgbench", "default"));
+    assert_eq!((experiment.seed, experiment.capacity.spare), (1, 0.28));
+}
+
+#[test]
+fn the_effective_experiment_is_the_same_experiment_again() {
+    for text in ["", FULL] {
+        let experiment = parse(text);
+        let effective = experiment.to_toml();
+        let again = Experiment::parse("effective.toml", &effective).unwrap_or_else(|e| panic!("{e}\n{effective}"));
+        assert_eq!(again, experiment);
+        assert_eq!(again.to_toml(), effective);
+    }
+}
+
+#[test]
+fn every_preset_makes_an_effective_experiment() {
+    for entry in drives::DRIVES {
+        let experiment = parse(&format!("drive.preset = \"{}\"", entry.name));
+        assert_eq!(experiment.drive.name, entry.name);
+        assert_eq!(parse(&experiment.to_toml()), experiment);
+    }
+}
+
+#[test]
+fn sections_override_the_preset_key_by_key_and_choices_as_a_whole() {
+    let experiment = parse(FULL);
+    let drive = experiment.drive.drive();
+    assert_eq!((drive.geometry.channels, drive.geometry.blocks_per_plane), (3, 8192));
+    assert_eq!(drive.timing.transfer, ssd::nand::Transfer::PerPage(Nanos(50_000)));
+    assert_eq!(drive.timing.worn.unwrap().program.len(), 2);
+    assert_eq!(experiment.drive.name, "mlc-da (changed)");
+    assert_eq!(experiment.capacity.size, Size::User(Bytes(96 << 20)));
+    assert_eq!(experiment.gc.free_blocks, GcConfig::default().free_blocks);
+}
+
+#[test]
+fn options_of_compared_schemes_are_filled_in() {
+    for entry in ssd::protect::registry::SCHEMES {
+        let experiment = parse(&format!("schemes = [\"{}\"]", entry.name));
+        let choice = experiment.choice(entry.name);
+        assert_eq!(choice.options.len(), entry.options.len());
+        for (name, default, _) in entry.options {
+            assert_eq!(choice.options[*name], *default);
+        }
+    }
+}
+
+/// (text, line and column, field, part of the known list, what was meant)
+const UNKNOWN: [(&str, (usize, usize), &str, &str, &str); 12] = [
+    ("sede = 1", (1, 1), "sede", "seed", "seed"),
+    ("\n[trace]\nsuorce = \"x\"", (3, 1), "trace.suorce", "source", "source"),
+    ("[drive]\nprest = \"tlc\"", (2, 1), "drive.prest", "preset", "preset"),
+    ("[drive]\npreset = \"tlcc\"", (2, 10), "drive.preset", "mlc-fl", "tlc"),
+    ("[drive.geometry]\nchanels = 4", (2, 1), "drive.geometry.chanels", "dies_per_channel", "channels"),
+    ("[drive.timing.transfer]\nmt-per-sec = 4", (2, 1), "drive.timing.transfer.mt-per-sec", "per-page", "mt-per-s"),
+    ("[gc]\n  policy = \"gredy\"", (2, 12), "gc.policy", "fifo", "greedy"),
+    ("schemes = [\"none\", \"raid_5\"]", (1, 20), "schemes.1", "ds-raid", "raid5"),
+    ("scheduler = \"read_first\"", (1, 13), "scheduler", "fifo", "read-first"),
+    ("trace.format = \"blkpars\"", (1, 16), "trace.format", "auto", "blkparse"),
+    ("[buffer]\nkind = \"of\"", (2, 8), "buffer.kind", "power-safe", "off"),
+    ("scheme.raid5.wdth = 4", (1, 19), "scheme.raid5.wdth", "", ""),
+];
+
+#[test]
+fn an_unknown_name_at_any_level_is_placed_and_guessed() {
+    for (text, (line, column), field, known, meant) in UNKNOWN {
+        let problem = problem(text);
+        let position = problem.place.clone().and_then(|p| p.position).unwrap_or_else(|| panic!("{text}: no place"));
+        assert_eq!((position.line, position.column), (line, column), "{problem}");
+        assert_eq!(problem.field, field, "{problem}");
+        assert!(problem.known.iter().any(|k| k == known) || known.is_empty(), "{problem}");
+        assert!(problem.meant.as_deref() == Some(meant) || meant.is_empty(), "{problem}");
+    }
+}
+
+#[test]
+fn values_out_of_range_are_placed_and_say_what_is_valid() {
+    let cases = [
+        ("seed = -1", "seed", "wanted a whole number, not negative"),
+        ("seed = \"x\"", "seed", "wanted a whole number"),
+        ("schemes = []", "schemes", "at least one"),
+        ("schemes = [\"none\", \"none\"]", "schemes.1", "twice"),
+        ("[capacity]\nspare = 1.5", "capacity.spare", "valid is 0 to 0.95"),
+        ("[capacity]\nsize = \"0B\"", "capacity.size", "above 0"),
+        ("[gc]\nfree_blocks = 1", "gc.free_blocks", "at least 2"),
+        ("[precondition]\nfill = 2", "precondition.fill", "valid is 0 to 1"),
+        ("[faults]\ndead_die = 8", "faults.dead_die", "dies 0 to 7"),
+        ("[drive.geometry]\nchannels = 0", "drive.geometry.channels", "valid are 1 to 256"),
+        ("[drive.timing]\nerase = \"3 parsec\"", "drive.timing.erase", "wanted a time"),
+        ("[drive.timing]\npage = []", "drive.timing.page", "at least one page kind"),
+        ("[drive]\npreset = \"none\"", "drive", "`endurance` is missing"),
+        ("[trace]\narrival = \"fast\"", "trace.arrival", "closed=QUEUE_DEPTH"),
+        ("[trace]\nloops = 0", "trace.loops", "at least 1"),
+        ("[trace]\nblk_action = \"X\"", "trace.blk_action", "Q, D, C"),
+        ("[generate]\nrequests = 5", "generate", "is no generator"),
+        ("[trace]\nsource = \"uniform\"\n[generate]\nread_fraction = 3", "generate.read_fraction", "0 to 1"),
+        ("gc = 5", "gc", "wanted a table"),
+        ("drive = \"tlc\"", "drive", "wanted a table"),
+        ("seed = inf", "", "no finite number"),
+        ("seed = 1979-05-27", "", "a date"),
+        ("seed = ", "", ""),
+    ];
+    for (text, field, part) in cases {
+        let problem = problem(text);
+        assert_eq!(problem.field, field, "{text}: {problem}");
+        assert!(problem.message.contains(part), "{text}: {problem}");
+        assert!(problem.place.is_some_and(|p| p.source.ends_with(".toml")), "{text}");
+    }
+}
+
+#[test]
+fn set_wins_over_options_and_options_win_over_the_file() {
+    let file = Document::parse("test.toml", "seed = 1\n[gc]\npolicy = \"fifo\"\nchoices = 3").unwrap();
+    let overrides = Overrides {
+        options: vec![("--seed".into(), "seed".into(), "2".into()), ("--payload".into(), "payload".into(), "none".into())],
+        schemes: Some("none, raid5".into()),
+        set: vec!["seed=3".into(), "gc.policy=random".into(), "seed = 4".into()],
+        trace: None,
+    };
+    let experiment = Experiment::from_document(file, &overrides).unwrap();
+    assert_eq!((experiment.seed, experiment.payload), (4, PayloadKind::None));
+    assert_eq!((experiment.gc.policy.as_str(), experiment.gc.choices), ("random", 3));
+    assert_eq!(experiment.schemes, ["none", "raid5"]);
+}
+
+#[test]
+fn set_reads_toml_values_and_plain_texts() {
+    let experiment = set(&[
+        "schemes=[\"none\"]",
+        "capacity.size=4GiB",
+        "drive.timing.page.0.program=\"1ms\"",
+        "drive.timing.transfer.per-page=9us",
+        "wear.dynamic=false",
+        "capacity.spare=3e-1",
+    ])
+    .unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(experiment.capacity.size, Size::User(Bytes(4 << 30)));
+    assert_eq!(experiment.drive.timing.transfer, ssd::nand::Transfer::PerPage(Nanos(9000)));
+    assert!(!experiment.wear.dynamic);
+    assert_eq!(experiment.capacity.spare, 0.3);
+}
+
+#[test]
+fn a_wrong_set_quotes_itself() {
+    for (setting, part) in [
+        ("gc.polcy=fifo", "unknown key `polcy`"),
+        ("gc.policy", "found no `=`"),
+        ("=5", "no path"),
+        ("gc..policy=5", "no path"),
+        ("schemes.7=none", "no such setting"),
+        ("seed.x=5", "wanted a whole number"),
+    ] {
+        let problem = set(&[setting]).unwrap_err();
+        assert!(problem.message.contains(part) || setting == "schemes.7=none", "{setting}: {problem}");
+        assert_eq!(problem.place.map(|p| p.source), Some(format!("--set {setting}")));
+    }
+}
+
+#[test]
+fn a_drive_named_on_the_command_line_replaces_the_drive_of_the_file() {
+    let file = Document::parse("effective.toml", &parse(FULL).to_toml()).unwrap();
+    let options = vec![("--drive".into(), "drive.preset".into(), "qlc".into())];
+    let overrides = Overrides { options, trace: Some("uniform".into()), ..Overrides::default() };
+    let experiment = Experiment::from_document(file, &overrides).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(experiment.drive.name, "qlc");
+    assert_eq!(experiment.drive, parse("drive.preset = \"qlc\"").drive);
+    assert_eq!(experiment.generate, Some(GenerateSpec::default()), "options of another generator are gone");
+}
+
+/// One random edit: flip, delete, repeat or swap in a fragment, on characters.
+fn mutated(text: &str, draws: &mut Stream) -> String {
+    const FRAGMENTS: [&str; 16] = [
+        "=", "\"", "[", "]", "\n", "-1", "1e308", "\u{0}", "\u{1f4a5}", "99999999999999999999", "none", "'''", "{", "}", ".", "#",
+    ];
+    let mut chars: Vec<char> = text.chars().collect();
+    for _ in 0..=draws.below(4) {
+        let at = draws.below(chars.len() as u64) as usize;
+        match draws.below(4) {
+            0 => chars[at] = char::from(draws.below(127) as u8),
+            1 => drop(chars.drain(at..(at + draws.below(30) as usize).min(chars.len()))),
+            2 => {
+                let part = chars[at..(at + 40).min(chars.len())].to_vec();
+                chars.splice(at..at, part);
+            }
+            _ => {
+                let fragment = FRAGMENTS[draws.below(FRAGMENTS.len() as u64) as usize];
+                chars.splice(at..at, fragment.chars());
+            }
+        }
+        if chars.is_empty() {
+            chars.push('x');
+        }
+    }
+    chars.into_iter().collect()
+}
+
+#[test]
+fn no_text_makes_the_reader_panic() {
+    const SEED: u64 = 0x5EED;
+    let mut draws = Streams::new(SEED).stream("lab/fuzz");
+    let sources = [FULL.to_owned(), parse("").to_toml(), parse(FULL).to_toml()];
+    let (mut accepted, mut refused) = (0, 0);
+    for round in 0..6000 {
+        let text = mutated(&sources[round % sources.len()], &mut draws);
+        match Experiment::parse("fuzz.toml", &text) {
+            Ok(experiment) => {
+                assert_eq!(Experiment::parse("again.toml", &experiment.to_toml()).as_ref(), Ok(&experiment), "{text}");
+                accepted += 1;
+            }
+            Err(problem) => {
+                assert!(!problem.to_string().is_empty());
+                refused += 1;
+            }
+        }
+    }
+    assert!(accepted > 100 && refused > 1000, "{accepted} accepted, {refused} refused: the fuzz has lost its teeth");
+}

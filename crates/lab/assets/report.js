@@ -1,0 +1,638 @@
+// Plots and controls of a Flashkeep report. Data: the JSON island #data, one entry of `runs` a scheme.
+// Each plot is { id, title, hint, buttons, height(), option(still), csv() }; `still` means: for a file or paper.
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const runs = data.runs;
+  const byId = (id) => document.getElementById(id);
+  const state = {
+    baseline: 0, hidden: new Set(), hiddenCauses: new Set(), patterns: false, paper: false,
+    headlineLog: false, tail: false, perPage: false, histogram: false,
+  };
+
+  // ---- Numbers and text ----------------------------------------------------------------------
+  const isNumber = (x) => typeof x === "number" && Number.isFinite(x);
+  const sum = (counts) => Object.values(counts || {}).reduce((a, b) => a + (b || 0), 0);
+  const ratio = (value, base) => (isNumber(value) && isNumber(base) && base !== 0 ? value / base : null);
+  const grouped = (x) => Math.round(x).toString().replace(/\B(?=(\d{3})+$)/g, ",");
+  const significant = (x, digits) => Number(x.toPrecision(digits)).toString();
+  const escapeHtml = (s) => String(s).replace(/[&<>"']/g, (c) => "&#" + c.charCodeAt(0) + ";");
+
+  function short(x) {
+    if (!isNumber(x)) return "-";
+    const size = Math.abs(x);
+    for (const [unit, letter] of [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e4, "k"]]) {
+      if (size >= unit) return significant(x / (letter === "k" ? 1e3 : unit), 3) + " " + letter;
+    }
+    return size >= 1e3 ? grouped(x) : significant(x, 3);
+  }
+  function time(us) {
+    if (!isNumber(us)) return "-";
+    if (us >= 1e6) return significant(us / 1e6, 3) + " s";
+    return us >= 1e4 ? significant(us / 1e3, 3) + " ms" : short(us) + " \u00b5s";
+  }
+  function times(r) {
+    if (r === null) return "n/a";
+    const digits = r >= 100 || r === 0 ? grouped(r) : r >= 10 ? r.toFixed(1) : r >= 0.1 ? r.toFixed(2) : r.toPrecision(2);
+    return digits + "\u00d7";
+  }
+  const percent = (share, digits) => significant(share * 100, digits || 4) + "%";
+  const tickTime = (us) => (us >= 1e6 ? us / 1e6 + " s" : us >= 1e3 ? us / 1e3 + " ms" : significant(us, 3) + " \u00b5s");
+
+  // ---- Theme ---------------------------------------------------------------------------------
+  const systemDark = window.matchMedia("(prefers-color-scheme: dark)");
+  function applyTheme() {
+    const choice = byId("theme").value;
+    const dark = !state.paper && (choice === "dark" || (choice === "auto" && systemDark.matches));
+    document.documentElement.dataset.theme = dark ? "dark" : "light";
+  }
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  const font = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif";
+  // Causes: Tol's muted hues, apart from those of the schemes; host work is the neutral one.
+  const CAUSE_COLOURS = {
+    host: "#8a94a3", "host-rmw": "#c9b458", parity: "#cc6677", gc: "#44aa99", refresh: "#aa4499", "wear-level": "#88ccee", rebuild: "#6f7fd1", meta: "#999933",
+  };
+  const causeColour = (cause) => CAUSE_COLOURS[cause] || "#b07d62";
+  const DASHES = ["solid", "dashed", "dotted", [10, 3, 2, 3], [2, 2], [14, 4]];
+  const shown = () => runs.map((run, i) => i).filter((i) => !state.hidden.has(i));
+
+  // ---- Common parts of options ---------------------------------------------------------------
+  function base(still) {
+    return {
+      animation: false,
+      backgroundColor: still === "file" ? colour("card") : "transparent",
+      textStyle: { fontFamily: font, fontSize: 13, color: colour("text") },
+      aria: { enabled: true, decal: { show: state.patterns } },
+      tooltip: {
+        confine: true, backgroundColor: colour("card"), borderColor: colour("line"),
+        textStyle: { color: colour("text"), fontSize: 13 }, className: "tip",
+      },
+    };
+  }
+  function axis(name, more) {
+    const { axisLabel, ...rest } = more || {};
+    return {
+      name, nameLocation: "middle", nameGap: 30, nameTextStyle: { color: colour("muted"), fontSize: 13 },
+      axisLine: { show: true, onZero: false, lineStyle: { color: colour("line") } }, axisTick: { lineStyle: { color: colour("line") } },
+      splitLine: { lineStyle: { color: colour("grid") } }, minorSplitLine: { show: Boolean(rest.minorTick), lineStyle: { color: colour("grid"), opacity: .5 } },
+      axisLabel: { color: colour("muted"), fontSize: 12, hideOverlap: true, ...axisLabel }, ...rest,
+    };
+  }
+  function legend(names, top, hidden) {
+    return {
+      top, left: "center", type: "scroll", data: names, itemWidth: 22, itemHeight: 12,
+      selected: Object.fromEntries(hidden.map((name) => [name, false])),
+      textStyle: { color: colour("text"), fontSize: 13 }, inactiveColor: "#a0a6b0",
+      pageIconColor: colour("text"), pageTextStyle: { color: colour("text") },
+    };
+  }
+  const schemeLegend = (top) => legend(runs.map((r) => r.label), top, [...state.hidden].map((i) => runs[i].label));
+  const heading = (text, left, top) =>
+    ({ text, left, top, textAlign: "center", textStyle: { color: colour("text"), fontSize: 14, fontWeight: 600 } });
+  const marker = (c) => `<i class="dot" style="background:${c}"></i>`;
+  const tip = (head, rows) => `<b>${head}</b><table>` +
+    rows.map((cells) => "<tr>" + cells.map((c) => `<td>${c}</td>`).join("") + "</tr>").join("") + "</table>";
+  const schemeCell = (i) => marker(runs[i].colour) + escapeHtml(runs[i].label);
+  const message = (text, left, top) =>
+    ({ type: "text", left, top, style: { text, fill: colour("muted"), font: "14px " + font, textAlign: "center" } });
+
+  // ---- Warnings beside the plots --------------------------------------------------------------
+  const saturated = runs.filter((run) => run.saturated).map((run) => run.label).join(", ");
+  const saturation = saturated && ` Saturated: ${saturated}; response times there say how long the trace is.`;
+
+  // ---- Headline ------------------------------------------------------------------------------
+  const METRICS = [
+    ["Mean response", (r) => (r.response_us.count ? r.response_us.mean : null), time, "us"],
+    ["p99 response", (r) => (r.response_us.count ? r.response_us.p99 : null), time, "us"],
+    ["Flash reads", (r) => sum(r.flash_reads), short, "pages"],
+    ["Flash programs", (r) => sum(r.flash_programs), short, "pages"],
+    ["Block erases", (r) => sum(r.flash_erases), short, "blocks"],
+    ["Energy", (r) => sum(r.energy_j), (x) => short(x) + " J", "J"],
+  ];
+  const headline = {
+    id: "headline", title: () => "Cost relative to " + runs[state.baseline].label,
+    hint: "Below 1 is cheaper than the baseline, above is dearer. Labels: ratio and absolute value." + saturation,
+    buttons: [["Log scale", "headlineLog"]],
+    height: () => 420,
+    item(i, metric) {
+      const value = metric[1](runs[i]);
+      return { value, ratio: ratio(value, metric[1](runs[state.baseline])), text: metric[2](value) };
+    },
+    option(still, width) {
+      const items = runs.map((run, i) => METRICS.map((metric) => this.item(i, metric)));
+      const ratios = items.flat().map((item) => item.ratio).filter((r) => r > 0);
+      const log = state.headlineLog;
+      const slot = (width - 80) / METRICS.length * 0.84 / Math.max(1, shown().length);
+      const upright = slot < 46; // No room for two lines side by side.
+      return {
+        ...base(still),
+        legend: schemeLegend(still === "file" ? 36 : 0),
+        grid: { left: 56, right: 14, top: (still === "file" ? 36 : 0) + (upright ? 136 : 68), bottom: width < 800 ? 46 : 30 },
+        xAxis: axis("", {
+          type: "category", data: METRICS.map((m) => m[0]), axisTick: { show: false }, splitLine: { show: false },
+          axisLabel: { color: colour("text"), fontSize: 13, interval: 0, width: (width - 80) / METRICS.length - 8, overflow: "break" },
+        }),
+        yAxis: axis("relative to " + runs[state.baseline].label, {
+          type: log ? "log" : "value", logBase: 2, nameGap: 40, axisLabel: { formatter: (r) => significant(r, 3) },
+          min: log ? 2 ** Math.floor(Math.log2(Math.min(1, ...ratios))) : 0,
+          ...(log ? { max: 2 ** Math.ceil(Math.log2(Math.max(1.1, ...ratios))) } : {}),
+        }),
+        tooltip: {
+          ...base(still).tooltip, trigger: "axis", axisPointer: { type: "shadow" },
+          formatter: (points) => tip(METRICS[points[0].dataIndex][0],
+            shown().map((i) => [schemeCell(i), items[i][points[0].dataIndex].text, times(items[i][points[0].dataIndex].ratio)])),
+        },
+        series: runs.map((run, i) => ({
+          type: "bar", name: run.label, color: run.colour, barCategoryGap: "16%", barGap: "8%", barMaxWidth: 90,
+          data: items[i].map(({ ratio: r }) => (log ? { value: r > 0 ? r : 1, label: { position: r > 0 && r < 1 && !upright ? "bottom" : "top" } } : r || 0)),
+          label: {
+            show: true, position: "top", color: colour("text"), fontSize: slot < 16 ? 9 : 12, lineHeight: 15,
+            ...(upright ? { rotate: 90, align: "left", verticalAlign: "middle", distance: 6 } : {}),
+            formatter: ({ dataIndex }) => {
+              const item = items[i][dataIndex];
+              return upright ? `${times(item.ratio)}  {a|${item.text}}` : `${times(item.ratio)}\n{a|${item.text}}`;
+            },
+            rich: { a: { color: colour("muted"), fontSize: slot < 16 ? 8 : 11 } },
+          },
+          ...(i === 0 ? {
+            markLine: {
+              silent: true, symbol: "none", lineStyle: { color: colour("text"), type: "dashed", width: 1, opacity: .6 },
+              label: { show: false }, data: [{ yAxis: 1 }],
+            },
+          } : {}),
+        })),
+      };
+    },
+    csv: () => [["metric", "unit", "scheme", "value", "relative_to_" + runs[state.baseline].label]].concat(
+      METRICS.flatMap((metric) => runs.map((run) =>
+        [metric[0], metric[3], run.label, metric[1](run), ratio(metric[1](run), metric[1](runs[state.baseline]))]))),
+  };
+
+  // ---- Response-time distribution ------------------------------------------------------------
+  const KINDS = [["Reads", "read_cdf"], ["Writes", "write_cdf"]];
+  /// Share answered within `us`, interpolated on the drawn curve; null outside of it.
+  function shareAt(cdf, us) {
+    if (!cdf.length || us < cdf[0][0]) return 0;
+    const next = cdf.findIndex((point) => point[0] > us);
+    if (next < 0) return 1;
+    const [[x0, y0], [x1, y1]] = [cdf[next - 1], cdf[next]];
+    return y0 + (y1 - y0) * (Math.log(us) - Math.log(x0)) / (Math.log(x1) - Math.log(x0));
+  }
+  const drawable = (run, key) => (run[key] || []).filter(([x, y]) => x > 0 && isNumber(y));
+  const nice = (x, round) => {
+    const unit = 10 ** Math.floor(Math.log10(x));
+    const steps = [1, 2, 5, 10];
+    return unit * (round === "up" ? steps.find((s) => s >= x / unit - 1e-9) : steps.reverse().find((s) => s <= x / unit + 1e-9));
+  };
+  const cdf = {
+    id: "response-cdf", title: () => "Response time: share of requests " + (state.tail ? "slower than" : "answered within"),
+    hint: "Drag to zoom, double-click to zoom out. The tail view has a log scale, so that p99.9 can be read." + saturation,
+    buttons: [["Tail (log)", "tail"]],
+    height: (width) => (width < 600 ? 800 : 450),
+    option(still, width) {
+      const head = still === "file" ? 36 : 0;
+      const stacked = width < 600;
+      const all = runs.flatMap((r) => KINDS.flatMap(([, key]) => drawable(r, key)));
+      const rests = all.map(([, y]) => 1 - y).filter((rest) => rest > 1e-12);
+      const floor = Math.max(1e-7, 10 ** Math.floor(Math.log10(Math.min(0.01, ...rests)) + 1e-9));
+      const [low, high] = all.length
+        ? [nice(Math.min(...all.map((p) => p[0])), "down"), nice(Math.max(...all.map((p) => p[0])), "up")] : [1, 1000];
+      const place = (i) => (stacked
+        ? { left: 76, right: 20, top: head + 70 + i * 380, height: 270 }
+        : { left: i ? "55.5%" : 76, right: i ? 20 : "53%", top: head + 66, bottom: 52 });
+      const middle = (i) => (stacked ? "50%" : i ? "77%" : "27%");
+      const isEmpty = ([, key]) => !runs.some((r) => drawable(r, key).length);
+      // ECharts rounds the ends of a log axis to the digits of its data: an unseen line has the ends themselves.
+      const anchors = KINDS.map((kind, k) => ({
+        type: "line", xAxisIndex: k, yAxisIndex: k, silent: true, symbol: "none", lineStyle: { opacity: 0 }, data: [[low, floor], [high, 1]],
+      }));
+      const empty = KINDS.map((kind, i) => (isEmpty(kind)
+        ? message("no " + kind[0].toLowerCase() + " in this trace", stacked ? "45%" : i ? "70%" : "20%", head + 200 + (stacked ? i * 380 : 0)) : null));
+      return {
+        ...base(still),
+        legend: schemeLegend(head),
+        title: KINDS.map(([kind], i) => heading(kind, middle(i), head + (stacked ? 40 + i * 380 : 36))),
+        graphic: empty.filter(Boolean),
+        grid: KINDS.map((k, i) => place(i)),
+        xAxis: KINDS.map((k, i) => axis("response time (log scale)", {
+          gridIndex: i, type: "log", min: low, max: high, axisLabel: { formatter: tickTime, showMaxLabel: Number.isInteger(Math.log10(high)) }, minorTick: { show: true },
+        })),
+        yAxis: KINDS.map((k, i) => axis(i && !stacked ? "" : state.tail ? "slower (log scale)" : "answered", {
+          gridIndex: i, nameGap: 54, ...(state.tail
+            ? { type: "log", min: floor, max: 1, axisLabel: { formatter: (y) => percent(y, 2) } }
+            : { type: "value", min: 0, max: 1, axisLabel: { formatter: (y) => percent(y, 4) } }),
+        })),
+        toolbox: still ? undefined : {
+          itemSize: 0, showTitle: false,
+          feature: { dataZoom: { filterMode: "none", brushStyle: { color: colour("accent"), opacity: .2 } } },
+        },
+        tooltip: {
+          ...base(still).tooltip, trigger: "axis",
+          axisPointer: { type: "cross", label: { show: false }, lineStyle: { color: colour("muted") }, crossStyle: { color: colour("muted") } },
+          formatter: (points) => {
+            const [kind, key] = KINDS[points[0].axisIndex];
+            const us = points[0].axisValue;
+            const rows = shown().map((i) => [i, drawable(runs[i], key)]).filter(([, curve]) => curve.length);
+            return rows.length && tip(kind + " within " + time(us), rows.map(([i, curve]) => {
+              const share = shareAt(curve, us);
+              return [schemeCell(i), percent(share, 5), percent(Math.max(0, 1 - share), 3) + " slower"];
+            }));
+          },
+        },
+        series: KINDS.flatMap(([, key], k) => runs.map((run, i) => ({
+          type: "line", name: run.label, color: run.colour, xAxisIndex: k, yAxisIndex: k, symbol: "circle", symbolSize: 5, showSymbol: false,
+          lineStyle: { width: 2, type: DASHES[i % DASHES.length] },
+          data: this.curve(run, key, floor),
+        }))).concat(anchors),
+      };
+    },
+    curve(run, key, floor) {
+      const points = drawable(run, key);
+      if (!points.length) return [];
+      const full = [[points[0][0], 0], ...points];
+      return state.tail ? full.map(([x, y]) => [x, Math.max(1 - y, floor)]) : full;
+    },
+    csv: () => [["scheme", "kind", "response_us", "share_answered_within"]].concat(
+      runs.flatMap((run) => KINDS.flatMap(([kind, key]) => (run[key] || []).map(([x, y]) => [run.label, kind.toLowerCase(), x, y])))),
+  };
+
+  // ---- Traffic by cause ----------------------------------------------------------------------
+  const OPERATIONS = [
+    ["Page reads", "flash_reads", "read_pages", 1, "per host page read", "pages"],
+    ["Page programs", "flash_programs", "write_pages", 1, "per host page written", "pages"],
+    ["Block erases", "flash_erases", "write_pages", 1000, "per 1,000 host pages written", "blocks"],
+  ];
+  const traffic = {
+    id: "traffic", title: () => "Flash traffic by cause",
+    hint: "Click a cause in the legend to leave it out.",
+    buttons: [["Per host page", "perPage"]],
+    height: (width) => (width < 600 ? 980 : 420),
+    value(i, [, key, per, scale], cause) {
+      const n = runs[i][key][cause] || 0;
+      return state.perPage ? (runs[i][per] ? n / runs[i][per] * scale : null) : n;
+    },
+    total(i, operation) {
+      const parts = data.causes.filter((c) => !state.hiddenCauses.has(c)).map((c) => this.value(i, operation, c));
+      return parts.includes(null) ? null : parts.reduce((a, b) => a + b, 0);
+    },
+    option(still, width) {
+      const head = still === "file" ? 36 : 0;
+      const stacked = width < 600;
+      const visible = shown();
+      const part = (100 - 1) / 3;
+      const dots = Object.fromEntries(runs.map((r, i) => ["d" + i, { color: r.colour, fontSize: 15 }]));
+      const slot = (stacked ? width - 100 : width / 3 - 80) / Math.max(1, visible.length);
+      const longest = Math.max(...visible.map((i) => runs[i].label.length));
+      const turned = 7.5 * longest + 22 > slot;
+      const place = (i) => (stacked
+        ? { left: 74, right: 14, top: head + 90 + i * 300, height: 196 }
+        : { left: i * part + 5.2 + "%", width: part - 6.6 + "%", top: head + 92, bottom: turned ? 28 + 4.4 * longest : 30 });
+      const bars = OPERATIONS.flatMap((operation, k) => data.causes.map((cause) => ({
+        type: "bar", name: cause, stack: operation[0], xAxisIndex: k, yAxisIndex: k, barMaxWidth: 70, barCategoryGap: "30%",
+        color: causeColour(cause), data: visible.map((i) => this.value(i, operation, cause)),
+      })));
+      const totals = OPERATIONS.map((operation, k) => ({
+        type: "bar", name: "total", stack: operation[0], xAxisIndex: k, yAxisIndex: k, silent: true, data: visible.map(() => 0),
+        label: {
+          show: true, position: "top", color: colour("text"), fontSize: 12,
+          formatter: ({ dataIndex }) => { const t = this.total(visible[dataIndex], operation); return t === null ? "n/a" : short(t); },
+        },
+      }));
+      return {
+        ...base(still),
+        legend: legend(data.causes, head, [...state.hiddenCauses]),
+        title: OPERATIONS.map(([name, , , , per, unit], i) =>
+          ({
+          ...heading(name, stacked ? "50%" : i * part + part / 2 + 1 + "%", head + 30 + (stacked ? i * 300 : 0)),
+          subtext: state.perPage ? per : unit, itemGap: 2, subtextStyle: { color: colour("muted"), fontSize: 13 },
+        })),
+        grid: OPERATIONS.map((o, i) => place(i)),
+        xAxis: OPERATIONS.map((o, k) => axis("", {
+          gridIndex: k, type: "category", data: visible, axisTick: { show: false }, splitLine: { show: false },
+          axisLabel: {
+            color: colour("text"), interval: 0, hideOverlap: false, rotate: turned ? 35 : 0, rich: dots,
+            formatter: (i) => `{d${i}|\u25cf} ${runs[i].label}`,
+          },
+        })),
+        yAxis: OPERATIONS.map((o, k) => axis("", { gridIndex: k, type: "value", axisLabel: { formatter: short } })),
+        tooltip: {
+          ...base(still).tooltip, trigger: "axis", axisPointer: { type: "shadow" },
+          formatter: (points) => {
+            const operation = OPERATIONS[points[0].axisIndex];
+            const i = visible[points[0].dataIndex];
+            const total = this.total(i, operation);
+            const causes = data.causes.filter((c) => !state.hiddenCauses.has(c) && this.value(i, operation, c) > 0);
+            const number = (x) => (x === null ? "n/a" : state.perPage ? significant(x, 4) : grouped(x));
+            return tip(`${escapeHtml(runs[i].label)}: ${operation[0].toLowerCase()}${state.perPage ? " " + operation[4] : ""}`,
+              causes.map((c) => {
+                const value = this.value(i, operation, c);
+                return [marker(causeColour(c)) + escapeHtml(c), number(value), percent(value / total, 3)];
+              }).concat([["total", number(total), ""]]));
+          },
+        },
+        series: bars.concat(totals),
+      };
+    },
+    csv: () => [["scheme", "operation", "cause", "count", "host_pages_read", "host_pages_written"]].concat(
+      runs.flatMap((run) => OPERATIONS.flatMap(([name, key]) => Object.entries(run[key]).map(([cause, n]) =>
+        [run.label, name.toLowerCase(), cause, n, run.read_pages, run.write_pages])))),
+  };
+
+  // ---- Wear over blocks ----------------------------------------------------------------------
+  const sorted = runs.map((run) => Uint32Array.from(run.pe_added || []).sort());
+  const mostWorn = Math.max(1, ...sorted.map((cycles) => cycles[cycles.length - 1] || 0));
+  function quantiles(cycles) {
+    const steps = Math.min(400, cycles.length - 1);
+    return cycles.length < 2 ? [] : Array.from({ length: steps + 1 }, (_, k) =>
+      [k / steps, cycles[Math.round(k / steps * (cycles.length - 1))]]);
+  }
+  function histogram(cycles) {
+    const width = Math.max(1, Math.ceil((mostWorn + 1) / 40));
+    const bins = new Array(Math.ceil((mostWorn + 1) / width) + 1).fill(0);
+    cycles.forEach((n) => { bins[Math.floor(n / width)] += 1; });
+    return bins.map((n, k) => [k * width, n / Math.max(1, cycles.length)]);
+  }
+  const wear = {
+    id: "wear", title: () => (state.histogram ? "Wear: share of blocks by P/E cycles added" : "Wear: P/E cycles added, blocks sorted"),
+    hint: "Even wear gives a flat curve and a narrow histogram; the right end is the most worn block.",
+    buttons: [["Histogram", "histogram"]],
+    height: () => 380,
+    option(still) {
+      const head = still === "file" ? 36 : 0;
+      const cyclesAxis = (more) => axis("P/E cycles added by the workload", { type: "value", minInterval: 1, min: 0, ...more });
+      return {
+        ...base(still),
+        legend: schemeLegend(head),
+        grid: { left: 66, right: 24, top: head + 40, bottom: 52 },
+        xAxis: state.histogram ? cyclesAxis({}) : axis("share of blocks, least worn first", { type: "value", min: 0, max: 1, axisLabel: { formatter: (x) => percent(x, 3) } }),
+        yAxis: state.histogram ? axis("share of blocks", { type: "value", nameGap: 46, axisLabel: { formatter: (y) => percent(y, 3) } }) : cyclesAxis({ nameGap: 46 }),
+        tooltip: {
+          ...base(still).tooltip, trigger: "axis", axisPointer: { lineStyle: { color: colour("muted") } },
+          formatter: (points) => {
+            const x = points[0].value[0];
+            const rows = points.map((p) => [marker(p.color) + escapeHtml(p.seriesName), state.histogram ? percent(p.value[1], 3) : grouped(p.value[1])]);
+            return tip(state.histogram ? "from " + grouped(x) + " P/E cycles" : percent(x, 3) + " of blocks have at most", rows);
+          },
+        },
+        series: runs.map((run, i) => ({
+          type: "line", name: run.label, color: run.colour, symbol: "circle", showSymbol: false, step: state.histogram ? "end" : false,
+          lineStyle: { width: 2, type: DASHES[i % DASHES.length] },
+          data: state.histogram ? histogram(sorted[i]) : quantiles(sorted[i]),
+        })),
+      };
+    },
+    csv: () => [["scheme", "die", "block", "pe_added"]].concat(
+      runs.flatMap((run) => (run.pe_added || []).map((n, block) => {
+        const perDie = run.pe_added.length / Math.max(1, data.dies);
+        return [run.label, Math.floor(block / perDie), block % perDie, n];
+      }))),
+  };
+
+  const map = {
+    id: "wear-map", title: () => "Wear map: P/E cycles added, die by block",
+    hint: "One row a die (neighbouring blocks averaged where there are many): shows hot dies, hot zones and blocks never used.",
+    buttons: [],
+    rows: Math.max(1, Math.min(data.dies, 64)),
+    rowHeight() { return Math.max(6, Math.min(18, 150 / this.rows)); },
+    panel() { return this.rows * this.rowHeight() + 52; },
+    height() { return 84 + this.panel() * Math.max(1, shown().length); },
+    /// Cells of one scheme; schemes with fewer blocks a die than `widest` fill part of the width.
+    cells(i, columns, widest) {
+      const cycles = runs[i].pe_added || [];
+      const perDie = cycles.length / Math.max(1, data.dies);
+      const sums = new Map();
+      cycles.forEach((n, block) => {
+        const row = Math.floor(Math.floor(block / perDie) * this.rows / data.dies);
+        const column = Math.floor((block % perDie) * columns / widest);
+        const cell = sums.get(row * columns + column) || { row, column, total: 0, count: 0, most: 0 };
+        cell.total += n; cell.count += 1; cell.most = Math.max(cell.most, n);
+        sums.set(row * columns + column, cell);
+      });
+      return [...sums.values()].map((c) => [c.column, c.row, c.total / c.count, c.most]);
+    },
+    option(still) {
+      const head = still === "file" ? 36 : 0;
+      const visible = shown();
+      const perDie = Math.ceil(Math.max(1, ...runs.map((r) => (r.pe_added || []).length)) / Math.max(1, data.dies));
+      const columns = Math.min(perDie, Math.max(32, Math.floor(12000 / this.rows / runs.length)), 160);
+      const drawn = visible.map((i) => this.cells(i, columns, perDie));
+      const top = Math.max(1, ...drawn.flat().map((cell) => cell[2]));
+      const first = (column) => Math.ceil(column * perDie / columns);
+      const die = (row) => Math.floor(row * data.dies / this.rows);
+      return {
+        ...base(still),
+        title: visible.map((i, k) => ({
+          text: runs[i].label, left: 58, top: head + 6 + k * this.panel(), textStyle: { color: colour("text"), fontSize: 13, fontWeight: 600 },
+        })),
+        grid: visible.map((i, k) => ({ left: 58, right: 24, top: head + 28 + k * this.panel(), height: this.rows * this.rowHeight() })),
+        xAxis: visible.map((i, k) => axis(k === visible.length - 1 ? "block of the die" : "", {
+          gridIndex: k, type: "category", data: Array.from({ length: columns }, (_, c) => first(c)), splitLine: { show: false }, nameGap: 26,
+          axisLabel: { interval: Math.ceil(columns / 8) - 1, hideOverlap: false }, axisTick: { show: false },
+        })),
+        yAxis: visible.map((i, k) => axis("die", {
+          gridIndex: k, type: "category", inverse: true, data: Array.from({ length: this.rows }, (_, r) => die(r)), splitLine: { show: false }, nameGap: 32,
+          axisLabel: { interval: Math.ceil(14 / this.rowHeight()) - 1, hideOverlap: false }, axisTick: { show: false },
+        })),
+        visualMap: {
+          type: "continuous", min: 0, max: top, calculable: !still, orient: "horizontal", left: "center", bottom: 2, itemWidth: 12, itemHeight: 220, dimension: 2,
+          inRange: { color: ["#00224e", "#35456c", "#666970", "#948e77", "#c8b866", "#fee838"] }, precision: top < 20 ? 1 : 0,
+          text: still ? [short(top), "P/E cycles added: 0"] : ["P/E cycles added", ""], textStyle: { color: colour("muted"), fontSize: 12 },
+        },
+        tooltip: {
+          ...base(still).tooltip, trigger: "item",
+          formatter: ({ seriesIndex, value: [column, row, mean, most] }) => {
+            const last = first(column + 1) - 1;
+            const blocks = last > first(column) ? `blocks ${first(column)} to ${last}` : "block " + first(column);
+            return tip(`${escapeHtml(runs[visible[seriesIndex]].label)}: die ${die(row)}, ${blocks}`,
+              [["mean P/E cycles added", short(mean)], ["most", grouped(most)]]);
+          },
+        },
+        series: visible.map((i, k) => ({ type: "heatmap", xAxisIndex: k, yAxisIndex: k, data: drawn[k], progressive: 0, itemStyle: { decal: { symbol: "none" } } })),
+      };
+    },
+    csv: wear.csv,
+  };
+
+  // ---- Drawing -------------------------------------------------------------------------------
+  const plots = [headline, cdf, traffic, wear, map];
+  function draw(plot) {
+    const width = plot.element.parentElement.clientWidth - 2 * parseFloat(getComputedStyle(plot.element.parentElement).paddingLeft);
+    const height = plot.height(width);
+    plot.element.style.height = height + "px";
+    plot.heading.textContent = plot.title();
+    plot.chart.dispatchAction({ type: "hideTip" });
+    plot.chart.resize({ width, height });
+    plot.chart.setOption(plot.option(state.paper && "paper", width), { notMerge: true });
+    if (plot === cdf && !state.paper) {
+      plot.chart.dispatchAction({ type: "takeGlobalCursor", key: "dataZoomSelect", dataZoomSelectActive: true });
+    }
+  }
+  const drawAll = () => plots.forEach(draw);
+
+  function hide(i, hidden) {
+    if (hidden) state.hidden.add(i); else state.hidden.delete(i);
+    refresh([headline, traffic, wear, map]);
+    // Not redrawn, so that its zoom stays.
+    cdf.chart.dispatchAction({ type: hidden ? "legendUnSelect" : "legendSelect", name: runs[i].label }, { silent: true });
+  }
+  function onLegend(event) {
+    const scheme = runs.findIndex((run) => run.label === event.name);
+    const visible = event.selected[event.name];
+    if (this === traffic.chart) {
+      if (visible) state.hiddenCauses.delete(event.name); else state.hiddenCauses.add(event.name);
+      draw(traffic);
+    } else if (scheme >= 0) {
+      hide(scheme, !visible);
+    }
+  }
+  function button(text, action, pressed) {
+    const element = document.createElement("button");
+    element.type = "button";
+    element.textContent = text;
+    if (pressed !== undefined) element.setAttribute("aria-pressed", pressed);
+    element.addEventListener("click", () => action(element));
+    return element;
+  }
+  function mount(plot) {
+    const card = document.createElement("section");
+    card.className = "card plot";
+    card.innerHTML = '<header><h3></h3><span class="buttons"></span><p class="hint"></p></header><div></div>';
+    byId("plots").append(card);
+    plot.heading = card.querySelector("h3");
+    plot.element = card.lastElementChild;
+    plot.element.setAttribute("role", "img");
+    card.querySelector(".hint").textContent = plot.hint;
+    const buttons = card.querySelector(".buttons");
+    for (const [text, key] of plot.buttons) {
+      buttons.append(button(text, (element) => {
+        state[key] = !state[key];
+        element.setAttribute("aria-pressed", state[key]);
+        draw(plot);
+      }, state[key]));
+    }
+    buttons.append(button("SVG", () => saveImage(plot, "svg")), button("PNG", () => saveImage(plot, "png")),
+      button("CSV", () => save(plot.id + ".csv", "text/csv", csv(plot.csv()))));
+    // Thousands of cells print slowly as vectors, so that one plot is pixels; saved as SVG it has vectors.
+    const renderer = plot === map ? "canvas" : "svg";
+    plot.chart = echarts.init(plot.element, null, { renderer, width: 600, height: 300, devicePixelRatio: Math.max(2, devicePixelRatio) });
+    plot.chart.on("legendselectchanged", onLegend);
+    plot.chart.getZr().on("dblclick", () => draw(plot));
+  }
+
+  // ---- Files ---------------------------------------------------------------------------------
+  const csv = (rows) => rows.map((row) => row.map((cell) => {
+    const text = cell === null || cell === undefined ? "" : String(cell);
+    return /[",\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text;
+  }).join(",")).join("\n") + "\n";
+
+  function save(name, type, content) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+    link.download = "flashkeep-" + name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  }
+  /// The plot for a paper: light, 1100 px wide, with its title, whatever the screen shows.
+  function svgOf(plot) {
+    const width = 1100, height = plot.height(width) + 36;
+    const stage = document.createElement("div");
+    const chart = echarts.init(stage, null, { renderer: "svg", width, height });
+    state.paper = true;
+    applyTheme();
+    const option = plot.option("file", width);
+    const title = { text: plot.title(), left: 12, top: 10, textStyle: { color: colour("text"), fontSize: 17, fontWeight: 600 } };
+    chart.setOption({ ...option, title: [title].concat(option.title || []) });
+    const url = chart.getDataURL({ type: "svg" });
+    chart.dispose();
+    state.paper = false;
+    applyTheme();
+    return { text: decodeURIComponent(url.slice(url.indexOf(",") + 1)), width, height };
+  }
+  function saveImage(plot, type) {
+    const { text, width, height } = svgOf(plot);
+    if (type === "svg") return save(plot.id + ".svg", "image/svg+xml", text);
+    const image = new Image();
+    image.onload = () => {
+      const canvas = Object.assign(document.createElement("canvas"), { width: 2 * width, height: 2 * height });
+      canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+      canvas.toBlob((blob) => save(plot.id + ".png", "image/png", blob));
+    };
+    image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text);
+    return undefined;
+  }
+  function tableRows() {
+    const rows = [["table", "group", "metric", "unit", ...runs.map((run) => run.label)]];
+    for (const row of document.querySelectorAll("#tables tr[data-metric]")) {
+      const cells = [...row.querySelectorAll("td")].map((td) => td.dataset.value || td.firstChild.textContent.replace(/^-$/, ""));
+      rows.push([row.closest("table").dataset.table, row.closest("tbody").dataset.group, row.dataset.metric, row.dataset.unit, ...cells]);
+    }
+    return rows;
+  }
+
+  // ---- Controls ------------------------------------------------------------------------------
+  function showRatios() {
+    byId("tables").classList.toggle("no-ratios", !byId("ratios").checked || runs.length < 2);
+    for (const row of document.querySelectorAll("#tables thead tr, #tables tr[data-metric]")) {
+      const cells = [...row.querySelectorAll("[data-scheme]")];
+      const compared = row.hasAttribute("data-compare");
+      const value = (td) => (td.dataset.value === undefined ? null : Number(td.dataset.value));
+      cells.forEach((td, i) => {
+        const span = td.querySelector(".ratio") || td.appendChild(Object.assign(document.createElement("span"), { className: "ratio" }));
+        const r = ratio(value(td), value(cells[state.baseline]));
+        span.textContent = i === state.baseline || !compared || r === null ? "" : times(r);
+        span.hidden = i === state.baseline || !row.closest("table").querySelector("[data-compare]");
+      });
+    }
+  }
+  function refresh(redrawn) {
+    document.querySelectorAll("[data-scheme]").forEach((cell) => cell.classList.toggle("off", state.hidden.has(Number(cell.dataset.scheme))));
+    [...byId("chips").children].forEach((chip, i) => chip.setAttribute("aria-pressed", !state.hidden.has(i)));
+    showRatios();
+    redrawn.forEach(draw);
+  }
+  function copy(element) {
+    const source = byId(element.dataset.copy);
+    const done = () => { element.textContent = "Copied"; setTimeout(() => { element.textContent = "Copy"; }, 1500); };
+    const select = () => { getSelection().selectAllChildren(source); document.execCommand("copy"); done(); };
+    if (navigator.clipboard) navigator.clipboard.writeText(source.textContent).then(done, select); else select();
+  }
+  function paper(on) {
+    state.paper = on;
+    document.querySelectorAll("main details").forEach((d) => { if (on) { d.dataset.was = d.open; d.open = true; } else { d.open = d.dataset.was === "true"; } });
+    document.body.style.width = on ? "748px" : "";
+    applyTheme();
+    drawAll();
+  }
+  function controls() {
+    runs.forEach((run, i) => {
+      const chip = button("", () => hide(i, !state.hidden.has(i)), true);
+      chip.innerHTML = schemeCell(i);
+      chip.title = "Show or hide in all tables and plots";
+      byId("chips").append(chip);
+      byId("baseline").append(new Option(run.label, i));
+    });
+    byId("baseline").addEventListener("change", (event) => { state.baseline = Number(event.target.value); refresh([headline]); });
+    byId("ratios").addEventListener("change", showRatios);
+    byId("patterns").addEventListener("change", (event) => { state.patterns = event.target.checked; drawAll(); });
+    byId("theme").addEventListener("change", () => { applyTheme(); drawAll(); });
+    systemDark.addEventListener("change", () => { applyTheme(); drawAll(); });
+    byId("save-csv").addEventListener("click", () => save("tables.csv", "text/csv", csv(tableRows())));
+    byId("save-json").addEventListener("click", () => save("data.json", "application/json", JSON.stringify(data, null, 1)));
+    document.querySelectorAll("[data-copy]").forEach((element) => element.addEventListener("click", () => copy(element)));
+    addEventListener("beforeprint", () => paper(true));
+    addEventListener("afterprint", () => paper(false));
+  }
+
+  applyTheme();
+  if (!runs.length) return;
+  controls();
+  plots.forEach(mount);
+  byId("plots").className = "plots";
+  refresh(plots);
+  let width = document.body.clientWidth;
+  addEventListener("resize", () => {
+    if (state.paper || document.body.clientWidth === width) return;
+    width = document.body.clientWidth;
+    drawAll();
+  });
+})();

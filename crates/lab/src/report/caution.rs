@@ -1,0 +1,81 @@
+//! What a reader must know before believing a number.
+
+use super::format::{count, percent};
+use ssd::RunResult;
+
+/// How much a caution weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    /// The results are wrong or incomplete.
+    Error,
+    /// The results mean something else than they seem to.
+    Warning,
+}
+
+impl Level {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Level::Error => "error",
+            Level::Warning => "warning",
+        }
+    }
+}
+
+/// One caution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Caution {
+    pub(super) level: Level,
+    pub(super) text: String,
+}
+
+/// The cautions that follow from the result of one run, gravest first.
+pub(super) fn implied(label: &str, run: &RunResult) -> Vec<Caution> {
+    let mut cautions = Vec::new();
+    let mut add = |applies: bool, level, text: String| {
+        if applies {
+            cautions.push(Caution { level, text: format!("{label}: {text}") });
+        }
+    };
+    add(
+        run.mismatches > 0,
+        Level::Error,
+        format!(
+            "{} of {} checked host reads returned wrong data. This is a defect; none of its numbers can be trusted.",
+            count(run.mismatches),
+            count(run.checked_reads)
+        ),
+    );
+    add(run.media_errors > 0, Level::Error, format!("{} host pages could not be read (media errors).", count(run.media_errors)));
+    add(
+        run.write_errors > 0,
+        Level::Error,
+        format!(
+            "{} host pages could not be written for want of space; the work compared is not the same.",
+            count(run.write_errors)
+        ),
+    );
+    add(
+        run.saturated,
+        Level::Warning,
+        format!(
+            "saturated. Requests piled up faster than the drive could answer (offered load {}): response times say how \
+             long the trace is, not how fast the drive is. Slow the trace down, or compare in a closed replay.",
+            percent(run.offered_load)
+        ),
+    );
+    add(
+        run.precondition_overwrites > 0.0 && !run.precondition_converged,
+        Level::Warning,
+        format!(
+            "preconditioning stopped after {} overwrites of the working set before write amplification settled; \
+             garbage collection may still be changing.",
+            super::format::real(run.precondition_overwrites)
+        ),
+    );
+    add(
+        run.checked_reads == 0 && run.read_pages > 0,
+        Level::Warning,
+        "no host read was checked (payload \"none\"): times and counts only, no proof of correct data.".into(),
+    );
+    cautions
+}

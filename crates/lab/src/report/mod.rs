@@ -1,0 +1,204 @@
+//! The report of a comparison: one HTML file that needs nothing else.
+//!
+//! Rust writes what must be right and readable anywhere: the tables, the cautions, the
+//! description. `assets/report.js` draws the plots from a JSON island with Apache ECharts, which
+//! is part of the file; a content security policy forbids it to load anything.
+
+mod caution;
+mod format;
+mod palette;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use caution::{Caution, Level};
+use format::{count, escape, fill, percent, script_safe, seconds};
+use serde_json::{Value, json};
+use ssd::RunResult;
+use vocab::Bytes;
+
+const TEMPLATE: &str = include_str!("../../assets/template.html");
+const STYLE: &str = include_str!("../../assets/report.css");
+const SCRIPT: &str = include_str!("../../assets/report.js");
+const LIBRARY: &str = include_str!("../../assets/echarts/echarts.min.js");
+const LIBRARY_NOTICE: &str =
+    concat!(include_str!("../../assets/echarts/NOTICE"), "\n", include_str!("../../assets/echarts/LICENSE"));
+
+/// The workload as the report describes it.
+#[derive(Clone, Copy, Debug)]
+pub struct TraceSummary<'a> {
+    /// Name, such as the file name.
+    pub name: &'a str,
+    /// Requests replayed.
+    pub requests: u64,
+    /// Of these, reads.
+    pub reads: u64,
+    /// Of these, writes.
+    pub writes: u64,
+    /// Distinct bytes touched.
+    pub footprint: Bytes,
+    /// From the first to the last arrival, in seconds.
+    pub duration_s: f64,
+    /// Anything more: format, hash, filters, how addresses were scaled. `name: value` makes a
+    /// labelled line.
+    pub lines: &'a [String],
+}
+
+/// How fast the simulator itself ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RunSpeed {
+    /// Wall-clock time of the run in seconds.
+    pub wall_s: f64,
+    /// Flash commands simulated per second of wall-clock time.
+    pub flash_ops_per_s: f64,
+}
+
+/// All that a report tells.
+#[derive(Clone, Copy, Debug)]
+pub struct ReportInput<'a> {
+    /// Headline.
+    pub title: &'a str,
+    /// The workload.
+    pub trace: TraceSummary<'a>,
+    /// The drive, one fact a line. `name: value` makes a labelled line.
+    pub drive: &'a [String],
+    /// Dies of the drive: the rows of the wear map. Blocks are numbered die by die.
+    pub dies: u32,
+    /// Why the comparison is fair: what was held equal, and how.
+    pub fairness: &'a [String],
+    /// What a reader should know.
+    pub notes: &'a [String],
+    /// What a reader must know. The report itself adds what a [`RunResult`] implies: mismatches,
+    /// media and write errors, saturation, preconditioning that did not settle, unchecked reads.
+    pub warnings: &'a [String],
+    /// The effective experiment file.
+    pub experiment: &'a str,
+    /// The command that gives this report again.
+    pub command: &'a str,
+    /// The runs; ratios are relative to the first until the reader chooses another.
+    pub runs: &'a [RunResult],
+    /// Simulator speed of each run, in order; may be shorter.
+    pub speeds: &'a [RunSpeed],
+}
+
+/// The report as one self-contained HTML document.
+#[must_use]
+pub fn html(comparison: &ReportInput) -> String {
+    let labels = palette::assign(comparison.runs.iter().map(|run| run.scheme.as_str()));
+    let lines = |lines: &[String]| description(lines.iter().map(String::as_str));
+    fill(
+        TEMPLATE,
+        &[
+            ("title", &escape(comparison.title)),
+            ("style", STYLE),
+            ("summary", &summary(comparison, &labels)),
+            ("cautions", &cautions(comparison, &labels)),
+            ("tables", &table::html(&labels, comparison.runs, comparison.speeds)),
+            ("columns", if labels.len() > 4 { "many" } else { "" }),
+            ("fairness", &bullets(comparison.fairness)),
+            ("notes", &bullets(comparison.notes)),
+            ("drive", &lines(comparison.drive)),
+            ("trace", &trace(&comparison.trace)),
+            ("experiment", &escape(comparison.experiment)),
+            ("command", &escape(comparison.command)),
+            ("version", env!("CARGO_PKG_VERSION")),
+            ("notice", &escape(LIBRARY_NOTICE)),
+            ("data", &script_safe(&data(comparison, &labels).to_string())),
+            ("library", LIBRARY),
+            ("script", SCRIPT),
+        ],
+    )
+}
+
+/// One line under the title.
+fn summary(comparison: &ReportInput, labels: &[(String, &'static str)]) -> String {
+    let trace = &comparison.trace;
+    let schemes: Vec<&str> = labels.iter().map(|(label, _)| label.as_str()).collect();
+    format!(
+        "<b>{}</b> replayed over <b>{}</b>: {} requests, {} reads, {} footprint",
+        escape(trace.name),
+        escape(&schemes.join(", ")),
+        count(trace.requests),
+        percent(trace.reads as f64 / trace.requests as f64),
+        trace.footprint,
+    )
+}
+
+/// The banner: errors first; empty where nothing is to be said.
+fn cautions(comparison: &ReportInput, labels: &[(String, &'static str)]) -> String {
+    let given = comparison.warnings.iter().map(|text| Caution { level: Level::Warning, text: text.clone() });
+    let implied = labels.iter().zip(comparison.runs).flat_map(|((label, _), run)| caution::implied(label, run));
+    let mut all: Vec<Caution> = implied.chain(given).collect();
+    all.sort_by_key(|caution| caution.level != Level::Error);
+    all.iter()
+        .map(|caution| {
+            let name = caution.level.name();
+            format!("<p class=\"caution {name}\" role=\"alert\"><b>{name}</b> {}</p>\n", escape(&caution.text))
+        })
+        .collect()
+}
+
+fn trace(trace: &TraceSummary) -> String {
+    let share = |n: u64| format!("{} ({})", count(n), percent(n as f64 / trace.requests as f64));
+    let facts = [
+        format!("Name: {}", trace.name),
+        format!("Requests: {}", count(trace.requests)),
+        format!("Reads: {}", share(trace.reads)),
+        format!("Writes: {}", share(trace.writes)),
+        format!("Footprint: {}", trace.footprint),
+        format!("Duration: {}", seconds(trace.duration_s)),
+    ];
+    description(facts.iter().chain(trace.lines).map(String::as_str))
+}
+
+/// Lines as a description list: `name: value` is split.
+fn description<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+    let items: String = lines
+        .map(|line| match line.split_once(": ") {
+            Some((name, value)) => format!("<dt>{}</dt><dd>{}</dd>\n", escape(name), escape(value)),
+            None => format!("<dd class=\"whole\">{}</dd>\n", escape(line)),
+        })
+        .collect();
+    format!("<dl>{items}</dl>")
+}
+
+fn bullets(lines: &[String]) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let items: String = lines.iter().map(|line| format!("<li>{}</li>\n", escape(line))).collect();
+    format!("<ul>{items}</ul>")
+}
+
+/// What the plots draw and the downloads contain.
+fn data(comparison: &ReportInput, labels: &[(String, &'static str)]) -> Value {
+    let counts = comparison.runs.iter().flat_map(|run| [&run.flash_reads, &run.flash_programs, &run.flash_erases]);
+    let runs = labels.iter().zip(comparison.runs).enumerate().map(|(i, ((label, colour), run))| {
+        let speed = comparison.speeds.get(i);
+        let mut value = json!(run);
+        // Wear at the end is the given age plus `pe_added`; a digest exceeds what JavaScript counts.
+        value.as_object_mut().expect("a struct is an object").remove("pe_cycles");
+        value["event_digest"] = json!(format!("{:016x}", run.event_digest));
+        value["label"] = json!(label);
+        value["colour"] = json!(colour);
+        value["wall_s"] = json!(speed.map(|s| s.wall_s));
+        value["flash_ops_per_s"] = json!(speed.map(|s| s.flash_ops_per_s));
+        value
+    });
+    json!({
+        "title": comparison.title,
+        "command": comparison.command,
+        "experiment": comparison.experiment,
+        "trace": {
+            "name": comparison.trace.name,
+            "requests": comparison.trace.requests,
+            "reads": comparison.trace.reads,
+            "writes": comparison.trace.writes,
+            "footprint_bytes": comparison.trace.footprint.0,
+            "duration_s": comparison.trace.duration_s,
+        },
+        "dies": comparison.dies,
+        "causes": table::causes(counts),
+        "runs": runs.collect::<Vec<Value>>(),
+    })
+}

@@ -1,0 +1,294 @@
+//! The tables: every number of every run, one column per scheme.
+
+use super::RunSpeed;
+use super::format::{count, escape, percent, real};
+use ssd::RunResult;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use vocab::Cause;
+
+/// What a cell shows.
+#[derive(Clone, Debug, PartialEq)]
+enum Value {
+    Count(u64),
+    Real(f64),
+    Share(f64),
+    Text(String),
+    /// Text to compare letter by letter.
+    Code(String),
+    Absent,
+}
+
+impl From<u64> for Value {
+    fn from(n: u64) -> Self {
+        Value::Count(n)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(x: f64) -> Self {
+        if x.is_finite() { Value::Real(x) } else { Value::Absent }
+    }
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(x: Option<T>) -> Self {
+        x.map_or(Value::Absent, Into::into)
+    }
+}
+
+impl Value {
+    fn text(&self) -> String {
+        match self {
+            Value::Count(n) => count(*n),
+            Value::Real(x) => real(*x),
+            Value::Share(x) => percent(*x),
+            Value::Text(text) | Value::Code(text) => escape(text),
+            Value::Absent => "-".into(),
+        }
+    }
+
+    /// The number in full, for the CSV and the ratio to the baseline.
+    fn exact(&self) -> Option<String> {
+        match self {
+            Value::Count(n) => Some(n.to_string()),
+            Value::Real(x) | Value::Share(x) if x.is_finite() => Some(x.to_string()),
+            _ => None,
+        }
+    }
+}
+
+/// What a number means to a reader.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Less is better: its ratio to the baseline is shown.
+    Cost,
+    /// It describes; a ratio would say nothing.
+    Fact,
+    /// Anything but zero or no is bad news.
+    Alarm,
+}
+
+/// One metric of all schemes.
+struct Row {
+    label: String,
+    unit: &'static str,
+    cells: Vec<Value>,
+    /// What the number means to a reader.
+    kind: Kind,
+}
+
+/// Rows under a common heading.
+struct Group {
+    title: &'static str,
+    rows: Vec<Row>,
+}
+
+/// One table.
+struct Table {
+    title: &'static str,
+    groups: Vec<Group>,
+}
+
+/// Builds rows over the runs.
+struct Rows<'a> {
+    runs: &'a [RunResult],
+    rows: Vec<Row>,
+}
+
+impl<'a> Rows<'a> {
+    fn of(runs: &'a [RunResult]) -> Self {
+        Rows { runs, rows: Vec::new() }
+    }
+
+    fn add<V: Into<Value>>(mut self, kind: Kind, label: &str, unit: &'static str, value: impl Fn(&RunResult) -> V) -> Self {
+        let cells = self.runs.iter().map(|run| value(run).into()).collect();
+        self.rows.push(Row { label: label.into(), unit, cells, kind });
+        self
+    }
+
+    fn fact<V: Into<Value>>(self, label: &str, unit: &'static str, value: impl Fn(&RunResult) -> V) -> Self {
+        self.add(Kind::Fact, label, unit, value)
+    }
+
+    fn cost<V: Into<Value>>(self, label: &str, unit: &'static str, value: impl Fn(&RunResult) -> V) -> Self {
+        self.add(Kind::Cost, label, unit, value)
+    }
+
+    fn alarm<V: Into<Value>>(self, label: &str, unit: &'static str, value: impl Fn(&RunResult) -> V) -> Self {
+        self.add(Kind::Alarm, label, unit, value)
+    }
+
+    fn group(self, title: &'static str) -> Group {
+        Group { title, rows: self.rows }
+    }
+}
+
+/// All tables as HTML. `labels` name the columns.
+pub(super) fn html(labels: &[(String, &'static str)], runs: &[RunResult], speeds: &[RunSpeed]) -> String {
+    let tables = [response(runs), operations(runs), cost(runs), trust(runs, speeds)];
+    tables.iter().map(|table| render(table, labels)).collect()
+}
+
+fn response(runs: &[RunResult]) -> Table {
+    macro_rules! group {
+        ($title:literal, $field:ident) => {
+            Rows::of(runs)
+                .fact("requests", "", |r| r.$field.count)
+                .cost("mean", "us", |r| (r.$field.count > 0).then_some(r.$field.mean))
+                .cost("median", "us", |r| (r.$field.count > 0).then_some(r.$field.p50))
+                .cost("p99", "us", |r| (r.$field.count > 0).then_some(r.$field.p99))
+                .cost("p99.9", "us", |r| (r.$field.count > 0).then_some(r.$field.p999))
+                .cost("maximum", "us", |r| (r.$field.count > 0).then_some(r.$field.max))
+                .group($title)
+        };
+    }
+    let groups =
+        vec![group!("Reads and writes", response_us), group!("Reads", read_response_us), group!("Writes", write_response_us)];
+    Table { title: "Response time", groups }
+}
+
+fn operations(runs: &[RunResult]) -> Table {
+    let groups = vec![
+        by_cause(runs, "Page reads", |r| &r.flash_reads),
+        by_cause(runs, "Page programs", |r| &r.flash_programs),
+        by_cause(runs, "Block erases", |r| &r.flash_erases),
+    ];
+    Table { title: "Flash operations by cause", groups }
+}
+
+fn by_cause(runs: &[RunResult], title: &'static str, of: impl Fn(&RunResult) -> &BTreeMap<String, u64>) -> Group {
+    let mut rows = Rows::of(runs).cost("total", "", |r| of(r).values().sum::<u64>());
+    for cause in causes(runs.iter().map(&of)) {
+        rows = rows.cost(&cause, "", |r| of(r).get(&cause).copied().unwrap_or(0));
+    }
+    rows.group(title)
+}
+
+/// The causes that occur: those of the vocabulary in report order, then others by name.
+pub(super) fn causes<'a>(counts: impl Iterator<Item = &'a BTreeMap<String, u64>>) -> Vec<String> {
+    let mut found: BTreeSet<&str> = counts.flatten().filter(|(_, n)| **n > 0).map(|(c, _)| c.as_str()).collect();
+    let mut ordered: Vec<String> =
+        Cause::ALL.iter().map(|c| c.name()).filter(|name| found.remove(name)).map(String::from).collect();
+    ordered.extend(found.into_iter().map(String::from));
+    ordered
+}
+
+fn cost(runs: &[RunResult]) -> Table {
+    let energy = |kind: &'static str| move |r: &RunResult| r.energy_j.get(kind).copied();
+    let writes = Rows::of(runs)
+        .fact("host pages read", "", |r| r.read_pages)
+        .fact("host pages written", "", |r| r.write_pages)
+        .cost("write amplification (WAF)", "", |r| r.waf)
+        .cost("slots padded", "", |r| r.padded_slots)
+        .group("Work");
+    let joules = Rows::of(runs)
+        .cost("total", "J", |r| r.energy_j.values().sum::<f64>())
+        .cost("reads", "J", energy("read"))
+        .cost("programs", "J", energy("program"))
+        .cost("erases", "J", energy("erase"))
+        .group("Energy");
+    let wear = Rows::of(runs)
+        .cost("added, mean of blocks", "P/E", |r| mean(&r.pe_added))
+        .cost("added, standard deviation", "P/E", |r| deviation(&r.pe_added))
+        .cost("added, most worn block", "P/E", |r| r.pe_added.iter().max().map(|&n| u64::from(n)))
+        .fact("at the end, mean of blocks", "P/E", |r| mean(&r.pe_cycles))
+        .fact("at the end, most worn block", "P/E", |r| r.pe_cycles.iter().max().map(|&n| u64::from(n)))
+        .group("Wear");
+    let load = Rows::of(runs)
+        .fact("virtual time", "s", |r| r.simulated_s)
+        .cost("dies busy", "", |r| Value::Share(r.die_busy_share))
+        .fact("offered load", "", |r| Value::Share(r.offered_load))
+        .alarm("saturated", "", |r| yes_no(r.saturated))
+        .group("Load");
+    Table { title: "Cost", groups: vec![writes, joules, wear, load] }
+}
+
+fn trust(runs: &[RunResult], speeds: &[RunSpeed]) -> Table {
+    let checks = Rows::of(runs)
+        .fact("host page reads checked", "", |r| r.checked_reads)
+        .alarm("mismatches", "", |r| r.mismatches)
+        .fact("rebuilt from a stripe", "", |r| r.rebuilt_reads)
+        .alarm("media errors", "pages", |r| r.media_errors)
+        .alarm("write errors", "pages", |r| r.write_errors)
+        .group("Data");
+    let before = Rows::of(runs)
+        .fact("overwrites of the working set", "", |r| r.precondition_overwrites)
+        .fact("write amplification when it ended", "", |r| r.precondition_waf)
+        .fact("settled", "", |r| yes_no(r.precondition_converged))
+        .group("Preconditioning");
+    let mut machine = Rows::of(runs).fact("flash commands", "", |r| r.flash_ops).fact("events", "", |r| r.events).fact(
+        "digest of the event log",
+        "",
+        |r| Value::Code(format!("{:016x}", r.event_digest)),
+    );
+    for (label, unit, of) in
+        [("wall time", "s", (|s| s.wall_s) as fn(&RunSpeed) -> f64), ("flash commands per second", "1/s", |s| s.flash_ops_per_s)]
+    {
+        let cells = (0..runs.len()).map(|i| speeds.get(i).map(of).into()).collect();
+        machine.rows.push(Row { label: label.into(), unit, cells, kind: Kind::Fact });
+    }
+    Table { title: "Checks and simulator", groups: vec![checks, before, machine.group("Simulator")] }
+}
+
+fn yes_no(is: bool) -> Value {
+    Value::Text(if is { "yes" } else { "no" }.into())
+}
+
+/// Mean of all; `None` of nothing.
+fn mean(cycles: &[u32]) -> Option<f64> {
+    (!cycles.is_empty()).then(|| cycles.iter().map(|&n| f64::from(n)).sum::<f64>() / cycles.len() as f64)
+}
+
+/// Standard deviation over all; `None` of nothing.
+fn deviation(cycles: &[u32]) -> Option<f64> {
+    let mean = mean(cycles)?;
+    let squares: f64 = cycles.iter().map(|&n| (f64::from(n) - mean).powi(2)).sum();
+    Some((squares / cycles.len() as f64).sqrt())
+}
+
+fn render(table: &Table, labels: &[(String, &'static str)]) -> String {
+    let mut out = format!(
+        "<section class=\"card\"><h3>{0}</h3><div class=\"wide\"><table data-table=\"{0}\"><thead><tr><th></th>",
+        table.title
+    );
+    for (i, (label, colour)) in labels.iter().enumerate() {
+        let label = escape(label);
+        let _ =
+            write!(out, "<th scope=\"col\" data-scheme=\"{i}\"><i class=\"dot\" style=\"background:{colour}\"></i>{label}</th>");
+    }
+    out.push_str("</tr></thead>");
+    for group in &table.groups {
+        let title = group.title;
+        let _ = write!(
+            out,
+            "<tbody data-group=\"{title}\"><tr class=\"group\"><th colspan=\"{}\">{title}</th></tr>",
+            labels.len() + 1
+        );
+        for row in &group.rows {
+            out.push_str(&render_row(row));
+        }
+        out.push_str("</tbody>");
+    }
+    out.push_str("</table></div></section>\n");
+    out
+}
+
+fn render_row(row: &Row) -> String {
+    let label = escape(&row.label);
+    let unit =
+        if row.unit.is_empty() { String::new() } else { format!(" <small>{}</small>", row.unit.replace("us", "&micro;s")) };
+    let compare = if row.kind == Kind::Cost { " data-compare" } else { "" };
+    let mut out = format!("<tr data-metric=\"{label}\" data-unit=\"{}\"{compare}><th scope=\"row\">{label}{unit}</th>", row.unit);
+    for (i, cell) in row.cells.iter().enumerate() {
+        let class = match (row.kind, cell) {
+            (Kind::Alarm, cell) if *cell != Value::Count(0) && *cell != yes_no(false) => " class=\"bad\"",
+            (_, Value::Code(_)) => " class=\"code-value\"",
+            _ => "",
+        };
+        let exact = cell.exact().map(|number| format!(" data-value=\"{number}\" title=\"{number}\"")).unwrap_or_default();
+        let _ = write!(out, "<td data-scheme=\"{i}\"{class}{exact}>{}</td>", cell.text());
+    }
+    out.push_str("</tr>\n");
+    out
+}

@@ -1,0 +1,280 @@
+use super::*;
+use std::collections::BTreeMap;
+
+fn counts(pairs: &[(&str, u64)]) -> BTreeMap<String, u64> {
+    pairs.iter().map(|(name, n)| ((*name).into(), *n)).collect()
+}
+
+/// A run in which no two numbers are equal, so that a mixed-up cell shows.
+fn run(scheme: &str, offset: u64) -> RunResult {
+    let mut run = RunResult { scheme: scheme.into(), ..RunResult::default() };
+    let x = offset as f64;
+    for (i, response) in [&mut run.response_us, &mut run.read_response_us, &mut run.write_response_us].into_iter().enumerate() {
+        let base = 1000.5 * (i as f64 + 1.0) + x;
+        response.count = 70_000 * (i as u64 + 1) + offset;
+        (response.mean, response.p50, response.p99) = (base + 1.25, base + 2.25, base + 3.25);
+        (response.p999, response.max) = (base + 4.25, base + 5.25);
+    }
+    run.read_cdf = vec![(10.0, 0.5), (20.0, 1.0)];
+    (run.read_pages, run.write_pages) = (5_001 + offset, 6_001 + offset);
+    run.flash_reads = counts(&[("host", 11_000 + offset), ("gc", 12_000 + offset)]);
+    run.flash_programs = counts(&[("host", 13_000 + offset), ("parity", 14_000 + offset)]);
+    run.flash_erases = counts(&[("gc", 15_000 + offset)]);
+    run.waf = Some(1.0625 + x);
+    run.padded_slots = 16_000 + offset;
+    run.energy_j = [("read", 0.5), ("program", 0.25), ("erase", 0.125)].map(|(kind, j)| (kind.into(), j + x)).into();
+    (run.checked_reads, run.mismatches, run.rebuilt_reads) = (17_000 + offset, 18_000 + offset, 19_000 + offset);
+    (run.media_errors, run.write_errors) = (20_000 + offset, 21_000 + offset);
+    (run.simulated_s, run.die_busy_share, run.offered_load) = (22.5 + x, 0.375, 0.4375);
+    (run.precondition_overwrites, run.precondition_waf, run.precondition_converged) = (2.75 + x, 1.875 + x, true);
+    (run.pe_added, run.pe_cycles) = (vec![1, 3], vec![101, 203]);
+    (run.event_digest, run.flash_ops, run.events) = (u64::MAX - offset, 23_000 + offset, 24_000 + offset);
+    run
+}
+
+fn input(runs: &[RunResult]) -> ReportInput<'_> {
+    let trace =
+        TraceSummary { name: "tape", requests: 10, reads: 7, writes: 3, footprint: Bytes(4096), duration_s: 1.5, lines: &[] };
+    ReportInput {
+        title: "A report",
+        trace,
+        drive: &[],
+        dies: 2,
+        fairness: &[],
+        notes: &[],
+        warnings: &[],
+        experiment: "",
+        command: "flashkeep compare tape",
+        runs,
+        speeds: &[],
+    }
+}
+
+/// The cells of one metric, as (exact value, text).
+fn cells(page: &str, table: &str, group: &str, metric: &str) -> Vec<(String, String)> {
+    let after = |text: &str, mark: &str| text.split_once(mark).unwrap_or_else(|| panic!("no {mark}")).1.to_string();
+    let rest = after(page, &format!("data-table=\"{table}\""));
+    let rest = after(&rest, &format!("data-group=\"{group}\""));
+    let rest = after(&rest, &format!("data-metric=\"{metric}\""));
+    let row = rest.split_once("</tr>").expect("row ends").0;
+    row.split("<td").skip(1).map(cell).collect()
+}
+
+fn cell(td: &str) -> (String, String) {
+    let exact = td.split_once("data-value=\"").map_or("", |(_, rest)| rest.split_once('"').expect("quoted").0);
+    let text = td.split_once('>').expect("tag ends").1.split_once('<').expect("cell ends").0;
+    (exact.into(), text.into())
+}
+
+/// Island as the browser reads it.
+fn island(page: &str) -> Value {
+    let rest = page.split_once("id=\"data\">").expect("island").1;
+    serde_json::from_str(rest.split_once("</script>").expect("island ends").0).expect("island is JSON")
+}
+
+/// Panics unless the cells of one metric hold, in full, what `of` says of each run.
+fn check(page: &str, [table, group, metric]: [&str; 3], of: impl Fn(usize) -> String) {
+    let found: Vec<String> = cells(page, table, group, metric).into_iter().map(|(exact, _)| exact).collect();
+    assert_eq!(found, [of(0), of(1)], "{table} / {group} / {metric}");
+}
+
+#[test]
+fn response_times_in_the_table_are_those_of_the_run() {
+    let runs = [run("none", 0), run("raid5", 400)];
+    let page = html(&input(&runs));
+    for (group, of) in [
+        ("Reads and writes", (|r| r.response_us.into()) as fn(&RunResult) -> Shown),
+        ("Reads", |r| r.read_response_us.into()),
+        ("Writes", |r| r.write_response_us.into()),
+    ] {
+        for (i, metric) in ["requests", "mean", "median", "p99", "p99.9", "maximum"].into_iter().enumerate() {
+            check(&page, ["Response time", group, metric], |n| of(&runs[n]).0[i].clone());
+        }
+    }
+}
+
+#[test]
+fn flash_operations_in_the_table_are_those_of_the_run() {
+    let runs = [run("none", 0), run("raid5", 400)];
+    let page = html(&input(&runs));
+    for (group, of) in [
+        ("Page reads", (|r| &r.flash_reads) as fn(&RunResult) -> &BTreeMap<String, u64>),
+        ("Page programs", |r| &r.flash_programs),
+        ("Block erases", |r| &r.flash_erases),
+    ] {
+        check(&page, [OPERATIONS, group, "total"], |n| of(&runs[n]).values().sum::<u64>().to_string());
+        for cause in of(&runs[0]).keys() {
+            check(&page, [OPERATIONS, group, cause], |n| of(&runs[n])[cause].to_string());
+        }
+    }
+}
+
+const OPERATIONS: &str = "Flash operations by cause";
+
+#[test]
+fn costs_in_the_table_are_those_of_the_run() {
+    let runs = [run("none", 0), run("raid5", 400)];
+    let page = html(&input(&runs));
+    check(&page, ["Cost", "Work", "host pages read"], |n| runs[n].read_pages.to_string());
+    check(&page, ["Cost", "Work", "host pages written"], |n| runs[n].write_pages.to_string());
+    check(&page, ["Cost", "Work", "write amplification (WAF)"], |n| runs[n].waf.unwrap().to_string());
+    check(&page, ["Cost", "Work", "slots padded"], |n| runs[n].padded_slots.to_string());
+    check(&page, ["Cost", "Energy", "total"], |n| (0.875 + 1200.0 * n as f64).to_string());
+    for (metric, key) in [("reads", "read"), ("programs", "program"), ("erases", "erase")] {
+        check(&page, ["Cost", "Energy", metric], |n| runs[n].energy_j[key].to_string());
+    }
+    check(&page, ["Cost", "Wear", "added, mean of blocks"], |_| "2".into());
+    check(&page, ["Cost", "Wear", "added, standard deviation"], |_| "1".into());
+    check(&page, ["Cost", "Wear", "added, most worn block"], |_| "3".into());
+    check(&page, ["Cost", "Wear", "at the end, mean of blocks"], |_| "152".into());
+    check(&page, ["Cost", "Wear", "at the end, most worn block"], |_| "203".into());
+    check(&page, ["Cost", "Load", "virtual time"], |n| runs[n].simulated_s.to_string());
+    check(&page, ["Cost", "Load", "dies busy"], |n| runs[n].die_busy_share.to_string());
+    check(&page, ["Cost", "Load", "offered load"], |n| runs[n].offered_load.to_string());
+}
+
+#[test]
+fn checks_and_speed_in_the_table_are_those_of_the_run() {
+    let runs = [run("none", 0), run("raid5", 400)];
+    let speeds = [RunSpeed { wall_s: 1.5, flash_ops_per_s: 2.5e6 }, RunSpeed { wall_s: 3.5, flash_ops_per_s: 4.5e6 }];
+    let page = html(&ReportInput { speeds: &speeds, ..input(&runs) });
+    let trust = "Checks and simulator";
+    check(&page, [trust, "Data", "host page reads checked"], |n| runs[n].checked_reads.to_string());
+    check(&page, [trust, "Data", "mismatches"], |n| runs[n].mismatches.to_string());
+    check(&page, [trust, "Data", "rebuilt from a stripe"], |n| runs[n].rebuilt_reads.to_string());
+    check(&page, [trust, "Data", "media errors"], |n| runs[n].media_errors.to_string());
+    check(&page, [trust, "Data", "write errors"], |n| runs[n].write_errors.to_string());
+    check(&page, [trust, "Preconditioning", "overwrites of the working set"], |n| runs[n].precondition_overwrites.to_string());
+    check(&page, [trust, "Preconditioning", "write amplification when it ended"], |n| runs[n].precondition_waf.to_string());
+    check(&page, [trust, "Simulator", "flash commands"], |n| runs[n].flash_ops.to_string());
+    check(&page, [trust, "Simulator", "events"], |n| runs[n].events.to_string());
+    check(&page, [trust, "Simulator", "wall time"], |n| speeds[n].wall_s.to_string());
+    check(&page, [trust, "Simulator", "flash commands per second"], |n| speeds[n].flash_ops_per_s.to_string());
+}
+
+/// Numbers of a `Response`, in the order of the table.
+struct Shown([String; 6]);
+
+impl From<ssd::Response> for Shown {
+    fn from(r: ssd::Response) -> Self {
+        let [mean, p50, p99, p999, max] = [r.mean, r.p50, r.p99, r.p999, r.max].map(|x| x.to_string());
+        Shown([r.count.to_string(), mean, p50, p99, p999, max])
+    }
+}
+
+#[test]
+fn the_island_holds_the_numbers_of_the_runs() {
+    let runs = [run("none", 0), run("none", 400)];
+    let found = island(&html(&input(&runs)));
+    for (found, run) in found["runs"].as_array().expect("runs").iter().zip(&runs) {
+        assert_eq!(found["response_us"]["p999"], json!(run.response_us.p999));
+        assert_eq!(found["flash_programs"], json!(run.flash_programs));
+        assert_eq!(found["read_cdf"], json!(run.read_cdf));
+        assert_eq!(found["pe_added"], json!(run.pe_added));
+        assert_eq!(found["event_digest"], json!(format!("{:016x}", run.event_digest)));
+    }
+    assert_eq!(found["causes"], json!(["host", "parity", "gc"]), "in report order");
+    assert_eq!(found["runs"][1]["label"], "none (2)", "labels are unique");
+}
+
+#[test]
+fn hostile_names_stay_text() {
+    let evil = "</script><script>alert('\"&\u{2028}')</script><!--{{title}}";
+    let lines = [evil.to_string(), format!("name: {evil}")];
+    let runs = [RunResult { mismatches: 1, ..run(evil, 0) }];
+    let clean = html(&input(&[RunResult { mismatches: 1, ..run("x", 0) }]));
+    let mut given = ReportInput { title: evil, drive: &lines, fairness: &lines, notes: &lines, warnings: &lines, ..input(&runs) };
+    (given.experiment, given.command) = (evil, evil);
+    (given.trace.name, given.trace.lines) = (evil, &lines);
+    let page = html(&given);
+    assert_eq!(page.matches("</script").count(), clean.matches("</script").count());
+    assert_eq!(page.matches("<script").count(), clean.matches("<script").count());
+    assert_eq!(page.matches("<!--").count(), clean.matches("<!--").count());
+    assert_eq!(island(&page)["title"], evil);
+    assert_eq!(island(&page)["runs"][0]["scheme"], evil);
+}
+
+#[test]
+fn the_file_needs_nothing_else() {
+    let page = html(&input(&[run("none", 0)]));
+    assert!(page.contains("default-src 'none'"), "the policy forbids to load anything");
+    for mark in ["src=\"http", "href=\"http", "src='http", "href='http", "url(", "@import", "<link", "src=\"//"] {
+        assert!(!page.replace(LIBRARY, "").contains(mark), "{mark}");
+    }
+    let own = page.replace(LIBRARY, "").replace(&escape(LIBRARY_NOTICE), "");
+    assert!(!own.contains("http://") && !own.contains("https://"));
+    let namespaces =
+        ["http://www.w3.org/", "http://www.apache.org/licenses/", "https://github.com/ecomfe/zrender/blob/master/LICENSE"];
+    for (at, _) in LIBRARY.match_indices("http") {
+        let text = &LIBRARY[at..];
+        let is_address = text.starts_with("http://") || text.starts_with("https://");
+        assert!(!is_address || namespaces.iter().any(|known| text.starts_with(known)), "{}", &text[..60]);
+    }
+    assert!(page.contains("Apache License") && page.contains("Baidu"), "licences go with the library");
+    assert!(!LIBRARY.contains("</script"), "the library can be inlined");
+}
+
+#[test]
+fn absent_numbers_are_dashes() {
+    let mut odd = RunResult { scheme: "none".into(), ..RunResult::default() };
+    (odd.simulated_s, odd.die_busy_share, odd.offered_load) = (f64::NAN, f64::NAN, f64::INFINITY);
+    odd.flash_reads = counts(&[("host", 0)]);
+    let mut trace = input(&[]).trace;
+    (trace.requests, trace.reads, trace.writes, trace.duration_s) = (0, 0, 0, f64::NAN);
+    let runs = [odd];
+    let page = html(&ReportInput { trace, dies: 0, ..input(&runs) });
+    let text = |table, group, metric| cells(&page, table, group, metric).remove(0);
+    let absent = (String::new(), "-".to_string());
+    assert_eq!(text("Cost", "Work", "write amplification (WAF)"), absent);
+    assert_eq!(text("Cost", "Load", "virtual time"), absent);
+    assert_eq!(text("Cost", "Load", "dies busy"), absent);
+    assert_eq!(text("Cost", "Load", "offered load"), absent);
+    assert_eq!(text("Cost", "Wear", "added, mean of blocks"), absent);
+    assert_eq!(text("Response time", "Writes", "p99"), absent);
+    assert_eq!(text("Checks and simulator", "Simulator", "wall time"), absent);
+    assert_eq!(text("Flash operations by cause", "Page reads", "total"), ("0".into(), "0".into()));
+    let written = page.replace(LIBRARY, "").replace(SCRIPT, "");
+    assert!(!written.contains("NaN") && !written.contains("inf<"));
+    assert!(island(&page)["runs"][0]["simulated_s"].is_null());
+}
+
+#[test]
+fn a_report_without_runs_is_a_page() {
+    assert_eq!(island(&html(&input(&[])))["runs"], json!([]));
+}
+
+#[test]
+fn cautions_follow_from_results_and_errors_come_first() {
+    let mut tired = run("raid5", 0);
+    (tired.saturated, tired.precondition_converged) = (true, false);
+    let runs = [RunResult { mismatches: 0, media_errors: 0, write_errors: 0, ..run("none", 0) }, tired];
+    let warnings = ["given".to_string()];
+    let page = html(&ReportInput { warnings: &warnings, ..input(&runs) });
+    let found: Vec<&str> =
+        page.split("class=\"caution ").skip(1).filter_map(|rest| rest.split_once('"')).map(|(level, _)| level).collect();
+    let note = "warning"; // What the page says where scripts are off.
+    assert_eq!(found, ["error", "error", "error", "warning", "warning", "warning", note]);
+    assert!(!page.contains("> none: "), "the sound run gives no caution");
+    assert!(page.contains("raid5: saturated."));
+}
+
+#[test]
+fn a_scheme_keeps_its_colour_in_any_company() {
+    let colour = |names: &[&str], name: &str| {
+        palette::assign(names.iter().copied()).into_iter().find(|(label, _)| label == name).expect("assigned").1
+    };
+    assert_eq!(colour(&["none", "raid5", "ds-raid"], "ds-raid"), colour(&["canary", "ds-raid"], "ds-raid"));
+    let names = ["new", "raid5", "raid5", "none", "newer", "ppc", "mds", "ds-raid"];
+    let mut colours: Vec<_> = palette::assign(names.into_iter()).into_iter().map(|(_, colour)| colour).collect();
+    colours.sort_unstable();
+    colours.dedup();
+    assert_eq!(colours.len(), names.len(), "eight schemes, eight colours");
+}
+
+#[test]
+fn numbers_read_well() {
+    let shown = [0.0, 1.0, 87.314, 999.94, 999.96, 1234.5, 0.93123, 0.001, 0.000_12, -2500.4, f64::NAN].map(format::real);
+    assert_eq!(shown, ["0", "1.000", "87.31", "999.9", "1,000", "1,235", "0.9312", "0.001000", "1.200e-4", "-2,500", "-"]);
+    assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+    assert_eq!([1.5, 150.0, 9_000.0, 360_000.0].map(seconds), ["1.500 s", "2.500 min", "2.500 h", "4.167 d"]);
+}
