@@ -191,7 +191,11 @@ impl Document {
             Ok(value) => read_value(value.get_ref(), &(0..0), &source)?,
             Err(_) => Value::Text(text.trim().to_owned()),
         };
-        self.put(path.trim(), Node { value, origin: origin.clone() }, &origin)
+        let path = path.trim();
+        if let Some(whole) = REPLACED_WHOLE.iter().find(|whole| path.strip_prefix(**whole).is_some_and(|r| r.starts_with('.'))) {
+            self.remove(whole);
+        }
+        self.put(path, Node { value, origin: origin.clone() }, &origin)
     }
 
     /// Sets `path` to a text, or to a list of texts, typed as a command line option.
@@ -257,6 +261,15 @@ impl Document {
     #[must_use]
     pub fn locate(&self, problem: Problem) -> Problem {
         let mut parts: Vec<&str> = problem.field.split('.').collect();
+        if let Some((last, parents)) = parts.split_last()
+            && problem.message.contains(&format!("`{last}`"))
+            && let Some(Node { value: Value::Table(table), .. }) = self.root.find(parents)
+            && let Some(entry) = table.get(*last)
+        {
+            // The name at fault is the key itself.
+            let place = entry.key.place();
+            return problem.at(place);
+        }
         while !parts.is_empty() && problem.place.is_none() {
             if let Some(node) = self.root.find(&parts) {
                 let place = node.origin.place();

@@ -265,7 +265,13 @@ pub struct Overrides {
     pub set: Vec<String>,
 }
 
+/// Whether a path lies inside the drive's fields, which are complete once the preset is there.
+fn inside_drive(path: &str) -> bool {
+    path.starts_with("drive.") && path != "drive.preset"
+}
+
 impl Overrides {
+    /// Applies everything but `--set` inside the drive.
     fn apply(&self, document: &mut Document) -> Result<(), Problem> {
         if let Some(trace) = &self.trace {
             document.remove("generate");
@@ -285,7 +291,14 @@ impl Overrides {
                 document.keep_only("drive", "preset");
             }
         }
-        self.set.iter().try_for_each(|set| document.set(&format!("--set {set}"), set))
+        self.set(document, |path| !inside_drive(path))
+    }
+
+    /// Applies those of `--set` whose path is among the wanted.
+    fn set(&self, document: &mut Document, wanted: fn(&str) -> bool) -> Result<(), Problem> {
+        let path = |set: &str| set.split('=').next().unwrap_or_default().trim().to_owned();
+        let mut wanted = self.set.iter().filter(|set| wanted(&path(set)));
+        wanted.try_for_each(|set| document.set(&format!("--set {set}"), set))
     }
 }
 
@@ -324,8 +337,15 @@ impl Experiment {
     fn from_document(mut document: Document, overrides: &Overrides) -> Result<Self, Problem> {
         overrides.apply(&mut document)?;
         let preset = expand_drive(&mut document)?;
+        overrides.set(&mut document, inside_drive)?;
         let mut experiment: Self = document.read()?;
         check::experiment(&experiment).map_err(|problem| document.locate(problem))?;
+        if !crate::workload::is_name(&experiment.trace.source)
+            && let Ok(path) = std::path::absolute(&experiment.trace.source)
+        {
+            // The effective experiment may be run from anywhere.
+            experiment.trace.source = path.display().to_string();
+        }
         experiment.drive.preset = no_preset();
         if preset.is_some_and(|p| p.name == experiment.drive.name && p.drive() != experiment.drive.drive()) {
             experiment.drive.name.push_str(" (changed)");

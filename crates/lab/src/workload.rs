@@ -3,6 +3,7 @@
 use crate::experiment::{Addresses, Experiment};
 use crate::problem::Problem;
 use crate::textual::Size;
+use std::path::Path;
 use std::sync::Arc;
 use trace::generate::{GeneratorKind, GENERATORS};
 use trace::{AddressMap, BlkAction, Footprint, ReadCounts, ReadOptions, Record, TimeScale, TraceError, TraceSource};
@@ -31,7 +32,7 @@ enum Input {
 /// What is known about a workload; requests and bytes are those of one loop.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TraceFacts {
-    /// Bundled name, path or generator.
+    /// Bundled name, file name or generator.
     pub name: String,
     /// Trace format, or `generated`.
     pub format: String,
@@ -111,7 +112,7 @@ pub(crate) fn check(experiment: &Experiment) -> Result<(), Problem> {
 /// A source that is no file and looks like a name is probably a misspelt name.
 fn check_source(source: &str) -> Result<(), Problem> {
     let is_bundled = trace::BUNDLED.iter().any(|b| b.name == source);
-    if is_bundled || std::path::Path::new(source).exists() {
+    if is_bundled || Path::new(source).exists() {
         return Ok(());
     }
     let bundled = trace::BUNDLED.iter().map(|b| b.name);
@@ -310,9 +311,9 @@ impl Workload {
 }
 
 fn facts(experiment: &Experiment, footprint: &Footprint, read: ReadCounts, format: &str, digest: u64) -> TraceFacts {
-    let counts = footprint.counts();
+    let (counts, source) = (footprint.counts(), &experiment.trace.source);
     TraceFacts {
-        name: experiment.trace.source.clone(),
+        name: Path::new(source).file_name().map_or(source.clone(), |name| name.to_string_lossy().into()),
         format: format.to_owned(),
         loops: experiment.trace.loops,
         requests: counts.requests,

@@ -18,6 +18,7 @@ use vocab::{Bytes, Lpn};
 /// One buffered page.
 #[derive(Clone, Debug)]
 struct Entry<P> {
+    /// Which write of the buffer these contents are.
     version: u32,
     payload: P,
     /// When it was last written, as a key of `dirty`; `None` while nothing is left to write.
@@ -65,8 +66,11 @@ impl<P: HostPayload> WriteBuffer<P> {
         self.entries.get(&lpn.0).map(|entry| &entry.payload)
     }
 
-    pub fn has_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+    /// A page that is about to be discarded is not evicted any more: it would come back.
+    pub fn freeze(&mut self, lpn: Lpn) {
+        if let Some(key) = self.entries.get_mut(&lpn.0).and_then(|entry| entry.dirty.take()) {
+            self.dirty.remove(&key);
+        }
     }
 
     fn touch(&mut self, lpn: u32) {
@@ -82,7 +86,7 @@ impl<P: HostPayload> WriteBuffer<P> {
     fn put(&mut self, page: &PageWrite<P>) {
         let fresh = || Entry { version: 0, payload: P::default(), dirty: None, flying: 0, waiters: Vec::new() };
         let entry = self.entries.entry(page.lpn.0).or_insert_with(fresh);
-        entry.version = page.version;
+        entry.version = self.clock as u32 + 1;
         entry.payload = page.payload.clone();
         self.touch(page.lpn.0);
     }
@@ -102,24 +106,23 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn buffer_job(&mut self, job: Id) {
         self.jobs[job].remaining += 1;
         if !self.buffer.waiting.is_empty() || !self.buffer_takes(job) {
+            self.hold_pages(job);
             self.buffer.waiting.push_back(job);
         }
     }
 
-    fn buffer_takes(&mut self, job: Id) -> bool {
-        let (first, end) = self.jobs[job].range;
-        for lpn in first..end {
-            if let Some(entry) = self.buffer.entries.get_mut(&lpn) {
-                if let Some(key) = entry.dirty.take() {
-                    self.buffer.dirty.remove(&key);
-                }
-                let waiters = std::mem::take(&mut entry.waiters);
-                self.buffer.entries.remove(&lpn);
-                waiters.into_iter().for_each(|job| self.part_done(job));
-            }
+    /// Drops a discarded page from the buffer.
+    pub(crate) fn unbuffer(&mut self, lpn: Lpn) {
+        let Some(entry) = self.buffer.entries.remove(&lpn.0) else { return };
+        self.retry |= self.has_waiting_for_buffer();
+        if let Some(key) = entry.dirty {
+            self.buffer.dirty.remove(&key);
         }
+        entry.waiters.into_iter().for_each(|job| self.part_done(job));
+    }
+
+    fn buffer_takes(&mut self, job: Id) -> bool {
         if self.jobs[job].kind == RequestKind::Discard {
-            self.unlock_pages(job);
             self.place_or_wait(job);
             self.part_done(job);
             return true;
@@ -136,11 +139,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.host.hide(page.lpn, false);
             self.buffer.put(&page);
         }
-        self.unlock_pages(job);
         if self.jobs[job].fua && self.buffer.kind == BufferKind::Volatile {
             self.wait_until_durable(job);
         }
         self.evict_down_to(self.buffer.capacity * 3 / 4);
+        self.let_pages_go(job);
         self.part_done(job);
         true
     }
@@ -179,9 +182,13 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.jobs[job].remaining += 1;
         }
         for &lpn in &pending {
-            if self.buffer.entries.get(&lpn).is_some_and(|entry| entry.dirty.is_some()) {
-                self.evict(lpn);
-            }
+            self.evict_if_dirty(lpn);
+        }
+    }
+
+    fn evict_if_dirty(&mut self, lpn: u32) {
+        if self.buffer.entries.get(&lpn).is_some_and(|entry| entry.dirty.is_some()) {
+            self.evict(lpn);
         }
     }
 
@@ -223,15 +230,23 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// An eviction is durable, or failed for want of space.
     pub(crate) fn evicted(&mut self, job: Id) {
         let failed = self.jobs[job].failed;
+        let out_of_space = self.jobs[job].next < self.jobs[job].pages.len();
         let pages = std::mem::take(&mut self.jobs[job].pages);
         let mut again = Vec::new();
         for page in &pages {
             let Some(entry) = self.buffer.entries.get_mut(&page.lpn.0) else { continue };
             entry.flying = entry.flying.saturating_sub(1);
             if failed {
-                // The buffer keeps what flash did not take.
+                // The buffer keeps what flash did not take. Another die may; if all are full,
+                // whoever waits for these pages learns that they will not become durable.
+                let waiters = if out_of_space { std::mem::take(&mut entry.waiters) } else { Vec::new() };
+                again.extend((!entry.waiters.is_empty()).then_some(page.lpn.0));
                 if entry.dirty.is_none() && entry.version == page.version {
                     self.buffer.touch(page.lpn.0);
+                }
+                for job in waiters {
+                    self.jobs[job].failed = true;
+                    self.part_done(job);
                 }
             } else if entry.version == page.version && entry.dirty.is_none() {
                 let waiters = std::mem::take(&mut entry.waiters);
@@ -242,7 +257,19 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             }
         }
         self.jobs[job].pages = pages;
-        again.into_iter().for_each(|lpn| self.evict(lpn));
+        for lpn in again {
+            self.evict_if_dirty(lpn);
+        }
+        self.retry_buffer();
+    }
+
+    /// Whether anything waits for room in the buffer.
+    pub(crate) fn has_waiting_for_buffer(&self) -> bool {
+        !self.buffer.waiting.is_empty()
+    }
+
+    /// Takes in what waits for room, in order, as far as there is any.
+    pub(crate) fn retry_buffer(&mut self) {
         while let Some(job) = self.buffer.waiting.pop_front() {
             if !self.buffer_takes(job) {
                 self.buffer.waiting.push_front(job);
@@ -255,7 +282,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn fail_buffer_waiter(&mut self) {
         if let Some(job) = self.buffer.waiting.pop_front() {
             self.jobs[job].failed = true;
-            self.unlock_pages(job);
+            self.let_pages_go(job);
             self.part_done(job);
         }
     }

@@ -1,7 +1,7 @@
 //! Garbage collection: a collector for each log reads the valid pages of a victim, moves them,
 //! and erases the victim once nothing depends on it.
 
-use crate::commands::{Command, Owner, Verb};
+use crate::commands::{Command, Owner, Verb, is_programmed};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
 use crate::repair::Target;
@@ -110,7 +110,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.collectors[log].cursor += 1;
             let valid = self.valid_slots(ppn);
             if valid > 0 {
-                if let Some(lpn) = self.tags(ppn).first().copied().and_then(Self::data_of) {
+                if is_programmed(&self.array, ppn) && let Some(lpn) = self.tags(ppn).first().copied().and_then(Self::data_of) {
                     self.ftl.prefetch(lpn);
                 }
                 self.collectors[log].in_flight += 1;

@@ -4,7 +4,7 @@
 use crate::commands::{Command, Owner};
 use crate::config::{BufferKind, Pace};
 use crate::facts::{Fact, RequestKind};
-use crate::jobs::{Asker, PageWrite, Waiter};
+use crate::jobs::{Asker, PageWrite};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
 use crate::repair::Target;
@@ -156,7 +156,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.fail_job(job);
         } else if let Some(op) = self.stalled_stripes.pop_front() {
             self.fail_stripe(op);
-        } else if self.buffer.has_waiting() {
+        } else if self.has_waiting_for_buffer() {
             self.fail_buffer_waiter();
         } else {
             return false;
@@ -178,6 +178,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 break;
             }
         }
+        self.retry_buffer();
         for target in std::mem::take(&mut self.uncovered_repairs) {
             self.repair(target);
         }
@@ -329,44 +330,82 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Orders a write or discard behind earlier ones of the same pages that the map does not
     /// show yet, and completes partly written pages. Static stripes do both for themselves.
-    pub(crate) fn enter(&mut self, job: Id) {
-        if matches!(self.protection, Protection::Stripes(_)) {
-            let discard = self.jobs[job].kind == RequestKind::Discard;
-            if discard && let Some(key) = self.locked_stripe_of(job) {
-                self.jobs[job].remaining += 1;
-                self.locks.wait(key, Waiter::Job(job));
-                return;
-            }
-            if discard || self.buffer.kind() == BufferKind::Off {
-                self.pass_on(job);
-                return;
-            }
-        }
-        if !self.locks.is_empty() && let Some(key) = self.first_locked(job) {
-            self.jobs[job].remaining += 1;
-            self.locks.wait(key, Waiter::Job(job));
+    fn enter(&mut self, job: Id) {
+        if self.stripes_order_pages() {
+            self.pass_on(job);
             return;
         }
+        let wait = !self.page_locks.is_empty() && self.job_pages(job).any(|lpn| self.page_locks.is_held(lpn));
+        if wait || self.has_partial_page(job) {
+            self.hold_pages(job);
+        }
+        if self.jobs[job].missing > 0 {
+            self.jobs[job].remaining += 1;
+        } else {
+            self.merge_partial_pages(job);
+        }
+    }
+
+    /// Whether updates of stripes order all writes, no buffer being in between.
+    fn stripes_order_pages(&self) -> bool {
+        matches!(self.protection, Protection::Stripes(_)) && self.buffer.kind() == BufferKind::Off
+    }
+
+    fn job_pages(&self, job: Id) -> impl Iterator<Item = u32> + use<'_, P, A> {
+        let job = &self.jobs[job];
+        job.pages.iter().map(|page| page.lpn.0).chain(job.range.0..job.range.1)
+    }
+
+    fn has_partial_page(&self, job: Id) -> bool {
+        let per = self.host.sectors_per_slot;
+        self.jobs[job].pages.iter().any(|page| (page.from, page.to) != (0, per))
+    }
+
+    /// Queues for all pages of the job, so that nothing later overtakes it.
+    pub(crate) fn hold_pages(&mut self, job: Id) {
+        if self.jobs[job].kind == RequestKind::Discard && self.jobs[job].versions.is_empty() {
+            let (first, end) = self.jobs[job].range;
+            self.jobs[job].versions = (first..end).map(|lpn| self.oracle.sent(Lpn(lpn))).collect();
+        }
+        if self.jobs[job].holds_pages || self.jobs[job].asker != Asker::Host || self.stripes_order_pages() {
+            return;
+        }
+        self.jobs[job].holds_pages = true;
+        let pages: Vec<u32> = self.job_pages(job).collect();
+        for lpn in pages {
+            self.jobs[job].missing += u32::from(!self.page_locks.queue(lpn, job));
+        }
+    }
+
+    /// The job's pages are in the map (or the buffer): what queues behind it goes on.
+    pub(crate) fn let_pages_go(&mut self, job: Id) {
+        if !std::mem::take(&mut self.jobs[job].holds_pages) {
+            return;
+        }
+        let pages: Vec<u32> = self.job_pages(job).collect();
+        for lpn in pages {
+            let Some(next) = self.page_locks.release(lpn) else { continue };
+            self.jobs[next].missing -= 1;
+            if self.jobs[next].missing == 0 {
+                self.merge_partial_pages(next);
+                self.part_done(next);
+            }
+        }
+    }
+
+    /// Reads what completes partly written pages, then hands the job on.
+    fn merge_partial_pages(&mut self, job: Id) {
         let per = self.host.sectors_per_slot;
         let mut reads = 0;
         for index in 0..self.jobs[job].pages.len() {
             let page = &self.jobs[job].pages[index];
             if (page.from, page.to) != (0, per) {
-                let lpn = page.lpn;
-                self.locks.lock(lpn.0);
-                self.jobs[job].locked.push(lpn.0);
                 reads += u32::from(self.read_for_merge(job, index));
             }
         }
         if reads == 0 {
             self.pass_on(job);
         }
-    }
-
-    fn first_locked(&self, job: Id) -> Option<u32> {
-        let job = &self.jobs[job];
-        let (first, end) = job.range;
-        job.pages.iter().map(|page| page.lpn.0).chain(first..end).find(|&lpn| self.locks.holds(lpn))
     }
 
     /// Reads the old contents of a partly written page; false if they are at hand.
@@ -431,7 +470,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.jobs[job].merges -= 1;
         if self.jobs[job].merges == 0 {
             if self.jobs[job].failed {
-                self.unlock_pages(job);
+                self.let_pages_go(job);
             } else {
                 self.pass_on(job);
             }
@@ -454,6 +493,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if self.stalled.is_empty() && self.place(job) {
             return;
         }
+        self.hold_pages(job);
+        if self.jobs[job].kind == RequestKind::Discard {
+            let (first, end) = self.jobs[job].range;
+            (first..end).for_each(|lpn| self.buffer.freeze(Lpn(lpn)));
+        }
         self.stalled.push_back(job);
     }
 
@@ -466,47 +510,32 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             (_, Protection::Stripes(_)) => self.place_in_stripes(job),
         };
         if all {
-            self.unlock_pages(job);
+            self.let_pages_go(job);
             self.part_done(job);
         }
         all
     }
 
-    /// The job's pages are in the map: others may follow.
-    pub(crate) fn unlock_pages(&mut self, job: Id) {
-        if self.jobs[job].locked.is_empty() {
-            return;
-        }
-        for key in std::mem::take(&mut self.jobs[job].locked) {
-            for waiter in self.locks.unlock(key) {
-                self.wake(waiter);
-            }
-        }
-    }
-
-    pub(crate) fn wake(&mut self, waiter: Waiter) {
-        match waiter {
-            Waiter::Job(job) => {
-                self.enter(job);
-                self.part_done(job);
-            }
-            Waiter::Stripe(op) => self.lock_and_start(op),
-            Waiter::Repair(target) => self.repair(target),
-        }
-    }
-
-    /// Forgets the job's pages. Static stripes keep the bytes until a whole stripe is gone
-    /// (theory: members of a parity are stored bytes, never silently zero).
+    /// Forgets the job's pages; false if it has to wait for an update of their stripe. Static
+    /// stripes keep the bytes until a whole stripe is gone (theory.md, I23: members of a parity
+    /// are stored bytes, never silently zero).
     fn discard_pages(&mut self, job: Id) -> bool {
-        if matches!(self.protection, Protection::Stripes(_)) {
-            self.discard_in_stripes(job);
-            return true;
+        let stripes = matches!(self.protection, Protection::Stripes(_));
+        if stripes && self.has_locked_stripe(job) {
+            return false;
         }
         let (first, end) = self.jobs[job].range;
         for lpn in (first..end).map(Lpn) {
-            if let Some(unit) = self.ftl.forget(lpn).pinned {
+            self.unbuffer(lpn);
+            let sent = self.jobs[job].versions.get((lpn.0 - first) as usize).copied();
+            let version = sent.unwrap_or_else(|| self.oracle.sent(lpn));
+            self.oracle.discard(lpn, version);
+            if !stripes && let Some(unit) = self.ftl.forget(lpn).pinned {
                 self.release(unit);
             }
+        }
+        if stripes {
+            self.discard_in_stripes(job);
         }
         true
     }
@@ -568,14 +597,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         for page in &self.jobs[job].pages {
             self.oracle.answered(page.lpn, page.version, page.from, page.to);
         }
-        let (first, end) = self.jobs[job].range;
-        (first..end).for_each(|lpn| self.oracle.discard(Lpn(lpn)));
     }
 
     /// There is no space for the rest of a job and there never will be.
     fn fail_job(&mut self, job: Id) {
         self.jobs[job].failed = true;
-        self.unlock_pages(job);
+        self.let_pages_go(job);
         self.part_done(job);
     }
 }

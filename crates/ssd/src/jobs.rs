@@ -4,7 +4,7 @@ use crate::facts::RequestKind;
 use crate::slab::Id;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use vocab::{Lpn, SimTime};
+use vocab::{Lpn, SimTime, StripeId};
 
 /// One logical page of a write.
 #[derive(Clone, Debug)]
@@ -44,8 +44,11 @@ pub(crate) struct Job<P> {
     pub merges: u32,
     /// Pages of a discard.
     pub range: (u32, u32),
-    /// Logical pages this job has locked.
-    pub locked: Vec<u32>,
+    /// Versions of a discard's pages, once it has to wait: later writes count on from them.
+    pub versions: Vec<u32>,
+    /// Whether the job queues for its pages, and how many of them others hold.
+    pub holds_pages: bool,
+    pub missing: u32,
     /// The last row cover that this job waits for.
     pub cover: Id,
     pub fua: bool,
@@ -63,7 +66,9 @@ impl<P> Default for Job<P> {
             next: 0,
             merges: 0,
             range: (0, 0),
-            locked: Vec::new(),
+            versions: Vec::new(),
+            holds_pages: false,
+            missing: 0,
             cover: crate::slab::NONE,
             fua: false,
             failed: false,
@@ -74,49 +79,75 @@ impl<P> Default for Job<P> {
 impl<P> Job<P> {
     /// Makes a recycled job new, keeping its buffers.
     pub fn reset(&mut self, asker: Asker, kind: RequestKind, arrival: SimTime) {
-        let (mut pages, mut locked) = (std::mem::take(&mut self.pages), std::mem::take(&mut self.locked));
+        let mut pages = std::mem::take(&mut self.pages);
         pages.clear();
-        locked.clear();
-        *self = Self { asker, kind, arrival, remaining: 1, pages, locked, ..Self::default() };
+        *self = Self { asker, kind, arrival, remaining: 1, pages, ..Self::default() };
     }
 }
 
-/// What waits for a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Waiter {
-    /// A job, to be entered again.
-    Job(Id),
-    /// A stripe update, to be started.
-    Stripe(Id),
-    /// A repair, to be tried again.
-    Repair(crate::repair::Target),
-}
-
-/// Locks on logical pages (or stripes) whose next version is not in the map yet, with what
-/// waits for each in order. Never iterated.
+/// Logical pages that jobs hold until the map shows what they write, each with the jobs that
+/// queue for it. A job queues for all its pages at once, in order of arrival, so jobs only ever
+/// wait for earlier ones. Never iterated.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Locks(FxHashMap<u32, VecDeque<Waiter>>);
+pub(crate) struct PageLocks(FxHashMap<u32, VecDeque<Id>>);
 
-impl Locks {
+impl PageLocks {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub fn holds(&self, key: u32) -> bool {
-        self.0.contains_key(&key)
+    pub fn is_held(&self, lpn: u32) -> bool {
+        self.0.contains_key(&lpn)
     }
 
-    pub fn lock(&mut self, key: u32) {
-        let before = self.0.insert(key, VecDeque::new());
+    /// Queues the job for a page; true if it holds it now.
+    pub fn queue(&mut self, lpn: u32, job: Id) -> bool {
+        let queue = self.0.entry(lpn).or_default();
+        queue.push_back(job);
+        queue.len() == 1
+    }
+
+    /// The holder lets go; the job that holds the page now.
+    pub fn release(&mut self, lpn: u32) -> Option<Id> {
+        let queue = self.0.get_mut(&lpn).expect("a held page");
+        queue.pop_front();
+        let next = queue.front().copied();
+        if next.is_none() {
+            self.0.remove(&lpn);
+        }
+        next
+    }
+}
+
+/// What waits for an update of a stripe to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waiter {
+    /// The next update, to be started.
+    Update(Id),
+    /// A repair, to be tried again.
+    Repair(crate::repair::Target),
+}
+
+/// Stripes that are being updated, with what waits for each in order. Never iterated.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StripeLocks(FxHashMap<u32, VecDeque<Waiter>>);
+
+impl StripeLocks {
+    pub fn is_held(&self, stripe: StripeId) -> bool {
+        self.0.contains_key(&stripe.0)
+    }
+
+    pub fn lock(&mut self, stripe: StripeId) {
+        let before = self.0.insert(stripe.0, VecDeque::new());
         debug_assert!(before.is_none(), "locked twice");
     }
 
-    pub fn wait(&mut self, key: u32, waiter: Waiter) {
-        self.0.get_mut(&key).expect("waits for a lock that is held").push_back(waiter);
+    pub fn wait(&mut self, stripe: StripeId, waiter: Waiter) {
+        self.0.get_mut(&stripe.0).expect("waits for a stripe that is locked").push_back(waiter);
     }
 
     /// Unlocks and returns what waited, in order.
-    pub fn unlock(&mut self, key: u32) -> VecDeque<Waiter> {
-        self.0.remove(&key).expect("unlocks what was locked")
+    pub fn unlock(&mut self, stripe: StripeId) -> VecDeque<Waiter> {
+        self.0.remove(&stripe.0).expect("unlocks what was locked")
     }
 }

@@ -12,7 +12,7 @@ use crate::commands::{Command, Commands, Die, Image, Images, Owner, Phase, Verb,
 use crate::config::{Scheduler, Setup};
 use crate::facts::{Fact, Folds};
 use crate::host::Host;
-use crate::jobs::{Job, Locks};
+use crate::jobs::{Job, PageLocks, StripeLocks};
 use crate::oracle::Oracle;
 use crate::pages::PageWriter;
 use crate::payload::HostPayload;
@@ -54,7 +54,8 @@ pub struct Machine<P: HostPayload, A: FlashArray<P>> {
     pub(crate) commands: Commands,
     pub(crate) images: Images<P>,
     pub(crate) jobs: Slab<Job<P>>,
-    pub(crate) locks: Locks,
+    pub(crate) page_locks: PageLocks,
+    pub(crate) stripe_locks: StripeLocks,
     /// Jobs whose pages wait for space, in order.
     pub(crate) stalled: VecDeque<Id>,
     /// Set when space or parity appeared that something may wait for.
@@ -112,7 +113,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             commands: Commands::new(slots),
             images: Images::new(slots),
             jobs: Slab::default(),
-            locks: Locks::default(),
+            page_locks: PageLocks::default(),
+            stripe_locks: StripeLocks::default(),
             stalled: VecDeque::new(),
             retry: false,
             pages: PageWriter::new(logs),

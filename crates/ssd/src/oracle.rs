@@ -69,8 +69,11 @@ impl Oracle {
     #[inline]
     pub fn answered(&mut self, lpn: Lpn, version: u32, from: u32, to: u32) {
         let Some(word) = self.words.get_mut(lpn.index()) else { return };
-        let newest = *word & VERSION;
-        *word = newest | (*word >> 24).min(newest - version) << 24;
+        let (newest, behind) = (*word & VERSION, *word >> 24);
+        if newest - version > behind {
+            return; // Something newer was answered before.
+        }
+        *word = newest | (newest - version) << 24;
         self.discarded[lpn.index() / 64] &= !(1 << (lpn.0 % 64));
         if !self.sectors.is_empty() {
             let first = lpn.index() * self.sectors_per_page as usize;
@@ -79,12 +82,12 @@ impl Oracle {
         }
     }
 
-    /// A discard of the page was answered: from now on it reads as unmapped.
-    pub fn discard(&mut self, lpn: Lpn) {
+    /// A discard of the page, sent as `version`, is carried out: from now on it reads as
+    /// unmapped.
+    pub fn discard(&mut self, lpn: Lpn, version: u32) {
         if self.words.is_empty() {
             return;
         }
-        let version = self.sent(lpn);
         self.answered(lpn, version, 0, 0);
         self.discarded[lpn.index() / 64] |= 1 << (lpn.0 % 64);
         if !self.sectors.is_empty() {
@@ -154,7 +157,8 @@ mod tests {
         let lpn = Lpn(4);
         let first = oracle.sent(lpn);
         oracle.answered(lpn, first, 0, 8);
-        oracle.discard(lpn);
+        let version = oracle.sent(lpn);
+        oracle.discard(lpn, version);
         let floor = oracle.floor(lpn);
         assert!(oracle.check::<Tag>(lpn, floor, None).is_ok());
         assert!(oracle.check(lpn, floor, Some(&Tag::stamp(lpn, first, 8))).is_err(), "data came back from a discard");

@@ -12,11 +12,6 @@ use nand::{FlashArray, OobTag};
 use protect::{Protection, StripePlan, StripeScheme, StripeWrite};
 use vocab::{Cause, DieId, Lpn, Ppn, StripSet, StripeId};
 
-/// Key of a stripe's lock; logical pages have keys of their own.
-fn stripe_key(stripe: StripeId) -> u32 {
-    stripe.0 | 1 << 31
-}
-
 /// How far a stripe update is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
@@ -153,12 +148,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Starts the update once no other of its stripe is under way.
     pub(crate) fn lock_and_start(&mut self, id: Id) {
-        let key = stripe_key(self.stripes[id].stripe);
-        if self.locks.holds(key) {
-            self.locks.wait(key, Waiter::Stripe(id));
+        let stripe = self.stripes[id].stripe;
+        if self.stripe_locks.is_held(stripe) {
+            self.stripe_locks.wait(stripe, Waiter::Update(id));
             return;
         }
-        self.locks.lock(key);
+        self.stripe_locks.lock(stripe);
         self.merge_what_is_not_stored(id);
         self.read_stripe(id);
     }
@@ -361,9 +356,13 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.stripes[id].pins = pins;
         self.stripes.give(id);
         self.part_done(job);
-        for waiter in self.locks.unlock(stripe_key(stripe)) {
-            self.wake(waiter);
+        for waiter in self.stripe_locks.unlock(stripe) {
+            match waiter {
+                Waiter::Update(op) => self.lock_and_start(op),
+                Waiter::Repair(target) => self.repair(target),
+            }
         }
+        self.retry |= !self.stalled.is_empty();
     }
 
     /// There is no space for the update and there never will be.
@@ -375,20 +374,19 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Whether an update of the stripe is half in the map: a repair must wait for its end.
     pub(crate) fn is_being_programmed(&self, stripe: StripeId) -> bool {
-        self.locks.holds(stripe_key(stripe)) && self.stripes.any(|op| op.stripe == stripe && op.stage == Stage::Programming && op.under_way > 0)
+        self.stripe_locks.is_held(stripe) && self.stripes.any(|op| op.stripe == stripe && op.stage == Stage::Programming && op.under_way > 0)
     }
 
-    /// A lock among the stripes of a discard, if there is one.
-    pub(crate) fn locked_stripe_of(&self, job: Id) -> Option<u32> {
+    /// Whether an update of a stripe that the discard touches is under way.
+    pub(crate) fn has_locked_stripe(&self, job: Id) -> bool {
         let (first, end) = self.jobs[job].range;
         let n = self.stripe_scheme().data_strips();
-        let mut keys = (first / n..end.div_ceil(n)).map(|stripe| stripe_key(StripeId(stripe)));
-        keys.find(|&key| self.locks.holds(key))
+        (first / n..end.div_ceil(n)).any(|stripe| self.stripe_locks.is_held(StripeId(stripe)))
     }
 
     /// Waits until the stripe's update under way is done.
     pub(crate) fn wait_for_stripe(&mut self, stripe: StripeId, target: Target) {
-        self.locks.wait(stripe_key(stripe), Waiter::Repair(target));
+        self.stripe_locks.wait(stripe, Waiter::Repair(target));
     }
 
     /// Hides the job's pages from the host; frees stripes of which nothing is left to see.

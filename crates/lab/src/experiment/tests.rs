@@ -127,7 +127,7 @@ const UNKNOWN: [(&str, (usize, usize), &str, &str, &str); 12] = [
     ("scheduler = \"read_first\"", (1, 13), "scheduler", "fifo", "read-first"),
     ("trace.format = \"blkpars\"", (1, 16), "trace.format", "auto", "blkparse"),
     ("[buffer]\nkind = \"of\"", (2, 8), "buffer.kind", "power-safe", "off"),
-    ("scheme.raid5.wdth = 4", (1, 19), "scheme.raid5.wdth", "", ""),
+    ("scheme.raid5.wdth = 4", (1, 14), "scheme.raid5.wdth", "", ""),
 ];
 
 #[test]

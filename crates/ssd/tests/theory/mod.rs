@@ -136,9 +136,9 @@ impl Row<'_> {
         self.text(name).parse().unwrap_or_else(|e| panic!("{name} {}: {e}", self.text(name)))
     }
 
-    /// Whether `value`, rounded as the table is, is what the table prints.
-    pub fn prints(&self, name: &str, value: f64) -> bool {
-        let decimals = self.text(name).split_once('.').map_or(0, |(_, fraction)| fraction.len());
-        (self.number(name) - value).abs() <= 0.5001 * 10f64.powi(-(decimals as i32))
+    /// Whether `value`, rounded to `decimals`, is what the table prints. (The table drops
+    /// trailing zeros, so its text does not tell how many there are.)
+    pub fn prints(&self, name: &str, decimals: i32, value: f64) -> bool {
+        (self.number(name) - value).abs() <= 0.5001 * 10f64.powi(-decimals)
     }
 }

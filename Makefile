@@ -1,0 +1,40 @@
+# `make` lists the targets. Everything here is plain cargo.
+CARGO ?= cargo
+FUZZ_CASES ?= 200000
+BENCH_ARGS ?=
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup check test compare bench fuzz docs
+
+help: ## List the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-8s %s\n", $$1, $$2 }'
+
+setup: ## Say which tools are missing; installs nothing
+	@missing=0; \
+	need() { if $$1 >/dev/null 2>&1; then echo "found    $$2"; else echo "missing  $$2: $$3"; missing=1; fi; }; \
+	need "$(CARGO) --version" "cargo, rustc" "install Rust 1.90 or newer with rustup"; \
+	need "cc --version" "cc" "any C compiler: rustc links with it"; \
+	need "$(CARGO) fmt --version" "rustfmt" "rustup component add rustfmt"; \
+	need "$(CARGO) clippy --version" "clippy" "rustup component add clippy"; \
+	exit $$missing
+
+check: ## Format and lints
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+test: check ## Format, lints and all tests; under ten minutes on two cores
+	$(CARGO) test --workspace
+
+compare: ## Compare all schemes on the bundled trace; ARGS="..." adds options
+	$(CARGO) run --release -- compare $(ARGS)
+
+bench: ## Speed of the engine: flash commands simulated per second
+	$(CARGO) bench -p flashkeep-ssd $(BENCH_ARGS)
+
+fuzz: ## The random tests of trace readers and experiment files, FUZZ_CASES times each
+	PROPTEST_CASES=$(FUZZ_CASES) $(CARGO) test --release -p flashkeep-trace --test hostile --test mapping
+	PROPTEST_CASES=$(FUZZ_CASES) $(CARGO) test --release -p flashkeep-lab --lib
+
+docs: ## Build the reference of all crates with rustdoc
+	$(CARGO) doc --workspace --no-deps

@@ -1,0 +1,205 @@
+//! The program as a user meets it: exit codes, messages with a place, what it prints and writes.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A workload small enough to run in a test, on the real machine.
+const SMALL: &str = r#"
+schemes = ["none", "raid5"]
+[trace]
+source = "zipf"
+[generate]
+requests = 2000
+range = "16MiB"
+read_fraction = 0.5
+arrivals = { poisson = "2ms" }
+"#;
+
+/// A directory of one test, empty at its start.
+fn directory(test: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).expect("the target directory can be written");
+    path
+}
+
+fn flashkeep(directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_flashkeep"));
+    command.current_dir(directory).args(arguments).output().expect("the program starts")
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().expect("the program ends by itself")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("text")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("text")
+}
+
+/// A directory with the small experiment in `small.toml`.
+fn with_small(test: &str) -> PathBuf {
+    let path = directory(test);
+    std::fs::write(path.join("small.toml"), SMALL).expect("written");
+    path
+}
+
+#[test]
+fn a_run_prints_a_table_and_leaves_a_report() {
+    let here = with_small("a_run");
+    let output = flashkeep(&here, &["run", "small.toml"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let text = stdout(&output);
+    for part in ["p99.9", "flash page programs", "write amplification", "energy, J", "reads checked", "report/index.html"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(stderr(&output), "", "silent in a pipe");
+    let html = std::fs::read_to_string(here.join("report/index.html")).expect("written");
+    assert!(html.starts_with("<!") && html.contains("raid5"));
+}
+
+#[test]
+fn json_is_one_document_and_the_effective_experiment_repeats_it() {
+    let here = with_small("json");
+    let first = flashkeep(&here, &["run", "small.toml", "--json", "--report", "one", "--seed", "9", "--threads", "1"]);
+    assert_eq!(code(&first), 0, "{}", stderr(&first));
+    let second = flashkeep(&here, &["run", "one/experiment.toml", "--json", "--report", "two", "--threads", "2"]);
+    assert_eq!(code(&second), 0, "{}", stderr(&second));
+    let documents = [first, second].map(|output| serde_json::from_slice::<Value>(&output.stdout).expect("one JSON document"));
+    let digests = documents.each_ref().map(|document| {
+        let schemes = document["schemes"].as_array().expect("a list");
+        schemes.iter().map(|scheme| scheme["event_digest"].clone()).collect::<Vec<_>>()
+    });
+    assert_eq!(digests[0], digests[1]);
+    assert_eq!(documents[0]["experiment"], documents[1]["experiment"]);
+    assert_eq!(documents[0]["experiment"]["seed"], 9);
+    let written = |name: &str| std::fs::read_to_string(here.join(name)).expect("written");
+    assert_eq!(written("one/experiment.toml"), written("two/experiment.toml"));
+    let saved: Value = serde_json::from_str(&written("one/results.json")).expect("one JSON document");
+    assert_eq!(saved, documents[0]);
+}
+
+#[test]
+fn options_override_the_file_and_set_overrides_options() {
+    let here = with_small("override");
+    let arguments =
+        ["run", "small.toml", "--json", "--schemes", "none", "--payload", "none", "--set", "payload=page", "--capacity", "8MiB", "--loops", "2"];
+    let output = flashkeep(&here, &arguments);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    let experiment = &document["experiment"];
+    assert_eq!(experiment["payload"], "page");
+    assert_eq!(experiment["capacity"]["size"], "8MiB");
+    assert_eq!(document["schemes"].as_array().map(Vec::len), Some(1));
+    assert_eq!(document["schemes"][0]["requests"], 4000);
+    assert!(document["notes"].to_string().contains("folded"), "{}", document["notes"]);
+}
+
+#[test]
+fn lost_data_is_exit_code_1_and_says_how_to_repeat() {
+    let here = with_small("lost");
+    let arguments = ["run", "small.toml", "--schemes", "canary", "--set", "faults.dead_die=1", "--arrival", "closed=8"];
+    let output = flashkeep(&here, &arguments);
+    assert_eq!(code(&output), 1, "{}\n{}", stdout(&output), stderr(&output));
+    assert!(stdout(&output).contains("WARNING: `canary` returned wrong data"), "{}", stdout(&output));
+    assert!(stderr(&output).contains("flashkeep run report/experiment.toml"), "{}", stderr(&output));
+    assert_eq!(code(&flashkeep(&here, &["run", "report/experiment.toml"])), 1, "the command repeats the failure");
+}
+
+/// (file, arguments, parts of the message)
+const BAD: [(&str, &[&str], &[&str]); 14] = [
+    ("[gc]\npolcy = 1", &["run", "bad.toml"], &["bad.toml:2:1: gc.polcy: unknown key `polcy`", "did you mean `policy`", "known: policy, choices"]),
+    ("seed = = 1", &["run", "bad.toml"], &["bad.toml:1:"]),
+    ("schemes = [\"raid55\"]", &["run", "bad.toml"], &["bad.toml:1:12: schemes.0: unknown scheme `raid55`", "did you mean `raid5`"]),
+    ("", &["run", "absent.toml"], &["absent.toml cannot be read"]),
+    ("", &["compare", "pgbnech"], &["unknown trace `pgbnech`", "did you mean `pgbench`"]),
+    ("", &["compare", "bad.toml"], &["bad.toml"]),
+    ("", &["compare", "--drive", "tcl"], &["--drive tcl: drive.preset: unknown drive `tcl`", "did you mean `tlc`"]),
+    ("", &["compare", "--format", "blkpars"], &["unknown trace format `blkpars`"]),
+    ("", &["compare", "--set", "gc.policy=lru"], &["--set gc.policy=lru: gc.policy: unknown policy `lru`", "greedy"]),
+    ("", &["compare", "--set", "nonsense"], &["found no `=`"]),
+    ("", &["compare", "--arrival", "often"], &["wanted auto, recorded, scaled=FACTOR or closed=QUEUE_DEPTH"]),
+    ("", &["compare", "--payload", "bytes"], &["unknown name `bytes`", "known: none, tag, page"]),
+    ("", &["compare", "--threads", "0"], &["--threads"]),
+    ("", &["list", "scheme"], &["unknown list `scheme`", "did you mean `schemes`"]),
+];
+
+#[test]
+fn bad_input_is_exit_code_2_and_names_the_place() {
+    let here = directory("bad");
+    for (file, arguments, parts) in BAD {
+        std::fs::write(here.join("bad.toml"), file).expect("written");
+        let output = flashkeep(&here, arguments);
+        assert_eq!(code(&output), 2, "{arguments:?}: {}", stderr(&output));
+        assert_eq!(stdout(&output), "", "{arguments:?}");
+        for part in parts {
+            assert!(stderr(&output).contains(part), "{arguments:?} lacks {part}: {}", stderr(&output));
+        }
+    }
+}
+
+#[test]
+fn a_spare_below_the_redundancy_is_refused_with_numbers() {
+    let here = with_small("spare");
+    let output = flashkeep(&here, &["run", "small.toml", "--set", "capacity.spare=0.05", "--set", "generate.range=\"2GiB\""]);
+    assert_eq!(code(&output), 2, "{}", stdout(&output));
+    let message = stderr(&output);
+    for part in ["scheme `raid5`", "redundancy takes 12.5 %", "capacity.spare from 0.", "equal-spare"] {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+}
+
+#[test]
+fn a_broken_trace_line_is_named() {
+    let here = directory("trace");
+    std::fs::write(here.join("t.spc"), "0,0,4096,r,0.0\n0,8,4096,w,0.5\n0,16,x,w,0.6\n").expect("written");
+    let output = flashkeep(&here, &["compare", "t.spc", "--format", "spc"]);
+    assert_eq!(code(&output), 2, "{}", stdout(&output));
+    assert!(stderr(&output).contains("t.spc, line 3, field"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_refused_before_the_run() {
+    let here = with_small("report");
+    let output = flashkeep(&here, &["run", "small.toml", "--report", "small.toml/report"]);
+    assert_eq!(code(&output), 2);
+    assert!(stderr(&output).contains("--report: directory small.toml/report cannot be made"), "{}", stderr(&output));
+}
+
+#[test]
+fn paths_in_a_file_count_from_the_file() {
+    let here = directory("paths");
+    std::fs::create_dir(here.join("inner")).expect("made");
+    std::fs::write(here.join("inner/t.spc"), "0,0,4096,w,0.0\n0,8,4096,r,0.5\n").expect("written");
+    let file = "schemes = [\"none\"]\ntrace.source = \"t.spc\"\ntrace.format = \"spc\"\n";
+    std::fs::write(here.join("inner/e.toml"), file).expect("written");
+    let output = flashkeep(&here, &["run", "inner/e.toml"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    // The effective experiment lies elsewhere and still finds the trace.
+    let output = flashkeep(&here, &["run", "report/experiment.toml"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+}
+
+#[test]
+fn lists_come_from_the_registries() {
+    let here = directory("lists");
+    let all: Value = serde_json::from_slice(&flashkeep(&here, &["list", "--json"]).stdout).expect("one JSON document");
+    for list in lab::LISTS {
+        let names: Vec<String> = (list.entries)().into_iter().map(|entry| entry.name).collect();
+        let output = flashkeep(&here, &["list", list.name]);
+        assert_eq!(code(&output), 0);
+        let printed = stdout(&output);
+        let starts: Vec<&str> = printed.lines().filter(|line| !line.starts_with(' ')).filter_map(|line| line.split(' ').next()).collect();
+        assert_eq!(starts, names, "{}", list.name);
+        let entries = all[list.name].as_array().expect("a list");
+        assert_eq!(entries.iter().map(|entry| entry["name"].as_str().expect("a text")).collect::<Vec<_>>(), names);
+    }
+    let help = stdout(&flashkeep(&here, &["compare", "--help"]));
+    for name in ["ds-raid", "mlc-mqsim-16g", "blkparse", "pgbench", "jesd219-like"] {
+        assert!(help.contains(name), "help lacks {name}");
+    }
+}

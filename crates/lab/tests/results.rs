@@ -1,0 +1,126 @@
+//! A comparison end to end on the real machine: keys, determinism, repetition, equal history.
+
+use flashkeep_lab::{Bench, Comparison, Experiment, Progress, compare};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+const SMALL: &str = r#"
+schemes = ["none", "raid5", "ds-raid"]
+[trace]
+source = "zipf"
+[generate]
+requests = 3000
+range = "16MiB"
+read_fraction = 0.5
+arrivals = { poisson = "2ms" }
+"#;
+
+fn experiment(settings: &str) -> Experiment {
+    Experiment::parse("test.toml", settings).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn run(experiment: &Experiment, threads: usize) -> Comparison {
+    let bench = Bench { threads, clock: &|| 0.0, progress: &|_| {} };
+    compare(experiment, &bench).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The document without what depends on the machine it ran on.
+fn comparable(comparison: &Comparison) -> Value {
+    let mut json = comparison.to_json();
+    for scheme in json["schemes"].as_array_mut().expect("a list") {
+        scheme.as_object_mut().expect("an object").remove("peak_rss_mib");
+    }
+    json
+}
+
+fn keys(value: &Value) -> BTreeSet<String> {
+    value.as_object().expect("an object").keys().cloned().collect()
+}
+
+/// Keys listed under a heading of `docs/spec/results.md`.
+fn documented(heading: &str) -> BTreeSet<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/spec/results.md");
+    let text = std::fs::read_to_string(path).expect("the page exists");
+    let lines = text.lines().skip_while(|line| *line != format!("## {heading}")).skip(1);
+    let section = lines.take_while(|line| !line.starts_with("## "));
+    section.filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(key, _)| key.to_owned())).collect()
+}
+
+#[test]
+fn the_page_on_results_lists_exactly_the_keys() {
+    let json = run(&experiment(SMALL), 1).to_json();
+    assert_eq!(keys(&json), documented("Document"));
+    assert_eq!(keys(&json["trace"]), documented("Trace"));
+    assert_eq!(keys(&json["drive"]), documented("Drive"));
+    for scheme in json["schemes"].as_array().expect("a list") {
+        assert_eq!(keys(scheme), documented("Scheme"));
+    }
+}
+
+#[test]
+fn results_depend_on_the_experiment_alone() {
+    let experiment = experiment(SMALL);
+    let one = comparable(&run(&experiment, 1));
+    assert_eq!(comparable(&run(&experiment, 3)), one, "number of threads");
+    let effective = Experiment::parse("effective.toml", &experiment.to_toml()).expect("the effective file is valid");
+    assert_eq!(comparable(&run(&effective, 2)), one, "effective experiment");
+}
+
+#[test]
+fn the_three_payloads_give_the_same_events() {
+    let digests = ["none", "tag", "page"].map(|payload| {
+        let comparison = run(&experiment(&format!("payload = \"{payload}\"\n{SMALL}")), 2);
+        comparison.outcomes.iter().map(|o| o.result.event_digest).collect::<Vec<_>>()
+    });
+    assert!(digests.windows(2).all(|pair| pair[0] == pair[1]), "{digests:x?}");
+}
+
+#[test]
+fn every_request_of_every_loop_is_answered_and_every_read_checked() {
+    let comparison = run(&experiment(&SMALL.replace("\"zipf\"", "\"zipf\"\nloops = 2")), 2);
+    assert!(comparison.passed());
+    for outcome in &comparison.outcomes {
+        let result = &outcome.result;
+        assert_eq!(result.requests.values().sum::<u64>(), 6000, "{}", outcome.choice.name);
+        assert_eq!(result.checked_reads, result.read_pages, "{}", outcome.choice.name);
+    }
+}
+
+#[test]
+fn equal_spare_gives_each_scheme_the_spare_of_none() {
+    let comparison = run(&experiment(&format!("{SMALL}\n[capacity]\nfairness = \"equal-spare\"\nspare = 0.4")), 2);
+    let raw: Vec<u64> = comparison.outcomes.iter().map(|o| u64::from(o.planned.drive.geometry.slots())).collect();
+    assert!(raw[0] < raw[1] && raw[1] == raw[2], "{raw:?}");
+}
+
+#[test]
+fn progress_is_heard_in_order_for_each_scheme() {
+    let heard = Mutex::new(Vec::new());
+    let note = |progress| heard.lock().expect("no panic").push(progress);
+    let bench = Bench { threads: 3, clock: &|| 0.0, progress: &note };
+    compare(&experiment(SMALL), &bench).expect("runs");
+    let heard = heard.into_inner().expect("no panic");
+    for scheme in 0..3 {
+        let own: Vec<_> = heard.iter().filter(|p| matches!(p, Progress::Preparing(s) | Progress::Finished(s) if *s == scheme)).collect();
+        assert_eq!(own, [&Progress::Preparing(scheme), &Progress::Finished(scheme)]);
+    }
+}
+
+#[test]
+fn an_open_replay_that_no_drive_can_follow_is_called_worthless() {
+    let settings = SMALL.replace("\"zipf\"", "\"zipf\"\narrival = \"scaled=0.001\"");
+    let comparison = run(&experiment(&settings), 2);
+    assert!(comparison.outcomes.iter().all(|o| o.result.saturated));
+    assert_eq!(comparison.warnings.len(), 3, "{:?}", comparison.warnings);
+    assert!(comparison.to_table().contains("WARNING: `none` could not keep up"));
+}
+
+#[test]
+fn the_automatic_clock_never_hastens_and_keeps_none_half_busy_at_most() {
+    let slowed = run(&experiment(&SMALL.replace("2ms", "20us")), 2);
+    assert!(slowed.clock.factor > 1.0);
+    let busy = slowed.outcomes[0].result.die_busy_share;
+    assert!((0.4..0.56).contains(&busy), "none is busy for {busy}");
+    assert_eq!(run(&experiment(&SMALL.replace("2ms", "1s")), 2).clock.factor, 1.0);
+}

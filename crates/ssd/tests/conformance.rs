@@ -1,0 +1,175 @@
+//! Conformance: what every registered scheme must do, whoever wrote it. A scheme is tested by
+//! being registered.
+
+mod common;
+
+use common::{MIX, Mix, buffers, drive, prove, read_all, run, setup, workload};
+use flashkeep_ssd as ssd;
+use ssd::protect::registry::{SCHEMES, SchemeEntry};
+use ssd::{Pace, PayloadKind, Scheduler, Session, Setup};
+
+const REQUESTS: u64 = 4_000;
+
+fn schemes() -> impl Iterator<Item = &'static SchemeEntry> {
+    SCHEMES.iter().filter(|entry| !entry.canary)
+}
+
+/// Slots a page that the scheme can work with.
+fn page_sizes(entry: &SchemeEntry) -> Vec<u64> {
+    [1, 4].into_iter().filter(|&slots| {
+        let shape = ssd::protect::Shape { dies: 6, slots_per_page: slots as u32 };
+        ssd::protect::registry::build(&ssd::protect::SchemeChoice::named(entry.name), shape).is_ok()
+    }).collect()
+}
+
+fn cases(entry: &SchemeEntry, share: f64) -> Vec<(String, Setup)> {
+    let mut all = Vec::new();
+    for slots in page_sizes(entry) {
+        for (name, buffer) in buffers() {
+            for scheduler in [Scheduler::Fifo, Scheduler::ReadFirst] {
+                let base = setup(entry.name, drive(6, 16, 8, slots), share);
+                all.push((format!("{} x{slots} {name} {scheduler:?}", entry.name), Setup { buffer, scheduler, ..base }));
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn every_read_returns_what_was_written_under_gc_trim_flush_and_partial_writes() {
+    for entry in schemes() {
+        for (name, base) in cases(entry, 0.9) {
+            for (seed, pace) in [(1, Pace::Open), (2, Pace::Closed { depth: 1 }), (3, Pace::Closed { depth: 32 })] {
+                let setup = Setup { seed, ..base.clone() };
+                let commands = workload(seed, setup.user_slots, REQUESTS, MIX);
+                let (result, after) = prove(&format!("{name} {pace:?}"), &setup, &commands, pace);
+                assert!(result.flash_erases["gc"] > 0, "{name}: the workload must cause collection");
+                assert_eq!((result.media_errors, result.write_errors, after.media_errors), (0, 0, 0), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn all_three_payloads_give_one_event_log() {
+    for entry in schemes() {
+        for (name, base) in cases(entry, 0.8) {
+            let faults = ssd::Faults { uncorrectable_reads: 0.01, ..base.faults };
+            let faults = if entry.survives_dies > 0 { faults } else { base.faults };
+            let commands = workload(4, base.user_slots, REQUESTS, MIX);
+            let digest = |payload| {
+                let setup = Setup { payload, faults, ..base.clone() };
+                let mut session = Session::new(&setup).unwrap();
+                let result = run(&mut session, &commands, Pace::Open);
+                assert_eq!(session.first_mismatch(), None, "{name} {payload:?}");
+                (result.event_digest, result.flash_ops)
+            };
+            let tags = digest(PayloadKind::Tag);
+            assert_eq!(digest(PayloadKind::None), tags, "{name}: nothing against tags");
+            assert_eq!(digest(PayloadKind::Page), tags, "{name}: pages against tags");
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    for entry in schemes() {
+        let base = setup(entry.name, drive(6, 16, 8, 1), 0.8);
+        let commands = workload(5, base.user_slots, REQUESTS, MIX);
+        let result = || run(&mut Session::new(&base).unwrap(), &commands, Pace::Open);
+        assert_eq!(result(), result(), "{}", entry.name);
+    }
+}
+
+/// Kills each die at several moments and reads everything back.
+fn kill_dies(entry: &SchemeEntry, mix: Mix, share: f64, mut each: impl FnMut(&str, ssd::RunResult, ssd::RunResult, Option<String>)) {
+    for (name, base) in cases(entry, share) {
+        for die in 0..6 {
+            for at in [0, 1_500, 3_999] {
+                let faults = ssd::Faults { dead_die: Some(die), dead_die_at_request: at, ..base.faults };
+                let setup = Setup { faults, seed: u64::from(die) + at, ..base.clone() };
+                let commands = workload(setup.seed, setup.user_slots, REQUESTS, mix);
+                let mut session = Session::new(&setup).unwrap();
+                let result = run(&mut session, &commands, Pace::Closed { depth: 8 });
+                session.check_counts();
+                let after = session.run(&mut read_all(setup.user_slots), Pace::Closed { depth: 8 }, &mut |_| {});
+                each(&format!("{name} die {die} dead at {at}"), result, after, session.first_mismatch().map(Into::into));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_dead_die_within_the_promise_loses_nothing_and_beyond_it_is_reported() {
+    for entry in schemes() {
+        // Rows lose a sixth of their width with the die: leave room for that.
+        kill_dies(entry, MIX, 0.6, |name, result, after, wrong| {
+            assert_eq!(wrong, None, "{name}");
+            if entry.survives_dies > 0 {
+                assert_eq!((result.media_errors, result.write_errors, after.media_errors), (0, 0, 0), "{name}");
+                assert!(after.rebuilt_reads > 0 || after.read_pages == 0 || name.ends_with("at 0"), "{name}: nothing was rebuilt");
+            }
+        });
+    }
+}
+
+#[test]
+fn uncorrectable_reads_are_rebuilt_and_checked() {
+    for entry in schemes().filter(|entry| entry.survives_dies > 0) {
+        for (name, base) in cases(entry, 0.8) {
+            let faults = ssd::Faults { uncorrectable_reads: 1e-3, ..base.faults };
+            let setup = Setup { faults, ..base };
+            let commands = workload(6, setup.user_slots, REQUESTS, MIX);
+            let (result, after) = prove(&name, &setup, &commands, Pace::Open);
+            assert!(result.flash_reads["rebuild"] > 0, "{name}");
+            // Two uncorrectable reads of one stripe at once: about 1e-3 x 5 of the repairs.
+            assert!(result.media_errors + after.media_errors <= 2, "{name}: {} media errors", result.media_errors);
+        }
+    }
+}
+
+#[test]
+fn bad_blocks_from_the_factory_are_never_used() {
+    for entry in schemes() {
+        let mut base = setup(entry.name, drive(6, 40, 8, 1), 0.6);
+        base.age.bad_blocks = 0.04;
+        let commands = workload(7, base.user_slots, REQUESTS, MIX);
+        prove(entry.name, &base, &commands, Pace::Open);
+    }
+}
+
+#[test]
+fn every_gc_policy_serves_every_scheme() {
+    for entry in schemes() {
+        for policy in ssd::ftl::victim::POLICIES {
+            for (separate_frontier, idle_free_blocks) in [(false, 0), (true, 6)] {
+                let mut base = setup(entry.name, drive(6, 24, 8, 1), 0.85);
+                base.gc.policy = policy.name.into();
+                (base.gc.separate_frontier, base.gc.idle_free_blocks) = (separate_frontier, idle_free_blocks);
+                let commands = workload(8, base.user_slots, REQUESTS, MIX);
+                prove(&format!("{} {}", entry.name, policy.name), &base, &commands, Pace::Closed { depth: 16 });
+            }
+        }
+    }
+}
+
+#[test]
+fn the_canary_is_caught() {
+    for entry in SCHEMES.iter().filter(|entry| entry.canary) {
+        let mix = Mix { discards: 0.0, partial: 0.0, max_pages: 1, ..MIX };
+        let mut caught = 0;
+        kill_dies(entry, mix, 0.6, |_, _, _, wrong| caught += u32::from(wrong.is_some()));
+        assert!(caught > 0, "{} loses data and nobody noticed", entry.name);
+    }
+}
+
+#[test]
+fn a_full_drive_that_cannot_write_says_so_and_keeps_what_it_has() {
+    // Without redundancy, a dead die takes a sixth of the space: a full drive has none left.
+    let mut base = setup("none", drive(6, 16, 8, 1), 0.95);
+    base.faults.dead_die = Some(2);
+    base.faults.dead_die_at_request = 2_000;
+    let commands = workload(9, base.user_slots, REQUESTS, Mix { discards: 0.0, ..MIX });
+    let (result, after) = prove("none, full", &base, &commands, Pace::Closed { depth: 8 });
+    assert!(result.write_errors > 0 && after.media_errors > 0);
+}
