@@ -86,8 +86,21 @@ fn json_is_one_document_and_the_effective_experiment_repeats_it() {
 #[test]
 fn options_override_the_file_and_set_overrides_options() {
     let here = with_small("override");
-    let arguments =
-        ["run", "small.toml", "--json", "--schemes", "none", "--payload", "none", "--set", "payload=page", "--capacity", "8MiB", "--loops", "2"];
+    let arguments = [
+        "run",
+        "small.toml",
+        "--json",
+        "--schemes",
+        "none",
+        "--payload",
+        "none",
+        "--set",
+        "payload=page",
+        "--capacity",
+        "8MiB",
+        "--loops",
+        "2",
+    ];
     let output = flashkeep(&here, &arguments);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
@@ -112,9 +125,17 @@ fn lost_data_is_exit_code_1_and_says_how_to_repeat() {
 
 /// (file, arguments, parts of the message)
 const BAD: [(&str, &[&str], &[&str]); 14] = [
-    ("[gc]\npolcy = 1", &["run", "bad.toml"], &["bad.toml:2:1: gc.polcy: unknown key `polcy`", "did you mean `policy`", "known: policy, choices"]),
+    (
+        "[gc]\npolcy = 1",
+        &["run", "bad.toml"],
+        &["bad.toml:2:1: gc.polcy: unknown key `polcy`", "did you mean `policy`", "known: policy, choices"],
+    ),
     ("seed = = 1", &["run", "bad.toml"], &["bad.toml:1:"]),
-    ("schemes = [\"raid55\"]", &["run", "bad.toml"], &["bad.toml:1:12: schemes.0: unknown scheme `raid55`", "did you mean `raid5`"]),
+    (
+        "schemes = [\"raid55\"]",
+        &["run", "bad.toml"],
+        &["bad.toml:1:12: schemes.0: unknown scheme `raid55`", "did you mean `raid5`"],
+    ),
     ("", &["run", "absent.toml"], &["absent.toml cannot be read"]),
     ("", &["compare", "pgbnech"], &["unknown trace `pgbnech`", "did you mean `pgbench`"]),
     ("", &["compare", "bad.toml"], &["bad.toml"]),
@@ -193,7 +214,8 @@ fn lists_come_from_the_registries() {
         let output = flashkeep(&here, &["list", list.name]);
         assert_eq!(code(&output), 0);
         let printed = stdout(&output);
-        let starts: Vec<&str> = printed.lines().filter(|line| !line.starts_with(' ')).filter_map(|line| line.split(' ').next()).collect();
+        let starts: Vec<&str> =
+            printed.lines().filter(|line| !line.starts_with(' ')).filter_map(|line| line.split(' ').next()).collect();
         assert_eq!(starts, names, "{}", list.name);
         let entries = all[list.name].as_array().expect("a list");
         assert_eq!(entries.iter().map(|entry| entry["name"].as_str().expect("a text")).collect::<Vec<_>>(), names);

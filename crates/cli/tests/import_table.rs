@@ -87,7 +87,8 @@ fn crates_import_only_what_the_table_allows() {
 fn nothing_in_the_table_goes_round_in_circles() {
     let mut left = table(DOCUMENT);
     while !left.is_empty() {
-        let built: Vec<String> = left.iter().filter(|(_, needs)| !needs.iter().any(|n| left.contains_key(n))).map(|(n, _)| n.clone()).collect();
+        let built: Vec<String> =
+            left.iter().filter(|(_, needs)| !needs.iter().any(|n| left.contains_key(n))).map(|(n, _)| n.clone()).collect();
         assert!(!built.is_empty(), "these import each other in a circle: {:?}", left.keys());
         left.retain(|name, _| !built.contains(name));
     }
@@ -111,7 +112,9 @@ fn a_forbidden_import_is_caught() {
 
 #[test]
 fn a_crate_without_a_row_and_a_row_without_a_crate_are_caught() {
-    let table = table("# A\n\n## Import table\n\n| crate | may import |\n|---|---|\n| `a` | nothing |\n| `b` | `a`, `c` |\n\n## B\n| `x` | `a` |\n");
+    let table = table(
+        "# A\n\n## Import table\n\n| crate | may import |\n|---|---|\n| `a` | nothing |\n| `b` | `a`, `c` |\n\n## B\n| `x` | `a` |\n",
+    );
     assert_eq!(table, BTreeMap::from([("a".into(), vec![]), ("b".into(), vec!["a".into(), "c".into()])]));
     let found = forbidden(&table, &["a".into(), "d".into()], &[]);
     assert_eq!(found, ["d is not in the table", "b is in the table and no crate"]);

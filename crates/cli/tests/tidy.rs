@@ -56,7 +56,8 @@ fn texts() -> Vec<Text> {
     let name = |path: &Path| path.strip_prefix(root).expect("below the root").display().to_string();
     let ours = paths.iter().map(|path| (name(path), path)).filter(|(name, _)| !THIRD_PARTY.iter().any(|t| name.starts_with(t)));
     let read = ours.map(|(name, path)| (name, fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))));
-    let texts: Vec<Text> = read.filter_map(|(name, bytes)| String::from_utf8(bytes).ok().map(|text| Text { name, text })).collect();
+    let texts: Vec<Text> =
+        read.filter_map(|(name, bytes)| String::from_utf8(bytes).ok().map(|text| Text { name, text })).collect();
     assert!(texts.iter().filter(|text| text.is(&["rs"])).count() > 50, "the walk missed the sources");
     texts
 }
@@ -338,7 +339,8 @@ fn no_text_depends_on_one_machine_or_on_a_registry() {
 #[test]
 fn every_scheme_has_a_page_and_every_page_a_scheme() {
     let entries = (lab::list("schemes").expect("there is a list of schemes").entries)();
-    let mut schemes: Vec<String> = entries.into_iter().map(|entry| entry.name).filter(|name| name != "none" && name != "canary").collect();
+    let mut schemes: Vec<String> =
+        entries.into_iter().map(|entry| entry.name).filter(|name| name != "none" && name != "canary").collect();
     let mut pages = Vec::new();
     walk(&Path::new(ROOT).join("docs/schemes"), &[], &mut pages);
     let stem = |path: &PathBuf| path.file_stem().expect("a file has a name").to_string_lossy().into_owned();

@@ -245,7 +245,8 @@ fn warnings(outcomes: &[Outcome]) -> Vec<String> {
             ));
         }
         if result.mismatches > 0 {
-            warnings.push(format!("`{name}` returned wrong data for {} of {} reads checked", result.mismatches, result.checked_reads));
+            let (wrong, checked) = (result.mismatches, result.checked_reads);
+            warnings.push(format!("`{name}` returned wrong data for {wrong} of {checked} reads checked"));
         }
         if result.media_errors > 0 {
             warnings.push(format!("`{name}` could not read {} pages and reported media errors", result.media_errors));

@@ -162,10 +162,11 @@ impl Document {
 
     /// Changes the text at `path`, keeping its place, where `change` has another.
     pub(crate) fn map_text(&mut self, path: &str, change: impl FnOnce(&str) -> Option<String>) {
-        if let Some(Node { value: Value::Text(text), .. }) = self.root.find_mut(&path.split('.').collect::<Vec<_>>()) {
-            if let Some(changed) = change(text) {
-                *text = changed;
-            }
+        let node = self.root.find_mut(&path.split('.').collect::<Vec<_>>());
+        if let Some(Node { value: Value::Text(text), .. }) = node
+            && let Some(changed) = change(text)
+        {
+            *text = changed;
         }
     }
 

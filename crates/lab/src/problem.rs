@@ -28,7 +28,7 @@ pub struct Position {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Where, if the input has a place.
-    pub place: Option<Place>,
+    pub place: Option<Box<Place>>,
     /// Dotted path of the setting, empty where there is none.
     pub field: String,
     /// What was found and why it will not do.
@@ -61,23 +61,25 @@ impl Problem {
     /// The same problem at a place.
     #[must_use]
     pub fn at(mut self, place: Place) -> Self {
-        self.place = Some(place);
+        self.place = Some(Box::new(place));
         self
     }
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            Some(Place { source, position: Some(p) }) => write!(f, "{source}:{}:{}: ", p.line, p.column)?,
-            Some(Place { source, position: None }) => write!(f, "{source}: ")?,
-            None => {}
+        let position = self.place.as_ref().and_then(|place| place.position.as_ref());
+        if let Some(place) = &self.place {
+            match position {
+                Some(p) => write!(f, "{}:{}:{}: ", place.source, p.line, p.column)?,
+                None => write!(f, "{}: ", place.source)?,
+            }
         }
         match self.field.as_str() {
             "" => write!(f, "{}", self.message)?,
             field => write!(f, "{field}: {}", self.message)?,
         }
-        if let Some(Place { position: Some(p), .. }) = &self.place {
+        if let Some(p) = position {
             let number = p.line.to_string();
             let margin = " ".repeat(number.len());
             write!(f, "\n  {number} | {}", p.text)?;

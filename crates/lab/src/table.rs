@@ -11,6 +11,9 @@ struct Row {
     cells: Vec<String>,
 }
 
+/// A line of a response table: its label, and which value it shows.
+type Quantile = (&'static str, fn(&Response) -> f64);
+
 /// Three significant digits or more: 12345, 123.4, 12.34, 1.234.
 fn number(value: f64) -> String {
     match value.abs() {
@@ -26,7 +29,7 @@ fn grouped(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             out.push(' ');
         }
         out.push(digit);
@@ -55,7 +58,7 @@ impl Rows<'_> {
 
     fn response(&mut self, heading: &str, of: impl Fn(&RunResult) -> &Response) {
         self.heading(heading);
-        let quantiles: [(&str, fn(&Response) -> f64); 4] =
+        let quantiles: [Quantile; 4] =
             [("  mean", |r| r.mean), ("  p50", |r| r.p50), ("  p99", |r| r.p99), ("  p99.9", |r| r.p999)];
         for (label, value) in quantiles {
             // A mark, so that no number that means nothing stands there as if it did.

@@ -14,15 +14,23 @@ pub(super) struct NodeDe<'a>(pub(super) &'a Node);
 #[derive(Debug)]
 pub(super) struct NodeError {
     message: String,
-    noun: Option<(&'static str, String, &'static [&'static str])>,
+    unknown: Option<Box<Unknown>>,
     origin: Option<Origin>,
     /// Keys from the inside out.
     path: Vec<String>,
 }
 
+/// A name that is none of the known ones.
+#[derive(Debug)]
+struct Unknown {
+    noun: &'static str,
+    found: String,
+    known: &'static [&'static str],
+}
+
 impl NodeError {
     fn new(message: String) -> Self {
-        Self { message, noun: None, origin: None, path: Vec::new() }
+        Self { message, unknown: None, origin: None, path: Vec::new() }
     }
 
     fn at(mut self, origin: &Origin) -> Self {
@@ -39,8 +47,8 @@ impl NodeError {
     pub(super) fn problem(mut self, root: &Origin) -> Problem {
         self.path.reverse();
         let path = printable(&self.path.join("."));
-        let problem = match self.noun {
-            Some((noun, found, known)) => Problem::unknown(path, noun, &found, known),
+        let problem = match self.unknown {
+            Some(unknown) => Problem::unknown(path, unknown.noun, &unknown.found, unknown.known),
             None => Problem::new(path, self.message),
         };
         problem.at(self.origin.unwrap_or_else(|| root.clone()).place())
@@ -87,13 +95,13 @@ impl de::Error for NodeError {
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
-        let noun = Some(("key", field.to_owned(), expected));
-        Self { noun, ..Self::new("unknown key".into()) }
+        let unknown = Some(Box::new(Unknown { noun: "key", found: field.to_owned(), known: expected }));
+        Self { unknown, ..Self::new("unknown key".into()) }
     }
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
-        let noun = Some(("name", variant.to_owned(), expected));
-        Self { noun, ..Self::new("unknown name".into()) }
+        let unknown = Some(Box::new(Unknown { noun: "name", found: variant.to_owned(), known: expected }));
+        Self { unknown, ..Self::new("unknown name".into()) }
     }
 
     fn missing_field(field: &'static str) -> Self {

@@ -114,8 +114,10 @@ fn options_of_compared_schemes_are_filled_in() {
     }
 }
 
-/// (text, line and column, field, part of the known list, what was meant)
-const UNKNOWN: [(&str, (usize, usize), &str, &str, &str); 12] = [
+/// Text, line and column, field, one of the known, what was meant.
+type Slip = (&'static str, (usize, usize), &'static str, &'static str, &'static str);
+
+const UNKNOWN: [Slip; 12] = [
     ("sede = 1", (1, 1), "sede", "seed", "seed"),
     ("\n[trace]\nsuorce = \"x\"", (3, 1), "trace.suorce", "source", "source"),
     ("[drive]\nprest = \"tlc\"", (2, 1), "drive.prest", "preset", "preset"),

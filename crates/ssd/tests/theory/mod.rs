@@ -4,6 +4,8 @@
 //! victim, so without free reserve and open blocks; spare factor Sf = (T - U) / T; b pages a
 //! block. Written from the papers, not from the engine.
 
+pub mod greedy_log;
+
 /// The root of an increasing function between `low` and `high`.
 fn root(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     assert!(f(low) <= 0.0 && f(high) >= 0.0, "no root between {low} and {high}");
