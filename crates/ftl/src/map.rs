@@ -233,6 +233,14 @@ impl Ftl {
         self.data.prefetch(lpn.index());
     }
 
+    /// Hints that the page's validity is needed soon; reads its place.
+    #[inline]
+    pub fn prefetch_place(&self, lpn: Lpn) {
+        if let Some(Place::At(slot)) = self.data.get(lpn.index()).map(|&word| place(word)) {
+            self.valid.prefetch(slot.index() / 64);
+        }
+    }
+
     /// Where the parity of a static stripe lies.
     #[inline]
     #[must_use]

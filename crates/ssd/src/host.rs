@@ -61,6 +61,12 @@ impl Host {
     }
 }
 
+/// The next two commands of a workload.
+struct Coming {
+    next: Option<HostCommand>,
+    after: Option<HostCommand>,
+}
+
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn arrivals(&self) -> usize {
         self.grid.dies() as usize
@@ -75,19 +81,19 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub fn replay(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, each: &mut dyn FnMut(&mut Self, u64)) {
         let start = self.now;
         let mut arrived = 0;
-        let mut next = commands.next();
+        let mut coming = Coming { next: commands.next(), after: commands.next() };
         loop {
             if let Pace::Closed { depth } = pace {
                 while self.host.outstanding < depth
-                    && let Some(command) = next.take()
+                    && let Some(command) = coming.next.take()
                 {
                     each(self, arrived);
                     arrived += 1;
                     self.arrive(&command);
-                    next = self.look_ahead(commands);
+                    self.look_ahead(&mut coming, commands);
                     self.after_event();
                 }
-            } else if let Some(command) = &next
+            } else if let Some(command) = &coming.next
                 && !self.calendar.is_pending(self.arrivals())
             {
                 let at = (start + Nanos(command.at.0)).max(self.now);
@@ -99,7 +105,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                     continue;
                 }
                 assert!(self.host.outstanding == 0, "nothing moves, yet {} requests wait", self.host.outstanding);
-                if next.is_none() {
+                if coming.next.is_none() {
                     return;
                 }
                 continue;
@@ -108,25 +114,31 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             if resource < self.arrivals() {
                 self.die_event(DieId(resource as u16));
             } else if resource == self.arrivals() {
-                let command = next.take().expect("an arrival was scheduled for it");
+                let command = coming.next.take().expect("an arrival was scheduled for it");
                 each(self, arrived);
                 arrived += 1;
                 self.arrive(&command);
-                next = self.look_ahead(commands);
+                self.look_ahead(&mut coming, commands);
             } else {
                 self.answer_due();
             }
         }
     }
 
-    /// The next command, whose place in the map will be needed soon.
+    /// Moves up the commands to come, and starts to bring into the cache what they will touch:
+    /// first the map's entry, then, one command later, what the entry points to.
     #[inline]
-    fn look_ahead(&self, commands: &mut dyn Iterator<Item = HostCommand>) -> Option<HostCommand> {
-        let next = commands.next()?;
-        let lpn = Lpn((next.lba.0 / u64::from(self.host.sectors_per_slot)) as u32);
-        self.ftl.prefetch(lpn);
-        self.oracle.prefetch(lpn);
-        Some(next)
+    fn look_ahead(&self, coming: &mut Coming, commands: &mut dyn Iterator<Item = HostCommand>) {
+        let page = |command: &HostCommand| Lpn((command.lba.0 / u64::from(self.host.sectors_per_slot)) as u32);
+        coming.next = coming.after.take();
+        if let Some(command) = &coming.next {
+            self.ftl.prefetch_place(page(command));
+        }
+        coming.after = commands.next();
+        if let Some(command) = &coming.after {
+            self.ftl.prefetch(page(command));
+            self.oracle.prefetch(page(command));
+        }
     }
 
     /// What every event may have made possible.
