@@ -32,7 +32,6 @@ impl Bars {
     pub fn show(&self, progress: Progress) {
         match progress {
             Progress::Reading(done) => self.reading.set_message(format!("reading the workload: {done} requests")),
-            Progress::SettingClock => self.reading.set_message("setting the clock"),
             Progress::Preparing(scheme) => {
                 self.reading.finish_and_clear();
                 let bar = &self.schemes[scheme];

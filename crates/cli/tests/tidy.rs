@@ -351,6 +351,22 @@ fn every_scheme_has_a_page_and_every_page_a_scheme() {
 }
 
 #[test]
+fn every_test_that_a_scheme_page_names_exists() {
+    let all = texts();
+    let names = |line: &str| -> Vec<String> {
+        let quoted = line.split('`').skip(1).step_by(2);
+        // Only tests have names this long.
+        quoted.filter(|name| name.matches('_').count() >= 3).map(str::to_owned).collect()
+    };
+    let exists = |name: &String| all.iter().any(|text| text.is(&["rs"]) && text.text.contains(&format!("fn {name}(")));
+    let mut found = Vec::new();
+    for page in all.iter().filter(|text| text.name.starts_with("docs/schemes/")) {
+        found.extend(page.lines(|line| names(line).into_iter().find(|name| !exists(name)).map(|name| format!("no test {name}"))));
+    }
+    assert_none(found);
+}
+
+#[test]
 fn functions_are_measured_past_literals_comments_and_signatures() {
     let source = "fn a(x: [u8; 2]) -> char {\n    // }\n    let s = \"}{\\\"\"; /* } /* } */ */\n    '{'\n}\n\
                   trait T { fn b(&self); }\nfn c<'a>(x: &'a str) { r#\"}\"\"#; }\n";

@@ -1,18 +1,17 @@
 //! When host requests arrive: one clock for all schemes.
 
-use crate::capacity::{refused, Plan};
-use crate::experiment::Experiment;
-use crate::problem::Problem;
 use crate::textual::Arrival;
-use crate::workload::Workload;
-use ssd::protect::SchemeChoice;
-use ssd::{Pace, Scheduler, Setup};
-use vocab::Nanos;
+use ssd::{Demand, Pace};
 
-/// Share of time in which `none` keeps its dies busy under [`Arrival::Auto`].
-const BUSY_SHARE: f64 = 0.5;
+/// Share of time in which `none` keeps its dies (or channels) busy at most, under
+/// [`Arrival::Auto`] and [`Arrival::HalfBusy`].
+const NONE_BUSY: f64 = 0.5;
 
-/// Queue depth of [`Arrival::Auto`] where the workload has no times.
+/// The same for every compared scheme, under [`Arrival::Auto`]: room enough for bursts, so that
+/// response times speak of the drive.
+const ANY_BUSY: f64 = 0.6;
+
+/// Queue depth of an automatic clock where the workload has no times.
 const DEPTH_WITHOUT_TIMES: u32 = 32;
 
 /// The clock of a comparison.
@@ -26,84 +25,104 @@ pub struct Clock {
     pub said: String,
 }
 
-/// The setup of one scheme.
-pub(crate) fn setup(experiment: &Experiment, plan: &Plan, drive: &ssd::Drive, scheme: SchemeChoice) -> Setup {
-    let scheduler: Scheduler = experiment.scheduler;
-    Setup {
-        drive: drive.clone(),
-        user_slots: plan.user_slots,
-        scheme,
-        gc: experiment.gc.clone(),
-        wear: experiment.wear,
-        buffer: experiment.buffer,
-        scheduler,
-        precondition: experiment.precondition,
-        age: experiment.age,
-        faults: experiment.faults,
-        payload: experiment.payload,
-        seed: experiment.seed,
-    }
+/// The factor by which `duration_s` must grow so that a drive that needs `least_s` is busy for
+/// `share` of it.
+fn stretch(least_s: f64, share: f64, duration_s: f64) -> f64 {
+    least_s / (share * duration_s)
 }
 
-/// The factor at which dies that need `busy` in all are busy for half of `duration_s`;
-/// at least 1, rounded up to two decimals so that it can be quoted.
-#[must_use]
-pub fn slowdown(busy: Nanos, dies: u32, duration_s: f64) -> f64 {
-    let factor = busy.as_secs_f64() / (f64::from(dies) * BUSY_SHARE * duration_s);
+/// Never hastens; rounded up to two decimals so that it can be quoted.
+fn quotable(factor: f64) -> f64 {
     ((factor * 100.0 - 1e-9).ceil() / 100.0).max(1.0)
 }
 
-/// The clock of an experiment.
-///
-/// # Errors
-/// What the dry run of `none` refuses.
-pub fn clock(experiment: &Experiment, workload: &Workload, plan: &Plan) -> Result<Clock, Problem> {
-    let open = |factor, said: String| Ok(Clock { pace: Pace::Open, factor, said });
-    match experiment.trace.arrival {
+/// Whether the clock of this arrival depends on what the workload demands of the drives.
+#[must_use]
+pub fn needs_demand(arrival: Arrival, duration_s: f64) -> bool {
+    matches!(arrival, Arrival::Auto | Arrival::HalfBusy) && duration_s > 0.0
+}
+
+/// The clock for a workload of `duration_s` (at recorded times) that demands `none` of a drive
+/// without redundancy and `schemes` (name, demand) of those compared.
+#[must_use]
+pub fn clock(arrival: Arrival, duration_s: f64, none: Option<Demand>, schemes: &[(String, Demand)]) -> Clock {
+    let open = |factor, said: String| Clock { pace: Pace::Open, factor, said };
+    let closed = |depth, said: String| Clock { pace: Pace::Closed { depth }, factor: 1.0, said };
+    match arrival {
         Arrival::Recorded => open(1.0, "at recorded times".into()),
         Arrival::Scaled(factor) => open(factor, format!("at recorded times x {factor}")),
-        Arrival::Closed(depth) => {
-            let said = format!("closed loop, queue depth {depth}; recorded times are ignored");
-            Ok(Clock { pace: Pace::Closed { depth }, factor: 1.0, said })
-        }
-        Arrival::Auto if workload.duration_s() <= 0.0 => {
+        Arrival::Closed(depth) => closed(depth, format!("closed loop, queue depth {depth}; recorded times are ignored")),
+        Arrival::Auto | Arrival::HalfBusy if duration_s <= 0.0 => {
             let depth = DEPTH_WITHOUT_TIMES;
-            let said = format!("closed loop, queue depth {depth}, because the workload has no times");
-            Ok(Clock { pace: Pace::Closed { depth }, factor: 1.0, said })
+            closed(depth, format!("closed loop, queue depth {depth}, because the workload has no times"))
         }
-        Arrival::Auto => {
-            let factor = auto_factor(experiment, workload, plan)?;
-            let said = if factor > 1.0 {
-                format!("at recorded times x {factor}: so slow that `none` keeps its dies half busy")
-            } else {
-                "at recorded times: `none` keeps its dies at most half busy".into()
-            };
-            open(factor, said)
+        Arrival::Auto | Arrival::HalfBusy => {
+            let for_none = quotable(none.map_or(0.0, |d| stretch(d.least_s(), NONE_BUSY, duration_s)));
+            let slowest = schemes.iter().max_by(|a, b| a.1.least_s().total_cmp(&b.1.least_s()));
+            match slowest {
+                Some((name, demand)) if arrival == Arrival::Auto => {
+                    let factor = quotable(stretch(demand.least_s(), ANY_BUSY, duration_s));
+                    if factor > for_none {
+                        let percent = ANY_BUSY * 100.0;
+                        return open(factor, format!("at recorded times x {factor}: so slow that `{name}`, the busiest, is {percent} % busy"));
+                    }
+                }
+                _ => {}
+            }
+            open(for_none, half_busy(for_none))
         }
     }
 }
 
-fn auto_factor(experiment: &Experiment, workload: &Workload, plan: &Plan) -> Result<f64, Problem> {
-    let choice = SchemeChoice::named("none");
-    let setup = setup(experiment, plan, &plan.reference, choice.clone());
-    let map = workload.map(experiment, plan.user_slots)?;
-    let mut commands = workload.commands(&map, 1.0)?;
-    let busy = ssd::busy_time(&setup, &mut commands).map_err(|e| refused(&choice, &e))?;
-    commands.finish()?;
-    Ok(slowdown(busy, plan.reference.geometry.dies(), workload.duration_s()))
+fn half_busy(factor: f64) -> String {
+    if factor > 1.0 {
+        format!("at recorded times x {factor}: so slow that `none` is half busy")
+    } else {
+        "at recorded times: `none` is at most half busy".into()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vocab::Nanos;
+
+    /// Demand of so many seconds on each of 8 dies; channels hardly used.
+    fn demand(least_s: f64) -> Demand {
+        Demand { dies: Nanos((least_s * 8e9) as u64), channels: Nanos(1), of_dies: 8, of_channels: 2 }
+    }
+
+    fn factor(arrival: Arrival, none: f64, worst: f64) -> f64 {
+        let schemes = [("raid5".to_string(), demand(worst)), ("none".to_string(), demand(none))];
+        clock(arrival, 10.0, Some(demand(none)), &schemes).factor
+    }
 
     #[test]
-    fn the_clock_slows_until_dies_are_half_busy_and_never_hastens() {
-        // 8 dies for 10 s have 80 die-seconds; half of that is 40.
-        assert_eq!(slowdown(Nanos(120_000_000_000), 8, 10.0), 3.0);
-        assert_eq!(slowdown(Nanos(40_000_000_000), 8, 10.0), 1.0);
-        assert_eq!(slowdown(Nanos(1), 8, 10.0), 1.0);
-        // 121 / 40 = 3.025, rounded up.
-        assert_eq!(slowdown(Nanos(121_000_000_000), 8, 10.0), 3.03);
+    fn none_is_half_busy_at_most_and_no_clock_is_hastened() {
+        // 15 s of work in 10 s: to be half of the time, it must last 30 s.
+        assert_eq!(factor(Arrival::HalfBusy, 15.0, 99.0), 3.0);
+        assert_eq!(factor(Arrival::HalfBusy, 5.0, 99.0), 1.0);
+        assert_eq!(factor(Arrival::HalfBusy, 0.1, 99.0), 1.0);
+        // 15.125 / 5 = 3.025, rounded up.
+        assert_eq!(factor(Arrival::HalfBusy, 15.125, 99.0), 3.03);
+    }
+
+    #[test]
+    fn auto_leaves_no_scheme_overloaded() {
+        // raid5 needs 36 s: 60 % of 60 s.
+        assert_eq!(factor(Arrival::Auto, 15.0, 36.0), 6.0);
+        // 16 s are 60 % of 26.7 s: the rule for `none` is stricter.
+        assert_eq!(factor(Arrival::Auto, 15.0, 16.0), 3.0);
+    }
+
+    #[test]
+    fn a_busy_channel_counts_like_busy_dies() {
+        let bus = Demand { dies: Nanos(8_000_000_000), channels: Nanos(30_000_000_000), of_dies: 8, of_channels: 2 };
+        assert_eq!(clock(Arrival::HalfBusy, 10.0, Some(bus), &[]).factor, 3.0);
+    }
+
+    #[test]
+    fn a_workload_without_times_is_replayed_in_a_closed_loop() {
+        assert_eq!(clock(Arrival::Auto, 0.0, None, &[]).pace, Pace::Closed { depth: 32 });
     }
 }

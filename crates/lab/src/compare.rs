@@ -1,12 +1,12 @@
 //! Replays one workload over several schemes: equal capacity, history, seed and clock.
 
 use crate::capacity::{plan, refused, Plan, PlannedDrive};
-use crate::clock::{clock, setup, Clock};
+use crate::clock::{clock, needs_demand, Clock};
 use crate::experiment::{Experiment, Fairness};
 use crate::problem::Problem;
 use crate::workload::{TraceFacts, Workload};
 use ssd::protect::SchemeChoice;
-use ssd::{RunResult, Session};
+use ssd::{Demand, RunResult, Session, Setup};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
 use trace::AddressMap;
@@ -27,8 +27,6 @@ pub struct Bench<'a> {
 pub enum Progress {
     /// The workload is read for the first time; requests so far.
     Reading(u64),
-    /// The clock is set by a dry run of `none`.
-    SettingClock,
     /// The drive of a scheme (by index) is being preconditioned and aged.
     Preparing(usize),
     /// A scheme runs.
@@ -97,11 +95,11 @@ impl Comparison {
 pub fn compare(experiment: &Experiment, bench: &Bench<'_>) -> Result<Comparison, Problem> {
     let workload = Workload::open(experiment, &|done| (bench.progress)(Progress::Reading(done)))?;
     let plan = plan(experiment, workload.touched())?;
-    (bench.progress)(Progress::SettingClock);
-    let clock = clock(experiment, &workload, &plan)?;
     let map = workload.map(experiment, plan.user_slots)?;
-    let runs = Runs { experiment, bench, workload: &workload, plan: &plan, clock: &clock, map: &map };
-    let outcomes = runs.all()?;
+    let runs = Runs { experiment, bench, workload: &workload, plan: &plan, map: &map };
+    let mut prepared = runs.prepare_all()?;
+    let clock = runs.clock(&prepared)?;
+    let outcomes = runs.run_all(&mut prepared, &clock)?;
     Ok(Comparison {
         fairness: fairness(experiment, &plan, &clock),
         notes: notes(experiment, &workload, &plan),
@@ -120,56 +118,127 @@ struct Runs<'a> {
     bench: &'a Bench<'a>,
     workload: &'a Workload,
     plan: &'a Plan,
-    clock: &'a Clock,
     map: &'a AddressMap,
 }
 
+/// A scheme's drive, ready for the workload.
+struct Prepared {
+    choice: SchemeChoice,
+    planned: PlannedDrive,
+    session: Session,
+    /// What the workload will ask of it, where the clock depends on that.
+    demand: Option<Demand>,
+    wall_s: f64,
+}
+
 impl Runs<'_> {
-    /// Runs every scheme, on as many threads as are allowed; results in the experiment's order.
-    fn all(&self) -> Result<Vec<Outcome>, Problem> {
-        let schemes = self.experiment.schemes.len();
-        let next = AtomicUsize::new(0);
-        let results: Vec<_> = (0..schemes).map(|_| Mutex::new(None)).collect();
-        std::thread::scope(|scope| {
-            for _ in 0..self.bench.threads.clamp(1, schemes) {
-                scope.spawn(|| {
-                    loop {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(slot) = results.get(index) else { break };
-                        let outcome = self.one(index);
-                        *slot.lock().expect("each result is written once") = Some(outcome);
-                    }
-                });
-            }
-        });
-        let taken = results.into_iter().map(|slot| slot.into_inner().expect("each result is written once"));
-        taken.map(|result| result.expect("every scheme was run")).collect()
+    fn setup(&self, drive: &ssd::Drive, scheme: SchemeChoice) -> Setup {
+        let experiment = self.experiment;
+        Setup {
+            drive: drive.clone(),
+            user_slots: self.plan.user_slots,
+            scheme,
+            gc: experiment.gc.clone(),
+            wear: experiment.wear,
+            buffer: experiment.buffer,
+            scheduler: experiment.scheduler,
+            precondition: experiment.precondition,
+            age: experiment.age,
+            faults: experiment.faults,
+            payload: experiment.payload,
+            seed: experiment.seed,
+        }
     }
 
-    fn one(&self, index: usize) -> Result<Outcome, Problem> {
+    fn needs_demand(&self) -> bool {
+        needs_demand(self.experiment.trace.arrival, self.workload.duration_s())
+    }
+
+    fn demand(&self, session: &Session) -> Result<Demand, Problem> {
+        let mut commands = self.workload.commands(self.map, 1.0)?;
+        let demand = session.demand(&mut commands);
+        commands.finish()?;
+        Ok(demand)
+    }
+
+    /// Builds, preconditions and ages every scheme's drive.
+    fn prepare_all(&self) -> Result<Vec<Prepared>, Problem> {
+        let indices: Vec<usize> = (0..self.experiment.schemes.len()).collect();
+        in_parallel(self.bench.threads, indices, |index| self.prepare(index))
+    }
+
+    fn prepare(&self, index: usize) -> Result<Prepared, Problem> {
         let (bench, planned) = (self.bench, &self.plan.drives[index]);
         let choice = self.experiment.choice(&self.experiment.schemes[index]);
-        let setup = setup(self.experiment, self.plan, &planned.drive, choice.clone());
         (bench.progress)(Progress::Preparing(index));
         let started = (bench.clock)();
-        let mut session = Session::new(&setup).map_err(|e| refused(&choice, &e))?;
-        let prepared = (bench.clock)();
-        let mut commands = self.workload.commands(self.map, self.clock.factor)?;
+        let session = Session::new(&self.setup(&planned.drive, choice.clone())).map_err(|e| refused(&choice, &e))?;
+        let demand = if self.needs_demand() { Some(self.demand(&session)?) } else { None };
+        let wall_s = (bench.clock)() - started;
+        Ok(Prepared { planned: planned.clone(), choice, session, demand, wall_s })
+    }
+
+    /// One clock for all: from what the workload asks of `none` and of each compared scheme.
+    fn clock(&self, prepared: &[Prepared]) -> Result<Clock, Problem> {
+        let none = prepared.iter().find(|p| p.choice.name == "none").map(|p| p.demand);
+        let none = match none {
+            Some(demand) => demand,
+            None if self.needs_demand() => {
+                let choice = SchemeChoice::named("none");
+                let setup = self.setup(&self.plan.reference, choice.clone());
+                let session = Session::new(&setup).map_err(|e| refused(&choice, &e))?;
+                Some(self.demand(&session)?)
+            }
+            None => None,
+        };
+        let demands: Vec<_> = prepared.iter().filter_map(|p| Some((p.choice.name.clone(), p.demand?))).collect();
+        Ok(clock(self.experiment.trace.arrival, self.workload.duration_s(), none, &demands))
+    }
+
+    /// Runs every scheme; results in the experiment's order.
+    fn run_all(&self, prepared: &mut Vec<Prepared>, clock: &Clock) -> Result<Vec<Outcome>, Problem> {
+        let indexed = prepared.drain(..).enumerate().collect();
+        in_parallel(self.bench.threads, indexed, |(index, prepared)| self.run(index, prepared, clock))
+    }
+
+    fn run(&self, index: usize, mut prepared: Prepared, clock: &Clock) -> Result<Outcome, Problem> {
+        let bench = self.bench;
+        let started = (bench.clock)();
+        let mut commands = self.workload.commands(self.map, clock.factor)?;
         let total = self.workload.requests();
         let mut progress = |done| (bench.progress)(Progress::Running { scheme: index, done, total });
-        let result = session.run(&mut commands, self.clock.pace, &mut progress);
+        let result = prepared.session.run(&mut commands, clock.pace, &mut progress);
         let finished = (bench.clock)();
         commands.finish()?;
         (bench.progress)(Progress::Finished(index));
         Ok(Outcome {
-            planned: planned.clone(),
-            choice,
+            planned: prepared.planned,
+            choice: prepared.choice,
             result,
-            prepare_wall_s: prepared - started,
-            wall_s: finished - prepared,
+            prepare_wall_s: prepared.wall_s,
+            wall_s: finished - started,
             peak_rss_mib: peak_rss_mib(),
         })
     }
+}
+
+/// Does every piece of work on as many threads as are allowed; results in the order of the work.
+fn in_parallel<W: Send, R: Send>(threads: usize, work: Vec<W>, each: impl Fn(W) -> Result<R, Problem> + Sync) -> Result<Vec<R>, Problem> {
+    let next = AtomicUsize::new(0);
+    let pieces: Vec<_> = work.into_iter().map(|piece| Mutex::new((Some(piece), None))).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, pieces.len().max(1)) {
+            scope.spawn(|| {
+                while let Some(piece) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let work = piece.lock().expect("one thread a piece").0.take().expect("taken once");
+                    let result = each(work);
+                    piece.lock().expect("one thread a piece").1 = Some(result);
+                }
+            });
+        }
+    });
+    let results = pieces.into_iter().map(|piece| piece.into_inner().expect("one thread a piece").1);
+    results.map(|result| result.expect("every piece was done")).collect()
 }
 
 /// Peak resident memory of this process; Linux only.

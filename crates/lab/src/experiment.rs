@@ -45,7 +45,8 @@
 //! ```
 //!
 //! `trace.arrival` is one clock for all schemes: `auto` multiplies recorded times by one factor,
-//! at least 1, such that `none` would keep its dies half busy. `capacity.size = "auto"` maps the
+//! at least 1, such that `none` would be half busy and no compared scheme more than 60 % busy;
+//! `half-busy` looks at `none` alone. `capacity.size = "auto"` maps the
 //! addresses a trace touches to a compact space that fills the user capacity; any other size
 //! keeps the recorded addresses, folded (modulo) into the capacity. The drive's
 //! `blocks_per_plane` is scaled so that raw flash is the user capacity / (1 - spare), rounded up

@@ -26,7 +26,7 @@ mod textual;
 mod workload;
 
 pub use capacity::{Plan, PlannedDrive, blocks_per_plane, plan};
-pub use clock::{Clock, clock, slowdown};
+pub use clock::{Clock, clock};
 pub use compare::{Bench, Comparison, Outcome, Progress, compare};
 pub use document::Document;
 pub use drives::{DRIVES, DriveEntry};

@@ -5,9 +5,12 @@ use vocab::Bytes;
 /// How host requests arrive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arrival {
-    /// At recorded times, all slowed by one factor where `none` would otherwise keep its dies
-    /// more than half busy; the same clock for every scheme.
+    /// At recorded times, slowed by one factor for all schemes until `none` is half busy and no
+    /// compared scheme is overloaded.
     Auto,
+    /// At recorded times, slowed by one factor for all schemes until `none` is half busy; others
+    /// may be overloaded.
+    HalfBusy,
     /// At recorded times.
     Recorded,
     /// At recorded times, each multiplied by this.
@@ -33,12 +36,13 @@ impl std::str::FromStr for Arrival {
     fn from_str(text: &str) -> Result<Self, String> {
         let wanted = || {
             format!(
-                "found `{}`, wanted auto, recorded, scaled=FACTOR or closed=QUEUE_DEPTH",
+                "found `{}`, wanted auto, half-busy, recorded, scaled=FACTOR or closed=QUEUE_DEPTH",
                 crate::problem::printable(text)
             )
         };
         match text.split_once('=') {
             None if text == "auto" => Ok(Arrival::Auto),
+            None if text == "half-busy" => Ok(Arrival::HalfBusy),
             None if text == "recorded" => Ok(Arrival::Recorded),
             Some(("scaled", factor)) => match factor.parse::<f64>() {
                 Ok(f) if f > 0.0 && f <= 1e9 => Ok(Arrival::Scaled(f)),
@@ -57,6 +61,7 @@ impl std::fmt::Display for Arrival {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Arrival::Auto => f.write_str("auto"),
+            Arrival::HalfBusy => f.write_str("half-busy"),
             Arrival::Recorded => f.write_str("recorded"),
             Arrival::Scaled(factor) => write!(f, "scaled={factor}"),
             Arrival::Closed(depth) => write!(f, "closed={depth}"),

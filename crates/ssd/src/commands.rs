@@ -268,14 +268,24 @@ pub(crate) fn is_programmed<P: Payload, A: FlashArray<P>>(array: &A, ppn: Ppn) -
     page < array.block(block).next_page
 }
 
-/// Service time of a command without waiting.
+/// Time a command keeps its channel.
+pub(crate) fn transfer_time<P: Payload, A: FlashArray<P>>(array: &A, latencies: &nand::Latencies, command: &Command) -> Nanos {
+    latencies.command
+        + match command.verb {
+            Verb::Read => latencies.transfer(u32::from(command.count)),
+            Verb::Program => latencies.transfer(array.grid().slots_per_page()),
+            Verb::Erase => Nanos(0),
+        }
+}
+
+/// Time a command keeps its die without waiting.
 pub(crate) fn service_time<P: Payload, A: FlashArray<P>>(array: &A, latencies: &nand::Latencies, command: &Command) -> Nanos {
     let (block, page) = array.grid().split(command.ppn);
     let pe = array.block(block).pe;
-    let overhead = latencies.command;
-    match command.verb {
-        Verb::Read => overhead + latencies.read(page) + latencies.transfer(u32::from(command.count)),
-        Verb::Program => overhead + latencies.transfer(array.grid().slots_per_page()) + latencies.program(page, pe),
-        Verb::Erase => overhead + latencies.erase(pe),
-    }
+    transfer_time(array, latencies, command)
+        + match command.verb {
+            Verb::Read => latencies.read(page),
+            Verb::Program => latencies.program(page, pe),
+            Verb::Erase => latencies.erase(pe),
+        }
 }

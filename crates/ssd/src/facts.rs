@@ -35,6 +35,11 @@ pub enum Fact {
         /// For how long.
         span: Nanos,
     },
+    /// A channel carried commands or data.
+    Carried {
+        /// For how long.
+        span: Nanos,
+    },
     /// A host request was answered.
     Answered {
         /// What it was.
@@ -108,6 +113,8 @@ pub struct Folds {
     pub response_max: [u64; 2],
     /// Sum of the time dies were busy.
     pub busy: Nanos,
+    /// Sum of the time channels carried something.
+    pub carried: Nanos,
     /// Reads compared.
     pub checked: u64,
     /// Of these, wrong.
@@ -139,6 +146,7 @@ impl Folds {
             response_sum: [0; 2],
             response_max: [0; 2],
             busy: Nanos(0),
+            carried: Nanos(0),
             checked: 0,
             mismatches: 0,
             rebuilt: 0,
@@ -168,6 +176,7 @@ impl Folds {
                 self.digest(at, 3, u64::from(block) << 8 | cause as u64);
             }
             Fact::Busy { span } => self.busy += span,
+            Fact::Carried { span } => self.carried += span,
             Fact::Answered { kind, response } => self.answered(at, kind, response),
             Fact::Pages { kind, pages } => self.pages[kind as usize] += u64::from(pages),
             // Whether a read can be checked depends on what pages carry: no part of the digest.

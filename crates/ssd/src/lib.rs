@@ -26,5 +26,5 @@ mod stripes;
 
 pub use config::{Age, Buffer, BufferKind, Drive, Faults, Pace, PayloadKind, Precondition, Scheduler, Setup};
 pub use result::{Cdf, Response, RunResult};
-pub use session::{Session, SetupError, busy_time, redundancy_share, user_slots_max};
+pub use session::{Demand, Session, SetupError, redundancy_share, user_slots_max};
 pub use {coding, ftl, nand, protect};

@@ -8,7 +8,7 @@
 use crate::buffer::WriteBuffer;
 use crate::calendar::Calendar;
 use crate::collect::Collector;
-use crate::commands::{Command, Commands, Die, Image, Images, Owner, Phase, Verb, is_programmed, service_time};
+use crate::commands::{Command, Commands, Die, Image, Images, Owner, Phase, Verb, is_programmed, service_time, transfer_time};
 use crate::config::{Scheduler, Setup};
 use crate::facts::{Fact, Folds};
 use crate::host::Host;
@@ -26,7 +26,7 @@ use nand::{FlashArray, Latencies, Oob, OobTag, ProgramOutcome, ReadOutcome};
 use protect::Protection;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use vocab::{Cause, DieId, Grid, Nanos, Ppn, SimTime, StripSet, Streams};
+use vocab::{Cause, DieId, Grid, Ppn, SimTime, StripSet, Streams};
 
 /// One drive in motion.
 #[derive(Clone)]
@@ -258,6 +258,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.busy_dies -= 1;
         self.backlog[die.index()] -= 1;
         self.record(Fact::Busy { span });
+        let span = transfer_time(&self.array, &self.latencies, &self.commands.slab[id]);
+        self.record(Fact::Carried { span });
         self.complete(id);
         self.kicks.push(die);
     }
@@ -274,6 +276,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 }
                 let span = service_time(&self.array, &self.latencies, &command);
                 self.record(Fact::Busy { span });
+                let span = transfer_time(&self.array, &self.latencies, &command);
+                self.record(Fact::Carried { span });
                 self.complete(id);
             }
             if !std::mem::take(&mut self.retry) {
@@ -361,10 +365,5 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if self.ftl.free_units(log) < self.idle_free_blocks && !self.collectors[log].is_busy() {
             self.start_collecting(log);
         }
-    }
-
-    /// Sum of all busy time recorded so far.
-    pub(crate) fn busy_time(&self) -> Nanos {
-        self.folds.busy
     }
 }

@@ -5,13 +5,14 @@
 //! without time: each flash command completes before the next begins.
 
 use crate::config::{Precondition, Setup};
+use crate::session::Demand;
 use crate::facts::{Folds, RequestKind};
 use crate::jobs::{Asker, PageWrite};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
 use nand::{FlashArray, MemoryArray};
 use protect::Protection;
-use vocab::{BlockAddr, HostCommand, HostOp, Lpn, Nanos, SimTime, Stream, Streams};
+use vocab::{BlockAddr, HostCommand, HostOp, Lpn, SimTime, Stream, Streams};
 
 /// What preconditioning found.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -122,8 +123,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.settle();
     }
 
-    /// Executes host commands in order without time; the time dies were busy.
-    pub(crate) fn dry_run(&mut self, commands: &mut dyn Iterator<Item = HostCommand>) -> Nanos {
+    /// Executes host commands in order without time; what that asked of dies and channels.
+    pub(crate) fn dry_run(&mut self, commands: &mut dyn Iterator<Item = HostCommand>) -> Demand {
         self.timed = false;
         self.folds = Folds::new(self.grid.slots_per_page());
         for command in commands {
@@ -132,7 +133,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.settle();
             debug_assert!(command.op != HostOp::Flush || self.stalled.is_empty());
         }
-        self.busy_time()
+        let geometry = self.grid.geometry();
+        Demand { dies: self.folds.busy, channels: self.folds.carried, of_dies: geometry.dies(), of_channels: geometry.channels }
     }
 
     /// Gives every block its age (decision D12).

@@ -91,22 +91,34 @@ pub fn redundancy_share(drive: &Drive, scheme: &SchemeChoice) -> Result<f64, Set
     })
 }
 
-/// Time that dies would be busy with these commands under this setup if nothing ever waited:
-/// the commands are executed in order, without time.
-///
-/// # Errors
-/// A setup that cannot be built.
-pub fn busy_time(setup: &Setup, commands: &mut dyn Iterator<Item = HostCommand>) -> Result<Nanos, SetupError> {
-    let mut session = Session::new(&Setup { payload: PayloadKind::None, ..setup.clone() })?;
-    match &mut session.0 {
-        Inner::None(drive) => Ok(drive.machine.dry_run(commands)),
-        _ => unreachable!("built without payload"),
+/// What commands ask of a drive if nothing ever waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Demand {
+    /// Sum of the time dies are busy.
+    pub dies: Nanos,
+    /// Sum of the time channels carry commands or data.
+    pub channels: Nanos,
+    /// Number of dies.
+    pub of_dies: u32,
+    /// Number of channels.
+    pub of_channels: u32,
+}
+
+impl Demand {
+    /// Least time in seconds in which the drive can do it: its busiest kind of part never rests.
+    #[must_use]
+    pub fn least_s(&self) -> f64 {
+        let dies = self.dies.as_secs_f64() / f64::from(self.of_dies);
+        dies.max(self.channels.as_secs_f64() / f64::from(self.of_channels))
     }
 }
 
-/// A drive in its initial state: built, preconditioned, aged.
+/// A drive in its initial state: built, preconditioned, aged. A clone is a fork: it goes its
+/// own way from here.
+#[derive(Clone)]
 pub struct Session(Inner);
 
+#[derive(Clone)]
 enum Inner {
     None(Prepared<Nothing>),
     Tag(Prepared<Tag>),
@@ -114,6 +126,7 @@ enum Inner {
 }
 
 /// A machine with its setup and what preconditioning found.
+#[derive(Clone)]
 struct Prepared<P: HostPayload> {
     machine: Machine<P, Faulty<MemoryArray<P>>>,
     setup: Setup,
@@ -141,6 +154,16 @@ impl Session {
             Inner::None(prepared) => prepared.run(commands, pace, progress),
             Inner::Tag(prepared) => prepared.run(commands, pace, progress),
             Inner::Page(prepared) => prepared.run(commands, pace, progress),
+        }
+    }
+
+    /// What these commands would ask of the drive: executed in order, without time, on a fork.
+    #[must_use]
+    pub fn demand(&self, commands: &mut dyn Iterator<Item = HostCommand>) -> Demand {
+        match self.clone().0 {
+            Inner::None(mut prepared) => prepared.machine.dry_run(commands),
+            Inner::Tag(mut prepared) => prepared.machine.dry_run(commands),
+            Inner::Page(mut prepared) => prepared.machine.dry_run(commands),
         }
     }
 
