@@ -57,11 +57,7 @@ fn simulate(experiment: &Experiment, options: &Options) -> Result<Comparison, Pr
     // The front door is where wall-clock time comes in; results do not depend on it.
     #[expect(clippy::disallowed_methods, reason = "the driver reads the wall clock")]
     let start = Instant::now();
-    let bench = lab::Bench {
-        threads,
-        clock: &|| start.elapsed().as_secs_f64(),
-        progress: &|progress| bars.show(progress),
-    };
+    let bench = lab::Bench { threads, clock: &|| start.elapsed().as_secs_f64(), progress: &|progress| bars.show(progress) };
     let comparison = lab::compare(experiment, &bench);
     bars.clear();
     comparison

@@ -16,7 +16,8 @@ mod tests {
 
     #[test]
     fn any_one_strip_is_the_sum_of_the_others() {
-        let strips: Vec<Vec<u8>> = (0u8..5).map(|i| (0..100u8).map(|b| b.wrapping_mul(31) ^ i.wrapping_mul(77)).collect()).collect();
+        let strips: Vec<Vec<u8>> =
+            (0u8..5).map(|i| (0..100u8).map(|b| b.wrapping_mul(31) ^ i.wrapping_mul(77)).collect()).collect();
         for lost in 0..strips.len() {
             let mut all = vec![0; 100];
             let mut others = vec![0; 100];

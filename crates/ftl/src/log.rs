@@ -91,7 +91,8 @@ pub(crate) const UNITS_HELD_BACK: u32 = 4;
 
 impl Log {
     pub fn new(first: UnitId, units: &mut [Unit], shape: &LogShape) -> Self {
-        let mut free: Vec<UnitId> = (0..units.len() as u32).filter(|&i| units[i as usize].state == UnitState::Free).map(|i| first + i).collect();
+        let mut free: Vec<UnitId> =
+            (0..units.len() as u32).filter(|&i| units[i as usize].state == UnitState::Free).map(|i| first + i).collect();
         let live_max = (free.len() as u32).saturating_sub(UNITS_HELD_BACK) * shape.unit_slots;
         // Taken from the end: ascending use of a fresh log.
         free.reverse();

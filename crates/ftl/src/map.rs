@@ -4,7 +4,7 @@ use crate::log::{Log, LogShape, UNITS_HELD_BACK};
 use crate::victim::{self, VictimPolicy};
 use crate::{GcConfig, LogKind, Rows, Stream, Unit, UnitId, UnitState, WearConfig};
 use std::fmt;
-use vocab::{BlockAddr, DieId, Grid, Lpn, Ppn, Slot, StripeId, Streams, SuperblockId, Table};
+use vocab::{BlockAddr, DieId, Grid, Lpn, Ppn, Slot, Streams, StripeId, SuperblockId, Table};
 
 /// Where something lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,16 @@ impl Ftl {
     ///
     /// # Errors
     /// An unknown victim policy, or settings out of range.
-    pub fn new(grid: &Grid, kind: LogKind, user_slots: u32, stripes: u32, gc: &GcConfig, wear: &WearConfig, streams: &Streams, bad: impl Fn(BlockAddr) -> bool) -> Result<Self, FtlError> {
+    pub fn new(
+        grid: &Grid,
+        kind: LogKind,
+        user_slots: u32,
+        stripes: u32,
+        gc: &GcConfig,
+        wear: &WearConfig,
+        streams: &Streams,
+        bad: impl Fn(BlockAddr) -> bool,
+    ) -> Result<Self, FtlError> {
         check(gc)?;
         let draws = streams.stream("ftl/victim");
         let policy = victim::build(&gc.policy, gc.choices, draws).ok_or_else(|| {
@@ -114,7 +123,11 @@ impl Ftl {
         };
         let state = |unit| if unusable(unit) { UnitState::Bad } else { UnitState::Free };
         let mut units: Vec<Unit> = (0..count).map(|u| Unit { state: state(u), ..Unit::default() }).collect();
-        let logs = units.chunks_mut(per_die as usize).enumerate().map(|(i, chunk)| Log::new(i as u32 * per_die, chunk, &shape)).collect();
+        let logs = units
+            .chunks_mut(per_die as usize)
+            .enumerate()
+            .map(|(i, chunk)| Log::new(i as u32 * per_die, chunk, &shape))
+            .collect();
         let slots = u64::from(grid.geometry().slots());
         Ok(Self {
             grid: grid.clone(),

@@ -3,8 +3,8 @@
 use crate::experiment::{Experiment, Fairness};
 use crate::problem::Problem;
 use crate::textual::Size;
-use ssd::protect::SchemeChoice;
 use ssd::Drive;
+use ssd::protect::SchemeChoice;
 use vocab::{Bytes, Geometry};
 
 /// Blocks of a die that may be added where so few blocks would do by bytes that garbage
@@ -146,13 +146,7 @@ fn drives(experiment: &Experiment, user: u64, shares: &[f64], added: u32) -> Res
     shares.iter().map(plan_one).collect()
 }
 
-fn too_little_spare(
-    experiment: &Experiment,
-    user: u64,
-    planned: &PlannedDrive,
-    choice: &SchemeChoice,
-    most: u32,
-) -> Problem {
+fn too_little_spare(experiment: &Experiment, user: u64, planned: &PlannedDrive, choice: &SchemeChoice, most: u32) -> Problem {
     let geometry = &planned.drive.geometry;
     let slot = geometry.slot_size;
     let mut valid = vec![format!("capacity.size of at most {} on this much flash", Bytes(u64::from(most) * slot.0))];

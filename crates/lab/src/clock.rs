@@ -64,7 +64,10 @@ pub fn clock(arrival: Arrival, duration_s: f64, none: Option<Demand>, schemes: &
                     let factor = quotable(stretch(demand.least_s(), ANY_BUSY, duration_s));
                     if factor > for_none {
                         let percent = ANY_BUSY * 100.0;
-                        return open(factor, format!("at recorded times x {factor}: so slow that `{name}`, the busiest, is {percent} % busy"));
+                        return open(
+                            factor,
+                            format!("at recorded times x {factor}: so slow that `{name}`, the busiest, is {percent} % busy"),
+                        );
                     }
                 }
                 _ => {}

@@ -1,14 +1,14 @@
 //! Replays one workload over several schemes: equal capacity, history, seed and clock.
 
-use crate::capacity::{plan, refused, Plan, PlannedDrive};
-use crate::clock::{clock, needs_demand, Clock};
+use crate::capacity::{Plan, PlannedDrive, plan, refused};
+use crate::clock::{Clock, clock, needs_demand};
 use crate::experiment::{Experiment, Fairness};
 use crate::problem::Problem;
 use crate::workload::{TraceFacts, Workload};
 use ssd::protect::SchemeChoice;
 use ssd::{Demand, RunResult, Session, Setup};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use trace::AddressMap;
 use vocab::Bytes;
 
@@ -223,7 +223,11 @@ impl Runs<'_> {
 }
 
 /// Does every piece of work on as many threads as are allowed; results in the order of the work.
-fn in_parallel<W: Send, R: Send>(threads: usize, work: Vec<W>, each: impl Fn(W) -> Result<R, Problem> + Sync) -> Result<Vec<R>, Problem> {
+fn in_parallel<W: Send, R: Send>(
+    threads: usize,
+    work: Vec<W>,
+    each: impl Fn(W) -> Result<R, Problem> + Sync,
+) -> Result<Vec<R>, Problem> {
     let next = AtomicUsize::new(0);
     let pieces: Vec<_> = work.into_iter().map(|piece| Mutex::new((Some(piece), None))).collect();
     std::thread::scope(|scope| {

@@ -5,13 +5,13 @@
 
 mod node_de;
 
-use crate::problem::{printable, Place, Position, Problem};
+use crate::problem::{Place, Position, Problem, printable};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use toml::de::{DeTable, DeValue};
 use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 /// A text that settings come from.
 #[derive(Debug)]

@@ -19,18 +19,8 @@ macro_rules! presets {
 }
 
 /// All presets, in the order in which they are listed.
-pub const DRIVES: &[DriveEntry] = presets![
-    "default",
-    "slc-gr",
-    "mlc-fl",
-    "mlc-da",
-    "ds-raid",
-    "code-zones",
-    "mlc-mqsim",
-    "mlc-mqsim-16g",
-    "tlc",
-    "qlc",
-];
+pub const DRIVES: &[DriveEntry] =
+    presets!["default", "slc-gr", "mlc-fl", "mlc-da", "ds-raid", "code-zones", "mlc-mqsim", "mlc-mqsim-16g", "tlc", "qlc",];
 
 impl DriveEntry {
     /// The preset as a document.
@@ -70,8 +60,8 @@ pub(crate) fn load(name: &str) -> Result<Document, Problem> {
         return Ok(entry.document());
     }
     if name.ends_with(".toml") {
-        let text = std::fs::read_to_string(name)
-            .map_err(|e| Problem::new(FIELD, format!("drive file {name} cannot be read: {e}")))?;
+        let text =
+            std::fs::read_to_string(name).map_err(|e| Problem::new(FIELD, format!("drive file {name} cannot be read: {e}")))?;
         return Document::parse(name, &text);
     }
     let known: Vec<&str> = DRIVES.iter().map(|d| d.name).collect();

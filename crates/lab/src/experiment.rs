@@ -62,8 +62,8 @@ use crate::generate::GenerateSpec;
 use crate::problem::Problem;
 use crate::textual::{Arrival, OptionText, Size};
 use serde::{Deserialize, Serialize};
-use ssd::nand::{Energy, Timing};
 use ssd::ftl::{GcConfig, WearConfig};
+use ssd::nand::{Energy, Timing};
 use ssd::{Age, Buffer, Drive, Faults, PayloadKind, Precondition, Scheduler};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -244,12 +244,7 @@ impl DriveSpec {
     /// The drive model itself.
     #[must_use]
     pub fn drive(&self) -> Drive {
-        Drive {
-            geometry: self.geometry,
-            timing: self.timing.clone(),
-            energy: self.energy,
-            endurance: self.endurance,
-        }
+        Drive { geometry: self.geometry, timing: self.timing.clone(), energy: self.energy, endurance: self.endurance }
     }
 }
 
@@ -310,8 +305,8 @@ impl Experiment {
     /// What is wrong with the file or an override, with its place.
     pub fn load(path: &Path, overrides: &Overrides) -> Result<Self, Problem> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| Problem::new("", format!("experiment file {name} cannot be read: {e}")))?;
+        let text =
+            std::fs::read_to_string(path).map_err(|e| Problem::new("", format!("experiment file {name} cannot be read: {e}")))?;
         let mut document = Document::parse(&name, &text)?;
         if let Some(directory) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
             resolve_paths(&mut document, directory);

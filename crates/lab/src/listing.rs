@@ -90,10 +90,7 @@ fn named<T: serde::Serialize>(value: T, summary: &str) -> Listed {
 
 fn schedulers() -> Vec<Listed> {
     use ssd::Scheduler::{Fifo, ReadFirst};
-    vec![
-        named(Fifo, "in order of arrival"),
-        named(ReadFirst, "reads before programs and erases, as far as hazards allow"),
-    ]
+    vec![named(Fifo, "in order of arrival"), named(ReadFirst, "reads before programs and erases, as far as hazards allow")]
 }
 
 fn buffers() -> Vec<Listed> {

@@ -1,6 +1,6 @@
 //! Writes what a comparison leaves behind: the report, the results, the effective experiment.
 
-use crate::compare::{mib, Comparison};
+use crate::compare::{Comparison, mib};
 use crate::problem::Problem;
 use crate::report::{self, ReportInput, RunSpeed, TraceSummary};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! A comparison as one JSON document. `docs/spec/results.md` says what each key means.
 
 use crate::compare::{Comparison, Outcome};
-use serde_json::{json, Map, Value};
+use serde_json::{Map, Value, json};
 use ssd::{Pace, Response};
 use std::collections::BTreeMap;
 use vocab::SECTOR_BYTES;
@@ -80,13 +80,8 @@ impl Comparison {
 }
 
 fn put_response(keys: &mut Map<String, Value>, prefix: &str, response: &Response) {
-    let values = [
-        ("mean", response.mean),
-        ("p50", response.p50),
-        ("p99", response.p99),
-        ("p999", response.p999),
-        ("max", response.max),
-    ];
+    let values =
+        [("mean", response.mean), ("p50", response.p50), ("p99", response.p99), ("p999", response.p999), ("max", response.max)];
     for (name, value) in values {
         keys.insert(format!("{prefix}_{name}"), json!(value));
     }

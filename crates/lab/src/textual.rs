@@ -176,7 +176,19 @@ mod tests {
 
     #[test]
     fn what_is_no_arrival_and_no_size_is_refused_with_what_would_be_valid() {
-        for text in ["", "Auto", "scaled", "scaled=", "scaled=0", "scaled=-1", "scaled=NaN", "scaled=inf", "closed=0", "closed=1.5", "x=1"] {
+        for text in [
+            "",
+            "Auto",
+            "scaled",
+            "scaled=",
+            "scaled=0",
+            "scaled=-1",
+            "scaled=NaN",
+            "scaled=inf",
+            "closed=0",
+            "closed=1.5",
+            "x=1",
+        ] {
             assert!(text.parse::<Arrival>().unwrap_err().contains("wanted auto, recorded"), "{text}");
         }
         for text in ["", "4", "0B", "GiB", "-1GiB", "full"] {

@@ -5,7 +5,7 @@ use crate::problem::Problem;
 use crate::textual::Size;
 use std::path::Path;
 use std::sync::Arc;
-use trace::generate::{GeneratorKind, GENERATORS};
+use trace::generate::{GENERATORS, GeneratorKind};
 use trace::{AddressMap, BlkAction, Footprint, ReadCounts, ReadOptions, Record, TimeScale, TraceError, TraceSource};
 use vocab::{Bytes, HostCommand, HostOp, Streams};
 

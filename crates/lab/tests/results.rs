@@ -102,7 +102,8 @@ fn progress_is_heard_in_order_for_each_scheme() {
     compare(&experiment(SMALL), &bench).expect("runs");
     let heard = heard.into_inner().expect("no panic");
     for scheme in 0..3 {
-        let own: Vec<_> = heard.iter().filter(|p| matches!(p, Progress::Preparing(s) | Progress::Finished(s) if *s == scheme)).collect();
+        let own: Vec<_> =
+            heard.iter().filter(|p| matches!(p, Progress::Preparing(s) | Progress::Finished(s) if *s == scheme)).collect();
         assert_eq!(own, [&Progress::Preparing(scheme), &Progress::Finished(scheme)]);
     }
 }

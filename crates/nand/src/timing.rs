@@ -81,11 +81,9 @@ impl Timing {
             return Err("timing.transfer.mt-per-s: found 0, must be positive".into());
         }
         match &self.worn {
-            Some(w) if !w.program.is_empty() && w.program.len() != self.page.len() => Err(format!(
-                "timing.worn.program: {} times for {} page kinds",
-                w.program.len(),
-                self.page.len()
-            )),
+            Some(w) if !w.program.is_empty() && w.program.len() != self.page.len() => {
+                Err(format!("timing.worn.program: {} times for {} page kinds", w.program.len(), self.page.len()))
+            }
             _ => Ok(()),
         }
     }
@@ -110,9 +108,8 @@ impl Latencies {
     #[must_use]
     pub fn new(timing: &Timing, geometry: &Geometry) -> Self {
         let kinds = timing.page.len();
-        let by_page = |f: &dyn Fn(usize) -> Nanos| {
-            (0..geometry.pages_per_block as usize).map(|p| f(p % kinds)).collect::<Vec<_>>()
-        };
+        let by_page =
+            |f: &dyn Fn(usize) -> Nanos| (0..geometry.pages_per_block as usize).map(|p| f(p % kinds)).collect::<Vec<_>>();
         let program: Vec<_> = by_page(&|kind| timing.page[kind].program);
         let (program_worn, erase_worn, worn_above) = match &timing.worn {
             None => (program.clone(), timing.erase, u32::MAX),

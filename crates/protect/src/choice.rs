@@ -84,9 +84,10 @@ impl<'a> Options<'a> {
     /// Says what was found and what would be valid.
     pub fn number(&self, name: &str, valid: std::ops::RangeInclusive<u32>) -> Result<u32, SchemeError> {
         let text = self.text(name);
-        text.parse().ok().filter(|n| valid.contains(n)).ok_or_else(|| {
-            self.error(name, format!("found `{text}`, valid are {} to {}", valid.start(), valid.end()))
-        })
+        text.parse()
+            .ok()
+            .filter(|n| valid.contains(n))
+            .ok_or_else(|| self.error(name, format!("found `{text}`, valid are {} to {}", valid.start(), valid.end())))
     }
 
     /// One of several words; its index.

@@ -14,6 +14,4 @@ pub mod registry;
 mod seam;
 
 pub use choice::{Options, SchemeChoice, SchemeError};
-pub use seam::{
-    OpenRow, Protection, RowScheme, RowStep, Shape, StripePlan, StripeScheme, StripeWrite,
-};
+pub use seam::{OpenRow, Protection, RowScheme, RowStep, Shape, StripePlan, StripeScheme, StripeWrite};

@@ -36,7 +36,9 @@ impl Raid5 {
         }
         if shape.slots_per_page != 1 {
             let found = shape.slots_per_page;
-            let reason = format!("the drive stores {found} logical pages in a physical page; stripes of logical pages need 1 (slot_size = page_size, planes not ganged)");
+            let reason = format!(
+                "the drive stores {found} logical pages in a physical page; stripes of logical pages need 1 (slot_size = page_size, planes not ganged)"
+            );
             return Err(options.error("slots per page", reason));
         }
         Ok(Self { dies: shape.dies })

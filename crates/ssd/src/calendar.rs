@@ -19,11 +19,17 @@ fn time_of(key: Key) -> u64 {
 /// Pending events, one for each resource at most.
 #[derive(Clone, Debug)]
 pub struct Calendar {
-    /// Leaves (a power of two), in the second half; node `i` has the earlier of `2i`, `2i+1`.
-    keys: Vec<Key>,
-    winners: Vec<u32>,
+    /// A tournament: node `n` holds the earlier event of nodes `2n` and `2n + 1`; the leaves are
+    /// the second half. Keys lie in the nodes, so a match is one comparison of neighbours.
+    nodes: Vec<Event>,
     leaves: usize,
     scheduled: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Event {
+    key: Key,
+    resource: u32,
 }
 
 impl Calendar {
@@ -31,29 +37,23 @@ impl Calendar {
     #[must_use]
     pub fn new(resources: usize) -> Self {
         let leaves = resources.next_power_of_two().max(2);
-        let mut winners: Vec<u32> = vec![0; leaves];
-        for node in (1..leaves).rev() {
-            winners[node] = if node * 2 < leaves { winners[node * 2] } else { (node * 2 - leaves) as u32 };
-        }
-        Self { keys: vec![NEVER; leaves], winners, leaves, scheduled: 0 }
+        let nodes = (0..2 * leaves).map(|node| Event { key: NEVER, resource: (node % leaves) as u32 }).collect();
+        Self { nodes, leaves, scheduled: 0 }
     }
 
     #[inline]
-    fn play(&mut self, resource: usize) {
-        let mut node = (resource + self.leaves) / 2;
-        // The lowest match is between two leaves, all others between winners below.
-        let (a, b) = (resource & !1, resource | 1);
-        let mut winner = if self.keys[b] < self.keys[a] { b } else { a };
-        let mut key = self.keys[winner];
-        self.winners[node] = winner as u32;
+    fn set(&mut self, resource: usize, key: Key) {
+        let nodes = &mut self.nodes[..2 * self.leaves];
+        let mut node = self.leaves + resource;
+        let mut winner = Event { key, resource: resource as u32 };
+        nodes[node] = winner;
         while node > 1 {
-            let rival = self.winners[node ^ 1] as usize;
-            let rival_key = self.keys[rival];
-            let loses = rival_key < key;
-            winner = if loses { rival } else { winner };
-            key = if loses { rival_key } else { key };
+            let rival = nodes[node ^ 1];
+            let loses = rival.key < winner.key;
+            winner.key = if loses { rival.key } else { winner.key };
+            winner.resource = if loses { rival.resource } else { winner.resource };
             node /= 2;
-            self.winners[node] = winner as u32;
+            nodes[node] = winner;
         }
     }
 
@@ -61,28 +61,30 @@ impl Calendar {
     #[inline]
     pub fn schedule(&mut self, resource: usize, at: SimTime) {
         self.scheduled += 1;
-        self.keys[resource] = Key::from(at.0) << 64 | Key::from(self.scheduled);
-        self.play(resource);
+        self.set(resource, Key::from(at.0) << 64 | Key::from(self.scheduled));
     }
 
-    /// Takes the earliest event.
+    /// The earliest event. It stays until its resource is scheduled anew or cleared: a resource
+    /// that goes on at once costs one path through the tree, not two.
     #[inline]
-    pub fn pop(&mut self) -> Option<(SimTime, usize)> {
-        let resource = self.winners[1] as usize;
-        let key = self.keys[resource];
-        if key == NEVER {
-            return None;
+    pub fn next(&self) -> Option<(SimTime, usize)> {
+        let first = self.nodes[1];
+        (first.key != NEVER).then(|| (SimTime(time_of(first.key)), first.resource as usize))
+    }
+
+    /// The resource has no event any more.
+    #[inline]
+    pub fn clear(&mut self, resource: usize) {
+        if self.is_pending(resource) {
+            self.set(resource, NEVER);
         }
-        let time = time_of(key);
-        self.keys[resource] = NEVER;
-        self.play(resource);
-        Some((SimTime(time), resource))
     }
 
     /// Whether the resource has an event pending.
+    #[inline]
     #[must_use]
     pub fn is_pending(&self, resource: usize) -> bool {
-        self.keys[resource] != NEVER
+        self.nodes[self.leaves + resource].key != NEVER
     }
 
     /// Events scheduled so far.
@@ -114,7 +116,8 @@ mod tests {
                     heap.push(Reverse((at, order, resource)));
                 } else {
                     let expected = heap.pop().map(|Reverse((at, _, resource))| (SimTime(at), resource));
-                    assert_eq!(calendar.pop(), expected);
+                    assert_eq!(calendar.next(), expected);
+                    expected.into_iter().for_each(|(_, resource)| calendar.clear(resource));
                 }
             }
         }

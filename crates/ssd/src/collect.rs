@@ -110,7 +110,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.collectors[log].cursor += 1;
             let valid = self.valid_slots(ppn);
             if valid > 0 {
-                if is_programmed(&self.array, ppn) && let Some(lpn) = self.tags(ppn).first().copied().and_then(Self::data_of) {
+                if is_programmed(&self.array, ppn)
+                    && let Some(lpn) = self.tags(ppn).first().copied().and_then(Self::data_of)
+                {
                     self.ftl.prefetch(lpn);
                 }
                 self.collectors[log].in_flight += 1;

@@ -86,7 +86,7 @@ impl Commands {
         Self { slab: Slab::default(), floors: Vec::new(), slots: slots as usize }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, command: Command) -> Id {
         let id = self.slab.take();
         self.slab[id] = command;
@@ -248,7 +248,8 @@ impl Die {
     #[inline]
     pub fn pop(&mut self, commands: &Slab<Command>) -> Option<Id> {
         let [reads, rest] = &self.queues;
-        let program_is_due = self.reads_in_a_row >= MOST_READS_IN_A_ROW && rest.head != NONE && commands[rest.head].verb == Verb::Program;
+        let program_is_due =
+            self.reads_in_a_row >= MOST_READS_IN_A_ROW && rest.head != NONE && commands[rest.head].verb == Verb::Program;
         let which = usize::from(reads.head == NONE || program_is_due);
         self.reads_in_a_row = if which == 0 { self.reads_in_a_row + 1 } else { 0 };
         let queue = &mut self.queues[which];

@@ -30,15 +30,12 @@ pub enum Fact {
         /// Why.
         cause: Cause,
     },
-    /// A die finished a command it had been busy with.
-    Busy {
-        /// For how long.
-        span: Nanos,
-    },
-    /// A channel carried commands or data.
-    Carried {
-        /// For how long.
-        span: Nanos,
+    /// A command was served.
+    Served {
+        /// How long its die was busy.
+        busy: Nanos,
+        /// How long its channel carried commands or data.
+        carried: Nanos,
     },
     /// A host request was answered.
     Answered {
@@ -158,7 +155,7 @@ impl Folds {
     }
 
     /// Records one fact.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, at: SimTime, fact: Fact) {
         match fact {
             Fact::Read { ppn, cause } => {
@@ -175,8 +172,10 @@ impl Folds {
                 self.erases[cause as usize] += 1;
                 self.digest(at, 3, u64::from(block) << 8 | cause as u64);
             }
-            Fact::Busy { span } => self.busy += span,
-            Fact::Carried { span } => self.carried += span,
+            Fact::Served { busy, carried } => {
+                self.busy += busy;
+                self.carried += carried;
+            }
             Fact::Answered { kind, response } => self.answered(at, kind, response),
             Fact::Pages { kind, pages } => self.pages[kind as usize] += u64::from(pages),
             // Whether a read can be checked depends on what pages carry: no part of the digest.

@@ -100,7 +100,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.calendar.schedule(self.arrivals(), at);
             }
             self.after_event();
-            let Some((time, resource)) = self.calendar.pop() else {
+            let Some((time, resource)) = self.calendar.next() else {
                 if self.unstick() {
                     continue;
                 }
@@ -114,6 +114,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             if resource < self.arrivals() {
                 self.die_event(DieId(resource as u16));
             } else if resource == self.arrivals() {
+                self.calendar.clear(resource);
                 let command = coming.next.take().expect("an arrival was scheduled for it");
                 each(self, arrived);
                 arrived += 1;
@@ -580,6 +581,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     fn answer_due(&mut self) {
+        self.calendar.clear(self.answers());
         while let Some(&(at, job)) = self.host.answers.front() {
             if at > self.now {
                 self.calendar.schedule(self.answers(), at);

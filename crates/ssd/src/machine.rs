@@ -26,7 +26,7 @@ use nand::{FlashArray, Latencies, Oob, OobTag, ProgramOutcome, ReadOutcome};
 use protect::Protection;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use vocab::{Cause, DieId, Grid, Ppn, SimTime, StripSet, Streams};
+use vocab::{Cause, DieId, Grid, Ppn, SimTime, Streams, StripSet};
 
 /// One drive in motion.
 #[derive(Clone)]
@@ -159,24 +159,28 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     /// Gives a command to its die.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn submit(&mut self, command: Command) -> Id {
         let id = self.commands.add(command);
+        self.enqueue(id, command.ppn, command.verb);
+        id
+    }
+
+    fn enqueue(&mut self, id: Id, ppn: Ppn, verb: Verb) {
         if !self.timed {
             self.ready.push_back(id);
-            return id;
+            return;
         }
-        let die = self.grid.die_of(command.ppn);
+        let die = self.grid.die_of(ppn);
         let early = self.scheduler == Scheduler::ReadFirst
-            && command.verb == Verb::Read
-            && (is_programmed(&self.array, command.ppn) || self.is_dead(die));
+            && verb == Verb::Read
+            && (is_programmed(&self.array, ppn) || self.is_dead(die));
         let state = &mut self.dies[die.index()];
         state.push(id, early, &mut self.commands.slab);
         self.backlog[die.index()] += 1;
         if state.service.is_none() {
             self.kicks.push(die);
         }
-        id
     }
 
     /// Submits the program of an image.
@@ -202,6 +206,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     fn start_next(&mut self, die: DieId) {
         let Some(id) = self.dies[die.index()].pop(&self.commands.slab) else {
+            self.calendar.clear(die.index());
             self.die_is_idle(die);
             return;
         };
@@ -254,12 +259,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         let state = &mut self.dies[die.index()];
         state.service = None;
-        let span = self.now.since(state.since);
+        let busy = self.now.since(state.since);
         self.busy_dies -= 1;
         self.backlog[die.index()] -= 1;
-        self.record(Fact::Busy { span });
-        let span = transfer_time(&self.array, &self.latencies, &self.commands.slab[id]);
-        self.record(Fact::Carried { span });
+        let carried = transfer_time(&self.array, &self.latencies, &self.commands.slab[id]);
+        self.record(Fact::Served { busy, carried });
         self.complete(id);
         self.kicks.push(die);
     }
@@ -274,10 +278,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                     self.images.seal(command.image);
                     self.pages.sealed(command.image);
                 }
-                let span = service_time(&self.array, &self.latencies, &command);
-                self.record(Fact::Busy { span });
-                let span = transfer_time(&self.array, &self.latencies, &command);
-                self.record(Fact::Carried { span });
+                let busy = service_time(&self.array, &self.latencies, &command);
+                let carried = transfer_time(&self.array, &self.latencies, &command);
+                self.record(Fact::Served { busy, carried });
                 self.complete(id);
             }
             if !std::mem::take(&mut self.retry) {

@@ -101,10 +101,7 @@ impl Oracle {
     pub fn floor(&self, lpn: Lpn) -> Floor {
         match self.words.get(lpn.index()) {
             None => Floor::default(),
-            Some(word) => Floor {
-                version: (*word & VERSION).saturating_sub(*word >> 24),
-                discarded: self.is_discarded(lpn),
-            },
+            Some(word) => Floor { version: (*word & VERSION).saturating_sub(*word >> 24), discarded: self.is_discarded(lpn) },
         }
     }
 

@@ -181,7 +181,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn lose(&mut self, tag: OobTag, slot: Slot) {
         let pinned = match tag.role() {
             PageRole::Data(lpn) if self.ftl.lookup(lpn) == Place::At(slot) => self.ftl.publish_missing(lpn).pinned,
-            PageRole::Parity(stripe) if self.ftl.lookup_parity(stripe) == Place::At(slot) => self.ftl.publish_missing_parity(stripe).pinned,
+            PageRole::Parity(stripe) if self.ftl.lookup_parity(stripe) == Place::At(slot) => {
+                self.ftl.publish_missing_parity(stripe).pinned
+            }
             _ => None,
         };
         if let Some(unit) = pinned {

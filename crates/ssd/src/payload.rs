@@ -168,7 +168,11 @@ impl HostPayload for PageBuf {
             let stamp = u64::from_le_bytes(part[..8].try_into().expect("8 bytes"));
             let version = stamp as u32;
             // A sector never written is zero.
-            if stamp == 0 { expected.fill(0) } else { fill_sector(&mut expected, lpn, version, sector as u32) }
+            if stamp == 0 {
+                expected.fill(0)
+            } else {
+                fill_sector(&mut expected, lpn, version, sector as u32)
+            }
             if part != expected {
                 return Err(format!("sector {sector} of {lpn} holds bytes that no write of it left there"));
             }

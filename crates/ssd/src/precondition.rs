@@ -5,11 +5,11 @@
 //! without time: each flash command completes before the next begins.
 
 use crate::config::{Precondition, Setup};
-use crate::session::Demand;
 use crate::facts::{Folds, RequestKind};
 use crate::jobs::{Asker, PageWrite};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
+use crate::session::Demand;
 use nand::{FlashArray, MemoryArray};
 use protect::Protection;
 use vocab::{BlockAddr, HostCommand, HostOp, Lpn, SimTime, Stream, Streams};

@@ -149,7 +149,12 @@ impl Session {
 
     /// Replays host commands and says what that gave. `progress` hears the number of requests
     /// that have arrived, now and then.
-    pub fn run(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, progress: &mut dyn FnMut(u64)) -> RunResult {
+    pub fn run(
+        &mut self,
+        commands: &mut dyn Iterator<Item = HostCommand>,
+        pace: Pace,
+        progress: &mut dyn FnMut(u64),
+    ) -> RunResult {
         match &mut self.0 {
             Inner::None(prepared) => prepared.run(commands, pace, progress),
             Inner::Tag(prepared) => prepared.run(commands, pace, progress),
@@ -252,8 +257,11 @@ impl<P: HostPayload> Prepared<P> {
         let drain = span - arrivals;
         let by_cause = |counts: &[u64; 8]| Cause::ALL.iter().map(|&c| (c.name().to_string(), counts[c as usize])).collect();
         let energy = &self.setup.drive.energy;
-        let gang = f64::from(machine.grid.geometry().slots_per_page()) * machine.grid.geometry().slot_size.0 as f64 / machine.grid.geometry().page_size.0 as f64;
-        let joules = |counts: &[u64; 8], each: vocab::Nanojoules, planes: f64| counts.iter().sum::<u64>() as f64 * each.0 as f64 * 1e-9 * planes;
+        let gang = f64::from(machine.grid.geometry().slots_per_page()) * machine.grid.geometry().slot_size.0 as f64
+            / machine.grid.geometry().page_size.0 as f64;
+        let joules = |counts: &[u64; 8], each: vocab::Nanojoules, planes: f64| {
+            counts.iter().sum::<u64>() as f64 * each.0 as f64 * 1e-9 * planes
+        };
         let written = folds.pages[RequestKind::Write as usize];
         let pe = machine.pe_cycles();
         let mut both = folds.responses[0].clone();
@@ -263,7 +271,11 @@ impl<P: HostPayload> Prepared<P> {
             requests: RequestKind::ALL.iter().map(|&(kind, name)| (name.to_string(), folds.requests[kind as usize])).collect(),
             read_pages: folds.pages[RequestKind::Read as usize],
             write_pages: written,
-            response_us: response(&both, folds.response_sum[0] + folds.response_sum[1], folds.response_max[0].max(folds.response_max[1])),
+            response_us: response(
+                &both,
+                folds.response_sum[0] + folds.response_sum[1],
+                folds.response_max[0].max(folds.response_max[1]),
+            ),
             read_response_us: response(&folds.responses[0], folds.response_sum[0], folds.response_max[0]),
             write_response_us: response(&folds.responses[1], folds.response_sum[1], folds.response_max[1]),
             read_cdf: cdf(&folds.responses[0]),
@@ -360,9 +372,11 @@ fn cdf(histogram: &Histogram<u64>) -> Cdf {
         .filter(|share| 1.0 - share >= seen || *share == 1.0)
         .map(|share| (histogram.value_at_quantile(share) as f64 / 1e3, share))
         .collect();
-    points.dedup_by(|next, kept| next.0 == kept.0 && {
-        kept.1 = next.1;
-        true
+    points.dedup_by(|next, kept| {
+        next.0 == kept.0 && {
+            kept.1 = next.1;
+            true
+        }
     });
     points
 }

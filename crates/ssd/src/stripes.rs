@@ -122,7 +122,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let n = self.stripe_scheme().data_strips();
             let per = self.grid.geometry().sectors_per_slot();
             let id = self.stripes.take();
-            let (mut strips, mut pins) = (std::mem::take(&mut self.stripes[id].strips), std::mem::take(&mut self.stripes[id].pins));
+            let (mut strips, mut pins) =
+                (std::mem::take(&mut self.stripes[id].strips), std::mem::take(&mut self.stripes[id].pins));
             strips.clear();
             pins.clear();
             let mut op = StripeOp { stripe, job, strips, pins, ..StripeOp::default() };
@@ -374,7 +375,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Whether an update of the stripe is half in the map: a repair must wait for its end.
     pub(crate) fn is_being_programmed(&self, stripe: StripeId) -> bool {
-        self.stripe_locks.is_held(stripe) && self.stripes.any(|op| op.stripe == stripe && op.stage == Stage::Programming && op.under_way > 0)
+        self.stripe_locks.is_held(stripe)
+            && self.stripes.any(|op| op.stripe == stripe && op.stage == Stage::Programming && op.under_way > 0)
     }
 
     /// Whether an update of a stripe that the discard touches is under way.

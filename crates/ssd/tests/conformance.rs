@@ -16,10 +16,13 @@ fn schemes() -> impl Iterator<Item = &'static SchemeEntry> {
 
 /// Slots a page that the scheme can work with.
 fn page_sizes(entry: &SchemeEntry) -> Vec<u64> {
-    [1, 4].into_iter().filter(|&slots| {
-        let shape = ssd::protect::Shape { dies: 6, slots_per_page: slots as u32 };
-        ssd::protect::registry::build(&ssd::protect::SchemeChoice::named(entry.name), shape).is_ok()
-    }).collect()
+    [1, 4]
+        .into_iter()
+        .filter(|&slots| {
+            let shape = ssd::protect::Shape { dies: 6, slots_per_page: slots as u32 };
+            ssd::protect::registry::build(&ssd::protect::SchemeChoice::named(entry.name), shape).is_ok()
+        })
+        .collect()
 }
 
 fn cases(entry: &SchemeEntry, share: f64) -> Vec<(String, Setup)> {
@@ -82,7 +85,12 @@ fn the_same_seed_gives_the_same_run() {
 }
 
 /// Kills each die at several moments and reads everything back.
-fn kill_dies(entry: &SchemeEntry, mix: Mix, share: f64, mut each: impl FnMut(&str, ssd::RunResult, ssd::RunResult, Option<String>)) {
+fn kill_dies(
+    entry: &SchemeEntry,
+    mix: Mix,
+    share: f64,
+    mut each: impl FnMut(&str, ssd::RunResult, ssd::RunResult, Option<String>),
+) {
     for (name, base) in cases(entry, share) {
         for die in 0..6 {
             for at in [0, 1_500, 3_999] {

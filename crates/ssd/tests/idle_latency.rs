@@ -113,7 +113,8 @@ fn a_ds_raid_write_is_never_preceded_by_a_read() {
 #[test]
 fn worn_blocks_take_the_worn_times() {
     let mut setup = plain("none");
-    setup.drive.timing.worn = Some(nand::Worn { above_pe: vocab::PeCycles(1000), erase: Nanos(9_000_000), program: vec![Nanos(5_000_000)] });
+    setup.drive.timing.worn =
+        Some(nand::Worn { above_pe: vocab::PeCycles(1000), erase: Nanos(9_000_000), program: vec![Nanos(5_000_000)] });
     let at = |setup: &Setup| last_response(setup, &[(WRITE, 3, 1)]).0;
     setup.age.pe_cycles = vocab::PeCycles(1000);
     assert_eq!(at(&setup), COMMAND + TRANSFER + PROGRAM);

@@ -10,25 +10,22 @@
 //! How long. Memory of the initial fill is gone once its pages are: after w * U uniform writes a
 //! share e^-w of them is left, and linearising the FIFO log about its fixed point gives nearly
 //! the same time constant (0.9 to 1 U). The deviation is below 1 % after the first half U
-//! already, so 3 U of warm-up leave less than 0.1 % of it. The measured part is chosen by page
-//! programs: two to five million leave a standard error of 0.1 to 0.2 % (from windows of U / 2).
+//! already, so 3 U of warm-up leave less than 0.1 % of it. Measured writes are chosen for a
+//! standard error below 0.2 %, judged by the scatter of windows of U / 2: 200 000 under greedy,
+//! 600 000 under d-choices with d = 2, whose random victims scatter most.
 
 mod theory;
 
 use flashkeep_ssd::ftl::{GcConfig, WearConfig};
 use flashkeep_ssd::nand::{Energy, PageKind, Timing, Transfer};
 use flashkeep_ssd::protect::SchemeChoice;
-use flashkeep_ssd::{
-    Age, Buffer, Drive, Faults, Pace, PayloadKind, Precondition, RunResult, Scheduler, Session, Setup,
-};
+use flashkeep_ssd::{Age, Buffer, Drive, Faults, Pace, PayloadKind, Precondition, RunResult, Scheduler, Session, Setup};
 use std::cell::RefCell;
 use std::sync::OnceLock;
 use std::thread;
 use theory::greedy_log::{self, GreedyLog, Ties};
 use theory::{Class, Row, Table};
-use vocab::{
-    Bytes, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, SimTime, Stream, Streams,
-};
+use vocab::{Bytes, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, SimTime, Stream, Streams};
 
 const SEED: u64 = 0x3A11;
 const SPARES: [f64; 6] = [0.05, 0.07, 0.10, 0.15, 0.20, 0.28];
@@ -65,7 +62,17 @@ struct Bench {
 impl Bench {
     /// One die without redundancy: one log.
     const fn plain(policy: &'static str, blocks: u32, block_pages: u32) -> Self {
-        Self { scheme: "none", options: &[], policy, choices: 1, separate_frontier: false, dies: 1, blocks, block_pages, depth: 1 }
+        Self {
+            scheme: "none",
+            options: &[],
+            policy,
+            choices: 1,
+            separate_frontier: false,
+            dies: 1,
+            blocks,
+            block_pages,
+            depth: 1,
+        }
     }
 
     /// T over all dies, parity included.
@@ -111,7 +118,7 @@ impl Bench {
     fn write_amplification(&self, spare: f64, run: Length, next: impl FnMut(u32) -> u32) -> f64 {
         let user = self.user_pages(spare);
         let next = RefCell::new(next);
-        let overwrites = |u: f64| (0..(u * f64::from(user)) as u64).map(|_| write(next.borrow_mut()(user), 1));
+        let overwrites = |u: f64| (0..(u * f64::from(user)).round() as u64).map(|_| write(next.borrow_mut()(user), 1));
         let fill = shuffled(user).into_iter().map(|lpn| write(lpn, 1));
         let (mut history, mut work) = (fill.chain(overwrites(run.warm_up)), overwrites(run.measured));
         let result = self.run_after(&self.setup(user), &mut history, &mut work);
@@ -120,17 +127,21 @@ impl Bench {
     }
 
     /// What `measured` gives on a drive with this history.
-    fn run_after(&self, setup: &Setup, history: &mut dyn Iterator<Item = HostCommand>, measured: &mut dyn Iterator<Item = HostCommand>) -> RunResult {
+    fn run_after(
+        &self,
+        setup: &Setup,
+        history: &mut dyn Iterator<Item = HostCommand>,
+        measured: &mut dyn Iterator<Item = HostCommand>,
+    ) -> RunResult {
         let mut session = Session::new(setup).unwrap_or_else(|e| panic!("{e}"));
         session.run(history, Pace::Closed { depth: self.depth }, &mut |_| ());
         session.run(measured, Pace::Closed { depth: self.depth }, &mut |_| ())
     }
 
-    /// Write amplification under uniform writes; the measured part programs about so many
-    /// pages, where `expected` is true.
-    fn uniform(&self, spare: f64, expected: f64, programs: f64) -> f64 {
+    /// Write amplification under uniform writes, `measured` of them.
+    fn uniform(&self, spare: f64, measured: u32) -> f64 {
         let mut draws = Streams::new(SEED).stream("uniform");
-        let run = Length { warm_up: 3.0, measured: programs / expected / f64::from(self.user_pages(spare)) };
+        let run = Length { warm_up: 3.0, measured: f64::from(measured) / f64::from(self.user_pages(spare)) };
         self.write_amplification(spare, run, |user| draws.below(u64::from(user)) as u32)
     }
 }
@@ -209,11 +220,14 @@ impl Comparison {
 }
 
 /// Uniform random writes at every spare factor within 1 % of theory.
-fn assert_uniform(bench: Bench, programs: f64, theory: impl Fn(f64) -> f64) {
+fn assert_uniform(bench: Bench, measured: u32, theory: impl Fn(f64) -> f64) {
+    let found = thread::scope(|scope| {
+        let runs = SPARES.map(|spare| scope.spawn(move || bench.uniform(spare, measured)));
+        runs.map(|run| run.join().expect("the run ends"))
+    });
     let mut comparison = Comparison::within(0.01);
-    for spare in SPARES {
-        let case = format!("{} b={} Sf={spare}", bench.policy, bench.block_pages);
-        comparison.add(&case, bench.uniform(spare, theory(spare), programs), theory(spare));
+    for (spare, found) in SPARES.into_iter().zip(found) {
+        comparison.add(&format!("{} b={} Sf={spare}", bench.policy, bench.block_pages), found, theory(spare));
     }
     comparison.assert();
 }
@@ -244,32 +258,34 @@ fn the_formulas_give_the_reference_tables() {
 
 #[test]
 fn greedy_over_64_page_blocks_meets_the_mean_field() {
-    assert_uniform(Bench::plain("greedy", 1024, 64), 2e6, |spare| theory::greedy(spare, 64));
+    assert_uniform(Bench::plain("greedy", 1024, 64), 200_000, |spare| theory::greedy(spare, 64));
 }
 
 #[test]
 fn greedy_over_128_page_blocks_meets_the_mean_field() {
-    assert_uniform(Bench::plain("greedy", 1024, 128), 2e6, |spare| theory::greedy(spare, 128));
+    assert_uniform(Bench::plain("greedy", 1024, 128), 200_000, |spare| theory::greedy(spare, 128));
 }
 
 #[test]
 fn greedy_over_256_page_blocks_meets_the_mean_field() {
-    assert_uniform(Bench::plain("greedy", 1024, 256), 2e6, |spare| theory::greedy(spare, 256));
+    assert_uniform(Bench::plain("greedy", 1024, 256), 200_000, |spare| theory::greedy(spare, 256));
 }
 
 #[test]
 fn fifo_meets_the_lambert_form() {
-    assert_uniform(Bench::plain("fifo", 1024, 64), 3e6, theory::fifo);
+    assert_uniform(Bench::plain("fifo", 1024, 64), 250_000, theory::fifo);
 }
 
 #[test]
 fn the_emptier_of_two_random_blocks_meets_the_mean_field() {
-    assert_uniform(Bench { choices: 2, ..Bench::plain("d-choices", 1024, 64) }, 5e6, |spare| theory::d_choices(spare, 64, 2));
+    assert_uniform(Bench { choices: 2, ..Bench::plain("d-choices", 1024, 64) }, 600_000, |spare| theory::d_choices(spare, 64, 2));
 }
 
 #[test]
 fn the_emptiest_of_ten_random_blocks_meets_the_mean_field() {
-    assert_uniform(Bench { choices: 10, ..Bench::plain("d-choices", 1024, 64) }, 3e6, |spare| theory::d_choices(spare, 64, 10));
+    assert_uniform(Bench { choices: 10, ..Bench::plain("d-choices", 1024, 64) }, 350_000, |spare| {
+        theory::d_choices(spare, 64, 10)
+    });
 }
 
 /// A workload of hot and cold pages at a spare factor.
@@ -277,16 +293,18 @@ fn the_emptiest_of_ten_random_blocks_meets_the_mean_field() {
 struct HotCold {
     spare: f64,
     hot: Class,
-    /// U of host writes before measuring: until then a cold page has been rewritten with
-    /// probability 95 %. The fill in random order left no other order to forget.
-    warm_up: f64,
+    /// U of host writes after which a cold page has been rewritten with probability 95 %.
+    cold_rewritten: f64,
 }
 
 const HOT_COLD: [HotCold; 3] = [
-    HotCold { spare: 0.07, hot: Class { pages: 0.2, writes: 0.8 }, warm_up: 12.0 },
-    HotCold { spare: 0.10, hot: Class { pages: 0.1, writes: 0.9 }, warm_up: 27.0 },
-    HotCold { spare: 0.28, hot: Class { pages: 0.2, writes: 0.8 }, warm_up: 12.0 },
+    HotCold { spare: 0.07, hot: Class { pages: 0.2, writes: 0.8 }, cold_rewritten: 12.0 },
+    HotCold { spare: 0.10, hot: Class { pages: 0.1, writes: 0.9 }, cold_rewritten: 27.0 },
+    HotCold { spare: 0.28, hot: Class { pages: 0.2, writes: 0.8 }, cold_rewritten: 12.0 },
 ];
+
+/// Overwrites in U that are measured.
+const HOT_COLD_MEASURED: f64 = 5.0;
 
 impl HotCold {
     fn classes(&self) -> [Class; 2] {
@@ -303,9 +321,9 @@ impl HotCold {
         first + draws.below(u64::from(end - first)) as u32
     }
 
-    fn run(&self, bench: Bench) -> f64 {
+    fn run(&self, bench: Bench, warm_up: f64) -> f64 {
         let mut draws = Streams::new(SEED).stream("hot and cold");
-        let run = Length { warm_up: self.warm_up, measured: 8.0 };
+        let run = Length { warm_up, measured: HOT_COLD_MEASURED };
         bench.write_amplification(self.spare, run, |user| self.next(user, &mut draws))
     }
 
@@ -321,8 +339,8 @@ impl HotCold {
             (0..writes).for_each(|_| log.write(self.next(user, &mut draws)));
             (log.programs() - before) as f64 / writes as f64
         };
-        overwrite(self.warm_up);
-        overwrite(8.0)
+        overwrite(self.cold_rewritten);
+        overwrite(HOT_COLD_MEASURED)
     }
 }
 
@@ -338,8 +356,8 @@ fn greedy_hot_cold() -> &'static [(f64, f64)] {
     static RUNS: OnceLock<Vec<(f64, f64)>> = OnceLock::new();
     RUNS.get_or_init(|| {
         thread::scope(|scope| {
-            let mixed = scope.spawn(|| HOT_COLD.map(|mix| mix.run(MIXED)));
-            let separate = HOT_COLD.map(|mix| mix.run(SEPARATE));
+            let mixed = scope.spawn(|| HOT_COLD.map(|mix| mix.run(MIXED, mix.cold_rewritten)));
+            let separate = HOT_COLD.map(|mix| mix.run(SEPARATE, mix.cold_rewritten));
             mixed.join().expect("the mixed runs end").into_iter().zip(separate).collect()
         })
     })
@@ -349,7 +367,8 @@ fn greedy_hot_cold() -> &'static [(f64, f64)] {
 fn hot_and_cold_pages_in_one_fifo_log_meet_the_form_of_classes() {
     let mut comparison = Comparison::within(0.01);
     for mix in HOT_COLD {
-        let found = mix.run(Bench::plain("fifo", 1024, 64));
+        // A queue does not sort pages: filled in random order, it starts with the mix it keeps.
+        let found = mix.run(Bench::plain("fifo", 1024, 64), 6.0);
         comparison.add(&format!("fifo {}", mix.name()), found, theory::fifo_of_classes(mix.spare, &mix.classes()));
     }
     comparison.assert();
@@ -398,7 +417,8 @@ fn the_reference_for_separate_frontiers_takes_the_block_touched_last() {
     comparison.assert();
 }
 
-/// Eight dies; raw spare counts T, parity's share included, against user data.
+/// Eight dies; raw spare counts T, parity's share included, against user data. With 16 writes
+/// in flight rows of seven always fill, so that no request gets a sub-stripe parity.
 fn eight_dies(scheme: &'static str, policy: &'static str) -> Bench {
     let (options, depth): (&[_], _) = if scheme == "ds-raid" { (&[("sub_stripe", "defer")], 16) } else { (&[], 1) };
     Bench { scheme, options, dies: 8, depth, ..Bench::plain(policy, 256, 64) }
@@ -417,17 +437,20 @@ fn static_raid5_costs_what_the_two_class_model_says() {
     let mut comparison = Comparison::within(0.03);
     for spare in RAID_SPARES {
         let model = raid_row(spare, "static_raid5_total_wa_fifo");
-        comparison.add(&format!("raid5 fifo Sf={spare}"), eight_dies("raid5", "fifo").uniform(spare, model, 3e6), model);
+        comparison.add(&format!("raid5 fifo Sf={spare}"), eight_dies("raid5", "fifo").uniform(spare, 150_000), model);
     }
     comparison.assert();
 }
 
+// The engine is 1 to 2 % above the model, which knows full rows only: the end of each victim
+// closes a row early, with 0.72 parity pages more and 0.14 pages left empty. That leaves 447.14
+// data slots of a superblock's 448, for which the model itself gives 7.022 instead of 6.869.
 #[test]
 fn a_superblock_log_costs_what_the_fifo_limit_says() {
     let mut comparison = Comparison::within(0.03);
     for spare in RAID_SPARES {
         let model = raid_row(spare, "superblock_log_total_wa_fifo");
-        comparison.add(&format!("ds-raid fifo Sf={spare}"), eight_dies("ds-raid", "fifo").uniform(spare, model, 3e6), model);
+        comparison.add(&format!("ds-raid fifo Sf={spare}"), eight_dies("ds-raid", "fifo").uniform(spare, 300_000), model);
     }
     comparison.assert();
 }
@@ -439,7 +462,7 @@ fn a_superblock_log_under_greedy_meets_the_mean_field_of_superblocks() {
         let bench = eight_dies("ds-raid", "greedy");
         let data_pages = bench.block_pages * 7;
         let model = theory::superblock_log(spare, 8, |spare| theory::greedy(spare, data_pages));
-        comparison.add(&format!("ds-raid greedy Sf={spare}"), bench.uniform(spare, model, 3e6), model);
+        comparison.add(&format!("ds-raid greedy Sf={spare}"), bench.uniform(spare, 300_000), model);
     }
     comparison.assert();
 }

@@ -133,9 +133,7 @@ pub enum TraceError {
         sectors: u32,
     },
     /// Looping or scaling carries a time beyond what virtual time can say.
-    #[error(
-        "request {request} lies beyond the end of virtual time ({limit}): fewer loops or a smaller time scale are needed"
-    )]
+    #[error("request {request} lies beyond the end of virtual time ({limit}): fewer loops or a smaller time scale are needed")]
     TimeOverflow {
         /// Number of the request, counted from 1.
         request: u64,

@@ -89,8 +89,7 @@ fn decimal(text: &[u8], scale: u64) -> Option<u64> {
         None => (text, &[][..]),
         Some(dot) => (&text[..dot], &text[dot + 1..]),
     };
-    if whole.is_empty() || (whole.len() < text.len() && fraction.is_empty()) || !fraction.iter().all(u8::is_ascii_digit)
-    {
+    if whole.is_empty() || (whole.len() < text.len() && fraction.is_empty()) || !fraction.iter().all(u8::is_ascii_digit) {
         return None;
     }
     let fraction = &fraction[..fraction.len().min(FRACTION_DIGITS)];
@@ -162,11 +161,7 @@ impl<'a> Fields<'a> {
 }
 
 fn missing(name: &'static str) -> Bad {
-    Bad {
-        field: name,
-        found: String::from("end of line"),
-        wanted: format!("the field `{name}`: the line is cut short"),
-    }
+    Bad { field: name, found: String::from("end of line"), wanted: format!("the field `{name}`: the line is cut short") }
 }
 
 /// Checks a range given in sectors.

@@ -100,10 +100,7 @@ impl Footprint {
     /// # Errors
     /// The first error of `records`; a slot size that is no multiple of 512 bytes up to 1 GiB;
     /// more than [`RUNS_LIMIT`] separate runs.
-    pub fn scan(
-        records: impl IntoIterator<Item = Result<Record, TraceError>>,
-        slot_size: Bytes,
-    ) -> Result<Self, TraceError> {
+    pub fn scan(records: impl IntoIterator<Item = Result<Record, TraceError>>, slot_size: Bytes) -> Result<Self, TraceError> {
         Self::scan_within(records, slot_size, RUNS_LIMIT)
     }
 
@@ -148,13 +145,7 @@ impl Footprint {
         Ok(Self::ranked(slot_size, &touched, &written, extents, counts))
     }
 
-    fn ranked(
-        slot_size: Bytes,
-        touched: &Intervals,
-        written: &Intervals,
-        extents: Vec<u64>,
-        counts: TraceCounts,
-    ) -> Self {
+    fn ranked(slot_size: Bytes, touched: &Intervals, written: &Intervals, extents: Vec<u64>, counts: TraceCounts) -> Self {
         let mut slots = 0;
         let mut runs = Vec::with_capacity(touched.ends.len());
         for (&(device, first), &end) in &touched.ends {

@@ -42,11 +42,7 @@ impl Lines {
                 Ok(chunk) => chunk,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => {
-                    return Err(TraceError::Read {
-                        file: self.file.clone(),
-                        after_line: self.number,
-                        reason: error.to_string(),
-                    });
+                    return Err(TraceError::Read { file: self.file.clone(), after_line: self.number, reason: error.to_string() });
                 }
             };
             if chunk.is_empty() {

@@ -44,12 +44,7 @@ impl TraceSource {
     /// Bytes in memory; `name` stands for the file in errors.
     #[must_use]
     pub fn bytes(name: &str, bytes: impl Into<Arc<[u8]>>) -> Self {
-        Self {
-            name: name.to_owned(),
-            input: Input::Shared(bytes.into()),
-            format: None,
-            options: ReadOptions::default(),
-        }
+        Self { name: name.to_owned(), input: Input::Shared(bytes.into()), format: None, options: ReadOptions::default() }
     }
 
     /// A trace that comes with this crate.

@@ -59,16 +59,8 @@ fn every_format_reads_its_own_words() {
             "version,time,op,size,lbn\n1,10,2a,512,7\n1,12,00,0,0\n1,13,88,1024,9\n1,14,42,4096,16\n1,15,91,0,0\n",
             &[(0, 0, W, 7, 1), (3000, 0, R, 9, 2), (4000, 0, HostOp::Discard, 16, 8), (5000, 0, flush, 0, 0)],
         ),
-        (
-            "diskmon",
-            "0\t0.5\t0.1\t0\tWrite\t100\t8\r\n1\t0.5\t0.1\t1\tRead\t7\t16\r\n",
-            &[(0, 0, W, 100, 8), (0, 1, R, 7, 16)],
-        ),
-        (
-            "pixel",
-            "proces,device,rw_flag,sector,size,timestamp\r\na,b<>-5,8388608,W,100,8,1.5\r\n",
-            &[(0, 0, W, 100, 8)],
-        ),
+        ("diskmon", "0\t0.5\t0.1\t0\tWrite\t100\t8\r\n1\t0.5\t0.1\t1\tRead\t7\t16\r\n", &[(0, 0, W, 100, 8), (0, 1, R, 7, 16)]),
+        ("pixel", "proces,device,rw_flag,sector,size,timestamp\r\na,b<>-5,8388608,W,100,8,1.5\r\n", &[(0, 0, W, 100, 8)]),
         (
             "biotracer",
             "8\t\t8\t\t4096\t\t5\t\t2.0\t\t2.1\t\t2.2\t\t2.3\n16 8 4096 4 1.5 2.1 2.2 2.4\n",
@@ -101,8 +93,7 @@ fn a_damaged_line_is_named_with_its_field_after_the_good_lines_before_it() {
     assert_eq!(fault("fio-iolog", "fio version 3 iolog\n1 /a wait 5 0\n"), (2, "action"));
     assert_eq!(fault("fio-iolog", "0 /a read 0 512\n"), (1, "header"));
     assert_eq!(fault("disksim-ns-sectors", "0 0 1 1 1\n9999999999999999999 0 1 1 1\n"), (2, "time"));
-    let reader =
-        TraceSource::bytes("t", &b"0,1,512,r,0\n0,1,512,r,1\n0,1"[..]).with_format("spc").unwrap().open().unwrap();
+    let reader = TraceSource::bytes("t", &b"0,1,512,r,0\n0,1,512,r,1\n0,1"[..]).with_format("spc").unwrap().open().unwrap();
     let outcomes: Vec<bool> = reader.map(|record| record.is_ok()).collect();
     assert_eq!(outcomes, [true, true, false]);
 }
@@ -133,14 +124,12 @@ fn the_choice_of_action_decides_what_counts_as_a_request() {
 #[test]
 fn requests_out_of_order_are_sorted_within_the_window_and_clamped_beyond() {
     let text = "0 0 1 1 1\n5000 0 2 1 1\n4500 0 3 1 1\n1000 0 4 1 1\n8000 0 5 1 1\n";
-    let mut reader =
-        TraceSource::bytes("t", text.as_bytes()).with_format("disksim-ms-sectors").unwrap().open().unwrap();
+    let mut reader = TraceSource::bytes("t", text.as_bytes()).with_format("disksim-ms-sectors").unwrap().open().unwrap();
     let seen: Vec<(u64, u64)> = reader.by_ref().map(|r| r.map(|r| (r.at.0 / 1_000_000, r.lba.0)).unwrap()).collect();
     assert_eq!(seen, [(0, 1), (1000, 4), (4500, 3), (5000, 2), (8000, 5)]);
     let window = ReadOptions { reorder_window: Nanos(600_000_000), ..ReadOptions::default() };
     let late = "0 0 1 1 1\n5000 0 2 1 1\n6000 0 9 1 1\n4500 0 3 1 1\n";
-    let source =
-        TraceSource::bytes("t", late.as_bytes()).with_format("disksim-ms-sectors").unwrap().with_options(window);
+    let source = TraceSource::bytes("t", late.as_bytes()).with_format("disksim-ms-sectors").unwrap().with_options(window);
     let mut reader = source.open().unwrap();
     let seen: Vec<(u64, u64)> = reader.by_ref().map(|r| r.map(|r| (r.at.0 / 1_000_000, r.lba.0)).unwrap()).collect();
     assert_eq!(seen, [(0, 1), (5000, 2), (5000, 3), (6000, 9)]);

@@ -204,9 +204,7 @@ proptest! {
 
 #[test]
 fn a_file_reads_the_same_however_it_is_compressed() {
-    let read = |bytes: Vec<u8>| -> Vec<Record> {
-        TraceSource::bytes("t", bytes).open().unwrap().map(Result::unwrap).collect()
-    };
+    let read = |bytes: Vec<u8>| -> Vec<Record> { TraceSource::bytes("t", bytes).open().unwrap().map(Result::unwrap).collect() };
     let plain = read(spc());
     assert_eq!(plain.len(), 128);
     assert_eq!(read(gzip(&spc())), plain);

@@ -155,9 +155,8 @@ fn a_footprint_grows_with_what_is_touched_not_with_the_length_of_the_trace() {
 #[test]
 fn a_loop_starts_each_round_when_the_last_request_of_the_round_before_was_sent() {
     let source = TraceSource::bytes("t", &b"0,1,512,r,5\n0,2,512,w,7\n"[..]);
-    let times = |rounds| -> Vec<u64> {
-        looped(|| source.open(), rounds).map(|r| r.map(|r| r.at.0 / 1_000_000_000).unwrap()).collect()
-    };
+    let times =
+        |rounds| -> Vec<u64> { looped(|| source.open(), rounds).map(|r| r.map(|r| r.at.0 / 1_000_000_000).unwrap()).collect() };
     assert_eq!(times(3), [0, 2, 2, 4, 4, 6]);
     assert_eq!(times(1), [0, 2]);
     assert_eq!(times(0), []);

@@ -36,34 +36,8 @@ const TABLE: [Row; 20] = [
     ("windows-mssql.load.xz", "auto", 42_976, 5.9, 51, 958, 154_742, 151_627, 3_062.3, 1, 38, 0),
     ("diskmon-windows-desktop-mayun2.txt.xz", "auto", 87_160, 42.1, 777, 900, 210_304, 133_688, 11_719.8, 1, 91, 0),
     ("msr-cambridge-rsrch_1.csv.xz", "auto", 13_780, 0.3, 1, 163, 28_775, 28_769, 576_557.6, 1, 7, 0),
-    (
-        "msr-cambridge-cut10k-rw_40_60.1370.trace.xz",
-        "disksim-ms-bytes",
-        10_000,
-        40.5,
-        19,
-        28,
-        8_968,
-        4_294,
-        85.9,
-        1,
-        45,
-        0,
-    ),
-    (
-        "ms-production-DTRS-5min-us.trace.xz",
-        "disksim-us-sectors",
-        127_043,
-        89.0,
-        6_139,
-        726,
-        1_272_267,
-        184_051,
-        300.0,
-        1,
-        3,
-        0,
-    ),
+    ("msr-cambridge-cut10k-rw_40_60.1370.trace.xz", "disksim-ms-bytes", 10_000, 40.5, 19, 28, 8_968, 4_294, 85.9, 1, 45, 0),
+    ("ms-production-DTRS-5min-us.trace.xz", "disksim-us-sectors", 127_043, 89.0, 6_139, 726, 1_272_267, 184_051, 300.0, 1, 3, 0),
     ("cloudphysics-vscsi-2h.csv.xz", "auto", 113_872, 41.3, 1_714, 2_297, 269_210, 208_696, 7_200.1, 1, 100, 0),
     ("pixel6a-telegram_exec.csv.xz", "auto", 251_879, 9.6, 1_444, 4_567, 1_021_153, 976_231, 7_474.1, 1, 0, 0),
     ("pixel6a-telegram_precond.csv.xz", "auto", 5_320, 0.0, 0, 140, 31_820, 31_820, 1_034.9, 1, 0, 0),
@@ -90,9 +64,7 @@ fn scan(source: &TraceSource) -> (Footprint, ReadCounts) {
 #[test]
 fn every_collected_trace_has_the_key_figures_of_its_readme() {
     let Some(folder) = folder() else { return };
-    for (file, format, requests, reads, mib_read, mib_written, pages, written, seconds, devices, unaligned, back) in
-        TABLE
-    {
+    for (file, format, requests, reads, mib_read, mib_written, pages, written, seconds, devices, unaligned, back) in TABLE {
         let source = TraceSource::path(folder.join(file)).with_format(format).unwrap();
         let (footprint, read) = scan(&source);
         let counts = footprint.counts();

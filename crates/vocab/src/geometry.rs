@@ -82,7 +82,10 @@ impl Geometry {
             return fail("slot_size", format!("found {}, valid are multiples of 512B up to 1MiB", self.slot_size));
         }
         if self.page_size.0 == 0 || self.page_size.0 % self.slot_size.0 != 0 || self.page_size.0 > 1 << 22 {
-            return fail("page_size", format!("found {}, valid are multiples of slot_size {} up to 4MiB", self.page_size, self.slot_size));
+            return fail(
+                "page_size",
+                format!("found {}, valid are multiples of slot_size {} up to 4MiB", self.page_size, self.slot_size),
+            );
         }
         if self.oob_size.0 > 1 << 16 {
             return fail("oob_size", format!("found {}, valid are up to 64KiB", self.oob_size));

@@ -63,16 +63,8 @@ pub enum Cause {
 
 impl Cause {
     /// All causes, in report order.
-    pub const ALL: [Cause; 8] = [
-        Cause::Host,
-        Cause::HostRmw,
-        Cause::Parity,
-        Cause::Gc,
-        Cause::Refresh,
-        Cause::WearLevel,
-        Cause::Rebuild,
-        Cause::Meta,
-    ];
+    pub const ALL: [Cause; 8] =
+        [Cause::Host, Cause::HostRmw, Cause::Parity, Cause::Gc, Cause::Refresh, Cause::WearLevel, Cause::Rebuild, Cause::Meta];
 
     /// The name used in reports.
     #[must_use]

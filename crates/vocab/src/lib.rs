@@ -11,9 +11,7 @@ mod quantity;
 mod random;
 mod table;
 
-pub use address::{
-    BlockAddr, ChannelId, DieId, Lba, Lpn, Ppn, Slot, StripSet, StripeId, SuperblockId, SECTOR_BYTES,
-};
+pub use address::{BlockAddr, ChannelId, DieId, Lba, Lpn, Ppn, SECTOR_BYTES, Slot, StripSet, StripeId, SuperblockId};
 pub use geometry::{Geometry, GeometryError, PlaneUse};
 pub use grid::Grid;
 pub use host::{Cause, Fua, HostCommand, HostOp};

@@ -130,14 +130,8 @@ impl Mul<u64> for Nanos {
 /// Units of one kind of quantity, the base unit last; the largest that divides a value exactly prints it.
 type Units = &'static [(&'static str, u64)];
 
-const TIME: Units = &[
-    ("d", 86_400_000_000_000),
-    ("h", 3_600_000_000_000),
-    ("s", 1_000_000_000),
-    ("ms", 1_000_000),
-    ("us", 1_000),
-    ("ns", 1),
-];
+const TIME: Units =
+    &[("d", 86_400_000_000_000), ("h", 3_600_000_000_000), ("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
 const SIZE: Units = &[
     ("TiB", 1 << 40),
     ("GiB", 1 << 30),

@@ -2,7 +2,7 @@
 //! for each complaint the place and path of the setting.
 
 use super::{Entry, Node, Origin, Value};
-use crate::problem::{printable, Problem};
+use crate::problem::{Problem, printable};
 use serde::de::{self, DeserializeSeed, IntoDeserializer, Visitor};
 use std::collections::btree_map;
 use std::fmt;
@@ -184,9 +184,7 @@ impl<'de> de::MapAccess<'de> for Entries<'de> {
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, NodeError> {
         let Some((key, entry)) = self.entries.next() else { return Ok(None) };
         self.value = Some((key, entry));
-        seed.deserialize(key.as_str().into_deserializer())
-            .map(Some)
-            .map_err(|e: NodeError| e.at(&entry.key).inside(key))
+        seed.deserialize(key.as_str().into_deserializer()).map(Some).map_err(|e: NodeError| e.at(&entry.key).inside(key))
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, NodeError> {

@@ -241,7 +241,22 @@ fn a_drive_named_on_the_command_line_replaces_the_drive_of_the_file() {
 /// One random edit: flip, delete, repeat or swap in a fragment, on characters.
 fn mutated(text: &str, draws: &mut Stream) -> String {
     const FRAGMENTS: [&str; 16] = [
-        "=", "\"", "[", "]", "\n", "-1", "1e308", "\u{0}", "\u{1f4a5}", "99999999999999999999", "none", "'''", "{", "}", ".", "#",
+        "=",
+        "\"",
+        "[",
+        "]",
+        "\n",
+        "-1",
+        "1e308",
+        "\u{0}",
+        "\u{1f4a5}",
+        "99999999999999999999",
+        "none",
+        "'''",
+        "{",
+        "}",
+        ".",
+        "#",
     ];
     let mut chars: Vec<char> = text.chars().collect();
     for _ in 0..=draws.below(4) {

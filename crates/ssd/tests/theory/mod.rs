@@ -34,7 +34,7 @@ pub fn fifo(spare: f64) -> f64 {
 
 /// Greedy victims, mean field (number of blocks to infinity). Van Houdt, SIGMETRICS 2013.
 ///
-/// All blocks hold at least i valid pages, and a share k / j of them more than i of class j.
+/// All blocks hold at least i valid pages; for every j > i a share k / j of them holds j.
 pub fn greedy(spare: f64, block_pages: u32) -> f64 {
     let (rho, b) = (1.0 - spare, f64::from(block_pages));
     let mut harmonic = 0.0;

@@ -66,9 +66,7 @@ impl Parser for Fio {
             b"trim" => HostOp::Discard,
             b"sync" | b"datasync" => HostOp::Flush,
             _ => {
-                return Err(
-                    action.bad("read, write, trim, sync, datasync, add, open, close, unlink, or in version 2 wait")
-                );
+                return Err(action.bad("read, write, trim, sync, datasync, add, open, close, unlink, or in version 2 wait"));
             }
         };
         let (lba, sectors) = match op {

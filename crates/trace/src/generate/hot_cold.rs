@@ -31,11 +31,7 @@ impl Shape for HotCold {
         let cold = self.starts.count - self.hot;
         let wants_hot = stream.chance(self.hot_requests);
         // A class without slots leaves its requests to the other.
-        let index = if (wants_hot && self.hot > 0) || cold == 0 {
-            stream.below(self.hot)
-        } else {
-            self.hot + stream.below(cold)
-        };
+        let index = if (wants_hot && self.hot > 0) || cold == 0 { stream.below(self.hot) } else { self.hot + stream.below(cold) };
         self.starts.at(self.scatter.as_ref().map_or(index, |scatter| scatter.at(index)))
     }
 }

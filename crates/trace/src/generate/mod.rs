@@ -220,8 +220,7 @@ impl Workload {
         if self.slots == 0 || end.is_none_or(|end| end > crate::LBA_LIMIT.0) {
             return Err(bad("slots", self.slots, "a range of at least one slot that ends below 2^63 bytes"));
         }
-        let shares =
-            [("read_fraction", self.read_fraction), ("hot_pages", self.hot_pages), ("hot_requests", self.hot_requests)];
+        let shares = [("read_fraction", self.read_fraction), ("hot_pages", self.hot_pages), ("hot_requests", self.hot_requests)];
         for (field, value) in shares {
             if !(0.0..=1.0).contains(&value) {
                 return Err(bad(field, value, "a share of 0 to 1"));
@@ -243,11 +242,7 @@ impl Workload {
     /// Sectors of a request of `size`, which must fit the range.
     fn sectors(&self, field: &'static str, size: Bytes) -> Result<u64, GenerateError> {
         let range = u128::from(self.slots) * u128::from(self.slot_size.0);
-        if size.0 == 0
-            || !size.0.is_multiple_of(SECTOR_BYTES)
-            || size > crate::REQUEST_LIMIT
-            || u128::from(size.0) > range
-        {
+        if size.0 == 0 || !size.0.is_multiple_of(SECTOR_BYTES) || size > crate::REQUEST_LIMIT || u128::from(size.0) > range {
             return Err(bad(field, size, "a multiple of 512B, up to 1GiB and up to the range"));
         }
         Ok(size.0 / SECTOR_BYTES)

@@ -14,11 +14,7 @@ pub(super) struct Scatter {
 impl Scatter {
     pub fn new(count: u64, stream: &mut Stream) -> Self {
         let bits = u64::BITS - count.saturating_sub(1).leading_zeros();
-        Self {
-            keys: [stream.bits(), stream.bits(), stream.bits(), stream.bits()],
-            half_bits: bits.div_ceil(2).max(1),
-            count,
-        }
+        Self { keys: [stream.bits(), stream.bits(), stream.bits(), stream.bits()], half_bits: bits.div_ceil(2).max(1), count }
     }
 
     /// Where `index` goes.
