@@ -12,5 +12,5 @@ pub mod victim;
 
 pub use config::{GcConfig, WearConfig};
 pub use log::{LogKind, Stream, Unit, UnitId, UnitState};
-pub use map::{Ftl, FtlError, Place, Published};
+pub use map::{Ftl, FtlError, FtlSetup, Place, Published};
 pub use rows::{RowPlace, Rows};

@@ -175,7 +175,7 @@ impl Log {
     /// so that levelling never starves collection). The flag tells which.
     pub fn condemn(&mut self, units: &mut [Unit], shape: &LogShape, policy: &mut dyn VictimPolicy) -> Option<(UnitId, bool)> {
         self.collections += 1;
-        let cold = if self.collections % 8 == 0 { self.coldest_if_spread(units, shape) } else { None };
+        let cold = if self.collections.is_multiple_of(8) { self.coldest_if_spread(units, shape) } else { None };
         let candidates = Candidates { units, unit_slots: shape.unit_slots, clock: self.clock };
         let index = cold.or_else(|| policy.pick(&candidates))?;
         units[index].state = UnitState::Condemned;

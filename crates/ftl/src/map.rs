@@ -52,6 +52,21 @@ impl fmt::Display for FtlError {
 
 impl std::error::Error for FtlError {}
 
+/// What a map is made for.
+#[derive(Clone, Copy, Debug)]
+pub struct FtlSetup<'a> {
+    /// Region logs or one group log.
+    pub kind: LogKind,
+    /// Logical pages of the host.
+    pub user_slots: u32,
+    /// Static stripes, each with one parity page.
+    pub stripes: u32,
+    /// Garbage collection.
+    pub gc: &'a GcConfig,
+    /// Wear levelling.
+    pub wear: &'a WearConfig,
+}
+
 /// The map of one drive. Invariants:
 ///
 /// * a slot is valid exactly if the map points to it;
@@ -88,20 +103,12 @@ impl Clone for Ftl {
 }
 
 impl Ftl {
-    /// The map of an empty drive with `user_slots` logical pages and `stripes` static stripes.
+    /// The map of an empty drive.
     ///
     /// # Errors
     /// An unknown victim policy, or settings out of range.
-    pub fn new(
-        grid: &Grid,
-        kind: LogKind,
-        user_slots: u32,
-        stripes: u32,
-        gc: &GcConfig,
-        wear: &WearConfig,
-        streams: &Streams,
-        bad: impl Fn(BlockAddr) -> bool,
-    ) -> Result<Self, FtlError> {
+    pub fn new(grid: &Grid, setup: &FtlSetup<'_>, streams: &Streams, bad: impl Fn(BlockAddr) -> bool) -> Result<Self, FtlError> {
+        let FtlSetup { kind, user_slots, stripes, gc, wear } = *setup;
         check(gc)?;
         let draws = streams.stream("ftl/victim");
         let policy = victim::build(&gc.policy, gc.choices, draws).ok_or_else(|| {

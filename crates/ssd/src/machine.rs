@@ -21,7 +21,7 @@ use crate::rows::{Cover, RowWriter};
 use crate::session::SetupError;
 use crate::slab::{Id, Slab};
 use crate::stripes::StripeOp;
-use ftl::{Ftl, LogKind};
+use ftl::{Ftl, FtlSetup, LogKind};
 use nand::{FlashArray, Latencies, Oob, OobTag, ProgramOutcome, ReadOutcome};
 use protect::Protection;
 use rustc_hash::FxHashMap;
@@ -93,7 +93,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             Protection::Stripes(scheme) => (LogKind::Regions, setup.user_slots.div_ceil(scheme.data_strips())),
             Protection::Rows(_) => (LogKind::Group, 0),
         };
-        let ftl = Ftl::new(&grid, kind, setup.user_slots, stripes, &setup.gc, &setup.wear, &streams, |b| array.block(b).bad)?;
+        let map = FtlSetup { kind, user_slots: setup.user_slots, stripes, gc: &setup.gc, wear: &setup.wear };
+        let ftl = Ftl::new(&grid, &map, &streams, |block| array.block(block).bad)?;
         let slots = grid.slots_per_page();
         let dies = grid.dies() as usize;
         let logs = ftl.logs();

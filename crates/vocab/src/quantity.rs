@@ -162,7 +162,7 @@ fn parse(text: &str, units: Units, wanted: &'static str) -> Result<u64, Quantity
         let digits: u128 = fraction.parse().map_err(|_| fail())?;
         let scaled = digits * u128::from(scale);
         let unit_of_fraction = 10u128.pow(fraction.len() as u32);
-        if scaled % unit_of_fraction != 0 {
+        if !scaled.is_multiple_of(unit_of_fraction) {
             return Err(fail());
         }
         value += scaled / unit_of_fraction;
@@ -171,7 +171,7 @@ fn parse(text: &str, units: Units, wanted: &'static str) -> Result<u64, Quantity
 }
 
 fn print(value: u64, units: Units, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let fits = |scale: u64| value >= scale && value % scale == 0;
+    let fits = |scale: u64| value >= scale && value.is_multiple_of(scale);
     let (name, scale) = units.iter().find(|u| fits(u.1)).or(units.last()).expect("a kind has units");
     write!(f, "{}{name}", value / scale)
 }

@@ -8,7 +8,7 @@ use vocab::{BusRate, Bytes, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules,
 
 /// 5 dies on 2+ channels, MLC-like, `slots` logical pages a physical page.
 pub fn drive(dies: u32, blocks: u32, pages: u32, slots: u64) -> Drive {
-    let channels = if dies % 2 == 0 { 2 } else { 1 };
+    let channels = if dies.is_multiple_of(2) { 2 } else { 1 };
     Drive {
         geometry: Geometry {
             channels,
