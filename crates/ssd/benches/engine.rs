@@ -8,8 +8,8 @@
 //! prints the ratio of requests a second, each side's preparation included.
 
 use flashkeep_ssd as ssd;
-use ssd::{ftl, nand, protect};
 use ssd::{Age, Buffer, Drive, Faults, Pace, PayloadKind, Precondition, RunResult, Scheduler, Session, Setup};
+use ssd::{ftl, nand, protect};
 use std::time::Instant;
 use vocab::{BusRate, Bytes, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, SimTime, Streams};
 
@@ -65,12 +65,8 @@ fn resident_mib() -> f64 {
 
 fn replay(session: &mut Session, pages: u32, op: HostOp, requests: u64, depth: u32) -> RunResult {
     let mut draws = Streams::new(9).stream("bench");
-    let mut commands = (0..requests).map(|_| HostCommand {
-        at: SimTime(0),
-        op,
-        lba: Lba(draws.below(u64::from(pages)) * 8),
-        sectors: 8,
-    });
+    let mut commands =
+        (0..requests).map(|_| HostCommand { at: SimTime(0), op, lba: Lba(draws.below(u64::from(pages)) * 8), sectors: 8 });
     session.run(&mut commands, Pace::Closed { depth }, &mut |_| {})
 }
 
@@ -89,13 +85,14 @@ fn row(name: &str, requests: u64, seconds: f64, result: &RunResult) {
 
 #[expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 fn main() {
+    if let Some(payload) = std::env::args().skip_while(|arg| arg != "--memory").nth(1) {
+        return memory(if payload == "tags" { PayloadKind::Tag } else { PayloadKind::None });
+    }
     let write = HostOp::Write(Fua::No);
     for (payload, name) in [(PayloadKind::None, "none, no payload"), (PayloadKind::Tag, "none, tags")] {
         let setup = setup("none", payload, 512);
-        let before = resident_mib();
         let (prepare, mut session) = timed(|| Session::new(&setup).expect("a valid setup"));
-        let bytes = (resident_mib() - before) * f64::from(1 << 20) / f64::from(setup.drive.geometry.slots());
-        println!("{name:<28} {prepare:>8.2} s to precondition {} pages, {bytes:.1} bytes a slot", setup.user_slots);
+        println!("{name:<28} {prepare:>8.2} s to precondition {} pages", setup.user_slots);
         for _ in 0..3 {
             let (seconds, result) = timed(|| replay(&mut session, setup.user_slots, write, 3_000_000, 16));
             row(&format!("{name}: random writes"), 3_000_000, seconds, &result);
@@ -110,7 +107,28 @@ fn main() {
         let (seconds, result) = timed(|| replay(&mut session, setup.user_slots, write, 500_000, 16));
         row(&format!("{scheme}, tags: random writes"), 500_000, seconds, &result);
     }
+    for payload in ["nothing", "tags"] {
+        // In a process of its own: memory given back here would hide what is taken.
+        let this = std::env::current_exe().expect("this program has a path");
+        let child = std::process::Command::new(this).args(["--memory", payload]).output().expect("this program starts");
+        print!("{payload:<28} {}", String::from_utf8_lossy(&child.stdout));
+    }
     against_a_peer();
+}
+
+/// Memory of a preconditioned drive.
+#[expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+fn memory(payload: PayloadKind) {
+    let setup = setup("none", payload, 2048);
+    let before = resident_mib();
+    let _session = Session::new(&setup).expect("a valid setup");
+    let taken = resident_mib() - before;
+    let slots = f64::from(setup.drive.geometry.slots());
+    println!(
+        "{taken:>8.0} MiB for {:.0} GiB: {:.1} bytes a slot",
+        slots / f64::from(1 << 18),
+        taken * f64::from(1 << 20) / slots
+    );
 }
 
 #[expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
@@ -119,7 +137,8 @@ fn against_a_peer() {
         println!("no peer: set FLASHKEEP_PEER and FLASHKEEP_PEER_REQUESTS to time one in the same run");
         return;
     };
-    let requests: u64 = std::env::var("FLASHKEEP_PEER_REQUESTS").ok().and_then(|n| n.parse().ok()).expect("FLASHKEEP_PEER_REQUESTS: a number");
+    let requests: u64 =
+        std::env::var("FLASHKEEP_PEER_REQUESTS").ok().and_then(|n| n.parse().ok()).expect("FLASHKEEP_PEER_REQUESTS: a number");
     for _ in 0..2 {
         let (ours, ()) = timed(|| {
             let setup = setup("none", PayloadKind::None, 512);
@@ -127,6 +146,9 @@ fn against_a_peer() {
             replay(&mut session, setup.user_slots, HostOp::Write(Fua::No), requests, 16);
         });
         let (theirs, _) = timed(|| std::process::Command::new("sh").args(["-c", &command]).output().expect("the peer starts"));
-        println!("{requests} random writes, preparation included: ours {ours:.2} s, peer {theirs:.2} s, ratio {:.1}", theirs / ours);
+        println!(
+            "{requests} random writes, preparation included: ours {ours:.2} s, peer {theirs:.2} s, ratio {:.1}",
+            theirs / ours
+        );
     }
 }

@@ -25,6 +25,9 @@ pub(crate) struct Steady {
     pub converged: bool,
 }
 
+/// Overwrites drawn ahead of their turn.
+const AHEAD: usize = 16;
+
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Writes the history; the drive is then at time zero, with all commands completed.
     pub(crate) fn precondition(&mut self, settings: &Precondition, streams: &Streams) -> Steady {
@@ -96,15 +99,22 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// the workload's to cause, not the history's.
     fn overwrite(&mut self, count: u32, working_set: u32, draws: &mut Stream) {
         let together = match &self.protection {
-            Protection::Rows(_) => self.history_batch(),
+            Protection::Rows(_) => self.history_batch() as usize,
             _ => 1,
         };
-        let mut left = count;
+        let mut left = count as usize;
+        let mut drawn = Vec::new();
         while left > 0 {
-            let now = left.min(together);
-            let pages = (0..now).map(|_| draws.below(u64::from(working_set)) as u32);
-            self.write_now(pages);
-            left -= now;
+            drawn.clear();
+            drawn.extend((0..left.min(AHEAD.max(together))).map(|_| draws.below(u64::from(working_set)) as u32));
+            // Random places of the map are far from any cache: fetch them side by side.
+            drawn.iter().for_each(|&lpn| self.ftl.prefetch(Lpn(lpn)));
+            drawn.iter().for_each(|&lpn| self.oracle.prefetch(Lpn(lpn)));
+            drawn.iter().for_each(|&lpn| self.ftl.prefetch_place(Lpn(lpn)));
+            for batch in drawn.chunks(together) {
+                self.write_now(batch.iter().copied());
+            }
+            left -= drawn.len();
         }
     }
 

@@ -391,15 +391,6 @@ fn a_frontier_of_its_own_for_collection_lowers_write_amplification() {
 }
 
 #[test]
-fn a_frontier_of_its_own_for_collection_meets_the_reference() {
-    let mut comparison = Comparison::within(0.015);
-    for ((mix, &(_, separate)), (_, reference)) in HOT_COLD.iter().zip(greedy_hot_cold()).zip(GREEDY_HOT_COLD) {
-        comparison.add(&format!("greedy separate {}", mix.name()), separate, reference);
-    }
-    comparison.assert();
-}
-
-#[test]
 fn a_frontier_of_its_own_for_collection_meets_an_independent_simulation() {
     let mut comparison = Comparison::within(0.015);
     for (mix, &(_, separate)) in HOT_COLD.iter().zip(greedy_hot_cold()) {

@@ -78,7 +78,10 @@ impl Geometry {
         if self.blocks_per_plane < 4 {
             return fail("blocks_per_plane", format!("found {}, at least 4 are needed", self.blocks_per_plane));
         }
-        if self.slot_size.0 < crate::SECTOR_BYTES || !self.slot_size.0.is_multiple_of(crate::SECTOR_BYTES) || self.slot_size.0 > 1 << 20 {
+        if self.slot_size.0 < crate::SECTOR_BYTES
+            || !self.slot_size.0.is_multiple_of(crate::SECTOR_BYTES)
+            || self.slot_size.0 > 1 << 20
+        {
             return fail("slot_size", format!("found {}, valid are multiples of 512B up to 1MiB", self.slot_size));
         }
         if self.page_size.0 == 0 || !self.page_size.0.is_multiple_of(self.slot_size.0) || self.page_size.0 > 1 << 22 {
