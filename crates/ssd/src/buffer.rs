@@ -202,7 +202,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Writes the page to flash, with what the scheme can write along.
     fn evict(&mut self, lpn: u32) {
         let along: Vec<u32> = match &self.protection {
-            Protection::None => self.oldest_with(lpn, self.grid.slots_per_page() as usize),
+            // A page on every die: what keeps all of them at work.
+            Protection::None => self.oldest_with(lpn, (self.grid.dies() * self.grid.slots_per_page()) as usize),
             Protection::Stripes(scheme) => {
                 let n = scheme.data_strips();
                 let mates = lpn / n * n..lpn / n * n + n;

@@ -262,7 +262,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.check_read(lpn, floor, None);
             } else {
                 self.jobs[job].remaining += 1;
-                self.repair(Target::HostRead { job, lpn, floor });
+                self.repair(Target::HostRead { job, lpn, floor, failed: None });
             }
             return 1;
         };
@@ -307,7 +307,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.check_read(lpn, floor, Some(&payload));
             } else {
                 self.jobs[job].remaining += 1;
-                self.repair(Target::HostRead { job, lpn, floor });
+                let failed = Some(self.grid.slot(command.ppn, u32::from(command.first) + i));
+                self.repair(Target::HostRead { job, lpn, floor, failed });
             }
         }
         self.part_done(job);
@@ -436,7 +437,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 let owner = Owner::Merge { job, page: index as u16 };
                 self.submit(Command { owner, ppn, first: first as u8, cause: Cause::HostRmw, ..Command::default() });
             }
-            _ => self.repair(Target::Merge { job, page: index as u32 }),
+            _ => self.repair(Target::Merge { job, page: index as u32, failed: None }),
         }
         true
     }
@@ -469,7 +470,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let old = self.array.page(command.ppn).payload[usize::from(command.first)].clone();
             self.merge_done(job, page, Some(&old));
         } else {
-            self.repair(Target::Merge { job, page: page as u32 });
+            let failed = Some(self.grid.slot(command.ppn, u32::from(command.first)));
+            self.repair(Target::Merge { job, page: page as u32, failed });
         }
     }
 

@@ -151,8 +151,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if self.grid.slots_per_page() == 1 {
             return None;
         }
-        let images = self.pages.moved.iter().chain(self.rows.iter().map(|row| &row.image));
-        images.copied().find(|&image| image != NONE && self.images.slab[image].ppn == ppn)
+        self.pages.moved.iter().copied().find(|&image| image != NONE && self.images.slab[image].ppn == ppn)
     }
 
     /// A page of a region log is programmed (or lost with its die).

@@ -14,12 +14,12 @@ use vocab::{Cause, Lpn, Ppn, Slot, StripSet, StripeId};
 /// Who wants a lost page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// A host read.
-    HostRead { job: Id, lpn: Lpn, floor: Floor },
+    /// A host read. `failed` is the place that could not be read, if there was one.
+    HostRead { job: Id, lpn: Lpn, floor: Floor, failed: Option<Slot> },
     /// A collector that moves the page.
     Move { log: u16, slot: Slot },
-    /// A partly written page.
-    Merge { job: Id, page: u32 },
+    /// A partly written page; `failed` as above.
+    Merge { job: Id, page: u32, failed: Option<Slot> },
     /// A partly written page of a static stripe.
     StripeMerge { op: Id, strip: u32 },
 }
@@ -55,6 +55,9 @@ enum Sources {
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Solves for a lost page and hands it to whoever wants it.
     pub(crate) fn repair(&mut self, target: Target) {
+        if self.read_where_it_lies_now(target) {
+            return;
+        }
         let sources = match &self.protection {
             Protection::None => self.without_redundancy(target),
             Protection::Stripes(_) => self.stripe_sources(target),
@@ -80,10 +83,43 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
     }
 
+    /// While a repair waited, the page may have been written anew or moved: then it is read
+    /// again. True if so.
+    fn read_where_it_lies_now(&mut self, target: Target) -> bool {
+        let failed = match target {
+            Target::HostRead { failed, .. } | Target::Merge { failed, .. } => failed,
+            Target::Move { .. } | Target::StripeMerge { .. } => return false,
+        };
+        let lpn = self.lpn_wanted(target).expect("a host page");
+        let Place::At(slot) = self.ftl.lookup(lpn) else { return false };
+        let (ppn, index) = self.grid.page_of(slot);
+        if Some(slot) == failed || !self.array.answers(ppn) {
+            return false;
+        }
+        if let Some(image) = self.unsent(ppn) {
+            let payload = self.images.contents(image).1[index as usize].clone();
+            self.deliver(target, Some(&payload));
+            return true;
+        }
+        match target {
+            Target::HostRead { job, floor, .. } => {
+                let owner = Owner::HostRead { job };
+                let id = self.submit(Command { owner, ppn, lpn: lpn.0, first: index as u8, ..Command::default() });
+                self.commands.set_floor(id, 0, floor);
+            }
+            Target::Merge { job, page, .. } => {
+                let owner = Owner::Merge { job, page: page as u16 };
+                self.submit(Command { owner, ppn, first: index as u8, cause: Cause::HostRmw, ..Command::default() });
+            }
+            Target::Move { .. } | Target::StripeMerge { .. } => unreachable!("handled above"),
+        }
+        true
+    }
+
     fn lpn_wanted(&self, target: Target) -> Option<Lpn> {
         match target {
             Target::HostRead { lpn, .. } => Some(lpn),
-            Target::Merge { job, page } => Some(self.jobs[job].pages[page as usize].lpn),
+            Target::Merge { job, page, .. } => Some(self.jobs[job].pages[page as usize].lpn),
             Target::Move { .. } | Target::StripeMerge { .. } => None,
         }
     }
@@ -178,19 +214,28 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Hands over what a repair gave. `stored` is false for a page that was discarded meanwhile.
     fn repaired(&mut self, target: Target, payload: Option<&P>, stored: bool) {
+        if matches!(target, Target::HostRead { .. }) {
+            self.record(if payload.is_some() { Fact::Rebuilt } else { Fact::MediaError });
+        }
+        match (target, payload) {
+            (Target::HostRead { job, .. }, None) => self.part_done(job),
+            (Target::HostRead { job, lpn, floor, .. }, Some(_)) if !stored => {
+                self.check_read(lpn, floor, None);
+                self.part_done(job);
+            }
+            _ => self.deliver(target, payload),
+        }
+    }
+
+    /// Gives the contents of a page to whoever wants them; `None`: they are lost.
+    fn deliver(&mut self, target: Target, payload: Option<&P>) {
         match target {
-            Target::HostRead { job, lpn, floor } => {
-                match payload {
-                    Some(payload) => {
-                        self.check_read(lpn, floor, stored.then_some(payload));
-                        self.record(Fact::Rebuilt);
-                    }
-                    None => self.record(Fact::MediaError),
-                }
+            Target::HostRead { job, lpn, floor, .. } => {
+                self.check_read(lpn, floor, payload);
                 self.part_done(job);
             }
             Target::Move { log, slot } => self.move_repaired(log as usize, slot, payload.cloned()),
-            Target::Merge { job, page } => self.merge_done(job, page as usize, payload),
+            Target::Merge { job, page, .. } => self.merge_done(job, page as usize, payload),
             Target::StripeMerge { op, strip } => self.stripe_merge_repaired(op, strip, payload),
         }
     }

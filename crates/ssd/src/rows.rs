@@ -23,13 +23,11 @@ pub(crate) struct RowWriter<P> {
     data: StripSet,
     /// What waits for the row's next parity.
     cover: Id,
-    /// A page being filled that is not queued yet.
-    pub image: Id,
 }
 
 impl<P> Default for RowWriter<P> {
     fn default() -> Self {
-        Self { places: Vec::new(), used: 0, uncovered: 0, sum: Vec::new(), data: StripSet::EMPTY, cover: NONE, image: NONE }
+        Self { places: Vec::new(), used: 0, uncovered: 0, sum: Vec::new(), data: StripSet::EMPTY, cover: NONE }
     }
 }
 

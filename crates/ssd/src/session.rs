@@ -254,6 +254,9 @@ impl<P: HostPayload> Prepared<P> {
         let arrivals = host.last_arrival.max(first).since(first).as_secs_f64();
         let dies = f64::from(machine.grid.dies());
         let busy = folds.busy.as_secs_f64();
+        // Collection may go on after the last answer.
+        let until_idle = machine.now.max(host.last_answer).max(first).since(first).as_secs_f64();
+        let busy_share = if until_idle > 0.0 { busy / (dies * until_idle) } else { 0.0 };
         let drain = span - arrivals;
         let by_cause = |counts: &[u64; 8]| Cause::ALL.iter().map(|&c| (c.name().to_string(), counts[c as usize])).collect();
         let energy = &self.setup.drive.energy;
@@ -296,9 +299,9 @@ impl<P: HostPayload> Prepared<P> {
             media_errors: folds.media_errors,
             write_errors: folds.write_errors,
             simulated_s: span,
-            die_busy_share: if span > 0.0 { busy / (dies * span) } else { 0.0 },
+            die_busy_share: busy_share,
             // The drive needed noticeably longer than the arrivals took, or never rested.
-            saturated: pace == Pace::Open && span > 0.0 && (drain > 0.05 * arrivals.max(1e-3) || busy / (dies * span) > 0.95),
+            saturated: pace == Pace::Open && span > 0.0 && (drain > 0.05 * arrivals.max(1e-3) || busy_share > 0.95),
             offered_load: if arrivals > 0.0 { busy / (dies * arrivals) } else { f64::INFINITY },
             precondition_overwrites: self.steady.overwrites,
             precondition_waf: self.steady.waf,

@@ -113,6 +113,21 @@ pub fn run(session: &mut Session, commands: &[HostCommand], pace: Pace) -> RunRe
     session.run(&mut commands.iter().copied(), pace, &mut |_| {})
 }
 
+/// Seeds of a random test: `FLASHKEEP_SEED` alone where it is set, else the first of
+/// `FLASHKEEP_SEEDS` (default `usual`).
+pub fn seeds(usual: u64) -> std::ops::Range<u64> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    match number("FLASHKEEP_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 1..1 + number("FLASHKEEP_SEEDS").unwrap_or(usual),
+    }
+}
+
+/// The command that repeats a failure.
+pub fn again(test: &str, seed: u64) -> String {
+    format!("repeat with: FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd --test conformance {test}")
+}
+
 /// Replays, then reads everything back; fails on the first wrong byte or lost count.
 pub fn prove(name: &str, setup: &Setup, commands: &[HostCommand], pace: Pace) -> (RunResult, RunResult) {
     let mut session = Session::new(setup).unwrap_or_else(|e| panic!("{name}: {e}"));
