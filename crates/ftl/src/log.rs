@@ -2,6 +2,7 @@
 
 use crate::victim::{Candidates, VictimPolicy};
 use crate::{GcConfig, WearConfig};
+use vocab::Grid;
 
 /// A unit of collection over the whole drive: a block of a region log, or a superblock.
 pub type UnitId = u32;
@@ -81,6 +82,8 @@ pub(crate) struct Log {
 pub(crate) struct LogShape {
     pub positions: u32,
     pub unit_slots: u32,
+    /// Slots of one position: what goes to flash together.
+    pub granule: u32,
     pub gc: GcConfig,
     pub wear: WearConfig,
 }
@@ -89,11 +92,28 @@ pub(crate) struct LogShape {
 /// whose worth of garbage lets collection gain.
 pub(crate) const UNITS_HELD_BACK: u32 = 4;
 
+impl LogShape {
+    pub fn new(grid: &Grid, kind: LogKind, gc: &GcConfig, wear: &WearConfig) -> Self {
+        let granule = match kind {
+            LogKind::Regions => grid.slots_per_page(),
+            LogKind::Group => grid.slots_per_page() * (grid.dies() - 1),
+        };
+        let positions = grid.pages_per_block();
+        Self { positions, unit_slots: positions * granule, granule, gc: gc.clone(), wear: *wear }
+    }
+
+    /// Slots of a unit that can hold data at rest while collection of a unit that holds more
+    /// may win nothing.
+    pub fn slots_at_rest(&self) -> u32 {
+        self.unit_slots - (self.granule - 1)
+    }
+}
+
 impl Log {
     pub fn new(first: UnitId, units: &mut [Unit], shape: &LogShape) -> Self {
         let mut free: Vec<UnitId> =
             (0..units.len() as u32).filter(|&i| units[i as usize].state == UnitState::Free).map(|i| first + i).collect();
-        let live_max = (free.len() as u32).saturating_sub(UNITS_HELD_BACK) * shape.unit_slots;
+        let live_max = (free.len() as u32).saturating_sub(UNITS_HELD_BACK) * shape.slots_at_rest();
         // Taken from the end: ascending use of a fresh log.
         free.reverse();
         Self { first, free, frontiers: [Frontier::default(); 2], clock: 0, collections: 0, live: 0, live_max }
@@ -174,9 +194,13 @@ impl Log {
     /// wear of the log has spread too far (static wear levelling; at most one victim in eight,
     /// so that levelling never starves collection). The flag tells which.
     pub fn condemn(&mut self, units: &mut [Unit], shape: &LogShape, policy: &mut dyn VictimPolicy) -> Option<(UnitId, bool)> {
+        let candidates = Candidates { units, unit_slots: shape.unit_slots, granule: shape.granule, clock: self.clock };
+        // Policies that do not look at validity would move full units for ever.
+        if !candidates.units.iter().any(|unit| candidates.gains(unit)) {
+            return None;
+        }
         self.collections += 1;
-        let cold = if self.collections.is_multiple_of(8) { self.coldest_if_spread(units, shape) } else { None };
-        let candidates = Candidates { units, unit_slots: shape.unit_slots, clock: self.clock };
+        let cold = if self.collections.is_multiple_of(8) { self.coldest_if_spread(candidates.units, shape) } else { None };
         let index = cold.or_else(|| policy.pick(&candidates))?;
         units[index].state = UnitState::Condemned;
         Some((self.first + index as u32, cold.is_some()))

@@ -109,20 +109,26 @@ impl Ftl {
     /// An unknown victim policy, or settings out of range.
     pub fn new(grid: &Grid, setup: &FtlSetup<'_>, streams: &Streams, bad: impl Fn(BlockAddr) -> bool) -> Result<Self, FtlError> {
         let FtlSetup { kind, user_slots, stripes, gc, wear } = *setup;
-        check(gc)?;
+        check(gc, grid.blocks_per_die())?;
+        if kind == LogKind::Regions && grid.slots_per_page() > 1 && !gc.separate_frontier {
+            let slots = grid.slots_per_page();
+            let reason = format!(
+                "found false, must be true where a page holds {slots} logical pages: a half filled page would wait for the other writer"
+            );
+            return Err(FtlError { setting: "gc.separate_frontier", reason });
+        }
         let draws = streams.stream("ftl/victim");
         let policy = victim::build(&gc.policy, gc.choices, draws).ok_or_else(|| {
             let known: Vec<_> = victim::POLICIES.iter().map(|entry| entry.name).collect();
             FtlError { setting: "gc.policy", reason: format!("found `{}`, known are {}", gc.policy, known.join(", ")) }
         })?;
         let per_die = grid.blocks_per_die();
-        let block_slots = grid.pages_per_block() * grid.slots_per_page();
         let rows = (kind == LogKind::Group).then(|| Rows::new(grid, &bad));
-        let (count, unit_slots) = match kind {
-            LogKind::Regions => (per_die * grid.dies(), block_slots),
-            LogKind::Group => (per_die, block_slots * (grid.dies() - 1)),
+        let count = match kind {
+            LogKind::Regions => per_die * grid.dies(),
+            LogKind::Group => per_die,
         };
-        let shape = LogShape { positions: grid.pages_per_block(), unit_slots, gc: gc.clone(), wear: *wear };
+        let shape = LogShape::new(grid, kind, gc, wear);
         let unusable = |unit: u32| match &rows {
             None => bad(BlockAddr(unit)),
             // A row needs room for one data page and its parity.
@@ -153,13 +159,11 @@ impl Ftl {
     /// Most slots that logs of this kind can hold at rest without bad blocks, parity included
     /// for region logs and excluded for the group log.
     #[must_use]
-    pub fn capacity(grid: &Grid, kind: LogKind) -> u64 {
+    pub fn capacity(grid: &Grid, kind: LogKind, gc: &GcConfig) -> u64 {
+        let shape = LogShape::new(grid, kind, gc, &WearConfig::default());
         let units = u64::from(grid.blocks_per_die().saturating_sub(UNITS_HELD_BACK));
-        let block_slots = u64::from(grid.pages_per_block() * grid.slots_per_page());
-        match kind {
-            LogKind::Regions => units * u64::from(grid.dies()) * block_slots,
-            LogKind::Group => units * u64::from(grid.dies() - 1) * block_slots,
-        }
+        let logs = if kind == LogKind::Regions { u64::from(grid.dies()) } else { 1 };
+        logs * units * u64::from(shape.slots_at_rest())
     }
 
     /// Most valid slots log `log` can hold, bad blocks taken into account.
@@ -462,10 +466,16 @@ impl Ftl {
     }
 }
 
-fn check(gc: &GcConfig) -> Result<(), FtlError> {
+fn check(gc: &GcConfig, units: u32) -> Result<(), FtlError> {
     let fail = |setting, reason| Err(FtlError { setting, reason });
     if gc.free_blocks < 2 {
         return fail("gc.free_blocks", format!("found {}, at least 2: one for the collector, one to open", gc.free_blocks));
+    }
+    let most = units.saturating_sub(UNITS_HELD_BACK).max(2);
+    for (setting, value) in [("gc.free_blocks", gc.free_blocks), ("gc.idle_free_blocks", gc.idle_free_blocks)] {
+        if value > most {
+            return fail(setting, format!("found {value}, at most {most}: a log has {units} blocks and keeps some for itself"));
+        }
     }
     if gc.choices == 0 {
         return fail("gc.choices", "found 0, at least 1".into());

@@ -9,8 +9,19 @@ pub struct Candidates<'a> {
     pub units: &'a [Unit],
     /// Slots of one unit that can hold data.
     pub unit_slots: u32,
+    /// Slots that go to flash together: a page, or a row without its parity.
+    pub granule: u32,
     /// Units closed so far: the log's clock.
     pub clock: u64,
+}
+
+impl Candidates<'_> {
+    /// Whether collecting the unit wins back at least one page (or row): what moves out takes
+    /// whole ones, and the last may be part empty.
+    #[must_use]
+    pub fn gains(&self, unit: &Unit) -> bool {
+        unit.state == UnitState::Closed && unit.valid.div_ceil(self.granule) < self.unit_slots / self.granule
+    }
 }
 
 /// A victim policy. Chooses; the engine collects.
@@ -76,11 +87,6 @@ fn closed<'a>(candidates: &'a Candidates<'_>) -> impl Iterator<Item = (usize, &'
     candidates.units.iter().enumerate().filter(|(_, unit)| unit.state == UnitState::Closed)
 }
 
-/// Unless full, so that collecting gains at least one page.
-fn unless_full(candidates: &Candidates<'_>, victim: Option<usize>) -> Option<usize> {
-    victim.filter(|&index| candidates.units[index].valid < candidates.unit_slots)
-}
-
 #[derive(Clone)]
 struct Greedy;
 
@@ -88,7 +94,7 @@ impl VictimPolicy for Greedy {
     fn pick(&mut self, candidates: &Candidates<'_>) -> Option<usize> {
         // Of equally empty units the one closed first.
         let best = closed(candidates).min_by_key(|(_, unit)| (unit.valid, unit.closed_at));
-        unless_full(candidates, best.map(|(index, _)| index))
+        best.filter(|(_, unit)| candidates.gains(unit)).map(|(index, _)| index)
     }
 
     fn boxed_clone(&self) -> Box<dyn VictimPolicy> {
@@ -154,8 +160,9 @@ impl VictimPolicy for CostBenefit {
             let age = (candidates.clock - unit.closed_at + 1) as f64;
             if unit.valid == 0 { f64::INFINITY } else { age * (1.0 - u) / (2.0 * u) }
         };
-        let best = closed(candidates).max_by(|a, b| score(a.1).total_cmp(&score(b.1)).then(b.0.cmp(&a.0)));
-        unless_full(candidates, best.map(|(index, _)| index))
+        let gainful = closed(candidates).filter(|(_, unit)| candidates.gains(unit));
+        let best = gainful.max_by(|a, b| score(a.1).total_cmp(&score(b.1)).then(b.0.cmp(&a.0)));
+        best.map(|(index, _)| index)
     }
 
     fn boxed_clone(&self) -> Box<dyn VictimPolicy> {
@@ -173,7 +180,7 @@ mod tests {
         let mut units: Vec<_> = units.iter().map(unit).collect();
         units.push(Unit { state: UnitState::Open, ..Unit::default() });
         let draws = Streams::new(1).stream("test");
-        let candidates = Candidates { units: &units, unit_slots: 64, clock: 100 };
+        let candidates = Candidates { units: &units, unit_slots: 64, granule: 4, clock: 100 };
         build(name, 200, draws).unwrap().pick(&candidates)
     }
 
@@ -191,6 +198,9 @@ mod tests {
     #[test]
     fn full_units_gain_nothing_for_greedy() {
         assert_eq!(pick("greedy", &[(64, 1), (64, 2)]), None);
+        // Three free slots of four are still a page each when moved: nothing is won.
+        assert_eq!(pick("greedy", &[(61, 1), (62, 2)]), None);
+        assert_eq!(pick("greedy", &[(61, 1), (60, 2)]), Some(1));
         assert_eq!(pick("fifo", &[(64, 2), (64, 1)]), Some(1));
     }
 }

@@ -62,7 +62,7 @@ fn build_scheme(drive: &Drive, scheme: &SchemeChoice) -> Result<Protection, Setu
 ///
 /// # Errors
 /// A drive or scheme that cannot be built.
-pub fn user_slots_max(drive: &Drive, scheme: &SchemeChoice, _gc: &GcConfig) -> Result<u32, SetupError> {
+pub fn user_slots_max(drive: &Drive, scheme: &SchemeChoice, gc: &GcConfig) -> Result<u32, SetupError> {
     let grid = check_drive(drive)?;
     let protection = build_scheme(drive, scheme)?;
     let (kind, spread) = match &protection {
@@ -70,7 +70,7 @@ pub fn user_slots_max(drive: &Drive, scheme: &SchemeChoice, _gc: &GcConfig) -> R
         _ => (LogKind::Regions, u64::from(grid.dies())),
     };
     // One page of play for each log: a new version is placed before the old one is given up.
-    let slots = Ftl::capacity(&grid, kind).saturating_sub(spread * u64::from(grid.slots_per_page()));
+    let slots = Ftl::capacity(&grid, kind, gc).saturating_sub(spread * u64::from(grid.slots_per_page()));
     let user = match &protection {
         Protection::Stripes(scheme) => slots / u64::from(scheme.data_strips() + 1) * u64::from(scheme.data_strips()),
         _ => slots,

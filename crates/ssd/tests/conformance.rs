@@ -159,8 +159,11 @@ fn bad_blocks_from_the_factory_are_never_used() {
 fn every_gc_policy_serves_every_scheme() {
     for entry in schemes() {
         for policy in ssd::ftl::victim::POLICIES {
-            for (separate_frontier, idle_free_blocks) in [(false, 0), (true, 6)] {
-                let mut base = setup(entry.name, drive(6, 24, 8, 1), 0.85);
+            for (separate_frontier, idle_free_blocks, slots) in [(false, 0, 1), (true, 6, 1), (true, 20, 1), (true, 20, 4)] {
+                if !page_sizes(entry).contains(&slots) {
+                    continue;
+                }
+                let mut base = setup(entry.name, drive(6, 24, 8, slots), 0.85);
                 base.gc.policy = policy.name.into();
                 (base.gc.separate_frontier, base.gc.idle_free_blocks) = (separate_frontier, idle_free_blocks);
                 let commands = workload(8, base.user_slots, REQUESTS, MIX);

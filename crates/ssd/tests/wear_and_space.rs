@@ -68,9 +68,9 @@ fn spread(result: &RunResult) -> u32 {
 }
 
 /// 10 % of the pages get 95 % of the writes.
-fn hot_and_cold(scheme: &str, static_threshold: u32) -> RunResult {
+fn hot_and_cold(scheme: &str, wear: WearConfig) -> RunResult {
     let base = setup(scheme, drive(4, LOG_UNITS, 8, 1), 0.7);
-    let setup = Setup { wear: WearConfig { static_threshold, ..WearConfig::default() }, ..base };
+    let setup = Setup { wear, ..base };
     let (pages, hot) = (u64::from(setup.user_slots), u64::from(setup.user_slots / 10));
     let mut draws = Streams::new(setup.seed).stream("test/hot-and-cold");
     let overwrites = (0..300_000).map(|_| {
@@ -88,11 +88,12 @@ fn hot_and_cold(scheme: &str, static_threshold: u32) -> RunResult {
 // have had their turn after 8 C collections, in which the others gain 8 C / H = 12 cycles at
 // most: the spread stays below 20 + 12, and twice the threshold leaves room for chance.
 #[test]
-fn static_wear_levelling_keeps_the_spread_of_wear_near_its_threshold() {
+fn wear_levelling_keeps_the_spread_of_wear_near_its_threshold() {
     const THRESHOLD: u32 = 20;
     let mut wrong = String::new();
     for entry in schemes() {
-        let (levelled, plain) = (hot_and_cold(entry.name, THRESHOLD), hot_and_cold(entry.name, 0));
+        let levelled = hot_and_cold(entry.name, WearConfig { dynamic: true, static_threshold: THRESHOLD });
+        let plain = hot_and_cold(entry.name, WearConfig { dynamic: false, static_threshold: 0 });
         let moves = [&levelled, &plain].map(|result| result.flash_programs["wear-level"]);
         let mean = levelled.pe_cycles.iter().sum::<u32>() / levelled.pe_cycles.len() as u32;
         let (with, without) = (spread(&levelled), spread(&plain));
@@ -150,9 +151,8 @@ fn fifo_log(spare: f64) -> (Setup, f64) {
 fn discarding_half_of_the_pages_gives_the_write_amplification_of_the_spare_gained() {
     let (setup, holding_data) = fifo_log(0.10);
     let half = setup.user_slots / 2;
-    let discards: [(&str, Box<dyn Fn(u64) -> u64>); 2] =
-        [("upper half", Box::new(|i| u64::from(half) + i)), ("odd", Box::new(|i| 2 * i + 1))];
-    for (name, discarded) in discards {
+    for (name, stride) in [("upper half", 1), ("odd", 2)] {
+        let discarded = |i: u64| if stride == 2 { 2 * i + 1 } else { u64::from(half) + i };
         let mut session = Session::new(&setup).unwrap();
         let pages = u64::from(setup.user_slots);
         replay(&mut session, fill(&setup).chain(uniform(1, setup.user_slots, 3 * pages)), 1);
@@ -160,10 +160,7 @@ fn discarding_half_of_the_pages_gives_the_write_amplification_of_the_spare_gaine
         let gone = replay(&mut session, (0..u64::from(half)).map(|i| command(HostOp::Discard, discarded(i) * 8, 8)), 1);
         assert_eq!(gone.requests["discard"], u64::from(half));
         let left = setup.user_slots - half;
-        let keep = |command: HostCommand| HostCommand {
-            lba: if name == "odd" { Lba(command.lba.0 * 2) } else { command.lba },
-            ..command
-        };
+        let keep = |command: HostCommand| HostCommand { lba: Lba(command.lba.0 * stride), ..command };
         replay(&mut session, uniform(3, left, 4 * u64::from(left)).map(keep), 1);
         let after = replay(&mut session, uniform(4, left, 200_000).map(keep), 1);
         session.check_counts();
@@ -274,6 +271,12 @@ fn a_drive_full_to_the_last_page_takes_random_overwrites_and_not_one_page_more()
             for (separate_frontier, depth) in [(true, 1), (true, 32), (false, 1), (false, 32)] {
                 let base = setup(entry.name, drive(6, 24, 16, slots), 1.0);
                 let setup = Setup { gc: GcConfig { separate_frontier, ..base.gc.clone() }, ..base };
+                if let Err(refused) = Session::new(&setup) {
+                    // One frontier for both writers needs pages of one slot in region logs.
+                    let expected = entry.name == "none" && slots > 1 && !separate_frontier;
+                    assert!(expected && refused.to_string().contains("gc.separate_frontier"), "{}: {refused}", entry.name);
+                    continue;
+                }
                 let most = ssd::user_slots_max(&setup.drive, &setup.scheme, &setup.gc).unwrap();
                 assert_eq!(setup.user_slots, most, "{}", entry.name);
                 // A run that never ends is left behind: the process ends without it.
