@@ -71,7 +71,7 @@ pub struct Options {
     /// Times the workload is repeated
     #[arg(long, value_name = "N")]
     pub loops: Option<String>,
-    /// How requests arrive: auto, recorded, scaled=FACTOR or closed=QUEUE_DEPTH
+    /// How requests arrive: auto, half-busy, recorded, scaled=FACTOR or closed=QUEUE_DEPTH
     #[arg(long, value_name = "HOW")]
     pub arrival: Option<String>,
     /// What the host may store: auto, drive or a size such as 4GiB

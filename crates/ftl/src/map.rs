@@ -471,10 +471,11 @@ fn check(gc: &GcConfig, units: u32) -> Result<(), FtlError> {
     if gc.free_blocks < 2 {
         return fail("gc.free_blocks", format!("found {}, at least 2: one for the collector, one to open", gc.free_blocks));
     }
-    let most = units.saturating_sub(UNITS_HELD_BACK).max(2);
+    // One is being written and one collected.
+    let most = units.saturating_sub(2).max(2);
     for (setting, value) in [("gc.free_blocks", gc.free_blocks), ("gc.idle_free_blocks", gc.idle_free_blocks)] {
         if value > most {
-            return fail(setting, format!("found {value}, at most {most}: a log has {units} blocks and keeps some for itself"));
+            return fail(setting, format!("found {value}, at most {most}: a log has {units} blocks, of which two are in use"));
         }
     }
     if gc.choices == 0 {

@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn texts_of_settings_round_trip() {
-        for text in ["auto", "recorded", "scaled=3.25", "scaled=0.001", "closed=32"] {
+        for text in ["auto", "half-busy", "recorded", "scaled=3.25", "scaled=0.001", "closed=32"] {
             assert_eq!(text.parse::<Arrival>().unwrap().to_string(), text);
         }
         for text in ["auto", "drive", "4GiB", "1536MiB", "5GB"] {
@@ -189,7 +189,7 @@ mod tests {
             "closed=1.5",
             "x=1",
         ] {
-            assert!(text.parse::<Arrival>().unwrap_err().contains("wanted auto, recorded"), "{text}");
+            assert!(text.parse::<Arrival>().unwrap_err().contains("wanted auto, half-busy, recorded"), "{text}");
         }
         for text in ["", "4", "0B", "GiB", "-1GiB", "full"] {
             assert!(text.parse::<Size>().unwrap_err().contains("wanted"), "{text}");

@@ -58,8 +58,9 @@ impl OobTag {
 /// Facts about a whole page that are programmed with it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Oob {
-    /// Rank of this program among all programs of the drive: of two copies of a logical page
-    /// the one with the higher sequence is newer. Pages of one stripe update share a sequence.
+    /// Rank of this program among all programs of the drive; pages of one stripe update share
+    /// it. A moved page gets a new rank: which contents are newer, `update` of the
+    /// specification tells (decision 0004).
     pub sequence: u64,
     /// For parity: the strips (or dies of the row) it covers. For data of a static stripe: the
     /// strips that were updated together. 0 where there is no redundancy.

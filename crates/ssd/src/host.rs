@@ -2,7 +2,7 @@
 //! and answered when all their parts are done.
 
 use crate::commands::{Command, Owner};
-use crate::config::{BufferKind, Pace};
+use crate::config::BufferKind;
 use crate::facts::{Fact, RequestKind};
 use crate::jobs::{Asker, PageWrite};
 use crate::machine::Machine;
@@ -13,13 +13,13 @@ use ftl::Place;
 use nand::FlashArray;
 use protect::Protection;
 use std::collections::VecDeque;
-use vocab::{Cause, DieId, Fua, HostCommand, HostOp, Lpn, Nanos, SimTime, Slot};
+use vocab::{Cause, Fua, HostCommand, HostOp, Lpn, Nanos, SimTime, Slot};
 
 /// State of the host interface.
 #[derive(Clone, Debug)]
 pub(crate) struct Host {
     user_slots: u32,
-    sectors_per_slot: u32,
+    pub sectors_per_slot: u32,
     /// Time to answer what needs no flash.
     latency: Nanos,
     /// Answers on their way, each after the same latency.
@@ -61,142 +61,7 @@ impl Host {
     }
 }
 
-/// The next two commands of a workload.
-struct Coming {
-    next: Option<HostCommand>,
-    after: Option<HostCommand>,
-}
-
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
-    fn arrivals(&self) -> usize {
-        self.grid.dies() as usize
-    }
-
-    fn answers(&self) -> usize {
-        self.grid.dies() as usize + 1
-    }
-
-    /// Replays host commands to the end and waits for the last answer. `each` hears of every
-    /// request before it arrives and may act on the drive (fault injection, progress).
-    pub fn replay(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, each: &mut dyn FnMut(&mut Self, u64)) {
-        let start = self.now;
-        let mut arrived = 0;
-        let mut coming = Coming { next: commands.next(), after: commands.next() };
-        loop {
-            if let Pace::Closed { depth } = pace {
-                while self.host.outstanding < depth
-                    && let Some(command) = coming.next.take()
-                {
-                    each(self, arrived);
-                    arrived += 1;
-                    self.arrive(&command);
-                    self.look_ahead(&mut coming, commands);
-                    self.after_event();
-                }
-            } else if let Some(command) = &coming.next
-                && !self.calendar.is_pending(self.arrivals())
-            {
-                let at = (start + Nanos(command.at.0)).max(self.now);
-                self.calendar.schedule(self.arrivals(), at);
-            }
-            self.after_event();
-            let Some((time, resource)) = self.calendar.next() else {
-                if self.unstick() {
-                    continue;
-                }
-                assert!(self.host.outstanding == 0, "nothing moves, yet {} requests wait", self.host.outstanding);
-                if coming.next.is_none() {
-                    return;
-                }
-                continue;
-            };
-            self.now = time;
-            if resource < self.arrivals() {
-                self.die_event(DieId(resource as u16));
-            } else if resource == self.arrivals() {
-                self.calendar.clear(resource);
-                let command = coming.next.take().expect("an arrival was scheduled for it");
-                each(self, arrived);
-                arrived += 1;
-                self.arrive(&command);
-                self.look_ahead(&mut coming, commands);
-            } else {
-                self.answer_due();
-            }
-        }
-    }
-
-    /// Moves up the commands to come, and starts to bring into the cache what they will touch:
-    /// first the map's entry, then, one command later, what the entry points to.
-    #[inline]
-    fn look_ahead(&self, coming: &mut Coming, commands: &mut dyn Iterator<Item = HostCommand>) {
-        let page = |command: &HostCommand| Lpn((command.lba.0 / u64::from(self.host.sectors_per_slot)) as u32);
-        coming.next = coming.after.take();
-        if let Some(command) = &coming.next {
-            self.ftl.prefetch_place(page(command));
-        }
-        coming.after = commands.next();
-        if let Some(command) = &coming.after {
-            self.ftl.prefetch(page(command));
-            self.oracle.prefetch(page(command));
-        }
-    }
-
-    /// What every event may have made possible.
-    #[inline]
-    fn after_event(&mut self) {
-        if std::mem::take(&mut self.retry) {
-            self.retry_stalled();
-        }
-        self.kick();
-    }
-
-    /// The drive fell idle: finish what only waits for company. What still waits for space then
-    /// will never get it and fails. True if anything moved.
-    fn unstick(&mut self) -> bool {
-        if self.cover_open_rows() {
-            return true;
-        }
-        for log in 0..self.ftl.logs() {
-            self.start_collecting_if_short(log);
-        }
-        self.retry_stalled();
-        if !self.is_idle() || self.retry {
-            return true;
-        }
-        let stuck = self.stalled.pop_front();
-        if let Some(job) = stuck {
-            self.fail_job(job);
-        } else if let Some(op) = self.stalled_stripes.pop_front() {
-            self.fail_stripe(op);
-        } else if self.has_waiting_for_buffer() {
-            self.fail_buffer_waiter();
-        } else {
-            return false;
-        }
-        true
-    }
-
-    /// Tries again what waits for space, in order.
-    pub(crate) fn retry_stalled(&mut self) {
-        while let Some(op) = self.stalled_stripes.pop_front() {
-            if !self.program_stripe(op) {
-                self.stalled_stripes.push_front(op);
-                break;
-            }
-        }
-        while let Some(job) = self.stalled.pop_front() {
-            if !self.place(job) {
-                self.stalled.push_front(job);
-                break;
-            }
-        }
-        self.retry_buffer();
-        for target in std::mem::take(&mut self.uncovered_repairs) {
-            self.repair(target);
-        }
-    }
-
     /// A host command arrives now.
     pub(crate) fn arrive(&mut self, command: &HostCommand) {
         self.host.first_arrival.get_or_insert(self.now);
@@ -344,7 +209,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Orders a write or discard behind earlier ones of the same pages that the map does not
     /// show yet, and completes partly written pages. Static stripes do both for themselves.
-    fn enter(&mut self, job: Id) {
+    pub(crate) fn enter(&mut self, job: Id) {
         if self.stripes_order_pages() {
             self.pass_on(job);
             return;
@@ -517,7 +382,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     /// Hands as much of the job to the log as it takes; true if that is all of it.
-    fn place(&mut self, job: Id) -> bool {
+    pub(crate) fn place(&mut self, job: Id) -> bool {
         let all = match (self.jobs[job].kind, &self.protection) {
             (RequestKind::Discard, _) => self.discard_pages(job),
             (_, Protection::None) => self.place_in_pages(job),
@@ -582,7 +447,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.jobs.give(job);
     }
 
-    fn answer_due(&mut self) {
+    pub(crate) fn answer_due(&mut self) {
         self.calendar.clear(self.answers());
         while let Some(&(at, job)) = self.host.answers.front() {
             if at > self.now {
@@ -616,7 +481,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     /// There is no space for the rest of a job and there never will be.
-    fn fail_job(&mut self, job: Id) {
+    pub(crate) fn fail_job(&mut self, job: Id) {
         self.jobs[job].failed = true;
         self.let_pages_go(job);
         self.part_done(job);

@@ -18,6 +18,7 @@ mod pages;
 mod payload;
 mod precondition;
 mod repair;
+mod replay;
 mod result;
 mod rows;
 mod session;

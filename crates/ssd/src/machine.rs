@@ -1,8 +1,8 @@
 //! The machine: where decisions meet time, bytes and flash.
 //!
-//! This file holds the parts together: the event loop, the dies and channels, and the
-//! completion of flash commands. What a completion means to its owner is in the sibling files:
-//! `host` (requests), `pages`, `rows`, `stripes` (the three ways of writing), `collect`
+//! This file holds the parts together: the dies and channels, and the completion of flash
+//! commands; `replay` is the event loop. What a completion means to its owner is in the sibling
+//! files: `host` (requests), `pages`, `rows`, `stripes` (the three ways of writing), `collect`
 //! (garbage collection), `repair` (solving from a stripe), `buffer` (the write buffer).
 
 use crate::buffer::WriteBuffer;

@@ -1,0 +1,144 @@
+//! The event loop: host commands in, events in order, until the last answer.
+
+use crate::config::Pace;
+use crate::machine::Machine;
+use crate::payload::HostPayload;
+use nand::FlashArray;
+use vocab::{DieId, HostCommand, Lpn, Nanos};
+
+/// The next two commands of a workload.
+struct Coming {
+    next: Option<HostCommand>,
+    after: Option<HostCommand>,
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+    fn arrivals(&self) -> usize {
+        self.grid.dies() as usize
+    }
+
+    pub(crate) fn answers(&self) -> usize {
+        self.grid.dies() as usize + 1
+    }
+
+    /// Replays host commands to the end and waits for the last answer. `each` hears of every
+    /// request before it arrives and may act on the drive (fault injection, progress).
+    pub fn replay(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, each: &mut dyn FnMut(&mut Self, u64)) {
+        let start = self.now;
+        let mut arrived = 0;
+        let mut coming = Coming { next: commands.next(), after: commands.next() };
+        loop {
+            if let Pace::Closed { depth } = pace {
+                while self.host.outstanding < depth
+                    && let Some(command) = coming.next.take()
+                {
+                    each(self, arrived);
+                    arrived += 1;
+                    self.arrive(&command);
+                    self.look_ahead(&mut coming, commands);
+                    self.after_event();
+                }
+            } else if let Some(command) = &coming.next
+                && !self.calendar.is_pending(self.arrivals())
+            {
+                let at = (start + Nanos(command.at.0)).max(self.now);
+                self.calendar.schedule(self.arrivals(), at);
+            }
+            self.after_event();
+            let Some((time, resource)) = self.calendar.next() else {
+                if self.unstick() {
+                    continue;
+                }
+                assert!(self.host.outstanding == 0, "nothing moves, yet {} requests wait", self.host.outstanding);
+                if coming.next.is_none() {
+                    return;
+                }
+                continue;
+            };
+            self.now = time;
+            if resource < self.arrivals() {
+                self.die_event(DieId(resource as u16));
+            } else if resource == self.arrivals() {
+                self.calendar.clear(resource);
+                let command = coming.next.take().expect("an arrival was scheduled for it");
+                each(self, arrived);
+                arrived += 1;
+                self.arrive(&command);
+                self.look_ahead(&mut coming, commands);
+            } else {
+                self.answer_due();
+            }
+        }
+    }
+
+    /// Moves up the commands to come, and starts to bring into the cache what they will touch:
+    /// first the map's entry, then, one command later, what the entry points to.
+    #[inline]
+    fn look_ahead(&self, coming: &mut Coming, commands: &mut dyn Iterator<Item = HostCommand>) {
+        let page = |command: &HostCommand| Lpn((command.lba.0 / u64::from(self.host.sectors_per_slot)) as u32);
+        coming.next = coming.after.take();
+        if let Some(command) = &coming.next {
+            self.ftl.prefetch_place(page(command));
+        }
+        coming.after = commands.next();
+        if let Some(command) = &coming.after {
+            self.ftl.prefetch(page(command));
+            self.oracle.prefetch(page(command));
+        }
+    }
+
+    /// What every event may have made possible.
+    #[inline]
+    fn after_event(&mut self) {
+        if std::mem::take(&mut self.retry) {
+            self.retry_stalled();
+        }
+        self.kick();
+    }
+
+    /// The drive fell idle: finish what only waits for company. What still waits for space then
+    /// will never get it and fails. True if anything moved.
+    fn unstick(&mut self) -> bool {
+        if self.cover_open_rows() {
+            return true;
+        }
+        for log in 0..self.ftl.logs() {
+            self.start_collecting_if_short(log);
+        }
+        self.retry_stalled();
+        if !self.is_idle() || self.retry {
+            return true;
+        }
+        let stuck = self.stalled.pop_front();
+        if let Some(job) = stuck {
+            self.fail_job(job);
+        } else if let Some(op) = self.stalled_stripes.pop_front() {
+            self.fail_stripe(op);
+        } else if self.has_waiting_for_buffer() {
+            self.fail_buffer_waiter();
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// Tries again what waits for space, in order.
+    pub(crate) fn retry_stalled(&mut self) {
+        while let Some(op) = self.stalled_stripes.pop_front() {
+            if !self.program_stripe(op) {
+                self.stalled_stripes.push_front(op);
+                break;
+            }
+        }
+        while let Some(job) = self.stalled.pop_front() {
+            if !self.place(job) {
+                self.stalled.push_front(job);
+                break;
+            }
+        }
+        self.retry_buffer();
+        for target in std::mem::take(&mut self.uncovered_repairs) {
+            self.repair(target);
+        }
+    }
+}
