@@ -117,11 +117,23 @@ fn an_open_replay_that_no_drive_can_follow_is_called_worthless() {
     assert!(comparison.to_table().contains("WARNING: `none` could not keep up"));
 }
 
+// The dry run counts no waiting for channels, which keeps dies a little longer: up to 12 % here.
 #[test]
-fn the_automatic_clock_never_hastens_and_keeps_none_half_busy_at_most() {
-    let slowed = run(&experiment(&SMALL.replace("2ms", "20us")), 2);
+fn half_busy_slows_until_none_is_and_never_hastens() {
+    let settings = SMALL.replace("2ms", "20us").replace("\"zipf\"", "\"zipf\"\narrival = \"half-busy\"");
+    let slowed = run(&experiment(&settings), 2);
     assert!(slowed.clock.factor > 1.0);
     let busy = slowed.outcomes[0].result.die_busy_share;
     assert!((0.4..0.56).contains(&busy), "none is busy for {busy}");
+}
+
+#[test]
+fn the_automatic_clock_overloads_no_scheme_and_never_hastens() {
+    let slowed = run(&experiment(&SMALL.replace("2ms", "20us")), 2);
+    assert!(slowed.clock.factor > 1.0);
+    let shares: Vec<_> = slowed.outcomes.iter().map(|o| o.result.die_busy_share).collect();
+    let busiest = shares.iter().copied().fold(0.0, f64::max);
+    assert!(busiest < 0.68 && shares[0] < 0.56, "busy for {shares:?}");
+    assert!(slowed.outcomes.iter().all(|o| !o.result.saturated));
     assert_eq!(run(&experiment(&SMALL.replace("2ms", "1s")), 2).clock.factor, 1.0);
 }
