@@ -120,7 +120,7 @@ fn summary(comparison: &ReportInput, labels: &[(String, &'static str)]) -> Strin
         escape(&schemes.join(", ")),
         count(trace.requests),
         percent(trace.reads as f64 / trace.requests as f64),
-        trace.footprint,
+        crate::compare::mib(trace.footprint),
     )
 }
 
@@ -145,7 +145,7 @@ fn trace(trace: &TraceSummary) -> String {
         format!("Requests: {}", count(trace.requests)),
         format!("Reads: {}", share(trace.reads)),
         format!("Writes: {}", share(trace.writes)),
-        format!("Footprint: {}", trace.footprint),
+        format!("Footprint: {}", crate::compare::mib(trace.footprint)),
         format!("Duration: {}", seconds(trace.duration_s)),
     ];
     description(facts.iter().chain(trace.lines).map(String::as_str))
