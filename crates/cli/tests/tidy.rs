@@ -322,7 +322,7 @@ fn no_text_depends_on_one_machine_or_on_a_registry() {
         concat!("pypi", ".org"),
         concat!("pythonhosted", ".org"),
         concat!("npmjs", "."),
-        concat!("proxy.golang", ".org"),
+        concat!("proxy.go", "lang.org"),
         concat!("rubygems", ".org"),
     ];
     let mut found = Vec::new();
