@@ -56,7 +56,7 @@ pub enum Stream {
     Gc,
 }
 
-/// Where a stream writes next. `pages` counts positions: pages of a block, rows of a superblock.
+/// Where a stream writes next. `next` counts positions: pages of a block, rows of a superblock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Frontier {
     pub unit: Option<UnitId>,
@@ -121,10 +121,6 @@ impl Log {
 
     fn frontier_of(&self, stream: Stream, shape: &LogShape) -> usize {
         usize::from(stream == Stream::Gc && shape.gc.separate_frontier)
-    }
-
-    pub fn frontier(&self, stream: Stream, shape: &LogShape) -> Frontier {
-        self.frontiers[self.frontier_of(stream, shape)]
     }
 
     pub fn free_units(&self) -> u32 {

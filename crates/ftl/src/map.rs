@@ -385,10 +385,10 @@ impl Ftl {
         state.advance(stream, units, shape);
     }
 
-    /// Whether the group log's open superblock of this stream was given out already.
+    /// Whether host and collector write to frontiers of their own.
     #[must_use]
-    pub fn has_open_row(&self, stream: Stream) -> bool {
-        self.logs[0].frontier(stream, &self.shape).unit.is_some()
+    pub fn separates_frontiers(&self) -> bool {
+        self.shape.gc.separate_frontier
     }
 
     /// Whether the log must collect.

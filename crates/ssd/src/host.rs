@@ -27,7 +27,6 @@ pub(crate) struct Host {
     pub outstanding: u32,
     /// Discarded pages whose bytes a static stripe still holds.
     pub hidden: Vec<u64>,
-    pub separate_frontier: bool,
     /// When the first request of the run arrived, the last arrived, and the last was answered.
     pub first_arrival: Option<SimTime>,
     pub last_arrival: SimTime,
@@ -43,7 +42,6 @@ impl Host {
             answers: VecDeque::new(),
             outstanding: 0,
             hidden: vec![0; user_slots.div_ceil(64) as usize],
-            separate_frontier: true,
             first_arrival: None,
             last_arrival: SimTime::ZERO,
             last_answer: SimTime::ZERO,

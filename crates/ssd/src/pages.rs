@@ -66,9 +66,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         let log = self.least_waiting()?;
         let ppn = self.ftl.take_page(log, Stream::Host).expect("a log with room has a page");
-        if self.ftl.is_short(log) {
-            self.start_collecting(log);
-        }
+        self.start_collecting_if_short(log);
         let oob = self.next_oob(0);
         let image = self.images.open(ppn, oob);
         self.pages.open = image;

@@ -45,7 +45,7 @@ pub(crate) struct Cover {
 
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn writer(&self, stream: Stream) -> usize {
-        usize::from(stream == Stream::Gc && self.host.separate_frontier)
+        usize::from(stream == Stream::Gc && self.ftl.separates_frontiers())
     }
 
     /// Hands the job's pages to rows; false if it has to wait for space.

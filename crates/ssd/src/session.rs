@@ -217,7 +217,6 @@ impl<P: HostPayload> Prepared<P> {
         let faults = streams.stream("nand/uncorrectable");
         let array = Faulty::new(array, grid.dies(), setup.faults.uncorrectable_reads, faults);
         let mut machine = Machine::new(setup, protection, array)?;
-        machine.host.separate_frontier = setup.gc.separate_frontier;
         machine.check_room(&setup.scheme.name)?;
         let steady = machine.precondition(&setup.precondition, &streams);
         machine.age(setup, &streams);

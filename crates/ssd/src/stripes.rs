@@ -27,8 +27,8 @@ enum Stage {
 pub(crate) struct StripeOp<P> {
     stripe: StripeId,
     job: Id,
-    /// First page of the job in this stripe, and number of pages; strips `first_strip..`.
-    pages: (usize, usize),
+    /// First page of the job in this stripe; `strips` has one entry for it and each that follows.
+    first_page: usize,
     /// The strip of each page.
     strips: Vec<u32>,
     written: StripSet,
@@ -49,7 +49,7 @@ impl<P: Default> Default for StripeOp<P> {
         Self {
             stripe: StripeId(0),
             job: NONE,
-            pages: (0, 0),
+            first_page: 0,
             strips: Vec::new(),
             written: StripSet::EMPTY,
             add: StripSet::EMPTY,
@@ -137,7 +137,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                     op.merge.insert(page.lpn.0 % n);
                 }
             }
-            op.pages = (first, op.strips.len());
+            op.first_page = first;
             first += op.strips.len();
             self.stripes[id] = op;
             self.jobs[job].remaining += 1;
@@ -173,7 +173,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let op = &mut self.stripes[id];
         op.merge.remove(strip);
         let index = op.strips.iter().position(|&s| s == strip).expect("a written strip");
-        let (job, page) = (op.job, op.pages.0 + index);
+        let (job, page) = (op.job, op.first_page + index);
         self.merge(job, page, old);
     }
 
@@ -287,7 +287,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.stripes[id].under_way = 1;
         for index in 0..self.stripes[id].strips.len() {
             let op = &self.stripes[id];
-            let (strip, page) = (op.strips[index], op.pages.0 + index);
+            let (strip, page) = (op.strips[index], op.first_page + index);
             let page = &self.jobs[op.job].pages[page];
             let (lpn, payload) = (page.lpn, page.payload.clone());
             self.stripes[id].sum.add(&payload);
