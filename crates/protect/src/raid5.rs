@@ -45,6 +45,13 @@ impl Raid5 {
     }
 }
 
+#[cfg(test)]
+impl Raid5 {
+    pub(crate) fn over(dies: u32) -> Self {
+        Self { dies }
+    }
+}
+
 impl StripeScheme for Raid5 {
     fn data_strips(&self) -> u32 {
         self.dies - 1
@@ -81,27 +88,27 @@ impl StripeScheme for Raid5 {
 mod tests {
     use super::*;
 
-    fn raid5(dies: u32) -> Raid5 {
-        Raid5 { dies }
-    }
-
     fn set(strips: &[u32]) -> StripSet {
         strips.iter().copied().collect()
     }
 
     fn plan(written: &[u32], unreadable: &[u32]) -> StripePlan {
-        raid5(5).plan(&StripeWrite {
+        Raid5::over(5).plan(&StripeWrite {
             stripe: StripeId(0),
             written: set(written),
             present: StripSet::first(4),
             has_parity: true,
+            held: None,
             unreadable: set(unreadable),
+            worn: StripSet::EMPTY,
+            worn_after: StripSet::EMPTY,
+            long: false,
         })
     }
 
     #[test]
     fn strips_of_a_stripe_sit_on_different_dies_and_parity_visits_all() {
-        let scheme = raid5(5);
+        let scheme = Raid5::over(5);
         let mut parity_dies = StripSet::EMPTY;
         for stripe in (0..5).map(StripeId) {
             let dies: StripSet = (0..5).map(|strip| u32::from(scheme.die_of(stripe, strip).0)).collect();

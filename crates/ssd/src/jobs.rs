@@ -52,6 +52,8 @@ pub(crate) struct Job<P> {
     /// The last row cover that this job waits for.
     pub cover: Id,
     pub fua: bool,
+    /// Too long for the write cache: it passed through.
+    pub long: bool,
     pub failed: bool,
 }
 
@@ -71,6 +73,7 @@ impl<P> Default for Job<P> {
             missing: 0,
             cover: crate::slab::NONE,
             fua: false,
+            long: false,
             failed: false,
         }
     }
@@ -144,6 +147,21 @@ impl StripeLocks {
 
     pub fn wait(&mut self, stripe: StripeId, waiter: Waiter) {
         self.0.get_mut(&stripe.0).expect("waits for a stripe that is locked").push_back(waiter);
+    }
+
+    /// As [`Self::wait`], before everything that waits already.
+    pub fn wait_first(&mut self, stripe: StripeId, waiter: Waiter) {
+        self.0.get_mut(&stripe.0).expect("waits for a stripe that is locked").push_front(waiter);
+    }
+
+    /// What waits first for a locked stripe.
+    pub fn first_waiting(&self, stripe: StripeId) -> Option<Waiter> {
+        self.0.get(&stripe.0).and_then(|queue| queue.front().copied())
+    }
+
+    /// Takes out what waits first.
+    pub fn take_first(&mut self, stripe: StripeId) {
+        self.0.get_mut(&stripe.0).expect("a locked stripe").pop_front();
     }
 
     /// Unlocks and returns what waited, in order.

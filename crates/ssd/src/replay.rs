@@ -93,6 +93,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if std::mem::take(&mut self.retry) {
             self.retry_stalled();
         }
+        if self.worn_above.is_some() && self.host.outstanding == 0 {
+            self.build_in_idle_time();
+        }
         self.kick();
     }
 

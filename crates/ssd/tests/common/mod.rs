@@ -38,7 +38,12 @@ pub fn drive(dies: u32, blocks: u32, pages: u32, slots: u64) -> Drive {
 
 /// A setup with everything plain, `share` of what the scheme can hold at most given to the user.
 pub fn setup(scheme: &str, drive: Drive, share: f64) -> Setup {
-    let scheme = protect::SchemeChoice::named(scheme);
+    setup_of(&protect::SchemeChoice::named(scheme), drive, share)
+}
+
+/// As [`setup`], for a scheme with options.
+pub fn setup_of(scheme: &protect::SchemeChoice, drive: Drive, share: f64) -> Setup {
+    let scheme = scheme.clone();
     let gc = ftl::GcConfig::default();
     let most = ssd::user_slots_max(&drive, &scheme, &gc).expect("a valid drive");
     Setup {
