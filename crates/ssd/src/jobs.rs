@@ -164,8 +164,12 @@ impl StripeLocks {
         self.0.get_mut(&stripe.0).expect("a locked stripe").pop_front();
     }
 
-    /// Unlocks and returns what waited, in order.
-    pub fn unlock(&mut self, stripe: StripeId) -> VecDeque<Waiter> {
-        self.0.remove(&stripe.0).expect("unlocks what was locked")
+    /// What waits next, taken out; the stripe stays locked for it. Unlocks where nothing waits.
+    pub fn next(&mut self, stripe: StripeId) -> Option<Waiter> {
+        let next = self.0.get_mut(&stripe.0).expect("a locked stripe").pop_front();
+        if next.is_none() {
+            self.0.remove(&stripe.0);
+        }
+        next
     }
 }

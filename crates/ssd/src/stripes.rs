@@ -621,11 +621,17 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.retry |= !self.stalled.is_empty();
     }
 
+    /// Hands the lock on. Whoever waits keeps its place: an update that ends at once, because
+    /// its die is dead, must not let a later one overtake those in the queue.
     fn unlock_stripe(&mut self, stripe: StripeId) {
-        for waiter in self.stripe_locks.unlock(stripe) {
+        while let Some(waiter) = self.stripe_locks.next(stripe) {
             match waiter {
-                Waiter::Update(op) => self.lock_and_start(op),
                 Waiter::Repair(target) => self.repair(target),
+                Waiter::Update(op) => {
+                    self.merge_what_is_not_stored(op);
+                    self.read_stripe(op);
+                    return;
+                }
             }
         }
     }
