@@ -17,6 +17,8 @@ mod oracle;
 mod pages;
 mod payload;
 mod precondition;
+mod proof;
+mod rebuild;
 mod repair;
 mod replay;
 mod result;
@@ -26,6 +28,7 @@ mod slab;
 mod stripes;
 
 pub use config::{Age, Buffer, BufferKind, Drive, Faults, Pace, PayloadKind, Precondition, Scheduler, Setup};
+pub use proof::{Failure, Inventory, ReadBack, Scrub, StoredPage};
 pub use result::{Cdf, Response, RunResult};
 pub use session::{Demand, Session, SetupError, redundancy_share, user_slots_max};
 pub use {coding, ftl, nand, protect};
