@@ -123,6 +123,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.collectors[log].cursor += 1;
             let valid = self.valid_slots(ppn);
             if valid > 0 {
+                self.send_if_unsent(ppn);
                 if is_programmed(&self.array, ppn)
                     && let Some(lpn) = self.tags(ppn).first().copied().and_then(Self::data_of)
                 {

@@ -76,6 +76,8 @@ pub struct Machine<P: HostPayload, A: FlashArray<P>> {
     pub(crate) sequence: u64,
     /// Units to be collected out of turn, in order, each for a reason of its own.
     pub(crate) wanted: VecDeque<(UnitId, Cause)>,
+    /// Programs that failed and wait for another place.
+    pub(crate) displaced: VecDeque<Command>,
     /// Blocks that went bad since the drive was built.
     pub(crate) grown_bad: u32,
     pub(crate) idle_free_blocks: u32,
@@ -138,6 +140,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             folds: Folds::new(slots),
             sequence: 0,
             wanted: VecDeque::new(),
+            displaced: VecDeque::new(),
             grown_bad: 0,
             idle_free_blocks: setup.gc.idle_free_blocks,
             moves_in_flight: setup.gc.moves_in_flight,
@@ -332,6 +335,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         } else if self.program_elsewhere(command) {
             return;
         }
+        self.program_over(command, done);
+    }
+
+    /// A program is done, or its contents are lost.
+    pub(crate) fn program_over(&mut self, command: &Command, done: bool) {
+        let image = command.image;
         match command.owner {
             Owner::Page { log, moved } => self.page_done(image, log as usize, moved, done),
             Owner::Cover { cover, parity } => {

@@ -148,12 +148,33 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
     }
 
-    /// The image of an unsent page, by page number: reads of it are served from memory.
+    /// The image of an unsent page, by page number: reads of it are served from memory. That is
+    /// a half filled page of moved ones, or the last of the write history; or a page of any kind
+    /// that failed to be programmed and waits for another place.
     pub(crate) fn unsent(&self, ppn: vocab::Ppn) -> Option<Id> {
+        let is_it = |image: Id| image != NONE && self.images.slab[image].ppn == ppn;
+        if !self.displaced.is_empty()
+            && let Some(command) = self.displaced.iter().find(|command| is_it(command.image))
+        {
+            return Some(command.image);
+        }
         if self.grid.slots_per_page() == 1 {
             return None;
         }
-        self.pages.moved.iter().copied().find(|&image| image != NONE && self.images.slab[image].ppn == ppn)
+        if is_it(self.pages.open) && !self.pages.open_sent {
+            return Some(self.pages.open);
+        }
+        self.pages.moved.iter().copied().find(|&image| is_it(image))
+    }
+
+    /// Queues the program of the host image, full or not, where it is that page.
+    pub(crate) fn send_if_unsent(&mut self, ppn: vocab::Ppn) {
+        let image = self.pages.open;
+        if image != NONE && !self.pages.open_sent && self.images.slab[image].ppn == ppn {
+            let log = self.pages.open_log as u16;
+            self.submit_program(image, Owner::Page { log, moved: false }, Cause::Host);
+            self.pages.open_sent = true;
+        }
     }
 
     /// A page of a region log is programmed (or lost with its die).

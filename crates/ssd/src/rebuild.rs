@@ -83,25 +83,47 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         is_unit
     }
 
-    /// A program failed: its contents, still in the controller, go to another block. True if
-    /// they do; a page of a row stays lost, because its row solves for it, and so does a strip
-    /// of a static stripe whose die is dead.
+    /// A program failed: its contents, still in the controller, go to another block, now or
+    /// when there is room. True if they do; a page of a row stays lost, because its row solves
+    /// for it, and so does a strip of a static stripe whose die is dead.
     pub(crate) fn program_elsewhere(&mut self, command: &Command) -> bool {
         let alive = self.array.answers(command.ppn);
-        if alive && !matches!(command.owner, Owner::Cover { .. } | Owner::Nobody) {
-            self.block_failed(command.ppn);
+        match command.owner {
+            Owner::Page { .. } | Owner::Stripe { .. } if alive => self.block_failed(command.ppn),
+            Owner::Page { .. } if matches!(self.protection, Protection::None) => {}
+            _ => return false,
         }
+        if !self.displaced.is_empty() || !self.place_displaced(command) {
+            self.displaced.push_back(*command);
+        }
+        true
+    }
+
+    /// Places what waits for it, in order.
+    pub(crate) fn retry_displaced(&mut self) {
+        while let Some(command) = self.displaced.pop_front() {
+            if !self.place_displaced(&command) {
+                self.displaced.push_front(command);
+                break;
+            }
+        }
+    }
+
+    fn place_displaced(&mut self, command: &Command) -> bool {
+        let alive = self.array.answers(command.ppn);
         let (owner, ppn) = match command.owner {
             Owner::Page { log, moved } if alive => (command.owner, self.page_in_region(log as usize, moved)),
             Owner::Stripe { .. } if alive => (command.owner, self.page_in_region(self.grid.die_of(command.ppn).index(), false)),
             Owner::Page { log, moved } if matches!(self.protection, Protection::None) => {
                 let Some(other) = self.least_waiting() else { return false };
-                if moved {
-                    self.collectors[log as usize].in_flight -= 1;
-                }
+                self.collectors[log as usize].in_flight -= u32::from(moved);
                 (Owner::Page { log: other as u16, moved: false }, self.ftl.take_page(other, Stream::Host))
             }
-            _ => return false,
+            // Its die died while it waited: what redundancy there is brings it back.
+            _ => {
+                self.program_over(command, false);
+                return true;
+            }
         };
         let Some(ppn) = ppn else { return false };
         let Image { oob, filled, .. } = self.images.slab[command.image];

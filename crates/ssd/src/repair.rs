@@ -93,13 +93,13 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let lpn = self.lpn_wanted(target).expect("a host page");
         let Place::At(slot) = self.ftl.lookup(lpn) else { return false };
         let (ppn, index) = self.grid.page_of(slot);
-        if Some(slot) == failed || !self.array.answers(ppn) {
-            return false;
-        }
         if let Some(image) = self.unsent(ppn) {
             let payload = self.images.contents(image).1[index as usize].clone();
             self.deliver(target, Some(&payload));
             return true;
+        }
+        if Some(slot) == failed || !self.array.answers(ppn) {
+            return false;
         }
         match target {
             Target::HostRead { job, floor, .. } => {
