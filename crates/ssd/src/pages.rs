@@ -116,8 +116,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// its contents as read or repaired.
     pub(crate) fn move_in_region(&mut self, log: usize, tag: OobTag, payload: P) {
         let mut image = self.pages.moved[log];
+        let mut borrowed = false;
         if image == NONE {
-            let Some(ppn) = self.ftl.take_page(log, Stream::Gc).or_else(|| self.ftl.take_page(log, Stream::Host)) else {
+            let own = self.ftl.take_page(log, Stream::Gc);
+            borrowed = own.is_none();
+            let Some(ppn) = own.or_else(|| self.ftl.take_page(log, Stream::Host)) else {
                 assert!(self.grown_bad > 0, "the collector's reserve holds a victim");
                 self.collectors[log].stuck = true;
                 return;
@@ -133,7 +136,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             PageRole::Filler => unreachable!("fillers are never valid"),
         };
         self.images.fill(image, tag, payload, NONE, published.pinned.unwrap_or(NONE));
-        if self.images.is_full(image) {
+        // A page of the host's frontier must not be overtaken by the host's next one.
+        if self.images.is_full(image) || borrowed {
             self.send_moved(log);
         }
     }

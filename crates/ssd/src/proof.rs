@@ -167,12 +167,8 @@ impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
     fn read_back(&mut self) -> Vec<Lpn> {
         self.folds = Folds::new(self.grid.slots_per_page());
         let (pages, per) = (self.ftl.user_slots(), self.host.sectors_per_slot);
-        let read = |lpn: u32| HostCommand {
-            at: SimTime(0),
-            op: HostOp::Read,
-            lba: Lba(u64::from(lpn) * u64::from(per)),
-            sectors: per,
-        };
+        let read =
+            |lpn: u32| HostCommand { at: SimTime(0), op: HostOp::Read, lba: Lba(u64::from(lpn) * u64::from(per)), sectors: per };
         // One request at a time: what failed before the next arrives belongs to the last.
         let (mut lost, mut seen) = (Vec::new(), 0);
         let mut count = |errors: u64, next: u64| {
@@ -263,7 +259,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let parity = self.ftl.lookup_parity(stripe);
             let verdict = page(&parity).filter(|_| whole).and_then(|parity| self.is_sum(&pages, parity));
             match (parity, verdict) {
-                (Place::Unmapped, _) => found.uncovered += places.iter().filter(|&&place| place != Place::Unmapped).count() as u32,
+                (Place::Unmapped, _) => {
+                    found.uncovered += places.iter().filter(|&&place| place != Place::Unmapped).count() as u32
+                }
                 (_, None) => found.broken += 1,
                 (_, Some(true)) => found.sound += 1,
                 (_, Some(false)) => return Err(format!("the parity of {stripe} at {parity:?} is not the sum of {places:?}")),

@@ -10,17 +10,16 @@ use protect::Protection;
 use vocab::{BlockAddr, Cause, Ppn, Slot, SuperblockId};
 
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
-    /// Wants the unit collected as soon as its log gets to it. An open unit is closed for that.
+    /// Wants the unit collected as soon as its log gets to it.
     pub(crate) fn want(&mut self, unit: UnitId, cause: Cause) {
         match self.ftl.unit(unit).state {
             UnitState::Free | UnitState::Condemned | UnitState::Bad => return,
-            UnitState::Closed => {}
-            UnitState::Open => {
-                if self.ftl.kind() == LogKind::Group {
-                    self.end_rows_of(unit);
-                }
+            // A bad block takes nothing more. What is left of a superblock may still be needed.
+            UnitState::Open if self.ftl.kind() == LogKind::Regions => {
+                self.send_moved(self.ftl.log_of(unit));
                 self.ftl.abandon(unit);
             }
+            UnitState::Open | UnitState::Closed => {}
         }
         if self.wanted.iter().all(|&(other, _)| other != unit) {
             self.wanted.push_back((unit, cause));
@@ -33,16 +32,34 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.wanted.iter().any(|&(unit, _)| self.ftl.log_of(unit) == log)
     }
 
-    /// Condemns the first wanted unit of the log. Those that were collected meanwhile, in turn,
-    /// are wanted no more.
+    /// Condemns the first wanted unit of the log; an open one, which is closed for that, only
+    /// where others are left to write to. Units collected meanwhile are wanted no more.
     pub(crate) fn condemn_wanted(&mut self, log: usize) -> Option<(UnitId, Cause)> {
-        while let Some(at) = self.wanted.iter().position(|&(unit, _)| self.ftl.log_of(unit) == log) {
-            let (unit, cause) = self.wanted.remove(at).expect("just found");
+        let may_close = self.ftl.free_units(log) > 1;
+        let mut at = 0;
+        while let Some(&(unit, cause)) = self.wanted.get(at) {
+            let state = self.ftl.unit(unit).state;
+            if self.ftl.log_of(unit) != log || state == UnitState::Open && !may_close {
+                at += 1;
+                continue;
+            }
+            self.wanted.remove(at);
+            if state == UnitState::Open {
+                self.close_superblock(log, unit);
+            }
             if self.ftl.condemn_unit(unit) {
                 return Some((unit, cause));
             }
         }
         None
+    }
+
+    fn close_superblock(&mut self, log: usize, unit: UnitId) {
+        // Ending a row may find the log short: the collector has its victim already.
+        self.collectors[log].halted = true;
+        self.end_rows_of(unit);
+        self.collectors[log].halted = false;
+        self.ftl.abandon(unit);
     }
 
     /// Spares a victim whose last pages found no room; it is wanted again once there is some.
@@ -110,22 +127,26 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     fn place_displaced(&mut self, command: &Command) -> bool {
+        let log = self.grid.die_of(command.ppn).index();
+        let moved = matches!(command.owner, Owner::Page { moved: true, .. });
         let alive = self.array.answers(command.ppn);
-        let (owner, ppn) = match command.owner {
-            Owner::Page { log, moved } if alive => (command.owner, self.page_in_region(log as usize, moved)),
-            Owner::Stripe { .. } if alive => (command.owner, self.page_in_region(self.grid.die_of(command.ppn).index(), false)),
-            Owner::Page { log, moved } if matches!(self.protection, Protection::None) => {
+        let near = if alive { self.page_in_region(log, moved) } else { None };
+        let (owner, ppn) = match (near, command.owner) {
+            (Some(ppn), owner) => (owner, ppn),
+            // Without redundancy a page may lie anywhere.
+            (None, Owner::Page { .. }) if matches!(self.protection, Protection::None) => {
                 let Some(other) = self.least_waiting() else { return false };
-                self.collectors[log as usize].in_flight -= u32::from(moved);
-                (Owner::Page { log: other as u16, moved: false }, self.ftl.take_page(other, Stream::Host))
+                self.collectors[log].in_flight -= u32::from(moved);
+                let ppn = self.ftl.take_page(other, Stream::Host).expect("a log with room has a page");
+                (Owner::Page { log: other as u16, moved: false }, ppn)
             }
+            (None, _) if alive => return false,
             // Its die died while it waited: what redundancy there is brings it back.
-            _ => {
+            (None, _) => {
                 self.program_over(command, false);
                 return true;
             }
         };
-        let Some(ppn) = ppn else { return false };
         let Image { oob, filled, .. } = self.images.slab[command.image];
         let oob = self.next_oob(oob.coverage);
         self.images.slab[command.image] = Image { oob, filled, ppn };
@@ -140,6 +161,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// A page of the region log for contents that failed to be programmed; either stream's.
     fn page_in_region(&mut self, log: usize, moved: bool) -> Option<Ppn> {
+        // A page that waits to be full must not be overtaken by the one behind it.
+        self.send_moved(log);
         let streams = if moved { [Stream::Gc, Stream::Host] } else { [Stream::Host, Stream::Gc] };
         streams.into_iter().find_map(|stream| self.ftl.take_page(log, stream))
     }
