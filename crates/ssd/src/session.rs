@@ -243,7 +243,7 @@ impl<P: HostPayload> Prepared<P> {
         let faults = self.setup.faults;
         let mut doomed = faults.dead_die.map(DieId);
         let mut each = |machine: &mut Machine<P, Faulty<MemoryArray<P>>>, request: u64| {
-            if request % 4096 == 0 {
+            if request.is_multiple_of(4096) {
                 progress(request);
             }
             if doomed.is_some() && request >= faults.dead_die_at_request {
