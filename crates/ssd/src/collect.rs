@@ -114,6 +114,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.collectors[log].cursor = pages;
         }
         let at_most = match self.ftl.kind() {
+            _ if self.collectors[log].cause == Cause::Rebuild => self.rebuild.at_once,
             LogKind::Regions => self.moves_in_flight,
             // One collector serves all dies.
             LogKind::Group => self.moves_in_flight * self.grid.dies(),
@@ -222,6 +223,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.ftl.erased(victim);
         }
         self.retry = true;
+        self.note_rebuilt();
         let background = self.ftl.free_units(log) < self.idle_free_blocks && self.is_idle();
         if self.ftl.is_short(log) || background || self.is_wanted(log) {
             self.start_collecting(log);

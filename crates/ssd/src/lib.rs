@@ -10,6 +10,7 @@ mod collect;
 mod commands;
 mod config;
 mod facts;
+mod grown_bad;
 mod host;
 mod jobs;
 mod machine;

@@ -16,6 +16,7 @@ use crate::jobs::{Job, PageLocks, StripeLocks};
 use crate::oracle::Oracle;
 use crate::pages::PageWriter;
 use crate::payload::HostPayload;
+use crate::rebuild::Rebuild;
 use crate::repair::{Gather, Target};
 use crate::rows::{Cover, RowWriter};
 use crate::session::SetupError;
@@ -76,6 +77,7 @@ pub struct Machine<P: HostPayload, A: FlashArray<P>> {
     pub(crate) sequence: u64,
     /// Units to be collected out of turn, in order, each for a reason of its own.
     pub(crate) wanted: VecDeque<(UnitId, Cause)>,
+    pub(crate) rebuild: Rebuild<P>,
     /// Programs that failed and wait for another place.
     pub(crate) displaced: VecDeque<Command>,
     /// Blocks that went bad since the drive was built.
@@ -140,6 +142,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             folds: Folds::new(slots),
             sequence: 0,
             wanted: VecDeque::new(),
+            rebuild: Rebuild::new(&setup.faults),
             displaced: VecDeque::new(),
             grown_bad: 0,
             idle_free_blocks: setup.gc.idle_free_blocks,
@@ -348,6 +351,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.cover_program_done(image, cover, parity, moved, done);
             }
             Owner::Stripe { op, .. } => self.stripe_program_done(image, op, done),
+            Owner::Strip { log } => self.strip_programmed(image, log as usize, done),
             Owner::Nobody => {}
             owner => unreachable!("{owner:?} programs nothing"),
         }

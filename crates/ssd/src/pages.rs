@@ -214,6 +214,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         };
         if let Some(unit) = pinned {
             self.release(unit);
+            self.strip_lost(tag);
         }
     }
 

@@ -102,6 +102,11 @@ impl Session {
         inside!(&mut self.0, prepared => prepared.machine.fail(failure));
     }
 
+    /// Starts nothing more of a rebuild; what is in flight still completes.
+    pub fn stop_rebuild(&mut self) {
+        inside!(&mut self.0, prepared => prepared.machine.stop_rebuild());
+    }
+
     /// Completes what is in flight, background work included, without new host commands.
     pub fn drain(&mut self) -> RunResult {
         self.run(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_| {})

@@ -132,7 +132,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         } else if self.has_waiting_for_buffer() {
             self.fail_buffer_waiter();
         } else {
-            return false;
+            return self.drop_parked();
         }
         true
     }
@@ -140,6 +140,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Tries again what waits for space, in order.
     pub(crate) fn retry_stalled(&mut self) {
         self.retry_displaced();
+        self.retry_rebuild();
         while let Some(op) = self.stalled_stripes.pop_front() {
             if !self.program_stripe(op) {
                 self.stalled_stripes.push_front(op);
