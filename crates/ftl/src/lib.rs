@@ -7,6 +7,7 @@
 mod config;
 mod log;
 mod map;
+mod retire;
 mod rows;
 pub mod victim;
 

@@ -80,11 +80,11 @@ pub struct Ftl {
     data: Table<u32>,
     parity: Table<u32>,
     valid: Table<u64>,
-    units: Vec<Unit>,
+    pub(crate) units: Vec<Unit>,
     logs: Vec<Log>,
     shape: LogShape,
     policy: Box<dyn VictimPolicy>,
-    rows: Option<Rows>,
+    pub(crate) rows: Option<Rows>,
 }
 
 impl Clone for Ftl {
@@ -242,7 +242,7 @@ impl Ftl {
         }
     }
 
-    fn units_of(&mut self, log: usize) -> (&mut Log, &mut [Unit], &LogShape, &mut dyn VictimPolicy) {
+    pub(crate) fn units_of(&mut self, log: usize) -> (&mut Log, &mut [Unit], &LogShape, &mut dyn VictimPolicy) {
         let per_log = self.grid.blocks_per_die() as usize;
         let units = &mut self.units[log * per_log..(log + 1) * per_log];
         (&mut self.logs[log], units, &self.shape, &mut *self.policy)
@@ -437,6 +437,7 @@ impl Ftl {
         state.erased(unit, units);
         if let Some(rows) = &mut self.rows {
             rows.clear(SuperblockId(unit));
+            self.retire_if_too_narrow(unit);
         }
     }
 
@@ -452,9 +453,9 @@ impl Ftl {
     /// A die takes part in nothing new; its data stay mapped and are lost. Region logs of a
     /// dead die are never written again, rows do without it.
     pub fn retire_die(&mut self, die: DieId) {
-        match &mut self.rows {
-            Some(rows) => rows.drop_die(die),
-            None => self.logs[die.index()].live_max = 0,
+        match self.kind {
+            LogKind::Group => self.drop_die_from_rows(die),
+            LogKind::Regions => self.logs[die.index()].live_max = 0,
         }
     }
 

@@ -20,7 +20,7 @@
 //! has valid parity once the page that made it so is durable.
 
 use crate::ppc::{PARITY_CACHE, can_hold, cheaper_commit, parity_cache, partial_parity, summed_anew};
-use crate::raid5::Raid5;
+use crate::raid5::{DATA_STRIPS, Raid5};
 use crate::{
     CommitPlan, DisturbLimits, Options, Protection, SchemeError, Shape, StripeCommit, StripePlan, StripeScheme, StripeWrite,
     WriteCache,
@@ -40,6 +40,7 @@ pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[
     ("bypass_over", "8", "requests of more pages pass the write cache by"),
     ("n_update", "auto", "batches of more pages make a new partial parity; `auto`: 3/4 of N, `cheaper`: what reads less"),
     PARITY_CACHE,
+    DATA_STRIPS,
 ];
 
 /// Days to nanoseconds.
@@ -213,6 +214,10 @@ impl StripeScheme for DaRaid5 {
 
     fn die_of(&self, stripe: StripeId, strip: u32) -> DieId {
         self.stripes.die_of(stripe, strip)
+    }
+
+    fn home(&self, stripe: StripeId, strip: u32, dead: &[DieId]) -> Option<DieId> {
+        self.stripes.home(stripe, strip, dead)
     }
 
     fn plan(&self, write: &StripeWrite) -> StripePlan {

@@ -18,12 +18,12 @@
 //! power-safe; `on_flush = "commit"` does it.
 //! Invariant: the partial parity is the sum of the current pages that its bitmap names.
 
-use crate::raid5::Raid5;
+use crate::raid5::{DATA_STRIPS, Raid5};
 use crate::{CommitPlan, Options, Protection, SchemeError, Shape, StripeCommit, StripePlan, StripeScheme, StripeWrite};
 use vocab::{Bytes, DieId, StripSet, StripeId};
 
 /// Options of the scheme.
-pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[PARITY_CACHE, ON_FLUSH];
+pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[DATA_STRIPS, PARITY_CACHE, ON_FLUSH];
 
 /// Size of the parity cache, for every scheme that has one.
 pub(crate) const PARITY_CACHE: (&str, &str, &str) =
@@ -72,6 +72,10 @@ impl StripeScheme for Ppc {
 
     fn die_of(&self, stripe: StripeId, strip: u32) -> DieId {
         self.stripes.die_of(stripe, strip)
+    }
+
+    fn home(&self, stripe: StripeId, strip: u32, dead: &[DieId]) -> Option<DieId> {
+        self.stripes.home(stripe, strip, dead)
     }
 
     fn plan(&self, write: &StripeWrite) -> StripePlan {

@@ -155,7 +155,7 @@ impl<P: HostPayload> ParityCache<P> {
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Makes sure that an update finds room for a new entry; false if it has to wait for it.
     pub(crate) fn room_to_hold(&mut self, op: Id) -> bool {
-        if self.held.waiting.is_empty() && self.held.promise() {
+        if self.stripe_has_promise(op) || self.held.waiting.is_empty() && self.held.promise() {
             return true;
         }
         self.held.waiting.push_back(op);

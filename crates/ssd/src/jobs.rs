@@ -55,6 +55,8 @@ pub(crate) struct Job<P> {
     /// Too long for the write cache: it passed through.
     pub long: bool,
     pub failed: bool,
+    /// Some of its pages have no place on this drive, now or later.
+    pub homeless: bool,
 }
 
 impl<P> Default for Job<P> {
@@ -75,6 +77,7 @@ impl<P> Default for Job<P> {
             fua: false,
             long: false,
             failed: false,
+            homeless: false,
         }
     }
 }

@@ -30,6 +30,8 @@ pub trait HostPayload: Payload {
     fn merge(&mut self, old: &Self, from: u32, to: u32);
     /// Adds `other` over GF(2).
     fn add(&mut self, other: &Self);
+    /// Whether the contents are those of an unwritten page: all zeros.
+    fn is_zero(&self) -> bool;
     /// Checks contents read for `lpn`.
     ///
     /// # Errors
@@ -59,6 +61,11 @@ impl HostPayload for Nothing {
     fn add(&mut self, _: &Self) {}
 
     #[inline(always)]
+    fn is_zero(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
     fn verify(&self, _: Lpn, _: &Window<'_>) -> Result<(), String> {
         Ok(())
     }
@@ -85,6 +92,11 @@ impl HostPayload for Tag {
     #[inline]
     fn add(&mut self, other: &Self) {
         self.0 ^= other.0;
+    }
+
+    #[inline]
+    fn is_zero(&self) -> bool {
+        self.0 == 0
     }
 
     #[inline]
@@ -151,6 +163,10 @@ impl HostPayload for PageBuf {
             (mine @ None, Some(theirs)) => *mine = Some(theirs.clone()),
             (Some(mine), Some(theirs)) => xor_into(Arc::make_mut(mine), theirs),
         }
+    }
+
+    fn is_zero(&self) -> bool {
+        self.0.as_ref().is_none_or(|bytes| bytes.iter().all(|&byte| byte == 0))
     }
 
     fn verify(&self, lpn: Lpn, window: &Window<'_>) -> Result<(), String> {

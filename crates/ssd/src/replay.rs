@@ -24,7 +24,20 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Replays host commands to the end and waits for the last answer. `each` hears of every
     /// request before it arrives and may act on the drive (fault injection, progress).
     pub fn replay(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, each: &mut dyn FnMut(&mut Self, u64)) {
+        self.replay_stepwise(commands, pace, each, |_| {});
+    }
+
+    /// As [`Self::replay`]; `step` looks at the drive before every event.
+    pub(crate) fn replay_stepwise(
+        &mut self,
+        commands: &mut dyn Iterator<Item = HostCommand>,
+        pace: Pace,
+        each: &mut dyn FnMut(&mut Self, u64),
+        mut step: impl FnMut(&Self),
+    ) {
         let start = self.now;
+        // A fork taken between two arrivals starts with commands of its own.
+        self.calendar.clear(self.arrivals());
         let mut arrived = 0;
         let mut coming = Coming { next: commands.next(), after: commands.next() };
         loop {
@@ -45,6 +58,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.calendar.schedule(self.arrivals(), at);
             }
             self.after_event();
+            step(self);
             let Some((time, resource)) = self.calendar.next() else {
                 if self.unstick() {
                     continue;
@@ -112,23 +126,29 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if !self.is_idle() || self.retry {
             return true;
         }
-        let stuck = self.stalled.pop_front();
-        if let Some(job) = stuck {
+        if let Some(command) = self.displaced.pop_front() {
+            self.program_over(&command, false);
+        } else if let Some(job) = self.stalled.pop_front() {
             self.fail_job(job);
         } else if let Some(op) = self.stalled_stripes.pop_front() {
             self.fail_stripe(op);
         } else if self.has_waiting_for_buffer() {
             self.fail_buffer_waiter();
         } else {
-            return false;
+            return self.drop_parked();
         }
         true
     }
 
     /// Tries again what waits for space, in order.
     pub(crate) fn retry_stalled(&mut self) {
+        if self.held.has_waiting() {
+            self.serve_waiting_for_room();
+        }
+        self.retry_displaced();
+        self.retry_rebuild();
         while let Some(op) = self.stalled_stripes.pop_front() {
-            if !self.program_stripe(op) {
+            if !self.program_stripe(op) && !self.give_way(op) {
                 self.stalled_stripes.push_front(op);
                 break;
             }

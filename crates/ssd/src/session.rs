@@ -143,10 +143,10 @@ impl Demand {
 /// A drive in its initial state: built, preconditioned, aged. A clone is a fork: it goes its
 /// own way from here.
 #[derive(Clone)]
-pub struct Session(Inner);
+pub struct Session(pub(crate) Inner);
 
 #[derive(Clone)]
-enum Inner {
+pub(crate) enum Inner {
     None(Prepared<Nothing>),
     Tag(Prepared<Tag>),
     Page(Prepared<PageBuf>),
@@ -154,11 +154,11 @@ enum Inner {
 
 /// A machine with its setup and what preconditioning found.
 #[derive(Clone)]
-struct Prepared<P: HostPayload> {
-    machine: Machine<P, Faulty<MemoryArray<P>>>,
-    setup: Setup,
-    steady: Steady,
-    pe_before: Vec<u32>,
+pub(crate) struct Prepared<P: HostPayload> {
+    pub(crate) machine: Machine<P, Faulty<MemoryArray<P>>>,
+    pub(crate) setup: Setup,
+    pub(crate) steady: Steady,
+    pub(crate) pe_before: Vec<u32>,
 }
 
 impl Session {
@@ -252,21 +252,33 @@ impl<P: HostPayload> Prepared<P> {
     }
 
     fn run(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, progress: &mut dyn FnMut(u64)) -> RunResult {
+        self.run_stepwise(commands, pace, progress, |_| {})
+    }
+
+    /// As [`Self::run`]; `step` looks at the drive before every event.
+    pub(crate) fn run_stepwise(
+        &mut self,
+        commands: &mut dyn Iterator<Item = HostCommand>,
+        pace: Pace,
+        progress: &mut dyn FnMut(u64),
+        step: impl FnMut(&Machine<P, Faulty<MemoryArray<P>>>),
+    ) -> RunResult {
         let machine = &mut self.machine;
         machine.folds = Folds::new(machine.grid.slots_per_page());
         let events = machine.calendar.scheduled();
         (machine.host.first_arrival, machine.host.last_answer) = (None, machine.now);
         let faults = self.setup.faults;
         let mut doomed = faults.dead_die.map(DieId);
-        machine.replay(commands, pace, &mut |machine, request| {
-            if request % 4096 == 0 {
+        let mut each = |machine: &mut Machine<P, Faulty<MemoryArray<P>>>, request: u64| {
+            if request.is_multiple_of(4096) {
                 progress(request);
             }
             if doomed.is_some() && request >= faults.dead_die_at_request {
                 let die = doomed.take().expect("checked");
                 machine.kill(die);
             }
-        });
+        };
+        machine.replay_stepwise(commands, pace, &mut each, step);
         let events = machine.calendar.scheduled() - events;
         self.result(events, pace)
     }
@@ -324,6 +336,8 @@ impl<P: HostPayload> Prepared<P> {
             rebuilt_reads: folds.rebuilt,
             media_errors: folds.media_errors,
             write_errors: folds.write_errors,
+            rebuild_s: machine.rebuild_time().map(Nanos::as_secs_f64),
+            rebuild_left: machine.rebuild_left(),
             simulated_s: span,
             die_busy_share: busy_share,
             // The drive needed noticeably longer than the arrivals took, or never rested.
@@ -366,12 +380,17 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Refuses a drive whose bad blocks leave too little room.
     fn check_room(&self, scheme: &str) -> Result<(), SetupError> {
         let live: u64 = (0..self.ftl.logs()).map(|log| u64::from(self.ftl.live_max(log))).sum();
-        let stripes = match &self.protection {
-            Protection::Stripes(scheme) => u64::from(self.ftl.user_slots().div_ceil(scheme.data_strips())),
-            _ => 0,
+        let (stripes, stripe_width) = match &self.protection {
+            Protection::Stripes(scheme) => {
+                (u64::from(self.ftl.user_slots().div_ceil(scheme.data_strips())), u64::from(scheme.data_strips()) + 1)
+            }
+            _ => (0, 0),
         };
         let least = (0..self.ftl.logs()).map(|log| u64::from(self.ftl.live_max(log))).min().unwrap_or(0);
-        if u64::from(self.ftl.user_slots()) >= live || stripes >= least.max(1) && stripes > 0 {
+        // Stripes put as many strips on one die as on another.
+        let strips = stripes * stripe_width;
+        if u64::from(self.ftl.user_slots()) >= live || strips.div_ceil(u64::from(self.grid.dies())) >= least.max(1) && stripes > 0
+        {
             return Err(SetupError::new(format!(
                 "scheme {scheme}: bad blocks leave room for {live} slots, fewer than {} logical pages with their redundancy need",
                 self.ftl.user_slots()

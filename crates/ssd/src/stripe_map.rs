@@ -115,8 +115,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let Some(limit) = self.worn_above else { return StripSet::EMPTY };
         let mut worn = StripSet::EMPTY;
         for strip in written.iter() {
-            let die = self.stripe_scheme().die_of(stripe, strip);
-            if !self.is_dead(die) && self.ftl.next_pe(die.index(), Stream::Host).is_some_and(|pe| pe > limit.0) {
+            let Some(die) = self.home_of(stripe, strip) else { continue };
+            if self.ftl.next_pe(die.index(), Stream::Host).is_some_and(|pe| pe > limit.0) {
                 worn.insert(strip);
             }
         }

@@ -114,6 +114,10 @@ impl<P: Default> Default for StripeOp<P> {
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+    pub(crate) fn stripe_has_promise(&self, op: Id) -> bool {
+        self.stripes[op].promised
+    }
+
     pub(crate) fn stripe_of_op(&self, op: Id) -> StripeId {
         self.stripes[op].stripe
     }
@@ -187,7 +191,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// An update that would wait for space lets urgent work of its stripe go first; true if
     /// there is any. The update has changed nothing yet and starts again behind it.
-    fn give_way(&mut self, id: Id) -> bool {
+    pub(crate) fn give_way(&mut self, id: Id) -> bool {
         let stripe = self.stripes[id].stripe;
         let urgent = match self.stripe_locks.first_waiting(stripe) {
             Some(Waiter::Update(first)) if self.stripes[first].work != Work::Write => first,
@@ -195,9 +199,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         };
         self.stripe_locks.take_first(stripe);
         self.stripe_locks.wait_first(stripe, Waiter::Update(id));
-        if std::mem::take(&mut self.stripes[id].promised) {
-            self.held.give_back();
-        }
+        self.give_promise_back(id);
         self.read_stripe(urgent);
         true
     }
@@ -222,9 +224,6 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Asks the scheme, then reads what it wants to add and what completes partial pages.
     fn read_stripe(&mut self, id: Id) {
-        if std::mem::take(&mut self.stripes[id].promised) {
-            self.held.give_back();
-        }
         let go_on = match self.stripes[id].work {
             Work::Write => self.plan_write(id),
             Work::Commit => self.plan_commit(id),
@@ -269,15 +268,20 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let held = self.held.get(write.stripe).expect("only what is held can be kept");
             self.stripes[id].sum.add(&held.sum);
         }
-        if matches!(plan, StripePlan::Hold { .. }) && write.held.is_none() {
-            return self.room_to_hold(id) && self.promise_made(id);
+        if !matches!(plan, StripePlan::Hold { .. }) || write.held.is_some() {
+            self.give_promise_back(id);
+            return true;
         }
-        true
+        self.stripes[id].promised |= self.room_to_hold(id);
+        self.stripes[id].promised
     }
 
-    fn promise_made(&mut self, id: Id) -> bool {
-        self.stripes[id].promised = true;
-        true
+    /// The update needs no new entry in the parity cache after all.
+    fn give_promise_back(&mut self, id: Id) {
+        if std::mem::take(&mut self.stripes[id].promised) {
+            self.held.give_back();
+            self.retry |= self.held.has_waiting();
+        }
     }
 
     /// An update that waited for room in the parity cache has it. Meanwhile the stripe may have
@@ -457,8 +461,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let targets = self.strips_to_program(id);
         let mut room = true;
         for strip in targets.iter() {
-            let log = self.stripe_scheme().die_of(stripe, strip).index();
-            if !self.is_dead(DieId(log as u16)) && !self.ftl.has_room(log, stream) {
+            let Some(log) = self.home_of(stripe, strip).map(DieId::index) else { continue };
+            if !self.ftl.has_room(log, stream) {
                 self.start_collecting_if_short(log);
                 room = false;
             }
@@ -546,14 +550,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Programs a strip, or records that its die is gone; the unit of the old version, pinned.
     fn program_strip(&mut self, id: Id, strip: u32, tag: OobTag, payload: P, targets: StripSet, stream: Stream) -> Option<u32> {
         let stripe = self.stripes[id].stripe;
-        let die = self.stripe_scheme().die_of(stripe, strip);
         let lpn = Self::data_of(tag);
-        let published = if self.is_dead(die) {
-            match lpn {
-                Some(lpn) => self.ftl.publish_missing(lpn),
-                None => self.ftl.publish_missing_parity(stripe),
-            }
-        } else {
+        let published = if let Some(die) = self.home_of(stripe, strip) {
             let ppn = self.ftl.take_page(die.index(), stream).expect("room was checked");
             let oob = nand::Oob { sequence: self.sequence, coverage: targets.0 as u32 };
             let cause = if lpn.is_some() { Cause::Host } else { Cause::Parity };
@@ -568,8 +566,23 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 Some(lpn) => self.ftl.publish(lpn, slot),
                 None => self.ftl.publish_parity(stripe, slot),
             }
+        } else {
+            self.fail_without_parity(id);
+            match lpn {
+                Some(lpn) => self.ftl.publish_missing(lpn),
+                None => self.ftl.publish_missing_parity(stripe),
+            }
         };
         published.pinned
+    }
+
+    /// What no flash took is lost if no parity has it either: the host must hear of it.
+    fn fail_without_parity(&mut self, id: Id) {
+        let op = &self.stripes[id];
+        if op.work == Work::Write && op.outcome == Outcome::Forget {
+            let job = op.job;
+            (self.jobs[job].failed, self.jobs[job].homeless) = (true, true);
+        }
     }
 
     /// A strip is programmed, or lost with its die.
@@ -578,6 +591,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let (tag, ..) = self.images.slot(image, 0);
             let slot = self.grid.slot(self.images.slab[image].ppn, 0);
             self.lose(tag, slot);
+            self.fail_without_parity(id);
         }
         self.stripe_programmed(id);
     }

@@ -3,24 +3,13 @@
 
 mod common;
 
-use common::{MIX, Mix, again, buffers, drive, prove, read_all, run, seeds, setup, setup_of, workload};
+use common::{MIX, Mix, again, buffers, drive, promise, prove, read_all, run, schemes, seeds, setup, setup_of, workload};
 use flashkeep_ssd as ssd;
 use ssd::protect::SchemeChoice;
 use ssd::protect::registry::SCHEMES;
 use ssd::{Pace, PayloadKind, Scheduler, Session, Setup};
 
 const REQUESTS: u64 = 4_000;
-
-/// Every scheme with its defaults, and with each of its variants.
-fn schemes() -> impl Iterator<Item = SchemeChoice> {
-    SCHEMES.iter().filter(|entry| !entry.canary).flat_map(|entry| entry.choices())
-}
-
-/// Dies whose loss the scheme promises to survive.
-fn promise(choice: &SchemeChoice) -> u32 {
-    let shape = ssd::shape(&drive(6, 16, 8, 1));
-    ssd::protect::registry::build(choice, shape).expect("fits the tests' drive").survives_dies()
-}
 
 /// Slots a page that the scheme can work with.
 fn page_sizes(choice: &SchemeChoice) -> Vec<u64> {
@@ -66,7 +55,7 @@ fn all_three_payloads_give_one_event_log() {
     for choice in schemes() {
         for (name, base) in cases(&choice, 0.8) {
             let faults = ssd::Faults { uncorrectable_reads: 0.01, ..base.faults };
-            let faults = if promise(&choice) > 0 { faults } else { base.faults };
+            let faults = if promise(&choice, &drive(6, 16, 8, 1)) > 0 { faults } else { base.faults };
             let commands = workload(4, base.user_slots, REQUESTS, MIX);
             let digest = |payload| {
                 let setup = Setup { payload, faults, ..base.clone() };
@@ -125,7 +114,7 @@ fn a_dead_die_within_the_promise_loses_nothing_and_beyond_it_is_reported() {
             // Rows lose a sixth of their width with the die: leave room for that.
             kill_dies(&choice, MIX, 0.6, seed, |name, result, after, wrong| {
                 assert_eq!(wrong, None, "{name}");
-                if promise(&choice) > 0 {
+                if promise(&choice, &drive(6, 16, 8, 1)) > 0 {
                     assert_eq!((result.media_errors, result.write_errors, after.media_errors), (0, 0, 0), "{name}");
                     let solved = result.flash_reads["rebuild"] + after.flash_reads["rebuild"];
                     assert!(solved > 0 || name.contains("dead at 0;"), "{name}: nothing was solved for");
@@ -137,7 +126,7 @@ fn a_dead_die_within_the_promise_loses_nothing_and_beyond_it_is_reported() {
 
 #[test]
 fn uncorrectable_reads_are_rebuilt_and_checked() {
-    for choice in schemes().filter(|choice| promise(choice) > 0) {
+    for choice in schemes().filter(|choice| promise(choice, &drive(6, 16, 8, 1)) > 0) {
         for (name, base) in cases(&choice, 0.8) {
             let faults = ssd::Faults { uncorrectable_reads: 1e-3, ..base.faults };
             let setup = Setup { faults, ..base };
