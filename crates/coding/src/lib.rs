@@ -1,6 +1,7 @@
 //! The algebra of protection: codes compute, schemes decide (decision D3).
 
 pub mod erasure;
+pub mod gf2;
 pub mod gf256;
 
 pub use erasure::{ErasureCode, Rebuild, Undecodable};
