@@ -167,13 +167,15 @@ impl ErasureCode {
     /// # Panics
     /// If a symbol is not of this code, or the strips differ in length.
     pub fn rebuild(&self, present: &[(usize, &[u8])], lost: &mut [(usize, &mut [u8])]) -> Result<(), Undecodable> {
-        let (sources, inputs) = self.sources(lost.iter().map(|(symbol, _)| *symbol), present.iter().copied()).ok_or(Undecodable)?;
+        let (sources, inputs) =
+            self.sources(lost.iter().map(|(symbol, _)| *symbol), present.iter().copied()).ok_or(Undecodable)?;
         if let (true, [(_, output)]) = (self.plain, &mut *lost) {
             // Each symbol of an XOR code is the sum of all others, as the parity is.
             self.encode.apply(&inputs, &mut [output]);
             return Ok(());
         }
-        let (symbols, mut outputs): (Vec<usize>, Vec<&mut [u8]>) = lost.iter_mut().map(|(symbol, strip)| (*symbol, &mut **strip)).unzip();
+        let (symbols, mut outputs): (Vec<usize>, Vec<&mut [u8]>) =
+            lost.iter_mut().map(|(symbol, strip)| (*symbol, &mut **strip)).unzip();
         Sums::new(self.data, &self.combinations(&symbols, &sources)).apply(&inputs, &mut outputs);
         Ok(())
     }
@@ -222,7 +224,8 @@ impl ErasureCode {
                 if source >= self.data {
                     return *weights_in_order.next().expect("a weight for each parity");
                 }
-                let brought = parities.iter().zip(&weights).map(|(parity, weight)| gf256::mul(*weight, self.coefficient(*parity, source)));
+                let brought =
+                    parities.iter().zip(&weights).map(|(parity, weight)| gf256::mul(*weight, self.coefficient(*parity, source)));
                 brought.fold(self.share(lost, source), |sum, product| sum ^ product)
             }));
         }

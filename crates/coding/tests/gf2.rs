@@ -69,7 +69,8 @@ fn a_ring_of_pairs_decodes_as_often_as_a_wheel_has_spanning_trees() {
 #[test]
 fn peeling_halts_at_a_stopping_set_that_elimination_gets_past() {
     // Three unknown in each equation, and the sum of the first two is the third and fourth.
-    let equations: Vec<Symbols<1>> = [vec![0, 1, 2, 3], vec![0, 1, 4], vec![0, 2, 5], vec![1, 2, 6]].into_iter().map(|e| e.into_iter().collect()).collect();
+    let equations: Vec<Symbols<1>> =
+        [vec![0, 1, 2, 3], vec![0, 1, 4], vec![0, 2, 5], vec![1, 2, 6]].into_iter().map(|e| e.into_iter().collect()).collect();
     let known = [3, 4, 5, 6].into_iter().collect();
     assert!(peel(&equations, &known).is_empty());
     let solved = eliminate(&equations, &known);
