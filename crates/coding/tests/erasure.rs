@@ -17,13 +17,16 @@ const ISAL_16_4: [[u8; 16]; 4] = [
     [0x58, 0xc0, 0x72, 0xd8, 0x66, 0x4c, 0x3e, 0xe0, 0x80, 0x55, 0xde, 0x90, 0x2a, 0x4b, 0x83, 0xa0],
 ];
 
+/// The first bytes of a strip, and the hash of all of it.
+type Print = ([u8; 8], u64);
+
 /// Of each parity strip: its first 8 bytes and its FNV-1a hash (64 bits), as the same library's
 /// `ec_encode_data` computed them for the data of [`isal_data`] and the matrices above.
-const ISAL_PARITY_8_2: [([u8; 8], u64); 2] = [
+const ISAL_PARITY_8_2: [Print; 2] = [
     ([0xf0, 0x13, 0xe8, 0x90, 0x0e, 0xcf, 0xb2, 0x62], 0x2b04_6c0e_8f6b_3a5d),
     ([0xfd, 0x14, 0xca, 0x1b, 0xe3, 0xcf, 0x0c, 0x04], 0xb54c_b413_8be5_6014),
 ];
-const ISAL_PARITY_16_4: [([u8; 8], u64); 4] = [
+const ISAL_PARITY_16_4: [Print; 4] = [
     ([0x52, 0xff, 0xfe, 0x2e, 0xbc, 0xf1, 0x3a, 0x6d], 0xbf90_cada_da8a_22f7),
     ([0xd4, 0xa3, 0x94, 0x46, 0xb4, 0xee, 0x8e, 0x24], 0xca7c_3b5f_2700_3892),
     ([0xd6, 0xeb, 0x46, 0x2c, 0x2c, 0xeb, 0x70, 0x7d], 0x4d2e_168d_b2f0_32d8),
@@ -68,7 +71,7 @@ fn rows(code: &ErasureCode) -> Vec<Vec<u8>> {
 fn the_matrix_and_the_parity_are_those_of_isa_l() {
     assert_eq!(rows(&ErasureCode::new(8, 2)), ISAL_8_2);
     assert_eq!(rows(&ErasureCode::new(16, 4)), ISAL_16_4);
-    let strips: [(u32, &[([u8; 8], u64)]); 2] = [(8, &ISAL_PARITY_8_2), (16, &ISAL_PARITY_16_4)];
+    let strips: [(u32, &[Print]); 2] = [(8, &ISAL_PARITY_8_2), (16, &ISAL_PARITY_16_4)];
     for (k, expected) in strips {
         let mut parity = vec![vec![0; 1000]; expected.len()];
         ErasureCode::new(k as usize, expected.len()).encode(&slices(&isal_data(k)), &mut slices_mut(&mut parity));

@@ -4,8 +4,9 @@ use flashkeep_coding::gf2::{Solved, Symbols, eliminate, peel};
 use proptest::prelude::*;
 
 /// |G_n^m| for n = 2.., m = 1..n: how many n-subsets of the 2n symbols decode everything, by linear algebra
-/// and by peeling. For 3 <= n <= 8 the former are printed in H. Chang's paper on code zones; all were also
-/// counted by an independent program.
+/// and by peeling. For 3 <= n <= 8 the former are table 1 of Y.-B. Chang, "An Erasure-code-based Striping
+/// Scheme for NAND-Flash Storage System", master thesis, National Chiao Tung University, 2007. The rest, and
+/// all of them once more, come from an enumeration in another language.
 const REGULAR_GRAPHS: &[&[(u32, u32)]] = &[
     &[(4, 4), (5, 5)],
     &[(8, 8), (16, 16), (10, 10)],
@@ -68,7 +69,7 @@ fn a_ring_of_pairs_decodes_as_often_as_a_wheel_has_spanning_trees() {
 
 #[test]
 fn peeling_halts_at_a_stopping_set_that_elimination_gets_past() {
-    // Three unknown in each equation, and the sum of the first two is the third and fourth.
+    // Two or three unknown in each equation.
     let equations: Vec<Symbols<1>> =
         [vec![0, 1, 2, 3], vec![0, 1, 4], vec![0, 2, 5], vec![1, 2, 6]].into_iter().map(|e| e.into_iter().collect()).collect();
     let known = [3, 4, 5, 6].into_iter().collect();
