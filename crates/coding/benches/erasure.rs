@@ -9,7 +9,7 @@
 #![allow(unsafe_code, reason = "the peer is a C library")]
 
 use flashkeep_coding::ErasureCode;
-use flashkeep_coding::gf256::Kernel;
+use flashkeep_coding::gf256::{Kernel, Sums};
 use libloading::{Library, Symbol};
 use std::ffi::{c_int, c_uchar, c_void};
 use std::time::Instant;
@@ -143,28 +143,36 @@ fn row(code: &ErasureCode, len: usize, what: &str, speeds: &[f64]) {
     println!("{:<8} {:>4} KiB  {what:<16} {:>8.1} {peer}", format!("{k}+{m}"), len >> 10, speeds[0]);
 }
 
-/// Strips of the arena as they are used: read, written by us, written by the peer.
-fn split<'a>(strips: &'a mut [&mut [u8]], reads: usize, writes: usize) -> (Vec<&'a [u8]>, Vec<&'a mut [u8]>, Vec<&'a mut [u8]>) {
-    let (read, written) = strips.split_at_mut(reads);
-    let (ours, theirs) = written.split_at_mut(writes);
-    let ours = ours.iter_mut().map(|strip| &mut **strip).collect();
-    (read.iter().map(|strip| &**strip).collect(), ours, theirs.iter_mut().map(|strip| &mut **strip).collect())
+/// Strips of the arena as they are used.
+struct Split<'a> {
+    read: Vec<&'a [u8]>,
+    ours: Vec<&'a mut [u8]>,
+    theirs: Vec<&'a mut [u8]>,
+    /// For the peer's other function.
+    xored: Vec<&'a mut [u8]>,
+}
+
+impl<'a> Split<'a> {
+    fn new(arena: &'a mut Arena, code: &ErasureCode) -> Self {
+        let mut strips = arena.strips().into_iter();
+        let mut take = |n: usize| -> Vec<&'a mut [u8]> { strips.by_ref().take(n).collect() };
+        let read = take(code.data()).into_iter().map(|strip| &*strip).collect();
+        Split { read, ours: take(code.parity()), theirs: take(code.parity()), xored: take(1) }
+    }
 }
 
 fn compare_encode(code: &ErasureCode, len: usize, peer: Option<&Peer>) {
     let (k, m) = (code.data(), code.parity());
-    let mut arena = Arena::new(k + 3 * m, len);
-    let mut strips = arena.strips();
-    let (data, mut ours, mut theirs) = split(&mut strips, k, m);
-    let (theirs, xored) = theirs.split_at_mut(m);
+    let mut arena = Arena::new(k + 2 * m + 1, len);
+    let Split { read: data, mut ours, mut theirs, mut xored } = Split::new(&mut arena, code);
     let rows: Vec<u8> = (0..m).flat_map(|i| (0..k).map(move |j| code.coefficient(i, j))).collect();
     let tables = peer.map_or(Vec::new(), |peer| peer.tables(k, &rows));
     let mut works: Vec<Box<dyn FnMut()>> = vec![Box::new(|| code.encode(&data, &mut ours))];
     if let Some(peer) = peer {
-        let mut encode = peer.encode(&data, theirs);
+        let mut encode = peer.encode(&data, &mut theirs);
         works.push(Box::new(move || encode(&tables)));
         if m == 1 {
-            works.push(Box::new(peer.xor(&data, xored[0])));
+            works.push(Box::new(peer.xor(&data, &mut *xored[0])));
         }
     }
     let speeds = race(k * len, &mut works);
@@ -179,18 +187,16 @@ fn compare_rebuild(code: &ErasureCode, len: usize, peer: Option<&Peer>) {
     let (k, m) = (code.data(), code.parity());
     let lost: Vec<usize> = (0..m).collect();
     let available: Vec<usize> = (m..k + m).collect();
-    let mut arena = Arena::new(k + 3 * m, len);
-    let mut strips = arena.strips();
-    let (present, mut ours, mut theirs) = split(&mut strips, k, m);
-    let (theirs, xored) = theirs.split_at_mut(m);
+    let mut arena = Arena::new(k + 2 * m + 1, len);
+    let Split { read: present, mut ours, mut theirs, mut xored } = Split::new(&mut arena, code);
     let plan = code.plan(&lost, &available).expect("k symbols are there");
     let tables = peer.map_or(Vec::new(), |peer| peer.tables(k, &peer.decode_rows(code)));
     let mut works: Vec<Box<dyn FnMut()>> = vec![Box::new(|| plan.run(&present, &mut ours))];
     if let Some(peer) = peer {
-        let mut encode = peer.encode(&present, theirs);
+        let mut encode = peer.encode(&present, &mut theirs);
         works.push(Box::new(move || encode(&tables)));
         if m == 1 {
-            works.push(Box::new(peer.xor(&present, xored[0])));
+            works.push(Box::new(peer.xor(&present, &mut *xored[0])));
         }
     }
     let speeds = race(k * len, &mut works);
@@ -205,13 +211,30 @@ fn compare_rebuild(code: &ErasureCode, len: usize, peer: Option<&Peer>) {
         code.rebuild(&with, &mut lost).expect("k symbols are there");
     })];
     if let Some(peer) = peer {
-        works.push(Box::new(|| peer.encode(&present, theirs)(&peer.tables(k, &peer.decode_rows(code)))));
+        works.push(Box::new(|| peer.encode(&present, &mut theirs)(&peer.tables(k, &peer.decode_rows(code)))));
         if m == 1 {
             // Nothing to solve, but the strips have to be lined up, as above.
-            works.push(Box::new(|| peer.xor(&present, xored[0])()));
+            works.push(Box::new(|| peer.xor(&present, &mut *xored[0])()));
         }
     }
     row(code, len, "solve + rebuild", &race(k * len, &mut works));
+}
+
+/// What each instruction set of this machine is good for: encoding 8+2 and 7+1, 4 KiB strips.
+#[expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+fn kernels() {
+    for kernel in Kernel::available() {
+        let mut speeds = Vec::new();
+        for (k, m) in [(8, 2), (7, 1)] {
+            let code = ErasureCode::new(k, m);
+            let rows: Vec<u8> = (0..m).flat_map(|i| (0..k).map(move |j| (i, j))).map(|(i, j)| code.coefficient(i, j)).collect();
+            let sums = Sums::new(k, &rows);
+            let mut arena = Arena::new(k + 2 * m + 1, 4096);
+            let Split { read, mut ours, .. } = Split::new(&mut arena, &code);
+            speeds.extend(race(k * 4096, &mut [Box::new(|| sums.apply_with(kernel, &read, &mut ours))]));
+        }
+        println!("{:<12} 8+2 {:>8.1} GB/s   7+1 {:>8.1} GB/s", kernel.name(), speeds[0], speeds[1]);
+    }
 }
 
 /// The coefficients for one symbol, without any bytes: nanoseconds a call.
@@ -253,6 +276,7 @@ fn main() {
             compare_rebuild(&code, len, peer.as_ref());
         }
     }
+    kernels();
     for (k, m) in CODES {
         solve(&ErasureCode::new(k, m));
     }
