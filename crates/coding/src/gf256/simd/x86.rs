@@ -105,10 +105,10 @@ unsafe fn shuffle128(bytes: __m128i, [low, high]: [__m128i; 2]) -> __m128i {
     _mm_xor_si128(_mm_shuffle_epi8(low, _mm_and_si128(bytes, nibble)), _mm_shuffle_epi8(high, above))
 }
 
-/// A kernel: each function takes the widest register that the strip fills. `$unroll` registers a step
-/// for sums, `$total` for a plain sum: as many as there are registers for.
+/// A kernel: each function takes the widest register that the strip fills. Registers a step
+/// for 1 to 4 outputs, and for a plain sum: as many as there are registers for.
 macro_rules! kernel {
-    ($module:ident, $name:literal, $features:literal, [$($vector:ident),+], $unroll:literal, $total:literal) => {
+    ($module:ident, $name:literal, $features:literal, [$($vector:ident),+], [$u1:literal, $u2:literal, $u3:literal, $u4:literal], $total:literal) => {
         mod $module {
             use super::*;
 
@@ -143,10 +143,10 @@ macro_rules! kernel {
                 let Part { start, end } = part;
                 $(if end - start >= $vector::BYTES {
                     return match outputs.len() {
-                        1 => lanes::sums::<$vector, 1, $unroll>(inputs, factors, outputs, start, end),
-                        2 => lanes::sums::<$vector, 2, $unroll>(inputs, factors, outputs, start, end),
-                        3 => lanes::sums::<$vector, 3, $unroll>(inputs, factors, outputs, start, end),
-                        _ => lanes::sums::<$vector, 4, $unroll>(inputs, factors, outputs, start, end),
+                        1 => lanes::sums::<$vector, 1, $u1>(inputs, factors, outputs, start, end),
+                        2 => lanes::sums::<$vector, 2, $u2>(inputs, factors, outputs, start, end),
+                        3 => lanes::sums::<$vector, 3, $u3>(inputs, factors, outputs, start, end),
+                        _ => lanes::sums::<$vector, 4, $u4>(inputs, factors, outputs, start, end),
                     };
                 })+
                 portable::sums(inputs, factors, outputs, part);
@@ -163,7 +163,7 @@ macro_rules! kernel {
     };
 }
 
-kernel!(gfni512, "avx512+gfni", "avx512f,avx512bw,avx2,gfni", [Gfni512, Gfni256, Gfni128, Gfni64], 4, 8);
-kernel!(gfni256, "avx2+gfni", "avx2,gfni", [Gfni256, Gfni128, Gfni64], 2, 8);
-kernel!(avx2, "avx2", "avx2", [Shuffle256, Shuffle128, Shuffle64], 2, 8);
-kernel!(ssse3, "ssse3", "ssse3", [Shuffle128, Shuffle64], 2, 8);
+kernel!(gfni512, "avx512+gfni", "avx512f,avx512bw,avx2,gfni", [Gfni512, Gfni256, Gfni128, Gfni64], [4, 4, 4, 4], 8);
+kernel!(gfni256, "avx2+gfni", "avx2,gfni", [Gfni256, Gfni128, Gfni64], [4, 4, 2, 2], 8);
+kernel!(avx2, "avx2", "avx2", [Shuffle256, Shuffle128, Shuffle64], [2, 2, 2, 2], 8);
+kernel!(ssse3, "ssse3", "ssse3", [Shuffle128, Shuffle64], [2, 2, 2, 2], 8);
