@@ -1,4 +1,4 @@
-//! What the kernels look up: computed by the compiler from the definition, 11 KiB in all, so that no
+//! What the kernels look up: computed by the compiler from the definition, 10 KiB in all, so that no
 //! call builds a table.
 
 use super::naive;
