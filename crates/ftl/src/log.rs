@@ -84,6 +84,8 @@ pub(crate) struct LogShape {
     pub unit_slots: u32,
     /// Slots of one position: what goes to flash together.
     pub granule: u32,
+    /// Free units that only the collector may take.
+    pub reserve: usize,
     pub gc: GcConfig,
     pub wear: WearConfig,
 }
@@ -99,7 +101,7 @@ impl LogShape {
             LogKind::Group => grid.slots_per_page() * (grid.dies() - 1),
         };
         let positions = grid.pages_per_block();
-        Self { positions, unit_slots: positions * granule, granule, gc: gc.clone(), wear: *wear }
+        Self { positions, unit_slots: positions * granule, granule, reserve: 1, gc: gc.clone(), wear: *wear }
     }
 
     /// Slots of a unit that can hold data at rest while collection of a unit that holds more
@@ -135,8 +137,8 @@ impl Log {
         match (stream, frontier.unit) {
             (Stream::Gc, unit) => unit.is_some() || !self.free.is_empty(),
             (Stream::Host, Some(_)) if shape.gc.separate_frontier => true,
-            (Stream::Host, Some(_)) => !self.free.is_empty(),
-            (Stream::Host, None) => self.free.len() > 1,
+            (Stream::Host, Some(_)) => self.free.len() >= shape.reserve,
+            (Stream::Host, None) => self.free.len() > shape.reserve,
         }
     }
 

@@ -313,6 +313,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
     }
 
+    /// Whether a stream writes the row now.
+    pub(crate) fn is_open_row(&self, row: u32) -> bool {
+        self.rows.iter().any(|writer| writer.places.first().is_some_and(|place| place.row == row))
+    }
+
     /// Ends open rows of the superblock, with parity over all their data.
     pub(crate) fn end_rows_of(&mut self, superblock: u32) {
         for stream in [Stream::Host, Stream::Gc] {
