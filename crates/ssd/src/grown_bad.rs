@@ -33,6 +33,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if !is_unit && self.ftl.rows().members(superblock).contains(u32::from(die.0)) {
             self.ftl.drop_member(SuperblockId(superblock.0), die);
             self.narrow_open_rows(die, Some(superblock.0));
+            self.end_rows_of(Some(superblock.0));
         }
         // Later failures of the same block count again: this only tells none from some.
         self.grown_bad += 1;

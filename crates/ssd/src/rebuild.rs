@@ -182,7 +182,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn close_superblock(&mut self, log: usize, unit: UnitId) {
         // Ending a row may find the log short: the collector has its victim already.
         self.collectors[log].halted = true;
-        self.end_rows_of(unit);
+        self.end_rows_of(Some(unit));
         self.collectors[log].halted = false;
         self.ftl.abandon(unit);
     }
