@@ -147,11 +147,11 @@ fn whatever_fails_at_any_step_nothing_within_the_promise_is_lost() {
         for (entry, name, setup) in cases(seed) {
             let commands = workload(seed, setup.user_slots, 300, SMALL);
             let mut draws = Streams::new(seed).stream("test/failures");
-            let result = stepwise(&setup, &commands, 5, &mut |step, fork| {
+            let result = stepwise(&setup, &commands, 8, &mut |step, fork| {
                 let fork = fork();
                 let failure = any_failure(&fork, &mut draws);
                 let name = format!("{name}, {failure:?} at step {step}; {}", again(TEST, seed));
-                let more = if step.is_multiple_of(3) { &commands[..60] } else { &[] };
+                let more = if step.is_multiple_of(5) { &commands[..60] } else { &[] };
                 survive(&name, entry, &setup, fork, failure, more);
             });
             assert!(result.flash_erases["gc"] > 0, "{name}: the workload must cause collection");
@@ -168,7 +168,7 @@ fn each_die_may_fail_at_any_step() {
     for seed in seeds(1) {
         for (entry, name, setup) in cases(seed + 1) {
             let commands = workload(seed, setup.user_slots, 40, SMALL);
-            stepwise(&setup, &commands, 6, &mut |step, fork| {
+            stepwise(&setup, &commands, 9, &mut |step, fork| {
                 for die in (0..DIES as u16).map(DieId) {
                     let name = format!("{name}, {die} at step {step}; {}", again(TEST, seed));
                     survive(&name, entry, &setup, fork(), Failure::Die(die), &[]);
