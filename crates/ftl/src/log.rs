@@ -89,6 +89,8 @@ pub(crate) struct LogShape {
     pub granule: u32,
     /// Free units kept for [`Stream::Commit`].
     pub reserve: u32,
+    /// Free units that only the collector may take.
+    pub collectors: u32,
     pub gc: GcConfig,
     pub wear: WearConfig,
 }
@@ -104,7 +106,7 @@ impl LogShape {
             LogKind::Group => grid.slots_per_page() * (grid.dies() - 1),
         };
         let positions = grid.pages_per_block();
-        Self { positions, unit_slots: positions * granule, granule, reserve, gc: gc.clone(), wear: *wear }
+        Self { positions, unit_slots: positions * granule, granule, reserve, collectors: 1, gc: gc.clone(), wear: *wear }
     }
 
     /// Units of a log that never hold data at rest.
@@ -150,9 +152,9 @@ impl Log {
         let open = if frontier.unit.is_some() { shape.positions - frontier.next } else { 0 };
         let free = self.free_units();
         let left = if shape.gc.separate_frontier {
-            open + free.saturating_sub(1) * shape.positions
+            open + free.saturating_sub(shape.collectors) * shape.positions
         } else {
-            (open + free * shape.positions).saturating_sub(shape.positions)
+            (open + free * shape.positions).saturating_sub(shape.collectors * shape.positions)
         };
         left > reserve
     }

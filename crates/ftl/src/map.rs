@@ -75,14 +75,14 @@ pub struct FtlSetup<'a> {
 /// * `unit.valid` is the number of valid slots in the unit;
 /// * a unit with valid slots or pins is never handed out for erase.
 pub struct Ftl {
-    grid: Grid,
+    pub(crate) grid: Grid,
     kind: LogKind,
     data: Table<u32>,
     parity: Table<u32>,
     valid: Table<u64>,
     pub(crate) units: Vec<Unit>,
     logs: Vec<Log>,
-    shape: LogShape,
+    pub(crate) shape: LogShape,
     policy: Box<dyn VictimPolicy>,
     pub(crate) rows: Option<Rows>,
 }

@@ -17,6 +17,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.grid.dies() as usize
     }
 
+    /// Whether a host command waits for its time.
+    pub(crate) fn more_arrives(&self) -> bool {
+        self.calendar.is_pending(self.arrivals())
+    }
+
     pub(crate) fn answers(&self) -> usize {
         self.grid.dies() as usize + 1
     }
@@ -79,8 +84,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 arrived += 1;
                 self.arrive(&command);
                 self.look_ahead(&mut coming, commands);
-            } else {
+            } else if resource == self.answers() {
                 self.answer_due();
+            } else {
+                self.patrol_due();
             }
         }
     }

@@ -41,6 +41,18 @@ pub fn beyond_repair(session: &Session, setup: &Setup) -> Vec<Lpn> {
     (0..setup.user_slots).filter(|&lpn| is_lost(lpn)).map(Lpn).collect()
 }
 
+/// Logical pages in rows that are being written. The controller still has the sum of such a
+/// row: parity that it writes later may bring back what is beyond repair now.
+pub fn in_open_rows(session: &Session) -> BTreeSet<Lpn> {
+    let open = session.inventory().in_open_row;
+    (0..).map(Lpn).zip(open).filter(|(_, open)| *open).map(|(lpn, _)| lpn).collect()
+}
+
+/// `lpns` without those of `set`.
+pub fn without(lpns: &[Lpn], set: &BTreeSet<Lpn>) -> Vec<Lpn> {
+    lpns.iter().copied().filter(|lpn| !set.contains(lpn)).collect()
+}
+
 fn protection(setup: &Setup) -> Protection {
     registry::build(&setup.scheme, shape(&setup.drive)).expect("the drive was built with it")
 }
