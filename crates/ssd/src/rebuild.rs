@@ -248,6 +248,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Starts to solve for the stripe's lost strips.
     fn rebuild_stripe(&mut self, stripe: StripeId) {
+        // A partial parity leans on old versions, some of which the die may have held.
+        self.commit(stripe);
         for strip in 0..=self.stripe_scheme().data_strips() {
             if !self.is_strip_lost(stripe, strip) {
                 continue;

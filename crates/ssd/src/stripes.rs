@@ -272,8 +272,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.give_promise_back(id);
             return true;
         }
-        self.stripes[id].promised |= self.room_to_hold(id);
-        self.stripes[id].promised
+        // Where it has to wait, it may have waited, and gone on, by the time this returns.
+        let room = self.room_to_hold(id);
+        self.stripes[id].promised |= room;
+        room
     }
 
     /// The update needs no new entry in the parity cache after all.
@@ -476,6 +478,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.read_stripe(id);
             return true;
         }
+        debug_assert_eq!((self.stripes[id].stage, self.stripes[id].under_way), (Stage::Reading, 0));
         self.sequence += 1;
         self.stripes[id].stage = Stage::Programming;
         self.stripes[id].under_way = 1;
@@ -652,6 +655,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// There is no space for the update and there never will be.
     pub(crate) fn fail_stripe(&mut self, id: Id) {
+        debug_assert_eq!(self.stripes[id].stage, Stage::Reading);
         let job = self.stripes[id].job;
         if job != NONE {
             self.jobs[job].failed = true;

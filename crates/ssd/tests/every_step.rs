@@ -252,7 +252,7 @@ fn a_scrub_and_a_dead_die_each_catch_the_canary() {
     for entry in SCHEMES.iter().filter(|entry| entry.canary) {
         let off = Buffer { kind: BufferKind::Off, ..Buffer::default() };
         let setup = small(&SchemeChoice::named(entry.name), off, 1, 1);
-        let commands = workload(1, setup.user_slots, 40, Mix { discards: 0.0, partial: 0.0, max_pages: 1, ..SMALL });
+        let commands = workload(1, setup.user_slots, 80, Mix { discards: 0.0, partial: 0.0, max_pages: 3, ..SMALL });
         let mut session = Session::new(&setup).unwrap();
         let (mut scrubbed, mut read) = (0, 0);
         session.run_stepwise(&mut commands.iter().copied(), Pace::Open, &mut |step, fork| {
