@@ -73,10 +73,10 @@ impl<'a> Options<'a> {
         SchemeError { scheme: self.scheme.into(), setting: setting.into(), reason }
     }
 
-    /// Whether the option was given, be it its default.
+    /// Whether the option has its default, left out or written out.
     #[must_use]
-    pub fn is_given(&self, name: &str) -> bool {
-        self.given.contains_key(name)
+    pub fn is_default(&self, name: &str) -> bool {
+        self.known.iter().any(|(known, default, _)| *known == name && self.text(name) == *default)
     }
 
     fn text(&self, name: &str) -> &'a str {

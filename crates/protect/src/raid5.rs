@@ -44,7 +44,7 @@ impl Raid5 {
             return Err(options.error("slots per page", reason));
         }
         let most = shape.dies - 1;
-        let n = if options.is_given("data_strips") { options.number("data_strips", 1..=most)? } else { most };
+        let n = if options.is_default("data_strips") { most } else { options.number("data_strips", 1..=most)? };
         Ok(Self { dies: shape.dies, n })
     }
 }
