@@ -1,34 +1,35 @@
 //! The algebra of protection: codes compute, schemes decide (decision D3).
+//!
+//! - [`ErasureCode`]: k data and m parity symbols of which any k suffice; over GF(2^8), or plain XOR.
+//! - [`gf2`]: decoders for codes whose equations are XORs of any shape.
+//! - [`gf256`]: the field, and the vector kernels that work on strips.
+//!
+//! ```
+//! use flashkeep_coding::ErasureCode;
+//!
+//! let code = ErasureCode::new(3, 2);
+//! let (a, b, c) = ([1u8; 16], [2u8; 16], [3u8; 16]);
+//! let (mut p, mut q) = ([0; 16], [0; 16]);
+//! code.encode(&[&a, &b, &c], &mut [&mut p, &mut q]);
+//!
+//! // Symbols 0 and 2 are lost.
+//! let (mut lost_a, mut lost_c) = ([0; 16], [0; 16]);
+//! code.rebuild(&[(1, &b), (3, &p), (4, &q)], &mut [(0, &mut lost_a), (2, &mut lost_c)])?;
+//! assert_eq!((lost_a, lost_c), (a, c));
+//! # Ok::<(), flashkeep_coding::Undecodable>(())
+//! ```
+
+pub mod erasure;
+pub mod gf2;
+pub mod gf256;
+
+pub use erasure::{ErasureCode, Rebuild, Undecodable};
 
 /// Adds `other` to `sum` over GF(2), byte by byte: the parity of a stripe is the sum of its
-/// strips. Both have the same length.
+/// strips.
+///
+/// # Panics
+/// If the lengths differ.
 pub fn xor_into(sum: &mut [u8], other: &[u8]) {
-    assert_eq!(sum.len(), other.len(), "strips of one stripe have one length");
-    // A plain loop: the compiler turns it into the widest vector XOR the target has.
-    for (s, o) in sum.iter_mut().zip(other) {
-        *s ^= o;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::xor_into;
-
-    #[test]
-    fn any_one_strip_is_the_sum_of_the_others() {
-        let strips: Vec<Vec<u8>> =
-            (0u8..5).map(|i| (0..100u8).map(|b| b.wrapping_mul(31) ^ i.wrapping_mul(77)).collect()).collect();
-        for lost in 0..strips.len() {
-            let mut all = vec![0; 100];
-            let mut others = vec![0; 100];
-            for (i, strip) in strips.iter().enumerate() {
-                xor_into(&mut all, strip);
-                if i != lost {
-                    xor_into(&mut others, strip);
-                }
-            }
-            xor_into(&mut all, &others);
-            assert_eq!(all, strips[lost]);
-        }
-    }
+    gf256::add(sum, other);
 }

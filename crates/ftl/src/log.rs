@@ -52,6 +52,9 @@ pub enum LogKind {
 pub enum Stream {
     /// The host, and parity for it.
     Host,
+    /// Parity that must be written before collection can go on: it shares the host's frontier
+    /// and may use the reserve that the host may not.
+    Commit,
     /// Garbage collection and what else moves pages.
     Gc,
 }
@@ -84,24 +87,31 @@ pub(crate) struct LogShape {
     pub unit_slots: u32,
     /// Slots of one position: what goes to flash together.
     pub granule: u32,
+    /// Free units kept for [`Stream::Commit`].
+    pub reserve: u32,
     /// Free units that only the collector may take.
-    pub reserve: usize,
+    pub collectors: u32,
     pub gc: GcConfig,
     pub wear: WearConfig,
 }
 
 /// Units that can never hold data at rest: the collector's reserve, two open units, and one
 /// whose worth of garbage lets collection gain.
-pub(crate) const UNITS_HELD_BACK: u32 = 4;
+const UNITS_HELD_BACK: u32 = 4;
 
 impl LogShape {
-    pub fn new(grid: &Grid, kind: LogKind, gc: &GcConfig, wear: &WearConfig) -> Self {
+    pub fn new(grid: &Grid, kind: LogKind, reserve: u32, gc: &GcConfig, wear: &WearConfig) -> Self {
         let granule = match kind {
             LogKind::Regions => grid.slots_per_page(),
             LogKind::Group => grid.slots_per_page() * (grid.dies() - 1),
         };
         let positions = grid.pages_per_block();
-        Self { positions, unit_slots: positions * granule, granule, reserve: 1, gc: gc.clone(), wear: *wear }
+        Self { positions, unit_slots: positions * granule, granule, reserve, collectors: 1, gc: gc.clone(), wear: *wear }
+    }
+
+    /// Units of a log that never hold data at rest.
+    pub fn held_back(&self) -> u32 {
+        UNITS_HELD_BACK + self.reserve
     }
 
     /// Slots of a unit that can hold data at rest while collection of a unit that holds more
@@ -115,7 +125,7 @@ impl Log {
     pub fn new(first: UnitId, units: &mut [Unit], shape: &LogShape) -> Self {
         let mut free: Vec<UnitId> =
             (0..units.len() as u32).filter(|&i| units[i as usize].state == UnitState::Free).map(|i| first + i).collect();
-        let live_max = (free.len() as u32).saturating_sub(UNITS_HELD_BACK) * shape.slots_at_rest();
+        let live_max = (free.len() as u32).saturating_sub(shape.held_back()) * shape.slots_at_rest();
         // Taken from the end: ascending use of a fresh log.
         free.reverse();
         Self { first, free, frontiers: [Frontier::default(); 2], clock: 0, collections: 0, live: 0, live_max }
@@ -134,12 +144,19 @@ impl Log {
     #[inline]
     pub fn has_room(&self, stream: Stream, shape: &LogShape) -> bool {
         let frontier = &self.frontiers[self.frontier_of(stream, shape)];
-        match (stream, frontier.unit) {
-            (Stream::Gc, unit) => unit.is_some() || !self.free.is_empty(),
-            (Stream::Host, Some(_)) if shape.gc.separate_frontier => true,
-            (Stream::Host, Some(_)) => self.free.len() >= shape.reserve,
-            (Stream::Host, None) => self.free.len() > shape.reserve,
-        }
+        let reserve = match stream {
+            Stream::Gc => return frontier.unit.is_some() || !self.free.is_empty(),
+            Stream::Commit => 0,
+            Stream::Host => shape.reserve * shape.positions,
+        };
+        let open = if frontier.unit.is_some() { shape.positions - frontier.next } else { 0 };
+        let free = self.free_units();
+        let left = if shape.gc.separate_frontier {
+            open + free.saturating_sub(shape.collectors) * shape.positions
+        } else {
+            (open + free * shape.positions).saturating_sub(shape.collectors * shape.positions)
+        };
+        left > reserve
     }
 
     /// The unit and position the stream writes next, opening a unit if need be.
@@ -185,7 +202,7 @@ impl Log {
     /// Whether collection is due.
     #[inline]
     pub fn is_short(&self, shape: &LogShape) -> bool {
-        self.free_units() < shape.gc.free_blocks
+        self.free_units() < shape.gc.free_blocks + shape.reserve
     }
 
     /// The next victim, condemned: by policy, or now and then the least worn unit once the

@@ -1,6 +1,6 @@
 //! The map itself: logical pages and stripes to places, validity, space.
 
-use crate::log::{Log, LogShape, UNITS_HELD_BACK};
+use crate::log::{Log, LogShape};
 use crate::victim::{self, VictimPolicy};
 use crate::{GcConfig, LogKind, Rows, Stream, Unit, UnitId, UnitState, WearConfig};
 use std::fmt;
@@ -61,6 +61,8 @@ pub struct FtlSetup<'a> {
     pub user_slots: u32,
     /// Static stripes, each with one parity page.
     pub stripes: u32,
+    /// Free units of each log kept for [`Stream::Commit`].
+    pub reserve: u32,
     /// Garbage collection.
     pub gc: &'a GcConfig,
     /// Wear levelling.
@@ -108,8 +110,8 @@ impl Ftl {
     /// # Errors
     /// An unknown victim policy, or settings out of range.
     pub fn new(grid: &Grid, setup: &FtlSetup<'_>, streams: &Streams, bad: impl Fn(BlockAddr) -> bool) -> Result<Self, FtlError> {
-        let FtlSetup { kind, user_slots, stripes, gc, wear } = *setup;
-        check(gc, grid.blocks_per_die())?;
+        let FtlSetup { kind, user_slots, stripes, reserve, gc, wear } = *setup;
+        check(gc, reserve, grid.blocks_per_die())?;
         if kind == LogKind::Regions && grid.slots_per_page() > 1 && !gc.separate_frontier {
             let slots = grid.slots_per_page();
             let reason = format!(
@@ -128,7 +130,7 @@ impl Ftl {
             LogKind::Regions => per_die * grid.dies(),
             LogKind::Group => per_die,
         };
-        let shape = LogShape::new(grid, kind, gc, wear);
+        let shape = LogShape::new(grid, kind, reserve, gc, wear);
         let unusable = |unit: u32| match &rows {
             None => bad(BlockAddr(unit)),
             // A row needs room for one data page and its parity.
@@ -159,9 +161,9 @@ impl Ftl {
     /// Most slots that logs of this kind can hold at rest without bad blocks, parity included
     /// for region logs and excluded for the group log.
     #[must_use]
-    pub fn capacity(grid: &Grid, kind: LogKind, gc: &GcConfig) -> u64 {
-        let shape = LogShape::new(grid, kind, gc, &WearConfig::default());
-        let units = u64::from(grid.blocks_per_die().saturating_sub(UNITS_HELD_BACK));
+    pub fn capacity(grid: &Grid, kind: LogKind, reserve: u32, gc: &GcConfig) -> u64 {
+        let shape = LogShape::new(grid, kind, reserve, gc, &WearConfig::default());
+        let units = u64::from(grid.blocks_per_die().saturating_sub(shape.held_back()));
         let logs = if kind == LogKind::Regions { u64::from(grid.dies()) } else { 1 };
         logs * units * u64::from(shape.slots_at_rest())
     }
@@ -222,8 +224,10 @@ impl Ftl {
         }
     }
 
+    /// The unit that a slot lies in.
     #[inline]
-    fn unit_of(&self, slot: Slot) -> UnitId {
+    #[must_use]
+    pub fn unit_of(&self, slot: Slot) -> UnitId {
         let (ppn, _) = self.grid.page_of(slot);
         self.unit_of_block(self.grid.split(ppn).0)
     }
@@ -356,7 +360,7 @@ impl Ftl {
     #[must_use]
     pub fn has_room(&self, log: usize, stream: Stream) -> bool {
         let log = &self.logs[log];
-        log.has_room(stream, &self.shape) && (stream == Stream::Gc || log.live < log.live_max)
+        log.has_room(stream, &self.shape) && (stream != Stream::Host || log.live < log.live_max)
     }
 
     /// The next page of a region log, taken; `None` where the stream must wait for collection.
@@ -370,6 +374,14 @@ impl Ftl {
         let (unit, page) = state.position(stream, units, shape)?;
         state.advance(stream, units, shape);
         Some(self.grid.ppn(BlockAddr(unit), page))
+    }
+
+    /// P/E cycles of the unit that the stream's next page of a region log lies on; `None` where
+    /// the stream must wait for collection.
+    pub fn next_pe(&mut self, log: usize, stream: Stream) -> Option<u32> {
+        let (state, units, shape, _) = self.units_of(log);
+        let (unit, _) = state.position(stream, units, shape)?;
+        Some(self.units[unit as usize].pe)
     }
 
     /// The superblock and page number of the row that the stream writes; `None` where it must
@@ -467,13 +479,13 @@ impl Ftl {
     }
 }
 
-fn check(gc: &GcConfig, units: u32) -> Result<(), FtlError> {
+fn check(gc: &GcConfig, reserve: u32, units: u32) -> Result<(), FtlError> {
     let fail = |setting, reason| Err(FtlError { setting, reason });
     if gc.free_blocks < 2 {
         return fail("gc.free_blocks", format!("found {}, at least 2: one for the collector, one to open", gc.free_blocks));
     }
     // One is being written and one collected.
-    let most = units.saturating_sub(2).max(2);
+    let most = units.saturating_sub(2 + reserve).max(2);
     for (setting, value) in [("gc.free_blocks", gc.free_blocks), ("gc.idle_free_blocks", gc.idle_free_blocks)] {
         if value > most {
             return fail(setting, format!("found {value}, at most {most}: a log has {units} blocks, of which two are in use"));

@@ -106,6 +106,7 @@ fn shares(experiment: &Experiment) -> Result<(), Problem> {
         ("precondition.converge_within", precondition.converge_within, 1.0),
         ("precondition.overwrite_at_most", precondition.overwrite_at_most, 1e6),
         ("age.pe_deviation", age.pe_deviation, 1e9),
+        ("age.worn_blocks", age.worn_blocks, 1.0),
         ("age.bad_blocks", age.bad_blocks, 0.5),
         ("faults.uncorrectable_reads", experiment.faults.uncorrectable_reads, 1.0),
     ];

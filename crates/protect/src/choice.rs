@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use vocab::{Bytes, Nanos};
 
 /// A scheme by registry name with its options as written (`key = "value"`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +18,13 @@ impl SchemeChoice {
     #[must_use]
     pub fn named(name: &str) -> Self {
         Self { name: name.into(), options: BTreeMap::new() }
+    }
+}
+
+impl fmt::Display for SchemeChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        self.options.iter().try_for_each(|(key, value)| write!(f, " {key}={value}"))
     }
 }
 
@@ -73,12 +81,15 @@ impl<'a> Options<'a> {
         SchemeError { scheme: self.scheme.into(), setting: setting.into(), reason }
     }
 
+<<<<<<< HEAD
     /// Whether the option has its default, left out or written out.
     #[must_use]
     pub fn is_default(&self, name: &str) -> bool {
         self.known.iter().any(|(known, default, _)| *known == name && self.text(name) == *default)
     }
 
+=======
+>>>>>>> main
     fn text(&self, name: &str) -> &'a str {
         let default = self.known.iter().find(|(known, ..)| *known == name).expect("a declared option").1;
         self.given.get(name).map_or(default, String::as_str)
@@ -94,6 +105,46 @@ impl<'a> Options<'a> {
             .ok()
             .filter(|n| valid.contains(n))
             .ok_or_else(|| self.error(name, format!("found `{text}`, valid are {} to {}", valid.start(), valid.end())))
+    }
+
+    /// A size; `None` for `auto`.
+    ///
+    /// # Errors
+    /// Says what was found and what would be valid.
+    pub fn size(&self, name: &str) -> Result<Option<Bytes>, SchemeError> {
+        self.parsed(name, "a size such as 512KiB")
+    }
+
+    /// A time; `None` for `auto`.
+    ///
+    /// # Errors
+    /// Says what was found and what would be valid.
+    pub fn time(&self, name: &str) -> Result<Option<Nanos>, SchemeError> {
+        self.parsed(name, "a time such as 381d")
+    }
+
+    fn parsed<T: std::str::FromStr>(&self, name: &str, wanted: &str) -> Result<Option<T>, SchemeError> {
+        match self.text(name) {
+            "auto" => Ok(None),
+            text => match text.parse() {
+                Ok(value) => Ok(Some(value)),
+                Err(_) => Err(self.error(name, format!("found `{text}`, valid are `auto` and {wanted}"))),
+            },
+        }
+    }
+
+    /// Whether the option is this word.
+    #[must_use]
+    pub fn is(&self, name: &str, word: &str) -> bool {
+        self.text(name) == word
+    }
+
+    /// A number in a range; `None` for `auto`.
+    ///
+    /// # Errors
+    /// Says what was found and what would be valid.
+    pub fn number_or_auto(&self, name: &str, valid: std::ops::RangeInclusive<u32>) -> Result<Option<u32>, SchemeError> {
+        if self.text(name) == "auto" { Ok(None) } else { self.number(name, valid).map(Some) }
     }
 
     /// One of several words; its index.

@@ -8,10 +8,15 @@
 
 mod canary;
 mod choice;
+mod da_raid5;
 mod ds_raid;
+mod ppc;
 mod raid5;
 pub mod registry;
 mod seam;
 
 pub use choice::{Options, SchemeChoice, SchemeError};
-pub use seam::{OpenRow, Protection, RowScheme, RowStep, Shape, StripePlan, StripeScheme, StripeWrite};
+pub use seam::{
+    CommitPlan, DisturbLimits, OpenRow, Protection, RowScheme, RowStep, Shape, StripeCommit, StripePlan, StripeScheme,
+    StripeWrite, WriteCache,
+};

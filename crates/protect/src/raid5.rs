@@ -17,8 +17,11 @@ use crate::{Options, Protection, SchemeError, Shape, StripePlan, StripeScheme, S
 use vocab::{DieId, StripSet, StripeId};
 
 /// Options of the scheme.
-pub(crate) const OPTIONS: &[(&str, &str, &str)] =
-    &[("data_strips", "dies - 1", "data strips of a stripe, N; with fewer than dies - 1 a stripe leaves dies to rebuild on")];
+pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[DATA_STRIPS];
+
+/// Width of a stripe, for every scheme of static stripes.
+pub(crate) const DATA_STRIPS: (&str, &str, &str) =
+    ("data_strips", "auto", "data strips of a stripe, N; `auto`: dies - 1; with fewer a stripe leaves dies to rebuild on");
 
 /// RAID-5: stripes of N + 1 strips, spread over all dies.
 #[derive(Clone, Debug)]
@@ -44,8 +47,19 @@ impl Raid5 {
             return Err(options.error("slots per page", reason));
         }
         let most = shape.dies - 1;
+<<<<<<< HEAD
         let n = if options.is_default("data_strips") { most } else { options.number("data_strips", 1..=most)? };
+=======
+        let n = options.number_or_auto("data_strips", 1..=most)?.unwrap_or(most);
+>>>>>>> main
         Ok(Self { dies: shape.dies, n })
+    }
+}
+
+#[cfg(test)]
+impl Raid5 {
+    pub(crate) fn over(dies: u32) -> Self {
+        Self { dies, n: dies - 1 }
     }
 }
 
@@ -100,27 +114,27 @@ impl StripeScheme for Raid5 {
 mod tests {
     use super::*;
 
-    fn raid5(dies: u32) -> Raid5 {
-        Raid5 { dies, n: dies - 1 }
-    }
-
     fn set(strips: &[u32]) -> StripSet {
         strips.iter().copied().collect()
     }
 
     fn plan(written: &[u32], unreadable: &[u32]) -> StripePlan {
-        raid5(5).plan(&StripeWrite {
+        Raid5::over(5).plan(&StripeWrite {
             stripe: StripeId(0),
             written: set(written),
             present: StripSet::first(4),
             has_parity: true,
+            held: None,
             unreadable: set(unreadable),
+            worn: StripSet::EMPTY,
+            worn_after: StripSet::EMPTY,
+            long: false,
         })
     }
 
     #[test]
     fn strips_of_a_stripe_sit_on_different_dies_and_parity_visits_all() {
-        let scheme = raid5(5);
+        let scheme = Raid5::over(5);
         let mut parity_dies = StripSet::EMPTY;
         for stripe in (0..5).map(StripeId) {
             let dies: StripSet = (0..5).map(|strip| u32::from(scheme.die_of(stripe, strip).0)).collect();

@@ -1,6 +1,6 @@
 //! All schemes: one line adds one. Drives `--help`, `list schemes` and the test suites.
 
-use crate::{Options, Protection, SchemeChoice, SchemeError, Shape, canary, ds_raid, raid5};
+use crate::{Options, Protection, SchemeChoice, SchemeError, Shape, canary, da_raid5, ds_raid, ppc, raid5};
 
 /// One scheme.
 pub struct SchemeEntry {
@@ -12,8 +12,8 @@ pub struct SchemeEntry {
     pub summary: &'static str,
     /// Options: `(name, default, help)`.
     pub options: &'static [(&'static str, &'static str, &'static str)],
-    /// Dies whose loss loses no acknowledged data.
-    pub survives_dies: u32,
+    /// Further sets of options that the test suites try, beside the defaults.
+    pub variants: &'static [&'static [(&'static str, &'static str)]],
     /// Whether it loses data on purpose, for the test suites.
     pub canary: bool,
     build: fn(&Options<'_>, Shape) -> Result<Protection, SchemeError>,
@@ -26,7 +26,7 @@ pub const SCHEMES: &[SchemeEntry] = &[
         paper: "-",
         summary: "no redundancy; a page goes to the die with the least waiting",
         options: &[],
-        survives_dies: 0,
+        variants: &[],
         canary: false,
         build: |_, _| Ok(Protection::None),
     },
@@ -35,29 +35,67 @@ pub const SCHEMES: &[SchemeEntry] = &[
         paper: "the papers' common baseline",
         summary: "static stripes of logical pages over all dies, rotating parity",
         options: raid5::OPTIONS,
-        survives_dies: 1,
+        variants: &[],
         canary: false,
         build: raid5::build,
+    },
+    SchemeEntry {
+        name: "ppc",
+        paper: "Im and Shin, Flash-aware RAID techniques, 2011",
+        summary: "RAID-5 with partial parity in a power-safe cache, committed late",
+        options: ppc::OPTIONS,
+        variants: &[&[("on_flush", "commit")], &[("parity_cache", "4KiB")]],
+        canary: false,
+        build: ppc::build,
+    },
+    SchemeEntry {
+        name: "da-raid5",
+        paper: "Guo et al., DA-RAID-5, 2013",
+        summary: "limits on disturb, then parity where wear demands it, then hybrid caching",
+        options: da_raid5::OPTIONS,
+        variants: &[&[("stage", "2"), ("t_p", "1")], &[("stage", "3")], &[("stage", "3"), ("n_update", "cheaper")]],
+        canary: false,
+        build: da_raid5::build,
     },
     SchemeEntry {
         name: "ds-raid",
         paper: "Kim et al., DS-RAID, 2011",
         summary: "dynamic stripes on physical rows, sub-stripe parity, no reads for parity",
         options: ds_raid::OPTIONS,
-        survives_dies: 1,
+        variants: &[&[("sub_stripe", "defer")]],
         canary: false,
         build: ds_raid::build,
+    },
+    SchemeEntry {
+        name: "da-raid5-as-printed",
+        paper: "Guo et al., DA-RAID-5, 2013, Algorithm 2 as printed",
+        summary: "hybrid caching that forgets covered pages: loses data, the test suites must catch it",
+        options: da_raid5::OPTIONS,
+        variants: &[],
+        canary: true,
+        build: da_raid5::build_as_printed,
     },
     SchemeEntry {
         name: "canary",
         paper: "-",
         summary: "RAID-5 that corrupts its parity on purpose: the test suites must catch it",
         options: canary::OPTIONS,
-        survives_dies: 1,
+        variants: &[],
         canary: true,
         build: canary::build,
     },
 ];
+
+impl SchemeEntry {
+    /// The scheme with its defaults, and with each variant.
+    pub fn choices(&self) -> impl Iterator<Item = SchemeChoice> {
+        let variants = self.variants.iter().map(|options| SchemeChoice {
+            name: self.name.into(),
+            options: options.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect(),
+        });
+        std::iter::once(SchemeChoice::named(self.name)).chain(variants)
+    }
+}
 
 /// The entry called `name`.
 ///

@@ -1,14 +1,22 @@
 //! The two seams between schemes and the engine.
 
-use vocab::{DieId, StripSet, StripeId};
+use vocab::{Bytes, DieId, Nanos, PeCycles, StripSet, StripeId};
 
 /// What a scheme may know of the drive it is built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Dies of the drive.
     pub dies: u32,
+    /// Blocks of one die.
+    pub blocks_per_die: u32,
+    /// Pages of one block.
+    pub pages_per_block: u32,
+    /// Size of a physical page.
+    pub page_size: Bytes,
     /// Logical pages in one physical page.
     pub slots_per_page: u32,
+    /// P/E cycles that a block is rated for.
+    pub endurance: PeCycles,
 }
 
 /// How a drive's data are protected.
@@ -19,6 +27,18 @@ pub enum Protection {
     Stripes(Box<dyn StripeScheme>),
     /// By rows of a group log.
     Rows(Box<dyn RowScheme>),
+}
+
+impl Protection {
+    /// Dies whose loss loses no acknowledged data.
+    #[must_use]
+    pub fn survives_dies(&self) -> u32 {
+        match self {
+            Protection::None => 0,
+            Protection::Stripes(scheme) => scheme.survives_dies(),
+            Protection::Rows(_) => 1,
+        }
+    }
 }
 
 impl Clone for Protection {
@@ -40,31 +60,104 @@ pub struct StripeWrite {
     pub written: StripSet,
     /// Data strips with stored contents; the others count as zeros.
     pub present: StripSet,
-    /// Whether valid parity of the present strips is stored.
+    /// Whether valid parity is stored: of the present strips, or, with a partial parity held,
+    /// of what they were before it.
     pub has_parity: bool,
+    /// Data strips that the held partial parity covers; `None` where none is held.
+    pub held: Option<StripSet>,
     /// Strips, parity included, that cannot be read.
     pub unreadable: StripSet,
+    /// Present strips on blocks over [`StripeScheme::worn_above`]; empty without such a limit.
+    pub worn: StripSet,
+    /// Written strips whose new place is on such a block.
+    pub worn_after: StripSet,
+    /// Whether the request was too long for the write cache ([`WriteCache::bypass_over`]).
+    pub long: bool,
 }
 
 /// What to do about a stripe's parity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StripePlan {
-    /// New parity = sum of the new contents and of these strips as stored now.
+    /// New parity = sum of the new contents and of these strips as stored now; it goes to flash
+    /// with them. A partial parity that was held is dropped.
     Parity {
-        /// Strips to read and add, the old parity (strip `N`) possibly among them.
+        /// Strips to read and add, the old parity (strip `N`) possibly among them where no
+        /// partial parity is held.
         add: StripSet,
+    },
+    /// New partial parity = sum of the new contents, of these strips as stored now and, with
+    /// `keep`, of the partial parity held so far. It stays in the parity cache.
+    Hold {
+        /// Strips to read and add.
+        add: StripSet,
+        /// Whether the partial parity held so far is added.
+        keep: bool,
+        /// Strips whose sum it is from now on.
+        covers: StripSet,
     },
     /// The stripe has no valid parity after this write.
     NoParity,
+}
+
+/// A stripe whose partial parity is to become full parity, as the scheme sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StripeCommit {
+    /// Data strips that the partial parity covers, B.
+    pub held: StripSet,
+    /// Data strips with stored contents.
+    pub present: StripSet,
+    /// Whether valid parity of the old versions is stored.
+    pub has_parity: bool,
+    /// Strips whose current contents cannot be read.
+    pub unreadable: StripSet,
+    /// Strips of B whose old version, and strip `N` if the old parity, cannot be read.
+    pub unreadable_old: StripSet,
+    /// Strips of B that had contents before, to be read for [`CommitPlan::Old`].
+    pub old: StripSet,
+}
+
+/// How a partial parity becomes full parity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommitPlan {
+    /// The partial parity and these strips as stored now.
+    Current(StripSet),
+    /// The partial parity, the old parity and the old versions of these strips.
+    Old(StripSet),
+    /// Neither can be read: the stripe is left without parity.
+    NoParity,
+}
+
+/// A write cache that belongs to the scheme: pages of one stripe leave it together, the stripe
+/// written least recently first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteCache {
+    /// Pages it holds.
+    pub pages: u32,
+    /// Requests of more pages than this pass through.
+    pub bypass_over: u32,
+}
+
+/// Limits on what disturbs a block's data: the block is recycled before it passes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DisturbLimits {
+    /// Reads of the block since its erase, T_read.
+    pub reads: u32,
+    /// Age of the block's first page, T_retention.
+    pub retention: Nanos,
+    /// The last share of both limits, in percent: in its first half the block is recycled when
+    /// its die is idle, in its second half at once.
+    pub margin_percent: u32,
 }
 
 /// Stripes of logical pages: logical page `l` is strip `l % N` of stripe `l / N`, each strip
 /// stays on its die, wherever its region log puts it.
 ///
 /// Caller's duties: calls for one stripe are serial; parity and data of one plan become durable
-/// before the host is answered, and the old versions stay until then.
+/// before the host is answered, and the old versions stay until then; a partial parity is held
+/// in a power-safe cache, and as long as it is, the versions that the stored parity covers stay.
 /// Implementer's duties: the strips of one stripe sit on different dies; the parity that
-/// [`Self::plan`] describes equals the sum of all data strips after the write.
+/// [`Self::plan`] describes equals the sum of all data strips after the write, the partial
+/// parity the sum of the strips it covers.
 pub trait StripeScheme: Send + Sync {
     /// Data strips of a stripe, N.
     fn data_strips(&self) -> u32;
@@ -81,12 +174,80 @@ pub trait StripeScheme: Send + Sync {
     /// A copy for a fork of the drive.
     fn boxed_clone(&self) -> Box<dyn StripeScheme>;
 
+    /// Dies whose loss loses no acknowledged data.
+    fn survives_dies(&self) -> u32 {
+        1
+    }
+
     /// The strips whose sum is `lost`, or `None` where nothing brings it back.
     fn repair(&self, lost: u32, present: StripSet, unreadable: StripSet) -> Option<StripSet> {
         let mut sources = present;
         sources.insert(self.data_strips());
         sources.remove(lost);
         sources.and(unreadable).is_empty().then_some(sources)
+    }
+
+    /// Partial parities that are held at most; the least recently written is committed to make
+    /// room for another.
+    fn parity_cache(&self) -> u32 {
+        0
+    }
+
+    /// Whether a host flush commits all partial parities.
+    fn commits_on_flush(&self) -> bool {
+        false
+    }
+
+    /// Decides how a partial parity becomes full parity.
+    fn commit(&self, commit: &StripeCommit) -> CommitPlan {
+        unreachable!("{commit:?} under a scheme that holds no parity")
+    }
+
+    /// Whether the scheme ever has a write cache of its own.
+    fn has_write_cache(&self) -> bool {
+        false
+    }
+
+    /// The write cache as it is now; with `pages: 0` every request passes through.
+    fn write_cache(&self) -> Option<WriteCache> {
+        None
+    }
+
+    /// P/E cycles above which a block counts as worn, T_p; `None` where wear does not matter.
+    fn worn_above(&self) -> Option<PeCycles> {
+        None
+    }
+
+    /// A data strip moved from a place to another; each says whether its block is worn, `None`
+    /// stands for no place.
+    fn moved(&mut self, _stripe: StripeId, _from: Option<bool>, _to: Option<bool>) {}
+
+    /// The drive was aged: this many data strips of the stripe lie on worn blocks now.
+    fn aged(&mut self, _stripe: StripeId, _worn: u32) {}
+
+    /// Data strips of a stripe on worn blocks, as the scheme counted them; for tests.
+    fn worn_strips(&self, _stripe: StripeId) -> Option<u32> {
+        None
+    }
+
+    /// A block over the limit joined the drive (it was erased once more, or aged).
+    fn block_wore_out(&mut self) {}
+
+    /// Whether the stripe must have parity, given whether one more strip is about to move to a
+    /// worn block.
+    fn wants_parity(&self, _stripe: StripeId, _one_more: bool) -> bool {
+        true
+    }
+
+    /// A stripe of the drive's `stripes` that may lack the parity it should have, to be built in
+    /// idle time. Each call goes on where the last stopped; `None`: all have been named.
+    fn next_unprotected(&mut self, _stripes: u32) -> Option<StripeId> {
+        None
+    }
+
+    /// Limits on read disturb and retention.
+    fn limits(&self) -> Option<DisturbLimits> {
+        None
     }
 }
 

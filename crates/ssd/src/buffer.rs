@@ -2,6 +2,8 @@
 //!
 //! Pages leave it oldest first once more than three quarters of it are dirty, together with
 //! what the scheme can write along: the dirty pages of the same static stripe, or a row's worth.
+//! A scheme may bring a write cache of its own, or rules for the drive's: then a stripe is as old
+//! as its last write, and long requests pass through, answered when flash has them.
 
 use crate::config::{Buffer, BufferKind};
 use crate::facts::RequestKind;
@@ -10,7 +12,7 @@ use crate::machine::Machine;
 use crate::payload::HostPayload;
 use crate::slab::Id;
 use nand::FlashArray;
-use protect::Protection;
+use protect::{Protection, StripeScheme};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use vocab::{Bytes, Lpn};
@@ -33,7 +35,10 @@ struct Entry<P> {
 #[derive(Clone, Debug)]
 pub(crate) struct WriteBuffer<P> {
     kind: BufferKind,
-    capacity: usize,
+    /// Pages it holds; `None`: the scheme says, it is its own write cache.
+    capacity: Option<usize>,
+    /// Whether a write to a page makes all pages of its stripe as young: stripe-level LRU.
+    by_stripe: bool,
     entries: FxHashMap<u32, Entry<P>>,
     /// Dirty pages, least recently written first.
     dirty: BTreeMap<u64, u32>,
@@ -43,10 +48,13 @@ pub(crate) struct WriteBuffer<P> {
 }
 
 impl<P: HostPayload> WriteBuffer<P> {
-    pub fn new(buffer: &Buffer, slot_size: Bytes) -> Self {
+    pub fn new(buffer: &Buffer, slot_size: Bytes, scheme: Option<&dyn StripeScheme>) -> Self {
+        let by_stripe = scheme.is_some_and(StripeScheme::has_write_cache);
+        let own = by_stripe && buffer.kind == BufferKind::Off;
         Self {
-            kind: buffer.kind,
-            capacity: (buffer.size.0 / slot_size.0) as usize,
+            kind: if own { BufferKind::PowerSafe } else { buffer.kind },
+            capacity: (!own).then_some((buffer.size.0 / slot_size.0) as usize),
+            by_stripe,
             entries: FxHashMap::default(),
             dirty: BTreeMap::new(),
             clock: 0,
@@ -127,25 +135,77 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.part_done(job);
             return true;
         }
+        if self.passes_buffer(job) {
+            self.pass_buffer(job);
+            return true;
+        }
+        let capacity = self.buffer_capacity();
         let pages = &self.jobs[job].pages;
         let new = pages.iter().filter(|page| !self.buffer.entries.contains_key(&page.lpn.0)).count();
         // A request larger than the buffer passes through an empty one.
-        if self.buffer.entries.len() + new > self.buffer.capacity && !self.buffer.entries.is_empty() {
-            self.evict_down_to(self.buffer.capacity.saturating_sub(new));
+        if self.buffer.entries.len() + new > capacity && !self.buffer.entries.is_empty() {
+            self.evict_down_to(capacity.saturating_sub(new));
             return false;
         }
+        self.put_in_buffer(job);
+        if self.jobs[job].fua && self.buffer.kind == BufferKind::Volatile {
+            self.wait_until_durable(job);
+        }
+        self.evict_down_to(capacity * 3 / 4);
+        self.let_pages_go(job);
+        self.part_done(job);
+        true
+    }
+
+    fn put_in_buffer(&mut self, job: Id) {
         for index in 0..self.jobs[job].pages.len() {
             let page = self.jobs[job].pages[index].clone();
             self.host.hide(page.lpn, false);
             self.buffer.put(&page);
+            if self.buffer.by_stripe {
+                self.rejuvenate_mates(page.lpn.0);
+            }
         }
-        if self.jobs[job].fua && self.buffer.kind == BufferKind::Volatile {
-            self.wait_until_durable(job);
+    }
+
+    /// Makes the dirty pages of the page's stripe as young as the page.
+    fn rejuvenate_mates(&mut self, lpn: u32) {
+        let n = self.stripe_scheme().data_strips();
+        for mate in lpn / n * n..lpn / n * n + n {
+            if mate != lpn && self.buffer.entries.get(&mate).is_some_and(|entry| entry.dirty.is_some()) {
+                self.buffer.touch(mate);
+            }
         }
-        self.evict_down_to(self.buffer.capacity * 3 / 4);
+    }
+
+    /// Pages the buffer holds.
+    fn buffer_capacity(&self) -> usize {
+        let own = || self.stripe_scheme().write_cache().map_or(0, |cache| cache.pages as usize);
+        self.buffer.capacity.unwrap_or_else(own)
+    }
+
+    /// Whether the request is too long for the scheme's write cache, or that is off.
+    fn passes_buffer(&self, job: Id) -> bool {
+        if !self.buffer.by_stripe {
+            return false;
+        }
+        let cache = self.stripe_scheme().write_cache();
+        let long = cache.is_some_and(|cache| self.jobs[job].pages.len() > cache.bypass_over as usize);
+        long || self.buffer_capacity() == 0
+    }
+
+    /// Writes the request to flash at once and answers it when it is durable. Until then the
+    /// buffer shows its pages, so that no older copy is seen or written after it.
+    fn pass_buffer(&mut self, job: Id) {
+        self.put_in_buffer(job);
+        let lpns: Vec<u32> = self.jobs[job].pages.iter().map(|page| page.lpn.0).collect();
+        for lpn in &lpns {
+            self.buffer.entries.get_mut(lpn).expect("just buffered").waiters.push(job);
+            self.jobs[job].remaining += 1;
+        }
+        self.launch(&lpns, true);
         self.let_pages_go(job);
         self.part_done(job);
-        true
     }
 
     /// The job is answered when its pages are durable.
@@ -211,10 +271,16 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             }
             Protection::Rows(_) => self.oldest_with(lpn, ((self.grid.dies() - 1) * self.grid.slots_per_page()) as usize),
         };
+        self.launch(&along, false);
+    }
+
+    /// Sends dirty pages to flash as one write; `long`: they passed through the buffer.
+    fn launch(&mut self, lpns: &[u32], long: bool) {
         let job = self.jobs.take();
         self.jobs[job].reset(Asker::Buffer, RequestKind::Write, self.now);
+        self.jobs[job].long = long;
         let per = self.grid.geometry().sectors_per_slot();
-        for lpn in along {
+        for &lpn in lpns {
             let page = self.buffer.launch(lpn, per);
             self.jobs[job].pages.push(page);
         }
@@ -231,7 +297,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// An eviction is durable, or failed for want of space.
     pub(crate) fn evicted(&mut self, job: Id) {
         let failed = self.jobs[job].failed;
-        let out_of_space = self.jobs[job].next < self.jobs[job].pages.len();
+        let out_of_space = self.jobs[job].next < self.jobs[job].pages.len() || self.jobs[job].homeless;
         let pages = std::mem::take(&mut self.jobs[job].pages);
         let mut again = Vec::new();
         for page in &pages {

@@ -5,7 +5,7 @@ use crate::commands::{Command, Owner, Verb, is_programmed};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
 use crate::repair::Target;
-use ftl::{LogKind, UnitId};
+use ftl::{LogKind, Stream, UnitId};
 use nand::{FlashArray, OobTag, PageRole};
 use vocab::{BlockAddr, Cause, DieId, Ppn, Slot, SuperblockId};
 
@@ -69,6 +69,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let collector = &mut self.collectors[log];
         (collector.victim, collector.cause) = (Some(victim), cause);
         (collector.cursor, collector.stuck) = (0, false);
+        self.commit_pinned_in(victim);
         self.collect(log);
     }
 
@@ -187,11 +188,38 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Gives a page of the victim a new place.
     pub(crate) fn relocate(&mut self, log: usize, tag: OobTag, from: Slot, payload: P) {
         match self.ftl.kind() {
+            LogKind::Regions if self.must_build_first(log, tag) => {
+                let stripe = self.strip_of(Self::data_of(tag).expect("only data need parity")).0;
+                self.collectors[log].in_flight += 1;
+                self.build_parity(stripe, Some(Target::Move { log: log as u16, slot: from }));
+            }
             LogKind::Regions => self.move_in_region(log, tag, payload),
             LogKind::Group => {
                 self.moves.push_back(Move { tag, from, payload });
                 self.feed_moves(false);
             }
+        }
+    }
+
+    /// Whether the page would come to lie on a worn block while its stripe lacks the parity it
+    /// needs then.
+    fn must_build_first(&mut self, log: usize, tag: OobTag) -> bool {
+        let (Some(limit), Some(lpn)) = (self.worn_above, Self::data_of(tag)) else { return false };
+        let (stripe, _) = self.strip_of(lpn);
+        let worn = self.ftl.next_pe(log, Stream::Gc).is_some_and(|pe| pe > limit.0);
+        worn && self.can_build(stripe) && self.stripe_scheme().wants_parity(stripe, true)
+    }
+
+    /// The parity that a move waited for is there, or cannot be: the page is read again.
+    pub(crate) fn parity_built(&mut self, waiter: Option<Target>) {
+        let Some(Target::Move { log, slot }) = waiter else { return };
+        let (ppn, _) = self.grid.page_of(slot);
+        if self.ftl.is_valid(slot) {
+            let (owner, cause) = (Owner::Collect { log }, self.collectors[usize::from(log)].cause);
+            self.submit(Command { owner, ppn, cause, ..Command::default() });
+        } else {
+            self.collectors[usize::from(log)].in_flight -= 1;
+            self.collect(usize::from(log));
         }
     }
 
@@ -225,6 +253,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.ftl.retire_unit(victim);
         } else {
             self.ftl.erased(victim);
+            if self.worn_above.is_some_and(|limit| self.ftl.unit(victim).pe > limit.0) {
+                self.stripe_scheme_mut().block_wore_out();
+            }
         }
         self.retry = true;
         self.note_rebuilt();

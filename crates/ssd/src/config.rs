@@ -89,6 +89,10 @@ pub struct Age {
     pub pe_cycles: PeCycles,
     /// Standard deviation over blocks of the P/E cycles (normal, clamped at 0).
     pub pe_deviation: f64,
+    /// Share of blocks, scattered at random, that have seen `worn_pe_cycles` instead.
+    pub worn_blocks: f64,
+    /// Mean P/E cycles of those blocks.
+    pub worn_pe_cycles: PeCycles,
     /// Age of all data written before the workload.
     pub retention: Nanos,
     /// Reads each block has seen since its erase.
@@ -99,7 +103,15 @@ pub struct Age {
 
 impl Default for Age {
     fn default() -> Self {
-        Self { pe_cycles: PeCycles(0), pe_deviation: 0.0, retention: Nanos(0), reads: 0, bad_blocks: 0.0 }
+        Self {
+            pe_cycles: PeCycles(0),
+            pe_deviation: 0.0,
+            worn_blocks: 0.0,
+            worn_pe_cycles: PeCycles(0),
+            retention: Nanos(0),
+            reads: 0,
+            bad_blocks: 0.0,
+        }
     }
 }
 

@@ -94,8 +94,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let tag = self.images.slot(command.image, index).0;
             self.republish(tag, self.grid.slot(command.ppn, index), self.grid.slot(ppn, index));
         }
-        self.start_collecting_if_short(self.grid.die_of(ppn).index());
         self.submit_program(command.image, owner, command.cause);
+        // Not before: collection may take pages behind this one.
+        self.start_collecting_if_short(self.grid.die_of(ppn).index());
         true
     }
 
@@ -142,6 +143,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             PageRole::Parity(stripe) if self.ftl.lookup_parity(stripe) == Place::At(from) => self.ftl.publish_parity(stripe, to),
             _ => return,
         };
+        if let (PageRole::Data(lpn), Protection::Stripes(_)) = (tag.role(), &self.protection) {
+            self.note_move_of(lpn, Place::At(from));
+        }
         // The slot that failed holds nothing that anyone could go back to.
         if let Some(unit) = published.pinned {
             self.release(unit);

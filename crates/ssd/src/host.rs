@@ -77,6 +77,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.jobs[job].fua = command.op == HostOp::Write(Fua::Yes);
         if kind == RequestKind::Flush {
             self.flush(job);
+            self.flush_parity_cache();
         } else if let Some((first, end)) = self.pages_of(command, kind) {
             match kind {
                 RequestKind::Read => self.read_pages(job, first, end),

@@ -52,7 +52,11 @@ pub(crate) struct Job<P> {
     /// The last row cover that this job waits for.
     pub cover: Id,
     pub fua: bool,
+    /// Too long for the write cache: it passed through.
+    pub long: bool,
     pub failed: bool,
+    /// Some of its pages have no place on this drive, now or later.
+    pub homeless: bool,
 }
 
 impl<P> Default for Job<P> {
@@ -71,7 +75,9 @@ impl<P> Default for Job<P> {
             missing: 0,
             cover: crate::slab::NONE,
             fua: false,
+            long: false,
             failed: false,
+            homeless: false,
         }
     }
 }
@@ -146,8 +152,27 @@ impl StripeLocks {
         self.0.get_mut(&stripe.0).expect("waits for a stripe that is locked").push_back(waiter);
     }
 
-    /// Unlocks and returns what waited, in order.
-    pub fn unlock(&mut self, stripe: StripeId) -> VecDeque<Waiter> {
-        self.0.remove(&stripe.0).expect("unlocks what was locked")
+    /// As [`Self::wait`], before everything that waits already.
+    pub fn wait_first(&mut self, stripe: StripeId, waiter: Waiter) {
+        self.0.get_mut(&stripe.0).expect("waits for a stripe that is locked").push_front(waiter);
+    }
+
+    /// What waits first for a locked stripe.
+    pub fn first_waiting(&self, stripe: StripeId) -> Option<Waiter> {
+        self.0.get(&stripe.0).and_then(|queue| queue.front().copied())
+    }
+
+    /// Takes out what waits first.
+    pub fn take_first(&mut self, stripe: StripeId) {
+        self.0.get_mut(&stripe.0).expect("a locked stripe").pop_front();
+    }
+
+    /// What waits next, taken out; the stripe stays locked for it. Unlocks where nothing waits.
+    pub fn next(&mut self, stripe: StripeId) -> Option<Waiter> {
+        let next = self.0.get_mut(&stripe.0).expect("a locked stripe").pop_front();
+        if next.is_none() {
+            self.0.remove(&stripe.0);
+        }
+        next
     }
 }

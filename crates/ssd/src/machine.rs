@@ -11,6 +11,7 @@ use crate::collect::Collector;
 use crate::commands::{Command, Commands, Die, Image, Images, Owner, Phase, Verb, is_programmed, service_time, transfer_time};
 use crate::config::{Scheduler, Setup};
 use crate::facts::{Fact, Folds};
+use crate::held::ParityCache;
 use crate::host::Host;
 use crate::jobs::{Job, PageLocks, StripeLocks};
 use crate::oracle::Oracle;
@@ -20,7 +21,7 @@ use crate::payload::HostPayload;
 use crate::rebuild::Rebuild;
 use crate::repair::{Gather, Target};
 use crate::rows::{Cover, RowWriter};
-use crate::session::SetupError;
+use crate::session::{SetupError, commit_reserve};
 use crate::slab::{Id, Slab};
 use crate::stripes::StripeOp;
 use ftl::{Ftl, FtlSetup, LogKind, UnitId};
@@ -28,7 +29,7 @@ use nand::{FlashArray, Latencies, Oob, OobTag, ProgramOutcome, ReadOutcome};
 use protect::Protection;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use vocab::{Cause, DieId, Grid, Ppn, SimTime, Streams, StripSet};
+use vocab::{Cause, DieId, Grid, PeCycles, Ppn, SimTime, Streams, StripSet};
 
 /// One drive in motion.
 #[derive(Clone)]
@@ -67,6 +68,10 @@ pub struct Machine<P: HostPayload, A: FlashArray<P>> {
     pub(crate) covers: Slab<Cover>,
     pub(crate) stripes: Slab<StripeOp<P>>,
     pub(crate) stalled_stripes: VecDeque<Id>,
+    /// Partial parities.
+    pub(crate) held: ParityCache<P>,
+    /// P/E cycles above which the scheme takes a block for worn.
+    pub(crate) worn_above: Option<PeCycles>,
     pub(crate) collectors: Vec<Collector>,
     pub(crate) moves: VecDeque<crate::collect::Move<P>>,
     pub(crate) gathers: Slab<Gather<P>>,
@@ -103,7 +108,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             Protection::Stripes(scheme) => (LogKind::Regions, setup.user_slots.div_ceil(scheme.data_strips())),
             Protection::Rows(_) => (LogKind::Group, 0),
         };
-        let map = FtlSetup { kind, user_slots: setup.user_slots, stripes, gc: &setup.gc, wear: &setup.wear };
+        let stripe_scheme = match &protection {
+            Protection::Stripes(scheme) => Some(&**scheme),
+            _ => None,
+        };
+        let reserve = commit_reserve(&protection, &grid);
+        let map = FtlSetup { kind, user_slots: setup.user_slots, stripes, reserve, gc: &setup.gc, wear: &setup.wear };
         let ftl = Ftl::new(&grid, &map, &streams, |block| array.block(block).bad)?;
         let slots = grid.slots_per_page();
         let dies = grid.dies() as usize;
@@ -133,12 +143,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             covers: Slab::default(),
             stripes: Slab::default(),
             stalled_stripes: VecDeque::new(),
+            held: ParityCache::new(stripe_scheme.map_or(0, |scheme| scheme.parity_cache())),
+            worn_above: stripe_scheme.and_then(|scheme| scheme.worn_above()),
             collectors: vec![Collector::default(); logs],
             moves: VecDeque::new(),
             gathers: Slab::default(),
             uncovered_repairs: Vec::new(),
             failed_programs: FxHashMap::default(),
-            buffer: WriteBuffer::new(&setup.buffer, grid.geometry().slot_size),
+            buffer: WriteBuffer::new(&setup.buffer, grid.geometry().slot_size, stripe_scheme),
             host: Host::new(setup.user_slots, grid.geometry().sectors_per_slot(), setup.buffer.latency),
             oracle: Oracle::new::<P>(setup.user_slots, grid.geometry().sectors_per_slot()),
             folds: Folds::new(slots),

@@ -131,7 +131,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         let slot = self.next_slot_of(image);
         let published = match tag.role() {
-            PageRole::Data(lpn) => self.ftl.publish(lpn, slot),
+            PageRole::Data(lpn) => {
+                let old = self.ftl.lookup(lpn);
+                let published = self.ftl.publish(lpn, slot);
+                self.note_move_of(lpn, old);
+                published
+            }
             PageRole::Parity(stripe) => self.ftl.publish_parity(stripe, slot),
             PageRole::Filler => unreachable!("fillers are never valid"),
         };
@@ -206,7 +211,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// The slot did not get its contents: if it is still current, only a stripe has them now.
     pub(crate) fn lose(&mut self, tag: OobTag, slot: Slot) {
         let pinned = match tag.role() {
-            PageRole::Data(lpn) if self.ftl.lookup(lpn) == Place::At(slot) => self.ftl.publish_missing(lpn).pinned,
+            PageRole::Data(lpn) if self.ftl.lookup(lpn) == Place::At(slot) => {
+                let pinned = self.ftl.publish_missing(lpn).pinned;
+                self.note_move_of(lpn, Place::At(slot));
+                pinned
+            }
             PageRole::Parity(stripe) if self.ftl.lookup_parity(stripe) == Place::At(slot) => {
                 self.ftl.publish_missing_parity(stripe).pinned
             }

@@ -12,7 +12,7 @@ use crate::payload::HostPayload;
 use crate::session::Demand;
 use nand::{FlashArray, MemoryArray};
 use protect::Protection;
-use vocab::{BlockAddr, HostCommand, HostOp, Lpn, SimTime, Stream, Streams};
+use vocab::{BlockAddr, HostCommand, HostOp, Lpn, PeCycles, SimTime, Stream, Streams, StripeId};
 
 /// What preconditioning found.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -133,6 +133,25 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.settle();
     }
 
+    /// Stripes whose blocks have become worn get the parity that asks for.
+    fn age_stripes(&mut self, limit: PeCycles) {
+        let worn = (0..self.grid.geometry().blocks()).any(|block| self.array.block(BlockAddr(block)).pe > limit.0);
+        if worn {
+            self.stripe_scheme_mut().block_wore_out();
+        }
+        for stripe in (0..self.stripe_count()).map(StripeId) {
+            let worn = self.worn_strips(stripe).len();
+            self.stripe_scheme_mut().aged(stripe, worn);
+        }
+        self.timed = false;
+        let stripes = self.stripe_count();
+        while let Some(stripe) = self.stripe_scheme_mut().next_unprotected(stripes) {
+            self.build_parity(stripe, None);
+            self.settle();
+        }
+        self.finish_untimed();
+    }
+
     /// Executes host commands in order without time; what that asked of dies and channels.
     pub(crate) fn dry_run(&mut self, commands: &mut dyn Iterator<Item = HostCommand>) -> Demand {
         self.timed = false;
@@ -150,10 +169,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Gives every block its age (decision D12).
     pub(crate) fn age(&mut self, setup: &Setup, streams: &Streams) {
         let age = &setup.age;
-        let mut draws = streams.stream("age/pe");
+        let (mut draws, mut scattered) = (streams.stream("age/pe"), streams.stream("age/worn"));
         let (mean, deviation) = (f64::from(age.pe_cycles.0), age.pe_deviation);
         for block in 0..self.grid.geometry().blocks() {
             let block = BlockAddr(block);
+            let worn = age.worn_blocks > 0.0 && scattered.chance(age.worn_blocks);
+            let mean = if worn { f64::from(age.worn_pe_cycles.0) } else { mean };
             let added = if deviation > 0.0 { (mean + deviation * draws.normal()).round().max(0.0) } else { mean } as u32;
             self.array.set_age(block, |info| {
                 info.pe += added;
@@ -161,6 +182,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             });
             let (unit, pe) = (self.ftl.unit_of_block(block), self.array.block(block).pe);
             self.ftl.set_pe(unit, pe);
+        }
+        if let Some(limit) = self.worn_above {
+            self.age_stripes(limit);
         }
         // Data written so far are as old as asked for: the clock starts there.
         self.now = SimTime(age.retention.0);

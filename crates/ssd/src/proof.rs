@@ -5,6 +5,7 @@
 use crate::commands::is_programmed;
 use crate::config::Pace;
 use crate::facts::Folds;
+use crate::held::Held;
 use crate::machine::Machine;
 use crate::payload::HostPayload;
 use crate::result::RunResult;
@@ -68,8 +69,21 @@ pub struct Inventory {
     /// Logical pages that the host is not answered from there: those in the buffer or in a page
     /// that is still being filled, and discarded ones that a stripe still holds.
     pub elsewhere: Vec<bool>,
+    /// Partial parities.
+    pub held: Vec<HeldParity>,
     /// Logical pages in rows that are being written: the controller still has their sum.
     pub in_open_row: Vec<bool>,
+}
+
+/// A partial parity in the parity cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldParity {
+    /// Its stripe.
+    pub stripe: StripeId,
+    /// Strips whose current versions it sums.
+    pub covers: StripSet,
+    /// Where these lay when the stored parity was written.
+    pub old: Vec<(u32, Place)>,
 }
 
 /// `$body` with `$prepared` being what is inside the session.
@@ -216,6 +230,7 @@ impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
             places: lpns().map(|lpn| self.ftl.lookup(lpn)).collect(),
             in_open_row: lpns().map(|lpn| self.is_in_open_row(lpn)).collect(),
             elsewhere: lpns().map(|lpn| self.is_elsewhere(lpn)).collect(),
+            held: self.held_parities(),
         }
     }
 }
@@ -265,6 +280,13 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let n = self.stripe_scheme().data_strips();
         let mut found = Scrub::default();
         for stripe in (0..self.ftl.user_slots().div_ceil(n)).map(StripeId) {
+            self.scrub_worn(stripe)?;
+            if let Some(held) = self.held.get(stripe) {
+                let sound = self.scrub_held(stripe, held)?.is_some();
+                found.sound += u32::from(sound);
+                found.broken += u32::from(!sound);
+                continue;
+            }
             let places: Vec<Place> = (0..n).map(|strip| self.place_of_strip(stripe, strip)).collect();
             let page = |place: &Place| if let Place::At(slot) = place { Some(self.grid.page_of(*slot).0) } else { None };
             let pages: Vec<Ppn> = places.iter().filter_map(page).collect();
@@ -281,6 +303,57 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             }
         }
         Ok(found)
+    }
+
+    fn held_parities(&self) -> Vec<HeldParity> {
+        let held = |stripe| (stripe, self.held.get(stripe).expect("listed entries exist"));
+        let parity = |(stripe, held): (StripeId, &Held<P>)| HeldParity { stripe, covers: held.covers, old: held.old.clone() };
+        self.held.stripes().map(held).map(parity).collect()
+    }
+
+    /// The partial parity must be the sum of the current versions it covers, the stored parity
+    /// that of the old ones and of the strips outside. `None` where some page is not there.
+    fn scrub_held(&self, stripe: StripeId, held: &Held<P>) -> Result<Option<()>, String> {
+        let n = self.stripe_scheme().data_strips();
+        let (mut new, mut old) = (held.sum.clone(), P::default());
+        for strip in 0..=n {
+            let now = self.place_of_strip(stripe, strip);
+            if held.covers.contains(strip) {
+                let Some(payload) = self.stored_at(now) else { return Ok(None) };
+                new.add(&payload);
+            }
+            let Some(payload) = self.stored_at(held.old_place(strip).unwrap_or(now)) else { return Ok(None) };
+            old.add(&payload);
+        }
+        match (new.is_zero(), old.is_zero()) {
+            (false, _) => Err(format!("the partial parity of {stripe} is not the sum of strips {:?}", held.covers)),
+            (_, false) if self.ftl.lookup_parity(stripe) != Place::Unmapped => {
+                Err(format!("the stored parity of {stripe} is not the sum of its old versions"))
+            }
+            _ => Ok(Some(())),
+        }
+    }
+
+    fn stored_at(&self, place: Place) -> Option<P> {
+        match place {
+            Place::Unmapped => Some(P::default()),
+            Place::Missing => None,
+            Place::At(slot) => {
+                let (ppn, index) = self.grid.page_of(slot);
+                self.is_stored(ppn).then(|| self.array.page(ppn).payload[index as usize].clone())
+            }
+        }
+    }
+
+    /// A stripe with a strip on a worn block must have parity, if its pages are there.
+    fn scrub_worn(&self, stripe: StripeId) -> Result<(), String> {
+        let bare = self.ftl.lookup_parity(stripe) == Place::Unmapped && self.held.get(stripe).is_none();
+        let (_, unreadable) = self.stripe_state(stripe);
+        let worn = self.worn_strips(stripe);
+        if bare && unreadable.is_empty() && !worn.is_empty() && self.stripe_scheme().wants_parity(stripe, false) {
+            return Err(format!("strips {worn:?} of {stripe} lie on worn blocks and have no parity"));
+        }
+        Ok(())
     }
 
     fn scrub_rows(&self) -> Result<Scrub, String> {

@@ -323,7 +323,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let (tag, published) = if is_parity {
                 (OobTag::parity(stripe), self.ftl.publish_parity(stripe, slot))
             } else {
-                (OobTag::data(lpn), self.ftl.publish(lpn, slot))
+                let old = self.ftl.lookup(lpn);
+                let published = self.ftl.publish(lpn, slot);
+                self.note_move(stripe, old, Place::At(slot));
+                (OobTag::data(lpn), published)
             };
             let image = self.images.open(ppn, oob);
             self.images.fill(image, tag, payload, NONE, published.pinned.unwrap_or(NONE));

@@ -2,6 +2,7 @@
 
 use crate::commands::{Command, Owner};
 use crate::facts::Fact;
+use crate::held::Held;
 use crate::machine::Machine;
 use crate::oracle::Floor;
 use crate::payload::HostPayload;
@@ -43,9 +44,11 @@ impl<P: Default> Default for Gather<P> {
 }
 
 /// What brings a page back.
-enum Sources {
+enum Sources<P> {
     /// The sum of one slot of each of these pages.
     Pages(Vec<Ppn>, u32),
+    /// The sum of a partial parity and these pages.
+    Partial(P, Vec<Ppn>),
     /// Nothing does.
     None,
     /// Something may, later: the target waits somewhere.
@@ -69,19 +72,23 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             Sources::Later => {}
             Sources::Gone => self.repaired(target, Some(&P::default()), false),
             Sources::None => self.repaired(target, None, true),
-            Sources::Pages(pages, index) => {
-                let id = self.gathers.take();
-                self.gathers[id] = Gather { target, sum: P::default(), left: pages.len() as u32, failed: false };
-                for ppn in &pages {
-                    let owner = Owner::Gather { gather: id };
-                    self.submit(Command { owner, ppn: *ppn, first: index as u8, cause: Cause::Rebuild, ..Command::default() });
-                }
-                if pages.is_empty() {
-                    // All other strips of the stripe are zero, and so is this one.
-                    self.gathers.give(id);
-                    self.repaired(target, Some(&P::default()), true);
-                }
-            }
+            Sources::Pages(pages, index) => self.gather(target, P::default(), &pages, index),
+            Sources::Partial(sum, pages) => self.gather(target, sum, &pages, 0),
+        }
+    }
+
+    /// Reads the pages and adds them to `sum`.
+    fn gather(&mut self, target: Target, sum: P, pages: &[Ppn], index: u32) {
+        if pages.is_empty() {
+            // All other strips of the stripe are zero.
+            self.repaired(target, Some(&sum), true);
+            return;
+        }
+        let id = self.gathers.take();
+        self.gathers[id] = Gather { target, sum, left: pages.len() as u32, failed: false };
+        for &ppn in pages {
+            let owner = Owner::Gather { gather: id };
+            self.submit(Command { owner, ppn, first: index as u8, cause: Cause::Rebuild, ..Command::default() });
         }
     }
 
@@ -126,14 +133,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
     }
 
-    fn without_redundancy(&self, target: Target) -> Sources {
+    fn without_redundancy(&self, target: Target) -> Sources<P> {
         match self.lpn_wanted(target).map(|lpn| self.ftl.lookup(lpn)) {
             Some(Place::Unmapped) => Sources::Gone,
             _ => Sources::None,
         }
     }
 
-    fn stripe_sources(&mut self, target: Target) -> Sources {
+    fn stripe_sources(&mut self, target: Target) -> Sources<P> {
         let n = self.stripe_scheme().data_strips();
         let (stripe, lost) = match target {
             Target::StripeMerge { op, strip } => (self.stripe_of_op(op), strip),
@@ -161,8 +168,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.sources_of_strip(stripe, lost)
     }
 
-    fn sources_of_strip(&self, stripe: StripeId, lost: u32) -> Sources {
+    fn sources_of_strip(&self, stripe: StripeId, lost: u32) -> Sources<P> {
         let n = self.stripe_scheme().data_strips();
+        if let Some(held) = self.held.get(stripe) {
+            return self.sources_beside_partial(stripe, lost, held);
+        }
         let (present, unreadable) = self.stripe_state(stripe);
         let protected = self.ftl.lookup_parity(stripe) != Place::Unmapped;
         let strips: Option<StripSet> = if protected { self.stripe_scheme().repair(lost, present, unreadable) } else { None };
@@ -176,7 +186,30 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         Sources::Pages(strips.iter().map(page).collect(), 0)
     }
 
-    fn page_sources(&mut self, target: Target) -> Sources {
+    /// A strip that the partial parity covers is the sum of that and the others it covers. Any
+    /// other strip, and the old parity, is the sum of what the old parity covers: old versions
+    /// where the partial parity has newer ones (theory.md, 1.1).
+    fn sources_beside_partial(&self, stripe: StripeId, lost: u32, held: &Held<P>) -> Sources<P> {
+        let n = self.stripe_scheme().data_strips();
+        let inside = held.covers.contains(lost);
+        let place = |strip: u32| match held.old_place(strip) {
+            Some(old) if !inside => old,
+            _ => self.place_of_strip(stripe, strip),
+        };
+        let strips = if inside { held.covers } else { StripSet::first(n + 1) };
+        let mut pages = Vec::new();
+        for strip in strips.iter().filter(|&strip| strip != lost) {
+            match place(strip) {
+                Place::Unmapped if strip == n => return Sources::None,
+                Place::Unmapped => {}
+                Place::At(slot) if self.array.answers(self.grid.page_of(slot).0) => pages.push(self.grid.page_of(slot).0),
+                _ => return Sources::None,
+            }
+        }
+        Sources::Partial(if inside { held.sum.clone() } else { P::default() }, pages)
+    }
+
+    fn page_sources(&mut self, target: Target) -> Sources<P> {
         let place = match (target, self.lpn_wanted(target)) {
             (Target::Move { slot, .. }, _) => Place::At(slot),
             (_, Some(lpn)) => self.ftl.lookup(lpn),

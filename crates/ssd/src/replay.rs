@@ -114,6 +114,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if std::mem::take(&mut self.retry) {
             self.retry_stalled();
         }
+        if self.worn_above.is_some() && self.host.outstanding == 0 {
+            self.build_in_idle_time();
+        }
         self.kick();
     }
 
@@ -146,10 +149,13 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Tries again what waits for space, in order.
     pub(crate) fn retry_stalled(&mut self) {
+        if self.held.has_waiting() {
+            self.serve_waiting_for_room();
+        }
         self.retry_displaced();
         self.retry_rebuild();
         while let Some(op) = self.stalled_stripes.pop_front() {
-            if !self.program_stripe(op) {
+            if !self.program_stripe(op) && !self.give_way(op) {
                 self.stalled_stripes.push_front(op);
                 break;
             }

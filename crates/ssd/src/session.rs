@@ -53,9 +53,35 @@ fn check_drive(drive: &Drive) -> Result<Grid, SetupError> {
     Ok(Grid::new(drive.geometry))
 }
 
+/// What a scheme may know of a drive.
+#[must_use]
+pub fn shape(drive: &Drive) -> Shape {
+    let geometry = &drive.geometry;
+    Shape {
+        dies: geometry.dies(),
+        blocks_per_die: geometry.blocks() / geometry.dies(),
+        pages_per_block: geometry.pages_per_block,
+        page_size: geometry.page_size,
+        slots_per_page: geometry.slots_per_page(),
+        endurance: drive.endurance,
+    }
+}
+
 fn build_scheme(drive: &Drive, scheme: &SchemeChoice) -> Result<Protection, SetupError> {
-    let shape = Shape { dies: drive.geometry.dies(), slots_per_page: drive.geometry.slots_per_page() };
+    let shape = shape(drive);
     Ok(protect::registry::build(scheme, shape)?)
+}
+
+/// Blocks of each die kept free so that every partial parity can be committed, and stripes that
+/// come to need parity can get it, while collection waits for it.
+pub(crate) fn commit_reserve(protection: &Protection, grid: &Grid) -> u32 {
+    match protection {
+        Protection::Stripes(scheme) => {
+            let build = u32::from(scheme.worn_above().is_some());
+            scheme.parity_cache().div_ceil(grid.pages_per_block()) + build
+        }
+        _ => 0,
+    }
 }
 
 /// Most logical pages that this scheme can keep on that drive, garbage collection still working.
@@ -70,7 +96,8 @@ pub fn user_slots_max(drive: &Drive, scheme: &SchemeChoice, gc: &GcConfig) -> Re
         _ => (LogKind::Regions, u64::from(grid.dies())),
     };
     // One page of play for each log: a new version is placed before the old one is given up.
-    let slots = Ftl::capacity(&grid, kind, gc).saturating_sub(spread * u64::from(grid.slots_per_page()));
+    let reserve = commit_reserve(&protection, &grid);
+    let slots = Ftl::capacity(&grid, kind, reserve, gc).saturating_sub(spread * u64::from(grid.slots_per_page()));
     let user = match &protection {
         Protection::Stripes(scheme) => slots / u64::from(scheme.data_strips() + 1) * u64::from(scheme.data_strips()),
         _ => slots,
@@ -178,9 +205,9 @@ impl Session {
     /// If one is off.
     pub fn check_counts(&self) {
         match &self.0 {
-            Inner::None(prepared) => prepared.machine.ftl.check_counts(),
-            Inner::Tag(prepared) => prepared.machine.ftl.check_counts(),
-            Inner::Page(prepared) => prepared.machine.ftl.check_counts(),
+            Inner::None(prepared) => prepared.machine.check_counts(),
+            Inner::Tag(prepared) => prepared.machine.check_counts(),
+            Inner::Page(prepared) => prepared.machine.check_counts(),
         }
     }
 
@@ -340,6 +367,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// P/E cycles of every block, in block order.
     pub fn pe_cycles(&self) -> Vec<u32> {
         (0..self.grid.geometry().blocks()).map(|block| self.array.block(BlockAddr(block)).pe).collect()
+    }
+
+    fn check_counts(&self) {
+        self.ftl.check_counts();
+        self.check_parity_cache();
+        if self.worn_above.is_some() {
+            self.check_worn_strips();
+        }
     }
 
     /// Refuses a drive whose bad blocks leave too little room.

@@ -1,5 +1,7 @@
 //! Writing static stripes: the scheme says what to add up, this file reads it, adds, and
-//! programs data and parity as one update. Updates of one stripe are serial.
+//! programs data and parity as one update, or leaves the parity in the parity cache (`held`).
+//! Commits of partial parity and the building of missing parity are updates that write no data.
+//! Updates of one stripe are serial.
 
 use crate::commands::{Command, Owner};
 use crate::jobs::Waiter;
@@ -9,8 +11,34 @@ use crate::repair::Target;
 use crate::slab::{Id, NONE};
 use ftl::{Place, Stream};
 use nand::{FlashArray, OobTag};
-use protect::{Protection, StripePlan, StripeScheme, StripeWrite};
-use vocab::{Cause, DieId, Lpn, Ppn, StripSet, StripeId};
+use protect::{CommitPlan, StripeCommit, StripePlan, StripeWrite};
+use vocab::{Cause, DieId, Ppn, StripSet, StripeId};
+
+/// What an update of a stripe is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// New contents of the host, or of the write buffer.
+    #[default]
+    Write,
+    /// Full parity from a partial one.
+    Commit,
+    /// Parity where there is none. A collector may wait for it to move a page.
+    Build { waiter: Option<Target> },
+}
+
+/// What becomes of the parity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Outcome {
+    /// It goes to flash.
+    #[default]
+    Program,
+    /// It goes to the parity cache, with the strips it covers.
+    Hold(StripSet),
+    /// There is none any more.
+    Forget,
+    /// It stays as it is.
+    Leave,
+}
 
 /// How far a stripe update is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +54,8 @@ enum Stage {
 #[derive(Clone, Debug)]
 pub(crate) struct StripeOp<P> {
     stripe: StripeId,
+    work: Work,
+    /// The job that brings new contents, if any.
     job: Id,
     /// First page of the job in this stripe; `strips` has one entry for it and each that follows.
     first_page: usize,
@@ -34,84 +64,73 @@ pub(crate) struct StripeOp<P> {
     written: StripSet,
     /// Strips to add up, and strips whose old contents complete a partly written page.
     add: StripSet,
+    /// Whether those to add up are the versions that the stored parity covers.
+    add_old: bool,
     merge: StripSet,
-    parity: bool,
+    outcome: Outcome,
+    /// Whether room in the parity cache was promised.
+    promised: bool,
+    /// Written strips that the plan expects on worn blocks.
+    worn_after: StripSet,
+    /// Strips found unreadable: current versions, and old ones of a partial parity.
     unreadable: StripSet,
+    unreadable_old: StripSet,
     sum: P,
     stage: Stage,
     /// Reads or programs under way.
     under_way: u32,
     pins: Vec<u32>,
+    /// Old versions of strips that join the partial parity.
+    joined: Vec<(u32, Place)>,
+    /// Whether a partial parity gives way to this update.
+    left: bool,
 }
 
 impl<P: Default> Default for StripeOp<P> {
     fn default() -> Self {
         Self {
             stripe: StripeId(0),
+            work: Work::Write,
             job: NONE,
             first_page: 0,
             strips: Vec::new(),
             written: StripSet::EMPTY,
             add: StripSet::EMPTY,
+            add_old: false,
             merge: StripSet::EMPTY,
-            parity: true,
+            outcome: Outcome::Program,
+            promised: false,
+            worn_after: StripSet::EMPTY,
             unreadable: StripSet::EMPTY,
+            unreadable_old: StripSet::EMPTY,
             sum: P::default(),
             stage: Stage::Reading,
             under_way: 0,
             pins: Vec::new(),
+            joined: Vec::new(),
+            left: false,
         }
     }
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
-    pub(crate) fn stripe_scheme(&self) -> &dyn StripeScheme {
-        match &self.protection {
-            Protection::Stripes(scheme) => &**scheme,
-            _ => unreachable!("only static stripes come here"),
-        }
-    }
-
-    pub(crate) fn strip_of(&self, lpn: Lpn) -> (StripeId, u32) {
-        let n = self.stripe_scheme().data_strips();
-        (StripeId(lpn.0 / n), lpn.0 % n)
+    pub(crate) fn stripe_has_promise(&self, op: Id) -> bool {
+        self.stripes[op].promised
     }
 
     pub(crate) fn stripe_of_op(&self, op: Id) -> StripeId {
         self.stripes[op].stripe
     }
 
-    fn lpn_of(&self, stripe: StripeId, strip: u32) -> Option<Lpn> {
-        let lpn = stripe.0 * self.stripe_scheme().data_strips() + strip;
-        (lpn < self.ftl.user_slots()).then_some(Lpn(lpn))
-    }
-
-    pub(crate) fn place_of_strip(&self, stripe: StripeId, strip: u32) -> Place {
-        if strip == self.stripe_scheme().data_strips() {
-            return self.ftl.lookup_parity(stripe);
-        }
-        self.lpn_of(stripe, strip).map_or(Place::Unmapped, |lpn| self.ftl.lookup(lpn))
-    }
-
-    /// Data strips with stored contents, and strips (parity included) that cannot be read.
-    pub(crate) fn stripe_state(&self, stripe: StripeId) -> (StripSet, StripSet) {
-        let n = self.stripe_scheme().data_strips();
-        let (mut present, mut unreadable) = (StripSet::EMPTY, StripSet::EMPTY);
-        for strip in 0..=n {
-            let place = self.place_of_strip(stripe, strip);
-            if strip < n && place != Place::Unmapped {
-                present.insert(strip);
-            }
-            let lost = match place {
-                Place::Unmapped => false,
-                Place::Missing => true,
-                Place::At(slot) => !self.array.answers(self.grid.page_of(slot).0),
-            };
-            if lost {
-                unreadable.insert(strip);
-            }
-        }
-        (present, unreadable)
+    /// A fresh update, keeping the buffers of a recycled one.
+    pub(crate) fn new_stripe_work(&mut self, stripe: StripeId, work: Work) -> Id {
+        let id = self.stripes.take();
+        let op = &mut self.stripes[id];
+        let (mut strips, mut pins) = (std::mem::take(&mut op.strips), std::mem::take(&mut op.pins));
+        strips.clear();
+        pins.clear();
+        *op = StripeOp { stripe, work, strips, pins, ..StripeOp::default() };
+        id
     }
 
     /// Cuts the job into stripe updates.
@@ -121,12 +140,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let (stripe, _) = self.strip_of(page.lpn);
             let n = self.stripe_scheme().data_strips();
             let per = self.grid.geometry().sectors_per_slot();
-            let id = self.stripes.take();
-            let (mut strips, mut pins) =
-                (std::mem::take(&mut self.stripes[id].strips), std::mem::take(&mut self.stripes[id].pins));
-            strips.clear();
-            pins.clear();
-            let mut op = StripeOp { stripe, job, strips, pins, ..StripeOp::default() };
+            let id = self.new_stripe_work(stripe, Work::Write);
+            let op = &mut self.stripes[id];
             for page in &self.jobs[job].pages[first..] {
                 if page.lpn.0 / n != stripe.0 {
                     break;
@@ -137,9 +152,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                     op.merge.insert(page.lpn.0 % n);
                 }
             }
-            op.first_page = first;
+            (op.job, op.first_page) = (job, first);
             first += op.strips.len();
-            self.stripes[id] = op;
             self.jobs[job].remaining += 1;
             self.lock_and_start(id);
         }
@@ -157,6 +171,37 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.stripe_locks.lock(stripe);
         self.merge_what_is_not_stored(id);
         self.read_stripe(id);
+    }
+
+    /// Starts work that collection may be waiting for: before queued updates of its stripe, and
+    /// before one that waits for space, because the space may be waiting for this very work.
+    pub(crate) fn start_urgent(&mut self, id: Id) {
+        let stripe = self.stripes[id].stripe;
+        if !self.stripe_locks.is_held(stripe) {
+            self.stripe_locks.lock(stripe);
+            self.read_stripe(id);
+            return;
+        }
+        self.stripe_locks.wait_first(stripe, Waiter::Update(id));
+        if let Some(at) = self.stalled_stripes.iter().position(|&op| self.stripes[op].stripe == stripe) {
+            let stalled = self.stalled_stripes.remove(at).expect("found above");
+            self.give_way(stalled);
+        }
+    }
+
+    /// An update that would wait for space lets urgent work of its stripe go first; true if
+    /// there is any. The update has changed nothing yet and starts again behind it.
+    pub(crate) fn give_way(&mut self, id: Id) -> bool {
+        let stripe = self.stripes[id].stripe;
+        let urgent = match self.stripe_locks.first_waiting(stripe) {
+            Some(Waiter::Update(first)) if self.stripes[first].work != Work::Write => first,
+            _ => return false,
+        };
+        self.stripe_locks.take_first(stripe);
+        self.stripe_locks.wait_first(stripe, Waiter::Update(id));
+        self.give_promise_back(id);
+        self.read_stripe(urgent);
+        true
     }
 
     /// Strips without stored (or with discarded) contents complete a page with zeros.
@@ -179,25 +224,149 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Asks the scheme, then reads what it wants to add and what completes partial pages.
     fn read_stripe(&mut self, id: Id) {
+        let go_on = match self.stripes[id].work {
+            Work::Write => self.plan_write(id),
+            Work::Commit => self.plan_commit(id),
+            Work::Build { .. } => self.plan_build(id),
+        };
+        if go_on {
+            self.read_what_is_planned(id);
+        }
+    }
+
+    /// What the scheme sees of a write.
+    fn stripe_write(&mut self, id: Id) -> StripeWrite {
+        let (stripe, written, job) = (self.stripes[id].stripe, self.stripes[id].written, self.stripes[id].job);
+        let (present, unreadable) = self.stripe_state(stripe);
+        let worn = self.worn_strips(stripe);
+        StripeWrite {
+            stripe,
+            written,
+            present,
+            has_parity: self.ftl.lookup_parity(stripe) != Place::Unmapped,
+            held: self.held.get(stripe).map(|held| held.covers),
+            unreadable: unreadable.or(self.stripes[id].unreadable),
+            worn,
+            worn_after: self.worn_after(id),
+            long: self.jobs[job].long,
+        }
+    }
+
+    /// False if the update has to wait for room in the parity cache.
+    fn plan_write(&mut self, id: Id) -> bool {
+        let write = self.stripe_write(id);
+        let plan = self.stripe_scheme().plan(&write);
+        let op = &mut self.stripes[id];
+        (op.unreadable, op.worn_after, op.add_old) = (write.unreadable, write.worn_after, false);
+        op.sum = P::default();
+        (op.outcome, op.add) = match plan {
+            StripePlan::Parity { add } => (Outcome::Program, add),
+            StripePlan::Hold { add, covers, .. } => (Outcome::Hold(covers), add),
+            StripePlan::NoParity => (Outcome::Forget, StripSet::EMPTY),
+        };
+        if let StripePlan::Hold { keep: true, .. } = plan {
+            let held = self.held.get(write.stripe).expect("only what is held can be kept");
+            self.stripes[id].sum.add(&held.sum);
+        }
+        if !matches!(plan, StripePlan::Hold { .. }) || write.held.is_some() {
+            self.give_promise_back(id);
+            return true;
+        }
+        self.stripes[id].promised |= self.room_to_hold(id);
+        self.stripes[id].promised
+    }
+
+    /// The update needs no new entry in the parity cache after all.
+    fn give_promise_back(&mut self, id: Id) {
+        if std::mem::take(&mut self.stripes[id].promised) {
+            self.held.give_back();
+            self.retry |= self.held.has_waiting();
+        }
+    }
+
+    /// An update that waited for room in the parity cache has it. Meanwhile the stripe may have
+    /// lost a strip, so the plan is made anew.
+    pub(crate) fn room_was_promised(&mut self, id: Id) {
+        self.stripes[id].promised = true;
+        let write = self.stripe_write(id);
+        let still = matches!(self.stripe_scheme().plan(&write), StripePlan::Hold { .. });
+        if still && write.unreadable == self.stripes[id].unreadable {
+            self.read_what_is_planned(id);
+        } else {
+            self.read_stripe(id);
+        }
+    }
+
+    fn plan_commit(&mut self, id: Id) -> bool {
+        let stripe = self.stripes[id].stripe;
+        let Some(held) = self.held.get(stripe) else {
+            // An update was faster and wrote full parity.
+            self.stripes[id].outcome = Outcome::Leave;
+            self.finish_stripe(id);
+            return false;
+        };
+        let n = self.stripe_scheme().data_strips();
+        let lost = |place: Place| match place {
+            Place::Unmapped => false,
+            Place::Missing => true,
+            Place::At(slot) => !self.array.answers(self.grid.page_of(slot).0),
+        };
+        let (mut old, mut unreadable_old) = (StripSet::EMPTY, self.stripes[id].unreadable_old);
+        for &(strip, place) in &held.old {
+            if place != Place::Unmapped {
+                old.insert(strip);
+            }
+            if lost(place) {
+                unreadable_old.insert(strip);
+            }
+        }
+        if lost(self.ftl.lookup_parity(stripe)) {
+            unreadable_old.insert(n);
+        }
+        let (present, unreadable) = self.stripe_state(stripe);
+        let unreadable = unreadable.or(self.stripes[id].unreadable);
+        let has_parity = self.ftl.lookup_parity(stripe) != Place::Unmapped;
+        let commit = StripeCommit { held: held.covers, present, has_parity, unreadable, unreadable_old, old };
+        let sum = held.sum.clone();
+        let plan = self.stripe_scheme().commit(&commit);
+        let op = &mut self.stripes[id];
+        (op.unreadable, op.unreadable_old, op.sum) = (unreadable, unreadable_old, sum);
+        (op.outcome, op.add, op.add_old) = match plan {
+            CommitPlan::Current(add) => (Outcome::Program, add, false),
+            CommitPlan::Old(old) => (Outcome::Program, old.or(StripSet::one(n)), true),
+            CommitPlan::NoParity => (Outcome::Forget, StripSet::EMPTY, false),
+        };
+        true
+    }
+
+    /// Parity over what is present, where there is none.
+    fn plan_build(&mut self, id: Id) -> bool {
         let stripe = self.stripes[id].stripe;
         let (present, unreadable) = self.stripe_state(stripe);
         let unreadable = unreadable.or(self.stripes[id].unreadable);
-        let n = self.stripe_scheme().data_strips();
-        let has_parity = self.ftl.lookup_parity(stripe) != Place::Unmapped;
-        let write = StripeWrite { stripe, written: self.stripes[id].written, present, has_parity, unreadable };
-        let plan = self.stripe_scheme().plan(&write);
+        let protected = self.ftl.lookup_parity(stripe) != Place::Unmapped || self.held.get(stripe).is_some();
         let op = &mut self.stripes[id];
-        op.sum = P::default();
-        (op.parity, op.add) = match plan {
-            StripePlan::Parity { add } => (true, add),
-            StripePlan::NoParity => (false, StripSet::EMPTY),
-        };
-        op.unreadable = unreadable;
+        (op.add, op.unreadable, op.sum) = (present, unreadable, P::default());
+        if protected || present.is_empty() || !present.and(unreadable).is_empty() {
+            op.outcome = Outcome::Leave;
+            self.finish_stripe(id);
+            return false;
+        }
+        op.outcome = Outcome::Program;
+        true
+    }
+
+    fn read_what_is_planned(&mut self, id: Id) {
+        let op = &self.stripes[id];
+        let (stripe, add_old, unreadable) = (op.stripe, op.add_old, op.unreadable);
+        let n = self.stripe_scheme().data_strips();
         let reads = op.add.or(op.merge.minus(unreadable));
         let lost_merges = op.merge.and(unreadable);
-        op.under_way = reads.len() + lost_merges.len();
+        self.stripes[id].under_way = reads.len() + lost_merges.len();
         for strip in reads.iter() {
-            let Place::At(slot) = self.place_of_strip(stripe, strip) else { unreachable!("a readable strip has a place") };
+            let old = if add_old && strip < n { self.held.get(stripe).and_then(|held| held.old_place(strip)) } else { None };
+            let place = old.unwrap_or_else(|| self.place_of_strip(stripe, strip));
+            let Place::At(slot) = place else { unreachable!("a readable strip has a place, found {place:?}") };
             let cause = if strip == n || self.stripes[id].add.contains(strip) { Cause::Parity } else { Cause::HostRmw };
             let (owner, ppn) = (Owner::Stripe { op: id, strip: strip as u8 }, self.grid.page_of(slot).0);
             self.submit(Command { owner, ppn, cause, ..Command::default() });
@@ -220,6 +389,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             if self.stripes[id].merge.contains(strip) {
                 self.merge_strip(id, strip, &payload);
             }
+        } else if self.stripes[id].add_old {
+            self.stripes[id].unreadable_old.insert(strip);
         } else {
             self.stripes[id].unreadable.insert(strip);
         }
@@ -246,7 +417,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         let op = &self.stripes[id];
         // Another way round what turned out to be unreadable: the scheme decides again.
-        if !op.add.or(op.merge).and(op.unreadable).is_empty() {
+        let missed = if op.add_old { op.unreadable_old } else { op.unreadable };
+        if !op.add.or(op.merge).and(missed).is_empty() {
             self.read_stripe(id);
         } else {
             self.program_stripe_or_wait(id);
@@ -254,26 +426,43 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     fn program_stripe_or_wait(&mut self, id: Id) {
-        if self.jobs[self.stripes[id].job].failed {
-            self.finish_stripe(id);
-        } else if !self.stalled_stripes.is_empty() || !self.program_stripe(id) {
-            self.stalled_stripes.push_back(id);
+        let (work, job) = (self.stripes[id].work, self.stripes[id].job);
+        if work == Work::Write {
+            if self.jobs[job].failed {
+                self.finish_stripe(id);
+            } else if (!self.stalled_stripes.is_empty() || !self.program_stripe(id)) && !self.give_way(id) {
+                self.stalled_stripes.push_back(id);
+            }
+        } else if !self.program_stripe(id) {
+            // Collection waits for it: it goes before all that wait for collection.
+            self.stalled_stripes.push_front(id);
         }
+    }
+
+    /// Strips that the update programs.
+    fn strips_to_program(&self, id: Id) -> StripSet {
+        let op = &self.stripes[id];
+        match op.outcome {
+            Outcome::Program => op.written.or(StripSet::one(self.stripe_scheme().data_strips())),
+            _ => op.written,
+        }
+    }
+
+    /// Written strips that would come to lie on worn blocks now.
+    fn worn_after(&mut self, id: Id) -> StripSet {
+        self.worn_places(self.stripes[id].stripe, self.stripes[id].written)
     }
 
     /// Programs data and parity; false, and nothing done, if a die lacks space. All or nothing:
     /// an update that waits has changed nothing, so repairs of its stripe can go ahead.
     pub(crate) fn program_stripe(&mut self, id: Id) -> bool {
-        let op = &self.stripes[id];
-        let (stripe, n) = (op.stripe, self.stripe_scheme().data_strips());
-        let mut targets = op.written;
-        if op.parity {
-            targets.insert(n);
-        }
+        let (stripe, work) = (self.stripes[id].stripe, self.stripes[id].work);
+        let stream = if work == Work::Write { Stream::Host } else { Stream::Commit };
+        let targets = self.strips_to_program(id);
         let mut room = true;
         for strip in targets.iter() {
             let Some(log) = self.home_of(stripe, strip).map(DieId::index) else { continue };
-            if !self.ftl.has_room(log, Stream::Host) {
+            if !self.ftl.has_room(log, stream) {
                 self.start_collecting_if_short(log);
                 room = false;
             }
@@ -281,53 +470,119 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if !room {
             return false;
         }
+        let worn_after = self.worn_after(id);
+        if self.stripes[id].worn_after != worn_after {
+            // A frontier has reached a block of another age since the plan was made.
+            self.read_stripe(id);
+            return true;
+        }
         self.sequence += 1;
-        let coverage = targets.0 as u32;
         self.stripes[id].stage = Stage::Programming;
         self.stripes[id].under_way = 1;
-        for index in 0..self.stripes[id].strips.len() {
-            let op = &self.stripes[id];
-            let (strip, page) = (op.strips[index], op.first_page + index);
-            let page = &self.jobs[op.job].pages[page];
-            let (lpn, payload) = (page.lpn, page.payload.clone());
-            self.stripes[id].sum.add(&payload);
-            self.host.hide(lpn, false);
-            self.program_strip(id, strip, OobTag::data(lpn), payload, coverage, Cause::Host);
-        }
-        if self.stripes[id].parity {
-            let sum = self.stripes[id].sum.clone();
-            self.program_strip(id, n, OobTag::parity(stripe), sum, coverage, Cause::Parity);
-        } else {
-            let published = self.ftl.forget_parity(stripe);
-            self.stripes[id].pins.extend(published.pinned);
-        }
+        self.program_data(id, targets);
+        self.program_parity(id, targets, stream);
         self.stripe_programmed(id);
         true
     }
 
-    fn program_strip(&mut self, id: Id, strip: u32, tag: OobTag, payload: P, coverage: u32, cause: Cause) {
+    fn program_data(&mut self, id: Id, targets: StripSet) {
+        for index in 0..self.stripes[id].strips.len() {
+            let op = &self.stripes[id];
+            let (stripe, strip, page) = (op.stripe, op.strips[index], op.first_page + index);
+            let page = &self.jobs[op.job].pages[page];
+            let (lpn, payload) = (page.lpn, page.payload.clone());
+            self.stripes[id].sum.add(&payload);
+            self.host.hide(lpn, false);
+            let old = self.ftl.lookup(lpn);
+            let pinned = self.program_strip(id, strip, OobTag::data(lpn), payload, targets, Stream::Host);
+            self.note_move(stripe, old, self.ftl.lookup(lpn));
+            self.keep_or_pin(id, strip, old, pinned);
+        }
+    }
+
+    /// The version that a partial parity needs stays pinned as long as that is held, any other
+    /// until the update is durable.
+    fn keep_or_pin(&mut self, id: Id, strip: u32, old: Place, pinned: Option<u32>) {
+        let stripe = self.stripes[id].stripe;
+        let joins = matches!(self.stripes[id].outcome, Outcome::Hold(_))
+            && self.held.get(stripe).is_none_or(|held| held.old_place(strip).is_none());
+        if joins {
+            self.stripes[id].joined.push((strip, old));
+        } else {
+            self.stripes[id].pins.extend(pinned);
+        }
+    }
+
+    fn program_parity(&mut self, id: Id, targets: StripSet, stream: Stream) {
+        let (stripe, outcome) = (self.stripes[id].stripe, self.stripes[id].outcome);
+        let sum = self.stripes[id].sum.clone();
+        match outcome {
+            Outcome::Program => {
+                let n = self.stripe_scheme().data_strips();
+                self.give_up_partial_parity(id);
+                let pinned = self.program_strip(id, n, OobTag::parity(stripe), sum, targets, stream);
+                self.stripes[id].pins.extend(pinned);
+            }
+            Outcome::Hold(covers) => {
+                let old = std::mem::take(&mut self.stripes[id].joined);
+                self.stripes[id].promised = false;
+                let ftl = &self.ftl;
+                self.held.put(stripe, covers, sum, old, |slot| ftl.unit_of(slot));
+            }
+            Outcome::Forget => {
+                self.give_up_partial_parity(id);
+                let published = self.ftl.forget_parity(stripe);
+                self.stripes[id].pins.extend(published.pinned);
+            }
+            Outcome::Leave => unreachable!("an update that leaves everything as it is programs nothing"),
+        }
+    }
+
+    /// Full parity, or none, replaces a partial one: old versions may go once that is durable.
+    fn give_up_partial_parity(&mut self, id: Id) {
+        let ftl = &self.ftl;
+        let Some(held) = self.held.take(self.stripes[id].stripe, |slot| ftl.unit_of(slot)) else { return };
+        let op = &mut self.stripes[id];
+        op.left = true;
+        op.pins.extend(held.pinned().map(|slot| ftl.unit_of(slot)));
+    }
+
+    /// Programs a strip, or records that its die is gone; the unit of the old version, pinned.
+    fn program_strip(&mut self, id: Id, strip: u32, tag: OobTag, payload: P, targets: StripSet, stream: Stream) -> Option<u32> {
         let stripe = self.stripes[id].stripe;
         let lpn = Self::data_of(tag);
         let published = if let Some(die) = self.home_of(stripe, strip) {
-            let ppn = self.ftl.take_page(die.index(), Stream::Host).expect("room was checked");
-            self.start_collecting_if_short(die.index());
-            let oob = nand::Oob { sequence: self.sequence, coverage };
+            let ppn = self.ftl.take_page(die.index(), stream).expect("room was checked");
+            let oob = nand::Oob { sequence: self.sequence, coverage: targets.0 as u32 };
+            let cause = if lpn.is_some() { Cause::Host } else { Cause::Parity };
             let image = self.images.open(ppn, oob);
             self.images.fill(image, tag, payload, NONE, NONE);
             self.stripes[id].under_way += 1;
             self.submit_program(image, Owner::Stripe { op: id, strip: strip as u8 }, cause);
+            // Not before: collection may commit other stripes and take pages behind this one.
+            self.start_collecting_if_short(die.index());
             let slot = self.grid.slot(ppn, 0);
             match lpn {
                 Some(lpn) => self.ftl.publish(lpn, slot),
                 None => self.ftl.publish_parity(stripe, slot),
             }
         } else {
+            self.fail_without_parity(id);
             match lpn {
                 Some(lpn) => self.ftl.publish_missing(lpn),
                 None => self.ftl.publish_missing_parity(stripe),
             }
         };
-        self.stripes[id].pins.extend(published.pinned);
+        published.pinned
+    }
+
+    /// What no flash took is lost if no parity has it either: the host must hear of it.
+    fn fail_without_parity(&mut self, id: Id) {
+        let op = &self.stripes[id];
+        if op.work == Work::Write && op.outcome == Outcome::Forget {
+            let job = op.job;
+            (self.jobs[job].failed, self.jobs[job].homeless) = (true, true);
+        }
     }
 
     /// A strip is programmed, or lost with its die.
@@ -336,6 +591,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let (tag, ..) = self.images.slot(image, 0);
             let slot = self.grid.slot(self.images.slab[image].ppn, 0);
             self.lose(tag, slot);
+            self.fail_without_parity(id);
         }
         self.stripe_programmed(id);
     }
@@ -348,27 +604,58 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     fn finish_stripe(&mut self, id: Id) {
-        let (stripe, job) = (self.stripes[id].stripe, self.stripes[id].job);
-        let pins = std::mem::take(&mut self.stripes[id].pins);
+        let op = &mut self.stripes[id];
+        let (stripe, work, job) = (op.stripe, op.work, op.job);
+        let (left, promised) = (op.left, std::mem::take(&mut op.promised));
+        let pins = std::mem::take(&mut op.pins);
+        if promised {
+            self.held.give_back();
+        }
+        if left {
+            self.held.left();
+        }
+        if work == Work::Commit {
+            self.commit_ended(stripe);
+        }
         for &unit in &pins {
             self.release(unit);
         }
         self.stripes[id].pins = pins;
         self.stripes.give(id);
-        self.part_done(job);
-        for waiter in self.stripe_locks.unlock(stripe) {
+        match work {
+            Work::Write => self.part_done(job),
+            Work::Commit => {}
+            Work::Build { waiter } => self.parity_built(waiter),
+        }
+        self.unlock_stripe(stripe);
+        if self.held.has_waiting() {
+            self.serve_waiting_for_room();
+        }
+        self.commit_if_condemned(stripe);
+        self.retry |= !self.stalled.is_empty();
+    }
+
+    /// Hands the lock on. Whoever waits keeps its place: an update that ends at once, because
+    /// its die is dead, must not let a later one overtake those in the queue.
+    fn unlock_stripe(&mut self, stripe: StripeId) {
+        while let Some(waiter) = self.stripe_locks.next(stripe) {
             match waiter {
-                Waiter::Update(op) => self.lock_and_start(op),
                 Waiter::Repair(target) => self.repair(target),
+                Waiter::Update(op) => {
+                    self.merge_what_is_not_stored(op);
+                    self.read_stripe(op);
+                    return;
+                }
             }
         }
-        self.retry |= !self.stalled.is_empty();
     }
 
     /// There is no space for the update and there never will be.
     pub(crate) fn fail_stripe(&mut self, id: Id) {
         let job = self.stripes[id].job;
-        self.jobs[job].failed = true;
+        if job != NONE {
+            self.jobs[job].failed = true;
+        }
         self.finish_stripe(id);
     }
 
@@ -376,49 +663,5 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn is_being_programmed(&self, stripe: StripeId) -> bool {
         self.stripe_locks.is_held(stripe)
             && self.stripes.any(|op| op.stripe == stripe && op.stage == Stage::Programming && op.under_way > 0)
-    }
-
-    /// Whether an update of a stripe that the discard touches is under way.
-    pub(crate) fn has_locked_stripe(&self, job: Id) -> bool {
-        let (first, end) = self.jobs[job].range;
-        let n = self.stripe_scheme().data_strips();
-        (first / n..end.div_ceil(n)).any(|stripe| self.stripe_locks.is_held(StripeId(stripe)))
-    }
-
-    /// Waits until the stripe's update under way is done.
-    pub(crate) fn wait_for_stripe(&mut self, stripe: StripeId, target: Target) {
-        self.stripe_locks.wait(stripe, Waiter::Repair(target));
-    }
-
-    /// Hides the job's pages from the host; frees stripes of which nothing is left to see.
-    pub(crate) fn discard_in_stripes(&mut self, job: Id) {
-        let (first, end) = self.jobs[job].range;
-        let n = self.stripe_scheme().data_strips();
-        for lpn in (first..end).map(Lpn) {
-            if self.ftl.lookup(lpn) != Place::Unmapped {
-                self.host.hide(lpn, true);
-            }
-        }
-        if first < end {
-            for stripe in (first / n..=(end - 1) / n).map(StripeId) {
-                self.free_if_hidden(stripe);
-            }
-        }
-    }
-
-    fn free_if_hidden(&mut self, stripe: StripeId) {
-        let n = self.stripe_scheme().data_strips();
-        let lpns: Vec<Lpn> = (0..n).filter_map(|strip| self.lpn_of(stripe, strip)).collect();
-        let seen = |lpn: &Lpn| self.ftl.lookup(*lpn) != Place::Unmapped && !self.host.is_hidden(*lpn);
-        if lpns.iter().any(seen) {
-            return;
-        }
-        let mut pins: Vec<u32> = Vec::new();
-        for lpn in lpns {
-            self.host.hide(lpn, false);
-            pins.extend(self.ftl.forget(lpn).pinned);
-        }
-        pins.extend(self.ftl.forget_parity(stripe).pinned);
-        pins.into_iter().for_each(|unit| self.release(unit));
     }
 }

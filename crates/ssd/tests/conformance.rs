@@ -3,35 +3,29 @@
 
 mod common;
 
-use common::{MIX, Mix, again, buffers, drive, prove, read_all, run, seeds, setup, workload};
+use common::{MIX, Mix, again, buffers, drive, promise, prove, read_all, run, schemes, seeds, setup, setup_of, workload};
 use flashkeep_ssd as ssd;
-use ssd::protect::registry::{SCHEMES, SchemeEntry};
+use ssd::protect::SchemeChoice;
+use ssd::protect::registry::SCHEMES;
 use ssd::{Pace, PayloadKind, Scheduler, Session, Setup};
 
 const REQUESTS: u64 = 4_000;
 
-fn schemes() -> impl Iterator<Item = &'static SchemeEntry> {
-    SCHEMES.iter().filter(|entry| !entry.canary)
-}
-
 /// Slots a page that the scheme can work with.
-fn page_sizes(entry: &SchemeEntry) -> Vec<u64> {
+fn page_sizes(choice: &SchemeChoice) -> Vec<u64> {
     [1, 4]
         .into_iter()
-        .filter(|&slots| {
-            let shape = ssd::protect::Shape { dies: 6, slots_per_page: slots as u32 };
-            ssd::protect::registry::build(&ssd::protect::SchemeChoice::named(entry.name), shape).is_ok()
-        })
+        .filter(|&slots| ssd::protect::registry::build(choice, ssd::shape(&drive(6, 16, 8, slots))).is_ok())
         .collect()
 }
 
-fn cases(entry: &SchemeEntry, share: f64) -> Vec<(String, Setup)> {
+fn cases(choice: &SchemeChoice, share: f64) -> Vec<(String, Setup)> {
     let mut all = Vec::new();
-    for slots in page_sizes(entry) {
+    for slots in page_sizes(choice) {
         for (name, buffer) in buffers() {
             for scheduler in [Scheduler::Fifo, Scheduler::ReadFirst] {
-                let base = setup(entry.name, drive(6, 16, 8, slots), share);
-                all.push((format!("{} x{slots} {name} {scheduler:?}", entry.name), Setup { buffer, scheduler, ..base }));
+                let base = setup_of(choice, drive(6, 16, 8, slots), share);
+                all.push((format!("{choice} x{slots} {name} {scheduler:?}"), Setup { buffer, scheduler, ..base }));
             }
         }
     }
@@ -43,8 +37,8 @@ fn every_read_returns_what_was_written_under_gc_trim_flush_and_partial_writes() 
     const TEST: &str = "every_read_returns_what_was_written";
     for seed in seeds(3) {
         let pace = [Pace::Closed { depth: 1 }, Pace::Closed { depth: 32 }, Pace::Open][seed as usize % 3];
-        for entry in schemes() {
-            for (name, base) in cases(entry, 0.9) {
+        for choice in schemes() {
+            for (name, base) in cases(&choice, 0.9) {
                 let name = format!("{name} {pace:?}; {}", again(TEST, seed));
                 let setup = Setup { seed, ..base };
                 let commands = workload(seed, setup.user_slots, REQUESTS, MIX);
@@ -58,10 +52,10 @@ fn every_read_returns_what_was_written_under_gc_trim_flush_and_partial_writes() 
 
 #[test]
 fn all_three_payloads_give_one_event_log() {
-    for entry in schemes() {
-        for (name, base) in cases(entry, 0.8) {
+    for choice in schemes() {
+        for (name, base) in cases(&choice, 0.8) {
             let faults = ssd::Faults { uncorrectable_reads: 0.01, ..base.faults };
-            let faults = if entry.survives_dies > 0 { faults } else { base.faults };
+            let faults = if promise(&choice, &drive(6, 16, 8, 1)) > 0 { faults } else { base.faults };
             let commands = workload(4, base.user_slots, REQUESTS, MIX);
             let digest = |payload| {
                 let setup = Setup { payload, faults, ..base.clone() };
@@ -79,23 +73,23 @@ fn all_three_payloads_give_one_event_log() {
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    for entry in schemes() {
-        let base = setup(entry.name, drive(6, 16, 8, 1), 0.8);
+    for choice in schemes() {
+        let base = setup_of(&choice, drive(6, 16, 8, 1), 0.8);
         let commands = workload(5, base.user_slots, REQUESTS, MIX);
         let result = || run(&mut Session::new(&base).unwrap(), &commands, Pace::Open);
-        assert_eq!(result(), result(), "{}", entry.name);
+        assert_eq!(result(), result(), "{choice}");
     }
 }
 
 /// Kills each die at several moments and reads everything back.
 fn kill_dies(
-    entry: &SchemeEntry,
+    choice: &SchemeChoice,
     mix: Mix,
     share: f64,
     seed: u64,
     mut each: impl FnMut(&str, ssd::RunResult, ssd::RunResult, Option<String>),
 ) {
-    for (name, base) in cases(entry, share) {
+    for (name, base) in cases(&choice, share) {
         for die in 0..6 {
             for at in [0, 1_500, 3_999] {
                 let faults = ssd::Faults { dead_die: Some(die), dead_die_at_request: at, ..base.faults };
@@ -116,11 +110,11 @@ fn kill_dies(
 #[test]
 fn a_dead_die_within_the_promise_loses_nothing_and_beyond_it_is_reported() {
     for seed in seeds(1) {
-        for entry in schemes() {
+        for choice in schemes() {
             // Rows lose a sixth of their width with the die: leave room for that.
-            kill_dies(entry, MIX, 0.6, seed, |name, result, after, wrong| {
+            kill_dies(&choice, MIX, 0.6, seed, |name, result, after, wrong| {
                 assert_eq!(wrong, None, "{name}");
-                if entry.survives_dies > 0 {
+                if promise(&choice, &drive(6, 16, 8, 1)) > 0 {
                     assert_eq!((result.media_errors, result.write_errors, after.media_errors), (0, 0, 0), "{name}");
                     let solved = result.flash_reads["rebuild"] + after.flash_reads["rebuild"];
                     assert!(solved > 0 || name.contains("dead at 0;"), "{name}: nothing was solved for");
@@ -132,8 +126,8 @@ fn a_dead_die_within_the_promise_loses_nothing_and_beyond_it_is_reported() {
 
 #[test]
 fn uncorrectable_reads_are_rebuilt_and_checked() {
-    for entry in schemes().filter(|entry| entry.survives_dies > 0) {
-        for (name, base) in cases(entry, 0.8) {
+    for choice in schemes().filter(|choice| promise(choice, &drive(6, 16, 8, 1)) > 0) {
+        for (name, base) in cases(&choice, 0.8) {
             let faults = ssd::Faults { uncorrectable_reads: 1e-3, ..base.faults };
             let setup = Setup { faults, ..base };
             let commands = workload(6, setup.user_slots, REQUESTS, MIX);
@@ -147,27 +141,27 @@ fn uncorrectable_reads_are_rebuilt_and_checked() {
 
 #[test]
 fn bad_blocks_from_the_factory_are_never_used() {
-    for entry in schemes() {
-        let mut base = setup(entry.name, drive(6, 40, 8, 1), 0.6);
+    for choice in schemes() {
+        let mut base = setup_of(&choice, drive(6, 40, 8, 1), 0.6);
         base.age.bad_blocks = 0.04;
         let commands = workload(7, base.user_slots, REQUESTS, MIX);
-        prove(entry.name, &base, &commands, Pace::Open);
+        prove(&choice.to_string(), &base, &commands, Pace::Open);
     }
 }
 
 #[test]
 fn every_gc_policy_serves_every_scheme() {
-    for entry in schemes() {
+    for choice in schemes() {
         for policy in ssd::ftl::victim::POLICIES {
             for (separate_frontier, idle_free_blocks, slots) in [(false, 0, 1), (true, 6, 1), (true, 20, 1), (true, 20, 4)] {
-                if !page_sizes(entry).contains(&slots) {
+                if !page_sizes(&choice).contains(&slots) {
                     continue;
                 }
-                let mut base = setup(entry.name, drive(6, 24, 8, slots), 0.85);
+                let mut base = setup_of(&choice, drive(6, 24, 8, slots), 0.85);
                 base.gc.policy = policy.name.into();
                 (base.gc.separate_frontier, base.gc.idle_free_blocks) = (separate_frontier, idle_free_blocks);
                 let commands = workload(8, base.user_slots, REQUESTS, MIX);
-                prove(&format!("{} {}", entry.name, policy.name), &base, &commands, Pace::Closed { depth: 16 });
+                prove(&format!("{choice} {}", policy.name), &base, &commands, Pace::Closed { depth: 16 });
             }
         }
     }
@@ -178,7 +172,7 @@ fn the_canary_is_caught() {
     for entry in SCHEMES.iter().filter(|entry| entry.canary) {
         let mix = Mix { discards: 0.0, partial: 0.0, max_pages: 1, ..MIX };
         let mut caught = 0;
-        kill_dies(entry, mix, 0.6, 1, |_, _, _, wrong| caught += u32::from(wrong.is_some()));
+        kill_dies(&SchemeChoice::named(entry.name), mix, 0.6, 1, |_, _, _, wrong| caught += u32::from(wrong.is_some()));
         assert!(caught > 0, "{} loses data and nobody noticed", entry.name);
     }
 }

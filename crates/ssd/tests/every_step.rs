@@ -5,10 +5,11 @@
 mod common;
 
 use common::codewords::{beyond_repair, in_open_rows, without};
-use common::{MIX, Mix, buffers, drive, run, seeds, setup, workload};
+use common::{MIX, Mix, buffers, drive, promise, run, schemes, seeds, setup_of, workload};
 use flashkeep_ssd as ssd;
 use ssd::ftl::Place;
-use ssd::protect::registry::{SCHEMES, SchemeEntry};
+use ssd::protect::SchemeChoice;
+use ssd::protect::registry::SCHEMES;
 use ssd::{Buffer, BufferKind, Failure, Pace, PayloadKind, RunResult, Scheduler, Session, Setup};
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, Bytes, DieId, Grid, HostCommand, Lpn, Ppn, Stream, Streams};
@@ -19,18 +20,14 @@ const PAGES: u32 = 6;
 /// Small writes in quick succession: collection, rows that are not full, overlapping requests.
 const SMALL: Mix = Mix { reads: 0.25, discards: 0.06, max_pages: 5, every: 60_000, ..MIX };
 
-fn schemes() -> impl Iterator<Item = &'static SchemeEntry> {
-    SCHEMES.iter().filter(|entry| !entry.canary)
-}
-
 fn again(test: &str, seed: u64) -> String {
     format!("repeat with: FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd --test every_step {test}")
 }
 
 /// A small drive, three quarters of it written, so that collection begins at once.
-fn small(scheme: &str, buffer: Buffer, slots: u64, seed: u64) -> Setup {
+fn small(scheme: &SchemeChoice, buffer: Buffer, slots: u64, seed: u64) -> Setup {
     let buffer = Buffer { size: Bytes(12 * 4096), ..buffer };
-    let mut setup = Setup { buffer, seed, ..setup(scheme, drive(DIES, BLOCKS, PAGES, slots), 0.6) };
+    let mut setup = Setup { buffer, seed, ..setup_of(scheme, drive(DIES, BLOCKS, PAGES, slots), 0.6) };
     setup.precondition.fill = 0.75;
     setup.precondition.converge_within = 1e-9;
     setup.precondition.overwrite_at_most = 2.0;
@@ -40,21 +37,22 @@ fn small(scheme: &str, buffer: Buffer, slots: u64, seed: u64) -> Setup {
 
 /// Every scheme with every buffer; without one also with two logical pages in a physical page
 /// and with stripes that leave dies to rebuild on, where the scheme can.
-fn cases(seed: u64) -> Vec<(&'static SchemeEntry, String, Setup)> {
+fn cases(seed: u64) -> Vec<(u32, String, Setup)> {
     let mut all = Vec::new();
-    for entry in schemes() {
+    for choice in schemes() {
+        let survives = promise(&choice, &drive(DIES, BLOCKS, PAGES, 1));
         for (name, buffer) in buffers() {
-            all.push((entry, format!("{} {name}", entry.name), small(entry.name, buffer, 1, seed)));
+            all.push((survives, format!("{choice} {name}"), small(&choice, buffer, 1, seed)));
         }
-        let shape = ssd::protect::Shape { dies: DIES, slots_per_page: 2 };
-        if ssd::protect::registry::build(&ssd::protect::SchemeChoice::named(entry.name), shape).is_ok() {
-            all.push((entry, format!("{} x2", entry.name), small(entry.name, Buffer::default(), 2, seed)));
+        if ssd::protect::registry::build(&choice, ssd::shape(&drive(DIES, BLOCKS, PAGES, 2))).is_ok() {
+            all.push((survives, format!("{choice} x2"), small(&choice, Buffer::default(), 2, seed)));
         }
-        if entry.options.iter().any(|(option, ..)| *option == "data_strips") {
-            let mut narrow = small(entry.name, Buffer::default(), 1, seed);
-            narrow.scheme.options.insert("data_strips".into(), "2".into());
-            narrow.user_slots = narrow.user_slots * 2 / 3;
-            all.push((entry, format!("{} of 2+1", entry.name), narrow));
+        let mut narrow = choice.clone();
+        narrow.options.insert("data_strips".into(), "2".into());
+        if ssd::protect::registry::build(&narrow, ssd::shape(&drive(DIES, BLOCKS, PAGES, 1))).is_ok() {
+            let mut setup = small(&narrow, Buffer::default(), 1, seed);
+            setup.user_slots = setup.user_slots * 2 / 3;
+            all.push((survives, narrow.to_string(), setup));
         }
     }
     all
@@ -103,7 +101,10 @@ fn aftermath(name: &str, fork: &mut Session) -> (RunResult, Vec<Lpn>) {
 
 /// Injects `failure` into the fork; nothing acknowledged may be lost, and nothing unreported,
 /// neither then nor when the drive goes on with `more`.
-fn survive(name: &str, entry: &SchemeEntry, setup: &Setup, mut fork: Session, failure: Failure, more: &[HostCommand]) {
+fn survive(name: &str, survives: u32, setup: &Setup, mut fork: Session, failure: Failure, more: &[HostCommand]) {
+    if std::env::var("DBG").is_ok() {
+        eprintln!("{name}");
+    }
     let may_lose: BTreeSet<Lpn> = {
         fork.fail(failure);
         on_lost_pages(&fork, setup)
@@ -112,7 +113,7 @@ fn survive(name: &str, entry: &SchemeEntry, setup: &Setup, mut fork: Session, fa
         let went_on = run(&mut fork, rest, Pace::Closed { depth: 4 });
         let (drained, lost) = aftermath(name, &mut fork);
         // A page that is written in part cannot be completed where its old contents are lost.
-        if entry.survives_dies > 0 {
+        if survives > 0 {
             assert_eq!((went_on.media_errors, drained.media_errors, &lost[..]), (0, 0, &[][..]), "{name}");
             assert_eq!((went_on.write_errors, drained.write_errors), (0, 0), "{name}");
         } else {
@@ -144,7 +145,7 @@ fn on_lost_pages(fork: &Session, setup: &Setup) -> BTreeSet<Lpn> {
 fn whatever_fails_at_any_step_nothing_within_the_promise_is_lost() {
     const TEST: &str = "whatever_fails_at_any_step";
     for seed in seeds(1) {
-        for (entry, name, setup) in cases(seed) {
+        for (survives, name, setup) in cases(seed) {
             let commands = workload(seed, setup.user_slots, 300, SMALL);
             let mut draws = Streams::new(seed).stream("test/failures");
             let result = stepwise(&setup, &commands, 8, &mut |step, fork| {
@@ -152,7 +153,7 @@ fn whatever_fails_at_any_step_nothing_within_the_promise_is_lost() {
                 let failure = any_failure(&fork, &mut draws);
                 let name = format!("{name}, {failure:?} at step {step}; {}", again(TEST, seed));
                 let more = if step.is_multiple_of(5) { &commands[..60] } else { &[] };
-                survive(&name, entry, &setup, fork, failure, more);
+                survive(&name, survives, &setup, fork, failure, more);
             });
             assert!(result.flash_erases["gc"] > 0, "{name}: the workload must cause collection");
             for kind in ["read", "write", "flush", "discard"] {
@@ -166,12 +167,12 @@ fn whatever_fails_at_any_step_nothing_within_the_promise_is_lost() {
 fn each_die_may_fail_at_any_step() {
     const TEST: &str = "each_die_may_fail";
     for seed in seeds(1) {
-        for (entry, name, setup) in cases(seed + 1) {
+        for (survives, name, setup) in cases(seed + 1) {
             let commands = workload(seed, setup.user_slots, 40, SMALL);
             stepwise(&setup, &commands, 9, &mut |step, fork| {
                 for die in (0..DIES as u16).map(DieId) {
                     let name = format!("{name}, {die} at step {step}; {}", again(TEST, seed));
-                    survive(&name, entry, &setup, fork(), Failure::Die(die), &[]);
+                    survive(&name, survives, &setup, fork(), Failure::Die(die), &[]);
                     let mut fork = fork();
                     fork.fail(Failure::Die(die));
                     survive_another(&name, fork, die, DieId((step % u64::from(DIES)) as u16));
@@ -185,7 +186,7 @@ fn each_die_may_fail_at_any_step() {
 fn bytes_survive_as_tags_do() {
     const TEST: &str = "bytes_survive";
     for seed in seeds(1) {
-        for (entry, name, setup) in cases(seed) {
+        for (survives, name, setup) in cases(seed) {
             let setup = Setup { payload: PayloadKind::Page, ..setup };
             let commands = workload(seed, setup.user_slots, 80, Mix { partial: 0.5, ..SMALL });
             let mut draws = Streams::new(seed).stream("test/failures");
@@ -193,7 +194,7 @@ fn bytes_survive_as_tags_do() {
                 let fork = fork();
                 let failure = any_failure(&fork, &mut draws);
                 let name = format!("{name}, {failure:?} at step {step}; {}", again(TEST, seed));
-                survive(&name, entry, &setup, fork, failure, &commands[..20]);
+                survive(&name, survives, &setup, fork, failure, &commands[..20]);
             });
         }
     }
@@ -203,15 +204,17 @@ fn bytes_survive_as_tags_do() {
 fn beyond_the_promise_exactly_what_is_lost_is_reported() {
     const TEST: &str = "beyond_the_promise";
     for seed in seeds(1) {
-        for (entry, name, setup) in cases(seed) {
+        for (survives, name, setup) in cases(seed) {
             let commands = workload(seed, setup.user_slots, 200, SMALL);
             let mut draws = Streams::new(seed).stream("test/failures");
             let mut lost_at_all = 0;
             stepwise(&setup, &commands, 8, &mut |step, fork| {
                 let mut fork = fork();
                 fork.drain();
-                assert_eq!(fork.scrub().map(|found| (found.broken, found.uncovered)), Ok((0, 0)), "{name} step {step}");
-                let failures: Vec<_> = (0..=entry.survives_dies).map(|_| any_failure(&fork, &mut draws)).collect();
+                let scrubbed = fork.scrub().unwrap_or_else(|wrong| panic!("{name} step {step}: {wrong}"));
+                assert_eq!(scrubbed.broken, 0, "{name} step {step}");
+                assert!(survives == 0 || scrubbed.uncovered == 0, "{name} step {step}: {} uncovered", scrubbed.uncovered);
+                let failures: Vec<_> = (0..=survives).map(|_| any_failure(&fork, &mut draws)).collect();
                 failures.iter().for_each(|&failure| fork.fail(failure));
                 let name = format!("{name}, {failures:?} at step {step}; {}", again(TEST, seed));
                 let expected = beyond_repair(&fork, &setup);
@@ -231,12 +234,12 @@ fn beyond_the_promise_exactly_what_is_lost_is_reported() {
 fn failures_beyond_the_promise_while_requests_are_in_flight_are_never_answered_with_wrong_bytes() {
     const TEST: &str = "failures_beyond_the_promise_while";
     for seed in seeds(1) {
-        for (entry, name, setup) in cases(seed) {
+        for (survives, name, setup) in cases(seed) {
             let commands = workload(seed, setup.user_slots, 200, SMALL);
             let mut draws = Streams::new(seed).stream("test/failures");
             stepwise(&setup, &commands, 8, &mut |step, fork| {
                 let mut fork = fork();
-                let failures: Vec<_> = (0..=entry.survives_dies).map(|_| any_failure(&fork, &mut draws)).collect();
+                let failures: Vec<_> = (0..=survives).map(|_| any_failure(&fork, &mut draws)).collect();
                 failures.iter().for_each(|&failure| fork.fail(failure));
                 aftermath(&format!("{name}, {failures:?} at step {step}; {}", again(TEST, seed)), &mut fork);
             });
@@ -248,7 +251,7 @@ fn failures_beyond_the_promise_while_requests_are_in_flight_are_never_answered_w
 fn a_scrub_and_a_dead_die_each_catch_the_canary() {
     for entry in SCHEMES.iter().filter(|entry| entry.canary) {
         let off = Buffer { kind: BufferKind::Off, ..Buffer::default() };
-        let setup = small(entry.name, off, 1, 1);
+        let setup = small(&SchemeChoice::named(entry.name), off, 1, 1);
         let commands = workload(1, setup.user_slots, 40, Mix { discards: 0.0, partial: 0.0, max_pages: 1, ..SMALL });
         let mut session = Session::new(&setup).unwrap();
         let (mut scrubbed, mut read) = (0, 0);

@@ -8,8 +8,8 @@ mod theory;
 use common::{MIX, buffers, drive, prove, read_all, run, setup, workload};
 use flashkeep_ssd as ssd;
 use ssd::ftl::{GcConfig, WearConfig};
+use ssd::protect::SchemeChoice;
 use ssd::protect::registry::{SCHEMES, SchemeEntry};
-use ssd::protect::{SchemeChoice, Shape};
 use ssd::{Pace, PayloadKind, Precondition, RunResult, Session, Setup};
 use std::sync::mpsc;
 use std::thread;
@@ -236,7 +236,7 @@ fn idle_collection_never_makes_a_read_return_wrong_data() {
 
 /// Slots a page that the scheme can work with.
 fn page_sizes(scheme: &SchemeChoice) -> Vec<u64> {
-    let works = |slots: &u64| ssd::protect::registry::build(scheme, Shape { dies: 6, slots_per_page: *slots as u32 }).is_ok();
+    let works = |slots: &u64| ssd::protect::registry::build(scheme, ssd::shape(&drive(6, 16, 8, *slots))).is_ok();
     [1, 4].into_iter().filter(works).collect()
 }
 

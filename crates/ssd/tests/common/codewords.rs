@@ -3,8 +3,8 @@
 
 use super::ssd::ftl::Place;
 use super::ssd::nand::PageRole;
-use super::ssd::protect::{Protection, Shape, registry};
-use super::ssd::{Inventory, Session, Setup};
+use super::ssd::protect::{Protection, registry};
+use super::ssd::{Inventory, Session, Setup, shape};
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{Grid, Lpn, Ppn, Slot};
 
@@ -13,6 +13,8 @@ use vocab::{Grid, Lpn, Ppn, Slot};
 #[derive(Clone, Debug)]
 pub struct Codeword {
     pub members: Vec<Option<Ppn>>,
+    /// Logical pages whose current version is a member, known where stripes are made of these.
+    pub lpns: Vec<u32>,
     pub tolerates: usize,
 }
 
@@ -36,11 +38,7 @@ pub fn beyond_repair(session: &Session, setup: &Setup) -> Vec<Lpn> {
             let solves = |word: &Codeword| word.members.contains(&Some(ppn)) && word.is_solvable(&readable);
             !readable.contains(&ppn) && !codewords.iter().any(solves)
         }
-        // Only a stripe of logical pages knows its members without a place: one stripe after the other.
-        Place::Missing => match protection(setup) {
-            Protection::Stripes(scheme) => !codewords[(lpn / scheme.data_strips()) as usize].is_solvable(&readable),
-            _ => true,
-        },
+        Place::Missing => !codewords.iter().any(|word| word.lpns.contains(&lpn) && word.is_solvable(&readable)),
     };
     (0..setup.user_slots).filter(|&lpn| is_lost(lpn)).map(Lpn).collect()
 }
@@ -58,8 +56,7 @@ pub fn without(lpns: &[Lpn], set: &BTreeSet<Lpn>) -> Vec<Lpn> {
 }
 
 fn protection(setup: &Setup) -> Protection {
-    let shape = Shape { dies: setup.drive.geometry.dies(), slots_per_page: setup.drive.geometry.slots_per_page() };
-    registry::build(&setup.scheme, shape).expect("the drive was built with it")
+    registry::build(&setup.scheme, shape(&setup.drive)).expect("the drive was built with it")
 }
 
 /// Every codeword on the drive.
@@ -85,11 +82,29 @@ fn stripes(inventory: &Inventory, grid: &Grid, n: u32) -> Vec<Codeword> {
         Place::At(slot) => Some(Some(grid.page_of(Slot(slot.0)).0)),
     };
     let word = |(stripe, places): (usize, &[Place])| {
-        let mut members: Vec<_> = places.iter().filter_map(member).collect();
-        members.push(parity.get(&(stripe as u32)).copied());
-        Codeword { members, tolerates: 1 }
+        let parity = parity.get(&(stripe as u32)).copied();
+        let lpn = |strip: u32| stripe as u32 * n + strip;
+        let lpns = |strips: &mut dyn Iterator<Item = u32>| strips.map(lpn).collect::<Vec<_>>();
+        let Some(held) = inventory.held.iter().find(|held| held.stripe.index() == stripe) else {
+            let mut members: Vec<_> = places.iter().filter_map(member).collect();
+            members.push(parity);
+            return vec![Codeword { members, lpns: lpns(&mut (0..n)), tolerates: 1 }];
+        };
+        // What the partial parity covers is a codeword with it; memory is never lost. The stored
+        // parity is still that of the old versions.
+        let inside = |strip: &u32| held.covers.contains(*strip);
+        let strips = || 0..places.len() as u32;
+        let current = |strip: u32| member(&places[strip as usize]);
+        let new = strips().filter(inside).filter_map(current).collect();
+        let mut old: Vec<_> = strips().filter(|strip| !inside(strip)).filter_map(current).collect();
+        old.extend(held.old.iter().filter_map(|(_, place)| member(place)));
+        old.push(parity);
+        vec![
+            Codeword { members: new, lpns: lpns(&mut strips().filter(inside)), tolerates: 1 },
+            Codeword { members: old, lpns: lpns(&mut strips().filter(|strip| !inside(strip))), tolerates: 1 },
+        ]
     };
-    inventory.places.chunks(n as usize).enumerate().map(word).collect()
+    inventory.places.chunks(n as usize).enumerate().flat_map(word).collect()
 }
 
 /// For each row the parity page that covers most, with the pages that it says it covers.
@@ -107,7 +122,7 @@ fn rows(inventory: &Inventory, grid: &Grid) -> Vec<Codeword> {
         let (superblock, page) = (row / grid.pages_per_block(), row % grid.pages_per_block());
         let member = |die: u32| Some(grid.ppn(grid.block(vocab::DieId(die as u16), superblock), page));
         let members = covered.iter().map(member).chain([Some(parity)]).collect();
-        Codeword { members, tolerates: 1 }
+        Codeword { members, lpns: Vec::new(), tolerates: 1 }
     };
     newest.into_iter().map(word).collect()
 }

@@ -40,7 +40,25 @@ pub fn drive(dies: u32, blocks: u32, pages: u32, slots: u64) -> Drive {
 
 /// A setup with everything plain, `share` of what the scheme can hold at most given to the user.
 pub fn setup(scheme: &str, drive: Drive, share: f64) -> Setup {
-    let scheme = protect::SchemeChoice::named(scheme);
+    setup_of(&protect::SchemeChoice::named(scheme), drive, share)
+}
+
+/// Every scheme that keeps its promise, with its defaults and with each of its variants;
+/// `FLASHKEEP_SCHEME="ppc on_flush=commit"` leaves one of them.
+pub fn schemes() -> impl Iterator<Item = protect::SchemeChoice> {
+    let only = std::env::var("FLASHKEEP_SCHEME").ok();
+    let wanted = move |choice: &protect::SchemeChoice| only.as_ref().is_none_or(|only| *only == choice.to_string());
+    protect::registry::SCHEMES.iter().filter(|entry| !entry.canary).flat_map(|entry| entry.choices()).filter(wanted)
+}
+
+/// Dies whose loss the scheme promises to survive on the drive.
+pub fn promise(choice: &protect::SchemeChoice, drive: &Drive) -> u32 {
+    protect::registry::build(choice, ssd::shape(drive)).expect("fits the tests' drive").survives_dies()
+}
+
+/// As [`setup`], for a scheme with options.
+pub fn setup_of(scheme: &protect::SchemeChoice, drive: Drive, share: f64) -> Setup {
+    let scheme = scheme.clone();
     let gc = ftl::GcConfig::default();
     let most = ssd::user_slots_max(&drive, &scheme, &gc).expect("a valid drive");
     Setup {

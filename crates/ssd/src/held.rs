@@ -1,0 +1,270 @@
+//! The parity cache: partial parities in power-safe memory, and how they become full parity.
+//!
+//! An entry holds a sum of current pages and knows where the old versions of these pages lie.
+//! The old versions stay pinned as long as the entry lives, because the stored parity is still
+//! that of them. Collection that wants their block has the stripe committed first.
+
+use crate::machine::Machine;
+use crate::payload::HostPayload;
+use crate::repair::Target;
+use crate::slab::Id;
+use crate::stripes::Work;
+use ftl::{Place, UnitId, UnitState};
+use nand::FlashArray;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, VecDeque};
+use vocab::{Slot, StripSet, StripeId};
+
+/// A partial parity.
+#[derive(Clone, Debug)]
+pub(crate) struct Held<P> {
+    /// Strips whose current contents it sums, B.
+    pub covers: StripSet,
+    pub sum: P,
+    /// Where strips that joined since the last commit lay then.
+    pub old: Vec<(u32, Place)>,
+    /// When it was last updated, as a key of the cache's order.
+    used: u64,
+}
+
+impl<P> Held<P> {
+    /// Where a strip lay when the stored parity was written.
+    pub fn old_place(&self, strip: u32) -> Option<Place> {
+        self.old.iter().find(|(s, _)| *s == strip).map(|(_, place)| *place)
+    }
+
+    /// Slots of old versions: each keeps its unit pinned.
+    pub fn pinned(&self) -> impl Iterator<Item = Slot> {
+        self.old.iter().filter_map(|(_, place)| if let Place::At(slot) = place { Some(*slot) } else { None })
+    }
+}
+
+/// All partial parities of a drive. Lookups by hash, order by use: never iterated by hash.
+#[derive(Clone, Debug)]
+pub(crate) struct ParityCache<P> {
+    capacity: usize,
+    entries: FxHashMap<u32, Held<P>>,
+    /// Stripes, least recently updated first.
+    order: BTreeMap<u64, StripeId>,
+    clock: u64,
+    /// Room promised to updates under way, and taken by commits until they are durable.
+    promised: usize,
+    leaving: usize,
+    /// Updates that wait for room, in order.
+    waiting: VecDeque<Id>,
+    /// Stripes being committed, or waiting for their turn.
+    committing: FxHashMap<u32, ()>,
+    /// Stripes with old versions in a unit.
+    by_unit: FxHashMap<UnitId, Vec<StripeId>>,
+}
+
+impl<P: HostPayload> ParityCache<P> {
+    pub fn new(capacity: u32) -> Self {
+        Self {
+            capacity: capacity as usize,
+            entries: FxHashMap::default(),
+            order: BTreeMap::new(),
+            clock: 0,
+            promised: 0,
+            leaving: 0,
+            waiting: VecDeque::new(),
+            committing: FxHashMap::default(),
+            by_unit: FxHashMap::default(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    #[inline]
+    pub fn get(&self, stripe: StripeId) -> Option<&Held<P>> {
+        if self.entries.is_empty() { None } else { self.entries.get(&stripe.0) }
+    }
+
+    /// Stripes with a partial parity, least recently updated first.
+    pub fn stripes(&self) -> impl Iterator<Item = StripeId> {
+        self.order.values().copied()
+    }
+
+    /// Room for one more entry, promised; false if there is none.
+    fn promise(&mut self) -> bool {
+        let room = self.entries.len() + self.promised + self.leaving < self.capacity;
+        self.promised += usize::from(room);
+        room
+    }
+
+    /// The promise is not needed after all.
+    pub fn give_back(&mut self) {
+        self.promised -= 1;
+    }
+
+    /// Stores the partial parity of a stripe: the first uses up a promise. `old` are places of
+    /// strips that join it.
+    pub fn put(&mut self, stripe: StripeId, covers: StripSet, sum: P, old: Vec<(u32, Place)>, unit_of: impl Fn(Slot) -> UnitId) {
+        self.clock += 1;
+        let clock = self.clock;
+        for (_, place) in &old {
+            if let Place::At(slot) = place {
+                self.by_unit.entry(unit_of(*slot)).or_default().push(stripe);
+            }
+        }
+        if let Some(entry) = self.entries.get_mut(&stripe.0) {
+            self.order.remove(&entry.used);
+            (entry.covers, entry.sum, entry.used) = (covers, sum, clock);
+            entry.old.extend(old);
+        } else {
+            self.promised -= 1;
+            self.entries.insert(stripe.0, Held { covers, sum, old, used: clock });
+        }
+        self.order.insert(clock, stripe);
+    }
+
+    /// Takes the entry out. Its room is free once [`Self::left`] says that the parity that
+    /// replaces it is durable.
+    pub fn take(&mut self, stripe: StripeId, unit_of: impl Fn(Slot) -> UnitId) -> Option<Held<P>> {
+        if self.entries.is_empty() {
+            return None;
+        }
+        let entry = self.entries.remove(&stripe.0)?;
+        self.order.remove(&entry.used);
+        self.leaving += 1;
+        for slot in entry.pinned() {
+            let unit = unit_of(slot);
+            let stripes = self.by_unit.get_mut(&unit).expect("a pinned unit is known");
+            let at = stripes.iter().position(|&s| s == stripe).expect("each pin is known");
+            stripes.swap_remove(at);
+            if stripes.is_empty() {
+                self.by_unit.remove(&unit);
+            }
+        }
+        Some(entry)
+    }
+
+    /// The room of an entry that was taken out is free.
+    pub fn left(&mut self) {
+        self.leaving -= 1;
+    }
+
+    /// Whether updates wait for room.
+    pub fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+    /// Makes sure that an update finds room for a new entry; false if it has to wait for it.
+    pub(crate) fn room_to_hold(&mut self, op: Id) -> bool {
+        if self.stripe_has_promise(op) || self.held.waiting.is_empty() && self.held.promise() {
+            return true;
+        }
+        self.held.waiting.push_back(op);
+        self.commit_least_recent();
+        false
+    }
+
+    /// Commits as many entries as updates wait for room.
+    fn commit_least_recent(&mut self) {
+        let wanted = self.held.waiting.len().saturating_sub(self.held.leaving);
+        let stripes: Vec<StripeId> = self.held.stripes().take(wanted).collect();
+        stripes.into_iter().for_each(|stripe| self.commit(stripe));
+    }
+
+    /// Updates that wait for room go on, in order, as far as there is any.
+    pub(crate) fn serve_waiting_for_room(&mut self) {
+        while !self.held.waiting.is_empty() && self.held.promise() {
+            let op = self.held.waiting.pop_front().expect("not empty");
+            self.room_was_promised(op);
+        }
+        if !self.held.waiting.is_empty() {
+            self.commit_least_recent();
+        }
+    }
+
+    /// Writes full parity for a stripe with a partial one.
+    pub(crate) fn commit(&mut self, stripe: StripeId) {
+        if self.held.get(stripe).is_none() || self.held.committing.insert(stripe.0, ()).is_some() {
+            return;
+        }
+        let commit = self.new_stripe_work(stripe, Work::Commit);
+        self.start_urgent(commit);
+    }
+
+    /// The commit of a stripe has ended.
+    pub(crate) fn commit_ended(&mut self, stripe: StripeId) {
+        self.held.committing.remove(&stripe.0);
+    }
+
+    /// Commits every stripe that keeps old versions in the unit.
+    pub(crate) fn commit_pinned_in(&mut self, unit: UnitId) {
+        if self.held.is_empty() {
+            return;
+        }
+        let stripes = self.held.by_unit.get(&unit).cloned().unwrap_or_default();
+        stripes.into_iter().for_each(|stripe| self.commit(stripe));
+    }
+
+    /// Commits the stripe at once if it keeps old versions in a unit that is being collected.
+    pub(crate) fn commit_if_condemned(&mut self, stripe: StripeId) {
+        let Some(held) = self.held.get(stripe) else { return };
+        if held.pinned().any(|slot| self.ftl.unit(self.ftl.unit_of(slot)).state == UnitState::Condemned) {
+            self.commit(stripe);
+        }
+    }
+
+    /// Commits all partial parities, if the scheme wants that of a flush. The flush is answered
+    /// at once: the cache is power-safe.
+    pub(crate) fn flush_parity_cache(&mut self) {
+        if self.held.is_empty() || !self.stripe_scheme().commits_on_flush() {
+            return;
+        }
+        let stripes: Vec<StripeId> = self.held.stripes().collect();
+        stripes.into_iter().for_each(|stripe| self.commit(stripe));
+    }
+
+    /// Builds parity that stripes lack, one stripe at a time, while the host wants nothing.
+    pub(crate) fn build_in_idle_time(&mut self) {
+        let stripes = self.stripe_count();
+        while self.is_idle() && self.backlog.iter().all(|&commands| commands == 0) {
+            let Some(stripe) = self.stripe_scheme_mut().next_unprotected(stripes) else { return };
+            if self.can_build(stripe) {
+                self.build_parity(stripe, None);
+            }
+        }
+    }
+
+    /// Whether the stripe has neither parity nor a strip that would keep it from being built.
+    pub(crate) fn can_build(&self, stripe: StripeId) -> bool {
+        let (present, unreadable) = self.stripe_state(stripe);
+        let protected = self.ftl.lookup_parity(stripe) != Place::Unmapped || self.held.get(stripe).is_some();
+        !protected && !present.is_empty() && present.and(unreadable).is_empty()
+    }
+
+    /// Builds the parity of a stripe that has none; then `waiter` goes on.
+    pub(crate) fn build_parity(&mut self, stripe: StripeId, waiter: Option<Target>) {
+        let build = self.new_stripe_work(stripe, Work::Build { waiter });
+        self.start_urgent(build);
+    }
+
+    /// Recounts what the parity cache derives: pins by unit, and that old versions are still
+    /// where the entries say; for tests.
+    pub(crate) fn check_parity_cache(&self) {
+        let mut pins: BTreeMap<UnitId, u32> = BTreeMap::new();
+        for stripe in self.held.stripes() {
+            let held = self.held.get(stripe).expect("ordered entries exist");
+            let known: StripSet = held.old.iter().map(|(strip, _)| *strip).collect();
+            assert!(held.covers.minus(known).is_empty(), "{stripe:?}: the old version of a covered strip is not known");
+            for slot in held.pinned() {
+                assert!(!self.ftl.is_valid(slot), "{stripe:?}: an old version is current");
+                *pins.entry(self.ftl.unit_of(slot)).or_default() += 1;
+            }
+        }
+        for (&unit, &count) in &pins {
+            let known = self.held.by_unit.get(&unit).map_or(0, Vec::len) as u32;
+            assert_eq!(known, count, "old versions kept in unit {unit}");
+            let state = self.ftl.unit(unit);
+            assert!(state.pins >= count, "unit {unit} has {} pins, partial parities need {count}", state.pins);
+        }
+        assert_eq!(self.held.by_unit.len(), pins.len(), "units with old versions");
+    }
+}

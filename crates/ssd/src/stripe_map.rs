@@ -1,0 +1,176 @@
+//! What a static stripe is made of: its strips' places, which of them answer, which lie on worn
+//! blocks; and discards of its pages.
+
+use crate::jobs::Waiter;
+use crate::machine::Machine;
+use crate::payload::HostPayload;
+use crate::repair::Target;
+use crate::slab::Id;
+use ftl::{Place, Stream};
+use nand::FlashArray;
+use protect::{Protection, StripeScheme};
+use vocab::{Lpn, StripSet, StripeId};
+
+impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+    pub(crate) fn stripe_scheme(&self) -> &dyn StripeScheme {
+        match &self.protection {
+            Protection::Stripes(scheme) => &**scheme,
+            _ => unreachable!("only static stripes come here"),
+        }
+    }
+
+    pub(crate) fn stripe_scheme_mut(&mut self) -> &mut dyn StripeScheme {
+        match &mut self.protection {
+            Protection::Stripes(scheme) => &mut **scheme,
+            _ => unreachable!("only static stripes come here"),
+        }
+    }
+
+    pub(crate) fn strip_of(&self, lpn: Lpn) -> (StripeId, u32) {
+        let n = self.stripe_scheme().data_strips();
+        (StripeId(lpn.0 / n), lpn.0 % n)
+    }
+
+    pub(crate) fn lpn_of(&self, stripe: StripeId, strip: u32) -> Option<Lpn> {
+        let lpn = stripe.0 * self.stripe_scheme().data_strips() + strip;
+        (lpn < self.ftl.user_slots()).then_some(Lpn(lpn))
+    }
+
+    pub(crate) fn place_of_strip(&self, stripe: StripeId, strip: u32) -> Place {
+        if strip == self.stripe_scheme().data_strips() {
+            return self.ftl.lookup_parity(stripe);
+        }
+        self.lpn_of(stripe, strip).map_or(Place::Unmapped, |lpn| self.ftl.lookup(lpn))
+    }
+
+    /// Data strips with stored contents, and strips (parity included) that cannot be read.
+    pub(crate) fn stripe_state(&self, stripe: StripeId) -> (StripSet, StripSet) {
+        let n = self.stripe_scheme().data_strips();
+        let (mut present, mut unreadable) = (StripSet::EMPTY, StripSet::EMPTY);
+        for strip in 0..=n {
+            let place = self.place_of_strip(stripe, strip);
+            if strip < n && place != Place::Unmapped {
+                present.insert(strip);
+            }
+            let lost = match place {
+                Place::Unmapped => false,
+                Place::Missing => true,
+                Place::At(slot) => !self.array.answers(self.grid.page_of(slot).0),
+            };
+            if lost {
+                unreadable.insert(strip);
+            }
+        }
+        (present, unreadable)
+    }
+
+    /// Present data strips on worn blocks; empty where wear does not matter.
+    pub(crate) fn worn_strips(&self, stripe: StripeId) -> StripSet {
+        if self.worn_above.is_none() {
+            return StripSet::EMPTY;
+        }
+        let n = self.stripe_scheme().data_strips();
+        (0..n).filter(|&strip| self.is_worn(self.place_of_strip(stripe, strip)) == Some(true)).collect()
+    }
+
+    /// Whether the block of a place is worn; `None` where there is no place.
+    fn is_worn(&self, place: Place) -> Option<bool> {
+        let Place::At(slot) = place else { return None };
+        let limit = self.worn_above?;
+        Some(self.ftl.unit(self.ftl.unit_of(slot)).pe > limit.0)
+    }
+
+    /// Tells a scheme that minds wear that a data strip moved.
+    #[inline]
+    pub(crate) fn note_move(&mut self, stripe: StripeId, from: Place, to: Place) {
+        if self.worn_above.is_some() {
+            let (from, to) = (self.is_worn(from), self.is_worn(to));
+            self.stripe_scheme_mut().moved(stripe, from, to);
+        }
+    }
+
+    /// As [`Self::note_move`], for a logical page whose place was `from`.
+    pub(crate) fn note_move_of(&mut self, lpn: Lpn, from: Place) {
+        if self.worn_above.is_some() {
+            let (stripe, _) = self.strip_of(lpn);
+            self.note_move(stripe, from, self.ftl.lookup(lpn));
+        }
+    }
+
+    /// Compares the scheme's counts of strips on worn blocks with a recount; for tests.
+    pub(crate) fn check_worn_strips(&self) {
+        for stripe in (0..self.stripe_count()).map(StripeId) {
+            let counted = self.stripe_scheme().worn_strips(stripe);
+            assert_eq!(counted, Some(self.worn_strips(stripe).len()), "strips of {stripe:?} on worn blocks");
+        }
+    }
+
+    /// Static stripes of the drive.
+    pub(crate) fn stripe_count(&self) -> u32 {
+        self.ftl.user_slots().div_ceil(self.stripe_scheme().data_strips())
+    }
+
+    /// Written strips whose next place lies on a worn block.
+    pub(crate) fn worn_places(&mut self, stripe: StripeId, written: StripSet) -> StripSet {
+        let Some(limit) = self.worn_above else { return StripSet::EMPTY };
+        let mut worn = StripSet::EMPTY;
+        for strip in written.iter() {
+            let Some(die) = self.home_of(stripe, strip) else { continue };
+            if self.ftl.next_pe(die.index(), Stream::Host).is_some_and(|pe| pe > limit.0) {
+                worn.insert(strip);
+            }
+        }
+        worn
+    }
+
+    /// Whether an update of a stripe that the discard touches is under way.
+    pub(crate) fn has_locked_stripe(&self, job: Id) -> bool {
+        let (first, end) = self.jobs[job].range;
+        let n = self.stripe_scheme().data_strips();
+        (first / n..end.div_ceil(n)).any(|stripe| self.stripe_locks.is_held(StripeId(stripe)))
+    }
+
+    /// Waits until the stripe's update under way is done.
+    pub(crate) fn wait_for_stripe(&mut self, stripe: StripeId, target: Target) {
+        self.stripe_locks.wait(stripe, Waiter::Repair(target));
+    }
+
+    /// Hides the job's pages from the host; frees stripes of which nothing is left to see.
+    pub(crate) fn discard_in_stripes(&mut self, job: Id) {
+        let (first, end) = self.jobs[job].range;
+        let n = self.stripe_scheme().data_strips();
+        for lpn in (first..end).map(Lpn) {
+            if self.ftl.lookup(lpn) != Place::Unmapped {
+                self.host.hide(lpn, true);
+            }
+        }
+        if first < end {
+            for stripe in (first / n..=(end - 1) / n).map(StripeId) {
+                self.free_if_hidden(stripe);
+            }
+        }
+    }
+
+    fn free_if_hidden(&mut self, stripe: StripeId) {
+        let n = self.stripe_scheme().data_strips();
+        let lpns: Vec<Lpn> = (0..n).filter_map(|strip| self.lpn_of(stripe, strip)).collect();
+        let seen = |lpn: &Lpn| self.ftl.lookup(*lpn) != Place::Unmapped && !self.host.is_hidden(*lpn);
+        if lpns.iter().any(seen) {
+            return;
+        }
+        let mut pins: Vec<u32> = Vec::new();
+        for lpn in lpns {
+            self.host.hide(lpn, false);
+            let old = self.ftl.lookup(lpn);
+            pins.extend(self.ftl.forget(lpn).pinned);
+            self.note_move_of(lpn, old);
+        }
+        let ftl = &self.ftl;
+        if let Some(held) = self.held.take(stripe, |slot| ftl.unit_of(slot)) {
+            pins.extend(held.pinned().map(|slot| ftl.unit_of(slot)));
+            self.held.left();
+        }
+        pins.extend(self.ftl.forget_parity(stripe).pinned);
+        pins.into_iter().for_each(|unit| self.release(unit));
+    }
+}
