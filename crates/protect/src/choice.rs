@@ -81,15 +81,6 @@ impl<'a> Options<'a> {
         SchemeError { scheme: self.scheme.into(), setting: setting.into(), reason }
     }
 
-<<<<<<< HEAD
-    /// Whether the option has its default, left out or written out.
-    #[must_use]
-    pub fn is_default(&self, name: &str) -> bool {
-        self.known.iter().any(|(known, default, _)| *known == name && self.text(name) == *default)
-    }
-
-=======
->>>>>>> main
     fn text(&self, name: &str) -> &'a str {
         let default = self.known.iter().find(|(known, ..)| *known == name).expect("a declared option").1;
         self.given.get(name).map_or(default, String::as_str)

@@ -47,11 +47,7 @@ impl Raid5 {
             return Err(options.error("slots per page", reason));
         }
         let most = shape.dies - 1;
-<<<<<<< HEAD
-        let n = if options.is_default("data_strips") { most } else { options.number("data_strips", 1..=most)? };
-=======
         let n = options.number_or_auto("data_strips", 1..=most)?.unwrap_or(most);
->>>>>>> main
         Ok(Self { dies: shape.dies, n })
     }
 }

@@ -3,9 +3,10 @@
 
 mod common;
 
-use common::{MIX, Mix, drive, run, setup, workload};
+use common::{MIX, Mix, drive, promise, run, schemes, setup_of, workload};
 use flashkeep_ssd as ssd;
-use ssd::protect::registry::{SCHEMES, SchemeEntry};
+use ssd::protect::SchemeChoice;
+use ssd::protect::registry::SCHEMES;
 use ssd::{Failure, Faults, Pace, Session, Setup};
 use std::fmt::Write as _;
 use vocab::{BlockAddr, DieId, Stream, Streams};
@@ -53,22 +54,25 @@ fn two_dies(drive: &mut Session, draws: &mut Stream, rebuild: bool) {
     drive.fail(Failure::Die(DieId(second as u16)));
 }
 
-/// Every scheme as it is by default; those that can leave dies to rebuild on, also so.
-fn rows() -> Vec<(String, &'static SchemeEntry, Setup)> {
-    let mut all = Vec::new();
-    for entry in SCHEMES.iter().filter(|entry| !entry.canary) {
-        let mut add = |name: String, options: &[(&str, &str)]| {
-            let mut setup = setup(entry.name, drive(DIES as u32, BLOCKS as u32, 8, 1), 1.0);
-            setup.scheme.options = options.iter().map(|&(key, value)| (key.into(), value.into())).collect();
-            setup.user_slots = ssd::user_slots_max(&setup.drive, &setup.scheme, &setup.gc).expect("a valid setup") / 2;
-            setup.precondition.fill = 1.0;
-            all.push((name, entry, setup));
-        };
-        add(entry.name.into(), &[]);
-        if entry.options.iter().any(|(option, ..)| *option == "data_strips") {
-            add(format!("{}, data_strips = 3", entry.name), &[("data_strips", "3")]);
-        }
-    }
+/// Every scheme and variant that the suites try; those that can leave dies to rebuild on, also so.
+fn rows() -> Vec<(String, Setup)> {
+    let narrow =
+        SCHEMES.iter().filter(|entry| !entry.canary && entry.options.iter().any(|(option, ..)| *option == "data_strips"));
+    let narrow = narrow.map(|entry| {
+        let mut choice = SchemeChoice::named(entry.name);
+        choice.options.insert("data_strips".into(), "3".into());
+        choice
+    });
+    let row = |choice: SchemeChoice| {
+        let options: String = choice.options.iter().map(|(key, value)| format!(", {key} = {value}")).collect();
+        let name = format!("{}{options}", choice.name);
+        let mut setup = setup_of(&choice, drive(DIES as u32, BLOCKS as u32, 8, 1), 0.5);
+        setup.precondition.fill = 1.0;
+        (name, setup)
+    };
+    let mut all: Vec<_> = schemes().chain(narrow).map(row).collect();
+    // A scheme's rows stay together.
+    all.sort_by_key(|(_, setup)| SCHEMES.iter().position(|entry| entry.name == setup.scheme.name));
     all
 }
 
@@ -112,12 +116,12 @@ fn atlas() -> String {
     );
     STRIKES.iter().for_each(|(what, _)| write!(text, " {what} |").expect("writes to a text"));
     writeln!(text, "\n|---|---|{}", "---|".repeat(STRIKES.len())).expect("writes to a text");
-    for (name, entry, setup) in rows() {
+    for (name, setup) in rows() {
         write!(text, "| {name} | {} |", setup.user_slots).expect("writes to a text");
         for (what, strike) in STRIKES {
             let lost = trials(&name, &setup, what, strike);
             if what == "one die" {
-                let promised = entry.survives_dies > 0;
+                let promised = promise(&setup.scheme, &setup.drive) > 0;
                 assert!(!promised || lost.iter().all(|&lost| lost == 0), "{name} breaks its promise: {lost:?}");
             }
             write!(text, " {} |", cell(&lost)).expect("writes to a text");
