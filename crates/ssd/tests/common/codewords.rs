@@ -18,25 +18,27 @@ pub struct Codeword {
     pub tolerates: usize,
 }
 
+impl Codeword {
+    fn is_solvable(&self, readable: &BTreeSet<Ppn>) -> bool {
+        let missing = self.members.iter().filter(|member| !member.is_some_and(|ppn| readable.contains(&ppn)));
+        missing.count() <= self.tolerates
+    }
+}
+
 /// The logical pages that must answer with a media error, as the drive lies there, drained.
 pub fn beyond_repair(session: &Session, setup: &Setup) -> Vec<Lpn> {
     let (inventory, grid) = (session.inventory(), Grid::new(setup.drive.geometry));
-    let lost: BTreeSet<Ppn> = inventory.pages.iter().filter(|page| page.lost).map(|page| page.ppn).collect();
-    let stored: BTreeSet<Ppn> = inventory.pages.iter().map(|page| page.ppn).collect();
-    let readable = |ppn: Ppn| stored.contains(&ppn) && !lost.contains(&ppn);
+    let readable: BTreeSet<Ppn> = inventory.pages.iter().filter(|page| !page.lost).map(|page| page.ppn).collect();
     let codewords = codewords(&inventory, setup, &grid);
-    let solved = |of: &dyn Fn(&Codeword) -> bool| {
-        let missing = |word: &Codeword| word.members.iter().filter(|member| !member.is_some_and(readable)).count();
-        codewords.iter().any(|word| of(word) && missing(word) <= word.tolerates)
-    };
     let is_lost = |lpn: u32| match inventory.places[lpn as usize] {
         _ if inventory.elsewhere[lpn as usize] => false,
         Place::Unmapped => false,
         Place::At(slot) => {
             let ppn = grid.page_of(slot).0;
-            !readable(ppn) && !solved(&|word| word.members.contains(&Some(ppn)))
+            let solves = |word: &Codeword| word.members.contains(&Some(ppn)) && word.is_solvable(&readable);
+            !readable.contains(&ppn) && !codewords.iter().any(solves)
         }
-        Place::Missing => !solved(&|word| word.lpns.contains(&lpn)),
+        Place::Missing => !codewords.iter().any(|word| word.lpns.contains(&lpn) && word.is_solvable(&readable)),
     };
     (0..setup.user_slots).filter(|&lpn| is_lost(lpn)).map(Lpn).collect()
 }
