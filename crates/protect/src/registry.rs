@@ -1,6 +1,6 @@
 //! All schemes: one line adds one. Drives `--help`, `list schemes` and the test suites.
 
-use crate::{Options, Protection, SchemeChoice, SchemeError, Shape, canary, ds_raid, raid5};
+use crate::{Options, Protection, SchemeChoice, SchemeError, Shape, canary, ds_raid, mds_groups, raid5};
 
 /// One scheme.
 pub struct SchemeEntry {
@@ -12,7 +12,7 @@ pub struct SchemeEntry {
     pub summary: &'static str,
     /// Options: `(name, default, help)`.
     pub options: &'static [(&'static str, &'static str, &'static str)],
-    /// Dies whose loss loses no acknowledged data.
+    /// Dies whose loss loses no acknowledged data, with default options; [`promise`] for others.
     pub survives_dies: u32,
     /// Whether it loses data on purpose, for the test suites.
     pub canary: bool,
@@ -49,6 +49,15 @@ pub const SCHEMES: &[SchemeEntry] = &[
         build: ds_raid::build,
     },
     SchemeEntry {
+        name: "mds-groups",
+        paper: "Greenan et al., HotDep 2009",
+        summary: "block groups with a (k, m) code each, parity held in a power-safe cache until it is whole",
+        options: mds_groups::OPTIONS,
+        survives_dies: 1,
+        canary: false,
+        build: mds_groups::build,
+    },
+    SchemeEntry {
         name: "canary",
         paper: "-",
         summary: "RAID-5 that corrupts its parity on purpose: the test suites must catch it",
@@ -82,4 +91,15 @@ pub fn build(choice: &SchemeChoice, shape: Shape) -> Result<Protection, SchemeEr
     let entry = find(&choice.name)?;
     let options = Options::new(entry.name, &choice.options, entry.options)?;
     (entry.build)(&options, shape)
+}
+
+/// Dies whose loss loses no acknowledged data, with these options.
+///
+/// # Errors
+/// As [`build`].
+pub fn promise(choice: &SchemeChoice, shape: Shape) -> Result<u32, SchemeError> {
+    Ok(match build(choice, shape)? {
+        Protection::Groups(scheme) => scheme.survives_dies(),
+        _ => find(&choice.name)?.survives_dies,
+    })
 }

@@ -1,5 +1,6 @@
-//! The two seams between schemes and the engine.
+//! The seams between schemes and the engine; that of block groups has a file of its own.
 
+use crate::GroupScheme;
 use vocab::{DieId, StripSet, StripeId};
 
 /// What a scheme may know of the drive it is built for.
@@ -19,6 +20,8 @@ pub enum Protection {
     Stripes(Box<dyn StripeScheme>),
     /// By rows of a group log.
     Rows(Box<dyn RowScheme>),
+    /// By page stripes of block groups, in a group log.
+    Groups(Box<dyn GroupScheme>),
 }
 
 impl Clone for Protection {
@@ -27,6 +30,7 @@ impl Clone for Protection {
             Protection::None => Protection::None,
             Protection::Stripes(scheme) => Protection::Stripes(scheme.boxed_clone()),
             Protection::Rows(scheme) => Protection::Rows(scheme.boxed_clone()),
+            Protection::Groups(scheme) => Protection::Groups(scheme.boxed_clone()),
         }
     }
 }
