@@ -1,7 +1,7 @@
 //! Self-collecting logs: units are opened, filled, closed, collected and erased.
 
 use crate::victim::{Candidates, VictimPolicy};
-use crate::{GcConfig, WearConfig};
+use crate::{GcConfig, GroupSpace, WearConfig};
 use vocab::Grid;
 
 /// A unit of collection over the whole drive: a block of a region log, or a superblock.
@@ -36,6 +36,10 @@ pub struct Unit {
     pub state: UnitState,
     /// The log's clock when the unit was closed.
     pub closed_at: u64,
+    /// Slots that can hold data; 0: as many as the log's units usually have.
+    pub slots: u32,
+    /// Which of the drive's codes it was written with, under a scheme that has several.
+    pub code: u8,
 }
 
 /// What kind of log the drive keeps (decision D4).
@@ -84,28 +88,51 @@ pub(crate) struct LogShape {
     pub unit_slots: u32,
     /// Slots of one position: what goes to flash together.
     pub granule: u32,
+    /// Free units that the host leaves to the collector.
+    pub reserve: u32,
+    /// The code new units are written with.
+    pub code: u8,
     pub gc: GcConfig,
     pub wear: WearConfig,
 }
 
-/// Units that can never hold data at rest: the collector's reserve, two open units, and one
-/// whose worth of garbage lets collection gain.
-pub(crate) const UNITS_HELD_BACK: u32 = 4;
+/// Units that can never hold data at rest: the collector's reserve of one, two open units, and
+/// one whose worth of garbage lets collection gain.
+const UNITS_HELD_BACK: u32 = 4;
 
 impl LogShape {
-    pub fn new(grid: &Grid, kind: LogKind, gc: &GcConfig, wear: &WearConfig) -> Self {
-        let granule = match kind {
-            LogKind::Regions => grid.slots_per_page(),
-            LogKind::Group => grid.slots_per_page() * (grid.dies() - 1),
-        };
+    pub fn new(grid: &Grid, kind: LogKind, groups: Option<GroupSpace>, gc: &GcConfig, wear: &WearConfig) -> Self {
         let positions = grid.pages_per_block();
-        Self { positions, unit_slots: positions * granule, granule, gc: gc.clone(), wear: *wear }
+        let (granule, unit_slots) = match (kind, groups) {
+            // Pages of a group go to flash one by one: an open row waits.
+            (LogKind::Group, Some(space)) => (grid.slots_per_page(), space.least_slots),
+            (LogKind::Group, None) => (grid.slots_per_page() * (grid.dies() - 1), 0),
+            (LogKind::Regions, _) => (grid.slots_per_page(), 0),
+        };
+        let unit_slots = if unit_slots > 0 { unit_slots } else { positions * granule };
+        let reserve = groups.map_or(1, |space| space.reserve());
+        Self { positions, unit_slots, granule, reserve, code: 0, gc: gc.clone(), wear: *wear }
+    }
+
+    /// The emptiest closed unit whose code is no longer in use.
+    pub fn outdated(&self, units: &[Unit]) -> Option<usize> {
+        let closed = units.iter().enumerate().filter(|(_, u)| u.state == UnitState::Closed && u.code != self.code);
+        closed.min_by_key(|(_, u)| (u.valid, u.closed_at)).map(|(index, _)| index)
+    }
+
+    /// Units that can never hold data at rest.
+    pub fn held_back(&self) -> u32 {
+        UNITS_HELD_BACK - 1 + self.reserve
     }
 
     /// Slots of a unit that can hold data at rest while collection of a unit that holds more
     /// may win nothing.
     pub fn slots_at_rest(&self) -> u32 {
-        self.unit_slots - (self.granule - 1)
+        self.at_rest(self.unit_slots)
+    }
+
+    fn at_rest(&self, slots: u32) -> u32 {
+        slots - (self.granule - 1)
     }
 }
 
@@ -113,10 +140,21 @@ impl Log {
     pub fn new(first: UnitId, units: &mut [Unit], shape: &LogShape) -> Self {
         let mut free: Vec<UnitId> =
             (0..units.len() as u32).filter(|&i| units[i as usize].state == UnitState::Free).map(|i| first + i).collect();
-        let live_max = (free.len() as u32).saturating_sub(UNITS_HELD_BACK) * shape.slots_at_rest();
+        let live_max = (free.len() as u32).saturating_sub(shape.held_back()) * shape.slots_at_rest();
         // Taken from the end: ascending use of a fresh log.
         free.reverse();
         Self { first, free, frontiers: [Frontier::default(); 2], clock: 0, collections: 0, live: 0, live_max }
+    }
+
+    /// Forgets free units that went bad, and counts anew what the log holds at rest.
+    pub fn drop_bad(&mut self, units: &[Unit], shape: &LogShape) {
+        self.free.retain(|&unit| units[(unit - self.first) as usize].state == UnitState::Free);
+        let mut slots: Vec<u32> =
+            units.iter().filter(|u| u.state != UnitState::Bad && u.slots > 0).map(|u| shape.at_rest(u.slots)).collect();
+        // The largest are the ones held back.
+        slots.sort_unstable();
+        slots.truncate(slots.len().saturating_sub(shape.held_back() as usize));
+        self.live_max = slots.iter().sum();
     }
 
     fn frontier_of(&self, stream: Stream, shape: &LogShape) -> usize {
@@ -135,8 +173,8 @@ impl Log {
         match (stream, frontier.unit) {
             (Stream::Gc, unit) => unit.is_some() || !self.free.is_empty(),
             (Stream::Host, Some(_)) if shape.gc.separate_frontier => true,
-            (Stream::Host, Some(_)) => !self.free.is_empty(),
-            (Stream::Host, None) => self.free.len() > 1,
+            (Stream::Host, Some(_)) => self.free_units() >= shape.reserve,
+            (Stream::Host, None) => self.free_units() > shape.reserve,
         }
     }
 
@@ -196,6 +234,13 @@ impl Log {
             return None;
         }
         self.collections += 1;
+        // What was written with a code no longer in use goes first.
+        if let Some(index) = shape.outdated(units)
+            && candidates.gains(&units[index])
+        {
+            units[index].state = UnitState::Condemned;
+            return Some((self.first + index as u32, false));
+        }
         let cold = if self.collections.is_multiple_of(8) { self.coldest_if_spread(candidates.units, shape) } else { None };
         let index = cold.or_else(|| policy.pick(&candidates))?;
         units[index].state = UnitState::Condemned;

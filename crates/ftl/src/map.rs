@@ -1,8 +1,8 @@
 //! The map itself: logical pages and stripes to places, validity, space.
 
-use crate::log::{Log, LogShape, UNITS_HELD_BACK};
+use crate::log::{Log, LogShape};
 use crate::victim::{self, VictimPolicy};
-use crate::{GcConfig, LogKind, Rows, Stream, Unit, UnitId, UnitState, WearConfig};
+use crate::{GcConfig, GroupSpace, LogKind, Rows, Stream, Unit, UnitId, UnitState, WearConfig};
 use std::fmt;
 use vocab::{BlockAddr, DieId, Grid, Lpn, Ppn, Slot, Streams, StripeId, SuperblockId, Table};
 
@@ -61,6 +61,8 @@ pub struct FtlSetup<'a> {
     pub user_slots: u32,
     /// Static stripes, each with one parity page.
     pub stripes: u32,
+    /// What groups hold, where they have codes of their own.
+    pub groups: Option<GroupSpace>,
     /// Garbage collection.
     pub gc: &'a GcConfig,
     /// Wear levelling.
@@ -73,14 +75,14 @@ pub struct FtlSetup<'a> {
 /// * `unit.valid` is the number of valid slots in the unit;
 /// * a unit with valid slots or pins is never handed out for erase.
 pub struct Ftl {
-    grid: Grid,
+    pub(crate) grid: Grid,
     kind: LogKind,
     data: Table<u32>,
     parity: Table<u32>,
     valid: Table<u64>,
-    units: Vec<Unit>,
+    pub(crate) units: Vec<Unit>,
     logs: Vec<Log>,
-    shape: LogShape,
+    pub(crate) shape: LogShape,
     policy: Box<dyn VictimPolicy>,
     rows: Option<Rows>,
 }
@@ -108,7 +110,7 @@ impl Ftl {
     /// # Errors
     /// An unknown victim policy, or settings out of range.
     pub fn new(grid: &Grid, setup: &FtlSetup<'_>, streams: &Streams, bad: impl Fn(BlockAddr) -> bool) -> Result<Self, FtlError> {
-        let FtlSetup { kind, user_slots, stripes, gc, wear } = *setup;
+        let FtlSetup { kind, user_slots, stripes, groups, gc, wear } = *setup;
         check(gc, grid.blocks_per_die())?;
         if kind == LogKind::Regions && grid.slots_per_page() > 1 && !gc.separate_frontier {
             let slots = grid.slots_per_page();
@@ -128,7 +130,7 @@ impl Ftl {
             LogKind::Regions => per_die * grid.dies(),
             LogKind::Group => per_die,
         };
-        let shape = LogShape::new(grid, kind, gc, wear);
+        let shape = LogShape::new(grid, kind, groups, gc, wear);
         let unusable = |unit: u32| match &rows {
             None => bad(BlockAddr(unit)),
             // A row needs room for one data page and its parity.
@@ -159,9 +161,9 @@ impl Ftl {
     /// Most slots that logs of this kind can hold at rest without bad blocks, parity included
     /// for region logs and excluded for the group log.
     #[must_use]
-    pub fn capacity(grid: &Grid, kind: LogKind, gc: &GcConfig) -> u64 {
-        let shape = LogShape::new(grid, kind, gc, &WearConfig::default());
-        let units = u64::from(grid.blocks_per_die().saturating_sub(UNITS_HELD_BACK));
+    pub fn capacity(grid: &Grid, kind: LogKind, groups: Option<GroupSpace>, gc: &GcConfig) -> u64 {
+        let shape = LogShape::new(grid, kind, groups, gc, &WearConfig::default());
+        let units = u64::from(grid.blocks_per_die().saturating_sub(shape.held_back()));
         let logs = if kind == LogKind::Regions { u64::from(grid.dies()) } else { 1 };
         logs * units * u64::from(shape.slots_at_rest())
     }
@@ -238,7 +240,7 @@ impl Ftl {
         }
     }
 
-    fn units_of(&mut self, log: usize) -> (&mut Log, &mut [Unit], &LogShape, &mut dyn VictimPolicy) {
+    pub(crate) fn units_of(&mut self, log: usize) -> (&mut Log, &mut [Unit], &LogShape, &mut dyn VictimPolicy) {
         let per_log = self.grid.blocks_per_die() as usize;
         let units = &mut self.units[log * per_log..(log + 1) * per_log];
         (&mut self.logs[log], units, &self.shape, &mut *self.policy)

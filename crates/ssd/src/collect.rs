@@ -60,9 +60,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             return;
         }
         let Some((victim, for_wear)) = self.ftl.condemn(log) else { return };
+        self.begin_collecting(log, victim, if for_wear { Cause::WearLevel } else { Cause::Gc });
+    }
+
+    /// Collects a condemned victim.
+    pub(crate) fn begin_collecting(&mut self, log: usize, victim: UnitId, cause: Cause) {
         let collector = &mut self.collectors[log];
         collector.victim = Some(victim);
-        collector.cause = if for_wear { Cause::WearLevel } else { Cause::Gc };
+        collector.cause = cause;
         collector.cursor = 0;
         self.collect(log);
     }
@@ -201,6 +206,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.forget_failed_programs(victim);
         }
         self.ftl.erased(victim);
+        self.group_erased(victim);
         self.retry = true;
         let background = self.ftl.free_units(log) < self.idle_free_blocks && self.is_idle();
         if self.ftl.is_short(log) || background {

@@ -10,6 +10,8 @@ mod collect;
 mod commands;
 mod config;
 mod facts;
+mod group_repair;
+mod groups;
 mod host;
 mod jobs;
 mod machine;
@@ -26,6 +28,7 @@ mod slab;
 mod stripes;
 
 pub use config::{Age, Buffer, BufferKind, Drive, Faults, Pace, PayloadKind, Precondition, Scheduler, Setup};
+pub use groups::GroupStats;
 pub use result::{Cdf, Response, RunResult};
 pub use session::{Demand, Session, SetupError, redundancy_share, user_slots_max};
 pub use {coding, ftl, nand, protect};

@@ -44,7 +44,7 @@ pub(crate) struct Cover {
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
-    fn writer(&self, stream: Stream) -> usize {
+    pub(crate) fn writer(&self, stream: Stream) -> usize {
         usize::from(stream == Stream::Gc && self.ftl.separates_frontiers())
     }
 
@@ -190,6 +190,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Writes moved pages to rows; with `all`, down to the last and with their parity.
     pub(crate) fn feed_moves(&mut self, all: bool) {
+        if self.has_groups() {
+            self.feed_group_moves(all);
+            return;
+        }
         let writer = self.writer(Stream::Gc);
         let slots = self.grid.slots_per_page() as usize;
         loop {
@@ -281,6 +285,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// A die takes part in no open row from now on.
     pub(crate) fn drop_die_from_rows(&mut self, die: DieId) {
+        if self.has_groups() {
+            self.drop_die_from_groups(die);
+            return;
+        }
         self.ftl.rows_mut().drop_die(die);
         for writer in 0..2 {
             let row = &mut self.rows[writer];

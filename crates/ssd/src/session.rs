@@ -2,6 +2,7 @@
 
 use crate::config::{Drive, Pace, PayloadKind, Setup};
 use crate::facts::{Folds, RequestKind};
+use crate::groups::GroupStats;
 use crate::machine::Machine;
 use crate::payload::{HostPayload, Nothing, PageBuf, Tag};
 use crate::precondition::Steady;
@@ -66,16 +67,22 @@ pub fn user_slots_max(drive: &Drive, scheme: &SchemeChoice, gc: &GcConfig) -> Re
     let grid = check_drive(drive)?;
     let protection = build_scheme(drive, scheme)?;
     let (kind, spread) = match &protection {
-        Protection::Rows(_) => (LogKind::Group, 1),
+        Protection::Rows(_) | Protection::Groups(_) => (LogKind::Group, 1),
         _ => (LogKind::Regions, u64::from(grid.dies())),
     };
     // One page of play for each log: a new version is placed before the old one is given up.
-    let slots = Ftl::capacity(&grid, kind, gc).saturating_sub(spread * u64::from(grid.slots_per_page()));
+    let slots = Ftl::capacity(&grid, kind, group_space(&grid, &protection), gc).saturating_sub(spread * u64::from(grid.slots_per_page()));
     let user = match &protection {
         Protection::Stripes(scheme) => slots / u64::from(scheme.data_strips() + 1) * u64::from(scheme.data_strips()),
         _ => slots,
     };
     Ok(user as u32)
+}
+
+/// What block groups hold, under a scheme that has them.
+pub(crate) fn group_space(grid: &Grid, protection: &Protection) -> Option<ftl::GroupSpace> {
+    let Protection::Groups(scheme) = protection else { return None };
+    Some(ftl::GroupSpace::new(grid, &**scheme))
 }
 
 /// Share of raw flash that the scheme's parity takes.
@@ -88,6 +95,10 @@ pub fn redundancy_share(drive: &Drive, scheme: &SchemeChoice) -> Result<f64, Set
         Protection::None => 0.0,
         Protection::Stripes(scheme) => 1.0 / f64::from(scheme.data_strips() + 1),
         Protection::Rows(_) => 1.0 / f64::from(grid.dies()),
+        Protection::Groups(scheme) => {
+            let group = f64::from(grid.dies() * grid.pages_per_block() * grid.slots_per_page());
+            1.0 - f64::from(ftl::GroupSpace::new(&grid, &*scheme).least_slots) / group
+        }
     })
 }
 
@@ -181,6 +192,16 @@ impl Session {
             Inner::None(prepared) => prepared.machine.ftl.check_counts(),
             Inner::Tag(prepared) => prepared.machine.ftl.check_counts(),
             Inner::Page(prepared) => prepared.machine.ftl.check_counts(),
+        }
+    }
+
+    /// What was written to block groups so far; all zero under other schemes.
+    #[must_use]
+    pub fn group_stats(&self) -> GroupStats {
+        match &self.0 {
+            Inner::None(prepared) => prepared.machine.group_stats(),
+            Inner::Tag(prepared) => prepared.machine.group_stats(),
+            Inner::Page(prepared) => prepared.machine.group_stats(),
         }
     }
 
