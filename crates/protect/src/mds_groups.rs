@@ -128,7 +128,8 @@ fn stride(options: &Options<'_>, codes: &[GroupCode]) -> Result<u32, SchemeError
     let works = |stride: u32| codes.iter().all(|code| visits_all(stride, data(code)));
     if !works(stride) {
         let valid: Vec<_> = (1..=most).filter(|&s| works(s)).map(|s| s.to_string()).collect();
-        let reason = format!("found {stride}: some data pages would be written twice, others never; valid are {}", valid.join(", "));
+        let reason =
+            format!("found {stride}: some data pages would be written twice, others never; valid are {}", valid.join(", "));
         return Err(options.error("stride", reason));
     }
     Ok(stride)

@@ -224,10 +224,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if self.groups.open[writer].is_none() && !self.open_group(stream, writer) {
             return false;
         }
-        let open = self.groups.open[writer].as_ref().expect("just opened");
-        if open.next == 0 && self.ftl.open_row(stream).is_none() {
+        // Where both streams write to one group, the host must leave the collector its room
+        // page by page: a page stripe may be half full.
+        if self.ftl.open_row(stream).is_none() {
             return false;
         }
+        let open = self.groups.open[writer].as_ref().expect("just opened");
         let strip = open.layout.stripe.strips[open.layout.stripe.order[open.next as usize] as usize];
         let row = self.row_of_group(open.layout.group, open.page);
         let parity = self.groups.codes[open.layout.code].0.parity;
@@ -266,8 +268,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Asks the scheme for the code of the next group.
     fn choose_code(&mut self) {
-        let history =
-            GroupHistory { opened: self.groups.stats.opened, most_pe: self.ftl.most_pe(), asked: self.groups.asked };
+        let history = GroupHistory { opened: self.groups.stats.opened, most_pe: self.ftl.most_pe(), asked: self.groups.asked };
         let code = self.group_scheme().code_for(self.groups.now, &history);
         if code != self.groups.now {
             self.groups.now = code;

@@ -71,7 +71,8 @@ pub fn user_slots_max(drive: &Drive, scheme: &SchemeChoice, gc: &GcConfig) -> Re
         _ => (LogKind::Regions, u64::from(grid.dies())),
     };
     // One page of play for each log: a new version is placed before the old one is given up.
-    let slots = Ftl::capacity(&grid, kind, group_space(&grid, &protection), gc).saturating_sub(spread * u64::from(grid.slots_per_page()));
+    let slots =
+        Ftl::capacity(&grid, kind, group_space(&grid, &protection), gc).saturating_sub(spread * u64::from(grid.slots_per_page()));
     let user = match &protection {
         Protection::Stripes(scheme) => slots / u64::from(scheme.data_strips() + 1) * u64::from(scheme.data_strips()),
         _ => slots,
