@@ -14,6 +14,7 @@
 //! it among the available symbols, first if it shall replace reads, and leave it out when adding.
 
 use crate::gf256::{self, Sums};
+use std::iter::once;
 
 /// An erasure code of k data and m parity symbols; see the [module](self).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub struct ErasureCode {
     /// Parity rows one after the other, each with a coefficient for every data symbol.
     rows: Vec<u8>,
     encode: Sums,
+    /// One parity that is the XOR of the data.
+    plain: bool,
 }
 
 /// How lost symbols are computed from others: the symbols to have at hand, and the sums over them.
@@ -69,7 +72,8 @@ impl ErasureCode {
         assert!(data >= 1 && data + parity <= 255, "a code has data, and at most 255 symbols: {data} + {parity}");
         let rows: Vec<u8> = (0..parity).flat_map(|i| (0..data).map(move |j| (i, j))).map(|(i, j)| coefficient(i, j)).collect();
         let encode = Sums::new(data, &rows);
-        ErasureCode { data, parity, rows, encode }
+        let plain = parity == 1 && rows.iter().all(|c| *c == 1);
+        ErasureCode { data, parity, rows, encode, plain }
     }
 
     /// Data symbols, k.
@@ -134,7 +138,10 @@ impl ErasureCode {
     /// If a symbol is not of this code.
     #[must_use]
     pub fn solve(&self, lost: usize, available: &[usize]) -> Option<Vec<(usize, u8)>> {
-        let sources = self.sources(&[lost], available)?;
+        let sources = self.sources(once(lost), available.iter().map(|symbol| (*symbol, ())))?.0;
+        if self.plain {
+            return Some(sources.into_iter().map(|symbol| (symbol, 1)).collect());
+        }
         let row = self.combinations(&[lost], &sources);
         Some(sources.into_iter().zip(row).collect())
     }
@@ -147,7 +154,7 @@ impl ErasureCode {
     /// If a symbol is not of this code.
     #[must_use]
     pub fn plan(&self, lost: &[usize], available: &[usize]) -> Option<Rebuild> {
-        let sources = self.sources(lost, available)?;
+        let (sources, _) = self.sources(lost.iter().copied(), available.iter().map(|symbol| (*symbol, ())))?;
         let sums = Sums::new(self.data, &self.combinations(lost, &sources));
         Some(Rebuild { sources, sums })
     }
@@ -160,31 +167,39 @@ impl ErasureCode {
     /// # Panics
     /// If a symbol is not of this code, or the strips differ in length.
     pub fn rebuild(&self, present: &[(usize, &[u8])], lost: &mut [(usize, &mut [u8])]) -> Result<(), Undecodable> {
-        let available: Vec<usize> = present.iter().map(|(symbol, _)| *symbol).collect();
-        let missing: Vec<usize> = lost.iter().map(|(symbol, _)| *symbol).collect();
-        let plan = self.plan(&missing, &available).ok_or(Undecodable)?;
-        let strip = |source: &usize| present.iter().find(|(symbol, _)| symbol == source).expect("a source is present").1;
-        let inputs: Vec<&[u8]> = plan.sources.iter().map(strip).collect();
-        let mut outputs: Vec<&mut [u8]> = lost.iter_mut().map(|(_, strip)| &mut **strip).collect();
-        plan.run(&inputs, &mut outputs);
+        let (sources, inputs) =
+            self.sources(lost.iter().map(|(symbol, _)| *symbol), present.iter().copied()).ok_or(Undecodable)?;
+        if let (true, [(_, output)]) = (self.plain, &mut *lost) {
+            // Each symbol of an XOR code is the sum of all others, as the parity is.
+            self.encode.apply(&inputs, &mut [output]);
+            return Ok(());
+        }
+        let (symbols, mut outputs): (Vec<usize>, Vec<&mut [u8]>) =
+            lost.iter_mut().map(|(symbol, strip)| (*symbol, &mut **strip)).unzip();
+        Sums::new(self.data, &self.combinations(&symbols, &sources)).apply(&inputs, &mut outputs);
         Ok(())
     }
 
-    /// The first k available symbols that are not lost.
-    fn sources(&self, lost: &[usize], available: &[usize]) -> Option<Vec<usize>> {
-        let mut taken = [false; 256];
-        for &symbol in lost {
+    /// The first k available symbols that are not lost, and what comes with them.
+    fn sources<T>(
+        &self,
+        lost: impl Iterator<Item = usize>,
+        available: impl Iterator<Item = (usize, T)>,
+    ) -> Option<(Vec<usize>, Vec<T>)> {
+        let mut passed_over = [false; 256];
+        for symbol in lost {
             assert!(symbol < self.symbols(), "symbol {symbol} of {}", self.symbols());
-            taken[symbol] = true;
+            passed_over[symbol] = true;
         }
-        let mut sources = Vec::with_capacity(self.data);
-        for &symbol in available {
+        let (mut sources, mut with) = (Vec::with_capacity(self.data), Vec::with_capacity(self.data));
+        for (symbol, what) in available {
             assert!(symbol < self.symbols(), "symbol {symbol} of {}", self.symbols());
-            if !std::mem::replace(&mut taken[symbol], true) && sources.len() < self.data {
+            if sources.len() < self.data && !std::mem::replace(&mut passed_over[symbol], true) {
                 sources.push(symbol);
+                with.push(what);
             }
         }
-        (sources.len() == self.data).then_some(sources)
+        (sources.len() == self.data).then_some((sources, with))
     }
 
     /// For each lost symbol its coefficients over the k sources, row by row.
@@ -193,20 +208,25 @@ impl ErasureCode {
     /// weights w on R such that the sum of w_r c(r, q) is what the lost symbol has of each q in Q, the
     /// parities account for Q; what they bring along of the other data is added once more to vanish.
     fn combinations(&self, lost: &[usize], sources: &[usize]) -> Vec<u8> {
-        let mut absent: Vec<usize> = (0..self.data).collect();
-        absent.retain(|symbol| !sources.contains(symbol));
-        let parities: Vec<usize> = sources.iter().filter(|symbol| **symbol >= self.data).map(|symbol| symbol - self.data).collect();
-        let inverse = invert(parities.len(), |r, q| self.coefficient(parities[r], absent[q]));
+        let mut is_source = [false; 256];
+        sources.iter().for_each(|symbol| is_source[*symbol] = true);
+        let absent: Vec<usize> = (0..self.data).filter(|symbol| !is_source[*symbol]).collect();
+        let parities: Vec<usize> = sources.iter().filter_map(|symbol| symbol.checked_sub(self.data)).collect();
+        let inverse = invert(absent.len(), |r, q| self.coefficient(parities[r], absent[q]));
         let mut rows = Vec::with_capacity(lost.len() * self.data);
         for &lost in lost {
-            let wanted: Vec<u8> = absent.iter().map(|&q| self.share(lost, q)).collect();
-            let weight = |r: usize| wanted.iter().enumerate().fold(0, |sum, (q, w)| sum ^ gf256::mul(*w, inverse[q * wanted.len() + r]));
-            let weights: Vec<u8> = (0..parities.len()).map(weight).collect();
-            rows.extend(sources.iter().map(|&source| match source.checked_sub(self.data) {
-                Some(parity) => weights[parities.iter().position(|p| *p == parity).expect("a source")],
-                None => parities.iter().zip(&weights).fold(self.share(lost, source), |sum, (parity, weight)| {
-                    sum ^ gf256::mul(*weight, self.coefficient(*parity, source))
-                }),
+            let mut weights = vec![0; parities.len()];
+            for (&q, row) in absent.iter().zip(&inverse) {
+                gf256::mul_add(&mut weights, row, self.share(lost, q));
+            }
+            let mut weights_in_order = weights.iter();
+            rows.extend(sources.iter().map(|&source| {
+                if source >= self.data {
+                    return *weights_in_order.next().expect("a weight for each parity");
+                }
+                let brought =
+                    parities.iter().zip(&weights).map(|(parity, weight)| gf256::mul(*weight, self.coefficient(*parity, source)));
+                brought.fold(self.share(lost, source), |sum, product| sum ^ product)
             }));
         }
         rows
@@ -239,31 +259,22 @@ impl Rebuild {
 
 /// The inverse of a matrix of order `n`, row by row, by Gauss and Jordan. It has one: all square parts
 /// of the codes' matrices do.
-fn invert(n: usize, entry: impl Fn(usize, usize) -> u8) -> Vec<u8> {
-    let width = 2 * n;
-    let mut rows = vec![0; n * width];
-    for r in 0..n {
-        for c in 0..n {
-            rows[r * width + c] = entry(r, c);
+fn invert(n: usize, entry: impl Fn(usize, usize) -> u8) -> Vec<Vec<u8>> {
+    // The matrix, and the unit matrix beside it.
+    let row = |r: usize| (0..n).map(|c| entry(r, c)).chain((0..n).map(|c| u8::from(c == r))).collect();
+    let mut rows: Vec<Vec<u8>> = (0..n).map(row).collect();
+    for column in 0..n {
+        let at = (column..n).find(|r| rows[*r][column] != 0).expect("a part of an MDS matrix can be inverted");
+        rows.swap(at, column);
+        let mut pivot = std::mem::take(&mut rows[column]);
+        let scale = gf256::inv(pivot[column]);
+        pivot.iter_mut().for_each(|entry| *entry = gf256::mul(*entry, scale));
+        for row in rows.iter_mut().filter(|row| !row.is_empty()) {
+            let factor = row[column];
+            row.iter_mut().zip(&pivot).for_each(|(entry, pivot)| *entry ^= gf256::mul(*pivot, factor));
         }
-        rows[r * width + n + r] = 1;
+        rows[column] = pivot;
     }
-    for pivot in 0..n {
-        let at = (pivot..n).find(|r| rows[r * width + pivot] != 0).expect("a part of an MDS matrix can be inverted");
-        for c in 0..width {
-            rows.swap(at * width + c, pivot * width + c);
-        }
-        let scale = gf256::inv(rows[pivot * width + pivot]);
-        for entry in &mut rows[pivot * width..(pivot + 1) * width] {
-            *entry = gf256::mul(*entry, scale);
-        }
-        let row = rows[pivot * width..(pivot + 1) * width].to_vec();
-        for r in (0..n).filter(|r| *r != pivot) {
-            let c = rows[r * width + pivot];
-            for (entry, pivot) in rows[r * width..(r + 1) * width].iter_mut().zip(&row) {
-                *entry ^= gf256::mul(*pivot, c);
-            }
-        }
-    }
-    (0..n).flat_map(|r| rows[r * width + n..(r + 1) * width].to_vec()).collect()
+    rows.iter_mut().for_each(|row| drop(row.drain(..n)));
+    rows
 }

@@ -1,12 +1,35 @@
 //! The algebra of protection: codes compute, schemes decide (decision D3).
+//!
+//! - [`ErasureCode`]: k data and m parity symbols of which any k suffice; over GF(2^8), or plain XOR.
+//! - [`gf2`]: decoders for codes whose equations are XORs of any shape.
+//! - [`gf256`]: the field, and the vector kernels that work on strips.
+//!
+//! ```
+//! use flashkeep_coding::ErasureCode;
+//!
+//! let code = ErasureCode::new(3, 2);
+//! let (a, b, c) = ([1u8; 16], [2u8; 16], [3u8; 16]);
+//! let (mut p, mut q) = ([0; 16], [0; 16]);
+//! code.encode(&[&a, &b, &c], &mut [&mut p, &mut q]);
+//!
+//! // Symbols 0 and 2 are lost.
+//! let (mut lost_a, mut lost_c) = ([0; 16], [0; 16]);
+//! code.rebuild(&[(1, &b), (3, &p), (4, &q)], &mut [(0, &mut lost_a), (2, &mut lost_c)])?;
+//! assert_eq!((lost_a, lost_c), (a, c));
+//! # Ok::<(), flashkeep_coding::Undecodable>(())
+//! ```
 
 pub mod erasure;
+pub mod gf2;
 pub mod gf256;
 
 pub use erasure::{ErasureCode, Rebuild, Undecodable};
 
 /// Adds `other` to `sum` over GF(2), byte by byte: the parity of a stripe is the sum of its
-/// strips. Both have the same length.
+/// strips.
+///
+/// # Panics
+/// If the lengths differ.
 pub fn xor_into(sum: &mut [u8], other: &[u8]) {
     gf256::add(sum, other);
 }

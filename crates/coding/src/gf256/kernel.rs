@@ -21,6 +21,9 @@ impl Part {
     }
 }
 
+/// Inputs, factors, outputs and the part of them that is to be written.
+type SumsOfPart = unsafe fn(&[&[u8]], &[u8], &mut [&mut [u8]], Part);
+
 /// The vector loops of one instruction set. All give the same bytes, at different speeds.
 ///
 /// A kernel can only be had from here, and only if this machine has its instructions; that is what
@@ -35,7 +38,7 @@ pub struct Kernel {
     pub(super) mul: unsafe fn(&mut [u8], u8),
     /// A part of the outputs, 1 to [`GROUP`] of them, from the inputs. `factors` has the
     /// coefficients input by input. All strips reach the end of the part; there is an input.
-    pub(super) sums: unsafe fn(&[&[u8]], &[u8], &mut [&mut [u8]], Part),
+    pub(super) sums: SumsOfPart,
     /// The sum of all inputs; equal lengths; there is an input.
     pub(super) total: unsafe fn(&[&[u8]], &mut [u8]),
 }

@@ -8,6 +8,7 @@ use super::naive;
 pub(super) static NIBBLES: [[u8; 32]; 256] = nibbles();
 
 /// `TABLE[c]` is multiplication by `c` as an 8x8 matrix over GF(2), as `GF2P8AFFINEQB` wants it.
+#[cfg(target_arch = "x86_64")]
 pub(super) static MATRICES: [u64; 256] = matrices();
 
 /// `TABLE[a]` is the inverse of `a`; 0 has none and 0 stands there.
@@ -30,6 +31,7 @@ const fn nibbles() -> [[u8; 32]; 256] {
 
 /// Bit i of a product is the parity of (byte 7-i of the matrix AND the operand), after Intel's
 /// description of the instruction; so bit j of that byte is bit i of `c * 2^j`.
+#[cfg(target_arch = "x86_64")]
 const fn matrices() -> [u64; 256] {
     let mut table = [0; 256];
     let mut c = 0;
