@@ -257,6 +257,37 @@ impl Log {
         (most - least.pe > shape.wear.static_threshold).then_some(index)
     }
 
+    /// Condemns a closed unit out of turn; false where it is in another state.
+    pub fn condemn_unit(&mut self, unit: UnitId, units: &mut [Unit]) -> bool {
+        let state = &mut units[(unit - self.first) as usize].state;
+        let closed = *state == UnitState::Closed;
+        if closed {
+            *state = UnitState::Condemned;
+        }
+        closed
+    }
+
+    /// Closes an open unit before its last position: nothing more is written to it.
+    pub fn abandon(&mut self, unit: UnitId, units: &mut [Unit]) {
+        for frontier in &mut self.frontiers {
+            if frontier.unit == Some(unit) {
+                *frontier = Frontier::default();
+                let state = &mut units[(unit - self.first) as usize];
+                (state.state, state.closed_at) = (UnitState::Closed, self.clock);
+                self.clock += 1;
+            }
+        }
+    }
+
+    /// A free or condemned unit is never used again. What it could hold is gone from the log.
+    pub fn retire(&mut self, unit: UnitId, units: &mut [Unit], shape: &LogShape) {
+        let state = &mut units[(unit - self.first) as usize];
+        debug_assert!(state.valid == 0 && state.pins == 0 && matches!(state.state, UnitState::Free | UnitState::Condemned));
+        state.state = UnitState::Bad;
+        self.free.retain(|&free| free != unit);
+        self.live_max = self.live_max.saturating_sub(shape.slots_at_rest());
+    }
+
     /// A condemned unit has been erased.
     pub fn erased(&mut self, unit: UnitId, units: &mut [Unit]) {
         let state = &mut units[(unit - self.first) as usize];

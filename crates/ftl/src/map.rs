@@ -84,7 +84,7 @@ pub struct Ftl {
     logs: Vec<Log>,
     pub(crate) shape: LogShape,
     policy: Box<dyn VictimPolicy>,
-    rows: Option<Rows>,
+    pub(crate) rows: Option<Rows>,
 }
 
 impl Clone for Ftl {
@@ -427,6 +427,7 @@ impl Ftl {
         state.erased(unit, units);
         if let Some(rows) = &mut self.rows {
             rows.clear(SuperblockId(unit));
+            self.retire_if_too_narrow(unit);
         }
     }
 
@@ -442,9 +443,9 @@ impl Ftl {
     /// A die takes part in nothing new; its data stay mapped and are lost. Region logs of a
     /// dead die are never written again, rows do without it.
     pub fn retire_die(&mut self, die: DieId) {
-        match &mut self.rows {
-            Some(rows) => rows.drop_die(die),
-            None => self.logs[die.index()].live_max = 0,
+        match self.kind {
+            LogKind::Group => self.drop_die_from_rows(die),
+            LogKind::Regions => self.logs[die.index()].live_max = 0,
         }
     }
 

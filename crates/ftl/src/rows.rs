@@ -47,9 +47,9 @@ impl Rows {
         StripSet(u64::from(self.members[superblock.index()]))
     }
 
-    /// The die takes part in no row from now on.
-    pub fn drop_die(&mut self, die: DieId) {
-        self.members.iter_mut().for_each(|set| *set &= !(1 << die.0));
+    /// The die's block takes part in no row of its superblock from now on: it is bad.
+    pub(crate) fn drop_member(&mut self, superblock: SuperblockId, die: DieId) {
+        self.members[superblock.index()] &= !(1 << die.0);
     }
 
     /// The page at position `used` of a row whose positions are rotated by `rotation`.

@@ -12,8 +12,8 @@ use vocab::{BlockAddr, Cause, DieId, Ppn, Slot, SuperblockId};
 /// The collector of one log.
 #[derive(Clone, Debug)]
 pub(crate) struct Collector {
-    victim: Option<UnitId>,
-    /// Why: garbage collection or wear levelling.
+    pub victim: Option<UnitId>,
+    /// Why: garbage collection, wear levelling, or what made the victim wanted.
     pub cause: Cause,
     /// Next page of the victim to look at; of a superblock, counted row by row.
     cursor: u32,
@@ -23,11 +23,13 @@ pub(crate) struct Collector {
     erasing: u32,
     /// The log's die is dead.
     pub halted: bool,
+    /// A page of the victim found no room: bad blocks ate the reserve.
+    pub stuck: bool,
 }
 
 impl Default for Collector {
     fn default() -> Self {
-        Self { victim: None, cause: Cause::Gc, cursor: 0, in_flight: 0, erasing: 0, halted: false }
+        Self { victim: None, cause: Cause::Gc, cursor: 0, in_flight: 0, erasing: 0, halted: false, stuck: false }
     }
 }
 
@@ -59,17 +61,28 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if collector.is_busy() || collector.halted {
             return;
         }
-        let Some((victim, for_wear)) = self.ftl.condemn(log) else { return };
-        self.begin_collecting(log, victim, if for_wear { Cause::WearLevel } else { Cause::Gc });
+        let Some((victim, cause)) = self.next_victim(log) else { return };
+        self.begin_collecting(log, victim, cause);
     }
 
     /// Collects a condemned victim.
     pub(crate) fn begin_collecting(&mut self, log: usize, victim: UnitId, cause: Cause) {
         let collector = &mut self.collectors[log];
-        collector.victim = Some(victim);
-        collector.cause = cause;
-        collector.cursor = 0;
+        (collector.victim, collector.cause) = (Some(victim), cause);
+        (collector.cursor, collector.stuck) = (0, false);
         self.collect(log);
+    }
+
+    /// The log's next victim: one that is wanted, where there is room for what it may hold, or
+    /// the policy's choice.
+    fn next_victim(&mut self, log: usize) -> Option<(UnitId, Cause)> {
+        if self.ftl.free_units(log) > 1
+            && let Some(wanted) = self.condemn_wanted(log)
+        {
+            return Some(wanted);
+        }
+        let chosen = self.ftl.condemn(log).map(|(unit, for_wear)| (unit, if for_wear { Cause::WearLevel } else { Cause::Gc }));
+        chosen.or_else(|| if self.ftl.free_units(log) > 0 { self.condemn_wanted(log) } else { None })
     }
 
     /// Pages of a victim in collection order.
@@ -138,6 +151,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         let collector = &self.collectors[log];
         if !self.ftl.may_erase(victim) || collector.in_flight > 0 || collector.erasing > 0 {
+            self.give_up_if_stuck(log, victim);
             return;
         }
         let cause = collector.cause;
@@ -194,8 +208,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.collect(log);
     }
 
-    /// A block of the victim was erased.
-    pub(crate) fn erase_done(&mut self, log: usize) {
+    /// A block of the victim was erased, or cannot be: then it is bad from now on.
+    pub(crate) fn erase_done(&mut self, log: usize, block: BlockAddr, done: bool) {
+        let retired = !done && self.drop_bad_block(block);
         let collector = &mut self.collectors[log];
         collector.erasing -= 1;
         if collector.erasing > 0 || collector.halted {
@@ -205,11 +220,15 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if !self.failed_programs.is_empty() {
             self.forget_failed_programs(victim);
         }
-        self.ftl.erased(victim);
+        if retired {
+            self.ftl.retire_unit(victim);
+        } else {
+            self.ftl.erased(victim);
+        }
         self.group_erased(victim);
         self.retry = true;
         let background = self.ftl.free_units(log) < self.idle_free_blocks && self.is_idle();
-        if self.ftl.is_short(log) || background {
+        if self.ftl.is_short(log) || background || self.is_wanted(log) {
             self.start_collecting(log);
         }
     }

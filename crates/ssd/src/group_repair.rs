@@ -146,6 +146,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             None => is_programmed(&self.array, ppn) || self.failed_programs.contains_key(&ppn.0),
         };
         match (written, answers) {
+            // The parity of a block: of a group that was given up before, there is none.
+            (false, _) if across == Across::Block && block_code && page.page + 1 == pages => PageState::Unsettled,
             (false, _) => PageState::Zero,
             (true, true) => PageState::Readable,
             (true, false) => PageState::Lost,

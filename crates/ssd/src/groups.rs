@@ -17,7 +17,7 @@ use protect::{GroupCode, GroupHistory, GroupScheme, PageStripe, Protection};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use vocab::{Cause, DieId, StripSet, StripeId, SuperblockId};
+use vocab::{Cause, StripSet, StripeId, SuperblockId};
 
 /// What was written to block groups, and how long sums stayed in the parity cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -557,18 +557,57 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
     }
 
-    /// A die takes part in no new group. Groups being written go on: what would lie on the die
-    /// lives in the sums, then in the parity.
-    pub(crate) fn drop_die_from_groups(&mut self, die: DieId) {
-        self.ftl.rows_mut().drop_die(die);
-        self.settle_group_space();
+    /// Nothing more is written to an open group, a block of which went bad: its codewords get
+    /// their parity as they stand, and it is a group without a block code from now on.
+    pub(crate) fn abandon_group(&mut self, group: u32) {
+        let Some(writer) = (0..2).find(|&w| self.groups.open[w].as_ref().is_some_and(|open| open.layout.group.0 == group)) else {
+            return;
+        };
+        let layout = self.groups.open[writer].take().expect("just found").layout;
+        let pages = self.grid.pages_per_block();
+        self.abandon_block_sums(&layout, writer);
+        let keys: Vec<(u32, u32)> =
+            self.groups.held.range((group * pages, 0)..((group + 1) * pages, 0)).map(|(key, _)| *key).collect();
+        for key in keys {
+            let held = self.groups.held.get_mut(&key).expect("just listed");
+            held.missing -= layout.stripe.data_of(key.1) - held.data.len();
+            let (missing, due) = (held.missing, held.parities.is_none());
+            if due && self.group_scheme().parity_due(missing) {
+                self.put_group_parity(key, &layout);
+            }
+        }
+    }
+
+    /// Sums of blocks whose parity was not written yet leave the cache.
+    fn abandon_block_sums(&mut self, layout: &Layout, writer: usize) {
+        let last_row = self.row_of_group(layout.group, self.grid.pages_per_block() - 1);
+        let parity = self.groups.codes[layout.code].0.parity;
+        let Some(blocks) = self.groups.blocks.get_mut(&layout.group.0) else { return };
+        for (position, strip) in (0..layout.stripe.data).zip(&layout.stripe.strips) {
+            let held = self.groups.held.get(&(last_row, strip.codeword));
+            let written = held.is_some_and(|held| held.data.contains(u32::from(strip.die.0)));
+            if !written && !blocks.done.contains(position) {
+                blocks.done.insert(position);
+                self.groups.used[writer] -= 1;
+            }
+        }
+        let begun = |codeword: &u32| self.groups.held.contains_key(&(last_row, *codeword));
+        let never = (0..layout.stripe.codewords).filter(|codeword| !begun(codeword)).count() as u32;
+        // A codeword whose parity is in flash already is counted out, too.
+        let ended = layout.stripe.codewords - blocks.codewords_left;
+        blocks.codewords_left -= never - ended;
+        self.groups.used[writer] -= (never - ended) * parity;
+        if blocks.codewords_left == 0 {
+            self.groups.blocks.remove(&layout.group.0);
+            self.release(layout.group.0);
+        }
     }
 
     /// A group was erased.
     pub(crate) fn group_erased(&mut self, unit: UnitId) {
         let Protection::Groups(scheme) = &self.protection else { return };
         self.groups.info[unit as usize] = None;
-        if !self.dead.is_empty() {
+        if !self.dead.is_empty() || self.grown_bad > 0 {
             self.ftl.refit_group(&**scheme, unit);
         }
     }

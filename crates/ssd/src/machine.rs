@@ -22,7 +22,7 @@ use crate::rows::{Cover, RowWriter};
 use crate::session::SetupError;
 use crate::slab::{Id, Slab};
 use crate::stripes::StripeOp;
-use ftl::{Ftl, FtlSetup, LogKind};
+use ftl::{Ftl, FtlSetup, LogKind, UnitId};
 use nand::{FlashArray, Latencies, Oob, OobTag, ProgramOutcome, ReadOutcome};
 use protect::Protection;
 use rustc_hash::FxHashMap;
@@ -76,6 +76,10 @@ pub struct Machine<P: HostPayload, A: FlashArray<P>> {
     pub(crate) buffer: WriteBuffer<P>,
     pub(crate) host: Host,
     pub(crate) sequence: u64,
+    /// Units to be collected out of turn, in order, each for a reason of its own.
+    pub(crate) wanted: VecDeque<(UnitId, Cause)>,
+    /// Blocks that went bad since the drive was built.
+    pub(crate) grown_bad: u32,
     pub(crate) idle_free_blocks: u32,
     pub(crate) moves_in_flight: u32,
     /// The first wrong read, in words.
@@ -138,6 +142,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             oracle: Oracle::new::<P>(setup.user_slots, grid.geometry().sectors_per_slot()),
             folds: Folds::new(slots),
             sequence: 0,
+            wanted: VecDeque::new(),
+            grown_bad: 0,
             idle_free_blocks: setup.gc.idle_free_blocks,
             moves_in_flight: setup.gc.moves_in_flight,
             first_mismatch: None,
@@ -331,6 +337,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let done = outcome == ProgramOutcome::Done;
         if done {
             self.record(Fact::Programmed { ppn: command.ppn.0, cause: command.cause, filled });
+        } else if self.program_elsewhere(command) {
+            return;
         }
         match command.owner {
             Owner::Page { log, moved } => self.page_done(image, log as usize, moved, done),
@@ -346,15 +354,19 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             owner => unreachable!("{owner:?} programs nothing"),
         }
         self.images.slab.give(image);
+        if !done {
+            self.block_failed(command.ppn);
+        }
     }
 
     fn complete_erase(&mut self, command: &Command) {
         let block = self.grid.split(command.ppn).0;
-        if self.array.erase(block) == ProgramOutcome::Done {
+        let done = self.array.erase(block) == ProgramOutcome::Done;
+        if done {
             self.record(Fact::Erased { block: block.0, cause: command.cause });
         }
         match command.owner {
-            Owner::Erase { log } => self.erase_done(log as usize),
+            Owner::Erase { log } => self.erase_done(log as usize, block, done),
             owner => unreachable!("{owner:?} erases nothing"),
         }
     }

@@ -77,7 +77,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// The log with room whose die has the least waiting, in turn among equals.
     #[inline]
-    fn least_waiting(&mut self) -> Option<usize> {
+    pub(crate) fn least_waiting(&mut self) -> Option<usize> {
         let logs = self.backlog.len();
         let mut best = NONE as usize;
         let mut least = u32::MAX;
@@ -117,7 +117,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn move_in_region(&mut self, log: usize, tag: OobTag, payload: P) {
         let mut image = self.pages.moved[log];
         if image == NONE {
-            let ppn = self.ftl.take_page(log, Stream::Gc).expect("the collector's reserve holds a victim");
+            let Some(ppn) = self.ftl.take_page(log, Stream::Gc).or_else(|| self.ftl.take_page(log, Stream::Host)) else {
+                assert!(self.grown_bad > 0, "the collector's reserve holds a victim");
+                self.collectors[log].stuck = true;
+                return;
+            };
             let oob = self.next_oob(0);
             image = self.images.open(ppn, oob);
             self.pages.moved[log] = image;

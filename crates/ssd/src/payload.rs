@@ -33,6 +33,8 @@ pub trait HostPayload: Payload {
     fn add(&mut self, other: &Self);
     /// Adds `c` times `other` over GF(2^8), byte by byte; `c = 1` is [`Self::add`].
     fn add_scaled(&mut self, other: &Self, c: u8);
+    /// Whether the contents are those of an unwritten page: all zeros.
+    fn is_zero(&self) -> bool;
     /// Checks contents read for `lpn`.
     ///
     /// # Errors
@@ -63,6 +65,11 @@ impl HostPayload for Nothing {
 
     #[inline(always)]
     fn add_scaled(&mut self, _: &Self, _: u8) {}
+
+    #[inline(always)]
+    fn is_zero(&self) -> bool {
+        true
+    }
 
     #[inline(always)]
     fn verify(&self, _: Lpn, _: &Window<'_>) -> Result<(), String> {
@@ -98,6 +105,11 @@ impl HostPayload for Tag {
         let mut sum = self.0.to_le_bytes();
         mul_add(&mut sum, &other.0.to_le_bytes(), c);
         self.0 = u64::from_le_bytes(sum);
+    }
+
+    #[inline]
+    fn is_zero(&self) -> bool {
+        self.0 == 0
     }
 
     #[inline]
@@ -175,6 +187,10 @@ impl HostPayload for PageBuf {
                 mul_add(Arc::make_mut(mine), theirs, c);
             }
         }
+    }
+
+    fn is_zero(&self) -> bool {
+        self.0.as_ref().is_none_or(|bytes| bytes.iter().all(|&byte| byte == 0))
     }
 
     fn verify(&self, lpn: Lpn, window: &Window<'_>) -> Result<(), String> {

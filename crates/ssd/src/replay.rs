@@ -29,7 +29,20 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Replays host commands to the end and waits for the last answer. `each` hears of every
     /// request before it arrives and may act on the drive (fault injection, progress).
     pub fn replay(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, each: &mut dyn FnMut(&mut Self, u64)) {
+        self.replay_stepwise(commands, pace, each, |_| {});
+    }
+
+    /// As [`Self::replay`]; `step` looks at the drive before every event.
+    pub(crate) fn replay_stepwise(
+        &mut self,
+        commands: &mut dyn Iterator<Item = HostCommand>,
+        pace: Pace,
+        each: &mut dyn FnMut(&mut Self, u64),
+        mut step: impl FnMut(&Self),
+    ) {
         let start = self.now;
+        // A fork taken between two arrivals starts with commands of its own.
+        self.calendar.clear(self.arrivals());
         let mut arrived = 0;
         let mut coming = Coming { next: commands.next(), after: commands.next() };
         loop {
@@ -50,6 +63,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.calendar.schedule(self.arrivals(), at);
             }
             self.after_event();
+            step(self);
             let Some((time, resource)) = self.calendar.next() else {
                 if self.unstick() {
                     continue;

@@ -285,13 +285,23 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// A die takes part in no open row from now on.
     pub(crate) fn drop_die_from_rows(&mut self, die: DieId) {
+        self.ftl.retire_die(die);
+        self.narrow_open_rows(die, None);
+    }
+
+    /// The die takes no further page of the open rows: of all, or of those of one superblock.
+    pub(crate) fn narrow_open_rows(&mut self, die: DieId, superblock: Option<u32>) {
         if self.has_groups() {
-            self.drop_die_from_groups(die);
+            self.settle_group_space();
             return;
         }
-        self.ftl.rows_mut().drop_die(die);
         for writer in 0..2 {
             let row = &mut self.rows[writer];
+            let first_row = superblock.map(|unit| unit * self.grid.pages_per_block());
+            let is_meant = |row: u32| first_row.is_none_or(|first| (first..first + self.grid.pages_per_block()).contains(&row));
+            if row.places.first().is_none_or(|place| !is_meant(place.row)) {
+                continue;
+            }
             let used = row.used as usize;
             let mut index = 0;
             row.places.retain(|place| {
@@ -307,6 +317,24 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 if self.covers[cover].remaining == 0 {
                     self.cover_done(cover);
                 }
+            }
+        }
+    }
+
+    /// Ends open rows of the superblock, with parity over all their data.
+    pub(crate) fn end_rows_of(&mut self, superblock: u32) {
+        if self.has_groups() {
+            self.abandon_group(superblock);
+            return;
+        }
+        for stream in [Stream::Host, Stream::Gc] {
+            let writer = self.writer(stream);
+            let Some(place) = self.rows[writer].places.first() else { continue };
+            if place.row / self.grid.pages_per_block() == superblock {
+                if self.rows[writer].uncovered > 0 {
+                    self.put_parity(writer);
+                }
+                self.end_row(stream);
             }
         }
     }

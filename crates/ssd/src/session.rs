@@ -128,10 +128,10 @@ impl Demand {
 /// A drive in its initial state: built, preconditioned, aged. A clone is a fork: it goes its
 /// own way from here.
 #[derive(Clone)]
-pub struct Session(Inner);
+pub struct Session(pub(crate) Inner);
 
 #[derive(Clone)]
-enum Inner {
+pub(crate) enum Inner {
     None(Prepared<Nothing>),
     Tag(Prepared<Tag>),
     Page(Prepared<PageBuf>),
@@ -139,11 +139,11 @@ enum Inner {
 
 /// A machine with its setup and what preconditioning found.
 #[derive(Clone)]
-struct Prepared<P: HostPayload> {
-    machine: Machine<P, Faulty<MemoryArray<P>>>,
-    setup: Setup,
-    steady: Steady,
-    pe_before: Vec<u32>,
+pub(crate) struct Prepared<P: HostPayload> {
+    pub(crate) machine: Machine<P, Faulty<MemoryArray<P>>>,
+    pub(crate) setup: Setup,
+    pub(crate) steady: Steady,
+    pub(crate) pe_before: Vec<u32>,
 }
 
 impl Session {
@@ -247,13 +247,24 @@ impl<P: HostPayload> Prepared<P> {
     }
 
     fn run(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, progress: &mut dyn FnMut(u64)) -> RunResult {
+        self.run_stepwise(commands, pace, progress, |_| {})
+    }
+
+    /// As [`Self::run`]; `step` looks at the drive before every event.
+    pub(crate) fn run_stepwise(
+        &mut self,
+        commands: &mut dyn Iterator<Item = HostCommand>,
+        pace: Pace,
+        progress: &mut dyn FnMut(u64),
+        step: impl FnMut(&Machine<P, Faulty<MemoryArray<P>>>),
+    ) -> RunResult {
         let machine = &mut self.machine;
         machine.folds = Folds::new(machine.grid.slots_per_page());
         let events = machine.calendar.scheduled();
         (machine.host.first_arrival, machine.host.last_answer) = (None, machine.now);
         let faults = self.setup.faults;
         let mut doomed = faults.dead_die.map(DieId);
-        machine.replay(commands, pace, &mut |machine, request| {
+        let mut each = |machine: &mut Machine<P, Faulty<MemoryArray<P>>>, request: u64| {
             if request % 4096 == 0 {
                 progress(request);
             }
@@ -261,7 +272,8 @@ impl<P: HostPayload> Prepared<P> {
                 let die = doomed.take().expect("checked");
                 machine.kill(die);
             }
-        });
+        };
+        machine.replay_stepwise(commands, pace, &mut each, step);
         let events = machine.calendar.scheduled() - events;
         self.result(events, pace)
     }

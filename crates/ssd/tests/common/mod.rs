@@ -1,6 +1,8 @@
 //! Small drives and random workloads shared by the tests.
 #![allow(dead_code, missing_docs)]
 
+pub mod codewords;
+
 pub use flashkeep_ssd as ssd;
 use ssd::{Age, Buffer, BufferKind, Drive, Faults, Pace, PayloadKind, Precondition, RunResult, Scheduler, Session, Setup};
 use ssd::{ftl, nand, protect};

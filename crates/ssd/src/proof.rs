@@ -1,0 +1,297 @@
+//! What proofs need of a drive: stop it between any two events, fork it, break the fork, read
+//! all of it back, recompute every parity from flash, and see what lies where. For tests; no
+//! run uses it.
+
+use crate::commands::is_programmed;
+use crate::config::Pace;
+use crate::facts::Folds;
+use crate::machine::Machine;
+use crate::payload::HostPayload;
+use crate::result::RunResult;
+use crate::session::{Inner, Prepared, Session};
+use ftl::Place;
+use nand::{Faulty, FlashArray, MemoryArray, OobTag, PageRole};
+use protect::Protection;
+use vocab::{BlockAddr, DieId, HostCommand, HostOp, Lba, Lpn, Ppn, SimTime, StripSet, StripeId};
+
+/// A permanent loss, as the fault model of `nand` describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// A die stops answering.
+    Die(DieId),
+    /// A block keeps nothing and takes nothing.
+    Block(BlockAddr),
+    /// A page is uncorrectable until its block is erased.
+    Page(Ppn),
+}
+
+/// What reading every logical page back found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReadBack {
+    /// Pages that answered with a media error, in order.
+    pub lost: Vec<Lpn>,
+    /// The first wrong read in the life of the drive, in words. Anything here is a defect.
+    pub wrong: Option<String>,
+}
+
+/// What a scrub found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scrub {
+    /// Codewords whose parity, recomputed from flash, is the parity stored, or held.
+    pub sound: u32,
+    /// Codewords that were never programmed in whole: a page of theirs failed.
+    pub broken: u32,
+    /// Logical pages in flash that no parity covers.
+    pub uncovered: u32,
+}
+
+/// A programmed page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredPage {
+    /// Where it lies.
+    pub ppn: Ppn,
+    /// What each of its slots holds, and whether that is current.
+    pub slots: Vec<(PageRole, bool)>,
+    /// What the page says of the strips, or dies, that it covers.
+    pub coverage: StripSet,
+    /// Whether a permanent loss took it.
+    pub lost: bool,
+}
+
+/// What lies where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inventory {
+    /// Every programmed page, in order.
+    pub pages: Vec<StoredPage>,
+    /// Where the map has each logical page.
+    pub places: Vec<Place>,
+    /// Logical pages that the host is not answered from there: buffered ones, and discarded
+    /// ones that a stripe still holds.
+    pub elsewhere: Vec<bool>,
+    /// Data pages of codewords whose parity is still in the parity cache.
+    pub held: Vec<Vec<Ppn>>,
+}
+
+/// `$body` with `$prepared` being what is inside the session.
+macro_rules! inside {
+    ($session:expr, $prepared:ident => $body:expr) => {
+        match $session {
+            Inner::None($prepared) => $body,
+            Inner::Tag($prepared) => $body,
+            Inner::Page($prepared) => $body,
+        }
+    };
+}
+
+impl Session {
+    /// Replays as [`Session::run`] does, and stops before every event: `each` hears its number
+    /// and may fork the drive as it stands, commands in flight and all.
+    pub fn run_stepwise(
+        &mut self,
+        commands: &mut dyn Iterator<Item = HostCommand>,
+        pace: Pace,
+        each: &mut dyn FnMut(u64, &mut dyn FnMut() -> Session),
+    ) -> RunResult {
+        match &mut self.0 {
+            Inner::None(prepared) => prepared.forks(commands, pace, each, Inner::None),
+            Inner::Tag(prepared) => prepared.forks(commands, pace, each, Inner::Tag),
+            Inner::Page(prepared) => prepared.forks(commands, pace, each, Inner::Page),
+        }
+    }
+
+    /// Loses a part of the flash, for good.
+    pub fn fail(&mut self, failure: Failure) {
+        inside!(&mut self.0, prepared => prepared.machine.fail(failure));
+    }
+
+    /// Completes what is in flight, background work included, without new host commands.
+    pub fn drain(&mut self) -> RunResult {
+        self.run(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_| {})
+    }
+
+    /// Reads every logical page, one after the other.
+    pub fn read_back(&mut self) -> ReadBack {
+        let lost = inside!(&mut self.0, prepared => prepared.machine.read_back());
+        ReadBack { lost, wrong: self.first_mismatch().map(Into::into) }
+    }
+
+    /// Recomputes the parity of every codeword from flash and compares it with the parity
+    /// stored, and what flash says of each logical page with the map. The drive must be drained.
+    /// Contents that a permanent loss took count as if they could be read: this checks what was
+    /// written, [`Session::read_back`] what can be read.
+    ///
+    /// # Errors
+    /// Says what differs.
+    pub fn scrub(&self) -> Result<Scrub, String> {
+        inside!(&self.0, prepared => prepared.machine.scrub())
+    }
+
+    /// What lies where.
+    #[must_use]
+    pub fn inventory(&self) -> Inventory {
+        inside!(&self.0, prepared => prepared.machine.inventory())
+    }
+}
+
+impl<P: HostPayload> Prepared<P> {
+    fn forks(
+        &mut self,
+        commands: &mut dyn Iterator<Item = HostCommand>,
+        pace: Pace,
+        each: &mut dyn FnMut(u64, &mut dyn FnMut() -> Session),
+        wrap: fn(Prepared<P>) -> Inner,
+    ) -> RunResult {
+        let (setup, steady, pe_before) = (self.setup.clone(), self.steady, self.pe_before.clone());
+        let mut number = 0;
+        self.run_stepwise(commands, pace, &mut |_| {}, |machine| {
+            let (setup, pe_before) = (&setup, &pe_before);
+            each(number, &mut || {
+                let (machine, setup, pe_before) = (machine.clone(), setup.clone(), pe_before.clone());
+                Session(wrap(Prepared { machine, setup, steady, pe_before }))
+            });
+            number += 1;
+        })
+    }
+}
+
+impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
+    fn fail(&mut self, failure: Failure) {
+        match failure {
+            Failure::Die(die) => self.kill(die),
+            Failure::Block(block) => self.array.lose_block(block),
+            Failure::Page(ppn) => {
+                assert!(is_programmed(&self.array, ppn), "{ppn} holds nothing that could be lost");
+                self.array.lose_page(ppn);
+            }
+        }
+    }
+
+    fn read_back(&mut self) -> Vec<Lpn> {
+        self.folds = Folds::new(self.grid.slots_per_page());
+        let (pages, per) = (self.ftl.user_slots(), self.host.sectors_per_slot);
+        let read =
+            |lpn: u32| HostCommand { at: SimTime(0), op: HostOp::Read, lba: Lba(u64::from(lpn) * u64::from(per)), sectors: per };
+        // One request at a time: what failed before the next arrives belongs to the last.
+        let (mut lost, mut seen) = (Vec::new(), 0);
+        let mut count = |errors: u64, next: u64| {
+            if errors > seen {
+                lost.push(Lpn(next as u32 - 1));
+            }
+            seen = errors;
+        };
+        self.replay(&mut (0..pages).map(read), Pace::Closed { depth: 1 }, &mut |machine, next| {
+            count(machine.folds.media_errors, next);
+        });
+        count(self.folds.media_errors, u64::from(pages));
+        lost
+    }
+
+    fn inventory(&self) -> Inventory {
+        let pages = (0..self.grid.geometry().pages()).map(Ppn).filter(|&ppn| is_programmed(&self.array, ppn));
+        let page = |ppn: Ppn| {
+            let view = self.array.page(ppn);
+            let valid = |index: usize| self.ftl.is_valid(self.grid.slot(ppn, index as u32));
+            let slots = view.tags.iter().enumerate().map(|(index, tag)| (tag.role(), valid(index))).collect();
+            StoredPage { ppn, slots, coverage: StripSet(u64::from(view.oob.coverage)), lost: self.array.is_lost(ppn) }
+        };
+        let lpns = || (0..self.ftl.user_slots()).map(Lpn);
+        Inventory {
+            pages: pages.map(page).collect(),
+            places: lpns().map(|lpn| self.ftl.lookup(lpn)).collect(),
+            elsewhere: lpns().map(|lpn| self.buffer.get(lpn).is_some() || self.host.is_hidden(lpn)).collect(),
+            held: self.held_codewords(),
+        }
+    }
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+    fn scrub(&self) -> Result<Scrub, String> {
+        assert!(self.is_idle() && self.commands.slab.in_use() == 0, "scrub the drive after it was drained");
+        for lpn in (0..self.ftl.user_slots()).map(Lpn) {
+            self.scrub_place(lpn)?;
+        }
+        match &self.protection {
+            Protection::None => Ok(Scrub::default()),
+            Protection::Stripes(_) => self.scrub_stripes(),
+            Protection::Rows(_) => self.scrub_rows(),
+            Protection::Groups(_) => self.scrub_groups(),
+        }
+    }
+
+    /// What the page says of itself must be what the map says of it.
+    fn scrub_place(&self, lpn: Lpn) -> Result<(), String> {
+        let Place::At(slot) = self.ftl.lookup(lpn) else { return Ok(()) };
+        let (ppn, index) = self.grid.page_of(slot);
+        if !self.is_stored(ppn) {
+            return Ok(());
+        }
+        let tag = self.array.page(ppn).tags[index as usize];
+        if tag == OobTag::data(lpn) { Ok(()) } else { Err(format!("{lpn} is mapped to {slot}, which holds {:?}", tag.role())) }
+    }
+
+    /// Whether the page was programmed.
+    pub(crate) fn is_stored(&self, ppn: Ppn) -> bool {
+        is_programmed(&self.array, ppn) && !self.failed_programs.contains_key(&ppn.0)
+    }
+
+    /// Whether the sum of these pages is that page, slot by slot; `None` where one was never programmed.
+    fn is_sum(&self, pages: &[Ppn], of: Ppn) -> Option<bool> {
+        if !self.is_stored(of) || !pages.iter().all(|&ppn| self.is_stored(ppn)) {
+            return None;
+        }
+        let mut sum = vec![P::default(); self.grid.slots_per_page() as usize];
+        for &ppn in pages.iter().chain([&of]) {
+            sum.iter_mut().zip(self.array.page(ppn).payload).for_each(|(sum, payload)| sum.add(payload));
+        }
+        Some(sum.iter().all(P::is_zero))
+    }
+
+    fn scrub_stripes(&self) -> Result<Scrub, String> {
+        let n = self.stripe_scheme().data_strips();
+        let mut found = Scrub::default();
+        for stripe in (0..self.ftl.user_slots().div_ceil(n)).map(StripeId) {
+            let places: Vec<Place> = (0..n).map(|strip| self.place_of_strip(stripe, strip)).collect();
+            let page = |place: &Place| if let Place::At(slot) = place { Some(self.grid.page_of(*slot).0) } else { None };
+            let pages: Vec<Ppn> = places.iter().filter_map(page).collect();
+            let whole = !places.contains(&Place::Missing);
+            let parity = self.ftl.lookup_parity(stripe);
+            let verdict = page(&parity).filter(|_| whole).and_then(|parity| self.is_sum(&pages, parity));
+            match (parity, verdict) {
+                (Place::Unmapped, _) => {
+                    found.uncovered += places.iter().filter(|&&place| place != Place::Unmapped).count() as u32
+                }
+                (_, None) => found.broken += 1,
+                (_, Some(true)) => found.sound += 1,
+                (_, Some(false)) => return Err(format!("the parity of {stripe} at {parity:?} is not the sum of {places:?}")),
+            }
+        }
+        Ok(found)
+    }
+
+    fn scrub_rows(&self) -> Result<Scrub, String> {
+        let (rows, mut found) = (self.ftl.rows(), Scrub::default());
+        for row in 0..self.grid.blocks_per_die() * self.grid.pages_per_block() {
+            let Some((covered, parity)) = rows.coverage(row) else { continue };
+            let pages: Vec<Ppn> = covered.iter().map(|die| rows.page(row, DieId(die as u16))).collect();
+            let parity = rows.page(row, parity);
+            match self.is_sum(&pages, parity) {
+                None => found.broken += 1,
+                Some(false) => return Err(format!("the parity of row {row} at {parity} is not the sum of {pages:?}")),
+                Some(true) => {
+                    let page = self.array.page(parity);
+                    if page.oob.coverage != covered.0 as u32 || page.tags[0] != OobTag::parity(StripeId(row)) {
+                        return Err(format!("{parity} covers {covered:?} of row {row} and says {:?}", page.oob));
+                    }
+                    found.sound += 1;
+                }
+            }
+        }
+        for lpn in (0..self.ftl.user_slots()).map(Lpn) {
+            let Place::At(slot) = self.ftl.lookup(lpn) else { continue };
+            let (row, die) = rows.row_of(self.grid.page_of(slot).0);
+            let covered = rows.coverage(row).is_some_and(|(covered, _)| covered.contains(u32::from(die.0)));
+            found.uncovered += u32::from(!covered);
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,217 @@
+//! Every step: a small workload is stopped before each event, and in a fork of the drive as it
+//! then stands, requests in flight and all, something fails. What was in flight completes, then
+//! everything is read back. A scheme is tested by being registered.
+
+mod common;
+
+use common::codewords::beyond_repair;
+use common::{MIX, Mix, buffers, drive, seeds, setup, workload};
+use flashkeep_ssd as ssd;
+use ssd::protect::registry::{SCHEMES, SchemeEntry};
+use ssd::{Buffer, BufferKind, Failure, Pace, PayloadKind, RunResult, Scheduler, Session, Setup};
+use vocab::{BlockAddr, Bytes, DieId, HostCommand, Lpn, Stream, Streams};
+
+const DIES: u32 = 5;
+const BLOCKS: u32 = 14;
+const PAGES: u32 = 6;
+/// Small writes in quick succession: collection, rows that are not full, overlapping requests.
+const SMALL: Mix = Mix { reads: 0.25, discards: 0.06, max_pages: 5, every: 60_000, ..MIX };
+
+fn schemes() -> impl Iterator<Item = &'static SchemeEntry> {
+    SCHEMES.iter().filter(|entry| !entry.canary)
+}
+
+fn again(test: &str, seed: u64) -> String {
+    format!("repeat with: FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd --test every_step {test}")
+}
+
+/// A small drive, three quarters of it written, so that collection begins at once.
+fn small(scheme: &str, buffer: Buffer, seed: u64) -> Setup {
+    let buffer = Buffer { size: Bytes(12 * 4096), ..buffer };
+    let mut setup = Setup { buffer, seed, ..setup(scheme, drive(DIES, BLOCKS, PAGES, 1), 0.6) };
+    setup.precondition.fill = 0.75;
+    setup.precondition.converge_within = 1e-9;
+    setup.precondition.overwrite_at_most = 2.0;
+    setup.scheduler = if seed.is_multiple_of(2) { Scheduler::ReadFirst } else { Scheduler::Fifo };
+    setup
+}
+
+/// Every scheme with every buffer.
+fn cases(seed: u64) -> Vec<(&'static SchemeEntry, String, Setup)> {
+    let mut all = Vec::new();
+    for entry in schemes() {
+        for (name, buffer) in buffers() {
+            all.push((entry, format!("{} {name}", entry.name), small(entry.name, buffer, seed)));
+        }
+    }
+    all
+}
+
+/// A part of the drive, chosen by `draws`: a die, a block, or a programmed page.
+fn any_failure(session: &Session, draws: &mut Stream) -> Failure {
+    match draws.below(3) {
+        0 => Failure::Die(DieId(draws.below(u64::from(DIES)) as u16)),
+        1 => Failure::Block(BlockAddr(draws.below(u64::from(DIES * BLOCKS)) as u32)),
+        _ => {
+            let pages = session.inventory().pages;
+            Failure::Page(pages[draws.below(pages.len() as u64) as usize].ppn)
+        }
+    }
+}
+
+/// Runs the workload and hands `each` every `stride`-th step to fork.
+fn stepwise(
+    setup: &Setup,
+    commands: &[HostCommand],
+    stride: u64,
+    each: &mut dyn FnMut(u64, &mut dyn FnMut() -> Session),
+) -> RunResult {
+    let mut session = Session::new(setup).unwrap_or_else(|e| panic!("{}: {e}", setup.scheme.name));
+    let result = session.run_stepwise(&mut commands.iter().copied(), Pace::Open, &mut |step, fork| {
+        if step.is_multiple_of(stride) {
+            each(step, fork);
+        }
+    });
+    assert_eq!(session.first_mismatch(), None);
+    result
+}
+
+/// Completes what is in flight; the pages that cannot be read then, checked against the oracle.
+fn aftermath(name: &str, fork: &mut Session) -> (RunResult, Vec<Lpn>) {
+    let drained = fork.drain();
+    fork.check_counts();
+    if let Err(what) = fork.scrub() {
+        panic!("{name}: {what}");
+    }
+    let found = fork.read_back();
+    assert_eq!(found.wrong, None, "{name}");
+    (drained, found.lost)
+}
+
+/// Injects `failure` into the fork; nothing acknowledged may be lost, and nothing unreported.
+fn survive(name: &str, entry: &SchemeEntry, setup: &Setup, mut fork: Session, failure: Failure) {
+    fork.fail(failure);
+    let (drained, lost) = aftermath(name, &mut fork);
+    if entry.survives_dies > 0 {
+        assert_eq!((drained.media_errors, drained.write_errors, &lost[..]), (0, 0, &[][..]), "{name}");
+    } else {
+        assert_eq!(lost, beyond_repair(&fork, setup), "{name}");
+    }
+}
+
+#[test]
+fn whatever_fails_at_any_step_nothing_within_the_promise_is_lost() {
+    const TEST: &str = "whatever_fails_at_any_step";
+    for seed in seeds(1) {
+        for (entry, name, setup) in cases(seed) {
+            let commands = workload(seed, setup.user_slots, 300, SMALL);
+            let mut draws = Streams::new(seed).stream("test/failures");
+            let result = stepwise(&setup, &commands, 2, &mut |step, fork| {
+                let fork = fork();
+                let failure = any_failure(&fork, &mut draws);
+                let name = format!("{name}, {failure:?} at step {step}; {}", again(TEST, seed));
+                survive(&name, entry, &setup, fork, failure);
+            });
+            assert!(result.flash_erases["gc"] > 0, "{name}: the workload must cause collection");
+            for kind in ["read", "write", "flush", "discard"] {
+                assert!(result.requests[kind] > 0, "{name}: no {kind} was in flight");
+            }
+        }
+    }
+}
+
+#[test]
+fn each_die_may_fail_at_any_step() {
+    const TEST: &str = "each_die_may_fail";
+    for seed in seeds(1) {
+        for (entry, name, setup) in cases(seed + 1) {
+            let commands = workload(seed, setup.user_slots, 60, SMALL);
+            stepwise(&setup, &commands, 3, &mut |step, fork| {
+                for die in (0..DIES as u16).map(DieId) {
+                    let name = format!("{name}, {die} at step {step}; {}", again(TEST, seed));
+                    survive(&name, entry, &setup, fork(), Failure::Die(die));
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn bytes_survive_as_tags_do() {
+    const TEST: &str = "bytes_survive";
+    for seed in seeds(1) {
+        for (entry, name, setup) in cases(seed) {
+            let setup = Setup { payload: PayloadKind::Page, ..setup };
+            let commands = workload(seed, setup.user_slots, 80, Mix { partial: 0.5, ..SMALL });
+            let mut draws = Streams::new(seed).stream("test/failures");
+            stepwise(&setup, &commands, 16, &mut |step, fork| {
+                let fork = fork();
+                let failure = any_failure(&fork, &mut draws);
+                let name = format!("{name}, {failure:?} at step {step}; {}", again(TEST, seed));
+                survive(&name, entry, &setup, fork, failure);
+            });
+        }
+    }
+}
+
+#[test]
+fn beyond_the_promise_exactly_what_is_lost_is_reported() {
+    const TEST: &str = "beyond_the_promise";
+    for seed in seeds(1) {
+        for (entry, name, setup) in cases(seed) {
+            let commands = workload(seed, setup.user_slots, 200, SMALL);
+            let mut draws = Streams::new(seed).stream("test/failures");
+            let mut lost_at_all = 0;
+            stepwise(&setup, &commands, 8, &mut |step, fork| {
+                let mut fork = fork();
+                fork.drain();
+                assert_eq!(fork.scrub().map(|found| (found.broken, found.uncovered)), Ok((0, 0)), "{name} step {step}");
+                let failures: Vec<_> = (0..=entry.survives_dies).map(|_| any_failure(&fork, &mut draws)).collect();
+                failures.iter().for_each(|&failure| fork.fail(failure));
+                let name = format!("{name}, {failures:?} at step {step}; {}", again(TEST, seed));
+                let expected = beyond_repair(&fork, &setup);
+                let found = fork.read_back();
+                assert_eq!(found.wrong, None, "{name}");
+                assert_eq!(found.lost, expected, "{name}");
+                lost_at_all += expected.len();
+            });
+            assert!(lost_at_all > 0, "{name}: nothing was ever beyond repair");
+        }
+    }
+}
+
+#[test]
+fn failures_beyond_the_promise_while_requests_are_in_flight_are_never_answered_with_wrong_bytes() {
+    const TEST: &str = "failures_beyond_the_promise_while";
+    for seed in seeds(1) {
+        for (entry, name, setup) in cases(seed) {
+            let commands = workload(seed, setup.user_slots, 200, SMALL);
+            let mut draws = Streams::new(seed).stream("test/failures");
+            stepwise(&setup, &commands, 8, &mut |step, fork| {
+                let mut fork = fork();
+                let failures: Vec<_> = (0..=entry.survives_dies).map(|_| any_failure(&fork, &mut draws)).collect();
+                failures.iter().for_each(|&failure| fork.fail(failure));
+                aftermath(&format!("{name}, {failures:?} at step {step}; {}", again(TEST, seed)), &mut fork);
+            });
+        }
+    }
+}
+
+#[test]
+fn a_scrub_and_a_dead_die_each_catch_the_canary() {
+    for entry in SCHEMES.iter().filter(|entry| entry.canary) {
+        let off = Buffer { kind: BufferKind::Off, ..Buffer::default() };
+        let setup = small(entry.name, off, 1);
+        let commands = workload(1, setup.user_slots, 40, Mix { discards: 0.0, partial: 0.0, max_pages: 1, ..SMALL });
+        let mut session = Session::new(&setup).unwrap();
+        let (mut scrubbed, mut read) = (0, 0);
+        session.run_stepwise(&mut commands.iter().copied(), Pace::Open, &mut |step, fork| {
+            let mut fork = fork();
+            fork.drain();
+            scrubbed += u32::from(fork.scrub().is_err());
+            fork.fail(Failure::Die(DieId((step % u64::from(DIES)) as u16)));
+            read += u32::from(fork.read_back().wrong.is_some());
+        });
+        assert!(scrubbed > 0 && read > 0, "{}: {scrubbed} scrubs and {read} reads noticed", entry.name);
+    }
+}
