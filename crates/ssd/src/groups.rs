@@ -491,9 +491,25 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.groups.used[stream] -= 1;
         }
         if self.group_scheme().parity_due(missing) {
-            self.put_group_parity(key, &layout);
+            self.put_due_parity(key, &layout);
         }
         self.go_on_after_cache();
+    }
+
+    /// Writes the parity that is due of one codeword's page stripes, in order: a block takes its
+    /// pages in order, and where a group was given up a later stripe may be ready first.
+    fn put_due_parity(&mut self, key: (u32, u32), layout: &Arc<Layout>) {
+        let pages = self.grid.pages_per_block();
+        let rows = (layout.group.0 * pages, 0)..((layout.group.0 + 1) * pages, 0);
+        let waits = |(other, held): (&(u32, u32), &Held<P>)| {
+            (other.1 == key.1 && held.parities.is_none()).then_some((*other, held.missing))
+        };
+        while let Some((next, missing)) = self.groups.held.range(rows.clone()).find_map(waits) {
+            if !self.group_scheme().parity_due(missing) {
+                return;
+            }
+            self.put_group_parity(next, layout);
+        }
     }
 
     /// Writes the parity pages of a codeword.
@@ -568,13 +584,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.abandon_block_sums(&layout, writer);
         let keys: Vec<(u32, u32)> =
             self.groups.held.range((group * pages, 0)..((group + 1) * pages, 0)).map(|(key, _)| *key).collect();
-        for key in keys {
-            let held = self.groups.held.get_mut(&key).expect("just listed");
+        for key in &keys {
+            let held = self.groups.held.get_mut(key).expect("just listed");
             held.missing -= layout.stripe.data_of(key.1) - held.data.len();
-            let (missing, due) = (held.missing, held.parities.is_none());
-            if due && self.group_scheme().parity_due(missing) {
-                self.put_group_parity(key, &layout);
-            }
+        }
+        for key in keys {
+            self.put_due_parity(key, &layout);
         }
     }
 
