@@ -30,6 +30,8 @@ pub(crate) fn solve(
     state: &dyn Fn(GroupPage, Across) -> PageState,
 ) -> Option<Terms> {
     let erasure = ErasureCode::new(code.data as usize, code.parity as usize);
+    // Whatever it looked like when it was read: no other page can be solved from it.
+    let state = &|page, across| if page == lost { PageState::Lost } else { state(page, across) };
     let group = Group { code, erasure, stripe, pages, state };
     let mut solved = BTreeMap::new();
     if let Some(terms) = group.across_dies(lost, &solved) {
@@ -41,7 +43,7 @@ pub(crate) fn solve(
     if let Some(terms) = group.across_block(lost, &solved) {
         return Some(terms);
     }
-    let mut open = group.lost_pages(lost);
+    let mut open = group.lost_pages();
     while !solved.contains_key(&lost) {
         let before = open.len();
         open.retain(|&page| {
@@ -83,11 +85,11 @@ fn expand(
 }
 
 impl Group<'_> {
-    /// All lost pages of the group, `lost` itself included.
-    fn lost_pages(&self, lost: GroupPage) -> Vec<GroupPage> {
+    /// All lost pages of the group.
+    fn lost_pages(&self) -> Vec<GroupPage> {
         let strips = self.stripe.strips.len() as u32;
         let all = (0..self.pages).flat_map(|page| (0..strips).map(move |strip| GroupPage { page, strip }));
-        all.filter(|&page| page == lost || (self.state)(page, Across::Dies) == PageState::Lost).collect()
+        all.filter(|&page| (self.state)(page, Across::Dies) == PageState::Lost).collect()
     }
 
     /// The page from the other symbols of its codeword. Zeros and sums in the cache are
