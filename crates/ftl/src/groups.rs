@@ -4,7 +4,7 @@
 use crate::log::LogShape;
 use crate::{Ftl, UnitId, UnitState};
 use protect::{GroupCode, GroupScheme};
-use vocab::{Grid, StripSet, SuperblockId};
+use vocab::{Grid, StripSet, SuperblockId, Table};
 
 /// What groups of a drive hold, for the codes that it may come to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +53,9 @@ impl LogShape {
 
 impl Ftl {
     /// Gives every free group what it can hold with the members it has, retires those with too
-    /// few good blocks, and sees to the room that collection needs. `now` is the code in use.
-    pub fn settle_groups(&mut self, scheme: &dyn GroupScheme, now: u8, code: &GroupCode) {
+    /// few good blocks, and sees to the room that collection needs. New groups get `code`; those
+    /// of `outdated` codes, a bit each, are collected first.
+    pub fn settle_groups(&mut self, scheme: &dyn GroupScheme, code: &GroupCode, outdated: u64) {
         let all = GroupSpace::new(&self.grid, scheme);
         let mut narrowest = all.least_slots;
         for unit in 0..self.units.len() as u32 {
@@ -65,7 +66,10 @@ impl Ftl {
         }
         let most = self.units.iter().map(|unit| unit.slots).max().unwrap_or(0).max(all.most_slots);
         self.shape.reserve_at_least(most.div_ceil(narrowest.max(1)));
-        self.use_code(now, slots_of(&self.grid, scheme, code, SuperblockId(0), self.working_dies()));
+        // What a victim has to have fewer of for collection to win anything.
+        let slots = slots_of(&self.grid, scheme, code, SuperblockId(0), self.working_dies());
+        self.shape.unit_slots = slots.max(self.shape.granule);
+        self.shape.outdated = outdated;
         let (log, units, shape, _) = self.units_of(0);
         log.drop_bad(units, shape);
     }
@@ -98,11 +102,14 @@ impl Ftl {
         (0..self.grid.dies()).filter(|&die| good(die) * 2 > groups as usize).collect()
     }
 
-    /// From now on a group opens with code number `code` and then holds `slots`: what a victim
-    /// has to have fewer of for collection to win anything.
-    pub fn use_code(&mut self, code: u8, slots: u32) {
-        self.shape.code = code;
-        self.shape.unit_slots = slots.max(self.shape.granule);
+    /// The drive has more dies; addresses stay what they were. To be settled next.
+    pub fn grow(&mut self, grid: &Grid) {
+        let units = &self.units;
+        let rows = self.rows.as_mut().expect("rows exist under a group log");
+        rows.grow(grid, |superblock| units[superblock.index()].state == UnitState::Free);
+        let mut valid = Table::zeroed((grid.geometry().slots() as usize).div_ceil(64));
+        valid[..self.valid.len()].copy_from_slice(&self.valid);
+        (self.grid, self.valid) = (grid.clone(), valid);
     }
 
     /// The group is opened with this code, and holds so many slots.
@@ -122,18 +129,17 @@ impl Ftl {
         self.units.iter().map(|unit| unit.pe).max().unwrap_or(0)
     }
 
-    /// Closed groups whose code is no longer in use.
+    /// Closed groups of codes that are collected first.
     #[must_use]
     pub fn outdated_groups(&self) -> u32 {
-        let now = self.shape.code;
-        self.units.iter().filter(|unit| unit.state == UnitState::Closed && unit.code != now).count() as u32
+        self.units.iter().filter(|unit| self.shape.is_outdated(unit)).count() as u32
     }
 
-    /// Condemns the emptiest group of a code no longer in use, if there are free groups enough
+    /// Condemns the emptiest group of a code that goes first, if there are free groups enough
     /// to take its data and more to spare.
     pub fn condemn_outdated(&mut self) -> Option<UnitId> {
         let (log, units, shape, _) = self.units_of(0);
-        let index = shape.outdated(units)?;
+        let index = shape.first_outdated(units)?;
         let takes = units[index].valid.div_ceil(shape.unit_slots);
         if log.free_units() < shape.reserve.max(takes) + 1 {
             return None;

@@ -90,8 +90,8 @@ pub(crate) struct LogShape {
     pub granule: u32,
     /// Free units that the host leaves to the collector.
     pub reserve: u32,
-    /// The code new units are written with.
-    pub code: u8,
+    /// Codes whose units are collected before all others, a bit each.
+    pub outdated: u64,
     pub gc: GcConfig,
     pub wear: WearConfig,
 }
@@ -111,12 +111,20 @@ impl LogShape {
         };
         let unit_slots = if unit_slots > 0 { unit_slots } else { positions * granule };
         let reserve = groups.map_or(1, |space| space.reserve());
-        Self { positions, unit_slots, granule, reserve, code: 0, gc: gc.clone(), wear: *wear }
+        Self { positions, unit_slots, granule, reserve, outdated: 0, gc: gc.clone(), wear: *wear }
     }
 
-    /// The emptiest closed unit whose code is no longer in use.
-    pub fn outdated(&self, units: &[Unit]) -> Option<usize> {
-        let closed = units.iter().enumerate().filter(|(_, u)| u.state == UnitState::Closed && u.code != self.code);
+    /// Whether the unit was written with a code whose units are collected first.
+    pub fn is_outdated(&self, unit: &Unit) -> bool {
+        unit.state == UnitState::Closed && self.outdated >> unit.code & 1 == 1
+    }
+
+    /// The emptiest of these units.
+    pub fn first_outdated(&self, units: &[Unit]) -> Option<usize> {
+        if self.outdated == 0 {
+            return None;
+        }
+        let closed = units.iter().enumerate().filter(|(_, u)| self.is_outdated(u));
         closed.min_by_key(|(_, u)| (u.valid, u.closed_at)).map(|(index, _)| index)
     }
 
@@ -235,7 +243,7 @@ impl Log {
         }
         self.collections += 1;
         // What was written with a code no longer in use goes first.
-        if let Some(index) = shape.outdated(units)
+        if let Some(index) = shape.first_outdated(units)
             && candidates.gains(&units[index])
         {
             units[index].state = UnitState::Condemned;

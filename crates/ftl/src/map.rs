@@ -79,7 +79,7 @@ pub struct Ftl {
     kind: LogKind,
     data: Table<u32>,
     parity: Table<u32>,
-    valid: Table<u64>,
+    pub(crate) valid: Table<u64>,
     pub(crate) units: Vec<Unit>,
     logs: Vec<Log>,
     pub(crate) shape: LogShape,

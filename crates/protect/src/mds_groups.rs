@@ -190,7 +190,10 @@ impl GroupScheme for MdsGroups {
     }
 
     fn cleans_first(&self, code: &GroupCode, now: &GroupCode) -> bool {
-        code != now
+        // Section 3.4. A group that is only narrower, from before the drive grew, has the fault
+        // tolerance it is to have.
+        let width = |code: &GroupCode| code.codewords * (code.data + code.parity);
+        code != now && width(code) == width(now)
     }
 
     fn repair(

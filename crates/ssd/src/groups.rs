@@ -37,8 +37,12 @@ pub struct GroupStats {
     pub longest_block_residence: u64,
     /// Most pages of sums held at one time.
     pub most_held: u32,
-    /// Closed groups whose code is no longer in use.
+    /// Closed groups of a code that goes first.
     pub outdated: u32,
+    /// Groups collected and erased.
+    pub collected: u64,
+    /// Of these, groups of a code that went first.
+    pub collected_outdated: u64,
 }
 
 /// A group and its parity map.
@@ -103,9 +107,9 @@ pub(crate) struct Groups<P> {
     /// Every code a group of the drive may have; a group keeps its index.
     pub codes: Vec<(GroupCode, ErasureCode)>,
     /// Where the codes of the scheme begin: those before are of groups older than the scheme.
-    first_code: usize,
+    pub first_code: usize,
     /// The code of the scheme now in use.
-    now: usize,
+    pub now: usize,
     pub asked: bool,
     pub info: Vec<Option<GroupInfo>>,
     open: [Option<OpenGroup>; 2],
@@ -114,7 +118,7 @@ pub(crate) struct Groups<P> {
     /// By group.
     pub blocks: BTreeMap<u32, BlockSums<P>>,
     /// Pages of sums that each stream may hold, and holds.
-    room: u32,
+    pub room: u32,
     used: [u32; 2],
     migrating: bool,
     stats: GroupStats,
@@ -162,12 +166,12 @@ impl<P: HostPayload> Groups<P> {
     }
 }
 
-fn with_algebra(code: GroupCode) -> (GroupCode, ErasureCode) {
+pub(crate) fn with_algebra(code: GroupCode) -> (GroupCode, ErasureCode) {
     (code, ErasureCode::new(code.data as usize, code.parity as usize))
 }
 
 /// Pages of sums for each stream.
-fn room_of(scheme: &dyn GroupScheme, streams: u32, name: &str) -> Result<u32, SetupError> {
+pub(crate) fn room_of(scheme: &dyn GroupScheme, streams: u32, name: &str) -> Result<u32, SetupError> {
     let most = |f: &dyn Fn(&GroupCode) -> u32| scheme.codes().iter().map(f).max().unwrap_or(0);
     let least = most(&GroupCode::least_held);
     // Enough that page stripes under way on all dies, and a group being closed, stop nobody.
@@ -280,8 +284,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Tells the map what groups hold: at first, and when code or dies have changed.
     pub(crate) fn settle_group_space(&mut self) {
         let Protection::Groups(scheme) = &self.protection else { return };
-        let code = self.groups.first_code + self.groups.now;
-        self.ftl.settle_groups(&**scheme, code as u8, &self.groups.codes[code].0);
+        let code = self.groups.codes[self.groups.first_code + self.groups.now].0;
+        let first = self.groups.codes.iter().map(|(other, _)| scheme.cleans_first(other, &code));
+        let outdated = (0..).zip(first).fold(0, |bits, (number, first): (u32, bool)| bits | u64::from(first) << number);
+        self.ftl.settle_groups(&**scheme, &code, outdated);
     }
 
     fn hold(&mut self, writer: usize, pages: u32) {
@@ -621,8 +627,13 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// A group was erased.
     pub(crate) fn group_erased(&mut self, unit: UnitId) {
         let Protection::Groups(scheme) = &self.protection else { return };
-        self.groups.info[unit as usize] = None;
-        if !self.dead.is_empty() || self.grown_bad > 0 {
+        if let Some(info) = self.groups.info[unit as usize].take() {
+            let now = &self.groups.codes[self.groups.first_code + self.groups.now].0;
+            let outdated = scheme.cleans_first(&self.groups.codes[info.code].0, now);
+            self.groups.stats.collected += 1;
+            self.groups.stats.collected_outdated += u64::from(outdated);
+        }
+        if !self.dead.is_empty() || self.grown_bad > 0 || self.groups.first_code > 0 {
             self.ftl.refit_group(&**scheme, unit);
         }
     }

@@ -12,6 +12,7 @@ mod config;
 mod facts;
 mod group_proof;
 mod group_repair;
+mod group_session;
 mod groups;
 mod host;
 mod jobs;

@@ -44,11 +44,11 @@ pub struct Machine<P: HostPayload, A: FlashArray<P>> {
     pub(crate) timed: bool,
     pub(crate) now: SimTime,
     pub(crate) calendar: Calendar,
-    dies: Vec<Die>,
+    pub(crate) dies: Vec<Die>,
     /// Commands queued or in service, for each die.
     pub(crate) backlog: Vec<u32>,
     pub(crate) dead: StripSet,
-    channels: Vec<SimTime>,
+    pub(crate) channels: Vec<SimTime>,
     busy_dies: u32,
     kicks: Vec<DieId>,
     ready: VecDeque<Id>,

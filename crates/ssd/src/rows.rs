@@ -292,6 +292,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// The die takes no further page of the open rows: of all, or of those of one superblock.
     pub(crate) fn narrow_open_rows(&mut self, die: DieId, superblock: Option<u32>) {
         if self.has_groups() {
+            if superblock.is_none() {
+                self.ftl.rows_mut().keep_out(die);
+            }
             self.settle_group_space();
             return;
         }

@@ -2,7 +2,6 @@
 
 use crate::config::{Drive, Pace, PayloadKind, Setup};
 use crate::facts::{Folds, RequestKind};
-use crate::groups::GroupStats;
 use crate::machine::Machine;
 use crate::payload::{HostPayload, Nothing, PageBuf, Tag};
 use crate::precondition::Steady;
@@ -45,7 +44,7 @@ impl From<SchemeError> for SetupError {
     }
 }
 
-fn check_drive(drive: &Drive) -> Result<Grid, SetupError> {
+pub(crate) fn check_drive(drive: &Drive) -> Result<Grid, SetupError> {
     drive.geometry.check().map_err(|e| SetupError::new(e.to_string()))?;
     drive.timing.check().map_err(SetupError::new)?;
     if drive.geometry.slots_per_page() > 255 {
@@ -54,7 +53,7 @@ fn check_drive(drive: &Drive) -> Result<Grid, SetupError> {
     Ok(Grid::new(drive.geometry))
 }
 
-fn build_scheme(drive: &Drive, scheme: &SchemeChoice) -> Result<Protection, SetupError> {
+pub(crate) fn build_scheme(drive: &Drive, scheme: &SchemeChoice) -> Result<Protection, SetupError> {
     let shape = Shape { dies: drive.geometry.dies(), slots_per_page: drive.geometry.slots_per_page() };
     Ok(protect::registry::build(scheme, shape)?)
 }
@@ -193,16 +192,6 @@ impl Session {
             Inner::None(prepared) => prepared.machine.ftl.check_counts(),
             Inner::Tag(prepared) => prepared.machine.ftl.check_counts(),
             Inner::Page(prepared) => prepared.machine.ftl.check_counts(),
-        }
-    }
-
-    /// What was written to block groups so far; all zero under other schemes.
-    #[must_use]
-    pub fn group_stats(&self) -> GroupStats {
-        match &self.0 {
-            Inner::None(prepared) => prepared.machine.group_stats(),
-            Inner::Tag(prepared) => prepared.machine.group_stats(),
-            Inner::Page(prepared) => prepared.machine.group_stats(),
         }
     }
 
