@@ -10,6 +10,7 @@ mod collect;
 mod commands;
 mod config;
 mod facts;
+mod group_life;
 mod group_proof;
 mod group_repair;
 mod group_session;

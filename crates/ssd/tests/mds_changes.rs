@@ -129,11 +129,9 @@ fn a_change_has_to_have_a_code_and_a_scheme_with_codes() {
 #[test]
 fn a_drive_grows_by_cards_and_keeps_its_data() {
     // 6 dies on 2 channels become 9 on 3, then 12 on 4.
-    for (options, channels) in [
-        (&[][..], [3, 4]),
-        (&[("k", "2"), ("block_parity", "yes")][..], [3, 4]),
-        (&[("m", "2")][..], [3, 5]),
-    ] {
+    for (options, channels) in
+        [(&[][..], [3, 4]), (&[("k", "2"), ("block_parity", "yes")][..], [3, 4]), (&[("m", "2")][..], [3, 5])]
+    {
         let base = groups(options, drive(6, 20, 8, 1), 0.8);
         let setup = Setup { payload: PayloadKind::Page, ..base };
         let mut session = Session::new(&setup).unwrap();

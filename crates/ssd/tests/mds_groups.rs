@@ -6,9 +6,9 @@ mod common;
 
 use common::{MIX, Mix, drive, read_all, run, setup, workload};
 use flashkeep_ssd as ssd;
+use ssd::ftl::GcConfig;
 use ssd::ftl::Place;
 use ssd::protect::SchemeChoice;
-use ssd::ftl::GcConfig;
 use ssd::{Failure, Faults, Pace, PayloadKind, Session, Setup};
 use vocab::{DieId, Fua, Grid, HostCommand, HostOp, Lba, Lpn, Ppn, SimTime, Streams};
 
@@ -58,7 +58,8 @@ fn place_of(session: &Session, lpn: u32) -> Ppn {
 #[test]
 fn parity_pages_per_data_page_are_exactly_m_of_k_and_one_of_63() {
     // Table 1 of the paper, and Figure 3: k, m, block code, dies; pages of a group.
-    for (k, m, block, dies) in [("7", "1", "no", 8), ("6", "2", "no", 8), ("7", "1", "yes", 8), ("2", "1", "no", 12), ("2", "2", "yes", 8)]
+    for (k, m, block, dies) in
+        [("7", "1", "no", 8), ("6", "2", "no", 8), ("7", "1", "yes", 8), ("2", "1", "no", 12), ("2", "2", "yes", 8)]
     {
         let setup = groups(&[("k", k), ("m", m), ("block_parity", block)], drive(dies, 24, 64, 1), 0.9);
         let (k, m, block): (u64, u64, u64) = (k.parse().unwrap(), m.parse().unwrap(), u64::from(block == "yes"));
@@ -165,11 +166,9 @@ fn every_die_may_be_lost_at_any_moment() {
 #[test]
 fn every_pair_of_dies_may_be_lost_with_two_parities() {
     // Of five dies three are left, of three data pages in a stripe one: room for a third.
-    for (k, dies, slots, payload, share) in [
-        ("auto", 6, 1, PayloadKind::Tag, 0.45),
-        ("2", 8, 1, PayloadKind::Page, 0.45),
-        ("auto", 5, 4, PayloadKind::Tag, 0.2),
-    ] {
+    for (k, dies, slots, payload, share) in
+        [("auto", 6, 1, PayloadKind::Tag, 0.45), ("2", 8, 1, PayloadKind::Page, 0.45), ("auto", 5, 4, PayloadKind::Tag, 0.2)]
+    {
         for block in ["no", "yes"] {
             let base = groups(&[("k", k), ("m", "2"), ("block_parity", block)], drive(dies, 20, 8, slots), share);
             let setup = Setup { payload, ..base };
