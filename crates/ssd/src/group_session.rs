@@ -41,7 +41,7 @@ impl Session {
     ///
     /// # Errors
     /// A scheme that cannot grow, fewer channels than before, or a code that does not fit the
-    /// new number of dies; the drive is then left as it was, in whoever's hands it was cloned.
+    /// new number of dies.
     pub fn grown(self, channels: u32) -> Result<Self, SetupError> {
         Ok(Self(match self.0 {
             Inner::None(prepared) => Inner::None(prepared.grown(channels)?),

@@ -55,7 +55,15 @@ pub(crate) fn check_drive(drive: &Drive) -> Result<Grid, SetupError> {
 
 pub(crate) fn build_scheme(drive: &Drive, scheme: &SchemeChoice) -> Result<Protection, SetupError> {
     let shape = Shape { dies: drive.geometry.dies(), slots_per_page: drive.geometry.slots_per_page() };
-    Ok(protect::registry::build(scheme, shape)?)
+    let protection = protect::registry::build(scheme, shape)?;
+    if let Protection::Groups(groups) = &protection
+        && drive.geometry.pages_per_block < 2
+        && groups.codes().iter().any(|code| code.block)
+    {
+        let name = &scheme.name;
+        return Err(SetupError::new(format!("scheme {name}, block_parity: blocks have 1 page, valid are 2 and more")));
+    }
+    Ok(protection)
 }
 
 /// Most logical pages that this scheme can keep on that drive, garbage collection still working.
@@ -254,7 +262,7 @@ impl<P: HostPayload> Prepared<P> {
         let faults = self.setup.faults;
         let mut doomed = faults.dead_die.map(DieId);
         let mut each = |machine: &mut Machine<P, Faulty<MemoryArray<P>>>, request: u64| {
-            if request % 4096 == 0 {
+            if request.is_multiple_of(4096) {
                 progress(request);
             }
             if doomed.is_some() && request >= faults.dead_die_at_request {

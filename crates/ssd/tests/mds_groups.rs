@@ -117,7 +117,8 @@ fn the_least_cache_is_enough_and_one_page_less_is_refused() {
         assert_eq!(enough.parse(), Ok(least));
         let said = refused(&options(less), drive());
         assert!(said.contains("parity_cache") && said.contains(&format!("valid are {least} and more")), "{said}");
-        let setup = groups(&options(enough), drive(), 0.9);
+        let mut setup = groups(&options(enough), drive(), 0.9);
+        (setup.precondition.fill, setup.precondition.converge_within) = (0.9, 0.05);
         let mut session = Session::new(&setup).unwrap();
         let result = run(&mut session, &workload(3, setup.user_slots, 6_000, mix), Pace::Closed { depth: 32 });
         let stats = session.group_stats();
@@ -278,6 +279,12 @@ fn a_page_of_an_open_group_comes_back_from_the_held_sums() {
             assert_eq!((found.wrong, found.lost), (None, vec![]), "{written} written, lpn{lpn} lost");
         }
     }
+}
+
+#[test]
+fn a_block_code_needs_blocks_of_two_pages() {
+    let said = refused(&[("block_parity", "yes")], drive(6, 24, 1, 1));
+    assert!(said.contains("block_parity") && said.contains("valid are 2 and more"), "{said}");
 }
 
 #[test]

@@ -90,10 +90,13 @@ fn a_group_without_room_for_data_and_parity_is_given_up() {
     assert_eq!(map(3).map(|map| (map.data, map.strips.len())), Some((1, 3)));
 }
 
+/// Dies, options, the setting at fault, what is said to be valid.
+type Refusal = (u32, &'static [(&'static str, &'static str)], &'static str, &'static str);
+
 #[test]
 fn bad_settings_are_refused_with_what_would_be_valid() {
     let refused = |dies, options: &[(&str, &str)]| scheme(dies, options).err().expect("refused");
-    let cases: &[(u32, &[(&str, &str)], &str, &str)] = &[
+    let cases: &[Refusal] = &[
         (1, &[], "dies", "2 to 32"),
         (33, &[], "dies", "2 to 32"),
         (8, &[("k", "5"), ("m", "2")], "k", "valid k are 2, 6"),
@@ -128,6 +131,18 @@ fn the_code_changes_when_asked_after_groups_or_with_wear() {
     assert_eq!(scheme.code_for(1, &history(0, 0, false)), 1, "no way back");
     assert_eq!(scheme.survives_dies(), 1);
     assert!(scheme.cleans_first(&scheme.codes()[0], &later) && !scheme.cleans_first(&later, &later));
+}
+
+#[test]
+fn the_promise_is_that_of_the_weakest_code_in_use() {
+    let promise = |name: &str, options: &[(&str, &str)]| {
+        let options = options.iter().map(|&(key, value)| (key.into(), value.into())).collect();
+        crate::registry::promise(&SchemeChoice { name: name.into(), options }, Shape { dies: 8, slots_per_page: 1 })
+    };
+    assert_eq!((promise("raid5", &[]), promise("none", &[])), (Ok(1), Ok(0)));
+    assert_eq!(promise("mds-groups", &[]), Ok(1));
+    assert_eq!(promise("mds-groups", &[("m", "3")]), Ok(3));
+    assert_eq!(promise("mds-groups", &[("m", "2"), ("then", "7+1")]), Ok(1));
 }
 
 /// Whether the product code brings back all of `lost`, (page, strip) of `pages` x 8 dies.
