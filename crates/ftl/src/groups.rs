@@ -138,13 +138,17 @@ impl Ftl {
     /// Condemns the emptiest group of a code that goes first, if there are free groups enough
     /// to take its data and more to spare.
     pub fn condemn_outdated(&mut self) -> Option<UnitId> {
-        let (log, units, shape, _) = self.units_of(0);
-        let index = shape.first_outdated(units)?;
-        let takes = units[index].valid.div_ceil(shape.unit_slots);
-        if log.free_units() < shape.reserve.max(takes) + 1 {
+        let index = self.shape.first_outdated(&self.units)?;
+        if self.free_units(0) <= self.shape.reserve || !self.has_room_for_group(index as UnitId) {
             return None;
         }
-        units[index].state = UnitState::Condemned;
+        self.units[index].state = UnitState::Condemned;
         Some(index as UnitId)
+    }
+
+    /// Whether the free groups take all data of a group, wide as it may be, and one is left.
+    #[must_use]
+    pub fn has_room_for_group(&self, unit: UnitId) -> bool {
+        self.free_units(0) > self.units[unit as usize].valid.div_ceil(self.shape.unit_slots)
     }
 }

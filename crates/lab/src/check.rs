@@ -70,6 +70,9 @@ fn drive(experiment: &Experiment) -> Result<(), Problem> {
         return Err(Problem::new("drive.endurance", "found 0, a block needs at least 1 cycle"));
     }
     let dies = drive.geometry.dies();
+    if experiment.faults.rebuild_at_once == 0 {
+        return Err(Problem::new("faults.rebuild_at_once", "found 0, at least 1 is needed"));
+    }
     match experiment.faults.dead_die {
         Some(die) if u32::from(die) >= dies => {
             Err(Problem::new("faults.dead_die", format!("found {die}, the drive has dies 0 to {}", dies - 1)))

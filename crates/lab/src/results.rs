@@ -141,6 +141,8 @@ impl Outcome {
         put("rebuilt_reads", json!(r.rebuilt_reads));
         put("media_errors", json!(r.media_errors));
         put("write_errors", json!(r.write_errors));
+        put("rebuild_s", json!(r.rebuild_s));
+        put("rebuild_left", json!(r.rebuild_left));
         put("saturated", json!(r.saturated));
         put("offered_load", json!(r.offered_load));
         put("die_busy_share", json!(r.die_busy_share));

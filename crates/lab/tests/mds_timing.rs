@@ -31,7 +31,8 @@ fn setup(options: &[(&str, &str)]) -> Setup {
         scheduler: Scheduler::Fifo,
         precondition: Precondition { fill: 1.0, converge_within: 0.0, ..Precondition::default() },
         age: Age::default(),
-        faults: Faults::default(),
+        // The times are those of one rebuild for a reader, not of a drive at work on all of them.
+        faults: Faults { rebuild: false, ..Faults::default() },
         payload: PayloadKind::Tag,
         seed: 1,
     }

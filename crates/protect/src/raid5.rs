@@ -17,12 +17,14 @@ use crate::{Options, Protection, SchemeError, Shape, StripePlan, StripeScheme, S
 use vocab::{DieId, StripSet, StripeId};
 
 /// Options of the scheme.
-pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[];
+pub(crate) const OPTIONS: &[(&str, &str, &str)] =
+    &[("data_strips", "dies - 1", "data strips of a stripe, N; with fewer than dies - 1 a stripe leaves dies to rebuild on")];
 
-/// RAID-5 over all dies.
+/// RAID-5: stripes of N + 1 strips, spread over all dies.
 #[derive(Clone, Debug)]
 pub(crate) struct Raid5 {
     dies: u32,
+    n: u32,
 }
 
 pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, SchemeError> {
@@ -41,20 +43,37 @@ impl Raid5 {
             );
             return Err(options.error("slots per page", reason));
         }
-        Ok(Self { dies: shape.dies })
+        let most = shape.dies - 1;
+        let n = if options.is_given("data_strips") { options.number("data_strips", 1..=most)? } else { most };
+        Ok(Self { dies: shape.dies, n })
     }
 }
 
 impl StripeScheme for Raid5 {
     fn data_strips(&self) -> u32 {
-        self.dies - 1
+        self.n
     }
 
     /// Left-symmetric rotation: the parity of stripe s sits on die (D-1-s) mod D, data follow it.
+    /// Where stripes are narrower than the drive, every run of D stripes still puts N + 1 strips
+    /// on each die.
     fn die_of(&self, stripe: StripeId, strip: u32) -> DieId {
         let parity = self.dies - 1 - stripe.0 % self.dies;
         let place = if strip == self.data_strips() { parity } else { (parity + 1 + strip) % self.dies };
         DieId(place as u16)
+    }
+
+    /// A strip whose die died moves to the next die, in order of rotation, that lives and holds
+    /// no strip of the stripe. Deaths are taken one after the other, so that a later one moves
+    /// only the strips that it strikes.
+    fn home(&self, stripe: StripeId, strip: u32, dead: &[DieId]) -> Option<DieId> {
+        let mut homes: Vec<Option<DieId>> = (0..=self.n).map(|strip| Some(self.die_of(stripe, strip))).collect();
+        for (deaths, die) in dead.iter().enumerate() {
+            let Some(struck) = homes.iter().position(|home| *home == Some(*die)) else { continue };
+            let next = (1..self.dies).map(|step| DieId(((u32::from(die.0) + step) % self.dies) as u16));
+            homes[struck] = next.into_iter().find(|next| !homes.contains(&Some(*next)) && !dead[..deaths].contains(next));
+        }
+        homes[strip as usize]
     }
 
     fn plan(&self, write: &StripeWrite) -> StripePlan {
@@ -82,7 +101,7 @@ mod tests {
     use super::*;
 
     fn raid5(dies: u32) -> Raid5 {
-        Raid5 { dies }
+        Raid5 { dies, n: dies - 1 }
     }
 
     fn set(strips: &[u32]) -> StripSet {
@@ -109,6 +128,31 @@ mod tests {
             parity_dies.insert(u32::from(scheme.die_of(stripe, 4).0));
         }
         assert_eq!(parity_dies, StripSet::first(5));
+    }
+
+    #[test]
+    fn narrow_stripes_use_all_dies_alike_and_move_to_dies_they_do_not_use() {
+        let scheme = Raid5 { dies: 7, n: 3 };
+        let mut strips_on = [0; 7];
+        for (stripe, strip) in (0..7).flat_map(|stripe| (0..4).map(move |strip| (StripeId(stripe), strip))) {
+            strips_on[scheme.die_of(stripe, strip).index()] += 1;
+        }
+        assert_eq!(strips_on, [4; 7]);
+        let homes = |stripe, dead: &[DieId]| (0..4).map(|strip| scheme.home(StripeId(stripe), strip, dead)).collect::<Vec<_>>();
+        let order = [3, 4, 6, 0].map(DieId);
+        for stripe in 0..7 {
+            for deaths in 0..order.len() {
+                let (before, after) = (homes(stripe, &order[..deaths]), homes(stripe, &order[..=deaths]));
+                let used: StripSet = after.iter().flatten().map(|die| u32::from(die.0)).collect();
+                assert_eq!(used.len() as usize, after.iter().flatten().count(), "two strips on a die");
+                assert!(order[..=deaths].iter().all(|die| !used.contains(u32::from(die.0))), "a strip on a dead die");
+                // Seven dies less three deaths leave room for four strips, less four deaths for three.
+                assert_eq!(used.len(), if deaths < 3 { 4 } else { 3 });
+                let moved = before.iter().zip(&after).filter(|(before, after)| before != after);
+                assert!(moved.into_iter().all(|(before, _)| *before == Some(order[deaths])), "a strip left a living die");
+            }
+        }
+        assert!((0..4).all(|strip| raid5(4).home(StripeId(0), strip, &[raid5(4).die_of(StripeId(0), strip)]).is_none()));
     }
 
     #[test]

@@ -74,6 +74,12 @@ pub trait StripeScheme: Send + Sync {
     fn data_strips(&self) -> u32;
     /// The die of a strip.
     fn die_of(&self, stripe: StripeId, strip: u32) -> DieId;
+    /// The die that a strip is written to after these dies died, in this order: its own while
+    /// that lives, else a substitute that holds no other strip of the stripe. `None`: there is
+    /// none. Implementer's duties: an answer changes only when the die it named dies.
+    fn home(&self, stripe: StripeId, strip: u32, dead: &[DieId]) -> Option<DieId> {
+        Some(self.die_of(stripe, strip)).filter(|die| !dead.contains(die))
+    }
     /// Decides how the parity of a write comes about.
     fn plan(&self, write: &StripeWrite) -> StripePlan;
     /// A copy for a fork of the drive.

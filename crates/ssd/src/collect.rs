@@ -119,6 +119,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.collectors[log].cursor = pages;
         }
         let at_most = match self.ftl.kind() {
+            _ if self.collectors[log].cause == Cause::Rebuild => self.rebuild.at_once,
             LogKind::Regions => self.moves_in_flight,
             // One collector serves all dies.
             LogKind::Group => self.moves_in_flight * self.grid.dies(),
@@ -128,6 +129,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.collectors[log].cursor += 1;
             let valid = self.valid_slots(ppn);
             if valid > 0 {
+                self.send_if_unsent(ppn);
                 if is_programmed(&self.array, ppn)
                     && let Some(lpn) = self.tags(ppn).first().copied().and_then(Self::data_of)
                 {
@@ -227,6 +229,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         self.group_erased(victim);
         self.retry = true;
+        self.note_rebuilt();
         let background = self.ftl.free_units(log) < self.idle_free_blocks && self.is_idle();
         if self.ftl.is_short(log) || background || self.is_wanted(log) {
             self.start_collecting(log);

@@ -28,11 +28,13 @@ pub(crate) enum Owner {
     /// A data page or the parity of a row.
     Cover { cover: Id, parity: bool },
     /// A page of codeword `codeword` of a row of a block group.
-    Strip { row: u32, codeword: u8, parity: bool, moved: bool },
+    GroupPage { row: u32, codeword: u8, parity: bool, moved: bool },
     /// A page of a weighted sum that brings back a page of a block group.
     Term { gather: Id, coefficient: u8 },
     /// A strip of a stripe update.
     Stripe { op: Id, strip: u8 },
+    /// A strip that a rebuild writes.
+    Strip { log: u16 },
     /// A source of a repair.
     Gather { gather: Id },
     /// The erase of a victim's block.

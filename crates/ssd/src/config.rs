@@ -104,7 +104,7 @@ impl Default for Age {
 }
 
 /// Faults injected while the workload runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Faults {
     /// This die stops answering..
@@ -114,6 +114,16 @@ pub struct Faults {
     pub dead_die_at_request: u64,
     /// Probability that one page read is uncorrectable.
     pub uncorrectable_reads: f64,
+    /// Whether what a dead die held is rebuilt onto the others, where the scheme can.
+    pub rebuild: bool,
+    /// Pages that a rebuild has under way at once, at least 1: its pace.
+    pub rebuild_at_once: u32,
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Self { dead_die: None, dead_die_at_request: 0, uncorrectable_reads: 0.0, rebuild: true, rebuild_at_once: 4 }
+    }
 }
 
 /// What a page carries (decision D1).

@@ -372,7 +372,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn submit_strip(&mut self, image: Id, layout: &Layout, page: u32, position: u32, parity: bool, moved: bool, cause: Cause) {
         let codeword = layout.stripe.strips[position as usize].codeword as u8;
         let row = self.row_of_group(layout.group, page);
-        self.submit_program(image, Owner::Strip { row, codeword, parity, moved }, cause);
+        self.submit_program(image, Owner::GroupPage { row, codeword, parity, moved }, cause);
     }
 
     /// Writes the sum of a block as its last page, a data page of the last page stripe.

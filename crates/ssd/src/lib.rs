@@ -15,6 +15,7 @@ mod group_proof;
 mod group_repair;
 mod group_session;
 mod groups;
+mod grown_bad;
 mod host;
 mod jobs;
 mod machine;

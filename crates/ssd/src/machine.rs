@@ -17,6 +17,7 @@ use crate::jobs::{Job, PageLocks, StripeLocks};
 use crate::oracle::Oracle;
 use crate::pages::PageWriter;
 use crate::payload::HostPayload;
+use crate::rebuild::Rebuild;
 use crate::repair::{Gather, Target};
 use crate::rows::{Cover, RowWriter};
 use crate::session::SetupError;
@@ -78,6 +79,9 @@ pub struct Machine<P: HostPayload, A: FlashArray<P>> {
     pub(crate) sequence: u64,
     /// Units to be collected out of turn, in order, each for a reason of its own.
     pub(crate) wanted: VecDeque<(UnitId, Cause)>,
+    pub(crate) rebuild: Rebuild<P>,
+    /// Programs that failed and wait for another place.
+    pub(crate) displaced: VecDeque<Command>,
     /// Blocks that went bad since the drive was built.
     pub(crate) grown_bad: u32,
     pub(crate) idle_free_blocks: u32,
@@ -143,6 +147,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             folds: Folds::new(slots),
             sequence: 0,
             wanted: VecDeque::new(),
+            rebuild: Rebuild::new(&setup.faults),
+            displaced: VecDeque::new(),
             grown_bad: 0,
             idle_free_blocks: setup.gc.idle_free_blocks,
             moves_in_flight: setup.gc.moves_in_flight,
@@ -340,6 +346,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         } else if self.program_elsewhere(command) {
             return;
         }
+        self.program_over(command, done);
+    }
+
+    /// A program is done, or its contents are lost.
+    pub(crate) fn program_over(&mut self, command: &Command, done: bool) {
+        let image = command.image;
         match command.owner {
             Owner::Page { log, moved } => self.page_done(image, log as usize, moved, done),
             Owner::Cover { cover, parity } => {
@@ -347,9 +359,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.cover_program_done(image, cover, parity, moved, done);
             }
             Owner::Stripe { op, .. } => self.stripe_program_done(image, op, done),
-            Owner::Strip { row, codeword, parity, moved } => {
+            Owner::GroupPage { row, codeword, parity, moved } => {
                 self.strip_program_done(image, (row, u32::from(codeword)), parity, moved, done);
             }
+            Owner::Strip { log } => self.strip_programmed(image, log as usize, done),
             Owner::Nobody => {}
             owner => unreachable!("{owner:?} programs nothing"),
         }

@@ -116,8 +116,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// its contents as read or repaired.
     pub(crate) fn move_in_region(&mut self, log: usize, tag: OobTag, payload: P) {
         let mut image = self.pages.moved[log];
+        let mut borrowed = false;
         if image == NONE {
-            let Some(ppn) = self.ftl.take_page(log, Stream::Gc).or_else(|| self.ftl.take_page(log, Stream::Host)) else {
+            let own = self.ftl.take_page(log, Stream::Gc);
+            borrowed = own.is_none();
+            let Some(ppn) = own.or_else(|| self.ftl.take_page(log, Stream::Host)) else {
                 assert!(self.grown_bad > 0, "the collector's reserve holds a victim");
                 self.collectors[log].stuck = true;
                 return;
@@ -133,7 +136,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             PageRole::Filler => unreachable!("fillers are never valid"),
         };
         self.images.fill(image, tag, payload, NONE, published.pinned.unwrap_or(NONE));
-        if self.images.is_full(image) {
+        // A page of the host's frontier must not be overtaken by the host's next one.
+        if self.images.is_full(image) || borrowed {
             self.send_moved(log);
         }
     }
@@ -148,12 +152,33 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
     }
 
-    /// The image of an unsent page, by page number: reads of it are served from memory.
+    /// The image of an unsent page, by page number: reads of it are served from memory. That is
+    /// a half filled page of moved ones, or the last of the write history; or a page of any kind
+    /// that failed to be programmed and waits for another place.
     pub(crate) fn unsent(&self, ppn: vocab::Ppn) -> Option<Id> {
+        let is_it = |image: Id| image != NONE && self.images.slab[image].ppn == ppn;
+        if !self.displaced.is_empty()
+            && let Some(command) = self.displaced.iter().find(|command| is_it(command.image))
+        {
+            return Some(command.image);
+        }
         if self.grid.slots_per_page() == 1 {
             return None;
         }
-        self.pages.moved.iter().copied().find(|&image| image != NONE && self.images.slab[image].ppn == ppn)
+        if is_it(self.pages.open) && !self.pages.open_sent {
+            return Some(self.pages.open);
+        }
+        self.pages.moved.iter().copied().find(|&image| is_it(image))
+    }
+
+    /// Queues the program of the host image, full or not, where it is that page.
+    pub(crate) fn send_if_unsent(&mut self, ppn: vocab::Ppn) {
+        let image = self.pages.open;
+        if image != NONE && !self.pages.open_sent && self.images.slab[image].ppn == ppn {
+            let log = self.pages.open_log as u16;
+            self.submit_program(image, Owner::Page { log, moved: false }, Cause::Host);
+            self.pages.open_sent = true;
+        }
     }
 
     /// A page of a region log is programmed (or lost with its die).
@@ -189,6 +214,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         };
         if let Some(unit) = pinned {
             self.release(unit);
+            self.strip_lost(tag);
         }
     }
 

@@ -65,8 +65,8 @@ pub struct Inventory {
     pub pages: Vec<StoredPage>,
     /// Where the map has each logical page.
     pub places: Vec<Place>,
-    /// Logical pages that the host is not answered from there: buffered ones, and discarded
-    /// ones that a stripe still holds.
+    /// Logical pages that the host is not answered from there: those in the buffer or in a page
+    /// that is still being filled, and discarded ones that a stripe still holds.
     pub elsewhere: Vec<bool>,
     /// Data pages of codewords whose parity is still in the parity cache.
     pub held: Vec<Vec<Ppn>>,
@@ -102,6 +102,11 @@ impl Session {
     /// Loses a part of the flash, for good.
     pub fn fail(&mut self, failure: Failure) {
         inside!(&mut self.0, prepared => prepared.machine.fail(failure));
+    }
+
+    /// Starts nothing more of a rebuild; what is in flight still completes.
+    pub fn stop_rebuild(&mut self) {
+        inside!(&mut self.0, prepared => prepared.machine.stop_rebuild());
     }
 
     /// Completes what is in flight, background work included, without new host commands.
@@ -186,6 +191,12 @@ impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
         lost
     }
 
+    fn is_elsewhere(&self, lpn: Lpn) -> bool {
+        let unsent = |slot| self.unsent(self.grid.page_of(slot).0).is_some();
+        let in_controller = matches!(self.ftl.lookup(lpn), Place::At(slot) if unsent(slot));
+        in_controller || self.buffer.get(lpn).is_some() || self.host.is_hidden(lpn)
+    }
+
     fn inventory(&self) -> Inventory {
         let pages = (0..self.grid.geometry().pages()).map(Ppn).filter(|&ppn| is_programmed(&self.array, ppn));
         let page = |ppn: Ppn| {
@@ -198,7 +209,7 @@ impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
         Inventory {
             pages: pages.map(page).collect(),
             places: lpns().map(|lpn| self.ftl.lookup(lpn)).collect(),
-            elsewhere: lpns().map(|lpn| self.buffer.get(lpn).is_some() || self.host.is_hidden(lpn)).collect(),
+            elsewhere: lpns().map(|lpn| self.is_elsewhere(lpn)).collect(),
             held: self.held_codewords(),
         }
     }

@@ -1,31 +1,155 @@
-//! After a loss: what could not be programmed goes elsewhere, bad blocks leave service, and units
-//! that lost pages are collected out of turn, which brings the lost pages back onto good flash.
+//! After a loss: units that lost pages are collected out of turn, and strips of static stripes
+//! that lost their die get another, in the background and while the host goes on. When that is
+//! done the drive survives another loss.
 
-use crate::commands::{Command, Image, Owner};
+use crate::commands::Owner;
+use crate::config::Faults;
 use crate::machine::Machine;
 use crate::payload::HostPayload;
+use crate::repair::Target;
+use crate::slab::NONE;
 use ftl::{LogKind, Place, Stream, UnitId, UnitState};
 use nand::{FlashArray, OobTag, PageRole};
 use protect::Protection;
-use vocab::{BlockAddr, Cause, Ppn, Slot, SuperblockId};
+use std::collections::VecDeque;
+use vocab::{Cause, DieId, Lpn, Nanos, SimTime, StripeId};
+
+/// How far a rebuild is.
+#[derive(Clone, Debug)]
+pub(crate) struct Rebuild<P> {
+    pub on: bool,
+    /// Page moves, or strips being solved for, at a time.
+    pub at_once: u32,
+    /// Dead dies in order of their death.
+    pub dead: Vec<DieId>,
+    /// When the first die died that is not rebuilt yet.
+    since: Option<SimTime>,
+    /// How long the last rebuild took.
+    pub took: Option<Nanos>,
+    /// The next stripe to look at, while stripes are walked; and whether to walk once more.
+    walk: Option<u32>,
+    again: bool,
+    /// Set while the walk goes on: what it starts may end at once and ask for more.
+    walking: bool,
+    in_flight: u32,
+    /// Strips solved for that wait for room on their die.
+    parked: VecDeque<(StripeId, u32, P)>,
+    /// Strips that nothing can bring back, or for which there is no die, or no room.
+    pub left: u32,
+}
+
+impl<P> Rebuild<P> {
+    pub fn new(faults: &Faults) -> Self {
+        Self {
+            on: faults.rebuild,
+            at_once: faults.rebuild_at_once,
+            dead: Vec::new(),
+            since: None,
+            took: None,
+            walk: None,
+            again: false,
+            walking: false,
+            in_flight: 0,
+            parked: VecDeque::new(),
+            left: 0,
+        }
+    }
+}
 
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
-    /// Wants the unit collected as soon as its log gets to it. An open unit is closed for that.
+    /// A die died: everything that has pages on it is to be rebuilt.
+    pub(crate) fn rebuild_die(&mut self, die: DieId) {
+        self.rebuild.dead.push(die);
+        if !self.rebuild.on {
+            return;
+        }
+        match &self.protection {
+            Protection::None => {}
+            Protection::Rows(_) | Protection::Groups(_) => {
+                self.rebuild.since.get_or_insert(self.now);
+                self.want_all_superblocks();
+            }
+            Protection::Stripes(_) => {
+                self.rebuild.since.get_or_insert(self.now);
+                self.walk_stripes();
+            }
+        }
+    }
+
+    /// Every row written so far has a page on the dead die, and so lacks protection.
+    fn want_all_superblocks(&mut self) {
+        for unit in 0..self.grid.blocks_per_die() {
+            if self.ftl.unit(unit).valid > 0 {
+                self.queue_wanted(unit, Cause::Rebuild);
+            }
+        }
+        self.start_collecting(0);
+        self.note_rebuilt();
+    }
+
+    /// Notes when the last of what a dead die held is rebuilt.
+    pub(crate) fn note_rebuilt(&mut self) {
+        let Some(since) = self.rebuild.since else { return };
+        let collecting = self.collectors.iter().any(|collector| collector.is_busy() && collector.cause == Cause::Rebuild);
+        let walking = self.rebuild.walk.is_some() || self.rebuild.in_flight > 0 || !self.rebuild.parked.is_empty();
+        if !collecting && !walking && self.wanted.iter().all(|&(_, cause)| cause != Cause::Rebuild) {
+            self.rebuild.took = Some(self.now.since(since));
+            self.rebuild.since = None;
+        }
+    }
+
+    /// How long the last rebuild took; `None` where there was none, or it is not complete.
+    pub(crate) fn rebuild_time(&self) -> Option<Nanos> {
+        self.rebuild.took.filter(|_| self.rebuild.since.is_none() && self.rebuild_left() == 0)
+    }
+
+    /// What is still to be rebuilt, or cannot be.
+    pub(crate) fn rebuild_left(&self) -> u64 {
+        let units = self.wanted.iter().filter(|&&(_, cause)| cause == Cause::Rebuild).count();
+        u64::from(self.rebuild.left) + units as u64
+    }
+
+    /// Starts nothing more of a rebuild; for tests.
+    pub(crate) fn stop_rebuild(&mut self) {
+        self.rebuild.on = false;
+        (self.rebuild.walk, self.rebuild.again) = (None, false);
+        self.wanted.retain(|&(_, cause)| cause != Cause::Rebuild);
+    }
+
+    /// A strip lost its place on a living die: the next walk gives it another.
+    pub(crate) fn strip_lost(&mut self, tag: OobTag) {
+        if !matches!(self.protection, Protection::Stripes(_)) {
+            return;
+        }
+        let (stripe, strip) = match tag.role() {
+            PageRole::Data(lpn) => self.strip_of(lpn),
+            PageRole::Parity(stripe) => (stripe, self.stripe_scheme().data_strips()),
+            PageRole::Filler => return,
+        };
+        if self.home_of(stripe, strip).is_some() {
+            self.walk_stripes();
+        }
+    }
+
+    /// Wants the unit collected as soon as its log gets to it.
     pub(crate) fn want(&mut self, unit: UnitId, cause: Cause) {
         match self.ftl.unit(unit).state {
             UnitState::Free | UnitState::Condemned | UnitState::Bad => return,
-            UnitState::Closed => {}
-            UnitState::Open => {
-                if self.ftl.kind() == LogKind::Group {
-                    self.end_rows_of(unit);
-                }
+            // A bad block takes nothing more. What is left of a superblock may still be needed.
+            UnitState::Open if self.ftl.kind() == LogKind::Regions => {
+                self.send_moved(self.ftl.log_of(unit));
                 self.ftl.abandon(unit);
             }
+            UnitState::Open | UnitState::Closed => {}
         }
+        self.queue_wanted(unit, cause);
+        self.start_collecting(self.ftl.log_of(unit));
+    }
+
+    fn queue_wanted(&mut self, unit: UnitId, cause: Cause) {
         if self.wanted.iter().all(|&(other, _)| other != unit) {
             self.wanted.push_back((unit, cause));
         }
-        self.start_collecting(self.ftl.log_of(unit));
     }
 
     /// Whether a unit of the log waits to be collected.
@@ -33,16 +157,35 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.wanted.iter().any(|&(unit, _)| self.ftl.log_of(unit) == log)
     }
 
-    /// Condemns the first wanted unit of the log. Those that were collected meanwhile, in turn,
-    /// are wanted no more.
+    /// Condemns the first wanted unit of the log; an open one, which is closed for that, only
+    /// where others are left to write to. Units collected meanwhile are wanted no more.
     pub(crate) fn condemn_wanted(&mut self, log: usize) -> Option<(UnitId, Cause)> {
-        while let Some(at) = self.wanted.iter().position(|&(unit, _)| self.ftl.log_of(unit) == log) {
-            let (unit, cause) = self.wanted.remove(at).expect("just found");
+        let may_close = self.ftl.free_units(log) > 1;
+        let mut at = 0;
+        while let Some(&(unit, cause)) = self.wanted.get(at) {
+            let state = self.ftl.unit(unit).state;
+            let too_wide = self.has_groups() && !self.ftl.has_room_for_group(unit);
+            if self.ftl.log_of(unit) != log || state == UnitState::Open && !may_close || too_wide {
+                at += 1;
+                continue;
+            }
+            self.wanted.remove(at);
+            if state == UnitState::Open {
+                self.close_superblock(log, unit);
+            }
             if self.ftl.condemn_unit(unit) {
                 return Some((unit, cause));
             }
         }
         None
+    }
+
+    fn close_superblock(&mut self, log: usize, unit: UnitId) {
+        // Ending a row may find the log short: the collector has its victim already.
+        self.collectors[log].halted = true;
+        self.end_rows_of(unit);
+        self.collectors[log].halted = false;
+        self.ftl.abandon(unit);
     }
 
     /// Spares a victim whose last pages found no room; it is wanted again once there is some.
@@ -55,83 +198,140 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
     }
 
-    /// A program of the page failed. Where the die answers, its block is bad: it is written no
-    /// more, and what it still holds is brought to safety.
-    pub(crate) fn block_failed(&mut self, ppn: Ppn) {
-        let block = self.grid.split(ppn).0;
-        if !self.array.answers(ppn) {
+    /// Walks all stripes, from the first, for strips that no living die holds.
+    pub(crate) fn walk_stripes(&mut self) {
+        if !self.rebuild.on || !matches!(self.protection, Protection::Stripes(_)) {
             return;
         }
-        self.drop_bad_block(block);
-        self.want(self.ftl.unit_of_block(block), Cause::Rebuild);
+        self.rebuild.again = self.rebuild.walk.is_some();
+        if !self.rebuild.again {
+            (self.rebuild.walk, self.rebuild.left) = (Some(0), 0);
+            self.walk_on();
+        }
     }
 
-    /// Counts a block of a living die as bad and takes it out of the rows of its superblock.
-    /// True where the block is a unit of its own, which must be retired then.
-    pub(crate) fn drop_bad_block(&mut self, block: BlockAddr) -> bool {
-        let (die, superblock) = self.grid.split_block(block);
-        if self.is_dead(die) {
-            return false;
+    /// Starts to solve for lost strips, about as many as may be under way at once.
+    fn walk_on(&mut self) {
+        if std::mem::replace(&mut self.rebuild.walking, true) {
+            return;
         }
-        let is_unit = self.ftl.kind() == LogKind::Regions;
-        if !is_unit && self.ftl.rows().members(superblock).contains(u32::from(die.0)) {
-            self.ftl.drop_member(SuperblockId(superblock.0), die);
-            self.narrow_open_rows(die, Some(superblock.0));
-        }
-        // Later failures of the same block count again: this only tells none from some.
-        self.grown_bad += 1;
-        is_unit
-    }
-
-    /// A program failed: its contents, still in the controller, go to another block. True if
-    /// they do; a page of a row stays lost, because its row solves for it, and so does a strip
-    /// of a static stripe whose die is dead.
-    pub(crate) fn program_elsewhere(&mut self, command: &Command) -> bool {
-        let alive = self.array.answers(command.ppn);
-        if alive && !matches!(command.owner, Owner::Cover { .. } | Owner::Nobody) {
-            self.block_failed(command.ppn);
-        }
-        let (owner, ppn) = match command.owner {
-            Owner::Page { log, moved } if alive => (command.owner, self.page_in_region(log as usize, moved)),
-            Owner::Stripe { .. } if alive => (command.owner, self.page_in_region(self.grid.die_of(command.ppn).index(), false)),
-            Owner::Page { log, moved } if matches!(self.protection, Protection::None) => {
-                let Some(other) = self.least_waiting() else { return false };
-                if moved {
-                    self.collectors[log as usize].in_flight -= 1;
+        let stripes = self.ftl.user_slots().div_ceil(self.stripe_scheme().data_strips());
+        while self.rebuild.in_flight < self.rebuild.at_once {
+            match self.rebuild.walk {
+                None => break,
+                Some(at) if at < stripes => {
+                    self.rebuild.walk = Some(at + 1);
+                    self.rebuild_stripe(StripeId(at));
                 }
-                (Owner::Page { log: other as u16, moved: false }, self.ftl.take_page(other, Stream::Host))
+                Some(_) if std::mem::take(&mut self.rebuild.again) => (self.rebuild.walk, self.rebuild.left) = (Some(0), 0),
+                Some(_) => self.rebuild.walk = None,
             }
-            _ => return false,
-        };
-        let Some(ppn) = ppn else { return false };
-        let Image { oob, filled, .. } = self.images.slab[command.image];
-        let oob = self.next_oob(oob.coverage);
-        self.images.slab[command.image] = Image { oob, filled, ppn };
-        for index in 0..filled {
-            let tag = self.images.slot(command.image, index).0;
-            self.republish(tag, self.grid.slot(command.ppn, index), self.grid.slot(ppn, index));
         }
-        self.start_collecting_if_short(self.grid.die_of(ppn).index());
-        self.submit_program(command.image, owner, command.cause);
-        true
+        self.rebuild.walking = false;
+        self.note_rebuilt();
     }
 
-    /// A page of the region log for contents that failed to be programmed; either stream's.
-    fn page_in_region(&mut self, log: usize, moved: bool) -> Option<Ppn> {
-        let streams = if moved { [Stream::Gc, Stream::Host] } else { [Stream::Host, Stream::Gc] };
-        streams.into_iter().find_map(|stream| self.ftl.take_page(log, stream))
+    /// Starts to solve for the stripe's lost strips.
+    fn rebuild_stripe(&mut self, stripe: StripeId) {
+        for strip in 0..=self.stripe_scheme().data_strips() {
+            if !self.is_strip_lost(stripe, strip) {
+                continue;
+            }
+            if self.home_of(stripe, strip).is_none() {
+                self.rebuild.left += 1;
+                continue;
+            }
+            self.rebuild.in_flight += 1;
+            self.repair(Target::Strip { stripe, strip });
+        }
     }
 
-    /// What was to lie in slot `from` will lie in `to`, unless something newer took its place.
-    fn republish(&mut self, tag: OobTag, from: Slot, to: Slot) {
-        let published = match tag.role() {
-            PageRole::Data(lpn) if self.ftl.lookup(lpn) == Place::At(from) => self.ftl.publish(lpn, to),
-            PageRole::Parity(stripe) if self.ftl.lookup_parity(stripe) == Place::At(from) => self.ftl.publish_parity(stripe, to),
-            _ => return,
-        };
-        // The slot that failed holds nothing that anyone could go back to.
-        if let Some(unit) = published.pinned {
-            self.release(unit);
+    /// Whether the strip exists and no living die holds it.
+    fn is_strip_lost(&self, stripe: StripeId, strip: u32) -> bool {
+        match self.place_of_strip(stripe, strip) {
+            Place::Unmapped => false,
+            Place::Missing => true,
+            Place::At(slot) => !self.array.answers(self.grid.page_of(slot).0),
         }
+    }
+
+    /// The die that the strip is written to: its own, or a substitute for a dead one.
+    pub(crate) fn home_of(&self, stripe: StripeId, strip: u32) -> Option<DieId> {
+        if self.rebuild.dead.is_empty() {
+            return Some(self.stripe_scheme().die_of(stripe, strip));
+        }
+        self.stripe_scheme().home(stripe, strip, &self.rebuild.dead)
+    }
+
+    /// A lost strip was solved for, or cannot be.
+    pub(crate) fn strip_rebuilt(&mut self, stripe: StripeId, strip: u32, payload: Option<P>) {
+        match payload {
+            // The host may have written the strip anew meanwhile.
+            _ if !self.is_strip_lost(stripe, strip) => self.rebuild.in_flight -= 1,
+            Some(payload) => {
+                self.rebuild.parked.push_back((stripe, strip, payload));
+                self.place_parked();
+            }
+            None => {
+                self.rebuild.left += 1;
+                self.rebuild.in_flight -= 1;
+            }
+        }
+        self.walk_on();
+    }
+
+    /// Programs strips that were solved for, in order, as far as there is room.
+    fn place_parked(&mut self) {
+        while let Some((stripe, strip, payload)) = self.rebuild.parked.pop_front() {
+            let home = self.home_of(stripe, strip).filter(|_| self.is_strip_lost(stripe, strip));
+            let Some(log) = home.map(DieId::index) else {
+                self.rebuild.in_flight -= 1;
+                continue;
+            };
+            let Some(ppn) = self.ftl.take_page(log, Stream::Host) else {
+                self.start_collecting_if_short(log);
+                self.rebuild.parked.push_front((stripe, strip, payload));
+                return;
+            };
+            let (oob, slot) = (self.next_oob(0), self.grid.slot(ppn, 0));
+            let lpn = Lpn(stripe.0 * self.stripe_scheme().data_strips() + strip);
+            let is_parity = strip == self.stripe_scheme().data_strips();
+            let (tag, published) = if is_parity {
+                (OobTag::parity(stripe), self.ftl.publish_parity(stripe, slot))
+            } else {
+                (OobTag::data(lpn), self.ftl.publish(lpn, slot))
+            };
+            let image = self.images.open(ppn, oob);
+            self.images.fill(image, tag, payload, NONE, published.pinned.unwrap_or(NONE));
+            self.submit_program(image, Owner::Strip { log: log as u16 }, Cause::Rebuild);
+            self.start_collecting_if_short(log);
+        }
+    }
+
+    /// A rebuilt strip is programmed, or lost again.
+    pub(crate) fn strip_programmed(&mut self, image: crate::slab::Id, log: usize, done: bool) {
+        self.page_done(image, log, false, done);
+        self.rebuild.in_flight -= 1;
+        self.walk_on();
+    }
+
+    /// Tries again to place rebuilt strips.
+    pub(crate) fn retry_rebuild(&mut self) {
+        if !self.rebuild.parked.is_empty() {
+            self.place_parked();
+            self.walk_on();
+        }
+    }
+
+    /// There is no room for a rebuilt strip and there never will be: it stays lost. True if
+    /// there was one.
+    pub(crate) fn drop_parked(&mut self) -> bool {
+        let dropped = self.rebuild.parked.pop_front().is_some();
+        if dropped {
+            self.rebuild.left += 1;
+            self.rebuild.in_flight -= 1;
+            self.walk_on();
+        }
+        dropped
     }
 }

@@ -22,6 +22,8 @@ pub(crate) enum Target {
     Merge { job: Id, page: u32, failed: Option<Slot> },
     /// A partly written page of a static stripe.
     StripeMerge { op: Id, strip: u32 },
+    /// A rebuild: the strip gets a new place.
+    Strip { stripe: StripeId, strip: u32 },
 }
 
 /// A sum of pages being read.
@@ -92,18 +94,18 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn read_where_it_lies_now(&mut self, target: Target) -> bool {
         let failed = match target {
             Target::HostRead { failed, .. } | Target::Merge { failed, .. } => failed,
-            Target::Move { .. } | Target::StripeMerge { .. } => return false,
+            Target::Move { .. } | Target::StripeMerge { .. } | Target::Strip { .. } => return false,
         };
         let lpn = self.lpn_wanted(target).expect("a host page");
         let Place::At(slot) = self.ftl.lookup(lpn) else { return false };
         let (ppn, index) = self.grid.page_of(slot);
-        if Some(slot) == failed || !self.array.answers(ppn) {
-            return false;
-        }
         if let Some(image) = self.unsent(ppn) {
             let payload = self.images.contents(image).1[index as usize].clone();
             self.deliver(target, Some(&payload));
             return true;
+        }
+        if Some(slot) == failed || !self.array.answers(ppn) {
+            return false;
         }
         match target {
             Target::HostRead { job, floor, .. } => {
@@ -115,7 +117,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 let owner = Owner::Merge { job, page: page as u16 };
                 self.submit(Command { owner, ppn, first: index as u8, cause: Cause::HostRmw, ..Command::default() });
             }
-            Target::Move { .. } | Target::StripeMerge { .. } => unreachable!("handled above"),
+            Target::Move { .. } | Target::StripeMerge { .. } | Target::Strip { .. } => unreachable!("handled above"),
         }
         true
     }
@@ -124,7 +126,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         match target {
             Target::HostRead { lpn, .. } => Some(lpn),
             Target::Merge { job, page, .. } => Some(self.jobs[job].pages[page as usize].lpn),
-            Target::Move { .. } | Target::StripeMerge { .. } => None,
+            Target::Move { .. } | Target::StripeMerge { .. } | Target::Strip { .. } => None,
         }
     }
 
@@ -139,6 +141,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let n = self.stripe_scheme().data_strips();
         let (stripe, lost) = match target {
             Target::StripeMerge { op, strip } => (self.stripe_of_op(op), strip),
+            Target::Strip { stripe, strip } => (stripe, strip),
             Target::Move { slot, .. } => {
                 let (ppn, index) = self.grid.page_of(slot);
                 match self.tags(ppn)[index as usize].role() {
@@ -241,6 +244,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             Target::Move { log, slot } => self.move_repaired(log as usize, slot, payload.cloned()),
             Target::Merge { job, page, .. } => self.merge_done(job, page as usize, payload),
             Target::StripeMerge { op, strip } => self.stripe_merge_repaired(op, strip, payload),
+            Target::Strip { stripe, strip } => self.strip_rebuilt(stripe, strip, payload.cloned()),
         }
     }
 
@@ -254,5 +258,6 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.collectors[die.index()].halted = true;
             self.ftl.retire_die(die);
         }
+        self.rebuild_die(die);
     }
 }

@@ -130,21 +130,24 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if !self.is_idle() || self.retry {
             return true;
         }
-        let stuck = self.stalled.pop_front();
-        if let Some(job) = stuck {
+        if let Some(command) = self.displaced.pop_front() {
+            self.program_over(&command, false);
+        } else if let Some(job) = self.stalled.pop_front() {
             self.fail_job(job);
         } else if let Some(op) = self.stalled_stripes.pop_front() {
             self.fail_stripe(op);
         } else if self.has_waiting_for_buffer() {
             self.fail_buffer_waiter();
         } else {
-            return false;
+            return self.drop_parked();
         }
         true
     }
 
     /// Tries again what waits for space, in order.
     pub(crate) fn retry_stalled(&mut self) {
+        self.retry_displaced();
+        self.retry_rebuild();
         while let Some(op) = self.stalled_stripes.pop_front() {
             if !self.program_stripe(op) {
                 self.stalled_stripes.push_front(op);

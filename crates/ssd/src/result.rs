@@ -66,6 +66,12 @@ pub struct RunResult {
     pub media_errors: u64,
     /// Host pages that could not be written, for want of space.
     pub write_errors: u64,
+    /// Virtual time from the death of a die until all it held was rebuilt onto others, in
+    /// seconds; `None` where no die died, or not everything is rebuilt.
+    pub rebuild_s: Option<f64>,
+    /// Of what a dead die held, how much is not rebuilt: strips of static stripes (no spare die,
+    /// no room, or beyond repair), superblocks under a group log.
+    pub rebuild_left: u64,
     /// Virtual time from the first request to the last answer, in seconds.
     pub simulated_s: f64,
     /// Mean share of that time in which a die is busy.

@@ -328,6 +328,8 @@ impl<P: HostPayload> Prepared<P> {
             rebuilt_reads: folds.rebuilt,
             media_errors: folds.media_errors,
             write_errors: folds.write_errors,
+            rebuild_s: machine.rebuild_time().map(Nanos::as_secs_f64),
+            rebuild_left: machine.rebuild_left(),
             simulated_s: span,
             die_busy_share: busy_share,
             // The drive needed noticeably longer than the arrivals took, or never rested.
@@ -362,12 +364,17 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Refuses a drive whose bad blocks leave too little room.
     fn check_room(&self, scheme: &str) -> Result<(), SetupError> {
         let live: u64 = (0..self.ftl.logs()).map(|log| u64::from(self.ftl.live_max(log))).sum();
-        let stripes = match &self.protection {
-            Protection::Stripes(scheme) => u64::from(self.ftl.user_slots().div_ceil(scheme.data_strips())),
-            _ => 0,
+        let (stripes, stripe_width) = match &self.protection {
+            Protection::Stripes(scheme) => {
+                (u64::from(self.ftl.user_slots().div_ceil(scheme.data_strips())), u64::from(scheme.data_strips()) + 1)
+            }
+            _ => (0, 0),
         };
         let least = (0..self.ftl.logs()).map(|log| u64::from(self.ftl.live_max(log))).min().unwrap_or(0);
-        if u64::from(self.ftl.user_slots()) >= live || stripes >= least.max(1) && stripes > 0 {
+        // Stripes put as many strips on one die as on another.
+        let strips = stripes * stripe_width;
+        if u64::from(self.ftl.user_slots()) >= live || strips.div_ceil(u64::from(self.grid.dies())) >= least.max(1) && stripes > 0
+        {
             return Err(SetupError::new(format!(
                 "scheme {scheme}: bad blocks leave room for {live} slots, fewer than {} logical pages with their redundancy need",
                 self.ftl.user_slots()

@@ -272,8 +272,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         let mut room = true;
         for strip in targets.iter() {
-            let log = self.stripe_scheme().die_of(stripe, strip).index();
-            if !self.is_dead(DieId(log as u16)) && !self.ftl.has_room(log, Stream::Host) {
+            let Some(log) = self.home_of(stripe, strip).map(DieId::index) else { continue };
+            if !self.ftl.has_room(log, Stream::Host) {
                 self.start_collecting_if_short(log);
                 room = false;
             }
@@ -307,14 +307,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     fn program_strip(&mut self, id: Id, strip: u32, tag: OobTag, payload: P, coverage: u32, cause: Cause) {
         let stripe = self.stripes[id].stripe;
-        let die = self.stripe_scheme().die_of(stripe, strip);
         let lpn = Self::data_of(tag);
-        let published = if self.is_dead(die) {
-            match lpn {
-                Some(lpn) => self.ftl.publish_missing(lpn),
-                None => self.ftl.publish_missing_parity(stripe),
-            }
-        } else {
+        let published = if let Some(die) = self.home_of(stripe, strip) {
             let ppn = self.ftl.take_page(die.index(), Stream::Host).expect("room was checked");
             self.start_collecting_if_short(die.index());
             let oob = nand::Oob { sequence: self.sequence, coverage };
@@ -326,6 +320,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             match lpn {
                 Some(lpn) => self.ftl.publish(lpn, slot),
                 None => self.ftl.publish_parity(stripe, slot),
+            }
+        } else {
+            match lpn {
+                Some(lpn) => self.ftl.publish_missing(lpn),
+                None => self.ftl.publish_missing_parity(stripe),
             }
         };
         self.stripes[id].pins.extend(published.pinned);

@@ -5,11 +5,13 @@
 mod common;
 
 use common::codewords::beyond_repair;
-use common::{MIX, Mix, buffers, drive, seeds, setup, workload};
+use common::{MIX, Mix, buffers, drive, run, seeds, setup, workload};
 use flashkeep_ssd as ssd;
+use ssd::ftl::Place;
 use ssd::protect::registry::{SCHEMES, SchemeEntry};
 use ssd::{Buffer, BufferKind, Failure, Pace, PayloadKind, RunResult, Scheduler, Session, Setup};
-use vocab::{BlockAddr, Bytes, DieId, HostCommand, Lpn, Stream, Streams};
+use std::collections::BTreeSet;
+use vocab::{BlockAddr, Bytes, DieId, Grid, HostCommand, Lpn, Ppn, Stream, Streams};
 
 const DIES: u32 = 5;
 const BLOCKS: u32 = 14;
@@ -26,9 +28,9 @@ fn again(test: &str, seed: u64) -> String {
 }
 
 /// A small drive, three quarters of it written, so that collection begins at once.
-fn small(scheme: &str, buffer: Buffer, seed: u64) -> Setup {
+fn small(scheme: &str, buffer: Buffer, slots: u64, seed: u64) -> Setup {
     let buffer = Buffer { size: Bytes(12 * 4096), ..buffer };
-    let mut setup = Setup { buffer, seed, ..setup(scheme, drive(DIES, BLOCKS, PAGES, 1), 0.6) };
+    let mut setup = Setup { buffer, seed, ..setup(scheme, drive(DIES, BLOCKS, PAGES, slots), 0.6) };
     setup.precondition.fill = 0.75;
     setup.precondition.converge_within = 1e-9;
     setup.precondition.overwrite_at_most = 2.0;
@@ -36,12 +38,17 @@ fn small(scheme: &str, buffer: Buffer, seed: u64) -> Setup {
     setup
 }
 
-/// Every scheme with every buffer.
+/// Every scheme with every buffer; without one also with two logical pages in a physical page,
+/// where the scheme can.
 fn cases(seed: u64) -> Vec<(&'static SchemeEntry, String, Setup)> {
     let mut all = Vec::new();
     for entry in schemes() {
         for (name, buffer) in buffers() {
-            all.push((entry, format!("{} {name}", entry.name), small(entry.name, buffer, seed)));
+            all.push((entry, format!("{} {name}", entry.name), small(entry.name, buffer, 1, seed)));
+        }
+        let shape = ssd::protect::Shape { dies: DIES, slots_per_page: 2 };
+        if ssd::protect::registry::build(&ssd::protect::SchemeChoice::named(entry.name), shape).is_ok() {
+            all.push((entry, format!("{} x2", entry.name), small(entry.name, Buffer::default(), 2, seed)));
         }
     }
     all
@@ -88,15 +95,33 @@ fn aftermath(name: &str, fork: &mut Session) -> (RunResult, Vec<Lpn>) {
     (drained, found.lost)
 }
 
-/// Injects `failure` into the fork; nothing acknowledged may be lost, and nothing unreported.
-fn survive(name: &str, entry: &SchemeEntry, setup: &Setup, mut fork: Session, failure: Failure) {
-    fork.fail(failure);
-    let (drained, lost) = aftermath(name, &mut fork);
-    if entry.survives_dies > 0 {
-        assert_eq!((drained.media_errors, drained.write_errors, &lost[..]), (0, 0, &[][..]), "{name}");
-    } else {
-        assert_eq!(lost, beyond_repair(&fork, setup), "{name}");
+/// Injects `failure` into the fork; nothing acknowledged may be lost, and nothing unreported,
+/// neither then nor when the drive goes on with `more`.
+fn survive(name: &str, entry: &SchemeEntry, setup: &Setup, mut fork: Session, failure: Failure, more: &[HostCommand]) {
+    let may_lose: BTreeSet<Lpn> = {
+        fork.fail(failure);
+        on_lost_pages(&fork, setup)
+    };
+    for rest in [&[], more] {
+        let went_on = run(&mut fork, rest, Pace::Closed { depth: 4 });
+        let (drained, lost) = aftermath(name, &mut fork);
+        // A page that is written in part cannot be completed where its old contents are lost.
+        if entry.survives_dies > 0 {
+            assert_eq!((went_on.media_errors, drained.media_errors, &lost[..]), (0, 0, &[][..]), "{name}");
+            assert_eq!((went_on.write_errors, drained.write_errors), (0, 0), "{name}");
+        } else {
+            assert_eq!(lost, beyond_repair(&fork, setup), "{name}");
+            assert!(lost.iter().all(|lpn| may_lose.contains(lpn)), "{name}: {lost:?} of {may_lose:?}");
+        }
     }
+}
+
+/// Logical pages whose current version lies on a page that was programmed and is lost.
+fn on_lost_pages(fork: &Session, setup: &Setup) -> BTreeSet<Lpn> {
+    let (inventory, grid) = (fork.inventory(), Grid::new(setup.drive.geometry));
+    let lost: BTreeSet<Ppn> = inventory.pages.iter().filter(|page| page.lost).map(|page| page.ppn).collect();
+    let is_lost = |place: &Place| matches!(place, Place::At(slot) if lost.contains(&grid.page_of(*slot).0));
+    (0..).map(Lpn).zip(&inventory.places).filter(|(_, place)| is_lost(place)).map(|(lpn, _)| lpn).collect()
 }
 
 #[test]
@@ -106,11 +131,12 @@ fn whatever_fails_at_any_step_nothing_within_the_promise_is_lost() {
         for (entry, name, setup) in cases(seed) {
             let commands = workload(seed, setup.user_slots, 300, SMALL);
             let mut draws = Streams::new(seed).stream("test/failures");
-            let result = stepwise(&setup, &commands, 2, &mut |step, fork| {
+            let result = stepwise(&setup, &commands, 5, &mut |step, fork| {
                 let fork = fork();
                 let failure = any_failure(&fork, &mut draws);
                 let name = format!("{name}, {failure:?} at step {step}; {}", again(TEST, seed));
-                survive(&name, entry, &setup, fork, failure);
+                let more = if step.is_multiple_of(3) { &commands[..60] } else { &[] };
+                survive(&name, entry, &setup, fork, failure, more);
             });
             assert!(result.flash_erases["gc"] > 0, "{name}: the workload must cause collection");
             for kind in ["read", "write", "flush", "discard"] {
@@ -126,10 +152,10 @@ fn each_die_may_fail_at_any_step() {
     for seed in seeds(1) {
         for (entry, name, setup) in cases(seed + 1) {
             let commands = workload(seed, setup.user_slots, 60, SMALL);
-            stepwise(&setup, &commands, 3, &mut |step, fork| {
+            stepwise(&setup, &commands, 4, &mut |step, fork| {
                 for die in (0..DIES as u16).map(DieId) {
                     let name = format!("{name}, {die} at step {step}; {}", again(TEST, seed));
-                    survive(&name, entry, &setup, fork(), Failure::Die(die));
+                    survive(&name, entry, &setup, fork(), Failure::Die(die), &[]);
                 }
             });
         }
@@ -148,7 +174,7 @@ fn bytes_survive_as_tags_do() {
                 let fork = fork();
                 let failure = any_failure(&fork, &mut draws);
                 let name = format!("{name}, {failure:?} at step {step}; {}", again(TEST, seed));
-                survive(&name, entry, &setup, fork, failure);
+                survive(&name, entry, &setup, fork, failure, &commands[..20]);
             });
         }
     }
@@ -201,7 +227,7 @@ fn failures_beyond_the_promise_while_requests_are_in_flight_are_never_answered_w
 fn a_scrub_and_a_dead_die_each_catch_the_canary() {
     for entry in SCHEMES.iter().filter(|entry| entry.canary) {
         let off = Buffer { kind: BufferKind::Off, ..Buffer::default() };
-        let setup = small(entry.name, off, 1);
+        let setup = small(entry.name, off, 1, 1);
         let commands = workload(1, setup.user_slots, 40, Mix { discards: 0.0, partial: 0.0, max_pages: 1, ..SMALL });
         let mut session = Session::new(&setup).unwrap();
         let (mut scrubbed, mut read) = (0, 0);

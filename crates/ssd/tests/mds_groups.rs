@@ -187,7 +187,7 @@ fn every_pair_of_dies_may_be_lost_with_two_parities() {
 fn tags_and_pages_make_the_same_events_with_scaled_sums() {
     let digest = |payload| {
         let base = groups(&[("m", "3"), ("block_parity", "yes")], drive(7, 20, 8, 1), 0.6);
-        let faults = Faults { uncorrectable_reads: 0.02, dead_die: Some(3), dead_die_at_request: 900 };
+        let faults = Faults { uncorrectable_reads: 0.02, dead_die: Some(3), dead_die_at_request: 900, ..Faults::default() };
         let setup = Setup { payload, faults, ..base };
         let mut session = Session::new(&setup).unwrap();
         let result = run(&mut session, &workload(5, setup.user_slots, 2_000, MIX), Pace::Open);

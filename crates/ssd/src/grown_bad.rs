@@ -1,0 +1,120 @@
+//! Blocks that fail in service: what could not be programmed goes elsewhere, and what the block
+//! still held is collected out of turn, which brings it back onto good flash.
+
+use crate::commands::{Command, Image, Owner};
+use crate::machine::Machine;
+use crate::payload::HostPayload;
+use ftl::{LogKind, Place, Stream};
+use nand::{FlashArray, OobTag, PageRole};
+use protect::Protection;
+use vocab::{BlockAddr, Cause, Ppn, Slot, SuperblockId};
+
+impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+    /// A program of the page failed. Where the die answers, its block is bad: it is written no
+    /// more, and what it still holds is brought to safety.
+    pub(crate) fn block_failed(&mut self, ppn: Ppn) {
+        let block = self.grid.split(ppn).0;
+        if !self.array.answers(ppn) {
+            return;
+        }
+        self.drop_bad_block(block);
+        self.want(self.ftl.unit_of_block(block), Cause::Rebuild);
+    }
+
+    /// Counts a block of a living die as bad and takes it out of the rows of its superblock.
+    /// True where the block is a unit of its own, which must be retired then.
+    pub(crate) fn drop_bad_block(&mut self, block: BlockAddr) -> bool {
+        let (die, superblock) = self.grid.split_block(block);
+        if self.is_dead(die) {
+            return false;
+        }
+        let is_unit = self.ftl.kind() == LogKind::Regions;
+        if !is_unit && self.ftl.rows().members(superblock).contains(u32::from(die.0)) {
+            self.ftl.drop_member(SuperblockId(superblock.0), die);
+            self.narrow_open_rows(die, Some(superblock.0));
+        }
+        // Later failures of the same block count again: this only tells none from some.
+        self.grown_bad += 1;
+        is_unit
+    }
+
+    /// A program failed: its contents, still in the controller, go to another block, now or
+    /// when there is room. True if they do; a page of a row stays lost, because its row solves
+    /// for it, and so does a strip of a static stripe whose die is dead.
+    pub(crate) fn program_elsewhere(&mut self, command: &Command) -> bool {
+        let alive = self.array.answers(command.ppn);
+        match command.owner {
+            Owner::Page { .. } | Owner::Stripe { .. } | Owner::Strip { .. } if alive => self.block_failed(command.ppn),
+            Owner::Page { .. } if matches!(self.protection, Protection::None) => {}
+            _ => return false,
+        }
+        if !self.displaced.is_empty() || !self.place_displaced(command) {
+            self.displaced.push_back(*command);
+        }
+        true
+    }
+
+    /// Places what waits for it, in order.
+    pub(crate) fn retry_displaced(&mut self) {
+        while let Some(command) = self.displaced.pop_front() {
+            if !self.place_displaced(&command) {
+                self.displaced.push_front(command);
+                break;
+            }
+        }
+    }
+
+    fn place_displaced(&mut self, command: &Command) -> bool {
+        let log = self.grid.die_of(command.ppn).index();
+        let moved = matches!(command.owner, Owner::Page { moved: true, .. });
+        let alive = self.array.answers(command.ppn);
+        let near = if alive { self.page_in_region(log, moved) } else { None };
+        let (owner, ppn) = match (near, command.owner) {
+            (Some(ppn), owner) => (owner, ppn),
+            // Without redundancy a page may lie anywhere.
+            (None, Owner::Page { .. }) if matches!(self.protection, Protection::None) => {
+                let Some(other) = self.least_waiting() else { return false };
+                self.collectors[log].in_flight -= u32::from(moved);
+                let ppn = self.ftl.take_page(other, Stream::Host).expect("a log with room has a page");
+                (Owner::Page { log: other as u16, moved: false }, ppn)
+            }
+            (None, _) if alive => return false,
+            // Its die died while it waited: what redundancy there is brings it back.
+            (None, _) => {
+                self.program_over(command, false);
+                return true;
+            }
+        };
+        let Image { oob, filled, .. } = self.images.slab[command.image];
+        let oob = self.next_oob(oob.coverage);
+        self.images.slab[command.image] = Image { oob, filled, ppn };
+        for index in 0..filled {
+            let tag = self.images.slot(command.image, index).0;
+            self.republish(tag, self.grid.slot(command.ppn, index), self.grid.slot(ppn, index));
+        }
+        self.start_collecting_if_short(self.grid.die_of(ppn).index());
+        self.submit_program(command.image, owner, command.cause);
+        true
+    }
+
+    /// A page of the region log for contents that failed to be programmed; either stream's.
+    fn page_in_region(&mut self, log: usize, moved: bool) -> Option<Ppn> {
+        // A page that waits to be full must not be overtaken by the one behind it.
+        self.send_moved(log);
+        let streams = if moved { [Stream::Gc, Stream::Host] } else { [Stream::Host, Stream::Gc] };
+        streams.into_iter().find_map(|stream| self.ftl.take_page(log, stream))
+    }
+
+    /// What was to lie in slot `from` will lie in `to`, unless something newer took its place.
+    fn republish(&mut self, tag: OobTag, from: Slot, to: Slot) {
+        let published = match tag.role() {
+            PageRole::Data(lpn) if self.ftl.lookup(lpn) == Place::At(from) => self.ftl.publish(lpn, to),
+            PageRole::Parity(stripe) if self.ftl.lookup_parity(stripe) == Place::At(from) => self.ftl.publish_parity(stripe, to),
+            _ => return,
+        };
+        // The slot that failed holds nothing that anyone could go back to.
+        if let Some(unit) = published.pinned {
+            self.release(unit);
+        }
+    }
+}
