@@ -56,5 +56,16 @@ impl Ftl {
         for superblock in 0..self.units.len() as u32 {
             self.drop_member(SuperblockId(superblock), die);
         }
+        self.narrow_rows();
+    }
+
+    /// Rows are a page narrower: a superblock holds less. One written before may hold more than
+    /// one takes in now, so the collector's reserve becomes two.
+    fn narrow_rows(&mut self) {
+        let rows = self.rows.as_ref().expect("rows exist under a group log");
+        let width = (0..self.units.len() as u32).map(|unit| rows.members(SuperblockId(unit)).len()).max().unwrap_or(0);
+        self.shape.granule = self.shape.granule.min(width.saturating_sub(1).max(1) * self.grid.slots_per_page());
+        self.shape.unit_slots = self.shape.positions * self.shape.granule;
+        self.shape.reserve = 2;
     }
 }

@@ -16,15 +16,19 @@
 use crate::{OpenRow, Options, Protection, RowScheme, RowStep, SchemeError, Shape};
 
 /// Options of the scheme.
-pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[(
-    "sub_stripe",
-    "request",
-    "when a row that is not full gets its parity: with each `request`, or `defer`red until the row is full",
-)];
+pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[
+    (
+        "sub_stripe",
+        "request",
+        "when a row that is not full gets its parity: with each `request`, or `defer`red until the row is full",
+    ),
+    ("patrol_rows_per_s", "0", "rows that a patrol reads in a second, obsolete pages too; 0: none"),
+];
 
 #[derive(Clone, Debug)]
 struct DsRaid {
     defer: bool,
+    patrol_rows_per_s: u32,
 }
 
 pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, SchemeError> {
@@ -32,7 +36,8 @@ pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, S
         return Err(options.error("dies", format!("the drive has {}, a row spans 2 to 32", shape.dies)));
     }
     let defer = options.word("sub_stripe", &["request", "defer"])? == 1;
-    Ok(Protection::Rows(Box::new(DsRaid { defer })))
+    let patrol_rows_per_s = options.number("patrol_rows_per_s", 0..=1_000_000)?;
+    Ok(Protection::Rows(Box::new(DsRaid { defer, patrol_rows_per_s })))
 }
 
 impl RowScheme for DsRaid {
@@ -49,6 +54,10 @@ impl RowScheme for DsRaid {
             (_, _, 0) if !self.defer => RowStep::Parity,
             (_, _, 0) => RowStep::Wait,
         }
+    }
+
+    fn patrol_rows_per_s(&self) -> u32 {
+        self.patrol_rows_per_s
     }
 
     fn rotation(&self, row: u32) -> u32 {
@@ -70,7 +79,7 @@ mod tests {
         for _ in 0..requests {
             row.waiting = pages;
             loop {
-                match (DsRaid { defer: false }).next(&row) {
+                match (DsRaid { defer: false, patrol_rows_per_s: 0 }).next(&row) {
                     RowStep::Data => {
                         (row.used, row.uncovered, row.waiting) = (row.used + 1, row.uncovered + 1, row.waiting - 1);
                         text.push('D');

@@ -131,6 +131,10 @@ pub enum RowStep {
 pub trait RowScheme: Send + Sync {
     /// What comes next in the open row.
     fn next(&self, row: &OpenRow) -> RowStep;
+    /// Rows that a patrol reads in a second of virtual time, obsolete pages too; 0: none.
+    fn patrol_rows_per_s(&self) -> u32 {
+        0
+    }
     /// How far the positions of a row are rotated over its dies.
     fn rotation(&self, row: u32) -> u32;
     /// A copy for a fork of the drive.

@@ -33,6 +33,8 @@ pub(crate) enum Owner {
     Term { gather: Id, coefficient: u8 },
     /// A strip of a stripe update.
     Stripe { op: Id, strip: u8 },
+    /// The patrol looks at a page of a row.
+    Patrol { superblock: u32 },
     /// A strip that a rebuild writes.
     Strip { log: u16 },
     /// A source of a repair.

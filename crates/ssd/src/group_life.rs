@@ -64,6 +64,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             return;
         };
         let layout = self.groups.open[writer].take().expect("just found").layout;
+        self.ftl.abandon(group);
         let pages = self.grid.pages_per_block();
         self.abandon_block_sums(&layout, writer);
         let keys: Vec<(u32, u32)> =

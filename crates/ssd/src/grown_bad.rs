@@ -4,6 +4,7 @@
 use crate::commands::{Command, Image, Owner};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
+use crate::slab::NONE;
 use ftl::{LogKind, Place, Stream};
 use nand::{FlashArray, OobTag, PageRole};
 use protect::Protection;
@@ -32,6 +33,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if !is_unit && self.ftl.rows().members(superblock).contains(u32::from(die.0)) {
             self.ftl.drop_member(SuperblockId(superblock.0), die);
             self.narrow_open_rows(die, Some(superblock.0));
+            self.end_rows_of(Some(superblock.0));
         }
         // Later failures of the same block count again: this only tells none from some.
         self.grown_bad += 1;
@@ -95,6 +97,34 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.start_collecting_if_short(self.grid.die_of(ppn).index());
         self.submit_program(command.image, owner, command.cause);
         true
+    }
+
+    /// The block that went bad was the log's reserve: what a victim holds finds no room on its
+    /// die. Without redundancy it goes to another die; a strip of a static stripe is kept in the
+    /// controller, its stripe standing in for it, until the erased victim gives room.
+    pub(crate) fn move_without_reserve(&mut self, log: usize, tag: OobTag, payload: P) {
+        match (&self.protection, tag.role()) {
+            (Protection::None, PageRole::Data(lpn)) => {
+                let Some(image) = self.host_image() else {
+                    self.collectors[log].stuck = true;
+                    return;
+                };
+                let slot = self.next_slot_of(image);
+                let pin = self.ftl.publish(lpn, slot).pinned.unwrap_or(NONE);
+                self.images.fill(image, tag, payload, NONE, pin);
+                self.send_host_image(image);
+            }
+            (_, PageRole::Data(lpn)) => {
+                let (stripe, strip) = self.strip_of(lpn);
+                let pinned = self.ftl.publish_missing(lpn).pinned;
+                self.park_strip(stripe, strip, payload, pinned);
+            }
+            (_, PageRole::Parity(stripe)) => {
+                let pinned = self.ftl.publish_missing_parity(stripe).pinned;
+                self.park_strip(stripe, self.stripe_scheme().data_strips(), payload, pinned);
+            }
+            (_, PageRole::Filler) => unreachable!("fillers are never valid"),
+        }
     }
 
     /// A page of the region log for contents that failed to be programmed; either stream's.

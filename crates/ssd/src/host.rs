@@ -65,6 +65,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.host.first_arrival.get_or_insert(self.now);
         self.host.last_arrival = self.now;
         self.host.outstanding += 1;
+        self.start_patrol();
         let kind = match command.op {
             HostOp::Read => RequestKind::Read,
             HostOp::Write(_) => RequestKind::Write,

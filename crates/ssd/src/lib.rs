@@ -21,6 +21,7 @@ mod jobs;
 mod machine;
 mod oracle;
 mod pages;
+mod patrol;
 mod payload;
 mod precondition;
 mod proof;

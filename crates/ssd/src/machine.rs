@@ -16,6 +16,7 @@ use crate::host::Host;
 use crate::jobs::{Job, PageLocks, StripeLocks};
 use crate::oracle::Oracle;
 use crate::pages::PageWriter;
+use crate::patrol::Patrol;
 use crate::payload::HostPayload;
 use crate::rebuild::Rebuild;
 use crate::repair::{Gather, Target};
@@ -80,6 +81,7 @@ pub struct Machine<P: HostPayload, A: FlashArray<P>> {
     /// Units to be collected out of turn, in order, each for a reason of its own.
     pub(crate) wanted: VecDeque<(UnitId, Cause)>,
     pub(crate) rebuild: Rebuild<P>,
+    pub(crate) patrol: Patrol,
     /// Programs that failed and wait for another place.
     pub(crate) displaced: VecDeque<Command>,
     /// Blocks that went bad since the drive was built.
@@ -115,7 +117,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             scheduler: setup.scheduler,
             timed: true,
             now: SimTime::ZERO,
-            calendar: Calendar::new(dies + 3),
+            calendar: Calendar::new(dies + 4),
             dies: (0..dies).map(|_| Die::new()).collect(),
             backlog: vec![0; dies],
             dead: StripSet::EMPTY,
@@ -148,6 +150,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             sequence: 0,
             wanted: VecDeque::new(),
             rebuild: Rebuild::new(&setup.faults),
+            patrol: Patrol::new(&protection),
             displaced: VecDeque::new(),
             grown_bad: 0,
             idle_free_blocks: setup.gc.idle_free_blocks,
@@ -331,6 +334,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             Owner::Stripe { op, strip } => self.stripe_read_done(command.ppn, op, u32::from(strip), clean),
             Owner::Gather { gather } => self.gather_read_done(command, gather, clean),
             Owner::Term { gather, coefficient } => self.term_read_done(command, gather, coefficient, clean),
+            Owner::Patrol { superblock } => self.patrol_read_done(superblock, clean),
             owner => unreachable!("{owner:?} reads nothing"),
         }
     }

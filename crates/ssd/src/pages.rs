@@ -53,14 +53,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         true
     }
 
-    fn next_slot_of(&self, image: Id) -> Slot {
+    pub(crate) fn next_slot_of(&self, image: Id) -> Slot {
         let image = &self.images.slab[image];
         self.grid.slot(image.ppn, image.filled)
     }
 
     /// The image the next host page goes into.
     #[inline]
-    fn host_image(&mut self) -> Option<Id> {
+    pub(crate) fn host_image(&mut self) -> Option<Id> {
         if self.pages.open != NONE {
             return Some(self.pages.open);
         }
@@ -100,7 +100,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Queues the program of the host image: with the first page in it, so that an idle die
     /// takes it up as soon as the request is placed; without time, when it is full.
     #[inline]
-    fn send_host_image(&mut self, image: Id) {
+    pub(crate) fn send_host_image(&mut self, image: Id) {
         let full = self.images.is_full(image);
         if !self.pages.open_sent && (full || self.timed) {
             let log = self.pages.open_log as u16;
@@ -122,7 +122,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             borrowed = own.is_none();
             let Some(ppn) = own.or_else(|| self.ftl.take_page(log, Stream::Host)) else {
                 assert!(self.grown_bad > 0, "the collector's reserve holds a victim");
-                self.collectors[log].stuck = true;
+                self.move_without_reserve(log, tag, payload);
                 return;
             };
             let oob = self.next_oob(0);

@@ -70,6 +70,8 @@ pub struct Inventory {
     pub elsewhere: Vec<bool>,
     /// Data pages of codewords whose parity is still in the parity cache.
     pub held: Vec<Vec<Ppn>>,
+    /// Logical pages in rows that are being written: the controller still has their sum.
+    pub in_open_row: Vec<bool>,
 }
 
 /// `$body` with `$prepared` being what is inside the session.
@@ -191,6 +193,11 @@ impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
         lost
     }
 
+    fn is_in_open_row(&self, lpn: Lpn) -> bool {
+        let (Protection::Rows(_), Place::At(slot)) = (&self.protection, self.ftl.lookup(lpn)) else { return false };
+        self.is_open_row(self.ftl.rows().row_of(self.grid.page_of(slot).0).0)
+    }
+
     fn is_elsewhere(&self, lpn: Lpn) -> bool {
         let unsent = |slot| self.unsent(self.grid.page_of(slot).0).is_some();
         let in_controller = matches!(self.ftl.lookup(lpn), Place::At(slot) if unsent(slot));
@@ -209,6 +216,7 @@ impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
         Inventory {
             pages: pages.map(page).collect(),
             places: lpns().map(|lpn| self.ftl.lookup(lpn)).collect(),
+            in_open_row: lpns().map(|lpn| self.is_in_open_row(lpn)).collect(),
             elsewhere: lpns().map(|lpn| self.is_elsewhere(lpn)).collect(),
             held: self.held_codewords(),
         }

@@ -183,9 +183,24 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn close_superblock(&mut self, log: usize, unit: UnitId) {
         // Ending a row may find the log short: the collector has its victim already.
         self.collectors[log].halted = true;
-        self.end_rows_of(unit);
+        self.end_rows_of(Some(unit));
         self.collectors[log].halted = false;
         self.ftl.abandon(unit);
+    }
+
+    /// Whether the victim holds pages for which there is no room at all.
+    pub(crate) fn has_nowhere_to_go(&mut self, log: usize, victim: UnitId) -> bool {
+        let anywhere = match self.protection {
+            Protection::None => self.least_has_room(),
+            Protection::Stripes(_) => true,
+            Protection::Rows(_) | Protection::Groups(_) => false,
+        };
+        let here = [Stream::Gc, Stream::Host].into_iter().any(|stream| self.ftl.has_room(log, stream));
+        !here && !anywhere && self.ftl.unit(victim).valid > 0
+    }
+
+    fn least_has_room(&self) -> bool {
+        (0..self.ftl.logs()).any(|log| self.ftl.has_room(log, Stream::Host))
     }
 
     /// Spares a victim whose last pages found no room; it is wanted again once there is some.
@@ -193,8 +208,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let collector = &mut self.collectors[log];
         if collector.stuck && collector.in_flight == 0 && self.ftl.unit(victim).valid > 0 {
             (collector.victim, collector.stuck) = (None, false);
+            let cause = collector.cause;
             self.ftl.reprieve(victim);
-            self.wanted.push_back((victim, collector.cause));
+            self.queue_wanted(victim, cause);
         }
     }
 
@@ -278,6 +294,15 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             }
         }
         self.walk_on();
+    }
+
+    /// Keeps a strip in the controller until there is room on its die.
+    pub(crate) fn park_strip(&mut self, stripe: StripeId, strip: u32, payload: P, pinned: Option<UnitId>) {
+        self.rebuild.in_flight += 1;
+        self.rebuild.parked.push_back((stripe, strip, payload));
+        if let Some(unit) = pinned {
+            self.release(unit);
+        }
     }
 
     /// Programs strips that were solved for, in order, as far as there is room.

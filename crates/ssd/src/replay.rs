@@ -17,13 +17,18 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.grid.dies() as usize
     }
 
+    /// Whether a host command waits for its time.
+    pub(crate) fn more_arrives(&self) -> bool {
+        self.calendar.is_pending(self.arrivals())
+    }
+
     pub(crate) fn answers(&self) -> usize {
         self.grid.dies() as usize + 1
     }
 
     /// The adder of rebuilt pages.
     pub(crate) fn adder(&self) -> usize {
-        self.grid.dies() as usize + 2
+        self.grid.dies() as usize + 3
     }
 
     /// Replays host commands to the end and waits for the last answer. `each` hears of every
@@ -86,8 +91,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.look_ahead(&mut coming, commands);
             } else if resource == self.adder() {
                 self.addition_due();
-            } else {
+            } else if resource == self.answers() {
                 self.answer_due();
+            } else {
+                self.patrol_due();
             }
         }
     }

@@ -287,6 +287,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn drop_die_from_rows(&mut self, die: DieId) {
         self.ftl.retire_die(die);
         self.narrow_open_rows(die, None);
+        self.end_rows_of(None);
     }
 
     /// The die takes no further page of the open rows: of all, or of those of one superblock.
@@ -324,16 +325,25 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
     }
 
-    /// Ends open rows of the superblock, with parity over all their data.
-    pub(crate) fn end_rows_of(&mut self, superblock: u32) {
+    /// Whether a stream writes the row now.
+    pub(crate) fn is_open_row(&self, row: u32) -> bool {
+        self.rows.iter().any(|writer| writer.places.first().is_some_and(|place| place.row == row))
+    }
+
+    /// Ends open rows, all or those of one superblock, with parity over all their data. A row
+    /// that lost a page takes no more data: they would be born without protection.
+    pub(crate) fn end_rows_of(&mut self, superblock: Option<u32>) {
         if self.has_groups() {
-            self.abandon_group(superblock);
+            // Page stripes of groups go on without a die: the sums have what would lie there.
+            if let Some(group) = superblock {
+                self.abandon_group(group);
+            }
             return;
         }
         for stream in [Stream::Host, Stream::Gc] {
             let writer = self.writer(stream);
             let Some(place) = self.rows[writer].places.first() else { continue };
-            if place.row / self.grid.pages_per_block() == superblock {
+            if superblock.is_none_or(|superblock| place.row / self.grid.pages_per_block() == superblock) {
                 if self.rows[writer].uncovered > 0 {
                     self.put_parity(writer);
                 }

@@ -16,39 +16,45 @@ pub struct Codeword {
     pub tolerates: usize,
 }
 
+impl Codeword {
+    fn is_solvable(&self, readable: &BTreeSet<Ppn>) -> bool {
+        let missing = self.members.iter().filter(|member| !member.is_some_and(|ppn| readable.contains(&ppn)));
+        missing.count() <= self.tolerates
+    }
+}
+
 /// The logical pages that must answer with a media error, as the drive lies there, drained.
 pub fn beyond_repair(session: &Session, setup: &Setup) -> Vec<Lpn> {
     let (inventory, grid) = (session.inventory(), Grid::new(setup.drive.geometry));
-    let lost: BTreeSet<Ppn> = inventory.pages.iter().filter(|page| page.lost).map(|page| page.ppn).collect();
-    let stored: BTreeSet<Ppn> = inventory.pages.iter().map(|page| page.ppn).collect();
-    let readable = |ppn: Ppn| stored.contains(&ppn) && !lost.contains(&ppn);
+    let readable: BTreeSet<Ppn> = inventory.pages.iter().filter(|page| !page.lost).map(|page| page.ppn).collect();
     let codewords = codewords(&inventory, setup, &grid);
-    let solved = |of: &dyn Fn(&Codeword) -> bool| {
-        let missing = |word: &Codeword| word.members.iter().filter(|member| !member.is_some_and(readable)).count();
-        codewords.iter().any(|word| of(word) && missing(word) <= word.tolerates)
-    };
     let is_lost = |lpn: u32| match inventory.places[lpn as usize] {
         _ if inventory.elsewhere[lpn as usize] => false,
         Place::Unmapped => false,
         Place::At(slot) => {
             let ppn = grid.page_of(slot).0;
-            !readable(ppn) && !solved(&|word| word.members.contains(&Some(ppn)))
+            let solves = |word: &Codeword| word.members.contains(&Some(ppn)) && word.is_solvable(&readable);
+            !readable.contains(&ppn) && !codewords.iter().any(solves)
         }
-        Place::Missing => !solved_missing(lpn, &codewords, setup, &solved),
+        // Only a stripe of logical pages knows its members without a place: one stripe after the other.
+        Place::Missing => match protection(setup) {
+            Protection::Stripes(scheme) => !codewords[(lpn / scheme.data_strips()) as usize].is_solvable(&readable),
+            _ => true,
+        },
     };
     (0..setup.user_slots).filter(|&lpn| is_lost(lpn)).map(Lpn).collect()
 }
 
-/// Whether a page without a place is brought back by its codeword: where those are stripes of
-/// logical pages, one for each stripe, in order.
-fn solved_missing(lpn: u32, codewords: &[Codeword], setup: &Setup, solved: &dyn Fn(&dyn Fn(&Codeword) -> bool) -> bool) -> bool {
-    match protection(setup) {
-        Protection::Stripes(scheme) => {
-            let mine = &codewords[(lpn / scheme.data_strips()) as usize];
-            solved(&|word| std::ptr::eq(word, mine))
-        }
-        _ => false,
-    }
+/// Logical pages in rows that are being written. The controller still has the sum of such a
+/// row: parity that it writes later may bring back what is beyond repair now.
+pub fn in_open_rows(session: &Session) -> BTreeSet<Lpn> {
+    let open = session.inventory().in_open_row;
+    (0..).map(Lpn).zip(open).filter(|(_, open)| *open).map(|(lpn, _)| lpn).collect()
+}
+
+/// `lpns` without those of `set`.
+pub fn without(lpns: &[Lpn], set: &BTreeSet<Lpn>) -> Vec<Lpn> {
+    lpns.iter().copied().filter(|lpn| !set.contains(lpn)).collect()
 }
 
 fn protection(setup: &Setup) -> Protection {
