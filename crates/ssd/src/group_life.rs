@@ -8,7 +8,7 @@ use ftl::{Stream, UnitId};
 use nand::FlashArray;
 use protect::{GroupHistory, Protection};
 use std::sync::Arc;
-use vocab::{Cause, StripSet};
+use vocab::{Cause, DieId, StripSet};
 
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn open_group(&mut self, stream: Stream, writer: usize) -> bool {
@@ -55,6 +55,23 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let first = self.groups.codes.iter().map(|(other, _)| scheme.cleans_first(other, &code));
         let outdated = (0..).zip(first).fold(0, |bits, (number, first): (u32, bool)| bits | u64::from(first) << number);
         self.ftl.settle_groups(&**scheme, &code, outdated);
+    }
+
+    /// A die died: open groups that it belongs to end where there are groups left to write to,
+    /// because data written to them now would have a loss less to survive. Otherwise they go on,
+    /// what would lie on the die being in the sums and then in the parity, unless a codeword has
+    /// lost more than its code brings back.
+    pub(crate) fn end_groups_on(&mut self, die: DieId) {
+        for writer in 0..2 {
+            let Some(open) = &self.groups.open[writer] else { continue };
+            let (group, stripe) = (open.layout.group.0, &open.layout.stripe);
+            let parity = self.groups.codes[open.layout.code].0.parity;
+            let dead = |codeword: u32| stripe.strips.iter().filter(|s| s.codeword == codeword && self.is_dead(s.die)).count();
+            let beyond = (0..stripe.codewords).any(|codeword| dead(codeword) as u32 > parity);
+            if beyond || stripe.strip_on(die).is_some() && self.ftl.free_units(0) > 2 {
+                self.abandon_group(group);
+            }
+        }
     }
 
     /// Nothing more is written to an open group, a block of which went bad: its codewords get

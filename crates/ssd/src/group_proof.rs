@@ -137,9 +137,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         (0..self.ftl.user_slots()).filter(|&lpn| is_uncovered(lpn)).count() as u32
     }
 
-    /// Data pages of each codeword whose parity is held.
-    pub(crate) fn held_codewords(&self) -> Vec<Vec<Ppn>> {
-        let page = |row: u32, die: u32| self.ftl.rows().page(row, vocab::DieId(die as u16));
-        self.groups.held.iter().map(|(&(row, _), held)| held.data.iter().map(|die| page(row, die)).collect()).collect()
+    /// Whether the page is in a sum in the parity cache.
+    pub(crate) fn is_held(&self, ppn: Ppn) -> bool {
+        let (row, die) = self.ftl.rows().row_of(ppn);
+        self.groups.held.range((row, 0)..(row + 1, 0)).any(|(_, held)| held.data.contains(u32::from(die.0)))
     }
 }

@@ -68,8 +68,6 @@ pub struct Inventory {
     /// Logical pages that the host is not answered from there: those in the buffer or in a page
     /// that is still being filled, and discarded ones that a stripe still holds.
     pub elsewhere: Vec<bool>,
-    /// Data pages of codewords whose parity is still in the parity cache.
-    pub held: Vec<Vec<Ppn>>,
     /// Logical pages in rows that are being written: the controller still has their sum.
     pub in_open_row: Vec<bool>,
 }
@@ -194,8 +192,12 @@ impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
     }
 
     fn is_in_open_row(&self, lpn: Lpn) -> bool {
-        let (Protection::Rows(_), Place::At(slot)) = (&self.protection, self.ftl.lookup(lpn)) else { return false };
-        self.is_open_row(self.ftl.rows().row_of(self.grid.page_of(slot).0).0)
+        let Place::At(slot) = self.ftl.lookup(lpn) else { return false };
+        match &self.protection {
+            Protection::Rows(_) => self.is_open_row(self.ftl.rows().row_of(self.grid.page_of(slot).0).0),
+            Protection::Groups(_) => self.is_held(self.grid.page_of(slot).0),
+            Protection::None | Protection::Stripes(_) => false,
+        }
     }
 
     fn is_elsewhere(&self, lpn: Lpn) -> bool {
@@ -218,7 +220,6 @@ impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
             places: lpns().map(|lpn| self.ftl.lookup(lpn)).collect(),
             in_open_row: lpns().map(|lpn| self.is_in_open_row(lpn)).collect(),
             elsewhere: lpns().map(|lpn| self.is_elsewhere(lpn)).collect(),
-            held: self.held_codewords(),
         }
     }
 }

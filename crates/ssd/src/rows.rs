@@ -297,6 +297,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.ftl.rows_mut().keep_out(die);
             }
             self.settle_group_space();
+            if superblock.is_none() {
+                self.end_groups_on(die);
+            }
             return;
         }
         for writer in 0..2 {
@@ -334,7 +337,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// that lost a page takes no more data: they would be born without protection.
     pub(crate) fn end_rows_of(&mut self, superblock: Option<u32>) {
         if self.has_groups() {
-            // Page stripes of groups go on without a die: the sums have what would lie there.
+            // What a dead die ends, `end_groups_on` decides.
             if let Some(group) = superblock {
                 self.abandon_group(group);
             }

@@ -265,18 +265,26 @@ fn a_die_and_a_page_of_another_are_brought_back_row_by_row_and_through_the_block
 }
 
 #[test]
-fn a_page_of_an_open_group_comes_back_from_the_held_sums() {
-    for written in 1..80 {
-        let setup = groups(&[("block_parity", "yes"), ("k", "2")], drive(6, 14, 8, 1), 0.6);
+fn pages_of_an_open_group_come_back_from_the_held_sums() {
+    let setup = groups(&[("block_parity", "yes"), ("k", "2")], drive(6, 14, 8, 1), 0.6);
+    for written in 2..80 {
         let mut session = Session::new(&setup).unwrap();
         run(&mut session, &write_all(&setup, 0, written), SERIAL);
         for lpn in [0, written / 2, written - 1] {
+            // One page through the sums across dies. Two of a codeword, which are written one
+            // after the other, through the sums of their blocks.
+            let mut lost = vec![lpn];
+            for _ in 0..2 {
+                let mut fork = session.clone();
+                lost.iter().for_each(|&lpn| fork.fail(Failure::Page(place_of(&session, lpn))));
+                let found = fork.read_back();
+                assert_eq!((found.wrong, found.lost), (None, vec![]), "{written} written, {lost:?} lost");
+                lost.extend(Some(lpn ^ 1).filter(|mate| *mate < written));
+            }
             let mut fork = session.clone();
-            // The page, and with it a die: sums across dies, sums of blocks, or both.
-            fork.fail(Failure::Page(place_of(&fork, lpn)));
             fork.fail(Failure::Die(DieId((written % 6) as u16)));
             let found = fork.read_back();
-            assert_eq!((found.wrong, found.lost), (None, vec![]), "{written} written, lpn{lpn} lost");
+            assert_eq!((found.wrong, found.lost), (None, vec![]), "{written} written, a die lost");
         }
     }
 }

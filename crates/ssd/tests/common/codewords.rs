@@ -67,12 +67,8 @@ pub fn codewords(inventory: &Inventory, setup: &Setup, grid: &Grid) -> Vec<Codew
     match protection(setup) {
         Protection::None => Vec::new(),
         Protection::Stripes(scheme) => stripes(inventory, grid, scheme.data_strips()),
-        Protection::Rows(_) => rows(inventory, grid),
-        // With one codeword across all dies, and one parity: rows, or rows whose parity is held.
-        Protection::Groups(_) => {
-            let held = inventory.held.iter().map(|pages| pages.iter().map(|&ppn| Some(ppn)).collect());
-            rows(inventory, grid).into_iter().chain(held.map(|members| Codeword { members, tolerates: 1 })).collect()
-        }
+        // Of groups those with one codeword across all dies, and one parity.
+        Protection::Rows(_) | Protection::Groups(_) => rows(inventory, grid),
     }
 }
 
