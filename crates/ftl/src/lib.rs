@@ -5,6 +5,7 @@
 //! region logs (one for each die) and one group log (superblocks over all dies).
 
 mod config;
+mod groups;
 mod log;
 mod map;
 mod retire;
@@ -12,6 +13,7 @@ mod rows;
 pub mod victim;
 
 pub use config::{GcConfig, WearConfig};
+pub use groups::{GroupSpace, slots_of};
 pub use log::{LogKind, Stream, Unit, UnitId, UnitState};
 pub use map::{Ftl, FtlError, FtlSetup, Place, Published};
 pub use rows::{RowPlace, Rows};

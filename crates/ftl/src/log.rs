@@ -1,7 +1,7 @@
 //! Self-collecting logs: units are opened, filled, closed, collected and erased.
 
 use crate::victim::{Candidates, VictimPolicy};
-use crate::{GcConfig, WearConfig};
+use crate::{GcConfig, GroupSpace, WearConfig};
 use vocab::Grid;
 
 /// A unit of collection over the whole drive: a block of a region log, or a superblock.
@@ -36,6 +36,10 @@ pub struct Unit {
     pub state: UnitState,
     /// The log's clock when the unit was closed.
     pub closed_at: u64,
+    /// Slots that can hold data; 0: as many as the log's units usually have.
+    pub slots: u32,
+    /// Which of the drive's codes it was written with, under a scheme that has several.
+    pub code: u8,
 }
 
 /// What kind of log the drive keeps (decision D4).
@@ -91,33 +95,57 @@ pub(crate) struct LogShape {
     pub reserve: u32,
     /// Free units that only the collector may take.
     pub collectors: u32,
+    /// Codes whose units are collected before all others, a bit each.
+    pub outdated: u64,
     pub gc: GcConfig,
     pub wear: WearConfig,
 }
 
-/// Units that can never hold data at rest: the collector's reserve, two open units, and one
-/// whose worth of garbage lets collection gain.
+/// Units that can never hold data at rest: the collector's reserve of one, two open units, and
+/// one whose worth of garbage lets collection gain.
 const UNITS_HELD_BACK: u32 = 4;
 
 impl LogShape {
-    pub fn new(grid: &Grid, kind: LogKind, reserve: u32, gc: &GcConfig, wear: &WearConfig) -> Self {
-        let granule = match kind {
-            LogKind::Regions => grid.slots_per_page(),
-            LogKind::Group => grid.slots_per_page() * (grid.dies() - 1),
-        };
+    pub fn new(grid: &Grid, kind: LogKind, groups: Option<GroupSpace>, reserve: u32, gc: &GcConfig, wear: &WearConfig) -> Self {
         let positions = grid.pages_per_block();
-        Self { positions, unit_slots: positions * granule, granule, reserve, collectors: 1, gc: gc.clone(), wear: *wear }
+        let (granule, unit_slots) = match (kind, groups) {
+            // Pages of a group go to flash one by one: an open row waits.
+            (LogKind::Group, Some(space)) => (grid.slots_per_page(), space.least_slots),
+            (LogKind::Group, None) => (grid.slots_per_page() * (grid.dies() - 1), 0),
+            (LogKind::Regions, _) => (grid.slots_per_page(), 0),
+        };
+        let unit_slots = if unit_slots > 0 { unit_slots } else { positions * granule };
+        let collectors = groups.map_or(1, |space| space.reserve());
+        Self { positions, unit_slots, granule, reserve, collectors, outdated: 0, gc: gc.clone(), wear: *wear }
     }
 
-    /// Units of a log that never hold data at rest.
+    /// Whether the unit was written with a code whose units are collected first.
+    pub fn is_outdated(&self, unit: &Unit) -> bool {
+        unit.state == UnitState::Closed && self.outdated >> unit.code & 1 == 1
+    }
+
+    /// The emptiest of these units.
+    pub fn first_outdated(&self, units: &[Unit]) -> Option<usize> {
+        if self.outdated == 0 {
+            return None;
+        }
+        let closed = units.iter().enumerate().filter(|(_, u)| self.is_outdated(u));
+        closed.min_by_key(|(_, u)| (u.valid, u.closed_at)).map(|(index, _)| index)
+    }
+
+    /// Units that can never hold data at rest.
     pub fn held_back(&self) -> u32 {
-        UNITS_HELD_BACK + self.reserve
+        UNITS_HELD_BACK - 1 + self.collectors + self.reserve
     }
 
     /// Slots of a unit that can hold data at rest while collection of a unit that holds more
     /// may win nothing.
     pub fn slots_at_rest(&self) -> u32 {
-        self.unit_slots - (self.granule - 1)
+        self.at_rest(self.unit_slots)
+    }
+
+    fn at_rest(&self, slots: u32) -> u32 {
+        slots - (self.granule - 1)
     }
 }
 
@@ -129,6 +157,17 @@ impl Log {
         // Taken from the end: ascending use of a fresh log.
         free.reverse();
         Self { first, free, frontiers: [Frontier::default(); 2], clock: 0, collections: 0, live: 0, live_max }
+    }
+
+    /// Forgets free units that went bad, and counts anew what the log holds at rest.
+    pub fn drop_bad(&mut self, units: &[Unit], shape: &LogShape) {
+        self.free.retain(|&unit| units[(unit - self.first) as usize].state == UnitState::Free);
+        let mut slots: Vec<u32> =
+            units.iter().filter(|u| u.state != UnitState::Bad && u.slots > 0).map(|u| shape.at_rest(u.slots)).collect();
+        // The largest are the ones held back.
+        slots.sort_unstable();
+        slots.truncate(slots.len().saturating_sub(shape.held_back() as usize));
+        self.live_max = slots.iter().sum();
     }
 
     fn frontier_of(&self, stream: Stream, shape: &LogShape) -> usize {
@@ -215,6 +254,13 @@ impl Log {
             return None;
         }
         self.collections += 1;
+        // What was written with a code no longer in use goes first.
+        if let Some(index) = shape.first_outdated(units)
+            && candidates.gains(&units[index])
+        {
+            units[index].state = UnitState::Condemned;
+            return Some((self.first + index as u32, false));
+        }
         let cold = if self.collections.is_multiple_of(8) { self.coldest_if_spread(candidates.units, shape) } else { None };
         let index = cold.or_else(|| policy.pick(&candidates))?;
         units[index].state = UnitState::Condemned;

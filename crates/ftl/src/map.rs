@@ -2,7 +2,7 @@
 
 use crate::log::{Log, LogShape};
 use crate::victim::{self, VictimPolicy};
-use crate::{GcConfig, LogKind, Rows, Stream, Unit, UnitId, UnitState, WearConfig};
+use crate::{GcConfig, GroupSpace, LogKind, Rows, Stream, Unit, UnitId, UnitState, WearConfig};
 use std::fmt;
 use vocab::{BlockAddr, DieId, Grid, Lpn, Ppn, Slot, Streams, StripeId, SuperblockId, Table};
 
@@ -63,6 +63,8 @@ pub struct FtlSetup<'a> {
     pub stripes: u32,
     /// Free units of each log kept for [`Stream::Commit`].
     pub reserve: u32,
+    /// What groups hold, where they have codes of their own.
+    pub groups: Option<GroupSpace>,
     /// Garbage collection.
     pub gc: &'a GcConfig,
     /// Wear levelling.
@@ -79,7 +81,7 @@ pub struct Ftl {
     kind: LogKind,
     data: Table<u32>,
     parity: Table<u32>,
-    valid: Table<u64>,
+    pub(crate) valid: Table<u64>,
     pub(crate) units: Vec<Unit>,
     logs: Vec<Log>,
     pub(crate) shape: LogShape,
@@ -110,7 +112,7 @@ impl Ftl {
     /// # Errors
     /// An unknown victim policy, or settings out of range.
     pub fn new(grid: &Grid, setup: &FtlSetup<'_>, streams: &Streams, bad: impl Fn(BlockAddr) -> bool) -> Result<Self, FtlError> {
-        let FtlSetup { kind, user_slots, stripes, reserve, gc, wear } = *setup;
+        let FtlSetup { kind, user_slots, stripes, reserve, groups, gc, wear } = *setup;
         check(gc, reserve, grid.blocks_per_die())?;
         if kind == LogKind::Regions && grid.slots_per_page() > 1 && !gc.separate_frontier {
             let slots = grid.slots_per_page();
@@ -130,7 +132,7 @@ impl Ftl {
             LogKind::Regions => per_die * grid.dies(),
             LogKind::Group => per_die,
         };
-        let shape = LogShape::new(grid, kind, reserve, gc, wear);
+        let shape = LogShape::new(grid, kind, groups, reserve, gc, wear);
         let unusable = |unit: u32| match &rows {
             None => bad(BlockAddr(unit)),
             // A row needs room for one data page and its parity.
@@ -161,8 +163,8 @@ impl Ftl {
     /// Most slots that logs of this kind can hold at rest without bad blocks, parity included
     /// for region logs and excluded for the group log.
     #[must_use]
-    pub fn capacity(grid: &Grid, kind: LogKind, reserve: u32, gc: &GcConfig) -> u64 {
-        let shape = LogShape::new(grid, kind, reserve, gc, &WearConfig::default());
+    pub fn capacity(grid: &Grid, kind: LogKind, groups: Option<GroupSpace>, reserve: u32, gc: &GcConfig) -> u64 {
+        let shape = LogShape::new(grid, kind, groups, reserve, gc, &WearConfig::default());
         let units = u64::from(grid.blocks_per_die().saturating_sub(shape.held_back()));
         let logs = if kind == LogKind::Regions { u64::from(grid.dies()) } else { 1 };
         logs * units * u64::from(shape.slots_at_rest())

@@ -23,6 +23,8 @@ pub struct Rows {
     covered: Vec<u32>,
     /// The die of that parity.
     parity: Vec<u8>,
+    /// Dies that take part in a superblock once it has been erased.
+    joining: u32,
 }
 
 impl Rows {
@@ -38,7 +40,23 @@ impl Rows {
             members: (0..superblocks).map(members).collect(),
             covered: vec![0; rows],
             parity: vec![0; rows],
+            joining: 0,
         }
+    }
+
+    /// The drive has more dies: free superblocks take them in, others when they are erased.
+    pub(crate) fn grow(&mut self, grid: &Grid, is_free: impl Fn(SuperblockId) -> bool) {
+        let new = (self.grid.dies()..grid.dies()).collect::<StripSet>().0 as u32;
+        self.grid = grid.clone();
+        self.joining |= new;
+        for (superblock, members) in (0..).map(SuperblockId).zip(&mut self.members) {
+            *members |= if is_free(superblock) { new } else { 0 };
+        }
+    }
+
+    /// The die joins no superblock any more.
+    pub fn keep_out(&mut self, die: DieId) {
+        self.joining &= !(1 << die.0);
     }
 
     /// Dies that take part in the rows of a superblock.
@@ -100,5 +118,6 @@ impl Rows {
         let pages = self.grid.pages_per_block() as usize;
         let first = superblock.index() * pages;
         self.covered[first..first + pages].fill(0);
+        self.members[superblock.index()] |= self.joining;
     }
 }

@@ -7,7 +7,7 @@ use vocab::Stream;
 pub struct Candidates<'a> {
     /// All units of the log.
     pub units: &'a [Unit],
-    /// Slots of one unit that can hold data.
+    /// Slots that can hold data of a unit opened now.
     pub unit_slots: u32,
     /// Slots that go to flash together: a page, or a row without its parity.
     pub granule: u32,
@@ -20,7 +20,14 @@ impl Candidates<'_> {
     /// whole ones, and the last may be part empty.
     #[must_use]
     pub fn gains(&self, unit: &Unit) -> bool {
-        unit.state == UnitState::Closed && unit.valid.div_ceil(self.granule) < self.unit_slots / self.granule
+        let slots = self.slots(unit).min(self.unit_slots);
+        unit.state == UnitState::Closed && unit.valid.div_ceil(self.granule) < slots / self.granule
+    }
+
+    /// Slots of a unit that can hold data.
+    #[must_use]
+    pub fn slots(&self, unit: &Unit) -> u32 {
+        if unit.slots > 0 { unit.slots } else { self.unit_slots }
     }
 }
 
@@ -154,9 +161,8 @@ struct CostBenefit;
 
 impl VictimPolicy for CostBenefit {
     fn pick(&mut self, candidates: &Candidates<'_>) -> Option<usize> {
-        let slots = f64::from(candidates.unit_slots);
         let score = |unit: &Unit| {
-            let u = f64::from(unit.valid) / slots;
+            let u = f64::from(unit.valid) / f64::from(candidates.slots(unit));
             let age = (candidates.clock - unit.closed_at + 1) as f64;
             if unit.valid == 0 { f64::INFINITY } else { age * (1.0 - u) / (2.0 * u) }
         };

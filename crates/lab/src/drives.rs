@@ -19,8 +19,19 @@ macro_rules! presets {
 }
 
 /// All presets, in the order in which they are listed.
-pub const DRIVES: &[DriveEntry] =
-    presets!["default", "slc-gr", "mlc-fl", "mlc-da", "ds-raid", "code-zones", "mlc-mqsim", "mlc-mqsim-16g", "tlc", "qlc",];
+pub const DRIVES: &[DriveEntry] = presets![
+    "default",
+    "slc-gr",
+    "greenan",
+    "mlc-fl",
+    "mlc-da",
+    "ds-raid",
+    "code-zones",
+    "mlc-mqsim",
+    "mlc-mqsim-16g",
+    "tlc",
+    "qlc",
+];
 
 impl DriveEntry {
     /// The preset as a document.

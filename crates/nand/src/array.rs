@@ -115,6 +115,17 @@ impl<P: Payload> MemoryArray<P> {
         }
     }
 
+    /// More channels, fresh from the factory: blocks keep their numbers, new ones follow.
+    ///
+    /// # Panics
+    /// If there are to be fewer channels than before.
+    pub fn grow(&mut self, channels: u32) {
+        self.grid = self.grid.grown(channels);
+        let blocks = self.grid.geometry().blocks() as usize;
+        self.blocks.resize(blocks, BlockInfo::default());
+        self.cells.resize(blocks, None);
+    }
+
     fn erased_cells(&self) -> Cells<P> {
         let pages = self.grid.pages_per_block() as usize;
         let slots = pages * self.slots_per_page;

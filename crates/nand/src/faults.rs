@@ -87,6 +87,17 @@ impl<A> Faulty<A> {
     }
 }
 
+impl<P: Payload> Faulty<crate::MemoryArray<P>> {
+    /// As [`crate::MemoryArray::grow`]; the new dies answer.
+    ///
+    /// # Panics
+    /// If there are to be fewer channels than before.
+    pub fn grow(&mut self, channels: u32) {
+        self.inner.grow(channels);
+        self.dead.resize(self.inner.grid().dies() as usize, false);
+    }
+}
+
 impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
     fn grid(&self) -> &Grid {
         self.inner.grid()

@@ -81,7 +81,14 @@ impl<'a> Options<'a> {
         SchemeError { scheme: self.scheme.into(), setting: setting.into(), reason }
     }
 
-    fn text(&self, name: &str) -> &'a str {
+    /// Whether the option was given, be it its default.
+    #[must_use]
+    pub fn is_given(&self, name: &str) -> bool {
+        self.given.contains_key(name)
+    }
+
+    /// An option as written, or its default.
+    pub(crate) fn text(&self, name: &str) -> &'a str {
         let default = self.known.iter().find(|(known, ..)| *known == name).expect("a declared option").1;
         self.given.get(name).map_or(default, String::as_str)
     }

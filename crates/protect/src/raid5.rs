@@ -162,7 +162,9 @@ mod tests {
                 assert!(moved.into_iter().all(|(before, _)| *before == Some(order[deaths])), "a strip left a living die");
             }
         }
-        assert!((0..4).all(|strip| raid5(4).home(StripeId(0), strip, &[raid5(4).die_of(StripeId(0), strip)]).is_none()));
+        assert!(
+            (0..4).all(|strip| Raid5::over(4).home(StripeId(0), strip, &[Raid5::over(4).die_of(StripeId(0), strip)]).is_none())
+        );
     }
 
     #[test]

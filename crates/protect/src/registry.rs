@@ -1,6 +1,6 @@
 //! All schemes: one line adds one. Drives `--help`, `list schemes` and the test suites.
 
-use crate::{Options, Protection, SchemeChoice, SchemeError, Shape, canary, da_raid5, ds_raid, ppc, raid5};
+use crate::{Options, Protection, SchemeChoice, SchemeError, Shape, canary, da_raid5, ds_raid, mds_groups, ppc, raid5};
 
 /// One scheme.
 pub struct SchemeEntry {
@@ -65,6 +65,15 @@ pub const SCHEMES: &[SchemeEntry] = &[
         variants: &[&[("sub_stripe", "defer")]],
         canary: false,
         build: ds_raid::build,
+    },
+    SchemeEntry {
+        name: "mds-groups",
+        paper: "Greenan et al., HotDep 2009",
+        summary: "block groups with a (k, m) code each, parity held in a power-safe cache until it is whole",
+        options: mds_groups::OPTIONS,
+        variants: &[&[("m", "2")], &[("block_parity", "yes")]],
+        canary: false,
+        build: mds_groups::build,
     },
     SchemeEntry {
         name: "da-raid5-as-printed",

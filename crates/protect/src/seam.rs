@@ -1,5 +1,6 @@
-//! The two seams between schemes and the engine.
+//! The seams between schemes and the engine; that of block groups has a file of its own.
 
+use crate::GroupScheme;
 use vocab::{Bytes, DieId, Nanos, PeCycles, StripSet, StripeId};
 
 /// What a scheme may know of the drive it is built for.
@@ -19,6 +20,14 @@ pub struct Shape {
     pub endurance: PeCycles,
 }
 
+#[cfg(test)]
+impl Shape {
+    pub(crate) fn small(dies: u32) -> Self {
+        let (blocks_per_die, pages_per_block, page_size) = (64, 16, Bytes(4096));
+        Self { dies, blocks_per_die, pages_per_block, page_size, slots_per_page: 1, endurance: PeCycles(3000) }
+    }
+}
+
 /// How a drive's data are protected.
 pub enum Protection {
     /// Not at all: a page goes to any die.
@@ -27,6 +36,8 @@ pub enum Protection {
     Stripes(Box<dyn StripeScheme>),
     /// By rows of a group log.
     Rows(Box<dyn RowScheme>),
+    /// By page stripes of block groups, in a group log.
+    Groups(Box<dyn GroupScheme>),
 }
 
 impl Protection {
@@ -37,6 +48,7 @@ impl Protection {
             Protection::None => 0,
             Protection::Stripes(scheme) => scheme.survives_dies(),
             Protection::Rows(_) => 1,
+            Protection::Groups(scheme) => scheme.survives_dies(),
         }
     }
 }
@@ -47,6 +59,7 @@ impl Clone for Protection {
             Protection::None => Protection::None,
             Protection::Stripes(scheme) => Protection::Stripes(scheme.boxed_clone()),
             Protection::Rows(scheme) => Protection::Rows(scheme.boxed_clone()),
+            Protection::Groups(scheme) => Protection::Groups(scheme.boxed_clone()),
         }
     }
 }

@@ -270,6 +270,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 mates.filter(|mate| self.buffer.entries.get(mate).is_some_and(|entry| entry.dirty.is_some())).collect()
             }
             Protection::Rows(_) => self.oldest_with(lpn, ((self.grid.dies() - 1) * self.grid.slots_per_page()) as usize),
+            Protection::Groups(_) => self.oldest_with(lpn, self.history_batch() as usize),
         };
         self.launch(&along, false);
     }

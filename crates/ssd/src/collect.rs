@@ -66,6 +66,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.ftl.reprieve(victim);
             return;
         }
+        self.begin_collecting(log, victim, cause);
+    }
+
+    /// Collects a condemned victim.
+    pub(crate) fn begin_collecting(&mut self, log: usize, victim: UnitId, cause: Cause) {
         let collector = &mut self.collectors[log];
         (collector.victim, collector.cause) = (Some(victim), cause);
         (collector.cursor, collector.stuck) = (0, false);
@@ -257,6 +262,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.stripe_scheme_mut().block_wore_out();
             }
         }
+        self.group_erased(victim);
         self.retry = true;
         self.note_rebuilt();
         let background = self.ftl.free_units(log) < self.idle_free_blocks && self.is_idle();

@@ -27,6 +27,10 @@ pub(crate) enum Owner {
     Collect { log: u16 },
     /// A data page or the parity of a row.
     Cover { cover: Id, parity: bool },
+    /// A page of codeword `codeword` of a row of a block group.
+    GroupPage { row: u32, codeword: u8, parity: bool, moved: bool },
+    /// A page of a weighted sum that brings back a page of a block group.
+    Term { gather: Id, coefficient: u8 },
     /// A strip of a stripe update.
     Stripe { op: Id, strip: u8 },
     /// The patrol looks at a page of a row.

@@ -387,6 +387,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             (RequestKind::Discard, _) => self.discard_pages(job),
             (_, Protection::None) => self.place_in_pages(job),
             (_, Protection::Rows(_)) => self.place_in_rows(job),
+            (_, Protection::Groups(_)) => self.place_in_groups(job),
             (_, Protection::Stripes(_)) => self.place_in_stripes(job),
         };
         if all {

@@ -11,6 +11,7 @@ use crate::collect::Collector;
 use crate::commands::{Command, Commands, Die, Image, Images, Owner, Phase, Verb, is_programmed, service_time, transfer_time};
 use crate::config::{Scheduler, Setup};
 use crate::facts::{Fact, Folds};
+use crate::groups::Groups;
 use crate::held::ParityCache;
 use crate::host::Host;
 use crate::jobs::{Job, PageLocks, StripeLocks};
@@ -46,11 +47,11 @@ pub struct Machine<P: HostPayload, A: FlashArray<P>> {
     pub(crate) timed: bool,
     pub(crate) now: SimTime,
     pub(crate) calendar: Calendar,
-    dies: Vec<Die>,
+    pub(crate) dies: Vec<Die>,
     /// Commands queued or in service, for each die.
     pub(crate) backlog: Vec<u32>,
     pub(crate) dead: StripSet,
-    channels: Vec<SimTime>,
+    pub(crate) channels: Vec<SimTime>,
     busy_dies: u32,
     kicks: Vec<DieId>,
     ready: VecDeque<Id>,
@@ -66,6 +67,7 @@ pub struct Machine<P: HostPayload, A: FlashArray<P>> {
     pub(crate) pages: PageWriter,
     pub(crate) rows: [RowWriter<P>; 2],
     pub(crate) covers: Slab<Cover>,
+    pub(crate) groups: Groups<P>,
     pub(crate) stripes: Slab<StripeOp<P>>,
     pub(crate) stalled_stripes: VecDeque<Id>,
     /// Partial parities.
@@ -106,24 +108,27 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let (kind, stripes) = match &protection {
             Protection::None => (LogKind::Regions, 0),
             Protection::Stripes(scheme) => (LogKind::Regions, setup.user_slots.div_ceil(scheme.data_strips())),
-            Protection::Rows(_) => (LogKind::Group, 0),
+            Protection::Rows(_) | Protection::Groups(_) => (LogKind::Group, 0),
         };
         let stripe_scheme = match &protection {
             Protection::Stripes(scheme) => Some(&**scheme),
             _ => None,
         };
         let reserve = commit_reserve(&protection, &grid);
-        let map = FtlSetup { kind, user_slots: setup.user_slots, stripes, reserve, gc: &setup.gc, wear: &setup.wear };
+        let groups = crate::session::group_space(&grid, &protection);
+        let (user_slots, gc, wear) = (setup.user_slots, &setup.gc, &setup.wear);
+        let map = FtlSetup { kind, user_slots, stripes, reserve, groups, gc, wear };
         let ftl = Ftl::new(&grid, &map, &streams, |block| array.block(block).bad)?;
         let slots = grid.slots_per_page();
         let dies = grid.dies() as usize;
         let logs = ftl.logs();
-        Ok(Self {
+        let streams = 1 + u32::from(setup.gc.separate_frontier);
+        let mut machine = Self {
             latencies: Latencies::new(&setup.drive.timing, grid.geometry()),
             scheduler: setup.scheduler,
             timed: true,
             now: SimTime::ZERO,
-            calendar: Calendar::new(dies + 3),
+            calendar: Calendar::new(dies + 4),
             dies: (0..dies).map(|_| Die::new()).collect(),
             backlog: vec![0; dies],
             dead: StripSet::EMPTY,
@@ -141,6 +146,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             pages: PageWriter::new(logs),
             rows: [RowWriter::default(), RowWriter::default()],
             covers: Slab::default(),
+            groups: Groups::new(&protection, grid.blocks_per_die(), streams, &setup.scheme.name)?,
             stripes: Slab::default(),
             stalled_stripes: VecDeque::new(),
             held: ParityCache::new(stripe_scheme.map_or(0, |scheme| scheme.parity_cache())),
@@ -167,7 +173,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             protection,
             grid,
             array,
-        })
+        };
+        machine.settle_group_space();
+        Ok(machine)
     }
 
     #[inline]
@@ -338,6 +346,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             Owner::Collect { log } => self.collect_read_done(command.ppn, log as usize, clean),
             Owner::Stripe { op, strip } => self.stripe_read_done(command.ppn, op, u32::from(strip), clean),
             Owner::Gather { gather } => self.gather_read_done(command, gather, clean),
+            Owner::Term { gather, coefficient } => self.term_read_done(command, gather, coefficient, clean),
             Owner::Patrol { superblock } => self.patrol_read_done(superblock, clean),
             owner => unreachable!("{owner:?} reads nothing"),
         }
@@ -367,6 +376,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.cover_program_done(image, cover, parity, moved, done);
             }
             Owner::Stripe { op, .. } => self.stripe_program_done(image, op, done),
+            Owner::GroupPage { row, codeword, parity, moved } => {
+                self.strip_program_done(image, (row, u32::from(codeword)), parity, moved, done);
+            }
             Owner::Strip { log } => self.strip_programmed(image, log as usize, done),
             Owner::Nobody => {}
             owner => unreachable!("{owner:?} programs nothing"),
@@ -403,6 +415,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     fn die_is_idle(&mut self, die: DieId) {
+        if self.busy_dies == 0 {
+            self.migrate_when_idle();
+        }
         if self.idle_free_blocks == 0 || self.is_dead(die) {
             return;
         }

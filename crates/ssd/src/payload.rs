@@ -1,6 +1,7 @@
 //! What pages carry (decision D1): nothing, a tag, or all their bytes. One code path serves all
 //! three, because a byte-wise linear code treats a tag exactly as it treats a page.
 
+use coding::gf256::mul_add;
 use coding::xor_into;
 use nand::Payload;
 use std::sync::Arc;
@@ -30,6 +31,8 @@ pub trait HostPayload: Payload {
     fn merge(&mut self, old: &Self, from: u32, to: u32);
     /// Adds `other` over GF(2).
     fn add(&mut self, other: &Self);
+    /// Adds `c` times `other` over GF(2^8), byte by byte; `c = 1` is [`Self::add`].
+    fn add_scaled(&mut self, other: &Self, c: u8);
     /// Whether the contents are those of an unwritten page: all zeros.
     fn is_zero(&self) -> bool;
     /// Checks contents read for `lpn`.
@@ -59,6 +62,9 @@ impl HostPayload for Nothing {
 
     #[inline(always)]
     fn add(&mut self, _: &Self) {}
+
+    #[inline(always)]
+    fn add_scaled(&mut self, _: &Self, _: u8) {}
 
     #[inline(always)]
     fn is_zero(&self) -> bool {
@@ -92,6 +98,13 @@ impl HostPayload for Tag {
     #[inline]
     fn add(&mut self, other: &Self) {
         self.0 ^= other.0;
+    }
+
+    #[inline]
+    fn add_scaled(&mut self, other: &Self, c: u8) {
+        let mut sum = self.0.to_le_bytes();
+        mul_add(&mut sum, &other.0.to_le_bytes(), c);
+        self.0 = u64::from_le_bytes(sum);
     }
 
     #[inline]
@@ -165,6 +178,17 @@ impl HostPayload for PageBuf {
         }
     }
 
+    fn add_scaled(&mut self, other: &Self, c: u8) {
+        match (c, &other.0) {
+            (0, _) | (_, None) => {}
+            (1, _) => self.add(other),
+            (_, Some(theirs)) => {
+                let mine = self.0.get_or_insert_with(|| vec![0; theirs.len()].into());
+                mul_add(Arc::make_mut(mine), theirs, c);
+            }
+        }
+    }
+
     fn is_zero(&self) -> bool {
         self.0.as_ref().is_none_or(|bytes| bytes.iter().all(|&byte| byte == 0))
     }
@@ -230,6 +254,24 @@ mod tests {
             sum.add(&P::stamp(Lpn(9), 1, 8));
             assert!(sum == page && accepts(&sum, 7, 5, 5));
             assert!(!accepts(&P::default(), 7, 3, 5), "an empty page");
+        }
+        check::<Tag>();
+        check::<PageBuf>();
+    }
+
+    #[test]
+    fn scaled_sums_of_tags_and_pages_are_alike() {
+        fn check<P: HostPayload>() {
+            let (a, b) = (P::stamp(Lpn(7), 5, 8), P::stamp(Lpn(9), 1, 8));
+            let mut sum = P::default();
+            sum.add_scaled(&a, 1);
+            assert!(sum == a);
+            // 2a + 3b + 2a = 3b, and 3b + 2b = b.
+            sum.add_scaled(&a, 1);
+            for (page, c) in [(&a, 2), (&b, 3), (&a, 2), (&b, 2), (&a, 0)] {
+                sum.add_scaled(page, c);
+            }
+            assert!(sum == b);
         }
         check::<Tag>();
         check::<PageBuf>();

@@ -50,10 +50,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     /// Pages written at once: what fills a row, so that history costs each scheme its least.
-    fn history_batch(&self) -> u32 {
+    pub(crate) fn history_batch(&self) -> u32 {
         match &self.protection {
             Protection::Rows(_) => (self.grid.dies() - 1) * self.grid.slots_per_page(),
             Protection::Stripes(scheme) => scheme.data_strips(),
+            Protection::Groups(scheme) => scheme.codes()[0].codewords * scheme.codes()[0].data * self.grid.slots_per_page(),
             Protection::None => self.grid.slots_per_page(),
         }
     }
@@ -100,6 +101,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn overwrite(&mut self, count: u32, working_set: u32, draws: &mut Stream) {
         let together = match &self.protection {
             Protection::Rows(_) => self.history_batch() as usize,
+            // A page at a time: stripes wait, and are not padded.
+            Protection::Groups(_) => self.grid.slots_per_page() as usize,
             _ => 1,
         };
         let mut left = count as usize;

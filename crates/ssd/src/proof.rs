@@ -38,7 +38,7 @@ pub struct ReadBack {
 /// What a scrub found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scrub {
-    /// Codewords whose parity, recomputed from flash, is the parity stored.
+    /// Codewords whose parity, recomputed from flash, is the parity stored, or held.
     pub sound: u32,
     /// Codewords that were never programmed in whole: a page of theirs failed.
     pub broken: u32,
@@ -206,8 +206,12 @@ impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
     }
 
     fn is_in_open_row(&self, lpn: Lpn) -> bool {
-        let (Protection::Rows(_), Place::At(slot)) = (&self.protection, self.ftl.lookup(lpn)) else { return false };
-        self.is_open_row(self.ftl.rows().row_of(self.grid.page_of(slot).0).0)
+        let Place::At(slot) = self.ftl.lookup(lpn) else { return false };
+        match &self.protection {
+            Protection::Rows(_) => self.is_open_row(self.ftl.rows().row_of(self.grid.page_of(slot).0).0),
+            Protection::Groups(_) => self.is_held(self.grid.page_of(slot).0),
+            Protection::None | Protection::Stripes(_) => false,
+        }
     }
 
     fn is_elsewhere(&self, lpn: Lpn) -> bool {
@@ -245,6 +249,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             Protection::None => Ok(Scrub::default()),
             Protection::Stripes(_) => self.scrub_stripes(),
             Protection::Rows(_) => self.scrub_rows(),
+            Protection::Groups(_) => self.scrub_groups(),
         }
     }
 
@@ -260,7 +265,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     /// Whether the page was programmed.
-    fn is_stored(&self, ppn: Ppn) -> bool {
+    pub(crate) fn is_stored(&self, ppn: Ppn) -> bool {
         is_programmed(&self.array, ppn) && !self.failed_programs.contains_key(&ppn.0)
     }
 

@@ -65,7 +65,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         match &self.protection {
             Protection::None => {}
-            Protection::Rows(_) => {
+            Protection::Rows(_) | Protection::Groups(_) => {
                 self.rebuild.since.get_or_insert(self.now);
                 self.want_all_superblocks();
             }
@@ -164,7 +164,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let mut at = 0;
         while let Some(&(unit, cause)) = self.wanted.get(at) {
             let state = self.ftl.unit(unit).state;
-            if self.ftl.log_of(unit) != log || state == UnitState::Open && !may_close {
+            let too_wide = self.has_groups() && !self.ftl.has_room_for_group(unit);
+            if self.ftl.log_of(unit) != log || state == UnitState::Open && !may_close || too_wide {
                 at += 1;
                 continue;
             }
@@ -192,7 +193,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let anywhere = match self.protection {
             Protection::None => self.least_has_room(),
             Protection::Stripes(_) => true,
-            Protection::Rows(_) => false,
+            Protection::Rows(_) | Protection::Groups(_) => false,
         };
         let here = [Stream::Gc, Stream::Host].into_iter().any(|stream| self.ftl.has_room(log, stream));
         !here && !anywhere && self.ftl.unit(victim).valid > 0

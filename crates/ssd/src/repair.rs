@@ -67,6 +67,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             Protection::None => self.without_redundancy(target),
             Protection::Stripes(_) => self.stripe_sources(target),
             Protection::Rows(_) => self.page_sources(target),
+            Protection::Groups(_) => {
+                self.repair_in_group(target);
+                return;
+            }
         };
         match sources {
             Sources::Later => {}
@@ -125,7 +129,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         true
     }
 
-    fn lpn_wanted(&self, target: Target) -> Option<Lpn> {
+    pub(crate) fn lpn_wanted(&self, target: Target) -> Option<Lpn> {
         match target {
             Target::HostRead { lpn, .. } => Some(lpn),
             Target::Merge { job, page, .. } => Some(self.jobs[job].pages[page as usize].lpn),
@@ -249,7 +253,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     /// Hands over what a repair gave. `stored` is false for a page that was discarded meanwhile.
-    fn repaired(&mut self, target: Target, payload: Option<&P>, stored: bool) {
+    pub(crate) fn repaired(&mut self, target: Target, payload: Option<&P>, stored: bool) {
         if matches!(target, Target::HostRead { .. }) {
             self.record(if payload.is_some() { Fact::Rebuilt } else { Fact::MediaError });
         }

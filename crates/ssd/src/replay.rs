@@ -26,6 +26,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.grid.dies() as usize + 1
     }
 
+    /// The adder of rebuilt pages.
+    pub(crate) fn adder(&self) -> usize {
+        self.grid.dies() as usize + 3
+    }
+
     /// Replays host commands to the end and waits for the last answer. `each` hears of every
     /// request before it arrives and may act on the drive (fault injection, progress).
     pub fn replay(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, each: &mut dyn FnMut(&mut Self, u64)) {
@@ -84,6 +89,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 arrived += 1;
                 self.arrive(&command);
                 self.look_ahead(&mut coming, commands);
+            } else if resource == self.adder() {
+                self.addition_due();
             } else if resource == self.answers() {
                 self.answer_due();
             } else {

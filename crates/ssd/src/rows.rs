@@ -44,7 +44,7 @@ pub(crate) struct Cover {
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
-    fn writer(&self, stream: Stream) -> usize {
+    pub(crate) fn writer(&self, stream: Stream) -> usize {
         usize::from(stream == Stream::Gc && self.ftl.separates_frontiers())
     }
 
@@ -190,6 +190,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Writes moved pages to rows; with `all`, down to the last and with their parity.
     pub(crate) fn feed_moves(&mut self, all: bool) {
+        if self.has_groups() {
+            self.feed_group_moves(all);
+            return;
+        }
         let writer = self.writer(Stream::Gc);
         let slots = self.grid.slots_per_page() as usize;
         loop {
@@ -288,6 +292,16 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// The die takes no further page of the open rows: of all, or of those of one superblock.
     pub(crate) fn narrow_open_rows(&mut self, die: DieId, superblock: Option<u32>) {
+        if self.has_groups() {
+            if superblock.is_none() {
+                self.ftl.rows_mut().keep_out(die);
+            }
+            self.settle_group_space();
+            if superblock.is_none() {
+                self.end_groups_on(die);
+            }
+            return;
+        }
         for writer in 0..2 {
             let row = &mut self.rows[writer];
             let first_row = superblock.map(|unit| unit * self.grid.pages_per_block());
@@ -322,6 +336,13 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Ends open rows, all or those of one superblock, with parity over all their data. A row
     /// that lost a page takes no more data: they would be born without protection.
     pub(crate) fn end_rows_of(&mut self, superblock: Option<u32>) {
+        if self.has_groups() {
+            // What a dead die ends, `end_groups_on` decides.
+            if let Some(group) = superblock {
+                self.abandon_group(group);
+            }
+            return;
+        }
         for stream in [Stream::Host, Stream::Gc] {
             let writer = self.writer(stream);
             let Some(place) = self.rows[writer].places.first() else { continue };

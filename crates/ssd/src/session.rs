@@ -44,7 +44,7 @@ impl From<SchemeError> for SetupError {
     }
 }
 
-fn check_drive(drive: &Drive) -> Result<Grid, SetupError> {
+pub(crate) fn check_drive(drive: &Drive) -> Result<Grid, SetupError> {
     drive.geometry.check().map_err(|e| SetupError::new(e.to_string()))?;
     drive.timing.check().map_err(SetupError::new)?;
     if drive.geometry.slots_per_page() > 255 {
@@ -67,9 +67,16 @@ pub fn shape(drive: &Drive) -> Shape {
     }
 }
 
-fn build_scheme(drive: &Drive, scheme: &SchemeChoice) -> Result<Protection, SetupError> {
-    let shape = shape(drive);
-    Ok(protect::registry::build(scheme, shape)?)
+pub(crate) fn build_scheme(drive: &Drive, scheme: &SchemeChoice) -> Result<Protection, SetupError> {
+    let protection = protect::registry::build(scheme, shape(drive))?;
+    if let Protection::Groups(groups) = &protection
+        && drive.geometry.pages_per_block < 2
+        && groups.codes().iter().any(|code| code.block)
+    {
+        let name = &scheme.name;
+        return Err(SetupError::new(format!("scheme {name}, block_parity: blocks have 1 page, valid are 2 and more")));
+    }
+    Ok(protection)
 }
 
 /// Blocks of each die kept free so that every partial parity can be committed, and stripes that
@@ -92,17 +99,25 @@ pub fn user_slots_max(drive: &Drive, scheme: &SchemeChoice, gc: &GcConfig) -> Re
     let grid = check_drive(drive)?;
     let protection = build_scheme(drive, scheme)?;
     let (kind, spread) = match &protection {
-        Protection::Rows(_) => (LogKind::Group, 1),
+        Protection::Rows(_) | Protection::Groups(_) => (LogKind::Group, 1),
         _ => (LogKind::Regions, u64::from(grid.dies())),
     };
     // One page of play for each log: a new version is placed before the old one is given up.
     let reserve = commit_reserve(&protection, &grid);
-    let slots = Ftl::capacity(&grid, kind, reserve, gc).saturating_sub(spread * u64::from(grid.slots_per_page()));
+    let space = group_space(&grid, &protection);
+    let play = spread * u64::from(grid.slots_per_page());
+    let slots = Ftl::capacity(&grid, kind, space, reserve, gc).saturating_sub(play);
     let user = match &protection {
         Protection::Stripes(scheme) => slots / u64::from(scheme.data_strips() + 1) * u64::from(scheme.data_strips()),
         _ => slots,
     };
     Ok(user as u32)
+}
+
+/// What block groups hold, under a scheme that has them.
+pub(crate) fn group_space(grid: &Grid, protection: &Protection) -> Option<ftl::GroupSpace> {
+    let Protection::Groups(scheme) = protection else { return None };
+    Some(ftl::GroupSpace::new(grid, &**scheme))
 }
 
 /// Share of raw flash that the scheme's parity takes.
@@ -115,6 +130,10 @@ pub fn redundancy_share(drive: &Drive, scheme: &SchemeChoice) -> Result<f64, Set
         Protection::None => 0.0,
         Protection::Stripes(scheme) => 1.0 / f64::from(scheme.data_strips() + 1),
         Protection::Rows(_) => 1.0 / f64::from(grid.dies()),
+        Protection::Groups(scheme) => {
+            let group = f64::from(grid.dies() * grid.pages_per_block() * grid.slots_per_page());
+            1.0 - f64::from(ftl::GroupSpace::new(&grid, &*scheme).least_slots) / group
+        }
     })
 }
 

@@ -19,7 +19,9 @@ fn again(test: &str, seed: u64) -> String {
 /// Schemes that can rebuild, with room for it: half of what they could keep.
 fn cases(seed: u64) -> Vec<(String, Setup)> {
     let mut all = Vec::new();
-    for (scheme, options) in [("ds-raid", &[][..]), ("raid5", &[("data_strips", "3")]), ("raid5", &[("data_strips", "1")])] {
+    for (scheme, options) in
+        [("ds-raid", &[][..]), ("mds-groups", &[]), ("raid5", &[("data_strips", "3")]), ("raid5", &[("data_strips", "1")])]
+    {
         for (name, buffer) in buffers() {
             let mut setup = setup(scheme, drive(DIES, 16, 8, 1), 1.0);
             setup.scheme.options = options.iter().map(|&(key, value)| (key.into(), value.into())).collect();

@@ -37,6 +37,8 @@ pub struct Grid {
     by_blocks_per_die: Divider,
     slots_per_page: u32,
     dies: u32,
+    /// The channel of each die.
+    channels: Vec<u16>,
 }
 
 impl Grid {
@@ -49,8 +51,24 @@ impl Grid {
             by_blocks_per_die: Divider::new(geometry.blocks_per_die()),
             slots_per_page: geometry.slots_per_page(),
             dies: geometry.dies(),
+            channels: (0..geometry.dies()).map(|die| geometry.channel_of(DieId(die as u16)).0).collect(),
             geometry,
         }
+    }
+
+    /// The grid with more channels, each with as many dies as the others: every address stays
+    /// what it was. New dies are numbered behind the old ones, in turn over the new channels.
+    ///
+    /// # Panics
+    /// If there are to be fewer channels than before.
+    #[must_use]
+    pub fn grown(&self, channels: u32) -> Self {
+        let (old, dies) = (self.geometry.channels, self.dies);
+        assert!(channels >= old, "{channels} channels, {old} before");
+        let mut grown = Self::new(Geometry { channels, ..self.geometry });
+        grown.channels.clone_from(&self.channels);
+        grown.channels.extend((dies..grown.dies).map(|die| (old + (die - dies) % (channels - old)) as u16));
+        grown
     }
 
     /// The shape itself.
@@ -91,7 +109,7 @@ impl Grid {
     #[inline]
     #[must_use]
     pub fn channel_of(&self, die: DieId) -> ChannelId {
-        self.geometry.channel_of(die)
+        ChannelId(self.channels[die.index()])
     }
 
     /// Block `index` of a die.
@@ -149,7 +167,30 @@ impl Grid {
 
 #[cfg(test)]
 mod tests {
-    use super::Divider;
+    use super::{Divider, Grid};
+    use crate::{Bytes, ChannelId, DieId, Geometry, PlaneUse};
+
+    #[test]
+    fn a_grown_grid_keeps_addresses_and_channels() {
+        let geometry = Geometry {
+            channels: 2,
+            dies_per_channel: 2,
+            planes: 1,
+            plane_use: PlaneUse::Single,
+            blocks_per_plane: 5,
+            pages_per_block: 3,
+            page_size: Bytes(4096),
+            oob_size: Bytes(64),
+            slot_size: Bytes(4096),
+        };
+        let (old, new) = (Grid::new(geometry), Grid::new(geometry).grown(5));
+        for die in (0..4).map(DieId) {
+            assert_eq!(old.channel_of(die), new.channel_of(die));
+            assert_eq!(old.ppn(old.block(die, 3), 2), new.ppn(new.block(die, 3), 2));
+        }
+        let channels: Vec<_> = (0..10).map(|die| new.channel_of(DieId(die))).collect();
+        assert_eq!(channels, [0, 1, 0, 1, 2, 3, 4, 2, 3, 4].map(ChannelId));
+    }
 
     #[test]
     fn division_by_multiplication_is_exact() {

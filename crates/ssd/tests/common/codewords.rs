@@ -64,7 +64,8 @@ pub fn codewords(inventory: &Inventory, setup: &Setup, grid: &Grid) -> Vec<Codew
     match protection(setup) {
         Protection::None => Vec::new(),
         Protection::Stripes(scheme) => stripes(inventory, grid, scheme.data_strips()),
-        Protection::Rows(_) => rows(inventory, grid),
+        // Of groups those with one codeword across all dies, and one parity.
+        Protection::Rows(_) | Protection::Groups(_) => rows(inventory, grid),
     }
 }
 

@@ -1,0 +1,154 @@
+//! What block groups with codes of their own mean for space: how much a group holds, how much
+//! room collection needs, which groups have the code that new ones get.
+
+use crate::log::LogShape;
+use crate::{Ftl, UnitId, UnitState};
+use protect::{GroupCode, GroupScheme};
+use vocab::{Grid, StripSet, SuperblockId, Table};
+
+/// What groups of a drive hold, for the codes that it may come to use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupSpace {
+    /// Data slots of a group with the most redundant code, all blocks good.
+    pub least_slots: u32,
+    /// Data slots of a group with the least redundant code.
+    pub most_slots: u32,
+}
+
+/// Data slots of a group; 0 if its good blocks are too few.
+#[must_use]
+pub fn slots_of(grid: &Grid, scheme: &dyn GroupScheme, code: &GroupCode, group: SuperblockId, members: StripSet) -> u32 {
+    let data = scheme.page_stripe(code, group, members).map_or(0, |stripe| stripe.data);
+    data * code.data_stripes(grid.pages_per_block()) * grid.slots_per_page()
+}
+
+/// Data slots of a group with the most redundant code, and with the least.
+fn bounds(grid: &Grid, scheme: &dyn GroupScheme, group: SuperblockId, members: StripSet) -> (u32, u32) {
+    let slots = || scheme.codes().iter().map(|code| slots_of(grid, scheme, code, group, members));
+    (slots().min().unwrap_or(0), slots().max().unwrap_or(0))
+}
+
+impl GroupSpace {
+    /// Of a drive without bad blocks.
+    #[must_use]
+    pub fn new(grid: &Grid, scheme: &dyn GroupScheme) -> Self {
+        let (least_slots, most_slots) = bounds(grid, scheme, SuperblockId(0), StripSet::first(grid.dies()));
+        Self { least_slots, most_slots }
+    }
+
+    /// Free groups that the host leaves to the collector: what takes any one group's data.
+    pub(crate) fn reserve(&self) -> u32 {
+        self.most_slots.div_ceil(self.least_slots.max(1)).max(1)
+    }
+}
+
+impl LogShape {
+    /// Keeps as many groups free for the collector as moving any one of them may take.
+    fn reserve_at_least(&mut self, reserve: u32) {
+        self.reserve = self.reserve.max(reserve);
+        // Collection has to begin before the host may be stopped.
+        self.gc.free_blocks = self.gc.free_blocks.max(self.reserve + 1);
+    }
+}
+
+impl Ftl {
+    /// Gives every free group what it can hold with the members it has, retires those with too
+    /// few good blocks, and sees to the room that collection needs. New groups get `code`; those
+    /// of `outdated` codes, a bit each, are collected first.
+    pub fn settle_groups(&mut self, scheme: &dyn GroupScheme, code: &GroupCode, outdated: u64) {
+        let all = GroupSpace::new(&self.grid, scheme);
+        let mut narrowest = all.least_slots;
+        for unit in 0..self.units.len() as u32 {
+            let least = self.fit_group(scheme, unit);
+            if self.units[unit as usize].state != UnitState::Bad && least > 0 {
+                narrowest = narrowest.min(least);
+            }
+        }
+        let most = self.units.iter().map(|unit| unit.slots).max().unwrap_or(0).max(all.most_slots);
+        self.shape.reserve_at_least(most.div_ceil(narrowest.max(1)));
+        // What a victim has to have fewer of for collection to win anything.
+        let slots = slots_of(&self.grid, scheme, code, SuperblockId(0), self.working_dies());
+        self.shape.unit_slots = slots.max(self.shape.granule);
+        self.shape.outdated = outdated;
+        let (log, units, shape, _) = self.units_of(0);
+        log.drop_bad(units, shape);
+    }
+
+    /// Gives a free group what it can hold, or retires it; what it can hold.
+    fn fit_group(&mut self, scheme: &dyn GroupScheme, unit: UnitId) -> u32 {
+        let members = self.rows().members(SuperblockId(unit));
+        let (least, _) = bounds(&self.grid, scheme, SuperblockId(unit), members);
+        let state = &mut self.units[unit as usize];
+        if state.state == UnitState::Free {
+            state.slots = least;
+            if least == 0 {
+                state.state = UnitState::Bad;
+            }
+        }
+        least
+    }
+
+    /// A group was erased after a die was lost: it may be too narrow now.
+    pub fn refit_group(&mut self, scheme: &dyn GroupScheme, unit: UnitId) {
+        self.fit_group(scheme, unit);
+        let (log, units, shape, _) = self.units_of(0);
+        log.drop_bad(units, shape);
+    }
+
+    /// Dies that have a good block in most groups: what a new group can count on.
+    fn working_dies(&self) -> StripSet {
+        let groups = self.units.len() as u32;
+        let good = |die: u32| (0..groups).filter(|&unit| self.rows().members(SuperblockId(unit)).contains(die)).count();
+        (0..self.grid.dies()).filter(|&die| good(die) * 2 > groups as usize).collect()
+    }
+
+    /// The drive has more dies; addresses stay what they were. To be settled next.
+    pub fn grow(&mut self, grid: &Grid) {
+        let units = &self.units;
+        let rows = self.rows.as_mut().expect("rows exist under a group log");
+        rows.grow(grid, |superblock| units[superblock.index()].state == UnitState::Free);
+        let mut valid = Table::zeroed((grid.geometry().slots() as usize).div_ceil(64));
+        valid[..self.valid.len()].copy_from_slice(&self.valid);
+        (self.grid, self.valid) = (grid.clone(), valid);
+    }
+
+    /// The group is opened with this code, and holds so many slots.
+    pub fn open_group(&mut self, group: SuperblockId, code: u8, slots: u32) {
+        let unit = &mut self.units[group.index()];
+        (unit.code, unit.slots) = (code, slots);
+    }
+
+    /// Holds the unit back from erase until [`Self::release`].
+    pub fn pin(&mut self, unit: UnitId) {
+        self.units[unit as usize].pins += 1;
+    }
+
+    /// P/E cycles of the most worn unit.
+    #[must_use]
+    pub fn most_pe(&self) -> u32 {
+        self.units.iter().map(|unit| unit.pe).max().unwrap_or(0)
+    }
+
+    /// Closed groups of codes that are collected first.
+    #[must_use]
+    pub fn outdated_groups(&self) -> u32 {
+        self.units.iter().filter(|unit| self.shape.is_outdated(unit)).count() as u32
+    }
+
+    /// Condemns the emptiest group of a code that goes first, if there are free groups enough
+    /// to take its data and more to spare.
+    pub fn condemn_outdated(&mut self) -> Option<UnitId> {
+        let index = self.shape.first_outdated(&self.units)?;
+        if self.free_units(0) <= self.shape.reserve || !self.has_room_for_group(index as UnitId) {
+            return None;
+        }
+        self.units[index].state = UnitState::Condemned;
+        Some(index as UnitId)
+    }
+
+    /// Whether the free groups take all data of a group, wide as it may be, and one is left.
+    #[must_use]
+    pub fn has_room_for_group(&self, unit: UnitId) -> bool {
+        self.free_units(0) > self.units[unit as usize].valid.div_ceil(self.shape.unit_slots)
+    }
+}

@@ -1,0 +1,137 @@
+//! Bringing back a page of a block group: through its codeword across dies, through its block,
+//! or, with both codes, by going to and fro between the two.
+//!
+//! With one parity in each direction this iteration finds whatever can be found at all: lost
+//! pages are the edges of a bipartite graph of page stripes and blocks, and they come back if
+//! and only if the graph has no cycle.
+
+use crate::{Across, GroupCode, GroupPage, PageState, PageStripe};
+use coding::{ErasureCode, gf256};
+use std::collections::BTreeMap;
+
+type Terms = Vec<(GroupPage, u8)>;
+
+/// A block group with some pages lost.
+struct Group<'a> {
+    code: &'a GroupCode,
+    erasure: ErasureCode,
+    stripe: &'a PageStripe,
+    pages: u32,
+    state: &'a dyn Fn(GroupPage, Across) -> PageState,
+}
+
+/// The pages, none of them lost, and coefficients whose sum is `lost`; `None` if the codes
+/// cannot give it. Pages that count as zeros are left out.
+pub(crate) fn solve(
+    code: &GroupCode,
+    stripe: &PageStripe,
+    pages: u32,
+    lost: GroupPage,
+    state: &dyn Fn(GroupPage, Across) -> PageState,
+) -> Option<Terms> {
+    let erasure = ErasureCode::new(code.data as usize, code.parity as usize);
+    // Whatever it looked like when it was read: no other page can be solved from it.
+    let state = &|page, across| if page == lost { PageState::Lost } else { state(page, across) };
+    let group = Group { code, erasure, stripe, pages, state };
+    let mut solved = BTreeMap::new();
+    if let Some(terms) = group.across_dies(lost, &solved) {
+        return Some(terms);
+    }
+    if !code.block {
+        return None;
+    }
+    if let Some(terms) = group.across_block(lost, &solved) {
+        return Some(terms);
+    }
+    let mut open = group.lost_pages();
+    while !solved.contains_key(&lost) {
+        let before = open.len();
+        open.retain(|&page| {
+            let terms = group.across_dies(page, &solved).or_else(|| group.across_block(page, &solved));
+            let found = terms.is_some();
+            solved.extend(terms.map(|terms| (page, terms)));
+            !found
+        });
+        if open.len() == before {
+            return None;
+        }
+    }
+    let sum = expand(lost, &solved, &mut BTreeMap::new());
+    Some(sum.into_iter().filter(|(_, c)| *c != 0).collect())
+}
+
+/// The page in terms of pages that are not lost.
+fn expand(
+    page: GroupPage,
+    solved: &BTreeMap<GroupPage, Terms>,
+    done: &mut BTreeMap<GroupPage, BTreeMap<GroupPage, u8>>,
+) -> BTreeMap<GroupPage, u8> {
+    if let Some(sum) = done.get(&page) {
+        return sum.clone();
+    }
+    let mut sum = BTreeMap::new();
+    // A page was solved from pages solved before it: this ends.
+    for &(term, c) in &solved[&page] {
+        if solved.contains_key(&term) {
+            for (other, d) in expand(term, solved, done) {
+                *sum.entry(other).or_insert(0) ^= gf256::mul(c, d);
+            }
+        } else {
+            *sum.entry(term).or_insert(0) ^= c;
+        }
+    }
+    done.insert(page, sum.clone());
+    sum
+}
+
+impl Group<'_> {
+    /// All lost pages of the group.
+    fn lost_pages(&self) -> Vec<GroupPage> {
+        let strips = self.stripe.strips.len() as u32;
+        let all = (0..self.pages).flat_map(|page| (0..strips).map(move |strip| GroupPage { page, strip }));
+        all.filter(|&page| (self.state)(page, Across::Dies) == PageState::Lost).collect()
+    }
+
+    /// The page from the other symbols of its codeword. Zeros and sums in the cache are
+    /// preferred, then data, then parity, then what has to be solved for itself.
+    fn across_dies(&self, lost: GroupPage, solved: &BTreeMap<GroupPage, Terms>) -> Option<Terms> {
+        let strips = &self.stripe.strips;
+        let codeword = strips[lost.strip as usize].codeword;
+        let mut place = vec![None; (self.code.data + self.code.parity) as usize];
+        for (index, strip) in strips.iter().enumerate().filter(|(_, strip)| strip.codeword == codeword) {
+            place[strip.symbol as usize] = Some(GroupPage { page: lost.page, strip: index as u32 });
+        }
+        let rank = |symbol: &usize| match place[*symbol] {
+            None => Some(0),
+            Some(page) if page == lost => None,
+            Some(page) => match (self.state)(page, Across::Dies) {
+                PageState::Zero => Some(0),
+                PageState::Held => Some(1),
+                PageState::Readable => Some(2),
+                PageState::Lost => solved.contains_key(&page).then_some(3),
+                PageState::Unsettled => None,
+            },
+        };
+        let mut ranked: Vec<(u32, usize)> = (0..place.len()).filter_map(|symbol| Some((rank(&symbol)?, symbol))).collect();
+        ranked.sort_unstable();
+        let available: Vec<usize> = ranked.iter().map(|&(_, symbol)| symbol).collect();
+        let symbol = strips[lost.strip as usize].symbol as usize;
+        let terms = self.erasure.solve(symbol, &available)?;
+        let is_zero = |page: GroupPage| (self.state)(page, Across::Dies) == PageState::Zero;
+        Some(terms.into_iter().filter_map(|(symbol, c)| Some((place[symbol].filter(|&page| !is_zero(page))?, c))).collect())
+    }
+
+    /// The page from all others of its block.
+    fn across_block(&self, lost: GroupPage, solved: &BTreeMap<GroupPage, Terms>) -> Option<Terms> {
+        let mut terms = Vec::with_capacity(self.pages as usize);
+        for page in (0..self.pages).filter(|&page| page != lost.page).map(|page| GroupPage { page, ..lost }) {
+            match (self.state)(page, Across::Block) {
+                PageState::Zero => {}
+                PageState::Readable | PageState::Held => terms.push((page, 1)),
+                PageState::Lost if solved.contains_key(&page) => terms.push((page, 1)),
+                PageState::Lost | PageState::Unsettled => return None,
+            }
+        }
+        Some(terms)
+    }
+}

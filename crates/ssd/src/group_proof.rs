@@ -1,0 +1,145 @@
+//! The scrub of block groups: every parity is computed anew from flash. For tests.
+
+use crate::commands::is_programmed;
+use crate::machine::Machine;
+use crate::payload::HostPayload;
+use crate::proof::Scrub;
+use nand::FlashArray;
+use protect::{GroupPage, PageStripe};
+use vocab::{Lpn, Ppn, SuperblockId};
+
+/// A group as a scrub sees it.
+struct Scrubbed {
+    group: SuperblockId,
+    code: usize,
+    stripe: PageStripe,
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+    pub(crate) fn scrub_groups(&self) -> Result<Scrub, String> {
+        let mut found = Scrub::default();
+        for group in (0..self.grid.blocks_per_die()).map(SuperblockId) {
+            let Some(info) = self.groups.info[group.index()] else { continue };
+            let code = self.groups.codes[info.code].0;
+            let stripe = self.group_scheme().page_stripe(&code, group, info.members).expect("as when it was opened");
+            let scrubbed = Scrubbed { group, code: info.code, stripe };
+            for page in 0..self.grid.pages_per_block() {
+                for codeword in 0..scrubbed.stripe.codewords {
+                    self.scrub_codeword(&scrubbed, page, codeword, &mut found)?;
+                }
+            }
+            if code.block && !self.groups.is_unsettled(group, self.rows_of(group)) {
+                self.scrub_blocks(&scrubbed, &mut found)?;
+            }
+        }
+        found.uncovered = self.uncovered_pages();
+        Ok(found)
+    }
+
+    fn rows_of(&self, group: SuperblockId) -> std::ops::Range<u32> {
+        let pages = self.grid.pages_per_block();
+        group.0 * pages..(group.0 + 1) * pages
+    }
+
+    fn ppn_in(&self, group: &Scrubbed, page: GroupPage) -> Ppn {
+        let die = group.stripe.strips[page.strip as usize].die;
+        self.grid.ppn(self.grid.block(die, group.group.0), page.page)
+    }
+
+    /// Compares the parities of a codeword with the sum of its data, in flash or in the cache.
+    fn scrub_codeword(&self, group: &Scrubbed, page: u32, codeword: u32, found: &mut Scrub) -> Result<(), String> {
+        let (code, erasure) = &self.groups.codes[group.code];
+        let (row, slots) = (group.group.0 * self.grid.pages_per_block() + page, self.grid.slots_per_page() as usize);
+        let held = self.groups.held.get(&(row, codeword));
+        let mut sums = vec![P::default(); code.parity as usize * slots];
+        let (mut members, mut lost) = (0, 0);
+        let members_of = (0..).zip(&group.stripe.strips).filter(|(_, strip)| strip.codeword == codeword);
+        for (index, strip) in members_of.clone().filter(|(_, strip)| strip.symbol < code.data) {
+            let ppn = self.ppn_in(group, GroupPage { page, strip: index });
+            lost += u32::from(self.failed_programs.contains_key(&ppn.0));
+            if !self.is_stored(ppn) {
+                continue;
+            }
+            members += 1;
+            for parity in 0..code.parity as usize {
+                let c = erasure.coefficient(parity, strip.symbol as usize);
+                for (slot, payload) in self.array.page(ppn).payload.iter().enumerate() {
+                    sums[parity * slots + slot].add_scaled(payload, c);
+                }
+            }
+        }
+        if lost > 0 {
+            found.broken += 1;
+            return Ok(());
+        }
+        for (index, strip) in members_of.filter(|(_, strip)| strip.symbol >= code.data) {
+            let ppn = self.ppn_in(group, GroupPage { page, strip: index });
+            let first = (strip.symbol - code.data) as usize * slots;
+            let stored: &[P] = match held {
+                Some(held) => &held.sums[first..first + slots],
+                None if self.is_stored(ppn) => self.array.page(ppn).payload,
+                None if members == 0 => continue,
+                None => {
+                    found.broken += 1;
+                    continue;
+                }
+            };
+            if stored != &sums[first..first + slots] {
+                return Err(format!("{ppn} is not parity {} of its codeword in row {row}", strip.symbol - code.data));
+            }
+            found.sound += 1;
+        }
+        Ok(())
+    }
+
+    /// Every block of a whole group, parity blocks included, sums up to nothing.
+    fn scrub_blocks(&self, group: &Scrubbed, found: &mut Scrub) -> Result<(), String> {
+        let pages = self.grid.pages_per_block();
+        for strip in 0..group.stripe.strips.len() as u32 {
+            let mut sums = vec![P::default(); self.grid.slots_per_page() as usize];
+            let all: Vec<Ppn> = (0..pages).map(|page| self.ppn_in(group, GroupPage { page, strip })).collect();
+            if !all.iter().all(|&ppn| self.is_stored(ppn)) {
+                found.broken += 1;
+                continue;
+            }
+            for ppn in &all {
+                sums.iter_mut().zip(self.array.page(*ppn).payload).for_each(|(sum, payload)| sum.add(payload));
+            }
+            if !sums.iter().all(P::is_zero) {
+                return Err(format!("the pages of the block of {} do not sum up to nothing", all[0]));
+            }
+            found.sound += 1;
+        }
+        Ok(())
+    }
+
+    /// Logical pages in a codeword that has no parity, in flash or held.
+    fn uncovered_pages(&self) -> u32 {
+        let is_uncovered = |lpn: u32| {
+            let ftl::Place::At(slot) = self.ftl.lookup(Lpn(lpn)) else { return false };
+            let (block, page) = self.grid.split(self.grid.page_of(slot).0);
+            let (die, group) = self.grid.split_block(block);
+            let info = self.groups.info[group.index()].expect("a group with valid pages");
+            let code = self.groups.codes[info.code].0;
+            let stripe = self.group_scheme().page_stripe(&code, group, info.members).expect("as when it was opened");
+            let strip = stripe.strip_on(die).expect("a member");
+            let codeword = stripe.strips[strip as usize].codeword;
+            let key = (group.0 * self.grid.pages_per_block() + page, codeword);
+            let parity = |strip: u32| {
+                stripe.strips[strip as usize].codeword == codeword
+                    && is_programmed(
+                        &self.array,
+                        self.grid.ppn(self.grid.block(stripe.strips[strip as usize].die, group.0), page),
+                    )
+            };
+            !self.groups.held.contains_key(&key) && !(stripe.data..stripe.strips.len() as u32).any(parity)
+        };
+        (0..self.ftl.user_slots()).filter(|&lpn| is_uncovered(lpn)).count() as u32
+    }
+
+    /// Whether the page is in a sum in the parity cache.
+    pub(crate) fn is_held(&self, ppn: Ppn) -> bool {
+        let (row, die) = self.ftl.rows().row_of(ppn);
+        self.groups.held.range((row, 0)..(row + 1, 0)).any(|(_, held)| held.data.contains(u32::from(die.0)))
+    }
+}

@@ -1,0 +1,230 @@
+//! Solving for a page of a block group: the scheme names pages and coefficients, this file
+//! reads them, adds them up in the time that takes the controller, and tries again without
+//! those that could not be read.
+
+use crate::commands::{Command, Owner, is_programmed};
+use crate::machine::Machine;
+use crate::payload::HostPayload;
+use crate::repair::Target;
+use crate::slab::Id;
+use ftl::Place;
+use nand::FlashArray;
+use protect::{Across, GroupPage, PageState, PageStripe};
+use std::collections::VecDeque;
+use vocab::{Cause, DieId, Nanos, Ppn, SimTime, SuperblockId};
+
+/// The controller's adder: one page after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Rebuilds {
+    /// Time to add one page.
+    sum_time: Nanos,
+    /// Pages read and not added yet: when that is done, for whom, and the die they came from.
+    adding: VecDeque<(SimTime, Id, DieId)>,
+}
+
+impl Rebuilds {
+    pub fn new(sum_time: Nanos) -> Self {
+        Self { sum_time, adding: VecDeque::new() }
+    }
+}
+
+/// A weighted sum of pages being read: of each die one at a time, each added before the next
+/// is read (section 4.3 of the block group paper: "loaded by the same page register").
+#[derive(Clone, Debug)]
+pub(crate) struct TermGather<P> {
+    target: Option<Target>,
+    lost: Ppn,
+    index: u32,
+    sum: P,
+    /// Pages to be read after another of the same die.
+    waiting: Vec<(Ppn, u8)>,
+    left: u32,
+    /// Pages that could not be read, in this attempt and before.
+    failed: Vec<Ppn>,
+    /// Failed reads before this attempt.
+    failed_before: usize,
+}
+
+impl<P: Default> Default for TermGather<P> {
+    fn default() -> Self {
+        let (waiting, failed) = (Vec::new(), Vec::new());
+        Self { target: None, lost: Ppn(0), index: 0, sum: P::default(), waiting, left: 0, failed, failed_before: 0 }
+    }
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+    /// Solves for a lost page of a block group and hands it to whoever wants it.
+    pub(crate) fn repair_in_group(&mut self, target: Target) {
+        let place = match (target, self.lpn_wanted(target)) {
+            (Target::Move { slot, .. }, _) => Place::At(slot),
+            (_, Some(lpn)) => self.ftl.lookup(lpn),
+            (_, None) => unreachable!("groups have no stripe updates"),
+        };
+        match place {
+            Place::Unmapped => self.repaired(target, Some(&P::default()), false),
+            Place::Missing => self.repaired(target, None, true),
+            Place::At(slot) => {
+                let (ppn, index) = self.grid.page_of(slot);
+                self.rebuild(target, ppn, index, Vec::new());
+            }
+        }
+    }
+
+    fn rebuild(&mut self, target: Target, lost: Ppn, index: u32, failed: Vec<Ppn>) {
+        let group = self.grid.split_block(self.grid.split(lost).0).1;
+        let info = self.groups.info[group.index()].expect("a group with valid pages");
+        let code = self.groups.codes[info.code].0;
+        let stripe = self.group_scheme().page_stripe(&code, group, info.members).expect("as when it was opened");
+        let page = self.group_page(&stripe, lost);
+        let pages = self.grid.pages_per_block();
+        let state = |page, across| self.page_state(group, code.block, &stripe, page, across, &failed);
+        let Some(terms) = self.group_scheme().repair(&code, &stripe, pages, page, &state) else {
+            self.repaired(target, None, true);
+            return;
+        };
+        let (mut sum, mut reads) = (P::default(), Vec::new());
+        for (page, c) in terms {
+            match self.held_sum(group, code.data, &stripe, page, index) {
+                Some(held) => sum.add_scaled(held, c),
+                None => reads.push((self.ppn_of(group, &stripe, page), c)),
+            }
+        }
+        if reads.is_empty() {
+            self.repaired(target, Some(&sum), true);
+            return;
+        }
+        // The group stays until the last of them is read.
+        self.ftl.pin(group.0);
+        let id = self.groups.gathers.take();
+        let (left, failed_before) = (reads.len() as u32, failed.len());
+        self.groups.gathers[id] =
+            TermGather { target: Some(target), lost, index, sum, waiting: reads, left, failed, failed_before };
+        for die in 0..self.grid.dies() {
+            self.read_next_term(id, DieId(die as u16));
+        }
+    }
+
+    fn group_page(&self, stripe: &PageStripe, ppn: Ppn) -> GroupPage {
+        let (block, page) = self.grid.split(ppn);
+        GroupPage { page, strip: stripe.strip_on(self.grid.split_block(block).0).expect("a member of its group") }
+    }
+
+    fn ppn_of(&self, group: SuperblockId, stripe: &PageStripe, page: GroupPage) -> Ppn {
+        let die = stripe.strips[page.strip as usize].die;
+        self.grid.ppn(self.grid.block(die, group.0), page.page)
+    }
+
+    /// What is known of a page, given that the reads of `failed` failed.
+    fn page_state(
+        &self,
+        group: SuperblockId,
+        block_code: bool,
+        stripe: &PageStripe,
+        page: GroupPage,
+        across: Across,
+        failed: &[Ppn],
+    ) -> PageState {
+        let pages = self.grid.pages_per_block();
+        let (row, strip) = (group.0 * pages + page.page, stripe.strips[page.strip as usize]);
+        let is_parity = page.strip >= stripe.data;
+        if across == Across::Block {
+            let of_block = block_code && page.page + 1 == pages;
+            if of_block && self.groups.blocks.get(&group.0).is_some_and(|sums| !sums.done.contains(page.strip)) && !is_parity {
+                return PageState::Held;
+            }
+            if is_parity && self.groups.is_unsettled(group, group.0 * pages..(group.0 + 1) * pages) {
+                return PageState::Unsettled;
+            }
+        }
+        let ppn = self.ppn_of(group, stripe, page);
+        let answers = self.array.answers(ppn) && !self.failed_programs.contains_key(&ppn.0) && !failed.contains(&ppn);
+        let written = match self.groups.held.get(&(row, strip.codeword)) {
+            Some(_) if is_parity => return PageState::Held,
+            // On its way to flash, or there: a read waits its turn behind the program.
+            Some(held) => held.data.contains(u32::from(strip.die.0)),
+            // The codeword is whole, or not begun.
+            None => is_programmed(&self.array, ppn) || self.failed_programs.contains_key(&ppn.0),
+        };
+        match (written, answers) {
+            // The parity of a block: of a group that was given up before, there is none.
+            (false, _) if across == Across::Block && block_code && page.page + 1 == pages => PageState::Unsettled,
+            (false, _) => PageState::Zero,
+            (true, true) => PageState::Readable,
+            (true, false) => PageState::Lost,
+        }
+    }
+
+    /// A page's contents in the parity cache, if that is where they are.
+    fn held_sum(&self, group: SuperblockId, k: u32, stripe: &PageStripe, page: GroupPage, index: u32) -> Option<&P> {
+        let (pages, slots) = (self.grid.pages_per_block(), self.grid.slots_per_page());
+        if page.strip >= stripe.data {
+            let strip = stripe.strips[page.strip as usize];
+            let held = self.groups.held.get(&(group.0 * pages + page.page, strip.codeword))?;
+            return Some(&held.sums[((strip.symbol - k) * slots + index) as usize]);
+        }
+        let blocks = self.groups.blocks.get(&group.0).filter(|sums| page.page + 1 == pages && !sums.done.contains(page.strip))?;
+        Some(&blocks.sums[(page.strip * slots + index) as usize])
+    }
+
+    /// Reads the next page of the die that a sum needs, if any.
+    fn read_next_term(&mut self, id: Id, die: DieId) {
+        let gather = &mut self.groups.gathers[id];
+        let Some(at) = gather.waiting.iter().position(|&(ppn, _)| self.grid.die_of(ppn) == die) else { return };
+        let (ppn, coefficient) = gather.waiting.remove(at);
+        let first = gather.index as u8;
+        let owner = Owner::Term { gather: id, coefficient };
+        self.submit(Command { owner, ppn, first, cause: Cause::Rebuild, ..Command::default() });
+    }
+
+    /// A page of a sum was read.
+    pub(crate) fn term_read_done(&mut self, command: &Command, id: Id, coefficient: u8, clean: bool) {
+        let die = self.grid.die_of(command.ppn);
+        if !clean {
+            self.groups.gathers[id].failed.push(command.ppn);
+            self.term_done(id, die);
+            return;
+        }
+        let payload = &self.array.page(command.ppn).payload[usize::from(command.first)];
+        self.groups.gathers[id].sum.add_scaled(payload, coefficient);
+        let rebuilds = &mut self.groups.rebuilds;
+        if !self.timed || rebuilds.sum_time.0 == 0 {
+            self.term_done(id, die);
+            return;
+        }
+        let begin = rebuilds.adding.back().map_or(self.now, |&(end, ..)| end);
+        let end = begin + rebuilds.sum_time;
+        rebuilds.adding.push_back((end, id, die));
+        if rebuilds.adding.len() == 1 {
+            self.calendar.schedule(self.adder(), end);
+        }
+    }
+
+    /// The adder is done with a page.
+    pub(crate) fn addition_due(&mut self) {
+        let (_, id, die) = self.groups.rebuilds.adding.pop_front().expect("an addition was scheduled for it");
+        match self.groups.rebuilds.adding.front() {
+            Some(&(end, ..)) => self.calendar.schedule(self.adder(), end),
+            None => self.calendar.clear(self.adder()),
+        }
+        self.term_done(id, die);
+    }
+
+    /// One page of a sum is added, or could not be read.
+    fn term_done(&mut self, id: Id, die: DieId) {
+        self.groups.gathers[id].left -= 1;
+        if self.groups.gathers[id].left > 0 {
+            self.read_next_term(id, die);
+            return;
+        }
+        let gather = std::mem::take(&mut self.groups.gathers[id]);
+        self.groups.gathers.give(id);
+        let target = gather.target.expect("a sum is for somebody");
+        if gather.failed.len() > gather.failed_before {
+            self.rebuild(target, gather.lost, gather.index, gather.failed);
+        } else {
+            self.repaired(target, Some(&gather.sum), true);
+        }
+        let group = self.grid.split_block(self.grid.split(gather.lost).0).1;
+        self.release(group.0);
+    }
+}
