@@ -212,6 +212,17 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
     }
 
+    /// Commits the stripe if its partial parity leans on an old version, or an old parity, that
+    /// is lost: no rebuild brings those back, full parity does without.
+    pub(crate) fn commit_if_leaning_on_lost(&mut self, stripe: StripeId) {
+        let Some(held) = self.held.get(stripe) else { return };
+        let lost = |place: &Place| matches!(place, Place::At(slot) if !self.array.answers(self.grid.page_of(*slot).0));
+        let missing = held.old.iter().any(|(_, place)| *place == Place::Missing || lost(place));
+        if missing || lost(&self.ftl.lookup_parity(stripe)) || self.ftl.lookup_parity(stripe) == Place::Missing {
+            self.commit(stripe);
+        }
+    }
+
     /// Commits all partial parities, if the scheme wants that of a flush. The flush is answered
     /// at once: the cache is power-safe.
     pub(crate) fn flush_parity_cache(&mut self) {

@@ -249,8 +249,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Starts to solve for the stripe's lost strips.
     fn rebuild_stripe(&mut self, stripe: StripeId) {
-        // A partial parity leans on old versions, some of which the die may have held.
-        self.commit(stripe);
+        self.commit_if_leaning_on_lost(stripe);
         for strip in 0..=self.stripe_scheme().data_strips() {
             if !self.is_strip_lost(stripe, strip) {
                 continue;
@@ -285,7 +284,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn strip_rebuilt(&mut self, stripe: StripeId, strip: u32, payload: Option<P>) {
         match payload {
             // The host may have written the strip anew meanwhile.
-            _ if !self.is_strip_lost(stripe, strip) => self.rebuild.in_flight -= 1,
+            _ if !self.is_strip_lost(stripe, strip) => {
+                self.rebuild.in_flight -= 1;
+                self.commit_if_leaning_on_lost(stripe);
+            }
             Some(payload) => {
                 self.rebuild.parked.push_back((stripe, strip, payload));
                 self.place_parked();

@@ -217,6 +217,8 @@ fn beyond_the_promise_exactly_what_is_lost_is_reported() {
                 let failures: Vec<_> = (0..=survives).map(|_| any_failure(&fork, &mut draws)).collect();
                 failures.iter().for_each(|&failure| fork.fail(failure));
                 let name = format!("{name}, {failures:?} at step {step}; {}", again(TEST, seed));
+                // What a failure sets off (a rebuild, a commit) has ended when the drive is judged.
+                fork.drain();
                 let expected = beyond_repair(&fork, &setup);
                 let open = in_open_rows(&fork);
                 let found = fork.read_back();
