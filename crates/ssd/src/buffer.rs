@@ -160,7 +160,6 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn put_in_buffer(&mut self, job: Id) {
         for index in 0..self.jobs[job].pages.len() {
             let page = self.jobs[job].pages[index].clone();
-            self.host.hide(page.lpn, false);
             self.buffer.put(&page);
             if self.buffer.by_stripe {
                 self.rejuvenate_mates(page.lpn.0);
@@ -212,7 +211,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn wait_until_durable(&mut self, job: Id) {
         let lpns: Vec<u32> = self.jobs[job].pages.iter().map(|page| page.lpn.0).collect();
         for lpn in lpns {
-            let entry = self.buffer.entries.get_mut(&lpn).expect("just buffered");
+            let Some(entry) = self.buffer.entries.get_mut(&lpn) else {
+                // It left with a page of its stripe, and no flash took it.
+                self.jobs[job].failed = true;
+                continue;
+            };
             entry.waiters.push(job);
             self.jobs[job].remaining += 1;
             if entry.dirty.is_some() {
@@ -298,13 +301,26 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// An eviction is durable, or failed for want of space.
     pub(crate) fn evicted(&mut self, job: Id) {
         let failed = self.jobs[job].failed;
-        let out_of_space = self.jobs[job].next < self.jobs[job].pages.len() || self.jobs[job].homeless;
+        let out_of_space = self.jobs[job].next < self.jobs[job].pages.len();
+        let homeless = self.jobs[job].homeless;
         let pages = std::mem::take(&mut self.jobs[job].pages);
         let mut again = Vec::new();
         for page in &pages {
             let Some(entry) = self.buffer.entries.get_mut(&page.lpn.0) else { continue };
             entry.flying = entry.flying.saturating_sub(1);
-            if failed {
+            if failed && homeless {
+                // Another page of its stripe, or this one, has no die to lie on and no parity to
+                // stand in for it. Waiting would not change that; reads report what is lost.
+                let waiters = if entry.version == page.version && entry.dirty.is_none() {
+                    self.buffer.entries.remove(&page.lpn.0).map_or(Vec::new(), |entry| entry.waiters)
+                } else {
+                    std::mem::take(&mut entry.waiters)
+                };
+                for job in waiters {
+                    self.jobs[job].failed = true;
+                    self.part_done(job);
+                }
+            } else if failed {
                 // The buffer keeps what flash did not take. Another die may; if all are full,
                 // whoever waits for these pages learns that they will not become durable.
                 let waiters = if out_of_space { std::mem::take(&mut entry.waiters) } else { Vec::new() };

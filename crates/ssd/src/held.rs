@@ -11,7 +11,7 @@ use crate::slab::Id;
 use crate::stripes::Work;
 use ftl::{Place, UnitId, UnitState};
 use nand::FlashArray;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, VecDeque};
 use vocab::{Slot, StripSet, StripeId};
 
@@ -53,9 +53,11 @@ pub(crate) struct ParityCache<P> {
     /// Updates that wait for room, in order.
     waiting: VecDeque<Id>,
     /// Stripes being committed, or waiting for their turn.
-    committing: FxHashMap<u32, ()>,
+    committing: FxHashSet<u32>,
     /// Stripes with old versions in a unit.
     by_unit: FxHashMap<UnitId, Vec<StripeId>>,
+    /// Stripes whose parity could not be built, for want of a page, since their last update.
+    unbuildable: FxHashSet<u32>,
 }
 
 impl<P: HostPayload> ParityCache<P> {
@@ -68,8 +70,9 @@ impl<P: HostPayload> ParityCache<P> {
             promised: 0,
             leaving: 0,
             waiting: VecDeque::new(),
-            committing: FxHashMap::default(),
+            committing: FxHashSet::default(),
             by_unit: FxHashMap::default(),
+            unbuildable: FxHashSet::default(),
         }
     }
 
@@ -146,6 +149,23 @@ impl<P: HostPayload> ParityCache<P> {
         self.leaving -= 1;
     }
 
+    /// The stripe's parity cannot be built before it is updated.
+    pub fn not_buildable(&mut self, stripe: StripeId) {
+        self.unbuildable.insert(stripe.0);
+    }
+
+    /// Whether a page was wanting when the stripe's parity was to be built.
+    pub fn is_unbuildable(&self, stripe: StripeId) -> bool {
+        self.unbuildable.contains(&stripe.0)
+    }
+
+    /// The stripe is being updated: its parity may be built again.
+    pub fn buildable_again(&mut self, stripe: StripeId) {
+        if !self.unbuildable.is_empty() {
+            self.unbuildable.remove(&stripe.0);
+        }
+    }
+
     /// Whether updates wait for room.
     pub fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
@@ -183,7 +203,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Writes full parity for a stripe with a partial one.
     pub(crate) fn commit(&mut self, stripe: StripeId) {
-        if self.held.get(stripe).is_none() || self.held.committing.insert(stripe.0, ()).is_some() {
+        if self.held.get(stripe).is_none() || !self.held.committing.insert(stripe.0) {
             return;
         }
         let commit = self.new_stripe_work(stripe, Work::Commit);
@@ -248,7 +268,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn can_build(&self, stripe: StripeId) -> bool {
         let (present, unreadable) = self.stripe_state(stripe);
         let protected = self.ftl.lookup_parity(stripe) != Place::Unmapped || self.held.get(stripe).is_some();
-        !protected && !present.is_empty() && present.and(unreadable).is_empty()
+        let tried = self.held.is_unbuildable(stripe);
+        !protected && !tried && !present.is_empty() && present.and(unreadable).is_empty()
     }
 
     /// Builds the parity of a stripe that has none; then `waiter` goes on.

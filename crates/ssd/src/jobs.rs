@@ -167,9 +167,12 @@ impl StripeLocks {
         self.0.get_mut(&stripe.0).expect("a locked stripe").pop_front();
     }
 
-    /// What waits next, taken out; the stripe stays locked for it. Unlocks where nothing waits.
+    /// What waits next, taken out: repairs before updates, because an update may wait for space
+    /// that a repair is to make. The stripe stays locked; unlocks where nothing waits.
     pub fn next(&mut self, stripe: StripeId) -> Option<Waiter> {
-        let next = self.0.get_mut(&stripe.0).expect("a locked stripe").pop_front();
+        let queue = self.0.get_mut(&stripe.0).expect("a locked stripe");
+        let repair = queue.iter().position(|waiter| matches!(waiter, Waiter::Repair(_)));
+        let next = queue.remove(repair.unwrap_or(0));
         if next.is_none() {
             self.0.remove(&stripe.0);
         }

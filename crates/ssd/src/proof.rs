@@ -352,6 +352,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// A stripe with a strip on a worn block must have parity, if its pages are there.
     fn scrub_worn(&self, stripe: StripeId) -> Result<(), String> {
+        if self.held.is_unbuildable(stripe) {
+            return Ok(());
+        }
         let bare = self.ftl.lookup_parity(stripe) == Place::Unmapped && self.held.get(stripe).is_none();
         let (_, unreadable) = self.stripe_state(stripe);
         let worn = self.worn_strips(stripe);

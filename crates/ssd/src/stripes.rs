@@ -350,6 +350,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let op = &mut self.stripes[id];
         (op.add, op.unreadable, op.sum) = (present, unreadable, P::default());
         if protected || present.is_empty() || !present.and(unreadable).is_empty() {
+            if !protected {
+                self.held.not_buildable(stripe);
+            }
+            let op = &mut self.stripes[id];
             op.outcome = Outcome::Leave;
             self.finish_stripe(id);
             return false;
@@ -480,6 +484,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         debug_assert_eq!((self.stripes[id].stage, self.stripes[id].under_way), (Stage::Reading, 0));
         self.sequence += 1;
+        self.held.buildable_again(stripe);
         self.stripes[id].stage = Stage::Programming;
         self.stripes[id].under_way = 1;
         self.program_data(id, targets);
