@@ -327,7 +327,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 let Some(payload) = self.stored_at(now) else { return Ok(None) };
                 new.add(&payload);
             }
-            let Some(payload) = self.stored_at(held.old_place(strip).unwrap_or(now)) else { return Ok(None) };
+            let before = held.old_place(strip);
+            if !held.covers.contains(strip) && before.is_some_and(|before| before != now) {
+                return Err(format!("strip {strip} of {stripe} was written anew and no parity covers it"));
+            }
+            let Some(payload) = self.stored_at(before.unwrap_or(now)) else { return Ok(None) };
             old.add(&payload);
         }
         match (new.is_zero(), old.is_zero()) {

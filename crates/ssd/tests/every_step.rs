@@ -267,11 +267,16 @@ fn a_scrub_and_a_dead_die_each_catch_the_canary() {
             if !step.is_multiple_of(16) {
                 return;
             }
-            let mut fork = fork();
-            fork.drain();
-            scrubbed += u32::from(fork.scrub().is_err());
-            fork.fail(Failure::Die(DieId((step / 16 % u64::from(DIES)) as u16)));
-            read += u32::from(fork.read_back().wrong.is_some());
+            let mut drained = fork();
+            drained.drain();
+            if drained.scrub().is_err() {
+                scrubbed += 1;
+                for die in 0..DIES as u16 {
+                    let mut fork = drained.clone();
+                    fork.fail(Failure::Die(DieId(die)));
+                    read += u32::from(fork.read_back().wrong.is_some());
+                }
+            }
         });
         assert!(scrubbed > 0 && read > 0, "{}: {scrubbed} scrubs and {read} reads noticed", entry.name);
     }
