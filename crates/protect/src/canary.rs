@@ -2,12 +2,12 @@
 //! version of the written page out of the parity. Nothing shows until a die is lost; a test
 //! suite that lets it pass is broken.
 
-use crate::raid5::Raid5;
+use crate::raid5::{DATA_STRIPS, Raid5};
 use crate::{Options, Protection, SchemeError, Shape, StripePlan, StripeScheme, StripeWrite};
 use vocab::{DieId, StripSet, StripeId};
 
 /// Options of the scheme.
-pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[];
+pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[DATA_STRIPS];
 
 #[derive(Clone, Debug)]
 struct Canary(Raid5);

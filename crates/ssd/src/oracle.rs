@@ -9,6 +9,9 @@ use vocab::{Lpn, Table};
 /// Versions fit in 24 bits; a page is not written more often in one run.
 const VERSION: u32 = (1 << 24) - 1;
 
+/// The last answered version lies this far behind, or farther: which it is, is not known.
+const FAR_BEHIND: u32 = 255;
+
 /// The shadow of one drive's logical space.
 #[derive(Clone, Debug, Default)]
 pub struct Oracle {
@@ -60,8 +63,7 @@ impl Oracle {
         let Some(word) = self.words.get_mut(lpn.index()) else { return 0 };
         let (version, behind) = (*word & VERSION, *word >> 24);
         assert!(version < VERSION, "{lpn} was written {version} times: more than a run can tell apart");
-        // A distance that no longer fits only weakens the check.
-        *word = (version + 1) | (behind + 1).min(255) << 24;
+        *word = (version + 1) | (behind + 1).min(FAR_BEHIND) << 24;
         version + 1
     }
 
@@ -101,7 +103,12 @@ impl Oracle {
     pub fn floor(&self, lpn: Lpn) -> Floor {
         match self.words.get(lpn.index()) {
             None => Floor::default(),
-            Some(word) => Floor { version: (*word & VERSION).saturating_sub(*word >> 24), discarded: self.is_discarded(lpn) },
+            Some(word) => {
+                let (version, behind) = (*word & VERSION, *word >> 24);
+                // A distance that does not fit leaves any version possible: it only weakens the check.
+                let version = if behind == FAR_BEHIND { 0 } else { version - behind };
+                Floor { version, discarded: self.is_discarded(lpn) }
+            }
         }
     }
 
@@ -146,6 +153,18 @@ mod tests {
         oracle.answered(lpn, 1, 0, 8);
         assert_eq!(oracle.floor(lpn), floor);
         assert!(oracle.check::<Tag>(lpn, floor, None).is_err());
+    }
+
+    #[test]
+    fn more_writes_in_flight_than_can_be_counted_weaken_the_check() {
+        let mut oracle = Oracle::new::<Tag>(10, 8);
+        let lpn = Lpn(4);
+        let last = (0..400).map(|_| oracle.sent(lpn)).last().expect("it was written");
+        oracle.answered(lpn, 1, 0, 8);
+        let sees = |oracle: &Oracle, version| oracle.check(lpn, oracle.floor(lpn), Some(&Tag::stamp(lpn, version, 8))).is_ok();
+        assert!(sees(&oracle, 1) && sees(&oracle, last), "only version 1 was answered");
+        oracle.answered(lpn, last - 10, 0, 8);
+        assert!(!sees(&oracle, last - 11) && sees(&oracle, last - 10));
     }
 
     #[test]

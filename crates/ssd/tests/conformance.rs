@@ -89,7 +89,7 @@ fn kill_dies(
     seed: u64,
     mut each: impl FnMut(&str, ssd::RunResult, ssd::RunResult, Option<String>),
 ) {
-    for (name, base) in cases(&choice, share) {
+    for (name, base) in cases(choice, share) {
         for die in 0..6 {
             for at in [0, 1_500, 3_999] {
                 let faults = ssd::Faults { dead_die: Some(die), dead_die_at_request: at, ..base.faults };

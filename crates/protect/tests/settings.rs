@@ -1,0 +1,95 @@
+//! Bad settings are refused, and the refusal names the scheme, the setting, what was found and
+//! what would be valid.
+
+use flashkeep_protect::registry::{SCHEMES, build};
+use flashkeep_protect::{SchemeChoice, Shape};
+use vocab::{Bytes, PeCycles};
+
+/// Dies, logical pages in a physical page; scheme, options; what the text must say.
+type Case = ((u32, u32), &'static str, &'static [(&'static str, &'static str)], &'static [&'static str]);
+
+const CASES: &[Case] = &[
+    // Stripes wider than the drive, or than a stripe can be.
+    ((5, 1), "raid5", &[("data_strips", "5")], &["data_strips", "`5`", "1 to 4"]),
+    ((5, 1), "raid5", &[("data_strips", "0")], &["data_strips", "`0`", "1 to 4"]),
+    ((5, 1), "ppc", &[("data_strips", "8")], &["data_strips", "`8`", "1 to 4"]),
+    ((5, 1), "da-raid5", &[("data_strips", "8")], &["data_strips", "`8`", "1 to 4"]),
+    ((1, 1), "ppc", &[], &["dies", "has 1", "2 to 32"]),
+    ((33, 1), "da-raid5", &[], &["dies", "has 33", "2 to 32"]),
+    ((33, 1), "ds-raid", &[], &["33", "2 to 32"]),
+    // Several logical pages in a page.
+    ((5, 4), "raid5", &[], &["slots per page", "stores 4", "need 1"]),
+    ((5, 4), "ppc", &[], &["slots per page", "stores 4", "need 1"]),
+    ((5, 4), "da-raid5", &[], &["slots per page", "stores 4", "need 1"]),
+    // Caches.
+    ((5, 1), "ppc", &[("parity_cache", "0KiB")], &["parity_cache", "found 0", "4KiB", "256KiB"]),
+    ((5, 1), "ppc", &[("parity_cache", "1MiB")], &["parity_cache", "found 1MiB", "4KiB", "256KiB"]),
+    ((5, 1), "ppc", &[("parity_cache", "many")], &["parity_cache", "`many`", "512KiB"]),
+    ((5, 1), "da-raid5", &[("parity_cache", "0KiB")], &["parity_cache", "found 0", "4KiB", "256KiB"]),
+    ((5, 1), "da-raid5", &[("write_cache", "12KiB")], &["write_cache", "found 12KiB", "at least 16KiB", "4 pages of a stripe"]),
+    ((5, 1), "da-raid5", &[("grouping", "12KiB")], &["grouping", "found 12KiB", "at least 16KiB"]),
+    ((6, 1), "mds-groups", &[("parity_cache", "0")], &["parity_cache", "`0`", "1 to"]),
+    // Limits.
+    ((5, 1), "da-raid5", &[("t_p", "3001")], &["t_p", "`3001`", "0 to 3000"]),
+    ((5, 1), "da-raid5", &[("t_read", "3")], &["t_read", "`3`", "16 to"]),
+    ((5, 1), "da-raid5", &[("t_retention", "0s")], &["t_retention", "found 0", "at least 1ns"]),
+    ((5, 1), "da-raid5", &[("margin", "91")], &["margin", "`91`", "1 to 90"]),
+    ((5, 1), "da-raid5", &[("n_update", "5")], &["n_update", "`5`", "1 to 4"]),
+    ((5, 1), "da-raid5", &[("bypass_over", "0")], &["bypass_over", "`0`", "1 to"]),
+    ((5, 1), "da-raid5", &[("l", "-1")], &["l", "`-1`", "0 to"]),
+    // Words.
+    ((5, 1), "ppc", &[("on_flush", "maybe")], &["on_flush", "`maybe`", "keep, commit"]),
+    ((5, 1), "da-raid5", &[("stage", "4")], &["stage", "`4`", "auto, 1, 2, 3"]),
+    ((5, 1), "ds-raid", &[("sub_stripe", "never")], &["sub_stripe", "`never`", "defer"]),
+    ((6, 1), "mds-groups", &[("block_parity", "1")], &["block_parity", "`1`", "no, yes"]),
+    ((5, 1), "ppc", &[("cache", "4KiB")], &["cache", "unknown option", "data_strips, parity_cache, on_flush"]),
+    ((5, 1), "none", &[("k", "4")], &["k", "unknown option", "no options"]),
+    // Codewords that do not fill a page stripe.
+    ((6, 1), "mds-groups", &[("k", "3")], &["k", "found k = 3, m = 1", "valid k are 1, 2, 5"]),
+    ((6, 1), "mds-groups", &[("k", "4"), ("m", "3")], &["k", "`4`", "1 to 3"]),
+    ((6, 1), "mds-groups", &[("m", "6")], &["m", "`6`", "1 to 5"]),
+    ((6, 1), "mds-groups", &[("then", "6+2")], &["then", "found k = 6, m = 2", "valid k are 1, 4"]),
+    ((6, 1), "mds-groups", &[("then", "five")], &["then", "`five`", "`k+m`"]),
+];
+
+#[test]
+fn bad_settings_are_refused_with_the_scheme_the_setting_what_was_found_and_what_is_valid() {
+    for ((dies, slots_per_page), scheme, options, says) in CASES {
+        let shape = Shape {
+            dies: *dies,
+            blocks_per_die: 64,
+            pages_per_block: 16,
+            page_size: Bytes(4096),
+            slots_per_page: *slots_per_page,
+            endurance: PeCycles(3000),
+        };
+        let options = options.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        let choice = SchemeChoice { name: (*scheme).into(), options };
+        let Err(error) = build(&choice, shape) else { panic!("{choice} on {dies} dies: taken") };
+        let text = error.to_string();
+        assert_eq!(
+            (error.scheme.as_str(), error.setting.as_str() == says[0] || says[0].parse::<u32>().is_ok()),
+            (*scheme, true),
+            "{text}"
+        );
+        assert!(text.starts_with(&format!("scheme {scheme}, {}: ", error.setting)), "{text}");
+        for part in *says {
+            assert!(text.contains(part), "{choice} on {dies} dies: {part:?} is not in {text:?}");
+        }
+    }
+}
+
+#[test]
+fn an_unknown_scheme_is_refused_with_the_list_of_all() {
+    let shape = Shape {
+        dies: 5,
+        blocks_per_die: 64,
+        pages_per_block: 16,
+        page_size: Bytes(4096),
+        slots_per_page: 1,
+        endurance: PeCycles(3000),
+    };
+    let Err(error) = build(&SchemeChoice::named("raid6"), shape) else { panic!("taken") };
+    assert!(error.to_string().starts_with("scheme raid6, name: unknown scheme; known are "));
+    assert!(SCHEMES.iter().all(|entry| error.to_string().contains(entry.name)));
+}
