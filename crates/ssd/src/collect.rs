@@ -125,6 +125,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         let at_most = match self.ftl.kind() {
             _ if self.collectors[log].cause == Cause::Rebuild => self.rebuild.at_once,
+            LogKind::Regions if self.hurries(victim, self.collectors[log].cause) => pages,
             LogKind::Regions => self.moves_in_flight,
             // One collector serves all dies.
             LogKind::Group => self.moves_in_flight * self.grid.dies(),
