@@ -37,6 +37,10 @@ impl Collector {
     pub fn is_busy(&self) -> bool {
         self.victim.is_some()
     }
+
+    pub fn is_erasing(&self) -> bool {
+        self.erasing > 0
+    }
 }
 
 /// A page on its way from a victim to a row of the group log.

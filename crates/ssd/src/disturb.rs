@@ -195,6 +195,15 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         moves && self.is_pressing(self.grid.split(command.ppn).0)
     }
 
+    /// Whether an erase is under way that a block that can wait no longer waits for. Reads that
+    /// go first would hold it off as long as the host has any.
+    pub(crate) fn erase_presses(&self, die: DieId) -> bool {
+        let Some(at) = self.disturb.at else { return false };
+        let region = &self.disturb.regions[die.index()];
+        let old = || region.order.front().is_some_and(|&(first, _)| self.now.since(first) >= at.now_age);
+        self.collectors[die.index()].is_erasing() && (!region.spent.is_empty() || old())
+    }
+
     /// Time has come for some block, or the drive comes to rest.
     pub(crate) fn retention_due(&mut self) {
         self.calendar.clear(self.retention_timer());
