@@ -37,6 +37,10 @@ impl Collector {
     pub fn is_busy(&self) -> bool {
         self.victim.is_some()
     }
+
+    pub fn is_erasing(&self) -> bool {
+        self.erasing > 0
+    }
 }
 
 /// A page on its way from a victim to a row of the group log.
@@ -125,6 +129,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         let at_most = match self.ftl.kind() {
             _ if self.collectors[log].cause == Cause::Rebuild => self.rebuild.at_once,
+            LogKind::Regions if self.hurries(victim, self.collectors[log].cause) => pages,
             LogKind::Regions => self.moves_in_flight,
             // One collector serves all dies.
             LogKind::Group => self.moves_in_flight * self.grid.dies(),

@@ -9,6 +9,7 @@ mod calendar;
 mod collect;
 mod commands;
 mod config;
+mod disturb;
 mod facts;
 mod group_life;
 mod group_proof;
@@ -37,6 +38,7 @@ mod stripe_map;
 mod stripes;
 
 pub use config::{Age, Buffer, BufferKind, Drive, Faults, Pace, PayloadKind, Precondition, Scheduler, Setup};
+pub use disturb::{BlockView, Recycled};
 pub use groups::GroupStats;
 pub use proof::{Failure, HeldParity, Inventory, ReadBack, Scrub, StoredPage};
 pub use result::{Cdf, Response, RunResult};

@@ -10,6 +10,7 @@ use crate::calendar::Calendar;
 use crate::collect::Collector;
 use crate::commands::{Command, Commands, Die, Image, Images, Owner, Phase, Verb, is_programmed, service_time, transfer_time};
 use crate::config::{Scheduler, Setup};
+use crate::disturb::Disturb;
 use crate::facts::{Fact, Folds};
 use crate::groups::Groups;
 use crate::held::ParityCache;
@@ -87,6 +88,7 @@ pub struct Machine<P: HostPayload, A: FlashArray<P>> {
     pub(crate) wanted: VecDeque<(UnitId, Cause)>,
     pub(crate) rebuild: Rebuild<P>,
     pub(crate) patrol: Patrol,
+    pub(crate) disturb: Disturb,
     /// Programs that failed and wait for another place.
     pub(crate) displaced: VecDeque<Command>,
     /// Blocks that went bad since the drive was built.
@@ -164,6 +166,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             wanted: VecDeque::new(),
             rebuild: Rebuild::new(&setup.faults),
             patrol: Patrol::new(&protection),
+            disturb: Disturb::default(),
             displaced: VecDeque::new(),
             grown_bad: 0,
             idle_free_blocks: setup.gc.idle_free_blocks,
@@ -198,19 +201,24 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     #[inline(always)]
     pub(crate) fn submit(&mut self, command: Command) -> Id {
         let id = self.commands.add(command);
-        self.enqueue(id, command.ppn, command.verb);
+        let limited = self.disturb.is_on() && command.verb == Verb::Read;
+        if limited {
+            self.count_read(command.ppn);
+        }
+        self.enqueue(id, command.ppn, command.verb, limited && self.overtakes(&command));
         id
     }
 
-    fn enqueue(&mut self, id: Id, ppn: Ppn, verb: Verb) {
+    fn enqueue(&mut self, id: Id, ppn: Ppn, verb: Verb, pressing: bool) {
         if !self.timed {
             self.ready.push_back(id);
             return;
         }
         let die = self.grid.die_of(ppn);
-        let early = self.scheduler == Scheduler::ReadFirst
+        let early = (self.scheduler == Scheduler::ReadFirst || pressing)
             && verb == Verb::Read
-            && (is_programmed(&self.array, ppn) || self.is_dead(die));
+            && (is_programmed(&self.array, ppn) || self.is_dead(die))
+            && !(self.disturb.is_on() && self.erase_presses(die));
         let state = &mut self.dies[die.index()];
         state.push(id, early, &mut self.commands.slab);
         self.backlog[die.index()] += 1;
@@ -360,6 +368,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let done = outcome == ProgramOutcome::Done;
         if done {
             self.record(Fact::Programmed { ppn: command.ppn.0, cause: command.cause, filled });
+            if self.disturb.is_on() && self.grid.split(command.ppn).1 == 0 {
+                self.note_first_program(self.grid.split(command.ppn).0);
+            }
         } else if self.program_elsewhere(command) {
             return;
         }
@@ -394,6 +405,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let done = self.array.erase(block) == ProgramOutcome::Done;
         if done {
             self.record(Fact::Erased { block: block.0, cause: command.cause });
+            if self.disturb.is_on() {
+                self.note_erase(block);
+            }
         }
         match command.owner {
             Owner::Erase { log } => self.erase_done(log as usize, block, done),
@@ -418,6 +432,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if self.busy_dies == 0 {
             self.migrate_when_idle();
         }
+        self.recycle_when_idle(die);
         if self.idle_free_blocks == 0 || self.is_dead(die) {
             return;
         }

@@ -181,7 +181,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let added = if deviation > 0.0 { (mean + deviation * draws.normal()).round().max(0.0) } else { mean } as u32;
             self.array.set_age(block, |info| {
                 info.pe += added;
-                info.reads = age.reads;
+                // Nobody can have read an erased block.
+                info.reads = if info.next_page > 0 { age.reads } else { 0 };
             });
             let (unit, pe) = (self.ftl.unit_of_block(block), self.array.block(block).pe);
             self.ftl.set_pe(unit, pe);
@@ -191,6 +192,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         // Data written so far are as old as asked for: the clock starts there.
         self.now = SimTime(age.retention.0);
+        self.start_limits();
     }
 }
 

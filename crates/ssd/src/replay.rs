@@ -69,7 +69,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             }
             self.after_event();
             step(self);
-            let Some((time, resource)) = self.calendar.next() else {
+            let Some((time, resource)) = self.next_event() else {
                 if self.unstick() {
                     continue;
                 }
@@ -93,7 +93,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.addition_due();
             } else if resource == self.answers() {
                 self.answer_due();
-            } else {
+            } else if !self.disturb.is_on() {
                 self.patrol_due();
             }
         }
@@ -123,6 +123,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         if self.worn_above.is_some() && self.host.outstanding == 0 {
             self.build_in_idle_time();
+        }
+        if self.disturb.stirred {
+            self.recycle_due();
         }
         self.kick();
     }
