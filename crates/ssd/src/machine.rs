@@ -31,7 +31,7 @@ use nand::{FlashArray, Latencies, Oob, OobTag, ProgramOutcome, ReadOutcome};
 use protect::Protection;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use vocab::{Cause, DieId, Grid, PeCycles, Ppn, SimTime, Streams, StripSet};
+use vocab::{BlockAddr, Cause, DieId, Grid, PeCycles, Ppn, SimTime, Streams, StripSet};
 
 /// One drive in motion.
 #[derive(Clone)]
@@ -99,6 +99,25 @@ pub struct Machine<P: HostPayload, A: FlashArray<P>> {
     pub(crate) first_mismatch: Option<String>,
 }
 
+/// The map of a drive that holds nothing yet.
+fn empty_map(
+    setup: &Setup,
+    grid: &Grid,
+    protection: &Protection,
+    streams: &Streams,
+    bad: impl Fn(BlockAddr) -> bool,
+) -> Result<Ftl, SetupError> {
+    let (kind, stripes) = match protection {
+        Protection::None => (LogKind::Regions, 0),
+        Protection::Stripes(scheme) => (LogKind::Regions, setup.user_slots.div_ceil(scheme.data_strips())),
+        Protection::Rows(_) | Protection::Groups(_) => (LogKind::Group, 0),
+    };
+    let reserve = commit_reserve(protection, grid);
+    let groups = crate::session::group_space(grid, protection);
+    let (user_slots, gc, wear) = (setup.user_slots, &setup.gc, &setup.wear);
+    Ok(Ftl::new(grid, &FtlSetup { kind, user_slots, stripes, reserve, groups, gc, wear }, streams, bad)?)
+}
+
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// A drive with empty map over `array`.
     ///
@@ -107,20 +126,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub fn new(setup: &Setup, protection: Protection, array: A) -> Result<Self, SetupError> {
         let grid = array.grid().clone();
         let streams = Streams::new(setup.seed);
-        let (kind, stripes) = match &protection {
-            Protection::None => (LogKind::Regions, 0),
-            Protection::Stripes(scheme) => (LogKind::Regions, setup.user_slots.div_ceil(scheme.data_strips())),
-            Protection::Rows(_) | Protection::Groups(_) => (LogKind::Group, 0),
-        };
+        let ftl = empty_map(setup, &grid, &protection, &streams, |block| array.block(block).bad)?;
         let stripe_scheme = match &protection {
             Protection::Stripes(scheme) => Some(&**scheme),
             _ => None,
         };
-        let reserve = commit_reserve(&protection, &grid);
-        let groups = crate::session::group_space(&grid, &protection);
-        let (user_slots, gc, wear) = (setup.user_slots, &setup.gc, &setup.wear);
-        let map = FtlSetup { kind, user_slots, stripes, reserve, groups, gc, wear };
-        let ftl = Ftl::new(&grid, &map, &streams, |block| array.block(block).bad)?;
         let slots = grid.slots_per_page();
         let dies = grid.dies() as usize;
         let logs = ftl.logs();
