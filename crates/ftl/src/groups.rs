@@ -45,9 +45,9 @@ impl GroupSpace {
 impl LogShape {
     /// Keeps as many groups free for the collector as moving any one of them may take.
     fn reserve_at_least(&mut self, reserve: u32) {
-        self.reserve = self.reserve.max(reserve);
+        self.collectors = self.collectors.max(reserve);
         // Collection has to begin before the host may be stopped.
-        self.gc.free_blocks = self.gc.free_blocks.max(self.reserve + 1);
+        self.gc.free_blocks = self.gc.free_blocks.max(self.collectors + 1);
     }
 }
 
@@ -139,7 +139,7 @@ impl Ftl {
     /// to take its data and more to spare.
     pub fn condemn_outdated(&mut self) -> Option<UnitId> {
         let index = self.shape.first_outdated(&self.units)?;
-        if self.free_units(0) <= self.shape.reserve || !self.has_room_for_group(index as UnitId) {
+        if self.free_units(0) <= self.shape.collectors || !self.has_room_for_group(index as UnitId) {
             return None;
         }
         self.units[index].state = UnitState::Condemned;

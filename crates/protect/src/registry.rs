@@ -71,7 +71,7 @@ pub const SCHEMES: &[SchemeEntry] = &[
         paper: "Greenan et al., HotDep 2009",
         summary: "block groups with a (k, m) code each, parity held in a power-safe cache until it is whole",
         options: mds_groups::OPTIONS,
-        variants: &[&[("m", "2")], &[("block_parity", "yes")]],
+        variants: &[],
         canary: false,
         build: mds_groups::build,
     },
