@@ -29,8 +29,9 @@ test: check ## Format, lints and all tests; under ten minutes on two cores
 compare: ## Compare all schemes on the bundled trace; ARGS="..." adds options
 	$(CARGO) run --release -- compare $(ARGS)
 
-bench: ## Speed of the engine: flash commands simulated per second
+bench: ## Speed of the engine, and of the erasure codes beside ISA-L where that is installed
 	$(CARGO) bench -p flashkeep-ssd $(BENCH_ARGS)
+	$(CARGO) bench -p flashkeep-coding
 
 fuzz: ## The random tests of trace readers, FUZZ_CASES (50000) times each; some minutes
 	PROPTEST_CASES=$(FUZZ_CASES) $(CARGO) test -p flashkeep-trace --test hostile --test mapping
