@@ -272,8 +272,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 let mates = lpn / n * n..lpn / n * n + n;
                 mates.filter(|mate| self.buffer.entries.get(mate).is_some_and(|entry| entry.dirty.is_some())).collect()
             }
-            Protection::Rows(_) => self.oldest_with(lpn, ((self.grid.dies() - 1) * self.grid.slots_per_page()) as usize),
-            Protection::Groups(_) => self.oldest_with(lpn, self.history_batch() as usize),
+            Protection::Rows(_) | Protection::Groups(_) => self.oldest_with(lpn, self.history_batch() as usize),
         };
         self.launch(&along, false);
     }

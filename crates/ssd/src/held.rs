@@ -175,7 +175,7 @@ impl<P: HostPayload> ParityCache<P> {
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Makes sure that an update finds room for a new entry; false if it has to wait for it.
     pub(crate) fn room_to_hold(&mut self, op: Id) -> bool {
-        if self.stripe_has_promise(op) || self.held.waiting.is_empty() && self.held.promise() {
+        if self.held.waiting.is_empty() && self.held.promise() {
             return true;
         }
         self.held.waiting.push_back(op);
@@ -236,9 +236,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// is lost: no rebuild brings those back, full parity does without.
     pub(crate) fn commit_if_leaning_on_lost(&mut self, stripe: StripeId) {
         let Some(held) = self.held.get(stripe) else { return };
-        let lost = |place: &Place| matches!(place, Place::At(slot) if !self.array.answers(self.grid.page_of(*slot).0));
-        let missing = held.old.iter().any(|(_, place)| *place == Place::Missing || lost(place));
-        if missing || lost(&self.ftl.lookup_parity(stripe)) || self.ftl.lookup_parity(stripe) == Place::Missing {
+        let old = held.old.iter().map(|(_, place)| *place);
+        if old.chain([self.ftl.lookup_parity(stripe)]).any(|place| self.is_lost_place(place)) {
             self.commit(stripe);
         }
     }
@@ -267,9 +266,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Whether the stripe has neither parity nor a strip that would keep it from being built.
     pub(crate) fn can_build(&self, stripe: StripeId) -> bool {
         let (present, unreadable) = self.stripe_state(stripe);
-        let protected = self.ftl.lookup_parity(stripe) != Place::Unmapped || self.held.get(stripe).is_some();
         let tried = self.held.is_unbuildable(stripe);
-        !protected && !tried && !present.is_empty() && present.and(unreadable).is_empty()
+        !self.is_protected(stripe) && !tried && !present.is_empty() && present.and(unreadable).is_empty()
     }
 
     /// Builds the parity of a stripe that has none; then `waiter` goes on.

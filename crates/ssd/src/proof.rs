@@ -284,7 +284,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn scrub_stripes(&self) -> Result<Scrub, String> {
         let n = self.stripe_scheme().data_strips();
         let mut found = Scrub::default();
-        for stripe in (0..self.ftl.user_slots().div_ceil(n)).map(StripeId) {
+        for stripe in (0..self.stripe_count()).map(StripeId) {
             self.scrub_worn(stripe)?;
             if let Some(held) = self.held.get(stripe) {
                 let sound = self.scrub_held(stripe, held)?.is_some();
@@ -359,7 +359,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if self.held.is_unbuildable(stripe) {
             return Ok(());
         }
-        let bare = self.ftl.lookup_parity(stripe) == Place::Unmapped && self.held.get(stripe).is_none();
+        let bare = !self.is_protected(stripe);
         let (_, unreadable) = self.stripe_state(stripe);
         let worn = self.worn_strips(stripe);
         if bare && unreadable.is_empty() && !worn.is_empty() && self.stripe_scheme().wants_parity(stripe, false) {

@@ -231,7 +231,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if std::mem::replace(&mut self.rebuild.walking, true) {
             return;
         }
-        let stripes = self.ftl.user_slots().div_ceil(self.stripe_scheme().data_strips());
+        let stripes = self.stripe_count();
         while self.rebuild.in_flight < self.rebuild.at_once {
             match self.rebuild.walk {
                 None => break,
@@ -265,11 +265,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Whether the strip exists and no living die holds it.
     fn is_strip_lost(&self, stripe: StripeId, strip: u32) -> bool {
-        match self.place_of_strip(stripe, strip) {
-            Place::Unmapped => false,
-            Place::Missing => true,
-            Place::At(slot) => !self.array.answers(self.grid.page_of(slot).0),
-        }
+        self.is_lost_place(self.place_of_strip(stripe, strip))
     }
 
     /// The die that the strip is written to: its own, or a substitute for a dead one.

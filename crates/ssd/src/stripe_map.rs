@@ -43,6 +43,20 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.lpn_of(stripe, strip).map_or(Place::Unmapped, |lpn| self.ftl.lookup(lpn))
     }
 
+    /// Whether what is at the place exists and no living die holds it.
+    pub(crate) fn is_lost_place(&self, place: Place) -> bool {
+        match place {
+            Place::Unmapped => false,
+            Place::Missing => true,
+            Place::At(slot) => !self.array.answers(self.grid.page_of(slot).0),
+        }
+    }
+
+    /// Whether full or partial parity of the stripe is stored.
+    pub(crate) fn is_protected(&self, stripe: StripeId) -> bool {
+        self.ftl.lookup_parity(stripe) != Place::Unmapped || self.held.get(stripe).is_some()
+    }
+
     /// Data strips with stored contents, and strips (parity included) that cannot be read.
     pub(crate) fn stripe_state(&self, stripe: StripeId) -> (StripSet, StripSet) {
         let n = self.stripe_scheme().data_strips();
@@ -52,12 +66,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             if strip < n && place != Place::Unmapped {
                 present.insert(strip);
             }
-            let lost = match place {
-                Place::Unmapped => false,
-                Place::Missing => true,
-                Place::At(slot) => !self.array.answers(self.grid.page_of(slot).0),
-            };
-            if lost {
+            if self.is_lost_place(place) {
                 unreadable.insert(strip);
             }
         }

@@ -36,8 +36,6 @@ enum Outcome {
     Hold(StripSet),
     /// There is none any more.
     Forget,
-    /// It stays as it is.
-    Leave,
 }
 
 /// How far a stripe update is.
@@ -114,10 +112,6 @@ impl<P: Default> Default for StripeOp<P> {
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
-    pub(crate) fn stripe_has_promise(&self, op: Id) -> bool {
-        self.stripes[op].promised
-    }
-
     pub(crate) fn stripe_of_op(&self, op: Id) -> StripeId {
         self.stripes[op].stripe
     }
@@ -272,6 +266,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.give_promise_back(id);
             return true;
         }
+        if self.stripes[id].promised {
+            return true;
+        }
         // Where it has to wait, it may have waited, and gone on, by the time this returns.
         let room = self.room_to_hold(id);
         self.stripes[id].promised |= room;
@@ -303,26 +300,20 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let stripe = self.stripes[id].stripe;
         let Some(held) = self.held.get(stripe) else {
             // An update was faster and wrote full parity.
-            self.stripes[id].outcome = Outcome::Leave;
             self.finish_stripe(id);
             return false;
         };
         let n = self.stripe_scheme().data_strips();
-        let lost = |place: Place| match place {
-            Place::Unmapped => false,
-            Place::Missing => true,
-            Place::At(slot) => !self.array.answers(self.grid.page_of(slot).0),
-        };
         let (mut old, mut unreadable_old) = (StripSet::EMPTY, self.stripes[id].unreadable_old);
         for &(strip, place) in &held.old {
             if place != Place::Unmapped {
                 old.insert(strip);
             }
-            if lost(place) {
+            if self.is_lost_place(place) {
                 unreadable_old.insert(strip);
             }
         }
-        if lost(self.ftl.lookup_parity(stripe)) {
+        if self.is_lost_place(self.ftl.lookup_parity(stripe)) {
             unreadable_old.insert(n);
         }
         let (present, unreadable) = self.stripe_state(stripe);
@@ -346,19 +337,16 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let stripe = self.stripes[id].stripe;
         let (present, unreadable) = self.stripe_state(stripe);
         let unreadable = unreadable.or(self.stripes[id].unreadable);
-        let protected = self.ftl.lookup_parity(stripe) != Place::Unmapped || self.held.get(stripe).is_some();
-        let op = &mut self.stripes[id];
-        (op.add, op.unreadable, op.sum) = (present, unreadable, P::default());
+        let protected = self.is_protected(stripe);
         if protected || present.is_empty() || !present.and(unreadable).is_empty() {
             if !protected {
                 self.held.not_buildable(stripe);
             }
-            let op = &mut self.stripes[id];
-            op.outcome = Outcome::Leave;
             self.finish_stripe(id);
             return false;
         }
-        op.outcome = Outcome::Program;
+        let op = &mut self.stripes[id];
+        (op.add, op.unreadable, op.sum, op.outcome) = (present, unreadable, P::default(), Outcome::Program);
         true
     }
 
@@ -542,7 +530,6 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 let published = self.ftl.forget_parity(stripe);
                 self.stripes[id].pins.extend(published.pinned);
             }
-            Outcome::Leave => unreachable!("an update that leaves everything as it is programs nothing"),
         }
     }
 

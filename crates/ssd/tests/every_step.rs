@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::codewords::{beyond_repair, in_open_rows, without};
+use common::codewords::{beyond_repair, in_open_rows, protection, without};
 use common::{MIX, Mix, buffers, drive, promise, run, schemes, seeds, setup_of, workload};
 use flashkeep_ssd as ssd;
 use ssd::ftl::Place;
@@ -123,8 +123,7 @@ fn survive(name: &str, survives: u32, setup: &Setup, mut fork: Session, failure:
 /// Logical pages that a dead die is the only place for: static stripes without parity lose what
 /// is written to them from then on, too.
 fn homeless(setup: &Setup, failure: Failure) -> Vec<Lpn> {
-    let built = ssd::protect::registry::build(&setup.scheme, ssd::shape(&setup.drive)).unwrap();
-    let (Failure::Die(dead), ssd::protect::Protection::Stripes(scheme)) = (failure, built) else { return Vec::new() };
+    let (Failure::Die(dead), ssd::protect::Protection::Stripes(scheme)) = (failure, protection(setup)) else { return Vec::new() };
     let n = scheme.data_strips();
     let on_dead = |lpn: &u32| scheme.die_of(vocab::StripeId(lpn / n), lpn % n) == dead;
     (0..setup.user_slots).filter(on_dead).map(Lpn).collect()
@@ -132,8 +131,7 @@ fn homeless(setup: &Setup, failure: Failure) -> Vec<Lpn> {
 
 /// Whether the scheme's stripes are made of logical pages.
 fn is_static(setup: &Setup) -> bool {
-    let built = ssd::protect::registry::build(&setup.scheme, ssd::shape(&setup.drive));
-    matches!(built, Ok(ssd::protect::Protection::Stripes(_)))
+    matches!(protection(setup), ssd::protect::Protection::Stripes(_))
 }
 
 /// If what the dead die held is rebuilt by now, any other die may die too.

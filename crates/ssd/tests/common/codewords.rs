@@ -55,7 +55,8 @@ pub fn without(lpns: &[Lpn], set: &BTreeSet<Lpn>) -> Vec<Lpn> {
     lpns.iter().copied().filter(|lpn| !set.contains(lpn)).collect()
 }
 
-fn protection(setup: &Setup) -> Protection {
+/// The scheme as the drive was built with it.
+pub fn protection(setup: &Setup) -> Protection {
     registry::build(&setup.scheme, shape(&setup.drive)).expect("the drive was built with it")
 }
 
