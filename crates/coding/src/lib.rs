@@ -3,6 +3,7 @@
 //! - [`ErasureCode`]: k data and m parity symbols of which any k suffice; over GF(2^8), or plain XOR.
 //! - [`gf2`]: decoders for codes whose equations are XORs of any shape.
 //! - [`gf256`]: the field, and the vector kernels that work on strips.
+//! - [`odds`]: how often codes fail, exactly.
 //!
 //! ```
 //! use flashkeep_coding::ErasureCode;
@@ -22,6 +23,7 @@
 pub mod erasure;
 pub mod gf2;
 pub mod gf256;
+pub mod odds;
 
 pub use erasure::{ErasureCode, Rebuild, Undecodable};
 

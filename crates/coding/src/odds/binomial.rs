@@ -1,0 +1,230 @@
+//! Tails of the binomial distribution, by their logarithms.
+//!
+//! One term is computed by Loader's saddle-point expansion (C. Loader, Fast and Accurate
+//! Computation of Binomial Probabilities, 2000), which cancels nothing; the tail is that term
+//! times a series of positive ratios. The far side of the mode is summed and the other side
+//! taken from one, so that no sum is close to what it is taken from.
+
+use std::f64::consts::{LN_2, TAU};
+
+/// `ln P[X > k]` for X errors among `n` bits, each wrong with probability `p`, independently.
+/// Negative infinity where that cannot be.
+///
+/// # Panics
+/// If `p` is no probability.
+#[must_use]
+pub fn ln_tail(n: u64, k: u64, p: f64) -> f64 {
+    check(p);
+    if k >= n || p == 0.0 {
+        f64::NEG_INFINITY
+    } else if p == 1.0 {
+        0.0
+    } else if (k + 1) as f64 > n as f64 * p {
+        ln_upper(n, k + 1, p)
+    } else {
+        ln_one_minus(ln_lower(n, k, p))
+    }
+}
+
+/// `ln P[X <= k]`, as [`ln_tail`].
+///
+/// # Panics
+/// If `p` is no probability.
+#[must_use]
+pub fn ln_head(n: u64, k: u64, p: f64) -> f64 {
+    check(p);
+    if k >= n || p == 0.0 {
+        0.0
+    } else if p == 1.0 {
+        f64::NEG_INFINITY
+    } else if (k + 1) as f64 > n as f64 * p {
+        ln_one_minus(ln_upper(n, k + 1, p))
+    } else {
+        ln_lower(n, k, p)
+    }
+}
+
+/// The expected `ln P[X > k]` where the probability of an error differs between pages: `p` times
+/// a log-normal factor of mean 1 whose logarithm has the deviation `sigma`. Within a page errors
+/// stay independent. Real pages are over-dispersed like this, and a plain binomial flatters.
+///
+/// # Panics
+/// If `p` is no probability, or `sigma` is negative, or above 3.
+#[must_use]
+pub fn ln_mixed_tail(n: u64, k: u64, p: f64, sigma: f64) -> f64 {
+    assert!((0.0..=3.0).contains(&sigma), "a deviation of {sigma}");
+    if sigma == 0.0 {
+        return ln_tail(n, k, p);
+    }
+    // Trapezoids over the normal deviate: exponentially exact for smooth integrands. Beyond 14
+    // deviations lies 1e-44. The tail rises within 1 / (sigma sqrt(k)) deviations.
+    let step = (1.0f64 / 32.0).min(0.25 / (sigma * ((k + 1) as f64).sqrt()));
+    let points = (14.0 / step).ceil() as i64;
+    let term = |i: i64| {
+        let z = i as f64 * step;
+        let rate = (p * (sigma * z - 0.5 * sigma * sigma).exp()).min(1.0);
+        ln_tail(n, k, rate) - 0.5 * z * z
+    };
+    let terms: Vec<f64> = (-points..=points).map(term).collect();
+    (ln_sum(&terms) + step.ln() - 0.5 * TAU.ln()).min(0.0)
+}
+
+/// The logarithm of the sum of numbers given by their logarithms.
+#[must_use]
+pub fn ln_sum(logarithms: &[f64]) -> f64 {
+    let most = logarithms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if most.is_finite() { most + logarithms.iter().map(|ln| (ln - most).exp()).sum::<f64>().ln() } else { most }
+}
+
+/// `ln(1 - x)` of `ln x`.
+#[must_use]
+pub fn ln_one_minus(ln: f64) -> f64 {
+    // Each form where it loses nothing.
+    if ln > -LN_2 { (-ln.exp_m1()).ln() } else { (-ln.exp()).ln_1p() }
+}
+
+fn check(p: f64) {
+    assert!((0.0..=1.0).contains(&p), "{p} is no probability");
+}
+
+/// `ln P[X >= k]` for k beyond the mean: terms fall from the first on.
+fn ln_upper(n: u64, k: u64, p: f64) -> f64 {
+    let odds = p / (1.0 - p);
+    let (mut sum, mut term) = (1.0, 1.0);
+    for i in k..n {
+        term *= (n - i) as f64 / (i + 1) as f64 * odds;
+        sum += term;
+        if term < sum * 1e-18 {
+            break;
+        }
+    }
+    ln_term(n, k, p) + f64::ln(sum)
+}
+
+/// `ln P[X <= k]` for k below the mean: terms fall from the last on.
+fn ln_lower(n: u64, k: u64, p: f64) -> f64 {
+    let odds = (1.0 - p) / p;
+    let (mut sum, mut term) = (1.0, 1.0);
+    for i in (1..=k).rev() {
+        term *= i as f64 / (n - i + 1) as f64 * odds;
+        sum += term;
+        if term < sum * 1e-18 {
+            break;
+        }
+    }
+    ln_term(n, k, p) + f64::ln(sum)
+}
+
+/// `ln P[X = k]` for 0 < p < 1 and k <= n.
+#[must_use]
+pub fn ln_term(n: u64, k: u64, p: f64) -> f64 {
+    let (nf, kf, rest) = (n as f64, k as f64, (n - k) as f64);
+    if k == 0 {
+        return nf * (-p).ln_1p();
+    }
+    if k == n {
+        return nf * p.ln();
+    }
+    let stirling = stirling_error(n) - stirling_error(k) - stirling_error(n - k);
+    let deviance = deviance(kf, nf * p) + deviance(rest, nf * (1.0 - p));
+    stirling - deviance + 0.5 * (nf / (TAU * kf * rest)).ln()
+}
+
+/// `ln n! - (n + 1/2) ln n + n - ln sqrt(2 pi)`, for n > 0.
+fn stirling_error(n: u64) -> f64 {
+    let x = n as f64;
+    if n < 16 {
+        let factorial: f64 = (2..=n).map(|i| i as f64).product();
+        return factorial.ln() - (x + 0.5) * x.ln() + x - 0.5 * TAU.ln();
+    }
+    let square = x * x;
+    let tail = 1.0 / 1680.0 - 1.0 / 1188.0 / square;
+    (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - tail / square) / square) / square) / x
+}
+
+/// `x ln(x / mean) + mean - x`, without cancellation where the two are close.
+fn deviance(x: f64, mean: f64) -> f64 {
+    let difference = x - mean;
+    if difference.abs() >= 0.1 * (x + mean) {
+        return x * (x / mean).ln() - difference;
+    }
+    let v = difference / (x + mean);
+    let mut sum = difference * v;
+    let mut power = 2.0 * x * v;
+    for j in 1..1000 {
+        power *= v * v;
+        let next = sum + power / f64::from(2 * j + 1);
+        if next == sum {
+            break;
+        }
+        sum = next;
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// P[X > k] for p = numerator / 2^bits, in whole numbers.
+    fn exact_tail(n: u32, k: u32, numerator: u128, bits: u32) -> f64 {
+        let whole = 1u128 << bits;
+        let choose = |i: u32| (0..i).fold(1u128, |c, j| c * u128::from(n - j) / u128::from(j + 1));
+        let term = |i: u32| choose(i) * numerator.pow(i) * (whole - numerator).pow(n - i);
+        let sum: u128 = (k + 1..=n).map(term).sum();
+        sum as f64 / (whole as f64).powi(n as i32)
+    }
+
+    #[test]
+    fn small_tails_are_those_of_whole_numbers() {
+        for n in 1..=12u32 {
+            for (k, numerator) in (0..n).flat_map(|k| (1..256u128).step_by(17).map(move |a| (k, a))) {
+                let p = numerator as f64 / 256.0;
+                let exact = exact_tail(n, k, numerator, 8);
+                let found = ln_tail(n.into(), k.into(), p).exp();
+                assert!((found / exact - 1.0).abs() < 1e-13, "n {n}, k {k}, p {p}: {found:e}, exactly {exact:e}");
+            }
+        }
+    }
+
+    #[test]
+    fn head_and_tail_make_one() {
+        for (n, k, p) in [(4200, 8, 5.8e-4), (100, 50, 0.5), (33_568, 50, 1e-3), (7, 3, 0.9)] {
+            let one = ln_head(n, k, p).exp() + ln_tail(n, k, p).exp();
+            assert!((one - 1.0).abs() < 1e-13, "{n} {k} {p}: {one}");
+        }
+    }
+
+    #[test]
+    fn ends_of_the_range_are_exact() {
+        assert_eq!(ln_tail(10, 10, 0.5), f64::NEG_INFINITY);
+        assert_eq!(ln_tail(10, 3, 0.0), f64::NEG_INFINITY);
+        assert_eq!((ln_tail(10, 3, 1.0), ln_head(10, 3, 1.0)), (0.0, f64::NEG_INFINITY));
+        assert_eq!((ln_head(10, 10, 0.5), ln_head(10, 3, 0.0)), (0.0, 0.0));
+        assert!(ln_tail(1 << 40, 0, 1e-300).is_finite());
+        assert_eq!(ln_sum(&[]), f64::NEG_INFINITY);
+    }
+
+    #[test]
+    fn a_spread_of_rates_fails_more_often_and_no_spread_changes_nothing() {
+        let (n, k, p) = (33_568, 50, 6.859e-4);
+        let plain = ln_tail(n, k, p);
+        assert_eq!(ln_mixed_tail(n, k, p, 0.0), plain);
+        assert!((ln_mixed_tail(n, k, p, 1e-4) - plain).abs() < 1e-3);
+        let mut last = plain;
+        for sigma in [0.1, 0.3, 0.5, 1.0] {
+            let mixed = ln_mixed_tail(n, k, p, sigma);
+            assert!(mixed > last + 0.5, "sigma {sigma}: {mixed} after {last}");
+            last = mixed;
+        }
+    }
+
+    #[test]
+    fn the_mixture_has_the_mean_of_its_rates() {
+        // With one bit, P[X > 0] is the rate itself, whose mean is p.
+        for sigma in [0.2, 0.5, 1.0] {
+            let found = ln_mixed_tail(1, 0, 1e-6, sigma).exp();
+            assert!((found / 1e-6 - 1.0).abs() < 1e-9, "sigma {sigma}: {found:e}");
+        }
+    }
+}

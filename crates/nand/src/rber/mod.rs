@@ -1,0 +1,242 @@
+//! Raw bit error rates (RBER): the share of bits that a read finds wrong before any correction,
+//! as a function of what the cells have been through.
+//!
+//! Pure formulas of the literature: no state, no randomness, no clock. Each gives the mean rate
+//! of a page; errors of real pages are over-dispersed around it.
+
+mod fast19;
+mod flares;
+
+pub use fast19::Fast19;
+pub use flares::{Flares, ReadDisturb};
+
+/// What the cells of a page have been through.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Stress {
+    /// Program/erase cycles of the block.
+    pub pe: f64,
+    /// Time since the page was programmed, in hours at the temperature at which the model was
+    /// fitted; see [`acceleration`] for other temperatures.
+    pub retention_hours: f64,
+    /// Reads since the block was erased, counted as the model wants them: [`ReadCount`].
+    pub reads: f64,
+}
+
+/// What a model counts as reads of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadCount {
+    /// All reads of its block: a read stresses every page of the block.
+    Block,
+    /// Reads of its block, divided by the pages of the block.
+    PerPage,
+}
+
+impl ReadCount {
+    /// [`Stress::reads`] of a page whose block has `pages` pages and was read `reads` times.
+    #[must_use]
+    pub fn of_block(self, reads: u64, pages: u32) -> f64 {
+        match self {
+            ReadCount::Block => reads as f64,
+            ReadCount::PerPage => reads as f64 / f64::from(pages),
+        }
+    }
+}
+
+/// An RBER model with its constants.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RberModel {
+    /// No errors.
+    None,
+    /// Exponential in wear, power law of wear and retention, and reads.
+    Flares(Flares),
+    /// A sum of power laws.
+    Fast19(Fast19),
+}
+
+impl RberModel {
+    /// The raw bit error rate, in [0, 0.5]: a bit that is wrong half of the time tells nothing.
+    ///
+    /// # Panics
+    /// If a stress is negative or not a number.
+    #[must_use]
+    pub fn rber(&self, stress: &Stress) -> f64 {
+        let Stress { pe, retention_hours, reads } = *stress;
+        assert!(pe >= 0.0 && retention_hours >= 0.0 && reads >= 0.0, "{stress:?} is below zero");
+        let rate = match self {
+            RberModel::None => 0.0,
+            RberModel::Flares(law) => law.rber(stress),
+            RberModel::Fast19(law) => law.rber(stress),
+        };
+        rate.clamp(0.0, 0.5)
+    }
+
+    /// What [`Stress::reads`] counts.
+    #[must_use]
+    pub fn read_count(&self) -> ReadCount {
+        match self {
+            RberModel::None | RberModel::Flares(_) => ReadCount::Block,
+            RberModel::Fast19(_) => ReadCount::PerPage,
+        }
+    }
+
+    /// Whether reads add errors.
+    #[must_use]
+    pub fn knows_reads(&self) -> bool {
+        match self {
+            RberModel::None => false,
+            RberModel::Flares(law) => law.reads.coefficient > 0.0,
+            RberModel::Fast19(_) => true,
+        }
+    }
+}
+
+/// A model by name.
+#[derive(Debug)]
+pub struct RberEntry {
+    /// Its name in experiments and on the command line.
+    pub name: &'static str,
+    /// Where formula and constants come from.
+    pub paper: &'static str,
+    /// What it describes, in one line.
+    pub summary: &'static str,
+    /// The formula.
+    pub model: RberModel,
+}
+
+/// All models: one line adds one.
+pub const RBER_MODELS: &[RberEntry] = &[
+    RberEntry { name: "none", paper: "-", summary: "no bit errors", model: RberModel::None },
+    RberEntry {
+        name: "flares",
+        paper: "Indaco et al., FLARES, Eq. 5 and Table III",
+        summary: "MLC: errors of wear and of retention; reads add none",
+        model: RberModel::Flares(Flares::PAPER),
+    },
+    RberEntry {
+        name: "flares-disturb",
+        paper: "FLARES, Eq. 5; read disturb after Cai et al., DSN 2015",
+        summary: "flares, and errors of reads: linear in reads, slope a power law of wear",
+        model: RberModel::Flares(Flares { reads: ReadDisturb::DSN15, ..Flares::PAPER }),
+    },
+    RberEntry {
+        name: "fast19-3x-mlc",
+        paper: "Kim, Choi and Min, FAST 2019; constants from memory, unverified",
+        summary: "3x-nm MLC: power laws of wear, retention and reads",
+        model: RberModel::Fast19(Fast19::MLC_3X),
+    },
+    RberEntry {
+        name: "fast19-2y-mlc",
+        paper: "Kim, Choi and Min, FAST 2019; constants as two public simulators have them",
+        summary: "2y-nm MLC: power laws of wear, retention and reads",
+        model: RberModel::Fast19(Fast19::MLC_2Y),
+    },
+    RberEntry {
+        name: "fast19-72l-tlc",
+        paper: "Kim, Choi and Min, FAST 2019; constants as three public simulators have them",
+        summary: "72-layer TLC: power laws of wear, retention and reads",
+        model: RberModel::Fast19(Fast19::TLC_72L),
+    },
+    RberEntry {
+        name: "da-raid5",
+        paper: "Guo et al., DA-RAID-5, limits of section IV",
+        summary: "flares-disturb scaled so that 15 000 cycles bear 381 days or 46 000 reads at a yield of 99.9 %",
+        model: RberModel::Flares(Flares::DA_RAID5),
+    },
+];
+
+/// No model has that name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownRber {
+    /// What was asked for.
+    pub name: String,
+}
+
+impl std::fmt::Display for UnknownRber {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let known: Vec<_> = RBER_MODELS.iter().map(|entry| entry.name).collect();
+        write!(f, "unknown error model `{}`; known are {}", self.name.escape_default(), known.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownRber {}
+
+/// The entry called `name`.
+///
+/// # Errors
+/// Lists the known models.
+pub fn find(name: &str) -> Result<&'static RberEntry, UnknownRber> {
+    RBER_MODELS.iter().find(|entry| entry.name == name).ok_or_else(|| UnknownRber { name: name.into() })
+}
+
+/// Boltzmann's constant in eV/K.
+const BOLTZMANN: f64 = 8.617_333e-5;
+const ZERO_CELSIUS: f64 = 273.15;
+
+/// The activation energy of charge loss that JESD218 assumes, in eV.
+pub const JESD218_EV: f64 = 1.1;
+
+/// How many times faster charge leaks at `celsius_use` than at `celsius_reference`, after
+/// Arrhenius: `exp(Ea/k (1/T_reference - 1/T_use))`. So an hour of use is as many hours of
+/// [`Stress::retention_hours`].
+///
+/// Not all retention is activated: JESD218 itself names a second mechanism that heat hardly
+/// speeds up, and baked 3D flash was seen to have fewer errors than one that lay for a year.
+/// So `ea_ev` is a parameter, and 0 means no acceleration.
+///
+/// # Panics
+/// If a temperature is not above absolute zero.
+#[must_use]
+pub fn acceleration(ea_ev: f64, celsius_use: f64, celsius_reference: f64) -> f64 {
+    let kelvin = |celsius: f64| {
+        assert!(celsius > -ZERO_CELSIUS, "{celsius} C is below absolute zero");
+        celsius + ZERO_CELSIUS
+    };
+    (ea_ev / BOLTZMANN * (1.0 / kelvin(celsius_reference) - 1.0 / kelvin(celsius_use))).exp()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrhenius_gives_the_factors_of_jesd218() {
+        // (reference, use, factor): 1 year at 30 C is 507 h at 52 C and 100 h at 66 C.
+        for (reference, used, factor) in
+            [(30.0, 52.0, 17.27), (30.0, 66.0, 87.3), (25.0, 40.0, 7.77), (25.0, 55.0, 50.1), (40.0, 55.0, 6.45)]
+        {
+            let found = acceleration(JESD218_EV, used, reference);
+            assert!((found / factor - 1.0).abs() < 1e-3, "{reference} to {used}: {found}, expected {factor}");
+        }
+        assert_eq!(acceleration(JESD218_EV, 30.0, 30.0), 1.0);
+        assert_eq!(acceleration(0.0, 90.0, 30.0), 1.0);
+    }
+
+    #[test]
+    fn a_rate_is_a_probability_and_never_falls_with_stress() {
+        let steps = [0.0, 1.0, 30.0, 1e3, 1e4, 1e6, 1e12, 1e300];
+        for entry in RBER_MODELS {
+            for (pe, retention_hours, reads) in steps.iter().flat_map(|&a| steps.map(|b| (a, b, 100.0))) {
+                let stress = Stress { pe, retention_hours, reads };
+                let rate = entry.model.rber(&stress);
+                assert!((0.0..=0.5).contains(&rate), "{}: {stress:?} gives {rate}", entry.name);
+                let more = [
+                    Stress { pe: pe * 2.0, ..stress },
+                    Stress { retention_hours: retention_hours * 2.0, ..stress },
+                    Stress { reads: reads * 2.0, ..stress },
+                ];
+                for worse in more {
+                    assert!(entry.model.rber(&worse) >= rate, "{}: {worse:?} is better than {stress:?}", entry.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_found_and_an_unknown_one_lists_them() {
+        for entry in RBER_MODELS {
+            assert_eq!(find(entry.name).unwrap().summary, entry.summary);
+        }
+        let said = find("flare").unwrap_err().to_string();
+        assert!(said.starts_with("unknown error model `flare`; known are none, flares, flares-disturb"), "{said}");
+    }
+}
