@@ -68,6 +68,12 @@ pub struct Options {
     /// Any setting of the experiment, for example gc.policy=fifo (repeatable)
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
+    /// Policy of page ECC
+    #[arg(long, value_name = "NAME")]
+    pub ecc: Option<String>,
+    /// Model of bit errors
+    #[arg(long, value_name = "NAME")]
+    pub errors: Option<String>,
     /// Times the workload is repeated
     #[arg(long, value_name = "N")]
     pub loops: Option<String>,
@@ -93,6 +99,8 @@ impl Options {
             ("--drive", "drive.preset", &self.drive),
             ("--seed", "seed", &self.seed),
             ("--payload", "payload", &self.payload),
+            ("--ecc", "ecc.policy", &self.ecc),
+            ("--errors", "errors.model", &self.errors),
             ("--loops", "trace.loops", &self.loops),
             ("--arrival", "trace.arrival", &self.arrival),
             ("--capacity", "capacity.size", &self.capacity),
@@ -121,6 +129,8 @@ fn with_names(command: clap::Command) -> clap::Command {
         .mut_arg("schemes", |a| a.help(format!("Schemes, separated by commas: {}", names("schemes"))))
         .mut_arg("drive", |a| a.help(format!("Drive file ending in .toml, or: {}", names("drives"))))
         .mut_arg("payload", |a| a.help(format!("What pages carry: {}", names("payloads"))))
+        .mut_arg("ecc", |a| a.help(format!("Policy of page ECC: {}", names("ecc"))))
+        .mut_arg("errors", |a| a.help(format!("Model of bit errors: {}", names("errors"))))
         .mut_arg("format", |a| a.help(format!("Trace format: auto, {}", names("formats"))))
         .mut_arg("trace", |a| {
             a.help(format!("Path of a trace, a bundled trace ({}) or a generator ({})", names("traces"), names("generators")))

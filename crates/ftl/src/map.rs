@@ -216,6 +216,12 @@ impl Ftl {
         self.units[unit as usize].pe = pe;
     }
 
+    /// How many units there are.
+    #[must_use]
+    pub fn units(&self) -> usize {
+        self.units.len()
+    }
+
     /// The unit a block belongs to.
     #[inline]
     #[must_use]

@@ -21,6 +21,7 @@ pub(crate) fn experiment(experiment: &Experiment) -> Result<(), Problem> {
     schemes(experiment)?;
     drive(experiment)?;
     policies(experiment)?;
+    ecc(experiment)?;
     shares(experiment)?;
     workload::check(experiment)
 }
@@ -93,6 +94,34 @@ fn policies(experiment: &Experiment) -> Result<(), Problem> {
         if value < least {
             return Err(Problem::new(format!("gc.{field}"), format!("found {value}, at least {least} is needed")));
         }
+    }
+    Ok(())
+}
+
+fn ecc(experiment: &Experiment) -> Result<(), Problem> {
+    use ssd::protect::ecc::{CODEWORDS, ECC_POLICIES};
+    let known: Vec<&str> = ECC_POLICIES.iter().map(|entry| entry.name).collect();
+    let named = |field: &str, noun: &str, name: &str, known: &[&str]| {
+        if known.contains(&name) { Ok(()) } else { Err(Problem::unknown(field.to_owned(), noun, name, known)) }
+    };
+    named("ecc.policy", "policy", &experiment.ecc.policy, &known)?;
+    let codewords: Vec<&str> = CODEWORDS.iter().map(|word| word.name).collect();
+    named("ecc.codeword", "codeword", &experiment.ecc.codeword, &codewords)?;
+    let models: Vec<&str> = ssd::nand::rber::RBER_MODELS.iter().map(|entry| entry.name).collect();
+    named("errors.model", "model", &experiment.errors.model, &models)?;
+    for (name, options) in &experiment.ecc.options {
+        let path = format!("ecc.options.{name}");
+        named(&path, "policy", name, &known)?;
+        let entry = ECC_POLICIES.iter().find(|entry| entry.name == name).expect("checked above");
+        let options_known: Vec<&str> = entry.options.iter().map(|o| o.0).collect();
+        known_options(&path, &format!("option of ECC policy {name}"), options, &options_known)?;
+    }
+    let refresh = &experiment.refresh;
+    if !(refresh.uber > 0.0 && refresh.uber < 1.0) {
+        return Err(Problem::new("refresh.uber", format!("found {}, valid is above 0 and below 1", refresh.uber)));
+    }
+    if !(refresh.at_share > 0.0 && refresh.at_share <= 1.0) {
+        return Err(Problem::new("refresh.at_share", format!("found {}, valid is above 0, up to 1", refresh.at_share)));
     }
     Ok(())
 }

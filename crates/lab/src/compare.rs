@@ -145,6 +145,9 @@ impl Runs<'_> {
             precondition: experiment.precondition,
             age: experiment.age,
             faults: experiment.faults,
+            ecc: experiment.ecc_setup(),
+            errors: experiment.errors.clone(),
+            refresh: experiment.refresh,
             payload: experiment.payload,
             seed: experiment.seed,
         }

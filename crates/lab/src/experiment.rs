@@ -40,6 +40,13 @@
 //! [precondition]                # fields of ssd::Precondition
 //! [age]                         # fields of ssd::Age
 //! [faults]                      # fields of ssd::Faults
+//! [errors]                      # fields of ssd::Errors: bit errors of the cells
+//! [refresh]                     # fields of ssd::Refresh
+//! [ecc]                         # page ECC
+//! policy = "none"               # as `flashkeep list ecc` shows them
+//! codeword = "4KiB"             # 512B | 1KiB | 2KiB | 4KiB
+//! codec = "flares"              # instant | flares | flares-worst
+//! [ecc.options.flares]          # options of a policy
 //!
 //! [scheme.raid5]                # options of a scheme, as `flashkeep list schemes` shows them
 //! ```
@@ -64,7 +71,7 @@ use crate::textual::{Arrival, OptionText, Size};
 use serde::{Deserialize, Serialize};
 use ssd::ftl::{GcConfig, WearConfig};
 use ssd::nand::{Energy, Timing};
-use ssd::{Age, Buffer, Drive, Faults, PayloadKind, Precondition, Scheduler};
+use ssd::{Age, Buffer, CodecTiming, Drive, Ecc, Errors, Faults, PayloadKind, Precondition, Refresh, Scheduler};
 use std::collections::BTreeMap;
 use std::path::Path;
 use vocab::{Geometry, PeCycles};
@@ -115,6 +122,15 @@ pub struct Experiment {
     /// Faults during the trace.
     #[serde(default)]
     pub faults: Faults,
+    /// Bit errors of the cells.
+    #[serde(default)]
+    pub errors: Errors,
+    /// Refresh of old data.
+    #[serde(default)]
+    pub refresh: Refresh,
+    /// Page ECC.
+    #[serde(default)]
+    pub ecc: EccSpec,
     /// Options of schemes, by scheme name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub scheme: BTreeMap<String, Options>,
@@ -172,6 +188,30 @@ pub enum Fairness {
     EqualRaw,
     /// Spare after redundancy: a scheme gets raw flash for its redundancy on top.
     EqualSpare,
+}
+
+/// Page ECC.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EccSpec {
+    /// Policy by registry name.
+    pub policy: String,
+    /// Codeword by registry name.
+    pub codeword: String,
+    /// How long the codec takes.
+    pub codec: CodecTiming,
+    /// Power of a codec at work, in microwatts.
+    pub codec_microwatt: u32,
+    /// Options of policies, by policy name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, Options>,
+}
+
+impl Default for EccSpec {
+    fn default() -> Self {
+        let Ecc { policy, codeword, codec, codec_microwatt, .. } = Ecc::default();
+        Self { policy, codeword, codec, codec_microwatt, options: BTreeMap::new() }
+    }
 }
 
 /// A drive model with its name.
@@ -362,6 +402,20 @@ impl Experiment {
                 options.entry((*option).to_owned()).or_insert_with(|| OptionText((*default).to_owned()));
             }
         }
+        let policy = ssd::protect::ecc::ECC_POLICIES.iter().find(|entry| entry.name == self.ecc.policy);
+        for (option, default, _) in policy.into_iter().flat_map(|entry| entry.options) {
+            let options = self.ecc.options.entry(self.ecc.policy.clone()).or_default();
+            options.entry((*option).to_owned()).or_insert_with(|| OptionText((*default).to_owned()));
+        }
+    }
+
+    /// Page ECC with the options of its policy.
+    #[must_use]
+    pub fn ecc_setup(&self) -> Ecc {
+        let EccSpec { policy, codeword, codec, codec_microwatt, options } = self.ecc.clone();
+        let options = options.get(&policy).into_iter().flatten();
+        let options = options.map(|(key, value)| (key.clone(), value.0.clone())).collect();
+        Ecc { policy, codeword, codec, codec_microwatt, options }
     }
 
     /// The scheme called `name` with its options.

@@ -36,6 +36,8 @@ pub const LISTS: &[List] = &[
     List { name: "gc", about: "garbage collection policies: gc.policy", entries: policies },
     List { name: "schedulers", about: "die schedulers: scheduler", entries: schedulers },
     List { name: "buffers", about: "write buffers: buffer.kind", entries: buffers },
+    List { name: "ecc", about: "policies of page ECC: ecc.policy, --ecc", entries: ecc },
+    List { name: "errors", about: "models of bit errors: errors.model, --errors", entries: errors },
     List { name: "payloads", about: "what pages carry: payload, --payload", entries: payloads },
 ];
 
@@ -100,6 +102,18 @@ fn buffers() -> Vec<Listed> {
         named(Volatile, "DRAM: answered at once, lost with power until flushed"),
         named(PowerSafe, "DRAM with hold-up energy, or NVRAM: answered at once and durable"),
     ]
+}
+
+fn ecc() -> Vec<Listed> {
+    let listed = |p: &ssd::protect::ecc::EccEntry| Listed {
+        details: p.options.iter().map(|(name, default, help)| format!("{name} = {default}: {help}")).collect(),
+        ..entry(p.name, p.summary, p.paper)
+    };
+    ssd::protect::ecc::ECC_POLICIES.iter().map(listed).collect()
+}
+
+fn errors() -> Vec<Listed> {
+    ssd::nand::rber::RBER_MODELS.iter().map(|m| entry(m.name, m.summary, m.paper)).collect()
 }
 
 fn payloads() -> Vec<Listed> {

@@ -136,6 +136,7 @@ impl Outcome {
         put("padded_slots", json!(r.padded_slots));
         put("energy_j", json!(r.energy_j.values().fold(0.0, |sum, joules| sum + joules)));
         put("energy_j_by_operation", json!(r.energy_j));
+        put("ecc", json!(r.ecc));
         put("checked_reads", json!(r.checked_reads));
         put("mismatches", json!(r.mismatches));
         put("rebuilt_reads", json!(r.rebuilt_reads));

@@ -4,7 +4,7 @@ use flashkeep_lab::{DRIVES, DriveSpec};
 use serde_json::Value;
 use ssd::ftl::Place;
 use ssd::protect::SchemeChoice;
-use ssd::{Age, Buffer, Failure, Faults, Pace, PayloadKind, Precondition, Scheduler, Session, Setup};
+use ssd::{Age, Buffer, Ecc, Errors, Failure, Faults, Pace, PayloadKind, Precondition, Refresh, Scheduler, Session, Setup};
 use vocab::{DieId, Grid, HostCommand, HostOp, Lba, SimTime};
 
 /// The paper's four times in microseconds, as its drive and an adder of 800 MiB/s give them.
@@ -33,6 +33,9 @@ fn setup(options: &[(&str, &str)]) -> Setup {
         age: Age::default(),
         // The times are those of one rebuild for a reader, not of a drive at work on all of them.
         faults: Faults { rebuild: false, ..Faults::default() },
+        ecc: Ecc::default(),
+        errors: Errors::default(),
+        refresh: Refresh::default(),
         payload: PayloadKind::Tag,
         seed: 1,
     }

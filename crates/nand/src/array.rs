@@ -2,7 +2,7 @@
 
 use crate::{Oob, OobTag};
 use std::sync::Arc;
-use vocab::{BlockAddr, Geometry, Grid, Ppn, SimTime};
+use vocab::{BlockAddr, Capability, Geometry, Grid, Ppn, SimTime};
 
 /// What a slot carries. Flash stores it and never looks inside.
 pub trait Payload: Clone + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static {}
@@ -49,6 +49,9 @@ pub struct PageView<'a, P> {
     pub payload: &'a [P],
     /// Facts about the page.
     pub oob: Oob,
+    /// When it was programmed, to the second below; where the array does not keep that, when the
+    /// first page of its block was.
+    pub written: SimTime,
 }
 
 /// The seam to the medium (decision D2). Implementations assert the rules of NAND:
@@ -76,6 +79,8 @@ pub trait FlashArray<P: Payload>: Clone + Send {
     fn answers(&self, ppn: Ppn) -> bool;
     /// Sets the age of a block (decision D12): cycles are added, the rest replaced.
     fn set_age(&mut self, block: BlockAddr, age: impl FnOnce(&mut BlockInfo));
+    /// All pages of the block count as encoded with this capability; part of its age.
+    fn set_ecc(&mut self, block: BlockAddr, ecc: Capability);
 }
 
 /// The cells of one block; shared between forks until one of them programs or erases.
@@ -86,8 +91,13 @@ struct Cells<P> {
     /// Sequences, relative to `base_sequence`: 4 bytes a page instead of 8.
     sequence: Box<[u32]>,
     coverage: Box<[u32]>,
+    /// Capability of each page's ECC, and when it was programmed in whole seconds.
+    ecc: Box<[Capability]>,
+    written_s: Box<[u32]>,
     base_sequence: u64,
 }
+
+const NANOS_PER_S: u64 = 1_000_000_000;
 
 /// Flash in memory. A clone is cheap: forks share the cells of every block until one of them
 /// changes it.
@@ -98,6 +108,7 @@ pub struct MemoryArray<P> {
     blocks: Vec<BlockInfo>,
     cells: Vec<Option<Arc<Cells<P>>>>,
     keeps_coverage: bool,
+    keeps_ecc: bool,
 }
 
 impl<P: Payload> MemoryArray<P> {
@@ -112,7 +123,15 @@ impl<P: Payload> MemoryArray<P> {
             blocks: vec![BlockInfo::default(); blocks],
             cells: (0..blocks).map(|_| None).collect(),
             keeps_coverage,
+            keeps_ecc: false,
         }
+    }
+
+    /// The array also keeps each page's ECC capability and time of program: five bytes a page.
+    #[must_use]
+    pub fn keeping_ecc(mut self) -> Self {
+        self.keeps_ecc = true;
+        self
     }
 
     /// More channels, fresh from the factory: blocks keep their numbers, new ones follow.
@@ -134,6 +153,8 @@ impl<P: Payload> MemoryArray<P> {
             payload: vec![P::default(); slots].into(),
             sequence: vec![0; pages].into(),
             coverage: vec![0; if self.keeps_coverage { pages } else { 0 }].into(),
+            ecc: vec![Capability(0); if self.keeps_ecc { pages } else { 0 }].into(),
+            written_s: vec![0; if self.keeps_ecc { pages } else { 0 }].into(),
             base_sequence: 0,
         }
     }
@@ -171,6 +192,11 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
             oob: Oob {
                 sequence: cells.base_sequence + u64::from(cells.sequence[page]),
                 coverage: cells.coverage.get(page).copied().unwrap_or(0),
+                ecc: cells.ecc.get(page).copied().unwrap_or_default(),
+            },
+            written: match cells.written_s.get(page) {
+                Some(&s) => SimTime(u64::from(s) * NANOS_PER_S),
+                None => self.blocks[block.index()].first_program,
             },
         }
     }
@@ -201,6 +227,10 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         if self.keeps_coverage {
             cells.coverage[page] = oob.coverage;
         }
+        if self.keeps_ecc {
+            cells.ecc[page] = oob.ecc;
+            cells.written_s[page] = u32::try_from(now.0 / NANOS_PER_S).unwrap_or(u32::MAX);
+        }
         ProgramOutcome::Done
     }
 
@@ -223,6 +253,12 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         let next_page = info.next_page;
         age(info);
         assert!(info.next_page == next_page, "ageing a block must not change what it holds");
+    }
+
+    fn set_ecc(&mut self, block: BlockAddr, ecc: Capability) {
+        if let Some(cells) = &mut self.cells[block.index()] {
+            Arc::make_mut(cells).ecc.fill(ecc);
+        }
     }
 }
 
@@ -249,7 +285,7 @@ mod tests {
     }
 
     fn program(array: &mut MemoryArray<u64>, ppn: u32, value: u64) {
-        let oob = Oob { sequence: value, coverage: 0 };
+        let oob = Oob { sequence: value, ..Oob::default() };
         array.program(Ppn(ppn), &[OobTag::data(Lpn(ppn))], &[value], oob, SimTime(0));
     }
 

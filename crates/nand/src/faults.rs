@@ -22,7 +22,7 @@
 
 use crate::{BlockInfo, FlashArray, Oob, OobTag, PageView, Payload, ProgramOutcome, ReadOutcome};
 use std::collections::BTreeSet;
-use vocab::{BlockAddr, DieId, Grid, Ppn, SimTime, Stream};
+use vocab::{BlockAddr, Capability, DieId, Grid, Ppn, SimTime, Stream};
 
 /// An array with faults.
 #[derive(Clone, Debug)]
@@ -151,6 +151,10 @@ impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
     fn set_age(&mut self, block: BlockAddr, age: impl FnOnce(&mut BlockInfo)) {
         self.inner.set_age(block, age);
     }
+
+    fn set_ecc(&mut self, block: BlockAddr, ecc: Capability) {
+        self.inner.set_ecc(block, ecc);
+    }
 }
 
 #[cfg(test)]
@@ -175,7 +179,7 @@ mod tests {
         let draws = Streams::new(1).stream("test");
         let mut array = Faulty::new(MemoryArray::<u64>::new(geometry, true), 2, 0.0, draws);
         let program = |array: &mut Faulty<_>, ppn: u32| {
-            let oob = Oob { sequence: u64::from(ppn), coverage: 0 };
+            let oob = Oob { sequence: u64::from(ppn), ..Oob::default() };
             array.program(Ppn(ppn), &[OobTag::data(Lpn(ppn))], &[7u64], oob, SimTime(0))
         };
         (0..4).for_each(|ppn| assert_eq!(program(&mut array, ppn), ProgramOutcome::Done));

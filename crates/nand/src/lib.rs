@@ -5,12 +5,14 @@
 //! wrappers around any array. [`rber`] has the literature's models of bit errors.
 
 mod array;
+mod cells;
 mod faults;
 mod oob;
 pub mod rber;
 mod timing;
 
 pub use array::{BlockInfo, FlashArray, MemoryArray, PageView, Payload, ProgramOutcome, ReadOutcome};
+pub use cells::{CellSettings, Cells, hours};
 pub use faults::Faulty;
 pub use oob::{Oob, OobTag, PageRole};
 pub use timing::{Energy, Latencies, PageKind, Timing, Transfer, Worn};

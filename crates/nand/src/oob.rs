@@ -3,7 +3,7 @@
 //! In memory the same facts are packed: a tag per slot, and per page the write sequence and a
 //! coverage word.
 
-use vocab::{Lpn, StripeId};
+use vocab::{Capability, Lpn, StripeId};
 
 /// What a slot holds: role and number, 32 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -65,4 +65,6 @@ pub struct Oob {
     /// For parity: the strips (or dies of the row) it covers. For data of a static stripe: the
     /// strips that were updated together. 0 where there is no redundancy.
     pub coverage: u32,
+    /// What the ECC of the page data corrects (FLARES' p_cur).
+    pub ecc: Capability,
 }

@@ -31,6 +31,8 @@ impl fmt::Display for SchemeChoice {
 /// A scheme that cannot be built as asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemeError {
+    /// What kind of thing: `scheme`, `ecc`.
+    pub kind: &'static str,
     /// The scheme.
     pub scheme: String,
     /// The setting at fault.
@@ -41,7 +43,7 @@ pub struct SchemeError {
 
 impl fmt::Display for SchemeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "scheme {}, {}: {}", self.scheme, self.setting, self.reason)
+        write!(f, "{} {}, {}: {}", self.kind, self.scheme, self.setting, self.reason)
     }
 }
 
@@ -50,27 +52,29 @@ impl std::error::Error for SchemeError {}
 /// The options of one scheme with its defaults filled in.
 #[derive(Clone, Debug)]
 pub struct Options<'a> {
+    kind: &'static str,
     scheme: &'a str,
     given: &'a BTreeMap<String, String>,
     known: &'a [(&'a str, &'a str, &'a str)],
 }
 
 impl<'a> Options<'a> {
-    /// Options `given` to `scheme`, of those it knows: `(name, default, help)`.
+    /// Options `given` to `scheme` (a `kind` of thing), of those it knows: `(name, default, help)`.
     ///
     /// # Errors
     /// Names the first unknown option and lists the known ones.
     pub fn new(
+        kind: &'static str,
         scheme: &'a str,
         given: &'a BTreeMap<String, String>,
         known: &'a [(&'a str, &'a str, &'a str)],
     ) -> Result<Self, SchemeError> {
         match given.keys().find(|key| known.iter().all(|(name, ..)| name != key)) {
-            None => Ok(Self { scheme, given, known }),
+            None => Ok(Self { kind, scheme, given, known }),
             Some(key) => {
                 let names: Vec<_> = known.iter().map(|(name, ..)| *name).collect();
                 let list = if names.is_empty() { "it has no options".into() } else { format!("known are {}", names.join(", ")) };
-                Err(Self { scheme, given, known }.error(key, format!("unknown option; {list}")))
+                Err(Self { kind, scheme, given, known }.error(key, format!("unknown option; {list}")))
             }
         }
     }
@@ -78,7 +82,7 @@ impl<'a> Options<'a> {
     /// An error about one setting of this scheme.
     #[must_use]
     pub fn error(&self, setting: &str, reason: String) -> SchemeError {
-        SchemeError { scheme: self.scheme.into(), setting: setting.into(), reason }
+        SchemeError { kind: self.kind, scheme: self.scheme.into(), setting: setting.into(), reason }
     }
 
     /// Whether the option was given, be it its default.
@@ -103,6 +107,18 @@ impl<'a> Options<'a> {
             .ok()
             .filter(|n| valid.contains(n))
             .ok_or_else(|| self.error(name, format!("found `{text}`, valid are {} to {}", valid.start(), valid.end())))
+    }
+
+    /// A real number in a range.
+    ///
+    /// # Errors
+    /// Says what was found and what would be valid.
+    pub fn real(&self, name: &str, valid: std::ops::RangeInclusive<f64>) -> Result<f64, SchemeError> {
+        let text = self.text(name);
+        text.parse()
+            .ok()
+            .filter(|x| valid.contains(x))
+            .ok_or_else(|| self.error(name, format!("found `{text}`, valid are {:?} to {:?}", valid.start(), valid.end())))
     }
 
     /// A size; `None` for `auto`.

@@ -10,6 +10,7 @@ mod canary;
 mod choice;
 mod da_raid5;
 mod ds_raid;
+pub mod ecc;
 mod group_seam;
 mod mds_groups;
 mod ppc;

@@ -114,6 +114,7 @@ pub fn find(name: &str) -> Result<&'static SchemeEntry, SchemeError> {
     SCHEMES.iter().find(|entry| entry.name == name).ok_or_else(|| {
         let known: Vec<_> = SCHEMES.iter().map(|entry| entry.name).collect();
         SchemeError {
+            kind: "scheme",
             scheme: name.into(),
             setting: "name".into(),
             reason: format!("unknown scheme; known are {}", known.join(", ")),
@@ -127,6 +128,6 @@ pub fn find(name: &str) -> Result<&'static SchemeEntry, SchemeError> {
 /// Names the setting at fault and what would be valid.
 pub fn build(choice: &SchemeChoice, shape: Shape) -> Result<Protection, SchemeError> {
     let entry = find(&choice.name)?;
-    let options = Options::new(entry.name, &choice.options, entry.options)?;
+    let options = Options::new("scheme", entry.name, &choice.options, entry.options)?;
     (entry.build)(&options, shape)
 }

@@ -8,7 +8,9 @@
 //! prints the ratio of requests a second, each side's preparation included.
 
 use flashkeep_ssd as ssd;
-use ssd::{Age, Buffer, Drive, Faults, Pace, PayloadKind, Precondition, RunResult, Scheduler, Session, Setup};
+use ssd::{
+    Age, Buffer, Drive, Ecc, Errors, Faults, Pace, PayloadKind, Precondition, Refresh, RunResult, Scheduler, Session, Setup,
+};
 use ssd::{ftl, nand, protect};
 use std::time::Instant;
 use vocab::{BusRate, Bytes, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, SimTime, Streams};
@@ -44,6 +46,9 @@ fn setup(scheme: &str, payload: PayloadKind, blocks_per_plane: u32) -> Setup {
         precondition: Precondition::default(),
         age: Age::default(),
         faults: Faults::default(),
+        ecc: Ecc::default(),
+        errors: Errors::default(),
+        refresh: Refresh::default(),
         payload,
         seed: 1,
     }

@@ -251,14 +251,25 @@ impl Die {
         queue.tail = id;
     }
 
+    /// Which queue has its turn.
+    fn turn(&self, commands: &Slab<Command>) -> usize {
+        let [reads, rest] = &self.queues;
+        let program_is_due =
+            self.reads_in_a_row >= MOST_READS_IN_A_ROW && rest.head != NONE && commands[rest.head].verb == Verb::Program;
+        usize::from(reads.head == NONE || program_is_due)
+    }
+
+    /// The command to serve next; it stays.
+    pub fn peek(&self, commands: &Slab<Command>) -> Option<Id> {
+        let id = self.queues[self.turn(commands)].head;
+        (id != NONE).then_some(id)
+    }
+
     /// Takes the command to serve next. An erase never overtakes a read: the read may be of the
     /// very block. A program may: nothing reads a page before it is programmed.
     #[inline]
     pub fn pop(&mut self, commands: &Slab<Command>) -> Option<Id> {
-        let [reads, rest] = &self.queues;
-        let program_is_due =
-            self.reads_in_a_row >= MOST_READS_IN_A_ROW && rest.head != NONE && commands[rest.head].verb == Verb::Program;
-        let which = usize::from(reads.head == NONE || program_is_due);
+        let which = self.turn(commands);
         self.reads_in_a_row = if which == 0 { self.reads_in_a_row + 1 } else { 0 };
         let queue = &mut self.queues[which];
         if queue.head == NONE {

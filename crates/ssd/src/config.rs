@@ -4,6 +4,7 @@ use ftl::{GcConfig, WearConfig};
 use nand::{Energy, Timing};
 use protect::SchemeChoice;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use vocab::{Bytes, Geometry, Nanos, PeCycles};
 
 /// A drive model: shape, timing, energy, endurance.
@@ -138,6 +139,110 @@ impl Default for Faults {
     }
 }
 
+/// The ECC of pages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Ecc {
+    /// Policy by registry name: how strong each page's code is.
+    pub policy: String,
+    /// Options of the policy.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, String>,
+    /// Codeword by registry name.
+    pub codeword: String,
+    /// How long the codec takes.
+    pub codec: CodecTiming,
+    /// Power of a codec at work.
+    pub codec_microwatt: u32,
+}
+
+/// How long a codec takes for a codeword. There is an encoder for each die and a decoder for
+/// each channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CodecTiming {
+    /// No time: as if it kept up with the bus.
+    Instant,
+    /// The adaptable hardware of the FLARES paper (section 4.1): a byte in 20 ns, and a search
+    /// for errors that grows with t and with the errors found.
+    Flares,
+    /// The same, as if every codeword had t errors: the paper's worst case, always.
+    FlaresWorst,
+}
+
+impl Default for Ecc {
+    fn default() -> Self {
+        Self {
+            policy: "none".into(),
+            options: BTreeMap::new(),
+            codeword: "4KiB".into(),
+            codec: CodecTiming::Flares,
+            codec_microwatt: 3_500,
+        }
+    }
+}
+
+/// Bit errors of the cells.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Errors {
+    /// Model of the raw bit error rate by registry name.
+    pub model: String,
+    /// Temperature at which data are kept.
+    pub celsius: f64,
+    /// Temperature that the model's retention times are meant at.
+    pub reference_celsius: f64,
+    /// Activation energy of charge loss in electron volts.
+    pub activation_ev: f64,
+    /// Standard deviation of the logarithm of the factor by which a page's rate differs.
+    pub page_sigma: f64,
+    /// The same for blocks.
+    pub block_sigma: f64,
+}
+
+impl Default for Errors {
+    fn default() -> Self {
+        Self {
+            model: "none".into(),
+            celsius: 25.0,
+            reference_celsius: 25.0,
+            activation_ev: nand::rber::JESD218_EV,
+            page_sigma: 0.0,
+            block_sigma: 0.0,
+        }
+    }
+}
+
+/// When data are written anew because they grew old.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RefreshPolicy {
+    /// Never (a scheme may have limits of its own).
+    None,
+    /// When the ECC policy raises its alarm: at an access, or when the time comes.
+    Alarm,
+    /// When the modelled rate, reads included, nears what the page's code bears.
+    Joint,
+}
+
+/// Refresh of old data.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Refresh {
+    /// When.
+    pub policy: RefreshPolicy,
+    /// Target UBER of `joint`.
+    pub uber: f64,
+    /// Share of the limit at which a block is refreshed.
+    pub at_share: f64,
+}
+
+impl Default for Refresh {
+    fn default() -> Self {
+        Self { policy: RefreshPolicy::None, uber: 1e-11, at_share: 0.95 }
+    }
+}
+
 /// What a page carries (decision D1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -173,6 +278,12 @@ pub struct Setup {
     pub age: Age,
     /// Faults during the workload.
     pub faults: Faults,
+    /// Page ECC.
+    pub ecc: Ecc,
+    /// Bit errors.
+    pub errors: Errors,
+    /// Refresh.
+    pub refresh: Refresh,
     /// What pages carry.
     pub payload: PayloadKind,
     /// Seed of all random streams.

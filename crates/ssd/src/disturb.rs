@@ -215,11 +215,15 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     #[inline]
     pub(crate) fn next_event(&mut self) -> Option<(SimTime, usize)> {
         let next = self.calendar.next();
-        if self.disturb.is_on() && next.is_some_and(|(_, resource)| resource == self.retention_timer()) {
+        let is_next = |timer: usize| next.is_some_and(|(_, resource)| resource == timer);
+        if is_next(self.refreshes()) {
+            self.refresh_timer();
+        } else if self.disturb.is_on() && is_next(self.retention_timer()) {
             self.retention_due();
-            return self.calendar.next().and(next);
+        } else {
+            return next;
         }
-        next
+        self.calendar.next().and(next)
     }
 
     /// Recycles what is due, on every die. The drive does so while the host uses it.

@@ -30,6 +30,26 @@ pub enum Fact {
         /// Why.
         cause: Cause,
     },
+    /// The codewords of a page were decoded.
+    Decoded {
+        /// How many.
+        codewords: u32,
+        /// Errors corrected.
+        errors: u32,
+        /// Codewords that could not be corrected.
+        failed: u32,
+        /// Of these, how many came back wrong and were given away by their checksum alone.
+        miscorrected: u32,
+        /// How long the decoder took.
+        time: Nanos,
+    },
+    /// A page was encoded.
+    Encoded {
+        /// Bits that its code corrects in a codeword.
+        capability: u8,
+        /// How long the encoder took.
+        time: Nanos,
+    },
     /// A command was served.
     Served {
         /// How long its die was busy.
@@ -85,6 +105,27 @@ impl RequestKind {
         [(Self::Read, "read"), (Self::Write, "write"), (Self::Flush, "flush"), (Self::Discard, "discard")];
 }
 
+/// Counters of page ECC.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EccFolds {
+    /// Codewords decoded.
+    pub codewords: u64,
+    /// Errors corrected in them.
+    pub corrected_bits: u64,
+    /// Codewords that could not be corrected.
+    pub failed_codewords: u64,
+    /// Of these, miscorrected: caught by their checksum.
+    pub miscorrected_codewords: u64,
+    /// Page reads with such a codeword.
+    pub unreadable_pages: u64,
+    /// Time spent decoding.
+    pub decode: Nanos,
+    /// Time spent encoding.
+    pub encode: Nanos,
+    /// Pages programmed by the capability of their code.
+    pub programs_by_t: std::collections::BTreeMap<u8, u64>,
+}
+
 /// Counters and histograms over all facts since the last reset.
 #[derive(Clone, Debug)]
 pub struct Folds {
@@ -108,6 +149,8 @@ pub struct Folds {
     pub response_sum: [u128; 2],
     /// Longest response time in ns, by kind: exact too.
     pub response_max: [u64; 2],
+    /// What page ECC did.
+    pub ecc: EccFolds,
     /// Sum of the time dies were busy.
     pub busy: Nanos,
     /// Sum of the time channels carried something.
@@ -142,6 +185,7 @@ impl Folds {
             responses: [histogram(), histogram()],
             response_sum: [0; 2],
             response_max: [0; 2],
+            ecc: EccFolds::default(),
             busy: Nanos(0),
             carried: Nanos(0),
             checked: 0,
@@ -171,6 +215,21 @@ impl Folds {
             Fact::Erased { block, cause } => {
                 self.erases[cause as usize] += 1;
                 self.digest(at, 3, u64::from(block) << 8 | cause as u64);
+            }
+            // Whether a miscorrection is drawn or happens depends on what pages carry.
+            Fact::Decoded { codewords, errors, failed, miscorrected, time } => {
+                let ecc = &mut self.ecc;
+                ecc.codewords += u64::from(codewords);
+                ecc.corrected_bits += u64::from(errors);
+                ecc.failed_codewords += u64::from(failed);
+                ecc.miscorrected_codewords += u64::from(miscorrected);
+                ecc.unreadable_pages += u64::from(failed > 0);
+                ecc.decode += time;
+                self.digest(at, 5, u64::from(errors) << 8 | u64::from(failed));
+            }
+            Fact::Encoded { capability, time } => {
+                *self.ecc.programs_by_t.entry(capability).or_default() += 1;
+                self.ecc.encode += time;
             }
             Fact::Served { busy, carried } => {
                 self.busy += busy;

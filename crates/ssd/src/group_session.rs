@@ -93,7 +93,10 @@ impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
         self.grid = self.array.grid().clone();
         self.ftl.grow(&self.grid);
         let dies = self.grid.dies() as usize;
-        self.calendar = Calendar::new(dies + 4);
+        self.calendar = Calendar::new(crate::replay::resources(&self.grid));
+        if let Some(ecc) = &mut self.ecc {
+            ecc.grow(channels, self.grid.dies());
+        }
         self.dies.resize_with(dies, Die::new);
         self.backlog.resize(dies, 0);
         self.channels.resize(channels as usize, SimTime::ZERO);

@@ -6,10 +6,12 @@
 
 mod buffer;
 mod calendar;
+mod codec;
 mod collect;
 mod commands;
 mod config;
 mod disturb;
+mod ecc;
 mod facts;
 mod group_life;
 mod group_proof;
@@ -28,6 +30,7 @@ mod payload;
 mod precondition;
 mod proof;
 mod rebuild;
+mod refresh;
 mod repair;
 mod replay;
 mod result;
@@ -37,10 +40,13 @@ mod slab;
 mod stripe_map;
 mod stripes;
 
-pub use config::{Age, Buffer, BufferKind, Drive, Faults, Pace, PayloadKind, Precondition, Scheduler, Setup};
+pub use config::{
+    Age, Buffer, BufferKind, CodecTiming, Drive, Ecc, Errors, Faults, Pace, PayloadKind, Precondition, Refresh, RefreshPolicy,
+    Scheduler, Setup,
+};
 pub use disturb::{BlockView, Recycled};
 pub use groups::GroupStats;
 pub use proof::{Failure, HeldParity, Inventory, ReadBack, Scrub, StoredPage};
-pub use result::{Cdf, Response, RunResult};
+pub use result::{Cdf, EccResult, Response, RunResult};
 pub use session::{Demand, Session, SetupError, redundancy_share, shape, user_slots_max};
 pub use {coding, ftl, nand, protect};

@@ -11,6 +11,7 @@ use crate::collect::Collector;
 use crate::commands::{Command, Commands, Die, Image, Images, Owner, Phase, Verb, is_programmed, service_time, transfer_time};
 use crate::config::{Scheduler, Setup};
 use crate::disturb::Disturb;
+use crate::ecc::PageEcc;
 use crate::facts::{Fact, Folds};
 use crate::groups::Groups;
 use crate::held::ParityCache;
@@ -21,17 +22,18 @@ use crate::pages::PageWriter;
 use crate::patrol::Patrol;
 use crate::payload::HostPayload;
 use crate::rebuild::Rebuild;
+use crate::refresh::Refresh;
 use crate::repair::{Gather, Target};
 use crate::rows::{Cover, RowWriter};
 use crate::session::{SetupError, commit_reserve};
 use crate::slab::{Id, Slab};
 use crate::stripes::StripeOp;
 use ftl::{Ftl, FtlSetup, LogKind, UnitId};
-use nand::{FlashArray, Latencies, Oob, OobTag, ProgramOutcome, ReadOutcome};
+use nand::{FlashArray, Latencies, Oob, OobTag, ProgramOutcome};
 use protect::Protection;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use vocab::{BlockAddr, Cause, DieId, Grid, PeCycles, Ppn, SimTime, Streams, StripSet};
+use vocab::{BlockAddr, Cause, DieId, Grid, Nanos, PeCycles, Ppn, SimTime, Streams, StripSet};
 
 /// One drive in motion.
 #[derive(Clone)]
@@ -54,7 +56,7 @@ pub struct Machine<P: HostPayload, A: FlashArray<P>> {
     pub(crate) dead: StripSet,
     pub(crate) channels: Vec<SimTime>,
     busy_dies: u32,
-    kicks: Vec<DieId>,
+    pub(crate) kicks: Vec<DieId>,
     ready: VecDeque<Id>,
     pub(crate) commands: Commands,
     pub(crate) images: Images<P>,
@@ -89,6 +91,9 @@ pub struct Machine<P: HostPayload, A: FlashArray<P>> {
     pub(crate) rebuild: Rebuild<P>,
     pub(crate) patrol: Patrol,
     pub(crate) disturb: Disturb,
+    /// Page ECC and the errors it is there for; `None`: neither.
+    pub(crate) ecc: Option<Box<PageEcc>>,
+    pub(crate) refresh: Refresh,
     /// Programs that failed and wait for another place.
     pub(crate) displaced: VecDeque<Command>,
     /// Blocks that went bad since the drive was built.
@@ -140,7 +145,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             scheduler: setup.scheduler,
             timed: true,
             now: SimTime::ZERO,
-            calendar: Calendar::new(dies + 4),
+            calendar: Calendar::new(crate::replay::resources(&grid)),
             dies: (0..dies).map(|_| Die::new()).collect(),
             backlog: vec![0; dies],
             dead: StripSet::EMPTY,
@@ -177,6 +182,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             rebuild: Rebuild::new(&setup.faults),
             patrol: Patrol::new(&protection),
             disturb: Disturb::default(),
+            ecc: None,
+            refresh: Refresh::default(),
             displaced: VecDeque::new(),
             grown_bad: 0,
             idle_free_blocks: setup.gc.idle_free_blocks,
@@ -200,7 +207,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     #[inline]
     pub(crate) fn next_oob(&mut self, coverage: u32) -> Oob {
         self.sequence += 1;
-        Oob { sequence: self.sequence, coverage }
+        Oob { sequence: self.sequence, coverage, ..Oob::default() }
     }
 
     pub(crate) fn is_dead(&self, die: DieId) -> bool {
@@ -259,6 +266,13 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     fn start_next(&mut self, die: DieId) {
+        let next = |machine: &Self| machine.dies[die.index()].peek(&machine.commands.slab);
+        if self.ecc.as_ref().is_some_and(|ecc| ecc.is_decoding(die))
+            && next(self).is_some_and(|id| self.commands.slab[id].verb == Verb::Erase)
+        {
+            self.calendar.clear(die.index());
+            return;
+        }
         let Some(id) = self.dies[die.index()].pop(&self.commands.slab) else {
             self.calendar.clear(die.index());
             self.die_is_idle(die);
@@ -270,6 +284,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.pages.sealed(command.image);
         }
         let (block, page) = self.grid.split(command.ppn);
+        let encode = self.ecc.as_ref().map_or(Nanos(0), |ecc| ecc.encode_time(self.grid.slots_per_page()));
         let channel = &mut self.channels[self.grid.channel_of(die).index()];
         let granted = (*channel).max(self.now);
         let overhead = self.latencies.command;
@@ -282,6 +297,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                     (granted + overhead + self.latencies.read(page), Phase::Sensing)
                 }
                 Verb::Program => {
+                    let granted = granted.max(self.now + encode);
                     *channel = granted + overhead + self.latencies.transfer(self.grid.slots_per_page());
                     (*channel + self.latencies.program(page, self.array.block(block).pe), Phase::Ending)
                 }
@@ -318,7 +334,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.backlog[die.index()] -= 1;
         let carried = transfer_time(&self.array, &self.latencies, &self.commands.slab[id]);
         self.record(Fact::Served { busy, carried });
-        self.complete(id);
+        if !self.decode_later(id) {
+            self.complete(id);
+        }
         self.kicks.push(die);
     }
 
@@ -355,9 +373,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     fn complete_read(&mut self, id: Id, command: &Command) {
-        let outcome = self.array.read(command.ppn);
-        self.record(Fact::Read { ppn: command.ppn.0, cause: command.cause });
-        let clean = outcome == ReadOutcome::Clean;
+        let (clean, _) = self.sense(command);
+        self.read_done(id, command, clean);
+    }
+
+    /// A page was read and, where there is a code, decoded.
+    pub(crate) fn read_done(&mut self, id: Id, command: &Command, clean: bool) {
         match command.owner {
             Owner::HostRead { job } => self.host_read_done(id, command, job, clean),
             Owner::Merge { job, page } => self.merge_read_done(command, job, page as usize, clean),
@@ -372,12 +393,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     fn complete_program(&mut self, command: &Command) {
         let image = command.image;
-        let Image { oob, filled, .. } = self.images.slab[image];
+        let Image { mut oob, filled, .. } = self.images.slab[image];
+        oob.ecc = self.capability(command.ppn);
         let (tags, payload) = self.images.contents(image);
         let outcome = self.array.program(command.ppn, tags, payload, oob, self.now);
         let done = outcome == ProgramOutcome::Done;
         if done {
             self.record(Fact::Programmed { ppn: command.ppn.0, cause: command.cause, filled });
+            self.note_encoded(command.ppn, oob.ecc);
             if self.disturb.is_on() && self.grid.split(command.ppn).1 == 0 {
                 self.note_first_program(self.grid.split(command.ppn).0);
             }
@@ -418,6 +441,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             if self.disturb.is_on() {
                 self.note_erase(block);
             }
+            self.note_refreshed(block);
         }
         match command.owner {
             Owner::Erase { log } => self.erase_done(log as usize, block, done),
@@ -435,7 +459,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Whether anything is in service.
     pub(crate) fn is_idle(&self) -> bool {
-        self.busy_dies == 0 && self.kicks.is_empty()
+        self.busy_dies == 0 && self.kicks.is_empty() && self.ecc.as_ref().is_none_or(|ecc| ecc.is_idle())
     }
 
     fn die_is_idle(&mut self, die: DieId) {

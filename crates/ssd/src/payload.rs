@@ -29,6 +29,10 @@ pub trait HostPayload: Payload {
     fn stamp(lpn: Lpn, version: u32, sectors: u32) -> Self;
     /// Replaces all sectors outside `from..to` by those of `old`.
     fn merge(&mut self, old: &Self, from: u32, to: u32);
+    /// All bytes, of a payload that has them; `None` are zeros.
+    fn bytes(&self) -> Option<&[u8]> {
+        None
+    }
     /// Adds `other` over GF(2).
     fn add(&mut self, other: &Self);
     /// Adds `c` times `other` over GF(2^8), byte by byte; `c = 1` is [`Self::add`].

@@ -9,7 +9,7 @@ use crate::facts::{Folds, RequestKind};
 use crate::jobs::{Asker, PageWrite};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
-use crate::session::Demand;
+use crate::session::{Demand, SetupError};
 use nand::{FlashArray, MemoryArray};
 use protect::Protection;
 use vocab::{BlockAddr, HostCommand, HostOp, Lpn, PeCycles, SimTime, Stream, Streams, StripeId};
@@ -170,7 +170,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     /// Gives every block its age (decision D12).
-    pub(crate) fn age(&mut self, setup: &Setup, streams: &Streams) {
+    ///
+    /// # Errors
+    /// Settings of ECC or errors that are out of range.
+    pub(crate) fn age(&mut self, setup: &Setup, streams: &Streams) -> Result<(), SetupError> {
         let age = &setup.age;
         let (mut draws, mut scattered) = (streams.stream("age/pe"), streams.stream("age/worn"));
         let (mean, deviation) = (f64::from(age.pe_cycles.0), age.pe_deviation);
@@ -193,6 +196,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         // Data written so far are as old as asked for: the clock starts there.
         self.now = SimTime(age.retention.0);
         self.start_limits();
+        self.start_ecc(setup, streams)
     }
 }
 

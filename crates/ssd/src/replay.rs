@@ -4,12 +4,18 @@ use crate::config::Pace;
 use crate::machine::Machine;
 use crate::payload::HostPayload;
 use nand::FlashArray;
-use vocab::{DieId, HostCommand, Lpn, Nanos};
+use vocab::{DieId, Grid, HostCommand, Lpn, Nanos};
 
 /// The next two commands of a workload.
 struct Coming {
     next: Option<HostCommand>,
     after: Option<HostCommand>,
+}
+
+/// Resources in the calendar: dies, then arrivals, answers, the patrol (or the limits' timer),
+/// the adder, the timer of refresh, and a decoder for each channel.
+pub(crate) fn resources(grid: &Grid) -> usize {
+    (grid.dies() + 5 + grid.geometry().channels) as usize
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
@@ -93,7 +99,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.addition_due();
             } else if resource == self.answers() {
                 self.answer_due();
-            } else if !self.disturb.is_on() {
+            } else if resource > self.refreshes() {
+                self.decoded(resource - self.refreshes() - 1);
+            } else if resource < self.refreshes() && !self.disturb.is_on() {
                 self.patrol_due();
             }
         }
@@ -126,6 +134,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         if self.disturb.stirred {
             self.recycle_due();
+        }
+        if self.refresh.stirred {
+            self.refresh_due();
         }
         self.kick();
     }

@@ -1,7 +1,13 @@
 //! What one run of one scheme gave, as documented in `docs/spec/results.md`.
 
+use crate::config::Pace;
+use crate::facts::RequestKind;
+use crate::payload::HostPayload;
+use crate::session::Prepared;
+use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use vocab::{Cause, Nanos};
 
 /// Response times in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -22,6 +28,29 @@ pub struct Response {
 
 /// Points `(microseconds, share of requests answered within)` of a cumulative distribution.
 pub type Cdf = Vec<(f64, f64)>;
+
+/// What page ECC did in one run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EccResult {
+    /// Codewords decoded.
+    pub codewords: u64,
+    /// Bit errors corrected in them.
+    pub corrected_bits: u64,
+    /// Codewords that could not be corrected.
+    pub failed_codewords: u64,
+    /// Of these, codewords that the decoder took for corrected and their checksum did not.
+    pub miscorrected_codewords: u64,
+    /// Page reads with a codeword that could not be corrected.
+    pub unreadable_pages: u64,
+    /// Mean time to decode what one page read moved, in microseconds.
+    pub decode_us_mean: f64,
+    /// Energy of the codecs in joules.
+    pub energy_j: f64,
+    /// Pages programmed by the capability of their code.
+    pub programs_by_t: BTreeMap<u8, u64>,
+    /// Units of collection (blocks or superblocks) that were refreshed.
+    pub refreshed_units: u64,
+}
 
 /// What one run of one scheme gave. Plain data: lab gives it its documented flat keys.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -56,6 +85,8 @@ pub struct RunResult {
     pub padded_slots: u64,
     /// Energy of all flash operations in joules, by `read`, `program`, `erase`.
     pub energy_j: BTreeMap<String, f64>,
+    /// What page ECC did; zeros without it.
+    pub ecc: EccResult,
     /// Host page reads compared with what was written.
     pub checked_reads: u64,
     /// Of these, how many differed. Anything but 0 is a defect.
@@ -97,4 +128,149 @@ pub struct RunResult {
     pub flash_ops: u64,
     /// Simulator events processed.
     pub events: u64,
+}
+
+impl<P: HostPayload> Prepared<P> {
+    /// What the run gave, from the facts folded.
+    pub(crate) fn result(&self, events: u64, pace: Pace) -> RunResult {
+        let machine = &self.machine;
+        let folds = &machine.folds;
+        let host = &machine.host;
+        let first = host.first_arrival.unwrap_or(machine.now);
+        let span = host.last_answer.max(first).since(first).as_secs_f64();
+        let arrivals = host.last_arrival.max(first).since(first).as_secs_f64();
+        let dies = f64::from(machine.grid.dies());
+        let busy = folds.busy.as_secs_f64();
+        // Collection may go on after the last answer.
+        let until_idle = machine.now.max(host.last_answer).max(first).since(first).as_secs_f64();
+        let busy_share = if until_idle > 0.0 { busy / (dies * until_idle) } else { 0.0 };
+        let drain = span - arrivals;
+        let by_cause = |counts: &[u64; 8]| Cause::ALL.iter().map(|&c| (c.name().to_string(), counts[c as usize])).collect();
+        let written = folds.pages[RequestKind::Write as usize];
+        let pe = machine.pe_cycles();
+        let mut both = folds.responses[0].clone();
+        both.add(&folds.responses[1]).expect("same precision");
+        RunResult {
+            scheme: self.setup.scheme.name.clone(),
+            requests: RequestKind::ALL.iter().map(|&(kind, name)| (name.to_string(), folds.requests[kind as usize])).collect(),
+            read_pages: folds.pages[RequestKind::Read as usize],
+            write_pages: written,
+            response_us: response(
+                &both,
+                folds.response_sum[0] + folds.response_sum[1],
+                folds.response_max[0].max(folds.response_max[1]),
+            ),
+            read_response_us: response(&folds.responses[0], folds.response_sum[0], folds.response_max[0]),
+            write_response_us: response(&folds.responses[1], folds.response_sum[1], folds.response_max[1]),
+            read_cdf: cdf(&folds.responses[0]),
+            write_cdf: cdf(&folds.responses[1]),
+            flash_reads: by_cause(&folds.reads),
+            flash_programs: by_cause(&folds.programs),
+            flash_erases: by_cause(&folds.erases),
+            waf: (written > 0).then(|| (folds.filled_slots + folds.padded_slots) as f64 / written as f64),
+            padded_slots: folds.padded_slots,
+            energy_j: self.energy_j(),
+            ecc: self.ecc_result(),
+            checked_reads: folds.checked,
+            mismatches: folds.mismatches,
+            rebuilt_reads: folds.rebuilt,
+            media_errors: folds.media_errors,
+            write_errors: folds.write_errors,
+            rebuild_s: machine.rebuild_time().map(Nanos::as_secs_f64),
+            rebuild_left: machine.rebuild_left(),
+            simulated_s: span,
+            die_busy_share: busy_share,
+            // The drive needed noticeably longer than the arrivals took, or never rested.
+            saturated: pace == Pace::Open && span > 0.0 && (drain > 0.05 * arrivals.max(1e-3) || busy_share > 0.95),
+            offered_load: if arrivals > 0.0 { busy / (dies * arrivals) } else { f64::INFINITY },
+            precondition_overwrites: self.steady.overwrites,
+            precondition_waf: self.steady.waf,
+            precondition_converged: self.steady.converged,
+            pe_added: pe.iter().zip(&self.pe_before).map(|(after, before)| after - before).collect(),
+            pe_cycles: pe,
+            event_digest: folds.digest,
+            flash_ops: folds.flash_ops(),
+            events,
+        }
+    }
+
+    /// Energy of the flash, and of the codecs where there are any. A program and an erase take
+    /// all planes of a gang.
+    fn energy_j(&self) -> BTreeMap<String, f64> {
+        let (folds, geometry) = (&self.machine.folds, self.machine.grid.geometry());
+        let energy = &self.setup.drive.energy;
+        let gang = f64::from(geometry.slots_per_page()) * geometry.slot_size.0 as f64 / geometry.page_size.0 as f64;
+        let joules = |counts: &[u64; 8], each: vocab::Nanojoules, planes: f64| {
+            counts.iter().sum::<u64>() as f64 * each.0 as f64 * 1e-9 * planes
+        };
+        let mut by_operation = BTreeMap::from([
+            ("read".to_string(), joules(&folds.reads, energy.read, 1.0)),
+            ("program".to_string(), joules(&folds.programs, energy.program, gang)),
+            ("erase".to_string(), joules(&folds.erases, energy.erase, gang)),
+        ]);
+        if self.machine.ecc.is_some() {
+            by_operation.insert("codec".into(), self.codec_joules());
+        }
+        by_operation
+    }
+
+    fn codec_joules(&self) -> f64 {
+        let ecc = &self.machine.folds.ecc;
+        let busy = ecc.decode.as_secs_f64() + ecc.encode.as_secs_f64();
+        busy * f64::from(self.setup.ecc.codec_microwatt) * 1e-6
+    }
+
+    fn ecc_result(&self) -> EccResult {
+        let (folds, refreshed) = (&self.machine.folds, self.machine.refresh.refreshed);
+        let ecc = &folds.ecc;
+        let reads: u64 = folds.reads.iter().sum();
+        EccResult {
+            codewords: ecc.codewords,
+            corrected_bits: ecc.corrected_bits,
+            failed_codewords: ecc.failed_codewords,
+            miscorrected_codewords: ecc.miscorrected_codewords,
+            unreadable_pages: ecc.unreadable_pages,
+            decode_us_mean: if reads > 0 { ecc.decode.as_micros_f64() / reads as f64 } else { 0.0 },
+            energy_j: self.codec_joules(),
+            programs_by_t: ecc.programs_by_t.clone(),
+            refreshed_units: refreshed,
+        }
+    }
+}
+
+fn response(histogram: &Histogram<u64>, sum_ns: u128, max_ns: u64) -> Response {
+    if histogram.is_empty() {
+        return Response::default();
+    }
+    let quantile = |q: f64| histogram.value_at_quantile(q).min(max_ns) as f64 / 1e3;
+    Response {
+        count: histogram.len(),
+        mean: sum_ns as f64 / histogram.len() as f64 / 1e3,
+        p50: quantile(0.5),
+        p99: quantile(0.99),
+        p999: quantile(0.999),
+        max: max_ns as f64 / 1e3,
+    }
+}
+
+/// At most a few hundred points: every 0.5 %, then ten for each further nine.
+fn cdf(histogram: &Histogram<u64>) -> Cdf {
+    if histogram.is_empty() {
+        return Cdf::new();
+    }
+    let body = (0..200).map(|i| f64::from(i) / 200.0);
+    let tail = (1..=60).map(|i| 1.0 - 0.005 * 10f64.powf(-f64::from(i) / 10.0));
+    let shares = body.chain(tail).chain([1.0]);
+    let seen = 1.0 / histogram.len() as f64;
+    let mut points: Cdf = shares
+        .filter(|share| 1.0 - share >= seen || *share == 1.0)
+        .map(|share| (histogram.value_at_quantile(share) as f64 / 1e3, share))
+        .collect();
+    points.dedup_by(|next, kept| {
+        next.0 == kept.0 && {
+            kept.1 = next.1;
+            true
+        }
+    });
+    points
 }

@@ -1,18 +1,17 @@
 //! A drive ready for work, whatever its pages carry: the way in for everybody outside.
 
 use crate::config::{Drive, Pace, PayloadKind, Setup};
-use crate::facts::{Folds, RequestKind};
+use crate::ecc::PageEcc;
+use crate::facts::Folds;
 use crate::machine::Machine;
 use crate::payload::{HostPayload, Nothing, PageBuf, Tag};
 use crate::precondition::Steady;
-use crate::result::{Cdf, Response, RunResult};
+use crate::result::RunResult;
 use ftl::{Ftl, FtlError, GcConfig, LogKind};
-use hdrhistogram::Histogram;
 use nand::{Faulty, FlashArray, MemoryArray};
 use protect::{Protection, SchemeChoice, SchemeError, Shape};
-use std::collections::BTreeMap;
 use std::fmt;
-use vocab::{BlockAddr, Cause, DieId, Grid, HostCommand, Nanos, Streams};
+use vocab::{BlockAddr, DieId, Grid, HostCommand, Nanos, Streams};
 
 /// A setup that cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -261,11 +260,12 @@ impl<P: HostPayload> Prepared<P> {
         let mut array = MemoryArray::new(setup.drive.geometry, !matches!(protection, Protection::None));
         crate::precondition::mark_bad_blocks(&mut array, setup, &streams);
         let faults = streams.stream("nand/uncorrectable");
+        let array = if PageEcc::is_wanted(setup) { array.keeping_ecc() } else { array };
         let array = Faulty::new(array, grid.dies(), setup.faults.uncorrectable_reads, faults);
         let mut machine = Machine::new(setup, protection, array)?;
         machine.check_room(&setup.scheme.name)?;
         let steady = machine.precondition(&setup.precondition, &streams);
-        machine.age(setup, &streams);
+        machine.age(setup, &streams)?;
         let pe_before = machine.pe_cycles();
         Ok(Self { machine, setup: setup.clone(), steady, pe_before })
     }
@@ -300,77 +300,6 @@ impl<P: HostPayload> Prepared<P> {
         machine.replay_stepwise(commands, pace, &mut each, step);
         let events = machine.calendar.scheduled() - events;
         self.result(events, pace)
-    }
-
-    fn result(&self, events: u64, pace: Pace) -> RunResult {
-        let machine = &self.machine;
-        let folds = &machine.folds;
-        let host = &machine.host;
-        let first = host.first_arrival.unwrap_or(machine.now);
-        let span = host.last_answer.max(first).since(first).as_secs_f64();
-        let arrivals = host.last_arrival.max(first).since(first).as_secs_f64();
-        let dies = f64::from(machine.grid.dies());
-        let busy = folds.busy.as_secs_f64();
-        // Collection may go on after the last answer.
-        let until_idle = machine.now.max(host.last_answer).max(first).since(first).as_secs_f64();
-        let busy_share = if until_idle > 0.0 { busy / (dies * until_idle) } else { 0.0 };
-        let drain = span - arrivals;
-        let by_cause = |counts: &[u64; 8]| Cause::ALL.iter().map(|&c| (c.name().to_string(), counts[c as usize])).collect();
-        let energy = &self.setup.drive.energy;
-        let gang = f64::from(machine.grid.geometry().slots_per_page()) * machine.grid.geometry().slot_size.0 as f64
-            / machine.grid.geometry().page_size.0 as f64;
-        let joules = |counts: &[u64; 8], each: vocab::Nanojoules, planes: f64| {
-            counts.iter().sum::<u64>() as f64 * each.0 as f64 * 1e-9 * planes
-        };
-        let written = folds.pages[RequestKind::Write as usize];
-        let pe = machine.pe_cycles();
-        let mut both = folds.responses[0].clone();
-        both.add(&folds.responses[1]).expect("same precision");
-        RunResult {
-            scheme: self.setup.scheme.name.clone(),
-            requests: RequestKind::ALL.iter().map(|&(kind, name)| (name.to_string(), folds.requests[kind as usize])).collect(),
-            read_pages: folds.pages[RequestKind::Read as usize],
-            write_pages: written,
-            response_us: response(
-                &both,
-                folds.response_sum[0] + folds.response_sum[1],
-                folds.response_max[0].max(folds.response_max[1]),
-            ),
-            read_response_us: response(&folds.responses[0], folds.response_sum[0], folds.response_max[0]),
-            write_response_us: response(&folds.responses[1], folds.response_sum[1], folds.response_max[1]),
-            read_cdf: cdf(&folds.responses[0]),
-            write_cdf: cdf(&folds.responses[1]),
-            flash_reads: by_cause(&folds.reads),
-            flash_programs: by_cause(&folds.programs),
-            flash_erases: by_cause(&folds.erases),
-            waf: (written > 0).then(|| (folds.filled_slots + folds.padded_slots) as f64 / written as f64),
-            padded_slots: folds.padded_slots,
-            energy_j: BTreeMap::from([
-                ("read".to_string(), joules(&folds.reads, energy.read, 1.0)),
-                ("program".to_string(), joules(&folds.programs, energy.program, gang)),
-                ("erase".to_string(), joules(&folds.erases, energy.erase, gang)),
-            ]),
-            checked_reads: folds.checked,
-            mismatches: folds.mismatches,
-            rebuilt_reads: folds.rebuilt,
-            media_errors: folds.media_errors,
-            write_errors: folds.write_errors,
-            rebuild_s: machine.rebuild_time().map(Nanos::as_secs_f64),
-            rebuild_left: machine.rebuild_left(),
-            simulated_s: span,
-            die_busy_share: busy_share,
-            // The drive needed noticeably longer than the arrivals took, or never rested.
-            saturated: pace == Pace::Open && span > 0.0 && (drain > 0.05 * arrivals.max(1e-3) || busy_share > 0.95),
-            offered_load: if arrivals > 0.0 { busy / (dies * arrivals) } else { f64::INFINITY },
-            precondition_overwrites: self.steady.overwrites,
-            precondition_waf: self.steady.waf,
-            precondition_converged: self.steady.converged,
-            pe_added: pe.iter().zip(&self.pe_before).map(|(after, before)| after - before).collect(),
-            pe_cycles: pe,
-            event_digest: folds.digest,
-            flash_ops: folds.flash_ops(),
-            events,
-        }
     }
 }
 
@@ -417,41 +346,4 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         Ok(())
     }
-}
-
-fn response(histogram: &Histogram<u64>, sum_ns: u128, max_ns: u64) -> Response {
-    if histogram.is_empty() {
-        return Response::default();
-    }
-    let quantile = |q: f64| histogram.value_at_quantile(q).min(max_ns) as f64 / 1e3;
-    Response {
-        count: histogram.len(),
-        mean: sum_ns as f64 / histogram.len() as f64 / 1e3,
-        p50: quantile(0.5),
-        p99: quantile(0.99),
-        p999: quantile(0.999),
-        max: max_ns as f64 / 1e3,
-    }
-}
-
-/// At most a few hundred points: every 0.5 %, then ten for each further nine.
-fn cdf(histogram: &Histogram<u64>) -> Cdf {
-    if histogram.is_empty() {
-        return Cdf::new();
-    }
-    let body = (0..200).map(|i| f64::from(i) / 200.0);
-    let tail = (1..=60).map(|i| 1.0 - 0.005 * 10f64.powf(-f64::from(i) / 10.0));
-    let shares = body.chain(tail).chain([1.0]);
-    let seen = 1.0 / histogram.len() as f64;
-    let mut points: Cdf = shares
-        .filter(|share| 1.0 - share >= seen || *share == 1.0)
-        .map(|share| (histogram.value_at_quantile(share) as f64 / 1e3, share))
-        .collect();
-    points.dedup_by(|next, kept| {
-        next.0 == kept.0 && {
-            kept.1 = next.1;
-            true
-        }
-    });
-    points
 }

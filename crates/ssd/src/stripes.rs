@@ -548,7 +548,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let lpn = Self::data_of(tag);
         let published = if let Some(die) = self.home_of(stripe, strip) {
             let ppn = self.ftl.take_page(die.index(), stream).expect("room was checked");
-            let oob = nand::Oob { sequence: self.sequence, coverage: targets.0 as u32 };
+            let oob = nand::Oob { sequence: self.sequence, coverage: targets.0 as u32, ..nand::Oob::default() };
             let cause = if lpn.is_some() { Cause::Host } else { Cause::Parity };
             let image = self.images.open(ppn, oob);
             self.images.fill(image, tag, payload, NONE, NONE);

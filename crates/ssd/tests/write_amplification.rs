@@ -19,7 +19,9 @@ mod theory;
 use flashkeep_ssd::ftl::{GcConfig, WearConfig};
 use flashkeep_ssd::nand::{Energy, PageKind, Timing, Transfer};
 use flashkeep_ssd::protect::SchemeChoice;
-use flashkeep_ssd::{Age, Buffer, Drive, Faults, Pace, PayloadKind, Precondition, RunResult, Scheduler, Session, Setup};
+use flashkeep_ssd::{
+    Age, Buffer, Drive, Ecc, Errors, Faults, Pace, PayloadKind, Precondition, Refresh, RunResult, Scheduler, Session, Setup,
+};
 use std::cell::RefCell;
 use std::sync::OnceLock;
 use std::thread;
@@ -108,6 +110,9 @@ impl Bench {
             precondition: Precondition { fill: 0.0, working_set: 0.0, converge_within: 0.0, overwrite_at_most: 0.0 },
             age: Age::default(),
             faults: Faults::default(),
+            ecc: Ecc::default(),
+            errors: Errors::default(),
+            refresh: Refresh::default(),
             payload: PayloadKind::None,
             seed: SEED,
         }

@@ -15,6 +15,6 @@ pub use address::{BlockAddr, ChannelId, DieId, Lba, Lpn, Ppn, SECTOR_BYTES, Slot
 pub use geometry::{Geometry, GeometryError, PlaneUse};
 pub use grid::Grid;
 pub use host::{Cause, Fua, HostCommand, HostOp};
-pub use quantity::{BusRate, Bytes, Nanojoules, Nanos, PeCycles, QuantityError, SimTime};
+pub use quantity::{BusRate, Bytes, Capability, Nanojoules, Nanos, PeCycles, QuantityError, SimTime};
 pub use random::{Stream, Streams};
 pub use table::Table;

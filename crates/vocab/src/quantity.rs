@@ -43,6 +43,11 @@ pub struct Nanojoules(pub u64);
 #[serde(transparent)]
 pub struct PeCycles(pub u32);
 
+/// Bits that the ECC of a codeword corrects (t; FLARES' p). 0: it corrects nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Capability(pub u8);
+
 /// Transfer rate of an 8-bit bus in mega-transfers (= megabytes, 10^6) a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -30,7 +30,19 @@ impl Streams {
         let mixed = hash ^ self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Stream(Xoshiro256PlusPlus::seed_from_u64(mixed))
     }
+
+    /// The stream of one of many things called `name`: a property that it was made with, and
+    /// that nobody has to store.
+    #[must_use]
+    pub fn stream_of(&self, name: &str, number: u64) -> Stream {
+        let own = self.stream(name).bits() ^ number.wrapping_mul(0xd6e8_feb8_6659_fd93);
+        Stream(Xoshiro256PlusPlus::seed_from_u64(own))
+    }
 }
+
+/// Expected successes up to which a binomial number is drawn in one piece: e^-32 is far from
+/// underflow, and the walk stays short.
+const MOST_EXPECTED: f64 = 32.0;
 
 /// One stream of random numbers.
 #[derive(Clone, Debug)]
@@ -62,6 +74,46 @@ impl Stream {
         self.unit() < probability
     }
 
+    /// How many of `n` independent trials succeed with the given probability: by inversion, in
+    /// pieces where many are expected. One number of the stream for each piece.
+    pub fn binomial(&mut self, n: u32, probability: f64) -> u32 {
+        debug_assert!((0.0..=1.0).contains(&probability));
+        if probability > 0.5 {
+            return n - self.binomial(n, 1.0 - probability);
+        }
+        let pieces = (f64::from(n) * probability / MOST_EXPECTED).ceil().max(1.0) as u32;
+        (0..pieces).map(|i| self.binomial_piece(n / pieces + u32::from(i < n % pieces), probability)).sum()
+    }
+
+    fn binomial_piece(&mut self, n: u32, probability: f64) -> u32 {
+        let unit = self.unit();
+        let mut term = (f64::from(n) * (-probability).ln_1p()).exp();
+        let (mut sum, mut k) = (term, 0);
+        let odds = probability / (1.0 - probability);
+        while sum <= unit && k < n && (term > 0.0 || k == 0) {
+            term *= f64::from(n - k) / f64::from(k + 1) * odds;
+            sum += term;
+            k += 1;
+        }
+        k
+    }
+
+    /// `count` different numbers below `bound`, in ascending order (Floyd's algorithm).
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn distinct(&mut self, count: u32, bound: u32) -> Vec<u32> {
+        assert!(count <= bound, "{count} different numbers below {bound}");
+        let mut chosen: Vec<u32> = Vec::with_capacity(count as usize);
+        for last in bound - count..bound {
+            let drawn = self.below(u64::from(last) + 1) as u32;
+            let value = if chosen.binary_search(&drawn).is_ok() { last } else { drawn };
+            let at = chosen.partition_point(|&other| other < value);
+            chosen.insert(at, value);
+        }
+        chosen
+    }
+
     /// A standard normal number (Box-Muller, one of the pair).
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
@@ -79,6 +131,46 @@ mod tests {
         assert_eq!(first(7, "a"), first(7, "a"));
         assert_ne!(first(7, "a"), first(7, "b"));
         assert_ne!(first(7, "a"), first(8, "a"));
+    }
+
+    /// Against the distribution itself: chi-squared over the values that are expected often.
+    #[test]
+    fn binomial_numbers_follow_their_distribution() {
+        let mut stream = Streams::new(1).stream("binomial");
+        for (n, p) in [(1u32, 0.3), (87, 0.01), (4200, 5.8e-4), (33_568, 6.8e-4), (33_568, 4e-3), (50, 0.9), (8, 0.0), (8, 1.0)] {
+            let draws = 40_000;
+            let mut counts = vec![0u32; n as usize + 1];
+            (0..draws).for_each(|_| counts[stream.binomial(n, p) as usize] += 1);
+            let ln_choose = |k: u32| (1..=k).map(|i| (f64::from(n - k + i) / f64::from(i)).ln()).sum::<f64>();
+            let mass = |k: u32| match p {
+                0.0 => f64::from(u32::from(k == 0)),
+                1.0 => f64::from(u32::from(k == n)),
+                _ => (ln_choose(k) + f64::from(k) * p.ln() + f64::from(n - k) * (1.0 - p).ln()).exp(),
+            };
+            let (mut chi, mut cells) = (0.0, 0.0f64);
+            for k in 0..=n.min(400) {
+                let expected = mass(k) * f64::from(draws);
+                if expected >= 10.0 {
+                    chi += (f64::from(counts[k as usize]) - expected).powi(2) / expected;
+                    cells += 1.0;
+                }
+            }
+            assert!(cells > 0.0 && chi < cells + 4.0 * (2.0 * cells).sqrt(), "n {n}, p {p}: chi-squared {chi} of {cells}");
+        }
+    }
+
+    #[test]
+    fn distinct_numbers_are_distinct_and_every_number_comes_as_often() {
+        let mut stream = Streams::new(1).stream("distinct");
+        let mut counts = [0u32; 12];
+        for _ in 0..20_000 {
+            let drawn = stream.distinct(5, 12);
+            assert!(drawn.len() == 5 && drawn.windows(2).all(|pair| pair[0] < pair[1]), "{drawn:?}");
+            drawn.iter().for_each(|&value| counts[value as usize] += 1);
+        }
+        // Binomial(20 000, 5/12): standard deviation 69.7.
+        assert!(counts.iter().all(|&c| (f64::from(c) - 20_000.0 * 5.0 / 12.0).abs() < 4.0 * 69.7), "{counts:?}");
+        assert_eq!(stream.distinct(3, 3), [0, 1, 2]);
     }
 
     #[test]

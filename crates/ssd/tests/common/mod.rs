@@ -4,7 +4,10 @@
 pub mod codewords;
 
 pub use flashkeep_ssd as ssd;
-use ssd::{Age, Buffer, BufferKind, Drive, Faults, Pace, PayloadKind, Precondition, RunResult, Scheduler, Session, Setup};
+use ssd::{
+    Age, Buffer, BufferKind, Drive, Ecc, Errors, Faults, Pace, PayloadKind, Precondition, Refresh, RunResult, Scheduler, Session,
+    Setup,
+};
 use ssd::{ftl, nand, protect};
 use vocab::{BusRate, Bytes, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, SimTime, Streams};
 
@@ -72,6 +75,9 @@ pub fn setup_of(scheme: &protect::SchemeChoice, drive: Drive, share: f64) -> Set
         precondition: Precondition { fill: 0.0, converge_within: 0.0, ..Precondition::default() },
         age: Age::default(),
         faults: Faults::default(),
+        ecc: Ecc::default(),
+        errors: Errors::default(),
+        refresh: Refresh::default(),
         payload: PayloadKind::Tag,
         seed: 1,
     }

@@ -1,0 +1,42 @@
+//! One capability for every page: the worst case that adaptive policies are measured against.
+
+use super::{Advice, Decoded, EccPolicy, EccShape, Profile};
+use crate::{Options, SchemeError};
+use vocab::{Capability, PeCycles, Ppn};
+
+/// Options of the policy.
+pub(super) const OPTIONS: &[(&str, &str, &str)] = &[("t", "50", "bits that each codeword corrects")];
+
+#[derive(Clone, Debug)]
+struct Fixed(Capability);
+
+/// No code at all.
+pub(super) fn none() -> Box<dyn EccPolicy> {
+    Box::new(Fixed(Capability(0)))
+}
+
+pub(super) fn build(options: &Options<'_>, _: &EccShape) -> Result<Box<dyn EccPolicy>, SchemeError> {
+    Ok(Box::new(Fixed(Capability(options.number("t", 1..=255)? as u8))))
+}
+
+impl EccPolicy for Fixed {
+    fn program(&mut self, _: Ppn, _: PeCycles) -> Capability {
+        self.0
+    }
+
+    fn read(&mut self, _: Ppn, _: &Profile, _: Decoded) -> Advice {
+        Advice::Keep
+    }
+
+    fn max_retention_hours(&mut self, _: Capability, _: PeCycles) -> f64 {
+        f64::INFINITY
+    }
+
+    fn strongest(&self) -> Capability {
+        self.0
+    }
+
+    fn boxed_clone(&self) -> Box<dyn EccPolicy> {
+        Box::new(self.clone())
+    }
+}

@@ -1,0 +1,352 @@
+//! Paper: S. Di Carlo, S. Galfano, M. Indaco, P. Prinetto, D. Bertozzi, P. Olivo, C. Zambelli,
+//! "FLARES: an aging aware algorithm to autonomously adapt the error correction capability in
+//! NAND Flash memories", ACM TACO 11(3), 2014.
+//!
+//! Idea: each page has a profile (PPROF). A window of reads gives a measured RBER; mixed with
+//! that of a model of the cells and projected to the required retention it asks for a capability
+//! p (Eq. 1), and one of five zones decides what the next program of the page uses. A page whose
+//! retention nears what its present code bears raises the rewrite alarm.
+//!
+//! Differs (theory.md section 5, gaps 13 to 16, and what follows from pages being rewritten):
+//! - `overc` and `criticalc` belong to the page; `failc` starts anew with each window; p stays
+//!   within `p_min..=p_max`, and a measured rate below zero counts as zero.
+//! - The window counts reads: a program finds no errors, and would dilute the measure.
+//! - RBER_rd is subtracted as it was at each read of the window, not as it is at its end: a page
+//!   rewritten meanwhile forgot its retention.
+//! - A program enters the fast zone too: p follows the P/E cycles at once, with what the last
+//!   window measured. Without that a page seldom read would keep the code of its youth.
+//! - The alarm does not keep the window from being evaluated: p_next would go stale.
+//! - A failed page is no evidence of its error count beyond p + 1, as in the paper; what becomes
+//!   of its contents is the parity scheme's to say, not "invalidate".
+//!
+//! Invariant: what a page's code corrects is never below what the model asks for at its age,
+//! unless windows measured less.
+
+use super::{Advice, CellModel, Codeword, Decoded, EccPolicy, EccShape, Profile};
+use crate::{Options, SchemeError};
+use coding::odds::Per;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use vocab::{Capability, PeCycles, Ppn};
+
+/// Options of the policy.
+pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
+    ("uber", "1e-11", "target uncorrectable bit error rate"),
+    ("wsize", "100", "reads of a page in a window"),
+    ("mix", "0.5", "share of the measured rate beside the model's (0: model alone)"),
+    ("saferange", "0.05", "share of a capability's range below its limit that counts as critical"),
+    ("maxfail", "3", "failures in a window beyond which p rises at once"),
+    ("maxcritical", "5", "critical windows beyond which p rises"),
+    ("maxover", "15", "overcorrecting windows beyond which p falls"),
+    ("required_retention", "365d", "retention that every program must bear"),
+    ("p_min", "3", "least capability"),
+    ("p_max", "50", "greatest capability"),
+];
+
+/// The constants of Alg. 2, with the values of Table Ib as defaults.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlaresSettings {
+    /// Target UBER.
+    pub uber: f64,
+    /// Reads of a page in a window (WSIZE).
+    pub wsize: u32,
+    /// Share of the measured rate (MIX).
+    pub mix: f64,
+    /// Share of a range that is critical (SAFERANGE).
+    pub saferange: f64,
+    /// Failures in a window (MAXFAIL).
+    pub maxfail: u32,
+    /// Critical windows (MAXCRITICAL).
+    pub maxcritical: u32,
+    /// Overcorrecting windows (MAXOVER).
+    pub maxover: u32,
+    /// Required retention in hours (REQ_RET_TIME).
+    pub required_hours: f64,
+    /// Least capability.
+    pub p_min: u8,
+    /// Greatest capability.
+    pub p_max: u8,
+}
+
+impl FlaresSettings {
+    /// As the paper has them: UBER 1e-11, one year, p from 3 to 50.
+    pub const PAPER: Self = Self {
+        uber: 1e-11,
+        wsize: 100,
+        mix: 0.5,
+        saferange: 0.05,
+        maxfail: 3,
+        maxcritical: 5,
+        maxover: 15,
+        required_hours: 8760.0,
+        p_min: 3,
+        p_max: 50,
+    };
+}
+
+pub(super) fn build(options: &Options<'_>, shape: &EccShape) -> Result<Box<dyn EccPolicy>, SchemeError> {
+    let uber = options.real("uber", 1e-30..=1e-3)?;
+    let hours = options.time("required_retention")?.map_or(FlaresSettings::PAPER.required_hours, |t| t.as_secs_f64() / 3600.0);
+    let p_max = options.number("p_max", 1..=255)? as u8;
+    let settings = FlaresSettings {
+        uber,
+        wsize: options.number("wsize", 1..=1_000_000)?,
+        mix: options.real("mix", 0.0..=1.0)?,
+        saferange: options.real("saferange", 0.0..=1.0)?,
+        maxfail: options.number("maxfail", 0..=255)?,
+        maxcritical: options.number("maxcritical", 0..=255)?,
+        maxover: options.number("maxover", 0..=255)?,
+        required_hours: hours,
+        p_min: options.number("p_min", 1..=u32::from(p_max))? as u8,
+        p_max,
+    };
+    Ok(Box::new(Flares::new(settings, shape)))
+}
+
+/// The volatile half of a page's profile: p_next, errc, failc and the counters of the zones.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Window {
+    /// Capability of the next program; 0: no window decided yet.
+    p_next: u8,
+    failc: u8,
+    overc: u8,
+    criticalc: u8,
+    reads: u32,
+    codewords: u32,
+    errc: u32,
+    /// Sum over the window's codewords of the rate that retention gave them.
+    retained: f32,
+    /// What the last window measured of a page without retention.
+    measured: Option<f32>,
+}
+
+/// Ranges of RBER for which each capability suffices (the paper's corr_table).
+#[derive(Clone, Debug)]
+struct CorrTable {
+    p_min: u8,
+    max_rber: Vec<f64>,
+}
+
+impl CorrTable {
+    fn new(codeword: &Codeword, settings: &FlaresSettings) -> Self {
+        let limit = |p: u8| codeword.code.max_rber(p.into(), settings.uber, Per::CodewordBit);
+        Self { p_min: settings.p_min, max_rber: (settings.p_min..=settings.p_max).map(limit).collect() }
+    }
+
+    /// Eq. 1 inverted: the least capability for this rate, the greatest there is if none suffices.
+    fn search(&self, rber: f64) -> u8 {
+        let below = self.max_rber.partition_point(|&limit| limit < rber);
+        self.p_min + below.min(self.max_rber.len() - 1) as u8
+    }
+
+    fn max_rber(&self, p: u8) -> f64 {
+        let at = usize::from(p.saturating_sub(self.p_min)).min(self.max_rber.len() - 1);
+        self.max_rber[at]
+    }
+}
+
+/// The policy.
+#[derive(Clone, Debug)]
+pub struct Flares {
+    settings: FlaresSettings,
+    codeword: Codeword,
+    cells: Arc<dyn CellModel>,
+    table: CorrTable,
+    pages_per_block: u32,
+    /// Profiles of the pages of each block that was used.
+    pages: Vec<Option<Box<[Window]>>>,
+    /// Maximum retention by capability and P/E cycles, both as they come up.
+    max_retention: BTreeMap<(u8, u32), f64>,
+}
+
+/// P/E cycles are rounded up to a multiple of this where a table is searched for them.
+const PE_STEP: u32 = 16;
+
+impl Flares {
+    /// The policy over a drive's pages.
+    #[must_use]
+    pub fn new(settings: FlaresSettings, shape: &EccShape) -> Self {
+        Self {
+            table: CorrTable::new(&shape.codeword, &settings),
+            codeword: shape.codeword,
+            cells: Arc::clone(&shape.cells),
+            pages_per_block: shape.pages_per_block,
+            pages: Vec::new(),
+            max_retention: BTreeMap::new(),
+            settings,
+        }
+    }
+
+    /// The capability that Eq. 1 asks for at a rate, within `p_min..=p_max`.
+    #[must_use]
+    pub fn required(&self, rber: f64) -> Capability {
+        Capability(self.table.search(rber))
+    }
+
+    /// What the next program of the page would use, for reports and tests.
+    #[must_use]
+    pub fn p_next(&self, page: Ppn) -> Option<Capability> {
+        let (block, at) = self.place(page);
+        let window = self.pages.get(block)?.as_ref()?[at];
+        (window.p_next > 0).then_some(Capability(window.p_next))
+    }
+
+    fn place(&self, page: Ppn) -> (usize, usize) {
+        ((page.0 / self.pages_per_block) as usize, (page.0 % self.pages_per_block) as usize)
+    }
+
+    fn window(&mut self, page: Ppn) -> &mut Window {
+        let (block, at) = self.place(page);
+        if self.pages.len() <= block {
+            self.pages.resize(block + 1, None);
+        }
+        let pages = self.pages_per_block as usize;
+        &mut self.pages[block].get_or_insert_with(|| vec![Window::default(); pages].into())[at]
+    }
+
+    fn rber_wr(&self, pe: PeCycles) -> f64 {
+        self.cells.rber(pe.0.into(), 0.0)
+    }
+
+    fn rber_rd(&self, pe: PeCycles, hours: f64) -> f64 {
+        (self.cells.rber(pe.0.into(), hours) - self.rber_wr(pe)).max(0.0)
+    }
+
+    /// Rows 6 to 8 of Alg. 2: the rate expected of the page at the end of the required retention.
+    fn projected(&self, measured: Option<f32>, pe: PeCycles) -> f64 {
+        let model = self.rber_wr(pe);
+        let average = match measured {
+            Some(measured) => self.settings.mix * f64::from(measured) + (1.0 - self.settings.mix) * model,
+            None => model,
+        };
+        average + self.rber_rd(pe, self.settings.required_hours)
+    }
+
+    /// Alg. 1, the read: what the decoder found is added to the page's profile. True at the end
+    /// of a window.
+    fn up_page(&mut self, page: Ppn, profile: &Profile, decoded: Decoded) -> bool {
+        let retained = self.rber_rd(profile.pe, profile.hours) * f64::from(decoded.codewords);
+        let wsize = self.settings.wsize;
+        let window = self.window(page);
+        window.reads += 1;
+        window.codewords += decoded.codewords;
+        window.errc += decoded.errors + decoded.failed * (u32::from(profile.capability.0) + 1);
+        window.failc = window.failc.saturating_add(decoded.failed.min(255) as u8);
+        window.retained += retained as f32;
+        window.reads >= wsize
+    }
+
+    /// Alg. 2, rows 5 to 31, at the end of a window.
+    fn adapt(&mut self, page: Ppn, profile: &Profile) {
+        let p_cur = profile.capability.0;
+        let mut window = *self.window(page);
+        let bits = f64::from(window.codewords) * f64::from(self.codeword.bits(profile.capability));
+        let retained = f64::from(window.retained) / f64::from(window.codewords.max(1));
+        let measured = (f64::from(window.errc) / bits.max(1.0) - retained).max(0.0) as f32;
+        let projected = self.projected(Some(measured), profile.pe);
+        let p = self.table.search(projected);
+        let (most, settings) = (self.settings.p_max, self.settings);
+        let limit = self.table.max_rber(p);
+        let mut settled = false;
+        window.p_next = if u32::from(window.failc) > settings.maxfail {
+            // Failure zone.
+            p.max(p_cur.saturating_add(1))
+        } else if p > p_cur {
+            // Fast zone.
+            p
+        } else if p < p_cur {
+            // Overcorrection zone.
+            window.overc = window.overc.saturating_add(1);
+            settled = u32::from(window.overc) > settings.maxover;
+            // A fall that waits for the next program stands.
+            if settled {
+                p_cur - 1
+            } else if window.p_next == 0 {
+                p_cur
+            } else {
+                window.p_next
+            }
+        } else if projected > limit * settings.saferange.mul_add(-1.0, 1.0) {
+            // Critical zone.
+            window.criticalc = window.criticalc.saturating_add(1);
+            settled = u32::from(window.criticalc) > settings.maxcritical;
+            if settled { p_cur.saturating_add(1) } else { window.p_next.max(p_cur) }
+        } else {
+            // Safe zone.
+            p_cur
+        }
+        .clamp(settings.p_min, most);
+        if settled {
+            (window.overc, window.criticalc) = (0, 0);
+        }
+        let Window { p_next, overc, criticalc, .. } = window;
+        *self.window(page) = Window { p_next, overc, criticalc, measured: Some(measured), ..Window::default() };
+    }
+
+    /// The table of maximum retention times, filled as it is searched: Eq. 5 in Eq. 1, inverted.
+    fn search_max_retention(&mut self, p: u8, pe: PeCycles) -> f64 {
+        let step = pe.0.div_ceil(PE_STEP);
+        if let Some(&hours) = self.max_retention.get(&(p, step)) {
+            return hours;
+        }
+        let pe = f64::from(step * PE_STEP);
+        let limit = self.table.max_rber(p);
+        let holds = |hours: f64| self.cells.rber(pe, hours) <= limit;
+        let hours = if !holds(0.0) {
+            0.0
+        } else if holds(FOREVER_HOURS) {
+            f64::INFINITY
+        } else {
+            let (mut short, mut long) = (0.0, FOREVER_HOURS);
+            while long - short > 1e-6 * long {
+                let middle = (short + long) / 2.0;
+                if holds(middle) { short = middle } else { long = middle }
+            }
+            short
+        };
+        self.max_retention.insert((p, step), hours);
+        hours
+    }
+}
+
+/// A century: no data are asked to last longer.
+const FOREVER_HOURS: f64 = 876_000.0;
+
+impl EccPolicy for Flares {
+    fn program(&mut self, page: Ppn, pe: PeCycles) -> Capability {
+        let (block, at) = self.place(page);
+        let window = self.pages.get(block).and_then(|pages| Some(pages.as_ref()?[at])).unwrap_or_default();
+        let p = self.table.search(self.projected(window.measured, pe));
+        if p <= window.p_next {
+            return Capability(window.p_next);
+        }
+        if window.p_next > 0 {
+            self.window(page).p_next = p;
+        }
+        Capability(p)
+    }
+
+    fn read(&mut self, page: Ppn, profile: &Profile, decoded: Decoded) -> Advice {
+        if self.up_page(page, profile, decoded) {
+            self.adapt(page, profile);
+        }
+        let too_old = profile.hours > self.search_max_retention(profile.capability.0, profile.pe);
+        if too_old { Advice::Rewrite } else { Advice::Keep }
+    }
+
+    fn max_retention_hours(&mut self, capability: Capability, pe: PeCycles) -> f64 {
+        self.search_max_retention(capability.0, pe)
+    }
+
+    fn strongest(&self) -> Capability {
+        Capability(self.settings.p_max)
+    }
+
+    fn power_cut(&mut self) {
+        self.pages.clear();
+    }
+
+    fn boxed_clone(&self) -> Box<dyn EccPolicy> {
+        Box::new(self.clone())
+    }
+}

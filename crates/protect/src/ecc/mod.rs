@@ -1,0 +1,155 @@
+//! Page ECC: how strong the code of each page is. A policy decides capabilities and nothing
+//! else; encoding, decoding, errors and time are the engine's.
+
+mod fixed;
+mod flares;
+mod layout;
+
+pub use flares::{Flares, FlaresSettings};
+pub use layout::{CODEWORDS, Codeword, Layout, OOB_WORD};
+
+use crate::{Options, SchemeChoice, SchemeError};
+use std::fmt::Debug;
+use std::sync::Arc;
+use vocab::{Capability, PeCycles, Ppn};
+
+/// What a policy believes of the cells.
+pub trait CellModel: Debug + Send + Sync {
+    /// Raw bit error rate after `pe` cycles and `hours` of retention.
+    fn rber(&self, pe: f64, hours: f64) -> f64;
+}
+
+/// The durable half of a page's profile (FLARES section 4.2): what is programmed with the page.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Profile {
+    /// How the page is encoded (p_cur).
+    pub capability: Capability,
+    /// P/E cycles of its block (pecycles).
+    pub pe: PeCycles,
+    /// Time since the program (from writestamp), in hours.
+    pub hours: f64,
+}
+
+/// What the decoder said about the codewords of a page that were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decoded {
+    /// Codewords decoded.
+    pub codewords: u32,
+    /// Errors corrected in those that could be decoded.
+    pub errors: u32,
+    /// Codewords that could not.
+    pub failed: u32,
+}
+
+/// What is to become of a page that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// It stays.
+    Keep,
+    /// It must be written anew before it is lost (FLARES' alarm).
+    Rewrite,
+}
+
+/// A policy of page ECC.
+pub trait EccPolicy: Debug + Send + Sync {
+    /// The capability that the page is programmed with, now.
+    fn program(&mut self, page: Ppn, pe: PeCycles) -> Capability;
+
+    /// The page was read and decoded.
+    fn read(&mut self, page: Ppn, profile: &Profile, decoded: Decoded) -> Advice;
+
+    /// How long a page keeps within the policy's target; infinite where it has none.
+    fn max_retention_hours(&mut self, capability: Capability, pe: PeCycles) -> f64;
+
+    /// The strongest code the policy may choose: it must fit beside the page.
+    fn strongest(&self) -> Capability;
+
+    /// Power was cut: what is kept in RAM alone is gone.
+    fn power_cut(&mut self) {}
+
+    /// A copy, for forks.
+    fn boxed_clone(&self) -> Box<dyn EccPolicy>;
+}
+
+impl Clone for Box<dyn EccPolicy> {
+    fn clone(&self) -> Self {
+        self.boxed_clone()
+    }
+}
+
+/// What a policy may know of the drive it is built for.
+#[derive(Clone, Debug)]
+pub struct EccShape {
+    /// The codeword.
+    pub codeword: Codeword,
+    /// Pages of a block.
+    pub pages_per_block: u32,
+    /// What is known of the cells.
+    pub cells: Arc<dyn CellModel>,
+}
+
+type Build = fn(&Options<'_>, &EccShape) -> Result<Box<dyn EccPolicy>, SchemeError>;
+
+/// One policy.
+pub struct EccEntry {
+    /// Its name in experiments and on the command line.
+    pub name: &'static str,
+    /// Where it is published.
+    pub paper: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Options: `(name, default, help)`.
+    pub options: &'static [(&'static str, &'static str, &'static str)],
+    build: Build,
+}
+
+/// All policies: one line adds one.
+pub const ECC_POLICIES: &[EccEntry] = &[
+    EccEntry {
+        name: "none",
+        paper: "-",
+        summary: "no code: one bit error makes a page unreadable, its checksum says so",
+        options: &[],
+        build: |_, _| Ok(fixed::none()),
+    },
+    EccEntry {
+        name: "fixed",
+        paper: "the papers' common baseline",
+        summary: "every codeword corrects t bits",
+        options: fixed::OPTIONS,
+        build: fixed::build,
+    },
+    EccEntry {
+        name: "flares",
+        paper: "Di Carlo et al., FLARES, 2014",
+        summary: "the code of each page follows its age: a model of the cells mixed with the errors counted",
+        options: flares::OPTIONS,
+        build: flares::build,
+    },
+];
+
+/// The policy called `name`.
+///
+/// # Errors
+/// Lists the known policies.
+pub fn find(name: &str) -> Result<&'static EccEntry, SchemeError> {
+    ECC_POLICIES.iter().find(|entry| entry.name == name).ok_or_else(|| {
+        let known: Vec<_> = ECC_POLICIES.iter().map(|entry| entry.name).collect();
+        SchemeError {
+            kind: "ecc",
+            scheme: name.into(),
+            setting: "name".into(),
+            reason: format!("unknown policy; known are {}", known.join(", ")),
+        }
+    })
+}
+
+/// Builds a policy for a drive.
+///
+/// # Errors
+/// Names the setting at fault and what would be valid.
+pub fn build(choice: &SchemeChoice, shape: &EccShape) -> Result<Box<dyn EccPolicy>, SchemeError> {
+    let entry = find(&choice.name)?;
+    let options = Options::new("ecc", entry.name, &choice.options, entry.options)?;
+    (entry.build)(&options, shape)
+}

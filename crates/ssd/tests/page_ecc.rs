@@ -1,0 +1,211 @@
+//! Page ECC on ageing cells, end to end: what is corrected, what is not, and what that costs.
+
+mod common;
+
+use common::{MIX, drive, read_all, run, schemes, seeds, setup, setup_of, workload};
+use flashkeep_ssd as ssd;
+use ssd::coding::odds;
+use ssd::{Age, CodecTiming, Ecc, Errors, Pace, PayloadKind, Precondition, Refresh, RefreshPolicy, RunResult, Session, Setup};
+use vocab::{Bytes, Fua, HostCommand, HostOp, Nanos, PeCycles};
+
+const HOUR: u64 = 3_600_000_000_000;
+const YEAR: Nanos = Nanos(8760 * HOUR);
+
+fn ecc(policy: &str, options: &[(&str, &str)]) -> Ecc {
+    let options = options.iter().map(|&(key, value)| (key.into(), value.into())).collect();
+    Ecc { policy: policy.into(), options, ..Ecc::default() }
+}
+
+/// A filled drive with FLARES' cells and its 224 bytes beside each page.
+fn aged(setup: Setup, policy: Ecc, pe: u32, retention: Nanos) -> Setup {
+    let mut setup = setup;
+    setup.drive.geometry.oob_size = Bytes(224 * u64::from(setup.drive.geometry.slots_per_page()));
+    let precondition = Precondition { fill: 1.0, ..setup.precondition };
+    let age = Age { pe_cycles: PeCycles(pe), retention, ..Age::default() };
+    let errors = Errors { model: "flares".into(), ..Errors::default() };
+    Setup { age, errors, ecc: policy, precondition, ..setup }
+}
+
+fn read_back(setup: &Setup) -> RunResult {
+    let mut session = Session::new(setup).unwrap_or_else(|e| panic!("{e}"));
+    run(&mut session, &read_all(setup.user_slots).collect::<Vec<_>>(), Pace::Closed { depth: 4 })
+}
+
+/// The issue's own case: 10 000 cycles and a year, under `flares` and `ds-raid`, comes back
+/// whole; with t = 3 and no parity it is lost, and says so.
+#[test]
+fn an_old_drive_reads_back_under_flares_and_reports_errors_without() {
+    for payload in [PayloadKind::Tag, PayloadKind::Page] {
+        let small = || drive(4, 16, 16, 1);
+        let kept = Setup { payload, ..aged(setup("ds-raid", small(), 0.7), ecc("flares", &[]), 10_000, YEAR) };
+        let result = read_back(&kept);
+        assert_eq!((result.mismatches, result.media_errors), (0, 0), "{payload:?}");
+        assert_eq!(result.checked_reads, u64::from(kept.user_slots));
+        // RBER 6.75e-4 over 33 568 bits: 22.7 errors in a page.
+        let mean = result.ecc.corrected_bits as f64 / result.ecc.codewords as f64;
+        assert!((mean - 22.67).abs() < 4.0 * (22.67 / result.ecc.codewords as f64).sqrt(), "{mean} errors a page");
+
+        let lost = Setup { payload, ..aged(setup("none", small(), 0.7), ecc("fixed", &[("t", "3")]), 10_000, YEAR) };
+        let result = read_back(&lost);
+        assert_eq!(result.mismatches, 0, "{payload:?}");
+        // P[3 errors or fewer] at a mean of 22.2 is 4e-7.
+        assert_eq!(result.media_errors, u64::from(lost.user_slots), "{payload:?}");
+    }
+}
+
+/// Page failures in the machine against the tail of the distribution, at rates of about 1e-2 to
+/// 1e-5, binomial and over-dispersed: within 3 standard errors, fixed beforehand.
+#[test]
+fn failure_rates_are_those_of_the_formula() {
+    let pe = 10_000;
+    for (t, sigma, rounds) in [(33u32, 0.0, 20), (38, 0.0, 20), (42, 0.0, 60), (45, 0.0, 150), (40, 0.3, 12), (60, 0.3, 30)] {
+        let name = t.to_string();
+        let policy = Ecc { codec: CodecTiming::Instant, ..ecc("fixed", &[("t", &name)]) };
+        let mut setup = aged(setup("none", drive(4, 64, 64, 1), 0.9), policy, pe, YEAR);
+        setup.errors.page_sigma = sigma;
+        let mut session = Session::new(&setup).unwrap_or_else(|e| panic!("{e}"));
+        let (mut failed, mut codewords) = (0, 0);
+        for _ in 0..rounds {
+            let result = run(&mut session, &read_all(setup.user_slots).collect::<Vec<_>>(), Pace::Closed { depth: 64 });
+            failed += result.ecc.failed_codewords;
+            codewords += result.ecc.codewords;
+        }
+        let model = ssd::nand::rber::find("flares").unwrap().model;
+        let stress = ssd::nand::rber::Stress { pe: f64::from(pe), retention_hours: 8760.0, reads: 0.0 };
+        let n = odds::Bch::KIB_4.length(t);
+        let expected = odds::binomial::ln_mixed_tail(n, t.into(), model.rber(&stress), sigma).exp();
+        // A page keeps its factor: reads of one page are not independent then.
+        let pages = f64::from(setup.user_slots);
+        let independent = if sigma > 0.0 { pages } else { codewords as f64 };
+        let error = (expected * (1.0 - expected) / independent).sqrt();
+        let rate = failed as f64 / codewords as f64;
+        assert!((rate - expected).abs() <= 3.0 * error, "t {t}, sigma {sigma}: {rate:e} of {codewords}, expected {expected:e}");
+    }
+}
+
+/// Whatever pages carry, the same things happen at the same times; and the real decoder
+/// miscorrects as often as is drawn where there is none.
+#[test]
+fn counting_errors_and_decoding_them_agree() {
+    for (policy, pe) in [(ecc("fixed", &[("t", "1")]), 1_500), (ecc("fixed", &[("t", "12")]), 5_000), (ecc("flares", &[]), 8_000)]
+    {
+        for scheme in ["none", "raid5", "ds-raid", "mds-groups"] {
+            let runs = [PayloadKind::None, PayloadKind::Tag, PayloadKind::Page].map(|payload| {
+                let base = aged(setup(scheme, drive(5, 32, 8, 1), 0.6), policy.clone(), pe, Nanos(720 * HOUR));
+                let setup = Setup { payload, seed: 3, ..base };
+                let mut session = Session::new(&setup).unwrap_or_else(|e| panic!("{e}"));
+                run(&mut session, &workload(3, setup.user_slots, 400, MIX), Pace::Open)
+            });
+            let what = format!("{scheme} under {} {:?}", policy.policy, policy.options);
+            assert!(runs.iter().all(|result| result.event_digest == runs[0].event_digest), "{what}");
+            assert!(runs.iter().all(|result| result.mismatches == 0), "{what}");
+            assert_eq!(runs[1].ecc.failed_codewords, runs[2].ecc.failed_codewords, "{what}");
+        }
+    }
+}
+
+/// Any parity scheme under any policy, on cells bad enough that pages fail: what the scheme
+/// promises holds, nothing comes back wrong.
+#[test]
+fn every_scheme_works_under_every_policy() {
+    for seed in seeds(1) {
+        for choice in schemes() {
+            for policy in [ecc("fixed", &[("t", "30")]), ecc("flares", &[("wsize", "10")]), ecc("none", &[])] {
+                let mut setup = aged(setup_of(&choice, drive(5, 40, 8, 1), 0.5), policy.clone(), 10_000, YEAR);
+                if policy.policy == "none" {
+                    setup.age.pe_cycles = PeCycles(10);
+                }
+                let setup = Setup { seed, ..setup };
+                let mut session = Session::new(&setup).unwrap_or_else(|e| panic!("{choice}: {e}"));
+                let result = run(&mut session, &workload(seed, setup.user_slots, 600, MIX), Pace::Open);
+                let what = format!(
+                    "{choice} under {}: FLASHKEEP_SEED={seed} FLASHKEEP_SCHEME=\"{choice}\" cargo test -p flashkeep-ssd --test page_ecc every_scheme",
+                    policy.policy
+                );
+                assert_eq!(result.mismatches, 0, "{what}");
+                session.check_counts();
+                if policy.policy == "flares" {
+                    assert_eq!(result.media_errors, 0, "{what}");
+                }
+            }
+        }
+    }
+}
+
+/// An idle read takes sense, transfer and decode; an idle write encodes first. FLARES, section
+/// 4.1: 83.9 us at t = 1 and 194 us at t = 50 at worst; a byte in 20 ns otherwise.
+#[test]
+fn coding_takes_the_time_of_the_papers_hardware() {
+    let idle = |policy: Ecc| {
+        let base = aged(setup("none", drive(4, 16, 16, 1), 0.5), policy, 0, Nanos(0));
+        let setup = Setup { errors: Errors::default(), ..base };
+        let mut session = Session::new(&setup).unwrap_or_else(|e| panic!("{e}"));
+        let reads = read_all(64).collect::<Vec<_>>();
+        let writes: Vec<_> = read_all(64).map(|c| HostCommand { op: HostOp::Write(Fua::No), ..c }).collect();
+        let one_by_one = Pace::Closed { depth: 1 };
+        let read = run(&mut session, &reads, one_by_one).read_response_us.mean;
+        (read, run(&mut session, &writes, one_by_one).write_response_us.mean)
+    };
+    let plain = idle(ecc("none", &[]));
+    for (codec, t, decode, encode) in [
+        (CodecTiming::FlaresWorst, "1", 83.9, 81.92),
+        (CodecTiming::FlaresWorst, "50", 194.0, 81.92),
+        (CodecTiming::Flares, "1", 81.96, 81.92),
+        (CodecTiming::Flares, "50", 83.92, 81.92),
+        (CodecTiming::Instant, "50", 0.0, 0.0),
+    ] {
+        let (read, write) = idle(Ecc { codec, ..ecc("fixed", &[("t", t)]) });
+        assert!((read - plain.0 - decode).abs() < 1e-6, "{codec:?} t {t}: {read} after {}", plain.0);
+        assert!((write - plain.1 - encode).abs() < 1e-6, "{codec:?} t {t}: {write} after {}", plain.1);
+    }
+}
+
+/// Codes that do not fit beside the page, and names that nobody knows, are refused.
+#[test]
+fn what_does_not_fit_is_refused_with_what_would() {
+    let refused = |policy: Ecc, change: fn(&mut Setup)| {
+        let mut setup = aged(setup("none", drive(4, 16, 16, 1), 0.5), policy, 0, Nanos(0));
+        change(&mut setup);
+        Session::new(&setup).err().map(|e| e.to_string()).unwrap_or_default()
+    };
+    let keep: fn(&mut Setup) = |_| ();
+    // 48 bytes of metadata in 8 words of 35 parity bits: 83; 141 are left for 2 bytes a bit.
+    let said = refused(ecc("fixed", &[("t", "71")]), keep);
+    assert!(said.contains("need 142 parity bytes") && said.contains("t up to 70 fits"), "{said}");
+    assert_eq!(refused(ecc("fixed", &[("t", "70")]), keep), "");
+    // Eight codewords of 13 bits a bit: 17 bytes each at most.
+    let said = refused(Ecc { codeword: "512B".into(), ..ecc("fixed", &[("t", "16")]) }, keep);
+    assert!(said.contains("t up to 10 fits"), "{said}");
+    let said = refused(Ecc { codeword: "8KiB".into(), ..ecc("fixed", &[]) }, keep);
+    assert!(said.contains("found `8KiB`, known are 512B, 1KiB, 2KiB, 4KiB"), "{said}");
+    let said = refused(ecc("bch", &[]), keep);
+    assert!(said.contains("unknown policy; known are none, fixed, flares"), "{said}");
+    let said = refused(ecc("flares", &[("mix", "2")]), keep);
+    assert!(said.contains("ecc flares, mix: found `2`, valid are 0.0 to 1.0"), "{said}");
+    let said = refused(ecc("none", &[]), |setup| setup.errors.page_sigma = -1.0);
+    assert!(said.contains("errors.page_sigma: found -1"), "{said}");
+}
+
+/// Data that grow too old for their code are moved before they are lost, and only then.
+#[test]
+fn data_that_outlive_their_code_are_refreshed() {
+    for scheme in ["none", "raid5", "ds-raid"] {
+        for (policy, refreshed) in [(RefreshPolicy::None, false), (RefreshPolicy::Alarm, true), (RefreshPolicy::Joint, true)] {
+            // Codes for a month; the data lie for three.
+            let policy_ecc = ecc("flares", &[("required_retention", "30d")]);
+            let base = aged(setup(scheme, drive(4, 24, 16, 1), 0.5), policy_ecc, 8_000, Nanos(25 * 24 * HOUR));
+            let setup = Setup { refresh: Refresh { policy, ..Refresh::default() }, ..base };
+            let mut session = Session::new(&setup).unwrap_or_else(|e| panic!("{e}"));
+            // A request an hour, for 60 days.
+            let mut commands: Vec<_> = (0..).flat_map(|_| read_all(setup.user_slots)).take(60 * 24).collect();
+            (0u64..).zip(&mut commands).for_each(|(hour, command)| command.at = vocab::SimTime(hour * HOUR));
+            let result = run(&mut session, &commands, Pace::Open);
+            assert_eq!(result.mismatches, 0);
+            assert_eq!(result.ecc.refreshed_units > 0, refreshed, "{scheme} {policy:?}");
+            assert_eq!(result.flash_programs["refresh"] > 0, refreshed, "{scheme} {policy:?}");
+            if refreshed {
+                assert_eq!(result.media_errors, 0, "{scheme} {policy:?}");
+            }
+        }
+    }
+}
