@@ -1,0 +1,75 @@
+//! What division by the generator polynomial needs, prepared for data of one length.
+
+use super::generator::Generator;
+use super::kernel::Kernel;
+use super::portable;
+
+/// The remainder of data * x^r is a sum over 64-bit words of the data: each word times the constant
+/// x^(its place) mod g. So no step waits for another, and one division at the end is left over, of a
+/// word; that is a multiplication by the reciprocal (Barrett).
+pub(super) struct Divider {
+    /// Bytes of the data; of the last one `last_mask` says which bits count.
+    pub(super) bytes: usize,
+    pub(super) last_mask: u8,
+    /// Words of a remainder.
+    pub(super) words: usize,
+    /// See [`Generator`].
+    pub(super) low: Vec<u64>,
+    pub(super) reciprocal: u64,
+    /// What the kernel multiplies with or looks up.
+    pub(super) table: Vec<u64>,
+    pub(super) data_bits: usize,
+}
+
+impl Divider {
+    pub(super) fn new(generator: &Generator, data_bits: usize, kernel: &Kernel) -> Self {
+        let table = match kernel.step {
+            0 => portable::table(generator),
+            step => constants(generator, data_bits, step, kernel.group),
+        };
+        let last = (data_bits - 1) % 8;
+        Divider {
+            bytes: data_bits.div_ceil(8),
+            last_mask: 0xff << (7 - last),
+            words: generator.low.len(),
+            low: generator.low.clone(),
+            reciprocal: generator.reciprocal(),
+            table,
+            data_bits,
+        }
+    }
+}
+
+/// How `words` sums are shared out over passes: as evenly as it goes.
+pub(super) fn groups(words: usize, group: usize) -> impl Iterator<Item = usize> {
+    let passes = words.div_ceil(group);
+    (0..passes).map(move |pass| (words + pass) / passes)
+}
+
+/// The constants in the order they are used: pass by pass over the data, step by step, word of the
+/// remainder by word. The words of a step stand last one first, as a register holds them when the bytes
+/// of its 16-byte lanes are reversed.
+fn constants(generator: &Generator, data_bits: usize, step: usize, group: usize) -> Vec<u64> {
+    let words = generator.low.len();
+    let count = data_bits.div_ceil(64);
+    let steps = count.div_ceil(step);
+    // Places behind the data that the last word reaches to: it stands at x^(r - padding).
+    let padding = 64 * count - data_bits;
+    let mut constant = generator.low.clone();
+    (0..padding).for_each(|_| generator.over_x(&mut constant));
+    let mut table = vec![0; steps * step * words];
+    for word in (0..count).rev() {
+        let mut pass_start = 0;
+        let mut sum = 0;
+        for width in groups(words, group) {
+            for k in 0..width {
+                let lane = pass_start + ((word / step) * width + k) * step;
+                table[lane + (word % step ^ 1)] = constant[sum + k];
+            }
+            pass_start += steps * step * width;
+            sum += width;
+        }
+        (0..64).for_each(|_| generator.times_x(&mut constant));
+    }
+    table
+}
