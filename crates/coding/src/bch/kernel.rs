@@ -1,7 +1,9 @@
 //! Which instructions divide: chosen once, when the program runs.
 
+use super::MAX_T;
 use super::divider::Divider;
 use super::portable;
+use super::syndromes::Syndromes;
 use std::fmt;
 use std::sync::OnceLock;
 
@@ -17,10 +19,13 @@ pub struct Kernel {
     pub(super) group: usize,
     /// The remainder of data of the divider's length, left-aligned, into as many words as it has.
     pub(super) remainder: unsafe fn(&Divider, &[u8], &mut [u64]),
+    /// [`Syndromes::compute`] in the registers of the kernel.
+    pub(super) syndromes: unsafe fn(&Syndromes, &[u64], &mut [u16; MAX_T]),
 }
 
 /// Table look-ups, 32 bits a step, for every machine.
-static PORTABLE: Kernel = Kernel { name: "portable", step: 0, group: 0, remainder: portable::remainder };
+static PORTABLE: Kernel =
+    Kernel { name: "portable", step: 0, group: 0, remainder: portable::remainder, syndromes: Syndromes::compute };
 
 impl Kernel {
     /// The kernels of this machine, fastest first; the last one is portable.
@@ -38,7 +43,7 @@ impl Kernel {
         FASTEST.get_or_init(|| Kernel::available()[0])
     }
 
-    /// The instruction set, for reports: `avx512+vpclmulqdq`, `pclmulqdq` or `portable`.
+    /// The instruction set, for reports: `avx512+vpclmulqdq`, `avx2+vpclmulqdq`, `pclmulqdq` or `portable`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name

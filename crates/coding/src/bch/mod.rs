@@ -214,7 +214,7 @@ impl Bch {
     /// The places of the errors that leave this remainder, which is not 0.
     fn solve(&self, remainder: &[u64], errors: &mut Errors) -> Option<()> {
         let mut odd = [0; MAX_T];
-        self.syndromes.compute(remainder, &mut odd);
+        self.kernel.syndromes(&self.syndromes, remainder, &mut odd);
         let locator = locator::find(self.field, &odd[..self.t])?;
         let degree = locator.degree;
         // Read backwards the roots are the locators, not their inverses.

@@ -27,6 +27,7 @@ impl Syndromes {
     }
 
     /// S1, S3 .. S(2t-1) of a left-aligned remainder.
+    #[inline(always)]
     pub(super) fn compute(&self, remainder: &[u64], odd: &mut [u16; MAX_T]) {
         match self.width {
             8 => self.add_rows::<8>(remainder, odd),

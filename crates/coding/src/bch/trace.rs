@@ -113,8 +113,7 @@ fn split<const N: usize>(field: &Field, factor: &mut [u16], trace: &[u16]) -> us
     high[..factor.len()].copy_from_slice(factor);
     // Euclid: `high` is monic, `rest` becomes so.
     let (mut high, mut rest, mut length) = (&mut high, &mut rest, factor.len());
-    loop {
-        let Some(degree) = rest[..length].iter().rposition(|c| *c != 0) else { break };
+    while let Some(degree) = rest[..length].iter().rposition(|c| *c != 0) {
         if degree == 0 {
             return 0;
         }

@@ -9,8 +9,10 @@
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+use super::MAX_T;
 use super::divider::Divider;
 use super::kernel::Kernel;
+use super::syndromes::Syndromes;
 
 #[cfg(target_arch = "x86_64")]
 pub(super) use x86::available;
@@ -27,5 +29,12 @@ impl Kernel {
         assert_eq!((data.len(), remainder.len()), (divider.bytes, divider.words), "bytes of data, words of remainder");
         // SAFETY: this machine has the kernel's instructions, or the kernel could not be had.
         unsafe { (self.remainder)(divider, data, remainder) }
+    }
+
+    /// The odd syndromes of a remainder.
+    #[inline]
+    pub(super) fn syndromes(&self, syndromes: &Syndromes, remainder: &[u64], odd: &mut [u16; MAX_T]) {
+        // SAFETY: as above.
+        unsafe { (self.syndromes)(syndromes, remainder, odd) }
     }
 }

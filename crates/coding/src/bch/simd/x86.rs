@@ -1,7 +1,9 @@
-//! Carry-less multiplication on x86-64, two words or eight a step.
+//! Carry-less multiplication on x86-64, two to eight words a step.
 
 use super::{Divider, Kernel};
+use crate::bch::MAX_T;
 use crate::bch::divider::groups;
+use crate::bch::syndromes::Syndromes;
 use std::arch::x86_64::*;
 
 /// The kernels this machine has the instructions for, fastest first.
@@ -9,8 +11,11 @@ pub(in super::super) fn available() -> Vec<&'static Kernel> {
     let mut kernels = Vec::new();
     let pclmul = is_x86_feature_detected!("pclmulqdq") && is_x86_feature_detected!("avx");
     let avx512 = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
-    if pclmul && avx512 && is_x86_feature_detected!("vpclmulqdq") {
-        kernels.push(&vpclmulqdq::KERNEL);
+    if pclmul && is_x86_feature_detected!("vpclmulqdq") && is_x86_feature_detected!("avx2") {
+        if avx512 {
+            kernels.push(&vpclmulqdq512::KERNEL);
+        }
+        kernels.push(&vpclmulqdq256::KERNEL);
     }
     if pclmul {
         kernels.push(&pclmulqdq::KERNEL);
@@ -25,8 +30,9 @@ trait Lanes: Copy {
     unsafe fn load(from: *const u8) -> Self;
     /// The bytes of each lane in reverse: its two big-endian words, the second one first.
     unsafe fn reverse(self) -> Self;
-    /// `self` + the sums of the products of the words of each lane.
-    unsafe fn multiply_add(self, a: Self, b: Self) -> Self;
+    unsafe fn add(self, other: Self) -> Self;
+    /// The product of the two words of each lane.
+    unsafe fn product(self) -> Self;
     /// The sum of all lanes.
     unsafe fn total(self) -> __m128i;
 }
@@ -49,13 +55,47 @@ impl Lanes for One {
         One(_mm_shuffle_epi8(self.0, reversal()))
     }
     #[inline(always)]
-    unsafe fn multiply_add(self, a: Self, b: Self) -> Self {
-        let (low, high) = (_mm_clmulepi64_si128::<0x00>(a.0, b.0), _mm_clmulepi64_si128::<0x11>(a.0, b.0));
-        One(_mm_xor_si128(self.0, _mm_xor_si128(low, high)))
+    unsafe fn add(self, other: Self) -> Self {
+        One(_mm_xor_si128(self.0, other.0))
+    }
+    #[inline(always)]
+    unsafe fn product(self) -> Self {
+        One(_mm_clmulepi64_si128::<0x01>(self.0, self.0))
     }
     #[inline(always)]
     unsafe fn total(self) -> __m128i {
         self.0
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Two(__m256i);
+
+impl Lanes for Two {
+    const BYTES: usize = 32;
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        Two(_mm256_setzero_si256())
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> Self {
+        Two(_mm256_loadu_si256(from.cast()))
+    }
+    #[inline(always)]
+    unsafe fn reverse(self) -> Self {
+        Two(_mm256_shuffle_epi8(self.0, _mm256_broadcastsi128_si256(reversal())))
+    }
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        Two(_mm256_xor_si256(self.0, other.0))
+    }
+    #[inline(always)]
+    unsafe fn product(self) -> Self {
+        Two(_mm256_clmulepi64_epi128::<0x01>(self.0, self.0))
+    }
+    #[inline(always)]
+    unsafe fn total(self) -> __m128i {
+        _mm_xor_si128(_mm256_castsi256_si128(self.0), _mm256_extracti128_si256::<1>(self.0))
     }
 }
 
@@ -77,9 +117,12 @@ impl Lanes for Four {
         Four(_mm512_shuffle_epi8(self.0, _mm512_broadcast_i32x4(reversal())))
     }
     #[inline(always)]
-    unsafe fn multiply_add(self, a: Self, b: Self) -> Self {
-        let (low, high) = (_mm512_clmulepi64_epi128::<0x00>(a.0, b.0), _mm512_clmulepi64_epi128::<0x11>(a.0, b.0));
-        Four(_mm512_ternarylogic_epi64::<0x96>(self.0, low, high))
+    unsafe fn add(self, other: Self) -> Self {
+        Four(_mm512_xor_si512(self.0, other.0))
+    }
+    #[inline(always)]
+    unsafe fn product(self) -> Self {
+        Four(_mm512_clmulepi64_epi128::<0x01>(self.0, self.0))
     }
     #[inline(always)]
     unsafe fn total(self) -> __m128i {
@@ -117,27 +160,25 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// `B` sums of products, and where the constants of the next ones stand.
+/// `B` sums of products, and where the constants of the next ones stand. A lane holds its first word
+/// above its second one, and beside them the constants the other way round (see [`Divider`]).
 #[inline(always)]
 unsafe fn sums<L: Lanes, const B: usize>(steps: &Steps, mut table: *const u8, products: &mut [u64]) -> *const u8 {
     let mut sums = [L::zero(); B];
-    for step in 0..steps.whole {
-        let words = L::load(steps.data.as_ptr().add(step * L::BYTES)).reverse();
+    let mut pairs = L::zero();
+    let short = usize::from(steps.whole * L::BYTES < steps.data.len());
+    for step in 0..steps.whole + short {
+        let from = if step < steps.whole { steps.data.as_ptr().add(step * L::BYTES) } else { steps.last.as_ptr() };
+        let words = L::load(from).reverse();
+        pairs = pairs.add(words.product());
         for sum in &mut sums {
-            *sum = sum.multiply_add(words, L::load(table));
-            table = table.add(L::BYTES);
-        }
-    }
-    if steps.whole * L::BYTES < steps.data.len() {
-        let words = L::load(steps.last.as_ptr()).reverse();
-        for sum in &mut sums {
-            *sum = sum.multiply_add(words, L::load(table));
+            *sum = sum.add(words.add(L::load(table)).product());
             table = table.add(L::BYTES);
         }
     }
     // Each sum is a product of two words: it reaches into the next one.
     for (k, sum) in sums.into_iter().enumerate() {
-        let total = sum.total();
+        let total = sum.add(pairs).total();
         products[k] ^= _mm_cvtsi128_si64(total).cast_unsigned();
         products[k + 1] ^= _mm_extract_epi64::<1>(total).cast_unsigned();
     }
@@ -167,12 +208,13 @@ macro_rules! kernel {
         mod $module {
             use super::*;
 
-            pub(super) static KERNEL: Kernel = Kernel { name: $name, step: $lanes::BYTES / 8, group: $group, remainder };
+            pub(super) static KERNEL: Kernel = Kernel { name: $name, step: $lanes::BYTES / 8, group: $group, remainder, syndromes };
 
             #[target_feature(enable = $features)]
             unsafe fn remainder(divider: &Divider, data: &[u8], remainder: &mut [u64]) {
                 let steps = Steps::new(divider, data, $lanes::BYTES);
                 let mut products = [0; crate::bch::WORDS + 1];
+                products[..=divider.words].copy_from_slice(&divider.correction);
                 let mut table = divider.table.as_ptr().cast();
                 let mut first = 0;
                 for width in groups(divider.words, $group) {
@@ -185,9 +227,15 @@ macro_rules! kernel {
                 }
                 barrett(divider, &products, remainder);
             }
+
+            #[target_feature(enable = $features)]
+            unsafe fn syndromes(syndromes: &Syndromes, remainder: &[u64], odd: &mut [u16; MAX_T]) {
+                syndromes.compute(remainder, odd);
+            }
         }
     };
 }
 
-kernel!(vpclmulqdq, "avx512+vpclmulqdq", "avx512f,avx512bw,vpclmulqdq,pclmulqdq,avx2", Four, 16: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16);
+kernel!(vpclmulqdq512, "avx512+vpclmulqdq", "avx512f,avx512bw,vpclmulqdq,pclmulqdq,avx2", Four, 16: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16);
+kernel!(vpclmulqdq256, "avx2+vpclmulqdq", "avx2,vpclmulqdq,pclmulqdq", Two, 8: 1 2 3 4 5 6 7 8);
 kernel!(pclmulqdq, "pclmulqdq", "pclmulqdq,avx", One, 8: 1 2 3 4 5 6 7 8);
