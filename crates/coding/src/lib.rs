@@ -1,6 +1,7 @@
 //! The algebra of protection: codes compute, schemes decide (decision D3).
 //!
 //! - [`ErasureCode`]: k data and m parity symbols of which any k suffice; over GF(2^8), or plain XOR.
+//! - [`Bch`]: binary BCH codes, which correct single bits of a page; [`crc32c`] tells whether all are right.
 //! - [`gf2`]: decoders for codes whose equations are XORs of any shape.
 //! - [`gf256`]: the field, and the vector kernels that work on strips.
 //! - [`odds`]: how often codes fail, exactly.
@@ -20,11 +21,13 @@
 //! # Ok::<(), flashkeep_coding::Undecodable>(())
 //! ```
 
+pub mod bch;
 pub mod erasure;
 pub mod gf2;
 pub mod gf256;
 pub mod odds;
 
+pub use bch::{Bch, BchError, BchFamily, Uncorrectable};
 pub use erasure::{ErasureCode, Rebuild, Undecodable};
 
 /// Adds `other` to `sum` over GF(2), byte by byte: the parity of a stripe is the sum of its
@@ -34,4 +37,14 @@ pub use erasure::{ErasureCode, Rebuild, Undecodable};
 /// If the lengths differ.
 pub fn xor_into(sum: &mut [u8], other: &[u8]) {
     gf256::add(sum, other);
+}
+
+/// CRC-32C (Castagnoli, as of iSCSI, RFC 3720) of `bytes`.
+///
+/// ```
+/// assert_eq!(flashkeep_coding::crc32c(b"123456789"), 0xe306_9283);
+/// ```
+#[must_use]
+pub fn crc32c(bytes: &[u8]) -> u32 {
+    ::crc32c::crc32c(bytes)
 }

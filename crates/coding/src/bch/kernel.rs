@@ -1,0 +1,57 @@
+//! Which instructions divide: chosen once, when the program runs.
+
+use super::MAX_T;
+use super::divider::Divider;
+use super::portable;
+use super::syndromes::Syndromes;
+use std::fmt;
+use std::sync::OnceLock;
+
+/// The division of one instruction set. All give the same remainders, at different speeds.
+///
+/// A kernel can only be had from here, and only if this machine has its instructions; that is what
+/// makes calling it sound.
+pub struct Kernel {
+    pub(super) name: &'static str,
+    /// 64-bit words that one step reads; 0 if it works from tables of its own.
+    pub(super) step: usize,
+    /// Sums that one pass over the words computes, at most.
+    pub(super) group: usize,
+    /// The remainder of data of the divider's length, left-aligned, into as many words as it has.
+    pub(super) remainder: unsafe fn(&Divider, &[u8], &mut [u64]),
+    /// [`Syndromes::compute`] in the registers of the kernel.
+    pub(super) syndromes: unsafe fn(&Syndromes, &[u64], &mut [u16; MAX_T]),
+}
+
+/// Table look-ups, 32 bits a step, for every machine.
+static PORTABLE: Kernel =
+    Kernel { name: "portable", step: 0, group: 0, remainder: portable::remainder, syndromes: Syndromes::compute };
+
+impl Kernel {
+    /// The kernels of this machine, fastest first; the last one is portable.
+    #[must_use]
+    pub fn available() -> Vec<&'static Kernel> {
+        let mut kernels = super::simd::available();
+        kernels.push(&PORTABLE);
+        kernels
+    }
+
+    /// The fastest kernel of this machine.
+    #[must_use]
+    pub fn fastest() -> &'static Kernel {
+        static FASTEST: OnceLock<&Kernel> = OnceLock::new();
+        FASTEST.get_or_init(|| Kernel::available()[0])
+    }
+
+    /// The instruction set, for reports: `avx512+vpclmulqdq`, `avx2+vpclmulqdq`, `pclmulqdq` or `portable`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Kernel({})", self.name)
+    }
+}

@@ -1,0 +1,40 @@
+//! The kernels with carry-less multiplication.
+//!
+//! This module and its children are the only place of the codec with `unsafe`: registers are loaded
+//! through pointers, and a function with vector instructions may only run where they exist.
+
+#![allow(unsafe_code, reason = "vector registers are loaded and stored through pointers")]
+#![allow(unsafe_op_in_unsafe_fn, reason = "every line of these functions is an intrinsic or a pointer step")]
+
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use super::MAX_T;
+use super::divider::Divider;
+use super::kernel::Kernel;
+use super::syndromes::Syndromes;
+
+#[cfg(target_arch = "x86_64")]
+pub(super) use x86::available;
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn available() -> Vec<&'static Kernel> {
+    Vec::new()
+}
+
+impl Kernel {
+    /// The remainder of data * x^r, left-aligned.
+    #[inline]
+    pub(super) fn remainder(&self, divider: &Divider, data: &[u8], remainder: &mut [u64]) {
+        assert_eq!((data.len(), remainder.len()), (divider.bytes, divider.words), "bytes of data, words of remainder");
+        // SAFETY: this machine has the kernel's instructions, or the kernel could not be had.
+        unsafe { (self.remainder)(divider, data, remainder) }
+    }
+
+    /// The odd syndromes of a remainder.
+    #[inline]
+    pub(super) fn syndromes(&self, syndromes: &Syndromes, remainder: &[u64], odd: &mut [u16; MAX_T]) {
+        // SAFETY: as above.
+        unsafe { (self.syndromes)(syndromes, remainder, odd) }
+    }
+}
