@@ -1,19 +1,38 @@
 //! The real codec behind page ECC, for pages that carry their bytes.
 
+use coding::bch::BchFamily;
+use coding::crc32c;
 use protect::ecc::Codeword;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use vocab::Capability;
 
+/// What became of a codeword.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    /// It is as it was stored.
+    Corrected,
+    /// The decoder gave up.
+    Failed,
+    /// The decoder took it for corrected; its checksum does not.
+    Miscorrected,
+    /// It is wrong and nobody noticed: one miscorrection in 2^32.
+    Undetected,
+}
+
 /// The codes of one drive, made when they are first used.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Codec {
     codeword: Codeword,
+    strongest: Capability,
+    /// The codes, where pages carry bytes.
+    family: Option<Arc<BchFamily>>,
     miscorrects: BTreeMap<Capability, f64>,
 }
 
 impl Codec {
-    pub fn new(codeword: Codeword) -> Self {
-        Self { codeword, miscorrects: BTreeMap::new() }
+    pub fn new(codeword: Codeword, strongest: Capability) -> Self {
+        Self { codeword, strongest, family: None, miscorrects: BTreeMap::new() }
     }
 
     /// Probability that a codeword with more than t errors looks as if it had t or fewer: the
@@ -34,7 +53,45 @@ impl Codec {
         })
     }
 
-    pub fn check(&mut self, _t: Capability, _stored: Option<&[u8]>, _word: u32, _positions: &[u32]) -> bool {
-        false
+    /// Encodes codeword `word` of a stored page, flips the bits at `positions` and decodes it.
+    ///
+    /// # Panics
+    /// If t or fewer errors are not corrected, or more are: the codec is broken.
+    pub fn decode(&mut self, t: Capability, stored: Option<&[u8]>, word: u32, positions: &[u32]) -> Word {
+        let within = positions.len() <= usize::from(t.0);
+        if t.0 == 0 {
+            return if within { Word::Corrected } else { Word::Failed };
+        }
+        let length = self.codeword.bytes() as usize;
+        let first = word as usize * length;
+        let data = stored.map_or_else(|| vec![0; length], |bytes| bytes[first..first + length].to_vec());
+        let code = self.family(t).code(t.0.into());
+        let mut parity = vec![0; code.parity_bytes()];
+        code.encode(&data, &mut parity);
+        let (checksum, mut read) = (crc32c(&data), data.clone());
+        for &position in positions {
+            let (byte, bit) = (position as usize / 8, 0x80 >> (position % 8));
+            match byte.checked_sub(length) {
+                None => read[byte] ^= bit,
+                Some(byte) => parity[byte] ^= bit,
+            }
+        }
+        let decoded = code.decode(&mut read, &mut parity);
+        let whole = decoded == Ok(positions.len() as u32) && read == data;
+        assert!(whole == within, "t = {}: errors at {positions:?} gave {decoded:?}", t.0);
+        match decoded {
+            Ok(_) if whole => Word::Corrected,
+            Ok(_) if crc32c(&read) == checksum => Word::Undetected,
+            Ok(_) => Word::Miscorrected,
+            Err(_) => Word::Failed,
+        }
+    }
+
+    fn family(&mut self, t: Capability) -> &BchFamily {
+        let (code, most) = (self.codeword.code, self.strongest.max(t));
+        self.family.get_or_insert_with(|| {
+            let family = BchFamily::new(code.parity_per_error, most.0.into(), code.data_bits as usize);
+            Arc::new(family.expect("codewords fit their fields"))
+        })
     }
 }

@@ -9,7 +9,7 @@
 //! A decoder serves the dies of one channel in order. While it works the die goes on, except
 //! that an erase waits: what is decoded is still the page's contents to everybody else.
 
-use crate::codec::Codec;
+use crate::codec::{Codec, Word};
 use crate::commands::{Command, Verb};
 use crate::config::{CodecTiming, RefreshPolicy, Setup};
 use crate::facts::Fact;
@@ -44,7 +44,7 @@ struct Decoding {
 }
 
 /// ECC of one drive.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct PageEcc {
     pub policy: Box<dyn EccPolicy>,
     pub layout: Layout,
@@ -104,11 +104,11 @@ impl PageEcc {
             .map_err(|e| SetupError::new(format!("ecc {}: {e}", choice.name)))?;
         let dies = geometry.dies();
         Ok(Some(Box::new(Self {
+            codec: Codec::new(codeword, policy.strongest()),
             policy,
             layout,
             cells: Cells::new(settings, dies, geometry.pages_per_block, streams),
             timing: setup.ecc.codec,
-            codec: Codec::new(codeword),
             decoders: vec![VecDeque::new(); geometry.channels as usize],
             of_die: vec![0; dies as usize],
             miscorrections: streams.stream("ecc/miscorrections"),
@@ -197,6 +197,8 @@ struct Verdict {
     decoded: Decoded,
     /// Codewords that came back wrong, and only their checksum says so.
     miscorrected: u32,
+    /// Whether a codeword came back wrong and its checksum did not tell.
+    undetected: bool,
     time: Nanos,
 }
 
@@ -237,7 +239,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.record(Fact::Decoded { codewords: 0, errors: 0, failed: 1, miscorrected: 0, time: Nanos(0) });
             return (false, Nanos(0), Advice::Rewrite);
         }
-        let Verdict { decoded, miscorrected, time } = self.decode_words(ecc, command, t, rber);
+        let Verdict { decoded, miscorrected, undetected, time } = self.decode_words(ecc, command, t, rber);
+        if undetected {
+            // In a drive these would be wrong bytes. Here the page counts as unreadable besides.
+            self.record(Fact::Checked { mismatch: true });
+        }
         let Decoded { codewords, errors, failed } = decoded;
         self.record(Fact::Decoded { codewords, errors, failed, miscorrected, time });
         let hours = ecc.cells.reference_hours(hours(age));
@@ -249,20 +255,28 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let die = self.grid.die_of(command.ppn);
         let bits = ecc.layout.codeword.bits(t);
         let payload = self.array.page(command.ppn).payload;
-        let mut verdict = Verdict { decoded: Decoded { codewords: 0, errors: 0, failed: 0 }, miscorrected: 0, time: Nanos(0) };
+        let mut verdict = Verdict {
+            decoded: Decoded { codewords: 0, errors: 0, failed: 0 },
+            miscorrected: 0,
+            undetected: false,
+            time: Nanos(0),
+        };
         for slot in command.first..command.first + command.count {
             for word in 0..ecc.layout.per_slot {
                 let errors = ecc.cells.errors(die, bits, rber);
                 let failed = errors > u32::from(t.0);
-                let wrong = if P::BYTES {
+                let found = if P::BYTES {
                     let positions = ecc.cells.positions(die, bits, errors);
                     let stored = payload.get(usize::from(slot)).and_then(P::bytes);
-                    ecc.codec.check(t, stored, word, &positions)
+                    ecc.codec.decode(t, stored, word, &positions)
+                } else if failed && ecc.miscorrections.chance(ecc.codec.miscorrects(t)) {
+                    Word::Miscorrected
                 } else {
-                    failed && ecc.miscorrections.chance(ecc.codec.miscorrects(t))
+                    Word::Failed
                 };
                 verdict.time += ecc.decode_time(t, errors);
-                verdict.miscorrected += u32::from(wrong);
+                verdict.miscorrected += u32::from(failed && found == Word::Miscorrected);
+                verdict.undetected |= found == Word::Undetected;
                 verdict.decoded.codewords += 1;
                 verdict.decoded.failed += u32::from(failed);
                 verdict.decoded.errors += if failed { 0 } else { errors };

@@ -152,6 +152,10 @@ impl HostPayload for PageBuf {
     const CHECKED: bool = true;
     const BYTES: bool = true;
 
+    fn bytes(&self) -> Option<&[u8]> {
+        self.0.as_deref()
+    }
+
     fn stamp(lpn: Lpn, version: u32, sectors: u32) -> Self {
         let mut bytes = vec![0u8; sectors as usize * SECTOR];
         for (sector, part) in bytes.chunks_exact_mut(SECTOR).enumerate() {

@@ -104,6 +104,23 @@ fn counting_errors_and_decoding_them_agree() {
     }
 }
 
+/// A decoder takes some overloads for corrections: C(n, i) / 2^(16 t) summed, theory.md section
+/// 4.2. So does the draw that stands for it; the checksum catches both. Within 4 standard errors.
+#[test]
+fn miscorrections_come_as_often_as_they_should_and_are_caught() {
+    for (t, share) in [("1", 0.5002), ("2", 0.1252), ("3", 0.0209)] {
+        for payload in [PayloadKind::Tag, PayloadKind::Page] {
+            let policy = Ecc { codec: CodecTiming::Instant, ..ecc("fixed", &[("t", t)]) };
+            let setup = Setup { payload, ..aged(setup("none", drive(4, 32, 32, 1), 0.9), policy, 10_000, YEAR) };
+            let result = read_back(&setup);
+            let (failed, wrong) = (result.ecc.failed_codewords as f64, result.ecc.miscorrected_codewords as f64);
+            let error = (share * (1.0 - share) / failed).sqrt();
+            assert!(failed > 3000.0 && (wrong / failed - share).abs() < 4.0 * error, "t {t} {payload:?}: {wrong} of {failed}");
+            assert_eq!(result.mismatches, 0);
+        }
+    }
+}
+
 /// Any parity scheme under any policy, on cells bad enough that pages fail: what the scheme
 /// promises holds, nothing comes back wrong.
 #[test]
