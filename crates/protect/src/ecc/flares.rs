@@ -10,6 +10,9 @@
 //! Differs (theory.md section 5, gaps 13 to 16, and what follows from pages being rewritten):
 //! - `overc` and `criticalc` belong to the page; `failc` starts anew with each window; p stays
 //!   within `p_min..=p_max`, and a measured rate below zero counts as zero.
+//! - With `floor = "model"`, the default, a window that measured little does not take p below
+//!   what the model alone asks for: the noise of 100 reads at the end of life is ten times the
+//!   rate that MIX is about, and now and then costs one bit of capability too many.
 //! - The window counts reads: a program finds no errors, and would dilute the measure.
 //! - RBER_rd is subtracted as it was at each read of the window, not as it is at its end: a page
 //!   rewritten meanwhile forgot its retention.
@@ -19,8 +22,8 @@
 //! - A failed page is no evidence of its error count beyond p + 1, as in the paper; what becomes
 //!   of its contents is the parity scheme's to say, not "invalidate".
 //!
-//! Invariant: what a page's code corrects is never below what the model asks for at its age,
-//! unless windows measured less.
+//! Invariant: with the floor, what a page is programmed with never corrects less than the model
+//! asks for at its age.
 
 use super::{Advice, CellModel, Codeword, Decoded, EccPolicy, EccShape, Profile};
 use crate::{Options, SchemeError};
@@ -39,6 +42,11 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
     ("maxcritical", "5", "critical windows beyond which p rises"),
     ("maxover", "15", "overcorrecting windows beyond which p falls"),
     ("required_retention", "365d", "retention that every program must bear"),
+    (
+        "floor",
+        "model",
+        "what p never falls below: the `model`'s own answer, or `none` as in the paper, where noise of a window may take it lower",
+    ),
     ("p_min", "3", "least capability"),
     ("p_max", "50", "greatest capability"),
 ];
@@ -62,6 +70,8 @@ pub struct FlaresSettings {
     pub maxover: u32,
     /// Required retention in hours (REQ_RET_TIME).
     pub required_hours: f64,
+    /// Whether p stays at what the model alone asks for, whatever windows measured.
+    pub floor: bool,
     /// Least capability.
     pub p_min: u8,
     /// Greatest capability.
@@ -79,6 +89,7 @@ impl FlaresSettings {
         maxcritical: 5,
         maxover: 15,
         required_hours: 8760.0,
+        floor: false,
         p_min: 3,
         p_max: 50,
     };
@@ -97,6 +108,7 @@ pub(super) fn build(options: &Options<'_>, shape: &EccShape) -> Result<Box<dyn E
         maxcritical: options.number("maxcritical", 0..=255)?,
         maxover: options.number("maxover", 0..=255)?,
         required_hours: hours,
+        floor: options.word("floor", &["model", "none"])? == 0,
         p_min: options.number("p_min", 1..=u32::from(p_max))? as u8,
         p_max,
     };
@@ -316,11 +328,11 @@ impl EccPolicy for Flares {
     fn program(&mut self, page: Ppn, pe: PeCycles) -> Capability {
         let (block, at) = self.place(page);
         let window = self.pages.get(block).and_then(|pages| Some(pages.as_ref()?[at])).unwrap_or_default();
-        let p = self.table.search(self.projected(window.measured, pe));
-        if p <= window.p_next {
-            return Capability(window.p_next);
+        let mut p = self.table.search(self.projected(window.measured, pe)).max(window.p_next);
+        if self.settings.floor {
+            p = p.max(self.table.search(self.projected(None, pe)));
         }
-        if window.p_next > 0 {
+        if window.p_next > 0 && p > window.p_next {
             self.window(page).p_next = p;
         }
         Capability(p)
