@@ -2,15 +2,20 @@
 //!
 //! A problem names the dotted path of its field; the document turns that into a place.
 
-use crate::experiment::{Experiment, Options};
+use crate::experiment::{Experiment, Options, scheme_and_policy};
 use crate::problem::Problem;
 use crate::workload;
 use ssd::ftl::victim::POLICIES;
+use ssd::protect::ecc::{CODEWORDS, ECC_POLICIES};
 use ssd::protect::registry::SCHEMES;
 
 /// Names of all schemes.
 pub(crate) fn scheme_names() -> Vec<&'static str> {
     SCHEMES.iter().map(|s| s.name).collect()
+}
+
+fn policy_names() -> Vec<&'static str> {
+    ECC_POLICIES.iter().map(|entry| entry.name).collect()
 }
 
 /// Checks a whole experiment; the first problem found is returned.
@@ -35,8 +40,12 @@ fn schemes(experiment: &Experiment) -> Result<(), Problem> {
     }
     for (index, name) in experiment.schemes.iter().enumerate() {
         let field = format!("schemes.{index}");
-        if !names.contains(&name.as_str()) {
-            return Err(Problem::unknown(field, "scheme", name, &names));
+        let (scheme, policy) = scheme_and_policy(name);
+        if !names.contains(&scheme) {
+            return Err(Problem::unknown(field, "scheme", scheme, &names));
+        }
+        if let Some(policy) = policy.filter(|policy| !policy_names().contains(policy)) {
+            return Err(Problem::unknown(field, "ECC policy", policy, &policy_names()));
         }
         if experiment.schemes[..index].contains(name) {
             return Err(Problem::new(field, format!("scheme `{name}` is named twice")));
@@ -99,8 +108,7 @@ fn policies(experiment: &Experiment) -> Result<(), Problem> {
 }
 
 fn ecc(experiment: &Experiment) -> Result<(), Problem> {
-    use ssd::protect::ecc::{CODEWORDS, ECC_POLICIES};
-    let known: Vec<&str> = ECC_POLICIES.iter().map(|entry| entry.name).collect();
+    let known = policy_names();
     let named = |field: &str, noun: &str, name: &str, known: &[&str]| {
         if known.contains(&name) { Ok(()) } else { Err(Problem::unknown(field.to_owned(), noun, name, known)) }
     };

@@ -45,6 +45,10 @@ pub enum Progress {
 /// What one scheme gave.
 #[derive(Clone, Debug)]
 pub struct Outcome {
+    /// Its ECC policy.
+    pub ecc_policy: String,
+    /// The scheme as the experiment names it, its own ECC policy included.
+    pub label: String,
     /// The scheme and its options.
     pub choice: SchemeChoice,
     /// Its drive.
@@ -123,6 +127,9 @@ struct Runs<'a> {
 
 /// A scheme's drive, ready for the workload.
 struct Prepared {
+    ecc_policy: String,
+    /// As the experiment names it.
+    label: String,
     choice: SchemeChoice,
     planned: PlannedDrive,
     session: Session,
@@ -132,7 +139,7 @@ struct Prepared {
 }
 
 impl Runs<'_> {
-    fn setup(&self, drive: &ssd::Drive, scheme: SchemeChoice) -> Setup {
+    fn setup(&self, drive: &ssd::Drive, scheme: SchemeChoice, ecc: ssd::Ecc) -> Setup {
         let experiment = self.experiment;
         Setup {
             drive: drive.clone(),
@@ -145,7 +152,7 @@ impl Runs<'_> {
             precondition: experiment.precondition,
             age: experiment.age,
             faults: experiment.faults,
-            ecc: experiment.ecc_setup(),
+            ecc,
             errors: experiment.errors.clone(),
             refresh: experiment.refresh,
             payload: experiment.payload,
@@ -172,29 +179,31 @@ impl Runs<'_> {
 
     fn prepare(&self, index: usize) -> Result<Prepared, Problem> {
         let (bench, planned) = (self.bench, &self.plan.drives[index]);
-        let choice = self.experiment.choice(&self.experiment.schemes[index]);
+        let label = self.experiment.schemes[index].clone();
+        let (choice, ecc) = (self.experiment.choice(&label), self.experiment.ecc_setup(&label));
+        let ecc_policy = ecc.policy.clone();
         (bench.progress)(Progress::Preparing(index));
         let started = (bench.clock)();
-        let session = Session::new(&self.setup(&planned.drive, choice.clone())).map_err(|e| refused(&choice, &e))?;
+        let session = Session::new(&self.setup(&planned.drive, choice.clone(), ecc)).map_err(|e| refused(&choice, &e))?;
         let demand = if self.needs_demand() { Some(self.demand(&session)?) } else { None };
         let wall_s = (bench.clock)() - started;
-        Ok(Prepared { planned: planned.clone(), choice, session, demand, wall_s })
+        Ok(Prepared { planned: planned.clone(), label, ecc_policy, choice, session, demand, wall_s })
     }
 
     /// One clock for all: from what the workload asks of `none` and of each compared scheme.
     fn clock(&self, prepared: &[Prepared]) -> Result<Clock, Problem> {
-        let none = prepared.iter().find(|p| p.choice.name == "none").map(|p| p.demand);
+        let none = prepared.iter().find(|p| p.label == "none").map(|p| p.demand);
         let none = match none {
             Some(demand) => demand,
             None if self.needs_demand() => {
                 let choice = SchemeChoice::named("none");
-                let setup = self.setup(&self.plan.reference, choice.clone());
+                let setup = self.setup(&self.plan.reference, choice.clone(), self.experiment.ecc_setup("none"));
                 let session = Session::new(&setup).map_err(|e| refused(&choice, &e))?;
                 Some(self.demand(&session)?)
             }
             None => None,
         };
-        let demands: Vec<_> = prepared.iter().filter_map(|p| Some((p.choice.name.clone(), p.demand?))).collect();
+        let demands: Vec<_> = prepared.iter().filter_map(|p| Some((p.label.clone(), p.demand?))).collect();
         Ok(clock(self.experiment.trace.arrival, self.workload.duration_s(), none, &demands))
     }
 
@@ -210,12 +219,15 @@ impl Runs<'_> {
         let mut commands = self.workload.commands(self.map, clock.factor)?;
         let total = self.workload.requests();
         let mut progress = |done| (bench.progress)(Progress::Running { scheme: index, done, total });
-        let result = prepared.session.run(&mut commands, clock.pace, &mut progress);
+        let mut result = prepared.session.run(&mut commands, clock.pace, &mut progress);
         let finished = (bench.clock)();
         commands.finish()?;
+        result.scheme.clone_from(&prepared.label);
         (bench.progress)(Progress::Finished(index));
         Ok(Outcome {
             planned: prepared.planned,
+            label: prepared.label,
+            ecc_policy: prepared.ecc_policy,
             choice: prepared.choice,
             result,
             prepare_wall_s: prepared.wall_s,
@@ -311,8 +323,7 @@ pub(crate) fn mib(size: Bytes) -> String {
 
 fn warnings(outcomes: &[Outcome]) -> Vec<String> {
     let mut warnings = Vec::new();
-    for Outcome { choice, result, .. } in outcomes {
-        let name = &choice.name;
+    for Outcome { label: name, result, .. } in outcomes {
         if result.saturated {
             warnings.push(format!(
                 "`{name}` could not keep up with the requests: they piled up to the end, so its response times say \

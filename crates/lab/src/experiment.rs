@@ -89,7 +89,8 @@ pub struct Experiment {
     /// What pages carry.
     #[serde(default = "default_payload")]
     pub payload: PayloadKind,
-    /// Schemes to compare, by registry name, in report order.
+    /// Schemes to compare, by registry name, in report order. `ds-raid+flares` is a scheme under
+    /// an ECC policy of its own; the others are under `ecc.policy`.
     #[serde(default = "default_schemes")]
     pub schemes: Vec<String>,
     /// Die scheduler.
@@ -395,32 +396,37 @@ impl Experiment {
 
     /// Fills in the default of every option of every scheme compared.
     fn fill_options(&mut self) {
-        let named = |name: &String| ssd::protect::registry::SCHEMES.iter().find(move |s| s.name == name);
+        let named = |label: &String| ssd::protect::registry::SCHEMES.iter().find(move |s| s.name == scheme_and_policy(label).0);
         for entry in self.schemes.iter().filter_map(named).filter(|s| !s.options.is_empty()) {
             let options = self.scheme.entry(entry.name.to_owned()).or_default();
             for (option, default, _) in entry.options {
                 options.entry((*option).to_owned()).or_insert_with(|| OptionText((*default).to_owned()));
             }
         }
-        let policy = ssd::protect::ecc::ECC_POLICIES.iter().find(|entry| entry.name == self.ecc.policy);
-        for (option, default, _) in policy.into_iter().flat_map(|entry| entry.options) {
-            let options = self.ecc.options.entry(self.ecc.policy.clone()).or_default();
-            options.entry((*option).to_owned()).or_insert_with(|| OptionText((*default).to_owned()));
+        let used = |name: &str| self.schemes.iter().any(|label| self.ecc_setup(label).policy == name);
+        let policies: Vec<_> = ssd::protect::ecc::ECC_POLICIES.iter().filter(|entry| used(entry.name)).collect();
+        for entry in policies.into_iter().filter(|entry| !entry.options.is_empty()) {
+            let options = self.ecc.options.entry(entry.name.to_owned()).or_default();
+            for (option, default, _) in entry.options {
+                options.entry((*option).to_owned()).or_insert_with(|| OptionText((*default).to_owned()));
+            }
         }
     }
 
-    /// Page ECC with the options of its policy.
+    /// Page ECC of a compared scheme, with the options of its policy.
     #[must_use]
-    pub fn ecc_setup(&self) -> Ecc {
+    pub fn ecc_setup(&self, label: &str) -> Ecc {
         let EccSpec { policy, codeword, codec, codec_microwatt, options } = self.ecc.clone();
+        let policy = scheme_and_policy(label).1.map_or(policy, str::to_owned);
         let options = options.get(&policy).into_iter().flatten();
         let options = options.map(|(key, value)| (key.clone(), value.0.clone())).collect();
         Ecc { policy, codeword, codec, codec_microwatt, options }
     }
 
-    /// The scheme called `name` with its options.
+    /// A compared scheme with its options.
     #[must_use]
-    pub fn choice(&self, name: &str) -> ssd::protect::SchemeChoice {
+    pub fn choice(&self, label: &str) -> ssd::protect::SchemeChoice {
+        let name = scheme_and_policy(label).0;
         let options = self.scheme.get(name).into_iter().flatten();
         let options = options.map(|(key, value)| (key.clone(), value.0.clone())).collect();
         ssd::protect::SchemeChoice { name: name.to_owned(), options }
@@ -432,6 +438,12 @@ impl Experiment {
         let body = toml::to_string(self).expect("an experiment is tables, texts, numbers and booleans");
         format!("# The effective experiment of a Flashkeep run; `flashkeep run` on this file repeats it.\n\n{body}")
     }
+}
+
+/// The scheme and, where it has one of its own, the ECC policy of a compared scheme.
+#[must_use]
+pub fn scheme_and_policy(label: &str) -> (&str, Option<&str>) {
+    label.split_once('+').map_or((label, None), |(scheme, policy)| (scheme, Some(policy)))
 }
 
 /// Paths in an experiment file count from the file's directory.

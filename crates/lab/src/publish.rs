@@ -37,7 +37,7 @@ pub fn write_report(comparison: &Comparison, directory: &Path) -> Result<PathBuf
 
 fn html(comparison: &Comparison, directory: &Path) -> String {
     let (trace, drive) = (&comparison.trace, &comparison.experiment.drive);
-    let names: Vec<&str> = comparison.outcomes.iter().map(|o| o.choice.name.as_str()).collect();
+    let names: Vec<&str> = comparison.outcomes.iter().map(|o| o.label.as_str()).collect();
     let runs: Vec<_> = comparison.outcomes.iter().map(|o| o.result.clone()).collect();
     let per_second = |ops: u64, seconds: f64| if seconds > 0.0 { ops as f64 / seconds } else { 0.0 };
     let speed = |o: &crate::Outcome| RunSpeed { wall_s: o.wall_s, flash_ops_per_s: per_second(o.result.flash_ops, o.wall_s) };
@@ -105,7 +105,7 @@ fn drive_lines(comparison: &Comparison) -> Vec<String> {
         let planned = &outcome.planned;
         lines.push(format!(
             "Raw flash of {}: {}, spare {:.1} % of it, {:.1} % after redundancy",
-            outcome.choice.name,
+            outcome.label,
             mib(planned.drive.geometry.raw_size()),
             planned.spare_raw * 100.0,
             planned.spare_after_redundancy * 100.0

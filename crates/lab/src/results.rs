@@ -107,7 +107,7 @@ impl Outcome {
         let (r, planned) = (&self.result, &self.planned);
         let mut keys = Map::new();
         let mut put = |name: &str, value: Value| keys.insert(name.to_owned(), value);
-        put("scheme", json!(self.choice.name));
+        put("scheme", json!(self.label));
         put("options", json!(self.choice.options));
         put("raw_capacity_mib", json!(mib(u64::from(planned.drive.geometry.slots()) * slot)));
         put("redundancy_share", json!(planned.redundancy_share));
@@ -136,7 +136,16 @@ impl Outcome {
         put("padded_slots", json!(r.padded_slots));
         put("energy_j", json!(r.energy_j.values().fold(0.0, |sum, joules| sum + joules)));
         put("energy_j_by_operation", json!(r.energy_j));
-        put("ecc", json!(r.ecc));
+        put("ecc_policy", json!(self.ecc_policy));
+        put("ecc_codewords", json!(r.ecc.codewords));
+        put("ecc_corrected_bits", json!(r.ecc.corrected_bits));
+        put("ecc_failed_codewords", json!(r.ecc.failed_codewords));
+        put("ecc_miscorrected_codewords", json!(r.ecc.miscorrected_codewords));
+        put("ecc_unreadable_pages", json!(r.ecc.unreadable_pages));
+        put("ecc_decode_us_mean", json!(r.ecc.decode_us_mean));
+        put("ecc_programs_by_t", json!(r.ecc.programs_by_t));
+        put("refreshed_units", json!(r.ecc.refreshed_units));
+        put("recharged_pages", json!(r.ecc.recharged_pages));
         put("checked_reads", json!(r.checked_reads));
         put("mismatches", json!(r.mismatches));
         put("rebuilt_reads", json!(r.rebuilt_reads));

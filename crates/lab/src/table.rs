@@ -106,7 +106,7 @@ impl Comparison {
     #[must_use]
     pub fn to_table(&self) -> String {
         let mut rows = Rows { outcomes: &self.outcomes, rows: Vec::new() };
-        rows.each("scheme", |o| o.choice.name.clone());
+        rows.each("scheme", |o| o.label.clone());
         rows.response("response, us", |r| &r.response_us);
         rows.response("read response, us", |r| &r.read_response_us);
         rows.response("write response, us", |r| &r.write_response_us);
@@ -122,6 +122,13 @@ impl Comparison {
         if self.outcomes.iter().any(|o| o.result.rebuilt_reads + o.result.media_errors > 0) {
             rows.each("pages rebuilt", |o| grouped(o.result.rebuilt_reads));
             rows.each("media errors", |o| grouped(o.result.media_errors));
+        }
+        if self.outcomes.iter().any(|o| o.result.ecc.codewords > 0) {
+            rows.each("bits corrected a codeword", |o| number(o.result.corrected_per_codeword()));
+            rows.each("unreadable pages", |o| grouped(o.result.ecc.unreadable_pages));
+            rows.each("decoding a read, us", |o| number(o.result.ecc.decode_us_mean));
+            rows.each("t of programs, mean", |o| o.result.mean_t().map_or("-".into(), number));
+            rows.each("units refreshed", |o| grouped(o.result.ecc.refreshed_units));
         }
         format!("{}\n\n{}\n{}", self.title(), rows.print(), self.remarks())
     }

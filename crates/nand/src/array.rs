@@ -34,6 +34,8 @@ pub struct BlockInfo {
     pub pe: u32,
     /// Reads since the erase.
     pub reads: u32,
+    /// Times its pages were recharged in place since the erase, the most of any page.
+    pub recharges: u32,
     /// Bad blocks are never used.
     pub bad: bool,
     /// When the first page was programmed (DA-RAID-5 keeps this as the block's time stamp).
@@ -73,6 +75,9 @@ pub trait FlashArray<P: Payload>: Clone + Send {
     fn page(&self, ppn: Ppn) -> PageView<'_, P>;
     /// Programs a page: one tag and one payload for each slot.
     fn program(&mut self, ppn: Ppn, tags: &[OobTag], payload: &[P], oob: Oob, now: SimTime) -> ProgramOutcome;
+    /// Recharges the cells of a programmed page to what they held (refresh in place): its
+    /// contents stay, its retention starts anew.
+    fn recharge(&mut self, ppn: Ppn, now: SimTime) -> ProgramOutcome;
     /// Erases a block.
     fn erase(&mut self, block: BlockAddr) -> ProgramOutcome;
     /// Whether the die of this page answers at all.
@@ -98,6 +103,11 @@ struct Cells<P> {
 }
 
 const NANOS_PER_S: u64 = 1_000_000_000;
+
+/// Time as pages keep it: 136 years of it.
+fn whole_seconds(time: SimTime) -> u32 {
+    u32::try_from(time.0 / NANOS_PER_S).unwrap_or(u32::MAX)
+}
 
 /// Flash in memory. A clone is cheap: forks share the cells of every block until one of them
 /// changes it.
@@ -229,7 +239,20 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         }
         if self.keeps_ecc {
             cells.ecc[page] = oob.ecc;
-            cells.written_s[page] = u32::try_from(now.0 / NANOS_PER_S).unwrap_or(u32::MAX);
+            cells.written_s[page] = whole_seconds(now);
+        }
+        ProgramOutcome::Done
+    }
+
+    fn recharge(&mut self, ppn: Ppn, now: SimTime) -> ProgramOutcome {
+        let (block, page) = self.grid.split(ppn);
+        let info = &mut self.blocks[block.index()];
+        assert!(!info.bad, "{ppn} recharged on a bad block");
+        assert!(page < info.next_page, "{ppn} recharged before it was programmed");
+        // Pages of a block are recharged together, the last of them last.
+        info.recharges += u32::from(page + 1 == info.next_page);
+        if let Some(cells) = &mut self.cells[block.index()].as_mut().filter(|_| self.keeps_ecc) {
+            Arc::make_mut(cells).written_s[page as usize] = whole_seconds(now);
         }
         ProgramOutcome::Done
     }
@@ -239,6 +262,7 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         assert!(!info.bad, "{block} is bad and must not be erased");
         info.next_page = 0;
         info.reads = 0;
+        info.recharges = 0;
         info.pe += 1;
         ProgramOutcome::Done
     }

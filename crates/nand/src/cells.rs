@@ -28,6 +28,8 @@ pub struct CellSettings {
     pub page_sigma: f64,
     /// Standard deviation of the logarithm of a block's factor.
     pub block_sigma: f64,
+    /// Rate that each recharge of a page in place adds: it disturbs the neighbours.
+    pub recharge_rber: f64,
 }
 
 /// The cells of a drive.
@@ -74,11 +76,13 @@ impl Cells {
     #[must_use]
     pub fn nominal(&self, block: &BlockInfo, age: Nanos) -> f64 {
         let model = &self.settings.model;
-        model.rber(&Stress {
+        let recharged = f64::from(block.recharges) * self.settings.recharge_rber;
+        let modelled = model.rber(&Stress {
             pe: block.pe.into(),
             retention_hours: self.reference_hours(hours(age)),
             reads: model.read_count().of_block(block.reads.into(), self.pages_per_block),
-        })
+        });
+        (modelled + recharged).min(0.5)
     }
 
     /// Hours at the model's temperature that do what `hours` at the drive's do.

@@ -132,6 +132,13 @@ impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
         self.inner.program(ppn, tags, payload, oob, now)
     }
 
+    fn recharge(&mut self, ppn: Ppn, now: SimTime) -> ProgramOutcome {
+        if self.any && self.is_gone(self.inner.grid().split(ppn).0) {
+            return ProgramOutcome::Failed;
+        }
+        self.inner.recharge(ppn, now)
+    }
+
     fn erase(&mut self, block: BlockAddr) -> ProgramOutcome {
         if self.is_gone(block) {
             return ProgramOutcome::Failed;

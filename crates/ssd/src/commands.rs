@@ -11,6 +11,8 @@ pub(crate) enum Verb {
     #[default]
     Read,
     Program,
+    /// The cells of a page are recharged in place.
+    Recharge,
     Erase,
 }
 
@@ -33,6 +35,8 @@ pub(crate) enum Owner {
     Term { gather: Id, coefficient: u8 },
     /// A strip of a stripe update.
     Stripe { op: Id, strip: u8 },
+    /// A page that is recharged in place.
+    Recharge { log: u16 },
     /// The patrol looks at a page of a row.
     Patrol { superblock: u32 },
     /// A strip that a rebuild writes.
@@ -293,7 +297,7 @@ pub(crate) fn transfer_time<P: Payload, A: FlashArray<P>>(array: &A, latencies: 
     latencies.command
         + match command.verb {
             Verb::Read => latencies.transfer(u32::from(command.count)),
-            Verb::Program => latencies.transfer(array.grid().slots_per_page()),
+            Verb::Program | Verb::Recharge => latencies.transfer(array.grid().slots_per_page()),
             Verb::Erase => Nanos(0),
         }
 }
@@ -305,7 +309,7 @@ pub(crate) fn service_time<P: Payload, A: FlashArray<P>>(array: &A, latencies: &
     transfer_time(array, latencies, command)
         + match command.verb {
             Verb::Read => latencies.read(page),
-            Verb::Program => latencies.program(page, pe),
+            Verb::Program | Verb::Recharge => latencies.program(page, pe),
             Verb::Erase => latencies.erase(pe),
         }
 }

@@ -198,6 +198,8 @@ pub struct Errors {
     pub page_sigma: f64,
     /// The same for blocks.
     pub block_sigma: f64,
+    /// Raw bit error rate that each recharge of a block in place adds.
+    pub recharge_rber: f64,
 }
 
 impl Default for Errors {
@@ -209,6 +211,7 @@ impl Default for Errors {
             activation_ev: nand::rber::JESD218_EV,
             page_sigma: 0.0,
             block_sigma: 0.0,
+            recharge_rber: 0.0,
         }
     }
 }
@@ -235,11 +238,13 @@ pub struct Refresh {
     pub uber: f64,
     /// Share of the limit at which a block is refreshed.
     pub at_share: f64,
+    /// Times a block is recharged in place before it is remapped; 0: always remapped.
+    pub in_place_at_most: u32,
 }
 
 impl Default for Refresh {
     fn default() -> Self {
-        Self { policy: RefreshPolicy::None, uber: 1e-11, at_share: 0.95 }
+        Self { policy: RefreshPolicy::None, uber: 1e-11, at_share: 0.95, in_place_at_most: 0 }
     }
 }
 

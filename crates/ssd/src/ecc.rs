@@ -77,6 +77,7 @@ fn cell_settings(setup: &Setup) -> Result<CellSettings, SetupError> {
         activation_ev: check("activation_ev", errors.activation_ev, 0.0..=3.0)?,
         page_sigma: check("page_sigma", errors.page_sigma, 0.0..=3.0)?,
         block_sigma: check("block_sigma", errors.block_sigma, 0.0..=3.0)?,
+        recharge_rber: check("recharge_rber", errors.recharge_rber, 0.0..=0.5)?,
     })
 }
 

@@ -23,6 +23,11 @@ pub enum Fact {
         /// Slots of it that hold something.
         filled: u32,
     },
+    /// A page was recharged in place.
+    Recharged {
+        /// Page number.
+        ppn: u32,
+    },
     /// A block was erased.
     Erased {
         /// Block number.
@@ -135,6 +140,8 @@ pub struct Folds {
     pub programs: [u64; 8],
     /// Block erases by cause.
     pub erases: [u64; 8],
+    /// Pages recharged in place.
+    pub recharges: u64,
     /// Slots programmed with something in them.
     pub filled_slots: u64,
     /// Slots programmed empty.
@@ -178,6 +185,7 @@ impl Folds {
             reads: [0; 8],
             programs: [0; 8],
             erases: [0; 8],
+            recharges: 0,
             filled_slots: 0,
             padded_slots: 0,
             requests: [0; 4],
@@ -211,6 +219,10 @@ impl Folds {
                 self.filled_slots += u64::from(filled);
                 self.padded_slots += u64::from(self.slots_per_page - filled);
                 self.digest(at, 2, u64::from(ppn) << 8 | cause as u64);
+            }
+            Fact::Recharged { ppn } => {
+                self.recharges += 1;
+                self.digest(at, 6, u64::from(ppn));
             }
             Fact::Erased { block, cause } => {
                 self.erases[cause as usize] += 1;

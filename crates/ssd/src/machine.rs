@@ -296,7 +296,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                     *channel = granted + overhead;
                     (granted + overhead + self.latencies.read(page), Phase::Sensing)
                 }
-                Verb::Program => {
+                Verb::Program | Verb::Recharge => {
                     let granted = granted.max(self.now + encode);
                     *channel = granted + overhead + self.latencies.transfer(self.grid.slots_per_page());
                     (*channel + self.latencies.program(page, self.array.block(block).pe), Phase::Ending)
@@ -367,6 +367,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         match command.verb {
             Verb::Read => self.complete_read(id, &command),
             Verb::Program => self.complete_program(&command),
+            Verb::Recharge => self.complete_recharge(&command),
             Verb::Erase => self.complete_erase(&command),
         }
         self.commands.slab.give(id);
@@ -387,6 +388,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             Owner::Gather { gather } => self.gather_read_done(command, gather, clean),
             Owner::Term { gather, coefficient } => self.term_read_done(command, gather, coefficient, clean),
             Owner::Patrol { superblock } => self.patrol_read_done(superblock, clean),
+            Owner::Recharge { log } => self.recharge_read_done(command, log as usize, clean),
             owner => unreachable!("{owner:?} reads nothing"),
         }
     }

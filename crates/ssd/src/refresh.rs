@@ -5,16 +5,23 @@
 //! far included, meets what its code bears at the target UBER (theory.md section 5, gap 3: the
 //! factors add). Deadlines are set when pages are programmed and, for `joint`, checked again
 //! when they are read. What is due is moved by the collector of its log, one unit at a time,
-//! the most overdue first: remapped, as FLARES calls it.
+//! the most overdue first: remapped, as FLARES calls it (section 5.2).
+//!
+//! Or its pages are recharged in place, `in_place_at_most` times before it is remapped all the
+//! same: each is read, decoded and programmed again to what it held, which costs the time of a
+//! program and no erase. Obsolete pages are, too: they may still belong to a parity. A unit that
+//! is still being written is remapped.
 
+use crate::commands::{Command, Owner, Verb, is_programmed};
 use crate::config::{RefreshPolicy, Setup};
 use crate::ecc::PageEcc;
+use crate::facts::Fact;
 use crate::machine::Machine;
 use crate::payload::HostPayload;
 use crate::session::commit_reserve;
 use coding::odds::Per;
 use ftl::{UnitId, UnitState};
-use nand::FlashArray;
+use nand::{FlashArray, ProgramOutcome};
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, Capability, Cause, Nanos, Ppn, SimTime};
 
@@ -29,10 +36,23 @@ pub(crate) struct Refresh {
     deadline: Vec<SimTime>,
     /// For each log its deadlines in order.
     order: Vec<BTreeSet<(SimTime, UnitId)>>,
+    in_place_at_most: u32,
+    /// For each log what is being recharged.
+    recharging: Vec<Option<Recharging>>,
     /// Whether something may be due that was not before.
     pub stirred: bool,
     /// Units refreshed.
     pub refreshed: u64,
+}
+
+/// A unit whose pages are recharged in place, in order.
+#[derive(Clone, Copy, Debug)]
+struct Recharging {
+    unit: UnitId,
+    cursor: u32,
+    in_flight: u32,
+    /// A page could not be read: the unit is remapped instead.
+    failed: bool,
 }
 
 const NEVER: SimTime = SimTime(u64::MAX);
@@ -53,6 +73,8 @@ impl Refresh {
             limits: if joint { (0..=u32::from(ecc.policy.strongest().0)).map(limit).collect() } else { Vec::new() },
             deadline: vec![NEVER; units],
             order: vec![BTreeSet::new(); logs],
+            in_place_at_most: refresh.in_place_at_most,
+            recharging: vec![None; logs],
             stirred: true,
             refreshed: 0,
         }
@@ -167,6 +189,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             while let Some(&(at, unit)) = self.refresh.order[log].first()
                 && at <= self.now
                 && !self.is_wanted(log)
+                && self.refresh.recharging[log].is_none()
                 && !self.collectors[log].halted
             {
                 self.refresh_unit(log, unit);
@@ -192,8 +215,87 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.refresh.set(log, unit, later);
         if may {
             self.refresh.refreshed += 1;
-            self.want(unit, Cause::Refresh);
+            if self.may_recharge(unit) {
+                self.refresh.recharging[log] = Some(Recharging { unit, cursor: 0, in_flight: 0, failed: false });
+                self.recharge(log);
+            } else {
+                self.want(unit, Cause::Refresh);
+            }
         }
+    }
+
+    fn may_recharge(&self, unit: UnitId) -> bool {
+        let most = self.refresh.in_place_at_most;
+        let recharges = |block| self.array.block(block).recharges;
+        most > 0
+            && self.ftl.unit(unit).state == UnitState::Closed
+            && self.ftl.blocks_of(unit).all(|block| recharges(block) < most)
+    }
+
+    /// Reads the next pages of the unit that the log recharges, as many at once as a collector
+    /// moves.
+    fn recharge(&mut self, log: usize) {
+        let Some(mut work) = self.refresh.recharging[log] else { return };
+        let blocks: Vec<BlockAddr> = self.ftl.blocks_of(work.unit).collect();
+        let (pages, width) = (self.grid.pages_per_block(), blocks.len() as u32);
+        // Collected meanwhile: there is nothing left to recharge.
+        if self.ftl.unit(work.unit).state != UnitState::Closed || work.failed {
+            work.cursor = pages * width;
+        }
+        while work.in_flight < self.moves_in_flight * width && work.cursor < pages * width {
+            let (block, page) = (blocks[(work.cursor % width) as usize], work.cursor / width);
+            work.cursor += 1;
+            let ppn = self.grid.ppn(block, page);
+            let stored = page < self.array.block(block).next_page && !self.failed_programs.contains_key(&ppn.0);
+            if stored && self.array.answers(ppn) {
+                work.in_flight += 1;
+                let (owner, count) = (Owner::Recharge { log: log as u16 }, self.grid.slots_per_page() as u8);
+                self.submit(Command { owner, ppn, count, cause: Cause::Refresh, ..Command::default() });
+            }
+        }
+        let done = work.cursor == pages * width && work.in_flight == 0;
+        self.refresh.recharging[log] = (!done).then_some(work);
+        if done {
+            self.recharged(log, work);
+        }
+    }
+
+    fn recharged(&mut self, log: usize, work: Recharging) {
+        self.refresh.stirred = true;
+        if work.failed {
+            self.want(work.unit, Cause::Refresh);
+        } else if self.ftl.unit(work.unit).state == UnitState::Closed {
+            self.refresh.set(log, work.unit, NEVER);
+            for block in self.ftl.blocks_of(work.unit) {
+                if self.array.block(block).next_page > 0 {
+                    self.note_programmed(self.grid.ppn(block, 0));
+                }
+            }
+        }
+    }
+
+    /// A page to be recharged was read.
+    pub(crate) fn recharge_read_done(&mut self, command: &Command, log: usize, clean: bool) {
+        if clean && is_programmed(&self.array, command.ppn) {
+            self.submit(Command { verb: Verb::Recharge, ..*command });
+            return;
+        }
+        let work = self.refresh.recharging[log].as_mut().expect("a recharge under way");
+        (work.in_flight, work.failed) = (work.in_flight - 1, work.failed || !clean);
+        self.recharge(log);
+    }
+
+    /// A page was recharged, or cannot be: then its block fails when it is written next.
+    pub(crate) fn complete_recharge(&mut self, command: &Command) {
+        let Owner::Recharge { log } = command.owner else { unreachable!("{:?} recharges nothing", command.owner) };
+        let there = is_programmed(&self.array, command.ppn);
+        let done = there && self.array.recharge(command.ppn, self.now) == ProgramOutcome::Done;
+        if done {
+            self.record(Fact::Recharged { ppn: command.ppn.0 });
+        }
+        let work = self.refresh.recharging[log as usize].as_mut().expect("a recharge under way");
+        (work.in_flight, work.failed) = (work.in_flight - 1, work.failed || there && !done);
+        self.recharge(log as usize);
     }
 
     /// The timer went off.

@@ -44,12 +44,12 @@ pub struct EccResult {
     pub unreadable_pages: u64,
     /// Mean time to decode what one page read moved, in microseconds.
     pub decode_us_mean: f64,
-    /// Energy of the codecs in joules.
-    pub energy_j: f64,
     /// Pages programmed by the capability of their code.
     pub programs_by_t: BTreeMap<u8, u64>,
     /// Units of collection (blocks or superblocks) that were refreshed.
     pub refreshed_units: u64,
+    /// Pages recharged in place.
+    pub recharged_pages: u64,
 }
 
 /// What one run of one scheme gave. Plain data: lab gives it its documented flat keys.
@@ -130,6 +130,22 @@ pub struct RunResult {
     pub events: u64,
 }
 
+impl RunResult {
+    /// Bit errors corrected in a mean codeword.
+    #[must_use]
+    pub fn corrected_per_codeword(&self) -> f64 {
+        self.ecc.corrected_bits as f64 / (self.ecc.codewords as f64).max(1.0)
+    }
+
+    /// Mean capability of the pages programmed; `None` without any.
+    #[must_use]
+    pub fn mean_t(&self) -> Option<f64> {
+        let programs: u64 = self.ecc.programs_by_t.values().sum();
+        let bits: u64 = self.ecc.programs_by_t.iter().map(|(&t, &pages)| u64::from(t) * pages).sum();
+        (programs > 0).then(|| bits as f64 / programs as f64)
+    }
+}
+
 impl<P: HostPayload> Prepared<P> {
     /// What the run gave, from the facts folded.
     pub(crate) fn result(&self, events: u64, pace: Pace) -> RunResult {
@@ -208,6 +224,9 @@ impl<P: HostPayload> Prepared<P> {
             ("program".to_string(), joules(&folds.programs, energy.program, gang)),
             ("erase".to_string(), joules(&folds.erases, energy.erase, gang)),
         ]);
+        if folds.recharges > 0 {
+            by_operation.insert("recharge".into(), folds.recharges as f64 * energy.program.0 as f64 * 1e-9 * gang);
+        }
         if self.machine.ecc.is_some() {
             by_operation.insert("codec".into(), self.codec_joules());
         }
@@ -231,9 +250,9 @@ impl<P: HostPayload> Prepared<P> {
             miscorrected_codewords: ecc.miscorrected_codewords,
             unreadable_pages: ecc.unreadable_pages,
             decode_us_mean: if reads > 0 { ecc.decode.as_micros_f64() / reads as f64 } else { 0.0 },
-            energy_j: self.codec_joules(),
             programs_by_t: ecc.programs_by_t.clone(),
             refreshed_units: refreshed,
+            recharged_pages: folds.recharges,
         }
     }
 }

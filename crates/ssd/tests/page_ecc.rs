@@ -203,26 +203,49 @@ fn what_does_not_fit_is_refused_with_what_would() {
     assert!(said.contains("errors.page_sigma: found -1"), "{said}");
 }
 
+/// Data whose code bears a month, 25 days old when 60 days of a request an hour begin.
+fn two_months(scheme: &str, refresh: Refresh) -> RunResult {
+    let month = ecc("flares", &[("required_retention", "30d")]);
+    let base = aged(setup(scheme, drive(4, 24, 16, 1), 0.5), month, 8_000, Nanos(25 * 24 * HOUR));
+    let setup = Setup { refresh, ..base };
+    let mut session = Session::new(&setup).unwrap_or_else(|e| panic!("{e}"));
+    let mut commands: Vec<_> = (0..).flat_map(|_| read_all(setup.user_slots)).take(60 * 24).collect();
+    (0u64..).zip(&mut commands).for_each(|(hour, command)| command.at = vocab::SimTime(hour * HOUR));
+    let result = run(&mut session, &commands, Pace::Open);
+    assert_eq!(result.mismatches, 0, "{scheme}");
+    session.check_counts();
+    result
+}
+
 /// Data that grow too old for their code are moved before they are lost, and only then.
 #[test]
 fn data_that_outlive_their_code_are_refreshed() {
-    for scheme in ["none", "raid5", "ds-raid"] {
-        for (policy, refreshed) in [(RefreshPolicy::None, false), (RefreshPolicy::Alarm, true), (RefreshPolicy::Joint, true)] {
-            // Codes for a month; the data lie for three.
-            let policy_ecc = ecc("flares", &[("required_retention", "30d")]);
-            let base = aged(setup(scheme, drive(4, 24, 16, 1), 0.5), policy_ecc, 8_000, Nanos(25 * 24 * HOUR));
-            let setup = Setup { refresh: Refresh { policy, ..Refresh::default() }, ..base };
-            let mut session = Session::new(&setup).unwrap_or_else(|e| panic!("{e}"));
-            // A request an hour, for 60 days.
-            let mut commands: Vec<_> = (0..).flat_map(|_| read_all(setup.user_slots)).take(60 * 24).collect();
-            (0u64..).zip(&mut commands).for_each(|(hour, command)| command.at = vocab::SimTime(hour * HOUR));
-            let result = run(&mut session, &commands, Pace::Open);
-            assert_eq!(result.mismatches, 0);
+    for scheme in ["none", "raid5", "ds-raid", "mds-groups"] {
+        for policy in [RefreshPolicy::None, RefreshPolicy::Alarm, RefreshPolicy::Joint] {
+            let result = two_months(scheme, Refresh { policy, ..Refresh::default() });
+            let refreshed = policy != RefreshPolicy::None;
             assert_eq!(result.ecc.refreshed_units > 0, refreshed, "{scheme} {policy:?}");
             assert_eq!(result.flash_programs["refresh"] > 0, refreshed, "{scheme} {policy:?}");
-            if refreshed {
-                assert_eq!(result.media_errors, 0, "{scheme} {policy:?}");
-            }
+            assert_eq!(result.media_errors, 0, "{scheme} {policy:?}");
         }
+    }
+}
+
+/// In place nothing closed is erased and no page of it is moved, as often as that is allowed.
+#[test]
+fn refresh_in_place_recharges_instead_of_moving() {
+    for scheme in ["none", "raid5", "ds-raid"] {
+        let refresh = |in_place_at_most| Refresh { policy: RefreshPolicy::Alarm, in_place_at_most, ..Refresh::default() };
+        let (moved, often, once) =
+            (two_months(scheme, refresh(0)), two_months(scheme, refresh(9)), two_months(scheme, refresh(1)));
+        let programs = |result: &RunResult| result.flash_programs.values().sum::<u64>();
+        assert_eq!(moved.ecc.recharged_pages, 0, "{scheme}");
+        // Only what is being written is moved: by the host and by the collector four blocks of 16
+        // pages each, with a parity for three.
+        let (erased, programmed) = (often.flash_erases["refresh"], programs(&often));
+        assert!(erased <= 8 && programmed <= 8 * 16 * 4 / 3, "{scheme}: {erased} blocks erased, {programmed} pages programmed");
+        assert!(often.ecc.recharged_pages > 0 && once.ecc.recharged_pages > 0, "{scheme}");
+        assert!(programs(&once) > 0 && programs(&once) < programs(&moved), "{scheme}");
+        assert_eq!((moved.media_errors, often.media_errors), (0, 0), "{scheme}");
     }
 }
