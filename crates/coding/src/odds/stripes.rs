@@ -114,8 +114,8 @@ fn forests(rows: usize, columns: usize) -> Vec<BigUint> {
     let trees: Vec<Vec<BigUint>> = (0..=rows).map(|x| (0..=columns).map(|y| trees(x, y)).collect()).collect();
     // By rows and columns in use, then by components.
     let mut counts = vec![vec![zero(); columns + 1]; rows + 1];
-    for b in 0..=columns {
-        counts[0][b][b] = BigUint::from(1u32);
+    for (b, alone) in counts[0].iter_mut().enumerate() {
+        alone[b] = BigUint::from(1u32);
     }
     for a in 1..=rows {
         for b in 0..=columns {
