@@ -19,6 +19,7 @@ mod generate;
 mod listing;
 mod problem;
 mod publish;
+pub mod reliability;
 pub mod report;
 mod results;
 mod table;
