@@ -37,7 +37,7 @@ pub(super) const TARGET_OPTIONS: &[(&str, &str)] = &[
 const T: Column = Column { key: "t", name: "t", unit: "" };
 const PARITY: Column = Column { key: "parity_bytes", name: "parity of a codeword", unit: "bytes" };
 const UBER: Column = Column { key: "uber", name: "UBER", unit: "" };
-const CORRECTED: Axis = Axis { name: "bit errors to correct", log: true };
+const CORRECTED: Axis = Axis { name: "bit errors to correct", log: false };
 
 fn capability(t: Option<u32>) -> Cell {
     t.map_or(Cell::Absent, |t| Cell::Count(t.into()))
@@ -54,11 +54,13 @@ fn curve(name: String, ageing: &Ageing, ages: &[f64], hours: f64, needed: impl F
     Series { name, points: wear_axis(ages).iter().filter_map(point).collect() }
 }
 
-fn code_notes(code: Bch) -> Vec<String> {
-    let limit = format!("none: more than {} errors would have to be corrected, which the field does not allow", code.t_max());
+fn code_notes(code: Bch, table: &Table) -> Vec<String> {
     let paper =
         "FLARES names GF(2^13), whose codewords have 8191 bits at most: 4 KiB need GF(2^16), 16 parity bits for each error";
-    let mut notes = vec![limit];
+    let mut notes = Vec::new();
+    if table.rows.iter().flatten().any(|cell| *cell == Cell::Absent) {
+        notes.push(format!("none: more than {} errors would have to be corrected, which the field does not allow", code.t_max()));
+    }
     if code.data_bits == Bch::KIB_4.data_bits {
         notes.push(paper.into());
     }
@@ -81,12 +83,14 @@ pub(super) fn required_t(settings: &Settings) -> Result<Study, Problem> {
         cross(format!("Bit errors to correct in a codeword, for an UBER of {uber:e}"), 3),
         cross("Raw bit error rate".into(), 2),
     ];
+    let table = Table { key: "required_t", columns: vec![PE, RETENTION, RBER, T, PARITY], rows, layouts };
     Ok(Study {
         name: "required-t",
         title: format!("Bit errors to correct for an UBER of {uber:e}"),
         settings: settings.values(),
         facts: settings.facts()?,
-        tables: vec![Table { key: "required_t", columns: vec![PE, RETENTION, RBER, T, PARITY], rows, layouts }],
+        notes: [model_notes(ageing.model), code_notes(code, &table)].concat(),
+        tables: vec![table],
         plots: vec![Plot {
             id: "required-t",
             title: "Bit errors to correct over wear".into(),
@@ -95,7 +99,6 @@ pub(super) fn required_t(settings: &Settings) -> Result<Study, Problem> {
             series: times.iter().map(|time| curve(span(time.0), &ageing, &ages, time.0, needed)).collect(),
             marks: Vec::new(),
         }],
-        notes: [model_notes(ageing.model), code_notes(code)].concat(),
     })
 }
 
@@ -115,14 +118,15 @@ pub(super) fn uber_targets(settings: &Settings) -> Result<Study, Problem> {
         series: needed.collect(),
         marks: Vec::new(),
     };
+    let required = required_table(settings, &ageing)?;
     Ok(Study {
         name: "uber-targets",
         title: "What the UBER to keep asks of a code".into(),
         settings: settings.values(),
         facts: settings.facts()?,
-        tables: vec![required_table(settings, &ageing)?, limit_table(settings)?],
+        notes: [model_notes(ageing.model), code_notes(code, &required)].concat(),
+        tables: vec![required, limit_table(settings)?],
         plots: vec![needed, limit_plot(settings, code, &ubers, per)?],
-        notes: [model_notes(ageing.model), code_notes(code)].concat(),
     })
 }
 

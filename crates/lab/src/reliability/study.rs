@@ -57,7 +57,7 @@ pub(crate) fn span(hours: f64) -> String {
     };
     match hours {
         0.0 => "0".into(),
-        h if h < 2.0 * DAY => format!("{} h", digits(h)),
+        h if h < DAY => format!("{} h", digits(h)),
         h if h < 2.0 * YEAR => format!("{} d", digits(h / DAY)),
         h => format!("{} y", digits(h / YEAR)),
     }
@@ -348,20 +348,29 @@ impl Study {
         })
     }
 
-    /// All tables as CSV; further ones follow after an empty line.
+    /// All tables as rows of cells, the first of each with the names of its columns; an empty row
+    /// between tables.
+    #[must_use]
+    pub fn csv_rows(&self) -> Vec<Vec<String>> {
+        let mut rows = Vec::new();
+        for table in &self.tables {
+            if !rows.is_empty() {
+                rows.push(Vec::new());
+            }
+            rows.push(table.columns.iter().map(|column| column.key.into()).collect());
+            rows.extend(table.rows.iter().map(|row| row.iter().map(Cell::exact).collect()));
+        }
+        rows
+    }
+
+    /// The same as text.
     #[must_use]
     pub fn to_csv(&self) -> String {
-        let quoted = |text: String| match text.contains([',', '"', '\n']) {
-            true => format!("\"{}\"", text.replace('"', "\"\"")),
-            false => text,
+        let quoted = |cell: &String| match cell.contains([',', '"', '\n']) {
+            true => format!("\"{}\"", cell.replace('"', "\"\"")),
+            false => cell.clone(),
         };
-        let line = |cells: Vec<String>| format!("{}\n", cells.into_iter().map(quoted).collect::<Vec<_>>().join(","));
-        let table = |table: &Table| {
-            let heads = line(table.columns.iter().map(|column| column.key.into()).collect());
-            let rows: String = table.rows.iter().map(|row| line(row.iter().map(Cell::exact).collect())).collect();
-            heads + &rows
-        };
-        self.tables.iter().map(table).collect::<Vec<_>>().join("\n")
+        self.csv_rows().iter().map(|row| row.iter().map(quoted).collect::<Vec<_>>().join(",") + "\n").collect()
     }
 }
 
@@ -378,8 +387,8 @@ mod tests {
         assert_eq!(Cell::Odds(f64::NEG_INFINITY).text(), "0");
         assert_eq!(Cell::Count(32_768).text(), "32 768");
         assert_eq!(
-            [0.0, 1.5, 47.0, 48.0, 730.0, 17_519.0, 17_520.0, 1e7].map(span),
-            ["0", "1.5 h", "47 h", "2 d", "30.4 d", "730 d", "2 y", "1 142 y"]
+            [0.0, 1.5, 23.0, 24.0, 730.0, 17_519.0, 17_520.0, 1e7].map(span),
+            ["0", "1.5 h", "23 h", "1 d", "30.4 d", "730 d", "2 y", "1 142 y"]
         );
         assert_eq!((Cell::NoLimit.json(), Cell::NoLimit.exact()), (Value::Null, "inf".into()));
     }
