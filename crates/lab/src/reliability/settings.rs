@@ -80,6 +80,8 @@ pub(super) struct Settings {
 
 /// Most values of one option.
 const LIST_MAX: usize = 64;
+/// Most combinations of all lists.
+const COMBINATIONS_MAX: usize = 4096;
 /// Most schemes.
 const SCHEMES_MAX: usize = 16;
 
@@ -99,6 +101,11 @@ impl Settings {
                     return Err(Problem::unknown(format!("reliability {study}"), "option", &format!("--{name}"), &known));
                 }
             }
+        }
+        let combinations: usize = values.iter().map(|(_, value)| value.split(',').count()).fold(1, usize::saturating_mul);
+        if combinations > COMBINATIONS_MAX {
+            let found = format!("the lists have {combinations} combinations, at most {COMBINATIONS_MAX}");
+            return Err(Problem::new(format!("reliability {study}"), found));
         }
         Ok(Self { values })
     }

@@ -173,6 +173,8 @@ fn bad_input_is_refused_with_what_would_do() {
     }
     let many = vec!["1"; 65].join(",");
     assert!(run("uper", &[("rber", &many)]).unwrap_err().to_string().contains("more than 64"));
+    let said = run("required-t", &[("pe", &many), ("retention", &many)]).unwrap_err().to_string();
+    assert!(said.contains("4225 combinations, at most 4096"), "{said}");
 }
 
 #[test]
