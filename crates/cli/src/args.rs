@@ -34,6 +34,23 @@ pub enum Command {
         #[command(flatten)]
         options: Options,
     },
+    /// What codes must correct, how long data last, what stripes lose: formulas, no simulation
+    Reliability {
+        /// The study; without it, studies are listed
+        study: Option<String>,
+        /// What the study depends on.
+        #[command(flatten)]
+        options: StudyOptions,
+        /// One JSON document on stdout
+        #[arg(long, conflicts_with = "csv")]
+        json: bool,
+        /// CSV on stdout; further tables follow after an empty line
+        #[arg(long)]
+        csv: bool,
+        /// Write tables and plots to one HTML file
+        #[arg(long, value_name = "FILE.html")]
+        plot: Option<PathBuf>,
+    },
     /// List what is known: schemes, drives, traces and more
     List {
         /// What to list; without it, the lists are listed
@@ -118,6 +135,38 @@ impl Options {
     }
 }
 
+/// Options of studies that were given: name and value.
+#[derive(Debug)]
+pub struct StudyOptions(pub Vec<(String, String)>);
+
+// By hand, as the options are those of a registry.
+impl Args for StudyOptions {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        lab::reliability::OPTIONS.iter().fold(command, |command, option| {
+            command.arg(clap::Arg::new(option.name).long(option.name).value_name(option.value).help(option.help))
+        })
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for StudyOptions {
+    fn from_arg_matches(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
+        let given = |option: &lab::reliability::StudyOption| {
+            let value = matches.get_one::<String>(option.name)?;
+            Some((option.name.to_owned(), value.clone()))
+        };
+        Ok(Self(lab::reliability::OPTIONS.iter().filter_map(given).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
 /// The names of a list, for help.
 fn names(list: &str) -> String {
     let entries = lab::list(list).map(|list| (list.entries)()).unwrap_or_default();
@@ -144,6 +193,10 @@ pub fn parse() -> Cli {
     let command = Cli::command()
         .mut_subcommand("compare", with_names)
         .mut_subcommand("run", with_names)
+        .mut_subcommand("reliability", |c| {
+            c.mut_arg("study", |a| a.help(format!("The study; without it, studies are listed: {}", names("studies"))))
+                .mut_arg("model", |a| a.help(format!("Model of raw bit errors: {}", names("errors"))))
+        })
         .mut_subcommand("list", |c| c.mut_arg("what", |a| a.help(format!("One of: {}", lists.join(", ")))));
     Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
 }

@@ -31,6 +31,19 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         Command::Run { experiment, trace, options } => {
             compare(&Experiment::load(&experiment, &options.overrides(trace))?, &options)
         }
+        Command::Reliability { study: None, json, .. } => list(Some("studies"), json),
+        Command::Reliability { study: Some(study), options, json, csv, plot } => {
+            let study = lab::reliability::study(&study, &options.0)?;
+            if let Some(file) = &plot {
+                lab::write_study(&study, file)?;
+            }
+            print(&match (json, csv) {
+                (true, _) => pretty(&study.to_json()),
+                (_, true) => study.to_csv(),
+                _ => study.to_text(),
+            });
+            Ok(ExitCode::SUCCESS)
+        }
         Command::List { what, json } => list(what.as_deref(), json),
     }
 }

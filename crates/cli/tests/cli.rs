@@ -225,3 +225,50 @@ fn lists_come_from_the_registries() {
         assert!(help.contains(name), "help lacks {name}");
     }
 }
+
+#[test]
+fn a_study_prints_a_table_csv_or_json_and_writes_one_page() {
+    let here = directory("reliability");
+    let small = ["reliability", "required-t", "--pe", "10000", "--retention", "1d,1y"];
+    let with = |more: &[&str]| flashkeep(&here, &[&small, more].concat());
+    let table = with(&["--plot", "t.html"]);
+    assert_eq!((code(&table), stderr(&table)), (0, String::new()));
+    let lines: Vec<String> = stdout(&table).lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    for line in ["P/E cycles \\ retention 1 d 365 d", "10 000 8 50"] {
+        assert!(lines.iter().any(|found| found == line), "{line}: {lines:?}");
+    }
+    let html = std::fs::read_to_string(here.join("t.html")).expect("written");
+    assert!(html.starts_with("<!") && html.contains("Bit errors to correct over wear"));
+
+    let document: Value = serde_json::from_slice(&with(&["--json"]).stdout).expect("one JSON document");
+    let rows = document["tables"]["required_t"].as_array().expect("a table");
+    assert_eq!(rows.iter().map(|row| row["t"].as_u64()).collect::<Vec<_>>(), [Some(8), Some(50)]);
+    let csv = stdout(&with(&["--csv"]));
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!((lines.len(), lines[0]), (3, "pe_cycles,retention_h,rber,t,parity_bytes"));
+    assert!(lines[2].starts_with("10000,8760,0.000675") && lines[2].ends_with(",50,100"), "{}", lines[2]);
+
+    // The command that a study names gives it again.
+    let again = document["command"].as_str().expect("a text").to_owned() + " --json";
+    let again: Vec<&str> = again.split(' ').skip(1).collect();
+    assert_eq!(serde_json::from_slice::<Value>(&flashkeep(&here, &again).stdout).expect("one JSON document"), document);
+    assert_eq!(flashkeep(&here, &["reliability"]).stdout, flashkeep(&here, &["list", "studies"]).stdout);
+}
+
+#[test]
+fn a_study_refuses_bad_input_with_exit_code_2() {
+    let here = directory("reliability_bad");
+    for (arguments, parts) in [
+        (["required", "--pe", "1"], ["unknown study `required`", "known: required-t, uber-targets, retention"]),
+        (["retention", "--model", "flaers"], ["--model: unknown error model `flaers`", "did you mean `flares`"]),
+        (["retention", "--schemes", "7+1"], ["reliability retention: unknown option `--schemes`", "--model, --uber"]),
+        (["uper", "--schemes", "6x"], ["--schemes: found `6x`", "DATA+PARITY"]),
+        (["uper", "--plot", "absent/x.html"], ["--plot: absent/x.html cannot be written", ""]),
+        (["uper", "--modl", "none"], ["--modl", "--model"]),
+    ] {
+        let output = flashkeep(&here, &[&["reliability"], arguments.as_slice()].concat());
+        assert_eq!((code(&output), stdout(&output).as_str()), (2, ""), "{arguments:?}");
+        parts.iter().for_each(|part| assert!(stderr(&output).contains(part), "{arguments:?} lacks {part}: {}", stderr(&output)));
+    }
+    assert_eq!(code(&flashkeep(&here, &["reliability", "uper", "--csv", "--json"])), 2);
+}

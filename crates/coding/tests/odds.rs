@@ -1,10 +1,12 @@
 //! Odds against tables that were made elsewhere with many digits, and against the papers.
 
 use flashkeep_coding::odds::binomial::{ln_head, ln_tail};
-use flashkeep_coding::odds::{Bch, Per};
+use flashkeep_coding::odds::stripes::ln_stripe_loss;
+use flashkeep_coding::odds::{Bch, Per, ProductCode};
 
 const TAILS: &str = include_str!("oracles/binomial_tails.csv");
 const REQUIRED: &str = include_str!("oracles/flares_required_p.csv");
+const BETA: &str = include_str!("oracles/greenan_beta_product_code.csv");
 const YIELDS: &str = include_str!("oracles/da_raid_yield_thresholds.json");
 
 fn number(field: &str) -> f64 {
@@ -26,9 +28,7 @@ fn tails_are_right_over_the_whole_range() {
         let fields: Vec<&str> = line.split(',').collect();
         let (n, k, p) = (fields[0].parse().unwrap(), fields[1].parse().unwrap(), number(fields[2]));
         assert_ln(ln_tail(n, k, p), number(fields[3]), line);
-        if !fields[4].is_empty() {
-            assert_ln(ln_head(n, k, p), number(fields[4]), line);
-        }
+        assert_ln(ln_head(n, k, p), number(fields[4]), line);
         deepest = deepest.min(number(fields[3]));
         rows += 1;
     }
@@ -101,4 +101,66 @@ fn da_raid5_thresholds_of_yield_and_uber() {
     for t in 1..=16 {
         near(code.max_rber_for_yield(t, 0.999, 1), &t.to_string());
     }
+}
+
+#[test]
+fn product_codes_lose_the_patterns_of_the_table() {
+    let mut codes: Vec<((u32, u32), ProductCode)> = Vec::new();
+    let mut rows = 0;
+    for line in BETA.lines().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let [m, n, erasures] = [0, 1, 2].map(|i: usize| fields[i].parse::<u32>().unwrap());
+        if codes.last().is_none_or(|(shape, _)| *shape != (m, n)) {
+            codes.push(((m, n), ProductCode::new(m, n)));
+        }
+        let code = &codes.last().expect("one was just made").1;
+        assert_eq!(code.recoverable(erasures).to_string(), fields[4], "{line}");
+        assert_eq!(code.unrecoverable(erasures).to_string(), fields[5], "{line}");
+        rows += 1;
+    }
+    assert_eq!(rows, 178);
+    // What fits no forest of 8 + 64 vertices cannot be brought back.
+    let paper = &codes.iter().find(|(shape, _)| *shape == (8, 64)).expect("the table has the paper's code").1;
+    assert_eq!((paper.recoverable(71) == 0u32.into(), paper.recoverable(72) == 0u32.into()), (false, true));
+}
+
+/// RBER; then UPER of pages with 1 and 4 bits corrected, and with 1 bit of (7,1), (6,2) and
+/// (7,1) + (63,1): the formulas of Greenan et al., section 4.2, to four digits.
+const UPER: [[f64; 6]; 5] = [
+    [1e-9, 5.368e-10, 3.147e-25, 1.009e-18, 1.083e-27, 9.157e-36],
+    [1e-8, 5.367e-8, 3.146e-20, 1.008e-14, 1.082e-21, 9.150e-28],
+    [1e-7, 5.357e-6, 3.139e-15, 1.004e-10, 1.076e-15, 9.078e-20],
+    [1e-6, 5.253e-4, 3.063e-10, 9.637e-7, 1.012e-9, 8.393e-12],
+    [1e-5, 4.328e-2, 2.398e-5, 5.509e-3, 4.816e-4, 4.113e-4],
+];
+
+#[test]
+fn uncorrectable_page_error_rates_of_block_groups() {
+    let page = Bch { data_bits: 32_768, parity_per_error: 0 };
+    let product = ProductCode::new(8, 64);
+    for [rber, one_bit, four_bits, single, double, both] in UPER {
+        let lost = page.ln_failure(1, rber).exp();
+        let found = [
+            lost,
+            page.ln_failure(4, rber).exp(),
+            ln_stripe_loss(7, 1, lost).exp() / 8.0,
+            ln_stripe_loss(6, 2, lost).exp() / 8.0,
+            product.ln_loss(lost).exp() / 512.0,
+        ];
+        for (found, expected) in found.into_iter().zip([one_bit, four_bits, single, double, both]) {
+            assert!((found / expected - 1.0).abs() < 5e-4, "RBER {rber:e}: {found:e}, expected {expected:e}");
+        }
+    }
+}
+
+#[test]
+fn two_parities_beat_the_product_code_where_pages_are_bad() {
+    // Of 512 pages, 64 stripes of (6, 2) or one product code: they cross at U = .045.
+    let product = ProductCode::new(8, 64);
+    let better = |u: f64| {
+        let stripes = -(64.0 * (-ln_stripe_loss(6, 2, u).exp()).ln_1p()).exp_m1();
+        product.ln_loss(u).exp() < stripes
+    };
+    assert!(better(0.01) && better(0.0445));
+    assert!(!better(0.0455) && !better(0.06));
 }

@@ -1,31 +1,18 @@
-// Plots and controls of a Flashkeep report. Data: the JSON island #data, one entry of `runs` a scheme.
-// Each plot is { id, title, hint, buttons, height(), option(still), csv() }; `still` means: for a file or paper.
+// Plots and controls of a comparison. Data: one entry of `runs` a scheme.
 "use strict";
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
+  const {
+    data, byId, state, isNumber, significant, grouped, escapeHtml, short, percent, colour, font, DASHES,
+    base, axis, legend, heading, marker, tip, message, draw, button, start,
+  } = flashkeep;
   const runs = data.runs;
-  const byId = (id) => document.getElementById(id);
-  const state = {
-    baseline: 0, hidden: new Set(), hiddenCauses: new Set(), patterns: false, paper: false,
-    headlineLog: false, tail: false, perPage: false, histogram: false,
-  };
+  Object.assign(state, {
+    baseline: 0, hidden: new Set(), hiddenCauses: new Set(), headlineLog: false, tail: false, perPage: false, histogram: false,
+  });
 
   // ---- Numbers and text ----------------------------------------------------------------------
-  const isNumber = (x) => typeof x === "number" && Number.isFinite(x);
   const sum = (counts) => Object.values(counts || {}).reduce((a, b) => a + (b || 0), 0);
   const ratio = (value, base) => (isNumber(value) && isNumber(base) && base !== 0 ? value / base : null);
-  const grouped = (x) => Math.round(x).toString().replace(/\B(?=(\d{3})+$)/g, ",");
-  const significant = (x, digits) => Number(x.toPrecision(digits)).toString();
-  const escapeHtml = (s) => String(s).replace(/[&<>"']/g, (c) => "&#" + c.charCodeAt(0) + ";");
-
-  function short(x) {
-    if (!isNumber(x)) return "-";
-    const size = Math.abs(x);
-    for (const [unit, letter] of [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e4, "k"]]) {
-      if (size >= unit) return significant(x / (letter === "k" ? 1e3 : unit), 3) + " " + letter;
-    }
-    return size >= 1e3 ? grouped(x) : significant(x, 3);
-  }
   function time(us) {
     if (!isNumber(us)) return "-";
     if (us >= 1e6) return significant(us / 1e6, 3) + " s";
@@ -36,65 +23,17 @@
     const digits = r >= 100 || r === 0 ? grouped(r) : r >= 10 ? r.toFixed(1) : r >= 0.1 ? r.toFixed(2) : r.toPrecision(2);
     return digits + "\u00d7";
   }
-  const percent = (share, digits) => significant(share * 100, digits || 4) + "%";
   const tickTime = (us) => (us >= 1e6 ? us / 1e6 + " s" : us >= 1e3 ? us / 1e3 + " ms" : significant(us, 3) + " \u00b5s");
 
-  // ---- Theme ---------------------------------------------------------------------------------
-  const systemDark = window.matchMedia("(prefers-color-scheme: dark)");
-  function applyTheme() {
-    const choice = byId("theme").value;
-    const dark = !state.paper && (choice === "dark" || (choice === "auto" && systemDark.matches));
-    document.documentElement.dataset.theme = dark ? "dark" : "light";
-  }
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
-  const font = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif";
   // Causes: Tol's muted hues, apart from those of the schemes; host work is the neutral one.
   const CAUSE_COLOURS = {
     host: "#8a94a3", "host-rmw": "#c9b458", parity: "#cc6677", gc: "#44aa99", refresh: "#aa4499", "wear-level": "#88ccee", rebuild: "#6f7fd1", meta: "#999933",
   };
   const causeColour = (cause) => CAUSE_COLOURS[cause] || "#b07d62";
-  const DASHES = ["solid", "dashed", "dotted", [10, 3, 2, 3], [2, 2], [14, 4]];
   const shown = () => runs.map((run, i) => i).filter((i) => !state.hidden.has(i));
 
-  // ---- Common parts of options ---------------------------------------------------------------
-  function base(still) {
-    return {
-      animation: false,
-      backgroundColor: still === "file" ? colour("card") : "transparent",
-      textStyle: { fontFamily: font, fontSize: 13, color: colour("text") },
-      aria: { enabled: true, decal: { show: state.patterns } },
-      tooltip: {
-        confine: true, backgroundColor: colour("card"), borderColor: colour("line"),
-        textStyle: { color: colour("text"), fontSize: 13 }, className: "tip",
-      },
-    };
-  }
-  function axis(name, more) {
-    const { axisLabel, ...rest } = more || {};
-    return {
-      name, nameLocation: "middle", nameGap: 30, nameTextStyle: { color: colour("muted"), fontSize: 13 },
-      axisLine: { show: true, onZero: false, lineStyle: { color: colour("line") } }, axisTick: { lineStyle: { color: colour("line") } },
-      splitLine: { lineStyle: { color: colour("grid") } }, minorSplitLine: { show: Boolean(rest.minorTick), lineStyle: { color: colour("grid"), opacity: .5 } },
-      axisLabel: { color: colour("muted"), fontSize: 12, hideOverlap: true, ...axisLabel }, ...rest,
-    };
-  }
-  function legend(names, top, hidden) {
-    return {
-      top, left: "center", type: "scroll", data: names, itemWidth: 22, itemHeight: 12,
-      selected: Object.fromEntries(hidden.map((name) => [name, false])),
-      textStyle: { color: colour("text"), fontSize: 13 }, inactiveColor: "#a0a6b0",
-      pageIconColor: colour("text"), pageTextStyle: { color: colour("text") },
-    };
-  }
   const schemeLegend = (top) => legend(runs.map((r) => r.label), top, [...state.hidden].map((i) => runs[i].label));
-  const heading = (text, left, top) =>
-    ({ text, left, top, textAlign: "center", textStyle: { color: colour("text"), fontSize: 14, fontWeight: 600 } });
-  const marker = (c) => `<i class="dot" style="background:${c}"></i>`;
-  const tip = (head, rows) => `<b>${head}</b><table>` +
-    rows.map((cells) => "<tr>" + cells.map((c) => `<td>${c}</td>`).join("") + "</tr>").join("") + "</table>";
   const schemeCell = (i) => marker(runs[i].colour) + escapeHtml(runs[i].label);
-  const message = (text, left, top) =>
-    ({ type: "text", left, top, style: { text, fill: colour("muted"), font: "14px " + font, textAlign: "center" } });
 
   // ---- Warnings beside the plots --------------------------------------------------------------
   const saturated = runs.filter((run) => run.saturated).map((run) => run.label).join(", ");
@@ -455,20 +394,10 @@
 
   // ---- Drawing -------------------------------------------------------------------------------
   const plots = [headline, cdf, traffic, wear, map];
-  function draw(plot) {
-    const width = plot.element.parentElement.clientWidth - 2 * parseFloat(getComputedStyle(plot.element.parentElement).paddingLeft);
-    const height = plot.height(width);
-    plot.element.style.height = height + "px";
-    plot.heading.textContent = plot.title();
-    plot.chart.dispatchAction({ type: "hideTip" });
-    plot.chart.resize({ width, height });
-    plot.chart.setOption(plot.option(state.paper && "paper", width), { notMerge: true });
-    if (plot === cdf && !state.paper) {
-      plot.chart.dispatchAction({ type: "takeGlobalCursor", key: "dataZoomSelect", dataZoomSelectActive: true });
-    }
-  }
-  const drawAll = () => plots.forEach(draw);
-
+  cdf.zooms = true;
+  // Thousands of cells print slowly as vectors, so that one plot is pixels; saved as SVG it has vectors.
+  map.renderer = "canvas";
+  plots.forEach((plot) => { plot.onLegend = onLegend; });
   function hide(i, hidden) {
     if (hidden) state.hidden.add(i); else state.hidden.delete(i);
     refresh([headline, traffic, wear, map]);
@@ -484,81 +413,6 @@
     } else if (scheme >= 0) {
       hide(scheme, !visible);
     }
-  }
-  function button(text, action, pressed) {
-    const element = document.createElement("button");
-    element.type = "button";
-    element.textContent = text;
-    if (pressed !== undefined) element.setAttribute("aria-pressed", pressed);
-    element.addEventListener("click", () => action(element));
-    return element;
-  }
-  function mount(plot) {
-    const card = document.createElement("section");
-    card.className = "card plot";
-    card.innerHTML = '<header><h3></h3><span class="buttons"></span><p class="hint"></p></header><div></div>';
-    byId("plots").append(card);
-    plot.heading = card.querySelector("h3");
-    plot.element = card.lastElementChild;
-    plot.element.setAttribute("role", "img");
-    card.querySelector(".hint").textContent = plot.hint;
-    const buttons = card.querySelector(".buttons");
-    for (const [text, key] of plot.buttons) {
-      buttons.append(button(text, (element) => {
-        state[key] = !state[key];
-        element.setAttribute("aria-pressed", state[key]);
-        draw(plot);
-      }, state[key]));
-    }
-    buttons.append(button("SVG", () => saveImage(plot, "svg")), button("PNG", () => saveImage(plot, "png")),
-      button("CSV", () => save(plot.id + ".csv", "text/csv", csv(plot.csv()))));
-    // Thousands of cells print slowly as vectors, so that one plot is pixels; saved as SVG it has vectors.
-    const renderer = plot === map ? "canvas" : "svg";
-    plot.chart = echarts.init(plot.element, null, { renderer, width: 600, height: 300, devicePixelRatio: Math.max(2, devicePixelRatio) });
-    plot.chart.on("legendselectchanged", onLegend);
-    plot.chart.getZr().on("dblclick", () => draw(plot));
-  }
-
-  // ---- Files ---------------------------------------------------------------------------------
-  const csv = (rows) => rows.map((row) => row.map((cell) => {
-    const text = cell === null || cell === undefined ? "" : String(cell);
-    return /[",\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text;
-  }).join(",")).join("\n") + "\n";
-
-  function save(name, type, content) {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
-    link.download = "flashkeep-" + name;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-  }
-  /// The plot for a paper: light, 1100 px wide, with its title, whatever the screen shows.
-  function svgOf(plot) {
-    const width = 1100, height = plot.height(width) + 36;
-    const stage = document.createElement("div");
-    const chart = echarts.init(stage, null, { renderer: "svg", width, height });
-    state.paper = true;
-    applyTheme();
-    const option = plot.option("file", width);
-    const title = { text: plot.title(), left: 12, top: 10, textStyle: { color: colour("text"), fontSize: 17, fontWeight: 600 } };
-    chart.setOption({ ...option, title: [title].concat(option.title || []) });
-    const url = chart.getDataURL({ type: "svg" });
-    chart.dispose();
-    state.paper = false;
-    applyTheme();
-    return { text: decodeURIComponent(url.slice(url.indexOf(",") + 1)), width, height };
-  }
-  function saveImage(plot, type) {
-    const { text, width, height } = svgOf(plot);
-    if (type === "svg") return save(plot.id + ".svg", "image/svg+xml", text);
-    const image = new Image();
-    image.onload = () => {
-      const canvas = Object.assign(document.createElement("canvas"), { width: 2 * width, height: 2 * height });
-      canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-      canvas.toBlob((blob) => save(plot.id + ".png", "image/png", blob));
-    };
-    image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text);
-    return undefined;
   }
   function tableRows() {
     const rows = [["table", "group", "metric", "unit", ...runs.map((run) => run.label)]];
@@ -590,19 +444,6 @@
     showRatios();
     redrawn.forEach(draw);
   }
-  function copy(element) {
-    const source = byId(element.dataset.copy);
-    const done = () => { element.textContent = "Copied"; setTimeout(() => { element.textContent = "Copy"; }, 1500); };
-    const select = () => { getSelection().selectAllChildren(source); document.execCommand("copy"); done(); };
-    if (navigator.clipboard) navigator.clipboard.writeText(source.textContent).then(done, select); else select();
-  }
-  function paper(on) {
-    state.paper = on;
-    document.querySelectorAll("main details").forEach((d) => { if (on) { d.dataset.was = d.open; d.open = true; } else { d.open = d.dataset.was === "true"; } });
-    document.body.style.width = on ? "748px" : "";
-    applyTheme();
-    drawAll();
-  }
   function controls() {
     runs.forEach((run, i) => {
       const chip = button("", () => hide(i, !state.hidden.has(i)), true);
@@ -613,26 +454,10 @@
     });
     byId("baseline").addEventListener("change", (event) => { state.baseline = Number(event.target.value); refresh([headline]); });
     byId("ratios").addEventListener("change", showRatios);
-    byId("patterns").addEventListener("change", (event) => { state.patterns = event.target.checked; drawAll(); });
-    byId("theme").addEventListener("change", () => { applyTheme(); drawAll(); });
-    systemDark.addEventListener("change", () => { applyTheme(); drawAll(); });
-    byId("save-csv").addEventListener("click", () => save("tables.csv", "text/csv", csv(tableRows())));
-    byId("save-json").addEventListener("click", () => save("data.json", "application/json", JSON.stringify(data, null, 1)));
-    document.querySelectorAll("[data-copy]").forEach((element) => element.addEventListener("click", () => copy(element)));
-    addEventListener("beforeprint", () => paper(true));
-    addEventListener("afterprint", () => paper(false));
   }
 
-  applyTheme();
   if (!runs.length) return;
   controls();
-  plots.forEach(mount);
-  byId("plots").className = "plots";
-  refresh(plots);
-  let width = document.body.clientWidth;
-  addEventListener("resize", () => {
-    if (state.paper || document.body.clientWidth === width) return;
-    width = document.body.clientWidth;
-    drawAll();
-  });
+  start(plots, tableRows);
+  showRatios();
 })();

@@ -19,6 +19,7 @@ mod generate;
 mod listing;
 mod problem;
 mod publish;
+pub mod reliability;
 pub mod report;
 mod results;
 mod table;
@@ -34,7 +35,7 @@ pub use experiment::{Addresses, CapacitySpec, DriveSpec, Experiment, Fairness, O
 pub use generate::{ArrivalsSpec, GenerateSpec, PlacementSpec};
 pub use listing::{LISTS, List, Listed, list};
 pub use problem::{Place, Position, Problem};
-pub use publish::{report_directory, write_report};
+pub use publish::{report_directory, write_report, write_study};
 pub use results::VERSION;
 pub use textual::{Arrival, OptionText, Size};
 pub use workload::{CommandStream, TraceFacts, Workload};

@@ -37,7 +37,8 @@ pub const LISTS: &[List] = &[
     List { name: "schedulers", about: "die schedulers: scheduler", entries: schedulers },
     List { name: "buffers", about: "write buffers: buffer.kind", entries: buffers },
     List { name: "ecc", about: "policies of page ECC: ecc.policy, --ecc", entries: ecc },
-    List { name: "errors", about: "models of bit errors: errors.model, --errors", entries: errors },
+    List { name: "errors", about: "models of bit errors: errors.model, --errors, reliability --model", entries: errors },
+    List { name: "studies", about: "studies of reliability: reliability STUDY", entries: studies },
     List { name: "payloads", about: "what pages carry: payload, --payload", entries: payloads },
 ];
 
@@ -82,6 +83,14 @@ fn formats() -> Vec<Listed> {
 
 fn policies() -> Vec<Listed> {
     ssd::ftl::victim::POLICIES.iter().map(|p| entry(p.name, p.summary, p.source)).collect()
+}
+
+fn studies() -> Vec<Listed> {
+    let listed = |s: &crate::reliability::StudyEntry| Listed {
+        details: s.options.iter().map(|(name, default)| format!("--{name} {default}")).collect(),
+        ..entry(s.name, s.summary, s.source)
+    };
+    crate::reliability::STUDIES.iter().map(listed).collect()
 }
 
 /// The name serde gives a variant: the one that experiments use.

@@ -35,6 +35,15 @@ pub fn write_report(comparison: &Comparison, directory: &Path) -> Result<PathBuf
     write("index.html", &html(comparison, directory))
 }
 
+/// Writes a study as one HTML file.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write_study(study: &crate::reliability::Study, file: &Path) -> Result<(), Problem> {
+    std::fs::write(file, report::study(study))
+        .map_err(|e| Problem::new("--plot", format!("{} cannot be written: {e}", file.display())))
+}
+
 fn html(comparison: &Comparison, directory: &Path) -> String {
     let (trace, drive) = (&comparison.trace, &comparison.experiment.drive);
     let names: Vec<&str> = comparison.outcomes.iter().map(|o| o.label.as_str()).collect();

@@ -5,10 +5,10 @@ use ssd::{Response, RunResult};
 use std::collections::BTreeMap;
 use vocab::Cause;
 
-/// A row: its label and one cell per scheme; no cells make a heading.
-struct Row {
-    label: String,
-    cells: Vec<String>,
+/// A row: its label and one cell a column; no cells make a heading.
+pub(crate) struct Row {
+    pub label: String,
+    pub cells: Vec<String>,
 }
 
 /// A line of a response table: its label, and which value it shows.
@@ -25,7 +25,7 @@ fn number(value: f64) -> String {
 }
 
 /// Digits in groups of three.
-fn grouped(value: u64) -> String {
+pub(crate) fn grouped(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -79,26 +79,27 @@ impl Rows<'_> {
             }
         }
     }
+}
 
-    fn print(&self) -> String {
-        let first = self.rows.iter().map(|row| row.label.len()).max().unwrap_or(0);
-        let mut widths = vec![0; self.outcomes.len()];
-        for row in &self.rows {
-            for (width, cell) in widths.iter_mut().zip(&row.cells) {
-                *width = (*width).max(cell.len());
-            }
+/// Rows as lines of text: labels to the left, cells to the right of their columns.
+pub(crate) fn aligned(rows: &[Row]) -> String {
+    let first = rows.iter().map(|row| row.label.len()).max().unwrap_or(0);
+    let mut widths = vec![0; rows.iter().map(|row| row.cells.len()).max().unwrap_or(0)];
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(&row.cells) {
+            *width = (*width).max(cell.len());
         }
-        let mut out = String::new();
-        for row in &self.rows {
-            let mut line = format!("{:<first$}", row.label);
-            for (cell, width) in row.cells.iter().zip(&widths) {
-                line.push_str(&format!("  {cell:>width$}"));
-            }
-            out.push_str(line.trim_end());
-            out.push('\n');
-        }
-        out
     }
+    let mut out = String::new();
+    for row in rows {
+        let mut line = format!("{:<first$}", row.label);
+        for (cell, width) in row.cells.iter().zip(&widths) {
+            line.push_str(&format!("  {cell:>width$}"));
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
 }
 
 impl Comparison {
@@ -130,7 +131,7 @@ impl Comparison {
             rows.each("t of programs, mean", |o| o.result.mean_t().map_or("-".into(), number));
             rows.each("units refreshed", |o| grouped(o.result.ecc.refreshed_units));
         }
-        format!("{}\n\n{}\n{}", self.title(), rows.print(), self.remarks())
+        format!("{}\n\n{}\n{}", self.title(), aligned(&rows.rows), self.remarks())
     }
 
     fn title(&self) -> String {

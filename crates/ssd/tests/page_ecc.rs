@@ -73,7 +73,8 @@ fn failure_rates_are_those_of_the_formula() {
         let model = ssd::nand::rber::find("flares").unwrap().model;
         let stress = ssd::nand::rber::Stress { pe: f64::from(pe), retention_hours: 8760.0, reads: 0.0 };
         let n = odds::Bch::KIB_4.length(t);
-        let expected = odds::binomial::ln_mixed_tail(n, t.into(), model.rber(&stress), sigma).exp();
+        let expected =
+            odds::binomial::ln_mixed(model.rber(&stress), sigma, |rate| odds::binomial::ln_tail(n, t.into(), rate)).exp();
         // A page keeps its factor: reads of one page are not independent then.
         let pages = f64::from(setup.user_slots);
         let independent = if sigma > 0.0 { pages } else { codewords as f64 };

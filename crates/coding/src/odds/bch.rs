@@ -92,7 +92,12 @@ impl Bch {
         // never helps.
         let hopeless = rber * f64::from(self.parity_per_error) >= 1.0;
         let last = if hopeless { min } else { self.t_max() };
-        (min..=last).find(|&t| self.ln_uber(t, rber, per) <= uber.ln())
+        // As many errors as are expected, or more, come in every fourth codeword at least.
+        let is_hopeless = |t: u32| {
+            let length = self.length(t) as f64;
+            f64::from(t + 1) <= length * rber && uber * length < 0.25
+        };
+        (min..=last).find(|&t| !is_hopeless(t) && self.ln_uber(t, rber, per) <= uber.ln())
     }
 
     /// The highest RBER at which `t` corrected errors keep the UBER within `uber`.

@@ -3,8 +3,11 @@
 //!
 //! - [`binomial`]: tails of the binomial distribution, by their logarithms.
 //! - [`bch`]: codes that correct up to t bit errors: failures, yield, and what they need.
+//! - [`stripes`]: erasure codes over pages, and product codes of two parities, counted exactly.
 
 pub mod bch;
 pub mod binomial;
+pub mod stripes;
 
 pub use bch::{Bch, Per};
+pub use stripes::ProductCode;

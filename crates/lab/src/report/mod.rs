@@ -7,6 +7,7 @@
 mod caution;
 mod format;
 mod palette;
+mod study;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -15,11 +16,19 @@ use caution::{Caution, Level};
 use format::{count, escape, fill, percent, script_safe, seconds};
 use serde_json::{Value, json};
 use ssd::RunResult;
+pub use study::study;
 use vocab::Bytes;
 
 const TEMPLATE: &str = include_str!("../../assets/template.html");
 const STYLE: &str = include_str!("../../assets/report.css");
+const COMMON: &str = include_str!("../../assets/common.js");
 const SCRIPT: &str = include_str!("../../assets/report.js");
+const SETUP: &str = include_str!("../../assets/comparison.html");
+/// Controls of a comparison beside those that all pages have.
+const TOOLS: &str = r#"<span class="chips" id="chips" role="group" aria-label="Schemes shown"></span>
+<label>relative to <select id="baseline"></select></label>
+<label><input type="checkbox" id="ratios" checked> ratios in tables</label>
+"#;
 const LIBRARY: &str = include_str!("../../assets/echarts/echarts.min.js");
 const LIBRARY_NOTICE: &str =
     concat!(include_str!("../../assets/echarts/NOTICE"), "\n", include_str!("../../assets/echarts/LICENSE"));
@@ -86,27 +95,73 @@ pub struct ReportInput<'a> {
 pub fn html(comparison: &ReportInput) -> String {
     let labels = palette::assign(comparison.runs.iter().map(|run| run.scheme.as_str()));
     let lines = |lines: &[String]| description(lines.iter().map(String::as_str));
+    let setup = [
+        ("fairness", bullets(comparison.fairness)),
+        ("notes", bullets(comparison.notes)),
+        ("drive", lines(comparison.drive)),
+        ("trace", trace(&comparison.trace)),
+    ];
+    page(&Page {
+        title: comparison.title,
+        summary: &summary(comparison, &labels),
+        cautions: &cautions(comparison, &labels),
+        tools: TOOLS,
+        tables: &table::html(&labels, comparison.runs, comparison.speeds),
+        columns: if labels.len() > 4 { "many" } else { "" },
+        setup: &fill(SETUP, &setup.each_ref().map(|(name, text)| (*name, text.as_str()))),
+        command: comparison.command,
+        experiment: &experiment(comparison.experiment),
+        data: &data(comparison, &labels),
+        script: SCRIPT,
+    })
+}
+
+/// What differs between pages; texts are HTML but for `title` and `command`.
+struct Page<'a> {
+    title: &'a str,
+    summary: &'a str,
+    cautions: &'a str,
+    tools: &'a str,
+    tables: &'a str,
+    /// Class of the tables: `many` puts them below each other.
+    columns: &'a str,
+    setup: &'a str,
+    command: &'a str,
+    experiment: &'a str,
+    data: &'a Value,
+    script: &'a str,
+}
+
+fn page(page: &Page<'_>) -> String {
     fill(
         TEMPLATE,
         &[
-            ("title", &escape(comparison.title)),
+            ("title", &escape(page.title)),
             ("style", STYLE),
-            ("summary", &summary(comparison, &labels)),
-            ("cautions", &cautions(comparison, &labels)),
-            ("tables", &table::html(&labels, comparison.runs, comparison.speeds)),
-            ("columns", if labels.len() > 4 { "many" } else { "" }),
-            ("fairness", &bullets(comparison.fairness)),
-            ("notes", &bullets(comparison.notes)),
-            ("drive", &lines(comparison.drive)),
-            ("trace", &trace(&comparison.trace)),
-            ("experiment", &escape(comparison.experiment)),
-            ("command", &escape(comparison.command)),
+            ("summary", page.summary),
+            ("cautions", page.cautions),
+            ("tools", page.tools),
+            ("tables", page.tables),
+            ("columns", page.columns),
+            ("setup", page.setup),
+            ("command", &escape(page.command)),
+            ("experiment", page.experiment),
             ("version", env!("CARGO_PKG_VERSION")),
             ("notice", &escape(LIBRARY_NOTICE)),
-            ("data", &script_safe(&data(comparison, &labels).to_string())),
+            ("data", &script_safe(&page.data.to_string())),
             ("library", LIBRARY),
-            ("script", SCRIPT),
+            ("common", COMMON),
+            ("script", page.script),
         ],
+    )
+}
+
+fn experiment(file: &str) -> String {
+    format!(
+        "<details><summary>Effective experiment file</summary>\n\
+         <div class=\"code\"><pre id=\"experiment\">{}</pre>\
+         <button type=\"button\" data-copy=\"experiment\">Copy</button></div>\n</details>\n",
+        escape(file)
     )
 }
 

@@ -8,6 +8,12 @@ const COLOURS: [&str; 8] = ["#7d838c", "#0072b2", "#d55e00", "#009e73", "#c46a9f
 /// Schemes with a colour of their own; the index is that of the colour.
 const KNOWN: [&str; 7] = ["none", "raid5", "ds-raid", "ppc", "da-raid5", "code-zone", "mds"];
 
+/// The colour of the curve with that number; they repeat.
+pub(super) fn of_curve(number: usize) -> &'static str {
+    // The first is grey, for what has no scheme: it comes last.
+    COLOURS[(number + 1) % COLOURS.len()]
+}
+
 /// A label and a colour for each scheme name, in order. Equal names get numbered labels; a name
 /// unknown here, or seen before, gets the first colour that is still free.
 pub(super) fn assign<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<(String, &'static str)> {

@@ -1,0 +1,78 @@
+// Plots of a study of reliability. Data: one entry of `plots` a plot, with its curves and marks.
+"use strict";
+(() => {
+  const { data, significant, grouped, escapeHtml, colour, DASHES, base, axis, legend, marker, tip, start } = flashkeep;
+
+  function number(x) {
+    const size = Math.abs(x);
+    if (size === 0 || (size >= 0.01 && size < 1e3)) return significant(x, 4);
+    return size >= 1e3 && size < 1e9 ? grouped(x) : x.toExponential(3);
+  }
+  function tick(x) {
+    const size = Math.abs(x);
+    if (size === 0 || (size >= 0.01 && size < 1e3)) return significant(x, 3);
+    if (size >= 1e3 && size < 1e6) return grouped(x);
+    return x.toExponential().replace("e+", "e");
+  }
+  // ECharts rounds the ticks of a log axis to 20 decimals: tiny rates are drawn by their powers of ten.
+  const isTiny = ({ log }, values) => log && Math.min(...values) < 1e-9;
+  const powerTick = (power) => (power === 0 ? "1" : "1e" + power);
+  /// Type, ends and labels of an axis. `isTight` ends it with its values; else a log axis has whole decades.
+  function scale(a, values, isTight) {
+    const [low, high] = [Math.min(...values), Math.max(...values)];
+    const type = { type: a.log ? "log" : "value", minorTick: { show: a.log }, axisLabel: { formatter: tick } };
+    if (!a.log) return isTight ? { ...type, min: low, max: high } : { ...type, min: 0 };
+    const [first, end] = [Math.floor(Math.log10(low) + 1e-9), Math.ceil(Math.log10(high) - 1e-9)];
+    const last = Math.max(end, first + 1);
+    if (isTiny(a, values)) {
+      const interval = Math.ceil((last - first) / 9);
+      return { type: "value", min: last - interval * Math.ceil((last - first) / interval), max: last, interval, axisLabel: { formatter: powerTick } };
+    }
+    return isTight ? { ...type, min: low, max: high } : { ...type, min: 10 ** first, max: 10 ** last };
+  }
+  const plotOf = (plot) => ({
+    id: plot.id, title: () => plot.title, zooms: true,
+    hint: plot.hint + " Drag to zoom, double-click to zoom out.",
+    buttons: [],
+    height: (width) => (width < 600 ? 420 : 480),
+    option(still) {
+      const head = still === "file" ? 36 : 0;
+      const points = plot.series.flatMap((series) => series.points);
+      const [x, y] = plot.axes;
+      const values = [0, 1].map((i) => points.map((p) => p[i]));
+      const places = plot.axes.map((a, i) => (isTiny(a, values[i]) ? Math.log10 : (value) => value));
+      const suffix = (a) => a.name + (a.log ? " (log scale)" : "");
+      const marks = plot.marks.map((mark) => ({
+        xAxis: places[0](mark.x), label: { formatter: mark.label, position: "insideStartTop", color: colour("text"), fontSize: 12 },
+      }));
+      return {
+        ...base(still),
+        legend: legend(plot.series.map((series) => series.name), head, []),
+        grid: { left: 84, right: 30, top: head + 44, bottom: 56 },
+        xAxis: axis(suffix(x), scale(x, values[0], true)),
+        yAxis: axis(suffix(y), { nameGap: 62, ...scale(y, values[1], false) }),
+        toolbox: still ? undefined : {
+          itemSize: 0, showTitle: false,
+          feature: { dataZoom: { filterMode: "none", brushStyle: { color: colour("accent"), opacity: .2 } } },
+        },
+        tooltip: {
+          ...base(still).tooltip, trigger: "axis",
+          axisPointer: { type: "cross", label: { show: false }, lineStyle: { color: colour("muted") }, crossStyle: { color: colour("muted") } },
+          formatter: (found) => tip(`${escapeHtml(x.name)}: ${number(found[0].value[2])}`,
+            found.map((p) => [marker(p.color) + escapeHtml(p.seriesName), number(p.value[3])])),
+        },
+        series: plot.series.map((series, i) => ({
+          type: "line", name: series.name, color: series.colour, symbol: "circle", symbolSize: 5, showSymbol: false,
+          lineStyle: { width: 2, type: DASHES[i % DASHES.length] }, data: series.points.map(([a, b]) => [places[0](a), places[1](b), a, b]),
+          ...(i === 0 && marks.length ? {
+            markLine: { silent: true, symbol: "none", precision: 15, lineStyle: { color: colour("text"), type: "dashed", width: 1, opacity: .6 }, data: marks },
+          } : {}),
+        })),
+      };
+    },
+    csv: () => [["curve", ...plot.axes.map((a) => a.name)]].concat(
+      plot.series.flatMap((series) => series.points.map(([a, b]) => [series.name, a, b]))),
+  });
+
+  start(data.plots.map(plotOf), () => data.csv);
+})();

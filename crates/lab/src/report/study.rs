@@ -1,0 +1,102 @@
+//! The page of a study: its tables, its curves, what it depends on.
+
+use super::format::escape;
+use super::{Page, bullets, description, page, palette};
+use crate::reliability::{Cell, Layout, Plot, Series, Study, Table};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+const SCRIPT: &str = include_str!("../../assets/study.js");
+
+/// A study as one self-contained HTML document.
+#[must_use]
+pub fn study(study: &Study) -> String {
+    let tables: String =
+        study.tables.iter().flat_map(|table| table.layouts.iter().map(move |layout| render(table, layout))).collect();
+    let settings = description(study.facts.iter().map(String::as_str));
+    page(&Page {
+        title: &study.title,
+        summary: &format!("Study <b>{}</b>: formulas only, no simulation", study.name),
+        cautions: "",
+        tools: "",
+        tables: &tables,
+        columns: "many",
+        setup: &format!(
+            "<section class=\"card\"><h3>Settings</h3>{settings}</section>\n<section class=\"card\"><h3>Notes</h3>{}</section>\n",
+            bullets(&study.notes)
+        ),
+        command: &study.command(),
+        experiment: "",
+        data: &data(study),
+        script: SCRIPT,
+    })
+}
+
+/// What the plots draw and the downloads contain.
+fn data(study: &Study) -> Value {
+    let mut data = study.to_json();
+    let curve = |(number, series): (usize, &Series)| json!({ "name": series.name, "colour": palette::of_curve(number), "points": series.points });
+    let plot = |plot: &Plot| {
+        json!({
+            "id": plot.id,
+            "title": plot.title,
+            "hint": plot.hint,
+            "axes": plot.axes.map(|axis| json!({ "name": axis.name, "log": axis.log })),
+            "series": plot.series.iter().enumerate().map(curve).collect::<Vec<_>>(),
+            "marks": plot.marks.iter().map(|mark| json!({ "x": mark.x, "label": mark.label })).collect::<Vec<_>>(),
+        })
+    };
+    data["plots"] = study.plots.iter().map(plot).collect();
+    data["csv"] = json!(study.csv_rows());
+    data
+}
+
+fn render(table: &Table, layout: &Layout) -> String {
+    let mut out = format!("<section class=\"card\"><h3>{}</h3><div class=\"wide\"><table>", escape(layout.title()));
+    for part in layout.parts(table) {
+        let (heads, rows) = part.rows.split_first().expect("a part has headings");
+        out.push_str("<tbody>");
+        if !part.about.is_empty() {
+            let _ = write!(out, "<tr class=\"group\"><th colspan=\"{}\">{}</th></tr>", heads.len(), escape(&part.about));
+        }
+        let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{}</th>", escape(&head.text()))).collect();
+        let _ = writeln!(out, "<tr class=\"heads\">{heads}</tr>");
+        for row in rows {
+            let cells: String = row[1..].iter().map(cell).collect();
+            let _ = writeln!(out, "<tr><th scope=\"row\">{}</th>{cells}</tr>", escape(&row[0].text()));
+        }
+        out.push_str("</tbody>");
+    }
+    out.push_str("</table></div></section>\n");
+    out
+}
+
+fn cell(cell: &Cell) -> String {
+    format!("<td title=\"{}\">{}</td>", escape(&cell.exact()), escape(&cell.text()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reliability;
+
+    #[test]
+    fn every_study_is_one_page_with_its_numbers_and_curves() {
+        for entry in reliability::STUDIES {
+            let found = reliability::study(entry.name, &[]).unwrap();
+            let html = study(&found);
+            assert!(html.starts_with("<!") && !html.contains("{{t"), "{}", entry.name);
+            assert!(html.contains("default-src 'none'"), "{} loads nothing", entry.name);
+            let island = html.split_once("id=\"data\">").expect("island").1;
+            let data: Value = serde_json::from_str(island.split_once("</script>").expect("island ends").0).expect("JSON");
+            assert_eq!(data["plots"].as_array().map(Vec::len), Some(found.plots.len()));
+            assert_eq!(data["plots"][0]["series"].as_array().map(Vec::len), Some(found.plots[0].series.len()));
+            for (table, layout) in found.tables.iter().flat_map(|table| table.layouts.iter().map(move |l| (table, l))) {
+                for part in layout.parts(table) {
+                    let last = part.rows.last().and_then(|row| row.last()).expect("a part has rows");
+                    assert!(html.contains(&cell(last)), "{}: {last:?}", entry.name);
+                }
+            }
+        }
+    }
+}
