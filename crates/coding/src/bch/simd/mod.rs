@@ -11,6 +11,7 @@ mod x86;
 
 use super::MAX_T;
 use super::divider::Divider;
+use super::field::Field;
 use super::kernel::Kernel;
 use super::syndromes::Syndromes;
 
@@ -36,5 +37,14 @@ impl Kernel {
     pub(super) fn syndromes(&self, syndromes: &Syndromes, remainder: &[u64], odd: &mut [u16; MAX_T]) {
         // SAFETY: as above.
         unsafe { (self.syndromes)(syndromes, remainder, odd) }
+    }
+
+    /// Adds row i times factor i to `sum`, for all factors. Rows are `width` apart, of the form that
+    /// [`Kernel::row`] gives, and as long as the sum.
+    #[inline]
+    pub(super) fn combine(&self, field: &Field, rows: &[u32], width: usize, factors: &[u16], sum: &mut [u16]) {
+        assert!(rows.len() >= factors.len() * width && sum.len() <= width && width.is_multiple_of(16), "rows of the width");
+        // SAFETY: as above.
+        unsafe { (self.combine)(field, rows, width, factors, sum) }
     }
 }

@@ -3,6 +3,7 @@
 use super::{Divider, Kernel};
 use crate::bch::MAX_T;
 use crate::bch::divider::groups;
+use crate::bch::field::Field;
 use crate::bch::syndromes::Syndromes;
 use std::arch::x86_64::*;
 
@@ -35,6 +36,13 @@ trait Lanes: Copy {
     unsafe fn product(self) -> Self;
     /// The sum of all lanes.
     unsafe fn total(self) -> __m128i;
+    /// A word in all places.
+    unsafe fn all(word: u64) -> Self;
+    /// The products of the lower and of the upper words of the lanes with those words of another.
+    unsafe fn scale(self, by: Self) -> [Self; 2];
+    /// The lower words of two registers, in the lanes of one.
+    unsafe fn join(self, high: Self) -> Self;
+    unsafe fn store(self, to: *mut u32);
 }
 
 #[derive(Clone, Copy)]
@@ -65,6 +73,22 @@ impl Lanes for One {
     #[inline(always)]
     unsafe fn total(self) -> __m128i {
         self.0
+    }
+    #[inline(always)]
+    unsafe fn all(word: u64) -> Self {
+        One(_mm_set1_epi64x(word.cast_signed()))
+    }
+    #[inline(always)]
+    unsafe fn scale(self, by: Self) -> [Self; 2] {
+        [One(_mm_clmulepi64_si128::<0x00>(self.0, by.0)), One(_mm_clmulepi64_si128::<0x01>(self.0, by.0))]
+    }
+    #[inline(always)]
+    unsafe fn join(self, high: Self) -> Self {
+        One(_mm_unpacklo_epi64(self.0, high.0))
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u32) {
+        _mm_storeu_si128(to.cast(), self.0)
     }
 }
 
@@ -97,6 +121,22 @@ impl Lanes for Two {
     unsafe fn total(self) -> __m128i {
         _mm_xor_si128(_mm256_castsi256_si128(self.0), _mm256_extracti128_si256::<1>(self.0))
     }
+    #[inline(always)]
+    unsafe fn all(word: u64) -> Self {
+        Two(_mm256_set1_epi64x(word.cast_signed()))
+    }
+    #[inline(always)]
+    unsafe fn scale(self, by: Self) -> [Self; 2] {
+        [Two(_mm256_clmulepi64_epi128::<0x00>(self.0, by.0)), Two(_mm256_clmulepi64_epi128::<0x01>(self.0, by.0))]
+    }
+    #[inline(always)]
+    unsafe fn join(self, high: Self) -> Self {
+        Two(_mm256_unpacklo_epi64(self.0, high.0))
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u32) {
+        _mm256_storeu_si256(to.cast(), self.0)
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -128,6 +168,22 @@ impl Lanes for Four {
     unsafe fn total(self) -> __m128i {
         let half = _mm256_xor_si256(_mm512_castsi512_si256(self.0), _mm512_extracti64x4_epi64::<1>(self.0));
         _mm_xor_si128(_mm256_castsi256_si128(half), _mm256_extracti128_si256::<1>(half))
+    }
+    #[inline(always)]
+    unsafe fn all(word: u64) -> Self {
+        Four(_mm512_set1_epi64(word.cast_signed()))
+    }
+    #[inline(always)]
+    unsafe fn scale(self, by: Self) -> [Self; 2] {
+        [Four(_mm512_clmulepi64_epi128::<0x00>(self.0, by.0)), Four(_mm512_clmulepi64_epi128::<0x01>(self.0, by.0))]
+    }
+    #[inline(always)]
+    unsafe fn join(self, high: Self) -> Self {
+        Four(_mm512_unpacklo_epi64(self.0, high.0))
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u32) {
+        _mm512_storeu_si512(to.cast(), self.0)
     }
 }
 
@@ -202,13 +258,37 @@ unsafe fn barrett(divider: &Divider, products: &[u64], remainder: &mut [u64]) {
     }
 }
 
+/// Adds the combination of `rows` from one slot on to `sum`, `R` registers of it. Slots are 32 bits, so a
+/// word holds two elements, and its product with a third two products that do not touch.
+#[inline(always)]
+unsafe fn combine<L: Lanes, const R: usize>(field: &Field, mut row: *const u32, width: usize, factors: &[u16], sum: &mut [u16]) {
+    const { assert!(R <= 4) };
+    let slots = L::BYTES / 4;
+    let mut products = [[L::zero(); 2]; R];
+    for factor in factors {
+        let by = L::all(u64::from(*factor));
+        for (i, product) in products.iter_mut().enumerate() {
+            let [low, high] = L::load(row.add(i * slots).cast()).scale(by);
+            *product = [product[0].add(low), product[1].add(high)];
+        }
+        row = row.add(width);
+    }
+    let mut reduced = [0; 64];
+    for (i, [low, high]) in products.into_iter().enumerate() {
+        low.join(high).store(reduced.as_mut_ptr().add(i * slots));
+    }
+    for (s, product) in sum.iter_mut().zip(reduced) {
+        *s ^= field.reduce(product);
+    }
+}
+
 /// A kernel: a register, its features, and how many sums fit the registers of the machine.
 macro_rules! kernel {
     ($module:ident, $name:literal, $features:literal, $lanes:ident, $group:literal: $($width:literal)+) => {
         mod $module {
             use super::*;
 
-            pub(super) static KERNEL: Kernel = Kernel { name: $name, step: $lanes::BYTES / 8, group: $group, remainder, syndromes };
+            pub(super) static KERNEL: Kernel = Kernel { name: $name, step: $lanes::BYTES / 8, group: $group, remainder, syndromes, combine };
 
             #[target_feature(enable = $features)]
             unsafe fn remainder(divider: &Divider, data: &[u8], remainder: &mut [u64]) {
@@ -226,6 +306,21 @@ macro_rules! kernel {
                     first += width;
                 }
                 barrett(divider, &products, remainder);
+            }
+
+            #[target_feature(enable = $features)]
+            unsafe fn combine(field: &Field, rows: &[u32], width: usize, factors: &[u16], sum: &mut [u16]) {
+                let slots = $lanes::BYTES / 4;
+                let mut row = rows.as_ptr();
+                for sum in sum.chunks_mut(4 * slots) {
+                    match sum.len().div_ceil(slots) {
+                        1 => super::combine::<$lanes, 1>(field, row, width, factors, sum),
+                        2 => super::combine::<$lanes, 2>(field, row, width, factors, sum),
+                        3 => super::combine::<$lanes, 3>(field, row, width, factors, sum),
+                        _ => super::combine::<$lanes, 4>(field, row, width, factors, sum),
+                    }
+                    row = row.add(sum.len());
+                }
             }
 
             #[target_feature(enable = $features)]
