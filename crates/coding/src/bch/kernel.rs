@@ -58,7 +58,8 @@ impl Kernel {
         if self.step == 0 { field.log(element) } else { u32::from(element) }
     }
 
-    /// The instruction set, for reports: `avx512+vpclmulqdq`, `avx2+vpclmulqdq`, `pclmulqdq` or `portable`.
+    /// The instruction set, for reports: `avx512+vpclmulqdq`, `avx2+vpclmulqdq`, `pclmulqdq`,
+    /// `neon+pmull` or `portable`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name

@@ -1,4 +1,5 @@
-//! The kernels with carry-less multiplication.
+//! The kernels with carry-less multiplication. `lanes` has the loops, once for all; `x86` and `arm` the
+//! registers they run on.
 //!
 //! This module and its children are the only place of the codec with `unsafe`: registers are loaded
 //! through pointers, and a function with vector instructions may only run where they exist.
@@ -6,6 +7,10 @@
 #![allow(unsafe_code, reason = "vector registers are loaded and stored through pointers")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "every line of these functions is an intrinsic or a pointer step")]
 
+#[cfg(target_arch = "aarch64")]
+mod arm;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod lanes;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -15,10 +20,12 @@ use super::field::Field;
 use super::kernel::Kernel;
 use super::syndromes::Syndromes;
 
+#[cfg(target_arch = "aarch64")]
+pub(super) use arm::available;
 #[cfg(target_arch = "x86_64")]
 pub(super) use x86::available;
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(super) fn available() -> Vec<&'static Kernel> {
     Vec::new()
 }
