@@ -165,6 +165,13 @@ fn any_number_of_errors_ends_as_with_the_naive_decoder() {
 }
 
 #[test]
+fn the_portable_kernel_is_everywhere_and_comes_last() {
+    let kernels = Kernel::available();
+    assert_eq!(kernels.last().map(|kernel| kernel.name()), Some("portable"));
+    assert_eq!(kernels[0].name(), Kernel::fastest().name());
+}
+
+#[test]
 fn bits_behind_the_end_do_not_count() {
     for kernel in Kernel::available() {
         let code = Bch::with_kernel(7, 5, 52, kernel).expect("BCH(87, 52) is one");

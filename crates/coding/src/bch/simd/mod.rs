@@ -35,6 +35,7 @@ impl Kernel {
     #[inline]
     pub(super) fn remainder(&self, divider: &Divider, data: &[u8], remainder: &mut [u64]) {
         assert_eq!((data.len(), remainder.len()), (divider.bytes, divider.words), "bytes of data, words of remainder");
+        assert_eq!(divider.step, self.step, "a divider that was made for the kernel");
         // SAFETY: this machine has the kernel's instructions, or the kernel could not be had.
         unsafe { (self.remainder)(divider, data, remainder) }
     }
