@@ -29,7 +29,7 @@ test: check ## Format, lints and all tests; under ten minutes on two cores
 compare: ## Compare all schemes on the bundled trace; ARGS="..." adds options
 	$(CARGO) run --release -- compare $(ARGS)
 
-bench: ## Speed of the engine, and of the erasure codes beside ISA-L where that is installed
+bench: ## Speed of the engine, of erasure codes beside ISA-L if installed, of page codes beside FLASHKEEP_BCH_PEER if set
 	$(CARGO) bench -p flashkeep-ssd $(BENCH_ARGS)
 	$(CARGO) bench -p flashkeep-coding
 

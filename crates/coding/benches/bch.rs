@@ -1,8 +1,9 @@
 //! Speed of the page codes, one thread, against the Linux kernel's codec in the same run if the variable
 //! `FLASHKEEP_BCH_PEER` names a shared library of it: with the functions `bch_init(m, t, polynomial,
 //! swap_bits)`, `bch_encode`, `bch_decode` and `bch_free` of `lib/bch.c`, and with room for m = 16 (the
-//! extension module of pip's `bchlib` is such a library). The two take turns on the same words, and the
-//! best of many rounds counts, as neighbours on a shared machine only ever slow a round down.
+//! C file of pip's `bchlib` has it). The two take turns on the same words, each passes over them twice and
+//! the second time counts, when the caches hold its own tables; of many rounds the best one, as neighbours
+//! on a shared machine only ever slow a round down.
 //!
 //! Microseconds a word, and MB/s of its data, 10^6 bytes. *decode* is the whole of it: from data and
 //! parity as read to the corrected bits; both sides then get the errors back for the next turn, which
@@ -160,6 +161,7 @@ fn race(works: &mut [Box<dyn FnMut() + '_>]) -> Vec<f64> {
     let mut best = vec![f64::INFINITY; works.len()];
     for _ in 0..ROUNDS {
         for (work, best) in works.iter_mut().zip(&mut best) {
+            work();
             *best = best.min(seconds(&mut **work));
         }
     }

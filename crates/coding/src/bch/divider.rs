@@ -20,6 +20,8 @@ pub(super) struct Divider {
     /// See [`Generator`].
     pub(super) low: Vec<u64>,
     pub(super) reciprocal: u64,
+    /// Of the kernel that the table is for: see there.
+    pub(super) step: usize,
     /// What the kernel multiplies with or looks up.
     pub(super) table: Vec<u64>,
     /// The sum of c d over all pairs of constants: a word more than a remainder.
@@ -40,6 +42,7 @@ impl Divider {
             words: generator.low.len(),
             low: generator.low.clone(),
             reciprocal: generator.reciprocal(),
+            step: kernel.step,
             table,
             correction,
             data_bits,

@@ -124,6 +124,12 @@ impl Field {
         self.power(2 * log)
     }
 
+    /// A polynomial of degree up to 2m - 2, a product of elements, as an element.
+    #[inline(always)]
+    pub(super) fn reduce(&self, product: u32) -> u16 {
+        (product & self.n) as u16 ^ self.power(self.log((product >> self.m) as u16) + self.m)
+    }
+
     pub(super) fn sqrt(&self, x: u16) -> u16 {
         let log = self.log(x);
         match x {

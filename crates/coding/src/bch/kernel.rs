@@ -1,13 +1,14 @@
-//! Which instructions divide: chosen once, when the program runs.
+//! Which instructions do the work: chosen once, when the program runs.
 
 use super::MAX_T;
 use super::divider::Divider;
+use super::field::Field;
 use super::portable;
 use super::syndromes::Syndromes;
 use std::fmt;
 use std::sync::OnceLock;
 
-/// The division of one instruction set. All give the same remainders, at different speeds.
+/// The loops of one instruction set. All give the same results, at different speeds.
 ///
 /// A kernel can only be had from here, and only if this machine has its instructions; that is what
 /// makes calling it sound.
@@ -21,11 +22,19 @@ pub struct Kernel {
     pub(super) remainder: unsafe fn(&Divider, &[u8], &mut [u64]),
     /// [`Syndromes::compute`] in the registers of the kernel.
     pub(super) syndromes: unsafe fn(&Syndromes, &[u64], &mut [u16; MAX_T]),
+    /// Adds a combination of rows of elements, a multiple of 16 apart: see [`Kernel::combine`].
+    pub(super) combine: unsafe fn(&Field, &[u32], usize, &[u16], &mut [u16]),
 }
 
 /// Table look-ups, 32 bits a step, for every machine.
-static PORTABLE: Kernel =
-    Kernel { name: "portable", step: 0, group: 0, remainder: portable::remainder, syndromes: Syndromes::compute };
+static PORTABLE: Kernel = Kernel {
+    name: "portable",
+    step: 0,
+    group: 0,
+    remainder: portable::remainder,
+    syndromes: Syndromes::compute,
+    combine: portable::combine,
+};
 
 impl Kernel {
     /// The kernels of this machine, fastest first; the last one is portable.
@@ -43,7 +52,14 @@ impl Kernel {
         FASTEST.get_or_init(|| Kernel::available()[0])
     }
 
-    /// The instruction set, for reports: `avx512+vpclmulqdq`, `avx2+vpclmulqdq`, `pclmulqdq` or `portable`.
+    /// An element as [`Kernel::combine`] wants it in a row: itself, or for look-ups its logarithm.
+    #[inline(always)]
+    pub(super) fn row(&self, field: &Field, element: u16) -> u32 {
+        if self.step == 0 { field.log(element) } else { u32::from(element) }
+    }
+
+    /// The instruction set, for reports: `avx512+vpclmulqdq`, `avx2+vpclmulqdq`, `pclmulqdq`,
+    /// `neon+pmull` or `portable`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name

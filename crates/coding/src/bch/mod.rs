@@ -215,15 +215,10 @@ impl Bch {
     fn solve(&self, remainder: &[u64], errors: &mut Errors) -> Option<()> {
         let mut odd = [0; MAX_T];
         self.kernel.syndromes(&self.syndromes, remainder, &mut odd);
-        let locator = locator::find(self.field, &odd[..self.t])?;
-        let degree = locator.degree;
-        // Read backwards the roots are the locators, not their inverses.
         let mut monic = [0; MAX_T];
-        for (to, from) in monic.iter_mut().zip(locator.coefficients[1..=degree].iter().rev()) {
-            *to = *from;
-        }
+        let degree = locator::find(self.field, &odd[..self.t], &mut monic)?;
         let mut found = [0; MAX_T];
-        roots::find(self.field, &monic[..degree], &mut found)?;
+        roots::find(self.kernel, self.field, &monic[..degree], &mut found)?;
         let bits = self.data_bits + self.parity_bits;
         for (place, locator) in errors.places.iter_mut().zip(&found[..degree]) {
             // An error outside the shortened word cannot be.

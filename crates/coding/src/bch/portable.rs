@@ -1,6 +1,7 @@
-//! Division by look-ups, four bytes a step, for every machine.
+//! Look-ups, for every machine; division takes four bytes a step.
 
 use super::divider::Divider;
+use super::field::Field;
 use super::generator::Generator;
 
 const SLICES: usize = 4;
@@ -52,5 +53,15 @@ fn shift(remainder: &mut [u64], places: u32, row: &[u64]) {
     let mut carry = 0;
     for (word, sum) in remainder.iter_mut().zip(row) {
         (*word, carry) = ((*word << places | carry) ^ sum, *word >> (64 - places));
+    }
+}
+
+/// Rows hold logarithms.
+pub(super) fn combine(field: &Field, rows: &[u32], width: usize, factors: &[u16], sum: &mut [u16]) {
+    for (row, factor) in rows.chunks_exact(width).zip(factors).filter(|(_, factor)| **factor != 0) {
+        let log = field.log(*factor);
+        for (s, r) in sum.iter_mut().zip(row) {
+            *s ^= field.power(r + log);
+        }
     }
 }

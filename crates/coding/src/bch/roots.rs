@@ -3,16 +3,17 @@
 
 use super::MAX_T;
 use super::field::Field;
+use super::kernel::Kernel;
 use super::trace;
 
 /// All roots of a monic polynomial, lowest coefficient first, without the 1 of the highest term.
 /// Writes one root for each of `monic` to `roots`; `None` if it has fewer different roots.
-pub(super) fn find(field: &Field, monic: &[u16], roots: &mut [u16]) -> Option<()> {
+pub(super) fn find(kernel: &Kernel, field: &Field, monic: &[u16], roots: &mut [u16]) -> Option<()> {
     match monic.len() {
         0..=4 => closed(field, monic, roots),
-        5..=16 => trace::find::<16, 8>(field, monic, roots),
-        17..=64 => trace::find::<64, 32>(field, monic, roots),
-        _ => trace::find::<MAX_T, { MAX_T / 2 }>(field, monic, roots),
+        5..=16 => trace::find::<16, 8>(kernel, field, monic, roots),
+        17..=64 => trace::find::<64, 32>(kernel, field, monic, roots),
+        _ => trace::find::<MAX_T, { MAX_T / 2 }>(kernel, field, monic, roots),
     }
 }
 

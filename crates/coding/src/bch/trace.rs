@@ -4,12 +4,19 @@
 //! Polynomials stand lowest coefficient first. A *monic* one lacks the 1 of its highest term.
 
 use super::field::Field;
+use super::kernel::Kernel;
 use super::roots::closed;
 
 /// As `roots::find`, for degrees from 5 up to `N`; `HALF` is N/2.
-pub(super) fn find<const N: usize, const HALF: usize>(field: &Field, monic: &[u16], roots: &mut [u16]) -> Option<()> {
+pub(super) fn find<const N: usize, const HALF: usize>(
+    kernel: &Kernel,
+    field: &Field,
+    monic: &[u16],
+    roots: &mut [u16],
+) -> Option<()> {
     let degree = monic.len();
-    let powers = frobenius::<N, HALF>(field, monic)?;
+    let mut powers = [[0; N]; 16];
+    frobenius::<N, HALF>(kernel, field, monic, &mut powers)?;
     // Factors side by side.
     let mut factors = [0; N];
     factors[..degree].copy_from_slice(monic);
@@ -17,7 +24,7 @@ pub(super) fn find<const N: usize, const HALF: usize>(field: &Field, monic: &[u1
     lengths[0] = degree;
     let mut count = 1;
     for k in 0..field.m {
-        let trace = trace_of(field, &powers, k, degree);
+        let trace = trace_of(kernel, field, &powers, k, degree);
         let (mut start, mut next, mut next_count) = (0, [0; N], 0);
         for length in &lengths[..count] {
             let factor = &mut factors[start..start + length];
@@ -41,37 +48,40 @@ pub(super) fn find<const N: usize, const HALF: usize>(field: &Field, monic: &[u1
     Some(())
 }
 
-/// x, x^2, x^4 .. x^(2^(m-1)) modulo the polynomial, each coefficient as a logarithm. `None` unless
-/// x^(2^m) is x: then the polynomial has a root twice, or roots outside the field.
-fn frobenius<const N: usize, const HALF: usize>(field: &Field, monic: &[u16]) -> Option<[[u32; N]; 16]> {
+/// x, x^2, x^4 .. x^(2^(m-1)) modulo the polynomial, as the kernel wants rows. `None` unless x^(2^m) is x:
+/// then the polynomial has a root twice, or roots outside the field.
+fn frobenius<const N: usize, const HALF: usize>(
+    kernel: &Kernel,
+    field: &Field,
+    monic: &[u16],
+    powers: &mut [[u32; N]; 16],
+) -> Option<()> {
     let degree = monic.len();
-    let even = even_powers::<N, HALF>(field, monic);
+    let even = even_powers::<N, HALF>(kernel, field, monic);
     let (m, first) = (field.m as usize, degree.div_ceil(2));
-    let mut powers = [[field.zero(); N]; 16];
-    powers[0][1] = 0;
-    for i in 1..=m {
+    let mut power = [0; N];
+    power[1] = 1;
+    for row in &mut powers[..m] {
+        for (to, c) in row[..degree].iter_mut().zip(&power) {
+            *to = kernel.row(field, *c);
+        }
         // The square of a sum is the sum of the squares.
-        let root = &powers[i - 1];
         let mut square = [0; N];
         for j in 0..first {
-            square[2 * j] = field.power(field.log_square(root[j]));
+            square[2 * j] = field.square(power[j]);
         }
-        for (row, log) in even.iter().zip(&root[first..degree]) {
-            if *log != field.zero() {
-                add(field, &mut square[..degree], &row[..degree], field.log_square(*log));
-            }
+        for c in &mut power[first..degree] {
+            *c = field.square(*c);
         }
-        if i == m {
-            square[1] ^= 1;
-            return square.iter().all(|c| *c == 0).then_some(powers);
-        }
-        powers[i] = square.map(|c| field.log(c));
+        kernel.combine(field, even.as_flattened(), N, &power[first..degree], &mut square[..degree]);
+        power = square;
     }
-    unreachable!("a field has more than one element")
+    power[1] ^= 1;
+    power[..degree].iter().all(|c| *c == 0).then_some(())
 }
 
-/// x^2i modulo the polynomial, as logarithms, for each 2i from its degree up to twice that.
-fn even_powers<const N: usize, const HALF: usize>(field: &Field, monic: &[u16]) -> [[u32; N]; HALF] {
+/// x^2i modulo the polynomial for each 2i from its degree up to twice that, as the kernel wants rows.
+fn even_powers<const N: usize, const HALF: usize>(kernel: &Kernel, field: &Field, monic: &[u16]) -> [[u32; N]; HALF] {
     let degree = monic.len();
     let divisor: [u32; N] = logs(field, monic);
     let mut power = [0; N];
@@ -86,19 +96,21 @@ fn even_powers<const N: usize, const HALF: usize>(field: &Field, monic: &[u16]) 
             power[0] = 0;
             add(field, &mut power[..degree], &divisor[..degree], field.log(top));
         }
-        *row = logs(field, &power[..degree]);
+        for (to, c) in row[..degree].iter_mut().zip(&power) {
+            *to = kernel.row(field, *c);
+        }
     }
     rows
 }
 
 /// The trace of a^k x modulo the polynomial: the sum of the conjugates of a^k, each times its power of x.
-fn trace_of<const N: usize>(field: &Field, powers: &[[u32; N]; 16], k: u32, degree: usize) -> [u16; N] {
-    let mut trace = [0; N];
-    let mut conjugate = k;
-    for power in &powers[..field.m as usize] {
-        add(field, &mut trace[..degree], &power[..degree], conjugate);
-        conjugate = field.log_square(conjugate);
+fn trace_of<const N: usize>(kernel: &Kernel, field: &Field, powers: &[[u32; N]; 16], k: u32, degree: usize) -> [u16; N] {
+    let mut conjugates = [field.power(k); 16];
+    for i in 1..16 {
+        conjugates[i] = field.square(conjugates[i - 1]);
     }
+    let mut trace = [0; N];
+    kernel.combine(field, powers.as_flattened(), N, &conjugates[..field.m as usize], &mut trace[..degree]);
     trace
 }
 

@@ -31,6 +31,10 @@ impl Naive {
         naive
     }
 
+    pub fn is(&self, m: u32, t: usize) -> bool {
+        (self.m, self.t) == (m, t)
+    }
+
     pub fn parity_bits(&self) -> usize {
         self.generator.len() - 1
     }
