@@ -1,9 +1,10 @@
 //! Studies of reliability: what codes must correct, how long data last, what redundancy loses.
 //!
-//! Formulas only: no drive, no workload, no random numbers. Error models are those of
+//! Formulas only, no drive and no workload; `adaptation` alone draws errors, from a seed. Error models are those of
 //! [`ssd::nand::rber`], odds those of [`ssd::coding::odds`]. A study is a function from settings
 //! to a [`Study`], which prints itself as text, CSV, JSON or HTML.
 
+mod adaptation;
 mod required;
 mod retention;
 mod schemes;
@@ -82,6 +83,13 @@ pub const STUDIES: &[StudyEntry] = &[
         source: "FLARES, Eq. 5; Greenan et al., section 4.2",
         options: stripe_loss::OPTIONS,
         run: stripe_loss::study,
+    },
+    StudyEntry {
+        name: "adaptation",
+        summary: "capability that FLARES chooses for one page as it wears, against what it requires",
+        source: "FLARES, section 5.1 and Fig. 5",
+        options: adaptation::OPTIONS,
+        run: adaptation::study,
     },
 ];
 

@@ -5,6 +5,7 @@ use super::study::{DAY, YEAR};
 use crate::problem::{Problem, printable};
 use ssd::coding::odds::{Bch, Per};
 use ssd::nand::rber::{self, RBER_MODELS, RberEntry, Stress};
+use ssd::protect::ecc::{CODEWORDS, Codeword};
 
 /// An option of studies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,13 @@ pub const OPTIONS: &[StudyOption] = &[
     option("rber", "RATE,..", "Raw bit error rates"),
     option("yield", "SHARE", "Share of codewords that can be corrected"),
     option("schemes", "SHAPE,..", "Stripes as data+parity (7+1, 6+2), product codes as rows x columns (8x64)"),
+    option("codeword", "NAME", "Codeword of page ECC: 512B, 1KiB, 2KiB, 4KiB"),
+    option("operations", "N", "Operations at each operating point"),
+    option("wsize", "N,..", "Reads in a window of FLARES"),
+    option("mix", "SHARE,..", "Weight of the measured rate beside the model's in FLARES"),
+    option("floor", "NAME", "What FLARES' capability never falls below: model or none"),
+    option("p-max", "N", "Greatest capability"),
+    option("seed", "N", "Seed of what is drawn"),
     option("sigma", "N", "Spread of error rates between pages: deviation of the logarithm"),
 ];
 
@@ -167,6 +175,42 @@ impl Settings {
 
     pub(super) fn codewords(&self) -> Result<u32, Problem> {
         self.one("codewords", "1 to 1024", |text| text.parse().ok().filter(|n| (1..=1024).contains(n)))
+    }
+
+    pub(super) fn codeword(&self) -> Result<Codeword, Problem> {
+        let known: Vec<&str> = CODEWORDS.iter().map(|word| word.name).collect();
+        let text = self.text("codeword");
+        Codeword::find(text).map_err(|_| Problem::unknown("--codeword", "codeword", text, &known))
+    }
+
+    pub(super) fn operations(&self) -> Result<u32, Problem> {
+        self.one("operations", "1 to 100000", |text| text.parse().ok().filter(|n| (1..=100_000).contains(n)))
+    }
+
+    pub(super) fn wsizes(&self) -> Result<Vec<u32>, Problem> {
+        self.list("wsize", "1 to 1000000 reads", |text| text.parse().ok().filter(|n| (1..=1_000_000).contains(n)))
+    }
+
+    pub(super) fn mixes(&self) -> Result<Vec<f64>, Problem> {
+        self.list("mix", "shares from 0 to 1", |text| number(text, 0.0, 1.0))
+    }
+
+    pub(super) fn floor(&self) -> Result<bool, Problem> {
+        match self.text("floor") {
+            "model" => Ok(true),
+            "none" => Ok(false),
+            other => Err(Problem::unknown("--floor", "floor", other, &["model", "none"])),
+        }
+    }
+
+    pub(super) fn p_max(&self, codeword: Codeword) -> Result<u8, Problem> {
+        let most = codeword.code.t_max().min(255);
+        let wanted = format!("3 to {most} bits");
+        self.one("p-max", &wanted, |text| text.parse().ok().filter(|&p: &u8| p >= 3 && u32::from(p) <= most))
+    }
+
+    pub(super) fn seed(&self) -> Result<u64, Problem> {
+        self.one("seed", "a whole number", |text| text.parse().ok())
     }
 
     pub(super) fn per(&self) -> Result<Per, Problem> {
