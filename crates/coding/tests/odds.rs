@@ -2,7 +2,7 @@
 
 use flashkeep_coding::odds::binomial::{ln_head, ln_tail};
 use flashkeep_coding::odds::stripes::ln_stripe_loss;
-use flashkeep_coding::odds::{Bch, Per, ProductCode};
+use flashkeep_coding::odds::{BchSize, Per, ProductCode};
 
 const TAILS: &str = include_str!("oracles/binomial_tails.csv");
 const REQUIRED: &str = include_str!("oracles/flares_required_p.csv");
@@ -39,11 +39,11 @@ fn tails_are_right_over_the_whole_range() {
 fn flares_needs_the_capabilities_of_its_table() {
     let header: Vec<&str> = REQUIRED.lines().next().unwrap().split(',').collect();
     let codes = [
-        ("p_4KB_paper_n=32768", Bch { data_bits: 32_768, parity_per_error: 0 }),
-        ("p_4KB_gf2e16_n=32768_plus_16p", Bch::KIB_4),
-        ("p_1KB_gf2e14_n=8192_plus_14p", Bch::KIB_1),
-        ("p_512B_gf2e13_n=4096_plus_13p", Bch::BYTES_512),
-        ("p_2KB_gf2e15_n=16384_plus_15p", Bch::KIB_2),
+        ("p_4KB_paper_n=32768", BchSize { data_bits: 32_768, parity_per_error: 0 }),
+        ("p_4KB_gf2e16_n=32768_plus_16p", BchSize::KIB_4),
+        ("p_1KB_gf2e14_n=8192_plus_14p", BchSize::KIB_1),
+        ("p_512B_gf2e13_n=4096_plus_13p", BchSize::BYTES_512),
+        ("p_2KB_gf2e15_n=16384_plus_15p", BchSize::KIB_2),
     ];
     let mut cells = 0;
     for line in REQUIRED.lines().skip(1) {
@@ -62,14 +62,14 @@ fn flares_needs_the_capabilities_of_its_table() {
 fn rber_limits_of_flares_capabilities() {
     // (t, limit at an UBER of 1e-11), to the digits of the theory.
     for (t, limit) in [(3, 1.632e-6), (8, 2.615e-5), (50, 6.859e-4), (65, 9.823e-4)] {
-        let found = Bch::KIB_4.max_rber(t, 1e-11, Per::CodewordBit);
+        let found = BchSize::KIB_4.max_rber(t, 1e-11, Per::CodewordBit);
         assert!((found / limit - 1.0).abs() < 3e-4, "t {t}: {found:e}, expected {limit:e}");
     }
     // A stricter target takes p = 50 below what 10 000 cycles and a year need (6.752e-4).
-    let strict = Bch::KIB_4.max_rber(50, 1e-15, Per::CodewordBit);
+    let strict = BchSize::KIB_4.max_rber(50, 1e-15, Per::CodewordBit);
     assert!((strict / 5.13e-4 - 1.0).abs() < 1e-3, "{strict:e}");
     // The code of FLARES' page profiles, BCH(87, 52) over GF(2^7).
-    let profile = Bch { data_bits: 52, parity_per_error: 7 };
+    let profile = BchSize { data_bits: 52, parity_per_error: 7 };
     let uber = profile.ln_uber(5, 6.752e-4, Per::CodewordBit).exp();
     assert!((uber / 5.25e-13 - 1.0).abs() < 5e-3, "{uber:e}");
     let four = profile.ln_uber(4, 6.752e-4, Per::CodewordBit).exp();
@@ -87,7 +87,7 @@ fn da_raid5_thresholds_of_yield_and_uber() {
         let expected = value(name);
         assert!((found / expected - 1.0).abs() < 2e-6, "{name}: {found:e}, the table has {expected:e}");
     };
-    let (code, data_only) = (Bch::BYTES_512, Bch { data_bits: 4_096, parity_per_error: 0 });
+    let (code, data_only) = (BchSize::BYTES_512, BchSize { data_bits: 4_096, parity_per_error: 0 });
     assert_eq!(code.length(8), 4_200);
     near(code.max_rber_for_yield(8, 0.999, 1), "n=4200 codeword bits (correct reading of m); yield 99.9% per 512B");
     near(data_only.max_rber_for_yield(8, 0.999, 1), "n=4096 data bits; yield 99.9% per 512B");
@@ -136,7 +136,7 @@ const UPER: [[f64; 6]; 5] = [
 
 #[test]
 fn uncorrectable_page_error_rates_of_block_groups() {
-    let page = Bch { data_bits: 32_768, parity_per_error: 0 };
+    let page = BchSize { data_bits: 32_768, parity_per_error: 0 };
     let product = ProductCode::new(8, 64);
     for [rber, one_bit, four_bits, single, double, both] in UPER {
         let lost = page.ln_failure(1, rber).exp();

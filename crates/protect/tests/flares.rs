@@ -1,7 +1,7 @@
 //! FLARES on single pages, as the paper's section 5.1 tries it: errors are drawn, the algorithms
 //! answer.
 
-use coding::odds::{Bch, Per};
+use coding::odds::{BchSize, Per};
 use flashkeep_protect as protect;
 use protect::ecc::{Advice, CellModel, Codeword, Decoded, EccPolicy, EccShape, Flares, FlaresSettings, Profile};
 use std::sync::Arc;
@@ -58,7 +58,7 @@ fn each_zone_does_what_the_algorithm_says() {
     assert_eq!(window(&mut fresh(), 28, pe, 9), 28);
     // Fast: 24 errors, 7e-4 measured where 2.9e-4 were due.
     let fast = window(&mut fresh(), 28, pe, 24);
-    let limit = |p: u32| Bch::KIB_4.max_rber(p, 1e-11, Per::CodewordBit);
+    let limit = |p: u32| BchSize::KIB_4.max_rber(p, 1e-11, Per::CodewordBit);
     let measured = 24.0 / (32_768.0 + 16.0 * 28.0) - (Eq5.rber(5000.0, YEAR - 1.0) - Eq5.rber(5000.0, 0.0));
     let projected = 0.5 * measured + 0.5 * Eq5.rber(5000.0, 0.0) + Eq5.rber(5000.0, YEAR) - Eq5.rber(5000.0, 0.0);
     assert!(projected <= limit(fast.into()) && projected > limit(u32::from(fast) - 1), "{fast}");
@@ -92,7 +92,7 @@ fn each_zone_does_what_the_algorithm_says() {
 /// Critical: the projected rate within 5 % of its limit for more than 5 windows.
 #[test]
 fn a_page_near_its_limit_gets_a_stronger_code_in_time() {
-    let limit = |p: u32| Bch::KIB_4.max_rber(p, 1e-11, Per::CodewordBit);
+    let limit = |p: u32| BchSize::KIB_4.max_rber(p, 1e-11, Per::CodewordBit);
     let near = (1000..10_000).find(|&pe| {
         let projected = Eq5.rber(f64::from(pe), YEAR);
         (6..50).any(|p| projected <= limit(p) && projected > 0.97 * limit(p) && projected > limit(p - 1))
@@ -142,7 +142,7 @@ fn the_alarm_comes_when_retention_meets_the_limit_of_the_code() {
     let p = flares.program(PAGE, PeCycles(pe));
     let hours = flares.max_retention_hours(p, PeCycles(pe));
     assert!((730.0..8760.0).contains(&hours), "{hours}");
-    let limit = Bch::KIB_4.max_rber(p.0.into(), 1e-11, Per::CodewordBit);
+    let limit = BchSize::KIB_4.max_rber(p.0.into(), 1e-11, Per::CodewordBit);
     assert!((Eq5.rber(f64::from(pe), hours) / limit - 1.0).abs() < 1e-5);
     let clean = Decoded { codewords: 1, errors: 0, failed: 0 };
     let at = |hours: f64| Profile { capability: p, pe: PeCycles(pe), hours };

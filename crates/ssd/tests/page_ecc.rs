@@ -72,7 +72,7 @@ fn failure_rates_are_those_of_the_formula() {
         }
         let model = ssd::nand::rber::find("flares").unwrap().model;
         let stress = ssd::nand::rber::Stress { pe: f64::from(pe), retention_hours: 8760.0, reads: 0.0 };
-        let n = odds::Bch::KIB_4.length(t);
+        let n = odds::BchSize::KIB_4.length(t);
         let expected =
             odds::binomial::ln_mixed(model.rber(&stress), sigma, |rate| odds::binomial::ln_tail(n, t.into(), rate)).exp();
         // A page keeps its factor: reads of one page are not independent then.

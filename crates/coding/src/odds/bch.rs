@@ -7,7 +7,7 @@ use super::binomial::{ln_head, ln_tail};
 
 /// The size of a code that corrects a chosen number of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bch {
+pub struct BchSize {
     /// Data bits of a codeword.
     pub data_bits: u32,
     /// Parity bits for each error that can be corrected: the degree m of the field GF(2^m).
@@ -24,7 +24,7 @@ pub enum Per {
     DataBit,
 }
 
-impl Bch {
+impl BchSize {
     /// 4 KiB over GF(2^16): one codeword a page.
     pub const KIB_4: Self = Self { data_bits: 32_768, parity_per_error: 16 };
     /// 2 KiB over GF(2^15).
@@ -146,16 +146,16 @@ mod tests {
 
     #[test]
     fn a_field_of_2_13_cannot_hold_a_page_of_4_kib() {
-        assert_eq!(Bch { data_bits: 32_768, parity_per_error: 13 }.t_max(), 0);
+        assert_eq!(BchSize { data_bits: 32_768, parity_per_error: 13 }.t_max(), 0);
         // One bit short of the data alone.
-        assert_eq!(Bch { data_bits: 32_768, parity_per_error: 15 }.t_max(), 0);
-        assert_eq!(Bch::KIB_4.t_max(), 2_047);
-        assert_eq!(Bch::BYTES_512.t_max(), 315);
+        assert_eq!(BchSize { data_bits: 32_768, parity_per_error: 15 }.t_max(), 0);
+        assert_eq!(BchSize::KIB_4.t_max(), 2_047);
+        assert_eq!(BchSize::BYTES_512.t_max(), 315);
     }
 
     #[test]
     fn limits_and_requirements_are_inverse() {
-        for code in [Bch::KIB_4, Bch::KIB_2, Bch::KIB_1, Bch::BYTES_512] {
+        for code in [BchSize::KIB_4, BchSize::KIB_2, BchSize::KIB_1, BchSize::BYTES_512] {
             for t in [1, 2, 3, 8, 40, 80] {
                 let limit = code.max_rber(t, 1e-15, Per::DataBit);
                 assert_eq!(code.required_t(limit, 1e-15, Per::DataBit, 0), Some(t), "{code:?}");
@@ -166,8 +166,8 @@ mod tests {
 
     #[test]
     fn what_no_code_can_correct_is_none() {
-        assert_eq!(Bch::KIB_4.required_t(0.1, 1e-11, Per::CodewordBit, 0), None);
-        assert_eq!(Bch::BYTES_512.required_t(0.5, 1e-11, Per::CodewordBit, 0), None);
-        assert_eq!(Bch::KIB_4.required_t(0.0, 1e-11, Per::CodewordBit, 0), Some(0));
+        assert_eq!(BchSize::KIB_4.required_t(0.1, 1e-11, Per::CodewordBit, 0), None);
+        assert_eq!(BchSize::BYTES_512.required_t(0.5, 1e-11, Per::CodewordBit, 0), None);
+        assert_eq!(BchSize::KIB_4.required_t(0.0, 1e-11, Per::CodewordBit, 0), Some(0));
     }
 }

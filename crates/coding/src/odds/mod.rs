@@ -9,5 +9,5 @@ pub mod bch;
 pub mod binomial;
 pub mod stripes;
 
-pub use bch::{Bch, Per};
+pub use bch::{BchSize, Per};
 pub use stripes::ProductCode;

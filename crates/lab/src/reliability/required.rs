@@ -8,7 +8,7 @@ use super::settings::{Ageing, Settings};
 use super::study::span;
 use super::{Axis, Cell, Column, Layout, PE, Plot, RBER, RETENTION, Series, Study, Table, WEAR, cycles, model_notes, wear_axis};
 use crate::problem::Problem;
-use ssd::coding::odds::{Bch, Per};
+use ssd::coding::odds::{BchSize, Per};
 
 const AGES: &str = "0,10,100,1000,3000,5000,10000";
 const TIMES: &str = "0,1d,1w,1mo,3mo,1y";
@@ -43,7 +43,7 @@ fn capability(t: Option<u32>) -> Cell {
     t.map_or(Cell::Absent, |t| Cell::Count(t.into()))
 }
 
-fn parity_bytes(code: Bch, t: Option<u32>) -> Cell {
+fn parity_bytes(code: BchSize, t: Option<u32>) -> Cell {
     let bits = |t: u32| u64::from(t) * u64::from(code.parity_per_error);
     t.map_or(Cell::Absent, |t| Cell::Count(bits(t).div_ceil(8)))
 }
@@ -54,14 +54,14 @@ fn curve(name: String, ageing: &Ageing, ages: &[f64], hours: f64, needed: impl F
     Series { name, points: wear_axis(ages).iter().filter_map(point).collect() }
 }
 
-fn code_notes(code: Bch, table: &Table) -> Vec<String> {
+fn code_notes(code: BchSize, table: &Table) -> Vec<String> {
     let paper =
         "FLARES names GF(2^13), whose codewords have 8191 bits at most: 4 KiB need GF(2^16), 16 parity bits for each error";
     let mut notes = Vec::new();
     if table.rows.iter().flatten().any(|cell| *cell == Cell::Absent) {
         notes.push(format!("none: more than {} errors would have to be corrected, which the field does not allow", code.t_max()));
     }
-    if code.data_bits == Bch::KIB_4.data_bits {
+    if code.data_bits == BchSize::KIB_4.data_bits {
         notes.push(paper.into());
     }
     notes
@@ -158,7 +158,7 @@ fn limit_table(settings: &Settings) -> Result<Table, Problem> {
     Ok(Table { key: "rber_limits", columns: vec![T, UBER, limit], rows, layouts })
 }
 
-fn limit_plot(settings: &Settings, code: Bch, ubers: &[f64], per: Per) -> Result<Plot, Problem> {
+fn limit_plot(settings: &Settings, code: BchSize, ubers: &[f64], per: Per) -> Result<Plot, Problem> {
     let most = settings.capabilities()?.into_iter().fold(1, u32::max);
     let steps = most.div_ceil(100) as usize;
     let series = ubers.iter().map(|&uber| Series {

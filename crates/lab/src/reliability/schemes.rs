@@ -2,7 +2,7 @@
 
 use super::study::Cell;
 use ssd::coding::odds::stripes::{ln_page_loss, ln_stripe_loss};
-use ssd::coding::odds::{Bch, ProductCode, binomial};
+use ssd::coding::odds::{BchSize, ProductCode, binomial};
 
 /// Pages with parity among them.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ impl Scheme {
 /// Codewords of a page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Page {
-    pub code: Bch,
+    pub code: BchSize,
     pub codewords: u32,
     pub t: u32,
 }

@@ -3,7 +3,7 @@
 use super::schemes::Scheme;
 use super::study::{DAY, YEAR};
 use crate::problem::{Problem, printable};
-use ssd::coding::odds::{Bch, Per};
+use ssd::coding::odds::{BchSize, Per};
 use ssd::nand::rber::{self, RBER_MODELS, RberEntry, Stress};
 use ssd::protect::ecc::{CODEWORDS, Codeword};
 
@@ -49,27 +49,27 @@ pub const OPTIONS: &[StudyOption] = &[
 /// A code by name.
 pub(super) struct CodeEntry {
     pub name: &'static str,
-    pub code: Bch,
+    pub code: BchSize,
 }
 
-const fn data_only(code: Bch) -> Bch {
-    Bch { parity_per_error: 0, ..code }
+const fn data_only(code: BchSize) -> BchSize {
+    BchSize { parity_per_error: 0, ..code }
 }
 
 pub(super) const CODES: &[CodeEntry] = &[
-    CodeEntry { name: "4KiB", code: Bch::KIB_4 },
-    CodeEntry { name: "2KiB", code: Bch::KIB_2 },
-    CodeEntry { name: "1KiB", code: Bch::KIB_1 },
-    CodeEntry { name: "512B", code: Bch::BYTES_512 },
-    CodeEntry { name: "4KiB-data", code: data_only(Bch::KIB_4) },
-    CodeEntry { name: "2KiB-data", code: data_only(Bch::KIB_2) },
-    CodeEntry { name: "1KiB-data", code: data_only(Bch::KIB_1) },
-    CodeEntry { name: "512B-data", code: data_only(Bch::BYTES_512) },
+    CodeEntry { name: "4KiB", code: BchSize::KIB_4 },
+    CodeEntry { name: "2KiB", code: BchSize::KIB_2 },
+    CodeEntry { name: "1KiB", code: BchSize::KIB_1 },
+    CodeEntry { name: "512B", code: BchSize::BYTES_512 },
+    CodeEntry { name: "4KiB-data", code: data_only(BchSize::KIB_4) },
+    CodeEntry { name: "2KiB-data", code: data_only(BchSize::KIB_2) },
+    CodeEntry { name: "1KiB-data", code: data_only(BchSize::KIB_1) },
+    CodeEntry { name: "512B-data", code: data_only(BchSize::BYTES_512) },
 ];
 
 impl CodeEntry {
     fn describe(&self) -> String {
-        let Bch { data_bits, parity_per_error } = self.code;
+        let BchSize { data_bits, parity_per_error } = self.code;
         match parity_per_error {
             0 => format!("{data_bits} bits, parity not counted"),
             m => format!("{data_bits} data bits over GF(2^{m}), {m} parity bits for each error, at most {}", self.code.t_max()),
@@ -169,7 +169,7 @@ impl Settings {
         CODES.iter().find(|entry| entry.name == text).ok_or_else(|| Problem::unknown("--code", "code", text, &known))
     }
 
-    pub(super) fn code(&self) -> Result<Bch, Problem> {
+    pub(super) fn code(&self) -> Result<BchSize, Problem> {
         Ok(self.code_entry()?.code)
     }
 

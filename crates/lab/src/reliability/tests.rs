@@ -208,3 +208,23 @@ fn text_csv_and_json_tell_the_same() {
     assert!(study.to_text().contains(&study::span(hours)), "{}", study.to_text());
     assert_eq!(json["command"], study.command());
 }
+
+/// FLARES, Fig. 5: what the text says of it. The model alone is right at every point; small
+/// windows overestimate more than large ones; nothing strays far.
+#[test]
+fn the_papers_figure_5() {
+    let found = study("adaptation", &[("pe".into(), "10,100,1000,10000".into())]).unwrap();
+    let number = |cell: &Cell| cell.exact().parse::<f64>().unwrap();
+    let rows: Vec<Vec<f64>> = found.tables[0].rows.iter().map(|row| row.iter().map(number).collect()).collect();
+    assert_eq!(rows.len(), 3 * 2 * 4);
+    let over = |mix: f64, wsize: f64| {
+        let own = rows.iter().filter(|row| row[0] == mix && row[1] == wsize);
+        own.map(|row| row[4] - row[3]).sum::<f64>()
+    };
+    assert!(over(0.5, 10.0) > over(0.5, 100.0) && over(1.0, 10.0) > over(1.0, 100.0));
+    for row in &rows {
+        assert_eq!(row[3], [3.0, 4.0, 9.0, 50.0][row[2].log10() as usize - 1]);
+        assert!(row[0] > 0.0 || row[7] == 0.0, "the model alone falls below: {row:?}");
+        assert!(row[6] <= 1.12 * row[3] + 3.0, "{row:?}");
+    }
+}

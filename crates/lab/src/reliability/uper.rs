@@ -11,7 +11,7 @@ use super::schemes::{Page, Scheme};
 use super::settings::Settings;
 use super::{Axis, Cell, Column, Layout, Mark, Plot, RBER, Series, Study, Table, ratios};
 use crate::problem::Problem;
-use ssd::coding::odds::Bch;
+use ssd::coding::odds::BchSize;
 
 pub(super) const OPTIONS: &[(&str, &str)] = &[
     ("code", "4KiB-data"),
@@ -47,7 +47,7 @@ impl Way<'_> {
     }
 }
 
-fn ways<'a>(code: Bch, codewords: u32, capabilities: &[u32], schemes: &'a [Scheme]) -> Vec<Way<'a>> {
+fn ways<'a>(code: BchSize, codewords: u32, capabilities: &[u32], schemes: &'a [Scheme]) -> Vec<Way<'a>> {
     let page = |t: u32| Page { code, codewords, t };
     let alone = capabilities.iter().map(|&t| Way { name: format!("t {t}"), page: page(t), scheme: None });
     let first = capabilities[0];

@@ -14,9 +14,11 @@ pub fn study(study: &Study) -> String {
     let tables: String =
         study.tables.iter().flat_map(|table| table.layouts.iter().map(move |layout| render(table, layout))).collect();
     let settings = description(study.facts.iter().map(String::as_str));
+    let draws = study.settings.iter().any(|(name, _)| *name == "seed");
+    let how = if draws { "errors are drawn from a seed" } else { "formulas only, no simulation" };
     page(&Page {
         title: &study.title,
-        summary: &format!("Study <b>{}</b>: formulas only, no simulation", study.name),
+        summary: &format!("Study <b>{}</b>: {how}", study.name),
         cautions: "",
         tools: "",
         tables: &tables,

@@ -1,6 +1,6 @@
 //! Where the codewords of a page lie, and what has to fit beside it.
 
-use coding::odds::Bch;
+use coding::odds::BchSize;
 use vocab::{Bytes, Capability, Geometry};
 
 /// A codeword by its name in experiments.
@@ -9,16 +9,16 @@ pub struct Codeword {
     /// Name: its data bytes.
     pub name: &'static str,
     /// The family of codes that it is of: one for each t.
-    pub code: Bch,
+    pub code: BchSize,
 }
 
 /// The codewords to choose from. FLARES' 4 KiB needs GF(2^16): 2^15 - 1 is one bit short of the
 /// data alone, and its GF(2^13) holds some 940 bytes (theory.md section 4.2).
 pub const CODEWORDS: &[Codeword] = &[
-    Codeword { name: "512B", code: Bch::BYTES_512 },
-    Codeword { name: "1KiB", code: Bch::KIB_1 },
-    Codeword { name: "2KiB", code: Bch::KIB_2 },
-    Codeword { name: "4KiB", code: Bch::KIB_4 },
+    Codeword { name: "512B", code: BchSize::BYTES_512 },
+    Codeword { name: "1KiB", code: BchSize::KIB_1 },
+    Codeword { name: "2KiB", code: BchSize::KIB_2 },
+    Codeword { name: "4KiB", code: BchSize::KIB_4 },
 ];
 
 /// Data bits of a word of the out-of-band bytes' own code, its parity bits, and what it
