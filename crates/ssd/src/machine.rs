@@ -234,7 +234,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let die = self.grid.die_of(ppn);
         let early = (self.scheduler == Scheduler::ReadFirst || pressing)
             && verb == Verb::Read
-            && (is_programmed(&self.array, ppn) || self.is_dead(die))
+            && is_programmed(&self.array, ppn)
             && !(self.disturb.is_on() && self.erase_presses(die));
         let state = &mut self.dies[die.index()];
         state.push(id, early, &mut self.commands.slab);

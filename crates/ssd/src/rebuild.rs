@@ -79,7 +79,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Every row written so far has a page on the dead die, and so lacks protection.
     fn want_all_superblocks(&mut self) {
         for unit in 0..self.grid.blocks_per_die() {
-            if self.ftl.unit(unit).valid > 0 {
+            let state = self.ftl.unit(unit);
+            // An open group goes on with the dead die as a member, though it be empty now.
+            if state.valid > 0 || self.has_groups() && state.state == UnitState::Open {
                 self.queue_wanted(unit, Cause::Rebuild);
             }
         }

@@ -30,6 +30,7 @@ pub fn beyond_repair(session: &Session, setup: &Setup) -> Vec<Lpn> {
     let (inventory, grid) = (session.inventory(), Grid::new(setup.drive.geometry));
     let readable: BTreeSet<Ppn> = inventory.pages.iter().filter(|page| !page.lost).map(|page| page.ppn).collect();
     let codewords = codewords(&inventory, setup, &grid);
+    let readable = with_solved(readable, &codewords);
     let is_lost = |lpn: u32| match inventory.places[lpn as usize] {
         _ if inventory.elsewhere[lpn as usize] => false,
         Place::Unmapped => false,
@@ -41,6 +42,23 @@ pub fn beyond_repair(session: &Session, setup: &Setup) -> Vec<Lpn> {
         Place::Missing => !codewords.iter().any(|word| word.lpns.contains(&lpn) && word.is_solvable(&readable)),
     };
     (0..setup.user_slots).filter(|&lpn| is_lost(lpn)).map(Lpn).collect()
+}
+
+/// The readable pages, and those that codewords bring back, one after the other. With one parity
+/// in each direction that finds whatever linear algebra could: lost pages are the edges of a
+/// graph whose nodes are codewords, and each edge outside all cycles comes off in the end.
+fn with_solved(mut readable: BTreeSet<Ppn>, codewords: &[Codeword]) -> BTreeSet<Ppn> {
+    loop {
+        let before = readable.len();
+        for word in codewords {
+            if word.is_solvable(&readable) {
+                readable.extend(word.members.iter().flatten());
+            }
+        }
+        if readable.len() == before {
+            return readable;
+        }
+    }
 }
 
 /// Logical pages in rows that are being written. The controller still has the sum of such a
@@ -65,8 +83,8 @@ pub fn codewords(inventory: &Inventory, setup: &Setup, grid: &Grid) -> Vec<Codew
     match protection(setup) {
         Protection::None => Vec::new(),
         Protection::Stripes(scheme) => stripes(inventory, grid, scheme.data_strips()),
-        // Of groups those with one codeword across all dies, and one parity.
-        Protection::Rows(_) | Protection::Groups(_) => rows(inventory, grid),
+        Protection::Rows(_) => rows(inventory, grid),
+        Protection::Groups(_) => groups(inventory, grid),
     }
 }
 
@@ -127,4 +145,44 @@ fn rows(inventory: &Inventory, grid: &Grid) -> Vec<Codeword> {
         Codeword { members, lpns: Vec::new(), tolerates: 1 }
     };
     newest.into_iter().map(word).collect()
+}
+
+/// The codewords of block groups as their pages tell: rows, with as many parities as name the
+/// same dies; blocks that end in a parity of themselves; and the blocks of parities. Last the
+/// sums that are not in flash yet.
+fn groups(inventory: &Inventory, grid: &Grid) -> Vec<Codeword> {
+    let last = grid.pages_per_block() - 1;
+    let page = |superblock, die: u32, page| grid.ppn(grid.block(vocab::DieId(die as u16), superblock), page);
+    let (mut words, mut whole, mut of_row) = (Vec::new(), BTreeSet::new(), BTreeMap::new());
+    for stored in inventory.pages.iter().filter(|stored| matches!(stored.slots[0].0, PageRole::Parity(_))) {
+        let (block, number) = grid.split(stored.ppn);
+        let (die, superblock) = grid.split_block(block);
+        if stored.coverage.contains(u32::from(die.0)) {
+            whole.insert((superblock.0, u32::from(die.0)));
+        } else {
+            let parities: &mut Vec<u32> = of_row.entry((superblock.0, number, stored.coverage.0)).or_default();
+            parities.push(u32::from(die.0));
+        }
+    }
+    let block_of = |superblock, die| (0..=last).map(|number| Some(page(superblock, die, number))).collect();
+    let mut whole_blocks: Vec<_> = whole.iter().map(|&(superblock, die)| block_of(superblock, die)).collect();
+    for (&(superblock, number, coverage), parities) in &of_row {
+        let covered = vocab::StripSet(coverage);
+        let dies = covered.iter().chain(parities.iter().copied());
+        let members = dies.map(|die| Some(page(superblock, die, number))).collect();
+        words.push(Codeword { members, lpns: Vec::new(), tolerates: parities.len() });
+        // A sum of blocks that sum up to nothing is another.
+        let is_last = number == last && covered.iter().all(|die| whole.contains(&(superblock, die)));
+        let of_others = |die| {
+            of_row.range((superblock, 0, 0)..(superblock, last, 0)).any(|(row, of)| of.contains(die) && row.2 & !coverage != 0)
+        };
+        whole_blocks.extend(parities.iter().filter(|die| is_last && !of_others(die)).map(|&die| block_of(superblock, die)));
+    }
+    words.extend(whole_blocks.into_iter().map(|members| Codeword { members, lpns: Vec::new(), tolerates: 1 }));
+    words.extend(inventory.sums.iter().map(|held| Codeword {
+        members: held.members.iter().copied().map(Some).collect(),
+        lpns: Vec::new(),
+        tolerates: held.sums as usize,
+    }));
+    words
 }
