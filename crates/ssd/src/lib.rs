@@ -34,6 +34,7 @@ mod refresh;
 mod repair;
 mod replay;
 mod result;
+mod row_loss;
 mod rows;
 mod session;
 mod slab;

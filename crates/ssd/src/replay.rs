@@ -155,6 +155,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if !self.is_idle() || self.retry {
             return true;
         }
+        if self.give_up_bare() {
+            return true;
+        }
         if let Some(command) = self.displaced.pop_front() {
             self.program_over(&command, false);
         } else if let Some(job) = self.stalled.pop_front() {

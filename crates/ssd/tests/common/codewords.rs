@@ -4,7 +4,7 @@
 use super::ssd::ftl::Place;
 use super::ssd::nand::PageRole;
 use super::ssd::protect::{Protection, registry};
-use super::ssd::{Inventory, Session, Setup, shape};
+use super::ssd::{Inventory, Session, Setup, StoredPage, shape};
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{Grid, Lpn, Ppn, Slot};
 
@@ -34,31 +34,35 @@ pub fn beyond_repair(session: &Session, setup: &Setup) -> Vec<Lpn> {
     let is_lost = |lpn: u32| match inventory.places[lpn as usize] {
         _ if inventory.elsewhere[lpn as usize] => false,
         Place::Unmapped => false,
-        Place::At(slot) => {
-            let ppn = grid.page_of(slot).0;
-            let solves = |word: &Codeword| word.members.contains(&Some(ppn)) && word.is_solvable(&readable);
-            !readable.contains(&ppn) && !codewords.iter().any(solves)
-        }
+        Place::At(slot) => !readable.contains(&grid.page_of(slot).0),
         Place::Missing => !codewords.iter().any(|word| word.lpns.contains(&lpn) && word.is_solvable(&readable)),
     };
     (0..setup.user_slots).filter(|&lpn| is_lost(lpn)).map(Lpn).collect()
 }
 
-/// The readable pages, and those that codewords bring back, one after the other. With one parity
-/// in each direction that finds whatever linear algebra could: lost pages are the edges of a
-/// graph whose nodes are codewords, and each edge outside all cycles comes off in the end.
+/// The readable pages, and those that the codewords bring back: where one page may be missing,
+/// by linear algebra over GF(2) across all of them; where more may be, each for itself.
 fn with_solved(mut readable: BTreeSet<Ppn>, codewords: &[Codeword]) -> BTreeSet<Ppn> {
-    loop {
-        let before = readable.len();
-        for word in codewords {
-            if word.is_solvable(&readable) {
-                readable.extend(word.members.iter().flatten());
+    let mut sums: Vec<BTreeSet<Ppn>> = Vec::new();
+    for word in codewords.iter().filter(|word| word.tolerates == 1 && !word.members.contains(&None)) {
+        let mut sum: BTreeSet<Ppn> = word.members.iter().flatten().filter(|ppn| !readable.contains(ppn)).copied().collect();
+        // Gauss and Jordan: the first page of each sum is in no other.
+        for other in &sums {
+            if sum.contains(other.first().expect("not empty")) {
+                sum = &sum ^ other;
             }
         }
-        if readable.len() == before {
-            return readable;
+        let Some(&first) = sum.first() else { continue };
+        for other in sums.iter_mut().filter(|other| other.contains(&first)) {
+            *other = &*other ^ &sum;
         }
+        sums.push(sum);
     }
+    for word in codewords.iter().filter(|word| word.tolerates > 1 && word.is_solvable(&readable)).collect::<Vec<_>>() {
+        readable.extend(word.members.iter().flatten());
+    }
+    readable.extend(sums.iter().filter(|sum| sum.len() == 1).flatten());
+    readable
 }
 
 /// Logical pages in rows that are being written. The controller still has the sum of such a
@@ -127,24 +131,16 @@ fn stripes(inventory: &Inventory, grid: &Grid, n: u32) -> Vec<Codeword> {
     inventory.places.chunks(n as usize).enumerate().flat_map(word).collect()
 }
 
-/// For each row the parity page that covers most, with the pages that it says it covers.
+/// Each parity page of a row with the pages that it says it covers.
 fn rows(inventory: &Inventory, grid: &Grid) -> Vec<Codeword> {
-    let mut newest = BTreeMap::new();
-    for page in &inventory.pages {
-        if let (PageRole::Parity(row), _) = page.slots[0] {
-            let better = newest.get(&row.0).is_none_or(|&(_, of): &(Ppn, vocab::StripSet)| of.len() < page.coverage.len());
-            if better {
-                newest.insert(row.0, (page.ppn, page.coverage));
-            }
-        }
-    }
-    let word = |(row, (parity, covered)): (u32, (Ppn, vocab::StripSet))| {
-        let (superblock, page) = (row / grid.pages_per_block(), row % grid.pages_per_block());
-        let member = |die: u32| Some(grid.ppn(grid.block(vocab::DieId(die as u16), superblock), page));
-        let members = covered.iter().map(member).chain([Some(parity)]).collect();
-        Codeword { members, lpns: Vec::new(), tolerates: 1 }
+    let word = |page: &StoredPage| {
+        let (PageRole::Parity(row), _) = page.slots[0] else { return None };
+        let (superblock, number) = (row.0 / grid.pages_per_block(), row.0 % grid.pages_per_block());
+        let member = |die: u32| Some(grid.ppn(grid.block(vocab::DieId(die as u16), superblock), number));
+        let members = page.coverage.iter().map(member).chain([Some(page.ppn)]).collect();
+        Some(Codeword { members, lpns: Vec::new(), tolerates: 1 })
     };
-    newest.into_iter().map(word).collect()
+    inventory.pages.iter().filter_map(word).collect()
 }
 
 /// The codewords of block groups as their pages tell: rows, with as many parities as name the
