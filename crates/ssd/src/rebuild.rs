@@ -108,7 +108,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// What is still to be rebuilt, or cannot be.
     pub(crate) fn rebuild_left(&self) -> u64 {
         let units = self.wanted.iter().filter(|&&(_, cause)| cause == Cause::Rebuild).count();
-        u64::from(self.rebuild.left) + units as u64
+        // A collector that found no room for what its victim holds.
+        let stuck = self.collectors.iter().filter(|collector| collector.is_busy() && collector.cause == Cause::Rebuild).count();
+        u64::from(self.rebuild.left) + (units + stuck) as u64
     }
 
     /// Starts nothing more of a rebuild; for tests.
