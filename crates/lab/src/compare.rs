@@ -338,6 +338,14 @@ fn warnings(outcomes: &[Outcome]) -> Vec<String> {
         if result.media_errors > 0 {
             warnings.push(format!("`{name}` could not read {} pages and reported media errors", result.media_errors));
         }
+        if result.rebuild_left > 0 {
+            warnings.push(format!(
+                "`{name}` could not rebuild all that was lost: {} strips or superblocks are left, for want of space, of \
+                 a die to write to, or of pages to rebuild from. Another loss may take data; more room for a rebuild \
+                 is a larger capacity.spare",
+                result.rebuild_left
+            ));
+        }
         if result.write_errors > 0 {
             warnings.push(format!("`{name}` could not write {} pages for want of space", result.write_errors));
         }

@@ -11,9 +11,9 @@ use vocab::{Fua, HostOp};
 
 /// Data that a prefix moves at most: with all bytes in memory, three drives of this size fit
 /// anywhere, and a trace of large requests takes no longer than one of small ones.
-const PREFIX_BYTES: u64 = 128 << 20;
+const PREFIX_BYTES: u64 = 32 << 20;
 /// Requests of a prefix over which payloads are compared, and over which a format is tried.
-const PAYLOAD_REQUESTS: usize = 15_000;
+const PAYLOAD_REQUESTS: usize = 4_000;
 const FORMAT_REQUESTS: usize = 3_000;
 /// One overwrite of the whole space: collection is under way, and the tests stay quick.
 const SHORT_HISTORY: &str = "precondition.overwrite_at_most = 1.0";
@@ -101,6 +101,30 @@ fn schemes() -> Vec<&'static str> {
     SCHEMES.iter().filter(|entry| !entry.canary).map(|entry| entry.name).collect()
 }
 
+/// Every scheme that keeps its promise with each of its variants, in rounds: of each scheme one a
+/// round, with the options as an experiment gives them.
+fn variants() -> Vec<(Vec<&'static str>, String)> {
+    let entries = || SCHEMES.iter().filter(|entry| !entry.canary);
+    let rounds = entries().map(|entry| entry.variants.len()).max().expect("there are schemes");
+    let round = |round: usize| {
+        let with = || entries().filter_map(move |entry| Some((entry.name, entry.variants.get(round)?)));
+        let table = |(name, options): (&str, &&[(&str, &str)])| {
+            options.iter().fold(format!("[scheme.{name}]\n"), |text, (key, value)| format!("{text}{key} = {value:?}\n"))
+        };
+        (with().map(|(name, _)| name).collect(), with().map(table).collect())
+    };
+    (0..rounds).map(round).collect()
+}
+
+/// Replays over all schemes with their defaults, then over all variants; what is wrong.
+fn wrong_in_any(label: &str, source: &str, settings: &str) -> String {
+    let defaults = std::iter::once((schemes(), String::new()));
+    let each = |(schemes, options): (Vec<&str>, String)| {
+        wrong(&format!("{label} {options:?}"), &replay(source, &schemes, &format!("{settings}\n{options}")))
+    };
+    defaults.chain(variants()).map(each).collect()
+}
+
 fn replay(source: &str, schemes: &[&str], settings: &str) -> Comparison {
     let text = format!("schemes = {schemes:?}\n{settings}\n[trace]\nsource = {source:?}\n");
     let experiment = Experiment::parse("test.toml", &text).unwrap_or_else(|e| panic!("{e}"));
@@ -132,6 +156,26 @@ fn every_scheme_replays_the_whole_bundled_trace_without_an_error() {
         assert_eq!(comparison.trace.requests, bundled.requests, "{}", bundled.name);
         assert_eq!(wrong(bundled.name, &comparison), "");
     }
+}
+
+#[test]
+fn every_scheme_and_variant_replays_the_beginning_of_every_recording_without_an_error() {
+    let mut said = String::new();
+    for (label, source) in recordings() {
+        let file = prefix(&label, &source, FORMAT_REQUESTS).display().to_string();
+        said += &wrong_in_any(&label, &file, &format!("payload = \"tag\"\n{SHORT_HISTORY}"));
+    }
+    assert_eq!(said, "");
+}
+
+#[test]
+#[ignore = "minutes: cargo test --release -p flashkeep-lab --test all_traces -- --ignored"]
+fn every_scheme_and_variant_replays_every_recording_to_its_end_without_an_error() {
+    let bundled = trace::BUNDLED.iter().map(|bundled| (bundled.name.to_owned(), bundled.name.to_owned()));
+    let recorded = shared("recorded").into_iter().map(|file| (name_of(&file), file.display().to_string()));
+    let said: String =
+        bundled.chain(recorded).map(|(label, source)| wrong_in_any(&label, &source, "payload = \"tag\"")).collect();
+    assert_eq!(said, "");
 }
 
 #[test]

@@ -137,3 +137,30 @@ fn the_automatic_clock_overloads_no_scheme_and_never_hastens() {
     assert!(slowed.outcomes.iter().all(|o| !o.result.saturated));
     assert_eq!(run(&experiment(&SMALL.replace("2ms", "1s")), 2).clock.factor, 1.0);
 }
+
+#[test]
+fn a_rebuild_that_finds_no_room_is_a_warning_and_a_number() {
+    let settings = |spare: f64| {
+        format!(
+            "{}\n[capacity]\nspare = {spare}\n[drive.geometry]\nchannels = 1\ndies_per_channel = 4\n\
+             pages_per_block = 32\n[faults]\ndead_die = 1\ndead_die_at_request = 500\n",
+            SMALL.replace(r#""none", "raid5", "ds-raid""#, r#""none", "raid5", "ds-raid", "mds-groups""#)
+        )
+    };
+    let rebuilt = |spare: f64| -> Vec<bool> {
+        let comparison = run(&experiment(&settings(spare)), 2);
+        let complete = |outcome: &flashkeep_lab::Outcome| {
+            let said = format!("`{}` could not rebuild all that was lost", outcome.choice.name);
+            let warned = comparison.warnings.iter().any(|warning| warning.starts_with(&said));
+            let r = &outcome.result;
+            assert_eq!(warned, r.rebuild_left > 0, "{}: {:?}", outcome.choice.name, comparison.warnings);
+            assert!(!warned || r.rebuild_s.is_none(), "{}", outcome.choice.name);
+            r.rebuild_s.is_some()
+        };
+        comparison.outcomes.iter().map(complete).collect()
+    };
+    // Without redundancy there is nothing to rebuild from, full stripes have no die to go to. Of
+    // four dies a row keeps three pages of data; of three, two: half of the flash.
+    assert_eq!(rebuilt(0.6), [false, false, true, true]);
+    assert_eq!(rebuilt(0.3), [false, false, false, false]);
+}

@@ -71,7 +71,7 @@ pub const SCHEMES: &[SchemeEntry] = &[
         paper: "Greenan et al., HotDep 2009",
         summary: "block groups with a (k, m) code each, parity held in a power-safe cache until it is whole",
         options: mds_groups::OPTIONS,
-        variants: &[],
+        variants: &[&[("block_parity", "yes")], &[("m", "2")]],
         canary: false,
         build: mds_groups::build,
     },

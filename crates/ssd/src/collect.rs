@@ -268,6 +268,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             }
         }
         self.group_erased(victim);
+        self.superblock_was_emptied(victim);
         self.retry = true;
         self.note_rebuilt();
         let background = self.ftl.free_units(log) < self.idle_free_blocks && self.is_idle();

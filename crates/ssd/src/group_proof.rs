@@ -3,10 +3,10 @@
 use crate::commands::is_programmed;
 use crate::machine::Machine;
 use crate::payload::HostPayload;
-use crate::proof::Scrub;
+use crate::proof::{HeldSum, Scrub};
 use nand::FlashArray;
 use protect::{GroupPage, PageStripe};
-use vocab::{Lpn, Ppn, SuperblockId};
+use vocab::{DieId, Lpn, Ppn, SuperblockId};
 
 /// A group as a scrub sees it.
 struct Scrubbed {
@@ -135,6 +135,27 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             !self.groups.held.contains_key(&key) && !(stripe.data..stripe.strips.len() as u32).any(parity)
         };
         (0..self.ftl.user_slots()).filter(|&lpn| is_uncovered(lpn)).count() as u32
+    }
+
+    /// Sums in the parity cache, of a drive at rest.
+    pub(crate) fn held_sums(&self) -> Vec<HeldSum> {
+        let rows = self.groups.held.iter().map(|((row, _), held)| HeldSum {
+            members: held.data.iter().map(|die| self.ftl.rows().page(*row, DieId(die as u16))).collect(),
+            sums: held.sums.len() as u32 / self.grid.slots_per_page(),
+        });
+        let blocks = self.groups.blocks.iter().flat_map(|(&group, blocks)| {
+            let group = SuperblockId(group);
+            let info = self.groups.info[group.index()].expect("a group with sums");
+            let code = self.groups.codes[info.code].0;
+            let stripe = self.group_scheme().page_stripe(&code, group, info.members).expect("as when it was opened");
+            let open = (0..stripe.data).filter(|&strip| !blocks.done.contains(strip));
+            let page = |page, strip: u32| self.ftl.rows().page(self.row_of_group(group, page), stripe.strips[strip as usize].die);
+            let last = self.grid.pages_per_block() - 1;
+            let written = |ppn: &Ppn| is_programmed(&self.array, *ppn) || self.failed_programs.contains_key(&ppn.0);
+            let sum = |strip| HeldSum { members: (0..last).map(|n| page(n, strip)).filter(written).collect(), sums: 1 };
+            open.map(sum).collect::<Vec<_>>()
+        });
+        rows.chain(blocks).collect()
     }
 
     /// Whether the page is in a sum in the parity cache.

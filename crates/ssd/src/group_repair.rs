@@ -132,7 +132,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             if of_block && self.groups.blocks.get(&group.0).is_some_and(|sums| !sums.done.contains(page.strip)) && !is_parity {
                 return PageState::Held;
             }
-            if is_parity && self.groups.is_unsettled(group, group.0 * pages..(group.0 + 1) * pages) {
+            let rows = group.0 * pages..(group.0 + 1) * pages;
+            if is_parity && (self.groups.is_unsettled(group, rows) || self.lacks_block_parity(group, stripe, strip.codeword)) {
                 return PageState::Unsettled;
             }
         }
@@ -152,6 +153,18 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             (true, true) => PageState::Readable,
             (true, false) => PageState::Lost,
         }
+    }
+
+    /// Whether the group was given up before each data block of the codeword had its sum: then
+    /// the blocks of its parity, sums of these, do not sum up to nothing either.
+    fn lacks_block_parity(&self, group: SuperblockId, stripe: &PageStripe, codeword: u32) -> bool {
+        let is_written = |page, strip| {
+            let ppn = self.ppn_of(group, stripe, GroupPage { page, strip });
+            is_programmed(&self.array, ppn) || self.failed_programs.contains_key(&ppn.0)
+        };
+        let data = (0..stripe.data).filter(|&strip| stripe.strips[strip as usize].codeword == codeword);
+        let last = self.grid.pages_per_block() - 1;
+        data.into_iter().any(|strip| is_written(0, strip) && !is_written(last, strip))
     }
 
     /// A page's contents in the parity cache, if that is where they are.

@@ -34,6 +34,7 @@ mod refresh;
 mod repair;
 mod replay;
 mod result;
+mod row_loss;
 mod rows;
 mod session;
 mod slab;
@@ -46,7 +47,7 @@ pub use config::{
 };
 pub use disturb::{BlockView, Recycled};
 pub use groups::GroupStats;
-pub use proof::{Failure, HeldParity, Inventory, ReadBack, Scrub, StoredPage};
+pub use proof::{Failure, HeldParity, HeldSum, Inventory, ReadBack, Scrub, StoredPage};
 pub use result::{Cdf, EccResult, Response, RunResult};
 pub use session::{Demand, Session, SetupError, redundancy_share, shape, user_slots_max};
 pub use {coding, ftl, nand, protect};

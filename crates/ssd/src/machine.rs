@@ -24,6 +24,7 @@ use crate::payload::HostPayload;
 use crate::rebuild::Rebuild;
 use crate::refresh::Refresh;
 use crate::repair::{Gather, Target};
+use crate::row_loss::Bare;
 use crate::rows::{Cover, RowWriter};
 use crate::session::{SetupError, commit_reserve};
 use crate::slab::{Id, Slab};
@@ -70,6 +71,8 @@ pub struct Machine<P: HostPayload, A: FlashArray<P>> {
     pub(crate) pages: PageWriter,
     pub(crate) rows: [RowWriter<P>; 2],
     pub(crate) covers: Slab<Cover>,
+    /// What waits for its rows to be covered after all.
+    pub(crate) bare: Vec<Bare>,
     pub(crate) groups: Groups<P>,
     pub(crate) stripes: Slab<StripeOp<P>>,
     pub(crate) stalled_stripes: VecDeque<Id>,
@@ -163,6 +166,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             pages: PageWriter::new(logs),
             rows: [RowWriter::default(), RowWriter::default()],
             covers: Slab::default(),
+            bare: Vec::new(),
             groups: Groups::new(&protection, grid.blocks_per_die(), streams, &setup.scheme.name)?,
             stripes: Slab::default(),
             stalled_stripes: VecDeque::new(),
@@ -234,7 +238,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let die = self.grid.die_of(ppn);
         let early = (self.scheduler == Scheduler::ReadFirst || pressing)
             && verb == Verb::Read
-            && (is_programmed(&self.array, ppn) || self.is_dead(die))
+            && is_programmed(&self.array, ppn)
             && !(self.disturb.is_on() && self.erase_presses(die));
         let state = &mut self.dies[die.index()];
         state.push(id, early, &mut self.commands.slab);

@@ -5,7 +5,7 @@ use crate::commands::Owner;
 use crate::machine::Machine;
 use crate::payload::HostPayload;
 use crate::slab::{Id, NONE};
-use ftl::{Place, Stream};
+use ftl::{LogKind, Place, Stream};
 use nand::{FlashArray, OobTag, PageRole};
 use vocab::{Cause, Slot};
 
@@ -216,7 +216,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.note_move_of(lpn, Place::At(slot));
                 pinned
             }
-            PageRole::Parity(stripe) if self.ftl.lookup_parity(stripe) == Place::At(slot) => {
+            // Rows and groups keep no map of their parities.
+            PageRole::Parity(stripe)
+                if self.ftl.kind() == LogKind::Regions && self.ftl.lookup_parity(stripe) == Place::At(slot) =>
+            {
                 self.ftl.publish_missing_parity(stripe).pinned
             }
             _ => None,

@@ -71,6 +71,8 @@ pub struct Inventory {
     pub elsewhere: Vec<bool>,
     /// Partial parities.
     pub held: Vec<HeldParity>,
+    /// Sums of pages of block groups.
+    pub sums: Vec<HeldSum>,
     /// Logical pages in rows that are being written: the controller still has their sum.
     pub in_open_row: Vec<bool>,
 }
@@ -84,6 +86,15 @@ pub struct HeldParity {
     pub covers: StripSet,
     /// Where these lay when the stored parity was written.
     pub old: Vec<(u32, Place)>,
+}
+
+/// Sums of these pages in the power-safe cache of block groups, of a row or of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldSum {
+    /// The pages that are in the sums.
+    pub members: Vec<Ppn>,
+    /// How many sums of them there are: so many pages they bring back.
+    pub sums: u32,
 }
 
 /// `$body` with `$prepared` being what is inside the session.
@@ -235,6 +246,7 @@ impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
             in_open_row: lpns().map(|lpn| self.is_in_open_row(lpn)).collect(),
             elsewhere: lpns().map(|lpn| self.is_elsewhere(lpn)).collect(),
             held: self.held_parities(),
+            sums: self.held_sums(),
         }
     }
 }

@@ -79,7 +79,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Every row written so far has a page on the dead die, and so lacks protection.
     fn want_all_superblocks(&mut self) {
         for unit in 0..self.grid.blocks_per_die() {
-            if self.ftl.unit(unit).valid > 0 {
+            let state = self.ftl.unit(unit);
+            // An open group goes on with the dead die as a member, though it be empty now.
+            if state.valid > 0 || self.has_groups() && state.state == UnitState::Open {
                 self.queue_wanted(unit, Cause::Rebuild);
             }
         }
@@ -106,7 +108,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// What is still to be rebuilt, or cannot be.
     pub(crate) fn rebuild_left(&self) -> u64 {
         let units = self.wanted.iter().filter(|&&(_, cause)| cause == Cause::Rebuild).count();
-        u64::from(self.rebuild.left) + units as u64
+        // A collector that found no room for what its victim holds.
+        let stuck = self.collectors.iter().filter(|collector| collector.is_busy() && collector.cause == Cause::Rebuild).count();
+        u64::from(self.rebuild.left) + (units + stuck) as u64
     }
 
     /// Starts nothing more of a rebuild; for tests.

@@ -33,13 +33,16 @@ pub(crate) struct Gather<P> {
     target: Target,
     sum: P,
     left: u32,
-    failed: bool,
+    /// Pages that could not be read, in this attempt and before.
+    failed: Vec<Ppn>,
+    /// Failed reads before this attempt.
+    failed_before: usize,
 }
 
 impl<P: Default> Default for Gather<P> {
     fn default() -> Self {
         let target = Target::StripeMerge { op: 0, strip: 0 };
-        Self { target, sum: P::default(), left: 0, failed: false }
+        Self { target, sum: P::default(), left: 0, failed: Vec::new(), failed_before: 0 }
     }
 }
 
@@ -66,30 +69,35 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let sources = match &self.protection {
             Protection::None => self.without_redundancy(target),
             Protection::Stripes(_) => self.stripe_sources(target),
-            Protection::Rows(_) => self.page_sources(target),
+            Protection::Rows(_) => self.page_sources(target, &[]),
             Protection::Groups(_) => {
                 self.repair_in_group(target);
                 return;
             }
         };
+        self.repair_from(target, sources, Vec::new());
+    }
+
+    fn repair_from(&mut self, target: Target, sources: Sources<P>, failed: Vec<Ppn>) {
         match sources {
             Sources::Later => {}
             Sources::Gone => self.repaired(target, Some(&P::default()), false),
             Sources::None => self.repaired(target, None, true),
-            Sources::Pages(pages, index) => self.gather(target, P::default(), &pages, index),
-            Sources::Partial(sum, pages) => self.gather(target, sum, &pages, 0),
+            Sources::Pages(pages, index) => self.gather(target, P::default(), &pages, index, failed),
+            Sources::Partial(sum, pages) => self.gather(target, sum, &pages, 0, failed),
         }
     }
 
     /// Reads the pages and adds them to `sum`.
-    fn gather(&mut self, target: Target, sum: P, pages: &[Ppn], index: u32) {
+    fn gather(&mut self, target: Target, sum: P, pages: &[Ppn], index: u32, failed: Vec<Ppn>) {
         if pages.is_empty() {
             // All other strips of the stripe are zero.
             self.repaired(target, Some(&sum), true);
             return;
         }
         let id = self.gathers.take();
-        self.gathers[id] = Gather { target, sum, left: pages.len() as u32, failed: false };
+        let failed_before = failed.len();
+        self.gathers[id] = Gather { target, sum, left: pages.len() as u32, failed, failed_before };
         for &ppn in pages {
             let owner = Owner::Gather { gather: id };
             self.submit(Command { owner, ppn, first: index as u8, cause: Cause::Rebuild, ..Command::default() });
@@ -213,7 +221,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         Sources::Partial(if inside { held.sum.clone() } else { P::default() }, pages)
     }
 
-    fn page_sources(&mut self, target: Target) -> Sources<P> {
+    fn page_sources(&mut self, target: Target, failed: &[Ppn]) -> Sources<P> {
         let place = match (target, self.lpn_wanted(target)) {
             (Target::Move { slot, .. }, _) => Place::At(slot),
             (_, Some(lpn)) => self.ftl.lookup(lpn),
@@ -225,7 +233,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             Place::At(slot) => slot,
         };
         let (ppn, index) = self.grid.page_of(slot);
-        match self.row_sources(ppn) {
+        match self.row_sources(ppn, failed) {
             Ok(Some(pages)) => Sources::Pages(pages, index),
             Ok(None) => Sources::None,
             Err(()) => {
@@ -241,7 +249,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let payload = &self.array.page(command.ppn).payload[usize::from(command.first)];
             self.gathers[id].sum.add(payload);
         } else {
-            self.gathers[id].failed = true;
+            self.gathers[id].failed.push(command.ppn);
         }
         self.gathers[id].left -= 1;
         if self.gathers[id].left > 0 {
@@ -249,7 +257,13 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         let gather = std::mem::take(&mut self.gathers[id]);
         self.gathers.give(id);
-        self.repaired(gather.target, (!gather.failed).then_some(&gather.sum), true);
+        let clean = gather.failed.len() == gather.failed_before;
+        if !clean && matches!(self.protection, Protection::Rows(_)) {
+            let sources = self.page_sources(gather.target, &gather.failed);
+            self.repair_from(gather.target, sources, gather.failed);
+            return;
+        }
+        self.repaired(gather.target, clean.then_some(&gather.sum), true);
     }
 
     /// Hands over what a repair gave. `stored` is false for a page that was discarded meanwhile.

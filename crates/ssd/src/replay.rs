@@ -1,6 +1,7 @@
 //! The event loop: host commands in, events in order, until the last answer.
 
 use crate::config::Pace;
+use crate::jobs::Asker;
 use crate::machine::Machine;
 use crate::payload::HostPayload;
 use nand::FlashArray;
@@ -154,9 +155,17 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if !self.is_idle() || self.retry {
             return true;
         }
+        if self.give_up_bare() {
+            return true;
+        }
         if let Some(command) = self.displaced.pop_front() {
             self.program_over(&command, false);
         } else if let Some(job) = self.stalled.pop_front() {
+            if self.jobs[job].asker == Asker::Buffer {
+                // Who waits for the room in the buffer that this was to make waits in vain, too;
+                // otherwise the same pages would be sent to flash again, and so for ever.
+                self.fail_buffer_waiter();
+            }
             self.fail_job(job);
         } else if let Some(op) = self.stalled_stripes.pop_front() {
             self.fail_stripe(op);

@@ -281,10 +281,9 @@ fn cdf(histogram: &Histogram<u64>) -> Cdf {
     let tail = (1..=60).map(|i| 1.0 - 0.005 * 10f64.powf(-f64::from(i) / 10.0));
     let shares = body.chain(tail).chain([1.0]);
     let seen = 1.0 / histogram.len() as f64;
-    let mut points: Cdf = shares
-        .filter(|share| 1.0 - share >= seen || *share == 1.0)
-        .map(|share| (histogram.value_at_quantile(share) as f64 / 1e3, share))
-        .collect();
+    let shares: Vec<f64> = shares.filter(|share| 1.0 - share >= seen || *share == 1.0).collect();
+    let values = quantiles(histogram, &shares);
+    let mut points: Cdf = values.into_iter().map(|value| value as f64 / 1e3).zip(shares).collect();
     points.dedup_by(|next, kept| {
         next.0 == kept.0 && {
             kept.1 = next.1;
@@ -292,4 +291,37 @@ fn cdf(histogram: &Histogram<u64>) -> Cdf {
         }
     });
     points
+}
+
+/// `value_at_quantile` of ascending shares, in one pass.
+fn quantiles(histogram: &Histogram<u64>, shares: &[f64]) -> Vec<u64> {
+    let mut recorded = histogram.iter_recorded();
+    let (mut value, mut counted) = (0, 0);
+    let quantile = |share: &f64| {
+        let wanted = ((share * histogram.len() as f64).ceil() as u64).max(1);
+        while counted < wanted
+            && let Some(next) = recorded.next()
+        {
+            (value, counted) = (next.value_iterated_to(), counted + next.count_since_last_iteration());
+        }
+        if *share == 0.0 { histogram.lowest_equivalent(value) } else { value }
+    };
+    shares.iter().map(quantile).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_in_one_pass_are_those_of_the_histogram() {
+        let mut draws = vocab::Streams::new(1).stream("test/quantiles");
+        let mut histogram = Histogram::new(3).expect("three digits");
+        let shares: Vec<f64> = (0..=1_000).map(|i| f64::from(i) / 1_000.0).collect();
+        for round in 0..60 {
+            histogram.record(draws.below(1 << (round % 40 + 1))).expect("it grows");
+            let one_by_one: Vec<u64> = shares.iter().map(|&share| histogram.value_at_quantile(share)).collect();
+            assert_eq!(quantiles(&histogram, &shares), one_by_one, "round {round}");
+        }
+    }
 }

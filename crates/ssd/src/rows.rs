@@ -41,6 +41,28 @@ pub(crate) struct Cover {
     row: u32,
     covered: StripSet,
     parity: Option<DieId>,
+    /// Whether the parity went to a bad block of a living die, or found no other.
+    bare: bool,
+}
+
+impl<P> RowWriter<P> {
+    /// Whether this is the row being written.
+    pub fn writes(&self, row: u32) -> bool {
+        self.places.first().is_some_and(|place| place.row == row)
+    }
+
+    pub fn waits_for_parity(&self) -> bool {
+        self.uncovered > 0
+    }
+
+    pub fn has_room(&self) -> bool {
+        (self.used as usize) < self.places.len()
+    }
+
+    /// All data of the row need another parity.
+    pub fn uncover(&mut self) {
+        self.uncovered = self.data.len();
+    }
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
@@ -105,11 +127,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     /// What the next parity of the row will complete.
-    fn cover(&mut self, writer: usize) -> Id {
+    pub(crate) fn cover(&mut self, writer: usize) -> Id {
         if self.rows[writer].cover == NONE {
             let id = self.covers.take();
             let cover = &mut self.covers[id];
-            (cover.remaining, cover.covered, cover.parity) = (1, StripSet::EMPTY, None);
+            (cover.remaining, cover.covered, cover.parity, cover.bare) = (1, StripSet::EMPTY, None, false);
             cover.row = self.rows[writer].places[0].row;
             cover.jobs.clear();
             cover.pins.clear();
@@ -249,10 +271,15 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             // Data lost in flight are part of the row's parity: the map keeps their place and a
             // read solves for them. A lost parity covers nothing.
             let (tags, _) = self.images.contents(image);
-            let ppn = self.images.slab[image].ppn.0;
-            self.failed_programs.insert(ppn, tags.into());
+            let ppn = self.images.slab[image].ppn;
+            self.failed_programs.insert(ppn.0, tags.into());
             if parity {
                 self.covers[cover].parity = None;
+                // With the die, the one loss that the scheme covers has just happened.
+                if self.array.answers(ppn) {
+                    self.covers[cover].bare = true;
+                    self.uncover_row(self.covers[cover].row);
+                }
             }
         }
         self.covers[cover].remaining -= 1;
@@ -267,15 +294,19 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn cover_done(&mut self, id: Id) {
         let cover = &mut self.covers[id];
         let (jobs, pins) = (std::mem::take(&mut cover.jobs), std::mem::take(&mut cover.pins));
-        if let Some(die) = cover.parity {
-            let (row, covered) = (cover.row, cover.covered);
+        let (row, covered, parity, bare) = (cover.row, cover.covered, cover.parity, cover.bare);
+        if let Some(die) = parity {
             self.ftl.rows_mut().cover(row, covered, die);
+            self.row_was_covered(row);
         }
+        // Also where the data are bare: the collector that moves them may wait for a pin.
         for &unit in &pins {
             self.release(unit);
         }
-        for &job in &jobs {
-            self.part_done(job);
+        if bare {
+            self.leave_bare(row, covered, &jobs);
+        } else {
+            jobs.iter().for_each(|&job| self.part_done(job));
         }
         // Hand the buffers back for the next cover.
         (self.covers[id].jobs, self.covers[id].pins) = (jobs, pins);
@@ -316,10 +347,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 index <= used || place.die != die
             });
             // The only page left was the dead die's: its data, all on other dies, stay without
-            // parity. The one loss that the scheme covers has just happened.
+            // parity. The one loss that the scheme covers has just happened, unless it was but a
+            // block.
             if row.uncovered > 0 && used == row.places.len() {
                 let cover = std::mem::replace(&mut row.cover, NONE);
                 row.uncovered = 0;
+                (self.covers[cover].covered, self.covers[cover].bare) = (row.data, superblock.is_some());
                 self.covers[cover].remaining -= 1;
                 if self.covers[cover].remaining == 0 {
                     self.cover_done(cover);
@@ -330,7 +363,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Whether a stream writes the row now.
     pub(crate) fn is_open_row(&self, row: u32) -> bool {
-        self.rows.iter().any(|writer| writer.places.first().is_some_and(|place| place.row == row))
+        self.rows.iter().any(|writer| writer.writes(row))
     }
 
     /// Ends open rows, all or those of one superblock, with parity over all their data. A row
@@ -352,27 +385,6 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 }
                 self.end_row(stream);
             }
-        }
-    }
-
-    /// Sources whose sum is the page, from its row: `None` if the row cannot give it.
-    /// `Err` means that the parity is still on its way.
-    pub(crate) fn row_sources(&self, ppn: vocab::Ppn) -> Result<Option<Vec<vocab::Ppn>>, ()> {
-        let rows = self.ftl.rows();
-        let (row, die) = rows.row_of(ppn);
-        let lost = u32::from(die.0);
-        let in_flight = self.rows.iter().any(|w| w.places.first().is_some_and(|p| p.row == row) && w.uncovered > 0);
-        match rows.coverage(row) {
-            Some((covered, parity)) if covered.contains(lost) => {
-                let mut sources = covered;
-                sources.remove(lost);
-                sources.insert(u32::from(parity.0));
-                let pages: Vec<_> = sources.iter().map(|d| rows.page(row, DieId(d as u16))).collect();
-                let readable = pages.iter().all(|&page| self.array.answers(page) && !self.failed_programs.contains_key(&page.0));
-                Ok(readable.then_some(pages))
-            }
-            _ if in_flight || self.covers.in_use() > 0 => Err(()),
-            _ => Ok(None),
         }
     }
 }

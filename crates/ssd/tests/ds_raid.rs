@@ -3,12 +3,13 @@
 
 mod common;
 
+use common::codewords::beyond_repair;
 use common::{MIX, Mix, drive, run, setup, workload};
 use flashkeep_ssd as ssd;
 use ssd::nand::PageRole;
 use ssd::{Failure, Pace, Session, Setup};
 use std::collections::BTreeMap;
-use vocab::{BlockAddr, DieId, Grid, Ppn};
+use vocab::{BlockAddr, DieId, Fua, Grid, HostCommand, HostOp, Lba, Ppn, SimTime};
 
 const DIES: u32 = 6;
 
@@ -90,6 +91,80 @@ fn blocks_bad_from_the_factory_and_blocks_that_go_bad_leave_rows_without_breakin
         let found = session.read_back();
         assert_eq!((found.wrong, &found.lost[..]), (None, &[][..]), "die {die}");
     }
+}
+
+/// An empty drive, and a write of so many logical pages.
+fn empty() -> Setup {
+    let mut setup = ds_raid(&[]);
+    setup.precondition.fill = 0.0;
+    setup
+}
+
+fn write(first: u64, pages: u32) -> HostCommand {
+    HostCommand { at: SimTime(0), op: HostOp::Write(Fua::No), lba: Lba(first * 8), sectors: pages * 8 }
+}
+
+/// Writes `pages` pages while the block that is to take their parity is bad, and a few more.
+/// Whenever all that was asked for is answered, any other die may be lost. How often that was.
+fn answered_while_unprotected(pages: u32) -> usize {
+    let setup = empty();
+    let grid = Grid::new(setup.drive.geometry);
+    let mut session = Session::new(&setup).unwrap();
+    session.fail(Failure::Block(grid.block(DieId(pages as u16), 0)));
+    let mut unprotected = 0;
+    for command in [write(0, pages), write(40, 2)] {
+        let mut at_rest = 0;
+        let result = session.run_stepwise(&mut [command].into_iter(), Pace::Closed { depth: 1 }, &mut |_, fork| {
+            if fork().drain().requests["write"] > 0 {
+                return;
+            }
+            at_rest += 1;
+            for die in (0..DIES as u16).filter(|&die| die != pages as u16) {
+                let mut fork = fork();
+                fork.fail(Failure::Die(DieId(die)));
+                let found = fork.read_back();
+                assert_eq!(found.wrong, None, "{pages} pages, {die}");
+                unprotected += found.lost.len();
+            }
+        });
+        assert!(at_rest > 0 && result.requests["write"] == 1 && result.write_errors == 0);
+    }
+    session.check_counts();
+    assert_eq!(session.scrub().map(|found| found.uncovered), Ok(0));
+    unprotected
+}
+
+#[test]
+fn a_write_is_answered_only_when_a_parity_covers_it_though_the_first_went_to_a_bad_block() {
+    // Up to four pages leave room in the row for another parity; five have to move.
+    for pages in 1..DIES {
+        assert_eq!(answered_while_unprotected(pages), 0, "{pages} pages");
+    }
+}
+
+#[test]
+fn any_parity_of_a_row_that_still_helps_is_used() {
+    let setup = empty();
+    let grid = Grid::new(setup.drive.geometry);
+    let mut session = Session::new(&setup).unwrap();
+    // Two data pages, the parity of these, two data pages, the parity of all four.
+    run(&mut session, &[write(0, 2), write(2, 2)], Pace::Closed { depth: 1 });
+    let row = |die: u32| grid.ppn(grid.block(DieId(die as u16), 0), 0);
+    let roles: Vec<bool> = session.inventory().pages.iter().map(|page| matches!(page.slots[0].0, PageRole::Parity(_))).collect();
+    assert_eq!(roles, [false, false, true, false, false, true]);
+    let mut lost = [0; 1 << DIES];
+    for set in 0..1_u32 << DIES {
+        let mut fork = session.clone();
+        (0..DIES).filter(|die| set >> die & 1 == 1).for_each(|die| fork.fail(Failure::Page(row(die))));
+        let expected = beyond_repair(&fork, &setup);
+        let found = fork.read_back();
+        assert_eq!((found.wrong, &found.lost), (None, &expected), "pages {set:b}");
+        lost[set as usize] = expected.len();
+    }
+    // The full parity and a page of the first; a page of each; one with the first parity; both
+    // pages of the first and one that only the difference of the two has.
+    assert_eq!([lost[0b10_0001], lost[0b00_1001], lost[0b00_0101], lost[0b00_1011]], [0, 0, 0, 2]);
+    assert_eq!([lost[0b10_1000], lost[0b00_0011], lost[0b01_1000]], [1, 2, 2]);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use super::ssd::ftl::Place;
 use super::ssd::nand::PageRole;
 use super::ssd::protect::{Protection, registry};
-use super::ssd::{Inventory, Session, Setup, shape};
+use super::ssd::{Inventory, Session, Setup, StoredPage, shape};
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{Grid, Lpn, Ppn, Slot};
 
@@ -30,17 +30,39 @@ pub fn beyond_repair(session: &Session, setup: &Setup) -> Vec<Lpn> {
     let (inventory, grid) = (session.inventory(), Grid::new(setup.drive.geometry));
     let readable: BTreeSet<Ppn> = inventory.pages.iter().filter(|page| !page.lost).map(|page| page.ppn).collect();
     let codewords = codewords(&inventory, setup, &grid);
+    let readable = with_solved(readable, &codewords);
     let is_lost = |lpn: u32| match inventory.places[lpn as usize] {
         _ if inventory.elsewhere[lpn as usize] => false,
         Place::Unmapped => false,
-        Place::At(slot) => {
-            let ppn = grid.page_of(slot).0;
-            let solves = |word: &Codeword| word.members.contains(&Some(ppn)) && word.is_solvable(&readable);
-            !readable.contains(&ppn) && !codewords.iter().any(solves)
-        }
+        Place::At(slot) => !readable.contains(&grid.page_of(slot).0),
         Place::Missing => !codewords.iter().any(|word| word.lpns.contains(&lpn) && word.is_solvable(&readable)),
     };
     (0..setup.user_slots).filter(|&lpn| is_lost(lpn)).map(Lpn).collect()
+}
+
+/// The readable pages, and those that the codewords bring back: where one page may be missing,
+/// by linear algebra over GF(2) across all of them; where more may be, each for itself.
+fn with_solved(mut readable: BTreeSet<Ppn>, codewords: &[Codeword]) -> BTreeSet<Ppn> {
+    let mut sums: Vec<BTreeSet<Ppn>> = Vec::new();
+    for word in codewords.iter().filter(|word| word.tolerates == 1 && !word.members.contains(&None)) {
+        let mut sum: BTreeSet<Ppn> = word.members.iter().flatten().filter(|ppn| !readable.contains(ppn)).copied().collect();
+        // Gauss and Jordan: the first page of each sum is in no other.
+        for other in &sums {
+            if sum.contains(other.first().expect("not empty")) {
+                sum = &sum ^ other;
+            }
+        }
+        let Some(&first) = sum.first() else { continue };
+        for other in sums.iter_mut().filter(|other| other.contains(&first)) {
+            *other = &*other ^ &sum;
+        }
+        sums.push(sum);
+    }
+    for word in codewords.iter().filter(|word| word.tolerates > 1 && word.is_solvable(&readable)).collect::<Vec<_>>() {
+        readable.extend(word.members.iter().flatten());
+    }
+    readable.extend(sums.iter().filter(|sum| sum.len() == 1).flatten());
+    readable
 }
 
 /// Logical pages in rows that are being written. The controller still has the sum of such a
@@ -65,8 +87,8 @@ pub fn codewords(inventory: &Inventory, setup: &Setup, grid: &Grid) -> Vec<Codew
     match protection(setup) {
         Protection::None => Vec::new(),
         Protection::Stripes(scheme) => stripes(inventory, grid, scheme.data_strips()),
-        // Of groups those with one codeword across all dies, and one parity.
-        Protection::Rows(_) | Protection::Groups(_) => rows(inventory, grid),
+        Protection::Rows(_) => rows(inventory, grid),
+        Protection::Groups(_) => groups(inventory, grid),
     }
 }
 
@@ -109,22 +131,54 @@ fn stripes(inventory: &Inventory, grid: &Grid, n: u32) -> Vec<Codeword> {
     inventory.places.chunks(n as usize).enumerate().flat_map(word).collect()
 }
 
-/// For each row the parity page that covers most, with the pages that it says it covers.
+/// Each parity page of a row with the pages that it says it covers.
 fn rows(inventory: &Inventory, grid: &Grid) -> Vec<Codeword> {
-    let mut newest = BTreeMap::new();
-    for page in &inventory.pages {
-        if let (PageRole::Parity(row), _) = page.slots[0] {
-            let better = newest.get(&row.0).is_none_or(|&(_, of): &(Ppn, vocab::StripSet)| of.len() < page.coverage.len());
-            if better {
-                newest.insert(row.0, (page.ppn, page.coverage));
-            }
+    let word = |page: &StoredPage| {
+        let (PageRole::Parity(row), _) = page.slots[0] else { return None };
+        let (superblock, number) = (row.0 / grid.pages_per_block(), row.0 % grid.pages_per_block());
+        let member = |die: u32| Some(grid.ppn(grid.block(vocab::DieId(die as u16), superblock), number));
+        let members = page.coverage.iter().map(member).chain([Some(page.ppn)]).collect();
+        Some(Codeword { members, lpns: Vec::new(), tolerates: 1 })
+    };
+    inventory.pages.iter().filter_map(word).collect()
+}
+
+/// The codewords of block groups as their pages tell: rows, with as many parities as name the
+/// same dies; blocks that end in a parity of themselves; and the blocks of parities. Last the
+/// sums that are not in flash yet.
+fn groups(inventory: &Inventory, grid: &Grid) -> Vec<Codeword> {
+    let last = grid.pages_per_block() - 1;
+    let page = |superblock, die: u32, page| grid.ppn(grid.block(vocab::DieId(die as u16), superblock), page);
+    let (mut words, mut whole, mut of_row) = (Vec::new(), BTreeSet::new(), BTreeMap::new());
+    for stored in inventory.pages.iter().filter(|stored| matches!(stored.slots[0].0, PageRole::Parity(_))) {
+        let (block, number) = grid.split(stored.ppn);
+        let (die, superblock) = grid.split_block(block);
+        if stored.coverage.contains(u32::from(die.0)) {
+            whole.insert((superblock.0, u32::from(die.0)));
+        } else {
+            let parities: &mut Vec<u32> = of_row.entry((superblock.0, number, stored.coverage.0)).or_default();
+            parities.push(u32::from(die.0));
         }
     }
-    let word = |(row, (parity, covered)): (u32, (Ppn, vocab::StripSet))| {
-        let (superblock, page) = (row / grid.pages_per_block(), row % grid.pages_per_block());
-        let member = |die: u32| Some(grid.ppn(grid.block(vocab::DieId(die as u16), superblock), page));
-        let members = covered.iter().map(member).chain([Some(parity)]).collect();
-        Codeword { members, lpns: Vec::new(), tolerates: 1 }
-    };
-    newest.into_iter().map(word).collect()
+    let block_of = |superblock, die| (0..=last).map(|number| Some(page(superblock, die, number))).collect();
+    let mut whole_blocks: Vec<_> = whole.iter().map(|&(superblock, die)| block_of(superblock, die)).collect();
+    for (&(superblock, number, coverage), parities) in &of_row {
+        let covered = vocab::StripSet(coverage);
+        let dies = covered.iter().chain(parities.iter().copied());
+        let members = dies.map(|die| Some(page(superblock, die, number))).collect();
+        words.push(Codeword { members, lpns: Vec::new(), tolerates: parities.len() });
+        // A sum of blocks that sum up to nothing is another.
+        let is_last = number == last && covered.iter().all(|die| whole.contains(&(superblock, die)));
+        let of_others = |die| {
+            of_row.range((superblock, 0, 0)..(superblock, last, 0)).any(|(row, of)| of.contains(die) && row.2 & !coverage != 0)
+        };
+        whole_blocks.extend(parities.iter().filter(|die| is_last && !of_others(die)).map(|&die| block_of(superblock, die)));
+    }
+    words.extend(whole_blocks.into_iter().map(|members| Codeword { members, lpns: Vec::new(), tolerates: 1 }));
+    words.extend(inventory.sums.iter().map(|held| Codeword {
+        members: held.members.iter().copied().map(Some).collect(),
+        lpns: Vec::new(),
+        tolerates: held.sums as usize,
+    }));
+    words
 }
