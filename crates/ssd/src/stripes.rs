@@ -477,6 +477,13 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.stripes[id].under_way = 1;
         self.program_data(id, targets);
         self.program_parity(id, targets, stream);
+        // Not before: collection may commit other stripes, which take pages that this one was
+        // promised.
+        for strip in targets.iter() {
+            if let Some(die) = self.home_of(stripe, strip) {
+                self.start_collecting_if_short(die.index());
+            }
+        }
         self.stripe_programmed(id);
         true
     }
@@ -554,8 +561,6 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.images.fill(image, tag, payload, NONE, NONE);
             self.stripes[id].under_way += 1;
             self.submit_program(image, Owner::Stripe { op: id, strip: strip as u8 }, cause);
-            // Not before: collection may commit other stripes and take pages behind this one.
-            self.start_collecting_if_short(die.index());
             let slot = self.grid.slot(ppn, 0);
             match lpn {
                 Some(lpn) => self.ftl.publish(lpn, slot),

