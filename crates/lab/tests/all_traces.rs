@@ -66,7 +66,7 @@ fn first_requests(source: &TraceSource, requests: usize) -> Vec<Record> {
     let records = source.open().unwrap_or_else(|e| panic!("{e}")).map(|record| record.unwrap_or_else(|e| panic!("{e}")));
     let within = records.take_while(|record| {
         bytes += record.size().0;
-        bytes <= PREFIX_BYTES
+        bytes <= PREFIX_BYTES.saturating_mul((requests / FORMAT_REQUESTS).max(1) as u64)
     });
     within.take(requests).collect()
 }

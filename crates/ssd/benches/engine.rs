@@ -112,6 +112,7 @@ fn main() {
         let (seconds, result) = timed(|| replay(&mut session, setup.user_slots, write, 500_000, 16));
         row(&format!("{scheme}, tags: random writes"), 500_000, seconds, &result);
     }
+    page_ecc(write);
     for payload in ["nothing", "tags"] {
         // In a process of its own: memory given back here would hide what is taken.
         let this = std::env::current_exe().expect("this program has a path");
@@ -119,6 +120,22 @@ fn main() {
         print!("{payload:<28} {}", String::from_utf8_lossy(&child.stdout));
     }
     against_a_peer();
+}
+
+/// Reads and writes of an aged drive whose pages have errors and codes.
+#[expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+fn page_ecc(write: HostOp) {
+    let mut setup = setup("none", PayloadKind::Tag, 512);
+    setup.drive.geometry.oob_size = Bytes(224);
+    setup.ecc = Ecc { policy: "flares".into(), ..Ecc::default() };
+    setup.errors = Errors { model: "flares".into(), ..Errors::default() };
+    setup.age = Age { pe_cycles: PeCycles(5_000), retention: Nanos(720 * 3_600_000_000_000), ..Age::default() };
+    let (prepare, mut session) = timed(|| Session::new(&setup).expect("a valid setup"));
+    println!("{:<28} {prepare:>8.2} s to precondition {} pages", "none, tags, flares", setup.user_slots);
+    for (op, name) in [(write, "writes"), (HostOp::Read, "reads")] {
+        let (seconds, result) = timed(|| replay(&mut session, setup.user_slots, op, 1_000_000, 64));
+        row(&format!("flares: random {name}"), 1_000_000, seconds, &result);
+    }
 }
 
 /// Memory of a preconditioned drive.

@@ -126,7 +126,10 @@ impl<'a> Rows<'a> {
 
 /// All tables as HTML. `labels` name the columns.
 pub(super) fn html(labels: &[(String, &'static str)], runs: &[RunResult], speeds: &[RunSpeed]) -> String {
-    let tables = [response(runs), operations(runs), cost(runs), trust(runs, speeds)];
+    let mut tables = vec![response(runs), operations(runs), cost(runs), trust(runs, speeds)];
+    if runs.iter().any(|run| run.ecc.codewords > 0) {
+        tables.insert(3, page_ecc(runs));
+    }
     tables.iter().map(|table| render(table, labels)).collect()
 }
 
@@ -202,6 +205,29 @@ fn cost(runs: &[RunResult]) -> Table {
         .alarm("saturated", "", |r| yes_no(r.saturated))
         .group("Load");
     Table { title: "Cost", groups: vec![writes, joules, wear, load] }
+}
+
+fn page_ecc(runs: &[RunResult]) -> Table {
+    let t = |of: fn(&BTreeMap<u8, u64>) -> Option<u8>| move |r: &RunResult| of(&r.ecc.programs_by_t).map(u64::from);
+    let code = Rows::of(runs)
+        .fact("t of programs, mean", "bits", |r| r.mean_t())
+        .fact("t of programs, least", "bits", t(|by_t| by_t.keys().next().copied()))
+        .fact("t of programs, greatest", "bits", t(|by_t| by_t.keys().next_back().copied()))
+        .cost("decoding of a page read, mean", "us", |r| r.ecc.decode_us_mean)
+        .cost("energy of the codecs", "J", |r| r.energy_j.get("codec").copied())
+        .group("Code");
+    let errors = Rows::of(runs)
+        .fact("codewords decoded", "", |r| r.ecc.codewords)
+        .fact("bits corrected in a codeword, mean", "bits", |r| r.corrected_per_codeword())
+        .cost("unreadable pages", "reads", |r| r.ecc.unreadable_pages)
+        .cost("codewords not corrected", "", |r| r.ecc.failed_codewords)
+        .fact("of these, caught by their checksum alone", "", |r| r.ecc.miscorrected_codewords)
+        .group("Errors");
+    let refresh = Rows::of(runs)
+        .cost("units refreshed", "", |r| r.ecc.refreshed_units)
+        .cost("pages recharged in place", "", |r| r.ecc.recharged_pages)
+        .group("Refresh");
+    Table { title: "Page ECC", groups: vec![code, errors, refresh] }
 }
 
 fn trust(runs: &[RunResult], speeds: &[RunSpeed]) -> Table {
