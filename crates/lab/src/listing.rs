@@ -55,12 +55,13 @@ fn entry(name: &str, summary: &str, source: &str) -> Listed {
     Listed { name: name.into(), summary: summary.into(), source: source.into(), details: Vec::new() }
 }
 
+fn with_options(listed: Listed, options: &[(&str, &str, &str)]) -> Listed {
+    let details = options.iter().map(|(name, default, help)| format!("{name} = {default}: {help}")).collect();
+    Listed { details, ..listed }
+}
+
 fn schemes() -> Vec<Listed> {
-    let listed = |s: &ssd::protect::registry::SchemeEntry| Listed {
-        details: s.options.iter().map(|(name, default, help)| format!("{name} = {default}: {help}")).collect(),
-        ..entry(s.name, s.summary, s.paper)
-    };
-    ssd::protect::registry::SCHEMES.iter().map(listed).collect()
+    ssd::protect::registry::SCHEMES.iter().map(|s| with_options(entry(s.name, s.summary, s.paper), s.options)).collect()
 }
 
 fn drives() -> Vec<Listed> {
@@ -114,11 +115,7 @@ fn buffers() -> Vec<Listed> {
 }
 
 fn ecc() -> Vec<Listed> {
-    let listed = |p: &ssd::protect::ecc::EccEntry| Listed {
-        details: p.options.iter().map(|(name, default, help)| format!("{name} = {default}: {help}")).collect(),
-        ..entry(p.name, p.summary, p.paper)
-    };
-    ssd::protect::ecc::ECC_POLICIES.iter().map(listed).collect()
+    ssd::protect::ecc::ECC_POLICIES.iter().map(|p| with_options(entry(p.name, p.summary, p.paper), p.options)).collect()
 }
 
 fn errors() -> Vec<Listed> {

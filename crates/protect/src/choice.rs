@@ -49,6 +49,23 @@ impl fmt::Display for SchemeError {
 
 impl std::error::Error for SchemeError {}
 
+/// The entry of a registry called `name`.
+///
+/// # Errors
+/// Lists the known entries; `kind` and `noun` say of what.
+pub(crate) fn find_named<'a, T>(
+    (kind, noun): (&'static str, &str),
+    entries: &'a [T],
+    name_of: impl Fn(&T) -> &'static str,
+    name: &str,
+) -> Result<&'a T, SchemeError> {
+    entries.iter().find(|entry| name_of(entry) == name).ok_or_else(|| {
+        let known: Vec<_> = entries.iter().map(&name_of).collect();
+        let reason = format!("unknown {noun}; known are {}", known.join(", "));
+        SchemeError { kind, scheme: name.into(), setting: "name".into(), reason }
+    })
+}
+
 /// The options of one scheme with its defaults filled in.
 #[derive(Clone, Debug)]
 pub struct Options<'a> {

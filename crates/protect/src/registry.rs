@@ -1,5 +1,6 @@
 //! All schemes: one line adds one. Drives `--help`, `list schemes` and the test suites.
 
+use crate::choice::find_named;
 use crate::{Options, Protection, SchemeChoice, SchemeError, Shape, canary, da_raid5, ds_raid, mds_groups, ppc, raid5};
 
 /// One scheme.
@@ -111,15 +112,7 @@ impl SchemeEntry {
 /// # Errors
 /// Lists the known schemes.
 pub fn find(name: &str) -> Result<&'static SchemeEntry, SchemeError> {
-    SCHEMES.iter().find(|entry| entry.name == name).ok_or_else(|| {
-        let known: Vec<_> = SCHEMES.iter().map(|entry| entry.name).collect();
-        SchemeError {
-            kind: "scheme",
-            scheme: name.into(),
-            setting: "name".into(),
-            reason: format!("unknown scheme; known are {}", known.join(", ")),
-        }
-    })
+    find_named(("scheme", "scheme"), SCHEMES, |entry| entry.name, name)
 }
 
 /// Builds a scheme for a drive.

@@ -8,6 +8,7 @@ mod layout;
 pub use flares::{Flares, FlaresSettings};
 pub use layout::{CODEWORDS, Codeword, Layout, OOB_WORD};
 
+use crate::choice::find_named;
 use crate::{Options, SchemeChoice, SchemeError};
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -133,15 +134,7 @@ pub const ECC_POLICIES: &[EccEntry] = &[
 /// # Errors
 /// Lists the known policies.
 pub fn find(name: &str) -> Result<&'static EccEntry, SchemeError> {
-    ECC_POLICIES.iter().find(|entry| entry.name == name).ok_or_else(|| {
-        let known: Vec<_> = ECC_POLICIES.iter().map(|entry| entry.name).collect();
-        SchemeError {
-            kind: "ecc",
-            scheme: name.into(),
-            setting: "name".into(),
-            reason: format!("unknown policy; known are {}", known.join(", ")),
-        }
-    })
+    find_named(("ecc", "policy"), ECC_POLICIES, |entry| entry.name, name)
 }
 
 /// Builds a policy for a drive.
