@@ -92,7 +92,7 @@ mod tests {
 
     /// Demand of so many seconds on each of 8 dies; channels hardly used.
     fn demand(least_s: f64) -> Demand {
-        Demand { dies: Nanos((least_s * 8e9) as u64), channels: Nanos(1), of_dies: 8, of_channels: 2 }
+        Demand { dies: Nanos((least_s * 8e9) as u64), channels: Nanos(1), decoders: Nanos(0), of_dies: 8, of_channels: 2 }
     }
 
     fn factor(arrival: Arrival, none: f64, worst: f64) -> f64 {
@@ -119,9 +119,12 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_channel_counts_like_busy_dies() {
-        let bus = Demand { dies: Nanos(8_000_000_000), channels: Nanos(30_000_000_000), of_dies: 8, of_channels: 2 };
-        assert_eq!(clock(Arrival::HalfBusy, 10.0, Some(bus), &[]).factor, 3.0);
+    fn a_busy_channel_or_decoder_counts_like_busy_dies() {
+        for (channels, decoders) in [(30, 0), (1, 30)] {
+            let [channels, decoders] = [channels, decoders].map(|seconds| Nanos(seconds * 1_000_000_000));
+            let busy = Demand { dies: Nanos(8_000_000_000), channels, decoders, of_dies: 8, of_channels: 2 };
+            assert_eq!(clock(Arrival::HalfBusy, 10.0, Some(busy), &[]).factor, 3.0);
+        }
     }
 
     #[test]

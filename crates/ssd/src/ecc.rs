@@ -329,6 +329,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
     }
 
+    /// Time that a command's page is encoded before it is sent.
+    pub(crate) fn encode_time(&self, verb: Verb) -> Nanos {
+        match (&self.ecc, verb) {
+            (Some(ecc), Verb::Program | Verb::Recharge) => ecc.encode_time(self.grid.slots_per_page()),
+            _ => Nanos(0),
+        }
+    }
+
     /// The page was programmed with this code.
     pub(crate) fn note_encoded(&mut self, ppn: Ppn, t: Capability) {
         let Some(ecc) = &self.ecc else { return };

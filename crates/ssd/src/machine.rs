@@ -34,7 +34,7 @@ use nand::{FlashArray, Latencies, Oob, OobTag, ProgramOutcome};
 use protect::Protection;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use vocab::{BlockAddr, Cause, DieId, Grid, Nanos, PeCycles, Ppn, SimTime, Streams, StripSet};
+use vocab::{BlockAddr, Cause, DieId, Grid, PeCycles, Ppn, SimTime, Streams, StripSet};
 
 /// One drive in motion.
 #[derive(Clone)]
@@ -288,7 +288,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.pages.sealed(command.image);
         }
         let (block, page) = self.grid.split(command.ppn);
-        let encode = self.ecc.as_ref().map_or(Nanos(0), |ecc| ecc.encode_time(self.grid.slots_per_page()));
+        let encode = self.encode_time(command.verb);
         let channel = &mut self.channels[self.grid.channel_of(die).index()];
         let granted = (*channel).max(self.now);
         let overhead = self.latencies.command;
@@ -354,7 +354,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                     self.images.seal(command.image);
                     self.pages.sealed(command.image);
                 }
-                let busy = service_time(&self.array, &self.latencies, &command);
+                let busy = service_time(&self.array, &self.latencies, &command) + self.encode_time(command.verb);
                 let carried = transfer_time(&self.array, &self.latencies, &command);
                 self.record(Fact::Served { busy, carried });
                 self.complete(id);

@@ -166,7 +166,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             debug_assert!(command.op != HostOp::Flush || self.stalled.is_empty());
         }
         let geometry = self.grid.geometry();
-        Demand { dies: self.folds.busy, channels: self.folds.carried, of_dies: geometry.dies(), of_channels: geometry.channels }
+        let Folds { busy: dies, carried: channels, ecc, .. } = &self.folds;
+        let (of_dies, of_channels) = (geometry.dies(), geometry.channels);
+        Demand { dies: *dies, channels: *channels, decoders: ecc.decode, of_dies, of_channels }
     }
 
     /// Gives every block its age (decision D12).

@@ -143,6 +143,8 @@ pub struct Demand {
     pub dies: Nanos,
     /// Sum of the time channels carry commands or data.
     pub channels: Nanos,
+    /// Sum of the time decoders work; each channel has one.
+    pub decoders: Nanos,
     /// Number of dies.
     pub of_dies: u32,
     /// Number of channels.
@@ -154,7 +156,7 @@ impl Demand {
     #[must_use]
     pub fn least_s(&self) -> f64 {
         let dies = self.dies.as_secs_f64() / f64::from(self.of_dies);
-        dies.max(self.channels.as_secs_f64() / f64::from(self.of_channels))
+        dies.max(self.channels.max(self.decoders).as_secs_f64() / f64::from(self.of_channels))
     }
 }
 
