@@ -24,7 +24,7 @@ use crate::commands::{Command, Owner};
 use crate::config::Pace;
 use crate::machine::Machine;
 use crate::payload::HostPayload;
-use crate::session::{Inner, Prepared, Session, commit_reserve};
+use crate::session::{Prepared, Session, commit_reserve, inside};
 use ftl::{UnitId, UnitState};
 use nand::{BlockInfo, FlashArray};
 use protect::{DisturbLimits, Protection};
@@ -395,11 +395,7 @@ impl Session {
     /// Blocks recycled because a limit came near, since the drive was aged.
     #[must_use]
     pub fn recycled(&self) -> Recycled {
-        match &self.0 {
-            Inner::None(prepared) => prepared.machine.disturb.recycled,
-            Inner::Tag(prepared) => prepared.machine.disturb.recycled,
-            Inner::Page(prepared) => prepared.machine.disturb.recycled,
-        }
+        inside!(&self.0, prepared => prepared.machine.disturb.recycled)
     }
 
     /// Replays as [`Session::run`] does and shows every programmed block before every event;
@@ -410,11 +406,7 @@ impl Session {
         pace: Pace,
         each: &mut dyn FnMut(BlockView),
     ) -> crate::RunResult {
-        match &mut self.0 {
-            Inner::None(prepared) => prepared.watched(commands, pace, each),
-            Inner::Tag(prepared) => prepared.watched(commands, pace, each),
-            Inner::Page(prepared) => prepared.watched(commands, pace, each),
-        }
+        inside!(&mut self.0, prepared => prepared.watched(commands, pace, each))
     }
 }
 

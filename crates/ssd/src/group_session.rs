@@ -6,7 +6,7 @@ use crate::commands::Die;
 use crate::groups::{GroupStats, room_of, with_algebra};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
-use crate::session::{Inner, Prepared, Session, SetupError, build_scheme, check_drive};
+use crate::session::{Inner, Prepared, Session, SetupError, build_scheme, check_drive, inside};
 use nand::{Faulty, FlashArray, MemoryArray};
 use protect::Protection;
 use vocab::SimTime;
@@ -15,11 +15,7 @@ impl Session {
     /// What was written to block groups so far; all zero under other schemes.
     #[must_use]
     pub fn group_stats(&self) -> GroupStats {
-        match &self.0 {
-            Inner::None(prepared) => prepared.machine.group_stats(),
-            Inner::Tag(prepared) => prepared.machine.group_stats(),
-            Inner::Page(prepared) => prepared.machine.group_stats(),
-        }
+        inside!(&self.0, prepared => prepared.machine.group_stats())
     }
 
     /// Gives groups opened from now on the code of the option `then`. Groups of the code before
@@ -28,11 +24,7 @@ impl Session {
     /// # Errors
     /// A scheme without a code to change to.
     pub fn change_code(&mut self) -> Result<(), SetupError> {
-        match &mut self.0 {
-            Inner::None(prepared) => prepared.change_code(),
-            Inner::Tag(prepared) => prepared.change_code(),
-            Inner::Page(prepared) => prepared.change_code(),
-        }
+        inside!(&mut self.0, prepared => prepared.change_code())
     }
 
     /// The drive, opened again with `channels` channels: cards were added. Old groups keep their

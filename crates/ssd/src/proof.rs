@@ -9,7 +9,7 @@ use crate::held::Held;
 use crate::machine::Machine;
 use crate::payload::HostPayload;
 use crate::result::RunResult;
-use crate::session::{Inner, Prepared, Session};
+use crate::session::{Inner, Prepared, Session, inside};
 use ftl::Place;
 use nand::{Faulty, FlashArray, MemoryArray, OobTag, PageRole};
 use protect::Protection;
@@ -95,17 +95,6 @@ pub struct HeldSum {
     pub members: Vec<Ppn>,
     /// How many sums of them there are: so many pages they bring back.
     pub sums: u32,
-}
-
-/// `$body` with `$prepared` being what is inside the session.
-macro_rules! inside {
-    ($session:expr, $prepared:ident => $body:expr) => {
-        match $session {
-            Inner::None($prepared) => $body,
-            Inner::Tag($prepared) => $body,
-            Inner::Page($prepared) => $body,
-        }
-    };
 }
 
 impl Session {

@@ -172,6 +172,18 @@ pub(crate) enum Inner {
     Page(Prepared<PageBuf>),
 }
 
+/// `$body` with `$prepared` being what is inside the session.
+macro_rules! inside {
+    ($session:expr, $prepared:ident => $body:expr) => {
+        match $session {
+            $crate::session::Inner::None($prepared) => $body,
+            $crate::session::Inner::Tag($prepared) => $body,
+            $crate::session::Inner::Page($prepared) => $body,
+        }
+    };
+}
+pub(crate) use inside;
+
 /// A machine with its setup and what preconditioning found.
 #[derive(Clone)]
 pub(crate) struct Prepared<P: HostPayload> {
@@ -202,21 +214,13 @@ impl Session {
         pace: Pace,
         progress: &mut dyn FnMut(u64),
     ) -> RunResult {
-        match &mut self.0 {
-            Inner::None(prepared) => prepared.run(commands, pace, progress),
-            Inner::Tag(prepared) => prepared.run(commands, pace, progress),
-            Inner::Page(prepared) => prepared.run(commands, pace, progress),
-        }
+        inside!(&mut self.0, prepared => prepared.run(commands, pace, progress))
     }
 
     /// What these commands would ask of the drive: executed in order, without time, on a fork.
     #[must_use]
     pub fn demand(&self, commands: &mut dyn Iterator<Item = HostCommand>) -> Demand {
-        match self.clone().0 {
-            Inner::None(mut prepared) => prepared.machine.dry_run(commands),
-            Inner::Tag(mut prepared) => prepared.machine.dry_run(commands),
-            Inner::Page(mut prepared) => prepared.machine.dry_run(commands),
-        }
+        inside!(&mut self.clone().0, prepared => prepared.machine.dry_run(commands))
     }
 
     /// Recounts every derived count of the map; for tests.
@@ -224,21 +228,13 @@ impl Session {
     /// # Panics
     /// If one is off.
     pub fn check_counts(&self) {
-        match &self.0 {
-            Inner::None(prepared) => prepared.machine.check_counts(),
-            Inner::Tag(prepared) => prepared.machine.check_counts(),
-            Inner::Page(prepared) => prepared.machine.check_counts(),
-        }
+        inside!(&self.0, prepared => prepared.machine.check_counts())
     }
 
     /// The first wrong read so far, in words.
     #[must_use]
     pub fn first_mismatch(&self) -> Option<&str> {
-        match &self.0 {
-            Inner::None(prepared) => prepared.machine.first_mismatch.as_deref(),
-            Inner::Tag(prepared) => prepared.machine.first_mismatch.as_deref(),
-            Inner::Page(prepared) => prepared.machine.first_mismatch.as_deref(),
-        }
+        inside!(&self.0, prepared => prepared.machine.first_mismatch.as_deref())
     }
 }
 
