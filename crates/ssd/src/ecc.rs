@@ -210,13 +210,20 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     /// Reads the page of a command and decodes it: whether it is clean, and how long that took.
+    #[inline]
     pub(crate) fn sense(&mut self, command: &Command) -> (bool, Nanos) {
         let answered = self.array.read(command.ppn) == ReadOutcome::Clean;
         self.record(Fact::Read { ppn: command.ppn.0, cause: command.cause });
         if !answered {
             return (false, Nanos(0));
         }
-        let Some(mut ecc) = self.ecc.take() else { return (true, Nanos(0)) };
+        match self.ecc.take() {
+            None => (true, Nanos(0)),
+            Some(ecc) => self.sense_coded(ecc, command),
+        }
+    }
+
+    fn sense_coded(&mut self, mut ecc: Box<PageEcc>, command: &Command) -> (bool, Nanos) {
         let (clean, time, advice) = self.decode(&mut ecc, command);
         let heeded = if clean { ecc.heeds_advice } else { !matches!(self.protection, Protection::None) };
         self.ecc = Some(ecc);
@@ -286,10 +293,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         verdict
     }
 
-    /// The transfer of a read ended: its page is decoded. True if the command is done with.
+    /// The transfer of a command's page ended; a read is decoded. True if that command is taken
+    /// care of.
     pub(crate) fn decode_later(&mut self, id: Id) -> bool {
         let command = self.commands.slab[id];
-        if command.verb != Verb::Read || self.ecc.is_none() {
+        if command.verb != Verb::Read {
             return false;
         }
         let (clean, time) = self.sense(&command);
@@ -339,8 +347,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// The page was programmed with this code.
     pub(crate) fn note_encoded(&mut self, ppn: Ppn, t: Capability) {
-        let Some(ecc) = &self.ecc else { return };
-        let time = ecc.encode_time(self.grid.slots_per_page());
+        let time = self.encode_time(Verb::Program);
         self.record(Fact::Encoded { capability: t.0, time });
         self.note_programmed(ppn);
     }

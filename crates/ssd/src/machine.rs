@@ -338,7 +338,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.backlog[die.index()] -= 1;
         let carried = transfer_time(&self.array, &self.latencies, &self.commands.slab[id]);
         self.record(Fact::Served { busy, carried });
-        if !self.decode_later(id) {
+        if self.ecc.is_none() || !self.decode_later(id) {
             self.complete(id);
         }
         self.kicks.push(die);
@@ -377,12 +377,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.commands.slab.give(id);
     }
 
+    #[inline]
     fn complete_read(&mut self, id: Id, command: &Command) {
         let (clean, _) = self.sense(command);
         self.read_done(id, command, clean);
     }
 
     /// A page was read and, where there is a code, decoded.
+    #[inline]
     pub(crate) fn read_done(&mut self, id: Id, command: &Command, clean: bool) {
         match command.owner {
             Owner::HostRead { job } => self.host_read_done(id, command, job, clean),
@@ -400,13 +402,17 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn complete_program(&mut self, command: &Command) {
         let image = command.image;
         let Image { mut oob, filled, .. } = self.images.slab[image];
-        oob.ecc = self.capability(command.ppn);
+        if self.ecc.is_some() {
+            oob.ecc = self.capability(command.ppn);
+        }
         let (tags, payload) = self.images.contents(image);
         let outcome = self.array.program(command.ppn, tags, payload, oob, self.now);
         let done = outcome == ProgramOutcome::Done;
         if done {
             self.record(Fact::Programmed { ppn: command.ppn.0, cause: command.cause, filled });
-            self.note_encoded(command.ppn, oob.ecc);
+            if self.ecc.is_some() {
+                self.note_encoded(command.ppn, oob.ecc);
+            }
             if self.disturb.is_on() && self.grid.split(command.ppn).1 == 0 {
                 self.note_first_program(self.grid.split(command.ppn).0);
             }
@@ -447,7 +453,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             if self.disturb.is_on() {
                 self.note_erase(block);
             }
-            self.note_refreshed(block);
+            if self.ecc.is_some() {
+                self.note_refreshed(block);
+            }
         }
         match command.owner {
             Owner::Erase { log } => self.erase_done(log as usize, block, done),
