@@ -250,3 +250,39 @@ fn refresh_in_place_recharges_instead_of_moving() {
         assert_eq!((moved.media_errors, often.media_errors), (0, 0), "{scheme}");
     }
 }
+
+/// I3: cycles, retention and reads add up. Under `joint` no block with live pages is ever left
+/// beyond what its code bears, be it read often or kept long; without refresh many are.
+#[test]
+fn no_page_is_left_beyond_the_joint_limit_of_its_code() {
+    let t = 24;
+    let limit = odds::BchSize::KIB_4.max_rber(t, 1e-11, odds::Per::CodewordBit);
+    let model = ssd::nand::rber::find("flares-disturb").unwrap().model;
+    for scheme in ["none", "raid5"] {
+        let worst = [RefreshPolicy::None, RefreshPolicy::Joint].map(|policy| {
+            let name = t.to_string();
+            let mut setup = aged(setup(scheme, drive(4, 24, 16, 1), 0.5), ecc("fixed", &[("t", &name)]), 8_000, Nanos(0));
+            setup.errors.model = "flares-disturb".into();
+            setup.refresh = Refresh { policy, ..Refresh::default() };
+            let mut session = Session::new(&setup).unwrap_or_else(|e| panic!("{e}"));
+            // 90 days; each hour one page of all, and 20 reads of a hot few.
+            let mut hot = (0..).flat_map(|_| read_all(8));
+            let hours = (0..).flat_map(|_| read_all(setup.user_slots)).take(90 * 24);
+            let reads = hours.flat_map(|c| std::iter::once(c).chain((0..20).map(|_| hot.next().unwrap())).collect::<Vec<_>>());
+            let spaced = (0u64..).zip(reads).map(|(i, c)| HostCommand { at: vocab::SimTime(i * (HOUR / 21)), ..c });
+            let mut worst: f64 = 0.0;
+            session.run_watched(&mut spaced.collect::<Vec<_>>().into_iter(), Pace::Open, &mut |view: ssd::BlockView| {
+                let stress = ssd::nand::rber::Stress {
+                    pe: f64::from(view.info.pe),
+                    retention_hours: view.now.since(view.info.first_program).0 as f64 / HOUR as f64,
+                    reads: f64::from(view.info.reads),
+                };
+                worst = worst.max(if view.valid > 0 { model.rber(&stress) } else { 0.0 });
+            });
+            assert_eq!(session.first_mismatch(), None);
+            worst
+        });
+        assert!(worst[0] > limit, "{scheme}: without refresh {:e} is within {limit:e}", worst[0]);
+        assert!(worst[1] <= limit, "{scheme}: {:e} is beyond {limit:e}", worst[1]);
+    }
+}
