@@ -9,10 +9,13 @@
 //!   the equations would suffice.
 //! - [`eliminate`] solves the linear system: whatever the equations determine, it finds.
 //!
-//! Both are about symbols only; the caller adds up contents of whatever kind.
+//! Both are about symbols only; the caller adds up contents of whatever kind. [`Decoder`] names one of
+//! them, and says which symbols are still worth having.
 
+mod decoder;
 mod symbols;
 
+pub use decoder::Decoder;
 pub use symbols::Symbols;
 
 /// A symbol that was unknown, and the known symbols whose sum it is. An empty sum is zero.
@@ -45,11 +48,19 @@ pub fn peel<const W: usize>(equations: &[Symbols<W>], known: &Symbols<W>) -> Vec
 #[must_use]
 pub fn eliminate<const W: usize>(equations: &[Symbols<W>], known: &Symbols<W>) -> Vec<Solved<W>> {
     let mut rows: Vec<(Symbols<W>, Symbols<W>)> = equations.iter().map(|e| (e.without(known), e.and(known))).collect();
-    // Rows before `done` have a pivot each, a symbol that is in no other row.
-    let mut done = 0;
-    let mut pivots = Vec::new();
     let unknown = equations.iter().fold(Symbols::EMPTY, |all, e| all.or(e)).without(known);
-    for symbol in unknown.iter() {
+    let pivots = gauss_jordan(&mut rows, &unknown);
+    // A row in which the pivot is the only unknown gives it; the others tie it to free symbols.
+    let alone = pivots.iter().zip(&rows).filter(|(_, (unknown, _))| unknown.single().is_some());
+    alone.map(|(symbol, (_, sum))| Solved { symbol: *symbol, sum: *sum }).collect()
+}
+
+/// Brings rows to a form in which the first ones have a pivot each, a symbol of `columns` that is in no
+/// other row, and the others have no symbol of `columns`. Answers the pivots, ascending.
+fn gauss_jordan<const W: usize>(rows: &mut [(Symbols<W>, Symbols<W>)], columns: &Symbols<W>) -> Vec<usize> {
+    let mut pivots = Vec::new();
+    for symbol in columns.iter() {
+        let done = pivots.len();
         let Some(at) = (done..rows.len()).find(|r| rows[*r].0.contains(symbol)) else { continue };
         rows.swap(at, done);
         let pivot = rows[done];
@@ -59,9 +70,6 @@ pub fn eliminate<const W: usize>(equations: &[Symbols<W>], known: &Symbols<W>) -
             }
         }
         pivots.push(symbol);
-        done += 1;
     }
-    // A row in which the pivot is the only unknown gives it; the others tie it to free symbols.
-    let alone = pivots.iter().zip(&rows).filter(|(_, (unknown, _))| unknown.single().is_some());
-    alone.map(|(symbol, (_, sum))| Solved { symbol: *symbol, sum: *sum }).collect()
+    pivots
 }

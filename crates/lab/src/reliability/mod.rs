@@ -1,10 +1,11 @@
 //! Studies of reliability: what codes must correct, how long data last, what redundancy loses.
 //!
-//! Formulas only, no drive and no workload; `adaptation` alone draws errors, from a seed. Error models are those of
+//! No drive and no workload: formulas and counts; `adaptation` draws errors, `graph` may draw codes. Error models are those of
 //! [`ssd::nand::rber`], odds those of [`ssd::coding::odds`]. A study is a function from settings
 //! to a [`Study`], which prints itself as text, CSV, JSON or HTML.
 
 mod adaptation;
+mod graph;
 mod required;
 mod retention;
 mod schemes;
@@ -90,6 +91,13 @@ pub const STUDIES: &[StudyEntry] = &[
         source: "FLARES, section 5.1 and Fig. 5",
         options: adaptation::OPTIONS,
         run: adaptation::study,
+    },
+    StudyEntry {
+        name: "graph",
+        summary: "subsets of data and code blocks that give all data, and how soon a read of them is done",
+        source: "Chang and Chang, appendix and Table 1",
+        options: graph::OPTIONS,
+        run: graph::study,
     },
 ];
 

@@ -3,9 +3,11 @@
 use super::schemes::Scheme;
 use super::study::{DAY, YEAR};
 use crate::problem::{Problem, printable};
+use ssd::coding::gf2::Decoder;
 use ssd::coding::odds::{BchSize, Per};
 use ssd::nand::rber::{self, RBER_MODELS, RberEntry, Stress};
 use ssd::protect::ecc::{CODEWORDS, Codeword};
+use std::ops::RangeInclusive;
 
 /// An option of studies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +46,10 @@ pub const OPTIONS: &[StudyOption] = &[
     option("p-max", "N", "Greatest capability"),
     option("seed", "N", "Seed of what is drawn"),
     option("sigma", "N", "Spread of error rates between pages: deviation of the logarithm"),
+    option("n", "N,..", "Data blocks of a code, and as many code blocks"),
+    option("m", "N,..", "Data blocks that a code block is the sum of"),
+    option("decoder", "NAME,..", "How data are solved for: elimination, peeling"),
+    option("search", "GRAPHS", "Graphs to try in a search for the best; 0: no search"),
 ];
 
 /// A code by name.
@@ -257,6 +263,23 @@ impl Settings {
 
     pub(super) fn sigma(&self) -> Result<f64, Problem> {
         self.one("sigma", "a number from 0 to 3", |text| number(text, 0.0, 3.0))
+    }
+
+    /// A list of whole numbers in a range.
+    pub(super) fn counts(&self, name: &str, valid: RangeInclusive<usize>) -> Result<Vec<usize>, Problem> {
+        let wanted = format!("whole numbers from {} to {}", valid.start(), valid.end());
+        self.list(name, &wanted, |text| text.parse().ok().filter(|n| valid.contains(n)))
+    }
+
+    /// A whole number up to `most`.
+    pub(super) fn count(&self, name: &str, most: u64) -> Result<u64, Problem> {
+        let wanted = format!("a whole number up to {most}");
+        self.one(name, &wanted, |text| text.parse().ok().filter(|n| *n <= most))
+    }
+
+    pub(super) fn decoders(&self) -> Result<Vec<Decoder>, Problem> {
+        let wanted = Decoder::ALL.map(Decoder::name).join(" or ");
+        self.list("decoder", &wanted, |text| Decoder::ALL.into_iter().find(|decoder| decoder.name() == text))
     }
 
     pub(super) fn schemes(&self) -> Result<Vec<Scheme>, Problem> {

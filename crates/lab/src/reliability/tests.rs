@@ -148,6 +148,28 @@ fn a_stripe_without_parity_is_its_page_and_spread_makes_all_worse() {
 }
 
 #[test]
+fn graphs_of_four_blocks_are_those_of_the_theory() {
+    let study = run("graph", &[("n", "4")]).unwrap();
+    for (decoder, counts, latency, reads) in [
+        ("elimination", [16, 45, 56, 17], 115.0 / 168.0, 4.0 + 14.0 / 70.0),
+        ("peeling", [16, 45, 43, 17], 317.0 / 420.0, 4.0 + 27.0 / 70.0 + 4.0 / 56.0),
+    ] {
+        assert_eq!(cells(&study, 0, "decodable", &[("decoder", decoder)]), counts.map(Cell::Count));
+        let of = |key, m| rate(&cells(&study, 0, key, &[("decoder", decoder), ("m", m)])[0]);
+        near(of("latency", "2"), 157.0 / 210.0, 1e-12);
+        near(of("reads", "2"), 31.0 / 7.0, 1e-12);
+        near(of("latency", "3"), latency, 1e-12);
+        near(of("reads", "3"), reads, 1e-12);
+    }
+    // All five blocks out of eight but the four stars of three neighbours, and so on: sizes are told apart.
+    assert_eq!(cells(&study, 1, "decodable", &[("m", "2"), ("size", "8"), ("decoder", "peeling")]), [Cell::Count(1)]);
+    assert_eq!(cells(&study, 1, "decodable", &[("m", "2"), ("size", "4"), ("decoder", "peeling")]), [Cell::Count(45)]);
+    let searched = run("graph", &[("n", "4,6"), ("m", "2"), ("search", "30000")]).unwrap();
+    let found = cells(&searched, 1, "decodable", &[("decoder", "elimination")]);
+    assert!(found[0] == Cell::Count(56) && rate(&found[1]) > 512.0, "{found:?}");
+}
+
+#[test]
 fn bad_input_is_refused_with_what_would_do() {
     for (name, options, parts) in [
         ("requird-t", [("pe", "1")], ["unknown study `requird-t`", "did you mean `required-t`"]),
@@ -166,6 +188,10 @@ fn bad_input_is_refused_with_what_would_do() {
         ("uper", [("schemes", "4294967295+4294967295")], ["--schemes", "256 pages"]),
         ("uper", [("rber", "nan")], ["--rber: found `nan`", "up to 0.5"]),
         ("stripe-loss", [("sigma", "inf")], ["--sigma: found `inf`", "0 to 3"]),
+        ("graph", [("n", "11")], ["--n: found `11`", "1 to 10"]),
+        ("graph", [("m", "9")], ["--m", "no code of so few data blocks"]),
+        ("graph", [("decoder", "guess")], ["--decoder: found `guess`", "elimination or peeling"]),
+        ("graph", [("search", "-1")], ["--search: found `-1`", "up to 1000000"]),
         ("thresholds", [("yield", "1")], ["--yield: found `1`", "0.999999999"]),
     ] {
         let said = run(name, &options).unwrap_err().to_string();
