@@ -12,6 +12,7 @@ mod da_raid5;
 mod ds_raid;
 pub mod ecc;
 mod group_seam;
+pub mod lazy;
 mod mds_groups;
 mod ppc;
 mod product;

@@ -56,18 +56,11 @@ impl Decoder {
     ) -> Symbols<W> {
         let known = self.closure(equations, known);
         let (offered, open) = (offered.without(&known), wanted.without(&known));
-        let reached = match self {
-            Decoder::Elimination => {
-                open.iter().fold(Symbols::EMPTY, |all, symbol| all.or(&circuits(equations, &known, &offered, symbol)))
-            }
-            Decoder::Peeling => {
-                let reach = self.closure(equations, &known.or(&offered));
-                // What lies beyond reach never becomes known, so an equation with it never has one
-                // unknown only.
-                let live = equations.iter().filter(|e| e.without(&reach).is_empty()).map(|e| e.without(&known));
-                connected(&live.collect::<Vec<_>>(), open)
-            }
+        let ties = |symbol: usize| match self {
+            Decoder::Elimination => circuits(equations, &known, &offered, symbol),
+            Decoder::Peeling => derivations(equations, &known, &offered, symbol),
         };
+        let reached = open.iter().fold(Symbols::EMPTY, |all, symbol| all.or(&ties(symbol)));
         reached.and(&offered)
     }
 }
@@ -86,6 +79,28 @@ fn circuits<const W: usize>(equations: &[Symbols<W>], known: &Symbols<W>, offere
     gauss_jordan(&mut rows[gone..], &of_interest);
     let ties: Vec<_> = rows[gone..].iter().map(|(row, _)| *row).collect();
     connected(&ties, start)
+}
+
+/// The symbols that peeling may use on a way to `symbol` from others than itself.
+fn derivations<const W: usize>(equations: &[Symbols<W>], known: &Symbols<W>, offered: &Symbols<W>, symbol: usize) -> Symbols<W> {
+    let start = [symbol].into_iter().collect();
+    let offered = offered.without(&start);
+    let reach = peel(equations, &known.or(&offered)).into_iter().map(|solved| solved.symbol).collect::<Symbols<W>>();
+    let reach = reach.or(known).or(&offered);
+    if !reach.contains(symbol) {
+        return start;
+    }
+    // What lies beyond reach never becomes known, so an equation with it never has one unknown only.
+    let mut live: Vec<_> = equations.iter().filter(|e| e.without(&reach).is_empty()).map(|e| e.without(known)).collect();
+    // Nor does one with a symbol that only it could give; and to give that leads nowhere.
+    let is_dead_end = |live: &[Symbols<W>], e: &Symbols<W>| {
+        let inner = e.without(&offered).without(&start);
+        inner.iter().any(|symbol| live.iter().filter(|other| other.contains(symbol)).count() == 1)
+    };
+    while let Some(at) = live.iter().position(|e| is_dead_end(&live, e)) {
+        live.remove(at);
+    }
+    connected(&live, start)
 }
 
 /// All symbols that `sets` tie to those of `start`, itself included.

@@ -161,7 +161,6 @@ fn graphs_of_four_blocks_are_those_of_the_theory() {
         near(of("latency", "3"), latency, 1e-12);
         near(of("reads", "3"), reads, 1e-12);
     }
-    // All five blocks out of eight but the four stars of three neighbours, and so on: sizes are told apart.
     assert_eq!(cells(&study, 1, "decodable", &[("m", "2"), ("size", "8"), ("decoder", "peeling")]), [Cell::Count(1)]);
     assert_eq!(cells(&study, 1, "decodable", &[("m", "2"), ("size", "4"), ("decoder", "peeling")]), [Cell::Count(45)]);
     let searched = run("graph", &[("n", "4,6"), ("m", "2"), ("search", "30000")]).unwrap();
