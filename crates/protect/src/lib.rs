@@ -4,10 +4,12 @@
 //! what to program and what covers what. It holds no bytes, no clock and no device, so each is
 //! one file that reads like its paper. Three seams cover the two kinds of log (decision D4):
 //! [`StripeScheme`] for stripes of logical pages, [`RowScheme`] for stripes that are physical
-//! rows of a superblock, [`GroupScheme`] for rows of superblocks with a code each.
+//! rows of a superblock, [`GroupScheme`] for rows of superblocks with a code each. Code zones
+//! ([`code_zones`], [`lazy`], [`read_ahead`]) are decided here and not connected to the engine yet.
 
 mod canary;
 mod choice;
+pub mod code_zones;
 mod da_raid5;
 mod ds_raid;
 pub mod ecc;
@@ -17,6 +19,7 @@ mod mds_groups;
 mod ppc;
 mod product;
 mod raid5;
+pub mod read_ahead;
 pub mod registry;
 mod seam;
 

@@ -39,13 +39,7 @@ impl Raid5 {
         if !(2..=32).contains(&shape.dies) {
             return Err(options.error("dies", format!("the drive has {}, a stripe spans 2 to 32", shape.dies)));
         }
-        if shape.slots_per_page != 1 {
-            let found = shape.slots_per_page;
-            let reason = format!(
-                "the drive stores {found} logical pages in a physical page; stripes of logical pages need 1 (slot_size = page_size, planes not ganged)"
-            );
-            return Err(options.error("slots per page", reason));
-        }
+        shape.need_one_slot_per_page(options)?;
         let most = shape.dies - 1;
         let n = options.number_or_auto("data_strips", 1..=most)?.unwrap_or(most);
         Ok(Self { dies: shape.dies, n })

@@ -1,6 +1,6 @@
 //! The seams between schemes and the engine; that of block groups has a file of its own.
 
-use crate::GroupScheme;
+use crate::{GroupScheme, Options, SchemeError};
 use vocab::{Bytes, DieId, Nanos, PeCycles, StripSet, StripeId};
 
 /// What a scheme may know of the drive it is built for.
@@ -18,6 +18,20 @@ pub struct Shape {
     pub slots_per_page: u32,
     /// P/E cycles that a block is rated for.
     pub endurance: PeCycles,
+}
+
+impl Shape {
+    /// For schemes whose stripes are of logical pages.
+    pub(crate) fn need_one_slot_per_page(&self, options: &Options<'_>) -> Result<(), SchemeError> {
+        if self.slots_per_page == 1 {
+            return Ok(());
+        }
+        let reason = format!(
+            "the drive stores {} logical pages in a physical page; stripes of logical pages need 1 (slot_size = page_size, planes not ganged)",
+            self.slots_per_page
+        );
+        Err(options.error("slots per page", reason))
+    }
 }
 
 #[cfg(test)]
