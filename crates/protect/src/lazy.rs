@@ -38,7 +38,7 @@ pub struct Step {
     pub withdrawn: Blocks,
     /// Wanted blocks that nothing can give any more.
     pub lost: Blocks,
-    /// Blocks to be read that were not being read.
+    /// Blocks to be read. One that was withdrawn in service, and is still there, is not read again.
     pub issued: Blocks,
 }
 
@@ -61,6 +61,8 @@ pub struct LazyRead {
     /// Blocks that can be read: offered, and not failed.
     readable: Blocks,
     lost: Blocks,
+    /// Code blocks that say nothing any more.
+    void: Blocks,
 }
 
 impl LazyRead {
@@ -83,6 +85,7 @@ impl LazyRead {
             pending: readable,
             readable,
             lost: Symbols::EMPTY,
+            void: Symbols::EMPTY,
         };
         let step = read.settle();
         let issued = read.pending;
@@ -94,10 +97,10 @@ impl LazyRead {
     /// # Panics
     /// If the block was never to be read, or has ended before.
     pub fn complete(&mut self, block: usize) -> Step {
-        assert!(self.readable.contains(block) && !self.read.contains(block), "block {block} is not being read");
-        self.pending.remove(block);
-        self.read.insert(block);
-        self.known.insert(block);
+        if self.ends(block) {
+            self.read.insert(block);
+            self.known.insert(block);
+        }
         self.settle()
     }
 
@@ -106,10 +109,19 @@ impl LazyRead {
     /// # Panics
     /// If the block was never to be read, or has ended before.
     pub fn fail(&mut self, block: usize) -> Step {
-        assert!(self.readable.contains(block) && !self.read.contains(block), "block {block} is not being read");
-        self.pending.remove(block);
-        self.readable.remove(block);
+        if self.ends(block) {
+            self.readable.remove(block);
+        }
         self.settle()
+    }
+
+    /// Takes a sub-request as ended. Whether its block counts.
+    fn ends(&mut self, block: usize) -> bool {
+        let counts = !self.void.contains(block);
+        let is_open = self.readable.contains(block) && !self.read.contains(block);
+        assert!(is_open || !counts, "block {block} is not being read");
+        self.pending.remove(block);
+        counts
     }
 
     /// Data of the code have changed, or are about to: code blocks say nothing any more, nor does what
@@ -117,6 +129,7 @@ impl LazyRead {
     pub fn without_code(&mut self) -> Step {
         let withdrawn = self.pending.and(&self.code);
         self.equations.clear();
+        self.void = self.code;
         self.read = self.read.without(&self.code);
         self.readable = self.readable.without(&self.code);
         self.known = self.read;

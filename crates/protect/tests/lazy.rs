@@ -99,6 +99,9 @@ fn when_data_change_code_counts_for_nothing_and_withdrawn_data_are_read_again() 
     assert_eq!((step.issued, step.withdrawn, step.lost), (blocks(&[1]), blocks(&[5, 6, 7]), blocks(&[3])));
     assert_eq!((read.pending(), read.at_hand()), (blocks(&[1, 2]), blocks(&[0])));
     read.complete(1);
+    // Code that was in service comes too late.
+    assert_eq!((read.complete(5).derived, read.at_hand()), (Vec::new(), blocks(&[0, 1])));
+    read.fail(6);
     read.complete(2);
     assert!(read.is_done() && read.sums().iter().all(|solved| solved.sum.single() == Some(solved.symbol)));
 }

@@ -1,8 +1,8 @@
 //! Studies of reliability: what codes must correct, how long data last, what redundancy loses.
 //!
-//! No drive and no workload: formulas and counts; `adaptation` draws errors, `graph` may draw codes. Error models are those of
-//! [`ssd::nand::rber`], odds those of [`ssd::coding::odds`]. A study is a function from settings
-//! to a [`Study`], which prints itself as text, CSV, JSON or HTML.
+//! No drive and no workload: formulas and counts; `adaptation` draws errors and `graph` may draw codes, from
+//! a seed. Error models are those of [`ssd::nand::rber`], odds those of [`ssd::coding::odds`]. A study is a
+//! function from settings to a [`Study`], which prints itself as text, CSV, JSON or HTML.
 
 mod adaptation;
 mod graph;
