@@ -97,7 +97,6 @@ fn irregular_graphs_of_six_to_eight_data_blocks_beat_all_regular_ones() {
     for (n, least) in [(6, 576), (7, 1952), (8, 6813)] {
         let mut state = 1;
         let found = best(n, 200_000, |bound| below(&mut state, bound));
-        println!("n = {n}: {} {:?}", found.flexibility, found.graph);
         assert!(found.flexibility >= least, "n = {n}: {}, wanted {least}", found.flexibility);
         // By the other way to count.
         assert_eq!(found.graph.decodable(Decoder::Elimination).flexibility(), found.flexibility);

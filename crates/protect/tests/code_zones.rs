@@ -182,9 +182,11 @@ fn the_zones_read_most_are_coded_and_keep_their_code_zone() {
     read(&mut slow, 1, 10);
     slow.enter_offline();
     assert_eq!(slow.reads(ZoneId(1)), 0, "counted anew");
-    (read(&mut slow, 1, 10), read(&mut slow, 0, 15));
+    read(&mut slow, 1, 10);
+    read(&mut slow, 0, 15);
     assert!(slow.enter_offline().is_empty());
-    (read(&mut slow, 1, 10), read(&mut slow, 0, 16));
+    read(&mut slow, 1, 10);
+    read(&mut slow, 0, 16);
     assert_eq!(slow.enter_offline().len(), 1);
 }
 
@@ -201,7 +203,8 @@ fn random_counts_choose_what_sorting_does() {
         zones.enter_offline();
         let mut chosen: Vec<u64> = (0..4).filter_map(|c| zones.owner(c)).map(|zone| zones.reads(zone)).collect();
         let mut all: Vec<u64> = (0..12).map(|zone| zones.reads(ZoneId(zone))).collect();
-        (chosen.sort(), all.sort());
+        chosen.sort();
+        all.sort();
         assert_eq!(chosen, all[8..], "round {round}; {RERUN}");
     }
 }
@@ -360,7 +363,8 @@ fn a_write_ends_valid_code_at_once_and_encoding_in_turn_brings_it_back() {
 fn the_hottest_zone_is_encoded_first() {
     let mut zones = drive(3, 2, 2, &[]);
     let pages = zones.layout().zone_pages();
-    (zones.on_read(Lpn(0), 3), zones.on_read(Lpn(2 * pages), 5));
+    zones.on_read(Lpn(0), 3);
+    zones.on_read(Lpn(2 * pages), 5);
     zones.enter_offline();
     let order: Vec<u32> = std::iter::from_fn(|| zones.next_encode()).map(|encode| encode.stamp.group.0).collect();
     assert_eq!(order, [8, 9, 10, 11, 0, 1, 2, 3]);
