@@ -51,6 +51,12 @@ pub fn hours(span: Nanos) -> f64 {
     span.0 as f64 / NANOS_PER_HOUR
 }
 
+/// So many hours, to the nanosecond below.
+#[must_use]
+pub fn span_of(hours: f64) -> Nanos {
+    Nanos((hours * NANOS_PER_HOUR) as u64)
+}
+
 impl Cells {
     /// Cells of a drive with so many dies.
     #[must_use]

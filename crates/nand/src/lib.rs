@@ -12,7 +12,7 @@ pub mod rber;
 mod timing;
 
 pub use array::{BlockInfo, FlashArray, MemoryArray, PageView, Payload, ProgramOutcome, ReadOutcome};
-pub use cells::{CellSettings, Cells, hours};
+pub use cells::{CellSettings, Cells, hours, span_of};
 pub use faults::Faulty;
 pub use oob::{Oob, OobTag, PageRole};
 pub use timing::{Energy, Latencies, PageKind, Timing, Transfer, Worn};

@@ -21,7 +21,7 @@ use crate::payload::HostPayload;
 use crate::session::commit_reserve;
 use coding::odds::Per;
 use ftl::{UnitId, UnitState};
-use nand::{FlashArray, ProgramOutcome};
+use nand::{FlashArray, ProgramOutcome, span_of};
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, Capability, Cause, Nanos, Ppn, SimTime};
 
@@ -58,7 +58,6 @@ struct Recharging {
 const NEVER: SimTime = SimTime(u64::MAX);
 /// How long a unit that cannot be collected yet is left alone.
 const LATER: Nanos = Nanos(1_000_000_000);
-const NANOS_PER_HOUR: f64 = 3.6e12;
 /// A century.
 const FOREVER_HOURS: f64 = 876_000.0;
 
@@ -122,7 +121,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if hours >= FOREVER_HOURS {
             return;
         }
-        self.refresh_at(block, SimTime(written.0.saturating_add((hours * NANOS_PER_HOUR) as u64)));
+        self.refresh_at(block, SimTime(written.0.saturating_add(span_of(hours).0)));
     }
 
     /// How long after its program a page of the block is due, at the reads so far.
@@ -134,7 +133,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             share * ecc.policy.max_retention_hours(t, vocab::PeCycles(info.pe)) / ecc.cells.reference_hours(1.0)
         } else {
             let limit = self.refresh.limits[usize::from(t.0)] * share;
-            let holds = |hours: f64| ecc.cells.nominal(&info, Nanos((hours * NANOS_PER_HOUR) as u64)) <= limit;
+            let holds = |hours: f64| ecc.cells.nominal(&info, span_of(hours)) <= limit;
             let (mut short, mut long) = (0.0, FOREVER_HOURS);
             if holds(long) {
                 f64::INFINITY
