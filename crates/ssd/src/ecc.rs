@@ -55,7 +55,10 @@ pub(crate) struct PageEcc {
     decoders: Vec<VecDeque<Decoding>>,
     /// Reads of each die that are being decoded.
     of_die: Vec<u16>,
-    /// Whether a miscorrection passes for a correction; where pages carry no bytes.
+    /// How the errors of out-of-band bytes fall upon their words.
+    oob_words: Stream,
+    /// Whether a miscorrection passes for a correction. Drawn only where pages carry no bytes, so
+    /// nothing else may draw from it.
     miscorrections: Stream,
     /// Whether pages are refreshed on the policy's advice.
     pub heeds_advice: bool,
@@ -112,6 +115,7 @@ impl PageEcc {
             timing: setup.ecc.codec,
             decoders: vec![VecDeque::new(); geometry.channels as usize],
             of_die: vec![0; dies as usize],
+            oob_words: streams.stream("ecc/oob-words"),
             miscorrections: streams.stream("ecc/miscorrections"),
             heeds_advice: setup.refresh.policy == RefreshPolicy::Alarm,
         })))
@@ -156,7 +160,7 @@ impl PageEcc {
             return true;
         }
         for others in (0..words).rev() {
-            let here = self.miscorrections.binomial(left, 1.0 / f64::from(others + 1));
+            let here = self.oob_words.binomial(left, 1.0 / f64::from(others + 1));
             if here > t {
                 return false;
             }

@@ -16,7 +16,7 @@ pub(super) fn none() -> Box<dyn EccPolicy> {
 }
 
 pub(super) fn build(options: &Options<'_>, _: &EccShape) -> Result<Box<dyn EccPolicy>, SchemeError> {
-    Ok(Box::new(Fixed(Capability(options.number("t", 1..=255)? as u8))))
+    Ok(Box::new(Fixed(Capability(options.number("t", 1..=super::T_MAX)? as u8))))
 }
 
 impl EccPolicy for Fixed {

@@ -25,7 +25,7 @@
 //! Invariant: with the floor, what a page is programmed with never corrects less than the model
 //! asks for at its age.
 
-use super::{Advice, CellModel, Codeword, Decoded, EccPolicy, EccShape, Profile};
+use super::{Advice, CellModel, Codeword, Decoded, EccPolicy, EccShape, Profile, longest_hours};
 use crate::{Options, SchemeError};
 use coding::odds::Per;
 use std::collections::BTreeMap;
@@ -98,7 +98,7 @@ impl FlaresSettings {
 pub(super) fn build(options: &Options<'_>, shape: &EccShape) -> Result<Box<dyn EccPolicy>, SchemeError> {
     let uber = options.real("uber", 1e-30..=1e-3)?;
     let hours = options.time("required_retention")?.map_or(FlaresSettings::PAPER.required_hours, |t| t.as_secs_f64() / 3600.0);
-    let p_max = options.number("p_max", 1..=255)? as u8;
+    let p_max = options.number("p_max", 1..=super::T_MAX)? as u8;
     let settings = FlaresSettings {
         uber,
         wsize: options.number("wsize", 1..=1_000_000)?,
@@ -198,9 +198,13 @@ impl Flares {
     /// What the next program of the page would use, for reports and tests.
     #[must_use]
     pub fn p_next(&self, page: Ppn) -> Option<Capability> {
+        self.stored(page).filter(|window| window.p_next > 0).map(|window| Capability(window.p_next))
+    }
+
+    /// The page's window, if it was ever read.
+    fn stored(&self, page: Ppn) -> Option<Window> {
         let (block, at) = self.place(page);
-        let window = self.pages.get(block)?.as_ref()?[at];
-        (window.p_next > 0).then_some(Capability(window.p_next))
+        Some(self.pages.get(block)?.as_ref()?[at])
     }
 
     fn place(&self, page: Ppn) -> (usize, usize) {
@@ -278,7 +282,7 @@ impl Flares {
             } else {
                 window.p_next
             }
-        } else if projected > limit * settings.saferange.mul_add(-1.0, 1.0) {
+        } else if projected > limit * (1.0 - settings.saferange) {
             // Critical zone.
             window.criticalc = window.criticalc.saturating_add(1);
             settled = u32::from(window.criticalc) > settings.maxcritical;
@@ -303,31 +307,15 @@ impl Flares {
         }
         let pe = f64::from(step * PE_STEP);
         let limit = self.table.max_rber(p);
-        let holds = |hours: f64| self.cells.rber(pe, hours) <= limit;
-        let hours = if !holds(0.0) {
-            0.0
-        } else if holds(FOREVER_HOURS) {
-            f64::INFINITY
-        } else {
-            let (mut short, mut long) = (0.0, FOREVER_HOURS);
-            while long - short > 1e-6 * long {
-                let middle = (short + long) / 2.0;
-                if holds(middle) { short = middle } else { long = middle }
-            }
-            short
-        };
+        let hours = longest_hours(1e-6, |hours| self.cells.rber(pe, hours) <= limit);
         self.max_retention.insert((p, step), hours);
         hours
     }
 }
 
-/// A century: no data are asked to last longer.
-const FOREVER_HOURS: f64 = 876_000.0;
-
 impl EccPolicy for Flares {
     fn program(&mut self, page: Ppn, pe: PeCycles) -> Capability {
-        let (block, at) = self.place(page);
-        let window = self.pages.get(block).and_then(|pages| Some(pages.as_ref()?[at])).unwrap_or_default();
+        let window = self.stored(page).unwrap_or_default();
         let mut p = self.table.search(self.projected(window.measured, pe)).max(window.p_next);
         if self.settings.floor {
             p = p.max(self.table.search(self.projected(None, pe)));

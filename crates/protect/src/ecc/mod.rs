@@ -20,6 +20,30 @@ pub trait CellModel: Debug + Send + Sync {
     fn rber(&self, pe: f64, hours: f64) -> f64;
 }
 
+/// What a policy may choose at most: the strongest code that the codec has.
+const T_MAX: u32 = coding::bch::MAX_T as u32;
+
+/// A century: no data are asked to last longer.
+const FOREVER_HOURS: f64 = 876_000.0;
+
+/// How long something holds that ends at some time, to a relative precision: 0 if it never held,
+/// infinite if it holds for a century.
+#[must_use]
+pub fn longest_hours(precision: f64, holds: impl Fn(f64) -> bool) -> f64 {
+    if !holds(0.0) {
+        return 0.0;
+    }
+    if holds(FOREVER_HOURS) {
+        return f64::INFINITY;
+    }
+    let (mut short, mut long) = (0.0, FOREVER_HOURS);
+    while long - short > precision * long && long > 1e-6 {
+        let middle = (short + long) / 2.0;
+        if holds(middle) { short = middle } else { long = middle }
+    }
+    short
+}
+
 /// The durable half of a page's profile (FLARES section 4.2): what is programmed with the page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Profile {
