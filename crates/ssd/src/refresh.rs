@@ -22,8 +22,9 @@ use crate::session::commit_reserve;
 use coding::odds::Per;
 use ftl::{UnitId, UnitState};
 use nand::{FlashArray, ProgramOutcome, span_of};
+use protect::ecc::longest_hours;
 use std::collections::BTreeSet;
-use vocab::{BlockAddr, Capability, Cause, Nanos, Ppn, SimTime};
+use vocab::{BlockAddr, Capability, Cause, Nanos, PeCycles, Ppn, SimTime};
 
 /// Deadlines of a drive's units of collection.
 #[derive(Clone, Debug, Default)]
@@ -58,8 +59,6 @@ struct Recharging {
 const NEVER: SimTime = SimTime(u64::MAX);
 /// How long a unit that cannot be collected yet is left alone.
 const LATER: Nanos = Nanos(1_000_000_000);
-/// A century.
-const FOREVER_HOURS: f64 = 876_000.0;
 
 impl Refresh {
     fn new(setup: &Setup, ecc: &PageEcc, units: usize, logs: usize) -> Self {
@@ -99,13 +98,15 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Deadlines of what is stored already.
     pub(crate) fn start_refresh(&mut self, setup: &Setup) {
-        let ecc = self.ecc.take().expect("refresh belongs to ECC");
-        self.refresh = Refresh::new(setup, &ecc, self.ftl.units(), self.ftl.logs());
-        self.ecc = Some(ecc);
-        for block in (0..self.grid.geometry().blocks()).map(BlockAddr) {
-            if self.array.block(block).next_page > 0 {
-                self.note_programmed(self.grid.ppn(block, 0));
-            }
+        let ecc = self.ecc.as_deref().expect("refresh belongs to ECC");
+        self.refresh = Refresh::new(setup, ecc, self.ftl.units(), self.ftl.logs());
+        (0..self.grid.geometry().blocks()).for_each(|block| self.note_block(BlockAddr(block)));
+    }
+
+    /// Sets the deadline of a block by its first page, which is its oldest.
+    fn note_block(&mut self, block: BlockAddr) {
+        if self.array.block(block).next_page > 0 {
+            self.note_programmed(self.grid.ppn(block, 0));
         }
     }
 
@@ -118,35 +119,21 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let view = self.array.page(ppn);
         let (written, t) = (view.written, view.oob.ecc);
         let hours = self.hours_until_due(block, t);
-        if hours >= FOREVER_HOURS {
-            return;
+        if hours.is_finite() {
+            self.refresh_at(block, SimTime(written.0.saturating_add(span_of(hours).0)));
         }
-        self.refresh_at(block, SimTime(written.0.saturating_add(span_of(hours).0)));
     }
 
     /// How long after its program a page of the block is due, at the reads so far.
     fn hours_until_due(&mut self, block: BlockAddr, t: Capability) -> f64 {
-        let Some(mut ecc) = self.ecc.take() else { return f64::INFINITY };
         let info = *self.array.block(block);
+        let Some(ecc) = self.ecc.as_deref_mut() else { return f64::INFINITY };
         let share = self.refresh.at_share;
-        let hours = if self.refresh.policy == Some(RefreshPolicy::Alarm) {
-            share * ecc.policy.max_retention_hours(t, vocab::PeCycles(info.pe)) / ecc.cells.reference_hours(1.0)
-        } else {
-            let limit = self.refresh.limits[usize::from(t.0)] * share;
-            let holds = |hours: f64| ecc.cells.nominal(&info, span_of(hours)) <= limit;
-            let (mut short, mut long) = (0.0, FOREVER_HOURS);
-            if holds(long) {
-                f64::INFINITY
-            } else {
-                while long - short > 1e-4 * long && long > 1e-6 {
-                    let middle = (short + long) / 2.0;
-                    if holds(middle) { short = middle } else { long = middle }
-                }
-                short
-            }
-        };
-        self.ecc = Some(ecc);
-        hours
+        if self.refresh.policy == Some(RefreshPolicy::Alarm) {
+            return share * ecc.policy.max_retention_hours(t, PeCycles(info.pe)) / ecc.cells.reference_hours(1.0);
+        }
+        let limit = self.refresh.limits[usize::from(t.0)] * share;
+        longest_hours(1e-4, |hours| ecc.cells.nominal(&info, span_of(hours)) <= limit)
     }
 
     /// Under `joint`, a read brings the block's deadline nearer.
@@ -265,11 +252,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.want(work.unit, Cause::Refresh);
         } else if self.ftl.unit(work.unit).state == UnitState::Closed {
             self.refresh.set(log, work.unit, NEVER);
-            for block in self.ftl.blocks_of(work.unit) {
-                if self.array.block(block).next_page > 0 {
-                    self.note_programmed(self.grid.ppn(block, 0));
-                }
-            }
+            self.ftl.blocks_of(work.unit).for_each(|block| self.note_block(block));
         }
     }
 
@@ -279,8 +262,13 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.submit(Command { verb: Verb::Recharge, ..*command });
             return;
         }
+        self.page_over(log, !clean);
+    }
+
+    /// One page of what the log recharges is done with.
+    fn page_over(&mut self, log: usize, failed: bool) {
         let work = self.refresh.recharging[log].as_mut().expect("a recharge under way");
-        (work.in_flight, work.failed) = (work.in_flight - 1, work.failed || !clean);
+        (work.in_flight, work.failed) = (work.in_flight - 1, work.failed || failed);
         self.recharge(log);
     }
 
@@ -292,9 +280,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if done {
             self.record(Fact::Recharged { ppn: command.ppn.0 });
         }
-        let work = self.refresh.recharging[log as usize].as_mut().expect("a recharge under way");
-        (work.in_flight, work.failed) = (work.in_flight - 1, work.failed || there && !done);
-        self.recharge(log as usize);
+        self.page_over(log as usize, there && !done);
     }
 
     /// The timer went off.
