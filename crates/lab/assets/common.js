@@ -70,6 +70,16 @@ const flashkeep = (() => {
   const marker = (c) => `<i class="dot" style="background:${c}"></i>`;
   const tip = (head, rows) => `<b>${head}</b><table>` +
     rows.map((cells) => "<tr>" + cells.map((c) => `<td>${c}</td>`).join("") + "</tr>").join("") + "</table>";
+  // Zooming by dragging a box over a plot.
+  const zoomBox = (still) => (still ? undefined : {
+    itemSize: 0, showTitle: false,
+    feature: { dataZoom: { filterMode: "none", brushStyle: { color: colour("accent"), opacity: .2 } } },
+  });
+  // A tooltip for all curves at one place, with a cross under the pointer.
+  const crossTooltip = (still) => ({
+    ...base(still).tooltip, trigger: "axis",
+    axisPointer: { type: "cross", label: { show: false }, lineStyle: { color: colour("muted") }, crossStyle: { color: colour("muted") } },
+  });
   const message = (text, left, top) =>
     ({ type: "text", left, top, style: { text, fill: colour("muted"), font: "14px " + font, textAlign: "center" } });
 
@@ -203,6 +213,6 @@ const flashkeep = (() => {
   applyTheme();
   return {
     data, byId, state, isNumber, significant, grouped, escapeHtml, short, percent, colour, font, DASHES,
-    base, axis, legend, heading, marker, tip, message, draw, button, start,
+    base, axis, legend, heading, marker, tip, zoomBox, crossTooltip, message, draw, button, start,
   };
 })();

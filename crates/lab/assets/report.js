@@ -3,7 +3,7 @@
 (() => {
   const {
     data, byId, state, isNumber, significant, grouped, escapeHtml, short, percent, colour, font, DASHES,
-    base, axis, legend, heading, marker, tip, message, draw, button, start,
+    base, axis, legend, heading, marker, tip, zoomBox, crossTooltip, message, draw, button, start,
   } = flashkeep;
   const runs = data.runs;
   Object.assign(state, {
@@ -161,13 +161,9 @@
             ? { type: "log", min: floor, max: 1, axisLabel: { formatter: (y) => percent(y, 2) } }
             : { type: "value", min: 0, max: 1, axisLabel: { formatter: (y) => percent(y, 4) } }),
         })),
-        toolbox: still ? undefined : {
-          itemSize: 0, showTitle: false,
-          feature: { dataZoom: { filterMode: "none", brushStyle: { color: colour("accent"), opacity: .2 } } },
-        },
+        toolbox: zoomBox(still),
         tooltip: {
-          ...base(still).tooltip, trigger: "axis",
-          axisPointer: { type: "cross", label: { show: false }, lineStyle: { color: colour("muted") }, crossStyle: { color: colour("muted") } },
+          ...crossTooltip(still),
           formatter: (points) => {
             const [kind, key] = KINDS[points[0].axisIndex];
             const us = points[0].axisValue;

@@ -1,7 +1,7 @@
 // Plots of a study of reliability. Data: one entry of `plots` a plot, with its curves and marks.
 "use strict";
 (() => {
-  const { data, significant, grouped, escapeHtml, colour, DASHES, base, axis, legend, marker, tip, start } = flashkeep;
+  const { data, significant, grouped, escapeHtml, colour, DASHES, base, axis, legend, marker, tip, zoomBox, crossTooltip, start } = flashkeep;
 
   function number(x) {
     const size = Math.abs(x);
@@ -51,13 +51,9 @@
         grid: { left: 84, right: 30, top: head + 44, bottom: 56 },
         xAxis: axis(suffix(x), scale(x, values[0], true)),
         yAxis: axis(suffix(y), { nameGap: 62, ...scale(y, values[1], false) }),
-        toolbox: still ? undefined : {
-          itemSize: 0, showTitle: false,
-          feature: { dataZoom: { filterMode: "none", brushStyle: { color: colour("accent"), opacity: .2 } } },
-        },
+        toolbox: zoomBox(still),
         tooltip: {
-          ...base(still).tooltip, trigger: "axis",
-          axisPointer: { type: "cross", label: { show: false }, lineStyle: { color: colour("muted") }, crossStyle: { color: colour("muted") } },
+          ...crossTooltip(still),
           formatter: (found) => tip(`${escapeHtml(x.name)}: ${number(found[0].value[2])}`,
             found.map((p) => [marker(p.color) + escapeHtml(p.seriesName), number(p.value[3])])),
         },
