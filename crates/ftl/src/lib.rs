@@ -14,6 +14,6 @@ pub mod victim;
 
 pub use config::{GcConfig, WearConfig};
 pub use groups::{GroupSpace, slots_of};
-pub use log::{LogKind, Stream, Unit, UnitId, UnitState};
+pub use log::{LogKind, Segments, Stream, Unit, UnitId, UnitState};
 pub use map::{Ftl, FtlError, FtlSetup, Place, Published};
 pub use rows::{RowPlace, Rows};

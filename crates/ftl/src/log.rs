@@ -45,10 +45,20 @@ pub struct Unit {
 /// What kind of log the drive keeps (decision D4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogKind {
-    /// A region log on each die; a unit is a block.
+    /// A region log on each die, or several ([`Segments`]); a unit is a block.
     Regions,
     /// One group log over all dies; a unit is a superblock.
     Group,
+}
+
+/// Region logs smaller than a die. Blocks of a die beyond its segments are not used. Segments have so few
+/// spare blocks that host and collector share a frontier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segments {
+    /// Segments of a die.
+    pub per_die: u32,
+    /// Blocks of a segment.
+    pub blocks: u32,
 }
 
 /// Who writes to a log: the two may have frontiers of their own.
@@ -89,6 +99,13 @@ pub(crate) struct Log {
 pub(crate) struct LogShape {
     pub positions: u32,
     pub unit_slots: u32,
+    /// Units of a log.
+    units: u32,
+    /// Units of a die or, under a group log, of the drive; and logs in them.
+    die_units: u32,
+    die_logs: u32,
+    /// Whether logs are segments of dies.
+    segments: bool,
     /// Slots of one position: what goes to flash together.
     pub granule: u32,
     /// Free units kept for [`Stream::Commit`].
@@ -106,7 +123,15 @@ pub(crate) struct LogShape {
 const UNITS_HELD_BACK: u32 = 4;
 
 impl LogShape {
-    pub fn new(grid: &Grid, kind: LogKind, groups: Option<GroupSpace>, reserve: u32, gc: &GcConfig, wear: &WearConfig) -> Self {
+    pub fn new(
+        grid: &Grid,
+        kind: LogKind,
+        segments: Option<Segments>,
+        groups: Option<GroupSpace>,
+        reserve: u32,
+        gc: &GcConfig,
+        wear: &WearConfig,
+    ) -> Self {
         let positions = grid.pages_per_block();
         let (granule, unit_slots) = match (kind, groups) {
             // Pages of a group go to flash one by one: an open row waits.
@@ -116,7 +141,29 @@ impl LogShape {
         };
         let unit_slots = if unit_slots > 0 { unit_slots } else { positions * granule };
         let collectors = groups.map_or(1, |space| space.reserve());
-        Self { positions, unit_slots, granule, reserve, collectors, outdated: 0, gc: gc.clone(), wear: *wear }
+        let die_units = grid.blocks_per_die();
+        let (die_logs, units) = segments.map_or((1, die_units), |segments| (segments.per_die, segments.blocks));
+        let mut gc = gc.clone();
+        gc.separate_frontier &= segments.is_none();
+        let (segments, wear) = (segments.is_some(), *wear);
+        Self { positions, unit_slots, units, die_units, die_logs, segments, granule, reserve, collectors, outdated: 0, gc, wear }
+    }
+
+    /// The first unit of each log.
+    pub fn first_units(&self, all: u32) -> impl Iterator<Item = UnitId> {
+        let (die_units, units, logs) = (self.die_units, self.units, self.die_logs);
+        (0..all / die_units).flat_map(move |die| (0..logs).map(move |log| die * die_units + log * units))
+    }
+
+    /// The log of a block of a die.
+    #[inline]
+    pub fn log_of(&self, die: u32, block: u32) -> usize {
+        // Most drives have a log for each die: spare them the division.
+        if self.die_logs == 1 { die as usize } else { (die * self.die_logs + block / self.units) as usize }
+    }
+
+    pub fn logs_of_die(&self, die: u32) -> std::ops::Range<usize> {
+        (die * self.die_logs) as usize..((die + 1) * self.die_logs) as usize
     }
 
     /// Whether the unit was written with a code whose units are collected first.
@@ -135,6 +182,10 @@ impl LogShape {
 
     /// Units that can never hold data at rest.
     pub fn held_back(&self) -> u32 {
+        if self.segments {
+            // Whoever laid out the segments left room for garbage.
+            return self.collectors;
+        }
         UNITS_HELD_BACK - 1 + self.collectors + self.reserve
     }
 
@@ -150,13 +201,19 @@ impl LogShape {
 }
 
 impl Log {
-    pub fn new(first: UnitId, units: &mut [Unit], shape: &LogShape) -> Self {
+    /// The log of the units from `first` on, of all units of the drive.
+    pub fn new(first: UnitId, all: &[Unit], shape: &LogShape) -> Self {
         let mut free: Vec<UnitId> =
-            (0..units.len() as u32).filter(|&i| units[i as usize].state == UnitState::Free).map(|i| first + i).collect();
+            (first..first + shape.units).filter(|&unit| all[unit as usize].state == UnitState::Free).collect();
         let live_max = (free.len() as u32).saturating_sub(shape.held_back()) * shape.slots_at_rest();
         // Taken from the end: ascending use of a fresh log.
         free.reverse();
         Self { first, free, frontiers: [Frontier::default(); 2], clock: 0, collections: 0, live: 0, live_max }
+    }
+
+    /// The log's units among all units of the drive.
+    pub fn units(&self, shape: &LogShape) -> std::ops::Range<usize> {
+        self.first as usize..(self.first + shape.units) as usize
     }
 
     /// Forgets free units that went bad, and counts anew what the log holds at rest.
@@ -238,9 +295,13 @@ impl Log {
         Some(self.free.remove(least))
     }
 
-    /// Whether collection is due.
+    /// Whether collection is due. Of segments it is when the host finds no room: they have so few spare
+    /// blocks that an earlier victim would hold hardly any garbage.
     #[inline]
     pub fn is_short(&self, shape: &LogShape) -> bool {
+        if shape.segments {
+            return !self.has_room(Stream::Host, shape);
+        }
         self.free_units() < shape.gc.free_blocks + shape.reserve
     }
 

@@ -1,6 +1,6 @@
 //! The map itself: logical pages and stripes to places, validity, space.
 
-use crate::log::{Log, LogShape};
+use crate::log::{Log, LogShape, Segments};
 use crate::victim::{self, VictimPolicy};
 use crate::{GcConfig, GroupSpace, LogKind, Rows, Stream, Unit, UnitId, UnitState, WearConfig};
 use std::fmt;
@@ -53,12 +53,17 @@ impl fmt::Display for FtlError {
 impl std::error::Error for FtlError {}
 
 /// What a map is made for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct FtlSetup<'a> {
     /// Region logs or one group log.
     pub kind: LogKind,
     /// Logical pages of the host.
     pub user_slots: u32,
+    /// Logical pages of the drive's own, numbered from the first to the end of the range; empty, or
+    /// behind those of the host.
+    pub own_slots: std::ops::Range<u32>,
+    /// Region logs smaller than a die.
+    pub segments: Option<Segments>,
     /// Static stripes, each with one parity page.
     pub stripes: u32,
     /// Free units of each log kept for [`Stream::Commit`].
@@ -79,6 +84,7 @@ pub struct FtlSetup<'a> {
 pub struct Ftl {
     pub(crate) grid: Grid,
     kind: LogKind,
+    user_slots: u32,
     data: Table<u32>,
     parity: Table<u32>,
     pub(crate) valid: Table<u64>,
@@ -94,6 +100,7 @@ impl Clone for Ftl {
         Self {
             grid: self.grid.clone(),
             kind: self.kind,
+            user_slots: self.user_slots,
             data: self.data.clone(),
             parity: self.parity.clone(),
             valid: self.valid.clone(),
@@ -112,7 +119,7 @@ impl Ftl {
     /// # Errors
     /// An unknown victim policy, or settings out of range.
     pub fn new(grid: &Grid, setup: &FtlSetup<'_>, streams: &Streams, bad: impl Fn(BlockAddr) -> bool) -> Result<Self, FtlError> {
-        let FtlSetup { kind, user_slots, stripes, reserve, groups, gc, wear } = *setup;
+        let FtlSetup { kind, user_slots, segments, stripes, reserve, groups, gc, wear, .. } = *setup;
         check(gc, reserve, grid.blocks_per_die())?;
         if kind == LogKind::Regions && grid.slots_per_page() > 1 && !gc.separate_frontier {
             let slots = grid.slots_per_page();
@@ -132,24 +139,21 @@ impl Ftl {
             LogKind::Regions => per_die * grid.dies(),
             LogKind::Group => per_die,
         };
-        let shape = LogShape::new(grid, kind, groups, reserve, gc, wear);
+        let shape = LogShape::new(grid, kind, segments, groups, reserve, gc, wear);
         let unusable = |unit: u32| match &rows {
             None => bad(BlockAddr(unit)),
             // A row needs room for one data page and its parity.
             Some(rows) => rows.members(SuperblockId(unit)).len() < 2,
         };
         let state = |unit| if unusable(unit) { UnitState::Bad } else { UnitState::Free };
-        let mut units: Vec<Unit> = (0..count).map(|u| Unit { state: state(u), ..Unit::default() }).collect();
-        let logs = units
-            .chunks_mut(per_die as usize)
-            .enumerate()
-            .map(|(i, chunk)| Log::new(i as u32 * per_die, chunk, &shape))
-            .collect();
+        let units: Vec<Unit> = (0..count).map(|u| Unit { state: state(u), ..Unit::default() }).collect();
+        let logs = shape.first_units(count).map(|first| Log::new(first, &units, &shape)).collect();
         let slots = u64::from(grid.geometry().slots());
         Ok(Self {
             grid: grid.clone(),
             kind,
-            data: Table::filled(user_slots as usize, UNMAPPED),
+            user_slots,
+            data: Table::filled(user_slots.max(setup.own_slots.end) as usize, UNMAPPED),
             parity: Table::filled(stripes as usize, UNMAPPED),
             valid: Table::zeroed(slots.div_ceil(64) as usize),
             units,
@@ -164,7 +168,7 @@ impl Ftl {
     /// for region logs and excluded for the group log.
     #[must_use]
     pub fn capacity(grid: &Grid, kind: LogKind, groups: Option<GroupSpace>, reserve: u32, gc: &GcConfig) -> u64 {
-        let shape = LogShape::new(grid, kind, groups, reserve, gc, &WearConfig::default());
+        let shape = LogShape::new(grid, kind, None, groups, reserve, gc, &WearConfig::default());
         let units = u64::from(grid.blocks_per_die().saturating_sub(shape.held_back()));
         let logs = if kind == LogKind::Regions { u64::from(grid.dies()) } else { 1 };
         logs * units * u64::from(shape.slots_at_rest())
@@ -182,7 +186,7 @@ impl Ftl {
         self.kind
     }
 
-    /// Number of logs: dies, or one.
+    /// Number of logs: segments of all dies, dies, or one.
     #[must_use]
     pub fn logs(&self) -> usize {
         self.logs.len()
@@ -191,7 +195,7 @@ impl Ftl {
     /// Logical pages of the host.
     #[must_use]
     pub fn user_slots(&self) -> u32 {
-        self.data.len() as u32
+        self.user_slots
     }
 
     /// Rows of the group log.
@@ -245,15 +249,27 @@ impl Ftl {
     #[must_use]
     pub fn log_of(&self, unit: UnitId) -> usize {
         match self.kind {
-            LogKind::Regions => self.grid.split_block(BlockAddr(unit)).0.index(),
+            LogKind::Regions => {
+                let (die, block) = self.grid.split_block(BlockAddr(unit));
+                self.shape.log_of(u32::from(die.0), block.0)
+            }
             LogKind::Group => 0,
         }
     }
 
+    /// The region logs of a die; of a group log, the only one.
+    #[must_use]
+    pub fn logs_of_die(&self, die: DieId) -> std::ops::Range<usize> {
+        match self.kind {
+            LogKind::Regions => self.shape.logs_of_die(u32::from(die.0)),
+            LogKind::Group => 0..1,
+        }
+    }
+
     pub(crate) fn units_of(&mut self, log: usize) -> (&mut Log, &mut [Unit], &LogShape, &mut dyn VictimPolicy) {
-        let per_log = self.grid.blocks_per_die() as usize;
-        let units = &mut self.units[log * per_log..(log + 1) * per_log];
-        (&mut self.logs[log], units, &self.shape, &mut *self.policy)
+        let log = &mut self.logs[log];
+        let units = &mut self.units[log.units(&self.shape)];
+        (log, units, &self.shape, &mut *self.policy)
     }
 
     /// Where a logical page lies.
@@ -463,7 +479,7 @@ impl Ftl {
     pub fn retire_die(&mut self, die: DieId) {
         match self.kind {
             LogKind::Group => self.drop_die_from_rows(die),
-            LogKind::Regions => self.logs[die.index()].live_max = 0,
+            LogKind::Regions => self.shape.logs_of_die(u32::from(die.0)).for_each(|log| self.logs[log].live_max = 0),
         }
     }
 

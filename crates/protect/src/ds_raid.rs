@@ -13,6 +13,7 @@
 //! late unless the write buffer is power-safe.
 //! Invariant: no row closes while some of its data are uncovered.
 
+use crate::lazy::{READ_AROUND, ReadAround};
 use crate::{OpenRow, Options, Protection, RowScheme, RowStep, SchemeError, Shape};
 
 /// Options of the scheme.
@@ -23,12 +24,15 @@ pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[
         "when a row that is not full gets its parity: with each `request`, or `defer`red until the row is full",
     ),
     ("patrol_rows_per_s", "0", "rows that a patrol reads in a second, obsolete pages too; 0: none"),
+    READ_AROUND[0],
+    READ_AROUND[1],
 ];
 
 #[derive(Clone, Debug)]
 struct DsRaid {
     defer: bool,
     patrol_rows_per_s: u32,
+    read_around: Option<ReadAround>,
 }
 
 pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, SchemeError> {
@@ -37,7 +41,8 @@ pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, S
     }
     let defer = options.word("sub_stripe", &["request", "defer"])? == 1;
     let patrol_rows_per_s = options.number("patrol_rows_per_s", 0..=1_000_000)?;
-    Ok(Protection::Rows(Box::new(DsRaid { defer, patrol_rows_per_s })))
+    let read_around = ReadAround::new(options, shape.dies)?;
+    Ok(Protection::Rows(Box::new(DsRaid { defer, patrol_rows_per_s, read_around })))
 }
 
 impl RowScheme for DsRaid {
@@ -64,6 +69,10 @@ impl RowScheme for DsRaid {
         row
     }
 
+    fn read_around(&self) -> Option<ReadAround> {
+        self.read_around
+    }
+
     fn boxed_clone(&self) -> Box<dyn RowScheme> {
         Box::new(self.clone())
     }
@@ -79,7 +88,7 @@ mod tests {
         for _ in 0..requests {
             row.waiting = pages;
             loop {
-                match (DsRaid { defer: false, patrol_rows_per_s: 0 }).next(&row) {
+                match (DsRaid { defer: false, patrol_rows_per_s: 0, read_around: None }).next(&row) {
                     RowStep::Data => {
                         (row.used, row.uncovered, row.waiting) = (row.used + 1, row.uncovered + 1, row.waiting - 1);
                         text.push('D');

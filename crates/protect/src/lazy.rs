@@ -12,11 +12,51 @@
 //! Invariant: withdrawing never costs a block. Whatever the blocks offered could give without those that
 //! failed, the read gives (I18).
 
+use crate::{Options, SchemeError};
 use coding::gf2::{Decoder, Solved, Symbols};
 use coding::graph::CodeGraph;
 
 /// A set of blocks of a code: data blocks, then code blocks.
 pub type Blocks = Symbols<1>;
+
+/// When a read is sent to more than the pages it wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadAround {
+    /// Commands at a die, queued or in service, from which on reads of it have alternatives.
+    pub busy_from: u32,
+    /// Sub-requests for alternatives that are in the queues of the drive at most. A read that would add
+    /// more goes without.
+    pub extra_reads: u32,
+}
+
+/// Options of schemes that know how to read around a busy die, off unless asked for.
+pub(crate) const READ_AROUND: [(&str, &str, &str); 2] = [
+    (
+        "read_around",
+        "off",
+        "commands at a die from which on reads of it go to the rest of its stripe too; 0: always; `off`: never",
+    ),
+    EXTRA_READS,
+];
+
+/// The limit on extra load.
+pub(crate) const EXTRA_READS: (&str, &str, &str) =
+    ("extra_reads", "auto", "reads for alternatives in the queues of the drive at most; `auto`: 8 for each die");
+
+impl ReadAround {
+    /// What the options `read_around` and `extra_reads` say; `None`: off.
+    ///
+    /// # Errors
+    /// Says what was found and what would be valid.
+    pub(crate) fn new(options: &Options<'_>, dies: u32) -> Result<Option<Self>, SchemeError> {
+        let extra_reads = options.number_or_auto("extra_reads", 0..=1_000_000)?.unwrap_or(8 * dies);
+        if options.is("read_around", "off") {
+            return Ok(None);
+        }
+        let busy_from = options.number("read_around", 0..=1_000_000)?;
+        Ok(Some(Self { busy_from, extra_reads }))
+    }
+}
 
 /// What is asked of a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

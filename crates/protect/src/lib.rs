@@ -5,7 +5,8 @@
 //! one file that reads like its paper. Three seams cover the two kinds of log (decision D4):
 //! [`StripeScheme`] for stripes of logical pages, [`RowScheme`] for stripes that are physical
 //! rows of a superblock, [`GroupScheme`] for rows of superblocks with a code each. Code zones
-//! ([`code_zones`], [`lazy`], [`read_ahead`]) are decided here and not connected to the engine yet.
+//! ([`code_zones`]) protect nothing they promise to and have no seam: the engine asks them. [`lazy`] reads
+//! around busy dies under any scheme.
 
 mod canary;
 mod choice;

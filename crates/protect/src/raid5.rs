@@ -13,11 +13,12 @@
 //! drive). With a strip lost, the way that avoids it is taken whatever it reads.
 //! Invariant: parity is the sum of all data strips, or the stripe has none.
 
+use crate::lazy::{READ_AROUND, ReadAround};
 use crate::{Options, Protection, SchemeError, Shape, StripePlan, StripeScheme, StripeWrite};
 use vocab::{DieId, StripSet, StripeId};
 
 /// Options of the scheme.
-pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[DATA_STRIPS];
+pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[DATA_STRIPS, READ_AROUND[0], READ_AROUND[1]];
 
 /// Width of a stripe, for every scheme of static stripes.
 pub(crate) const DATA_STRIPS: (&str, &str, &str) =
@@ -28,10 +29,12 @@ pub(crate) const DATA_STRIPS: (&str, &str, &str) =
 pub(crate) struct Raid5 {
     dies: u32,
     n: u32,
+    read_around: Option<ReadAround>,
 }
 
 pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, SchemeError> {
-    Ok(Protection::Stripes(Box::new(Raid5::new(options, shape)?)))
+    let read_around = ReadAround::new(options, shape.dies)?;
+    Ok(Protection::Stripes(Box::new(Raid5 { read_around, ..Raid5::new(options, shape)? })))
 }
 
 impl Raid5 {
@@ -42,14 +45,14 @@ impl Raid5 {
         shape.need_one_slot_per_page(options)?;
         let most = shape.dies - 1;
         let n = options.number_or_auto("data_strips", 1..=most)?.unwrap_or(most);
-        Ok(Self { dies: shape.dies, n })
+        Ok(Self { dies: shape.dies, n, read_around: None })
     }
 }
 
 #[cfg(test)]
 impl Raid5 {
     pub(crate) fn over(dies: u32) -> Self {
-        Self { dies, n: dies - 1 }
+        Self { dies, n: dies - 1, read_around: None }
     }
 }
 
@@ -95,6 +98,10 @@ impl StripeScheme for Raid5 {
         }
     }
 
+    fn read_around(&self) -> Option<ReadAround> {
+        self.read_around
+    }
+
     fn boxed_clone(&self) -> Box<dyn StripeScheme> {
         Box::new(self.clone())
     }
@@ -136,7 +143,7 @@ mod tests {
 
     #[test]
     fn narrow_stripes_use_all_dies_alike_and_move_to_dies_they_do_not_use() {
-        let scheme = Raid5 { dies: 7, n: 3 };
+        let scheme = Raid5 { n: 3, ..Raid5::over(7) };
         let mut strips_on = [0; 7];
         for (stripe, strip) in (0..7).flat_map(|stripe| (0..4).map(move |strip| (StripeId(stripe), strip))) {
             strips_on[scheme.die_of(stripe, strip).index()] += 1;

@@ -1,7 +1,9 @@
 //! All schemes: one line adds one. Drives `--help`, `list schemes` and the test suites.
 
 use crate::choice::find_named;
-use crate::{Options, Protection, SchemeChoice, SchemeError, Shape, canary, da_raid5, ds_raid, mds_groups, ppc, raid5};
+use crate::{
+    Options, Protection, SchemeChoice, SchemeError, Shape, canary, code_zones, da_raid5, ds_raid, mds_groups, ppc, raid5,
+};
 
 /// One scheme.
 pub struct SchemeEntry {
@@ -36,7 +38,7 @@ pub const SCHEMES: &[SchemeEntry] = &[
         paper: "the papers' common baseline",
         summary: "static stripes of logical pages over all dies, rotating parity",
         options: raid5::OPTIONS,
-        variants: &[],
+        variants: &[&[("read_around", "2")]],
         canary: false,
         build: raid5::build,
     },
@@ -63,7 +65,7 @@ pub const SCHEMES: &[SchemeEntry] = &[
         paper: "Kim et al., DS-RAID, 2011",
         summary: "dynamic stripes on physical rows, sub-stripe parity, no reads for parity",
         options: ds_raid::OPTIONS,
-        variants: &[&[("sub_stripe", "defer")]],
+        variants: &[&[("sub_stripe", "defer")], &[("read_around", "0")]],
         canary: false,
         build: ds_raid::build,
     },
@@ -75,6 +77,15 @@ pub const SCHEMES: &[SchemeEntry] = &[
         variants: &[&[("block_parity", "yes")], &[("m", "2")]],
         canary: false,
         build: mds_groups::build,
+    },
+    SchemeEntry {
+        name: "code-zones",
+        paper: "Chang and Chang, code striping, 2007",
+        summary: "zones read most get code on other dies, and reads take whatever answers first",
+        options: code_zones::OPTIONS,
+        variants: &[&[("decoder", "elimination"), ("offer", "all"), ("spare_blocks", "5")], &[("offline", "10ms,300ms")]],
+        canary: false,
+        build: code_zones::build,
     },
     SchemeEntry {
         name: "da-raid5-as-printed",

@@ -1,5 +1,7 @@
 //! The seams between schemes and the engine; that of block groups has a file of its own.
 
+use crate::code_zones::CodeZones;
+use crate::lazy::ReadAround;
 use crate::{GroupScheme, Options, SchemeError};
 use vocab::{Bytes, DieId, Nanos, PeCycles, StripSet, StripeId};
 
@@ -52,6 +54,8 @@ pub enum Protection {
     Rows(Box<dyn RowScheme>),
     /// By page stripes of block groups, in a group log.
     Groups(Box<dyn GroupScheme>),
+    /// Not at all, but zones that are read often have code that stands in for busy and for lost pages.
+    Zones(Box<CodeZones>),
 }
 
 impl Protection {
@@ -59,10 +63,21 @@ impl Protection {
     #[must_use]
     pub fn survives_dies(&self) -> u32 {
         match self {
-            Protection::None => 0,
+            Protection::None | Protection::Zones(_) => 0,
             Protection::Stripes(scheme) => scheme.survives_dies(),
             Protection::Rows(_) => 1,
             Protection::Groups(scheme) => scheme.survives_dies(),
+        }
+    }
+
+    /// When reads have alternatives; `None`: never.
+    #[must_use]
+    pub fn read_around(&self) -> Option<ReadAround> {
+        match self {
+            Protection::Stripes(scheme) => scheme.read_around(),
+            Protection::Rows(scheme) => scheme.read_around(),
+            Protection::Zones(scheme) => scheme.read_around(),
+            Protection::None | Protection::Groups(_) => None,
         }
     }
 }
@@ -74,6 +89,7 @@ impl Clone for Protection {
             Protection::Stripes(scheme) => Protection::Stripes(scheme.boxed_clone()),
             Protection::Rows(scheme) => Protection::Rows(scheme.boxed_clone()),
             Protection::Groups(scheme) => Protection::Groups(scheme.boxed_clone()),
+            Protection::Zones(scheme) => Protection::Zones(scheme.clone()),
         }
     }
 }
@@ -276,6 +292,11 @@ pub trait StripeScheme: Send + Sync {
     fn limits(&self) -> Option<DisturbLimits> {
         None
     }
+
+    /// When reads go around a busy die, to the rest of the stripe; `None`: never.
+    fn read_around(&self) -> Option<ReadAround> {
+        None
+    }
 }
 
 /// The row a group log is writing, as the scheme sees it.
@@ -318,6 +339,10 @@ pub trait RowScheme: Send + Sync {
     /// Rows that a patrol reads in a second of virtual time, obsolete pages too; 0: none.
     fn patrol_rows_per_s(&self) -> u32 {
         0
+    }
+    /// When reads go around a busy die, to the rest of their row; `None`: never.
+    fn read_around(&self) -> Option<ReadAround> {
+        None
     }
     /// How far the positions of a row are rotated over its dies.
     fn rotation(&self, row: u32) -> u32;

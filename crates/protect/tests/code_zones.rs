@@ -3,10 +3,10 @@
 
 use coding::gf2::Symbols;
 use flashkeep_protect::code_zones::{
-    Assignment, CodeGroupId, CodeLine, CodeStamp, CodeZones, EncodeLine, LineRead, OPTIONS, Offer, ZoneId, ZonePlace, build,
+    Assignment, CodeGroupId, CodeLine, CodeStamp, CodeZones, EncodeLine, LineRead, Offer, ZoneId, ZonePlace,
 };
 use flashkeep_protect::lazy::{Blocks, LazyRead};
-use flashkeep_protect::{SchemeError, Shape};
+use flashkeep_protect::{Protection, SchemeChoice, SchemeError, Shape, registry};
 use std::collections::BTreeMap;
 use vocab::{Bytes, DieId, Lpn, PeCycles, Stream, Streams};
 
@@ -19,15 +19,18 @@ fn shape(dies: u32, blocks_per_die: u32, pages_per_block: u32) -> Shape {
 }
 
 fn try_build(shape: Shape, options: &[(&str, &str)]) -> Result<CodeZones, SchemeError> {
-    let options: BTreeMap<String, String> = options.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-    build(&options, shape).map(|(zones, _)| zones)
+    let options = options.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    match registry::build(&SchemeChoice { name: "code-zones".into(), options }, shape)? {
+        Protection::Zones(zones) => Ok(*zones),
+        _ => unreachable!("code zones are zones"),
+    }
 }
 
 /// `count` data zones of `rows` stripe blocks of a page on each of 8 dies, and `code` code zones.
 fn drive(count: u32, rows: u32, code: u32, options: &[(&str, &str)]) -> CodeZones {
     let code = code.to_string();
-    let all = [&[("zone_blocks", "2"), ("spare_blocks", "1"), ("code_zones", code.as_str())], options].concat();
-    let blocks = 2 * (count + code.parse::<u32>().expect("a number"));
+    let all = [&[("zone_blocks", "3"), ("code_zones", code.as_str())], options].concat();
+    let blocks = 3 * (count + code.parse::<u32>().expect("a number"));
     try_build(shape(8, blocks, rows), &all).expect("a drive")
 }
 
@@ -88,7 +91,7 @@ fn pages_go_from_die_to_die_and_every_place_is_used_once() {
     places.dedup();
     assert_eq!(places.len(), 192);
     assert!(places.iter().all(|place| place.row < 3 && place.page < 2 && place.zone.0 < 4));
-    assert_eq!((layout.blocks(ZoneId(0)), layout.blocks(ZoneId(3))), (0..2, 6..8));
+    assert_eq!((layout.blocks(ZoneId(0)), layout.blocks(ZoneId(3))), (0..3, 9..12));
 }
 
 #[test]
@@ -376,7 +379,13 @@ fn bad_settings_are_refused_with_what_was_found_and_what_is_valid() {
     for (shape, options, says) in [
         (big, ("group", "3"), &["group", "`3`", "8 dies", "2, 4, 8"][..]),
         (big, ("group", "16"), &["group", "`16`", "2 to 8"]),
-        (shape(7, 64, 16), ("degree", "2"), &["group", "`4`", "7 dies", "valid are 7"]),
+        (shape(7, 64, 16), ("group", "4"), &["group", "`4`", "7 dies", "valid are 7"]),
+        (big, ("offline", "often"), &["offline", "`often`", "`idle`, `never`, and times"]),
+        (big, ("offline", "2s,1s"), &["offline", "`2s,1s`", "ascending"]),
+        (big, ("offline_after", "soon"), &["offline_after", "`soon`"]),
+        (big, ("offline_cost", "cheap"), &["offline_cost", "`cheap`", "free, charged"]),
+        (big, ("read_around", "-1"), &["read_around", "`-1`", "0 to"]),
+        (big, ("extra_reads", "x"), &["extra_reads", "`x`", "0 to"]),
         (shape(1, 64, 16), ("degree", "1"), &["dies", "has 1"]),
         (big, ("degree", "5"), &["degree", "`5`", "1 to 4"]),
         (big, ("decoder", "guess"), &["decoder", "`guess`", "peeling, elimination"]),
@@ -384,7 +393,7 @@ fn bad_settings_are_refused_with_what_was_found_and_what_is_valid() {
         (big, ("stripe_block", "6KiB"), &["stripe_block", "6KiB", "4KiB, 8KiB, 16KiB, 32KiB, 64KiB"]),
         (big, ("stripe_block", "0KiB"), &["stripe_block", "found 0"]),
         (big, ("zone_blocks", "2"), &["zone_blocks", "`2`", "3 to 32"]),
-        (big, ("spare_blocks", "0"), &["spare_blocks", "`0`", "1 to 63"]),
+        (big, ("spare_blocks", "1"), &["spare_blocks", "`1`", "2 to 63"]),
         (big, ("spare_blocks", "40"), &["spare_blocks", "found 40", "2 zones"]),
         (big, ("code_zones", "3"), &["code_zones", "`3`", "0 to 2"]),
         (big, ("counters", "no"), &["counters", "`no`", "keep, restart"]),
@@ -398,9 +407,13 @@ fn bad_settings_are_refused_with_what_was_found_and_what_is_valid() {
         assert!(text.starts_with(&format!("scheme code-zones, {}: ", says[0])), "{text}");
         says.iter().for_each(|part| assert!(text.contains(part), "{part:?} is not in {text:?}"));
     }
-    assert!(try_build(big, &[]).is_ok());
-    let none = BTreeMap::from([("read_ahead_threads".to_owned(), "0".to_owned())]);
-    assert!(build(&none, big).is_ok_and(|(_, read_ahead)| read_ahead.is_none()));
-    assert!(build(&BTreeMap::new(), big).is_ok_and(|(_, read_ahead)| read_ahead.is_some()));
-    assert!(OPTIONS.iter().all(|(name, default, _)| try_build(big, &[(name, default)]).is_ok()));
+    // The group that the paper chose, or the nearest to it that divides the dies.
+    for (dies, group) in [(8, 4), (16, 4), (6, 3), (10, 2), (7, 7), (35, 5)] {
+        let zones = try_build(shape(dies, 64, 16), &[]).expect("any number of dies");
+        assert_eq!(zones.layout().group_size(), group, "{dies} dies");
+    }
+    assert!(try_build(big, &[("read_ahead_threads", "0")]).is_ok_and(|zones| zones.read_ahead().is_none()));
+    assert!(try_build(big, &[]).is_ok_and(|zones| zones.read_ahead().is_some()));
+    let options = registry::find("code-zones").expect("registered").options;
+    assert!(options.iter().all(|(name, default, _)| try_build(big, &[(name, default)]).is_ok()));
 }

@@ -160,6 +160,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn put_in_buffer(&mut self, job: Id) {
         for index in 0..self.jobs[job].pages.len() {
             let page = self.jobs[job].pages[index].clone();
+            self.forget_read_ahead(page.lpn);
             self.buffer.put(&page);
             if self.buffer.by_stripe {
                 self.rejuvenate_mates(page.lpn.0);
@@ -273,6 +274,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 mates.filter(|mate| self.buffer.entries.get(mate).is_some_and(|entry| entry.dirty.is_some())).collect()
             }
             Protection::Rows(_) | Protection::Groups(_) => self.oldest_with(lpn, self.history_batch() as usize),
+            // Each page has its own place to go to.
+            Protection::Zones(_) => vec![lpn],
         };
         self.launch(&along, false);
     }

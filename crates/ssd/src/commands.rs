@@ -43,6 +43,12 @@ pub(crate) enum Owner {
     Strip { log: u16 },
     /// A source of a repair.
     Gather { gather: Id },
+    /// A block of a read with alternatives.
+    Lazy { read: Id, block: u8 },
+    /// A data page of a group that is encoded: page `page` of all it reads.
+    Encode { encode: Id, page: u16 },
+    /// A code page.
+    Code { encode: Id },
     /// The erase of a victim's block.
     Erase { log: u16 },
     /// Nobody: a page that only keeps a row in step.
@@ -66,6 +72,17 @@ pub(crate) struct Command {
     pub count: u8,
     pub verb: Verb,
     pub cause: Cause,
+    pub stage: Stage,
+}
+
+/// Where a command is between its queue and its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Stage {
+    #[default]
+    Queued,
+    /// Withdrawn: its queue drops it when it is at its head.
+    Withdrawn,
+    Served,
 }
 
 impl Default for Command {
@@ -80,6 +97,7 @@ impl Default for Command {
             count: 1,
             verb: Verb::Read,
             cause: Cause::Host,
+            stage: Stage::Queued,
         }
     }
 }
@@ -261,6 +279,15 @@ impl Die {
         let program_is_due =
             self.reads_in_a_row >= MOST_READS_IN_A_ROW && rest.head != NONE && commands[rest.head].verb == Verb::Program;
         usize::from(reads.head == NONE || program_is_due)
+    }
+
+    /// Takes out the first command of a queue if it was withdrawn.
+    pub fn take_withdrawn(&mut self, commands: &Slab<Command>) -> Option<Id> {
+        let is_withdrawn = |queue: &Queue| queue.head != NONE && commands[queue.head].stage == Stage::Withdrawn;
+        let queue = self.queues.iter_mut().find(|queue| is_withdrawn(queue))?;
+        let id = queue.head;
+        queue.head = commands[id].next;
+        Some(id)
     }
 
     /// The command to serve next; it stays.

@@ -81,6 +81,24 @@ pub enum Fact {
         /// Whether it differed.
         mismatch: bool,
     },
+    /// A read was sent to more than what it wants.
+    ReadAround {
+        /// Sub-requests for other pages that were queued.
+        extra: u32,
+    },
+    /// A sub-request was of no use any more and left its queue.
+    Withdrawn,
+    /// Wanted pages that were computed from others, which came first.
+    Derived {
+        /// How many.
+        pages: u32,
+    },
+    /// A page was read ahead of the host.
+    ReadAhead,
+    /// A host page was in a read-ahead buffer, or on its way there.
+    AheadHit,
+    /// Code of a group of pages is in flash.
+    GroupEncoded,
     /// A host page was answered by solving from its stripe.
     Rebuilt,
     /// A host page could not be read.
@@ -131,15 +149,34 @@ pub struct EccFolds {
     pub programs_by_t: std::collections::BTreeMap<u8, u64>,
 }
 
+/// Counters of reads with alternatives and of read-ahead.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AroundFolds {
+    /// Reads (of a stripe, row or line of code) that had alternatives.
+    pub reads: u64,
+    /// Sub-requests queued for them.
+    pub extra: u64,
+    /// Sub-requests of any kind that left their queues unserved.
+    pub withdrawn: u64,
+    /// Wanted pages computed from others.
+    pub derived: u64,
+    /// Pages read ahead.
+    pub ahead: u64,
+    /// Host pages found there.
+    pub ahead_hits: u64,
+    /// Groups encoded.
+    pub encoded_groups: u64,
+}
+
 /// Counters and histograms over all facts since the last reset.
 #[derive(Clone, Debug)]
 pub struct Folds {
     /// Page reads by cause.
-    pub reads: [u64; 8],
+    pub reads: [u64; Cause::ALL.len()],
     /// Page programs by cause.
-    pub programs: [u64; 8],
+    pub programs: [u64; Cause::ALL.len()],
     /// Block erases by cause.
-    pub erases: [u64; 8],
+    pub erases: [u64; Cause::ALL.len()],
     /// Pages recharged in place.
     pub recharges: u64,
     /// Slots programmed with something in them.
@@ -166,6 +203,8 @@ pub struct Folds {
     pub checked: u64,
     /// Of these, wrong.
     pub mismatches: u64,
+    /// Reads with alternatives, and what became of them.
+    pub around: AroundFolds,
     /// Host pages solved from a stripe.
     pub rebuilt: u64,
     /// Host pages lost.
@@ -182,9 +221,9 @@ impl Folds {
     pub fn new(slots_per_page: u32) -> Self {
         let histogram = || Histogram::new(3).expect("3 significant digits are valid");
         Self {
-            reads: [0; 8],
-            programs: [0; 8],
-            erases: [0; 8],
+            reads: [0; Cause::ALL.len()],
+            programs: [0; Cause::ALL.len()],
+            erases: [0; Cause::ALL.len()],
             recharges: 0,
             filled_slots: 0,
             padded_slots: 0,
@@ -198,6 +237,7 @@ impl Folds {
             carried: Nanos(0),
             checked: 0,
             mismatches: 0,
+            around: AroundFolds::default(),
             rebuilt: 0,
             media_errors: 0,
             write_errors: 0,
@@ -254,6 +294,15 @@ impl Folds {
                 self.checked += 1;
                 self.mismatches += u64::from(mismatch);
             }
+            Fact::ReadAround { extra } => {
+                self.around.reads += 1;
+                self.around.extra += u64::from(extra);
+            }
+            Fact::Withdrawn => self.around.withdrawn += 1,
+            Fact::Derived { pages } => self.around.derived += u64::from(pages),
+            Fact::ReadAhead => self.around.ahead += 1,
+            Fact::AheadHit => self.around.ahead_hits += 1,
+            Fact::GroupEncoded => self.around.encoded_groups += 1,
             Fact::Rebuilt => self.rebuilt += 1,
             Fact::MediaError => self.media_errors += 1,
             Fact::WriteError => self.write_errors += 1,

@@ -67,7 +67,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     fn place_displaced(&mut self, command: &Command) -> bool {
-        let log = self.grid.die_of(command.ppn).index();
+        let log = self.log_of(command.ppn);
         let moved = matches!(command.owner, Owner::Page { moved: true, .. });
         let alive = self.array.answers(command.ppn);
         let near = if alive { self.page_in_region(log, moved) } else { None };
@@ -96,8 +96,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         self.submit_program(command.image, owner, command.cause);
         // Not before: collection may take pages behind this one.
-        self.start_collecting_if_short(self.grid.die_of(ppn).index());
+        self.start_collecting_if_short(self.log_of(ppn));
         true
+    }
+
+    fn log_of(&self, ppn: Ppn) -> usize {
+        self.ftl.log_of(self.ftl.unit_of_block(self.grid.split(ppn).0))
     }
 
     /// The block that went bad was the log's reserve: what a victim holds finds no room on its
@@ -115,6 +119,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.images.fill(image, tag, payload, NONE, pin);
                 self.send_host_image(image);
             }
+            (Protection::Zones(_), _) => self.collectors[log].stuck = true,
             (_, PageRole::Data(lpn)) => {
                 let (stripe, strip) = self.strip_of(lpn);
                 let pinned = self.ftl.publish_missing(lpn).pinned;

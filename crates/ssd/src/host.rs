@@ -60,11 +60,12 @@ impl Host {
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
-    /// A host command arrives now.
-    pub(crate) fn arrive(&mut self, command: &HostCommand) {
-        self.host.first_arrival.get_or_insert(self.now);
-        self.host.last_arrival = self.now;
+    /// A host command arrives now; it has waited since `sent`, where the drive was off line.
+    pub(crate) fn arrive(&mut self, command: &HostCommand, sent: SimTime) {
+        self.host.first_arrival.get_or_insert(sent);
+        self.host.last_arrival = sent;
         self.host.outstanding += 1;
+        self.stop_encoding();
         self.start_patrol();
         let kind = match command.op {
             HostOp::Read => RequestKind::Read,
@@ -73,14 +74,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             HostOp::Discard => RequestKind::Discard,
         };
         let job = self.jobs.take();
-        self.jobs[job].reset(Asker::Host, kind, self.now);
+        self.jobs[job].reset(Asker::Host, kind, sent);
         self.jobs[job].fua = command.op == HostOp::Write(Fua::Yes);
         if kind == RequestKind::Flush {
             self.flush(job);
             self.flush_parity_cache();
         } else if let Some((first, end)) = self.pages_of(command, kind) {
             match kind {
-                RequestKind::Read => self.read_pages(job, first, end),
+                RequestKind::Read => self.read_pages(job, first, end, command),
                 RequestKind::Write => self.write_pages(job, command, first, end),
                 _ => {
                     self.jobs[job].range = (first, end);
@@ -105,8 +106,19 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         (end <= u64::from(self.host.user_slots)).then_some((first as u32, end.max(first) as u32))
     }
 
-    fn read_pages(&mut self, job: Id, first: u32, end: u32) {
+    fn read_pages(&mut self, job: Id, first: u32, end: u32, command: &HostCommand) {
         self.record(Fact::Pages { kind: RequestKind::Read, pages: end - first });
+        if self.zones.is_some() {
+            self.read_in_zones(job, first, end, command);
+        } else if self.may_read_around() {
+            self.read_around(job, first, end);
+        } else {
+            self.read_plainly(job, first, end);
+        }
+    }
+
+    /// Reads what is wanted, and nothing else.
+    pub(crate) fn read_plainly(&mut self, job: Id, first: u32, end: u32) {
         let mut lpn = first;
         while lpn < end {
             lpn += self.read_from(job, Lpn(lpn), end - lpn);
@@ -114,7 +126,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     /// Reads the page and those after it that the same flash read gives; how many that were.
-    fn read_from(&mut self, job: Id, lpn: Lpn, most: u32) -> u32 {
+    pub(crate) fn read_from(&mut self, job: Id, lpn: Lpn, most: u32) -> u32 {
         let floor = self.oracle.floor(lpn);
         if let Some(payload) = self.buffer.get(lpn) {
             let payload = payload.clone();
@@ -151,7 +163,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// How many of the pages from `lpn` lie side by side in the same flash page.
     #[inline]
-    fn run_of(&self, lpn: Lpn, slot: Slot, most: u32) -> u32 {
+    pub(crate) fn run_of(&self, lpn: Lpn, slot: Slot, most: u32) -> u32 {
         let (_, index) = self.grid.page_of(slot);
         let room = (self.grid.slots_per_page() - index).min(most);
         let beside = |i: u32| {
@@ -389,6 +401,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             (_, Protection::Rows(_)) => self.place_in_rows(job),
             (_, Protection::Groups(_)) => self.place_in_groups(job),
             (_, Protection::Stripes(_)) => self.place_in_stripes(job),
+            (_, Protection::Zones(_)) => return self.place_in_zones(job),
         };
         if all {
             self.let_pages_go(job);
@@ -402,7 +415,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// are stored bytes, never silently zero).
     fn discard_pages(&mut self, job: Id) -> bool {
         let stripes = matches!(self.protection, Protection::Stripes(_));
-        if stripes && self.has_locked_stripe(job) {
+        if stripes && self.has_locked_stripe(job) || self.has_waiting_in_zones() {
             return false;
         }
         let (first, end) = self.jobs[job].range;
@@ -411,6 +424,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let sent = self.jobs[job].versions.get((lpn.0 - first) as usize).copied();
             let version = sent.unwrap_or_else(|| self.oracle.sent(lpn));
             self.oracle.discard(lpn, version);
+            self.contents_change(lpn);
             if !stripes && let Some(unit) = self.ftl.forget(lpn).pinned {
                 self.release(unit);
             }

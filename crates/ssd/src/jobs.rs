@@ -40,6 +40,8 @@ pub(crate) struct Job<P> {
     pub pages: Vec<PageWrite<P>>,
     /// Pages handed to a log so far.
     pub next: usize,
+    /// Under code zones, pages that wait for room in their segments.
+    pub unplaced: u32,
     /// Partly written pages whose old contents are still being read.
     pub merges: u32,
     /// Pages of a discard.
@@ -68,6 +70,7 @@ impl<P> Default for Job<P> {
             remaining: 0,
             pages: Vec::new(),
             next: 0,
+            unplaced: 0,
             merges: 0,
             range: (0, 0),
             versions: Vec::new(),

@@ -4,6 +4,7 @@
 //! [`Session`] is the way in: build a drive from a [`Setup`], replay host commands, get a
 //! [`RunResult`].
 
+mod ahead;
 mod buffer;
 mod calendar;
 mod codec;
@@ -12,6 +13,7 @@ mod commands;
 mod config;
 mod disturb;
 mod ecc;
+mod encode;
 mod facts;
 mod group_life;
 mod group_proof;
@@ -22,6 +24,7 @@ mod grown_bad;
 mod held;
 mod host;
 mod jobs;
+mod lazy;
 mod machine;
 mod oracle;
 mod pages;
@@ -40,6 +43,7 @@ mod session;
 mod slab;
 mod stripe_map;
 mod stripes;
+mod zones;
 
 pub use config::{
     Age, Buffer, BufferKind, CodecTiming, Drive, Ecc, Errors, Faults, Pace, PayloadKind, Precondition, Refresh, RefreshPolicy,
@@ -48,6 +52,6 @@ pub use config::{
 pub use disturb::{BlockView, Recycled};
 pub use groups::GroupStats;
 pub use proof::{Failure, HeldParity, HeldSum, Inventory, ReadBack, Scrub, StoredPage};
-pub use result::{Cdf, EccResult, Response, RunResult};
+pub use result::{AroundResult, Cdf, EccResult, Response, RunResult};
 pub use session::{Demand, Session, SetupError, redundancy_share, shape, user_slots_max};
 pub use {coding, ftl, nand, protect};

@@ -8,7 +8,9 @@
 use crate::buffer::WriteBuffer;
 use crate::calendar::Calendar;
 use crate::collect::Collector;
-use crate::commands::{Command, Commands, Die, Image, Images, Owner, Phase, Verb, is_programmed, service_time, transfer_time};
+use crate::commands::{
+    Command, Commands, Die, Image, Images, Owner, Phase, Stage, Verb, is_programmed, service_time, transfer_time,
+};
 use crate::config::{Scheduler, Setup};
 use crate::disturb::Disturb;
 use crate::ecc::PageEcc;
@@ -17,6 +19,7 @@ use crate::groups::Groups;
 use crate::held::ParityCache;
 use crate::host::Host;
 use crate::jobs::{Job, PageLocks, StripeLocks};
+use crate::lazy::LazyReads;
 use crate::oracle::Oracle;
 use crate::pages::PageWriter;
 use crate::patrol::Patrol;
@@ -29,6 +32,7 @@ use crate::rows::{Cover, RowWriter};
 use crate::session::{SetupError, commit_reserve};
 use crate::slab::{Id, Slab};
 use crate::stripes::StripeOp;
+use crate::zones::Zones;
 use ftl::{Ftl, FtlSetup, LogKind, UnitId};
 use nand::{FlashArray, Latencies, Oob, OobTag, ProgramOutcome};
 use protect::Protection;
@@ -84,6 +88,9 @@ pub struct Machine<P: HostPayload, A: FlashArray<P>> {
     pub(crate) moves: VecDeque<crate::collect::Move<P>>,
     pub(crate) gathers: Slab<Gather<P>>,
     pub(crate) uncovered_repairs: Vec<Target>,
+    pub(crate) lazy: LazyReads<P>,
+    /// What a drive of code zones has beside its map; `None` under other schemes.
+    pub(crate) zones: Option<Box<Zones<P>>>,
     /// Tags of pages whose program failed: what the map believes lies there.
     pub(crate) failed_programs: FxHashMap<u32, Box<[OobTag]>>,
     pub(crate) buffer: WriteBuffer<P>,
@@ -119,11 +126,14 @@ fn empty_map(
         Protection::None => (LogKind::Regions, 0),
         Protection::Stripes(scheme) => (LogKind::Regions, setup.user_slots.div_ceil(scheme.data_strips())),
         Protection::Rows(_) | Protection::Groups(_) => (LogKind::Group, 0),
+        Protection::Zones(_) => (LogKind::Regions, 0),
     };
+    let (segments, own_slots) = crate::zones::space(protection);
     let reserve = commit_reserve(protection, grid);
     let groups = crate::session::group_space(grid, protection);
     let (user_slots, gc, wear) = (setup.user_slots, &setup.gc, &setup.wear);
-    Ok(Ftl::new(grid, &FtlSetup { kind, user_slots, stripes, reserve, groups, gc, wear }, streams, bad)?)
+    let setup = FtlSetup { kind, user_slots, own_slots, segments, stripes, reserve, groups, gc, wear };
+    Ok(Ftl::new(grid, &setup, streams, bad)?)
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
@@ -176,6 +186,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             moves: VecDeque::new(),
             gathers: Slab::default(),
             uncovered_repairs: Vec::new(),
+            lazy: LazyReads::new(&protection),
+            zones: Zones::new(&protection),
             failed_programs: FxHashMap::default(),
             buffer: WriteBuffer::new(&setup.buffer, grid.geometry().slot_size, stripe_scheme),
             host: Host::new(setup.user_slots, grid.geometry().sectors_per_slot(), setup.buffer.latency),
@@ -190,7 +202,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             refresh: Refresh::default(),
             displaced: VecDeque::new(),
             grown_bad: 0,
-            idle_free_blocks: setup.gc.idle_free_blocks,
+            idle_free_blocks: crate::zones::idle_free_blocks(&protection, setup.gc.idle_free_blocks),
             moves_in_flight: setup.gc.moves_in_flight,
             first_mismatch: None,
             ftl,
@@ -270,6 +282,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     fn start_next(&mut self, die: DieId) {
+        if self.lazy.withdrawn > 0 {
+            self.drop_withdrawn(die);
+        }
         let next = |machine: &Self| machine.dies[die.index()].peek(&machine.commands.slab);
         if self.ecc.as_ref().is_some_and(|ecc| ecc.is_decoding(die))
             && next(self).is_some_and(|id| self.commands.slab[id].verb == Verb::Erase)
@@ -282,6 +297,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.die_is_idle(die);
             return;
         };
+        self.commands.slab[id].stage = Stage::Served;
         let command = self.commands.slab[id];
         if command.verb == Verb::Program {
             self.images.seal(command.image);
@@ -395,6 +411,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             Owner::Term { gather, coefficient } => self.term_read_done(command, gather, coefficient, clean),
             Owner::Patrol { superblock } => self.patrol_read_done(superblock, clean),
             Owner::Recharge { log } => self.recharge_read_done(command, log as usize, clean),
+            Owner::Lazy { read, block } => self.lazy_read_done(command, read, usize::from(block), clean),
+            Owner::Encode { encode, page } => self.encode_read_done(command, encode, usize::from(page), clean),
             owner => unreachable!("{owner:?} reads nothing"),
         }
     }
@@ -436,6 +454,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.strip_program_done(image, (row, u32::from(codeword)), parity, moved, done);
             }
             Owner::Strip { log } => self.strip_programmed(image, log as usize, done),
+            Owner::Code { encode } => self.code_programmed(image, encode, done),
             Owner::Nobody => {}
             owner => unreachable!("{owner:?} programs nothing"),
         }
@@ -484,9 +503,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if self.idle_free_blocks == 0 || self.is_dead(die) {
             return;
         }
-        let log = if self.ftl.kind() == LogKind::Group { 0 } else { die.index() };
-        if self.ftl.free_units(log) < self.idle_free_blocks && !self.collectors[log].is_busy() {
-            self.start_collecting(log);
+        for log in self.ftl.logs_of_die(die) {
+            if self.ftl.free_units(log) < self.idle_free_blocks && !self.collectors[log].is_busy() {
+                self.start_collecting(log);
+            }
         }
     }
 }

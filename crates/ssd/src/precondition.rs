@@ -56,6 +56,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             Protection::Stripes(scheme) => scheme.data_strips(),
             Protection::Groups(scheme) => scheme.codes()[0].codewords * scheme.codes()[0].data * self.grid.slots_per_page(),
             Protection::None => self.grid.slots_per_page(),
+            Protection::Zones(zones) => zones.layout().stripe_pages(),
         }
     }
 
@@ -161,7 +162,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.folds = Folds::new(self.grid.slots_per_page());
         for command in commands {
             // What the buffer answers is answered at once.
-            self.arrive(&HostCommand { at: SimTime::ZERO, ..command });
+            self.arrive(&HostCommand { at: SimTime::ZERO, ..command }, self.now);
             self.settle();
             debug_assert!(command.op != HostOp::Flush || self.stalled.is_empty());
         }

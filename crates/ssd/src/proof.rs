@@ -13,6 +13,7 @@ use crate::session::{Inner, Prepared, Session, inside};
 use ftl::Place;
 use nand::{Faulty, FlashArray, MemoryArray, OobTag, PageRole};
 use protect::Protection;
+use protect::code_zones::{CodeGroupId, CodeLine, CodeZones};
 use vocab::{BlockAddr, DieId, HostCommand, HostOp, Lba, Lpn, Ppn, SimTime, StripSet, StripeId};
 
 /// A permanent loss, as the fault model of `nand` describes it.
@@ -210,7 +211,7 @@ impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
         match &self.protection {
             Protection::Rows(_) => self.is_open_row(self.ftl.rows().row_of(self.grid.page_of(slot).0).0),
             Protection::Groups(_) => self.is_held(self.grid.page_of(slot).0),
-            Protection::None | Protection::Stripes(_) => false,
+            Protection::None | Protection::Stripes(_) | Protection::Zones(_) => false,
         }
     }
 
@@ -248,6 +249,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         match &self.protection {
             Protection::None => Ok(Scrub::default()),
+            Protection::Zones(zones) => self.scrub_zones(zones),
             Protection::Stripes(_) => self.scrub_stripes(),
             Protection::Rows(_) => self.scrub_rows(),
             Protection::Groups(_) => self.scrub_groups(),
@@ -280,6 +282,40 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             sum.iter_mut().zip(self.array.page(ppn).payload).for_each(|(sum, payload)| sum.add(payload));
         }
         Some(sum.iter().all(P::is_zero))
+    }
+
+    /// Valid code must be the sum of the pages that the map names.
+    fn scrub_zones(&self, zones: &CodeZones) -> Result<Scrub, String> {
+        assert!(self.has_no_lazy_reads() && self.has_no_encodes(), "scrub the drive after it was drained");
+        let (layout, mut found) = (zones.layout(), Scrub::default());
+        for group in (0..layout.data_zones() * layout.zone_groups()).map(CodeGroupId) {
+            let Some(stamp) = zones.stamp(group) else {
+                found.uncovered += layout.group_size() * layout.stripe_pages();
+                continue;
+            };
+            for line in (0..layout.stripe_pages()).map(|page| CodeLine { group, page }) {
+                let page = |block| match self.ftl.lookup(layout.block_page(line, stamp.code_zone, block)) {
+                    Place::At(slot) => Some(self.grid.page_of(slot).0),
+                    _ => None,
+                };
+                for (i, sum) in layout.graph().code().iter().enumerate() {
+                    if sum.iter().any(|block| self.ftl.lookup(layout.block_page(line, stamp.code_zone, block)) == Place::Missing)
+                    {
+                        found.broken += 1;
+                        continue;
+                    }
+                    let code =
+                        page(layout.group_size() as usize + i).ok_or_else(|| format!("valid code of {line:?} has no place"))?;
+                    let data: Vec<Ppn> = sum.iter().filter_map(page).collect();
+                    match self.is_sum(&data, code) {
+                        Some(true) => found.sound += 1,
+                        Some(false) => return Err(format!("code block {i} of {line:?} is not the sum of its data")),
+                        None => found.broken += 1,
+                    }
+                }
+            }
+        }
+        Ok(found)
     }
 
     fn scrub_stripes(&self) -> Result<Scrub, String> {

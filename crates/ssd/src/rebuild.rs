@@ -64,7 +64,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             return;
         }
         match &self.protection {
-            Protection::None => {}
+            Protection::None | Protection::Zones(_) => {}
             Protection::Rows(_) | Protection::Groups(_) => {
                 self.rebuild.since.get_or_insert(self.now);
                 self.want_all_superblocks();
@@ -197,7 +197,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let anywhere = match self.protection {
             Protection::None => self.least_has_room(),
             Protection::Stripes(_) => true,
-            Protection::Rows(_) | Protection::Groups(_) => false,
+            Protection::Rows(_) | Protection::Groups(_) | Protection::Zones(_) => false,
         };
         let here = [Stream::Gc, Stream::Host].into_iter().any(|stream| self.ftl.has_room(log, stream));
         !here && !anywhere && self.ftl.unit(victim).valid > 0

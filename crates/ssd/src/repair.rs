@@ -74,6 +74,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.repair_in_group(target);
                 return;
             }
+            Protection::Zones(_) => {
+                self.repair_by_code(target);
+                return;
+            }
         };
         self.repair_from(target, sources, Vec::new());
     }
@@ -106,12 +110,16 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// While a repair waited, the page may have been written anew or moved: then it is read
     /// again. True if so.
-    fn read_where_it_lies_now(&mut self, target: Target) -> bool {
+    pub(crate) fn read_where_it_lies_now(&mut self, target: Target) -> bool {
         let failed = match target {
             Target::HostRead { failed, .. } | Target::Merge { failed, .. } => failed,
             Target::Move { .. } | Target::StripeMerge { .. } | Target::Strip { .. } => return false,
         };
         let lpn = self.lpn_wanted(target).expect("a host page");
+        if let Some(payload) = self.buffer.get(lpn).cloned() {
+            self.deliver(target, Some(&payload));
+            return true;
+        }
         let Place::At(slot) = self.ftl.lookup(lpn) else { return false };
         let (ppn, index) = self.grid.page_of(slot);
         if let Some(image) = self.unsent(ppn) {
@@ -301,9 +309,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if self.ftl.kind() == ftl::LogKind::Group {
             self.drop_die_from_rows(die);
         } else {
-            self.send_moved(die.index());
-            self.collectors[die.index()].halted = true;
+            for log in self.ftl.logs_of_die(die) {
+                self.send_moved(log);
+                self.collectors[log].halted = true;
+            }
             self.ftl.retire_die(die);
+            self.ftl.logs_of_die(die).for_each(|log| self.fail_waiting_of(log));
         }
         self.rebuild_die(die);
     }

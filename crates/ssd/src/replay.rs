@@ -14,9 +14,9 @@ struct Coming {
 }
 
 /// Resources in the calendar: dies, then arrivals, answers, the patrol (or the limits' timer),
-/// the adder, the timer of refresh, and a decoder for each channel.
+/// the adder, the timer of refresh, a decoder for each channel, and the timer of off-line phases.
 pub(crate) fn resources(grid: &Grid) -> usize {
-    (grid.dies() + 5 + grid.geometry().channels) as usize
+    (grid.dies() + 6 + grid.geometry().channels) as usize
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
@@ -31,6 +31,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     pub(crate) fn answers(&self) -> usize {
         self.grid.dies() as usize + 1
+    }
+
+    /// The timer of off-line phases.
+    pub(crate) fn offline_timer(&self) -> usize {
+        resources(&self.grid) - 1
     }
 
     /// The adder of rebuilt pages.
@@ -57,25 +62,31 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.calendar.clear(self.arrivals());
         let mut arrived = 0;
         let mut coming = Coming { next: commands.next(), after: commands.next() };
+        self.expect_offline();
         loop {
             if let Pace::Closed { depth } = pace {
                 while self.host.outstanding < depth
+                    && !self.is_off_line()
                     && let Some(command) = coming.next.take()
                 {
                     each(self, arrived);
                     arrived += 1;
-                    self.arrive(&command);
+                    self.arrive(&command, self.now);
                     self.look_ahead(&mut coming, commands);
                     self.after_event();
                 }
             } else if let Some(command) = &coming.next
                 && !self.calendar.is_pending(self.arrivals())
+                && !self.is_off_line()
             {
                 let at = (start + Nanos(command.at.0)).max(self.now);
                 self.calendar.schedule(self.arrivals(), at);
             }
             self.after_event();
             step(self);
+            if coming.next.is_none() && self.host.outstanding == 0 {
+                self.stay_on_line();
+            }
             let Some((time, resource)) = self.next_event() else {
                 if self.unstick() {
                     continue;
@@ -91,15 +102,20 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.die_event(DieId(resource as u16));
             } else if resource == self.arrivals() {
                 self.calendar.clear(resource);
+                if self.is_off_line() {
+                    continue;
+                }
                 let command = coming.next.take().expect("an arrival was scheduled for it");
                 each(self, arrived);
                 arrived += 1;
-                self.arrive(&command);
+                self.arrive(&command, (start + Nanos(command.at.0)).min(self.now));
                 self.look_ahead(&mut coming, commands);
             } else if resource == self.adder() {
                 self.addition_due();
             } else if resource == self.answers() {
                 self.answer_due();
+            } else if resource == self.offline_timer() {
+                self.offline_due();
             } else if resource > self.refreshes() {
                 self.decoded(resource - self.refreshes() - 1);
             } else if resource < self.refreshes() && !self.disturb.is_on() {
@@ -140,6 +156,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.refresh_due();
         }
         self.kick();
+        if self.zones.is_some() {
+            self.go_off_line_if_idle();
+        }
     }
 
     /// The drive fell idle: finish what only waits for company. What still waits for space then
@@ -160,6 +179,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         if let Some(command) = self.displaced.pop_front() {
             self.program_over(&command, false);
+        } else if self.fail_waiting_in_zones() {
         } else if let Some(job) = self.stalled.pop_front() {
             if self.jobs[job].asker == Asker::Buffer {
                 // Who waits for the room in the buffer that this was to make waits in vain, too;
@@ -183,6 +203,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.serve_waiting_for_room();
         }
         self.retry_displaced();
+        self.retry_zones();
         self.retry_rebuild();
         while let Some(op) = self.stalled_stripes.pop_front() {
             if !self.program_stripe(op) && !self.give_way(op) {

@@ -5,6 +5,7 @@ use crate::facts::RequestKind;
 use crate::payload::HostPayload;
 use crate::session::Prepared;
 use hdrhistogram::Histogram;
+use protect::Protection;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use vocab::{Cause, Nanos};
@@ -52,6 +53,27 @@ pub struct EccResult {
     pub recharged_pages: u64,
 }
 
+/// Reads with alternatives, and code for them, in one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AroundResult {
+    /// Reads (of a stripe, a row or a line of code) that were sent to more than what they wanted.
+    pub reads: u64,
+    /// Sub-requests queued beyond what was wanted.
+    pub extra_reads: u64,
+    /// Sub-requests, wanted ones among them, that left their queues unserved.
+    pub withdrawn_reads: u64,
+    /// Wanted pages computed from others that came first.
+    pub derived_pages: u64,
+    /// Pages read ahead of the host.
+    pub ahead_pages: u64,
+    /// Host pages found in read-ahead buffers, or on their way there.
+    pub ahead_hits: u64,
+    /// Code groups encoded.
+    pub encoded_groups: u64,
+    /// Code groups whose code was valid at the end.
+    pub valid_groups: u64,
+}
+
 /// What one run of one scheme gave. Plain data: lab gives it its documented flat keys.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
@@ -87,6 +109,8 @@ pub struct RunResult {
     pub energy_j: BTreeMap<String, f64>,
     /// What page ECC did; zeros without it.
     pub ecc: EccResult,
+    /// Reads with alternatives; zeros where there are none.
+    pub around: AroundResult,
     /// Host page reads compared with what was written.
     pub checked_reads: u64,
     /// Of these, how many differed. Anything but 0 is a defect.
@@ -161,7 +185,8 @@ impl<P: HostPayload> Prepared<P> {
         let until_idle = machine.now.max(host.last_answer).max(first).since(first).as_secs_f64();
         let busy_share = if until_idle > 0.0 { busy / (dies * until_idle) } else { 0.0 };
         let drain = span - arrivals;
-        let by_cause = |counts: &[u64; 8]| Cause::ALL.iter().map(|&c| (c.name().to_string(), counts[c as usize])).collect();
+        let by_cause =
+            |counts: &[u64; Cause::ALL.len()]| Cause::ALL.iter().map(|&c| (c.name().to_string(), counts[c as usize])).collect();
         let written = folds.pages[RequestKind::Write as usize];
         let pe = machine.pe_cycles();
         let mut both = folds.responses[0].clone();
@@ -187,6 +212,7 @@ impl<P: HostPayload> Prepared<P> {
             padded_slots: folds.padded_slots,
             energy_j: self.energy_j(),
             ecc: self.ecc_result(),
+            around: self.around_result(),
             checked_reads: folds.checked,
             mismatches: folds.mismatches,
             rebuilt_reads: folds.rebuilt,
@@ -216,7 +242,7 @@ impl<P: HostPayload> Prepared<P> {
         let (folds, geometry) = (&self.machine.folds, self.machine.grid.geometry());
         let energy = &self.setup.drive.energy;
         let gang = f64::from(geometry.slots_per_page()) * geometry.slot_size.0 as f64 / geometry.page_size.0 as f64;
-        let joules = |counts: &[u64; 8], each: vocab::Nanojoules, planes: f64| {
+        let joules = |counts: &[u64; Cause::ALL.len()], each: vocab::Nanojoules, planes: f64| {
             counts.iter().sum::<u64>() as f64 * each.0 as f64 * 1e-9 * planes
         };
         let mut by_operation = BTreeMap::from([
@@ -237,6 +263,23 @@ impl<P: HostPayload> Prepared<P> {
         let ecc = &self.machine.folds.ecc;
         let busy = ecc.decode.as_secs_f64() + ecc.encode.as_secs_f64();
         busy * f64::from(self.setup.ecc.codec_microwatt) * 1e-6
+    }
+
+    fn around_result(&self) -> AroundResult {
+        let around = &self.machine.folds.around;
+        AroundResult {
+            reads: around.reads,
+            extra_reads: around.extra,
+            withdrawn_reads: around.withdrawn,
+            derived_pages: around.derived,
+            ahead_pages: around.ahead,
+            ahead_hits: around.ahead_hits,
+            encoded_groups: around.encoded_groups,
+            valid_groups: match &self.machine.protection {
+                Protection::Zones(zones) => zones.valid_groups(),
+                _ => 0,
+            },
+        }
     }
 
     fn ecc_result(&self) -> EccResult {

@@ -98,6 +98,7 @@ pub fn user_slots_max(drive: &Drive, scheme: &SchemeChoice, gc: &GcConfig) -> Re
     let grid = check_drive(drive)?;
     let protection = build_scheme(drive, scheme)?;
     let (kind, spread) = match &protection {
+        Protection::Zones(zones) => return Ok(zones.layout().user_pages()),
         Protection::Rows(_) | Protection::Groups(_) => (LogKind::Group, 1),
         _ => (LogKind::Regions, u64::from(grid.dies())),
     };
@@ -127,6 +128,7 @@ pub fn redundancy_share(drive: &Drive, scheme: &SchemeChoice) -> Result<f64, Set
     let grid = check_drive(drive)?;
     Ok(match build_scheme(drive, scheme)? {
         Protection::None => 0.0,
+        Protection::Zones(zones) => zones.layout().redundancy_share(),
         Protection::Stripes(scheme) => 1.0 / f64::from(scheme.data_strips() + 1),
         Protection::Rows(_) => 1.0 / f64::from(grid.dies()),
         Protection::Groups(scheme) => {
@@ -325,6 +327,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Refuses a drive whose bad blocks leave too little room.
     fn check_room(&self, scheme: &str) -> Result<(), SetupError> {
+        if let Protection::Zones(zones) = &self.protection {
+            return self.check_segments(zones);
+        }
         let live: u64 = (0..self.ftl.logs()).map(|log| u64::from(self.ftl.live_max(log))).sum();
         let (stripes, stripe_width) = match &self.protection {
             Protection::Stripes(scheme) => {

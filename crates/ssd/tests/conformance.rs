@@ -144,6 +144,11 @@ fn bad_blocks_from_the_factory_are_never_used() {
     for choice in schemes() {
         let mut base = setup_of(&choice, drive(6, 40, 8, 1), 0.6);
         base.age.bad_blocks = 0.04;
+        if let Err(error) = Session::new(&base) {
+            // Segments with fewer spare blocks than bad ones cannot collect; another variant has more.
+            assert!(choice.name == "code-zones" && error.to_string().contains("spare_blocks"), "{choice}: {error}");
+            continue;
+        }
         let commands = workload(7, base.user_slots, REQUESTS, MIX);
         prove(&choice.to_string(), &base, &commands, Pace::Open);
     }

@@ -57,14 +57,25 @@ pub enum Cause {
     WearLevel,
     /// Reading around, and restoring, what was lost.
     Rebuild,
+    /// Code for reads to come, written off line.
+    Encode,
     /// The drive's own metadata.
     Meta,
 }
 
 impl Cause {
     /// All causes, in report order.
-    pub const ALL: [Cause; 8] =
-        [Cause::Host, Cause::HostRmw, Cause::Parity, Cause::Gc, Cause::Refresh, Cause::WearLevel, Cause::Rebuild, Cause::Meta];
+    pub const ALL: [Cause; 9] = [
+        Cause::Host,
+        Cause::HostRmw,
+        Cause::Parity,
+        Cause::Gc,
+        Cause::Refresh,
+        Cause::WearLevel,
+        Cause::Rebuild,
+        Cause::Encode,
+        Cause::Meta,
+    ];
 
     /// The name used in reports.
     #[must_use]
@@ -77,6 +88,7 @@ impl Cause {
             Cause::Refresh => "refresh",
             Cause::WearLevel => "wear-level",
             Cause::Rebuild => "rebuild",
+            Cause::Encode => "encode",
             Cause::Meta => "meta",
         }
     }

@@ -45,6 +45,8 @@ pub struct ZoneLayout {
     pub(super) stripe_pages: u32,
     /// Flash blocks of a segment.
     pub(super) zone_blocks: u32,
+    /// Flash blocks of a die.
+    pub(super) die_blocks: u32,
     /// Stripe blocks of a segment.
     pub(super) rows: u32,
     pub(super) data_zones: u32,
@@ -69,6 +71,30 @@ impl ZoneLayout {
     #[must_use]
     pub fn stripe_pages(&self) -> u32 {
         self.stripe_pages
+    }
+
+    /// Flash blocks of a segment, spare ones included.
+    #[must_use]
+    pub fn zone_blocks(&self) -> u32 {
+        self.zone_blocks
+    }
+
+    /// Logical pages of a segment.
+    #[must_use]
+    pub fn segment_pages(&self) -> u32 {
+        self.rows * self.stripe_pages
+    }
+
+    /// All zones.
+    #[must_use]
+    pub fn zones(&self) -> u32 {
+        self.data_zones + self.code_zones
+    }
+
+    /// Share of raw flash that code zones take.
+    #[must_use]
+    pub fn redundancy_share(&self) -> f64 {
+        f64::from(self.code_zones * self.zone_blocks) / f64::from(self.die_blocks)
     }
 
     /// Zones of data.
@@ -110,7 +136,20 @@ impl ZoneLayout {
     /// All logical pages, those of code zones included.
     #[must_use]
     pub fn pages(&self) -> u32 {
-        (self.data_zones + self.code_zones) * self.zone_pages()
+        self.zones() * self.zone_pages()
+    }
+
+    /// The logical pages of the n-th code zone.
+    #[must_use]
+    pub fn code_zone_pages(&self, nth: u32) -> Range<u32> {
+        let first = self.code_zone(nth).0 * self.zone_pages();
+        first..first + self.zone_pages()
+    }
+
+    /// Groups that lie side by side on different dies.
+    #[must_use]
+    pub fn groups_at_once(&self) -> u32 {
+        self.dies / self.group_size()
     }
 
     /// Code groups of a zone.
@@ -161,6 +200,23 @@ impl ZoneLayout {
         let (group, within) = (u32::from(die.0) / size, u32::from(die.0) % size);
         let first = (group + 1) % (self.dies / size) * size;
         self.graph.code()[within as usize].iter().map(|symbol| DieId((first + symbol as u32) as u16)).collect()
+    }
+
+    /// The group, by index within its zone, that a page of a code zone is code of: the inverse of
+    /// [`Self::block_page`].
+    pub(super) fn group_of_code(&self, lpn: Lpn) -> u32 {
+        let place = self.place(lpn);
+        let (size, sets) = (self.group_size(), self.dies / self.group_size());
+        let set = (u32::from(place.die.0) / size + 1) % sets;
+        place.row * sets + set
+    }
+
+    /// The code pages of a group.
+    pub fn code_pages(&self, group: CodeGroupId, code_zone: u32) -> impl Iterator<Item = Lpn> {
+        let lines = (0..self.stripe_pages).map(move |page| CodeLine { group, page });
+        lines.flat_map(move |line| {
+            (self.graph.data()..self.graph.blocks()).map(move |block| self.block_page(line, code_zone, block))
+        })
     }
 
     /// The logical page of a block of a line: of its data blocks, or of code blocks in the n-th code zone.

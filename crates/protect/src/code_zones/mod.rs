@@ -18,15 +18,16 @@ mod popularity;
 mod settings;
 mod validity;
 
-use crate::lazy::{Ask, Blocks};
+use crate::lazy::{Ask, Blocks, ReadAround};
+use crate::read_ahead::ReadAhead;
 use coding::gf2::Decoder;
 pub use layout::{CodeGroupId, CodeLine, ZoneId, ZoneLayout, ZonePlace};
 pub use popularity::Assignment;
 use popularity::Popularity;
-pub use settings::{OPTIONS, build};
+pub(crate) use settings::{OPTIONS, build};
 use std::cmp::Reverse;
 use validity::Validity;
-use vocab::Lpn;
+use vocab::{Lpn, Nanos};
 
 /// The code of a group as it was looked up at some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,6 +62,26 @@ pub enum Offer {
     All,
 }
 
+/// When the drive takes itself off line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Never: the static striping system that the paper compares with.
+    Never,
+    /// When nobody has asked for anything for so long, until somebody does.
+    Idle(Nanos),
+    /// At these times of a run, until all code is written. Requests that arrive meanwhile wait.
+    At(Vec<Nanos>),
+}
+
+/// The off-line phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offline {
+    /// When it is.
+    pub when: When,
+    /// Whether its work takes time. The paper does not account for it.
+    pub charged: bool,
+}
+
 /// Code to be written in idle time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encode {
@@ -93,6 +114,9 @@ pub struct CodeZones {
     offer: Offer,
     /// Whether reads are counted anew after each choice.
     restart: bool,
+    read_around: Option<ReadAround>,
+    offline: Offline,
+    read_ahead: Option<ReadAhead>,
     popularity: Popularity,
     /// For each code zone.
     validity: Vec<Validity>,
@@ -115,6 +139,24 @@ impl CodeZones {
     #[must_use]
     pub fn offer(&self) -> Offer {
         self.offer
+    }
+
+    /// When reads have alternatives.
+    #[must_use]
+    pub fn read_around(&self) -> Option<ReadAround> {
+        self.read_around
+    }
+
+    /// When there is an off-line phase.
+    #[must_use]
+    pub fn offline(&self) -> &Offline {
+        &self.offline
+    }
+
+    /// A read-ahead that has not seen a read yet, where there is one.
+    #[must_use]
+    pub fn read_ahead(&self) -> Option<ReadAhead> {
+        self.read_ahead.clone()
     }
 
     /// Counts a read of the host.
@@ -244,6 +286,12 @@ impl CodeZones {
         self.in_use().map(|(code_zone, _)| u64::from(self.validity[code_zone as usize].stale())).sum()
     }
 
+    /// Groups whose code is valid.
+    #[must_use]
+    pub fn valid_groups(&self) -> u64 {
+        self.in_use().map(|(code_zone, _)| u64::from(self.validity[code_zone as usize].valid_groups())).sum()
+    }
+
     /// Code zones that belong to a data zone, and that.
     fn in_use(&self) -> impl Iterator<Item = (u32, ZoneId)> {
         let code_zones = 0..self.layout.code_zones;
@@ -297,15 +345,28 @@ impl CodeZones {
         self.is_mine(stamp) && self.validity[stamp.code_zone as usize].end(index, stamp.generation, is_written)
     }
 
+    /// A code page is lost: the code of its group is stale. Answers what it was, where it was valid.
+    ///
+    /// # Panics
+    /// If the page is one of the user.
+    pub fn lose_code(&mut self, lpn: Lpn) -> Option<CodeStamp> {
+        let code_zone = self.layout.place(lpn).zone.0.checked_sub(self.layout.data_zones).expect("a page of a code zone");
+        let owner = self.popularity.owner(code_zone)?;
+        let index = self.layout.group_of_code(lpn);
+        let stamp = self.stamp(CodeGroupId(owner.0 * self.layout.zone_groups() + index));
+        self.validity[code_zone as usize].make_stale(index);
+        stamp
+    }
+
     /// Trusts no code any more, as after a loss of power without a record of generations.
     pub fn distrust(&mut self) {
         self.validity.iter_mut().for_each(Validity::make_all_stale);
     }
 
     fn new(layout: ZoneLayout, settings: settings::Settings) -> Self {
-        let settings::Settings { decoder, offer, restart, hysteresis } = settings;
+        let settings::Settings { decoder, offer, restart, hysteresis, read_around, offline, read_ahead } = settings;
         let popularity = Popularity::new(layout.data_zones, layout.code_zones, hysteresis);
         let validity = (0..layout.code_zones).map(|_| Validity::new(layout.zone_groups())).collect();
-        Self { layout, decoder, offer, restart, popularity, validity }
+        Self { layout, decoder, offer, restart, read_around, offline, read_ahead, popularity, validity }
     }
 }

@@ -1,16 +1,16 @@
 //! Options of code zones, and the drive they make.
 
-use super::{CodeZones, Offer, ZoneLayout};
+use super::{CodeZones, Offer, Offline, When, ZoneLayout};
+use crate::lazy::{EXTRA_READS, ReadAround};
 use crate::read_ahead::{ReadAhead, ReadAheadSettings};
-use crate::{Options, SchemeError, Shape};
+use crate::{Options, Protection, SchemeError, Shape};
 use coding::gf2::Decoder;
 use coding::graph::{BLOCKS_MAX, CodeGraph};
-use std::collections::BTreeMap;
-use vocab::{Bytes, Lba, SECTOR_BYTES};
+use vocab::{Bytes, Lba, Nanos, SECTOR_BYTES};
 
 /// Options of the scheme: `(name, default, help)`.
-pub const OPTIONS: &[(&str, &str, &str)] = &[
-    ("group", "4", "stripe blocks of a code group, G; divides the dies"),
+pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[
+    ("group", "auto", "stripe blocks of a code group, G; divides the dies; `auto`: 4, or what divides them and is next below it"),
     ("degree", "2", "data blocks that a code block is the sum of, m"),
     ("decoder", "peeling", "how reads are decoded: `peeling` or `elimination`"),
     ("offer", "wanted", "which blocks of a coded line reads may use: `wanted` data and their code, all `code`, or `all`"),
@@ -27,7 +27,22 @@ pub const OPTIONS: &[(&str, &str, &str)] = &[
     ("read_ahead_over", "128", "sectors read in sequence from which on reads are of whole groups"),
     ("read_ahead_threads", "20", "sequences of reads that are followed at a time; 0: no read-ahead"),
     ("read_ahead_window", "20", "recent reads that a new sequence may continue"),
+    ("read_around", "0", "commands at a die from which on reads of it go to code too; 0: always; `off`: never"),
+    EXTRA_READS,
+    (
+        "offline",
+        "idle",
+        "when zones are chosen and encoded: whenever the drive is `idle`, `never`, or at these times of the run, as `10s,1h`",
+    ),
+    ("offline_after", "100ms", "idle time after which the drive takes itself off line"),
+    ("offline_cost", "charged", "whether off-line work takes time, `charged`, or none, `free`: the paper's"),
 ];
+
+/// The group size of the paper, which chose it because it divides the banks.
+const GROUP: u32 = 4;
+
+/// Most segments of a drive.
+const SEGMENTS_MAX: u32 = u16::MAX as u32;
 
 /// What does not depend on the drive.
 pub(super) struct Settings {
@@ -35,30 +50,50 @@ pub(super) struct Settings {
     pub offer: Offer,
     pub restart: bool,
     pub hysteresis: u32,
+    pub read_around: Option<ReadAround>,
+    pub offline: Offline,
+    pub read_ahead: Option<ReadAhead>,
 }
 
-/// Builds the scheme for a drive, and its read-ahead, if there is one.
+/// Builds the scheme for a drive.
 ///
 /// # Errors
 /// Names the setting at fault and what would be valid.
-pub fn build(given: &BTreeMap<String, String>, shape: Shape) -> Result<(CodeZones, Option<ReadAhead>), SchemeError> {
-    let options = &Options::new("scheme", "code-zones", given, OPTIONS)?;
+pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, SchemeError> {
     shape.need_one_slot_per_page(options)?;
     let layout = layout(options, shape)?;
-    let read_ahead = read_ahead(options, shape, &layout)?;
     let settings = Settings {
         decoder: [Decoder::Peeling, Decoder::Elimination][options.word("decoder", &["peeling", "elimination"])?],
         offer: [Offer::Wanted, Offer::Code, Offer::All][options.word("offer", &["wanted", "code", "all"])?],
         restart: options.word("counters", &["keep", "restart"])? == 1,
         hysteresis: options.number("hysteresis", 0..=10_000)?,
+        read_around: ReadAround::new(options, shape.dies)?,
+        offline: offline(options)?,
+        read_ahead: read_ahead(options, shape, &layout)?,
     };
-    Ok((CodeZones::new(layout, settings), read_ahead))
+    Ok(Protection::Zones(Box::new(CodeZones::new(layout, settings))))
+}
+
+fn offline(options: &Options<'_>) -> Result<Offline, SchemeError> {
+    let after = options.time("offline_after")?.unwrap_or(Nanos(0));
+    let when = match options.text("offline") {
+        "never" => When::Never,
+        "idle" => When::Idle(after),
+        text => {
+            let times: Result<Vec<Nanos>, _> = text.split(',').map(|time| time.trim().parse()).collect();
+            let valid = times.ok().filter(|times| times.is_sorted());
+            let reason = || format!("found `{text}`, valid are `idle`, `never`, and times in ascending order such as `10s,1h`");
+            When::At(valid.ok_or_else(|| options.error("offline", reason()))?)
+        }
+    };
+    Ok(Offline { when, charged: options.word("offline_cost", &["free", "charged"])? == 1 })
 }
 
 fn layout(options: &Options<'_>, shape: Shape) -> Result<ZoneLayout, SchemeError> {
     let graph = graph(options, shape.dies)?;
     let stripe_pages = stripe_pages(options, shape)?;
-    let spare = options.number("spare_blocks", 1..=shape.blocks_per_die.saturating_sub(1).max(1))?;
+    // One is erased, for the collector; without garbage of another it would win nothing.
+    let spare = options.number("spare_blocks", 2..=shape.blocks_per_die.saturating_sub(1).max(2))?;
     let zone_blocks = zone_blocks(options, shape, spare)?;
     let rows = (zone_blocks - spare) * (shape.pages_per_block / stripe_pages);
     let zones = shape.blocks_per_die / zone_blocks;
@@ -67,8 +102,14 @@ fn layout(options: &Options<'_>, shape: Shape) -> Result<ZoneLayout, SchemeError
     if pages > u64::from(u32::MAX) {
         return Err(options.error("zone_blocks", format!("found {zone_blocks}: the zones have more than 2^32 - 1 pages")));
     }
+    if shape.dies * zones > SEGMENTS_MAX {
+        let segments = shape.dies * zones;
+        let reason = format!("found {zone_blocks}: that makes {segments} segments, at most {SEGMENTS_MAX} are valid");
+        return Err(options.error("zone_blocks", reason));
+    }
     let data_zones = zones - code_zones;
-    Ok(ZoneLayout { dies: shape.dies, graph, stripe_pages, zone_blocks, rows, data_zones, code_zones })
+    let (dies, die_blocks) = (shape.dies, shape.blocks_per_die);
+    Ok(ZoneLayout { dies, graph, stripe_pages, zone_blocks, die_blocks, rows, data_zones, code_zones })
 }
 
 fn graph(options: &Options<'_>, dies: u32) -> Result<CodeGraph, SchemeError> {
@@ -76,7 +117,7 @@ fn graph(options: &Options<'_>, dies: u32) -> Result<CodeGraph, SchemeError> {
     if most < 2 {
         return Err(options.error("dies", format!("the drive has {dies}, a code group takes at least 2")));
     }
-    let group = options.number("group", 2..=most)?;
+    let group = options.number_or_auto("group", 2..=most)?.unwrap_or_else(|| nearest_group(dies));
     if !dies.is_multiple_of(group) {
         let valid: Vec<_> = (2..=most).filter(|g| dies.is_multiple_of(*g)).map(|g| g.to_string()).collect();
         let valid = if valid.is_empty() { "none".into() } else { valid.join(", ") };
@@ -84,6 +125,12 @@ fn graph(options: &Options<'_>, dies: u32) -> Result<CodeGraph, SchemeError> {
     }
     let degree = options.number("degree", 1..=group)?;
     Ok(CodeGraph::regular(group as usize, degree as usize).expect("1 <= m <= G"))
+}
+
+/// The largest divisor of the dies up to the paper's group size; of dies that have none, the smallest above.
+fn nearest_group(dies: u32) -> u32 {
+    let below = (2..=GROUP).rev();
+    below.chain(GROUP + 1..).find(|group| dies.is_multiple_of(*group)).expect("dies divide themselves")
 }
 
 /// Pages of a stripe block: a block of flash holds whole ones.

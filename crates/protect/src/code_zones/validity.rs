@@ -125,4 +125,8 @@ impl Validity {
     pub(super) fn stale(&self) -> u32 {
         self.stale_count
     }
+
+    pub(super) fn valid_groups(&self) -> u32 {
+        self.groups.iter().filter(|group| group.state() == State::Valid).count() as u32
+    }
 }

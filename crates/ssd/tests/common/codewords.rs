@@ -85,7 +85,7 @@ pub fn protection(setup: &Setup) -> Protection {
 /// Every codeword on the drive.
 pub fn codewords(inventory: &Inventory, setup: &Setup, grid: &Grid) -> Vec<Codeword> {
     match protection(setup) {
-        Protection::None => Vec::new(),
+        Protection::None | Protection::Zones(_) => Vec::new(),
         Protection::Stripes(scheme) => stripes(inventory, grid, scheme.data_strips()),
         Protection::Rows(_) => rows(inventory, grid),
         Protection::Groups(_) => groups(inventory, grid),
