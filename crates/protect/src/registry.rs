@@ -83,7 +83,10 @@ pub const SCHEMES: &[SchemeEntry] = &[
         paper: "Chang and Chang, code striping, 2007",
         summary: "zones read most get code on other dies, and reads take whatever answers first",
         options: code_zones::OPTIONS,
-        variants: &[&[("decoder", "elimination"), ("offer", "all"), ("spare_blocks", "5")], &[("offline", "10ms,300ms")]],
+        variants: &[
+            &[("decoder", "elimination"), ("offer", "all"), ("spare_blocks", "5"), ("offline_after", "50us")],
+            &[("offline", "10ms,300ms"), ("offline_cost", "free"), ("stripe_block", "8KiB"), ("degree", "3")],
+        ],
         canary: false,
         build: code_zones::build,
     },
