@@ -85,7 +85,13 @@ pub const SCHEMES: &[SchemeEntry] = &[
         options: code_zones::OPTIONS,
         variants: &[
             &[("decoder", "elimination"), ("offer", "all"), ("spare_blocks", "5"), ("offline_after", "50us")],
-            &[("offline", "10ms,300ms"), ("offline_cost", "free"), ("stripe_block", "8KiB"), ("degree", "3")],
+            &[
+                ("offline", "10ms,300ms"),
+                ("offline_cost", "free"),
+                ("stripe_block", "8KiB"),
+                ("degree", "3"),
+                ("decoder", "elimination"),
+            ],
         ],
         canary: false,
         build: code_zones::build,

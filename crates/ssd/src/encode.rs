@@ -346,9 +346,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             if !written {
                 self.code_zones_mut().abandoned(&stamp);
             }
+            // It may be encoded anew already, by another.
+            let is_stale = self.code_zones().is_stale(&stamp);
             for (lpn, slot) in op.places {
-                // It may be encoded anew already, by another.
-                if self.ftl.lookup(lpn) == Place::At(slot) {
+                if is_stale || self.ftl.lookup(lpn) == Place::At(slot) {
                     self.forget_code_page(lpn);
                 }
             }

@@ -141,6 +141,36 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         streams.into_iter().find_map(|stream| self.ftl.take_page(log, stream))
     }
 
+    /// There is no place for contents that failed to be programmed: the page gets back what it held
+    /// before, which is in flash as long as unit `pin` is pinned. False where there was nothing, or
+    /// something newer took its place, or a stripe is to bring the contents back.
+    pub(crate) fn take_back(&mut self, tag: OobTag, failed: Slot, pin: u32) -> bool {
+        let PageRole::Data(lpn) = tag.role() else { return false };
+        let is_stripe = matches!(self.protection, Protection::Stripes(_));
+        if is_stripe || pin == NONE || self.ftl.lookup(lpn) != Place::At(failed) {
+            return false;
+        }
+        let Some(old) = self.newest_in(BlockAddr(pin), tag, failed) else { return false };
+        self.contents_change(lpn);
+        if let Some(unit) = self.ftl.publish(lpn, old).pinned {
+            self.release(unit);
+        }
+        let log = self.ftl.log_of(pin);
+        if self.collectors[log].victim == Some(pin) {
+            self.collectors[log].stuck = true;
+        }
+        true
+    }
+
+    /// The slot of a block that was programmed last with such contents, `but` that one.
+    fn newest_in(&self, block: BlockAddr, tag: OobTag, but: Slot) -> Option<Slot> {
+        let pages = (0..self.grid.pages_per_block()).map(|page| self.grid.ppn(block, page)).filter(|&ppn| self.is_stored(ppn));
+        let slots = pages.flat_map(|ppn| (0..self.grid.slots_per_page()).map(move |index| (ppn, index)));
+        let same = slots.filter(|&(ppn, index)| self.array.page(ppn).tags[index as usize] == tag);
+        let same = same.map(|(ppn, index)| (self.array.page(ppn).oob.sequence, self.grid.slot(ppn, index)));
+        same.filter(|&(_, slot)| slot != but).max().map(|(_, slot)| slot)
+    }
+
     /// What was to lie in slot `from` will lie in `to`, unless something newer took its place.
     fn republish(&mut self, tag: OobTag, from: Slot, to: Slot) {
         let published = match tag.role() {

@@ -191,7 +191,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let (ppn, filled) = (self.images.slab[image].ppn, self.images.slab[image].filled);
         for index in 0..filled {
             let (tag, job, pin) = self.images.slot(image, index);
-            if !done {
+            if !done && !self.take_back(tag, self.grid.slot(ppn, index), pin) {
                 self.lose(tag, self.grid.slot(ppn, index));
             }
             if pin != NONE {

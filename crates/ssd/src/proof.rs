@@ -13,7 +13,6 @@ use crate::session::{Inner, Prepared, Session, inside};
 use ftl::Place;
 use nand::{Faulty, FlashArray, MemoryArray, OobTag, PageRole};
 use protect::Protection;
-use protect::code_zones::{CodeGroupId, CodeLine, CodeZones};
 use vocab::{BlockAddr, DieId, HostCommand, HostOp, Lba, Lpn, Ppn, SimTime, StripSet, StripeId};
 
 /// A permanent loss, as the fault model of `nand` describes it.
@@ -74,6 +73,8 @@ pub struct Inventory {
     pub held: Vec<HeldParity>,
     /// Sums of pages of block groups.
     pub sums: Vec<HeldSum>,
+    /// Valid code pages of code zones.
+    pub code: Vec<CodePage>,
     /// Logical pages in rows that are being written: the controller still has their sum.
     pub in_open_row: Vec<bool>,
 }
@@ -87,6 +88,15 @@ pub struct HeldParity {
     pub covers: StripSet,
     /// Where these lay when the stored parity was written.
     pub old: Vec<(u32, Place)>,
+}
+
+/// A page of valid code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodePage {
+    /// Where it lies.
+    pub place: Place,
+    /// The logical pages whose current contents it is the sum of.
+    pub of: Vec<Lpn>,
 }
 
 /// Sums of these pages in the power-safe cache of block groups, of a row or of a block.
@@ -237,6 +247,10 @@ impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
             elsewhere: lpns().map(|lpn| self.is_elsewhere(lpn)).collect(),
             held: self.held_parities(),
             sums: self.held_sums(),
+            code: match &self.protection {
+                Protection::Zones(zones) => self.code_pages(zones),
+                _ => Vec::new(),
+            },
         }
     }
 }
@@ -273,7 +287,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     /// Whether the sum of these pages is that page, slot by slot; `None` where one was never programmed.
-    fn is_sum(&self, pages: &[Ppn], of: Ppn) -> Option<bool> {
+    pub(crate) fn is_sum(&self, pages: &[Ppn], of: Ppn) -> Option<bool> {
         if !self.is_stored(of) || !pages.iter().all(|&ppn| self.is_stored(ppn)) {
             return None;
         }
@@ -282,40 +296,6 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             sum.iter_mut().zip(self.array.page(ppn).payload).for_each(|(sum, payload)| sum.add(payload));
         }
         Some(sum.iter().all(P::is_zero))
-    }
-
-    /// Valid code must be the sum of the pages that the map names.
-    fn scrub_zones(&self, zones: &CodeZones) -> Result<Scrub, String> {
-        assert!(self.has_no_lazy_reads() && self.has_no_encodes(), "scrub the drive after it was drained");
-        let (layout, mut found) = (zones.layout(), Scrub::default());
-        for group in (0..layout.data_zones() * layout.zone_groups()).map(CodeGroupId) {
-            let Some(stamp) = zones.stamp(group) else {
-                found.uncovered += layout.group_size() * layout.stripe_pages();
-                continue;
-            };
-            for line in (0..layout.stripe_pages()).map(|page| CodeLine { group, page }) {
-                let page = |block| match self.ftl.lookup(layout.block_page(line, stamp.code_zone, block)) {
-                    Place::At(slot) => Some(self.grid.page_of(slot).0),
-                    _ => None,
-                };
-                for (i, sum) in layout.graph().code().iter().enumerate() {
-                    if sum.iter().any(|block| self.ftl.lookup(layout.block_page(line, stamp.code_zone, block)) == Place::Missing)
-                    {
-                        found.broken += 1;
-                        continue;
-                    }
-                    let code =
-                        page(layout.group_size() as usize + i).ok_or_else(|| format!("valid code of {line:?} has no place"))?;
-                    let data: Vec<Ppn> = sum.iter().filter_map(page).collect();
-                    match self.is_sum(&data, code) {
-                        Some(true) => found.sound += 1,
-                        Some(false) => return Err(format!("code block {i} of {line:?} is not the sum of its data")),
-                        None => found.broken += 1,
-                    }
-                }
-            }
-        }
-        Ok(found)
     }
 
     fn scrub_stripes(&self) -> Result<Scrub, String> {

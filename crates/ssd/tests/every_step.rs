@@ -8,11 +8,11 @@ use common::codewords::{beyond_repair, in_open_rows, protection, without};
 use common::{MIX, Mix, buffers, drive, promise, run, schemes, seeds, setup_of, workload};
 use flashkeep_ssd as ssd;
 use ssd::ftl::Place;
-use ssd::protect::SchemeChoice;
 use ssd::protect::registry::SCHEMES;
+use ssd::protect::{Protection, SchemeChoice};
 use ssd::{Buffer, BufferKind, Failure, Pace, PayloadKind, RunResult, Scheduler, Session, Setup};
 use std::collections::BTreeSet;
-use vocab::{BlockAddr, Bytes, DieId, Grid, HostCommand, Lpn, Ppn, Stream, Streams};
+use vocab::{BlockAddr, Bytes, DieId, Grid, HostCommand, Lpn, Ppn, Stream, Streams, StripeId};
 
 const DIES: u32 = 5;
 const BLOCKS: u32 = 14;
@@ -120,23 +120,27 @@ fn survive(name: &str, survives: u32, setup: &Setup, mut fork: Session, failure:
     }
 }
 
-/// Logical pages that a dead die is the only place for: static stripes without parity lose what
-/// is written to them from then on, too.
+/// Logical pages that a dead die is the only place for: static stripes without parity, and zones, lose
+/// what is written to them from then on, too.
 fn homeless(setup: &Setup, failure: Failure) -> Vec<Lpn> {
-    let (Failure::Die(dead), ssd::protect::Protection::Stripes(scheme)) = (failure, protection(setup)) else { return Vec::new() };
-    let n = scheme.data_strips();
-    let on_dead = |lpn: &u32| scheme.die_of(vocab::StripeId(lpn / n), lpn % n) == dead;
+    let Failure::Die(dead) = failure else { return Vec::new() };
+    let protection = protection(setup);
+    let on_dead = |lpn: &u32| match &protection {
+        Protection::Stripes(scheme) => scheme.die_of(StripeId(lpn / scheme.data_strips()), lpn % scheme.data_strips()) == dead,
+        Protection::Zones(zones) => zones.layout().place(Lpn(*lpn)).die == dead,
+        _ => false,
+    };
     (0..setup.user_slots).filter(on_dead).map(Lpn).collect()
 }
 
 /// Whether the scheme's stripes are made of logical pages.
 fn is_static(setup: &Setup) -> bool {
-    matches!(protection(setup), ssd::protect::Protection::Stripes(_))
+    matches!(protection(setup), Protection::Stripes(_))
 }
 
 /// Whether the scheme's stripes are those of block groups.
 fn is_group(setup: &Setup) -> bool {
-    matches!(protection(setup), ssd::protect::Protection::Groups(_))
+    matches!(protection(setup), Protection::Groups(_))
 }
 
 /// If what the dead die held is rebuilt by now, any other die may die too.

@@ -323,6 +323,12 @@ impl CodeZones {
         self.is_mine(stamp) && self.validity[stamp.code_zone as usize].is_encoding(self.index(stamp.group), stamp.generation)
     }
 
+    /// Whether the group has neither valid code in this code zone nor any on its way there.
+    #[must_use]
+    pub fn is_stale(&self, stamp: &CodeStamp) -> bool {
+        self.is_mine(stamp) && self.validity[stamp.code_zone as usize].is_stale(self.index(stamp.group))
+    }
+
     /// Whether the code zone still belongs to the group's data zone.
     fn is_mine(&self, stamp: &CodeStamp) -> bool {
         self.popularity.owner(stamp.code_zone) == Some(self.layout.zone_of(stamp.group))

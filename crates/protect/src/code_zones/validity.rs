@@ -122,6 +122,10 @@ impl Validity {
         is_written
     }
 
+    pub(super) fn is_stale(&self, index: u32) -> bool {
+        self.groups[index as usize].state() == State::Stale
+    }
+
     pub(super) fn stale(&self) -> u32 {
         self.stale_count
     }

@@ -4,7 +4,7 @@
 use super::ssd::ftl::Place;
 use super::ssd::nand::PageRole;
 use super::ssd::protect::{Protection, registry};
-use super::ssd::{Inventory, Session, Setup, StoredPage, shape};
+use super::ssd::{CodePage, Inventory, Session, Setup, StoredPage, shape};
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{Grid, Lpn, Ppn, Slot};
 
@@ -85,11 +85,27 @@ pub fn protection(setup: &Setup) -> Protection {
 /// Every codeword on the drive.
 pub fn codewords(inventory: &Inventory, setup: &Setup, grid: &Grid) -> Vec<Codeword> {
     match protection(setup) {
-        Protection::None | Protection::Zones(_) => Vec::new(),
+        Protection::None => Vec::new(),
+        Protection::Zones(_) => lines(inventory, grid),
         Protection::Stripes(scheme) => stripes(inventory, grid, scheme.data_strips()),
         Protection::Rows(_) => rows(inventory, grid),
         Protection::Groups(_) => groups(inventory, grid),
     }
+}
+
+/// Sums of logical pages, each with its page of valid code.
+fn lines(inventory: &Inventory, grid: &Grid) -> Vec<Codeword> {
+    let member = |place: &Place| match place {
+        Place::Unmapped => None,
+        Place::Missing => Some(None),
+        Place::At(slot) => Some(Some(grid.page_of(*slot).0)),
+    };
+    let word = |page: &CodePage| {
+        let data = page.of.iter().map(|lpn| &inventory.places[lpn.index()]);
+        let members = data.chain([&page.place]).filter_map(member).collect();
+        Codeword { members, lpns: page.of.iter().map(|lpn| lpn.0).collect(), tolerates: 1 }
+    };
+    inventory.code.iter().map(word).collect()
 }
 
 /// Stripes of `n` logical pages and the current parity page that names the stripe.
