@@ -171,7 +171,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.start_collecting_if_short(log);
         }
         self.retry_stalled();
-        if !self.is_idle() || self.retry {
+        if !self.is_idle() || self.retry || self.calendar.is_pending(self.answers()) {
             return true;
         }
         if self.give_up_bare() {
