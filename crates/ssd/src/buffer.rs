@@ -300,6 +300,22 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         std::iter::once(lpn).chain(others.take(most - 1)).collect()
     }
 
+    /// Whether the page left the buffer by a discard while its eviction waited for room.
+    pub(crate) fn was_discarded(&self, job: Id, lpn: Lpn) -> bool {
+        self.jobs[job].asker == Asker::Buffer && self.buffer.get(lpn).is_none()
+    }
+
+    /// Pages of an eviction that were discarded while it waited are not written any more.
+    pub(crate) fn drop_discarded(&mut self, job: Id) {
+        let next = self.jobs[job].next;
+        let lpns: Vec<Lpn> = self.jobs[job].pages[next..].iter().map(|page| page.lpn).collect();
+        for (index, lpn) in lpns.into_iter().enumerate().rev() {
+            if self.was_discarded(job, lpn) {
+                self.jobs[job].pages.remove(next + index);
+            }
+        }
+    }
+
     /// An eviction is durable, or failed for want of space.
     pub(crate) fn evicted(&mut self, job: Id) {
         let failed = self.jobs[job].failed;

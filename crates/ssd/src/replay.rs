@@ -212,6 +212,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             }
         }
         while let Some(job) = self.stalled.pop_front() {
+            self.drop_discarded(job);
             if !self.place(job) {
                 self.stalled.push_front(job);
                 break;

@@ -137,6 +137,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Writes a page to its segment, if that has room.
     fn write_in_zone(&mut self, job: Id, index: u32, log: usize) -> bool {
         let lpn = self.jobs[job].pages[index as usize].lpn;
+        if self.was_discarded(job, lpn) {
+            self.part_done(job);
+            return true;
+        }
         if self.ftl.has_room(log, Stream::Host) {
             // Before a page is taken: reads that are answered now may lead to writes.
             self.contents_change(lpn);
