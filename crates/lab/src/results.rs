@@ -146,6 +146,14 @@ impl Outcome {
         put("ecc_programs_by_t", json!(r.ecc.programs_by_t));
         put("refreshed_units", json!(r.ecc.refreshed_units));
         put("recharged_pages", json!(r.ecc.recharged_pages));
+        put("around_reads", json!(r.around.reads));
+        put("around_extra_reads", json!(r.around.extra_reads));
+        put("around_withdrawn_reads", json!(r.around.withdrawn_reads));
+        put("around_derived_pages", json!(r.around.derived_pages));
+        put("ahead_pages", json!(r.around.ahead_pages));
+        put("ahead_hits", json!(r.around.ahead_hits));
+        put("encoded_groups", json!(r.around.encoded_groups));
+        put("valid_groups", json!(r.around.valid_groups));
         put("checked_reads", json!(r.checked_reads));
         put("mismatches", json!(r.mismatches));
         put("rebuilt_reads", json!(r.rebuilt_reads));

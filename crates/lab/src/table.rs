@@ -1,7 +1,7 @@
 //! A comparison as a table for the terminal: one column per scheme.
 
 use crate::compare::{Comparison, Outcome};
-use ssd::{Response, RunResult};
+use ssd::{AroundResult, Response, RunResult};
 use std::collections::BTreeMap;
 use vocab::Cause;
 
@@ -123,6 +123,15 @@ impl Comparison {
         if self.outcomes.iter().any(|o| o.result.rebuilt_reads + o.result.media_errors > 0) {
             rows.each("pages rebuilt", |o| grouped(o.result.rebuilt_reads));
             rows.each("media errors", |o| grouped(o.result.media_errors));
+        }
+        if self.outcomes.iter().any(|o| o.result.around != AroundResult::default()) {
+            rows.each("reads with alternatives", |o| grouped(o.result.around.reads));
+            rows.each("  page reads queued for them", |o| grouped(o.result.around.extra_reads));
+            rows.each("  page reads withdrawn", |o| grouped(o.result.around.withdrawn_reads));
+            rows.each("  pages computed", |o| grouped(o.result.around.derived_pages));
+            rows.each("pages read ahead", |o| grouped(o.result.around.ahead_pages));
+            rows.each("  pages found there", |o| grouped(o.result.around.ahead_hits));
+            rows.each("code groups encoded", |o| grouped(o.result.around.encoded_groups));
         }
         if self.outcomes.iter().any(|o| o.result.ecc.codewords > 0) {
             rows.each("bits corrected a codeword", |o| number(o.result.corrected_per_codeword()));

@@ -91,6 +91,7 @@ pub const SCHEMES: &[SchemeEntry] = &[
                 ("stripe_block", "8KiB"),
                 ("degree", "3"),
                 ("decoder", "elimination"),
+                ("access", "blocks"),
             ],
         ],
         canary: false,

@@ -384,6 +384,7 @@ fn bad_settings_are_refused_with_what_was_found_and_what_is_valid() {
         (big, ("offline", "2s,1s"), &["offline", "`2s,1s`", "ascending"]),
         (big, ("offline_after", "soon"), &["offline_after", "`soon`"]),
         (big, ("offline_cost", "cheap"), &["offline_cost", "`cheap`", "free, charged"]),
+        (big, ("access", "bytes"), &["access", "`bytes`", "pages, blocks"]),
         (big, ("read_around", "-1"), &["read_around", "`-1`", "0 to"]),
         (big, ("extra_reads", "x"), &["extra_reads", "`x`", "0 to"]),
         (shape(1, 64, 16), ("degree", "1"), &["dies", "has 1"]),

@@ -96,7 +96,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         });
         let (fetched, rest): (Vec<u32>, Vec<u32>) = missing.into_iter().partition(|lpn| fetch.contains(lpn));
         for lpn in rest {
-            self.read_lines(job, lpn..lpn + 1);
+            self.read_lines(job, lpn..lpn + 1, lpn..lpn + 1);
         }
         if !fetch.is_empty() {
             self.fetch(job, served.thread, fetch, &fetched);
@@ -178,7 +178,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
     }
 
-    fn is_at_hand(&self, lpn: Lpn) -> bool {
+    /// Whether a page needs no read: it is in the write buffer, or was never written.
+    pub(crate) fn is_at_hand(&self, lpn: Lpn) -> bool {
         self.buffer.get(lpn).is_some() || self.ftl.lookup(lpn) == Place::Unmapped
     }
 

@@ -160,6 +160,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn put_in_buffer(&mut self, job: Id) {
         for index in 0..self.jobs[job].pages.len() {
             let page = self.jobs[job].pages[index].clone();
+            if self.is_void(&page) {
+                continue;
+            }
             self.forget_read_ahead(page.lpn);
             self.buffer.put(&page);
             if self.buffer.by_stripe {
@@ -210,7 +213,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// The job is answered when its pages are durable.
     fn wait_until_durable(&mut self, job: Id) {
-        let lpns: Vec<u32> = self.jobs[job].pages.iter().map(|page| page.lpn.0).collect();
+        let written = self.jobs[job].pages.iter().filter(|page| !self.is_void(page));
+        let lpns: Vec<u32> = written.map(|page| page.lpn.0).collect();
         for lpn in lpns {
             let Some(entry) = self.buffer.entries.get_mut(&lpn) else {
                 // It left with a page of its stripe, and no flash took it.

@@ -207,16 +207,27 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn write_pages(&mut self, job: Id, command: &HostCommand, first: u32, end: u32) {
         self.record(Fact::Pages { kind: RequestKind::Write, pages: end - first });
         let per = self.host.sectors_per_slot;
-        for lpn in first..end {
+        for lpn in self.touched(first, end) {
+            if !(first..end).contains(&lpn) {
+                if self.is_stored_page(Lpn(lpn)) {
+                    self.push_page(job, Lpn(lpn), 0..0);
+                }
+                continue;
+            }
             let start = u64::from(lpn) * u64::from(per);
             let from = command.lba.0.saturating_sub(start) as u32;
             let to = (command.lba.0 + u64::from(command.sectors) - start).min(u64::from(per)) as u32;
-            let lpn = Lpn(lpn);
-            let version = self.oracle.sent(lpn);
-            let payload = P::stamp(lpn, version, per);
-            self.jobs[job].pages.push(PageWrite { lpn, version, payload, from, to });
+            self.push_page(job, Lpn(lpn), from..to);
         }
         self.enter(job);
+    }
+
+    /// Adds a page to a write, with new contents in these sectors.
+    fn push_page(&mut self, job: Id, lpn: Lpn, sectors: std::ops::Range<u32>) {
+        let version = self.oracle.sent(lpn);
+        let payload = P::stamp(lpn, version, self.host.sectors_per_slot);
+        let (from, to) = (sectors.start, sectors.end);
+        self.jobs[job].pages.push(PageWrite { lpn, version, payload, from, to });
     }
 
     /// Orders a write or discard behind earlier ones of the same pages that the map does not
@@ -490,7 +501,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             (0..pages).for_each(|_| self.record(Fact::WriteError));
             return;
         }
-        for page in &self.jobs[job].pages {
+        // A page that was only written along with its stripe block says nothing new.
+        for page in self.jobs[job].pages.iter().filter(|page| page.from < page.to) {
             self.oracle.answered(page.lpn, page.version, page.from, page.to);
         }
     }

@@ -30,6 +30,8 @@ pub(crate) enum Sink {
     Host { job: Id, floor: Floor },
     /// Whoever lost the page.
     Repair(Target),
+    /// A host read that touches it, though it does not ask for it.
+    Along { job: Id },
     /// The read-ahead buffer of a thread, if it is still the same.
     Ahead { thread: u16, serial: u32 },
 }
@@ -246,7 +248,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn read_lazily(&mut self, new: NewRead<'_, P>) -> Option<Id> {
         let NewRead { graph, decoder, ask, stamp, cause, slots, sources, wants } = new;
         for want in &wants {
-            if let Sink::Host { job, .. } = want.sink {
+            if let Sink::Host { job, .. } | Sink::Along { job } = want.sink {
                 self.jobs[job].remaining += 1;
             }
         }
@@ -422,6 +424,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.part_done(job);
             }
             (Sink::Host { job, floor }, None) => self.repair(Target::HostRead { job, lpn: want.lpn, floor, failed }),
+            (Sink::Along { job }, _) => self.part_done(job),
             (Sink::Repair(target), Some(contents)) => self.repaired(target, Some(contents), true),
             (Sink::Repair(target), None) => self.give_up_repair(target),
             (Sink::Ahead { thread, serial }, contents) => self.read_ahead_done(thread, serial, want.lpn, contents),

@@ -5,7 +5,7 @@
 use crate::ahead::Ahead;
 use crate::commands::Owner;
 use crate::encode::Encoder;
-use crate::jobs::Asker;
+use crate::jobs::{Asker, PageWrite};
 use crate::lazy::{NewRead, Sink, Source, Want};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
@@ -136,8 +136,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Writes a page to its segment, if that has room.
     fn write_in_zone(&mut self, job: Id, index: u32, log: usize) -> bool {
-        let lpn = self.jobs[job].pages[index as usize].lpn;
-        if self.was_discarded(job, lpn) {
+        let page = &self.jobs[job].pages[index as usize];
+        let lpn = page.lpn;
+        if self.was_discarded(job, lpn) || self.is_void(page) {
             self.part_done(job);
             return true;
         }
@@ -272,48 +273,85 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
     }
 
+    /// The pages of the host that a request touches: of whole stripe blocks, where the drive maps these.
+    pub(crate) fn touched(&self, first: u32, end: u32) -> Range<u32> {
+        match &self.protection {
+            Protection::Zones(zones) => {
+                let touched = zones.touched(Lpn(first), end - first);
+                touched.start..touched.end.min(self.ftl.user_slots())
+            }
+            _ => first..end,
+        }
+    }
+
+    /// Whether a page is there, to be written along with the rest of its stripe block.
+    pub(crate) fn is_stored_page(&self, lpn: Lpn) -> bool {
+        self.buffer.get(lpn).is_some() || self.ftl.lookup(lpn) != Place::Unmapped
+    }
+
+    /// Whether a page of a write has nothing to say: it was to be written along with its stripe block,
+    /// and was discarded before its turn came.
+    pub(crate) fn is_void(&self, page: &PageWrite<P>) -> bool {
+        page.from == page.to && !self.is_stored_page(page.lpn)
+    }
+
     /// Reads for the host.
     pub(crate) fn read_in_zones(&mut self, job: Id, first: u32, end: u32, command: &HostCommand) {
-        if !self.timed {
-            self.read_plainly(job, first, end);
-            return;
+        if self.timed {
+            self.code_zones_mut().on_read(Lpn(first), end - first);
+            if self.read_ahead(job, first, end, command) {
+                return;
+            }
         }
-        self.code_zones_mut().on_read(Lpn(first), end - first);
-        if !self.read_ahead(job, first, end, command) {
-            self.read_lines(job, first..end);
+        self.read_lines(job, first..end, self.touched(first, end));
+    }
+
+    /// Reads the pages `asked` for and whatever else is `touched`, each line of code by itself.
+    pub(crate) fn read_lines(&mut self, job: Id, asked: Range<u32>, touched: Range<u32>) {
+        for line in self.code_zones().lines(Lpn(touched.start), touched.len() as u32) {
+            self.read_line(job, line, &asked);
         }
     }
 
-    /// Reads pages, each line of code by itself.
-    pub(crate) fn read_lines(&mut self, job: Id, pages: Range<u32>) {
-        for line in self.code_zones().lines(Lpn(pages.start), pages.len() as u32) {
-            self.read_line(job, line);
-        }
-    }
-
-    fn read_line(&mut self, job: Id, line: LineRead) {
+    fn read_line(&mut self, job: Id, line: LineRead, asked: &Range<u32>) {
         let mut wants = Vec::new();
         let mut dies = Vec::new();
         for block in line.wanted.iter() {
             let lpn = self.code_zones().page(&line, block);
+            let is_asked = asked.contains(&lpn.0);
+            let sink = if is_asked { Sink::Host { job, floor: self.oracle.floor(lpn) } } else { Sink::Along { job } };
+            let want = Want { block: block as u8, slot: 0, lpn, sink };
             if self.is_plain(lpn, line.code.is_some()) {
-                self.read_from(job, lpn, 1);
-                continue;
+                self.read_one(&line, want);
+            } else {
+                dies.push(self.segment_of(lpn).1);
+                wants.push(want);
             }
-            dies.push(self.segment_of(lpn).1);
-            let sink = Sink::Host { job, floor: self.oracle.floor(lpn) };
-            wants.push(Want { block: block as u8, slot: 0, lpn, sink });
         }
         if !self.read_with_code(&line, wants.clone(), dies.into_iter()) {
-            wants.iter().for_each(|want| {
+            wants.into_iter().for_each(|want| self.read_one(&line, want));
+        }
+    }
+
+    /// Reads a page where it lies.
+    fn read_one(&mut self, line: &LineRead, want: Want) {
+        match want.sink {
+            Sink::Host { job, .. } => {
                 self.read_from(job, want.lpn, 1);
-            });
+            }
+            // What is not in flash takes no time.
+            _ if self.is_at_hand(want.lpn) => {}
+            _ => {
+                let line = LineRead { wanted: [usize::from(want.block)].into_iter().collect(), code: None, ..*line };
+                let (ask, sources) = self.ask_of_line(&line, Offer::Wanted);
+                self.start_line(&line, ask, sources, vec![want], Cause::Host);
+            }
         }
     }
 
     /// Whether a page is read as under any scheme: there is no code, or nothing to be read from flash.
     fn is_plain(&self, lpn: Lpn, coded: bool) -> bool {
-        !coded || self.buffer.get(lpn).is_some() || self.ftl.lookup(lpn) == Place::Unmapped
+        !coded || self.is_at_hand(lpn)
     }
 
     /// Reads what is wanted of a line from data and code, if that is admitted.

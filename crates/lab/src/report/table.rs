@@ -2,7 +2,7 @@
 
 use super::RunSpeed;
 use super::format::{count, escape, percent, real};
-use ssd::RunResult;
+use ssd::{AroundResult, RunResult};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use vocab::Cause;
@@ -130,6 +130,9 @@ pub(super) fn html(labels: &[(String, &'static str)], runs: &[RunResult], speeds
     if runs.iter().any(|run| run.ecc.codewords > 0) {
         tables.insert(3, page_ecc(runs));
     }
+    if runs.iter().any(|run| run.around != AroundResult::default()) {
+        tables.insert(3, read_around(runs));
+    }
     tables.iter().map(|table| render(table, labels)).collect()
 }
 
@@ -205,6 +208,24 @@ fn cost(runs: &[RunResult]) -> Table {
         .alarm("saturated", "", |r| yes_no(r.saturated))
         .group("Load");
     Table { title: "Cost", groups: vec![writes, joules, wear, load] }
+}
+
+fn read_around(runs: &[RunResult]) -> Table {
+    let around = Rows::of(runs)
+        .fact("reads of a stripe, row or line", "", |r| r.around.reads)
+        .cost("queued beyond what is wanted", "page reads", |r| r.around.extra_reads)
+        .fact("withdrawn from queues", "page reads", |r| r.around.withdrawn_reads)
+        .fact("computed from others", "pages", |r| r.around.derived_pages)
+        .group("Reads with alternatives");
+    let ahead = Rows::of(runs)
+        .cost("read ahead", "pages", |r| r.around.ahead_pages)
+        .fact("found there", "pages", |r| r.around.ahead_hits)
+        .group("Read-ahead");
+    let code = Rows::of(runs)
+        .cost("encoded", "groups", |r| r.around.encoded_groups)
+        .fact("valid at the end", "groups", |r| r.around.valid_groups)
+        .group("Code");
+    Table { title: "Reading around busy dies", groups: vec![around, ahead, code] }
 }
 
 fn page_ecc(runs: &[RunResult]) -> Table {

@@ -114,6 +114,8 @@ pub struct CodeZones {
     offer: Offer,
     /// Whether reads are counted anew after each choice.
     restart: bool,
+    /// Whether stripe blocks are read and written as a whole.
+    whole_blocks: bool,
     read_around: Option<ReadAround>,
     offline: Offline,
     read_ahead: Option<ReadAhead>,
@@ -157,6 +159,17 @@ impl CodeZones {
     #[must_use]
     pub fn read_ahead(&self) -> Option<ReadAhead> {
         self.read_ahead.clone()
+    }
+
+    /// The pages that a request for these touches: whole stripe blocks, where the drive maps these.
+    #[must_use]
+    pub fn touched(&self, first: Lpn, pages: u32) -> std::ops::Range<u32> {
+        let end = first.0.saturating_add(pages);
+        if !self.whole_blocks {
+            return first.0..end;
+        }
+        let blocks = self.stripe_blocks(first, pages);
+        blocks.start * self.layout.stripe_pages..blocks.end * self.layout.stripe_pages
     }
 
     /// Counts a read of the host.
@@ -370,9 +383,9 @@ impl CodeZones {
     }
 
     fn new(layout: ZoneLayout, settings: settings::Settings) -> Self {
-        let settings::Settings { decoder, offer, restart, hysteresis, read_around, offline, read_ahead } = settings;
+        let settings::Settings { decoder, offer, restart, hysteresis, whole_blocks, read_around, offline, read_ahead } = settings;
         let popularity = Popularity::new(layout.data_zones, layout.code_zones, hysteresis);
         let validity = (0..layout.code_zones).map(|_| Validity::new(layout.zone_groups())).collect();
-        Self { layout, decoder, offer, restart, read_around, offline, read_ahead, popularity, validity }
+        Self { layout, decoder, offer, restart, whole_blocks, read_around, offline, read_ahead, popularity, validity }
     }
 }

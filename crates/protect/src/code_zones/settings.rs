@@ -16,6 +16,11 @@ pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[
     ("offer", "wanted", "which blocks of a coded line reads may use: `wanted` data and their code, all `code`, or `all`"),
     ("stripe_block", "auto", "size of a stripe block, whole pages; `auto`: one page"),
     (
+        "access",
+        "pages",
+        "what is read and written at least: `pages`, or whole stripe `blocks`, the rest of which is read for a write: the paper's",
+    ),
+    (
         "zone_blocks",
         "auto",
         "flash blocks of a segment; `auto`: 1/88 of a die, with at most 1/8 of them spare, and at least 4 zones",
@@ -50,6 +55,7 @@ pub(super) struct Settings {
     pub offer: Offer,
     pub restart: bool,
     pub hysteresis: u32,
+    pub whole_blocks: bool,
     pub read_around: Option<ReadAround>,
     pub offline: Offline,
     pub read_ahead: Option<ReadAhead>,
@@ -67,6 +73,7 @@ pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, S
         offer: [Offer::Wanted, Offer::Code, Offer::All][options.word("offer", &["wanted", "code", "all"])?],
         restart: options.word("counters", &["keep", "restart"])? == 1,
         hysteresis: options.number("hysteresis", 0..=10_000)?,
+        whole_blocks: options.word("access", &["pages", "blocks"])? == 1,
         read_around: ReadAround::new(options, shape.dies)?,
         offline: offline(options)?,
         read_ahead: read_ahead(options, shape, &layout)?,
