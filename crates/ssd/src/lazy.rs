@@ -111,6 +111,8 @@ pub(crate) struct LazyReads<P> {
     ops: Slab<LazyOp<P>>,
     /// Reads that are not answered yet.
     open: Vec<Id>,
+    /// Alternatives to be queued when all that a request wants is: they are not to delay it.
+    behind: Vec<(Id, usize)>,
     /// Withdrawn commands that are still linked in queues.
     pub withdrawn: u32,
     /// Sub-requests beyond what is wanted, in queues or in service.
@@ -120,7 +122,7 @@ pub(crate) struct LazyReads<P> {
 impl<P> LazyReads<P> {
     pub fn new(protection: &Protection) -> Self {
         let around = protection.read_around();
-        Self { around, ops: Slab::default(), open: Vec::new(), withdrawn: 0, extra: 0 }
+        Self { around, ops: Slab::default(), open: Vec::new(), behind: Vec::new(), withdrawn: 0, extra: 0 }
     }
 }
 
@@ -145,7 +147,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let Some(around) = self.lazy.around else { return false };
         let mut dies = dies;
         extra > 0
-            && self.lazy.extra + extra <= around.extra_reads
+            && self.lazy.extra + self.lazy.behind.len() as u32 + extra <= around.extra_reads
             && dies.any(|die| self.backlog[die.index()] >= around.busy_from)
     }
 
@@ -179,6 +181,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 }
             }
         }
+        self.queue_alternatives();
     }
 
     /// The page and those that sum up to it, with how many logical pages from `lpn` on lie in it side by
@@ -279,12 +282,25 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.withdraw(id, block);
         }
         for block in step.issued.iter() {
-            self.issue(id, block);
+            if self.lazy.ops[id].blocks[block].extra {
+                self.lazy.behind.push((id, block));
+            } else {
+                self.issue(id, block);
+            }
         }
         if self.lazy.ops[id].read.as_ref().is_some_and(LazyRead::is_done) {
             self.lazy_done(id);
         }
         self.free_if_over(id);
+    }
+
+    /// Queues alternatives behind all that the request wants.
+    pub(crate) fn queue_alternatives(&mut self) {
+        for (id, block) in std::mem::take(&mut self.lazy.behind) {
+            if self.lazy.ops[id].read.as_ref().is_some_and(|read| read.pending().contains(block)) {
+                self.issue(id, block);
+            }
+        }
     }
 
     fn issue(&mut self, id: Id, block: usize) {

@@ -300,10 +300,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if self.timed {
             self.code_zones_mut().on_read(Lpn(first), end - first);
             if self.read_ahead(job, first, end, command) {
+                self.queue_alternatives();
                 return;
             }
         }
         self.read_lines(job, first..end, self.touched(first, end));
+        self.queue_alternatives();
     }
 
     /// Reads the pages `asked` for and whatever else is `touched`, each line of code by itself.
@@ -435,6 +437,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         let wants = vec![Want { block: block as u8, slot: 0, lpn, sink: Sink::Repair(target) }];
         self.start_line(&line, ask, sources, wants, Cause::Rebuild);
+        self.queue_alternatives();
     }
 
     /// The logical page that a repair is about, and where it could not be read.
