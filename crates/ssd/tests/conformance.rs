@@ -132,7 +132,8 @@ fn uncorrectable_reads_are_rebuilt_and_checked() {
             let setup = Setup { faults, ..base };
             let commands = workload(6, setup.user_slots, REQUESTS, MIX);
             let (result, after) = prove(&name, &setup, &commands, Pace::Open);
-            assert!(result.flash_reads["rebuild"] > 0, "{name}");
+            // A read that goes around busy dies anyway needs no repair.
+            assert!(result.flash_reads["rebuild"] + result.around.derived_pages > 0, "{name}");
             // Two uncorrectable reads of one stripe at once: about 1e-3 x 5 of the repairs.
             assert!(result.media_errors + after.media_errors <= 2, "{name}: {} media errors", result.media_errors);
         }
