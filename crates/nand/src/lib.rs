@@ -17,7 +17,7 @@ mod timing;
 pub use array::{BlockInfo, FlashArray, MemoryArray, PageView, Payload, ProgramOutcome, ReadOutcome};
 pub use cells::{CellSettings, Cells, hours, span_of};
 pub use faults::Faulty;
-pub use oob::{Oob, OobTag, PageRole};
+pub use oob::{Oob, OobError, OobPage, OobSlot, OobTag, PageRole};
 pub use pairing::Pairing;
 pub use power::{EraseFate, InFlight, Partners, Program, ProgramFate};
 pub use scan::{BlockScan, PageScan, Scan, ValidPage};
