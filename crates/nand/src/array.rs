@@ -1,7 +1,9 @@
 //! Flash in memory, and the rules of NAND.
 
+pub(crate) mod restore;
+
 use crate::power::Scars;
-use crate::{Oob, OobTag};
+use crate::{Oob, OobTag, Program};
 use std::sync::Arc;
 use vocab::{BlockAddr, Capability, Geometry, Grid, Ppn, SimTime};
 
@@ -225,24 +227,25 @@ impl<P: Payload> MemoryArray<P> {
         }
     }
 
-    /// The one way into the cells. Without updates all slots are written anew.
+    /// Asserts the rules of NAND for a program of this page.
     #[inline]
-    fn store(
-        &mut self,
-        ppn: Ppn,
-        tags: &[OobTag],
-        payload: &[P],
-        updates: Option<&[u64]>,
-        oob: Oob,
-        now: SimTime,
-    ) -> ProgramOutcome {
+    pub(crate) fn assert_programmable(&self, ppn: Ppn) {
         let (block, page) = self.grid.split(ppn);
-        let info = &mut self.blocks[block.index()];
+        let info = &self.blocks[block.index()];
         assert!(!info.bad, "{ppn} programmed on a bad block");
         assert!(page == info.next_page, "{ppn} programmed out of order: page {page}, next is {}", info.next_page);
         if !self.scars.is_empty() {
             self.scars.assert_programmable(block, ppn);
         }
+    }
+
+    /// The one way into the cells. Without updates all slots are written anew.
+    #[inline]
+    pub(crate) fn store(&mut self, program: &Program<'_, P>) -> ProgramOutcome {
+        let &Program { ppn, tags, payload, updates, oob, now } = program;
+        self.assert_programmable(ppn);
+        let (block, page) = self.grid.split(ppn);
+        let info = &mut self.blocks[block.index()];
         info.next_page += 1;
         if page == 0 {
             info.first_program = now;
@@ -366,7 +369,7 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
 
     #[inline]
     fn program(&mut self, ppn: Ppn, tags: &[OobTag], payload: &[P], oob: Oob, now: SimTime) -> ProgramOutcome {
-        self.store(ppn, tags, payload, None, oob, now)
+        self.store(&Program { ppn, tags, payload, updates: None, oob, now })
     }
 
     fn program_updates(
@@ -378,7 +381,7 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         oob: Oob,
         now: SimTime,
     ) -> ProgramOutcome {
-        self.store(ppn, tags, payload, Some(updates), oob, now)
+        self.store(&Program { ppn, tags, payload, updates: Some(updates), oob, now })
     }
 
     fn update(&self, ppn: Ppn, index: u32) -> u64 {
@@ -423,18 +426,16 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
 
     fn set_age(&mut self, block: BlockAddr, age: impl FnOnce(&mut BlockInfo)) {
         let info = &mut self.blocks[block.index()];
-        let next_page = info.next_page;
+        let before = *info;
         age(info);
-        assert!(info.next_page == next_page, "ageing a block must not change what it holds");
+        assert!(info.next_page == before.next_page, "ageing a block must not change what it holds");
         self.pe_max = self.pe_max.max(info.pe);
-        // A block is as old as its pages say.
-        let (pe, first_program_s) = (info.pe, whole_seconds(info.first_program));
+        // The pages of an aged block say so.
         if let Some(cells) = &mut self.cells[block.index()]
-            && next_page > 0
-            && (cells.pe, cells.first_program_s) != (pe, first_program_s)
+            && (info.pe, info.first_program) != (before.pe, before.first_program)
         {
             let cells = Arc::make_mut(cells);
-            (cells.pe, cells.first_program_s) = (pe, first_program_s);
+            (cells.pe, cells.first_program_s) = (info.pe, whole_seconds(info.first_program));
         }
     }
 

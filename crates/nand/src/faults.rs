@@ -130,7 +130,7 @@ impl<P: Payload> Faulty<crate::MemoryArray<P>> {
 
 impl<P: Payload, A: Scan<P>> Scan<P> for Faulty<A> {
     /// What is lost for good is unreadable; reads that fail for once are not drawn here.
-    fn scan_page(&self, ppn: Ppn) -> PageScan<'_, P> {
+    fn scan_page(&self, ppn: Ppn) -> PageScan<'_> {
         if self.is_gone(self.inner.grid().split(ppn).0) {
             return PageScan::Unreadable;
         }

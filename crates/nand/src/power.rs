@@ -202,6 +202,14 @@ impl Scars {
         assert!(!self.pages.contains_key(&ppn), "{ppn} programmed again after an interrupted program");
     }
 
+    pub(crate) fn add(&mut self, ppn: Ppn, scar: Scar) {
+        self.pages.insert(ppn, scar);
+    }
+
+    pub(crate) fn add_half_erased(&mut self, block: BlockAddr) {
+        self.half_erased.insert(block);
+    }
+
     /// Senses a page.
     pub(crate) fn read(&mut self, ppn: Ppn) -> ReadOutcome {
         match self.pages.get_mut(&ppn) {
@@ -252,20 +260,14 @@ impl<P: Payload> MemoryArray<P> {
     }
 
     fn cut_program(&mut self, pairing: Pairing, program: &Program<'_, P>, fate: ProgramFate) {
-        let &Program { ppn, tags, payload, updates, oob, now } = program;
+        let ppn = program.ppn;
         let (block, page) = self.grid().split(ppn);
         if fate == ProgramFate::Blank {
-            let info = self.block(block);
-            assert!(!info.bad, "{ppn} programmed on a bad block");
-            assert!(page == info.next_page, "{ppn} programmed out of order: page {page}, next is {}", info.next_page);
-            self.scars.assert_programmable(block, ppn);
+            self.assert_programmable(ppn);
             self.scars.pages.insert(ppn, Scar::Blank);
             return;
         }
-        match updates {
-            Some(updates) => self.program_updates(ppn, tags, payload, updates, oob, now),
-            None => self.program(ppn, tags, payload, oob, now),
-        };
+        self.store(program);
         let partners = match fate {
             ProgramFate::Torn(partners) => {
                 self.tear(ppn);
@@ -283,7 +285,7 @@ impl<P: Payload> MemoryArray<P> {
         }
     }
 
-    fn tear(&mut self, ppn: Ppn) {
+    pub(crate) fn tear(&mut self, ppn: Ppn) {
         self.scars.pages.insert(ppn, Scar::Torn);
         self.wipe(ppn);
     }

@@ -12,26 +12,30 @@
 //! | when a page was programmed or recharged | gone; no earlier than the first page of its block |
 //! | whether a page that reads as erased was begun, whether an erase ended | never known |
 
+use crate::array::History;
 use crate::power::Scar;
-use crate::{FlashArray, MemoryArray, PageView, Payload};
+use crate::{FlashArray, MemoryArray, Oob, OobTag, PageView, Payload};
 use vocab::{BlockAddr, Ppn, SimTime};
 
 /// What a page looks like to somebody who knows nothing of it.
-#[derive(Clone, Copy, Debug)]
-pub enum PageScan<'a, P> {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PageScan<'a> {
     /// Every byte of page and OOB reads as erased. The page may have been begun nonetheless.
     Erased,
     /// Neither erased nor with right checksums.
     Unreadable,
     /// OOB and data have right checksums.
-    Valid(ValidPage<'a, P>),
+    Valid(ValidPage<'a>),
 }
 
-/// A readable page and what its OOB says; the updates of its slots are [`FlashArray::update`].
-#[derive(Clone, Copy, Debug)]
-pub struct ValidPage<'a, P> {
-    /// The page; `written` is the time of the first program of its block.
-    pub view: PageView<'a, P>,
+/// What the OOB of a readable page says. The updates of its slots are [`FlashArray::update`], its
+/// contents are there to be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ValidPage<'a> {
+    /// A tag for each slot.
+    pub tags: &'a [OobTag],
+    /// Facts about the page.
+    pub oob: Oob,
     /// P/E cycles of the block, the erase before this program included.
     pub pe: u32,
     /// Most P/E cycles of any block of the drive when the page was programmed.
@@ -60,7 +64,7 @@ pub enum BlockScan {
 /// Flash that can be mounted: read without knowing what it holds.
 pub trait Scan<P: Payload>: FlashArray<P> {
     /// Looks at a page. A look is not counted as a read and does not use up a weak page.
-    fn scan_page(&self, ppn: Ppn) -> PageScan<'_, P>;
+    fn scan_page(&self, ppn: Ppn) -> PageScan<'_>;
 
     /// Forgets what dies with power: of each [`crate::BlockInfo`] stays only the mark of a bad block and
     /// what [`Self::scan_block`] finds as the next page. Recovery sets the rest anew
@@ -90,7 +94,7 @@ pub trait Scan<P: Payload>: FlashArray<P> {
 }
 
 impl<P: Payload> Scan<P> for MemoryArray<P> {
-    fn scan_page(&self, ppn: Ppn) -> PageScan<'_, P> {
+    fn scan_page(&self, ppn: Ppn) -> PageScan<'_> {
         let (block, page) = self.grid().split(ppn);
         if page >= self.block(block).next_page {
             return PageScan::Erased;
@@ -99,9 +103,9 @@ impl<P: Payload> Scan<P> for MemoryArray<P> {
             Some(Scar::Blank) => PageScan::Erased,
             Some(Scar::Torn | Scar::Weak { reads: 0 }) => PageScan::Unreadable,
             Some(Scar::Weak { .. }) | None => {
-                let history = self.history(ppn);
-                let view = PageView { written: history.first_program, ..self.page(ppn) };
-                PageScan::Valid(ValidPage { view, pe: history.pe, pe_max: history.pe_max, first_program: history.first_program })
+                let PageView { tags, oob, .. } = self.page(ppn);
+                let History { pe, pe_max, first_program } = self.history(ppn);
+                PageScan::Valid(ValidPage { tags, oob, pe, pe_max, first_program })
             }
         }
     }
