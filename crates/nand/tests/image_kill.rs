@@ -6,11 +6,11 @@
 mod life;
 
 use flashkeep_nand::{FileArray, FlashArray, MemoryArray, Scan};
-use life::{Data, Life, Seen, Step, apply, geometry, infos, see_all, see_block};
+use life::{Data, Life, Seen, Step, apply, geometry, infos, see, see_all};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use vocab::{BlockAddr, Streams};
+use vocab::{BlockAddr, Ppn, Streams};
 
 /// Set in the child: its image and its seed.
 const IMAGE: &str = "FLASHKEEP_TEST_IMAGE";
@@ -64,6 +64,10 @@ fn kill_after(lines: u64, path: &Path, seed: u64) -> (usize, usize) {
     (begun, ended)
 }
 
+fn see_block(array: &mut impl Scan<Data>, block: BlockAddr) -> Vec<Seen> {
+    (0..4).map(|page| see(array, Ppn(block.0 * 4 + page))).collect()
+}
+
 /// Whether a block may look like this when the step that changes it from `before` to `after` was
 /// cut.
 fn may_be_seen(seen: &[Seen], before: &[Seen], after: &[Seen], step: &Step) -> bool {
@@ -96,7 +100,8 @@ fn a_killed_process_leaves_every_page_that_was_told_and_nothing_wrong() {
         };
         let mut changed = expected.clone();
         apply(&mut changed, &next);
-        (expected.forget_volatile(), changed.forget_volatile());
+        expected.forget_volatile();
+        changed.forget_volatile();
 
         let mut file = FileArray::<Data>::open(&path).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         let found = see_block(&mut file, block);
@@ -107,7 +112,8 @@ fn a_killed_process_leaves_every_page_that_was_told_and_nothing_wrong() {
 
         // Erased, the block of the step is like any other again; the rest stayed all along.
         if !file.block(block).bad {
-            (file.erase(block), expected.erase(block));
+            file.erase(block);
+            expected.erase(block);
         } else if !expected.block(block).bad {
             expected.set_age(block, |info| info.bad = true);
         }

@@ -18,7 +18,8 @@ pub(crate) enum Found {
 
 impl<P: Payload> MemoryArray<P> {
     /// Puts a block that was never programmed into the state its pages tell; its age stays
-    /// unknown. A block with an erased page before others, or without a valid one, is half erased.
+    /// unknown. A block whose first page is not valid, or with an erased page before others, is
+    /// half erased.
     pub(crate) fn restore(&mut self, block: BlockAddr, found: &[Found]) {
         let Some(last) = found.iter().rposition(|page| *page != Found::Erased) else { return };
         let mut cells = self.erased_cells();
@@ -28,11 +29,11 @@ impl<P: Payload> MemoryArray<P> {
             (cells.pe, cells.first_program_s) = (first.pe, first.first_program_s);
             cells.written_s.fill(first.first_program_s);
         }
-        let (mut any_valid, mut holes) = (false, false);
+        let mut half_erased = !matches!(found[0], Found::Valid(_));
         for (page, found) in found[..=last].iter().enumerate() {
             let ppn = self.grid.ppn(block, page as u32);
             let Found::Valid(oob) = found else {
-                holes |= *found == Found::Erased;
+                half_erased |= *found == Found::Erased;
                 self.scars.add(ppn, if *found == Found::Erased { Scar::Blank } else { Scar::Torn });
                 continue;
             };
@@ -41,7 +42,6 @@ impl<P: Payload> MemoryArray<P> {
                 self.scars.add(ppn, Scar::Torn);
                 continue;
             };
-            any_valid = true;
             cells.sequence[page] = relative;
             cells.pe_max[page] = oob.pe_max;
             cells.ecc[page] = oob.ecc_profile;
@@ -55,7 +55,7 @@ impl<P: Payload> MemoryArray<P> {
         }
         self.cells[block.index()] = Some(Arc::new(cells));
         self.blocks[block.index()].next_page = last as u32 + 1;
-        if holes || !any_valid {
+        if half_erased {
             self.scars.add_half_erased(block);
         }
     }

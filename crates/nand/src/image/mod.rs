@@ -87,18 +87,51 @@ impl std::error::Error for ImageError {
     }
 }
 
+/// Where the bytes of an image are.
+pub trait Store: Send {
+    /// Reads all of `bytes`.
+    ///
+    /// # Errors
+    /// As of a file.
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()>;
+    /// Writes all of `bytes`, in ascending order.
+    ///
+    /// # Errors
+    /// As of a file. Some of them may have been written.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+    /// Makes durable what was written.
+    ///
+    /// # Errors
+    /// As of a file.
+    fn sync(&self) -> io::Result<()>;
+}
+
+impl Store for File {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        self.read_exact_at(bytes, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.write_all_at(bytes, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.sync_data()
+    }
+}
+
 /// Contents of pages that were asked for; `None`: their checksums fail.
 type Contents<P> = OnceCell<Option<Box<[P]>>>;
 
 /// Flash in a file.
 #[derive(Debug)]
-pub struct FileArray<P> {
+pub struct FileArray<P, S = File> {
     /// Everything but contents; a fork's contents too.
     memory: MemoryArray<P>,
     layout: Layout,
     path: PathBuf,
     /// `None`: a fork.
-    file: Option<File>,
+    file: Option<S>,
     contents: Vec<Contents<P>>,
     cached: RefCell<Vec<Ppn>>,
     /// What memory has of the contents of any page.
@@ -134,19 +167,27 @@ impl<P: StoredPayload> FileArray<P> {
         let file = OpenOptions::new().read(true).write(true).open(path).map_err(io("open"))?;
         lock(path, &file)?;
         let size = file.metadata().map_err(io("read"))?.len();
+        Self::mount(path, file, size)
+    }
+}
+
+impl<P: StoredPayload, S: Store> FileArray<P, S> {
+    /// Opens an image of so many bytes.
+    fn mount(path: &Path, file: S, size: u64) -> Result<Self, ImageError> {
+        let io = |error| ImageError { file: path.to_owned(), what: What::Io("read", error) };
         let mut header = vec![0; size.min(HEADER as u64) as usize];
-        file.read_exact_at(&mut header, 0).map_err(io("read"))?;
+        file.read_at(&mut header, 0).map_err(io)?;
         let layout = Layout::read(path, &header, size)?;
         let mut array = Self::with(path, layout, file);
         array.restore_marks()?;
         for block in 0..layout.geometry.blocks() {
-            let found = array.find(BlockAddr(block)).map_err(io("read"))?;
+            let found = array.find(BlockAddr(block)).map_err(io)?;
             array.memory.restore(BlockAddr(block), &found);
         }
         Ok(array)
     }
 
-    fn with(path: &Path, layout: Layout, file: File) -> Self {
+    fn with(path: &Path, layout: Layout, file: S) -> Self {
         Self {
             memory: MemoryArray::new(layout.geometry, true).keeping_ecc().keeping_updates(),
             layout,
@@ -164,18 +205,18 @@ impl<P: StoredPayload> FileArray<P> {
     /// # Errors
     /// If that fails, or a bad block could not be marked since the last call.
     pub fn sync(&mut self) -> Result<(), ImageError> {
-        let synced = self.file.as_ref().map_or(Ok(()), File::sync_data);
+        let synced = self.file.as_ref().map_or(Ok(()), S::sync);
         let result = self.unmarked.take().map_or(synced, Err);
         result.map_err(|error| ImageError { file: self.path.clone(), what: What::Io("write", error) })
     }
 
-    fn file(&self) -> &File {
+    fn file(&self) -> &S {
         self.file.as_ref().expect("a fork asks its memory")
     }
 
     fn restore_marks(&mut self) -> Result<(), ImageError> {
         let mut marks = vec![0; self.layout.geometry.blocks() as usize];
-        let read = self.file().read_exact_at(&mut marks, HEADER as u64);
+        let read = self.file().read_at(&mut marks, HEADER as u64);
         read.map_err(|error| ImageError { file: self.path.clone(), what: What::Io("read", error) })?;
         for (block, mark) in marks.into_iter().enumerate() {
             let block = BlockAddr::from_index(block);
@@ -218,7 +259,7 @@ impl<P: StoredPayload> FileArray<P> {
 
     /// Reads bytes as flash has them.
     fn read_flash(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-        self.file().read_exact_at(bytes, offset)?;
+        self.file().read_at(bytes, offset)?;
         complement(bytes);
         Ok(())
     }
@@ -266,7 +307,7 @@ impl<P: StoredPayload> FileArray<P> {
         let crcs: Vec<u32> = crcs.collect();
         record.extend(self.memory.oob_of(program, &crcs).encode());
         complement(&mut record);
-        if file.write_all_at(&record, self.layout.record_at(program.ppn)).is_err() {
+        if file.write_at(&record, self.layout.record_at(program.ppn)).is_err() {
             return ProgramOutcome::Failed;
         }
         self.memory.store(&Program { payload: &self.blank, ..*program })
@@ -274,16 +315,16 @@ impl<P: StoredPayload> FileArray<P> {
 
     /// Wipes the pages of a block that may hold something, in the order that the head of this
     /// file gives.
-    fn wipe(&self, file: &File, block: BlockAddr) -> io::Result<()> {
+    fn wipe(&self, file: &S, block: BlockAddr) -> io::Result<()> {
         let first = self.memory.grid().ppn(block, 0);
         // The page behind the last may have failed to program.
         let used = (self.memory.block(block).next_page + 1).min(self.memory.grid().pages_per_block());
-        file.write_all_at(&vec![0; self.layout.record - self.layout.data], self.layout.oob_at(first))?;
+        file.write_at(&vec![0; self.layout.record - self.layout.data], self.layout.oob_at(first))?;
         let (mut at, end) = (self.layout.record_at(first), self.layout.record_at(Ppn(first.0 + used)));
         let zeros = vec![0; (end - at).min(ERASED_AT_ONCE as u64) as usize];
         while at < end {
             let part = &zeros[..(end - at).min(ERASED_AT_ONCE as u64) as usize];
-            file.write_all_at(part, at)?;
+            file.write_at(part, at)?;
             at += part.len() as u64;
         }
         Ok(())
@@ -305,7 +346,7 @@ fn lock(path: &Path, file: &File) -> Result<(), ImageError> {
     })
 }
 
-impl<P: StoredPayload> Clone for FileArray<P> {
+impl<P: StoredPayload, S: Store> Clone for FileArray<P, S> {
     /// A fork, in memory.
     fn clone(&self) -> Self {
         let mut memory = self.memory.clone();
@@ -332,7 +373,7 @@ impl<P: StoredPayload> Clone for FileArray<P> {
     }
 }
 
-impl<P: StoredPayload> FlashArray<P> for FileArray<P> {
+impl<P: StoredPayload, S: Store> FlashArray<P> for FileArray<P, S> {
     fn grid(&self) -> &Grid {
         self.memory.grid()
     }
@@ -406,7 +447,7 @@ impl<P: StoredPayload> FlashArray<P> for FileArray<P> {
         let bad = self.memory.block(block).bad;
         if let Some(file) = self.file.as_ref().filter(|_| bad != was_bad) {
             let mark = if bad { BAD } else { GOOD };
-            self.unmarked = file.write_all_at(&[mark], self.layout.mark_at(block)).err().or(self.unmarked.take());
+            self.unmarked = file.write_at(&[mark], self.layout.mark_at(block)).err().or(self.unmarked.take());
         }
     }
 
@@ -416,7 +457,7 @@ impl<P: StoredPayload> FlashArray<P> for FileArray<P> {
     }
 }
 
-impl<P: StoredPayload> Scan<P> for FileArray<P> {
+impl<P: StoredPayload, S: Store> Scan<P> for FileArray<P, S> {
     /// Reads the page and its checksums; nothing of it is kept.
     fn scan_page(&self, ppn: Ppn) -> PageScan<'_> {
         match self.memory.scan_page(ppn) {
@@ -429,3 +470,6 @@ impl<P: StoredPayload> Scan<P> for FileArray<P> {
         self.memory.forget_volatile();
     }
 }
+
+#[cfg(test)]
+mod tests;

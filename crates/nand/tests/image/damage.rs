@@ -1,11 +1,11 @@
 //! Images that were damaged, cut short, or never any.
 
-use crate::life::{Data, Life, Seen, Step, apply, geometry, see, see_all, see_block};
+use crate::life::{Data, Life, Seen, Step, apply, geometry, see, see_all};
 use crate::{image, open};
-use flashkeep_nand::{BlockScan, FileArray, FlashArray, Oob, OobTag, Scan};
+use flashkeep_nand::{FileArray, Oob, OobTag};
 use std::fs;
 use std::path::Path;
-use vocab::{BlockAddr, Lpn, Ppn, SimTime, Streams};
+use vocab::{Lpn, Ppn, SimTime, Streams};
 
 const HEADER: usize = 4096;
 /// The records of an image of eight blocks begin behind header and marks.
@@ -147,31 +147,6 @@ fn programs(pages: u32) -> Vec<Step> {
 }
 
 #[test]
-fn a_program_cut_at_any_byte_leaves_nothing_a_torn_page_or_all_of_it() {
-    let path = image("prefix");
-    for page in 0..2u32 {
-        let (before, after) = before_and_after(&path, &programs(page + 1));
-        let at = RECORDS + page as usize * RECORD;
-        for length in 0..=RECORD {
-            let mut bytes = before.clone();
-            bytes[at..at + length].copy_from_slice(&after[at..at + length]);
-            fs::write(&path, &bytes).unwrap();
-            let mut file = open(&path);
-            let seen = see(&mut file, Ppn(page));
-            let right = match seen {
-                Seen::Erased => bytes == before,
-                Seen::Unreadable => bytes != before && bytes != after,
-                Seen::Valid(..) => bytes == after,
-            };
-            assert!(right, "page {page}, cut at {length}: {seen:?}");
-            if page == 1 {
-                assert!(matches!(see(&mut file, Ppn(0)), Seen::Valid(..)), "the page before stays");
-            }
-        }
-    }
-}
-
-#[test]
 fn a_program_of_which_any_sectors_arrived_is_never_silently_wrong() {
     // What a failure of the machine may leave of bytes that were not synced.
     let path = image("sectors");
@@ -196,46 +171,4 @@ fn a_program_of_which_any_sectors_arrived_is_never_silently_wrong() {
         kinds[kind] += 1;
     }
     assert!(kinds[1] > 400, "{kinds:?}");
-}
-
-#[test]
-fn an_erase_cut_at_any_byte_leaves_a_block_that_must_be_erased_again() {
-    let path = image("erase");
-    for pages in 1..=4u32 {
-        let (before, _) = before_and_after(&path, &programs(pages));
-        let whole = see_block(&mut open(&path), BlockAddr(0));
-        let first_oob = RECORDS + DATA..RECORDS + RECORD;
-        // First the OOB of the first page, then all pages; 13 divides no field.
-        for cut in (0..RECORD - DATA + pages as usize * RECORD).step_by(13).chain([RECORD - DATA]) {
-            let mut bytes = before.clone();
-            bytes[first_oob.clone()][..cut.min(RECORD - DATA)].fill(0);
-            bytes[RECORDS..RECORDS + cut.saturating_sub(RECORD - DATA)].fill(0);
-            fs::write(&path, &bytes).unwrap();
-            let mut file = open(&path);
-            let seen = see_block(&mut file, BlockAddr(0));
-            for (page, (now, before)) in seen.iter().zip(&whole).enumerate() {
-                let kept = now == before && !(page == 0 && cut > 0);
-                assert!(kept || matches!(now, Seen::Erased | Seen::Unreadable), "{pages} pages, cut at {cut}: {now:?}");
-            }
-            let next = file.block(BlockAddr(0)).next_page;
-            if cut >= RECORD - DATA && file.scan_block(BlockAddr(0)) != BlockScan::Erased && next < 4 {
-                let mut fork = file.clone();
-                let takes = std::panic::AssertUnwindSafe(|| program_page(&mut fork, next));
-                assert!(std::panic::catch_unwind(takes).is_err(), "{pages} pages, cut at {cut}: page {next} was programmed");
-            }
-            file.erase(BlockAddr(0));
-            assert_eq!(file.scan_block(BlockAddr(0)), BlockScan::Erased);
-            program_page(&mut file, 0);
-            drop(file);
-            assert!(matches!(see(&mut open(&path), Ppn(0)), Seen::Valid(..)));
-        }
-    }
-}
-
-/// Programs a page of block 0.
-fn program_page(file: &mut FileArray<Data>, page: u32) {
-    let mut step = programs(1).remove(0);
-    let Step::Program { ppn, oob, .. } = &mut step else { panic!("programs are asked for") };
-    (ppn.0, oob.sequence) = (page, 50);
-    apply(file, &step);
 }

@@ -136,10 +136,6 @@ pub fn see<A: Scan<Data>>(array: &mut A, ppn: Ppn) -> Seen {
     Seen::Valid(said, (0..2).map(|i| array.update(ppn, i)).collect(), array.page(ppn).payload.to_vec())
 }
 
-pub fn see_block<A: Scan<Data>>(array: &mut A, block: BlockAddr) -> Vec<Seen> {
-    (0..4).map(|page| see(array, Ppn(block.0 * 4 + page))).collect()
-}
-
 pub fn see_all<A: Scan<Data>>(array: &mut A) -> Vec<Seen> {
     (0..32).map(|ppn| see(array, Ppn(ppn))).collect()
 }
