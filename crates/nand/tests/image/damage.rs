@@ -4,6 +4,7 @@ use crate::life::{Data, Life, Seen, Step, apply, geometry, see, see_all};
 use crate::{image, open};
 use flashkeep_nand::{FileArray, Oob, OobTag};
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use vocab::{Lpn, Ppn, SimTime, Streams};
 
@@ -23,9 +24,16 @@ fn lived(path: &Path, seed: u64) -> (Vec<u8>, Vec<Seen>) {
     (fs::read(path).unwrap(), seen)
 }
 
+/// Makes a file of these bytes. In place: some file systems wait for the disk where a file is
+/// truncated and written anew.
+fn put(path: &Path, bytes: &[u8]) {
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(false).open(path).unwrap();
+    file.set_len(bytes.len() as u64).and_then(|()| file.write_all(bytes)).unwrap();
+}
+
 /// What opening these bytes says; `None` if they are taken for an image.
 fn refusal(path: &Path, bytes: &[u8]) -> Option<String> {
-    fs::write(path, bytes).unwrap();
+    put(path, bytes);
     FileArray::<Data>::open(path).err().map(|error| error.to_string())
 }
 
@@ -106,7 +114,7 @@ fn damage_anywhere_is_an_error_or_an_unreadable_page_and_never_wrong_bytes() {
                 _ => bytes[from..to].iter_mut().for_each(|byte| *byte = draws.bits() as u8),
             }
         }
-        fs::write(&path, &bytes).unwrap();
+        put(&path, &bytes);
         let Ok(mut file) = FileArray::<Data>::open(&path) else { continue };
         for (ppn, before) in before.iter().enumerate() {
             match (see(&mut file, Ppn(ppn as u32)), before) {
@@ -160,7 +168,7 @@ fn a_program_of_which_any_sectors_arrived_is_never_silently_wrong() {
             let range = sector * 256..((sector + 1) * 256).min(after.len());
             bytes[range.clone()].copy_from_slice(&after[range]);
         }
-        fs::write(&path, &bytes).unwrap();
+        put(&path, &bytes);
         let seen = see(&mut open(&path), Ppn(1));
         let (kind, right) = match seen {
             Seen::Erased => (0, bytes == before),
