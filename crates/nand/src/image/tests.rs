@@ -172,6 +172,18 @@ fn an_erase_cut_at_any_byte_leaves_a_block_that_must_be_erased_again() {
 }
 
 #[test]
+fn an_erased_page_before_others_means_half_erased() {
+    let layout = Layout::new(geometry(PAGES));
+    for wiped in 0..3u32 {
+        let mut bytes = programmed(3);
+        bytes[layout.record_at(Ppn(wiped)) as usize..][..layout.record].fill(0);
+        let mut array = mount(Failing::of(bytes, usize::MAX));
+        assert_eq!(look(&mut array), [".vv.", "v.v.", "vv.."][wiped as usize]);
+        assert_eq!(array.memory.is_half_erased(BlockAddr(0)), wiped < 2);
+    }
+}
+
+#[test]
 fn a_page_that_failed_to_program_is_wiped_with_its_block() {
     let file = Failing::of(programmed(2), 700);
     let mut array = mount(file.clone());

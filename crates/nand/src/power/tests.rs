@@ -216,6 +216,17 @@ fn a_mount_finds_what_the_oob_says_and_nothing_else() {
 }
 
 #[test]
+fn a_mount_takes_pages_for_as_old_as_the_first_of_their_block() {
+    let mut array = array(1).keeping_ecc();
+    [3, 9].iter().enumerate().for_each(|(page, &value)| program(&mut array, page as u32, value));
+    let written = |array: &MemoryArray<u64>| [0, 1].map(|page| array.page(Ppn(page)).written.0 / 1_000_000_000);
+    // Programmed at 4.5 s and at 13.5 s.
+    assert_eq!(written(&array), [4, 13]);
+    array.forget_volatile();
+    assert_eq!(written(&array), [4, 4]);
+}
+
+#[test]
 #[should_panic(expected = "die0 worked on two commands at once")]
 fn a_die_works_on_one_command() {
     let mut array = array(1);
