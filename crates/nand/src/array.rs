@@ -301,10 +301,13 @@ impl<P: Payload> MemoryArray<P> {
         let page = page as usize;
         let slots = page * self.slots_per_page..(page + 1) * self.slots_per_page;
         cells.tags[slots.clone()].fill(OobTag::FILLER);
-        cells.payload[slots].fill(P::default());
+        cells.payload[slots.clone()].fill(P::default());
         cells.sequence[page] = 0;
         if self.keeps_coverage {
             cells.coverage[page] = 0;
+        }
+        if self.keeps_updates {
+            cells.update[slots].fill(0);
         }
     }
 

@@ -38,7 +38,7 @@ const BAD: u8 = 1;
 
 /// A payload of bytes.
 pub trait StoredPayload: Payload {
-    /// Writes all bytes of a slot.
+    /// Writes the bytes of a slot, which is all zeros before.
     fn store(&self, slot: &mut [u8]);
     /// Reads them back.
     fn load(slot: &[u8]) -> Self;
