@@ -122,14 +122,21 @@ pub(crate) struct Cells<P> {
     /// Capability of each page's ECC, and when it was programmed in whole seconds.
     ecc: Box<[Capability]>,
     written_s: Box<[u32]>,
-    /// Where a drive is to be recovered: the update of each slot, and the most P/E cycles of any
-    /// block when the page was programmed.
-    update: Box<[u64]>,
-    pe_max: Box<[u32]>,
     base_sequence: u64,
+    /// What only recovery reads, out of the way of what all reads touch.
+    told: Box<Told>,
+}
+
+/// What pages say besides, for a drive that is to be recovered.
+#[derive(Clone, Debug)]
+struct Told {
     /// What every page of the block says in its OOB.
     pe: u32,
     first_program_s: u32,
+    /// Where kept: the update of each slot, and the most P/E cycles of any block when the page
+    /// was programmed.
+    update: Box<[u64]>,
+    pe_max: Box<[u32]>,
 }
 
 /// What the OOB of a page says of its block and of the drive.
@@ -219,11 +226,13 @@ impl<P: Payload> MemoryArray<P> {
             coverage: vec![0; if self.keeps_coverage { pages } else { 0 }].into(),
             ecc: vec![Capability(0); if self.keeps_ecc { pages } else { 0 }].into(),
             written_s: vec![0; if self.keeps_ecc { pages } else { 0 }].into(),
-            update: vec![0; if self.keeps_updates { slots } else { 0 }].into(),
-            pe_max: vec![0; if self.keeps_updates { pages } else { 0 }].into(),
             base_sequence: 0,
-            pe: 0,
-            first_program_s: 0,
+            told: Box::new(Told {
+                pe: 0,
+                first_program_s: 0,
+                update: vec![0; if self.keeps_updates { slots } else { 0 }].into(),
+                pe_max: vec![0; if self.keeps_updates { pages } else { 0 }].into(),
+            }),
         }
     }
 
@@ -258,7 +267,7 @@ impl<P: Payload> MemoryArray<P> {
         let page = page as usize;
         if page == 0 {
             cells.base_sequence = oob.sequence;
-            (cells.pe, cells.first_program_s) = (pe, whole_seconds(now));
+            (cells.told.pe, cells.told.first_program_s) = (pe, whole_seconds(now));
         }
         let slots = page * self.slots_per_page..(page + 1) * self.slots_per_page;
         cells.tags[slots.clone()].copy_from_slice(tags);
@@ -274,10 +283,10 @@ impl<P: Payload> MemoryArray<P> {
         }
         if self.keeps_updates {
             match updates {
-                Some(updates) => cells.update[slots].copy_from_slice(updates),
-                None => cells.update[slots].fill(oob.sequence),
+                Some(updates) => cells.told.update[slots].copy_from_slice(updates),
+                None => cells.told.update[slots].fill(oob.sequence),
             }
-            cells.pe_max[page] = self.pe_max;
+            cells.told.pe_max[page] = self.pe_max;
         }
         ProgramOutcome::Done
     }
@@ -288,9 +297,9 @@ impl<P: Payload> MemoryArray<P> {
         let (block, page) = self.grid.split(ppn);
         let cells = self.cells[block.index()].as_ref().expect("a programmed block has cells");
         History {
-            pe: cells.pe,
-            pe_max: cells.pe_max.get(page as usize).copied().unwrap_or(cells.pe),
-            first_program: SimTime(u64::from(cells.first_program_s) * NANOS_PER_S),
+            pe: cells.told.pe,
+            pe_max: cells.told.pe_max.get(page as usize).copied().unwrap_or(cells.told.pe),
+            first_program: SimTime(u64::from(cells.told.first_program_s) * NANOS_PER_S),
         }
     }
 
@@ -307,7 +316,7 @@ impl<P: Payload> MemoryArray<P> {
             cells.coverage[page] = 0;
         }
         if self.keeps_updates {
-            cells.update[slots].fill(0);
+            cells.told.update[slots].fill(0);
         }
     }
 
@@ -322,7 +331,7 @@ impl<P: Payload> MemoryArray<P> {
             *info = BlockInfo { next_page: info.next_page, bad: info.bad, ..BlockInfo::default() };
             if let Some(cells) = cells.as_mut().filter(|_| self.keeps_ecc) {
                 let cells = Arc::make_mut(cells);
-                cells.written_s.fill(cells.first_program_s);
+                cells.written_s.fill(cells.told.first_program_s);
             }
         }
         self.pe_max = 0;
@@ -392,7 +401,7 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         assert!(page < self.blocks[block.index()].next_page, "{ppn} looked at before it was programmed");
         let cells = self.cells[block.index()].as_ref().expect("a programmed block has cells");
         let slot = page as usize * self.slots_per_page + index as usize;
-        cells.update.get(slot).copied().unwrap_or_else(|| cells.base_sequence + u64::from(cells.sequence[page as usize]))
+        cells.told.update.get(slot).copied().unwrap_or_else(|| cells.base_sequence + u64::from(cells.sequence[page as usize]))
     }
 
     fn recharge(&mut self, ppn: Ppn, now: SimTime) -> ProgramOutcome {
@@ -438,7 +447,7 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
             && (info.pe, info.first_program) != (before.pe, before.first_program)
         {
             let cells = Arc::make_mut(cells);
-            (cells.pe, cells.first_program_s) = (info.pe, whole_seconds(info.first_program));
+            (cells.told.pe, cells.told.first_program_s) = (info.pe, whole_seconds(info.first_program));
         }
     }
 

@@ -179,6 +179,8 @@ pub(crate) enum Scar {
 /// What power cuts left behind, until the blocks are erased.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scars {
+    /// Whether there are any: what every read and program asks.
+    any: bool,
     pages: BTreeMap<Ppn, Scar>,
     half_erased: BTreeSet<BlockAddr>,
 }
@@ -186,7 +188,7 @@ pub(crate) struct Scars {
 impl Scars {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.pages.is_empty() && self.half_erased.is_empty()
+        !self.any
     }
 
     pub(crate) fn of(&self, ppn: Ppn) -> Option<Scar> {
@@ -197,20 +199,24 @@ impl Scars {
         self.half_erased.contains(&block)
     }
 
+    #[cold]
     pub(crate) fn assert_programmable(&self, block: BlockAddr, ppn: Ppn) {
         assert!(!self.half_erased.contains(&block), "{ppn} programmed on a half-erased block: {block} must be erased again");
         assert!(!self.pages.contains_key(&ppn), "{ppn} programmed again after an interrupted program");
     }
 
     pub(crate) fn add(&mut self, ppn: Ppn, scar: Scar) {
+        self.any = true;
         self.pages.insert(ppn, scar);
     }
 
     pub(crate) fn add_half_erased(&mut self, block: BlockAddr) {
+        self.any = true;
         self.half_erased.insert(block);
     }
 
     /// Senses a page.
+    #[cold]
     pub(crate) fn read(&mut self, ppn: Ppn) -> ReadOutcome {
         match self.pages.get_mut(&ppn) {
             None => ReadOutcome::Clean,
@@ -223,9 +229,11 @@ impl Scars {
     }
 
     /// An erase ended.
+    #[cold]
     pub(crate) fn heal(&mut self, block: BlockAddr, first: Ppn, pages: u32) {
         self.half_erased.remove(&block);
         self.pages.retain(|ppn, _| !(first.0..first.0 + pages).contains(&ppn.0));
+        self.any = !self.pages.is_empty() || !self.half_erased.is_empty();
     }
 }
 
@@ -264,7 +272,7 @@ impl<P: Payload> MemoryArray<P> {
         let (block, page) = self.grid().split(ppn);
         if fate == ProgramFate::Blank {
             self.assert_programmable(ppn);
-            self.scars.pages.insert(ppn, Scar::Blank);
+            self.scars.add(ppn, Scar::Blank);
             return;
         }
         self.store(program);
@@ -274,7 +282,7 @@ impl<P: Payload> MemoryArray<P> {
                 partners
             }
             ProgramFate::Weak { reads, partners } => {
-                self.scars.pages.insert(ppn, Scar::Weak { reads });
+                self.scars.add(ppn, Scar::Weak { reads });
                 partners
             }
             _ => Partners::Spared,
@@ -286,7 +294,7 @@ impl<P: Payload> MemoryArray<P> {
     }
 
     pub(crate) fn tear(&mut self, ppn: Ppn) {
-        self.scars.pages.insert(ppn, Scar::Torn);
+        self.scars.add(ppn, Scar::Torn);
         self.wipe(ppn);
     }
 
@@ -296,7 +304,7 @@ impl<P: Payload> MemoryArray<P> {
             self.erase(block);
             return;
         }
-        self.scars.half_erased.insert(block);
+        self.scars.add_half_erased(block);
         let mut draws = match fate {
             EraseFate::Unchanged => return,
             EraseFate::Mixed { draw } => Some(Streams::new(draw).stream_of("nand/half-erased", u64::from(block.0))),
@@ -307,7 +315,7 @@ impl<P: Payload> MemoryArray<P> {
             let ppn = self.grid().ppn(block, page);
             match draws.as_mut().map_or(0, |draws| draws.below(3)) {
                 0 => {
-                    self.scars.pages.insert(ppn, Scar::Blank);
+                    self.scars.add(ppn, Scar::Blank);
                     self.wipe(ppn);
                 }
                 1 => {

@@ -26,7 +26,7 @@ impl<P: Payload> MemoryArray<P> {
         let valid = || found.iter().filter_map(|page| if let Found::Valid(oob) = page { Some(oob) } else { None });
         cells.base_sequence = valid().map(|oob| oob.sequence).min().unwrap_or(0);
         if let Some(first) = valid().next() {
-            (cells.pe, cells.first_program_s) = (first.pe, first.first_program_s);
+            (cells.told.pe, cells.told.first_program_s) = (first.pe, first.first_program_s);
             cells.written_s.fill(first.first_program_s);
         }
         let mut half_erased = !matches!(found[0], Found::Valid(_));
@@ -43,14 +43,14 @@ impl<P: Payload> MemoryArray<P> {
                 continue;
             };
             cells.sequence[page] = relative;
-            cells.pe_max[page] = oob.pe_max;
+            cells.told.pe_max[page] = oob.pe_max;
             cells.ecc[page] = oob.ecc_profile;
             if self.keeps_coverage {
                 cells.coverage[page] = oob.coverage;
             }
             for (i, &OobSlot { tag, update, .. }) in oob.slots.iter().enumerate() {
                 cells.tags[page * self.slots_per_page + i] = tag;
-                cells.update[page * self.slots_per_page + i] = update;
+                cells.told.update[page * self.slots_per_page + i] = update;
             }
         }
         self.cells[block.index()] = Some(Arc::new(cells));
@@ -73,7 +73,7 @@ impl<P: Payload> MemoryArray<P> {
         let (block, page) = self.grid.split(ppn);
         self.assert_programmable(ppn);
         let (pe, first_program_s) = match &self.cells[block.index()] {
-            Some(cells) if page > 0 => (cells.pe, cells.first_program_s),
+            Some(cells) if page > 0 => (cells.told.pe, cells.told.first_program_s),
             _ => (self.blocks[block.index()].pe, super::whole_seconds(now)),
         };
         let update = |i: usize| updates.map_or(oob.sequence, |updates| updates[i]);
