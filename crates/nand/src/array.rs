@@ -1,5 +1,6 @@
 //! Flash in memory, and the rules of NAND.
 
+#[cfg(unix)]
 pub(crate) mod restore;
 
 use crate::power::Scars;

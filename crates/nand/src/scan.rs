@@ -47,7 +47,8 @@ pub struct ValidPage<'a> {
 /// What a block looks like to somebody who knows nothing of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlockScan {
-    /// Marked bad.
+    /// Marked bad: neither programmed nor erased any more. Pages programmed before can be looked
+    /// at one by one.
     Bad,
     /// All pages read as erased. It may be half erased nonetheless: only an erase makes it fit
     /// for programs.
