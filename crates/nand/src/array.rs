@@ -1,6 +1,10 @@
 //! Flash in memory, and the rules of NAND.
 
-use crate::{Oob, OobTag};
+#[cfg(unix)]
+pub(crate) mod restore;
+
+use crate::power::Scars;
+use crate::{Oob, OobTag, Program};
 use std::sync::Arc;
 use vocab::{BlockAddr, Capability, Geometry, Grid, Ppn, SimTime};
 
@@ -75,6 +79,26 @@ pub trait FlashArray<P: Payload>: Clone + Send {
     fn page(&self, ppn: Ppn) -> PageView<'_, P>;
     /// Programs a page: one tag and one payload for each slot.
     fn program(&mut self, ppn: Ppn, tags: &[OobTag], payload: &[P], oob: Oob, now: SimTime) -> ProgramOutcome;
+    /// As [`Self::program`], with an `update` for each slot (`docs/spec/oob.md`): the sequence of
+    /// the write that gave the slot its contents, which moved pages keep. [`Self::program`] says
+    /// that all slots are written anew. Arrays that keep no updates ignore them.
+    fn program_updates(
+        &mut self,
+        ppn: Ppn,
+        tags: &[OobTag],
+        payload: &[P],
+        updates: &[u64],
+        oob: Oob,
+        now: SimTime,
+    ) -> ProgramOutcome {
+        let _ = updates;
+        self.program(ppn, tags, payload, oob, now)
+    }
+    /// The `update` of slot `index` of a programmed page; the page's sequence where the array
+    /// keeps no updates.
+    fn update(&self, ppn: Ppn, _index: u32) -> u64 {
+        self.page(ppn).oob.sequence
+    }
     /// Recharges the cells of a programmed page to what they held (refresh in place): its
     /// contents stay, its retention starts anew.
     fn recharge(&mut self, ppn: Ppn, now: SimTime) -> ProgramOutcome;
@@ -90,7 +114,7 @@ pub trait FlashArray<P: Payload>: Clone + Send {
 
 /// The cells of one block; shared between forks until one of them programs or erases.
 #[derive(Clone, Debug)]
-struct Cells<P> {
+pub(crate) struct Cells<P> {
     tags: Box<[OobTag]>,
     payload: Box<[P]>,
     /// Sequences, relative to `base_sequence`: 4 bytes a page instead of 8.
@@ -100,12 +124,34 @@ struct Cells<P> {
     ecc: Box<[Capability]>,
     written_s: Box<[u32]>,
     base_sequence: u64,
+    /// What only recovery reads, out of the way of what all reads touch.
+    told: Box<Told>,
 }
 
-const NANOS_PER_S: u64 = 1_000_000_000;
+/// What pages say besides, for a drive that is to be recovered.
+#[derive(Clone, Debug)]
+struct Told {
+    /// What every page of the block says in its OOB.
+    pe: u32,
+    first_program_s: u32,
+    /// Where kept: the update of each slot, and the most P/E cycles of any block when the page
+    /// was programmed.
+    update: Box<[u64]>,
+    pe_max: Box<[u32]>,
+}
+
+/// What the OOB of a page says of its block and of the drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct History {
+    pub pe: u32,
+    pub pe_max: u32,
+    pub first_program: SimTime,
+}
+
+pub(crate) const NANOS_PER_S: u64 = 1_000_000_000;
 
 /// Time as pages keep it: 136 years of it.
-fn whole_seconds(time: SimTime) -> u32 {
+pub(crate) fn whole_seconds(time: SimTime) -> u32 {
     u32::try_from(time.0 / NANOS_PER_S).unwrap_or(u32::MAX)
 }
 
@@ -119,6 +165,11 @@ pub struct MemoryArray<P> {
     cells: Vec<Option<Arc<Cells<P>>>>,
     keeps_coverage: bool,
     keeps_ecc: bool,
+    keeps_updates: bool,
+    /// Most P/E cycles of any block.
+    pe_max: u32,
+    /// What power cuts left behind.
+    pub(crate) scars: Scars,
 }
 
 impl<P: Payload> MemoryArray<P> {
@@ -134,6 +185,9 @@ impl<P: Payload> MemoryArray<P> {
             cells: (0..blocks).map(|_| None).collect(),
             keeps_coverage,
             keeps_ecc: false,
+            keeps_updates: false,
+            pe_max: 0,
+            scars: Scars::default(),
         }
     }
 
@@ -141,6 +195,14 @@ impl<P: Payload> MemoryArray<P> {
     #[must_use]
     pub fn keeping_ecc(mut self) -> Self {
         self.keeps_ecc = true;
+        self
+    }
+
+    /// The array also keeps what only recovery reads: the update of each slot, eight bytes, and
+    /// the most P/E cycles of the drive, four bytes a page.
+    #[must_use]
+    pub fn keeping_updates(mut self) -> Self {
+        self.keeps_updates = true;
         self
     }
 
@@ -166,7 +228,114 @@ impl<P: Payload> MemoryArray<P> {
             ecc: vec![Capability(0); if self.keeps_ecc { pages } else { 0 }].into(),
             written_s: vec![0; if self.keeps_ecc { pages } else { 0 }].into(),
             base_sequence: 0,
+            told: Box::new(Told {
+                pe: 0,
+                first_program_s: 0,
+                update: vec![0; if self.keeps_updates { slots } else { 0 }].into(),
+                pe_max: vec![0; if self.keeps_updates { pages } else { 0 }].into(),
+            }),
         }
+    }
+
+    /// Asserts the rules of NAND for a program of this page.
+    #[inline]
+    pub(crate) fn assert_programmable(&self, ppn: Ppn) {
+        let (block, page) = self.grid.split(ppn);
+        let info = &self.blocks[block.index()];
+        assert!(!info.bad, "{ppn} programmed on a bad block");
+        assert!(page == info.next_page, "{ppn} programmed out of order: page {page}, next is {}", info.next_page);
+        if !self.scars.is_empty() {
+            self.scars.assert_programmable(block, ppn);
+        }
+    }
+
+    /// The one way into the cells. Without updates all slots are written anew.
+    #[inline]
+    pub(crate) fn store(&mut self, program: &Program<'_, P>) -> ProgramOutcome {
+        let &Program { ppn, tags, payload, updates, oob, now } = program;
+        self.assert_programmable(ppn);
+        let (block, page) = self.grid.split(ppn);
+        let info = &mut self.blocks[block.index()];
+        info.next_page += 1;
+        if page == 0 {
+            info.first_program = now;
+        }
+        let pe = info.pe;
+        if self.cells[block.index()].is_none() {
+            self.cells[block.index()] = Some(Arc::new(self.erased_cells()));
+        }
+        let cells = Arc::make_mut(self.cells[block.index()].as_mut().expect("made above"));
+        let page = page as usize;
+        if page == 0 {
+            cells.base_sequence = oob.sequence;
+            (cells.told.pe, cells.told.first_program_s) = (pe, whole_seconds(now));
+        }
+        let slots = page * self.slots_per_page..(page + 1) * self.slots_per_page;
+        cells.tags[slots.clone()].copy_from_slice(tags);
+        cells.payload[slots.clone()].clone_from_slice(payload);
+        let relative = oob.sequence.checked_sub(cells.base_sequence).and_then(|d| u32::try_from(d).ok());
+        cells.sequence[page] = relative.expect("sequences within a block ascend and span less than 2^32");
+        if self.keeps_coverage {
+            cells.coverage[page] = oob.coverage;
+        }
+        if self.keeps_ecc {
+            cells.ecc[page] = oob.ecc;
+            cells.written_s[page] = whole_seconds(now);
+        }
+        if self.keeps_updates {
+            match updates {
+                Some(updates) => cells.told.update[slots].copy_from_slice(updates),
+                None => cells.told.update[slots].fill(oob.sequence),
+            }
+            cells.told.pe_max[page] = self.pe_max;
+        }
+        ProgramOutcome::Done
+    }
+
+    /// What the OOB of a programmed page says of its block and of the drive. Where the array
+    /// keeps no updates it knows no highest count but that of the block.
+    pub(crate) fn history(&self, ppn: Ppn) -> History {
+        let (block, page) = self.grid.split(ppn);
+        let cells = self.cells[block.index()].as_ref().expect("a programmed block has cells");
+        History {
+            pe: cells.told.pe,
+            pe_max: cells.told.pe_max.get(page as usize).copied().unwrap_or(cells.told.pe),
+            first_program: SimTime(u64::from(cells.told.first_program_s) * NANOS_PER_S),
+        }
+    }
+
+    /// The page holds nothing any more that could be read; it stays occupied.
+    pub(crate) fn wipe(&mut self, ppn: Ppn) {
+        let (block, page) = self.grid.split(ppn);
+        let cells = Arc::make_mut(self.cells[block.index()].as_mut().expect("a programmed block has cells"));
+        let page = page as usize;
+        let slots = page * self.slots_per_page..(page + 1) * self.slots_per_page;
+        cells.tags[slots.clone()].fill(OobTag::FILLER);
+        cells.payload[slots.clone()].fill(P::default());
+        cells.sequence[page] = 0;
+        if self.keeps_coverage {
+            cells.coverage[page] = 0;
+        }
+        if self.keeps_updates {
+            cells.told.update[slots].fill(0);
+        }
+    }
+
+    /// An interrupted erase left this page as the next one.
+    pub(crate) fn cut_back(&mut self, block: BlockAddr, next_page: u32) {
+        self.blocks[block.index()].next_page = next_page;
+    }
+
+    /// Forgets what no page and no mark says.
+    pub(crate) fn forget_infos(&mut self) {
+        for (info, cells) in self.blocks.iter_mut().zip(&mut self.cells) {
+            *info = BlockInfo { next_page: info.next_page, bad: info.bad, ..BlockInfo::default() };
+            if let Some(cells) = cells.as_mut().filter(|_| self.keeps_ecc) {
+                let cells = Arc::make_mut(cells);
+                cells.written_s.fill(cells.told.first_program_s);
+            }
+        }
+        self.pe_max = 0;
     }
 }
 
@@ -186,7 +355,7 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         let info = &mut self.blocks[block.index()];
         assert!(page < info.next_page, "{ppn} read before it was programmed");
         info.reads += 1;
-        ReadOutcome::Clean
+        if self.scars.is_empty() { ReadOutcome::Clean } else { self.scars.read(ppn) }
     }
 
     #[inline]
@@ -213,35 +382,27 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
 
     #[inline]
     fn program(&mut self, ppn: Ppn, tags: &[OobTag], payload: &[P], oob: Oob, now: SimTime) -> ProgramOutcome {
+        self.store(&Program { ppn, tags, payload, updates: None, oob, now })
+    }
+
+    fn program_updates(
+        &mut self,
+        ppn: Ppn,
+        tags: &[OobTag],
+        payload: &[P],
+        updates: &[u64],
+        oob: Oob,
+        now: SimTime,
+    ) -> ProgramOutcome {
+        self.store(&Program { ppn, tags, payload, updates: Some(updates), oob, now })
+    }
+
+    fn update(&self, ppn: Ppn, index: u32) -> u64 {
         let (block, page) = self.grid.split(ppn);
-        let info = &mut self.blocks[block.index()];
-        assert!(!info.bad, "{ppn} programmed on a bad block");
-        assert!(page == info.next_page, "{ppn} programmed out of order: page {page}, next is {}", info.next_page);
-        info.next_page += 1;
-        if page == 0 {
-            info.first_program = now;
-        }
-        if self.cells[block.index()].is_none() {
-            self.cells[block.index()] = Some(Arc::new(self.erased_cells()));
-        }
-        let cells = Arc::make_mut(self.cells[block.index()].as_mut().expect("made above"));
-        let page = page as usize;
-        if page == 0 {
-            cells.base_sequence = oob.sequence;
-        }
-        let slots = page * self.slots_per_page..(page + 1) * self.slots_per_page;
-        cells.tags[slots.clone()].copy_from_slice(tags);
-        cells.payload[slots].clone_from_slice(payload);
-        let relative = oob.sequence.checked_sub(cells.base_sequence).and_then(|d| u32::try_from(d).ok());
-        cells.sequence[page] = relative.expect("sequences within a block ascend and span less than 2^32");
-        if self.keeps_coverage {
-            cells.coverage[page] = oob.coverage;
-        }
-        if self.keeps_ecc {
-            cells.ecc[page] = oob.ecc;
-            cells.written_s[page] = whole_seconds(now);
-        }
-        ProgramOutcome::Done
+        assert!(page < self.blocks[block.index()].next_page, "{ppn} looked at before it was programmed");
+        let cells = self.cells[block.index()].as_ref().expect("a programmed block has cells");
+        let slot = page as usize * self.slots_per_page + index as usize;
+        cells.told.update.get(slot).copied().unwrap_or_else(|| cells.base_sequence + u64::from(cells.sequence[page as usize]))
     }
 
     fn recharge(&mut self, ppn: Ppn, now: SimTime) -> ProgramOutcome {
@@ -264,6 +425,10 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         info.reads = 0;
         info.recharges = 0;
         info.pe += 1;
+        self.pe_max = self.pe_max.max(info.pe);
+        if !self.scars.is_empty() {
+            self.scars.heal(block, self.grid.ppn(block, 0), self.grid.pages_per_block());
+        }
         ProgramOutcome::Done
     }
 
@@ -274,9 +439,17 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
 
     fn set_age(&mut self, block: BlockAddr, age: impl FnOnce(&mut BlockInfo)) {
         let info = &mut self.blocks[block.index()];
-        let next_page = info.next_page;
+        let before = *info;
         age(info);
-        assert!(info.next_page == next_page, "ageing a block must not change what it holds");
+        assert!(info.next_page == before.next_page, "ageing a block must not change what it holds");
+        self.pe_max = self.pe_max.max(info.pe);
+        // The pages of an aged block say so.
+        if let Some(cells) = &mut self.cells[block.index()]
+            && (info.pe, info.first_program) != (before.pe, before.first_program)
+        {
+            let cells = Arc::make_mut(cells);
+            (cells.told.pe, cells.told.first_program_s) = (info.pe, whole_seconds(info.first_program));
+        }
     }
 
     fn set_ecc(&mut self, block: BlockAddr, ecc: Capability) {

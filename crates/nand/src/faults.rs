@@ -20,7 +20,8 @@
 //! Draws come from a stream of their own and happen once for each page read that a permanent
 //! loss did not strike, so that the same reads meet the same faults whatever the pages carry.
 
-use crate::{BlockInfo, FlashArray, Oob, OobTag, PageView, Payload, ProgramOutcome, ReadOutcome};
+use crate::{BlockInfo, EraseFate, FlashArray, InFlight, Oob, OobTag, PageScan, PageView};
+use crate::{Pairing, Payload, ProgramOutcome, ReadOutcome, Scan};
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, Capability, DieId, Grid, Ppn, SimTime, Stream};
 
@@ -79,6 +80,17 @@ impl<A> Faulty<A> {
         self.any && (self.lost_blocks.contains(&block) || self.is_dead(block))
     }
 
+    /// An erase of the block ended: lost pages are as good as any.
+    fn find_pages<P: Payload>(&mut self, block: BlockAddr)
+    where
+        A: FlashArray<P>,
+    {
+        if !self.lost_pages.is_empty() {
+            let (first, end) = (self.inner.grid().ppn(block, 0), self.inner.grid().pages_per_block());
+            self.lost_pages.retain(|ppn| !(first.0..first.0 + end).contains(&ppn.0));
+        }
+    }
+
     fn is_dead<P: Payload>(&self, block: BlockAddr) -> bool
     where
         A: FlashArray<P>,
@@ -95,6 +107,41 @@ impl<P: Payload> Faulty<crate::MemoryArray<P>> {
     pub fn grow(&mut self, channels: u32) {
         self.inner.grow(channels);
         self.dead.resize(self.inner.grid().dies() as usize, false);
+    }
+
+    /// As [`crate::MemoryArray::cut_power`]. Blocks that take nothing any more are left alone.
+    ///
+    /// # Panics
+    /// As [`crate::MemoryArray::cut_power`].
+    pub fn cut_power(&mut self, pairing: Pairing, in_flight: &[InFlight<'_, P>]) {
+        let is_alive = |command: &&InFlight<'_, P>| match command {
+            InFlight::Program(program, _) => !self.is_gone(self.inner.grid().split(program.ppn).0),
+            InFlight::Erase(block, _) => !self.is_gone(*block),
+        };
+        let alive: Vec<_> = in_flight.iter().filter(is_alive).copied().collect();
+        self.inner.cut_power(pairing, &alive);
+        for command in &alive {
+            if let InFlight::Erase(block, EraseFate::Ended) = command {
+                self.find_pages(*block);
+            }
+        }
+    }
+}
+
+impl<P: Payload, A: Scan<P>> Scan<P> for Faulty<A> {
+    /// What is lost for good is unreadable; reads that fail for once are not drawn here.
+    fn scan_page(&self, ppn: Ppn) -> PageScan<'_> {
+        if self.is_gone(self.inner.grid().split(ppn).0) {
+            return PageScan::Unreadable;
+        }
+        match self.inner.scan_page(ppn) {
+            PageScan::Valid(_) if self.lost_pages.contains(&ppn) => PageScan::Unreadable,
+            found => found,
+        }
+    }
+
+    fn forget_volatile(&mut self) {
+        self.inner.forget_volatile();
     }
 }
 
@@ -132,6 +179,25 @@ impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
         self.inner.program(ppn, tags, payload, oob, now)
     }
 
+    fn program_updates(
+        &mut self,
+        ppn: Ppn,
+        tags: &[OobTag],
+        payload: &[P],
+        updates: &[u64],
+        oob: Oob,
+        now: SimTime,
+    ) -> ProgramOutcome {
+        if self.any && self.is_gone(self.inner.grid().split(ppn).0) {
+            return ProgramOutcome::Failed;
+        }
+        self.inner.program_updates(ppn, tags, payload, updates, oob, now)
+    }
+
+    fn update(&self, ppn: Ppn, index: u32) -> u64 {
+        self.inner.update(ppn, index)
+    }
+
     fn recharge(&mut self, ppn: Ppn, now: SimTime) -> ProgramOutcome {
         if self.any && self.is_gone(self.inner.grid().split(ppn).0) {
             return ProgramOutcome::Failed;
@@ -143,10 +209,7 @@ impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
         if self.is_gone(block) {
             return ProgramOutcome::Failed;
         }
-        if !self.lost_pages.is_empty() {
-            let (first, end) = (self.inner.grid().ppn(block, 0), self.inner.grid().pages_per_block());
-            self.lost_pages.retain(|ppn| !(first.0..first.0 + end).contains(&ppn.0));
-        }
+        self.find_pages(block);
         self.inner.erase(block)
     }
 

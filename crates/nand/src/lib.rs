@@ -1,18 +1,29 @@
 //! The medium: raw flash with its rules, its wear and its faults.
 //!
 //! Raw flash knows neither ECC nor RAID: it keeps any payload and says what a read found.
-//! [`FlashArray`] is the one seam to it (decision D2); faults and, later, power cuts are
-//! wrappers around any array. [`rber`] has the literature's models of bit errors.
+//! [`FlashArray`] is the one seam to it (decision D2); faults are wrappers around any array.
+//! [`MemoryArray::cut_power`] cuts the power, [`Scan`] is what a mount sees then;
+//! [`FileArray`] keeps flash in a file. [`rber`] has the literature's models of bit errors.
 
 mod array;
 mod cells;
 mod faults;
+#[cfg(unix)]
+mod image;
 mod oob;
+mod pairing;
+mod power;
 pub mod rber;
+mod scan;
 mod timing;
 
 pub use array::{BlockInfo, FlashArray, MemoryArray, PageView, Payload, ProgramOutcome, ReadOutcome};
 pub use cells::{CellSettings, Cells, hours, span_of};
 pub use faults::Faulty;
-pub use oob::{Oob, OobTag, PageRole};
+#[cfg(unix)]
+pub use image::{FileArray, ImageError, StoredPayload};
+pub use oob::{Oob, OobError, OobPage, OobSlot, OobTag, PageRole};
+pub use pairing::Pairing;
+pub use power::{EraseFate, InFlight, Partners, Program, ProgramFate};
+pub use scan::{BlockScan, PageScan, Scan, ValidPage};
 pub use timing::{Energy, Latencies, PageKind, Timing, Transfer, Worn};

@@ -1,8 +1,11 @@
 //! What is stored beside each page, as `docs/spec/oob.md` lays it out on flash.
 //!
 //! In memory the same facts are packed: a tag per slot, and per page the write sequence and a
-//! coverage word.
+//! coverage word. [`OobPage`] is all of it, and turns it into bytes and back.
 
+mod bytes;
+
+pub use bytes::{OobError, OobPage, OobSlot};
 use vocab::{Capability, Lpn, StripeId};
 
 /// What a slot holds: role and number, 32 bits.
@@ -41,6 +44,18 @@ impl OobTag {
     pub fn parity(stripe: StripeId) -> Self {
         debug_assert!(stripe.0 <= NUMBER);
         OobTag(PARITY | stripe.0)
+    }
+
+    /// The tag as it is stored.
+    #[must_use]
+    pub fn word(self) -> u32 {
+        self.0
+    }
+
+    /// The tag that is stored so; `None` if it has no role.
+    #[must_use]
+    pub fn from_word(word: u32) -> Option<Self> {
+        (word <= PARITY | NUMBER || word == u32::MAX).then_some(OobTag(word))
     }
 
     /// What the tag says.

@@ -1,0 +1,91 @@
+//! Blocks put back as their pages tell.
+
+use super::{Arc, MemoryArray, Payload};
+use crate::power::Scar;
+use crate::{OobPage, OobSlot, OobTag, Program};
+use vocab::BlockAddr;
+
+/// What was found of a page.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Found {
+    /// Every byte reads as erased.
+    Erased,
+    /// Neither erased nor with right checksums.
+    Unreadable,
+    /// What stands beside it.
+    Valid(OobPage),
+}
+
+impl<P: Payload> MemoryArray<P> {
+    /// Puts a block that was never programmed into the state its pages tell; its age stays
+    /// unknown. A block whose first page is not valid, or with an erased page before others, is
+    /// half erased.
+    pub(crate) fn restore(&mut self, block: BlockAddr, found: &[Found]) {
+        let Some(last) = found.iter().rposition(|page| *page != Found::Erased) else { return };
+        let mut cells = self.erased_cells();
+        let valid = || found.iter().filter_map(|page| if let Found::Valid(oob) = page { Some(oob) } else { None });
+        cells.base_sequence = valid().map(|oob| oob.sequence).min().unwrap_or(0);
+        if let Some(first) = valid().next() {
+            (cells.told.pe, cells.told.first_program_s) = (first.pe, first.first_program_s);
+            cells.written_s.fill(first.first_program_s);
+        }
+        let mut half_erased = !matches!(found[0], Found::Valid(_));
+        for (page, found) in found[..=last].iter().enumerate() {
+            let ppn = self.grid.ppn(block, page as u32);
+            let Found::Valid(oob) = found else {
+                half_erased |= *found == Found::Erased;
+                self.scars.add(ppn, if *found == Found::Erased { Scar::Blank } else { Scar::Torn });
+                continue;
+            };
+            // No program of ours leaves ranks so far apart.
+            let Ok(relative) = u32::try_from(oob.sequence - cells.base_sequence) else {
+                self.scars.add(ppn, Scar::Torn);
+                continue;
+            };
+            cells.sequence[page] = relative;
+            cells.told.pe_max[page] = oob.pe_max;
+            cells.ecc[page] = oob.ecc_profile;
+            if self.keeps_coverage {
+                cells.coverage[page] = oob.coverage;
+            }
+            for (i, &OobSlot { tag, update, .. }) in oob.slots.iter().enumerate() {
+                cells.tags[page * self.slots_per_page + i] = tag;
+                cells.told.update[page * self.slots_per_page + i] = update;
+            }
+        }
+        self.cells[block.index()] = Some(Arc::new(cells));
+        self.blocks[block.index()].next_page = last as u32 + 1;
+        if half_erased {
+            self.scars.add_half_erased(block);
+        }
+    }
+
+    /// Replaces what a programmed page carries.
+    pub(crate) fn refill(&mut self, block: BlockAddr, page: u32, payload: &[P]) {
+        let cells = Arc::make_mut(self.cells[block.index()].as_mut().expect("a programmed block has cells"));
+        let slots = page as usize * self.slots_per_page..(page as usize + 1) * self.slots_per_page;
+        cells.payload[slots].clone_from_slice(payload);
+    }
+
+    /// What stands beside a page that is about to be programmed, with a checksum for each slot.
+    pub(crate) fn oob_of(&self, program: &Program<'_, P>, data_crc: &[u32]) -> OobPage {
+        let &Program { ppn, tags, updates, oob, now, .. } = program;
+        let (block, page) = self.grid.split(ppn);
+        self.assert_programmable(ppn);
+        let (pe, first_program_s) = match &self.cells[block.index()] {
+            Some(cells) if page > 0 => (cells.told.pe, cells.told.first_program_s),
+            _ => (self.blocks[block.index()].pe, super::whole_seconds(now)),
+        };
+        let update = |i: usize| updates.map_or(oob.sequence, |updates| updates[i]);
+        let slot = |(i, (&tag, &data_crc)): (usize, (&OobTag, &u32))| OobSlot { tag, data_crc, update: update(i) };
+        OobPage {
+            ecc_profile: oob.ecc,
+            coverage: oob.coverage,
+            sequence: oob.sequence,
+            pe,
+            pe_max: self.pe_max,
+            first_program_s,
+            slots: tags.iter().zip(data_crc).enumerate().map(slot).collect(),
+        }
+    }
+}

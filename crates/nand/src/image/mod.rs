@@ -1,0 +1,475 @@
+//! Flash in a file: `docs/spec/image.md`.
+//!
+//! The file is written with `pwrite` and read with `pread`: a mapping would turn a full disk or a
+//! bad sector into a signal, and needs `unsafe`. OOB is kept in memory, contents are read when
+//! they are asked for, and checked against the checksums beside them.
+//!
+//! **The process dies** (SIGKILL). What was written stays with the operating system. The bytes of
+//! a page are written in ascending order, its OOB last, so a program that did not end left
+//! nothing, a page whose checksums fail, or all of it. An erase first wipes the OOB of the
+//! block's first page, then all pages in ascending order: cut short it leaves a block that begins
+//! with an erased or an unreadable page, and that is a half-erased one.
+//!
+//! **The machine dies.** Only what [`FileArray::sync`] made durable is sure; of what came later
+//! the checksums tell what is left.
+//!
+//! **A fork** lives in memory: it reads all contents and leaves the file alone.
+
+mod header;
+
+use crate::array::restore::Found;
+use crate::{BlockInfo, FlashArray, MemoryArray, Oob, OobError, OobPage, OobTag, PageScan, PageView, Payload, Program};
+use crate::{ProgramOutcome, ReadOutcome, Scan};
+use header::{HEADER, Layout};
+use std::cell::{OnceCell, RefCell};
+use std::fmt;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use vocab::{BlockAddr, Capability, Geometry, Grid, Ppn, SimTime};
+
+/// Pages whose contents are kept in memory until the next read.
+const CACHED_PAGES: usize = 256;
+/// Bytes that an erase writes at once.
+const ERASED_AT_ONCE: usize = 1 << 20;
+const GOOD: u8 = 0;
+const BAD: u8 = 1;
+
+/// A payload of bytes.
+pub trait StoredPayload: Payload {
+    /// Writes the bytes of a slot, which is all zeros before.
+    fn store(&self, slot: &mut [u8]);
+    /// Reads them back.
+    fn load(slot: &[u8]) -> Self;
+}
+
+/// Why a file is no image, or could not be used.
+#[derive(Debug)]
+pub struct ImageError {
+    file: PathBuf,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    Io(&'static str, io::Error),
+    Field { offset: u64, field: &'static str, reason: String },
+    Geometry(vocab::GeometryError),
+    InUse,
+}
+
+impl ImageError {
+    fn field(file: &Path, offset: u64, field: &'static str, reason: String) -> Self {
+        Self { file: file.to_owned(), what: What::Field { offset, field, reason } }
+    }
+}
+
+impl fmt::Display for ImageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.file.display())?;
+        match &self.what {
+            What::Io(doing, error) => write!(f, "cannot {doing}: {error}"),
+            What::Field { offset, field, reason } => write!(f, "byte {offset}, {field}: {reason}"),
+            What::Geometry(error) => error.fmt(f),
+            What::InUse => f.write_str("in use by another process"),
+        }
+    }
+}
+
+impl std::error::Error for ImageError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.what {
+            What::Io(_, error) => Some(error),
+            What::Geometry(error) => Some(error),
+            What::Field { .. } | What::InUse => None,
+        }
+    }
+}
+
+/// Where the bytes of an image are.
+pub trait Store: Send {
+    /// Reads all of `bytes`.
+    ///
+    /// # Errors
+    /// As of a file.
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()>;
+    /// Writes all of `bytes`, in ascending order.
+    ///
+    /// # Errors
+    /// As of a file. Some of them may have been written.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+    /// Makes durable what was written.
+    ///
+    /// # Errors
+    /// As of a file.
+    fn sync(&self) -> io::Result<()>;
+}
+
+impl Store for File {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        self.read_exact_at(bytes, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.write_all_at(bytes, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.sync_data()
+    }
+}
+
+/// Contents of pages that were asked for; `None`: their checksums fail.
+type Contents<P> = OnceCell<Option<Box<[P]>>>;
+
+/// Flash in a file.
+#[derive(Debug)]
+pub struct FileArray<P, S = File> {
+    /// Everything but contents; a fork's contents too.
+    memory: MemoryArray<P>,
+    layout: Layout,
+    path: PathBuf,
+    /// `None`: a fork.
+    file: Option<S>,
+    contents: Vec<Contents<P>>,
+    cached: RefCell<Vec<Ppn>>,
+    /// What memory has of the contents of any page.
+    blank: Box<[P]>,
+    /// A mark that could not be written.
+    unmarked: Option<io::Error>,
+}
+
+impl<P: StoredPayload> FileArray<P> {
+    /// A new image, fresh from the factory. It takes no room until it is written.
+    ///
+    /// # Errors
+    /// If the geometry is impossible, there is such a file, or it cannot be written.
+    pub fn create(path: &Path, geometry: Geometry) -> Result<Self, ImageError> {
+        let wrap = |what| ImageError { file: path.to_owned(), what };
+        geometry.check().map_err(|error| wrap(What::Geometry(error)))?;
+        let layout = Layout::new(geometry);
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
+        let file = file.map_err(|error| wrap(What::Io("create", error)))?;
+        lock(path, &file)?;
+        // The header comes last: before, the file is no image.
+        let written = file.set_len(layout.size()).and_then(|()| file.write_all_at(&layout.header(), 0));
+        written.map_err(|error| wrap(What::Io("write", error)))?;
+        Ok(Self::with(path, layout, file))
+    }
+
+    /// Opens an image. What no page says is not known: [`Scan::forget_volatile`] has happened.
+    ///
+    /// # Errors
+    /// If it is none, or damaged, or in use.
+    pub fn open(path: &Path) -> Result<Self, ImageError> {
+        let io = |doing| move |error| ImageError { file: path.to_owned(), what: What::Io(doing, error) };
+        let file = OpenOptions::new().read(true).write(true).open(path).map_err(io("open"))?;
+        lock(path, &file)?;
+        let size = file.metadata().map_err(io("read"))?.len();
+        Self::mount(path, file, size)
+    }
+}
+
+impl<P: StoredPayload, S: Store> FileArray<P, S> {
+    /// Opens an image of so many bytes.
+    fn mount(path: &Path, file: S, size: u64) -> Result<Self, ImageError> {
+        let io = |error| ImageError { file: path.to_owned(), what: What::Io("read", error) };
+        let mut header = vec![0; size.min(HEADER as u64) as usize];
+        file.read_at(&mut header, 0).map_err(io)?;
+        let layout = Layout::read(path, &header, size)?;
+        let mut array = Self::with(path, layout, file);
+        array.restore_marks()?;
+        for block in 0..layout.geometry.blocks() {
+            let found = array.find(BlockAddr(block)).map_err(io)?;
+            array.memory.restore(BlockAddr(block), &found);
+        }
+        Ok(array)
+    }
+
+    fn with(path: &Path, layout: Layout, file: S) -> Self {
+        Self {
+            memory: MemoryArray::new(layout.geometry, true).keeping_ecc().keeping_updates(),
+            layout,
+            path: path.to_owned(),
+            file: Some(file),
+            contents: (0..layout.geometry.pages()).map(|_| OnceCell::new()).collect(),
+            cached: RefCell::default(),
+            blank: vec![P::default(); layout.slots()].into(),
+            unmarked: None,
+        }
+    }
+
+    /// Makes durable what was written, against a failure of the machine; a fork has nothing to do.
+    ///
+    /// # Errors
+    /// If that fails, or a bad block could not be marked since the last call.
+    pub fn sync(&mut self) -> Result<(), ImageError> {
+        let synced = self.file.as_ref().map_or(Ok(()), S::sync);
+        let result = self.unmarked.take().map_or(synced, Err);
+        result.map_err(|error| ImageError { file: self.path.clone(), what: What::Io("write", error) })
+    }
+
+    fn file(&self) -> &S {
+        self.file.as_ref().expect("a fork asks its memory")
+    }
+
+    fn restore_marks(&mut self) -> Result<(), ImageError> {
+        let mut marks = vec![0; self.layout.geometry.blocks() as usize];
+        let read = self.file().read_at(&mut marks, HEADER as u64);
+        read.map_err(|error| ImageError { file: self.path.clone(), what: What::Io("read", error) })?;
+        for (block, mark) in marks.into_iter().enumerate() {
+            let block = BlockAddr::from_index(block);
+            match mark {
+                GOOD => {}
+                BAD => self.memory.set_age(block, |info| info.bad = true),
+                found => {
+                    let reason = format!("found {found}, valid are {GOOD} (good) and {BAD} (bad)");
+                    return Err(ImageError::field(&self.path, self.layout.mark_at(block), "mark of a block", reason));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the pages of a block say.
+    fn find(&self, block: BlockAddr) -> io::Result<Vec<Found>> {
+        let grid = self.memory.grid();
+        let mut oob = vec![0; self.layout.record - self.layout.data];
+        let mut found = Vec::with_capacity(grid.pages_per_block() as usize);
+        for page in 0..grid.pages_per_block() {
+            self.read_flash(&mut oob, self.layout.oob_at(grid.ppn(block, page)))?;
+            found.push(match OobPage::decode(&oob, self.layout.slots()) {
+                Ok(oob) => Found::Valid(oob),
+                Err(OobError::Erased) => Found::Erased,
+                Err(_) => Found::Unreadable,
+            });
+        }
+        // A program that did not end may have written data and no OOB.
+        let end = found.iter().rposition(|page| *page != Found::Erased).map_or(0, |last| last + 1);
+        if end < found.len() {
+            let mut data = vec![0; self.layout.data];
+            self.read_flash(&mut data, self.layout.record_at(grid.ppn(block, end as u32)))?;
+            if data.iter().any(|&byte| byte != 0xff) {
+                found[end] = Found::Unreadable;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Reads bytes as flash has them.
+    fn read_flash(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        self.file().read_at(bytes, offset)?;
+        complement(bytes);
+        Ok(())
+    }
+
+    /// Bytes of a page, if it can be read and its checksums are right.
+    fn checked_record(&self, ppn: Ppn) -> Option<Vec<u8>> {
+        let mut record = vec![0; self.layout.record];
+        self.read_flash(&mut record, self.layout.record_at(ppn)).ok()?;
+        let (data, oob) = record.split_at(self.layout.data);
+        let oob = OobPage::decode(oob, self.layout.slots()).ok()?;
+        let slots = data.chunks_exact(self.layout.data / self.layout.slots());
+        let right = slots.zip(&oob.slots).all(|(data, slot)| crc32c::crc32c(data) == slot.data_crc);
+        right.then_some(record)
+    }
+
+    fn load(&self, ppn: Ppn) -> Option<Box<[P]>> {
+        let record = self.checked_record(ppn)?;
+        let slots = record[..self.layout.data].chunks_exact(self.layout.data / self.layout.slots());
+        Some(slots.map(P::load).collect())
+    }
+
+    /// Contents of a programmed page of an image; `None` if its checksums fail.
+    fn contents(&self, ppn: Ppn) -> Option<&[P]> {
+        let contents = self.contents[ppn.index()].get_or_init(|| {
+            self.cached.borrow_mut().push(ppn);
+            self.load(ppn)
+        });
+        contents.as_deref()
+    }
+
+    fn drop_contents(&mut self) {
+        if self.cached.borrow().len() > CACHED_PAGES {
+            self.cached.take().into_iter().for_each(|ppn| drop(self.contents[ppn.index()].take()));
+        }
+    }
+
+    fn write(&mut self, program: &Program<'_, P>) -> ProgramOutcome {
+        let Some(file) = &self.file else { return self.memory.store(program) };
+        let mut record = vec![0; self.layout.data];
+        let slots = record.chunks_exact_mut(self.layout.data / self.layout.slots());
+        let crcs = slots.zip(program.payload).map(|(slot, payload)| {
+            payload.store(slot);
+            crc32c::crc32c(slot)
+        });
+        let crcs: Vec<u32> = crcs.collect();
+        record.extend(self.memory.oob_of(program, &crcs).encode());
+        complement(&mut record);
+        if file.write_at(&record, self.layout.record_at(program.ppn)).is_err() {
+            return ProgramOutcome::Failed;
+        }
+        self.memory.store(&Program { payload: &self.blank, ..*program })
+    }
+
+    /// Wipes the pages of a block that may hold something, in the order that the head of this
+    /// file gives.
+    fn wipe(&self, file: &S, block: BlockAddr) -> io::Result<()> {
+        let first = self.memory.grid().ppn(block, 0);
+        // The page behind the last may have failed to program.
+        let used = (self.memory.block(block).next_page + 1).min(self.memory.grid().pages_per_block());
+        file.write_at(&vec![0; self.layout.record - self.layout.data], self.layout.oob_at(first))?;
+        let (mut at, end) = (self.layout.record_at(first), self.layout.record_at(Ppn(first.0 + used)));
+        let zeros = vec![0; (end - at).min(ERASED_AT_ONCE as u64) as usize];
+        while at < end {
+            let part = &zeros[..(end - at).min(ERASED_AT_ONCE as u64) as usize];
+            file.write_at(part, at)?;
+            at += part.len() as u64;
+        }
+        Ok(())
+    }
+}
+
+/// Files hold the complement of what flash does, so that a hole reads as erased.
+fn complement(bytes: &mut [u8]) {
+    bytes.iter_mut().for_each(|byte| *byte = !*byte);
+}
+
+fn lock(path: &Path, file: &File) -> Result<(), ImageError> {
+    file.try_lock().map_err(|error| {
+        let what = match error {
+            TryLockError::WouldBlock => What::InUse,
+            TryLockError::Error(error) => What::Io("lock", error),
+        };
+        ImageError { file: path.to_owned(), what }
+    })
+}
+
+impl<P: StoredPayload, S: Store> Clone for FileArray<P, S> {
+    /// A fork, in memory.
+    fn clone(&self) -> Self {
+        let mut memory = self.memory.clone();
+        for block in (0..self.layout.geometry.blocks()).filter(|_| self.file.is_some()).map(BlockAddr) {
+            for page in 0..memory.block(block).next_page {
+                let ppn = memory.grid().ppn(block, page);
+                match (self.memory.scan_page(ppn), self.load(ppn)) {
+                    (PageScan::Valid(_), Some(payload)) => memory.refill(block, page, &payload),
+                    (PageScan::Valid(_), None) => memory.tear(ppn),
+                    _ => {}
+                }
+            }
+        }
+        Self {
+            memory,
+            layout: self.layout,
+            path: self.path.clone(),
+            file: None,
+            contents: Vec::new(),
+            cached: RefCell::default(),
+            blank: self.blank.clone(),
+            unmarked: None,
+        }
+    }
+}
+
+impl<P: StoredPayload, S: Store> FlashArray<P> for FileArray<P, S> {
+    fn grid(&self) -> &Grid {
+        self.memory.grid()
+    }
+
+    fn block(&self, block: BlockAddr) -> &BlockInfo {
+        self.memory.block(block)
+    }
+
+    fn read(&mut self, ppn: Ppn) -> ReadOutcome {
+        let outcome = self.memory.read(ppn);
+        if outcome == ReadOutcome::Clean && self.file.is_some() {
+            self.drop_contents();
+            if self.contents(ppn).is_none() {
+                return ReadOutcome::Uncorrectable;
+            }
+        }
+        outcome
+    }
+
+    fn page(&self, ppn: Ppn) -> PageView<'_, P> {
+        let view = self.memory.page(ppn);
+        let payload = self.file.as_ref().and_then(|_| self.contents(ppn));
+        PageView { payload: payload.unwrap_or(view.payload), ..view }
+    }
+
+    fn program(&mut self, ppn: Ppn, tags: &[OobTag], payload: &[P], oob: Oob, now: SimTime) -> ProgramOutcome {
+        self.write(&Program { ppn, tags, payload, updates: None, oob, now })
+    }
+
+    fn program_updates(
+        &mut self,
+        ppn: Ppn,
+        tags: &[OobTag],
+        payload: &[P],
+        updates: &[u64],
+        oob: Oob,
+        now: SimTime,
+    ) -> ProgramOutcome {
+        self.write(&Program { ppn, tags, payload, updates: Some(updates), oob, now })
+    }
+
+    fn update(&self, ppn: Ppn, index: u32) -> u64 {
+        self.memory.update(ppn, index)
+    }
+
+    fn recharge(&mut self, ppn: Ppn, now: SimTime) -> ProgramOutcome {
+        self.memory.recharge(ppn, now)
+    }
+
+    fn erase(&mut self, block: BlockAddr) -> ProgramOutcome {
+        assert!(!self.memory.block(block).bad, "{block} is bad and must not be erased");
+        if let Some(file) = &self.file {
+            if self.wipe(file, block).is_err() {
+                return ProgramOutcome::Failed;
+            }
+            let first = self.grid().ppn(block, 0).index();
+            let pages = self.grid().pages_per_block() as usize;
+            self.contents[first..first + pages].iter_mut().for_each(|contents| drop(contents.take()));
+        }
+        self.memory.erase(block)
+    }
+
+    fn answers(&self, _: Ppn) -> bool {
+        true
+    }
+
+    /// Of an age only the mark of a bad block is written: the rest is told by pages.
+    fn set_age(&mut self, block: BlockAddr, age: impl FnOnce(&mut BlockInfo)) {
+        let was_bad = self.memory.block(block).bad;
+        self.memory.set_age(block, age);
+        let bad = self.memory.block(block).bad;
+        if let Some(file) = self.file.as_ref().filter(|_| bad != was_bad) {
+            let mark = if bad { BAD } else { GOOD };
+            self.unmarked = file.write_at(&[mark], self.layout.mark_at(block)).err().or(self.unmarked.take());
+        }
+    }
+
+    /// Ageing is simulation: the pages of the file keep what they say.
+    fn set_ecc(&mut self, block: BlockAddr, ecc: Capability) {
+        self.memory.set_ecc(block, ecc);
+    }
+}
+
+impl<P: StoredPayload, S: Store> Scan<P> for FileArray<P, S> {
+    /// Reads the page and its checksums; nothing of it is kept.
+    fn scan_page(&self, ppn: Ppn) -> PageScan<'_> {
+        match self.memory.scan_page(ppn) {
+            PageScan::Valid(_) if self.file.is_some() && self.checked_record(ppn).is_none() => PageScan::Unreadable,
+            found => found,
+        }
+    }
+
+    fn forget_volatile(&mut self) {
+        self.memory.forget_volatile();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,232 @@
+//! Images whose file fails in the middle of a write. `tests/image` has the rest.
+
+use super::*;
+use crate::BlockScan;
+use std::cell::Cell;
+use std::sync::{Arc, Mutex};
+use vocab::{Bytes, Lpn, PlaneUse};
+
+const PAGES: u32 = 4;
+const SLOT: usize = 512;
+
+#[derive(Clone, Default, PartialEq, Debug)]
+struct Data(Vec<u8>);
+
+impl Payload for Data {}
+
+impl StoredPayload for Data {
+    fn store(&self, slot: &mut [u8]) {
+        slot.copy_from_slice(&self.0);
+    }
+
+    fn load(slot: &[u8]) -> Self {
+        Data(slot.to_vec())
+    }
+}
+
+/// Bytes that outlive whoever writes them, of which only so many more are taken.
+#[derive(Clone, Debug)]
+struct Failing {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    left: Cell<usize>,
+}
+
+impl Failing {
+    fn of(bytes: Vec<u8>, left: usize) -> Self {
+        Self { bytes: Arc::new(Mutex::new(bytes)), left: Cell::new(left) }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.bytes.lock().expect("one thread").clone()
+    }
+}
+
+impl Store for Failing {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        bytes.copy_from_slice(&self.bytes.lock().expect("one thread")[offset as usize..][..bytes.len()]);
+        Ok(())
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let taken = bytes.len().min(self.left.get());
+        self.left.set(self.left.get() - taken);
+        self.bytes.lock().expect("one thread")[offset as usize..][..taken].copy_from_slice(&bytes[..taken]);
+        if taken == bytes.len() { Ok(()) } else { Err(io::Error::other("the file is full")) }
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn geometry(pages_per_block: u32) -> Geometry {
+    Geometry {
+        channels: 1,
+        dies_per_channel: 1,
+        planes: 1,
+        plane_use: PlaneUse::Single,
+        blocks_per_plane: 4,
+        pages_per_block,
+        page_size: Bytes(2 * SLOT as u64),
+        oob_size: Bytes(128),
+        slot_size: Bytes(SLOT as u64),
+    }
+}
+
+/// The bytes of a new image.
+fn fresh(pages_per_block: u32) -> Vec<u8> {
+    let layout = Layout::new(geometry(pages_per_block));
+    let mut bytes = layout.header();
+    bytes.resize(layout.size() as usize, 0);
+    bytes
+}
+
+fn mount(file: Failing) -> FileArray<Data, Failing> {
+    let size = file.bytes().len() as u64;
+    FileArray::mount(Path::new("test"), file, size).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Contents of a page, all of it not what an erased page has.
+fn contents(ppn: u32) -> [Data; 2] {
+    [Data(vec![ppn as u8 & 0x7f; SLOT]), Data(vec![(ppn >> 7) as u8 & 0x7f; SLOT])]
+}
+
+fn program(array: &mut impl FlashArray<Data>, ppn: u32) -> ProgramOutcome {
+    let oob = Oob { sequence: u64::from(ppn) + 1, ..Oob::default() };
+    array.program(Ppn(ppn), &[OobTag::data(Lpn(ppn)), OobTag::FILLER], &contents(ppn), oob, SimTime(0))
+}
+
+/// The bytes of an image with so many pages of block 0 programmed.
+fn programmed(pages: u32) -> Vec<u8> {
+    let file = Failing::of(fresh(PAGES), usize::MAX);
+    let mut array = mount(file.clone());
+    (0..pages).for_each(|ppn| assert_eq!(program(&mut array, ppn), ProgramOutcome::Done));
+    file.bytes()
+}
+
+/// Each page of block 0: `.` erased, `?` unreadable, `v` valid with the right contents.
+fn look(array: &mut FileArray<Data, Failing>) -> String {
+    let page = |ppn: u32| match array.scan_page(Ppn(ppn)) {
+        PageScan::Erased => '.',
+        PageScan::Unreadable => '?',
+        PageScan::Valid(found) => {
+            assert_eq!(found.tags[0], OobTag::data(Lpn(ppn)));
+            assert_eq!(array.read(Ppn(ppn)), ReadOutcome::Clean);
+            assert_eq!(array.page(Ppn(ppn)).payload, contents(ppn));
+            'v'
+        }
+    };
+    (0..PAGES).map(page).collect()
+}
+
+#[test]
+fn a_program_cut_at_any_byte_leaves_nothing_a_torn_page_or_all_of_it() {
+    let record = Layout::new(geometry(PAGES)).record;
+    for page in 0..PAGES {
+        let before = programmed(page);
+        for left in 0..=record {
+            let file = Failing::of(before.clone(), left);
+            let mut array = mount(file.clone());
+            let outcome = program(&mut array, page);
+            assert_eq!(outcome == ProgramOutcome::Done, left == record, "page {page}, {left} bytes");
+            assert_eq!(array.block(BlockAddr(0)).next_page, page + u32::from(left == record), "a failed page holds nothing");
+            let mut again = mount(Failing::of(file.bytes(), usize::MAX));
+            let valid = "v".repeat(page as usize);
+            let expected = format!(
+                "{valid}{}",
+                if left == 0 {
+                    '.'
+                } else if left == record {
+                    'v'
+                } else {
+                    '?'
+                }
+            );
+            assert_eq!(look(&mut again)[..page as usize + 1], expected, "{left} bytes");
+        }
+    }
+}
+
+#[test]
+fn an_erase_cut_at_any_byte_leaves_a_block_that_must_be_erased_again() {
+    let layout = Layout::new(geometry(PAGES));
+    let oob = layout.record - layout.data;
+    for pages in 1..=PAGES {
+        let before = programmed(pages);
+        let all = oob + layout.record * (pages as usize + 1).min(PAGES as usize);
+        // 7 divides no field.
+        for left in (0..=all).step_by(7).chain([oob, all - 1, all]) {
+            let file = Failing::of(before.clone(), left);
+            let mut array = mount(file.clone());
+            assert_eq!(array.erase(BlockAddr(0)) == ProgramOutcome::Done, left == all, "{pages} pages, {left} bytes");
+            let mut again = mount(Failing::of(file.bytes(), usize::MAX));
+            let seen = look(&mut again);
+            let found = again.scan_block(BlockAddr(0));
+            assert!(left == 0 || !seen.starts_with('v'), "{pages} pages, {left} bytes: {seen}");
+            let half_erased = left > 0 && found != BlockScan::Erased;
+            assert_eq!(again.memory.is_half_erased(BlockAddr(0)), half_erased, "{pages} pages, {left} bytes: {seen}");
+            again.erase(BlockAddr(0));
+            assert_eq!((look(&mut again).as_str(), program(&mut again, 0)), ("....", ProgramOutcome::Done));
+        }
+    }
+}
+
+#[test]
+fn an_erased_page_before_others_means_half_erased() {
+    let layout = Layout::new(geometry(PAGES));
+    for wiped in 0..3u32 {
+        let mut bytes = programmed(3);
+        bytes[layout.record_at(Ppn(wiped)) as usize..][..layout.record].fill(0);
+        let mut array = mount(Failing::of(bytes, usize::MAX));
+        assert_eq!(look(&mut array), [".vv.", "v.v.", "vv.."][wiped as usize]);
+        assert_eq!(array.memory.is_half_erased(BlockAddr(0)), wiped < 2);
+    }
+}
+
+#[test]
+fn a_page_that_failed_to_program_is_wiped_with_its_block() {
+    let file = Failing::of(programmed(2), 700);
+    let mut array = mount(file.clone());
+    assert_eq!(program(&mut array, 2), ProgramOutcome::Failed);
+    array.file().left.set(usize::MAX);
+    assert_eq!(array.erase(BlockAddr(0)), ProgramOutcome::Done);
+    assert!(file.bytes() == fresh(PAGES));
+}
+
+#[test]
+fn memory_keeps_the_contents_of_some_pages_and_all_read_back() {
+    let pages = 2 * CACHED_PAGES as u32;
+    let mut array = mount(Failing::of(fresh(pages), usize::MAX));
+    (0..pages).for_each(|ppn| assert_eq!(program(&mut array, ppn), ProgramOutcome::Done));
+    for ppn in (0..pages).chain((0..pages).rev()) {
+        assert_eq!(array.read(Ppn(ppn)), ReadOutcome::Clean);
+        assert_eq!(array.page(Ppn(ppn)).payload, contents(ppn));
+        let kept = array.contents.iter().filter(|contents| contents.get().is_some()).count();
+        assert!(kept <= CACHED_PAGES + 1, "{kept} pages after ppn{ppn}");
+    }
+}
+
+/// Gives a page another rank, with a right checksum.
+fn rank(file: &Failing, ppn: u32, sequence: u64) {
+    let layout = Layout::new(geometry(PAGES));
+    let mut oob = vec![0; layout.record - layout.data];
+    file.read_at(&mut oob, layout.oob_at(Ppn(ppn))).unwrap();
+    complement(&mut oob);
+    let mut bytes = OobPage { sequence, ..OobPage::decode(&oob, 2).unwrap() }.encode();
+    complement(&mut bytes);
+    file.write_at(&bytes, layout.oob_at(Ppn(ppn))).unwrap();
+}
+
+#[test]
+fn ranks_in_any_order_are_kept_and_ranks_too_far_apart_are_unreadable() {
+    let file = Failing::of(programmed(3), usize::MAX);
+    let far = u64::from(u32::MAX) + 500;
+    for (ppn, sequence) in [(0, 900), (1, 500), (2, far)] {
+        rank(&file, ppn, sequence);
+    }
+    let mut array = mount(file.clone());
+    assert_eq!(look(&mut array), "vvv.");
+    assert_eq!([0, 1, 2].map(|ppn| array.page(Ppn(ppn)).oob.sequence), [900, 500, far]);
+    rank(&file, 2, far + 1);
+    assert_eq!(look(&mut mount(file)), "vv?.");
+}
