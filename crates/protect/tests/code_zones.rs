@@ -7,7 +7,6 @@ use flashkeep_protect::code_zones::{
 };
 use flashkeep_protect::lazy::{Blocks, LazyRead};
 use flashkeep_protect::{Protection, SchemeChoice, SchemeError, Shape, registry};
-use std::collections::BTreeMap;
 use vocab::{Bytes, DieId, Lpn, PeCycles, Stream, Streams};
 
 /// How to repeat these tests: they have fixed seeds.

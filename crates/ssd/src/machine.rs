@@ -149,9 +149,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             Protection::Stripes(scheme) => Some(&**scheme),
             _ => None,
         };
-        let slots = grid.slots_per_page();
-        let dies = grid.dies() as usize;
-        let logs = ftl.logs();
+        let (slots, dies, logs) = (grid.slots_per_page(), grid.dies() as usize, ftl.logs());
         let streams = 1 + u32::from(setup.gc.separate_frontier);
         let mut machine = Self {
             latencies: Latencies::new(&setup.drive.timing, grid.geometry()),

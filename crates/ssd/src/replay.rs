@@ -98,29 +98,37 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 continue;
             };
             self.now = time;
-            if resource < self.arrivals() {
-                self.die_event(DieId(resource as u16));
-            } else if resource == self.arrivals() {
-                self.calendar.clear(resource);
-                if self.is_off_line() {
-                    continue;
-                }
-                let command = coming.next.take().expect("an arrival was scheduled for it");
-                each(self, arrived);
-                arrived += 1;
-                self.arrive(&command, (start + Nanos(command.at.0)).min(self.now));
-                self.look_ahead(&mut coming, commands);
-            } else if resource == self.adder() {
-                self.addition_due();
-            } else if resource == self.answers() {
-                self.answer_due();
-            } else if resource == self.offline_timer() {
-                self.offline_due();
-            } else if resource > self.refreshes() {
-                self.decoded(resource - self.refreshes() - 1);
-            } else if resource < self.refreshes() && !self.disturb.is_on() {
-                self.patrol_due();
+            if resource != self.arrivals() {
+                self.event(resource);
+                continue;
             }
+            self.calendar.clear(resource);
+            if self.is_off_line() {
+                continue;
+            }
+            let command = coming.next.take().expect("an arrival was scheduled for it");
+            each(self, arrived);
+            arrived += 1;
+            self.arrive(&command, (start + Nanos(command.at.0)).min(self.now));
+            self.look_ahead(&mut coming, commands);
+        }
+    }
+
+    /// What happens to a resource of the drive.
+    #[inline]
+    fn event(&mut self, resource: usize) {
+        if resource < self.arrivals() {
+            self.die_event(DieId(resource as u16));
+        } else if resource == self.adder() {
+            self.addition_due();
+        } else if resource == self.answers() {
+            self.answer_due();
+        } else if resource == self.offline_timer() {
+            self.offline_due();
+        } else if resource > self.refreshes() {
+            self.decoded(resource - self.refreshes() - 1);
+        } else if resource < self.refreshes() && !self.disturb.is_on() {
+            self.patrol_due();
         }
     }
 
