@@ -23,8 +23,8 @@ struct EncodeOp<P> {
     encode: Option<Encode>,
     /// Reads, then programs, that have not ended.
     left: u32,
-    /// The code pages, line by line.
-    sums: Vec<P>,
+    /// The code pages, line by line, each with the data blocks that have contents.
+    sums: Vec<(P, u32)>,
     /// Where code pages were put.
     places: Vec<(Lpn, Slot)>,
     failed: bool,
@@ -215,7 +215,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let data: Vec<Lpn> = encode.lines.iter().flat_map(|line| line.data.iter().copied()).collect();
         // One for itself, so that it does not end before all is asked for.
         self.encoder().ops[id] =
-            EncodeOp { encode: Some(encode), left: 1, sums: vec![P::default(); code], places: Vec::new(), failed: false };
+            EncodeOp { encode: Some(encode), left: 1, sums: vec![(P::default(), 0); code], places: Vec::new(), failed: false };
         for (page, &lpn) in data.iter().enumerate() {
             let slot = match self.ftl.lookup(lpn) {
                 Place::Unmapped => continue,
@@ -245,7 +245,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let line = page / data;
         for (i, (_, sum)) in lines[line].code.iter().enumerate() {
             if sum.contains(page % data) {
-                op.sums[line * code + i].add(payload);
+                let (sum, blocks) = &mut op.sums[line * code + i];
+                sum.add(payload);
+                *blocks |= 1 << (page % data);
             }
         }
     }
@@ -302,11 +304,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.start_collecting_if_short(log);
             return false;
         };
-        let payload = self.encoder().ops[id].sums[which as usize].clone();
+        let (payload, blocks) = self.encoder().ops[id].sums[which as usize].clone();
         let slot = self.grid.slot(ppn, 0);
         let pin = self.ftl.publish(lpn, slot).pinned.unwrap_or(NONE);
         self.encoder().ops[id].places.push((lpn, slot));
-        let oob = self.next_oob(0);
+        let oob = self.next_oob(blocks);
         let image = self.images.open(ppn, oob);
         self.images.fill(image, OobTag::data(lpn), payload, NONE, pin);
         self.submit_program(image, Owner::Code { encode: id }, Cause::Encode);

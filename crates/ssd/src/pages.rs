@@ -125,7 +125,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.move_without_reserve(log, tag, payload);
                 return;
             };
-            let oob = self.next_oob(0);
+            let oob = self.next_oob(self.coverage_of_code(tag));
             image = self.images.open(ppn, oob);
             self.pages.moved[log] = image;
         }

@@ -267,6 +267,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         pages.into_iter().for_each(|lpn| self.forget_code_page(lpn));
     }
 
+    /// What a code page, about to be moved, says of the data blocks that it is the sum of.
+    pub(crate) fn coverage_of_code(&self, tag: OobTag) -> u32 {
+        match Self::data_of(tag).filter(|_| self.zones.is_some()).map(|lpn| self.ftl.lookup(lpn)) {
+            Some(Place::At(slot)) => self.array.page(self.grid.page_of(slot).0).oob.coverage,
+            _ => 0,
+        }
+    }
+
     pub(crate) fn forget_code_page(&mut self, lpn: Lpn) {
         if let Some(unit) = self.ftl.forget(lpn).pinned {
             self.release(unit);
