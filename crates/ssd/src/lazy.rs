@@ -12,6 +12,7 @@ use crate::facts::Fact;
 use crate::machine::Machine;
 use crate::oracle::Floor;
 use crate::payload::HostPayload;
+use crate::proof::AlternativesInFlight;
 use crate::repair::Target;
 use crate::slab::{Id, Slab};
 use coding::gf2::{Decoder, Solved};
@@ -463,6 +464,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.lazy.ops[id] = LazyOp::default();
             self.lazy.ops.give(id);
         }
+    }
+
+    /// What reads in progress use beyond what they want.
+    pub(crate) fn alternatives_in_flight(&self) -> AlternativesInFlight {
+        let stamps = self.lazy.open.iter().filter_map(|id| self.lazy.ops[*id].stamp);
+        AlternativesInFlight { extra_reads: self.lazy.extra, code_of: stamps.map(|stamp| stamp.group).collect() }
     }
 
     /// Whether no read with alternatives is under way.
