@@ -153,41 +153,47 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     /// Reads for the host under a scheme of stripes or rows: pages of busy dies with the rest of their
-    /// stripe or row as alternatives.
+    /// stripe or row as alternatives, all others as ever, in the order as ever.
     pub(crate) fn read_around(&mut self, job: Id, first: u32, end: u32) {
-        let mut groups: Vec<Wanted> = Vec::new();
-        let mut lpn = first;
-        while lpn < end {
-            match self.alternatives_of(Lpn(lpn), end - lpn) {
-                Some((wanted, count)) => {
-                    let (page, slots) = (wanted.pages[0], wanted.slots);
-                    match groups.iter_mut().find(|group| group.together == wanted.together && group.slots == slots) {
-                        Some(group) => group.pages.push(page),
-                        None => groups.push(wanted),
-                    }
-                    lpn += count;
-                }
-                None => lpn += self.read_from(job, Lpn(lpn), end - lpn),
-            }
-        }
-        for group in groups {
+        let mut around: Vec<u32> = Vec::new();
+        for group in self.sums_of(first, end) {
             let dies = group.pages.iter().map(|&(ppn, _)| self.grid.die_of(ppn));
             if self.admits(dies, (group.together.len() - group.pages.len()) as u32) {
                 self.read_of_sum(job, &group);
-            } else {
-                let (_, count) = group.slots;
-                for &(_, lpn) in &group.pages {
-                    let end = lpn.0 + u32::from(count);
-                    self.read_plainly(job, lpn.0, end);
-                }
+                let count = u32::from(group.slots.1);
+                around.extend(group.pages.iter().flat_map(|&(_, lpn)| lpn.0..lpn.0 + count));
             }
+        }
+        around.sort_unstable();
+        let mut lpn = first;
+        while lpn < end {
+            lpn += if around.binary_search(&lpn).is_ok() { 1 } else { self.read_from(job, Lpn(lpn), end - lpn) };
         }
         self.queue_alternatives();
     }
 
+    /// The wanted pages that have alternatives, those of one sum together.
+    fn sums_of(&self, first: u32, end: u32) -> Vec<Wanted> {
+        let mut groups: Vec<Wanted> = Vec::new();
+        let mut lpn = first;
+        while lpn < end {
+            let Some((wanted, count)) = self.alternatives_of(Lpn(lpn), end - lpn) else {
+                lpn += 1;
+                continue;
+            };
+            let (page, slots) = (wanted.pages[0], wanted.slots);
+            match groups.iter_mut().find(|group| group.together == wanted.together && group.slots == slots) {
+                Some(group) => group.pages.push(page),
+                None => groups.push(wanted),
+            }
+            lpn += count;
+        }
+        groups
+    }
+
     /// The page and those that sum up to it, with how many logical pages from `lpn` on lie in it side by
     /// side; `None` where it is not in flash, or nothing stands in for it now.
-    fn alternatives_of(&mut self, lpn: Lpn, most: u32) -> Option<(Wanted, u32)> {
+    fn alternatives_of(&self, lpn: Lpn, most: u32) -> Option<(Wanted, u32)> {
         if self.buffer.get(lpn).is_some() || self.host.is_hidden(lpn) {
             return None;
         }

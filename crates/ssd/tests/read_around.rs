@@ -119,7 +119,7 @@ fn whatever_is_read_around_the_bytes_are_the_same() {
     for (around, depth) in [("0", 2), ("1", 8), ("2", 32)] {
         for (name, setup) in both(around) {
             let mut session = Session::new(&setup).unwrap();
-            let commands = workload(21, setup.user_slots, 2_500, Mix { reads: 0.6, max_pages: 9, ..MIX });
+            let commands = workload(21, setup.user_slots, 1_000, Mix { reads: 0.6, max_pages: 9, ..MIX });
             let result = run(&mut session, &commands, Pace::Closed { depth });
             assert_eq!((session.first_mismatch(), result.media_errors, result.write_errors), (None, 0, 0), "{name}");
             assert!(result.around.derived_pages > 0 && result.around.withdrawn_reads > 0, "{name}: {:?}", result.around);
@@ -133,7 +133,7 @@ fn whatever_is_read_around_the_bytes_are_the_same() {
 #[test]
 fn a_dead_die_loses_nothing_and_others_are_still_read_around() {
     for die in 0..DIES as u16 {
-        for (name, mut setup) in both("1") {
+        for (name, mut setup) in both("1").into_iter().skip(usize::from(die % 3)).step_by(3) {
             setup.user_slots = setup.user_slots * 3 / 4;
             (setup.faults.dead_die, setup.faults.dead_die_at_request) = (Some(die), 300);
             (setup.faults.rebuild, setup.faults.uncorrectable_reads) = (false, 0.0);
