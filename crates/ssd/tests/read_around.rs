@@ -4,11 +4,11 @@ mod common;
 
 use common::codewords::protection;
 use common::zones::{COMMAND, PROGRAM, READ, TRANSFER, WRITE, command};
-use common::{MIX, Mix, buffers, drive, run, setup_of, workload};
+use common::{MIX, Mix, buffers, drive, run, seeds, setup_of, workload};
 use flashkeep_ssd as ssd;
 use ssd::protect::{Protection, SchemeChoice};
 use ssd::{Pace, PayloadKind, ReadBack, Scheduler, Session, Setup, nand};
-use vocab::{DieId, HostCommand, HostOp, Nanos, StripeId};
+use vocab::{DieId, HostCommand, HostOp, Nanos, Streams, StripeId};
 
 const DIES: u32 = 6;
 
@@ -186,4 +186,58 @@ fn extra_reads_never_exceed_their_limit() {
             }
         }
     }
+}
+
+/// Either scheme with any options, and at most one failure of any kind.
+fn anything(seed: u64) -> (String, Setup) {
+    let mut draws = Streams::new(seed).stream("test/options");
+    let mut pick = |words: &[&str]| words[draws.below(words.len() as u64) as usize].to_string();
+    let around = [("read_around", pick(&["0", "1", "2", "4"])), ("extra_reads", pick(&["auto", "6", "30"]))];
+    let own = match pick(&["raid5", "ds-raid", "ds-raid x4"]).as_str() {
+        "raid5" => ("raid5", 1, ("data_strips", pick(&["auto", "2", "4"]))),
+        "ds-raid" => ("ds-raid", 1, ("sub_stripe", pick(&["request", "defer"]))),
+        _ => ("ds-raid", 4, ("patrol_rows_per_s", pick(&["0", "2000"]))),
+    };
+    let (scheme, slots, option) = own;
+    let options: Vec<(&str, &str)> = around.iter().chain([&option]).map(|(key, value)| (*key, value.as_str())).collect();
+    let mut setup = full(scheme, slots, &options);
+    let name = setup.scheme.to_string();
+    setup.user_slots = setup.user_slots * 2 / 3;
+    setup.precondition.fill = pick(&["0", "0.5", "1"]).parse().expect("a number");
+    setup.buffer = buffers()[draws.below(3) as usize].1;
+    setup.scheduler = [Scheduler::Fifo, Scheduler::ReadFirst][draws.below(2) as usize];
+    setup.gc.separate_frontier = draws.chance(0.5);
+    setup.faults.rebuild = draws.chance(0.5);
+    if draws.chance(0.5) {
+        (setup.faults.dead_die, setup.faults.dead_die_at_request) = (Some(draws.below(u64::from(DIES)) as u16), draws.below(400));
+    } else if draws.chance(0.5) {
+        setup.faults.uncorrectable_reads = 0.01;
+    }
+    (name, Setup { seed, ..setup })
+}
+
+#[test]
+fn whatever_the_options_and_the_fault_nothing_is_wrong() {
+    let mut derived = 0;
+    for seed in seeds(24) {
+        let (name, setup) = anything(seed);
+        let name = format!(
+            "{name}; repeat with: FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd --test read_around whatever_the_options"
+        );
+        let mut session = Session::new(&setup).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let commands = workload(seed, setup.user_slots, 600, Mix { reads: 0.6, max_pages: 12, every: 150_000, ..MIX });
+        for pace in [Pace::Open, Pace::Closed { depth: 12 }] {
+            let result = run(&mut session, &commands, pace);
+            derived += result.around.derived_pages;
+            session.check_counts();
+            session.scrub().unwrap_or_else(|what| panic!("{name}, {pace:?}: {what}"));
+            assert_eq!(result.requests.values().sum::<u64>(), commands.len() as u64, "{name}, {pace:?}");
+            let errors = result.media_errors + result.write_errors;
+            assert!(errors == 0 || setup.faults.uncorrectable_reads > 0.0, "{name}, {pace:?}: {errors} errors");
+        }
+        let found = session.read_back();
+        assert_eq!(found.wrong, None, "{name}");
+        assert!(found.lost.is_empty() || setup.faults.uncorrectable_reads > 0.0, "{name}: {:?}", found.lost);
+    }
+    assert!(derived > 0 || seeds(24).count() < 24, "nothing was ever derived");
 }
