@@ -143,11 +143,13 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.timed && self.lazy.around.is_some()
     }
 
-    /// Whether a read of this die is to have alternatives, `extra` sub-requests more.
+    /// Whether a read of these dies is to have alternatives, `extra` sub-requests more. Without time nothing
+    /// is ever busy.
     pub(crate) fn admits(&self, dies: impl Iterator<Item = DieId>, extra: u32) -> bool {
         let Some(around) = self.lazy.around else { return false };
         let mut dies = dies;
-        extra > 0
+        self.timed
+            && extra > 0
             && self.lazy.extra + self.lazy.behind.len() as u32 + extra <= around.extra_reads
             && dies.any(|die| self.backlog[die.index()] >= around.busy_from)
     }
@@ -329,7 +331,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn withdraw(&mut self, id: Id, block: usize) {
         let op = &mut self.lazy.ops[id];
         let Some(command) = op.blocks[block].command else { return };
-        if self.commands.slab[command].stage != Stage::Queued {
+        if self.commands.slab[command].stage != Stage::Queued || !self.timed {
+            // Without time there are no queues to leave.
             return;
         }
         let ppn = self.commands.slab[command].ppn;

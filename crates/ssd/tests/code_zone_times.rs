@@ -73,6 +73,22 @@ fn a_read_of_a_group_does_not_wait_for_a_die_that_programs() {
     }
 }
 
+#[test]
+fn demand_is_of_what_is_asked_for_and_of_no_alternatives() {
+    for probability in [0.0, 0.02] {
+        let mut setup = zones(&[("offer", "all")]);
+        setup.faults.uncorrectable_reads = probability;
+        let session = coded(&setup, &[0]);
+        assert!(session.inventory().code.len() > 200);
+        let groups = 400;
+        let demand = session.demand(&mut (0..groups).map(|i| command(0, HostOp::Read, i % 64 * 4, 4)));
+        let asked = u64::from(groups) * 4 * (COMMAND + READ + TRANSFER);
+        // For a page that fails, one in fifty, seven others are read at most: a seventh more, and twice that is room.
+        let most = if probability > 0.0 { asked * 4 / 3 } else { asked };
+        assert!((asked..=most).contains(&demand.dies.0), "{} ns, {asked} asked for", demand.dies.0);
+    }
+}
+
 /// A drive whose second zone has data in a part, read alone before it goes off line; then anything.
 fn around_off_line(options: &[(&str, &str)]) -> (Setup, RunResult, Session) {
     let mut setup = zones(options);

@@ -349,6 +349,7 @@ fn anything(seed: u64) -> (String, Setup) {
         ("decoder", &["peeling", "elimination"]),
         ("offer", &["wanted", "code", "all"]),
         ("stripe_block", &["auto", "8KiB", "16KiB"]),
+        ("access", &["pages", "blocks"]),
         ("zone_blocks", &["3", "4", "6"]),
         ("code_zones", &["auto", "2"]),
         ("counters", &["keep", "restart"]),
