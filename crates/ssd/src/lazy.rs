@@ -12,6 +12,7 @@ use crate::facts::Fact;
 use crate::machine::Machine;
 use crate::oracle::Floor;
 use crate::payload::HostPayload;
+use crate::proof::AlternativesInFlight;
 use crate::repair::Target;
 use crate::slab::{Id, Slab};
 use coding::gf2::{Decoder, Solved};
@@ -142,51 +143,59 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.timed && self.lazy.around.is_some()
     }
 
-    /// Whether a read of this die is to have alternatives, `extra` sub-requests more.
+    /// Whether a read of these dies is to have alternatives, `extra` sub-requests more. Without time nothing
+    /// is ever busy.
     pub(crate) fn admits(&self, dies: impl Iterator<Item = DieId>, extra: u32) -> bool {
         let Some(around) = self.lazy.around else { return false };
         let mut dies = dies;
-        extra > 0
+        self.timed
+            && extra > 0
             && self.lazy.extra + self.lazy.behind.len() as u32 + extra <= around.extra_reads
             && dies.any(|die| self.backlog[die.index()] >= around.busy_from)
     }
 
     /// Reads for the host under a scheme of stripes or rows: pages of busy dies with the rest of their
-    /// stripe or row as alternatives.
+    /// stripe or row as alternatives, all others as ever, in the order as ever.
     pub(crate) fn read_around(&mut self, job: Id, first: u32, end: u32) {
-        let mut groups: Vec<Wanted> = Vec::new();
-        let mut lpn = first;
-        while lpn < end {
-            match self.alternatives_of(Lpn(lpn), end - lpn) {
-                Some((wanted, count)) => {
-                    let (page, slots) = (wanted.pages[0], wanted.slots);
-                    match groups.iter_mut().find(|group| group.together == wanted.together && group.slots == slots) {
-                        Some(group) => group.pages.push(page),
-                        None => groups.push(wanted),
-                    }
-                    lpn += count;
-                }
-                None => lpn += self.read_from(job, Lpn(lpn), end - lpn),
-            }
-        }
-        for group in groups {
+        let mut around: Vec<u32> = Vec::new();
+        for group in self.sums_of(first, end) {
             let dies = group.pages.iter().map(|&(ppn, _)| self.grid.die_of(ppn));
             if self.admits(dies, (group.together.len() - group.pages.len()) as u32) {
                 self.read_of_sum(job, &group);
-            } else {
-                let (_, count) = group.slots;
-                for &(_, lpn) in &group.pages {
-                    let end = lpn.0 + u32::from(count);
-                    self.read_plainly(job, lpn.0, end);
-                }
+                let count = u32::from(group.slots.1);
+                around.extend(group.pages.iter().flat_map(|&(_, lpn)| lpn.0..lpn.0 + count));
             }
+        }
+        around.sort_unstable();
+        let mut lpn = first;
+        while lpn < end {
+            lpn += if around.binary_search(&lpn).is_ok() { 1 } else { self.read_from(job, Lpn(lpn), end - lpn) };
         }
         self.queue_alternatives();
     }
 
+    /// The wanted pages that have alternatives, those of one sum together.
+    fn sums_of(&self, first: u32, end: u32) -> Vec<Wanted> {
+        let mut groups: Vec<Wanted> = Vec::new();
+        let mut lpn = first;
+        while lpn < end {
+            let Some((wanted, count)) = self.alternatives_of(Lpn(lpn), end - lpn) else {
+                lpn += 1;
+                continue;
+            };
+            let (page, slots) = (wanted.pages[0], wanted.slots);
+            match groups.iter_mut().find(|group| group.together == wanted.together && group.slots == slots) {
+                Some(group) => group.pages.push(page),
+                None => groups.push(wanted),
+            }
+            lpn += count;
+        }
+        groups
+    }
+
     /// The page and those that sum up to it, with how many logical pages from `lpn` on lie in it side by
     /// side; `None` where it is not in flash, or nothing stands in for it now.
-    fn alternatives_of(&mut self, lpn: Lpn, most: u32) -> Option<(Wanted, u32)> {
+    fn alternatives_of(&self, lpn: Lpn, most: u32) -> Option<(Wanted, u32)> {
         if self.buffer.get(lpn).is_some() || self.host.is_hidden(lpn) {
             return None;
         }
@@ -322,7 +331,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn withdraw(&mut self, id: Id, block: usize) {
         let op = &mut self.lazy.ops[id];
         let Some(command) = op.blocks[block].command else { return };
-        if self.commands.slab[command].stage != Stage::Queued {
+        if self.commands.slab[command].stage != Stage::Queued || !self.timed {
+            // Without time there are no queues to leave.
             return;
         }
         let ppn = self.commands.slab[command].ppn;
@@ -463,6 +473,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.lazy.ops[id] = LazyOp::default();
             self.lazy.ops.give(id);
         }
+    }
+
+    /// What reads in progress use beyond what they want.
+    pub(crate) fn alternatives_in_flight(&self) -> AlternativesInFlight {
+        let stamps = self.lazy.open.iter().filter_map(|id| self.lazy.ops[*id].stamp);
+        AlternativesInFlight { extra_reads: self.lazy.extra, code_of: stamps.map(|stamp| stamp.group).collect() }
     }
 
     /// Whether no read with alternatives is under way.

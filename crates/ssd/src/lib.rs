@@ -52,7 +52,7 @@ pub use config::{
 };
 pub use disturb::{BlockView, Recycled};
 pub use groups::GroupStats;
-pub use proof::{CodePage, Failure, HeldParity, HeldSum, Inventory, ReadBack, Scrub, StoredPage};
+pub use proof::{AlternativesInFlight, CodePage, Failure, HeldParity, HeldSum, Inventory, ReadBack, Scrub, StoredPage};
 pub use result::{AroundResult, Cdf, EccResult, Response, RunResult};
 pub use session::{Demand, Session, SetupError, redundancy_share, shape, user_slots_max};
 pub use {coding, ftl, nand, protect};

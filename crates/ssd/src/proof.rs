@@ -13,6 +13,7 @@ use crate::session::{Inner, Prepared, Session, inside};
 use ftl::Place;
 use nand::{Faulty, FlashArray, MemoryArray, OobTag, PageRole};
 use protect::Protection;
+use protect::code_zones::CodeGroupId;
 use vocab::{BlockAddr, DieId, HostCommand, HostOp, Lba, Lpn, Ppn, SimTime, StripSet, StripeId};
 
 /// A permanent loss, as the fault model of `nand` describes it.
@@ -99,6 +100,15 @@ pub struct CodePage {
     pub of: Vec<Lpn>,
 }
 
+/// What reads in progress use beyond what they want.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlternativesInFlight {
+    /// Sub-requests for other pages, queued or in service.
+    pub extra_reads: u32,
+    /// Groups whose code reads may decode with, once for each read.
+    pub code_of: Vec<CodeGroupId>,
+}
+
 /// Sums of these pages in the power-safe cache of block groups, of a row or of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldSum {
@@ -154,6 +164,12 @@ impl Session {
     /// Says what differs.
     pub fn scrub(&self) -> Result<Scrub, String> {
         inside!(&self.0, prepared => prepared.machine.scrub())
+    }
+
+    /// What reads in progress use beyond what they want.
+    #[must_use]
+    pub fn alternatives_in_flight(&self) -> AlternativesInFlight {
+        inside!(&self.0, prepared => prepared.machine.alternatives_in_flight())
     }
 
     /// What lies where.

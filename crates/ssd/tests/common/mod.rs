@@ -2,6 +2,7 @@
 #![allow(dead_code, missing_docs)]
 
 pub mod codewords;
+pub mod zones;
 
 pub use flashkeep_ssd as ssd;
 use ssd::{
