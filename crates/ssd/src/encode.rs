@@ -45,6 +45,8 @@ pub(crate) struct Encoder<P> {
     at_once: u32,
     ops: Slab<EncodeOp<P>>,
     in_flight: u32,
+    /// Whether groups are being begun right now.
+    starting: bool,
     /// Groups that the phase may still try.
     budget: u64,
     /// Whether groups are being encoded one after the other.
@@ -68,6 +70,7 @@ impl<P> Encoder<P> {
             at_once,
             ops: Slab::default(),
             in_flight: 0,
+            starting: false,
             budget: 0,
             on: false,
             due: false,
@@ -161,8 +164,27 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
     }
 
-    /// Goes off line now, if nothing is under way: for tests and whoever drives a drive by hand.
-    pub(crate) fn begin_offline(&mut self) {
+    /// Goes off line on command, between two runs: no host waits, so it takes no time.
+    pub(crate) fn go_off_line(&mut self) {
+        assert!(self.is_idle() && self.host.outstanding == 0, "a drive goes off line on command between runs");
+        if self.zones.is_some() {
+            self.choose_zones();
+            self.encode_without_time();
+        }
+    }
+
+    fn begin_offline(&mut self) {
+        self.choose_zones();
+        if self.encoder().charged {
+            self.encode_more();
+            self.kick();
+        } else {
+            self.encode_without_time();
+        }
+    }
+
+    /// Gives code zones to the zones read most; what is stale then may be encoded.
+    fn choose_zones(&mut self) {
         let changes = self.code_zones_mut().enter_offline();
         self.drop_stale_reads();
         for change in changes {
@@ -172,12 +194,6 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let budget = self.code_zones().stale_groups();
         let encoder = self.encoder();
         (encoder.budget, encoder.on) = (budget, true);
-        if encoder.charged {
-            self.encode_more();
-            self.kick();
-        } else {
-            self.encode_without_time();
-        }
     }
 
     /// Encodes everything at once, off the clock.
@@ -192,6 +208,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Starts to encode further groups, as many as may be under way.
     fn encode_more(&mut self) {
+        // A group that ends as soon as it is begun leads here again.
+        if std::mem::replace(&mut self.encoder().starting, true) {
+            return;
+        }
         while self.encoder().on && self.encoder().budget > 0 && self.encoder().in_flight < self.encoder().at_once {
             let Some(encode) = self.code_zones_mut().next_encode() else {
                 self.encoder().budget = 0;
@@ -202,6 +222,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.start_encode(encode);
         }
         let encoder = self.encoder();
+        encoder.starting = false;
         if encoder.on && encoder.in_flight == 0 {
             encoder.on = false;
             self.expect_next_time();

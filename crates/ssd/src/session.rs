@@ -219,6 +219,12 @@ impl Session {
         inside!(&mut self.0, prepared => prepared.run(commands, pace, progress))
     }
 
+    /// Under code zones: chooses zones and encodes them, between two runs, and off the clock. Under other
+    /// schemes nothing happens.
+    pub fn go_off_line(&mut self) {
+        inside!(&mut self.0, prepared => prepared.machine.go_off_line());
+    }
+
     /// What these commands would ask of the drive: executed in order, without time, on a fork.
     #[must_use]
     pub fn demand(&self, commands: &mut dyn Iterator<Item = HostCommand>) -> Demand {

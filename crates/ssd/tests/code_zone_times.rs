@@ -129,6 +129,27 @@ fn off_line_work_that_is_free_changes_no_response_and_does_what_the_layout_says(
 }
 
 #[test]
+fn on_command_the_drive_encodes_what_was_read_and_nothing_else() {
+    let setup = zones(&[("offline", "never")]);
+    let layout = layout(&setup);
+    let mut session = Session::new(&setup).unwrap();
+    let of_zone_1: Vec<HostCommand> =
+        (0..40).map(|i| command(i * 500_000, HostOp::Read, layout.zone_pages() + 4 * i as u32, 4)).collect();
+    let before = run(&mut session, &of_zone_1, Pace::Open);
+    assert_eq!((before.around.reads, before.around.valid_groups), (0, 0));
+    session.go_off_line();
+    assert_eq!(session.scrub().map(|found| found.sound), Ok(layout.zone_groups() * 4));
+    let coded: Vec<u32> = coded_groups(&session, &layout).into_iter().map(|group| group.0).collect();
+    assert_eq!(coded, (layout.zone_groups()..2 * layout.zone_groups()).collect::<Vec<_>>());
+    let after = run(&mut session, &of_zone_1, Pace::Open);
+    assert_eq!((after.around.reads, after.around.encoded_groups, after.mismatches), (40, 0, 0));
+    // Under another scheme nothing happens.
+    let mut other = Session::new(&common::setup("ds-raid", common::drive(8, 24, 8, 1), 0.5)).unwrap();
+    other.go_off_line();
+    assert_eq!(run(&mut other, &of_zone_1[..1], Pace::Open).flash_programs["encode"], 0);
+}
+
+#[test]
 fn requests_that_arrive_while_the_drive_is_off_line_wait_for_it() {
     let setup = zones(&[]);
     let layout = layout(&setup);
