@@ -5,7 +5,7 @@ mod common;
 
 use common::codewords::beyond_repair;
 use common::zones::{WRITE, coded, coded_groups, coded_pages, command, layout, warm_up, zones};
-use common::{MIX, Mix, buffers, drive, run, seeds, setup_of, workload};
+use common::{MIX, Mix, buffers, drive, run, run_both_paces, seeds, setup_of, workload};
 use flashkeep_ssd as ssd;
 use ssd::ftl::Place;
 use ssd::protect::code_zones::ZoneId;
@@ -383,16 +383,10 @@ fn whatever_the_options_and_the_faults_no_read_is_wrong_and_valid_code_is_sound(
     for seed in seeds(24) {
         let (name, setup) = anything(seed);
         let name = format!("{name}; {}", again(TEST, seed));
-        let mut session = Session::new(&setup).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let commands = workload(seed, setup.user_slots, 600, Mix { reads: 0.6, max_pages: 12, every: 150_000, ..MIX });
-        for pace in [Pace::Open, Pace::Closed { depth: 12 }] {
-            let result = run(&mut session, &commands, pace);
+        let mut session = run_both_paces(&name, &setup, &mut |name, session, result| {
             derived += result.around.derived_pages;
-            session.check_counts();
-            session.scrub().unwrap_or_else(|what| panic!("{name}, {pace:?}: {what}"));
-            assert_eq!(result.requests.values().sum::<u64>(), commands.len() as u64, "{name}, {pace:?}");
-            assert_in_segments(&session.inventory(), &setup, &name);
-        }
+            assert_in_segments(&session.inventory(), &setup, name);
+        });
         assert_eq!(session.first_mismatch(), None, "{name}");
         let expected = beyond_repair(&session, &setup);
         let found = session.read_back();

@@ -4,7 +4,7 @@ mod common;
 
 use common::codewords::protection;
 use common::zones::{COMMAND, PROGRAM, READ, TRANSFER, WRITE, command};
-use common::{MIX, Mix, buffers, drive, run, seeds, setup_of, workload};
+use common::{MIX, Mix, buffers, drive, run, run_both_paces, seeds, setup_of, workload};
 use flashkeep_ssd as ssd;
 use ssd::protect::{Protection, SchemeChoice};
 use ssd::{Pace, PayloadKind, ReadBack, Scheduler, Session, Setup, nand};
@@ -224,17 +224,11 @@ fn whatever_the_options_and_the_fault_nothing_is_wrong() {
         let name = format!(
             "{name}; repeat with: FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd --test read_around whatever_the_options"
         );
-        let mut session = Session::new(&setup).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let commands = workload(seed, setup.user_slots, 600, Mix { reads: 0.6, max_pages: 12, every: 150_000, ..MIX });
-        for pace in [Pace::Open, Pace::Closed { depth: 12 }] {
-            let result = run(&mut session, &commands, pace);
+        let mut session = run_both_paces(&name, &setup, &mut |name, _, result| {
             derived += result.around.derived_pages;
-            session.check_counts();
-            session.scrub().unwrap_or_else(|what| panic!("{name}, {pace:?}: {what}"));
-            assert_eq!(result.requests.values().sum::<u64>(), commands.len() as u64, "{name}, {pace:?}");
             let errors = result.media_errors + result.write_errors;
-            assert!(errors == 0 || setup.faults.uncorrectable_reads > 0.0, "{name}, {pace:?}: {errors} errors");
-        }
+            assert!(errors == 0 || setup.faults.uncorrectable_reads > 0.0, "{name}: {errors} errors");
+        });
         let found = session.read_back();
         assert_eq!(found.wrong, None, "{name}");
         assert!(found.lost.is_empty() || setup.faults.uncorrectable_reads > 0.0, "{name}: {:?}", found.lost);

@@ -173,3 +173,19 @@ pub fn buffers() -> [(&'static str, Buffer); 3] {
     let buffer = |kind| Buffer { kind, size: Bytes(40 * 4096), latency: Nanos(2_000) };
     [("off", buffer(BufferKind::Off)), ("volatile", buffer(BufferKind::Volatile)), ("power-safe", buffer(BufferKind::PowerSafe))]
 }
+
+/// A drive after a workload rich in reads, once at its own pace and once in a closed loop. All requests
+/// are answered, and counts and redundancy are sound after each; `each` looks at it then.
+pub fn run_both_paces(name: &str, setup: &Setup, each: &mut dyn FnMut(&str, &Session, &RunResult)) -> Session {
+    let mut session = Session::new(setup).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let commands = workload(setup.seed, setup.user_slots, 600, Mix { reads: 0.6, max_pages: 12, every: 150_000, ..MIX });
+    for pace in [Pace::Open, Pace::Closed { depth: 12 }] {
+        let name = format!("{name}, {pace:?}");
+        let result = run(&mut session, &commands, pace);
+        session.check_counts();
+        session.scrub().unwrap_or_else(|what| panic!("{name}: {what}"));
+        assert_eq!(result.requests.values().sum::<u64>(), commands.len() as u64, "{name}");
+        each(&name, &session, &result);
+    }
+    session
+}
