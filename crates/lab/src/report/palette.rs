@@ -6,7 +6,7 @@
 const COLOURS: [&str; 8] = ["#7d838c", "#0072b2", "#d55e00", "#009e73", "#c46a9f", "#2f9fdb", "#b58900", "#7a5cc4"];
 
 /// Schemes with a colour of their own; the index is that of the colour.
-const KNOWN: [&str; 7] = ["none", "raid5", "ds-raid", "ppc", "da-raid5", "code-zone", "mds"];
+const KNOWN: [&str; 7] = ["none", "raid5", "ds-raid", "ppc", "da-raid5", "code-zones", "mds-groups"];
 
 /// The colour of the curve with that number; they repeat.
 pub(super) fn of_curve(number: usize) -> &'static str {
