@@ -84,7 +84,7 @@ pub const SCHEMES: &[SchemeEntry] = &[
         summary: "zones read most get code on other dies, and reads take whatever answers first",
         options: code_zones::OPTIONS,
         variants: &[
-            &[("decoder", "elimination"), ("offer", "all"), ("spare_blocks", "5"), ("offline_after", "50us")],
+            &[("decoder", "elimination"), ("offer", "all"), ("spare_blocks", "3"), ("offline_after", "50us")],
             &[
                 ("offline", "10ms,300ms"),
                 ("offline_cost", "free"),
