@@ -5,7 +5,7 @@ BENCH_ARGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test compare bench fuzz docs
+.PHONY: help setup check test compare figures bench fuzz docs
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -28,6 +28,9 @@ test: check ## Format, lints and all tests; under ten minutes on two cores
 
 compare: ## Compare all schemes on the bundled trace; ARGS="..." adds options
 	$(CARGO) run --release -- compare $(ARGS)
+
+figures: ## Run the figures of papers again (experiments/), beside what they state; ARGS="code-zones --only fig9" for some
+	$(CARGO) run --release -- figures $(ARGS)
 
 bench: ## Speed of the engine, of erasure codes beside ISA-L if installed, of page codes beside FLASHKEEP_BCH_PEER if set
 	$(CARGO) bench -p flashkeep-ssd $(BENCH_ARGS)

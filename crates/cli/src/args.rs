@@ -51,6 +51,29 @@ pub enum Command {
         #[arg(long, value_name = "FILE.html")]
         plot: Option<PathBuf>,
     },
+    /// Run the figures of a paper again, beside what it states
+    Figures {
+        /// The paper: a folder of experiments; without it, all of them
+        paper: Option<String>,
+        /// One figure
+        #[arg(long, value_name = "FIGURE")]
+        only: Option<String>,
+        /// Points of each figure at most, spread evenly
+        #[arg(long, value_name = "N")]
+        points: Option<std::num::NonZeroUsize>,
+        /// Directory of the results: PAPER/index.html, PAPER/FIGURE.csv
+        #[arg(long, value_name = "DIR", default_value = "report/figures")]
+        out: PathBuf,
+        /// Folder with a folder of figures for each paper
+        #[arg(long, value_name = "DIR", default_value = "experiments")]
+        experiments: PathBuf,
+        /// Folder of recorded traces [default: FLASHKEEP_TRACES, or ../../shared/traces from the experiments]
+        #[arg(long, value_name = "DIR")]
+        traces: Option<PathBuf>,
+        /// Runs at the same time [default: all cores]
+        #[arg(long, value_name = "N")]
+        threads: Option<std::num::NonZeroUsize>,
+    },
     /// List what is known: schemes, drives, traces and more
     List {
         /// What to list; without it, the lists are listed

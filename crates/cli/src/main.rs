@@ -1,11 +1,13 @@
 //! Flashkeep on the command line. Exit codes: 0 done, 1 a check failed, 2 bad input.
 
 mod args;
+mod figures;
 mod progress;
 
 use args::{Cli, Command, Options};
 use lab::{Comparison, Experiment, Problem};
 use std::io::Write;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -44,6 +46,9 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
             });
             Ok(ExitCode::SUCCESS)
         }
+        Command::Figures { paper, only, points, out, experiments, traces, threads } => {
+            figures::run(&figures::Wanted { paper, only, points, out, experiments, traces, threads })
+        }
         Command::List { what, json } => list(what.as_deref(), json),
     }
 }
@@ -65,7 +70,7 @@ fn compare(experiment: &Experiment, options: &Options) -> Result<ExitCode, Probl
 }
 
 fn simulate(experiment: &Experiment, options: &Options) -> Result<Comparison, Problem> {
-    let threads = options.threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, Into::into);
+    let threads = threads(options.threads);
     let bars = progress::Bars::new(&experiment.schemes);
     // The front door is where wall-clock time comes in; results do not depend on it.
     #[expect(clippy::disallowed_methods, reason = "the driver reads the wall clock")]
@@ -74,6 +79,11 @@ fn simulate(experiment: &Experiment, options: &Options) -> Result<Comparison, Pr
     let comparison = lab::compare(experiment, &bench);
     bars.clear();
     comparison
+}
+
+/// Threads as given, else one a core.
+fn threads(given: Option<NonZeroUsize>) -> usize {
+    given.or_else(|| std::thread::available_parallelism().ok()).map_or(1, Into::into)
 }
 
 fn verdict(comparison: &Comparison, report: &Path) -> ExitCode {

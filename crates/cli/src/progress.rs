@@ -59,6 +59,30 @@ impl Bars {
     }
 }
 
+/// One bar that counts, on stderr; nothing where stderr is no terminal.
+pub struct Count(ProgressBar);
+
+impl Count {
+    /// A bar of so many `things`, shown once there is something to show.
+    #[must_use]
+    pub fn new(things: &str) -> Self {
+        let bar = ProgressBar::new(0).with_style(style("{bar:30} {human_pos}/{human_len} {prefix}, {eta} left"));
+        bar.set_prefix(things.to_owned());
+        Self(bar)
+    }
+
+    /// Shows how many of how many.
+    pub fn show(&self, done: usize, total: usize) {
+        self.0.set_length(total as u64);
+        self.0.set_position(done as u64);
+    }
+
+    /// Removes the bar.
+    pub fn clear(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the template is constant and valid")
 }

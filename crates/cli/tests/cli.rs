@@ -272,3 +272,75 @@ fn a_study_refuses_bad_input_with_exit_code_2() {
     }
     assert_eq!(code(&flashkeep(&here, &["reliability", "uper", "--csv", "--json"])), 2);
 }
+
+/// An experiment with a figure of one point and two equal arms.
+const FIGURE: &str = r#"
+schemes = ["none"]
+[capacity]
+size = "8MiB"
+[trace]
+source = "zipf"
+[generate]
+requests = 200
+range = "8MiB"
+arrivals = { poisson = "2ms" }
+[figure]
+title = "One point"
+source = "none"
+x = { name = "nothing", key = "nothing" }
+[[figure.traces]]
+name = "zipf"
+[[figure.traces]]
+name = "absent"
+file = "absent.xz"
+[[figure.points]]
+x = 1
+[[figure.arms]]
+name = "a"
+[[figure.arms]]
+name = "b"
+[[figure.plots]]
+title = "Reads"
+y = "a / b"
+value = "read_response_us_mean"
+arms = ["a"]
+over = "b"
+"#;
+
+#[test]
+fn figures_are_printed_written_and_compared_with_the_golden_rows() {
+    let here = directory("figures");
+    std::fs::create_dir_all(here.join("experiments/paper")).expect("made");
+    std::fs::write(here.join("experiments/paper/one.toml"), FIGURE).expect("written");
+    let output = flashkeep(&here, &["figures", "paper", "--out", "out", "--points", "1"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert!(stderr(&output).starts_with("skipped: one: trace `absent`"), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(["One point", "1.000", "golden: there is no CSV"].iter().all(|part| text.contains(part)), "{text}");
+    let csv = std::fs::read_to_string(here.join("out/paper/one.csv")).expect("written");
+    assert!(csv.starts_with("trace,nothing,arm,clock_factor,read_response_us_mean,"), "{csv}");
+    assert!(std::fs::read_to_string(here.join("out/paper/index.html")).expect("written").starts_with("<!"));
+
+    std::fs::write(here.join("experiments/paper/one.csv"), &csv).expect("written");
+    let again = flashkeep(&here, &["figures", "--only", "one", "--out", "again"]);
+    assert_eq!((code(&again), stdout(&again).contains("golden: all 2 rows")), (0, true), "{}", stdout(&again));
+    std::fs::write(here.join("experiments/paper/one.csv"), csv.replace(",a,", ",c,")).expect("written");
+    let differs = flashkeep(&here, &["figures", "paper", "--out", "again"]);
+    assert_eq!(code(&differs), 1);
+    assert!(stdout(&differs).contains("golden: 1 of 2 rows") && stderr(&differs).contains("check failed"), "{}", stderr(&differs));
+}
+
+#[test]
+fn an_unknown_paper_and_a_bad_figure_are_bad_input() {
+    let here = directory("bad_figures");
+    std::fs::create_dir_all(here.join("experiments/paper")).expect("made");
+    std::fs::write(here.join("experiments/paper/one.toml"), FIGURE.replace("over = \"b\"", "over = \"c\"")).expect("written");
+    let unknown = flashkeep(&here, &["figures", "papre"]);
+    assert_eq!(code(&unknown), 2);
+    assert!(stderr(&unknown).contains("did you mean `paper`?"), "{}", stderr(&unknown));
+    let bad = flashkeep(&here, &["figures", "paper"]);
+    assert_eq!(code(&bad), 2);
+    assert!(stderr(&bad).contains("one.toml:") && stderr(&bad).contains("unknown arm `c`"), "{}", stderr(&bad));
+    let help = flashkeep(&here, &["figures", "--help"]);
+    assert!(["--only", "--points", "--out", "--traces"].iter().all(|option| stdout(&help).contains(option)), "{}", stdout(&help));
+}

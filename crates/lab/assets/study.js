@@ -1,4 +1,4 @@
-// Plots of a study of reliability. Data: one entry of `plots` a plot, with its curves and marks.
+// Plots of studies and of figures. Data: one entry of `plots` a plot, with its curves and marks.
 "use strict";
 (() => {
   const { data, significant, grouped, escapeHtml, colour, DASHES, base, axis, legend, marker, tip, zoomBox, crossTooltip, start } = flashkeep;
@@ -21,6 +21,7 @@
   function scale(a, values, isTight) {
     const [low, high] = [Math.min(...values), Math.max(...values)];
     const type = { type: a.log ? "log" : "value", minorTick: { show: a.log }, axisLabel: { formatter: tick } };
+    if (a.base && isTight) return { ...type, logBase: a.base, minorTick: { show: false }, min: low, max: high };
     if (!a.log) return isTight ? { ...type, min: low, max: high } : { ...type, min: 0 };
     const [first, end] = [Math.floor(Math.log10(low) + 1e-9), Math.ceil(Math.log10(high) - 1e-9)];
     const last = Math.max(end, first + 1);
@@ -58,8 +59,9 @@
             found.map((p) => [marker(p.color) + escapeHtml(p.seriesName), number(p.value[3])])),
         },
         series: plot.series.map((series, i) => ({
-          type: "line", name: series.name, color: series.colour, symbol: "circle", symbolSize: 5, showSymbol: false,
-          lineStyle: { width: 2, type: DASHES[i % DASHES.length] }, data: series.points.map(([a, b]) => [places[0](a), places[1](b), a, b]),
+          type: "line", name: series.name, color: series.colour, symbol: series.published ? "diamond" : "circle",
+          symbolSize: series.published ? 15 : 6, showSymbol: Boolean(series.dots || series.published), z: series.published ? 3 : 2,
+          lineStyle: { width: series.published ? 0 : 2, type: DASHES[i % DASHES.length] }, data: series.points.map(([a, b]) => [places[0](a), places[1](b), a, b]),
           ...(i === 0 && marks.length ? {
             markLine: { silent: true, symbol: "none", precision: 15, lineStyle: { color: colour("text"), type: "dashed", width: 1, opacity: .6 }, data: marks },
           } : {}),

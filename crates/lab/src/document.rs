@@ -140,6 +140,21 @@ impl Document {
         merge(&mut self.root, over.root, "");
     }
 
+    /// The table at `path` as a document of its own; an empty one where nothing is written.
+    ///
+    /// # Errors
+    /// Something else than a table.
+    pub(crate) fn part(&self, path: &str) -> Result<Document, Problem> {
+        match self.root.find(&path.split('.').collect::<Vec<_>>()) {
+            None => Ok(Document::new()),
+            Some(node @ Node { value: Value::Table(_), .. }) => Ok(Document { root: node.clone() }),
+            Some(node) => {
+                let message = format!("found {}, wanted a table", node.value.kind());
+                Err(Problem::new(path, message).at(node.origin.place()))
+            }
+        }
+    }
+
     /// Lays the table at `path` of this document upon the whole of `base`, and puts the result
     /// in its place.
     pub(crate) fn rebase(&mut self, path: &str, base: Document) -> Result<(), Problem> {

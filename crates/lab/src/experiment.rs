@@ -345,14 +345,7 @@ impl Experiment {
     /// # Errors
     /// What is wrong with the file or an override, with its place.
     pub fn load(path: &Path, overrides: &Overrides) -> Result<Self, Problem> {
-        let name = path.display().to_string();
-        let text =
-            std::fs::read_to_string(path).map_err(|e| Problem::new("", format!("experiment file {name} cannot be read: {e}")))?;
-        let mut document = Document::parse(&name, &text)?;
-        if let Some(directory) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
-            resolve_paths(&mut document, directory);
-        }
-        Self::from_document(document, overrides)
+        Self::from_document(read(path)?, overrides)
     }
 
     /// The default experiment, changed by `overrides`.
@@ -371,7 +364,7 @@ impl Experiment {
         Self::from_document(Document::parse(name, text)?, &Overrides::default())
     }
 
-    fn from_document(mut document: Document, overrides: &Overrides) -> Result<Self, Problem> {
+    pub(crate) fn from_document(mut document: Document, overrides: &Overrides) -> Result<Self, Problem> {
         overrides.apply(&mut document)?;
         let preset = expand_drive(&mut document)?;
         overrides.set(&mut document, inside_drive)?;
@@ -444,6 +437,18 @@ impl Experiment {
 #[must_use]
 pub fn scheme_and_policy(label: &str) -> (&str, Option<&str>) {
     label.split_once('+').map_or((label, None), |(scheme, policy)| (scheme, Some(policy)))
+}
+
+/// The document of an experiment file.
+pub(crate) fn read(path: &Path) -> Result<Document, Problem> {
+    let name = path.display().to_string();
+    let text =
+        std::fs::read_to_string(path).map_err(|e| Problem::new("", format!("experiment file {name} cannot be read: {e}")))?;
+    let mut document = Document::parse(&name, &text)?;
+    if let Some(directory) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
+        resolve_paths(&mut document, directory);
+    }
+    Ok(document)
 }
 
 /// Paths in an experiment file count from the file's directory.

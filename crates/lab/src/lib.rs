@@ -15,6 +15,7 @@ mod compare;
 mod document;
 mod drives;
 mod experiment;
+pub mod figures;
 mod generate;
 mod listing;
 mod problem;

@@ -37,6 +37,15 @@ pub(crate) fn grouped(value: u64) -> String {
     out
 }
 
+/// Rows of cells as CSV.
+pub(crate) fn csv(rows: &[Vec<String>]) -> String {
+    let quoted = |cell: &String| match cell.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", cell.replace('"', "\"\"")),
+        false => cell.clone(),
+    };
+    rows.iter().map(|row| row.iter().map(quoted).collect::<Vec<_>>().join(",") + "\n").collect()
+}
+
 fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }

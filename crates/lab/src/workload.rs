@@ -188,8 +188,19 @@ fn digest(hash: u64, record: &Record) -> u64 {
         HostOp::Discard => 4,
     };
     let words = [record.at.0, u64::from(record.device), op, record.lba.0, u64::from(record.sectors)];
-    let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+    fnv_on(hash, words.iter().flat_map(|word| word.to_le_bytes()))
+}
+
+/// FNV-1a of nothing.
+const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
+
+fn fnv_on(hash: u64, bytes: impl Iterator<Item = u8>) -> u64 {
     bytes.fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+/// FNV-1a of bytes.
+pub(crate) fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
+    fnv_on(FNV_START, bytes)
 }
 
 impl Workload {
@@ -200,7 +211,7 @@ impl Workload {
     /// What is wrong with the trace, with file, line and field.
     pub fn open(experiment: &Experiment, progress: &dyn Fn(u64)) -> Result<Self, Problem> {
         let input = Input::of(experiment)?;
-        let mut hash = 0xcbf2_9ce4_8422_2325;
+        let mut hash = FNV_START;
         let mut kept = Some(Vec::new());
         let mut count = 0;
         let (footprint, read, format) = {

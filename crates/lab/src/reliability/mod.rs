@@ -18,6 +18,7 @@ mod uper;
 use crate::problem::Problem;
 use settings::Settings;
 pub use settings::{OPTIONS, StudyOption};
+pub(crate) use study::Part;
 pub use study::{Axis, Cell, Column, Layout, Mark, Plot, Series, Study, Table};
 
 /// A study by name.

@@ -366,11 +366,7 @@ impl Study {
     /// The same as text.
     #[must_use]
     pub fn to_csv(&self) -> String {
-        let quoted = |cell: &String| match cell.contains([',', '"', '\n']) {
-            true => format!("\"{}\"", cell.replace('"', "\"\"")),
-            false => cell.clone(),
-        };
-        self.csv_rows().iter().map(|row| row.iter().map(quoted).collect::<Vec<_>>().join(",") + "\n").collect()
+        crate::table::csv(&self.csv_rows())
     }
 }
 

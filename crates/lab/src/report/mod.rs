@@ -5,6 +5,7 @@
 //! is part of the file; a content security policy forbids it to load anything.
 
 mod caution;
+mod figures;
 mod format;
 mod palette;
 mod study;
@@ -16,6 +17,7 @@ use caution::{Caution, Level};
 use format::{count, escape, fill, percent, script_safe, seconds};
 use serde_json::{Value, json};
 use ssd::RunResult;
+pub use figures::figures;
 pub use study::study;
 use vocab::Bytes;
 

@@ -14,6 +14,11 @@ pub(super) fn of_curve(number: usize) -> &'static str {
     COLOURS[(number + 1) % COLOURS.len()]
 }
 
+/// The colour of what a paper states.
+pub(super) fn published() -> &'static str {
+    COLOURS[0]
+}
+
 /// A label and a colour for each scheme name, in order. Equal names get numbered labels; a name
 /// unknown here, or seen before, gets the first colour that is still free.
 pub(super) fn assign<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<(String, &'static str)> {

@@ -2,17 +2,17 @@
 
 use super::format::escape;
 use super::{Page, bullets, description, page, palette};
-use crate::reliability::{Cell, Layout, Plot, Series, Study, Table};
+use crate::reliability::{Cell, Part, Plot, Series, Study};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-const SCRIPT: &str = include_str!("../../assets/study.js");
+pub(super) const SCRIPT: &str = include_str!("../../assets/study.js");
 
 /// A study as one self-contained HTML document.
 #[must_use]
 pub fn study(study: &Study) -> String {
-    let tables: String =
-        study.tables.iter().flat_map(|table| table.layouts.iter().map(move |layout| render(table, layout))).collect();
+    let laid_out = study.tables.iter().flat_map(|table| table.layouts.iter().map(move |layout| (table, layout)));
+    let tables: String = laid_out.map(|(table, layout)| render(layout.title(), layout.parts(table))).collect();
     let settings = description(study.facts.iter().map(String::as_str));
     let draws = study.settings.iter().any(|(name, _)| *name == "seed");
     let how = if draws { "errors are drawn from a seed" } else { "formulas only, no simulation" };
@@ -53,9 +53,10 @@ fn data(study: &Study) -> Value {
     data
 }
 
-fn render(table: &Table, layout: &Layout) -> String {
-    let mut out = format!("<section class=\"card\"><h3>{}</h3><div class=\"wide\"><table>", escape(layout.title()));
-    for part in layout.parts(table) {
+/// A laid-out table.
+pub(super) fn render(title: &str, parts: Vec<Part>) -> String {
+    let mut out = format!("<section class=\"card\"><h3>{}</h3><div class=\"wide\"><table>", escape(title));
+    for part in parts {
         let (heads, rows) = part.rows.split_first().expect("a part has headings");
         out.push_str("<tbody>");
         if !part.about.is_empty() {

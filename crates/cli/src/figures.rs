@@ -1,0 +1,75 @@
+//! `flashkeep figures`.
+
+use crate::{CHECK_FAILED, print, progress, say, threads};
+use lab::Problem;
+use lab::figures::{self, PaperResult, Run};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What was typed.
+pub struct Wanted {
+    pub paper: Option<String>,
+    pub only: Option<String>,
+    pub points: Option<NonZeroUsize>,
+    pub out: PathBuf,
+    pub experiments: PathBuf,
+    pub traces: Option<PathBuf>,
+    pub threads: Option<NonZeroUsize>,
+}
+
+impl Wanted {
+    fn traces(&self) -> PathBuf {
+        let named = self.traces.clone().or_else(|| std::env::var_os("FLASHKEEP_TRACES").map(PathBuf::from));
+        named.unwrap_or_else(|| self.experiments.join("../../shared/traces"))
+    }
+
+    /// The command that makes the results of a paper again.
+    fn command(&self, paper: &str) -> String {
+        let only = self.only.as_ref().map_or(String::new(), |only| format!(" --only {only}"));
+        let points = self.points.map_or(String::new(), |points| format!(" --points {points}"));
+        format!("flashkeep figures {paper}{only}{points}")
+    }
+}
+
+/// Runs the figures of one paper, or of all.
+///
+/// # Errors
+/// Bad input.
+pub fn run(wanted: &Wanted) -> Result<ExitCode, Problem> {
+    let names = match &wanted.paper {
+        Some(paper) => vec![paper.clone()],
+        None => figures::papers(&wanted.experiments)?,
+    };
+    // All files are read before any of them costs minutes.
+    let load = |name: &String| figures::load(&wanted.experiments, name, wanted.only.as_deref(), &wanted.traces());
+    let papers = names.iter().map(load).collect::<Result<Vec<_>, _>>()?;
+    let mut agrees = true;
+    for paper in papers {
+        let bar = progress::Count::new("runs");
+        let progress = |done, total| bar.show(done, total);
+        let points = wanted.points.map(NonZeroUsize::get);
+        let result = figures::run(paper, &Run { threads: threads(wanted.threads), points, progress: &progress });
+        bar.clear();
+        agrees &= tell(&result?, wanted)?;
+    }
+    Ok(if agrees { ExitCode::SUCCESS } else { ExitCode::from(CHECK_FAILED) })
+}
+
+/// Prints and writes; whether every row is a golden one.
+fn tell(paper: &PaperResult, wanted: &Wanted) -> Result<bool, Problem> {
+    for figure in &paper.figures {
+        figure.skipped().iter().for_each(|skipped| say(&format!("skipped: {skipped}")));
+        figure.warnings().iter().for_each(|warning| say(&format!("warning: {warning}")));
+        print(&format!("{}\n", figure.to_text()));
+    }
+    let index = paper.write(&wanted.out, &wanted.command(&paper.name))?;
+    print(&format!("figures: {}\n", index.display()));
+    if !paper.agrees() {
+        say(&format!(
+            "check failed: results differ from the CSV beside the experiments; if that is meant, copy {}/*.csv there",
+            wanted.out.join(&paper.name).display()
+        ));
+    }
+    Ok(paper.agrees())
+}

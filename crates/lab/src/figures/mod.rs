@@ -1,0 +1,124 @@
+//! Figures of papers as data: one file each, run again, beside what the paper states.
+//!
+//! `experiments/<paper>/<figure>.toml` is an experiment file with a section `[figure]`:
+//!
+//! ```toml
+//! scheduler = "fifo"            # any setting of an experiment, for all runs
+//!
+//! [figure]
+//! title = "Response over the number of code zones"
+//! source = "Chang and Chang, section 4.2.1, Fig. 9"
+//! about = "what to know of it"                      # may be left out
+//! x = { name = "code zones", key = "code_zones" }   # axis with unit; CSV column; log = 2: base of its scale
+//! clock = { arm = "static", x = 8 }                 # the run whose dies `busy` speaks of
+//!
+//! [[figure.traces]]             # a curve for each
+//! name = "desktop"
+//! file = "desktop.txt.xz"       # in the folder of traces; without it, trace.source counts
+//! busy = 0.1                    # so dense that the dies of the clock's run are busy for this share of time
+//! set = { }                     # settings
+//!
+//! [[figure.points]]
+//! x = 8
+//! set = { scheme.code-zones.code_zones = 8 }        # may have `busy` too, before that of the trace
+//!
+//! [[figure.arms]]               # one scheme each
+//! name = "static"
+//! set = { scheme.code-zones.offline = "never" }     # laid upon those of the trace, then of the point
+//!
+//! [[figure.plots]]
+//! title = "Read response"
+//! y = "dynamic / static"        # axis
+//! value = "read_response_us_mean"
+//! arms = ["dynamic"]
+//! over = "static"               # the ratio to this arm; without it, the value itself
+//! published = [{ x = 8, y = 0.69, what = "69 %" }]
+//! ```
+//!
+//! A CSV file of the same name beside it holds the rows that were found last (`golden`): runs are
+//! deterministic, so every row found again must be among them.
+
+mod output;
+mod run;
+mod spec;
+mod values;
+
+use crate::problem::Problem;
+pub(crate) use output::Curve;
+pub use output::{FigureResult, Golden, PaperResult};
+pub use run::Run;
+pub use spec::{Figure, Published};
+use std::path::Path;
+
+/// The figures of a paper, in order of name.
+#[derive(Debug)]
+pub struct Paper {
+    /// Name of its folder.
+    pub name: String,
+    /// Its figures.
+    pub figures: Vec<Figure>,
+}
+
+fn entries(directory: &Path) -> Result<Vec<std::path::PathBuf>, Problem> {
+    let fail = |e: std::io::Error| Problem::new("", format!("folder {} cannot be read: {e}", directory.display()));
+    let found = std::fs::read_dir(directory).map_err(fail)?.map(|entry| Ok(entry.map_err(fail)?.path()));
+    let mut found = found.collect::<Result<Vec<_>, Problem>>()?;
+    found.sort();
+    Ok(found)
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn is_figure(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "toml")
+}
+
+/// Names of the papers below a folder: its folders that hold figures.
+///
+/// # Errors
+/// A folder that cannot be read.
+pub fn papers(experiments: &Path) -> Result<Vec<String>, Problem> {
+    let mut names = Vec::new();
+    for folder in entries(experiments)?.into_iter().filter(|entry| entry.is_dir()) {
+        if entries(&folder)?.iter().any(|entry| is_figure(entry)) {
+            names.push(folder.file_name().unwrap_or_default().to_string_lossy().into_owned());
+        }
+    }
+    Ok(names)
+}
+
+/// Reads and checks the figures of a paper, or one of them; recorded traces lie below `traces`.
+///
+/// # Errors
+/// An unknown paper or figure, or what is wrong with a file, with its place.
+pub fn load(experiments: &Path, paper: &str, only: Option<&str>, traces: &Path) -> Result<Paper, Problem> {
+    let known = papers(experiments)?;
+    if !known.iter().any(|name| name == paper) {
+        return Err(Problem::unknown("figures", "paper", paper, &known));
+    }
+    let mut files: Vec<_> = entries(&experiments.join(paper))?.into_iter().filter(|entry| is_figure(entry)).collect();
+    if let Some(only) = only {
+        let known: Vec<String> = files.iter().map(|file| stem(file)).collect();
+        files.retain(|file| stem(file) == only);
+        if files.is_empty() {
+            return Err(Problem::unknown("--only", "figure", only, &known));
+        }
+    }
+    let figures = files.iter().map(|file| Figure::load(file, traces)).collect::<Result<_, _>>()?;
+    Ok(Paper { name: paper.to_owned(), figures })
+}
+
+/// Runs the figures of a paper.
+///
+/// # Errors
+/// Bad input, such as a trace that cannot be read.
+pub fn run(paper: Paper, with: &Run<'_>) -> Result<PaperResult, Problem> {
+    let ran = run::run(&paper.figures, with)?;
+    let figures = paper.figures.into_iter().zip(ran).map(|(figure, ran)| FigureResult::new(figure, ran)).collect();
+    Ok(PaperResult { name: paper.name, figures })
+}
+
+#[cfg(test)]
+mod tests;

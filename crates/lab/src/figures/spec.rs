@@ -1,0 +1,270 @@
+//! What a figure's file says, and the experiments that follow from it.
+
+use super::values::VALUES;
+use crate::document::Document;
+use crate::experiment::{self, Experiment};
+use crate::problem::Problem;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use std::path::{Path, PathBuf};
+
+/// The section `[figure]`. Settings (`set`) are read where they are laid upon the experiment.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Spec {
+    pub title: String,
+    pub source: String,
+    #[serde(default)]
+    pub about: String,
+    pub x: AxisSpec,
+    #[serde(default)]
+    pub clock: Option<ClockSpec>,
+    pub traces: Vec<TraceEntry>,
+    pub points: Vec<PointSpec>,
+    pub arms: Vec<ArmSpec>,
+    pub plots: Vec<PlotSpec>,
+}
+
+/// What is varied.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AxisSpec {
+    /// For readers, with its unit.
+    pub name: String,
+    /// Column of the CSV, with its unit.
+    pub key: String,
+    /// Base of a logarithmic axis.
+    #[serde(default)]
+    pub log: Option<u32>,
+}
+
+/// Which run tells how busy a trace keeps the drive.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ClockSpec {
+    pub arm: String,
+    pub x: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TraceEntry {
+    pub name: String,
+    /// A file in the folder of traces; else `trace.source` counts.
+    #[serde(default)]
+    pub file: Option<String>,
+    #[serde(default)]
+    pub busy: Option<f64>,
+    #[serde(default, rename = "set")]
+    _set: Option<IgnoredAny>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PointSpec {
+    pub x: f64,
+    #[serde(default)]
+    pub busy: Option<f64>,
+    #[serde(default, rename = "set")]
+    _set: Option<IgnoredAny>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ArmSpec {
+    pub name: String,
+    #[serde(default, rename = "set")]
+    _set: Option<IgnoredAny>,
+}
+
+/// Curves: a value of each arm, or its ratio over the same value of another arm.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PlotSpec {
+    pub title: String,
+    pub y: String,
+    pub value: String,
+    pub arms: Vec<String>,
+    #[serde(default)]
+    pub over: Option<String>,
+    #[serde(default)]
+    pub published: Vec<Published>,
+}
+
+/// A value that the paper states.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// Where.
+    pub x: f64,
+    /// How much.
+    pub y: f64,
+    /// In its words.
+    pub what: String,
+}
+
+/// One experiment of a figure, at the clock that its file says.
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    pub trace: usize,
+    pub point: usize,
+    pub arm: usize,
+    pub experiment: Experiment,
+}
+
+/// A figure: its file, read and checked.
+#[derive(Debug)]
+pub struct Figure {
+    /// Name of the file without its ending.
+    pub name: String,
+    pub(super) path: PathBuf,
+    pub(super) spec: Spec,
+    pub(super) jobs: Vec<Job>,
+    /// Traces (by index) whose files are absent, with the files.
+    pub(super) absent: Vec<(usize, PathBuf)>,
+}
+
+/// Only to find `[figure]` among the settings of the experiment.
+#[derive(Deserialize)]
+struct File {
+    figure: Spec,
+}
+
+impl Figure {
+    /// Reads a figure's file; traces given by `file` lie below `traces`.
+    ///
+    /// # Errors
+    /// What is wrong with the file or with any experiment that follows from it, with its place.
+    pub fn load(path: &Path, traces: &Path) -> Result<Self, Problem> {
+        let document = experiment::read(path)?;
+        let File { figure: spec } = document.read()?;
+        spec.check().map_err(|problem| document.locate(problem))?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let files = spec.traces.iter().map(|trace| trace.file.as_ref().map(|file| traces.join(file)));
+        let files: Vec<Option<PathBuf>> = files.collect();
+        let is_absent = |(index, file): (usize, &Option<PathBuf>)| Some((index, file.clone().filter(|file| !file.exists())?));
+        let absent: Vec<_> = files.iter().enumerate().filter_map(is_absent).collect();
+        let mut jobs = Vec::new();
+        for trace in (0..spec.traces.len()).filter(|trace| absent.iter().all(|(index, _)| index != trace)) {
+            for point in 0..spec.points.len() {
+                for arm in 0..spec.arms.len() {
+                    let experiment = job(&document, files[trace].as_deref(), [trace, point, arm])?;
+                    jobs.push(Job { trace, point, arm, experiment });
+                }
+            }
+        }
+        Ok(Self { name, path: path.to_owned(), spec, jobs, absent })
+    }
+}
+
+/// The experiment of a trace, a point and an arm: each lays its settings upon those before it.
+fn job(document: &Document, file: Option<&Path>, [trace, point, arm]: [usize; 3]) -> Result<Experiment, Problem> {
+    let mut merged = document.clone();
+    merged.remove("figure");
+    if let Some(file) = file {
+        merged.set_text("figure.traces", "trace.source", &file.display().to_string())?;
+    }
+    let parts = [format!("figure.traces.{trace}.set"), format!("figure.points.{point}.set"), format!("figure.arms.{arm}.set")];
+    for part in &parts {
+        merged.merge(document.part(part)?);
+    }
+    let experiment = Experiment::from_document(merged, &experiment::Overrides::default())?;
+    match experiment.schemes.len() {
+        1 => Ok(experiment),
+        n => Err(document.locate(Problem::new(format!("figure.arms.{arm}"), format!("found {n} schemes, an arm runs one")))),
+    }
+}
+
+impl Spec {
+    fn check(&self) -> Result<(), Problem> {
+        let counts =
+            [("traces", self.traces.len()), ("points", self.points.len()), ("arms", self.arms.len()), ("plots", self.plots.len())];
+        if let Some((list, _)) = counts.iter().find(|(_, count)| *count == 0) {
+            return Err(Problem::new(format!("figure.{list}"), "found none, at least one is needed"));
+        }
+        if self.x.log.is_some_and(|base| !(2..=10).contains(&base)) {
+            return Err(Problem::new("figure.x.log", "the base of an axis is a whole number from 2 to 10"));
+        }
+        twice("traces", self.traces.iter().map(|trace| &trace.name))?;
+        twice("arms", self.arms.iter().map(|arm| &arm.name))?;
+        for (index, point) in self.points.iter().enumerate() {
+            let field = format!("figure.points.{index}.x");
+            if self.points[..index].iter().any(|before| before.x == point.x) {
+                return Err(Problem::new(field, format!("point {} is there twice", point.x)));
+            }
+            if self.x.log.is_some() && point.x <= 0.0 {
+                return Err(Problem::new(field, format!("found {}, a logarithmic axis has values above 0", point.x)));
+            }
+        }
+        self.check_clock()?;
+        self.plots.iter().enumerate().try_for_each(|(index, plot)| self.check_plot(index, plot))
+    }
+
+    fn check_clock(&self) -> Result<(), Problem> {
+        let traces = self.traces.iter().enumerate().map(|(i, trace)| (format!("figure.traces.{i}.busy"), trace.busy));
+        let points = self.points.iter().enumerate().map(|(i, point)| (format!("figure.points.{i}.busy"), point.busy));
+        for (field, busy) in traces.chain(points) {
+            let Some(busy) = busy else { continue };
+            if !(busy > 0.0 && busy < 1.0) {
+                return Err(Problem::new(field, format!("found {busy}, wanted a share of time above 0 and below 1")));
+            }
+            if self.clock.is_none() {
+                let message = "[figure.clock] is missing: it names the arm and the point whose dies are to be so busy";
+                return Err(Problem::new(field, message));
+            }
+        }
+        let Some(clock) = &self.clock else { return Ok(()) };
+        self.known_arm("figure.clock.arm", &clock.arm)?;
+        if self.points.iter().all(|point| point.x != clock.x) {
+            let known: Vec<String> = self.points.iter().map(|point| point.x.to_string()).collect();
+            return Err(Problem::unknown("figure.clock.x", "point", &clock.x.to_string(), &known));
+        }
+        Ok(())
+    }
+
+    fn known_arm(&self, field: &str, name: &str) -> Result<(), Problem> {
+        let known: Vec<&str> = self.arms.iter().map(|arm| arm.name.as_str()).collect();
+        if known.contains(&name) { Ok(()) } else { Err(Problem::unknown(field, "arm", name, &known)) }
+    }
+
+    fn check_plot(&self, index: usize, plot: &PlotSpec) -> Result<(), Problem> {
+        let field = |key: &str| format!("figure.plots.{index}.{key}");
+        if VALUES.iter().all(|value| value.key != plot.value) {
+            let known: Vec<&str> = VALUES.iter().map(|value| value.key).collect();
+            return Err(Problem::unknown(field("value"), "value", &plot.value, &known));
+        }
+        if plot.arms.is_empty() {
+            return Err(Problem::new(field("arms"), "found none, at least one arm is needed"));
+        }
+        for (number, arm) in plot.arms.iter().enumerate() {
+            self.known_arm(&field(&format!("arms.{number}")), arm)?;
+        }
+        plot.over.iter().try_for_each(|over| self.known_arm(&field("over"), over))
+    }
+
+    pub(super) fn arm(&self, name: &str) -> usize {
+        self.arms.iter().position(|arm| arm.name == name).expect("names of arms were checked")
+    }
+
+    /// Points to run if there may be this many: spread evenly, one alone where the clock is.
+    pub(super) fn some_points(&self, most: Option<usize>) -> Vec<usize> {
+        let all = self.points.len();
+        let clock = self.clock.as_ref().and_then(|clock| self.points.iter().position(|point| point.x == clock.x));
+        match most {
+            Some(1) => vec![clock.unwrap_or(0)],
+            Some(most) if most < all => (0..most).map(|i| i * (all - 1) / (most - 1)).collect(),
+            _ => (0..all).collect(),
+        }
+    }
+}
+
+fn twice<'a>(list: &str, names: impl Iterator<Item = &'a String>) -> Result<(), Problem> {
+    let mut seen: Vec<&String> = Vec::new();
+    for (index, name) in names.enumerate() {
+        if seen.contains(&name) {
+            return Err(Problem::new(format!("figure.{list}.{index}.name"), format!("`{name}` is named twice")));
+        }
+        seen.push(name);
+    }
+    Ok(())
+}
