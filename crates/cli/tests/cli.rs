@@ -327,7 +327,11 @@ fn figures_are_printed_written_and_compared_with_the_golden_rows() {
     std::fs::write(here.join("experiments/paper/one.csv"), csv.replace(",a,", ",c,")).expect("written");
     let differs = flashkeep(&here, &["figures", "paper", "--out", "again"]);
     assert_eq!(code(&differs), 1);
-    assert!(stdout(&differs).contains("golden: 1 of 2 rows") && stderr(&differs).contains("check failed"), "{}", stderr(&differs));
+    assert!(
+        stdout(&differs).contains("golden: 1 of 2 rows") && stderr(&differs).contains("check failed"),
+        "{}",
+        stderr(&differs)
+    );
 }
 
 #[test]

@@ -149,18 +149,19 @@ impl FigureResult {
     }
 
     /// A plot as rows of cells: heads, then a row for each point, then what the paper states.
-    pub(crate) fn cells(&self, plot: &PlotSpec) -> Vec<Vec<String>> {
+    fn cells(&self, plot: &PlotSpec) -> Vec<Vec<String>> {
         let curves = self.curves(plot);
         let heads = std::iter::once(self.figure.spec.x.name.clone()).chain(curves.iter().map(|curve| curve.name.clone()));
-        let mut rows = vec![heads.chain(std::iter::once("paper".to_owned())).collect::<Vec<_>>()];
+        let states = (!plot.published.is_empty()).then(|| "paper".to_owned());
+        let mut rows = vec![heads.chain(states).collect::<Vec<_>>()];
         for spec in &self.figure.spec.points {
             let at = |curve: &Curve| curve.points.iter().find(|(x, _)| *x == spec.x).map(|(_, y)| *y);
             let cells: Vec<_> = curves.iter().map(at).collect();
             if cells.iter().all(Option::is_none) {
                 continue;
             }
-            let paper = plot.published.iter().find(|value| value.x == spec.x);
-            let shown = cells.into_iter().chain(std::iter::once(paper.map(|value| value.y)));
+            let stated = plot.published.iter().find(|value| value.x == spec.x).map(|value| value.y);
+            let shown = cells.into_iter().chain((!plot.published.is_empty()).then_some(stated));
             let shown = shown.map(|y| y.map_or("-".into(), |y| format!("{y:.3}")));
             rows.push(std::iter::once(spec.x.to_string()).chain(shown).collect());
         }

@@ -158,7 +158,7 @@ impl Figure {
 }
 
 /// The experiment of a trace, a point and an arm: each lays its settings upon those before it.
-fn job(document: &Document, file: Option<&Path>, [trace, point, arm]: [usize; 3]) -> Result<Experiment, Problem> {
+pub(super) fn job(document: &Document, file: Option<&Path>, [trace, point, arm]: [usize; 3]) -> Result<Experiment, Problem> {
     let mut merged = document.clone();
     merged.remove("figure");
     if let Some(file) = file {
@@ -177,8 +177,12 @@ fn job(document: &Document, file: Option<&Path>, [trace, point, arm]: [usize; 3]
 
 impl Spec {
     fn check(&self) -> Result<(), Problem> {
-        let counts =
-            [("traces", self.traces.len()), ("points", self.points.len()), ("arms", self.arms.len()), ("plots", self.plots.len())];
+        let counts = [
+            ("traces", self.traces.len()),
+            ("points", self.points.len()),
+            ("arms", self.arms.len()),
+            ("plots", self.plots.len()),
+        ];
         if let Some((list, _)) = counts.iter().find(|(_, count)| *count == 0) {
             return Err(Problem::new(format!("figure.{list}"), "found none, at least one is needed"));
         }

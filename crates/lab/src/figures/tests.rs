@@ -134,7 +134,10 @@ fn the_page_has_the_numbers_the_published_value_and_what_is_missing() {
     let data: serde_json::Value = serde_json::from_str(island.split_once("</script>").expect("island ends").0).expect("JSON");
     assert_eq!(data["plots"].as_array().map(Vec::len), Some(2));
     let series = data["plots"][0]["series"].as_array().expect("a list");
-    assert_eq!(series.last().map(|paper| (&paper["name"], &paper["points"])), Some((&"paper".into(), &serde_json::json!([[8.0, 0.5]]))));
+    assert_eq!(
+        series.last().map(|paper| (&paper["name"], &paper["points"])),
+        Some((&"paper".into(), &serde_json::json!([[8.0, 0.5]])))
+    );
     assert_eq!(data["plots"][1]["series"].as_array().map(Vec::len), Some(4), "two traces, two arms, nothing published");
     assert_eq!(std::fs::read_to_string(root.join("out/paper/tiny.csv")).expect("written"), paper.figures[0].to_csv());
 }
@@ -155,9 +158,19 @@ fn complaints_have_a_place_a_field_and_what_is_known() {
         ("clock", "x = 4 }", "x = 5 }", "figure.clock.x: unknown point `5`"),
         ("share", "busy = 0.2", "busy = 2", "figure.traces.1.busy: found 2, wanted a share"),
         ("point", "every = \"8ms\"", "evry = \"8ms\"", "unknown name `evry`"),
-        ("set", "set = { generate.arrivals = { every = \"16ms\" } }", "set = 3", "figure.points.2.set: found a whole number, wanted a table"),
+        (
+            "set",
+            "set = { generate.arrivals = { every = \"16ms\" } }",
+            "set = 3",
+            "figure.points.2.set: found a whole number, wanted a table",
+        ),
         ("twice", "x = 16", "x = 8", "figure.points.2.x: point 8 is there twice"),
-        ("schemes", "name = \"mirror of none\"", "name = \"mirror of none\"\nset = { schemes = [\"none\", \"raid5\"] }", "found 2 schemes, an arm runs one"),
+        (
+            "schemes",
+            "name = \"mirror of none\"",
+            "name = \"mirror of none\"\nset = { schemes = [\"none\", \"raid5\"] }",
+            "found 2 schemes, an arm runs one",
+        ),
     ];
     for (test, from, to, wanted) in cases {
         let said = complaint(test, from, to);
@@ -172,7 +185,8 @@ fn complaints_have_a_place_a_field_and_what_is_known() {
 
 #[test]
 fn every_figure_of_every_paper_is_valid_and_has_its_golden_rows() {
-    let traces = std::env::var_os("FLASHKEEP_TRACES").map_or_else(|| Path::new(EXPERIMENTS).join("../../shared/traces"), PathBuf::from);
+    let traces =
+        std::env::var_os("FLASHKEEP_TRACES").map_or_else(|| Path::new(EXPERIMENTS).join("../../shared/traces"), PathBuf::from);
     for name in papers(Path::new(EXPERIMENTS)).unwrap() {
         let paper = load(Path::new(EXPERIMENTS), &name, None, &traces).unwrap_or_else(|e| panic!("{e}"));
         assert!(Path::new(EXPERIMENTS).join(&name).join("README.md").exists(), "{name} has a README");
@@ -181,6 +195,28 @@ fn every_figure_of_every_paper_is_valid_and_has_its_golden_rows() {
             let spec = &figure.spec;
             let rows = spec.traces.len() * spec.points.len() * spec.arms.len();
             assert_eq!(golden.lines().count(), 1 + rows, "{name}/{}: a row for each trace, point and arm", figure.name);
+        }
+    }
+}
+
+#[test]
+fn both_sides_of_every_ratio_have_the_same_pages_for_the_host() {
+    // Else addresses that exceed the drive are folded into different places of the two.
+    let experiments = Path::new(EXPERIMENTS);
+    for name in papers(experiments).unwrap() {
+        for figure in load(experiments, &name, None, experiments).unwrap_or_else(|e| panic!("{e}")).figures {
+            let text = std::fs::read_to_string(&figure.path).expect("read before");
+            let document = crate::document::Document::parse(&figure.name, &text).expect("read before");
+            for point in 0..figure.spec.points.len() {
+                let pages = |arm: &String| {
+                    let experiment =
+                        spec::job(&document, None, [0, point, figure.spec.arm(arm)]).unwrap_or_else(|e| panic!("{e}"));
+                    crate::plan(&experiment, 1).unwrap_or_else(|e| panic!("{e}")).user_slots
+                };
+                for (plot, over) in figure.spec.plots.iter().filter_map(|plot| Some((plot, plot.over.as_ref()?))) {
+                    assert!(plot.arms.iter().all(|arm| pages(arm) == pages(over)), "{}, point {point}", figure.name);
+                }
+            }
         }
     }
 }

@@ -63,7 +63,7 @@ fn about(figure: &FigureResult) -> String {
 
 /// What the plots draw and the downloads contain.
 fn data(paper: &PaperResult, command: &str) -> Value {
-    let plots = paper.figures.iter().flat_map(|figure| (0..figure.plots().len()).map(move |index| plot(figure, index)));
+    let plots = paper.figures.iter().flat_map(|figure| (0..figure.plots().len()).filter_map(move |index| plot(figure, index)));
     let mut csv = Vec::new();
     for figure in &paper.figures {
         if !csv.is_empty() {
@@ -80,22 +80,24 @@ fn data(paper: &PaperResult, command: &str) -> Value {
     })
 }
 
-fn plot(figure: &FigureResult, index: usize) -> Value {
+/// Nothing where no run gave anything to draw, such as when all traces are absent.
+fn plot(figure: &FigureResult, index: usize) -> Option<Value> {
     let (plot, x) = (&figure.plots()[index], figure.x());
-    let curve = |(number, curve): (usize, crate::figures::Curve)| {
-        json!({ "name": curve.name, "colour": palette::of_curve(number), "points": curve.points, "dots": true })
-    };
+    let curve = |(number, curve): (usize, crate::figures::Curve)| json!({ "name": curve.name, "colour": palette::of_curve(number), "points": curve.points, "dots": true });
     let mut series: Vec<Value> = figure.curves(plot).into_iter().enumerate().map(curve).collect();
+    if series.is_empty() {
+        return None;
+    }
     if !plot.published.is_empty() {
         let points: Vec<(f64, f64)> = plot.published.iter().map(|value| (value.x, value.y)).collect();
         series.push(json!({ "name": "paper", "colour": palette::published(), "points": points, "published": true }));
     }
-    json!({
+    Some(json!({
         "id": format!("{}-{}", figure.name(), index + 1),
         "title": format!("{}: {}", figure.name(), plot.title),
         "hint": figure.hint(plot),
         "axes": [{ "name": x.name, "log": x.log.is_some(), "base": x.log }, { "name": plot.y, "log": false }],
         "series": series,
         "marks": [],
-    })
+    }))
 }

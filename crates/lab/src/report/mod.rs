@@ -14,10 +14,10 @@ mod table;
 mod tests;
 
 use caution::{Caution, Level};
+pub use figures::figures;
 use format::{count, escape, fill, percent, script_safe, seconds};
 use serde_json::{Value, json};
 use ssd::RunResult;
-pub use figures::figures;
 pub use study::study;
 use vocab::Bytes;
 
