@@ -60,9 +60,9 @@ arms = ["none", "mirror of none"]
 
 /// A folder of experiments with one paper of one figure, made for one test.
 fn folder(test: &str, text: &str) -> PathBuf {
-    let root = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("figures").join(test);
+    let root = std::env::temp_dir().join(format!("flashkeep-figures-{}-{test}", std::process::id()));
     let _ = std::fs::remove_dir_all(&root);
-    std::fs::create_dir_all(root.join("paper")).expect("the target directory can be written");
+    std::fs::create_dir_all(root.join("paper")).expect("the folder for temporary files can be written");
     std::fs::write(root.join("paper/tiny.toml"), text).expect("written");
     root
 }
