@@ -283,6 +283,7 @@ source = "zipf"
 [generate]
 requests = 200
 range = "8MiB"
+read_fraction = 0.5
 arrivals = { poisson = "2ms" }
 [figure]
 title = "One point"

@@ -54,7 +54,7 @@ struct Entry {
 
 /// Settings that a later layer replaces as a whole instead of key by key: choices of one of
 /// several forms, where keys of two forms would contradict each other.
-const REPLACED_WHOLE: [&str; 1] = ["drive.timing.transfer"];
+const REPLACED_WHOLE: [&str; 2] = ["drive.timing.transfer", "generate.arrivals"];
 
 /// A document of settings, merged from layers.
 #[derive(Clone, Debug)]
