@@ -23,7 +23,7 @@ check: ## Format and lints
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
-test: check ## Format, lints and all tests; under ten minutes on two cores
+test: check ## Format, lints and all tests
 	$(CARGO) test --workspace
 
 compare: ## Compare all schemes on the bundled trace; ARGS="..." adds options
