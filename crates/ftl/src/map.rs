@@ -53,15 +53,14 @@ impl fmt::Display for FtlError {
 impl std::error::Error for FtlError {}
 
 /// What a map is made for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct FtlSetup<'a> {
     /// Region logs or one group log.
     pub kind: LogKind,
     /// Logical pages of the host.
     pub user_slots: u32,
-    /// Logical pages of the drive's own, numbered from the first to the end of the range; empty, or
-    /// behind those of the host.
-    pub own_slots: std::ops::Range<u32>,
+    /// Logical pages in all: those of the host, and any of the drive's own behind them.
+    pub slots: u32,
     /// Region logs smaller than a die.
     pub segments: Option<Segments>,
     /// Static stripes, each with one parity page.
@@ -119,7 +118,7 @@ impl Ftl {
     /// # Errors
     /// An unknown victim policy, or settings out of range.
     pub fn new(grid: &Grid, setup: &FtlSetup<'_>, streams: &Streams, bad: impl Fn(BlockAddr) -> bool) -> Result<Self, FtlError> {
-        let FtlSetup { kind, user_slots, segments, stripes, reserve, groups, gc, wear, .. } = *setup;
+        let FtlSetup { kind, user_slots, slots: logical, segments, stripes, reserve, groups, gc, wear } = *setup;
         check(gc, reserve, grid.blocks_per_die())?;
         if kind == LogKind::Regions && grid.slots_per_page() > 1 && !gc.separate_frontier {
             let slots = grid.slots_per_page();
@@ -153,7 +152,7 @@ impl Ftl {
             grid: grid.clone(),
             kind,
             user_slots,
-            data: Table::filled(user_slots.max(setup.own_slots.end) as usize, UNMAPPED),
+            data: Table::filled(logical as usize, UNMAPPED),
             parity: Table::filled(stripes as usize, UNMAPPED),
             valid: Table::zeroed(slots.div_ceil(64) as usize),
             units,

@@ -145,9 +145,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Whether a read of these dies is to have alternatives, `extra` sub-requests more. Without time nothing
     /// is ever busy.
-    pub(crate) fn admits(&self, dies: impl Iterator<Item = DieId>, extra: u32) -> bool {
+    pub(crate) fn admits(&self, mut dies: impl Iterator<Item = DieId>, extra: u32) -> bool {
         let Some(around) = self.lazy.around else { return false };
-        let mut dies = dies;
         self.timed
             && extra > 0
             && self.lazy.extra + self.lazy.behind.len() as u32 + extra <= around.extra_reads

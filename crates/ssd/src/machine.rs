@@ -128,11 +128,11 @@ fn empty_map(
         Protection::Rows(_) | Protection::Groups(_) => (LogKind::Group, 0),
         Protection::Zones(_) => (LogKind::Regions, 0),
     };
-    let (segments, own_slots) = crate::zones::space(protection);
+    let (segments, slots) = crate::zones::space(protection, setup.user_slots);
     let reserve = commit_reserve(protection, grid);
     let groups = crate::session::group_space(grid, protection);
     let (user_slots, gc, wear) = (setup.user_slots, &setup.gc, &setup.wear);
-    let setup = FtlSetup { kind, user_slots, own_slots, segments, stripes, reserve, groups, gc, wear };
+    let setup = FtlSetup { kind, user_slots, slots, segments, stripes, reserve, groups, gc, wear };
     Ok(Ftl::new(grid, &setup, streams, bad)?)
 }
 

@@ -47,11 +47,11 @@ impl<P> Zones<P> {
     }
 }
 
-/// How dies are divided, and the logical pages of code.
-pub(crate) fn space(protection: &Protection) -> (Option<Segments>, Range<u32>) {
-    let Protection::Zones(zones) = protection else { return (None, 0..0) };
+/// How dies are divided, and the logical pages in all, those of code included.
+pub(crate) fn space(protection: &Protection, user_slots: u32) -> (Option<Segments>, u32) {
+    let Protection::Zones(zones) = protection else { return (None, user_slots) };
     let layout = zones.layout();
-    (Some(Segments { per_die: layout.zones(), blocks: layout.zone_blocks() }), layout.user_pages()..layout.pages())
+    (Some(Segments { per_die: layout.zones(), blocks: layout.zone_blocks() }), layout.pages())
 }
 
 /// Collection in idle time stops where segments would move full blocks for a page of garbage.
