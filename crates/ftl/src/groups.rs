@@ -79,7 +79,7 @@ impl Ftl {
         let members = self.rows().members(SuperblockId(unit));
         let (least, _) = bounds(&self.grid, scheme, SuperblockId(unit), members);
         let state = &mut self.units[unit as usize];
-        if state.state == UnitState::Free {
+        if matches!(state.state, UnitState::Free | UnitState::Dirty) {
             state.slots = least;
             if least == 0 {
                 state.state = UnitState::Bad;

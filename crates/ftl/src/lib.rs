@@ -8,6 +8,7 @@ mod config;
 mod groups;
 mod log;
 mod map;
+mod mount;
 mod retire;
 mod rows;
 pub mod victim;

@@ -19,6 +19,8 @@ pub enum UnitState {
     Closed,
     /// Being collected, then erased.
     Condemned,
+    /// Found by a mount with nothing in it that is needed: erased again before it is written.
+    Dirty,
     /// Never used again.
     Bad,
 }
@@ -85,6 +87,8 @@ pub(crate) struct Frontier {
 pub(crate) struct Log {
     first: UnitId,
     free: Vec<UnitId>,
+    /// Units to be erased before use, taken from the end.
+    dirty: Vec<UnitId>,
     frontiers: [Frontier; 2],
     clock: u64,
     collections: u64,
@@ -208,7 +212,30 @@ impl Log {
         let live_max = (free.len() as u32).saturating_sub(shape.held_back()) * shape.slots_at_rest();
         // Taken from the end: ascending use of a fresh log.
         free.reverse();
-        Self { first, free, frontiers: [Frontier::default(); 2], clock: 0, collections: 0, live: 0, live_max }
+        let dirty = Vec::new();
+        Self { first, free, dirty, frontiers: [Frontier::default(); 2], clock: 0, collections: 0, live: 0, live_max }
+    }
+
+    /// Takes over what a mount found: nothing is known to be free.
+    pub fn mount(&mut self, units: &mut [Unit]) {
+        self.free.clear();
+        let is = |unit: &Unit, state| unit.state == state;
+        let dirty = units.iter().enumerate().filter(|(_, unit)| is(unit, UnitState::Dirty));
+        self.dirty = dirty.map(|(index, _)| self.first + index as u32).collect();
+        self.dirty.reverse();
+        let mut closed: Vec<usize> = (0..units.len()).filter(|&index| is(&units[index], UnitState::Closed)).collect();
+        closed.sort_by_key(|&index| units[index].closed_at);
+        for index in closed {
+            units[index].closed_at = self.clock;
+            self.clock += 1;
+        }
+    }
+
+    /// A unit to be erased before use, condemned.
+    pub fn condemn_dirty(&mut self, units: &mut [Unit]) -> Option<UnitId> {
+        let unit = self.dirty.pop()?;
+        units[(unit - self.first) as usize].state = UnitState::Condemned;
+        Some(unit)
     }
 
     /// The log's units among all units of the drive.

@@ -155,6 +155,7 @@ impl Runs<'_> {
             ecc,
             errors: experiment.errors.clone(),
             refresh: experiment.refresh,
+            power: ssd::Power::default(),
             payload: experiment.payload,
             seed: experiment.seed,
         }

@@ -36,6 +36,7 @@ fn setup(options: &[(&str, &str)]) -> Setup {
         ecc: Ecc::default(),
         errors: Errors::default(),
         refresh: Refresh::default(),
+        power: ssd::Power::default(),
         payload: PayloadKind::Tag,
         seed: 1,
     }

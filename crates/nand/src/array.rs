@@ -4,7 +4,8 @@
 pub(crate) mod restore;
 
 use crate::power::Scars;
-use crate::{Oob, OobTag, Program};
+use crate::{Member, Oob, OobTag, Program};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use vocab::{BlockAddr, Capability, Geometry, Grid, Ppn, SimTime};
 
@@ -99,6 +100,13 @@ pub trait FlashArray<P: Payload>: Clone + Send {
     fn update(&self, ppn: Ppn, _index: u32) -> u64 {
         self.page(ppn).oob.sequence
     }
+    /// Adds to a parity page, programmed just now, the members of its codeword. Arrays that keep no
+    /// updates keep none.
+    fn tell_members(&mut self, _ppn: Ppn, _members: Vec<Member>) {}
+    /// Members of the codeword of a parity page; empty where the array knows none.
+    fn members(&self, _ppn: Ppn) -> &[Member] {
+        &[]
+    }
     /// Recharges the cells of a programmed page to what they held (refresh in place): its
     /// contents stay, its retention starts anew.
     fn recharge(&mut self, ppn: Ppn, now: SimTime) -> ProgramOutcome;
@@ -138,6 +146,8 @@ struct Told {
     /// was programmed.
     update: Box<[u64]>,
     pe_max: Box<[u32]>,
+    /// Members of the codewords of parity pages, by page.
+    members: BTreeMap<u32, Box<[Member]>>,
 }
 
 /// What the OOB of a page says of its block and of the drive.
@@ -233,6 +243,7 @@ impl<P: Payload> MemoryArray<P> {
                 first_program_s: 0,
                 update: vec![0; if self.keeps_updates { slots } else { 0 }].into(),
                 pe_max: vec![0; if self.keeps_updates { pages } else { 0 }].into(),
+                members: BTreeMap::new(),
             }),
         }
     }
@@ -288,6 +299,9 @@ impl<P: Payload> MemoryArray<P> {
                 None => cells.told.update[slots].fill(oob.sequence),
             }
             cells.told.pe_max[page] = self.pe_max;
+            if page == 0 {
+                cells.told.members.clear();
+            }
         }
         ProgramOutcome::Done
     }
@@ -318,6 +332,7 @@ impl<P: Payload> MemoryArray<P> {
         }
         if self.keeps_updates {
             cells.told.update[slots].fill(0);
+            cells.told.members.remove(&(page as u32));
         }
     }
 
@@ -403,6 +418,20 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         let cells = self.cells[block.index()].as_ref().expect("a programmed block has cells");
         let slot = page as usize * self.slots_per_page + index as usize;
         cells.told.update.get(slot).copied().unwrap_or_else(|| cells.base_sequence + u64::from(cells.sequence[page as usize]))
+    }
+
+    fn tell_members(&mut self, ppn: Ppn, members: Vec<Member>) {
+        if self.keeps_updates {
+            let (block, page) = self.grid.split(ppn);
+            let cells = Arc::make_mut(self.cells[block.index()].as_mut().expect("a programmed block has cells"));
+            cells.told.members.insert(page, members.into());
+        }
+    }
+
+    fn members(&self, ppn: Ppn) -> &[Member] {
+        let (block, page) = self.grid.split(ppn);
+        let cells = self.cells[block.index()].as_ref();
+        cells.and_then(|cells| cells.told.members.get(&page)).map_or(&[], |members| members)
     }
 
     fn recharge(&mut self, ppn: Ppn, now: SimTime) -> ProgramOutcome {

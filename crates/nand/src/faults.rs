@@ -20,7 +20,7 @@
 //! Draws come from a stream of their own and happen once for each page read that a permanent
 //! loss did not strike, so that the same reads meet the same faults whatever the pages carry.
 
-use crate::{BlockInfo, EraseFate, FlashArray, InFlight, Oob, OobTag, PageScan, PageView};
+use crate::{BlockInfo, EraseFate, FlashArray, InFlight, Member, Oob, OobTag, PageScan, PageView};
 use crate::{Pairing, Payload, ProgramOutcome, ReadOutcome, Scan};
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, Capability, DieId, Grid, Ppn, SimTime, Stream};
@@ -196,6 +196,14 @@ impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
 
     fn update(&self, ppn: Ppn, index: u32) -> u64 {
         self.inner.update(ppn, index)
+    }
+
+    fn tell_members(&mut self, ppn: Ppn, members: Vec<Member>) {
+        self.inner.tell_members(ppn, members);
+    }
+
+    fn members(&self, ppn: Ppn) -> &[Member] {
+        self.inner.members(ppn)
     }
 
     fn recharge(&mut self, ppn: Ppn, now: SimTime) -> ProgramOutcome {

@@ -22,7 +22,7 @@ pub use cells::{CellSettings, Cells, hours, span_of};
 pub use faults::Faulty;
 #[cfg(unix)]
 pub use image::{FileArray, ImageError, StoredPayload};
-pub use oob::{Oob, OobError, OobPage, OobSlot, OobTag, PageRole};
+pub use oob::{Member, Oob, OobError, OobPage, OobSlot, OobTag, PageRole};
 pub use pairing::Pairing;
 pub use power::{EraseFate, InFlight, Partners, Program, ProgramFate};
 pub use scan::{BlockScan, PageScan, Scan, ValidPage};

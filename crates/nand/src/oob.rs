@@ -6,7 +6,7 @@
 mod bytes;
 
 pub use bytes::{OobError, OobPage, OobSlot};
-use vocab::{Capability, Lpn, StripeId};
+use vocab::{Capability, Lpn, Slot, StripeId};
 
 /// What a slot holds: role and number, 32 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -68,6 +68,22 @@ impl OobTag {
             word => PageRole::Data(Lpn(word)),
         }
     }
+}
+
+/// A member of a parity page's codeword, as the OOB of the parity page tells of it.
+///
+/// On flash a parity page keeps, beside its data, the sums of its members' slot entries by the same
+/// code (`docs/spec/oob.md`): they bring back the entries of as many members as the code brings
+/// back pages. In memory the entries themselves are kept, to be used only where the sums could be
+/// solved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Member {
+    /// Where it lay when the parity was computed; `u32::MAX` where it had no place.
+    pub slot: Slot,
+    /// What it holds.
+    pub tag: OobTag,
+    /// Its `update`.
+    pub update: u64,
 }
 
 /// Facts about a whole page that are programmed with it.

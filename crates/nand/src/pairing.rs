@@ -11,9 +11,10 @@
 use crate::PageKind;
 
 /// How the pages of a block share cells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pairing {
     /// Each page has cells of its own: one bit a cell, or all bits programmed by one command.
+    #[default]
     Alone,
     /// So many neighbouring pages share cells: 0 and 1, 2 and 3, .. where there are two.
     Adjacent {

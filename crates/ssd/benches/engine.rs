@@ -49,6 +49,7 @@ fn setup(scheme: &str, payload: PayloadKind, blocks_per_plane: u32) -> Setup {
         ecc: Ecc::default(),
         errors: Errors::default(),
         refresh: Refresh::default(),
+        power: ssd::Power::default(),
         payload,
         seed: 1,
     }

@@ -74,6 +74,24 @@ impl<P: HostPayload> WriteBuffer<P> {
         self.entries.get(&lpn.0).map(|entry| &entry.payload)
     }
 
+    /// All pages, those on their way to flash first, then dirty ones, least recently written first.
+    pub fn pages_by_age(&self) -> Vec<(Lpn, P)> {
+        let mut pages: Vec<(Option<u64>, u32)> = Vec::with_capacity(self.entries.len());
+        #[expect(clippy::iter_over_hash_type, reason = "sorted right below")]
+        for (&lpn, entry) in &self.entries {
+            pages.push((entry.dirty, lpn));
+        }
+        pages.sort_unstable();
+        pages.into_iter().map(|(_, lpn)| (Lpn(lpn), self.entries[&lpn].payload.clone())).collect()
+    }
+
+    /// Takes in what a buffer of before the cut held.
+    pub fn restore(&mut self, pages: Vec<(Lpn, P)>) {
+        for (lpn, payload) in pages {
+            self.put(&PageWrite { lpn, version: 0, payload, from: 0, to: 0 });
+        }
+    }
+
     /// A page that is about to be discarded is not evicted any more: it would come back.
     pub fn freeze(&mut self, lpn: Lpn) {
         if let Some(key) = self.entries.get_mut(&lpn.0).and_then(|entry| entry.dirty.take()) {

@@ -72,6 +72,13 @@ impl Calendar {
         (first.key != NEVER).then(|| (SimTime(time_of(first.key)), first.resource as usize))
     }
 
+    /// When the resource's next event happens.
+    #[must_use]
+    pub fn at(&self, resource: usize) -> Option<SimTime> {
+        let key = self.nodes[self.leaves + resource].key;
+        (key != NEVER).then(|| SimTime(time_of(key)))
+    }
+
     /// The resource has no event any more.
     #[inline]
     pub fn clear(&mut self, resource: usize) {

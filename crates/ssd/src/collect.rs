@@ -1,7 +1,7 @@
 //! Garbage collection: a collector for each log reads the valid pages of a victim, moves them,
 //! and erases the victim once nothing depends on it.
 
-use crate::commands::{Command, Owner, Verb, is_programmed};
+use crate::commands::{Command, Contents, Owner, Verb, is_programmed};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
 use crate::repair::Target;
@@ -46,9 +46,8 @@ impl Collector {
 /// A page on its way from a victim to a row of the group log.
 #[derive(Clone, Debug)]
 pub(crate) struct Move<P> {
-    pub tag: OobTag,
+    pub contents: Contents<P>,
     pub from: Slot,
-    pub payload: P,
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
@@ -85,6 +84,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// The log's next victim: one that is wanted, where there is room for what it may hold, or
     /// the policy's choice.
     fn next_victim(&mut self, log: usize) -> Option<(UnitId, Cause)> {
+        // What a mount found unneeded only has to be erased. Before it is done nothing else is.
+        let dirty = self.ftl.condemn_dirty(log);
+        if dirty.is_some() || self.mounting.is_some() {
+            return dirty.map(|unit| (unit, Cause::Gc));
+        }
         if self.ftl.free_units(log) > 1
             && let Some(wanted) = self.condemn_wanted(log)
         {
@@ -186,7 +190,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let tag = self.tags(ppn)[index as usize];
             if clean {
                 let payload = self.array.page(ppn).payload[index as usize].clone();
-                self.relocate(log, tag, slot, payload);
+                let update = self.update_at(ppn, index);
+                self.relocate(log, Contents { tag, payload, update }, slot);
             } else {
                 self.collectors[log].in_flight += 1;
                 self.repair(Target::Move { log: log as u16, slot });
@@ -196,16 +201,16 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     /// Gives a page of the victim a new place.
-    pub(crate) fn relocate(&mut self, log: usize, tag: OobTag, from: Slot, payload: P) {
+    pub(crate) fn relocate(&mut self, log: usize, contents: Contents<P>, from: Slot) {
         match self.ftl.kind() {
-            LogKind::Regions if self.must_build_first(log, tag) => {
-                let stripe = self.strip_of(Self::data_of(tag).expect("only data need parity")).0;
+            LogKind::Regions if self.must_build_first(log, contents.tag) => {
+                let stripe = self.strip_of(Self::data_of(contents.tag).expect("only data need parity")).0;
                 self.collectors[log].in_flight += 1;
                 self.build_parity(stripe, Some(Target::Move { log: log as u16, slot: from }));
             }
-            LogKind::Regions => self.move_in_region(log, tag, payload),
+            LogKind::Regions => self.move_in_region(log, contents, from),
             LogKind::Group => {
-                self.moves.push_back(Move { tag, from, payload });
+                self.moves.push_back(Move { contents, from });
                 self.feed_moves(false);
             }
         }
@@ -240,7 +245,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let (ppn, index) = self.grid.page_of(slot);
             let tag = self.tags(ppn)[index as usize];
             match payload {
-                Some(payload) => self.relocate(log, tag, slot, payload),
+                Some(payload) => {
+                    let update = self.update_at(ppn, index);
+                    self.relocate(log, Contents { tag, payload, update }, slot);
+                }
                 None => self.lose(tag, slot),
             }
         }

@@ -2,7 +2,8 @@
 
 use crate::oracle::Floor;
 use crate::slab::{Id, NONE, Slab};
-use nand::{FlashArray, Oob, OobTag, Payload};
+use nand::{FlashArray, Member, Oob, OobTag, Payload};
+use rustc_hash::FxHashMap;
 use vocab::{Cause, Nanos, Ppn, SimTime};
 
 /// What a flash command does.
@@ -136,6 +137,15 @@ impl Commands {
     }
 }
 
+/// What a slot is to hold.
+#[derive(Clone, Debug)]
+pub(crate) struct Contents<P> {
+    pub tag: OobTag,
+    pub payload: P,
+    /// Rank of the write that made it; what is moved keeps its own.
+    pub update: u64,
+}
+
 /// A page being put together in the controller: what a program command will store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Image {
@@ -158,12 +168,25 @@ pub(crate) struct Images<P> {
     payload: Vec<P>,
     jobs: Vec<Id>,
     pins: Vec<u32>,
+    /// Rank of the write that gave each slot its contents.
+    updates: Vec<u64>,
+    /// Of parity on a drive that is to be mounted: the members of its codeword.
+    members: FxHashMap<Id, Vec<Member>>,
     slots: usize,
 }
 
 impl<P: Payload> Images<P> {
     pub fn new(slots: u32) -> Self {
-        Self { slab: Slab::default(), tags: vec![], payload: vec![], jobs: vec![], pins: vec![], slots: slots as usize }
+        Self {
+            slab: Slab::default(),
+            tags: vec![],
+            payload: vec![],
+            jobs: vec![],
+            pins: vec![],
+            updates: vec![],
+            members: FxHashMap::default(),
+            slots: slots as usize,
+        }
     }
 
     /// An empty image for `ppn`.
@@ -177,6 +200,7 @@ impl<P: Payload> Images<P> {
             self.payload.resize(end, P::default());
             self.jobs.resize(end, NONE);
             self.pins.resize(end, NONE);
+            self.updates.resize(end, 0);
         }
         id
     }
@@ -184,13 +208,15 @@ impl<P: Payload> Images<P> {
     /// Puts a page into the next slot; the slot's number. `job` waits for the program, `pin` is
     /// the unit to release after it (`NONE`: nobody, nothing).
     #[inline]
-    pub fn fill(&mut self, id: Id, tag: OobTag, payload: P, job: Id, pin: u32) -> u32 {
+    pub fn fill(&mut self, id: Id, contents: Contents<P>, job: Id, pin: u32) -> u32 {
+        let Contents { tag, payload, update } = contents;
         let index = self.slab[id].filled;
         let at = id as usize * self.slots + index as usize;
         self.tags[at] = tag;
         self.payload[at] = payload;
         self.jobs[at] = job;
         self.pins[at] = pin;
+        self.updates[at] = update;
         self.slab[id].filled = index + 1;
         index
     }
@@ -200,16 +226,44 @@ impl<P: Payload> Images<P> {
         self.slab[id].filled as usize == self.slots
     }
 
-    /// Blanks the slots that were not filled, so that the whole image can be programmed.
+    /// The die takes the image up: it gets its rank among programs, and slots that were not filled
+    /// are blanked, so that the whole image can be programmed.
     #[inline]
-    pub fn seal(&mut self, id: Id) {
+    pub fn seal(&mut self, id: Id, sequence: u64) {
+        self.slab[id].oob.sequence = sequence;
         let first = id as usize * self.slots;
         for at in first + self.slab[id].filled as usize..first + self.slots {
             self.tags[at] = OobTag::FILLER;
             self.payload[at] = P::default();
             self.jobs[at] = NONE;
             self.pins[at] = NONE;
+            self.updates[at] = sequence;
         }
+    }
+
+    /// Rank of the contents of each slot.
+    #[inline]
+    pub fn updates(&self, id: Id) -> &[u64] {
+        &self.updates[id as usize * self.slots..(id as usize + 1) * self.slots]
+    }
+
+    /// The image is parity of these.
+    pub fn set_members(&mut self, id: Id, members: Vec<Member>) {
+        self.members.insert(id, members);
+    }
+
+    /// What the image is parity of, to be told along with its program.
+    pub fn members(&self, id: Id) -> Option<&Vec<Member>> {
+        if self.members.is_empty() { None } else { self.members.get(&id) }
+    }
+
+    /// The image is done with.
+    #[inline]
+    pub fn give(&mut self, id: Id) {
+        if !self.members.is_empty() {
+            self.members.remove(&id);
+        }
+        self.slab.give(id);
     }
 
     #[inline]
@@ -288,6 +342,13 @@ impl Die {
         let id = queue.head;
         queue.head = commands[id].next;
         Some(id)
+    }
+
+    /// Everything that waits, queue by queue.
+    pub fn queued<'a>(&'a self, commands: &'a Slab<Command>) -> impl Iterator<Item = Id> + 'a {
+        let next = |&id: &Id| Some(commands[id].next).filter(|&id| id != NONE);
+        let first = |queue: &Queue| Some(queue.head).filter(|&id| id != NONE);
+        self.queues.iter().flat_map(move |queue| std::iter::successors(first(queue), next))
     }
 
     /// The command to serve next; it stays.

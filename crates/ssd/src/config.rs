@@ -1,7 +1,7 @@
 //! Everything that defines a drive and its state before the first host command.
 
 use ftl::{GcConfig, WearConfig};
-use nand::{Energy, Timing};
+use nand::{Energy, Pairing, Timing};
 use protect::SchemeChoice;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -248,6 +248,18 @@ impl Default for Refresh {
     }
 }
 
+/// What power cuts may do to the drive, and whether it is to be mounted after one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Power {
+    /// Whether what a mount reads is kept beside each page. It takes memory.
+    pub mountable: bool,
+    /// Pages that an interrupted program takes with it.
+    pub pairing: Pairing,
+    /// Whether a capacitor lets programs that were begun end. Where pages share cells a drive
+    /// without it may lose what it acknowledged (theory.md section 5, gap 12).
+    pub hold_up: bool,
+}
+
 /// What a page carries (decision D1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -289,6 +301,8 @@ pub struct Setup {
     pub errors: Errors,
     /// Refresh.
     pub refresh: Refresh,
+    /// Power cuts.
+    pub power: Power,
     /// What pages carry.
     pub payload: PayloadKind,
     /// Seed of all random streams.

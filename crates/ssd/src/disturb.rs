@@ -92,6 +92,11 @@ pub(crate) struct Disturb {
 }
 
 impl Disturb {
+    /// Reads asked of each block since its erase; empty without limits.
+    pub fn reads(&self) -> &[u32] {
+        &self.reads
+    }
+
     #[inline]
     pub fn is_on(&self) -> bool {
         self.at.is_some()
@@ -337,7 +342,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let holds = match unit.state {
             UnitState::Open | UnitState::Condemned => true,
             UnitState::Closed => unit.valid > 0 || unit.pins > 0,
-            UnitState::Free | UnitState::Bad => false,
+            UnitState::Free | UnitState::Dirty | UnitState::Bad => false,
         };
         holds && !self.is_exempt(block)
     }
@@ -359,7 +364,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         match self.ftl.unit(unit).state {
             UnitState::Closed => self.holds(block),
             UnitState::Open => self.holds(block) && room(),
-            UnitState::Free | UnitState::Condemned | UnitState::Bad => false,
+            UnitState::Free | UnitState::Condemned | UnitState::Dirty | UnitState::Bad => false,
         }
     }
 
@@ -425,6 +430,7 @@ impl<P: HostPayload> Prepared<P> {
                     each(BlockView { block, info, valid, now: machine.now });
                 }
             }
+            true
         })
     }
 }

@@ -218,6 +218,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn sense(&mut self, command: &Command) -> (bool, Nanos) {
         let answered = self.array.read(command.ppn) == ReadOutcome::Clean;
         self.record(Fact::Read { ppn: command.ppn.0, cause: command.cause });
+        if !self.remembered.is_empty() && self.remembered.contains(&command.ppn) {
+            return (true, Nanos(0));
+        }
         if !answered {
             return (false, Nanos(0));
         }
@@ -360,6 +363,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn capability(&mut self, ppn: Ppn) -> Capability {
         let pe = PeCycles(self.array.block(self.grid.split(ppn).0).pe);
         self.ecc.as_mut().map_or(Capability(0), |ecc| ecc.policy.program(ppn, pe))
+    }
+
+    /// The drive was mounted: codes are those that the pages say, policies begin anew.
+    pub(crate) fn resume_ecc(&mut self, setup: &Setup, streams: &Streams) {
+        self.ecc = PageEcc::new(setup, streams).expect("it was built before");
+        if self.ecc.is_some() {
+            self.start_refresh(setup);
+        }
     }
 
     /// The drive has its age: from now on its pages have errors, and a code that suits their age.

@@ -6,7 +6,7 @@
 //! soon as the host asks for something no further group is begun, unless the phase is at a given time:
 //! then the host waits.
 
-use crate::commands::{Command, Owner};
+use crate::commands::{Command, Contents, Owner};
 use crate::facts::Fact;
 use crate::machine::Machine;
 use crate::payload::HostPayload;
@@ -113,7 +113,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Whether the drive takes no requests now.
     #[inline]
     pub(crate) fn is_off_line(&self) -> bool {
-        self.zones.as_ref().is_some_and(|zones| zones.encoder.is_at_times() && (zones.encoder.due || zones.encoder.on))
+        self.mounting.is_some()
+            || self.zones.as_ref().is_some_and(|zones| zones.encoder.is_at_times() && (zones.encoder.due || zones.encoder.on))
     }
 
     /// The host is done: there is nothing to prepare for.
@@ -329,9 +330,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let slot = self.grid.slot(ppn, 0);
         let pin = self.ftl.publish(lpn, slot).pinned.unwrap_or(NONE);
         self.encoder().ops[id].places.push((lpn, slot));
-        let oob = self.next_oob(blocks);
+        let oob = Self::oob_covering(blocks);
         let image = self.images.open(ppn, oob);
-        self.images.fill(image, OobTag::data(lpn), payload, NONE, pin);
+        let contents = Contents { tag: OobTag::data(lpn), payload, update: self.next_rank() };
+        self.images.fill(image, contents, NONE, pin);
         self.submit_program(image, Owner::Code { encode: id }, Cause::Encode);
         self.start_collecting_if_short(log);
         true

@@ -31,7 +31,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let sums = vec![P::default(); (stripe.data * self.grid.slots_per_page()) as usize];
             self.hold(writer, stripe.data + stripe.codewords * instance.parity);
             self.ftl.pin(group.0);
-            self.groups.blocks.insert(group.0, BlockSums { sums, done: StripSet::EMPTY, codewords_left: stripe.codewords });
+            self.groups.blocks.insert(
+                group.0,
+                BlockSums { sums, members: Vec::new(), done: StripSet::EMPTY, codewords_left: stripe.codewords },
+            );
         }
         self.groups.open[writer] = Some(OpenGroup { layout: Arc::new(Layout { group, code, stripe }), page: 0, next: 0 });
         true
@@ -122,6 +125,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// A group was erased.
     pub(crate) fn group_erased(&mut self, unit: UnitId) {
+        if self.mountable && self.has_groups() {
+            self.forget_sums(unit);
+        }
         let Protection::Groups(scheme) = &self.protection else { return };
         if let Some(info) = self.groups.info[unit as usize].take() {
             let now = &self.groups.codes[self.groups.first_code + self.groups.now].0;

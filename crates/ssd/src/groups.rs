@@ -4,7 +4,7 @@
 //! The sums lie in a power-safe cache. So a write is answered once its page is in flash (or
 //! lost with its die) and summed; an open page stripe waits for data as long as it takes.
 
-use crate::commands::Owner;
+use crate::commands::{Contents, Owner};
 use crate::group_repair::{Rebuilds, TermGather};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
@@ -12,12 +12,12 @@ use crate::session::SetupError;
 use crate::slab::{Id, NONE, Slab};
 use ::coding::ErasureCode;
 use ftl::Stream;
-use nand::{FlashArray, OobTag};
+use nand::{FlashArray, Member, OobTag};
 use protect::{GroupCode, GroupScheme, PageStripe, Protection};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use vocab::{Cause, StripSet, StripeId, SuperblockId};
+use vocab::{Cause, Ppn, StripSet, StripeId, SuperblockId};
 
 /// What was written to block groups, and how long sums stayed in the parity cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +81,8 @@ pub(crate) struct Held<P> {
     stream: usize,
     /// Parity by parity, slot by slot.
     pub sums: Vec<P>,
+    /// What the sums are of, on a drive that is to be mounted.
+    pub members: Vec<Member>,
     /// Dies whose data pages are in the sums.
     pub data: StripSet,
     /// Data pages that are not in flash yet.
@@ -96,9 +98,34 @@ pub(crate) struct Held<P> {
 pub(crate) struct BlockSums<P> {
     /// Data strip by data strip, slot by slot.
     pub sums: Vec<P>,
+    /// What they are sums of, all strips together, on a drive that is to be mounted.
+    pub members: Vec<Member>,
     /// Strips whose parity is in flash, or lost.
     pub done: StripSet,
     pub codewords_left: u32,
+}
+
+/// A data page of a group whose program was under way: the parity cache has its contents.
+#[derive(Clone, Debug)]
+pub(crate) struct Redo<P> {
+    pub ppn: Ppn,
+    /// Row and codeword of its sums.
+    pub key: (u32, u32),
+    /// Slot by slot.
+    pub payload: Vec<P>,
+}
+
+/// What the parity cache and the table of groups, both power-safe, keep through a cut.
+#[derive(Clone, Debug)]
+pub(crate) struct GroupRemains<P> {
+    pub codes: Vec<(GroupCode, ErasureCode)>,
+    pub first_code: usize,
+    pub now: usize,
+    pub asked: bool,
+    pub info: Vec<Option<GroupInfo>>,
+    pub held: BTreeMap<(u32, u32), Held<P>>,
+    pub blocks: BTreeMap<u32, BlockSums<P>>,
+    pub redo: Vec<Redo<P>>,
 }
 
 /// Block groups being written, and the parity cache.
@@ -121,9 +148,18 @@ pub(crate) struct Groups<P> {
     pub room: u32,
     pub used: [u32; 2],
     pub migrating: bool,
+    /// Pages that a cut met on their way to flash and whose groups are not collected yet.
+    pub redo: Vec<Redo<P>>,
     pub stats: GroupStats,
     pub gathers: Slab<TermGather<P>>,
     pub rebuilds: Rebuilds,
+}
+
+impl<P> Held<P> {
+    /// Where its pages lie.
+    pub fn layout(&self) -> Arc<Layout> {
+        Arc::clone(&self.layout)
+    }
 }
 
 impl<P: HostPayload> Groups<P> {
@@ -152,10 +188,25 @@ impl<P: HostPayload> Groups<P> {
             room,
             used: [0; 2],
             migrating: false,
+            redo: Vec::new(),
             stats: GroupStats::default(),
             gathers: Slab::default(),
             rebuilds: Rebuilds::new(sum_time),
         })
+    }
+
+    /// What of it is power-safe.
+    pub fn remains(&self, in_flight: Vec<Redo<P>>) -> GroupRemains<P> {
+        GroupRemains {
+            codes: self.codes.clone(),
+            first_code: self.first_code,
+            now: self.now,
+            asked: self.asked,
+            info: self.info.clone(),
+            held: self.held.clone(),
+            blocks: self.blocks.clone(),
+            redo: self.redo.iter().cloned().chain(in_flight).collect(),
+        }
     }
 
     /// Whether parity of the group is not all in flash yet.
@@ -266,6 +317,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             layout: Arc::clone(layout),
             stream: writer,
             sums: vec![P::default(); (parity * self.grid.slots_per_page()) as usize],
+            members: Vec::new(),
             data: StripSet::EMPTY,
             missing: layout.stripe.data_of(codeword),
             parities: None,
@@ -281,7 +333,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let (lpn, payload) = (page.lpn, page.payload.clone());
             self.jobs[job].next += 1;
             self.jobs[job].remaining += 1;
-            self.put_in_strip(0, position, image, OobTag::data(lpn), payload, job);
+            let contents = Contents { tag: OobTag::data(lpn), payload, update: self.next_rank() };
+            self.put_in_strip(0, position, image, contents, job);
         }
         self.strip_filled(Stream::Host, position, image, Cause::Host);
     }
@@ -291,7 +344,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let (image, position) = self.next_strip(writer);
         while !self.images.is_full(image) {
             let Some(page) = self.moves.pop_front() else { break };
-            self.put_in_strip(writer, position, image, page.tag, page.payload, NONE);
+            self.put_in_strip(writer, position, image, page.contents, NONE);
         }
         let cause = self.collectors[0].cause;
         self.strip_filled(Stream::Gc, position, image, cause);
@@ -304,27 +357,32 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let position = layout.stripe.order[open.next as usize];
         let strip = layout.stripe.strips[position as usize];
         self.held(&layout, page, strip.codeword, writer, true);
-        let oob = self.next_oob(0);
+        let oob = Self::oob_covering(0);
         let ppn = self.ftl.rows().page(self.row_of_group(layout.group, page), strip.die);
         (self.images.open(ppn, oob), position)
     }
 
     /// Adds a page to an image: in the map, in the sums, in the image.
-    fn put_in_strip(&mut self, writer: usize, position: u32, image: Id, tag: OobTag, payload: P, job: Id) {
+    fn put_in_strip(&mut self, writer: usize, position: u32, image: Id, contents: Contents<P>, job: Id) {
         let index = self.images.slab[image].filled;
         let slot = self.grid.slot(self.images.slab[image].ppn, index);
-        let lpn = Self::data_of(tag).expect("groups hold host data and parity");
+        let lpn = Self::data_of(contents.tag).expect("groups hold host data and parity");
         let pin = self.ftl.publish(lpn, slot).pinned.unwrap_or(NONE);
         let open = self.groups.open[writer].as_ref().expect("an open group");
         let (layout, page) = (Arc::clone(&open.layout), open.page);
-        self.add_to_sums(&layout, page, position, index, &payload);
+        let member = Member { slot, tag: contents.tag, update: contents.update };
+        self.add_to_sums(&layout, page, position, member, &contents.payload);
         if let Some(blocks) = self.groups.blocks.get_mut(&layout.group.0) {
-            blocks.sums[(position * self.grid.slots_per_page() + index) as usize].add(&payload);
+            blocks.sums[(position * self.grid.slots_per_page() + index) as usize].add(&contents.payload);
+            if self.mountable {
+                blocks.members.push(member);
+            }
         }
-        self.images.fill(image, tag, payload, job, pin);
+        self.images.fill(image, contents, job, pin);
     }
 
-    fn add_to_sums(&mut self, layout: &Layout, page: u32, position: u32, index: u32, payload: &P) {
+    fn add_to_sums(&mut self, layout: &Layout, page: u32, position: u32, member: Member, payload: &P) {
+        let index = self.grid.page_of(member.slot).1;
         let strip = layout.stripe.strips[position as usize];
         let slots = self.grid.slots_per_page() as usize;
         let key = (self.row_of_group(layout.group, page), strip.codeword);
@@ -335,6 +393,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             held.sums[parity * slots + index as usize].add_scaled(payload, c);
         }
         held.data.insert(u32::from(strip.die.0));
+        if self.mountable {
+            held.members.push(member);
+        }
     }
 
     /// Queues the program of a data page and moves on to the next.
@@ -381,13 +442,21 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let strip = layout.stripe.strips[position as usize];
         self.held(layout, page, strip.codeword, writer, false);
         let row = self.row_of_group(layout.group, page);
-        let oob = self.next_oob(1 << strip.die.0);
+        let oob = Self::oob_covering(1 << strip.die.0);
         let image = self.images.open(self.ftl.rows().page(row, strip.die), oob);
         let slots = self.grid.slots_per_page();
+        let (tag, update) = (OobTag::parity(StripeId(row)), self.next_rank());
         for index in 0..slots {
-            let sum = self.groups.blocks[&layout.group.0].sums[(position * slots + index) as usize].clone();
-            self.add_to_sums(layout, page, position, index, &sum);
-            self.images.fill(image, OobTag::parity(StripeId(row)), sum, NONE, NONE);
+            let payload = self.groups.blocks[&layout.group.0].sums[(position * slots + index) as usize].clone();
+            let slot = self.next_slot_of(image);
+            self.add_to_sums(layout, page, position, Member { slot, tag, update }, &payload);
+            self.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
+        }
+        if self.mountable {
+            let (block, _) = self.grid.split(self.images.slab[image].ppn);
+            let is_in = |member: &&Member| self.grid.split(self.grid.page_of(member.slot).0).0 == block;
+            let members = self.groups.blocks[&layout.group.0].members.iter().filter(is_in).copied().collect();
+            self.images.set_members(image, members);
         }
         let written = self.groups.info[layout.group.index()].expect("an open group").written;
         let turn = layout.stripe.order.iter().position(|&p| p == position).expect("a data strip") as u64;
@@ -402,8 +471,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let ppn = self.images.slab[image].ppn;
         if !done {
             // The sums have it, or will: a read solves for it.
-            let (tags, _) = self.images.contents(image);
-            self.failed_programs.insert(ppn.0, tags.into());
+            self.note_failed(image);
         }
         if parity {
             self.parity_in_flash(key);
@@ -489,12 +557,16 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             if strip.codeword != key.1 {
                 continue;
             }
-            let oob = self.next_oob(coverage);
+            let oob = Self::oob_covering(coverage);
             let image = self.images.open(self.ftl.rows().page(key.0, strip.die), oob);
             let parity = (strip.symbol - code.data) as usize;
+            let (tag, update) = (OobTag::parity(StripeId(key.0)), self.next_rank());
             for index in 0..slots {
-                let sum = self.groups.held[&key].sums[parity * slots + index].clone();
-                self.images.fill(image, OobTag::parity(StripeId(key.0)), sum, NONE, NONE);
+                let payload = self.groups.held[&key].sums[parity * slots + index].clone();
+                self.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
+            }
+            if self.mountable {
+                self.images.set_members(image, self.groups.held[&key].members.clone());
             }
             self.submit_strip(image, layout, page, position, true, false, Cause::Parity);
         }

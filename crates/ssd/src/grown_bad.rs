@@ -1,7 +1,7 @@
 //! Blocks that fail in service: what could not be programmed goes elsewhere, and what the block
 //! still held is collected out of turn, which brings it back onto good flash.
 
-use crate::commands::{Command, Image, Owner};
+use crate::commands::{Command, Contents, Image, Owner};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
 use crate::slab::NONE;
@@ -88,7 +88,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             }
         };
         let Image { oob, filled, .. } = self.images.slab[command.image];
-        let oob = self.next_oob(oob.coverage);
+        let oob = Self::oob_covering(oob.coverage);
         self.images.slab[command.image] = Image { oob, filled, ppn };
         for index in 0..filled {
             let tag = self.images.slot(command.image, index).0;
@@ -107,8 +107,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// The block that went bad was the log's reserve: what a victim holds finds no room on its
     /// die. Without redundancy it goes to another die; a strip of a static stripe is kept in the
     /// controller, its stripe standing in for it, until the erased victim gives room.
-    pub(crate) fn move_without_reserve(&mut self, log: usize, tag: OobTag, payload: P) {
-        match (&self.protection, tag.role()) {
+    pub(crate) fn move_without_reserve(&mut self, log: usize, contents: Contents<P>) {
+        match (&self.protection, contents.tag.role()) {
             (Protection::None, PageRole::Data(lpn)) => {
                 let Some(image) = self.host_image() else {
                     self.collectors[log].stuck = true;
@@ -116,18 +116,18 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 };
                 let slot = self.next_slot_of(image);
                 let pin = self.ftl.publish(lpn, slot).pinned.unwrap_or(NONE);
-                self.images.fill(image, tag, payload, NONE, pin);
+                self.images.fill(image, contents, NONE, pin);
                 self.send_host_image(image);
             }
             (Protection::Zones(_), _) => self.collectors[log].stuck = true,
             (_, PageRole::Data(lpn)) => {
                 let (stripe, strip) = self.strip_of(lpn);
                 let pinned = self.ftl.publish_missing(lpn).pinned;
-                self.park_strip(stripe, strip, payload, pinned);
+                self.park_strip(stripe, strip, contents.payload, pinned);
             }
             (_, PageRole::Parity(stripe)) => {
                 let pinned = self.ftl.publish_missing_parity(stripe).pinned;
-                self.park_strip(stripe, self.stripe_scheme().data_strips(), payload, pinned);
+                self.park_strip(stripe, self.stripe_scheme().data_strips(), contents.payload, pinned);
             }
             (_, PageRole::Filler) => unreachable!("fillers are never valid"),
         }

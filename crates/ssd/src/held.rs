@@ -23,8 +23,20 @@ pub(crate) struct Held<P> {
     pub sum: P,
     /// Where strips that joined since the last commit lay then.
     pub old: Vec<(u32, Place)>,
+    /// Ranks of what it covers, and of the update that it is from.
+    pub versions: Vec<(u32, u64)>,
+    pub rank: u64,
+    /// On a drive that is to be mounted, what it was before the update under way.
+    before: Option<Box<Option<Sums<P>>>>,
     /// When it was last updated, as a key of the cache's order.
     used: u64,
+}
+
+impl<P: Clone> Held<P> {
+    fn sums(&self) -> Sums<P> {
+        let Self { covers, sum, old, versions, rank, .. } = self;
+        Sums { covers: *covers, sum: sum.clone(), versions: versions.clone(), old: old.clone(), rank: *rank }
+    }
 }
 
 impl<P> Held<P> {
@@ -37,6 +49,27 @@ impl<P> Held<P> {
     pub fn pinned(&self) -> impl Iterator<Item = Slot> {
         self.old.iter().filter_map(|(_, place)| if let Place::At(slot) = place { Some(*slot) } else { None })
     }
+}
+
+/// A partial parity as power-safe memory keeps it.
+#[derive(Clone, Debug)]
+pub(crate) struct HeldRemains<P> {
+    pub stripe: StripeId,
+    pub sums: Sums<P>,
+    /// What was held before the update that is under way, if one is: `None` inside where nothing was.
+    pub before: Option<Option<Sums<P>>>,
+}
+
+/// A sum of strips of a stripe, and what it is of.
+#[derive(Clone, Debug)]
+pub(crate) struct Sums<P> {
+    pub covers: StripSet,
+    pub sum: P,
+    /// Rank of the contents of each strip that it covers.
+    pub versions: Vec<(u32, u64)>,
+    pub old: Vec<(u32, Place)>,
+    /// Rank of the update that it is from.
+    pub rank: u64,
 }
 
 /// All partial parities of a drive. Lookups by hash, order by use: never iterated by hash.
@@ -58,6 +91,8 @@ pub(crate) struct ParityCache<P> {
     by_unit: FxHashMap<UnitId, Vec<StripeId>>,
     /// Stripes whose parity could not be built, for want of a page, since their last update.
     unbuildable: FxHashSet<u32>,
+    /// On a drive that is to be mounted, entries taken out whose successors are not durable.
+    going: Option<BTreeMap<StripeId, Held<P>>>,
 }
 
 impl<P: HostPayload> ParityCache<P> {
@@ -73,7 +108,51 @@ impl<P: HostPayload> ParityCache<P> {
             committing: FxHashSet::default(),
             by_unit: FxHashMap::default(),
             unbuildable: FxHashSet::default(),
+            going: None,
         }
+    }
+
+    /// A cut may come: what is being replaced is kept until what replaces it is durable.
+    pub fn expect_cuts(&mut self) {
+        self.going = Some(BTreeMap::new());
+    }
+
+    /// What power-safe memory keeps, least recently updated first.
+    pub fn remains(&self) -> Vec<HeldRemains<P>> {
+        let held = self.order.values().map(|stripe| (*stripe, &self.entries[&stripe.0]));
+        let going = self.going.iter().flatten().map(|(stripe, held)| (*stripe, held));
+        let all = going.chain(held);
+        let remains = |(stripe, held): (StripeId, &Held<P>)| HeldRemains {
+            stripe,
+            sums: held.sums(),
+            before: held.before.as_deref().cloned(),
+        };
+        all.map(remains).collect()
+    }
+
+    /// The update of a stripe is durable.
+    pub fn settled(&mut self, stripe: StripeId) {
+        if let Some(going) = &mut self.going {
+            going.remove(&stripe);
+            if let Some(entry) = self.entries.get_mut(&stripe.0) {
+                entry.before = None;
+            }
+        }
+    }
+
+    /// Puts back what power-safe memory kept.
+    pub fn restore(&mut self, stripe: StripeId, sums: Sums<P>, unit_of: impl Fn(Slot) -> UnitId) {
+        self.promised += 1;
+        let Sums { covers, sum, versions, old, rank } = sums;
+        self.put(stripe, covers, sum, old, unit_of);
+        let entry = self.entries.get_mut(&stripe.0).expect("just put");
+        (entry.versions, entry.rank, entry.before) = (versions, rank, None);
+    }
+
+    /// Says what the sum that was put just now is of.
+    pub fn stamp(&mut self, stripe: StripeId, versions: Vec<(u32, u64)>, rank: u64) {
+        let entry = self.entries.get_mut(&stripe.0).expect("just put");
+        (entry.versions, entry.rank) = (versions, rank);
     }
 
     pub fn is_empty(&self) -> bool {
@@ -112,13 +191,16 @@ impl<P: HostPayload> ParityCache<P> {
                 self.by_unit.entry(unit_of(*slot)).or_default().push(stripe);
             }
         }
+        let before = self.going.is_some().then(|| Box::new(self.entries.get(&stripe.0).map(Held::sums)));
         if let Some(entry) = self.entries.get_mut(&stripe.0) {
             self.order.remove(&entry.used);
+            entry.before = before;
             (entry.covers, entry.sum, entry.used) = (covers, sum, clock);
             entry.old.extend(old);
         } else {
             self.promised -= 1;
-            self.entries.insert(stripe.0, Held { covers, sum, old, used: clock });
+            let (versions, rank) = (Vec::new(), 0);
+            self.entries.insert(stripe.0, Held { covers, sum, old, versions, rank, before, used: clock });
         }
         self.order.insert(clock, stripe);
     }
@@ -132,6 +214,9 @@ impl<P: HostPayload> ParityCache<P> {
         let entry = self.entries.remove(&stripe.0)?;
         self.order.remove(&entry.used);
         self.leaving += 1;
+        if let Some(going) = &mut self.going {
+            going.insert(stripe, entry.clone());
+        }
         for slot in entry.pinned() {
             let unit = unit_of(slot);
             let stripes = self.by_unit.get_mut(&unit).expect("a pinned unit is known");

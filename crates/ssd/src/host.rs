@@ -77,6 +77,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.jobs[job].reset(Asker::Host, kind, sent);
         self.jobs[job].fua = command.op == HostOp::Write(Fua::Yes);
         if kind == RequestKind::Flush {
+            self.jobs[job].versions = self.oracle.flush_sent();
             self.flush(job);
             self.flush_parity_cache();
         } else if let Some((first, end)) = self.pages_of(command, kind) {
@@ -198,6 +199,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         let result = self.oracle.check(lpn, floor, found);
         self.record(Fact::Checked { mismatch: result.is_err() });
+        if self.taking_stock
+            && result.is_ok()
+            && let Some(payload) = found
+        {
+            self.oracle.observed(lpn, payload.version());
+        }
         if let Err(what) = result {
             let at = self.now.0;
             self.first_mismatch.get_or_insert_with(|| format!("at {at} ns: {what}"));
@@ -225,6 +232,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Adds a page to a write, with new contents in these sectors.
     fn push_page(&mut self, job: Id, lpn: Lpn, sectors: std::ops::Range<u32>) {
         let version = self.oracle.sent(lpn);
+        self.oracle.whole &= sectors == (0..self.host.sectors_per_slot);
         let payload = P::stamp(lpn, version, self.host.sectors_per_slot);
         let (from, to) = (sectors.start, sectors.end);
         self.jobs[job].pages.push(PageWrite { lpn, version, payload, from, to });
@@ -458,6 +466,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn job_done(&mut self, job: Id) {
         match self.jobs[job].asker {
             Asker::Nobody => self.tell_oracle(job),
+            Asker::Recovery => {}
             Asker::Buffer => self.evicted(job),
             Asker::Host if self.timed && self.jobs[job].arrival == self.now && self.host.latency.0 > 0 => {
                 // Nothing but the controller was involved.
@@ -501,9 +510,15 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             (0..pages).for_each(|_| self.record(Fact::WriteError));
             return;
         }
+        if !self.jobs[job].versions.is_empty() && self.jobs[job].kind == RequestKind::Flush {
+            self.oracle.flushed(&self.jobs[job].versions);
+        }
         // A page that was only written along with its stripe block says nothing new.
         for page in self.jobs[job].pages.iter().filter(|page| page.from < page.to) {
             self.oracle.answered(page.lpn, page.version, page.from, page.to);
+            if self.jobs[job].fua {
+                self.oracle.forced(page.lpn, page.version);
+            }
         }
     }
 

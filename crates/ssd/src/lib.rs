@@ -11,6 +11,7 @@ mod codec;
 mod collect;
 mod commands;
 mod config;
+mod cut;
 mod disturb;
 mod ecc;
 mod encode;
@@ -26,6 +27,7 @@ mod host;
 mod jobs;
 mod lazy;
 mod machine;
+mod mount;
 mod oracle;
 mod pages;
 mod patrol;
@@ -47,11 +49,13 @@ mod zone_proof;
 mod zones;
 
 pub use config::{
-    Age, Buffer, BufferKind, CodecTiming, Drive, Ecc, Errors, Faults, Pace, PayloadKind, Precondition, Refresh, RefreshPolicy,
-    Scheduler, Setup,
+    Age, Buffer, BufferKind, CodecTiming, Drive, Ecc, Errors, Faults, Pace, PayloadKind, Power, Precondition, Refresh,
+    RefreshPolicy, Scheduler, Setup,
 };
+pub use cut::{Begun, Fate};
 pub use disturb::{BlockView, Recycled};
 pub use groups::GroupStats;
+pub use mount::Mounted;
 pub use proof::{AlternativesInFlight, CodePage, Failure, HeldParity, HeldSum, Inventory, ReadBack, Scrub, StoredPage};
 pub use result::{AroundResult, Cdf, EccResult, Response, RunResult};
 pub use session::{Demand, Session, SetupError, redundancy_share, shape, user_slots_max};

@@ -11,7 +11,7 @@ use crate::collect::Collector;
 use crate::commands::{
     Command, Commands, Die, Image, Images, Owner, Phase, Stage, Verb, is_programmed, service_time, transfer_time,
 };
-use crate::config::{Scheduler, Setup};
+use crate::config::{Power, Scheduler, Setup};
 use crate::disturb::Disturb;
 use crate::ecc::PageEcc;
 use crate::facts::{Fact, Folds};
@@ -20,6 +20,7 @@ use crate::held::ParityCache;
 use crate::host::Host;
 use crate::jobs::{Job, PageLocks, StripeLocks};
 use crate::lazy::LazyReads;
+use crate::mount::Mounting;
 use crate::oracle::Oracle;
 use crate::pages::PageWriter;
 use crate::patrol::Patrol;
@@ -37,8 +38,27 @@ use ftl::{Ftl, FtlSetup, LogKind, UnitId};
 use nand::{FlashArray, Latencies, Oob, OobTag, ProgramOutcome};
 use protect::Protection;
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
-use vocab::{BlockAddr, Cause, DieId, Grid, PeCycles, Ppn, SimTime, Streams, StripSet};
+use std::collections::{BTreeSet, VecDeque};
+use vocab::{BlockAddr, Cause, DieId, Grid, PeCycles, Ppn, SimTime, Slot, Streams, StripSet};
+
+/// A page that the map believes to be where its program failed: its row solves for it.
+#[derive(Clone, Debug)]
+pub(crate) struct FailedProgram {
+    tags: Box<[OobTag]>,
+    updates: Box<[u64]>,
+}
+
+impl FailedProgram {
+    /// A page of which nothing is known.
+    pub fn nothing(slots: usize) -> Self {
+        Self { tags: vec![OobTag::FILLER; slots].into(), updates: vec![0; slots].into() }
+    }
+
+    /// A slot would hold this.
+    pub fn set(&mut self, index: usize, tag: OobTag, update: u64) {
+        (self.tags[index], self.updates[index]) = (tag, update);
+    }
+}
 
 /// One drive in motion.
 #[derive(Clone)]
@@ -91,8 +111,19 @@ pub struct Machine<P: HostPayload, A: FlashArray<P>> {
     pub(crate) lazy: LazyReads<P>,
     /// What a drive of code zones has beside its map; `None` under other schemes.
     pub(crate) zones: Option<Box<Zones<P>>>,
-    /// Tags of pages whose program failed: what the map believes lies there.
-    pub(crate) failed_programs: FxHashMap<u32, Box<[OobTag]>>,
+    /// Pages whose program failed: what the map believes lies there.
+    pub(crate) failed_programs: FxHashMap<u32, FailedProgram>,
+    pub(crate) power: Power,
+    /// Whether what a mount reads is kept.
+    pub(crate) mountable: bool,
+    /// What a mount has still to do before the host is heard.
+    pub(crate) mounting: Option<Box<Mounting>>,
+    /// Pages whose contents the controller has had since the mount, because their programs may have
+    /// been cut: reads of them do not fail.
+    pub(crate) remembered: BTreeSet<Ppn>,
+    /// Rank of the contents of each logical page, of a drive of static stripes that is to be
+    /// mounted.
+    pub(crate) versions: Vec<u64>,
     pub(crate) buffer: WriteBuffer<P>,
     pub(crate) host: Host,
     pub(crate) sequence: u64,
@@ -110,6 +141,8 @@ pub struct Machine<P: HostPayload, A: FlashArray<P>> {
     pub(crate) grown_bad: u32,
     pub(crate) idle_free_blocks: u32,
     pub(crate) moves_in_flight: u32,
+    /// Whether what reads find is what later reads must find.
+    pub(crate) taking_stock: bool,
     /// The first wrong read, in words.
     pub(crate) first_mismatch: Option<String>,
 }
@@ -187,6 +220,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             lazy: LazyReads::new(&protection),
             zones: Zones::new(&protection),
             failed_programs: FxHashMap::default(),
+            power: setup.power,
+            mountable: setup.power.mountable,
+            mounting: None,
+            remembered: BTreeSet::new(),
+            versions: vec![0; if setup.power.mountable && stripe_scheme.is_some() { setup.user_slots as usize } else { 0 }],
             buffer: WriteBuffer::new(&setup.buffer, grid.geometry().slot_size, stripe_scheme),
             host: Host::new(setup.user_slots, grid.geometry().sectors_per_slot(), setup.buffer.latency),
             oracle: Oracle::new::<P>(setup.user_slots, grid.geometry().sectors_per_slot()),
@@ -202,12 +240,16 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             grown_bad: 0,
             idle_free_blocks: crate::zones::idle_free_blocks(&protection, setup.gc.idle_free_blocks),
             moves_in_flight: setup.gc.moves_in_flight,
+            taking_stock: false,
             first_mismatch: None,
             ftl,
             protection,
             grid,
             array,
         };
+        if machine.mountable {
+            machine.held.expect_cuts();
+        }
         machine.settle_group_space();
         Ok(machine)
     }
@@ -217,11 +259,17 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.folds.record(self.now, fact);
     }
 
-    /// The OOB of the next program.
+    /// The next rank, of a write or a program.
     #[inline]
-    pub(crate) fn next_oob(&mut self, coverage: u32) -> Oob {
+    pub(crate) fn next_rank(&mut self) -> u64 {
         self.sequence += 1;
-        Oob { sequence: self.sequence, coverage, ..Oob::default() }
+        self.sequence
+    }
+
+    /// The OOB of a page that covers these; its rank comes when its die takes it up.
+    #[inline]
+    pub(crate) fn oob_covering(coverage: u32) -> Oob {
+        Oob { coverage, ..Oob::default() }
     }
 
     pub(crate) fn is_dead(&self, die: DieId) -> bool {
@@ -298,7 +346,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.commands.slab[id].stage = Stage::Served;
         let command = self.commands.slab[id];
         if command.verb == Verb::Program {
-            self.images.seal(command.image);
+            let rank = self.next_rank();
+            self.images.seal(command.image, rank);
             self.pages.sealed(command.image);
         }
         let (block, page) = self.grid.split(command.ppn);
@@ -365,7 +414,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             while let Some(id) = self.ready.pop_front() {
                 let command = self.commands.slab[id];
                 if command.verb == Verb::Program {
-                    self.images.seal(command.image);
+                    let rank = self.next_rank();
+                    self.images.seal(command.image, rank);
                     self.pages.sealed(command.image);
                 }
                 let busy = service_time(&self.array, &self.latencies, &command) + self.encode_time(command.verb);
@@ -422,9 +472,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             oob.ecc = self.capability(command.ppn);
         }
         let (tags, payload) = self.images.contents(image);
-        let outcome = self.array.program(command.ppn, tags, payload, oob, self.now);
+        let outcome = self.array.program_updates(command.ppn, tags, payload, self.images.updates(image), oob, self.now);
         let done = outcome == ProgramOutcome::Done;
         if done {
+            if let Some(members) = self.images.members(image) {
+                self.array.tell_members(command.ppn, members.clone());
+            }
             self.record(Fact::Programmed { ppn: command.ppn.0, cause: command.cause, filled });
             if self.ecc.is_some() {
                 self.note_encoded(command.ppn, oob.ecc);
@@ -456,7 +509,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             Owner::Nobody => {}
             owner => unreachable!("{owner:?} programs nothing"),
         }
-        self.images.slab.give(image);
+        self.images.give(image);
         if !done {
             self.block_failed(command.ppn);
         }
@@ -483,8 +536,39 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Tags of a page, readable or not: what the map's own summary of the block says.
     pub(crate) fn tags(&self, ppn: Ppn) -> &[OobTag] {
         match self.failed_programs.get(&ppn.0) {
-            Some(tags) => tags,
+            Some(failed) => &failed.tags,
             None => self.array.page(ppn).tags,
+        }
+    }
+
+    /// As [`Self::tags`]: the rank of the contents of a slot.
+    pub(crate) fn update_at(&self, ppn: Ppn, index: u32) -> u64 {
+        match self.failed_programs.get(&ppn.0) {
+            Some(failed) => failed.updates[index as usize],
+            None => self.array.update(ppn, index),
+        }
+    }
+
+    /// The image's program failed and its place in the map stays.
+    pub(crate) fn note_failed(&mut self, image: Id) {
+        let tags = self.images.contents(image).0.into();
+        let updates = self.images.updates(image).into();
+        self.failed_programs.insert(self.images.slab[image].ppn.0, FailedProgram { tags, updates });
+    }
+
+    /// What a page that moves says of others goes with it.
+    pub(crate) fn coverage_to_keep(&self, from: Slot) -> u32 {
+        let ppn = self.grid.page_of(from).0;
+        let kept = self.zones.is_some() || self.mountable && matches!(self.protection, Protection::Stripes(_));
+        if kept && is_programmed(&self.array, ppn) { self.array.page(ppn).oob.coverage } else { 0 }
+    }
+
+    /// As [`Self::coverage_to_keep`]: the members of a codeword, where the page is parity.
+    pub(crate) fn keep_members(&mut self, image: Id, from: Slot) {
+        let members = self.array.members(self.grid.page_of(from).0);
+        if !members.is_empty() {
+            let members = members.to_vec();
+            self.images.set_members(image, members);
         }
     }
 

@@ -21,6 +21,13 @@ pub struct Oracle {
     /// Per sector, the newest answered write; only when pages carry bytes.
     sectors: Table<u32>,
     sectors_per_page: u32,
+    /// Whether every write so far was of whole pages: then all sectors of a page are of one write.
+    pub whole: bool,
+    /// Where answers come before flash has the data, for each page the newest version that a flush
+    /// or a forced write made durable; and what a flush under way will make durable.
+    durable: Vec<u32>,
+    /// Then also the version of the last discard of each page: nothing older is durable after it.
+    discard: Vec<u32>,
 }
 
 /// A page's state when a read was sent.
@@ -44,6 +51,81 @@ impl Oracle {
             discarded: vec![u64::MAX; pages.div_ceil(64) as usize],
             sectors: Table::zeroed(sectors),
             sectors_per_page,
+            whole: true,
+            durable: Vec::new(),
+            discard: Vec::new(),
+        }
+    }
+
+    /// The drive answers before its data are durable: from now on the two are kept apart.
+    pub fn keep_durable(&mut self) {
+        self.durable = self.answered_versions();
+        self.discard = vec![0; self.durable.len()];
+    }
+
+    /// For each page the newest answered version.
+    fn answered_versions(&self) -> Vec<u32> {
+        (0..self.words.len() as u32).map(|lpn| self.floor(Lpn(lpn)).version).collect()
+    }
+
+    /// A flush is sent: what is durable once it is answered. Empty where answers mean that.
+    pub fn flush_sent(&self) -> Vec<u32> {
+        if self.durable.is_empty() { Vec::new() } else { self.answered_versions() }
+    }
+
+    /// A flush was answered; `versions` as [`Self::flush_sent`] said.
+    pub fn flushed(&mut self, versions: &[u32]) {
+        for (lpn, &version) in (0..).map(Lpn).zip(versions) {
+            self.forced(lpn, version);
+        }
+    }
+
+    /// A version of the page is durable.
+    pub fn forced(&mut self, lpn: Lpn, version: u32) {
+        if let Some(durable) = self.durable.get_mut(lpn.index())
+            && version > self.discard[lpn.index()]
+        {
+            *durable = version.max(*durable);
+        }
+    }
+
+    /// The power went. Pages may now have any version that was sent and is not older than what was
+    /// durable; discarded ones may be back, because discards are not recorded.
+    pub fn power_cut(&mut self) {
+        for lpn in (0..self.words.len() as u32).map(Lpn) {
+            let newest = self.words[lpn.index()] & VERSION;
+            let floor = match self.durable.get(lpn.index()) {
+                _ if self.is_discarded(lpn) => 0,
+                Some(&durable) => durable,
+                None => self.floor(lpn).version,
+            };
+            self.set_floor(lpn, newest, floor);
+            if floor == 0 {
+                // Nothing durable says that it was ever written.
+                self.discarded[lpn.index() / 64] |= 1 << (lpn.0 % 64);
+            }
+        }
+    }
+
+    /// Reading the page after a mount found this version: it has no other from now on.
+    pub fn observed(&mut self, lpn: Lpn, version: u32) {
+        let newest = self.words[lpn.index()] & VERSION;
+        self.set_floor(lpn, newest, version.min(newest));
+        if let Some(durable) = self.durable.get_mut(lpn.index()) {
+            *durable = version;
+        }
+        if version > 0 {
+            self.discarded[lpn.index() / 64] &= !(1 << (lpn.0 % 64));
+        }
+    }
+
+    fn set_floor(&mut self, lpn: Lpn, newest: u32, floor: u32) {
+        self.words[lpn.index()] = newest | (newest - floor).min(FAR_BEHIND) << 24;
+        if !self.sectors.is_empty() {
+            let first = lpn.index() * self.sectors_per_page as usize;
+            let range = first..first + self.sectors_per_page as usize;
+            let too_new = self.sectors[range].iter_mut().filter(|sector| **sector > floor);
+            too_new.for_each(|sector| *sector = 0);
         }
     }
 
@@ -91,6 +173,10 @@ impl Oracle {
             return;
         }
         self.answered(lpn, version, 0, 0);
+        if let Some(durable) = self.durable.get_mut(lpn.index()) {
+            *durable = 0;
+            self.discard[lpn.index()] = version;
+        }
         self.discarded[lpn.index() / 64] |= 1 << (lpn.0 % 64);
         if !self.sectors.is_empty() {
             let first = lpn.index() * self.sectors_per_page as usize;
@@ -127,7 +213,7 @@ impl Oracle {
             Some(payload) => {
                 let first = lpn.index() * self.sectors_per_page as usize;
                 let sectors = self.sectors.get(first..first + self.sectors_per_page as usize).unwrap_or(&[]);
-                payload.verify(lpn, &Window { floor: floor.version, newest, sectors })
+                payload.verify(lpn, &Window { floor: floor.version, newest, sectors, whole: self.whole })
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Writing without redundancy: each page goes to the die with the least waiting; and moving
 //! pages within a region log, whatever protects them.
 
-use crate::commands::Owner;
+use crate::commands::{Contents, Owner};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
 use crate::slab::{Id, NONE};
@@ -45,7 +45,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let Some(image) = self.host_image() else { return false };
             let published = self.ftl.publish(lpn, self.next_slot_of(image));
             let pin = published.pinned.unwrap_or(NONE);
-            self.images.fill(image, OobTag::data(lpn), payload, job, pin);
+            let contents = Contents { tag: OobTag::data(lpn), payload, update: self.next_rank() };
+            self.images.fill(image, contents, job, pin);
             self.jobs[job].remaining += 1;
             self.jobs[job].next += 1;
             self.send_host_image(image);
@@ -67,7 +68,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let log = self.least_waiting()?;
         let ppn = self.ftl.take_page(log, Stream::Host).expect("a log with room has a page");
         self.start_collecting_if_short(log);
-        let oob = self.next_oob(0);
+        let oob = Self::oob_covering(0);
         let image = self.images.open(ppn, oob);
         self.pages.open = image;
         self.pages.open_log = log;
@@ -112,9 +113,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
     }
 
-    /// Moves what the slot holds to the collector's frontier of the region log. `payload` is
-    /// its contents as read or repaired.
-    pub(crate) fn move_in_region(&mut self, log: usize, tag: OobTag, payload: P) {
+    /// Moves a page, read or repaired, to the collector's frontier of the region log. `from` is
+    /// where the page lies.
+    pub(crate) fn move_in_region(&mut self, log: usize, contents: Contents<P>, from: Slot) {
+        let tag = contents.tag;
         let mut image = self.pages.moved[log];
         let mut borrowed = false;
         if image == NONE {
@@ -122,11 +124,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             borrowed = own.is_none();
             let Some(ppn) = own.or_else(|| self.ftl.take_page(log, Stream::Host)) else {
                 assert!(self.grown_bad > 0, "the collector's reserve holds a victim");
-                self.move_without_reserve(log, tag, payload);
+                self.move_without_reserve(log, contents);
                 return;
             };
-            let oob = self.next_oob(self.coverage_of_code(tag));
+            let oob = Self::oob_covering(self.coverage_to_keep(from));
             image = self.images.open(ppn, oob);
+            self.keep_members(image, from);
             self.pages.moved[log] = image;
         }
         let slot = self.next_slot_of(image);
@@ -140,7 +143,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             PageRole::Parity(stripe) => self.ftl.publish_parity(stripe, slot),
             PageRole::Filler => unreachable!("fillers are never valid"),
         };
-        self.images.fill(image, tag, payload, NONE, published.pinned.unwrap_or(NONE));
+        self.images.fill(image, contents, NONE, published.pinned.unwrap_or(NONE));
         // A page of the host's frontier must not be overtaken by the host's next one.
         if self.images.is_full(image) || borrowed {
             self.send_moved(log);

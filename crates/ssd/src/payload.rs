@@ -16,6 +16,8 @@ pub struct Window<'a> {
     pub newest: u32,
     /// For each sector, the newest answered write of it; only kept when pages carry bytes.
     pub sectors: &'a [u32],
+    /// Whether all sectors must be of the same write.
+    pub whole: bool,
 }
 
 /// A payload the host can write and check.
@@ -44,6 +46,8 @@ pub trait HostPayload: Payload {
     /// # Errors
     /// Says what was found instead of what.
     fn verify(&self, lpn: Lpn, window: &Window<'_>) -> Result<(), String>;
+    /// The newest version in contents that passed [`Self::verify`].
+    fn version(&self) -> u32;
 }
 
 impl Payload for Nothing {}
@@ -78,6 +82,10 @@ impl HostPayload for Nothing {
     #[inline(always)]
     fn verify(&self, _: Lpn, _: &Window<'_>) -> Result<(), String> {
         Ok(())
+    }
+
+    fn version(&self) -> u32 {
+        0
     }
 }
 
@@ -124,6 +132,10 @@ impl HostPayload for Tag {
         }
         let whose = if owner == 0 { "an empty page".into() } else { format!("version {version} of lpn{}", owner - 1) };
         Err(format!("found {whose}, wanted version {} to {} of {lpn}", window.floor, window.newest))
+    }
+
+    fn version(&self) -> u32 {
+        self.0 as u32
     }
 }
 
@@ -229,12 +241,20 @@ impl HostPayload for PageBuf {
             if version > window.newest || (floor <= window.floor && version < floor) {
                 return Err(format!("sector {sector} of {lpn} has version {version}, wanted {floor} to {}", window.newest));
             }
+            if window.whole && sector > 0 && version != newest_found {
+                return Err(format!("{lpn} is a mixture: sector {sector} has version {version}, those before {newest_found}"));
+            }
             newest_found = newest_found.max(version);
         }
         if newest_found < window.floor {
             return Err(format!("{lpn} has version {newest_found}, wanted at least {}", window.floor));
         }
         Ok(())
+    }
+
+    fn version(&self) -> u32 {
+        let stamps = self.0.iter().flat_map(|bytes| bytes.chunks_exact(SECTOR));
+        stamps.map(|part| u64::from_le_bytes(part[..8].try_into().expect("8 bytes")) as u32).max().unwrap_or(0)
     }
 }
 
@@ -245,7 +265,7 @@ mod tests {
     const SECTORS: &[u32] = &[3, 3, 3, 3, 3, 3, 3, 3];
 
     fn accepts<P: HostPayload>(page: &P, lpn: u32, floor: u32, newest: u32) -> bool {
-        page.verify(Lpn(lpn), &Window { floor, newest, sectors: SECTORS }).is_ok()
+        page.verify(Lpn(lpn), &Window { floor, newest, sectors: SECTORS, whole: true }).is_ok()
     }
 
     #[test]
@@ -290,7 +310,7 @@ mod tests {
         let old = PageBuf::stamp(Lpn(7), 3, 8);
         let mut page = PageBuf::stamp(Lpn(7), 5, 8);
         page.merge(&old, 2, 4);
-        let window = |sectors| Window { floor: 5, newest: 5, sectors };
+        let window = |sectors| Window { floor: 5, newest: 5, sectors, whole: false };
         assert_eq!(page.verify(Lpn(7), &window(&[3, 3, 5, 5, 3, 3, 3, 3])), Ok(()));
         assert!(page.verify(Lpn(7), &window(&[3, 4, 5, 5, 3, 3, 3, 3])).is_err(), "an update of sector 1 was lost");
     }

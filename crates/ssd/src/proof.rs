@@ -155,6 +155,15 @@ impl Session {
         ReadBack { lost, wrong: self.first_mismatch().map(Into::into) }
     }
 
+    /// As [`Self::read_back`]; what is found is what every later read must find, unless it is written
+    /// anew: after a power cut a page may have one of several versions, but it has one.
+    pub fn take_stock(&mut self) -> ReadBack {
+        inside!(&mut self.0, prepared => prepared.machine.taking_stock = true);
+        let found = self.read_back();
+        inside!(&mut self.0, prepared => prepared.machine.taking_stock = false);
+        found
+    }
+
     /// Recomputes the parity of every codeword from flash and compares it with the parity
     /// stored, and what flash says of each logical page with the map. The drive must be drained.
     /// Contents that a permanent loss took count as if they could be read: this checks what was
@@ -196,6 +205,7 @@ impl<P: HostPayload> Prepared<P> {
                 Session(wrap(Prepared { machine, setup, steady, pe_before }))
             });
             number += 1;
+            true
         })
     }
 }

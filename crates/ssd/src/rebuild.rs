@@ -2,7 +2,7 @@
 //! that lost their die get another, in the background and while the host goes on. When that is
 //! done the drive survives another loss.
 
-use crate::commands::Owner;
+use crate::commands::{Contents, Owner};
 use crate::config::Faults;
 use crate::machine::Machine;
 use crate::payload::HostPayload;
@@ -76,6 +76,22 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
     }
 
+    /// Goes on after a mount: superblocks were written with pages on a die that is dead.
+    pub(crate) fn rebuild_superblocks(&mut self) {
+        if self.rebuild.on {
+            self.rebuild.since.get_or_insert(self.now);
+            self.want_all_superblocks();
+        }
+    }
+
+    /// Goes on after a mount: strips have no place, or one on a die that is dead.
+    pub(crate) fn rebuild_stripes(&mut self) {
+        if self.rebuild.on {
+            self.rebuild.since.get_or_insert(self.now);
+            self.walk_stripes();
+        }
+    }
+
     /// Every row written so far has a page on the dead die, and so lacks protection.
     fn want_all_superblocks(&mut self) {
         for unit in 0..self.grid.blocks_per_die() {
@@ -138,7 +154,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Wants the unit collected as soon as its log gets to it.
     pub(crate) fn want(&mut self, unit: UnitId, cause: Cause) {
         match self.ftl.unit(unit).state {
-            UnitState::Free | UnitState::Condemned | UnitState::Bad => return,
+            UnitState::Free | UnitState::Condemned | UnitState::Dirty | UnitState::Bad => return,
             // A bad block takes nothing more. What is left of a superblock may still be needed.
             UnitState::Open if self.ftl.kind() == LogKind::Regions => {
                 self.send_moved(self.ftl.log_of(unit));
@@ -322,7 +338,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.rebuild.parked.push_front((stripe, strip, payload));
                 return;
             };
-            let (oob, slot) = (self.next_oob(0), self.grid.slot(ppn, 0));
+            let (oob, slot) = (Self::oob_covering(0), self.grid.slot(ppn, 0));
             let lpn = Lpn(stripe.0 * self.stripe_scheme().data_strips() + strip);
             let is_parity = strip == self.stripe_scheme().data_strips();
             let (tag, published) = if is_parity {
@@ -334,7 +350,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 (OobTag::data(lpn), published)
             };
             let image = self.images.open(ppn, oob);
-            self.images.fill(image, tag, payload, NONE, published.pinned.unwrap_or(NONE));
+            let update = self.version_of_strip(stripe, strip);
+            self.images.fill(image, Contents { tag, payload, update }, NONE, published.pinned.unwrap_or(NONE));
+            if is_parity {
+                self.tell_strips(image, stripe);
+            }
             self.submit_program(image, Owner::Strip { log: log as u16 }, Cause::Rebuild);
             self.start_collecting_if_short(log);
         }

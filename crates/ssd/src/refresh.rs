@@ -195,7 +195,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             UnitState::Closed => holds,
             // Closing it gives up the rest of its pages.
             UnitState::Open => holds && self.ftl.free_units(log) > commit_reserve(&self.protection, &self.grid) + 1,
-            UnitState::Free | UnitState::Condemned | UnitState::Bad => false,
+            UnitState::Free | UnitState::Condemned | UnitState::Dirty | UnitState::Bad => false,
         };
         let later = if matches!(entry.state, UnitState::Open) && holds && !may { self.now + LATER } else { NEVER };
         self.refresh.set(log, unit, later);

@@ -46,16 +46,17 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Replays host commands to the end and waits for the last answer. `each` hears of every
     /// request before it arrives and may act on the drive (fault injection, progress).
     pub fn replay(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, each: &mut dyn FnMut(&mut Self, u64)) {
-        self.replay_stepwise(commands, pace, each, |_| {});
+        self.replay_stepwise(commands, pace, each, |_| true);
     }
 
-    /// As [`Self::replay`]; `step` looks at the drive before every event.
+    /// As [`Self::replay`]; `step` looks at the drive before every event, and stops the run there with
+    /// false.
     pub(crate) fn replay_stepwise(
         &mut self,
         commands: &mut dyn Iterator<Item = HostCommand>,
         pace: Pace,
         each: &mut dyn FnMut(&mut Self, u64),
-        mut step: impl FnMut(&Self),
+        mut step: impl FnMut(&Self) -> bool,
     ) {
         let start = self.now;
         // A fork taken between two arrivals starts with commands of its own.
@@ -83,7 +84,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.calendar.schedule(self.arrivals(), at);
             }
             self.after_event();
-            step(self);
+            if !step(self) {
+                return;
+            }
             if coming.next.is_none() && self.host.outstanding == 0 {
                 self.stay_on_line();
             }
@@ -154,6 +157,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if std::mem::take(&mut self.retry) {
             self.retry_stalled();
         }
+        if self.mounting.is_some() {
+            self.mount_on();
+        }
         if self.worn_above.is_some() && self.host.outstanding == 0 {
             self.build_in_idle_time();
         }
@@ -172,6 +178,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// The drive fell idle: finish what only waits for company. What still waits for space then
     /// will never get it and fails. True if anything moved.
     fn unstick(&mut self) -> bool {
+        if self.mounting.is_some() {
+            return true;
+        }
         if self.cover_open_rows() {
             return true;
         }

@@ -1,12 +1,12 @@
 //! Writing rows of the group log: the scheme says what comes next, this file puts it there,
 //! sums the parity and knows what waits for it.
 
-use crate::commands::Owner;
+use crate::commands::{Contents, Owner};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
 use crate::slab::{Id, NONE};
 use ftl::{RowPlace, Stream};
-use nand::{FlashArray, OobTag};
+use nand::{FlashArray, Member, OobTag};
 use protect::{OpenRow, Protection, RowStep};
 use vocab::{Cause, DieId, StripSet, StripeId};
 
@@ -21,13 +21,16 @@ pub(crate) struct RowWriter<P> {
     sum: Vec<P>,
     /// Dies of the row that hold data.
     data: StripSet,
+    /// What the sum is of, on a drive that is to be mounted.
+    members: Vec<Member>,
     /// What waits for the row's next parity.
     cover: Id,
 }
 
 impl<P> Default for RowWriter<P> {
     fn default() -> Self {
-        Self { places: Vec::new(), used: 0, uncovered: 0, sum: Vec::new(), data: StripSet::EMPTY, cover: NONE }
+        let (sum, members) = (Vec::new(), Vec::new());
+        Self { places: Vec::new(), used: 0, uncovered: 0, sum, members, data: StripSet::EMPTY, cover: NONE }
     }
 }
 
@@ -113,13 +116,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         row.places.extend((0..width).map(|used| self.ftl.rows().place(superblock, page, used, rotation)));
         row.sum.clear();
         row.sum.resize(slots, P::default());
+        row.members.clear();
         (row.used, row.uncovered, row.data) = (0, 0, StripSet::EMPTY);
         true
     }
 
     /// The next page of the row, as an empty image.
     fn next_image(&mut self, writer: usize, coverage: u32) -> (Id, RowPlace) {
-        let oob = self.next_oob(coverage);
+        let oob = Self::oob_covering(coverage);
         let row = &mut self.rows[writer];
         let place = row.places[row.used as usize];
         row.used += 1;
@@ -152,21 +156,25 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let Some(page) = self.jobs[job].pages.get(self.jobs[job].next) else { break };
             let (lpn, payload) = (page.lpn, page.payload.clone());
             self.jobs[job].next += 1;
-            self.put_slot(0, image, OobTag::data(lpn), payload);
+            let contents = Contents { tag: OobTag::data(lpn), payload, update: self.next_rank() };
+            self.put_slot(0, image, contents);
         }
         self.data_page_done_filling(0, image, place, Cause::Host);
     }
 
     /// Adds a page to a row's image: in the map, in the parity sum, in the image.
-    fn put_slot(&mut self, writer: usize, image: Id, tag: OobTag, payload: P) {
+    fn put_slot(&mut self, writer: usize, image: Id, contents: Contents<P>) {
         let index = self.images.slab[image].filled;
         let slot = self.grid.slot(self.images.slab[image].ppn, index);
-        let lpn = Self::data_of(tag).expect("rows hold host data and parity");
+        let lpn = Self::data_of(contents.tag).expect("rows hold host data and parity");
         let published = self.ftl.publish(lpn, slot);
         let cover = self.cover(writer);
         self.covers[cover].pins.extend(published.pinned);
-        self.rows[writer].sum[index as usize].add(&payload);
-        self.images.fill(image, tag, payload, NONE, NONE);
+        self.rows[writer].sum[index as usize].add(&contents.payload);
+        if self.mountable {
+            self.rows[writer].members.push(Member { slot, tag: contents.tag, update: contents.update });
+        }
+        self.images.fill(image, contents, NONE, NONE);
     }
 
     fn data_page_done_filling(&mut self, writer: usize, image: Id, place: RowPlace, cause: Cause) {
@@ -187,8 +195,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let data = self.rows[writer].data;
         let (image, place) = self.next_image(writer, data.0 as u32);
         let sum = self.rows[writer].sum.clone();
+        let (tag, update) = (OobTag::parity(StripeId(place.row)), self.next_rank());
         for payload in sum {
-            self.images.fill(image, OobTag::parity(StripeId(place.row)), payload, NONE, NONE);
+            self.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
+        }
+        if self.mountable {
+            self.images.set_members(image, self.rows[writer].members.clone());
         }
         self.rows[writer].uncovered = 0;
         self.rows[writer].cover = NONE;
@@ -247,7 +259,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let (image, place) = self.next_image(writer, 0);
         while !self.images.is_full(image) {
             let Some(page) = self.moves.pop_front() else { break };
-            self.put_slot(writer, image, page.tag, page.payload);
+            self.put_slot(writer, image, page.contents);
         }
         let cause = self.collectors[0].cause;
         self.data_page_done_filling(writer, image, place, cause);
@@ -270,9 +282,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if !done {
             // Data lost in flight are part of the row's parity: the map keeps their place and a
             // read solves for them. A lost parity covers nothing.
-            let (tags, _) = self.images.contents(image);
             let ppn = self.images.slab[image].ppn;
-            self.failed_programs.insert(ppn.0, tags.into());
+            self.note_failed(image);
             if parity {
                 self.covers[cover].parity = None;
                 // With the die, the one loss that the scheme covers has just happened.

@@ -219,6 +219,22 @@ impl Session {
         inside!(&mut self.0, prepared => prepared.run(commands, pace, progress))
     }
 
+    /// Replays as [`Self::run`] does and stops before the event for which `go_on`, which hears its
+    /// number, says no: commands are in flight then, and the power may go.
+    pub fn run_until(
+        &mut self,
+        commands: &mut dyn Iterator<Item = HostCommand>,
+        pace: Pace,
+        go_on: &mut dyn FnMut(u64) -> bool,
+    ) -> RunResult {
+        let mut number = 0;
+        let mut step = || {
+            number += 1;
+            go_on(number - 1)
+        };
+        inside!(&mut self.0, prepared => prepared.run_stepwise(commands, pace, &mut |_| {}, |_| step()))
+    }
+
     /// Under code zones: chooses zones and encodes them, between two runs, and off the clock. Under other
     /// schemes nothing happens.
     pub fn go_off_line(&mut self) {
@@ -267,26 +283,30 @@ impl<P: HostPayload> Prepared<P> {
         crate::precondition::mark_bad_blocks(&mut array, setup, &streams);
         let faults = streams.stream("nand/uncorrectable");
         let array = if PageEcc::is_wanted(setup) { array.keeping_ecc() } else { array };
+        let array = if setup.power.mountable { array.keeping_updates() } else { array };
         let array = Faulty::new(array, grid.dies(), setup.faults.uncorrectable_reads, faults);
         let mut machine = Machine::new(setup, protection, array)?;
         machine.check_room(&setup.scheme.name)?;
         let steady = machine.precondition(&setup.precondition, &streams);
         machine.age(setup, &streams)?;
         let pe_before = machine.pe_cycles();
+        if setup.power.mountable && setup.buffer.kind == crate::config::BufferKind::Volatile {
+            machine.oracle.keep_durable();
+        }
         Ok(Self { machine, setup: setup.clone(), steady, pe_before })
     }
 
     fn run(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, progress: &mut dyn FnMut(u64)) -> RunResult {
-        self.run_stepwise(commands, pace, progress, |_| {})
+        self.run_stepwise(commands, pace, progress, |_| true)
     }
 
-    /// As [`Self::run`]; `step` looks at the drive before every event.
+    /// As [`Self::run`]; `step` looks at the drive before every event, and stops the run with false.
     pub(crate) fn run_stepwise(
         &mut self,
         commands: &mut dyn Iterator<Item = HostCommand>,
         pace: Pace,
         progress: &mut dyn FnMut(u64),
-        step: impl FnMut(&Machine<P, Faulty<MemoryArray<P>>>),
+        step: impl FnMut(&Machine<P, Faulty<MemoryArray<P>>>) -> bool,
     ) -> RunResult {
         let machine = &mut self.machine;
         machine.folds = Folds::new(machine.grid.slots_per_page());

@@ -7,9 +7,9 @@ use crate::payload::HostPayload;
 use crate::repair::Target;
 use crate::slab::Id;
 use ftl::{Place, Stream};
-use nand::FlashArray;
+use nand::{FlashArray, Member, OobTag};
 use protect::{Protection, StripeScheme};
-use vocab::{Lpn, StripSet, StripeId};
+use vocab::{Lpn, Slot, StripSet, StripeId};
 
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn stripe_scheme(&self) -> &dyn StripeScheme {
@@ -41,6 +41,38 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             return self.ftl.lookup_parity(stripe);
         }
         self.lpn_of(stripe, strip).map_or(Place::Unmapped, |lpn| self.ftl.lookup(lpn))
+    }
+
+    /// The page has contents of this rank now.
+    pub(crate) fn note_version(&mut self, lpn: Lpn, rank: u64) {
+        if let Some(version) = self.versions.get_mut(lpn.index()) {
+            *version = rank;
+        }
+    }
+
+    /// Rank of the contents of a strip; of parity, of the newest contents that it sums.
+    pub(crate) fn version_of_strip(&self, stripe: StripeId, strip: u32) -> u64 {
+        let version = |strip: u32| {
+            let lpn = self.lpn_of(stripe, strip);
+            lpn.and_then(|lpn| self.versions.get(lpn.index())).copied().unwrap_or(0)
+        };
+        let n = self.stripe_scheme().data_strips();
+        if strip < n { version(strip) } else { (0..n).map(version).max().unwrap_or(0) }
+    }
+
+    /// The image is parity of the stripe's current contents: it says which these are.
+    pub(crate) fn tell_strips(&mut self, image: Id, stripe: StripeId) {
+        if !self.mountable {
+            return;
+        }
+        let lpns = (0..self.stripe_scheme().data_strips()).filter_map(|strip| self.lpn_of(stripe, strip));
+        let stored = lpns.filter(|&lpn| self.ftl.lookup(lpn) != Place::Unmapped);
+        let member = |lpn: Lpn| {
+            let slot = if let Place::At(slot) = self.ftl.lookup(lpn) { slot } else { Slot(u32::MAX) };
+            Member { slot, tag: OobTag::data(lpn), update: self.versions[lpn.index()] }
+        };
+        let members = stored.map(member).collect();
+        self.images.set_members(image, members);
     }
 
     /// Whether what is at the place exists and no living die holds it.
@@ -114,6 +146,18 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
     }
 
+    /// Tells a scheme that minds wear what a mount found.
+    pub(crate) fn mount_worn_strips(&mut self) {
+        let Some(limit) = self.worn_above else { return };
+        if (0..self.ftl.units()).any(|unit| self.ftl.unit(unit as u32).pe > limit.0) {
+            self.stripe_scheme_mut().block_wore_out();
+        }
+        for stripe in (0..self.stripe_count()).map(StripeId) {
+            let worn = self.worn_strips(stripe).len();
+            self.stripe_scheme_mut().aged(stripe, worn);
+        }
+    }
+
     /// Static stripes of the drive.
     pub(crate) fn stripe_count(&self) -> u32 {
         self.ftl.user_slots().div_ceil(self.stripe_scheme().data_strips())
@@ -178,6 +222,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if let Some(held) = self.held.take(stripe, |slot| ftl.unit_of(slot)) {
             pins.extend(held.pinned().map(|slot| ftl.unit_of(slot)));
             self.held.left();
+            self.held.settled(stripe);
         }
         pins.extend(self.ftl.forget_parity(stripe).pinned);
         pins.into_iter().for_each(|unit| self.release(unit));

@@ -3,7 +3,7 @@
 //! Commits of partial parity and the building of missing parity are updates that write no data.
 //! Updates of one stripe are serial.
 
-use crate::commands::{Command, Owner};
+use crate::commands::{Command, Contents, Owner};
 use crate::jobs::Waiter;
 use crate::machine::Machine;
 use crate::payload::HostPayload;
@@ -75,6 +75,8 @@ pub(crate) struct StripeOp<P> {
     unreadable_old: StripSet,
     sum: P,
     stage: Stage,
+    /// Rank of what it writes.
+    rank: u64,
     /// Reads or programs under way.
     under_way: u32,
     pins: Vec<u32>,
@@ -103,6 +105,7 @@ impl<P: Default> Default for StripeOp<P> {
             unreadable_old: StripSet::EMPTY,
             sum: P::default(),
             stage: Stage::Reading,
+            rank: 0,
             under_way: 0,
             pins: Vec::new(),
             joined: Vec::new(),
@@ -471,7 +474,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             return true;
         }
         debug_assert_eq!((self.stripes[id].stage, self.stripes[id].under_way), (Stage::Reading, 0));
-        self.sequence += 1;
+        self.stripes[id].rank = self.next_rank();
         self.held.buildable_again(stripe);
         self.stripes[id].stage = Stage::Programming;
         self.stripes[id].under_way = 1;
@@ -531,6 +534,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.stripes[id].promised = false;
                 let ftl = &self.ftl;
                 self.held.put(stripe, covers, sum, old, |slot| ftl.unit_of(slot));
+                if self.mountable {
+                    let versions = covers.iter().map(|strip| (strip, self.version_of_strip(stripe, strip))).collect();
+                    let rank = self.stripes[id].rank;
+                    self.held.stamp(stripe, versions, rank);
+                }
             }
             Outcome::Forget => {
                 self.give_up_partial_parity(id);
@@ -553,12 +561,19 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn program_strip(&mut self, id: Id, strip: u32, tag: OobTag, payload: P, targets: StripSet, stream: Stream) -> Option<u32> {
         let stripe = self.stripes[id].stripe;
         let lpn = Self::data_of(tag);
+        if let Some(lpn) = lpn {
+            self.note_version(lpn, self.stripes[id].rank);
+        }
         let published = if let Some(die) = self.home_of(stripe, strip) {
             let ppn = self.ftl.take_page(die.index(), stream).expect("room was checked");
-            let oob = nand::Oob { sequence: self.sequence, coverage: targets.0 as u32, ..nand::Oob::default() };
+            let oob = Self::oob_covering(targets.0 as u32);
             let cause = if lpn.is_some() { Cause::Host } else { Cause::Parity };
             let image = self.images.open(ppn, oob);
-            self.images.fill(image, tag, payload, NONE, NONE);
+            let update = self.stripes[id].rank;
+            self.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
+            if lpn.is_none() {
+                self.tell_strips(image, stripe);
+            }
             self.stripes[id].under_way += 1;
             self.submit_program(image, Owner::Stripe { op: id, strip: strip as u8 }, cause);
             let slot = self.grid.slot(ppn, 0);
@@ -613,6 +628,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         if left {
             self.held.left();
+        }
+        if self.mountable {
+            self.held.settled(stripe);
         }
         if work == Work::Commit {
             self.commit_ended(stripe);

@@ -3,7 +3,7 @@
 //! says; `encode` writes code, `ahead` reads ahead.
 
 use crate::ahead::Ahead;
-use crate::commands::Owner;
+use crate::commands::{Contents, Owner};
 use crate::encode::Encoder;
 use crate::jobs::{Asker, PageWrite};
 use crate::lazy::{NewRead, Sink, Source, Want};
@@ -152,9 +152,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         };
         let payload = self.jobs[job].pages[index as usize].payload.clone();
         let pin = self.ftl.publish(lpn, self.grid.slot(ppn, 0)).pinned.unwrap_or(NONE);
-        let oob = self.next_oob(0);
+        let oob = Self::oob_covering(0);
         let image = self.images.open(ppn, oob);
-        self.images.fill(image, OobTag::data(lpn), payload, job, pin);
+        let contents = Contents { tag: OobTag::data(lpn), payload, update: self.next_rank() };
+        self.images.fill(image, contents, job, pin);
         self.submit_program(image, Owner::Page { log: log as u16, moved: false }, Cause::Host);
         self.start_collecting_if_short(log);
         true
@@ -265,14 +266,6 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.drop_code(stamp.group);
         let pages: Vec<Lpn> = self.code_zones().layout().code_pages(stamp.group, stamp.code_zone).collect();
         pages.into_iter().for_each(|lpn| self.forget_code_page(lpn));
-    }
-
-    /// What a code page, about to be moved, says of the data blocks that it is the sum of.
-    pub(crate) fn coverage_of_code(&self, tag: OobTag) -> u32 {
-        match Self::data_of(tag).filter(|_| self.zones.is_some()).map(|lpn| self.ftl.lookup(lpn)) {
-            Some(Place::At(slot)) => self.array.page(self.grid.page_of(slot).0).oob.coverage,
-            _ => 0,
-        }
     }
 
     pub(crate) fn forget_code_page(&mut self, lpn: Lpn) {

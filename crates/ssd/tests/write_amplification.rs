@@ -113,6 +113,7 @@ impl Bench {
             ecc: Ecc::default(),
             errors: Errors::default(),
             refresh: Refresh::default(),
+            power: flashkeep_ssd::Power::default(),
             payload: PayloadKind::None,
             seed: SEED,
         }

@@ -79,6 +79,7 @@ pub fn setup_of(scheme: &protect::SchemeChoice, drive: Drive, share: f64) -> Set
         ecc: Ecc::default(),
         errors: Errors::default(),
         refresh: Refresh::default(),
+        power: ssd::Power::default(),
         payload: PayloadKind::Tag,
         seed: 1,
     }

@@ -1,0 +1,29 @@
+//! The map as a mount finds it: nothing is open, nothing is known to be free.
+
+use crate::{Ftl, UnitId, UnitState};
+
+impl Ftl {
+    /// Takes over the units of a drive that was found written, before anything is published.
+    /// `newest` says for each unit with something needed in it how new the newest of that is: such
+    /// units are closed. All others are erased before they are written.
+    pub fn mount(&mut self, newest: impl Fn(UnitId) -> Option<u64>) {
+        for (unit, state) in (0..).zip(&mut self.units) {
+            if state.state == UnitState::Bad {
+                continue;
+            }
+            let newest = newest(unit);
+            state.state = if newest.is_some() { UnitState::Closed } else { UnitState::Dirty };
+            state.closed_at = newest.unwrap_or(0);
+        }
+        for log in 0..self.logs() {
+            let (state, units, ..) = self.units_of(log);
+            state.mount(units);
+        }
+    }
+
+    /// Condemns a unit that a mount found unneeded: it is only to be erased.
+    pub fn condemn_dirty(&mut self, log: usize) -> Option<UnitId> {
+        let (state, units, ..) = self.units_of(log);
+        state.condemn_dirty(units)
+    }
+}

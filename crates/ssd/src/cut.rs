@@ -1,0 +1,211 @@
+//! The power goes: which commands that meets, what becomes of them, and what outlives it.
+//!
+//! Dies meet the cut as `nand::power` describes it. Of the controller's memory survives what is
+//! declared power-safe, and nothing else: the pages of a power-safe write buffer, the partial
+//! parities and sums of a parity cache together with the pages that these sum and whose programs
+//! are under way, the table of block groups, and counts of reads in steps.
+
+use crate::commands::{Phase, Verb};
+use crate::config::BufferKind;
+use crate::groups::{GroupRemains, Redo};
+use crate::held::HeldRemains;
+use crate::machine::Machine;
+use crate::payload::HostPayload;
+use crate::session::{Session, inside};
+use nand::{EraseFate, Faulty, FlashArray, InFlight, MemoryArray, Oob, PageScan, Pairing, Program, ProgramFate, Scan};
+use vocab::{DieId, Lpn, Ppn, Stream};
+
+/// A command that a die works on and a cut would interrupt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// A program; `paired` if it shares cells with earlier pages.
+    Program {
+        /// The die.
+        die: DieId,
+        /// Whether an interrupted program may take earlier pages with it.
+        paired: bool,
+        /// Whether the drive has the energy to end it.
+        held_up: bool,
+    },
+    /// An erase.
+    Erase {
+        /// The die.
+        die: DieId,
+    },
+}
+
+/// What a cut makes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Of a program.
+    Program(ProgramFate),
+    /// Of an erase.
+    Erase(EraseFate),
+}
+
+impl Begun {
+    /// Everything that may become of the command; `draw` chooses which pages of a half-erased block
+    /// look how.
+    #[must_use]
+    pub fn fates(self, draw: u64) -> Vec<Fate> {
+        match self {
+            Begun::Program { held_up: true, .. } => vec![Fate::Program(ProgramFate::Ended)],
+            Begun::Program { paired, .. } => ProgramFate::all(paired).into_iter().map(Fate::Program).collect(),
+            Begun::Erase { .. } => EraseFate::all(draw).map(Fate::Erase).to_vec(),
+        }
+    }
+
+    /// One of its fates, all alike.
+    pub fn draw(self, draws: &mut Stream) -> Fate {
+        let fates = self.fates(draws.bits());
+        fates[draws.below(fates.len() as u64) as usize]
+    }
+}
+
+/// What outlives a cut beside flash.
+#[derive(Clone, Debug)]
+pub(crate) struct Remains<P> {
+    /// Pages of a power-safe buffer, least recently written first.
+    pub buffer: Vec<(Lpn, P)>,
+    pub held: Vec<HeldRemains<P>>,
+    pub groups: Option<GroupRemains<P>>,
+    /// Reads of each block in whole steps, as last saved.
+    pub reads: Vec<u32>,
+}
+
+impl<P> Default for Remains<P> {
+    fn default() -> Self {
+        Self { buffer: Vec::new(), held: Vec::new(), groups: None, reads: Vec::new() }
+    }
+}
+
+/// Reads of a block are saved whenever so many more have come.
+pub(crate) const READS_SAVED_EVERY: u32 = 16;
+
+impl Session {
+    /// Commands that dies work on and a power cut would interrupt, in order of dies. Reads leave
+    /// nothing behind, and a program is begun when its page has been transferred.
+    #[must_use]
+    pub fn begun(&self) -> Vec<Begun> {
+        inside!(&self.0, prepared => prepared.machine.begun().into_iter().map(|(begun, _)| begun).collect())
+    }
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+    /// Commands being executed by cells, with their identities.
+    fn begun(&self) -> Vec<(Begun, crate::slab::Id)> {
+        let busy = |die: u16| Some((DieId(die), self.dies[usize::from(die)].service?));
+        (0..self.dies.len() as u16)
+            .filter_map(busy)
+            .filter_map(|(die, (id, phase))| Some((self.interrupted(die, id, phase)?, id)))
+            .collect()
+    }
+
+    fn interrupted(&self, die: DieId, id: crate::slab::Id, phase: Phase) -> Option<Begun> {
+        let command = &self.commands.slab[id];
+        if phase != Phase::Ending || self.is_dead(die) {
+            return None;
+        }
+        let (block, page) = self.grid.split(command.ppn);
+        let pe = self.array.block(block).pe;
+        let end = self.calendar.at(die.index())?;
+        match command.verb {
+            Verb::Program => {
+                let begun = end.0.saturating_sub(self.latencies.program(page, pe).0) <= self.now.0;
+                let partners = self.power.pairing.earlier_partners(page, self.grid.pages_per_block());
+                begun.then_some(Begun::Program { die, paired: !partners.is_empty(), held_up: self.power.hold_up })
+            }
+            Verb::Erase => {
+                let begun = end.0.saturating_sub(self.latencies.erase(pe).0) <= self.now.0;
+                begun.then_some(Begun::Erase { die })
+            }
+            Verb::Read | Verb::Recharge => None,
+        }
+    }
+
+    /// What is power-safe, as it is now.
+    fn remains(&self) -> Remains<P> {
+        let step = |&reads: &u32| reads / READS_SAVED_EVERY * READS_SAVED_EVERY;
+        Remains {
+            buffer: if self.buffer.kind() == BufferKind::PowerSafe { self.buffer.pages_by_age() } else { Vec::new() },
+            held: self.held.remains(),
+            groups: self.has_groups().then(|| self.groups.remains(self.group_pages_in_flight())),
+            reads: self.disturb.reads().iter().map(step).collect(),
+        }
+    }
+
+    /// Data pages of groups on their way to flash: the parity cache has them until they are there.
+    fn group_pages_in_flight(&self) -> Vec<Redo<P>> {
+        let mut redo = Vec::new();
+        for id in self.commands_of_dies() {
+            let command = &self.commands.slab[id];
+            let crate::commands::Owner::GroupPage { row, codeword, parity: false, .. } = command.owner else { continue };
+            let (image, key) = (command.image, (row, u32::from(codeword)));
+            let filled = self.images.slab[image].filled as usize;
+            let payload = self.images.contents(image).1[..filled].to_vec();
+            redo.push(Redo { ppn: command.ppn, key, payload });
+        }
+        redo
+    }
+
+    /// Every command that a die has, in service or queued.
+    fn commands_of_dies(&self) -> Vec<crate::slab::Id> {
+        let of_die = |die: &crate::commands::Die| {
+            let served = die.service.map(|(id, _)| id);
+            served.into_iter().chain(die.queued(&self.commands.slab)).collect::<Vec<_>>()
+        };
+        self.dies.iter().flat_map(of_die).collect()
+    }
+}
+
+impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
+    /// Cuts the power; `fates` are those of [`Session::begun`], in its order.
+    pub(crate) fn cut(&mut self, fates: &[Fate]) -> Remains<P> {
+        let remains = self.remains();
+        let begun = self.begun();
+        assert_eq!(begun.len(), fates.len(), "a fate for each command that was begun");
+        let ids: Vec<_> = begun.into_iter().map(|(_, id)| id).collect();
+        let oobs: Vec<Oob> = ids.iter().map(|&id| self.oob_in_flight(id)).collect();
+        let mut in_flight = Vec::new();
+        for ((&id, &fate), &oob) in ids.iter().zip(fates).zip(&oobs) {
+            let command = &self.commands.slab[id];
+            in_flight.push(match fate {
+                Fate::Program(fate) => {
+                    let (tags, payload) = self.images.contents(command.image);
+                    let updates = Some(self.images.updates(command.image));
+                    InFlight::Program(Program { ppn: command.ppn, tags, payload, updates, oob, now: self.now }, fate)
+                }
+                Fate::Erase(fate) => InFlight::Erase(self.grid.split(command.ppn).0, fate),
+            });
+        }
+        let pairing: Pairing = self.power.pairing;
+        self.array.cut_power(pairing, &in_flight);
+        for &id in &ids {
+            let command = self.commands.slab[id];
+            if command.verb == Verb::Program {
+                self.tell_members_of(command.image, command.ppn);
+            }
+        }
+        self.array.forget_volatile();
+        remains
+    }
+
+    fn oob_in_flight(&mut self, id: crate::slab::Id) -> Oob {
+        let command = self.commands.slab[id];
+        if command.verb != Verb::Program {
+            return Oob::default();
+        }
+        let mut oob = self.images.slab[command.image].oob;
+        if self.ecc.is_some() {
+            oob.ecc = self.capability(command.ppn);
+        }
+        oob
+    }
+
+    /// What a parity page says of its members goes with its program.
+    fn tell_members_of(&mut self, image: crate::slab::Id, ppn: Ppn) {
+        if let (Some(members), PageScan::Valid(_)) = (self.images.members(image), self.array.scan_page(ppn)) {
+            self.array.tell_members(ppn, members.clone());
+        }
+    }
+}

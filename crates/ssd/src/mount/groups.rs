@@ -1,0 +1,141 @@
+//! Block groups after a cut. The sums of codewords whose parity is not in flash lie in the
+//! power-safe cache (I19), and so do pages that are summed and on their way: those that did not get
+//! to flash are taken out of the sums. Groups that were being written take nothing more; their sums
+//! stay, beside what new groups need, until they have been collected.
+
+use super::Choice;
+use super::looks::Looks;
+use crate::cut::Remains;
+use crate::groups::{GroupRemains, Redo};
+use crate::machine::Machine;
+use crate::payload::HostPayload;
+use ftl::{UnitId, UnitState};
+use nand::{Member, PageRole, Scan};
+use std::collections::BTreeSet;
+use vocab::{Cause, Ppn, SuperblockId};
+
+impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
+    /// Takes over the table of groups and the sums.
+    pub(super) fn mount_groups(&mut self, remains: &mut Remains<P>, looks: &Looks) {
+        let Some(kept) = remains.groups.take() else { return };
+        let GroupRemains { codes, first_code, now, asked, info, held, blocks, redo } = kept;
+        let groups = &mut self.groups;
+        (groups.codes, groups.first_code, groups.now, groups.asked) = (codes, first_code, now, asked);
+        (groups.info, groups.held, groups.blocks) = (info, held, blocks);
+        for held in self.groups.held.values_mut() {
+            held.parities = None;
+        }
+        let (there, torn): (Vec<_>, Vec<_>) = redo.into_iter().partition(|redo| looks.is_valid(redo.ppn));
+        torn.iter().for_each(|redo| self.take_out_of_sums(redo));
+        self.groups.redo = there;
+    }
+
+    /// A page did not get to flash: sums are of what did.
+    fn take_out_of_sums(&mut self, redo: &Redo<P>) {
+        let slots = self.grid.slots_per_page() as usize;
+        let (block, page) = self.grid.split(redo.ppn);
+        let (die, group) = self.grid.split_block(block);
+        let Some(held) = self.groups.held.get_mut(&redo.key) else { return };
+        let layout = held.layout();
+        let position = layout.stripe.strip_on(die).expect("a member of its group");
+        let strip = layout.stripe.strips[position as usize];
+        let erasure = &self.groups.codes[layout.code].1;
+        for (index, payload) in redo.payload.iter().enumerate() {
+            for parity in 0..erasure.parity() {
+                let c = erasure.coefficient(parity, strip.symbol as usize);
+                held.sums[parity * slots + index].add_scaled(payload, c);
+            }
+        }
+        held.data.remove(u32::from(die.0));
+        let lies_there = |member: &Member| self.grid.page_of(member.slot).0 == redo.ppn;
+        held.members.retain(|member| !lies_there(member));
+        let is_block_parity = self.groups.codes[layout.code].0.block && page + 1 == self.grid.pages_per_block();
+        if let Some(blocks) = self.groups.blocks.get_mut(&group.0).filter(|_| !is_block_parity) {
+            for (index, payload) in redo.payload.iter().enumerate() {
+                blocks.sums[position as usize * slots + index].add(payload);
+            }
+            blocks.members.retain(|member| !lies_there(member));
+        }
+    }
+
+    pub(super) fn choose_in_groups(&self, looks: &Looks, but: &BTreeSet<Ppn>) -> Choice {
+        let mut choice = Choice::new(self.ftl.user_slots());
+        let is_there = |ppn: Ppn| looks.is_valid(ppn) && !but.contains(&ppn);
+        for ppn in looks.valid().filter(|&ppn| is_there(ppn)) {
+            self.data_in(ppn).for_each(|(lpn, found)| choice.offer(lpn, found));
+        }
+        // Of a suspect that was on its way at a cut only its own page tells.
+        let redone: BTreeSet<Ppn> = self.groups.redo.iter().map(|redo| redo.ppn).collect();
+        for held in self.groups.held.values() {
+            let sums = held.sums.len() as u32 / self.grid.slots_per_page();
+            let lost = self.lost_members(&held.members, |ppn| is_there(ppn) || redone.contains(&ppn), sums);
+            self.offer_solved(&mut choice, lost);
+        }
+        for ppn in looks.valid().filter(|&ppn| is_there(ppn) && !self.array.members(ppn).is_empty()) {
+            if let PageRole::Parity(_) = self.array.page(ppn).tags[0].role() {
+                let members = self.array.members(ppn).to_vec();
+                let lost = self.lost_members(&members, is_there, self.parities_beside(ppn, &is_there));
+                self.offer_solved(&mut choice, lost);
+            }
+        }
+        choice
+    }
+
+    /// Readable parities of the codeword that a parity page belongs to, itself included.
+    fn parities_beside(&self, ppn: Ppn, is_there: &impl Fn(Ppn) -> bool) -> u32 {
+        let (row, _) = self.ftl.rows().row_of(ppn);
+        let members = self.array.members(ppn);
+        let page = |die: u32| self.ftl.rows().page(row, vocab::DieId(die as u16));
+        let same = |&other: &Ppn| is_there(other) && self.array.members(other) == members;
+        (0..self.grid.dies()).map(page).filter(same).count() as u32
+    }
+
+    /// Members that cannot be read, if the codeword brings so many pages back.
+    fn lost_members(&self, members: &[Member], is_there: impl Fn(Ppn) -> bool, at_most: u32) -> Vec<Member> {
+        let page = |member: &Member| self.grid.page_of(member.slot).0;
+        let lost: Vec<Member> = members.iter().filter(|member| !is_there(page(member))).copied().collect();
+        let pages: BTreeSet<Ppn> = lost.iter().map(page).collect();
+        if pages.len() as u32 <= at_most { lost } else { Vec::new() }
+    }
+
+    /// Groups with nothing needed are forgotten, others get back their codes.
+    pub(super) fn settle_mounted_groups(&mut self) {
+        for unit in 0..self.groups.info.len() as UnitId {
+            let info = self.groups.info[unit as usize];
+            if self.ftl.unit(unit).state != UnitState::Closed {
+                self.forget_group(unit);
+            } else if let Some(info) = info {
+                let code = self.groups.codes[info.code].0;
+                let slots = ftl::slots_of(&self.grid, self.group_scheme(), &code, SuperblockId(unit), info.members);
+                self.ftl.open_group(SuperblockId(unit), info.code as u8, slots);
+            }
+        }
+        self.settle_group_space();
+    }
+
+    /// Groups whose parity is not all in flash: to be collected soon.
+    pub(super) fn want_unsettled_groups(&mut self) {
+        let pages = self.grid.pages_per_block();
+        let of_rows = self.groups.held.keys().map(|(row, _)| row / pages);
+        let unsettled: BTreeSet<u32> = of_rows.chain(self.groups.blocks.keys().copied()).collect();
+        unsettled.into_iter().for_each(|unit| self.want(unit, Cause::Rebuild));
+    }
+}
+
+impl<P: HostPayload, A: nand::FlashArray<P>> Machine<P, A> {
+    /// Nothing of the group is needed any more.
+    pub(crate) fn forget_group(&mut self, unit: UnitId) {
+        self.groups.info[unit as usize] = None;
+        self.forget_sums(unit);
+    }
+
+    /// The group is erased, or will be: sums that a mount kept for it are not needed.
+    pub(crate) fn forget_sums(&mut self, unit: UnitId) {
+        let pages = self.grid.pages_per_block();
+        let keys: Vec<(u32, u32)> =
+            self.groups.held.range((unit * pages, 0)..((unit + 1) * pages, 0)).map(|(key, _)| *key).collect();
+        keys.iter().for_each(|key| drop(self.groups.held.remove(key)));
+        self.groups.blocks.remove(&unit);
+        self.groups.redo.retain(|redo| redo.key.0 / pages != unit);
+    }
+}

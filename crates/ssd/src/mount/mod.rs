@@ -1,0 +1,345 @@
+//! Mounting a drive after a power cut: everything the controller knew is rebuilt from what stands
+//! beside the pages (`docs/spec/oob.md`) and from what is power-safe (`cut.rs`).
+//!
+//! A mount looks at every page and writes nothing: what it makes is a controller with its map. What
+//! has to be written follows as ordinary flash commands, before the host is heard, so that a cut
+//! during recovery is a cut like any other ([`Mounting`]).
+//!
+//! The rules, each for one way of losing data:
+//!
+//! * **The newest contents count**, by rank of their write (`update`), which moves keep. Of equal
+//!   copies the older one counts: then a collection that the cut met is undone, and the block that
+//!   it was filling holds nothing that is needed. So there is always a unit that can be erased.
+//! * **A torn page is not there.** Checksums tell.
+//! * **The last page of each die is suspect**: its program may have been cut so late that it reads
+//!   back for now. The controller reads it once, remembers it, and writes it anew. What would count
+//!   without it keeps its unit from being erased until then.
+//! * **Nothing is programmed behind the last page** of a block, and a block in which nothing is
+//!   needed is erased again before use, whatever it looks like (I25).
+//! * **Codewords are wholly old or wholly new** (I22): `stripes`, `rows` and `groups` say how.
+//! * **Wear** comes from the pages of a block, or is bounded by the newest page of the drive (I14);
+//!   **reads** from the step last saved, and a step more (I5).
+
+mod groups;
+mod looks;
+mod recovery;
+mod rows;
+mod stripes;
+
+use crate::cut::{Fate, READS_SAVED_EVERY, Remains};
+use crate::machine::Machine;
+use crate::payload::HostPayload;
+use crate::session::{Prepared, Session, build_scheme, inside};
+use ftl::{Place, UnitId};
+use looks::Looks;
+use nand::{FlashArray, Member, OobTag, PageScan, Scan};
+use protect::Protection;
+pub(crate) use recovery::Mounting;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+use stripes::StripeFound;
+use vocab::{BlockAddr, DieId, Lpn, Nanos, Ppn, Slot, Streams};
+
+/// What a mount found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mounted {
+    /// Pages looked at.
+    pub looks: u64,
+    /// Of these, pages with right checksums.
+    pub valid: u64,
+    /// Pages neither erased nor valid.
+    pub unreadable: u64,
+    /// Logical pages found.
+    pub mapped: u64,
+    /// Time to look, all dies side by side.
+    pub time: Nanos,
+}
+
+/// The newest contents of a logical page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Newest {
+    pub update: u64,
+    /// Rank of the program of this copy: of equal updates the lower one counts.
+    pub sequence: u64,
+    pub slot: Slot,
+}
+
+/// What counts: the state that flash and power-safe memory say the drive is in.
+#[derive(Debug, Default)]
+pub(crate) struct Choice {
+    /// For each logical page.
+    pub pages: Vec<Option<Newest>>,
+    /// For each static stripe.
+    pub stripes: Vec<StripeFound>,
+    /// Slots that cannot be read and that their codeword brings back, with what they hold.
+    pub solved: Vec<Member>,
+}
+
+impl Choice {
+    fn new(pages: u32) -> Self {
+        Self { pages: vec![None; pages as usize], ..Self::default() }
+    }
+
+    /// A copy of a page was found.
+    fn offer(&mut self, lpn: Lpn, found: Newest) {
+        let Some(newest) = self.pages.get_mut(lpn.index()) else { return };
+        let is_newer = |old: &Newest| (found.update, old.sequence) > (old.update, found.sequence);
+        if newest.as_ref().is_none_or(is_newer) {
+            *newest = Some(found);
+        }
+    }
+
+    /// Every slot that counts.
+    fn slots(&self) -> impl Iterator<Item = Slot> {
+        let parities = self.stripes.iter().filter_map(StripeFound::parity_slot);
+        let pages = self.pages.iter().flatten().map(|newest| newest.slot).filter(|slot| slot.0 != u32::MAX);
+        pages.chain(parities)
+    }
+}
+
+impl Session {
+    /// Cuts the power between two events of a run that [`Session::run_until`] left, and mounts the
+    /// drive again. `fates` are those of [`Session::begun`], in its order. Requests that were not
+    /// answered are forgotten; recovery goes on with the next run.
+    ///
+    /// # Panics
+    /// If the drive was not set up to be mounted.
+    pub fn cut_power(&mut self, fates: &[Fate]) -> Mounted {
+        inside!(&mut self.0, prepared => prepared.cut_power(fates))
+    }
+}
+
+impl<P: HostPayload> Prepared<P> {
+    fn cut_power(&mut self, fates: &[Fate]) -> Mounted {
+        assert!(self.setup.power.mountable, "the drive keeps nothing that it could be mounted from");
+        let remains = self.machine.cut(fates);
+        let mut oracle = std::mem::take(&mut self.machine.oracle);
+        oracle.power_cut();
+        let (array, now, mismatch) = (self.machine.array.clone(), self.machine.now, self.machine.first_mismatch.take());
+        let protection = build_scheme(&self.setup.drive, &self.setup.scheme).expect("it was built before");
+        let mut machine = Machine::new(&self.setup, protection, array).expect("it was built before");
+        (machine.oracle, machine.now, machine.first_mismatch) = (oracle, now, mismatch);
+        let mounted = machine.mount(remains);
+        machine.start_limits();
+        machine.resume_ecc(&self.setup, &Streams::new(self.setup.seed));
+        self.machine = machine;
+        mounted
+    }
+}
+
+impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
+    /// Rebuilds what the controller knows; nothing is written.
+    pub(crate) fn mount(&mut self, mut remains: Remains<P>) -> Mounted {
+        self.find_dead_dies();
+        let mut looks = Looks::new(&self.array);
+        self.sequence = looks.newest;
+        let suspects = self.read_suspects(&mut looks);
+        self.mount_groups(&mut remains, &looks);
+        let with = self.choose(&looks, &remains, &BTreeSet::new());
+        let without = self.choose(&looks, &remains, &suspects);
+        self.mount_wear(&looks, &remains.reads);
+        let fallback = self.fallback(&with, &without);
+        self.mount_units(&looks, &with, &fallback);
+        self.mount_map(&with);
+        self.mount_redundancy(&looks, &with, &mut remains);
+        self.buffer.restore(std::mem::take(&mut remains.buffer));
+        let pages = self.pages_to_rewrite(&with, &suspects);
+        self.begin_mounting(pages, fallback, &with);
+        self.remembered = suspects;
+        let mapped = with.pages.iter().flatten().count() as u64;
+        Mounted { mapped, time: looks.time(&self.latencies, &self.grid), ..looks.counts() }
+    }
+
+    fn find_dead_dies(&mut self) {
+        for die in (0..self.grid.dies()).map(|die| DieId(die as u16)) {
+            let first = self.grid.ppn(self.grid.block(die, 0), 0);
+            if !self.array.answers(first) {
+                self.die_was_dead(die);
+            }
+        }
+    }
+
+    /// Reads the last page of each die, once, and remembers those that can be read.
+    fn read_suspects(&mut self, looks: &mut Looks) -> BTreeSet<Ppn> {
+        let mut suspects = BTreeSet::new();
+        for ppn in looks.last_of_dies(&self.array) {
+            // A fault may strike a read; what it strikes is there nonetheless.
+            let clean = (0..16).any(|_| self.array.read(ppn) == nand::ReadOutcome::Clean);
+            if clean {
+                suspects.insert(ppn);
+            } else {
+                looks.is_torn(ppn);
+            }
+        }
+        suspects
+    }
+
+    /// What counts if the pages `but` could not be read.
+    fn choose(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>) -> Choice {
+        match &self.protection {
+            Protection::None | Protection::Zones(_) => self.choose_pages(looks, but),
+            Protection::Stripes(_) => self.choose_stripes(looks, remains, but),
+            Protection::Rows(_) => self.choose_in_rows(looks, but),
+            Protection::Groups(_) => self.choose_in_groups(looks, but),
+        }
+    }
+
+    /// Without redundancy every page stands for itself. Code of code zones is derived data: none
+    /// is believed after a cut.
+    fn choose_pages(&self, looks: &Looks, but: &BTreeSet<Ppn>) -> Choice {
+        let mut choice = Choice::new(self.ftl.user_slots());
+        for ppn in looks.valid().filter(|ppn| !but.contains(ppn)) {
+            for (lpn, found) in self.data_in(ppn) {
+                choice.offer(lpn, found);
+            }
+        }
+        choice
+    }
+
+    /// The data in a readable page.
+    fn data_in(&self, ppn: Ppn) -> impl Iterator<Item = (Lpn, Newest)> + '_ {
+        let page = self.array.page(ppn);
+        let sequence = page.oob.sequence;
+        page.tags.iter().enumerate().filter_map(move |(index, &tag)| {
+            let lpn = Self::data_of(tag)?;
+            let slot = self.grid.slot(ppn, index as u32);
+            Some((lpn, Newest { update: self.array.update(ppn, index as u32), sequence, slot }))
+        })
+    }
+
+    /// Wear and age of blocks as their pages tell, and counts of reads as they were saved.
+    fn mount_wear(&mut self, looks: &Looks, reads: &[u32]) {
+        let bound = looks.most_worn(&self.array) + 1;
+        for block in (0..self.grid.geometry().blocks()).map(BlockAddr) {
+            let told = looks.valid_in(block, &self.grid).next();
+            let told = told.and_then(|ppn| match self.array.scan_page(ppn) {
+                PageScan::Valid(page) => Some((page.pe, page.first_program)),
+                _ => None,
+            });
+            let (pe, first_program) = told.unwrap_or((bound, self.now));
+            let saved = reads.get(block.index()).map_or(0, |&saved| saved + READS_SAVED_EVERY);
+            self.array.set_age(block, |info| {
+                (info.pe, info.first_program) = (pe, first_program);
+                info.reads = if info.next_page > 0 { saved } else { 0 };
+            });
+            let unit = self.ftl.unit_of_block(block);
+            if pe > self.ftl.unit(unit).pe {
+                self.ftl.set_pe(unit, pe);
+            }
+        }
+    }
+
+    /// Units with copies that would count if suspects could not be read, once for each.
+    fn fallback(&self, with: &Choice, without: &Choice) -> Vec<UnitId> {
+        let counting: BTreeSet<Slot> = with.slots().collect();
+        let needed = without.slots().filter(|slot| !counting.contains(slot));
+        needed.map(|slot| self.ftl.unit_of(slot)).collect()
+    }
+
+    /// Tells the map which units hold anything needed.
+    fn mount_units(&mut self, looks: &Looks, with: &Choice, fallback: &[UnitId]) {
+        let mut needed: FxHashMap<UnitId, u64> = FxHashMap::default();
+        let mut need = |unit: UnitId, rank: u64| {
+            let newest = needed.entry(unit).or_default();
+            *newest = rank.max(*newest);
+        };
+        with.pages.iter().flatten().filter(|newest| newest.slot.0 != u32::MAX).for_each(|newest| {
+            need(self.ftl.unit_of(newest.slot), newest.sequence);
+        });
+        with.stripes.iter().filter_map(StripeFound::parity_slot).for_each(|slot| need(self.ftl.unit_of(slot), 0));
+        with.stripes.iter().flat_map(StripeFound::old_slots).for_each(|slot| need(self.ftl.unit_of(slot), 0));
+        fallback.iter().for_each(|&unit| need(unit, 0));
+        self.ftl.mount(|unit| needed.get(&unit).copied());
+        fallback.iter().for_each(|&unit| self.ftl.pin(unit));
+        // A block that answers with nothing at all may be bad: reserves are not what they seem.
+        self.grown_bad += u32::from(looks.has_lost_block(&self.grid));
+    }
+
+    /// Publishes what counts.
+    fn mount_map(&mut self, with: &Choice) {
+        for member in &with.solved {
+            let (ppn, index) = self.grid.page_of(member.slot);
+            let slots = self.grid.slots_per_page() as usize;
+            self.believe(ppn, index as usize, slots, member.tag, member.update);
+        }
+        for (lpn, newest) in (0..).map(Lpn).zip(&with.pages) {
+            let Some(newest) = newest else { continue };
+            let published =
+                if newest.slot.0 == u32::MAX { self.ftl.publish_missing(lpn) } else { self.ftl.publish(lpn, newest.slot) };
+            debug_assert!(published.pinned.is_none(), "the map is empty");
+            self.note_version(lpn, newest.update);
+        }
+    }
+
+    /// Takes over what belongs to the scheme.
+    fn mount_redundancy(&mut self, looks: &Looks, with: &Choice, remains: &mut Remains<P>) {
+        match &self.protection {
+            Protection::None | Protection::Zones(_) => {}
+            Protection::Stripes(_) => self.mount_stripes(with, std::mem::take(&mut remains.held)),
+            Protection::Rows(_) => self.mount_rows(looks),
+            Protection::Groups(_) => self.settle_mounted_groups(),
+        }
+    }
+
+    /// Pages that are read and written anew before the host is heard.
+    fn pages_to_rewrite(&self, with: &Choice, suspects: &BTreeSet<Ppn>) -> BTreeSet<Ppn> {
+        let page = |slot: Slot| self.grid.page_of(slot).0;
+        let mut pages: BTreeSet<Ppn> = with.slots().map(page).filter(|ppn| suspects.contains(ppn)).collect();
+        if matches!(self.protection, Protection::Rows(_)) {
+            pages.extend(with.slots().map(page).filter(|&ppn| self.leans_on(ppn, suspects)));
+        }
+        pages
+    }
+
+    /// Whether a place lies on a page.
+    pub(crate) fn page_at(&self, place: Place) -> Option<Ppn> {
+        if let Place::At(slot) = place { Some(self.grid.page_of(slot).0) } else { None }
+    }
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+    /// A die that was dead before the mount takes part in nothing. What it held is rebuilt later.
+    fn die_was_dead(&mut self, die: DieId) {
+        let on = std::mem::replace(&mut self.rebuild.on, false);
+        self.die_died(die);
+        self.rebuild.on = on;
+    }
+
+    /// What a slot held that cannot be read.
+    fn believe(&mut self, ppn: Ppn, index: usize, slots: usize, tag: OobTag, update: u64) {
+        let nothing = || crate::machine::FailedProgram::nothing(slots);
+        let page = self.failed_programs.entry(ppn.0).or_insert_with(nothing);
+        page.set(index, tag, update);
+    }
+}
+
+impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
+    /// DEBUG
+    pub(crate) fn debug_copies(&self, lpn: Lpn) -> String {
+        let mut out = format!("{lpn}: map {:?} in buffer {}\n", self.ftl.lookup(lpn), self.buffer.get(lpn).is_some());
+        for ppn in (0..self.grid.geometry().pages()).map(Ppn) {
+            if let PageScan::Valid(page) = self.array.scan_page(ppn) {
+                for (i, &tag) in page.tags.iter().enumerate() {
+                    if Self::data_of(tag) == Some(lpn) {
+                        out += &format!(
+                            "  {ppn} seq {} upd {} cov {:x} v{} unit {:?}\n",
+                            page.oob.sequence,
+                            self.array.update(ppn, i as u32),
+                            page.oob.coverage,
+                            self.array.page(ppn).payload[i].version(),
+                            self.ftl.unit(self.ftl.unit_of(self.grid.slot(ppn, 0)))
+                        );
+                    }
+                }
+            }
+        }
+        out
+    }
+}
+
+impl Session {
+    /// DEBUG
+    pub fn debug_copies(&self, lpn: u32) -> String {
+        inside!(&self.0, prepared => prepared.machine.debug_copies(Lpn(lpn)))
+    }
+}

@@ -1,0 +1,137 @@
+//! What follows a mount, as flash commands: pages that may not last are written anew, then the host
+//! is heard.
+//!
+//! Meanwhile units are only erased, not collected: what would count without those pages stays. A
+//! cut now finds what this mount found, and at most copies of it.
+
+use super::Choice;
+use crate::commands::{Command, Owner};
+use crate::facts::RequestKind;
+use crate::jobs::{Asker, PageWrite};
+use crate::machine::Machine;
+use crate::payload::HostPayload;
+use ftl::{Stream, UnitId};
+use nand::{FlashArray, Scan};
+use protect::Protection;
+use std::collections::BTreeSet;
+use vocab::{Cause, Lpn, Ppn, StripeId};
+
+/// What a mount has still to do.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Mounting {
+    /// Pages to be read and written anew.
+    pages: Vec<Ppn>,
+    /// Units held back from erase until that is done, once for each reason.
+    pins: Vec<UnitId>,
+    /// Pages of static stripes whose newer contents are void.
+    void: Vec<Lpn>,
+    /// Whether everything is on its way.
+    sent: bool,
+}
+
+impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
+    pub(super) fn begin_mounting(&mut self, pages: BTreeSet<Ppn>, pins: Vec<UnitId>, with: &Choice) {
+        let void = match &self.protection {
+            Protection::Stripes(_) => self.void_pages(with).into_iter().map(|(lpn, _)| lpn).collect(),
+            _ => Vec::new(),
+        };
+        self.want_unsettled_groups();
+        self.mounting = Some(Box::new(Mounting { pages: pages.into_iter().collect(), pins, void, sent: false }));
+    }
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+    /// Does what a mount has still to do, as far as it goes without waiting.
+    pub(crate) fn mount_on(&mut self) {
+        let Some(mounting) = &mut self.mounting else { return };
+        let pages = std::mem::take(&mut mounting.pages);
+        let waiting: Vec<Ppn> = pages.into_iter().filter(|&ppn| !self.rewrite(ppn)).collect();
+        let rests = self.is_idle() && self.collectors.iter().all(|collector| !collector.is_erasing());
+        let Some(mounting) = &mut self.mounting else { return };
+        mounting.pages = waiting;
+        if !rests {
+            return;
+        }
+        // A page for which there is no room at all stays where it is.
+        mounting.pages.clear();
+        if !std::mem::replace(&mut mounting.sent, true) {
+            let void = std::mem::take(&mut mounting.void);
+            self.send_what_was_moved();
+            self.write_void(void);
+        } else {
+            self.finish_mounting();
+        }
+    }
+
+    /// Reads a page to be moved, if its log has room for it.
+    fn rewrite(&mut self, ppn: Ppn) -> bool {
+        let log = self.ftl.log_of(self.ftl.unit_of_block(self.grid.split(ppn).0));
+        if !self.ftl.has_room(log, Stream::Gc) {
+            self.start_collecting(log);
+            return false;
+        }
+        self.collectors[log].cause = Cause::Rebuild;
+        self.collectors[log].in_flight += 1;
+        let owner = Owner::Collect { log: log as u16 };
+        let count = self.grid.slots_per_page() as u8;
+        self.submit(Command { owner, ppn, count, cause: Cause::Rebuild, ..Command::default() });
+        true
+    }
+
+    /// Nothing more joins what is to be moved.
+    fn send_what_was_moved(&mut self) {
+        if self.ftl.kind() == ftl::LogKind::Group {
+            self.feed_moves(true);
+        } else {
+            (0..self.ftl.logs()).for_each(|log| self.send_moved(log));
+        }
+    }
+
+    /// Writes pages anew with the contents that count, to be newer than those that do not.
+    fn write_void(&mut self, void: Vec<Lpn>) {
+        let per = self.grid.geometry().sectors_per_slot();
+        for lpn in void {
+            let ftl::Place::At(slot) = self.ftl.lookup(lpn) else { continue };
+            let (ppn, index) = self.grid.page_of(slot);
+            if !crate::commands::is_programmed(&self.array, ppn) {
+                continue;
+            }
+            let payload = self.array.page(ppn).payload[index as usize].clone();
+            let job = self.jobs.take();
+            self.jobs[job].reset(Asker::Recovery, RequestKind::Write, self.now);
+            self.jobs[job].pages.push(PageWrite { lpn, version: 0, payload, from: 0, to: per });
+            self.place_or_wait(job);
+            self.part_done(job);
+        }
+    }
+
+    /// The host is heard from now on.
+    fn finish_mounting(&mut self) {
+        let mounting = self.mounting.take().expect("under way");
+        mounting.pins.iter().for_each(|&unit| self.release(unit));
+        self.remembered.clear();
+        self.retry = true;
+        self.resume_rebuild();
+        for log in 0..self.ftl.logs() {
+            if self.is_wanted(log) {
+                self.start_collecting(log);
+            }
+        }
+    }
+
+    /// What a dead die held, or a cut left without a place, is rebuilt.
+    fn resume_rebuild(&mut self) {
+        match &self.protection {
+            Protection::None | Protection::Zones(_) => {}
+            Protection::Rows(_) | Protection::Groups(_) if self.dead.is_empty() => {}
+            Protection::Rows(_) | Protection::Groups(_) => self.rebuild_superblocks(),
+            Protection::Stripes(_) => {
+                let stripes = (0..self.stripe_count()).map(StripeId);
+                let is_whole = |stripe| self.stripe_state(stripe).1.is_empty();
+                if !stripes.into_iter().all(is_whole) {
+                    self.rebuild_stripes();
+                }
+            }
+        }
+    }
+}

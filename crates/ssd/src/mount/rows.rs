@@ -1,0 +1,106 @@
+//! Rows after a cut. A write is answered when its page and a parity that covers it are in flash
+//! (I10). So a page that no readable parity covers was never acknowledged and does not count: what
+//! it was to replace does, and is still there. Where a die of the row is dead, that one loss has
+//! happened, and pages count without parity.
+
+use super::looks::Looks;
+use super::{Choice, Newest};
+use crate::machine::Machine;
+use crate::payload::HostPayload;
+use nand::{Member, PageRole, Scan};
+use std::collections::BTreeSet;
+use vocab::{DieId, Ppn, StripSet};
+
+/// A parity page of a row.
+struct Parity {
+    ppn: Ppn,
+    die: DieId,
+    covers: StripSet,
+}
+
+impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
+    fn row_pages(&self, row: u32) -> impl Iterator<Item = (DieId, Ppn)> + '_ {
+        (0..self.grid.dies()).map(move |die| (DieId(die as u16), self.ftl.rows().page(row, DieId(die as u16))))
+    }
+
+    fn all_rows(&self) -> std::ops::Range<u32> {
+        0..self.grid.blocks_per_die() * self.grid.pages_per_block()
+    }
+
+    /// Readable parity pages of a row.
+    fn parities_found(&self, row: u32, looks: &Looks, but: &BTreeSet<Ppn>) -> Vec<Parity> {
+        let readable = self.row_pages(row).filter(|(_, ppn)| looks.is_valid(*ppn) && !but.contains(ppn));
+        let parity = |(die, ppn): (DieId, Ppn)| {
+            let page = self.array.page(ppn);
+            let is_parity = matches!(page.tags[0].role(), PageRole::Parity(_));
+            is_parity.then_some(Parity { ppn, die, covers: StripSet(u64::from(page.oob.coverage)) })
+        };
+        readable.filter_map(parity).collect()
+    }
+
+    pub(super) fn choose_in_rows(&self, looks: &Looks, but: &BTreeSet<Ppn>) -> Choice {
+        let mut choice = Choice::new(self.ftl.user_slots());
+        for row in self.all_rows() {
+            let parities = self.parities_found(row, looks, but);
+            let covered = parities.iter().fold(StripSet::EMPTY, |all, parity| all.or(parity.covers));
+            for (die, ppn) in self.row_pages(row) {
+                let counts = covered.contains(u32::from(die.0)) || !self.dead.is_empty();
+                if looks.is_valid(ppn) && !but.contains(&ppn) {
+                    self.data_in(ppn).filter(|_| counts).for_each(|(lpn, found)| choice.offer(lpn, found));
+                } else if let Some(members) = self.solved_in_row(row, die, &parities, looks, but) {
+                    self.offer_solved(&mut choice, members);
+                }
+            }
+        }
+        choice
+    }
+
+    /// What lies on an unreadable page of a row, if a parity that covers it brings it back.
+    fn solved_in_row(
+        &self,
+        row: u32,
+        lost: DieId,
+        parities: &[Parity],
+        looks: &Looks,
+        but: &BTreeSet<Ppn>,
+    ) -> Option<Vec<Member>> {
+        let is_there = |die: u32| {
+            let ppn = self.ftl.rows().page(row, DieId(die as u16));
+            looks.is_valid(ppn) && !but.contains(&ppn)
+        };
+        let solves = |parity: &&Parity| {
+            let others = parity.covers.minus(StripSet::one(u32::from(lost.0)));
+            parity.covers.contains(u32::from(lost.0)) && others.iter().all(is_there)
+        };
+        let parity = parities.iter().find(solves)?;
+        let page = self.ftl.rows().page(row, lost);
+        let members = self.array.members(parity.ppn).iter().copied();
+        Some(members.filter(|member| self.grid.page_of(member.slot).0 == page).collect())
+    }
+
+    /// Offers what a codeword brings back; readable copies count before it.
+    pub(super) fn offer_solved(&self, choice: &mut Choice, members: Vec<Member>) {
+        for member in members {
+            if let Some(lpn) = Self::data_of(member.tag) {
+                choice.offer(lpn, Newest { update: member.update, sequence: u64::MAX, slot: member.slot });
+                choice.solved.push(member);
+            }
+        }
+    }
+
+    /// Takes over the coverage of every row.
+    pub(super) fn mount_rows(&mut self, looks: &Looks) {
+        for row in self.all_rows() {
+            for parity in self.parities_found(row, looks, &BTreeSet::new()) {
+                self.ftl.rows_mut().cover(row, parity.covers, parity.die);
+            }
+        }
+    }
+
+    /// Whether the parity that covers a page is one of these.
+    pub(super) fn leans_on(&self, ppn: Ppn, suspects: &BTreeSet<Ppn>) -> bool {
+        let (row, _) = self.ftl.rows().row_of(ppn);
+        let parity = self.ftl.rows().coverage(row).map(|(_, die)| self.ftl.rows().page(row, die));
+        parity.is_some_and(|parity| suspects.contains(&parity))
+    }
+}

@@ -1,0 +1,291 @@
+//! Static stripes after a cut (I22). Updates of a stripe are serial, and what an update replaces
+//! stays in flash until all of it is durable. So only the newest update can be torn, and if it is,
+//! the stripe as it was before can be put together.
+//!
+//! Parity names the contents it is the sum of. It is believed where these are what counts; what it
+//! names and no page holds, it brings back.
+//!
+//! * A partial parity in the cache says which contents it sums. If the update that brought it about
+//!   is not all in flash, what the cache had before counts.
+//! * Without one, the newest readable parity counts, and the contents it names. Newer contents are of
+//!   an update whose parity is torn, or that went without: they count if all its data are there, or
+//!   where the scheme may go without parity. Otherwise they are void, and what counts instead is
+//!   written anew, to be newer than they are.
+
+use super::looks::Looks;
+use super::{Choice, Newest};
+use crate::cut::Remains;
+use crate::held::{HeldRemains, Sums};
+use crate::machine::Machine;
+use crate::payload::HostPayload;
+use ftl::Place;
+use nand::{PageRole, Scan};
+use std::collections::BTreeSet;
+use vocab::{Lpn, Ppn, Slot, StripSet, StripeId};
+
+/// Which partial parity counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Partial {
+    #[default]
+    None,
+    /// The one in the cache.
+    Now,
+    /// What the cache had before the update that was cut.
+    Before,
+}
+
+/// The state of a stripe.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StripeFound {
+    /// Where its parity is; `Missing` if it is to be built.
+    parity: Option<Place>,
+    partial: Partial,
+    /// Slots of contents that the stored parity sums and a partial parity has newer ones for.
+    old: Vec<Slot>,
+    /// Strips of which newer contents are void.
+    pub void: StripSet,
+}
+
+impl StripeFound {
+    pub fn parity_slot(&self) -> Option<Slot> {
+        if let Some(Place::At(slot)) = self.parity { Some(slot) } else { None }
+    }
+
+    pub fn old_slots(&self) -> impl Iterator<Item = Slot> {
+        self.old.iter().copied()
+    }
+}
+
+/// A readable copy of a strip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Copy {
+    stripe: u32,
+    strip: u32,
+    update: u64,
+    /// Counted down: of equal copies the older is the greater.
+    age: u64,
+    ppn: Ppn,
+    covers: u32,
+}
+
+/// The readable copies of one stripe.
+struct Copies<'a> {
+    all: &'a [Copy],
+    data_strips: u32,
+}
+
+impl Copies<'_> {
+    fn of(&self, strip: u32) -> impl Iterator<Item = &Copy> {
+        self.all.iter().filter(move |copy| copy.strip == strip)
+    }
+
+    fn newest(&self, strip: u32) -> Option<&Copy> {
+        self.of(strip).max()
+    }
+
+    fn with(&self, strip: u32, update: u64) -> Option<&Copy> {
+        self.of(strip).filter(|copy| copy.update == update).max()
+    }
+
+    fn parity(&self) -> Option<&Copy> {
+        self.newest(self.data_strips)
+    }
+
+    /// Data newer than a rank.
+    fn newer(&self, rank: u64) -> impl Iterator<Item = &Copy> {
+        self.all.iter().filter(move |copy| copy.strip < self.data_strips && copy.update > rank)
+    }
+
+    fn went_without_parity(&self, copy: &Copy) -> bool {
+        copy.covers >> self.data_strips & 1 == 0
+    }
+}
+
+/// Ranks of the contents of each strip that counts; 0: none.
+type Versions = Vec<u64>;
+
+impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
+    pub(super) fn choose_stripes(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>) -> Choice {
+        let mut choice = Choice::new(self.ftl.user_slots());
+        choice.stripes.resize(self.stripe_count() as usize, StripeFound::default());
+        let mut copies: Vec<Copy> = looks.valid().filter(|ppn| !but.contains(ppn)).filter_map(|ppn| self.copy_at(ppn)).collect();
+        copies.sort_unstable();
+        for all in copies.chunk_by(|a, b| a.stripe == b.stripe) {
+            let stripe = StripeId(all[0].stripe);
+            let copies = Copies { all, data_strips: self.stripe_scheme().data_strips() };
+            let held = remains.held.iter().find(|held| held.stripe == stripe);
+            choice.stripes[stripe.index()] = self.choose_stripe(&mut choice.pages, stripe, &copies, held);
+        }
+        choice
+    }
+
+    /// The copy that a page is. Pages of drives with static stripes have one slot.
+    fn copy_at(&self, ppn: Ppn) -> Option<Copy> {
+        let page = self.array.page(ppn);
+        let (stripe, strip) = match page.tags[0].role() {
+            PageRole::Data(lpn) if lpn.0 < self.ftl.user_slots() => self.strip_of(lpn),
+            PageRole::Parity(stripe) => (stripe, self.stripe_scheme().data_strips()),
+            PageRole::Data(_) | PageRole::Filler => return None,
+        };
+        let (update, age) = (self.array.update(ppn, 0), u64::MAX - page.oob.sequence);
+        Some(Copy { stripe: stripe.0, strip, update, age, ppn, covers: page.oob.coverage })
+    }
+
+    fn choose_stripe(
+        &self,
+        pages: &mut [Option<Newest>],
+        stripe: StripeId,
+        copies: &Copies<'_>,
+        held: Option<&HeldRemains<P>>,
+    ) -> StripeFound {
+        let (partial, sums) = self.partial_that_counts(stripe, copies, held);
+        let mut found = StripeFound { partial, ..StripeFound::default() };
+        let versions = match sums {
+            Some(sums) => {
+                found.parity = copies.parity().map(|copy| Place::At(self.grid.slot(copy.ppn, 0)));
+                found.old = sums.old.iter().filter_map(|(_, place)| slot_of(*place)).collect();
+                self.versions_beside(stripe, copies, sums)
+            }
+            None => self.versions_without_partial(stripe, copies, &mut found),
+        };
+        for (strip, &version) in (0..).zip(&versions) {
+            let Some(lpn) = self.lpn_of(stripe, strip).filter(|_| version > 0) else { continue };
+            let at = copies.with(strip, version);
+            let (slot, age) = at.map_or((Slot(u32::MAX), 0), |copy| (self.grid.slot(copy.ppn, 0), copy.age));
+            pages[lpn.index()] = Some(Newest { update: version, sequence: u64::MAX - age, slot });
+            if copies.newest(strip).is_some_and(|newest| newest.update > version) {
+                found.void.insert(strip);
+            }
+        }
+        found
+    }
+
+    /// The partial parity that counts, if any does.
+    fn partial_that_counts<'a>(
+        &self,
+        stripe: StripeId,
+        copies: &Copies<'_>,
+        held: Option<&'a HeldRemains<P>>,
+    ) -> (Partial, Option<&'a Sums<P>>) {
+        let Some(held) = held else { return (Partial::None, None) };
+        let now = &held.sums;
+        let is_there = |&(strip, version): &(u32, u64)| {
+            version != now.rank || copies.with(strip, version).is_some() || self.is_on_dead_die(stripe, strip)
+        };
+        let (partial, sums, torn) = match &held.before {
+            Some(before) if !now.versions.iter().all(is_there) => (Partial::Before, before.as_ref(), Some(now.rank)),
+            _ => (Partial::Now, Some(now), None),
+        };
+        let Some(sums) = sums else { return (Partial::None, None) };
+        let is_replaced = copies.parity().is_some_and(|parity| parity.update > sums.rank);
+        let mut newer = copies.newer(sums.rank).filter(|copy| Some(copy.update) != torn);
+        let is_given_up = newer.any(|copy| copies.went_without_parity(copy));
+        if is_replaced || is_given_up { (Partial::None, None) } else { (partial, Some(sums)) }
+    }
+
+    /// What counts beside a partial parity: what it sums, and what the stored parity does.
+    fn versions_beside(&self, stripe: StripeId, copies: &Copies<'_>, sums: &Sums<P>) -> Versions {
+        let named = copies.parity().map(|parity| self.named_by(stripe, parity));
+        let version = |strip: u32| {
+            let summed = sums.versions.iter().find(|(s, _)| *s == strip).map(|(_, version)| *version);
+            let named = || named.as_ref().map(|named| named[strip as usize]);
+            let newest = || copies.of(strip).map(|copy| copy.update).filter(|&update| update <= sums.rank).max();
+            summed.or_else(named).or_else(newest).unwrap_or(0)
+        };
+        (0..copies.data_strips).map(version).collect()
+    }
+
+    /// The contents that a parity page is the sum of.
+    fn named_by(&self, stripe: StripeId, parity: &Copy) -> Versions {
+        let mut named = vec![0; self.stripe_scheme().data_strips() as usize];
+        for member in self.array.members(parity.ppn) {
+            if let Some(lpn) = Self::data_of(member.tag) {
+                let (of, strip) = self.strip_of(lpn);
+                debug_assert_eq!(of, stripe);
+                named[strip as usize] = member.update;
+            }
+        }
+        named
+    }
+
+    fn versions_without_partial(&self, stripe: StripeId, copies: &Copies<'_>, found: &mut StripeFound) -> Versions {
+        let newest = |strip: u32| copies.newest(strip).map_or(0, |copy| copy.update);
+        let all_newest = || (0..copies.data_strips).map(newest).collect::<Versions>();
+        let is_optional = self.worn_above.is_some();
+        let Some(parity) = copies.parity() else {
+            found.parity = (!is_optional).then_some(Place::Missing);
+            return all_newest();
+        };
+        let named = self.named_by(stripe, parity);
+        let last = copies.newer(parity.update).map(|copy| copy.update).max();
+        let stands = last.map(|last| self.is_whole(stripe, copies, last));
+        match stands {
+            None | Some(false) if stands.is_none() || !is_optional => {
+                found.parity = Some(Place::At(self.grid.slot(parity.ppn, 0)));
+                named
+            }
+            _ => {
+                // What the parity named and no page holds is lost with it, but it is not forgotten.
+                found.parity = (!is_optional).then_some(Place::Missing);
+                let newest = all_newest();
+                newest.into_iter().zip(named).map(|(newest, named)| newest.max(named)).collect()
+            }
+        }
+    }
+
+    /// Whether all data of an update are there.
+    fn is_whole(&self, stripe: StripeId, copies: &Copies<'_>, update: u64) -> bool {
+        let written = copies.all.iter().find(|copy| copy.update == update).map_or(0, |copy| copy.covers);
+        let written = StripSet(u64::from(written)).minus(StripSet::one(copies.data_strips));
+        written.iter().all(|strip| copies.with(strip, update).is_some() || self.is_on_dead_die(stripe, strip))
+    }
+
+    fn is_on_dead_die(&self, stripe: StripeId, strip: u32) -> bool {
+        self.is_dead(self.stripe_scheme().die_of(stripe, strip))
+    }
+
+    /// Takes over parities and partial parities.
+    pub(super) fn mount_stripes(&mut self, with: &Choice, held: Vec<HeldRemains<P>>) {
+        for (stripe, found) in (0..).map(StripeId).zip(&with.stripes) {
+            match found.parity {
+                Some(Place::At(slot)) => drop(self.ftl.publish_parity(stripe, slot)),
+                Some(Place::Missing) if self.has_data(stripe) => drop(self.ftl.publish_missing_parity(stripe)),
+                _ => {}
+            }
+        }
+        for held in held {
+            let sums = match with.stripes[held.stripe.index()].partial {
+                Partial::None => continue,
+                Partial::Now => held.sums,
+                Partial::Before => held.before.flatten().expect("it counts"),
+            };
+            let pinned: Vec<u32> =
+                sums.old.iter().filter_map(|(_, place)| slot_of(*place)).map(|slot| self.ftl.unit_of(slot)).collect();
+            pinned.into_iter().for_each(|unit| self.ftl.pin(unit));
+            let ftl = &self.ftl;
+            self.held.restore(held.stripe, sums, |slot| ftl.unit_of(slot));
+        }
+        self.mount_worn_strips();
+    }
+
+    fn has_data(&self, stripe: StripeId) -> bool {
+        (0..self.stripe_scheme().data_strips()).any(|strip| self.place_of_strip(stripe, strip) != Place::Unmapped)
+    }
+
+    /// Pages whose newer contents are void, with what counts instead.
+    pub(super) fn void_pages(&self, with: &Choice) -> Vec<(Lpn, P)> {
+        let strips = |(stripe, found): (StripeId, &StripeFound)| {
+            found.void.iter().filter_map(|strip| self.lpn_of(stripe, strip)).collect::<Vec<_>>()
+        };
+        let lpns = (0..).map(StripeId).zip(&with.stripes).flat_map(strips);
+        let contents = |lpn: Lpn| {
+            let ppn = self.page_at(self.ftl.lookup(lpn))?;
+            Some((lpn, self.array.page(ppn).payload[0].clone()))
+        };
+        lpns.filter_map(contents).collect()
+    }
+}
+
+fn slot_of(place: Place) -> Option<Slot> {
+    if let Place::At(slot) = place { Some(slot) } else { None }
+}

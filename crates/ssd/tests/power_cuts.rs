@@ -1,0 +1,82 @@
+//! Power cuts: a workload is stopped before some event, every die meets a fate of its own, the drive
+//! is mounted again, and nothing that was acknowledged is lost, not even if the power goes again
+//! while it recovers.
+
+mod common;
+
+use common::{MIX, Mix, drive, schemes, seeds, setup_of, workload};
+use flashkeep_ssd as ssd;
+use ssd::protect::SchemeChoice;
+use ssd::{Buffer, BufferKind, Fate, Pace, Power, Session, Setup};
+use vocab::{Bytes, HostCommand, Stream, Streams};
+
+const DIES: u32 = 5;
+const BLOCKS: u32 = 12;
+const PAGES: u32 = 4;
+const SMALL: Mix = Mix { reads: 0.2, discards: 0.05, max_pages: 5, every: 100_000, partial: 0.0, ..MIX };
+
+fn again(test: &str, seed: u64) -> String {
+    format!("repeat with: FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd --test power_cuts {test}")
+}
+
+fn small(scheme: &SchemeChoice, buffer: Buffer, slots: u64, seed: u64) -> Setup {
+    let mut setup = Setup { buffer, seed, ..setup_of(scheme, drive(DIES, BLOCKS, PAGES, slots), 0.7) };
+    setup.precondition.fill = 0.75;
+    setup.precondition.converge_within = 1e-9;
+    setup.precondition.overwrite_at_most = 1.5;
+    setup.power = Power { mountable: true, ..Power::default() };
+    setup
+}
+
+fn cut(session: &mut Session, draws: &mut Stream) -> Vec<Fate> {
+    let fates: Vec<Fate> = session.begun().into_iter().map(|begun| begun.draw(draws)).collect();
+    session.cut_power(&fates);
+    fates
+}
+
+/// Cuts the power again and again; says what was lost.
+fn campaign(name: &str, setup: &Setup, seed: u64, cuts: u32) -> Result<(), String> {
+    let mut draws = Streams::new(seed).stream("test/cuts");
+    let mut session = Session::new(setup).map_err(|e| format!("{name}: {e}"))?;
+    let pace = Pace::Closed { depth: 4 };
+    for number in 0..cuts {
+        let commands: Vec<HostCommand> = workload(seed * 1000 + u64::from(number), setup.user_slots, 60, SMALL);
+        let stop = draws.below(250);
+        session.run_until(&mut commands.iter().copied(), pace, &mut |event| event < stop);
+        if let Ok(l) = std::env::var("DBG") {
+            eprintln!("before cut {number}: {}", session.debug_copies(l.parse().unwrap()));
+        }
+        let mut log = vec![format!("cut {number} at {stop}: {:?}", cut(&mut session, &mut draws))];
+        while draws.chance(0.5) {
+            let stop = draws.below(40);
+            session.run_until(&mut std::iter::empty(), pace, &mut |event| event < stop);
+            log.push(format!("again at {stop}: {:?}", cut(&mut session, &mut draws)));
+        }
+        if let Ok(l) = std::env::var("DBG") {
+            eprintln!("after cut {number}: {:?}\n {}", log, session.debug_copies(l.parse().unwrap()));
+        }
+        session.drain();
+        session.check_counts();
+        let found = session.take_stock();
+        let scrub = session.scrub();
+        if found.wrong.is_some() || !found.lost.is_empty() || scrub.is_err() {
+            return Err(format!("{name}, seed {seed}: {found:?}, scrub {scrub:?}\n{}", log.join("\n")));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn nothing_acknowledged_is_lost() {
+    for seed in seeds(6) {
+        for choice in schemes() {
+            for (name, kind) in [("", BufferKind::Off), ("volatile", BufferKind::Volatile), ("power-safe", BufferKind::PowerSafe)]
+            {
+                let buffer = Buffer { kind, size: Bytes(8 * 4096), ..Buffer::default() };
+                let setup = small(&choice, buffer, 1, seed);
+                campaign(&format!("{choice} {name}"), &setup, seed, 12)
+                    .unwrap_or_else(|e| panic!("{e}\n{}", again("nothing_acknowledged_is_lost", seed)));
+            }
+        }
+    }
+}
