@@ -153,6 +153,13 @@ impl LogShape {
         Self { positions, unit_slots, units, die_units, die_logs, segments, granule, reserve, collectors, outdated: 0, gc, wear }
     }
 
+    /// With so many units more that only the collector may take.
+    pub fn for_recovery(mut self, units: u32) -> Self {
+        self.collectors += units;
+        self.gc.free_blocks = self.gc.free_blocks.max(self.collectors + 1);
+        self
+    }
+
     /// The first unit of each log.
     pub fn first_units(&self, all: u32) -> impl Iterator<Item = UnitId> {
         let (die_units, units, logs) = (self.die_units, self.units, self.die_logs);

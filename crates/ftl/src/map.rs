@@ -67,6 +67,8 @@ pub struct FtlSetup<'a> {
     pub stripes: u32,
     /// Free units of each log kept for [`Stream::Commit`].
     pub reserve: u32,
+    /// Free units of each log kept so that recovery from power cuts, however often, finds one.
+    pub recovery: u32,
     /// What groups hold, where they have codes of their own.
     pub groups: Option<GroupSpace>,
     /// Garbage collection.
@@ -118,7 +120,7 @@ impl Ftl {
     /// # Errors
     /// An unknown victim policy, or settings out of range.
     pub fn new(grid: &Grid, setup: &FtlSetup<'_>, streams: &Streams, bad: impl Fn(BlockAddr) -> bool) -> Result<Self, FtlError> {
-        let FtlSetup { kind, user_slots, slots: logical, segments, stripes, reserve, groups, gc, wear } = *setup;
+        let FtlSetup { kind, user_slots, slots: logical, segments, stripes, reserve, recovery, groups, gc, wear } = *setup;
         check(gc, reserve, grid.blocks_per_die())?;
         if kind == LogKind::Regions && grid.slots_per_page() > 1 && !gc.separate_frontier {
             let slots = grid.slots_per_page();
@@ -138,7 +140,7 @@ impl Ftl {
             LogKind::Regions => per_die * grid.dies(),
             LogKind::Group => per_die,
         };
-        let shape = LogShape::new(grid, kind, segments, groups, reserve, gc, wear);
+        let shape = LogShape::new(grid, kind, segments, groups, reserve, gc, wear).for_recovery(recovery);
         let unusable = |unit: u32| match &rows {
             None => bad(BlockAddr(unit)),
             // A row needs room for one data page and its parity.

@@ -66,6 +66,6 @@ impl Ftl {
         let width = (0..self.units.len() as u32).map(|unit| rows.members(SuperblockId(unit)).len()).max().unwrap_or(0);
         self.shape.granule = self.shape.granule.min(width.saturating_sub(1).max(1) * self.grid.slots_per_page());
         self.shape.unit_slots = self.shape.positions * self.shape.granule;
-        self.shape.collectors = 2;
+        self.shape.collectors = self.shape.collectors.max(2);
     }
 }

@@ -216,6 +216,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Reads the page of a command and decodes it: whether it is clean, and how long that took.
     #[inline]
     pub(crate) fn sense(&mut self, command: &Command) -> (bool, Nanos) {
+        if !self.failed_programs.is_empty() && self.failed_programs.contains_key(&command.ppn.0) {
+            // Nobody knows whether there is anything to be read.
+            self.record(Fact::Read { ppn: command.ppn.0, cause: command.cause });
+            return (false, Nanos(0));
+        }
         let answered = self.array.read(command.ppn) == ReadOutcome::Clean;
         self.record(Fact::Read { ppn: command.ppn.0, cause: command.cause });
         if !self.remembered.is_empty() && self.remembered.contains(&command.ppn) {

@@ -165,7 +165,8 @@ fn empty_map(
     let reserve = commit_reserve(protection, grid);
     let groups = crate::session::group_space(grid, protection);
     let (user_slots, gc, wear) = (setup.user_slots, &setup.gc, &setup.wear);
-    let setup = FtlSetup { kind, user_slots, slots, segments, stripes, reserve, groups, gc, wear };
+    let recovery = u32::from(setup.power.mountable);
+    let setup = FtlSetup { kind, user_slots, slots, segments, stripes, reserve, recovery, groups, gc, wear };
     Ok(Ftl::new(grid, &setup, streams, bad)?)
 }
 

@@ -228,7 +228,7 @@ impl<P: HostPayload> Prepared<P> {
             precondition_overwrites: self.steady.overwrites,
             precondition_waf: self.steady.waf,
             precondition_converged: self.steady.converged,
-            pe_added: pe.iter().zip(&self.pe_before).map(|(after, before)| after - before).collect(),
+            pe_added: pe.iter().zip(&self.pe_before).map(|(after, before)| after.saturating_sub(*before)).collect(),
             pe_cycles: pe,
             event_digest: folds.digest,
             flash_ops: folds.flash_ops(),

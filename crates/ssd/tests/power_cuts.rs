@@ -20,6 +20,11 @@ fn again(test: &str, seed: u64) -> String {
 }
 
 fn small(scheme: &SchemeChoice, buffer: Buffer, slots: u64, seed: u64) -> Setup {
+    let mut scheme = scheme.clone();
+    if scheme.name == "code-zones" {
+        scheme.options.insert("spare_blocks".into(), "3".into());
+    }
+    let scheme = &scheme;
     let mut setup = Setup { buffer, seed, ..setup_of(scheme, drive(DIES, BLOCKS, PAGES, slots), 0.7) };
     setup.precondition.fill = 0.75;
     setup.precondition.converge_within = 1e-9;

@@ -58,11 +58,14 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         }
     }
 
-    pub(super) fn choose_in_groups(&self, looks: &Looks, but: &BTreeSet<Ppn>) -> Choice {
+    pub(super) fn choose_in_groups(&self, looks: &Looks, but: &BTreeSet<Ppn>, solve: bool) -> Choice {
         let mut choice = Choice::new(self.ftl.user_slots());
         let is_there = |ppn: Ppn| looks.is_valid(ppn) && !but.contains(&ppn);
         for ppn in looks.valid().filter(|&ppn| is_there(ppn)) {
             self.data_in(ppn).for_each(|(lpn, found)| choice.offer(lpn, found));
+        }
+        if !solve {
+            return choice;
         }
         // Of a suspect that was on its way at a cut only its own page tells.
         let redone: BTreeSet<Ppn> = self.groups.redo.iter().map(|redo| redo.ppn).collect();

@@ -135,8 +135,9 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         self.sequence = looks.newest;
         let suspects = self.read_suspects(&mut looks);
         self.mount_groups(&mut remains, &looks);
-        let with = self.choose(&looks, &remains, &BTreeSet::new());
-        let without = self.choose(&looks, &remains, &suspects);
+        let with = self.choose(&looks, &remains, &BTreeSet::new(), true);
+        // Unless a die took it, what can only be solved for is as suspect.
+        let without = self.choose(&looks, &remains, &suspects, !self.dead.is_empty());
         self.mount_wear(&looks, &remains.reads);
         let fallback = self.fallback(&with, &without);
         self.mount_units(&looks, &with, &fallback);
@@ -174,13 +175,13 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         suspects
     }
 
-    /// What counts if the pages `but` could not be read.
-    fn choose(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>) -> Choice {
+    /// What counts if the pages `but` could not be read; `solve`: with what rows and groups bring back.
+    fn choose(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>, solve: bool) -> Choice {
         match &self.protection {
             Protection::None | Protection::Zones(_) => self.choose_pages(looks, but),
             Protection::Stripes(_) => self.choose_stripes(looks, remains, but),
-            Protection::Rows(_) => self.choose_in_rows(looks, but),
-            Protection::Groups(_) => self.choose_in_groups(looks, but),
+            Protection::Rows(_) => self.choose_in_rows(looks, but, solve),
+            Protection::Groups(_) => self.choose_in_groups(looks, but, solve),
         }
     }
 
@@ -287,6 +288,9 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let mut pages: BTreeSet<Ppn> = with.slots().map(page).filter(|ppn| suspects.contains(ppn)).collect();
         if matches!(self.protection, Protection::Rows(_)) {
             pages.extend(with.slots().map(page).filter(|&ppn| self.leans_on(ppn, suspects)));
+        }
+        if self.dead.is_empty() {
+            pages.extend(with.slots().map(page).filter(|ppn| self.failed_programs.contains_key(&ppn.0)));
         }
         pages
     }

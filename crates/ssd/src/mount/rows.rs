@@ -5,7 +5,7 @@
 
 use super::looks::Looks;
 use super::{Choice, Newest};
-use crate::machine::Machine;
+use crate::machine::{FailedProgram, Machine};
 use crate::payload::HostPayload;
 use nand::{Member, PageRole, Scan};
 use std::collections::BTreeSet;
@@ -38,16 +38,28 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         readable.filter_map(parity).collect()
     }
 
-    pub(super) fn choose_in_rows(&self, looks: &Looks, but: &BTreeSet<Ppn>) -> Choice {
+    /// Those of which no more members are missing than they bring back: of others no member was
+    /// acknowledged, unless dead dies took them.
+    fn parities_that_stand(&self, row: u32, looks: &Looks, but: &BTreeSet<Ppn>) -> Vec<Parity> {
+        let is_missing = |die: &u32| {
+            let ppn = self.ftl.rows().page(row, DieId(*die as u16));
+            !self.dead.contains(*die) && (!looks.is_valid(ppn) || but.contains(&ppn))
+        };
+        let mut parities = self.parities_found(row, looks, but);
+        parities.retain(|parity| parity.covers.iter().filter(is_missing).count() <= 1);
+        parities
+    }
+
+    pub(super) fn choose_in_rows(&self, looks: &Looks, but: &BTreeSet<Ppn>, solve: bool) -> Choice {
         let mut choice = Choice::new(self.ftl.user_slots());
         for row in self.all_rows() {
-            let parities = self.parities_found(row, looks, but);
+            let parities = self.parities_that_stand(row, looks, but);
             let covered = parities.iter().fold(StripSet::EMPTY, |all, parity| all.or(parity.covers));
             for (die, ppn) in self.row_pages(row) {
                 let counts = covered.contains(u32::from(die.0)) || !self.dead.is_empty();
                 if looks.is_valid(ppn) && !but.contains(&ppn) {
                     self.data_in(ppn).filter(|_| counts).for_each(|(lpn, found)| choice.offer(lpn, found));
-                } else if let Some(members) = self.solved_in_row(row, die, &parities, looks, but) {
+                } else if solve && let Some(members) = self.solved_in_row(row, die, &parities, looks, but) {
                     self.offer_solved(&mut choice, members);
                 }
             }
@@ -90,17 +102,26 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
 
     /// Takes over the coverage of every row.
     pub(super) fn mount_rows(&mut self, looks: &Looks) {
+        let slots = self.grid.slots_per_page() as usize;
         for row in self.all_rows() {
-            for parity in self.parities_found(row, looks, &BTreeSet::new()) {
+            for parity in self.parities_that_stand(row, looks, &BTreeSet::new()) {
                 self.ftl.rows_mut().cover(row, parity.covers, parity.die);
+                for ppn in parity.covers.iter().map(|die| self.ftl.rows().page(row, DieId(die as u16))) {
+                    if !looks.is_valid(ppn) {
+                        let nothing = || FailedProgram::nothing(slots);
+                        self.failed_programs.entry(ppn.0).or_insert_with(nothing);
+                    }
+                }
             }
         }
     }
 
-    /// Whether the parity that covers a page is one of these.
+    /// Whether the parity that covers a page is one of these, or another page of the row is missing.
     pub(super) fn leans_on(&self, ppn: Ppn, suspects: &BTreeSet<Ppn>) -> bool {
         let (row, _) = self.ftl.rows().row_of(ppn);
-        let parity = self.ftl.rows().coverage(row).map(|(_, die)| self.ftl.rows().page(row, die));
-        parity.is_some_and(|parity| suspects.contains(&parity))
+        let Some((covered, die)) = self.ftl.rows().coverage(row) else { return false };
+        let page = |die: u32| self.ftl.rows().page(row, DieId(die as u16));
+        let is_missing = |ppn: Ppn| self.dead.is_empty() && self.failed_programs.contains_key(&ppn.0);
+        suspects.contains(&page(u32::from(die.0))) || covered.iter().any(|die| is_missing(page(die)))
     }
 }

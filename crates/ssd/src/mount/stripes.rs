@@ -7,7 +7,8 @@
 //!
 //! * A partial parity in the cache says which contents it sums. If the update that brought it about
 //!   is not all in flash, what the cache had before counts.
-//! * Without one, the newest readable parity counts, and the contents it names. Newer contents are of
+//! * Without one, the newest readable parity counts, and the contents it names, unless more of its own
+//!   update is torn than it brings back: then the parity before it does. Newer contents are of
 //!   an update whose parity is torn, or that went without: they count if all its data are there, or
 //!   where the scheme may go without parity. Otherwise they are void, and what counts instead is
 //!   written anew, to be newer than they are.
@@ -212,11 +213,10 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let newest = |strip: u32| copies.newest(strip).map_or(0, |copy| copy.update);
         let all_newest = || (0..copies.data_strips).map(newest).collect::<Versions>();
         let is_optional = self.worn_above.is_some();
-        let Some(parity) = copies.parity() else {
+        let Some((parity, named)) = self.parity_that_stands(stripe, copies) else {
             found.parity = (!is_optional).then_some(Place::Missing);
             return all_newest();
         };
-        let named = self.named_by(stripe, parity);
         let last = copies.newer(parity.update).map(|copy| copy.update).max();
         let stands = last.map(|last| self.is_whole(stripe, copies, last));
         match stands {
@@ -231,6 +231,21 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
                 newest.into_iter().zip(named).map(|(newest, named)| newest.max(named)).collect()
             }
         }
+    }
+
+    /// The newest parity that is not torn from more of its update than it brings back.
+    fn parity_that_stands<'a>(&self, stripe: StripeId, copies: &'a Copies<'_>) -> Option<(&'a Copy, Versions)> {
+        let mut parities: Vec<&Copy> = copies.of(copies.data_strips).collect();
+        parities.sort_unstable_by(|a, b| b.cmp(a));
+        let stands = |parity: &Copy| {
+            let named = self.named_by(stripe, parity);
+            let is_missing = |strip: u32| named[strip as usize] > 0 && copies.with(strip, named[strip as usize]).is_none();
+            let missing: Vec<u32> = (0..copies.data_strips).filter(|&strip| is_missing(strip)).collect();
+            // Torn, or left behind by a stripe that was discarded.
+            let is_stale = missing.len() > 1 && missing.iter().any(|&strip| !self.is_on_dead_die(stripe, strip));
+            (!is_stale).then_some(named)
+        };
+        parities.into_iter().find_map(|parity| Some((parity, stands(parity)?)))
     }
 
     /// Whether all data of an update are there.
