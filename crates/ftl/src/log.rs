@@ -238,6 +238,15 @@ impl Log {
         }
     }
 
+    /// The emptiest closed unit without pins, condemned, if that wins anything.
+    pub fn condemn_unpinned(&self, units: &mut [Unit], shape: &LogShape) -> Option<UnitId> {
+        let candidates = Candidates { units, unit_slots: shape.unit_slots, granule: shape.granule, clock: self.clock };
+        let free = candidates.units.iter().enumerate().filter(|(_, unit)| unit.pins == 0 && candidates.gains(unit));
+        let index = free.min_by_key(|(_, unit)| (unit.valid, unit.closed_at)).map(|(index, _)| index)?;
+        units[index].state = UnitState::Condemned;
+        Some(self.first + index as u32)
+    }
+
     /// A unit to be erased before use, condemned.
     pub fn condemn_dirty(&mut self, units: &mut [Unit]) -> Option<UnitId> {
         let unit = self.dirty.pop()?;

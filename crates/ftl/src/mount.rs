@@ -21,6 +21,13 @@ impl Ftl {
         }
     }
 
+    /// Condemns the emptiest closed unit that nothing holds back from erase, if collecting it wins
+    /// anything.
+    pub fn condemn_unpinned(&mut self, log: usize) -> Option<UnitId> {
+        let (state, units, shape, _) = self.units_of(log);
+        state.condemn_unpinned(units, shape)
+    }
+
     /// Condemns a unit that a mount found unneeded: it is only to be erased.
     pub fn condemn_dirty(&mut self, log: usize) -> Option<UnitId> {
         let (state, units, ..) = self.units_of(log);

@@ -7,6 +7,7 @@ use crate::payload::HostPayload;
 use crate::repair::Target;
 use ftl::{LogKind, Stream, UnitId};
 use nand::{FlashArray, OobTag, PageRole};
+use protect::Protection;
 use vocab::{BlockAddr, Cause, DieId, Ppn, Slot, SuperblockId};
 
 /// The collector of one log.
@@ -89,6 +90,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if dirty.is_some() || self.mounting.is_some() {
             return dirty.map(|unit| (unit, Cause::Gc));
         }
+        if self.mountable && !self.commits_have_room() {
+            // Cuts may have left frontiers with hardly anything in them: what they waste comes first.
+            return self.ftl.condemn_unpinned(log).map(|unit| (unit, Cause::Gc));
+        }
         if self.ftl.free_units(log) > 1
             && let Some(wanted) = self.condemn_wanted(log)
         {
@@ -96,6 +101,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         let chosen = self.ftl.condemn(log).map(|(unit, for_wear)| (unit, if for_wear { Cause::WearLevel } else { Cause::Gc }));
         chosen.or_else(|| if self.ftl.free_units(log) > 0 { self.condemn_wanted(log) } else { None })
+    }
+
+    /// Whether parity that collection may come to wait for finds room on any die.
+    fn commits_have_room(&self) -> bool {
+        let Protection::Stripes(scheme) = &self.protection else { return true };
+        let waits = scheme.parity_cache() > 0 || scheme.worn_above().is_some();
+        let alive = |log: &usize| !self.collectors[*log].halted;
+        !waits || (0..self.ftl.logs()).filter(alive).all(|log| self.ftl.has_room(log, Stream::Commit))
     }
 
     /// Pages of a victim in collection order.
@@ -222,7 +235,13 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let (Some(limit), Some(lpn)) = (self.worn_above, Self::data_of(tag)) else { return false };
         let (stripe, _) = self.strip_of(lpn);
         let worn = self.ftl.next_pe(log, Stream::Gc).is_some_and(|pe| pe > limit.0);
-        worn && self.can_build(stripe) && self.stripe_scheme().wants_parity(stripe, true)
+        let must = worn && self.can_build(stripe) && self.stripe_scheme().wants_parity(stripe, true);
+        if must && self.mountable && !self.commits_have_room() {
+            // Cuts ate the room that the parity needs: it is built once there is some.
+            self.stripe_scheme_mut().block_wore_out();
+            return false;
+        }
+        must
     }
 
     /// The parity that a move waited for is there, or cannot be: the page is read again.

@@ -57,7 +57,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         for (index, strip) in members_of.clone().filter(|(_, strip)| strip.symbol < code.data) {
             let ppn = self.ppn_in(group, GroupPage { page, strip: index });
             lost += u32::from(self.failed_programs.contains_key(&ppn.0));
-            if !self.is_stored(ppn) {
+            // A page that a cut spoilt may be there and in no sum.
+            let summed = held.is_none_or(|held| held.data.contains(u32::from(strip.die.0)));
+            if !self.is_stored(ppn) || !summed {
                 continue;
             }
             members += 1;

@@ -23,9 +23,8 @@ pub(crate) struct Held<P> {
     pub sum: P,
     /// Where strips that joined since the last commit lay then.
     pub old: Vec<(u32, Place)>,
-    /// Ranks of what it covers, and of the update that it is from.
-    pub versions: Vec<(u32, u64)>,
-    pub rank: u64,
+    /// On a drive that is to be mounted, what the stripe is made of.
+    versions: StripeVersions,
     /// On a drive that is to be mounted, what it was before the update under way.
     before: Option<Box<Option<Sums<P>>>>,
     /// When it was last updated, as a key of the cache's order.
@@ -34,8 +33,8 @@ pub(crate) struct Held<P> {
 
 impl<P: Clone> Held<P> {
     fn sums(&self) -> Sums<P> {
-        let Self { covers, sum, old, versions, rank, .. } = self;
-        Sums { covers: *covers, sum: sum.clone(), versions: versions.clone(), old: old.clone(), rank: *rank }
+        let Self { covers, sum, old, versions, .. } = self;
+        Sums { covers: *covers, sum: sum.clone(), stripe: versions.clone(), old: old.clone() }
     }
 }
 
@@ -65,10 +64,19 @@ pub(crate) struct HeldRemains<P> {
 pub(crate) struct Sums<P> {
     pub covers: StripSet,
     pub sum: P,
-    /// Rank of the contents of each strip that it covers.
-    pub versions: Vec<(u32, u64)>,
+    /// What the stripe is made of.
+    pub stripe: StripeVersions,
     pub old: Vec<(u32, Place)>,
-    /// Rank of the update that it is from.
+}
+
+/// Ranks of what a stripe is made of beside a partial parity.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StripeVersions {
+    /// Of the current contents of each data strip; 0: none.
+    pub strips: Vec<u64>,
+    /// Of the stored parity, which sums old versions; 0: none.
+    pub parity: u64,
+    /// Of the update that made it so.
     pub rank: u64,
 }
 
@@ -143,16 +151,15 @@ impl<P: HostPayload> ParityCache<P> {
     /// Puts back what power-safe memory kept.
     pub fn restore(&mut self, stripe: StripeId, sums: Sums<P>, unit_of: impl Fn(Slot) -> UnitId) {
         self.promised += 1;
-        let Sums { covers, sum, versions, old, rank } = sums;
+        let Sums { covers, sum, stripe: versions, old } = sums;
         self.put(stripe, covers, sum, old, unit_of);
         let entry = self.entries.get_mut(&stripe.0).expect("just put");
-        (entry.versions, entry.rank, entry.before) = (versions, rank, None);
+        (entry.versions, entry.before) = (versions, None);
     }
 
-    /// Says what the sum that was put just now is of.
-    pub fn stamp(&mut self, stripe: StripeId, versions: Vec<(u32, u64)>, rank: u64) {
-        let entry = self.entries.get_mut(&stripe.0).expect("just put");
-        (entry.versions, entry.rank) = (versions, rank);
+    /// Says what the stripe is made of whose sum was put just now.
+    pub fn stamp(&mut self, stripe: StripeId, versions: StripeVersions) {
+        self.entries.get_mut(&stripe.0).expect("just put").versions = versions;
     }
 
     pub fn is_empty(&self) -> bool {
@@ -199,8 +206,8 @@ impl<P: HostPayload> ParityCache<P> {
             entry.old.extend(old);
         } else {
             self.promised -= 1;
-            let (versions, rank) = (Vec::new(), 0);
-            self.entries.insert(stripe.0, Held { covers, sum, old, versions, rank, before, used: clock });
+            let versions = StripeVersions::default();
+            self.entries.insert(stripe.0, Held { covers, sum, old, versions, before, used: clock });
         }
         self.order.insert(clock, stripe);
     }

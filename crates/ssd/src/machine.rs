@@ -124,6 +124,8 @@ pub struct Machine<P: HostPayload, A: FlashArray<P>> {
     /// Rank of the contents of each logical page, of a drive of static stripes that is to be
     /// mounted.
     pub(crate) versions: Vec<u64>,
+    /// The same for the parity of each stripe; 0: none.
+    pub(crate) parity_versions: Vec<u64>,
     pub(crate) buffer: WriteBuffer<P>,
     pub(crate) host: Host,
     pub(crate) sequence: u64,
@@ -183,6 +185,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             Protection::Stripes(scheme) => Some(&**scheme),
             _ => None,
         };
+        let stripes = if setup.power.mountable { stripe_scheme.map_or(0, |s| setup.user_slots.div_ceil(s.data_strips())) } else { 0 };
         let (slots, dies, logs) = (grid.slots_per_page(), grid.dies() as usize, ftl.logs());
         let streams = 1 + u32::from(setup.gc.separate_frontier);
         let mut machine = Self {
@@ -225,6 +228,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             mountable: setup.power.mountable,
             mounting: None,
             remembered: BTreeSet::new(),
+            parity_versions: vec![0; stripes as usize],
             versions: vec![0; if setup.power.mountable && stripe_scheme.is_some() { setup.user_slots as usize } else { 0 }],
             buffer: WriteBuffer::new(&setup.buffer, grid.geometry().slot_size, stripe_scheme),
             host: Host::new(setup.user_slots, grid.geometry().sectors_per_slot(), setup.buffer.latency),

@@ -354,6 +354,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.images.fill(image, Contents { tag, payload, update }, NONE, published.pinned.unwrap_or(NONE));
             if is_parity {
                 self.tell_strips(image, stripe);
+                self.note_parity_version(stripe, update);
             }
             self.submit_program(image, Owner::Strip { log: log as u16 }, Cause::Rebuild);
             self.start_collecting_if_short(log);

@@ -101,7 +101,6 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 continue;
             };
             self.now = time;
-            if self.calendar.scheduled() > 3_000_000 { eprintln!("DBG time {time:?} resource {resource} dies {} mounting {:?} wanted {:?} stirred {} in flight {:?} {:?} free {:?}", self.grid.dies(), self.mounting, self.wanted, self.disturb.stirred, self.commands.slab.in_use(), self.dies.get(resource).and_then(|d| d.service).map(|(id, _)| (self.commands.slab[id].verb, self.commands.slab[id].owner, self.commands.slab[id].cause)), (0..self.ftl.logs()).map(|l| self.ftl.free_units(l)).collect::<Vec<_>>()); if self.calendar.scheduled() > 3_000_020 { panic!("DBG"); } }
             if resource != self.arrivals() {
                 self.event(resource);
                 continue;

@@ -1,6 +1,7 @@
 //! What a static stripe is made of: its strips' places, which of them answer, which lie on worn
 //! blocks; and discards of its pages.
 
+use crate::held::StripeVersions;
 use crate::jobs::Waiter;
 use crate::machine::Machine;
 use crate::payload::HostPayload;
@@ -48,6 +49,21 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if let Some(version) = self.versions.get_mut(lpn.index()) {
             *version = rank;
         }
+    }
+
+    /// The stripe has parity of this rank now; 0: none.
+    pub(crate) fn note_parity_version(&mut self, stripe: StripeId, rank: u64) {
+        if let Some(version) = self.parity_versions.get_mut(stripe.index()) {
+            *version = rank;
+        }
+    }
+
+    /// What the stripe is made of since the update of this rank.
+    pub(crate) fn versions_of_stripe(&self, stripe: StripeId, rank: u64) -> StripeVersions {
+        let stored = |strip| self.place_of_strip(stripe, strip) != Place::Unmapped;
+        let version = |strip| if stored(strip) { self.version_of_strip(stripe, strip) } else { 0 };
+        let strips = (0..self.stripe_scheme().data_strips()).map(version).collect();
+        StripeVersions { strips, parity: self.parity_versions[stripe.index()], rank }
     }
 
     /// Rank of the contents of a strip; of parity, of the newest contents that it sums.
@@ -225,6 +241,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.held.settled(stripe);
         }
         pins.extend(self.ftl.forget_parity(stripe).pinned);
+        self.note_parity_version(stripe, 0);
         pins.into_iter().for_each(|unit| self.release(unit));
     }
 }

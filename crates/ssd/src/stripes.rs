@@ -14,6 +14,9 @@ use nand::{FlashArray, OobTag};
 use protect::{CommitPlan, StripeCommit, StripePlan, StripeWrite};
 use vocab::{Cause, DieId, Ppn, StripSet, StripeId};
 
+/// Bit of a page's coverage: the parity of its update went to the parity cache.
+pub(crate) const PARITY_IS_HELD: u32 = 1 << 31;
+
 /// What an update of a stripe is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Work {
@@ -535,14 +538,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 let ftl = &self.ftl;
                 self.held.put(stripe, covers, sum, old, |slot| ftl.unit_of(slot));
                 if self.mountable {
-                    let versions = covers.iter().map(|strip| (strip, self.version_of_strip(stripe, strip))).collect();
-                    let rank = self.stripes[id].rank;
-                    self.held.stamp(stripe, versions, rank);
+                    let versions = self.versions_of_stripe(stripe, self.stripes[id].rank);
+                    self.held.stamp(stripe, versions);
                 }
             }
             Outcome::Forget => {
                 self.give_up_partial_parity(id);
                 let published = self.ftl.forget_parity(stripe);
+                self.note_parity_version(stripe, 0);
                 self.stripes[id].pins.extend(published.pinned);
             }
         }
@@ -561,12 +564,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn program_strip(&mut self, id: Id, strip: u32, tag: OobTag, payload: P, targets: StripSet, stream: Stream) -> Option<u32> {
         let stripe = self.stripes[id].stripe;
         let lpn = Self::data_of(tag);
-        if let Some(lpn) = lpn {
-            self.note_version(lpn, self.stripes[id].rank);
+        match lpn {
+            Some(lpn) => self.note_version(lpn, self.stripes[id].rank),
+            None => self.note_parity_version(stripe, self.stripes[id].rank),
         }
         let published = if let Some(die) = self.home_of(stripe, strip) {
             let ppn = self.ftl.take_page(die.index(), stream).expect("room was checked");
-            let oob = Self::oob_covering(targets.0 as u32);
+            let holds = matches!(self.stripes[id].outcome, Outcome::Hold(_));
+            let oob = Self::oob_covering(targets.0 as u32 | if holds { PARITY_IS_HELD } else { 0 });
             let cause = if lpn.is_some() { Cause::Host } else { Cause::Parity };
             let image = self.images.open(ppn, oob);
             let update = self.stripes[id].rank;

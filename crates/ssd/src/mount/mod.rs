@@ -324,7 +324,13 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         for ppn in (0..self.grid.geometry().pages()).map(Ppn) {
             if let PageScan::Valid(page) = self.array.scan_page(ppn) {
                 for (i, &tag) in page.tags.iter().enumerate() {
-                    if Self::data_of(tag) == Some(lpn) {
+                    let mate = matches!(self.protection, Protection::Stripes(_)) && match tag.role() {
+                        nand::PageRole::Data(other) => self.strip_of(other).0 == self.strip_of(lpn).0,
+                        nand::PageRole::Parity(stripe) => stripe == self.strip_of(lpn).0,
+                        _ => false,
+                    };
+                    if mate { out += &format!("{:?} {:?} ", tag.role(), self.array.members(ppn).iter().map(|m| m.update).collect::<Vec<_>>()); }
+                    if mate || Self::data_of(tag) == Some(lpn) {
                         out += &format!(
                             "  {ppn} seq {} upd {} cov {:x} v{} unit {:?}\n",
                             page.oob.sequence,

@@ -19,6 +19,7 @@ use crate::cut::Remains;
 use crate::held::{HeldRemains, Sums};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
+use crate::stripes::PARITY_IS_HELD;
 use ftl::Place;
 use nand::{PageRole, Scan};
 use std::collections::BTreeSet;
@@ -98,7 +99,7 @@ impl Copies<'_> {
     }
 
     fn went_without_parity(&self, copy: &Copy) -> bool {
-        copy.covers >> self.data_strips & 1 == 0
+        copy.covers & (1 << self.data_strips | PARITY_IS_HELD) == 0
     }
 }
 
@@ -143,9 +144,11 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let mut found = StripeFound { partial, ..StripeFound::default() };
         let versions = match sums {
             Some(sums) => {
-                found.parity = copies.parity().map(|copy| Place::At(self.grid.slot(copy.ppn, 0)));
+                let parity = copies.with(copies.data_strips, sums.stripe.parity);
+                let at = parity.map_or(Place::Missing, |copy| Place::At(self.grid.slot(copy.ppn, 0)));
+                found.parity = (sums.stripe.parity > 0).then_some(at);
                 found.old = sums.old.iter().filter_map(|(_, place)| slot_of(*place)).collect();
-                self.versions_beside(stripe, copies, sums)
+                sums.stripe.strips.clone()
             }
             None => self.versions_without_partial(stripe, copies, &mut found),
         };
@@ -170,30 +173,19 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     ) -> (Partial, Option<&'a Sums<P>>) {
         let Some(held) = held else { return (Partial::None, None) };
         let now = &held.sums;
-        let is_there = |&(strip, version): &(u32, u64)| {
-            version != now.rank || copies.with(strip, version).is_some() || self.is_on_dead_die(stripe, strip)
+        let rank = now.stripe.rank;
+        let is_there = |(strip, &version): (u32, &u64)| {
+            version != rank || copies.with(strip, version).is_some() || self.is_on_dead_die(stripe, strip)
         };
         let (partial, sums, torn) = match &held.before {
-            Some(before) if !now.versions.iter().all(is_there) => (Partial::Before, before.as_ref(), Some(now.rank)),
+            Some(before) if !(0..).zip(&now.stripe.strips).all(is_there) => (Partial::Before, before.as_ref(), Some(rank)),
             _ => (Partial::Now, Some(now), None),
         };
         let Some(sums) = sums else { return (Partial::None, None) };
-        let is_replaced = copies.parity().is_some_and(|parity| parity.update > sums.rank);
-        let mut newer = copies.newer(sums.rank).filter(|copy| Some(copy.update) != torn);
+        let is_replaced = copies.parity().is_some_and(|parity| parity.update > sums.stripe.rank);
+        let mut newer = copies.newer(sums.stripe.rank).filter(|copy| Some(copy.update) != torn);
         let is_given_up = newer.any(|copy| copies.went_without_parity(copy));
         if is_replaced || is_given_up { (Partial::None, None) } else { (partial, Some(sums)) }
-    }
-
-    /// What counts beside a partial parity: what it sums, and what the stored parity does.
-    fn versions_beside(&self, stripe: StripeId, copies: &Copies<'_>, sums: &Sums<P>) -> Versions {
-        let named = copies.parity().map(|parity| self.named_by(stripe, parity));
-        let version = |strip: u32| {
-            let summed = sums.versions.iter().find(|(s, _)| *s == strip).map(|(_, version)| *version);
-            let named = || named.as_ref().map(|named| named[strip as usize]);
-            let newest = || copies.of(strip).map(|copy| copy.update).filter(|&update| update <= sums.rank).max();
-            summed.or_else(named).or_else(newest).unwrap_or(0)
-        };
-        (0..copies.data_strips).map(version).collect()
     }
 
     /// The contents that a parity page is the sum of.
@@ -228,7 +220,9 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
                 // What the parity named and no page holds is lost with it, but it is not forgotten.
                 found.parity = (!is_optional).then_some(Place::Missing);
                 let newest = all_newest();
-                newest.into_iter().zip(named).map(|(newest, named)| newest.max(named)).collect()
+                let on_dead_die = |strip: u32| self.is_on_dead_die(stripe, strip);
+                let version = |(strip, newest): (u32, u64)| if on_dead_die(strip) { newest.max(named[strip as usize]) } else { newest };
+                (0..).zip(newest).map(version).collect()
             }
         }
     }
@@ -251,7 +245,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     /// Whether all data of an update are there.
     fn is_whole(&self, stripe: StripeId, copies: &Copies<'_>, update: u64) -> bool {
         let written = copies.all.iter().find(|copy| copy.update == update).map_or(0, |copy| copy.covers);
-        let written = StripSet(u64::from(written)).minus(StripSet::one(copies.data_strips));
+        let written = StripSet(u64::from(written)).and(StripSet::first(copies.data_strips));
         written.iter().all(|strip| copies.with(strip, update).is_some() || self.is_on_dead_die(stripe, strip))
     }
 
