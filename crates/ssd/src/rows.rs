@@ -306,6 +306,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let cover = &mut self.covers[id];
         let (jobs, pins) = (std::mem::take(&mut cover.jobs), std::mem::take(&mut cover.pins));
         let (row, covered, parity, bare) = (cover.row, cover.covered, cover.parity, cover.bare);
+        // A job with pages still to be placed waits for the next cover, be it of the same identity.
+        jobs.iter().for_each(|&job| self.jobs[job].cover = NONE);
         if let Some(die) = parity {
             self.ftl.rows_mut().cover(row, covered, die);
             self.row_was_covered(row);

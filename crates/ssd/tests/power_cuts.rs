@@ -54,7 +54,9 @@ fn campaign(name: &str, setup: &Setup, seed: u64, cuts: u32) -> Result<(), Strin
         let mut log = vec![format!("cut {number} at {stop}: {:?}", cut(&mut session, &mut draws))];
         while draws.chance(0.5) {
             let stop = draws.below(40);
+            if let Ok(l) = std::env::var("DBG") { eprintln!("before again {number}: {:?} {}", log, session.debug_copies(l.parse().unwrap())); }
             session.run_until(&mut std::iter::empty(), pace, &mut |event| event < stop);
+            if let Ok(l) = std::env::var("DBG") { eprintln!("before again cut {number}: {:?} {}", log, session.debug_copies(l.parse().unwrap())); }
             log.push(format!("again at {stop}: {:?}", cut(&mut session, &mut draws)));
         }
         if let Ok(l) = std::env::var("DBG") {

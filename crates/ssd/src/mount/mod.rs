@@ -320,10 +320,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     /// DEBUG
     pub(crate) fn debug_copies(&self, lpn: Lpn) -> String {
-        let mut out = format!("{lpn}: map {:?} in buffer {}\n", self.ftl.lookup(lpn), self.buffer.get(lpn).is_some());
+        let mut out = format!("{lpn}: floor {:?} map {:?} in buffer {}\n", self.oracle.floor(lpn), self.ftl.lookup(lpn), self.buffer.get(lpn).is_some());
         for ppn in (0..self.grid.geometry().pages()).map(Ppn) {
             if let PageScan::Valid(page) = self.array.scan_page(ppn) {
                 for (i, &tag) in page.tags.iter().enumerate() {
+                    if matches!(self.protection, Protection::Rows(_)) && Self::data_of(tag) == Some(lpn) {
+                        let (row, _) = self.ftl.rows().row_of(ppn);
+                        out += &format!(" row {row} cover {:?}: {:?} ", self.ftl.rows().coverage(row), (0..self.grid.dies()).map(|d| { let p = self.ftl.rows().page(row, DieId(d as u16)); (match self.array.scan_page(p) { PageScan::Erased => "e".to_string(), PageScan::Unreadable => "u".into(), PageScan::Valid(v) => format!("{:?} c{:x} s{}", v.tags[0].role(), v.oob.coverage, v.oob.sequence) }, self.failed_programs.contains_key(&p.0)) }).collect::<Vec<_>>());
+                    }
                     let mate = matches!(self.protection, Protection::Stripes(_)) && match tag.role() {
                         nand::PageRole::Data(other) => self.strip_of(other).0 == self.strip_of(lpn).0,
                         nand::PageRole::Parity(stripe) => stripe == self.strip_of(lpn).0,
