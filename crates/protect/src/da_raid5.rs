@@ -276,6 +276,10 @@ impl StripeScheme for DaRaid5 {
         }
     }
 
+    fn look_again(&mut self) {
+        self.looked_at = 0;
+    }
+
     fn wants_parity(&self, stripe: StripeId, one_more: bool) -> bool {
         match self.stage {
             Stage::Udl => false,

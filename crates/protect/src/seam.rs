@@ -276,6 +276,9 @@ pub trait StripeScheme: Send + Sync {
     /// A block over the limit joined the drive (it was erased once more, or aged).
     fn block_wore_out(&mut self) {}
 
+    /// A stripe that was looked at may need parity after all: [`Self::next_unprotected`] begins anew.
+    fn look_again(&mut self) {}
+
     /// Whether the stripe must have parity, given whether one more strip is about to move to a
     /// worn block.
     fn wants_parity(&self, _stripe: StripeId, _one_more: bool) -> bool {

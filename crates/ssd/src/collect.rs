@@ -238,7 +238,6 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let must = worn && self.can_build(stripe) && self.stripe_scheme().wants_parity(stripe, true);
         if must && self.mountable && !self.commits_have_room() {
             // Cuts ate the room that the parity needs: it is built once there is some.
-            self.stripe_scheme_mut().block_wore_out();
             return false;
         }
         must
@@ -290,6 +289,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.ftl.retire_unit(victim);
         } else {
             self.ftl.erased(victim);
+            if self.mountable && self.worn_above.is_some() {
+                // Parity that found no room may find some now.
+                self.stripe_scheme_mut().look_again();
+            }
             if self.worn_above.is_some_and(|limit| self.ftl.unit(victim).pe > limit.0) {
                 self.stripe_scheme_mut().block_wore_out();
             }

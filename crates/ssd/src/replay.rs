@@ -160,7 +160,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if self.mounting.is_some() {
             self.mount_on();
         }
-        if self.worn_above.is_some() && self.host.outstanding == 0 {
+        if self.worn_above.is_some() && self.host.outstanding == 0 && self.mounting.is_none() {
             self.build_in_idle_time();
         }
         if self.disturb.stirred {
@@ -188,6 +188,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.start_collecting_if_short(log);
         }
         self.retry_stalled();
+        if self.mountable && self.worn_above.is_some() && self.host.outstanding == 0 {
+            self.build_in_idle_time();
+        }
         if !self.is_idle() || self.retry || self.calendar.is_pending(self.answers()) {
             return true;
         }

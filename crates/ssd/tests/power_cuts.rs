@@ -48,19 +48,11 @@ fn campaign(name: &str, setup: &Setup, seed: u64, cuts: u32) -> Result<(), Strin
         let commands: Vec<HostCommand> = workload(seed * 1000 + u64::from(number), setup.user_slots, 60, SMALL);
         let stop = draws.below(250);
         session.run_until(&mut commands.iter().copied(), pace, &mut |event| event < stop);
-        if let Ok(l) = std::env::var("DBG") {
-            eprintln!("before cut {number}: {}", session.debug_copies(l.parse().unwrap()));
-        }
         let mut log = vec![format!("cut {number} at {stop}: {:?}", cut(&mut session, &mut draws))];
         while draws.chance(0.5) {
             let stop = draws.below(40);
-            if let Ok(l) = std::env::var("DBG") { eprintln!("before again {number}: {:?} {}", log, session.debug_copies(l.parse().unwrap())); }
             session.run_until(&mut std::iter::empty(), pace, &mut |event| event < stop);
-            if let Ok(l) = std::env::var("DBG") { eprintln!("before again cut {number}: {:?} {}", log, session.debug_copies(l.parse().unwrap())); }
             log.push(format!("again at {stop}: {:?}", cut(&mut session, &mut draws)));
-        }
-        if let Ok(l) = std::env::var("DBG") {
-            eprintln!("after cut {number}: {:?}\n {}", log, session.debug_copies(l.parse().unwrap()));
         }
         session.drain();
         session.check_counts();

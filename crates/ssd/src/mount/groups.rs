@@ -61,8 +61,8 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     pub(super) fn choose_in_groups(&self, looks: &Looks, but: &BTreeSet<Ppn>, solve: bool) -> Choice {
         let mut choice = Choice::new(self.ftl.user_slots());
         let is_there = |ppn: Ppn| looks.is_valid(ppn) && !but.contains(&ppn);
-        for ppn in looks.valid().filter(|&ppn| is_there(ppn)) {
-            self.data_in(ppn).for_each(|(lpn, found)| choice.offer(lpn, found));
+        for group in (0..self.grid.blocks_per_die()).map(SuperblockId) {
+            self.offer_group(&mut choice, group, &is_there);
         }
         if !solve {
             return choice;
@@ -82,6 +82,31 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             }
         }
         choice
+    }
+
+    /// Offers the readable data of a group. A group that was being erased may have lost part of its
+    /// codewords: of equal copies those that parity protects count before it.
+    fn offer_group(&self, choice: &mut Choice, group: SuperblockId, is_there: &impl Fn(Ppn) -> bool) {
+        let Some(info) = self.groups.info[group.index()] else { return };
+        let code = self.groups.codes[info.code].0;
+        let stripe = self.group_scheme().page_stripe(&code, group, info.members).expect("as when it was opened");
+        for page in 0..self.grid.pages_per_block() {
+            let row = self.row_of_group(group, page);
+            let ppn = |strip: &protect::Strip| self.ftl.rows().page(row, strip.die);
+            for codeword in 0..stripe.codewords {
+                let strips = || stripe.strips.iter().filter(move |strip| strip.codeword == codeword);
+                let parities = strips().filter(|strip| strip.symbol >= code.data).map(ppn);
+                let members = |parity: Ppn| self.array.members(parity).iter().map(|member| self.grid.page_of(member.slot).0);
+                let in_flash = parities.into_iter().all(|parity| is_there(parity) && members(parity).all(is_there));
+                let protected = in_flash || self.groups.held.contains_key(&(row, codeword));
+                for ppn in strips().map(ppn).filter(|&ppn| is_there(ppn)) {
+                    self.data_in(ppn).for_each(|(lpn, mut found)| {
+                        found.sequence |= u64::from(!protected) << 63;
+                        choice.offer(lpn, found);
+                    });
+                }
+            }
+        }
     }
 
     /// Readable parities of the codeword that a parity page belongs to, itself included.

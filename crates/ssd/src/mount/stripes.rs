@@ -89,10 +89,6 @@ impl Copies<'_> {
         self.of(strip).filter(|copy| copy.update == update).max()
     }
 
-    fn parity(&self) -> Option<&Copy> {
-        self.newest(self.data_strips)
-    }
-
     /// Data newer than a rank.
     fn newer(&self, rank: u64) -> impl Iterator<Item = &Copy> {
         self.all.iter().filter(move |copy| copy.strip < self.data_strips && copy.update > rank)
@@ -182,7 +178,8 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             _ => (Partial::Now, Some(now), None),
         };
         let Some(sums) = sums else { return (Partial::None, None) };
-        let is_replaced = copies.parity().is_some_and(|parity| parity.update > sums.stripe.rank);
+        let parity = self.parity_that_stands(stripe, copies);
+        let is_replaced = parity.is_some_and(|(parity, _)| parity.update > sums.stripe.rank);
         let mut newer = copies.newer(sums.stripe.rank).filter(|copy| Some(copy.update) != torn);
         let is_given_up = newer.any(|copy| copies.went_without_parity(copy));
         if is_replaced || is_given_up { (Partial::None, None) } else { (partial, Some(sums)) }
@@ -221,7 +218,8 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
                 found.parity = (!is_optional).then_some(Place::Missing);
                 let newest = all_newest();
                 let on_dead_die = |strip: u32| self.is_on_dead_die(stripe, strip);
-                let version = |(strip, newest): (u32, u64)| if on_dead_die(strip) { newest.max(named[strip as usize]) } else { newest };
+                let version =
+                    |(strip, newest): (u32, u64)| if on_dead_die(strip) { newest.max(named[strip as usize]) } else { newest };
                 (0..).zip(newest).map(version).collect()
             }
         }
