@@ -341,7 +341,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// An eviction is durable, or failed for want of space.
     pub(crate) fn evicted(&mut self, job: Id) {
         let failed = self.jobs[job].failed;
-        let out_of_space = self.jobs[job].next < self.jobs[job].pages.len();
+        let out_of_space = self.jobs[job].no_room || self.jobs[job].next < self.jobs[job].pages.len();
         let homeless = self.jobs[job].homeless;
         let pages = std::mem::take(&mut self.jobs[job].pages);
         let mut again = Vec::new();

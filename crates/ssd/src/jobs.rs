@@ -61,6 +61,8 @@ pub(crate) struct Job<P> {
     pub failed: bool,
     /// Some of its pages have no place on this drive, now or later.
     pub homeless: bool,
+    /// There is no room for some of its pages and there never will be.
+    pub no_room: bool,
 }
 
 impl<P> Default for Job<P> {
@@ -83,6 +85,7 @@ impl<P> Default for Job<P> {
             long: false,
             failed: false,
             homeless: false,
+            no_room: false,
         }
     }
 }

@@ -58,5 +58,5 @@ pub use groups::GroupStats;
 pub use mount::Mounted;
 pub use proof::{AlternativesInFlight, CodePage, Failure, HeldParity, HeldSum, Inventory, ReadBack, Scrub, StoredPage};
 pub use result::{AroundResult, Cdf, EccResult, Response, RunResult};
-pub use session::{Demand, Session, SetupError, redundancy_share, shape, user_slots_max};
+pub use session::{Demand, Session, SetupError, mountable_slots_max, redundancy_share, shape, user_slots_max};
 pub use {coding, ftl, nand, protect};

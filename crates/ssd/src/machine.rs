@@ -30,7 +30,7 @@ use crate::refresh::Refresh;
 use crate::repair::{Gather, Target};
 use crate::row_loss::Bare;
 use crate::rows::{Cover, RowWriter};
-use crate::session::{SetupError, commit_reserve};
+use crate::session::{RECOVERY_UNITS, SetupError, commit_reserve};
 use crate::slab::{Id, Slab};
 use crate::stripes::StripeOp;
 use crate::zones::Zones;
@@ -167,7 +167,7 @@ fn empty_map(
     let reserve = commit_reserve(protection, grid);
     let groups = crate::session::group_space(grid, protection);
     let (user_slots, gc, wear) = (setup.user_slots, &setup.gc, &setup.wear);
-    let recovery = u32::from(setup.power.mountable);
+    let recovery = if setup.power.mountable { RECOVERY_UNITS } else { 0 };
     let setup = FtlSetup { kind, user_slots, slots, segments, stripes, reserve, recovery, groups, gc, wear };
     Ok(Ftl::new(grid, &setup, streams, bad)?)
 }

@@ -306,6 +306,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// The die stops answering, for good. Its data stay in the map; reads solve for them.
     pub(crate) fn die_died(&mut self, die: vocab::DieId) {
         self.dead.insert(u32::from(die.0));
+        self.leave_die_out(die);
+        self.rebuild_die(die);
+    }
+
+    /// A dead die takes part in nothing new.
+    pub(crate) fn leave_die_out(&mut self, die: vocab::DieId) {
         if self.ftl.kind() == ftl::LogKind::Group {
             self.drop_die_from_rows(die);
         } else {
@@ -316,6 +322,5 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.ftl.retire_die(die);
             self.ftl.logs_of_die(die).for_each(|log| self.fail_waiting_of(log));
         }
-        self.rebuild_die(die);
     }
 }

@@ -208,6 +208,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             }
             self.fail_job(job);
         } else if let Some(op) = self.stalled_stripes.pop_front() {
+            if self.is_eviction(op) {
+                self.fail_buffer_waiter();
+            }
             self.fail_stripe(op);
         } else if self.has_waiting_for_buffer() {
             self.fail_buffer_waiter();

@@ -95,6 +95,22 @@ pub(crate) fn commit_reserve(protection: &Protection, grid: &Grid) -> u32 {
 /// # Errors
 /// A drive or scheme that cannot be built.
 pub fn user_slots_max(drive: &Drive, scheme: &SchemeChoice, gc: &GcConfig) -> Result<u32, SetupError> {
+    slots_beside(drive, scheme, gc, 0)
+}
+
+/// As [`user_slots_max`], of a drive that is to be mounted after power cuts: recovery keeps a unit
+/// of each log free.
+///
+/// # Errors
+/// A drive or scheme that cannot be built.
+pub fn mountable_slots_max(drive: &Drive, scheme: &SchemeChoice, gc: &GcConfig) -> Result<u32, SetupError> {
+    slots_beside(drive, scheme, gc, RECOVERY_UNITS)
+}
+
+/// Units of each log kept free for recovery.
+pub(crate) const RECOVERY_UNITS: u32 = 1;
+
+fn slots_beside(drive: &Drive, scheme: &SchemeChoice, gc: &GcConfig, recovery: u32) -> Result<u32, SetupError> {
     let grid = check_drive(drive)?;
     let protection = build_scheme(drive, scheme)?;
     let (kind, spread) = match &protection {
@@ -103,7 +119,7 @@ pub fn user_slots_max(drive: &Drive, scheme: &SchemeChoice, gc: &GcConfig) -> Re
         _ => (LogKind::Regions, u64::from(grid.dies())),
     };
     // One page of play for each log: a new version is placed before the old one is given up.
-    let reserve = commit_reserve(&protection, &grid);
+    let reserve = commit_reserve(&protection, &grid) + recovery;
     let space = group_space(&grid, &protection);
     let play = spread * u64::from(grid.slots_per_page());
     let slots = Ftl::capacity(&grid, kind, space, reserve, gc).saturating_sub(play);
@@ -266,7 +282,8 @@ impl<P: HostPayload> Prepared<P> {
     fn new(setup: &Setup) -> Result<Self, SetupError> {
         let grid = check_drive(&setup.drive)?;
         let protection = build_scheme(&setup.drive, &setup.scheme)?;
-        let most = user_slots_max(&setup.drive, &setup.scheme, &setup.gc)?;
+        let most = if setup.power.mountable { mountable_slots_max } else { user_slots_max };
+        let most = most(&setup.drive, &setup.scheme, &setup.gc)?;
         if setup.user_slots == 0 || setup.user_slots > most {
             return Err(SetupError::new(format!(
                 "scheme {}: {} logical pages asked for on a drive of {}, 1 to {most} fit beside redundancy and reserve",

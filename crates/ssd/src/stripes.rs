@@ -4,7 +4,7 @@
 //! Updates of one stripe are serial.
 
 use crate::commands::{Command, Contents, Owner};
-use crate::jobs::Waiter;
+use crate::jobs::{Asker, Waiter};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
 use crate::repair::Target;
@@ -120,6 +120,12 @@ impl<P: Default> Default for StripeOp<P> {
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn stripe_of_op(&self, op: Id) -> StripeId {
         self.stripes[op].stripe
+    }
+
+    /// Whether the update writes what leaves the write buffer.
+    pub(crate) fn is_eviction(&self, op: Id) -> bool {
+        let job = self.stripes[op].job;
+        job != NONE && self.jobs[job].asker == Asker::Buffer
     }
 
     /// A fresh update, keeping the buffers of a recycled one.
@@ -678,7 +684,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         debug_assert_eq!(self.stripes[id].stage, Stage::Reading);
         let job = self.stripes[id].job;
         if job != NONE {
-            self.jobs[job].failed = true;
+            (self.jobs[job].failed, self.jobs[job].no_room) = (true, true);
         }
         self.finish_stripe(id);
     }

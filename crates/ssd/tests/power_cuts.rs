@@ -4,11 +4,11 @@
 
 mod common;
 
-use common::{MIX, Mix, drive, schemes, seeds, setup_of, workload};
+use common::{MIX, Mix, drive, promise, schemes, seeds, setup_of, workload};
 use flashkeep_ssd as ssd;
 use ssd::protect::SchemeChoice;
-use ssd::{Buffer, BufferKind, Fate, Pace, Power, Session, Setup};
-use vocab::{Bytes, HostCommand, Stream, Streams};
+use ssd::{Buffer, BufferKind, Failure, Fate, Pace, Power, Session, Setup};
+use vocab::{BlockAddr, Bytes, DieId, HostCommand, Stream, Streams};
 
 const DIES: u32 = 5;
 const BLOCKS: u32 = 12;
@@ -39,8 +39,26 @@ fn cut(session: &mut Session, draws: &mut Stream) -> Vec<Fate> {
     fates
 }
 
-/// Cuts the power again and again; says what was lost.
-fn campaign(name: &str, setup: &Setup, seed: u64, cuts: u32) -> Result<(), String> {
+/// Loses one part of the drive, if the scheme survives that.
+fn lose(session: &mut Session, choice: &SchemeChoice, draws: &mut Stream) -> Option<Failure> {
+    if promise(choice, &drive(DIES, BLOCKS, PAGES, 1)) == 0 {
+        return None;
+    }
+    let failure = match draws.below(3) {
+        0 => Failure::Die(DieId(draws.below(u64::from(DIES)) as u16)),
+        1 => Failure::Block(BlockAddr(draws.below(u64::from(DIES * BLOCKS)) as u32)),
+        _ => {
+            let pages = session.inventory().pages;
+            Failure::Page(pages[draws.below(pages.len() as u64) as usize].ppn)
+        }
+    };
+    session.fail(failure);
+    Some(failure)
+}
+
+/// Cuts the power again and again, and loses a part of the drive before, amid or after one of the
+/// cuts if `loses` says so; says what was lost.
+fn campaign(name: &str, setup: &Setup, seed: u64, cuts: u32, loses: bool) -> Result<(), String> {
     let mut draws = Streams::new(seed).stream("test/cuts");
     let mut session = Session::new(setup).map_err(|e| format!("{name}: {e}"))?;
     let pace = Pace::Closed { depth: 4 };
@@ -49,7 +67,12 @@ fn campaign(name: &str, setup: &Setup, seed: u64, cuts: u32) -> Result<(), Strin
         let stop = draws.below(250);
         session.run_until(&mut commands.iter().copied(), pace, &mut |event| event < stop);
         let mut log = vec![format!("cut {number} at {stop}: {:?}", cut(&mut session, &mut draws))];
+        let mut may_lose = loses && number == cuts - 2;
         while draws.chance(0.5) {
+            if may_lose && draws.chance(0.5) {
+                log.push(format!("lost {:?}", lose(&mut session, &setup.scheme, &mut draws)));
+                may_lose = false;
+            }
             let stop = draws.below(40);
             session.run_until(&mut std::iter::empty(), pace, &mut |event| event < stop);
             log.push(format!("again at {stop}: {:?}", cut(&mut session, &mut draws)));
@@ -66,6 +89,18 @@ fn campaign(name: &str, setup: &Setup, seed: u64, cuts: u32) -> Result<(), Strin
 }
 
 #[test]
+fn neither_is_it_where_a_part_of_the_drive_is_lost_as_well() {
+    for seed in seeds(12) {
+        for choice in schemes() {
+            let slots = if choice.name == "ds-raid" || choice.name == "mds-groups" { 1 + seed % 2 } else { 1 };
+            let setup = small(&choice, Buffer::default(), slots, seed);
+            campaign(&choice.to_string(), &setup, seed, 3, true)
+                .unwrap_or_else(|e| panic!("{e}\n{}", again("neither_is_it_where_a_part_of_the_drive_is_lost_as_well", seed)));
+        }
+    }
+}
+
+#[test]
 fn nothing_acknowledged_is_lost() {
     for seed in seeds(6) {
         for choice in schemes() {
@@ -73,7 +108,7 @@ fn nothing_acknowledged_is_lost() {
             {
                 let buffer = Buffer { kind, size: Bytes(8 * 4096), ..Buffer::default() };
                 let setup = small(&choice, buffer, 1, seed);
-                campaign(&format!("{choice} {name}"), &setup, seed, 12)
+                campaign(&format!("{choice} {name}"), &setup, seed, 12, false)
                     .unwrap_or_else(|e| panic!("{e}\n{}", again("nothing_acknowledged_is_lost", seed)));
             }
         }

@@ -97,6 +97,19 @@ impl Looks {
         pages.into_iter().any(|block| block.len() > 1 && block.iter().all(|&look| look == Look::Unreadable))
     }
 
+    /// Whether a page is unreadable that no cut can have torn: it is not the last one of its block, or
+    /// others of the block are unreadable, too.
+    pub fn is_lost(&self, ppn: Ppn) -> bool {
+        let first = ppn.0 / self.pages_per_block * self.pages_per_block;
+        let mut others = (first..first + self.pages_per_block).filter(|&other| other != ppn.0);
+        let betrays = |other: u32| match self.of[other as usize] {
+            Look::Erased => false,
+            Look::Unreadable => true,
+            Look::Valid => other > ppn.0,
+        };
+        self.of[ppn.0 as usize] == Look::Unreadable && others.any(betrays)
+    }
+
     /// Time to look at all pages: dies side by side, channels shared.
     pub fn time(&self, latencies: &Latencies, grid: &Grid) -> Nanos {
         let pages = u64::from(grid.pages_per_block());

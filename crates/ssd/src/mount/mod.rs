@@ -142,6 +142,9 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let fallback = self.fallback(&with, &without);
         self.mount_units(&looks, &with, &fallback);
         self.mount_map(&with);
+        for die in self.rebuild.dead.clone() {
+            self.leave_die_out(die);
+        }
         self.mount_redundancy(&looks, &with, &mut remains);
         self.buffer.restore(std::mem::take(&mut remains.buffer));
         let pages = self.pages_to_rewrite(&with, &suspects);
@@ -155,7 +158,8 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         for die in (0..self.grid.dies()).map(|die| DieId(die as u16)) {
             let first = self.grid.ppn(self.grid.block(die, 0), 0);
             if !self.array.answers(first) {
-                self.die_was_dead(die);
+                self.dead.insert(u32::from(die.0));
+                self.rebuild.dead.push(die);
             }
         }
     }
@@ -302,13 +306,6 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
-    /// A die that was dead before the mount takes part in nothing. What it held is rebuilt later.
-    fn die_was_dead(&mut self, die: DieId) {
-        let on = std::mem::replace(&mut self.rebuild.on, false);
-        self.die_died(die);
-        self.rebuild.on = on;
-    }
-
     /// What a slot held that cannot be read.
     fn believe(&mut self, ppn: Ppn, index: usize, slots: usize, tag: OobTag, update: u64) {
         let nothing = || crate::machine::FailedProgram::nothing(slots);

@@ -1,7 +1,7 @@
 //! Rows after a cut. A write is answered when its page and a parity that covers it are in flash
 //! (I10). So a page that no readable parity covers was never acknowledged and does not count: what
-//! it was to replace does, and is still there. Where a die of the row is dead, that one loss has
-//! happened, and pages count without parity.
+//! it was to replace does, and is still there. Where a page of the row was lost otherwise, or a die is
+//! dead, that one loss may have been the parity, and pages count without.
 
 use super::looks::Looks;
 use super::{Choice, Newest};
@@ -55,8 +55,9 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         for row in self.all_rows() {
             let parities = self.parities_that_stand(row, looks, but);
             let covered = parities.iter().fold(StripSet::EMPTY, |all, parity| all.or(parity.covers));
+            let lost_any = !self.dead.is_empty() || self.row_pages(row).any(|(_, ppn)| looks.is_lost(ppn));
             for (die, ppn) in self.row_pages(row) {
-                let counts = covered.contains(u32::from(die.0)) || !self.dead.is_empty();
+                let counts = covered.contains(u32::from(die.0)) || lost_any;
                 if looks.is_valid(ppn) && !but.contains(&ppn) {
                     self.data_in(ppn).filter(|_| counts).for_each(|(lpn, found)| choice.offer(lpn, found));
                 } else if solve && let Some(members) = self.solved_in_row(row, die, &parities, looks, but) {

@@ -22,7 +22,7 @@ use crate::payload::HostPayload;
 use crate::stripes::PARITY_IS_HELD;
 use ftl::Place;
 use nand::{PageRole, Scan};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use vocab::{Lpn, Ppn, Slot, StripSet, StripeId};
 
 /// Which partial parity counts.
@@ -41,6 +41,8 @@ enum Partial {
 pub(crate) struct StripeFound {
     /// Where its parity is; `Missing` if it is to be built.
     parity: Option<Place>,
+    /// Rank of the contents of that parity.
+    parity_version: u64,
     partial: Partial,
     /// Slots of contents that the stored parity sums and a partial parity has newer ones for.
     old: Vec<Slot>,
@@ -108,12 +110,17 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         choice.stripes.resize(self.stripe_count() as usize, StripeFound::default());
         let mut copies: Vec<Copy> = looks.valid().filter(|ppn| !but.contains(ppn)).filter_map(|ppn| self.copy_at(ppn)).collect();
         copies.sort_unstable();
-        for all in copies.chunk_by(|a, b| a.stripe == b.stripe) {
-            let stripe = StripeId(all[0].stripe);
+        let held: BTreeMap<StripeId, &HeldRemains<P>> = remains.held.iter().map(|held| (held.stripe, held)).collect();
+        let mut choose = |stripe: StripeId, all: &[Copy]| {
             let copies = Copies { all, data_strips: self.stripe_scheme().data_strips() };
-            let held = remains.held.iter().find(|held| held.stripe == stripe);
+            let held = held.get(&stripe).copied();
             choice.stripes[stripe.index()] = self.choose_stripe(&mut choice.pages, stripe, &copies, held);
-        }
+        };
+        let stripe_of = |all: &[Copy]| StripeId(all[0].stripe);
+        copies.chunk_by(|a, b| a.stripe == b.stripe).for_each(|all| choose(stripe_of(all), all));
+        // Of some stripes the cache has all that is left.
+        let in_flash: BTreeSet<StripeId> = copies.chunk_by(|a, b| a.stripe == b.stripe).map(stripe_of).collect();
+        held.keys().filter(|stripe| !in_flash.contains(stripe)).for_each(|&stripe| choose(stripe, &[]));
         choice
     }
 
@@ -143,6 +150,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
                 let parity = copies.with(copies.data_strips, sums.stripe.parity);
                 let at = parity.map_or(Place::Missing, |copy| Place::At(self.grid.slot(copy.ppn, 0)));
                 found.parity = (sums.stripe.parity > 0).then_some(at);
+                found.parity_version = sums.stripe.parity;
                 found.old = sums.old.iter().filter_map(|(_, place)| slot_of(*place)).collect();
                 sums.stripe.strips.clone()
             }
@@ -171,7 +179,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let now = &held.sums;
         let rank = now.stripe.rank;
         let is_there = |(strip, &version): (u32, &u64)| {
-            version != rank || copies.with(strip, version).is_some() || self.is_on_dead_die(stripe, strip)
+            version != rank || copies.with(strip, version).is_some() || self.home_of(stripe, strip).is_none()
         };
         let (partial, sums, torn) = match &held.before {
             Some(before) if !(0..).zip(&now.stripe.strips).all(is_there) => (Partial::Before, before.as_ref(), Some(rank)),
@@ -201,28 +209,24 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     fn versions_without_partial(&self, stripe: StripeId, copies: &Copies<'_>, found: &mut StripeFound) -> Versions {
         let newest = |strip: u32| copies.newest(strip).map_or(0, |copy| copy.update);
         let all_newest = || (0..copies.data_strips).map(newest).collect::<Versions>();
-        let is_optional = self.worn_above.is_some();
+        let is_optional = self.stripe_scheme().survives_dies() == 0;
         let Some((parity, named)) = self.parity_that_stands(stripe, copies) else {
             found.parity = (!is_optional).then_some(Place::Missing);
             return all_newest();
         };
         let last = copies.newer(parity.update).map(|copy| copy.update).max();
         let stands = last.map(|last| self.is_whole(stripe, copies, last));
-        match stands {
-            None | Some(false) if stands.is_none() || !is_optional => {
-                found.parity = Some(Place::At(self.grid.slot(parity.ppn, 0)));
-                named
-            }
-            _ => {
-                // What the parity named and no page holds is lost with it, but it is not forgotten.
-                found.parity = (!is_optional).then_some(Place::Missing);
-                let newest = all_newest();
-                let on_dead_die = |strip: u32| self.is_on_dead_die(stripe, strip);
-                let version =
-                    |(strip, newest): (u32, u64)| if on_dead_die(strip) { newest.max(named[strip as usize]) } else { newest };
-                (0..).zip(newest).map(version).collect()
-            }
+        // What only this parity brings back would be lost with it: then nothing newer was acknowledged.
+        let needed = (0..copies.data_strips).any(|strip| named[strip as usize] > 0 && copies.newest(strip).is_none());
+        if stands.is_none() || !is_optional && (stands == Some(false) || needed) {
+            found.parity = Some(Place::At(self.grid.slot(parity.ppn, 0)));
+            found.parity_version = parity.update;
+            return named;
         }
+        found.parity = (!is_optional).then_some(Place::Missing);
+        let on_dead_die = |strip: u32| self.is_on_dead_die(stripe, strip);
+        let version = |(strip, newest): (u32, u64)| if on_dead_die(strip) { newest.max(named[strip as usize]) } else { newest };
+        (0..).zip(all_newest()).map(version).collect()
     }
 
     /// The newest parity that is not torn from more of its update than it brings back.
@@ -244,9 +248,10 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     fn is_whole(&self, stripe: StripeId, copies: &Copies<'_>, update: u64) -> bool {
         let written = copies.all.iter().find(|copy| copy.update == update).map_or(0, |copy| copy.covers);
         let written = StripSet(u64::from(written)).and(StripSet::first(copies.data_strips));
-        written.iter().all(|strip| copies.with(strip, update).is_some() || self.is_on_dead_die(stripe, strip))
+        written.iter().all(|strip| copies.with(strip, update).is_some() || self.home_of(stripe, strip).is_none())
     }
 
+    /// Whether the die that a strip was laid out for is dead: it may have been lost with it.
     fn is_on_dead_die(&self, stripe: StripeId, strip: u32) -> bool {
         self.is_dead(self.stripe_scheme().die_of(stripe, strip))
     }
@@ -254,6 +259,10 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     /// Takes over parities and partial parities.
     pub(super) fn mount_stripes(&mut self, with: &Choice, held: Vec<HeldRemains<P>>) {
         for (stripe, found) in (0..).map(StripeId).zip(&with.stripes) {
+            let is_stored = found.parity.is_some() && self.has_data(stripe);
+            let newest = self.version_of_strip(stripe, self.stripe_scheme().data_strips());
+            let version = if found.parity_version > 0 { found.parity_version } else { newest };
+            self.note_parity_version(stripe, if is_stored { version } else { 0 });
             match found.parity {
                 Some(Place::At(slot)) => drop(self.ftl.publish_parity(stripe, slot)),
                 Some(Place::Missing) if self.has_data(stripe) => drop(self.ftl.publish_missing_parity(stripe)),
