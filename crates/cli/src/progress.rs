@@ -83,6 +83,34 @@ impl Count {
     }
 }
 
+/// How long something goes on, and how often it happened; nothing where stderr is no terminal.
+pub struct Ticker(ProgressBar);
+
+impl Ticker {
+    /// A line for so many `things`.
+    #[must_use]
+    pub fn new(things: &str) -> Self {
+        let bar = ProgressBar::new_spinner().with_style(style("{spinner} {human_pos} {prefix}, {elapsed} {msg}"));
+        bar.set_prefix(things.to_owned());
+        Self(bar)
+    }
+
+    /// One more.
+    pub fn tick(&self) {
+        self.0.inc(1);
+    }
+
+    /// Says what is going on.
+    pub fn say(&self, text: &str) {
+        self.0.set_message(text.to_owned());
+    }
+
+    /// Removes the line.
+    pub fn clear(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the template is constant and valid")
 }
