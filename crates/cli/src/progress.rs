@@ -90,7 +90,7 @@ impl Ticker {
     /// A line for so many `things`.
     #[must_use]
     pub fn new(things: &str) -> Self {
-        let bar = ProgressBar::new_spinner().with_style(style("{spinner} {human_pos} {prefix}, {elapsed} {msg}"));
+        let bar = ProgressBar::new_spinner().with_style(style("{spinner} {human_pos} {prefix}, {elapsed}"));
         bar.set_prefix(things.to_owned());
         Self(bar)
     }
@@ -98,11 +98,6 @@ impl Ticker {
     /// One more.
     pub fn tick(&self) {
         self.0.inc(1);
-    }
-
-    /// Says what is going on.
-    pub fn say(&self, text: &str) {
-        self.0.set_message(text.to_owned());
     }
 
     /// Removes the line.

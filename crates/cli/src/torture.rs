@@ -3,8 +3,9 @@
 use crate::args::TortureOptions;
 use crate::{CHECK_FAILED, print, progress, say, threads};
 use lab::Problem;
-use lab::torture::{self, Outcome, Runner, Scenario, Scope, Summary};
+use lab::torture::{self, Outcome, Runner, Scenario, Scope, Summary, exhaustive};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// Longest search for a smaller scenario.
@@ -30,7 +31,38 @@ pub fn run(options: &TortureOptions) -> Result<ExitCode, Problem> {
     if let Some(number) = options.scenario {
         return Ok(replay(&scope, number, options));
     }
-    Ok(campaign(&scope, options))
+    Ok(if options.exhaustive { every_event(&scope, options) } else { campaign(&scope, options) })
+}
+
+fn every_event(scope: &Scope, options: &TortureOptions) -> ExitCode {
+    let line = progress::Count::new("drives");
+    let (cases, done) = (exhaustive::cases(scope, options.depth), AtomicUsize::new(0));
+    let total = cases.len();
+    let tried = exhaustive::run(cases, threads(options.threads), &|| line.show(done.fetch_add(1, Relaxed) + 1, total));
+    line.clear();
+    print(&exhaustive::to_text(&tried));
+    for tried in &tried {
+        if let Some(first) = &tried.first {
+            print(&format!("\n{}, {}: {first}\n", tried.name, tried.violations));
+        }
+    }
+    let passed = tried.iter().all(|tried| tried.violations == 0);
+    if !passed {
+        let depth = if options.depth > 1 { format!(" --depth {}", options.depth) } else { String::new() };
+        let schemes = list("--scheme", &options.scheme);
+        failed(scope, &format!("flashkeep torture --exhaustive --seed {}{schemes}{depth}", options.seed));
+    }
+    verdict(passed)
+}
+
+/// Says how to see it again.
+fn failed(scope: &Scope, command: &str) {
+    say(&format!("check failed: flashkeep {}, seed {}; repeat with: {command}", env!("CARGO_PKG_VERSION"), scope.seed));
+}
+
+/// An option with names, if there are any.
+fn list(option: &str, names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!(" {option} {}", names.join(",")) }
 }
 
 fn campaign(scope: &Scope, options: &TortureOptions) -> ExitCode {
@@ -49,10 +81,11 @@ fn campaign(scope: &Scope, options: &TortureOptions) -> ExitCode {
     let seconds = elapsed().as_secs_f64();
     line.clear();
     print(&format!("{}\n{}\n", summary.to_text(), totals(&summary, seconds, threads(options.threads))));
-    for (_, tally) in &summary.schemes {
-        if let Some(found) = &tally.first {
-            let (scenario, outcome) = scope.replay(found.number);
-            tell(scope, options, found.number, scenario, &outcome);
+    for found in summary.schemes.iter().flat_map(|(_, tally)| &tally.found) {
+        let (scenario, outcome) = scope.replay(found.number);
+        tell(scope, options, found.number, scenario, &outcome);
+        if found.times > 1 {
+            print(&format!("{} scenarios of this scheme ended alike\n", found.times));
         }
     }
     verdict(summary.total().violations == 0)
@@ -92,20 +125,11 @@ fn tell(scope: &Scope, options: &TortureOptions, number: u64, scenario: Option<S
         let (small, outcome) = torture::shrink(&scenario, &|| elapsed() < SHRINK);
         print(&format!("made smaller:\n{}", small.to_text(&outcome)));
     }
-    say(&format!(
-        "check failed: flashkeep {}, seed {}; repeat with: {}",
-        env!("CARGO_PKG_VERSION"),
-        scope.seed,
-        command(options, number)
-    ));
+    failed(scope, &command(options, number));
 }
 
 /// The command that runs one scenario again.
 fn command(options: &TortureOptions, number: u64) -> String {
-    let list = |option: &str, names: &[String]| match names {
-        [] => String::new(),
-        names => format!(" {option} {}", names.join(",")),
-    };
     format!(
         "flashkeep torture --seed {}{}{}{} --scenario {number}",
         options.seed,

@@ -35,8 +35,8 @@ pub struct Tally {
     pub pages_checked: u64,
     /// Scenarios in which a rule was broken.
     pub violations: u64,
-    /// The first of these.
-    pub first: Option<Found>,
+    /// The first of each kind of these.
+    pub found: Vec<Found>,
 }
 
 /// A scenario that broke a rule.
@@ -46,6 +46,8 @@ pub struct Found {
     pub number: u64,
     /// How.
     pub violation: Violation,
+    /// Scenarios that broke it so.
+    pub times: u64,
 }
 
 /// What a campaign gave.
@@ -63,7 +65,14 @@ impl Tally {
         self.pages_checked += outcome.pages_checked;
         if let Some((_, violation)) = outcome.violation {
             self.violations += 1;
-            self.first.get_or_insert(Found { number, violation });
+            self.find(Found { number, violation, times: 1 });
+        }
+    }
+
+    fn find(&mut self, new: Found) {
+        match self.found.iter_mut().find(|found| found.violation.is_like(&new.violation)) {
+            Some(found) => found.times += new.times,
+            None => self.found.push(new),
         }
     }
 
@@ -73,18 +82,16 @@ impl Tally {
         self.losses += other.losses;
         self.pages_checked += other.pages_checked;
         self.violations += other.violations;
-        self.first = self.first.take().or(other.first);
+        other.found.into_iter().for_each(|found| self.find(found));
     }
 }
 
 impl Summary {
-    /// The sum over all schemes; `first` is the one with the lowest number.
+    /// The sum over all schemes.
     #[must_use]
     pub fn total(&self) -> Tally {
         let mut total = Tally::default();
         self.schemes.iter().for_each(|(_, tally)| total.add(tally.clone()));
-        let found = self.schemes.iter().filter_map(|(_, tally)| tally.first.clone());
-        total.first = found.min_by_key(|found| found.number);
         total
     }
 
@@ -121,7 +128,7 @@ pub fn campaign(scope: &Scope, with: &Runner<'_>) -> Summary {
                 return;
             }
             let tally = of_drive(scope, drive, end.min(first + SCENARIOS_OF_A_DRIVE), with);
-            if !with.keep_going && let Some(found) = &tally.first {
+            if !with.keep_going && let Some(found) = tally.found.first() {
                 bad.fetch_min(found.number, Relaxed);
             }
             done.lock().expect("no thread panics with it").push((drive, tally));

@@ -84,7 +84,7 @@ fn drive(draws: &mut Stream) -> Drive {
     let dies = 3 + draws.below(4) as u32;
     let channels = if dies.is_multiple_of(2) && draws.chance(0.5) { 2 } else { 1 };
     let slots = if draws.chance(0.2) { 2 } else { 1 };
-    shaped(dies, channels, 6 + draws.below(9) as u32, 2 + draws.below(7) as u32, slots)
+    shaped(dies, channels, 6 + draws.below(7) as u32, 2 + draws.below(5) as u32, slots)
 }
 
 /// A drive of two-bit cells.
@@ -168,7 +168,7 @@ fn setup(scope: &Scope, scheme: SchemeChoice, drive: Drive, plan: &Plan, draws: 
     if uncorrectable && draws.chance(0.1) {
         setup.faults.uncorrectable_reads = 1e-3;
     }
-    if draws.chance(0.15) {
+    if draws.chance(0.06) {
         let policy = ECC_POLICIES[1 + draws.below(ECC_POLICIES.len() as u64 - 1) as usize].name;
         age(&mut setup, policy, draws);
     }

@@ -2,11 +2,11 @@
 
 use super::FaultKind;
 use super::scenario::{Fates, Round, Scenario, Strike};
-use ssd::{Begun, Failure, Fate, Session};
+use ssd::{Begun, BufferKind, Failure, Fate, Session};
 use std::cell::RefCell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use vocab::{BlockAddr, DieId};
+use vocab::{BlockAddr, DieId, HostCommand, HostOp, Lba, SimTime};
 
 /// Events after which a small drive must have come to rest.
 const EVENTS_AT_MOST: u64 = 200_000;
@@ -151,14 +151,20 @@ impl Runner<'_> {
         let pace = self.scenario.pace;
         let mut commands = round.commands.iter().copied();
         for stop in &round.stops {
-            let result = self.session.run_until(&mut commands, pace, &mut |event| event < stop.after);
-            self.outcome.pages_checked += result.checked_reads;
+            self.outcome.pages_checked += self.session.advance(&mut commands, pace, &mut |event| event < stop.after);
             let happened = self.strike(&stop.strike);
             self.outcome.happened.last_mut().expect("a round was begun").push(happened);
         }
-        let result = rest(&mut self.session, &mut commands, pace)?;
-        self.outcome.pages_checked += result.checked_reads + u64::from(self.scenario.setup.user_slots);
+        let mut commands = commands.chain(self.last_command());
+        let checked = rest(&mut self.session, &mut commands, pace)?;
+        self.outcome.pages_checked += checked + u64::from(self.scenario.setup.user_slots);
         verify(&mut self.session, self.scenario.may_lose)
+    }
+
+    /// What is found at the end of a round stays: nothing of it may be in a buffer that is lost with power.
+    fn last_command(&self) -> Option<HostCommand> {
+        let flush = HostCommand { at: SimTime(0), op: HostOp::Flush, lba: Lba(0), sectors: 0 };
+        (self.scenario.setup.buffer.kind == BufferKind::Volatile).then_some(flush)
     }
 
     fn strike(&mut self, strike: &Strike) -> Happened {
@@ -210,14 +216,14 @@ pub(super) fn cut(session: &mut Session, fates: &Fates) -> Vec<(Begun, Fate)> {
     begun.into_iter().zip(fates).collect()
 }
 
-/// Goes on until nothing is left to do.
+/// Goes on until nothing is left to do; the pages that were read and compared.
 pub(super) fn rest(
     session: &mut Session,
-    commands: &mut dyn Iterator<Item = vocab::HostCommand>,
+    commands: &mut dyn Iterator<Item = HostCommand>,
     pace: ssd::Pace,
-) -> Result<ssd::RunResult, Violation> {
+) -> Result<u64, Violation> {
     let mut over = false;
-    let result = session.run_until(commands, pace, &mut |event| {
+    let checked = session.advance(commands, pace, &mut |event| {
         over = event >= EVENTS_AT_MOST;
         !over
     });
@@ -225,7 +231,7 @@ pub(super) fn rest(
         let what = format!("{EVENTS_AT_MOST} events, and the drive is still busy");
         return Err(Violation { rule: Rule::Rest, what });
     }
-    Ok(result)
+    Ok(checked)
 }
 
 /// Reads everything back and recomputes every parity. The drive must be at rest.
