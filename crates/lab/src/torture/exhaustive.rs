@@ -21,7 +21,7 @@ use vocab::{DieId, HostCommand, Stream, Streams};
 /// Combinations of fates at one event beyond those of single commands.
 const COMBINATIONS: u64 = 24;
 /// Requests of the workload, and of what follows each cut.
-const REQUESTS: (u64, u64) = (14, 4);
+const REQUESTS: (u64, u64) = (40, 4);
 /// Shapes of drives (dies, blocks, pages); the first that a scheme can do with is taken.
 const SHAPES: [(u32, u32, u32); 4] = [(4, 8, 4), (4, 12, 4), (5, 12, 4), (5, 14, 6)];
 /// Events of a recovery before which the power goes again.
@@ -83,14 +83,14 @@ fn setup(seed: u64, choice: &SchemeChoice, policy: &str, (dies, blocks, pages): 
     registry::build(choice, ssd::shape(&drive)).ok()?;
     let most = ssd::user_slots_max(&drive, choice, &gc).ok()?;
     let mut setup = Setup {
-        user_slots: (f64::from(most) * 0.7) as u32,
+        user_slots: (f64::from(most) * 0.8) as u32,
         drive,
         scheme: choice.clone(),
         gc,
         wear: ssd::ftl::WearConfig::default(),
         buffer: Buffer::default(),
         scheduler: Scheduler::Fifo,
-        precondition: Precondition { fill: 0.8, converge_within: 1e-9, overwrite_at_most: 1.5, ..Precondition::default() },
+        precondition: Precondition { fill: 0.9, converge_within: 1e-9, overwrite_at_most: 1.5, ..Precondition::default() },
         age: Age::default(),
         faults: Faults::default(),
         ecc: Ecc::default(),

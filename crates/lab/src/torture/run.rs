@@ -155,13 +155,15 @@ impl Runner<'_> {
             let happened = self.strike(&stop.strike);
             self.outcome.happened.last_mut().expect("a round was begun").push(happened);
         }
-        let mut commands = commands.chain(self.last_command());
         let checked = rest(&mut self.session, &mut commands, pace)?;
+        let last = self.last_command();
+        rest(&mut self.session, &mut last.into_iter(), pace)?;
         self.outcome.pages_checked += checked + u64::from(self.scenario.setup.user_slots);
         verify(&mut self.session, self.scenario.may_lose)
     }
 
-    /// What is found at the end of a round stays: nothing of it may be in a buffer that is lost with power.
+    /// What is found at the end of a round stays: nothing of it may be in a buffer that is lost with power. A
+    /// flush makes durable what was answered before it was sent.
     fn last_command(&self) -> Option<HostCommand> {
         let flush = HostCommand { at: SimTime(0), op: HostOp::Flush, lba: Lba(0), sectors: 0 };
         (self.scenario.setup.buffer.kind == BufferKind::Volatile).then_some(flush)

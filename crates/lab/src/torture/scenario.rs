@@ -127,7 +127,8 @@ impl Scenario {
         let depth = *pick(&[1, 2, 4, 8], &mut draws);
         let pace = if draws.chance(0.3) { Pace::Open } else { Pace::Closed { depth } };
         let mut left = plan.at_most;
-        let rounds = (0..1 + draws.below(3)).map(|_| round(setup, plan, &mut left, &mut draws)).collect();
+        let rounds = *pick(&[1, 1, 1, 2, 2, 3], &mut draws);
+        let rounds = (0..rounds).map(|_| round(setup, plan, &mut left, &mut draws)).collect();
         Self { setup: setup.clone(), pace, rounds, may_lose: plan.may_lose }
     }
 }
