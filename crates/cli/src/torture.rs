@@ -43,7 +43,8 @@ fn every_event(scope: &Scope, options: &TortureOptions) -> ExitCode {
     print(&exhaustive::to_text(&tried));
     for tried in &tried {
         if let Some(first) = &tried.first {
-            print(&format!("\n{}, {}: {first}\n", tried.name, tried.violations));
+            print(&format!("\n{}: {}\n{}\n", tried.name, first.violation, first.words));
+            print(&smaller(&first.scenario));
         }
     }
     let passed = tried.iter().all(|tried| tried.violations == 0);
@@ -120,12 +121,15 @@ fn verdict(passed: bool) -> ExitCode {
 fn tell(scope: &Scope, options: &TortureOptions, number: u64, scenario: Option<Scenario>, outcome: &Outcome) {
     let Some(violation) = outcome.broken() else { return };
     print(&format!("\nscenario {number}: {violation}\n"));
-    if let Some(scenario) = scenario {
-        let elapsed = stopwatch();
-        let (small, outcome) = torture::shrink(&scenario, &|| elapsed() < SHRINK);
-        print(&format!("made smaller:\n{}", small.to_text(&outcome)));
-    }
+    print(&scenario.map(|scenario| smaller(&scenario)).unwrap_or_default());
     failed(scope, &command(options, number));
+}
+
+/// The scenario made smaller, as text; nothing if it breaks no rule.
+fn smaller(scenario: &Scenario) -> String {
+    let elapsed = stopwatch();
+    let (small, outcome) = torture::shrink(scenario, &|| elapsed() < SHRINK);
+    if outcome.broken().is_some() { format!("made smaller:\n{}", small.to_text(&outcome)) } else { String::new() }
 }
 
 /// The command that runs one scenario again.

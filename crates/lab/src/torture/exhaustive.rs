@@ -7,7 +7,7 @@
 
 use super::drive::{age, shaped};
 use super::run::{Violation, cut, guarded, rest, verify};
-use super::scenario::{Fates, die_of, is_ended, is_not_begun, workload};
+use super::scenario::{Fates, Round, Scenario, Stop, Strike, die_of, is_ended, is_not_begun, workload};
 use super::{Scope, text};
 use crate::compare::in_parallel;
 use crate::table::{Row, aligned, grouped};
@@ -23,7 +23,7 @@ const COMBINATIONS: u64 = 24;
 /// Requests of the workload, and of what follows each cut.
 const REQUESTS: (u64, u64) = (40, 4);
 /// Shapes of drives (dies, blocks, pages); the first that a scheme can do with is taken.
-const SHAPES: [(u32, u32, u32); 4] = [(4, 8, 4), (4, 12, 4), (5, 12, 4), (5, 14, 6)];
+const SHAPES: [(u32, u32, u32); 5] = [(4, 8, 4), (4, 12, 4), (5, 14, 6), (4, 20, 4), (4, 40, 4)];
 /// Events of a recovery before which the power goes again.
 const AGAIN_BEFORE: [u64; 8] = [0, 1, 2, 4, 7, 12, 20, 33];
 const PACE: Pace = Pace::Closed { depth: 3 };
@@ -42,7 +42,7 @@ pub struct Case {
 }
 
 /// What became of a case.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tried {
     /// Scheme and policy of page ECC.
     pub name: String,
@@ -54,8 +54,19 @@ pub struct Tried {
     pub erases: u64,
     /// Cuts after which a rule was broken.
     pub violations: u64,
-    /// The first of them in words.
-    pub first: Option<String>,
+    /// The first of them.
+    pub first: Option<Broken>,
+}
+
+/// A cut after which a rule was broken.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Broken {
+    /// How.
+    pub violation: Violation,
+    /// The workload, and the cut, or cuts.
+    pub scenario: Scenario,
+    /// These in words.
+    pub words: String,
 }
 
 /// Every choice of the scope's schemes under every policy of page ECC that its drive can carry.
@@ -136,7 +147,7 @@ impl Case {
         let mut tried = Tried { name: format!("{}, {}", self.setup.scheme, self.setup.ecc.policy), ..Tried::default() };
         let result = guarded(|| self.run_stepwise(&mut tried));
         if let Err(violation) = result {
-            tried.found(&violation, "without any cut".into());
+            self.found(tried, violation, &[]);
         }
         tried
     }
@@ -160,41 +171,51 @@ impl Case {
 
     fn cut_at(&self, step: u64, at: &Session, begun: &[Begun], fates: &[Fate], is_new: bool, tried: &mut Tried) {
         let fates = given(begun, fates);
+        let stops = vec![Stop { after: step, strike: Strike::Cut(fates.clone()) }];
         let mut cut_once = at.clone();
         tried.cuts += 1;
-        let words = || {
-            let each: Vec<String> = begun.iter().zip(fates.of(begun)).map(|(&begun, fate)| text::fate_text(begun, fate)).collect();
-            format!("cut before event {step}: {}", each.join(", "))
-        };
         if let Err(violation) = guarded(|| cut(&mut cut_once, &fates)) {
-            tried.found(&violation, words());
+            self.found(tried, violation, &stops);
             return;
         }
         if self.depth > 1 && is_new {
-            self.cut_again(&cut_once, self.depth - 1, &words(), tried);
+            self.cut_again(&cut_once, self.depth - 1, &stops, tried);
         }
         if let Err(violation) = guarded(|| self.settle(cut_once)).unwrap_or_else(Err) {
-            tried.found(&violation, words());
+            self.found(tried, violation, &stops);
         }
     }
 
     /// Cuts the power while the drive recovers from the cut before.
-    fn cut_again(&self, at: &Session, depth: u32, words: &str, tried: &mut Tried) {
+    fn cut_again(&self, at: &Session, depth: u32, stops: &[Stop], tried: &mut Tried) {
         for (number, before) in AGAIN_BEFORE.into_iter().enumerate() {
             let fates = if number % 2 == 0 { Fates::Given(Vec::new()) } else { Fates::Drawn(tried.cuts) };
+            let stops = [stops, &[Stop { after: before, strike: Strike::Cut(fates.clone()) }]].concat();
             let mut again = at.clone();
             tried.cuts += 1;
-            let words = format!("{words}, again before event {before} of recovery");
             let cut = guarded(|| {
                 again.advance(&mut std::iter::empty(), PACE, &mut |event| event < before);
                 cut(&mut again, &fates)
             });
             if depth > 1 && cut.is_ok() {
-                self.cut_again(&again, depth - 1, &words, tried);
+                self.cut_again(&again, depth - 1, &stops, tried);
             }
             if let Err(violation) = cut.and_then(|_| guarded(|| self.settle(again)).unwrap_or_else(Err)) {
-                tried.found(&violation, words);
+                self.found(tried, violation, &stops);
             }
+        }
+    }
+
+    fn found(&self, tried: &mut Tried, violation: Violation, stops: &[Stop]) {
+        tried.violations += 1;
+        if tried.first.is_none() {
+            let rounds = vec![
+                Round { commands: self.commands.clone(), stops: stops.to_vec() },
+                Round { commands: self.more.clone(), stops: Vec::new() },
+            ];
+            let words = stops.iter().map(stop_text).collect::<Vec<_>>().join(", then ");
+            let scenario = Scenario { setup: self.setup.clone(), pace: PACE, rounds, may_lose: false };
+            tried.first = Some(Broken { violation, scenario, words });
         }
     }
 
@@ -207,11 +228,12 @@ impl Case {
     }
 }
 
-impl Tried {
-    fn found(&mut self, violation: &Violation, words: String) {
-        self.violations += 1;
-        self.first.get_or_insert(format!("{words}\n  {violation}"));
-    }
+fn stop_text(stop: &Stop) -> String {
+    let fates = match &stop.strike {
+        Strike::Cut(Fates::Given(given)) => given.iter().map(|&(die, fate)| text::fate_text(die, fate)).collect(),
+        _ => vec!["fates drawn".to_owned()],
+    };
+    format!("{} events later the power goes: {}", stop.after, fates.join(", "))
 }
 
 fn given(begun: &[Begun], fates: &[Fate]) -> Fates {

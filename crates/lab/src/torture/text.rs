@@ -3,9 +3,9 @@
 use super::run::{Happened, Outcome};
 use super::scenario::{Scenario, die_of};
 use ssd::nand::{EraseFate, Pairing, Partners, ProgramFate};
-use ssd::{Begun, BufferKind, Failure, Fate, Pace, RefreshPolicy};
+use ssd::{BufferKind, Failure, Fate, Pace, RefreshPolicy};
 use std::fmt::Write as _;
-use vocab::{Fua, HostCommand, HostOp};
+use vocab::{DieId, Fua, HostCommand, HostOp};
 
 impl Scenario {
     /// Drive, requests, and what happened when.
@@ -129,7 +129,7 @@ fn happened_text(happened: &Happened) -> String {
     match happened {
         Happened::Cut(commands) if commands.is_empty() => "the power goes, while no die writes".into(),
         Happened::Cut(commands) => {
-            let each: Vec<String> = commands.iter().map(|&(begun, fate)| fate_text(begun, fate)).collect();
+            let each: Vec<String> = commands.iter().map(|&(begun, fate)| fate_text(die_of(begun), fate)).collect();
             format!("the power goes: {}", each.join(", "))
         }
         Happened::Loss(Some(Failure::Die(die))) => format!("{die} dies"),
@@ -139,7 +139,7 @@ fn happened_text(happened: &Happened) -> String {
     }
 }
 
-pub(super) fn fate_text(begun: Begun, fate: Fate) -> String {
+pub(super) fn fate_text(die: DieId, fate: Fate) -> String {
     let took = |partners| if partners == Partners::Torn { " and took its partners along" } else { "" };
     let fate = match fate {
         Fate::Program(ProgramFate::NotBegun) => "program not begun".into(),
@@ -155,5 +155,5 @@ pub(super) fn fate_text(begun: Begun, fate: Fate) -> String {
         Fate::Erase(EraseFate::Blank) => "half an erase, pages blank".into(),
         Fate::Erase(EraseFate::Ended) => "erase ended".into(),
     };
-    format!("{} {fate}", die_of(begun))
+    format!("{die} {fate}")
 }
