@@ -52,7 +52,8 @@ fn what_loses_data_on_purpose_is_caught_and_made_smaller() {
         let (small, outcome) = shrink(&scenario, &|| true);
         assert_eq!(outcome.broken().map(|violation| violation.rule), Some(found.violation.rule), "{entry}");
         assert_eq!(small.run(), outcome, "{entry}: the smaller scenario breaks the rule by itself");
-        let requests = |scenario: &flashkeep_lab::torture::Scenario| scenario.rounds.iter().map(|round| round.commands.len()).sum::<usize>();
+        let requests =
+            |scenario: &flashkeep_lab::torture::Scenario| scenario.rounds.iter().map(|round| round.commands.len()).sum::<usize>();
         assert!(requests(&small) <= requests(&scenario) && small.rounds.len() <= scenario.rounds.len(), "{entry}");
         assert!(small.to_text(&outcome).contains("broken in round"), "{}", small.to_text(&outcome));
     }

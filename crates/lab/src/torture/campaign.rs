@@ -128,7 +128,9 @@ pub fn campaign(scope: &Scope, with: &Runner<'_>) -> Summary {
                 return;
             }
             let tally = of_drive(scope, drive, end.min(first + SCENARIOS_OF_A_DRIVE), with);
-            if !with.keep_going && let Some(found) = tally.found.first() {
+            if !with.keep_going
+                && let Some(found) = tally.found.first()
+            {
                 bad.fetch_min(found.number, Relaxed);
             }
             done.lock().expect("no thread panics with it").push((drive, tally));
@@ -184,4 +186,3 @@ impl Scope {
         }
     }
 }
-

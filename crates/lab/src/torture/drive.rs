@@ -180,12 +180,18 @@ fn buffer(draws: &mut Stream) -> Buffer {
     Buffer { kind, size: Bytes(SLOT * (2 + draws.below(12))), ..Buffer::default() }
 }
 
+/// A drive that can be mounted after a cut.
+pub(super) fn mountable() -> Power {
+    Power { mountable: true, ..Power::default() }
+}
+
 /// Where pages share cells the drive has the energy to end programs: without it, it may lose what it
 /// acknowledged.
 fn power(draws: &mut Stream) -> Power {
-    let pairing = *pick(&[Pairing::Alone, Pairing::Alone, Pairing::Adjacent { bits: 2 }, Pairing::Shared { side_by_side: 1 }], draws);
+    let pairing =
+        *pick(&[Pairing::Alone, Pairing::Alone, Pairing::Adjacent { bits: 2 }, Pairing::Shared { side_by_side: 1 }], draws);
     let hold_up = pairing != Pairing::Alone || draws.chance(0.2);
-    Power { mountable: true, pairing, hold_up, ..Power::default() }
+    Power { pairing, hold_up, ..mountable() }
 }
 
 /// Cells with bit errors that the policy corrects.

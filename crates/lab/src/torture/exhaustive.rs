@@ -5,7 +5,7 @@
 //! alike, and of the other combinations there are as many as [`COMBINATIONS`]. Where an event
 //! changes nothing that a cut would interrupt, commands all end, or are all not begun.
 
-use super::drive::{age, shaped};
+use super::drive::{age, mountable, shaped};
 use super::run::{Violation, cut, guarded, rest, verify};
 use super::scenario::{Fates, Round, Scenario, Stop, Strike, die_of, is_ended, is_not_begun, workload};
 use super::{Scope, text};
@@ -13,9 +13,7 @@ use crate::compare::in_parallel;
 use crate::table::{Row, aligned, grouped};
 use ssd::protect::ecc::ECC_POLICIES;
 use ssd::protect::{SchemeChoice, registry};
-use ssd::{
-    Age, Begun, Buffer, Ecc, Errors, Fate, Faults, Pace, PayloadKind, Power, Precondition, Refresh, Scheduler, Session, Setup,
-};
+use ssd::{Age, Begun, Buffer, Ecc, Errors, Fate, Faults, Pace, PayloadKind, Precondition, Refresh, Scheduler, Session, Setup};
 use vocab::{DieId, HostCommand, Stream, Streams};
 
 /// Combinations of fates at one event beyond those of single commands.
@@ -107,7 +105,7 @@ fn setup(seed: u64, choice: &SchemeChoice, policy: &str, (dies, blocks, pages): 
         ecc: Ecc::default(),
         errors: Errors::default(),
         refresh: Refresh::default(),
-        power: Power { mountable: true, ..Power::default() },
+        power: mountable(),
         payload: PayloadKind::Tag,
         seed,
     };
@@ -147,7 +145,7 @@ impl Case {
         let mut tried = Tried { name: format!("{}, {}", self.setup.scheme, self.setup.ecc.policy), ..Tried::default() };
         let result = guarded(|| self.run_stepwise(&mut tried));
         if let Err(violation) = result {
-            self.found(tried, violation, &[]);
+            self.found(&mut tried, violation, &[]);
         }
         tried
     }

@@ -3,6 +3,7 @@
 use super::FaultKind;
 use super::scenario::{Fates, Round, Scenario, Strike};
 use ssd::{Begun, BufferKind, Failure, Fate, Session};
+use std::any::Any;
 use std::cell::RefCell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -99,9 +100,14 @@ thread_local! {
 pub fn quiet_panics() {
     std::panic::set_hook(Box::new(|info| {
         let at = info.location().map_or(String::new(), |at| format!(" ({}:{})", at.file(), at.line()));
-        let text = format!("{}{at}", info.payload_as_str().unwrap_or("no message"));
+        let text = format!("{}{at}", message(info.payload()));
         PANIC.with(|panic| *panic.borrow_mut() = Some(text));
     }));
+}
+
+fn message(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<String>().cloned();
+    text.or_else(|| payload.downcast_ref::<&str>().map(|&text| text.into())).unwrap_or_else(|| "no message".into())
 }
 
 impl Scenario {
@@ -133,9 +139,8 @@ impl Scenario {
 /// What `f` returns; a panic is a violation.
 pub(super) fn guarded<T>(f: impl FnOnce() -> T) -> Result<T, Violation> {
     catch_unwind(AssertUnwindSafe(f)).map_err(|payload| {
-        let text = payload.downcast_ref::<String>().cloned().or_else(|| payload.downcast_ref::<&str>().map(|&s| s.into()));
         let hooked = PANIC.with(|panic| panic.borrow_mut().take());
-        Violation { rule: Rule::Panic, what: hooked.or(text).unwrap_or_else(|| "no message".into()) }
+        Violation { rule: Rule::Panic, what: hooked.unwrap_or_else(|| message(&*payload)) }
     })
 }
 

@@ -80,7 +80,11 @@ impl Scenario {
         );
         if setup.ecc.policy != "none" || setup.errors.model != "none" || setup.refresh.policy != RefreshPolicy::None {
             let (policy, refresh) = (&setup.ecc.policy, setup.refresh.policy);
-            let _ = writeln!(text, "page ECC {policy}, errors {}, refresh {refresh:?}, {} cycles", setup.errors.model, setup.age.pe_cycles.0);
+            let _ = writeln!(
+                text,
+                "page ECC {policy}, errors {}, refresh {refresh:?}, {} cycles",
+                setup.errors.model, setup.age.pe_cycles.0
+            );
         }
         if setup.age.bad_blocks > 0.0 || setup.faults.uncorrectable_reads > 0.0 {
             let (bad, reads) = (setup.age.bad_blocks, setup.faults.uncorrectable_reads);
