@@ -35,7 +35,7 @@ fn no_fate_of_any_command_at_any_event_loses_data_without_redundancy() {
     let mut cases = exhaustive::cases(&scope(&["none"]), 2);
     assert_eq!(cases.len(), 3, "three policies of page ECC");
     // All of it takes minutes: here cuts alone under each policy, and cuts of recoveries under one.
-    for (case, (requests, depth)) in cases.iter_mut().zip([(5, 2), (12, 1), (12, 1)]) {
+    for (case, (requests, depth)) in cases.iter_mut().zip([(12, 2), (24, 1), (24, 1)]) {
         case.commands.truncate(requests);
         case.depth = depth;
     }
