@@ -185,7 +185,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             Protection::Stripes(scheme) => Some(&**scheme),
             _ => None,
         };
-        let stripes = if setup.power.mountable { stripe_scheme.map_or(0, |s| setup.user_slots.div_ceil(s.data_strips())) } else { 0 };
+        let stripes =
+            if setup.power.mountable { stripe_scheme.map_or(0, |s| setup.user_slots.div_ceil(s.data_strips())) } else { 0 };
         let (slots, dies, logs) = (grid.slots_per_page(), grid.dies() as usize, ftl.logs());
         let streams = 1 + u32::from(setup.gc.separate_frontier);
         let mut machine = Self {
