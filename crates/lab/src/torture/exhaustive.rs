@@ -24,6 +24,8 @@ const REQUESTS: (u64, u64) = (40, 4);
 const SHAPES: [(u32, u32, u32); 5] = [(4, 8, 4), (4, 12, 4), (5, 14, 6), (4, 20, 4), (4, 40, 4)];
 /// Events of a recovery before which the power goes again.
 const AGAIN_BEFORE: [u64; 8] = [0, 1, 2, 4, 7, 12, 20, 33];
+/// Violations after which a drive has shown enough.
+const ENOUGH: u64 = 100;
 const PACE: Pace = Pace::Closed { depth: 3 };
 
 /// A drive and what it is asked.
@@ -155,6 +157,9 @@ impl Case {
         let mut draws = Streams::new(self.setup.seed).stream("torture/exhaustive/fates");
         let mut before = None;
         let result = session.run_stepwise(&mut self.commands.iter().copied(), PACE, &mut |step, fork| {
+            if tried.violations >= ENOUGH {
+                return;
+            }
             tried.steps += 1;
             let fork = fork();
             let begun = fork.begun();
