@@ -74,6 +74,8 @@ pub enum Command {
         #[arg(long, value_name = "N")]
         threads: Option<std::num::NonZeroUsize>,
     },
+    /// Random drives under power cuts and faults, each checked against the engine's oracle
+    Torture(TortureOptions),
     /// List what is known: schemes, drives, traces and more
     List {
         /// What to list; without it, the lists are listed
@@ -158,6 +160,44 @@ impl Options {
     }
 }
 
+/// Options of `torture`.
+#[derive(Debug, Args)]
+pub struct TortureOptions {
+    /// Minutes to go on
+    #[arg(long, value_name = "M", default_value = "1")]
+    pub minutes: f64,
+    /// Run so many scenarios, however long it takes
+    #[arg(long, value_name = "N", conflicts_with = "minutes")]
+    pub scenarios: Option<u64>,
+    /// Run this scenario alone, as a campaign would
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["minutes", "scenarios", "exhaustive"])]
+    pub scenario: Option<u64>,
+    /// Seed of all scenarios
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Schemes, separated by commas
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    pub scheme: Vec<String>,
+    /// Kinds of faults, separated by commas
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    pub fault: Vec<String>,
+    /// Lose more than the schemes promise to survive: pages may be lost then, none may be wrong
+    #[arg(long)]
+    pub beyond_promise: bool,
+    /// Count violations instead of ending with the first
+    #[arg(long)]
+    pub keep_going: bool,
+    /// Cut the power of a small drive at every event, with every fate of each command under way
+    #[arg(long, conflicts_with_all = ["minutes", "scenarios", "fault", "beyond_promise", "keep_going"])]
+    pub exhaustive: bool,
+    /// With --exhaustive: power cuts in a row, the later ones during recovery
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "exhaustive")]
+    pub depth: u32,
+    /// Scenarios that run at the same time [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<std::num::NonZeroUsize>,
+}
+
 /// Options of studies that were given: name and value.
 #[derive(Debug)]
 pub struct StudyOptions(pub Vec<(String, String)>);
@@ -196,6 +236,11 @@ fn names(list: &str) -> String {
     entries.iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
+/// The kinds of faults, for help.
+fn fault_kinds() -> String {
+    lab::torture::FAULT_KINDS.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ")
+}
+
 fn with_names(command: clap::Command) -> clap::Command {
     command
         .mut_arg("schemes", |a| a.help(format!("Schemes, separated by commas: {}", names("schemes"))))
@@ -219,6 +264,10 @@ pub fn parse() -> Cli {
         .mut_subcommand("reliability", |c| {
             c.mut_arg("study", |a| a.help(format!("The study; without it, studies are listed: {}", names("studies"))))
                 .mut_arg("model", |a| a.help(format!("Model of raw bit errors: {}", names("errors"))))
+        })
+        .mut_subcommand("torture", |c| {
+            c.mut_arg("scheme", |a| a.help(format!("Schemes, separated by commas: {}", names("schemes"))))
+                .mut_arg("fault", |a| a.help(format!("Kinds of faults, separated by commas: {}", fault_kinds())))
         })
         .mut_subcommand("list", |c| c.mut_arg("what", |a| a.help(format!("One of: {}", lists.join(", ")))));
     Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())

@@ -3,6 +3,7 @@
 mod args;
 mod figures;
 mod progress;
+mod torture;
 
 use args::{Cli, Command, Options};
 use lab::{Comparison, Experiment, Problem};
@@ -49,6 +50,7 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         Command::Figures { paper, only, points, out, experiments, traces, threads } => {
             figures::run(&figures::Wanted { paper, only, points, out, experiments, traces, threads })
         }
+        Command::Torture(options) => torture::run(&options),
         Command::List { what, json } => list(what.as_deref(), json),
     }
 }

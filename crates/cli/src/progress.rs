@@ -83,6 +83,29 @@ impl Count {
     }
 }
 
+/// How long something goes on, and how often it happened; nothing where stderr is no terminal.
+pub struct Ticker(ProgressBar);
+
+impl Ticker {
+    /// A line for so many `things`.
+    #[must_use]
+    pub fn new(things: &str) -> Self {
+        let bar = ProgressBar::new_spinner().with_style(style("{spinner} {human_pos} {prefix}, {elapsed}"));
+        bar.set_prefix(things.to_owned());
+        Self(bar)
+    }
+
+    /// One more.
+    pub fn tick(&self) {
+        self.0.inc(1);
+    }
+
+    /// Removes the line.
+    pub fn clear(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the template is constant and valid")
 }

@@ -349,3 +349,57 @@ fn an_unknown_paper_and_a_bad_figure_are_bad_input() {
     let help = flashkeep(&here, &["figures", "--help"]);
     assert!(["--only", "--points", "--out", "--traces"].iter().all(|option| stdout(&help).contains(option)), "{}", stdout(&help));
 }
+
+/// The command that the program says repeats a failure, without its name.
+fn repeat(said: &str) -> Vec<&str> {
+    let command = said.trim().rsplit("repeat with: flashkeep ").next().expect("it says how");
+    command.split(' ').collect()
+}
+
+#[test]
+fn torture_prints_a_line_for_each_scheme_and_is_silent_in_a_pipe() {
+    let here = directory("torture");
+    let output = flashkeep(&here, &["torture", "--scenarios", "64", "--scheme", "none,code-zones", "--threads", "2"]);
+    assert_eq!((code(&output), stderr(&output).as_str()), (0, ""), "{}", stdout(&output));
+    let text = stdout(&output);
+    let cells = |scheme: &str| {
+        let line = text.lines().find(|line| line.starts_with(scheme)).unwrap_or_else(|| panic!("{scheme}: {text}"));
+        line.split_whitespace().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!((cells("none")[0].as_str(), cells("code-zones")[0].as_str()), ("32", "32"), "{text}");
+    assert_eq!(cells("all").last().map(String::as_str), Some("0"), "{text}");
+    assert!(text.contains("scenarios a second and core"), "{text}");
+    let timed = flashkeep(&here, &["torture", "--minutes", "0.001", "--scheme", "none", "--fault", "cut"]);
+    assert_eq!(code(&timed), 0, "{}{}", stdout(&timed), stderr(&timed));
+}
+
+#[test]
+fn torture_that_finds_something_is_exit_code_1_and_one_command_repeats_it() {
+    let here = directory("torture_fails");
+    let output = flashkeep(&here, &["torture", "--scheme", "canary", "--scenarios", "2000", "--seed", "3"]);
+    let (text, said) = (stdout(&output), stderr(&output));
+    assert_eq!(code(&output), 1, "{text}{said}");
+    assert!(text.contains("made smaller:\nscheme canary") && text.contains("broken in round"), "{text}");
+    assert!(said.starts_with(concat!("check failed: flashkeep ", env!("CARGO_PKG_VERSION"), ", seed 3; ")), "{said}");
+    let again = flashkeep(&here, &repeat(&said));
+    assert_eq!(code(&again), 1, "{}", stdout(&again));
+    let scenario = |text: &str| text.lines().find(|line| line.starts_with("scenario ")).map(str::to_owned);
+    assert_eq!((scenario(&stdout(&again)), stderr(&again)), (scenario(&text), said));
+}
+
+#[test]
+fn torture_refuses_bad_input_with_exit_code_2() {
+    let here = directory("torture_input");
+    let wrong: [(&[&str], &str); 5] = [
+        (&["--scheme", "raid6"], "did you mean `raid5`"),
+        (&["--fault", "fire"], "known: cut, die, block, page, uncorrectable"),
+        (&["--minutes", "0"], "valid are more than 0"),
+        (&["--scenario", "1", "--exhaustive"], "cannot be used with"),
+        (&["--depth", "2"], "--exhaustive"),
+    ];
+    for (options, part) in wrong {
+        let output = flashkeep(&here, &[&["torture"], options].concat());
+        assert_eq!(code(&output), 2, "{options:?}: {}", stdout(&output));
+        assert!(stderr(&output).contains(part), "{options:?}: {}", stderr(&output));
+    }
+}

@@ -25,6 +25,7 @@ pub mod report;
 mod results;
 mod table;
 mod textual;
+pub mod torture;
 mod workload;
 
 pub use capacity::{Plan, PlannedDrive, blocks_per_plane, plan};

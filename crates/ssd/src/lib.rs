@@ -4,6 +4,7 @@
 //! [`Session`] is the way in: build a drive from a [`Setup`], replay host commands, get a
 //! [`RunResult`].
 
+mod advance;
 mod ahead;
 mod buffer;
 mod calendar;

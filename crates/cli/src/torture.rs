@@ -1,0 +1,144 @@
+//! `flashkeep torture`.
+
+use crate::args::TortureOptions;
+use crate::{CHECK_FAILED, print, progress, say, threads};
+use lab::Problem;
+use lab::torture::{self, Outcome, Runner, Scenario, Scope, Summary, exhaustive};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// Longest search for a smaller scenario.
+const SHRINK: Duration = Duration::from_secs(2);
+
+/// The wall clock: results do not depend on it, only how many there are.
+fn stopwatch() -> impl Fn() -> Duration + Sync {
+    #[expect(clippy::disallowed_methods, reason = "the driver reads the wall clock")]
+    let start = Instant::now();
+    move || start.elapsed()
+}
+
+/// Runs what was asked for.
+///
+/// # Errors
+/// Bad input.
+pub fn run(options: &TortureOptions) -> Result<ExitCode, Problem> {
+    let scope = Scope::named(options.seed, &options.scheme, &options.fault, options.beyond_promise)?;
+    if !(options.minutes > 0.0 && options.minutes <= 1e6) {
+        return Err(Problem::new("--minutes", format!("found {}, valid are more than 0 and up to 1000000", options.minutes)));
+    }
+    torture::quiet_panics();
+    if let Some(number) = options.scenario {
+        return Ok(replay(&scope, number, options));
+    }
+    Ok(if options.exhaustive { every_event(&scope, options) } else { campaign(&scope, options) })
+}
+
+fn every_event(scope: &Scope, options: &TortureOptions) -> ExitCode {
+    let line = progress::Count::new("drives");
+    let (cases, done) = (exhaustive::cases(scope, options.depth), AtomicUsize::new(0));
+    let total = cases.len();
+    let tried = exhaustive::run(cases, threads(options.threads), &|| line.show(done.fetch_add(1, Relaxed) + 1, total));
+    line.clear();
+    print(&exhaustive::to_text(&tried));
+    for tried in &tried {
+        if let Some(first) = &tried.first {
+            print(&format!("\n{}: {}\n{}\n", tried.name, first.violation, first.words));
+            print(&smaller(&first.scenario));
+        }
+    }
+    let passed = tried.iter().all(|tried| tried.violations == 0);
+    if !passed {
+        let depth = if options.depth > 1 { format!(" --depth {}", options.depth) } else { String::new() };
+        let schemes = list("--scheme", &options.scheme);
+        failed(scope, &format!("flashkeep torture --exhaustive --seed {}{schemes}{depth}", options.seed));
+    }
+    verdict(passed)
+}
+
+/// Says how to see it again.
+fn failed(scope: &Scope, command: &str) {
+    say(&format!("check failed: flashkeep {}, seed {}; repeat with: {command}", env!("CARGO_PKG_VERSION"), scope.seed));
+}
+
+/// An option with names, if there are any.
+fn list(option: &str, names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!(" {option} {}", names.join(",")) }
+}
+
+fn campaign(scope: &Scope, options: &TortureOptions) -> ExitCode {
+    let elapsed = stopwatch();
+    let line = progress::Ticker::new("scenarios");
+    let summary = torture::campaign(
+        scope,
+        &Runner {
+            threads: threads(options.threads),
+            scenarios: options.scenarios,
+            keep_going: options.keep_going,
+            go_on: &|| elapsed().as_secs_f64() < options.minutes * 60.0,
+            progress: &|| line.tick(),
+        },
+    );
+    let seconds = elapsed().as_secs_f64();
+    line.clear();
+    print(&format!("{}\n{}\n", summary.to_text(), totals(&summary, seconds, threads(options.threads))));
+    for found in summary.schemes.iter().flat_map(|(_, tally)| &tally.found) {
+        let (scenario, outcome) = scope.replay(found.number);
+        tell(scope, options, found.number, scenario, &outcome);
+        if found.times > 1 {
+            print(&format!("{} scenarios of this scheme ended alike\n", found.times));
+        }
+    }
+    verdict(summary.total().violations == 0)
+}
+
+fn totals(summary: &Summary, seconds: f64, threads: usize) -> String {
+    let total = summary.total();
+    let rate = total.scenarios as f64 / seconds.max(1e-9) / threads as f64;
+    format!(
+        "{} scenarios, {} power cuts, {} losses, {} pages checked, {} violations in {seconds:.1} s: {rate:.0} scenarios a second and core",
+        total.scenarios, total.cuts, total.losses, total.pages_checked, total.violations,
+    )
+}
+
+fn replay(scope: &Scope, number: u64, options: &TortureOptions) -> ExitCode {
+    let (scenario, outcome) = scope.replay(number);
+    let passed = outcome.violation.is_none();
+    if passed {
+        let text = scenario.map(|scenario| scenario.to_text(&outcome)).unwrap_or_default();
+        print(&format!("scenario {number}\n{text}no rule was broken\n"));
+    } else {
+        tell(scope, options, number, scenario, &outcome);
+    }
+    verdict(passed)
+}
+
+fn verdict(passed: bool) -> ExitCode {
+    if passed { ExitCode::SUCCESS } else { ExitCode::from(CHECK_FAILED) }
+}
+
+/// What broke, the command that does it again, and a scenario as small as can be found.
+fn tell(scope: &Scope, options: &TortureOptions, number: u64, scenario: Option<Scenario>, outcome: &Outcome) {
+    let Some(violation) = outcome.broken() else { return };
+    print(&format!("\nscenario {number}: {violation}\n"));
+    print(&scenario.map(|scenario| smaller(&scenario)).unwrap_or_default());
+    failed(scope, &command(options, number));
+}
+
+/// The scenario made smaller, as text; nothing if it breaks no rule.
+fn smaller(scenario: &Scenario) -> String {
+    let elapsed = stopwatch();
+    let (small, outcome) = torture::shrink(scenario, &|| elapsed() < SHRINK);
+    if outcome.broken().is_some() { format!("made smaller:\n{}", small.to_text(&outcome)) } else { String::new() }
+}
+
+/// The command that runs one scenario again.
+fn command(options: &TortureOptions, number: u64) -> String {
+    format!(
+        "flashkeep torture --seed {}{}{}{} --scenario {number}",
+        options.seed,
+        list("--scheme", &options.scheme),
+        list("--fault", &options.fault),
+        if options.beyond_promise { " --beyond-promise" } else { "" },
+    )
+}

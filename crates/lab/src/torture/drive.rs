@@ -1,0 +1,210 @@
+//! Random drives: small, with everything that a drive may have, and of every scheme.
+
+use super::{FaultKind, Scope};
+use ssd::ftl::victim::POLICIES;
+use ssd::nand::{Energy, PageKind, Pairing, Timing, Transfer};
+use ssd::protect::SchemeChoice;
+use ssd::protect::ecc::ECC_POLICIES;
+use ssd::protect::registry;
+use ssd::{
+    Age, Buffer, BufferKind, CodecTiming, Drive, Ecc, Errors, Faults, PayloadKind, Power, Precondition, Refresh, RefreshPolicy,
+    Scheduler, Session, Setup,
+};
+use vocab::{BusRate, Bytes, Geometry, Nanojoules, Nanos, PeCycles, PlaneUse, Stream, Streams};
+
+/// Scenarios with neighbouring numbers that start from one drive: building it costs as much as what
+/// is done with it.
+pub(super) const SCENARIOS_OF_A_DRIVE: u64 = 16;
+
+/// Shapes that are tried before a scheme is given one that suits all.
+const TRIES: u32 = 6;
+
+const SLOT: u64 = 4096;
+const MONTH: Nanos = Nanos(30 * 24 * 3_600_000_000_000);
+
+/// What befalls the scenarios of a drive.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Plan {
+    /// Whether the power goes.
+    pub cuts: bool,
+    /// Kinds of losses.
+    pub losses: Vec<FaultKind>,
+    /// Losses at most.
+    pub at_most: u32,
+    /// Whether pages may be reported lost; none may ever be read wrong.
+    pub may_lose: bool,
+}
+
+/// A drive, built, and what its scenarios bring.
+#[derive(Clone)]
+pub(super) struct Ready {
+    pub setup: Setup,
+    pub plan: Plan,
+    pub session: Session,
+}
+
+/// The drive of scenarios `number * SCENARIOS_OF_A_DRIVE` and following.
+pub(super) fn ready(scope: &Scope, number: u64) -> Ready {
+    let mut draws = Streams::new(scope.seed).stream_of("torture/drive", number);
+    let entry = scope.schemes[(number % scope.schemes.len() as u64) as usize];
+    for attempt in 0.. {
+        let choice = choice(entry, &mut draws);
+        let drive = if attempt < TRIES { drive(&mut draws) } else { shaped(5, 1, 14, 6, 1) };
+        if let Some(ready) = build(scope, choice, drive, &mut draws) {
+            return ready;
+        }
+        assert!(attempt < 200, "no small drive suits scheme {}", entry.name);
+    }
+    unreachable!("the loop returns")
+}
+
+fn build(scope: &Scope, choice: SchemeChoice, drive: Drive, draws: &mut Stream) -> Option<Ready> {
+    let survives = registry::build(&choice, ssd::shape(&drive)).ok()?.survives_dies();
+    let plan = plan(scope, survives, draws);
+    let setup = setup(scope, choice, drive, &plan, draws)?;
+    let plan = Plan { may_lose: plan.may_lose || setup.faults.uncorrectable_reads > 0.0, ..plan };
+    let session = Session::new(&setup).ok()?;
+    Some(Ready { setup, plan, session })
+}
+
+/// Any choice of the scheme; where it can, with stripes that leave dies to rebuild on.
+fn choice(entry: &registry::SchemeEntry, draws: &mut Stream) -> SchemeChoice {
+    let mut choice = pick(&entry.choices().collect::<Vec<_>>(), draws).clone();
+    if entry.options.iter().any(|(name, ..)| *name == "data_strips") && draws.chance(0.3) {
+        choice.options.insert("data_strips".into(), "2".into());
+    }
+    choice
+}
+
+pub(super) fn pick<'a, T>(of: &'a [T], draws: &mut Stream) -> &'a T {
+    &of[draws.below(of.len() as u64) as usize]
+}
+
+fn drive(draws: &mut Stream) -> Drive {
+    let dies = 3 + draws.below(4) as u32;
+    let channels = if dies.is_multiple_of(2) && draws.chance(0.5) { 2 } else { 1 };
+    let slots = if draws.chance(0.2) { 2 } else { 1 };
+    shaped(dies, channels, 6 + draws.below(7) as u32, 2 + draws.below(5) as u32, slots)
+}
+
+/// A drive of two-bit cells.
+pub(super) fn shaped(dies: u32, channels: u32, blocks: u32, pages: u32, slots: u64) -> Drive {
+    let page = |name: &str, read, program| PageKind { name: name.into(), read: Nanos(read), program: Nanos(program) };
+    Drive {
+        geometry: Geometry {
+            channels,
+            dies_per_channel: dies / channels,
+            planes: 1,
+            plane_use: PlaneUse::Single,
+            blocks_per_plane: blocks,
+            pages_per_block: pages,
+            page_size: Bytes(SLOT * slots),
+            oob_size: Bytes(224 * slots),
+            slot_size: Bytes(SLOT),
+        },
+        timing: Timing {
+            command: Nanos(300),
+            erase: Nanos(3_000_000),
+            transfer: Transfer::MtPerS(BusRate(400)),
+            page: vec![page("lsb", 40_000, 500_000), page("msb", 65_000, 1_300_000)],
+            worn: None,
+        },
+        energy: Energy { read: Nanojoules(3_000), program: Nanojoules(131_000), erase: Nanojoules(289_000) },
+        endurance: PeCycles(3000),
+    }
+}
+
+/// What may befall a drive whose scheme survives so many losses.
+fn plan(scope: &Scope, survives: u32, draws: &mut Stream) -> Plan {
+    let mut plan = Plan { cuts: scope.faults.contains(&FaultKind::Cut), ..Plan::default() };
+    let lossy = [FaultKind::Die, FaultKind::Block, FaultKind::Page];
+    let losses: Vec<_> = lossy.into_iter().filter(|kind| scope.faults.contains(kind)).collect();
+    let beyond = scope.beyond_promise && draws.chance(0.5);
+    let budget = if beyond { survives + 1 + draws.below(2) as u32 } else { survives };
+    if budget == 0 || losses.is_empty() {
+        return plan;
+    }
+    // Cuts alone, losses alone, and both.
+    let with = if plan.cuts { draws.below(10) } else { 5 };
+    if with >= 5 {
+        (plan.losses, plan.at_most, plan.may_lose) = (losses, budget, beyond);
+        plan.cuts = with >= 7 && plan.cuts;
+    }
+    plan
+}
+
+fn setup(scope: &Scope, scheme: SchemeChoice, drive: Drive, plan: &Plan, draws: &mut Stream) -> Option<Setup> {
+    let mut gc = ssd::ftl::GcConfig { policy: pick(POLICIES, draws).name.into(), ..Default::default() };
+    gc.separate_frontier = draws.chance(0.7);
+    gc.idle_free_blocks = if draws.chance(0.2) { 4 } else { 0 };
+    let most = ssd::user_slots_max(&drive, &scheme, &gc).ok()?;
+    let share = if plan.at_most > 0 { 0.3 + 0.2 * draws.unit() } else { 0.4 + 0.4 * draws.unit() };
+    let survives = registry::build(&scheme, ssd::shape(&drive)).ok()?.survives_dies();
+    let uncorrectable = scope.faults.contains(&FaultKind::Uncorrectable) && survives > 0 && plan.at_most == 0;
+    let precondition = Precondition {
+        fill: 0.5 + 0.5 * draws.unit(),
+        converge_within: 1e-9,
+        overwrite_at_most: 1.5 * draws.unit(),
+        ..Precondition::default()
+    };
+    let mut setup = Setup {
+        user_slots: (f64::from(most) * share) as u32,
+        drive,
+        scheme,
+        gc,
+        wear: ssd::ftl::WearConfig { static_threshold: if draws.chance(0.1) { 3 } else { 100 }, ..Default::default() },
+        buffer: buffer(draws),
+        scheduler: *pick(&[Scheduler::Fifo, Scheduler::ReadFirst], draws),
+        precondition,
+        age: Age { bad_blocks: if draws.chance(0.1) { 0.04 } else { 0.0 }, ..Age::default() },
+        faults: Faults::default(),
+        ecc: Ecc::default(),
+        errors: Errors::default(),
+        refresh: Refresh::default(),
+        power: power(draws),
+        payload: if draws.chance(0.05) { PayloadKind::Page } else { PayloadKind::Tag },
+        seed: draws.bits(),
+    };
+    if uncorrectable && draws.chance(0.1) {
+        setup.faults.uncorrectable_reads = 1e-3;
+    }
+    if draws.chance(0.06) {
+        let policy = ECC_POLICIES[1 + draws.below(ECC_POLICIES.len() as u64 - 1) as usize].name;
+        age(&mut setup, policy, draws);
+    }
+    Some(setup)
+}
+
+fn buffer(draws: &mut Stream) -> Buffer {
+    let kind = *pick(&[BufferKind::Off, BufferKind::Off, BufferKind::Volatile, BufferKind::PowerSafe], draws);
+    Buffer { kind, size: Bytes(SLOT * (2 + draws.below(12))), ..Buffer::default() }
+}
+
+/// A drive that can be mounted after a cut.
+pub(super) fn mountable() -> Power {
+    Power { mountable: true, ..Power::default() }
+}
+
+/// Where pages share cells the drive has the energy to end programs: without it, it may lose what it
+/// acknowledged.
+fn power(draws: &mut Stream) -> Power {
+    let pairing =
+        *pick(&[Pairing::Alone, Pairing::Alone, Pairing::Adjacent { bits: 2 }, Pairing::Shared { side_by_side: 1 }], draws);
+    let hold_up = pairing != Pairing::Alone || draws.chance(0.2);
+    Power { pairing, hold_up, ..mountable() }
+}
+
+/// Cells with bit errors that the policy corrects.
+pub(super) fn age(setup: &mut Setup, policy: &str, draws: &mut Stream) {
+    let options = if policy == "fixed" { [("t".into(), "40".into())].into() } else { Default::default() };
+    let codec = *pick(&[CodecTiming::Instant, CodecTiming::Flares], draws);
+    setup.ecc = Ecc { policy: policy.into(), options, codec, ..Ecc::default() };
+    setup.errors.model = "flares".into();
+    setup.age.pe_cycles = PeCycles(1000 + draws.below(2000) as u32);
+    setup.age.retention = MONTH;
+    let policies = [RefreshPolicy::None, RefreshPolicy::Alarm, RefreshPolicy::Joint];
+    setup.refresh.policy = *pick(&policies, draws);
+    setup.refresh.in_place_at_most = draws.below(2) as u32;
+    // Decoding bytes costs more than all the rest.
+    setup.payload = PayloadKind::Tag;
+}

@@ -1,0 +1,258 @@
+//! Runs one scenario against the engine's oracle.
+
+use super::FaultKind;
+use super::scenario::{Fates, Round, Scenario, Strike};
+use ssd::{Begun, BufferKind, Failure, Fate, Session};
+use std::any::Any;
+use std::cell::RefCell;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use vocab::{BlockAddr, DieId, HostCommand, HostOp, Lba, SimTime};
+
+/// Events after which a small drive must have come to rest.
+const EVENTS_AT_MOST: u64 = 200_000;
+
+/// What a scenario may violate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rule {
+    /// A read returns what was written.
+    Wrong,
+    /// What was acknowledged is kept.
+    Lost,
+    /// Every parity is the sum of what it covers.
+    Scrub,
+    /// No invariant of the engine breaks.
+    Panic,
+    /// The drive comes to rest.
+    Rest,
+}
+
+/// A broken rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which.
+    pub rule: Rule,
+    /// How, in words.
+    pub what: String,
+}
+
+impl Violation {
+    /// Whether the other is probably the same defect.
+    #[must_use]
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        // A panic is known by its place.
+        let place = |violation: &Self| violation.what.rfind(" (").map(|at| violation.what[at..].to_owned());
+        self.rule == other.rule && (self.rule != Rule::Panic || place(self) == place(other))
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rule = match self.rule {
+            Rule::Wrong => "wrong read",
+            Rule::Lost => "acknowledged data lost",
+            Rule::Scrub => "scrub",
+            Rule::Panic => "panic",
+            Rule::Rest => "no rest",
+        };
+        write!(f, "{rule}: {}", self.what)
+    }
+}
+
+/// What happened at a stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Happened {
+    /// The power went and this became of the commands under way.
+    Cut(Vec<(Begun, Fate)>),
+    /// This was lost; `None`: there was nothing to lose.
+    Loss(Option<Failure>),
+}
+
+/// What a scenario gave.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Power cuts.
+    pub cuts: u64,
+    /// Losses.
+    pub losses: u64,
+    /// Pages read and held against the oracle.
+    pub pages_checked: u64,
+    /// The round in which a rule was broken, and how.
+    pub violation: Option<(usize, Violation)>,
+    /// What happened at each stop that was reached, round by round.
+    pub happened: Vec<Vec<Happened>>,
+}
+
+impl Outcome {
+    /// How a rule was broken.
+    #[must_use]
+    pub fn broken(&self) -> Option<&Violation> {
+        self.violation.as_ref().map(|(_, violation)| violation)
+    }
+}
+
+thread_local! {
+    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Keeps panics off the terminal: scenarios catch them and say what they said, and where. For the
+/// whole process.
+pub fn quiet_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        let at = info.location().map_or(String::new(), |at| format!(" ({}:{})", at.file(), at.line()));
+        let text = format!("{}{at}", message(info.payload()));
+        PANIC.with(|panic| *panic.borrow_mut() = Some(text));
+    }));
+}
+
+fn message(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<String>().cloned();
+    text.or_else(|| payload.downcast_ref::<&str>().map(|&text| text.into())).unwrap_or_else(|| "no message".into())
+}
+
+impl Scenario {
+    /// Runs the scenario from its beginning.
+    #[must_use]
+    pub fn run(&self) -> Outcome {
+        match guarded(|| Session::new(&self.setup)) {
+            Ok(Ok(session)) => self.run_on(session),
+            Ok(Err(_)) => Outcome::default(),
+            Err(violation) => Outcome { violation: Some((0, violation)), ..Outcome::default() },
+        }
+    }
+
+    /// Runs the scenario on its drive as that was built.
+    pub(super) fn run_on(&self, session: Session) -> Outcome {
+        let mut runner = Runner { scenario: self, session, outcome: Outcome::default(), dead: Vec::new() };
+        for (number, round) in self.rounds.iter().enumerate() {
+            runner.outcome.happened.push(Vec::new());
+            let result = guarded(|| runner.round(round)).unwrap_or_else(Err);
+            if let Err(violation) = result {
+                runner.outcome.violation = Some((number, violation));
+                break;
+            }
+        }
+        runner.outcome
+    }
+}
+
+/// What `f` returns; a panic is a violation.
+pub(super) fn guarded<T>(f: impl FnOnce() -> T) -> Result<T, Violation> {
+    catch_unwind(AssertUnwindSafe(f)).map_err(|payload| {
+        let hooked = PANIC.with(|panic| panic.borrow_mut().take());
+        Violation { rule: Rule::Panic, what: hooked.unwrap_or_else(|| message(&*payload)) }
+    })
+}
+
+struct Runner<'a> {
+    scenario: &'a Scenario,
+    session: Session,
+    outcome: Outcome,
+    dead: Vec<DieId>,
+}
+
+impl Runner<'_> {
+    fn round(&mut self, round: &Round) -> Result<(), Violation> {
+        let pace = self.scenario.pace;
+        let mut commands = round.commands.iter().copied();
+        for stop in &round.stops {
+            self.outcome.pages_checked += self.session.advance(&mut commands, pace, &mut |event| event < stop.after);
+            let happened = self.strike(&stop.strike);
+            self.outcome.happened.last_mut().expect("a round was begun").push(happened);
+        }
+        let checked = rest(&mut self.session, &mut commands, pace)?;
+        let last = self.last_command();
+        rest(&mut self.session, &mut last.into_iter(), pace)?;
+        self.outcome.pages_checked += checked + u64::from(self.scenario.setup.user_slots);
+        verify(&mut self.session, self.scenario.may_lose)
+    }
+
+    /// What is found at the end of a round stays: nothing of it may be in a buffer that is lost with power. A
+    /// flush makes durable what was answered before it was sent.
+    fn last_command(&self) -> Option<HostCommand> {
+        let flush = HostCommand { at: SimTime(0), op: HostOp::Flush, lba: Lba(0), sectors: 0 };
+        (self.scenario.setup.buffer.kind == BufferKind::Volatile).then_some(flush)
+    }
+
+    fn strike(&mut self, strike: &Strike) -> Happened {
+        match strike {
+            Strike::Cut(fates) => {
+                self.outcome.cuts += 1;
+                Happened::Cut(cut(&mut self.session, fates))
+            }
+            &Strike::Loss { kind, draw } => {
+                let failure = self.failure(kind, draw);
+                if let Some(failure) = failure {
+                    self.outcome.losses += 1;
+                    self.session.fail(failure);
+                }
+                Happened::Loss(failure)
+            }
+        }
+    }
+
+    /// A part of the drive that is still there.
+    fn failure(&mut self, kind: FaultKind, draw: u64) -> Option<Failure> {
+        let geometry = &self.scenario.setup.drive.geometry;
+        let pick = |count: usize| (draw % count as u64) as usize;
+        match kind {
+            FaultKind::Die => {
+                let alive: Vec<_> = (0..geometry.dies() as u16).map(DieId).filter(|die| !self.dead.contains(die)).collect();
+                let die = (!alive.is_empty()).then(|| alive[pick(alive.len())])?;
+                self.dead.push(die);
+                Some(Failure::Die(die))
+            }
+            FaultKind::Block => {
+                let block = BlockAddr(pick(geometry.blocks() as usize) as u32);
+                (!self.dead.contains(&geometry.die_of(block))).then_some(Failure::Block(block))
+            }
+            FaultKind::Page => {
+                let pages: Vec<_> = self.session.inventory().pages.into_iter().filter(|page| !page.lost).collect();
+                (!pages.is_empty()).then(|| Failure::Page(pages[pick(pages.len())].ppn))
+            }
+            FaultKind::Cut | FaultKind::Uncorrectable => None,
+        }
+    }
+}
+
+/// Cuts the power and mounts the drive; what became of the commands under way.
+pub(super) fn cut(session: &mut Session, fates: &Fates) -> Vec<(Begun, Fate)> {
+    let begun = session.begun();
+    let fates = fates.of(&begun);
+    session.cut_power(&fates);
+    begun.into_iter().zip(fates).collect()
+}
+
+/// Goes on until nothing is left to do; the pages that were read and compared.
+pub(super) fn rest(
+    session: &mut Session,
+    commands: &mut dyn Iterator<Item = HostCommand>,
+    pace: ssd::Pace,
+) -> Result<u64, Violation> {
+    let mut over = false;
+    let checked = session.advance(commands, pace, &mut |event| {
+        over = event >= EVENTS_AT_MOST;
+        !over
+    });
+    if over {
+        let what = format!("{EVENTS_AT_MOST} events, and the drive is still busy");
+        return Err(Violation { rule: Rule::Rest, what });
+    }
+    Ok(checked)
+}
+
+/// Reads everything back and recomputes every parity. The drive must be at rest.
+pub(super) fn verify(session: &mut Session, may_lose: bool) -> Result<(), Violation> {
+    session.check_counts();
+    let found = session.take_stock();
+    if let Some(what) = found.wrong {
+        return Err(Violation { rule: Rule::Wrong, what });
+    }
+    if !found.lost.is_empty() && !may_lose {
+        let lost: Vec<String> = found.lost.iter().map(ToString::to_string).collect();
+        return Err(Violation { rule: Rule::Lost, what: format!("{} cannot be read", lost.join(", ")) });
+    }
+    // What was lost while pages were read is rebuilt now.
+    rest(session, &mut std::iter::empty(), ssd::Pace::Closed { depth: 1 })?;
+    session.scrub().map(|_| ()).map_err(|what| Violation { rule: Rule::Scrub, what })
+}

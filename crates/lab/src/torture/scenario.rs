@@ -1,0 +1,189 @@
+//! Scenarios: everything that is done to a drive, as plain data.
+
+use super::drive::{Plan, SCENARIOS_OF_A_DRIVE, pick, ready};
+use super::{FaultKind, Scope};
+use ssd::{Begun, Fate, Pace, Session, Setup};
+use vocab::{DieId, Fua, HostCommand, HostOp, Lba, SimTime, Stream, Streams};
+
+/// What is done to one drive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// The drive and its history.
+    pub setup: Setup,
+    /// How requests arrive.
+    pub pace: Pace,
+    /// What comes after each other; everything is read back at the end of each.
+    pub rounds: Vec<Round>,
+    /// Whether pages may be reported lost.
+    pub may_lose: bool,
+}
+
+/// Requests, and what happens meanwhile.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Round {
+    /// What the host asks.
+    pub commands: Vec<HostCommand>,
+    /// What happens, in order.
+    pub stops: Vec<Stop>,
+}
+
+/// Something happens between two events.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stop {
+    /// Events after the stop before, or after the begin of the round.
+    pub after: u64,
+    /// What.
+    pub strike: Strike,
+}
+
+/// What happens.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Strike {
+    /// The power goes, and the drive is mounted.
+    Cut(Fates),
+    /// Flash is lost; `draw` says which part of the kind.
+    Loss {
+        /// A die, a block or a page.
+        kind: FaultKind,
+        /// Which.
+        draw: u64,
+    },
+}
+
+/// What becomes of the commands that a cut interrupts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fates {
+    /// Drawn from a stream of this seed.
+    Drawn(u64),
+    /// As listed by die; of dies that are not listed, the commands end.
+    Given(Vec<(DieId, Fate)>),
+}
+
+impl Fates {
+    /// A fate for each command.
+    #[must_use]
+    pub fn of(&self, begun: &[Begun]) -> Vec<Fate> {
+        match self {
+            Fates::Drawn(seed) => {
+                let mut draws = Streams::new(*seed).stream("torture/fates");
+                begun.iter().map(|begun| begun.draw(&mut draws)).collect()
+            }
+            Fates::Given(given) => begun.iter().map(|&begun| of_given(given, begun)).collect(),
+        }
+    }
+}
+
+/// The die that executes the command.
+pub(super) fn die_of(begun: Begun) -> DieId {
+    match begun {
+        Begun::Program { die, .. } | Begun::Erase { die } => die,
+    }
+}
+
+fn of_given(given: &[(DieId, Fate)], begun: Begun) -> Fate {
+    let wanted = given.iter().find(|(die, _)| *die == die_of(begun)).map(|(_, fate)| *fate);
+    let draw = match wanted {
+        Some(Fate::Erase(ssd::nand::EraseFate::Mixed { draw })) => draw,
+        _ => 0,
+    };
+    let fates = begun.fates(draw);
+    let ended = *fates.last().expect("there is a fate");
+    let ended = fates.iter().copied().find(|fate| is_ended(*fate)).unwrap_or(ended);
+    wanted.filter(|wanted| fates.contains(wanted)).unwrap_or(ended)
+}
+
+pub(super) fn is_ended(fate: Fate) -> bool {
+    use ssd::nand::{EraseFate, ProgramFate};
+    matches!(fate, Fate::Program(ProgramFate::Ended) | Fate::Erase(EraseFate::Ended))
+}
+
+pub(super) fn is_not_begun(fate: Fate) -> bool {
+    use ssd::nand::{EraseFate, ProgramFate};
+    matches!(fate, Fate::Program(ProgramFate::NotBegun) | Fate::Erase(EraseFate::NotBegun))
+}
+
+impl Scenario {
+    /// Scenario `number` of a scope: it depends on nothing else.
+    #[must_use]
+    pub fn draw(scope: &Scope, number: u64) -> Self {
+        Self::with_drive(scope, number).0
+    }
+
+    /// The same, with the drive that it starts from.
+    pub(super) fn with_drive(scope: &Scope, number: u64) -> (Self, Session) {
+        let ready = ready(scope, number / SCENARIOS_OF_A_DRIVE);
+        (Self::on(scope, number, &ready.setup, &ready.plan), ready.session)
+    }
+
+    /// Whether the host asks for nothing that the drive does not have.
+    pub(super) fn is_within_bounds(&self) -> bool {
+        let sectors = u64::from(self.setup.user_slots) * u64::from(self.setup.drive.geometry.sectors_per_slot());
+        let fits = |command: &HostCommand| command.lba.0 + u64::from(command.sectors) <= sectors;
+        self.rounds.iter().flat_map(|round| &round.commands).all(fits)
+    }
+
+    pub(super) fn on(scope: &Scope, number: u64, setup: &Setup, plan: &Plan) -> Self {
+        let mut draws = Streams::new(scope.seed).stream_of("torture/scenario", number);
+        let depth = *pick(&[1, 2, 4, 8], &mut draws);
+        let pace = if draws.chance(0.3) { Pace::Open } else { Pace::Closed { depth } };
+        let mut left = plan.at_most;
+        let rounds = *pick(&[1, 1, 1, 2, 2, 3], &mut draws);
+        let rounds = (0..rounds).map(|_| round(setup, plan, &mut left, &mut draws)).collect();
+        Self { setup: setup.clone(), pace, rounds, may_lose: plan.may_lose }
+    }
+}
+
+fn round(setup: &Setup, plan: &Plan, left: &mut u32, draws: &mut Stream) -> Round {
+    let count = 10 + draws.below(40);
+    let commands = workload(setup.user_slots, setup.drive.geometry.sectors_per_slot(), count, draws);
+    let events = 6 * count;
+    let mut stops = Vec::new();
+    if *left > 0 && draws.chance(0.6) {
+        *left -= 1;
+        let strike = Strike::Loss { kind: *pick(&plan.losses, draws), draw: draws.bits() };
+        stops.push(Stop { after: draws.below(events), strike });
+    }
+    if plan.cuts && draws.chance(0.8) {
+        stops.push(Stop { after: draws.below(events), strike: Strike::Cut(Fates::Drawn(draws.bits())) });
+        while draws.chance(0.35) {
+            stops.push(Stop { after: draws.below(40), strike: Strike::Cut(Fates::Drawn(draws.bits())) });
+        }
+    }
+    // Losses come before, between and after cuts.
+    if stops.len() > 1 && draws.chance(0.5) {
+        stops.swap(0, 1);
+    }
+    Round { commands, stops }
+}
+
+/// Random requests; a tenth of the pages take half of them.
+pub(super) fn workload(pages: u32, sectors_per_page: u32, count: u64, draws: &mut Stream) -> Vec<HostCommand> {
+    let (reads, discards, partial) = (0.3 * draws.unit(), 0.08 * draws.unit(), 0.2 * draws.unit());
+    let (most, every) = (1 + draws.below(6), *pick(&[20_000, 100_000, 500_000], draws));
+    let per = u64::from(sectors_per_page);
+    let mut at = 0;
+    let mut next = |_| {
+        at += draws.below(2 * every + 1);
+        let kind = draws.unit();
+        let op = match kind {
+            k if k < reads => HostOp::Read,
+            k if k < reads + discards => HostOp::Discard,
+            k if k < reads + discards + 0.06 => HostOp::Flush,
+            _ => HostOp::Write(if draws.chance(0.15) { Fua::Yes } else { Fua::No }),
+        };
+        if op == HostOp::Flush {
+            return HostCommand { at: SimTime(at), op, lba: Lba(0), sectors: 0 };
+        }
+        let hot = if draws.chance(0.5) { (pages / 10).max(1) } else { pages };
+        let length = 1 + draws.below(most.min(u64::from(pages)));
+        let first = draws.below(u64::from(hot)).min(u64::from(pages) - length);
+        let (mut lba, mut sectors) = (first * per, length * per);
+        if draws.chance(partial) {
+            let cut = draws.below(per).min(sectors - 1);
+            (lba, sectors) = (lba + cut, sectors - cut);
+            sectors -= draws.below(per).min(sectors - 1);
+        }
+        HostCommand { at: SimTime(at), op, lba: Lba(lba), sectors: sectors as u32 }
+    };
+    (0..count).map(&mut next).collect()
+}

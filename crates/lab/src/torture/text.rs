@@ -1,0 +1,163 @@
+//! Scenarios as text that a reader can follow.
+
+use super::run::{Happened, Outcome};
+use super::scenario::{Scenario, die_of};
+use ssd::nand::{EraseFate, Pairing, Partners, ProgramFate};
+use ssd::{BufferKind, Failure, Fate, Pace, RefreshPolicy};
+use std::fmt::Write as _;
+use vocab::{DieId, Fua, HostCommand, HostOp};
+
+impl Scenario {
+    /// Drive, requests, and what happened when.
+    #[must_use]
+    pub fn to_text(&self, outcome: &Outcome) -> String {
+        let mut text = self.drive_text();
+        for (number, round) in self.rounds.iter().enumerate() {
+            let happened = outcome.happened.get(number).map_or(&[][..], Vec::as_slice);
+            if happened.is_empty() && outcome.violation.as_ref().is_some_and(|(broken, _)| *broken < number) {
+                break;
+            }
+            let _ = writeln!(text, "round {}, {} requests:", number + 1, round.commands.len());
+            let sectors = self.setup.drive.geometry.sectors_per_slot();
+            for line in wrapped(round.commands.iter().map(|command| command_text(command, self.pace, sectors))) {
+                let _ = writeln!(text, "  {line}");
+            }
+            for (stop, happened) in round.stops.iter().zip(happened) {
+                let _ = writeln!(text, "  {} events later {}", stop.after, happened_text(happened));
+            }
+            let _ = writeln!(text, "  then the drive comes to rest and everything is read back");
+        }
+        if let Some((number, violation)) = &outcome.violation {
+            let _ = writeln!(text, "broken in round {}: {violation}", number + 1);
+        }
+        text
+    }
+
+    fn drive_text(&self) -> String {
+        let (setup, geometry) = (&self.setup, &self.setup.drive.geometry);
+        let mut text = format!(
+            "scheme {}\ndrive {} dies on {} channels, {} blocks of {} pages each, {} logical pages in a page; {} for the host\n",
+            setup.scheme,
+            geometry.dies(),
+            geometry.channels,
+            geometry.blocks_per_die(),
+            geometry.pages_per_block,
+            geometry.slots_per_page(),
+            setup.user_slots,
+        );
+        let _ = match setup.buffer.kind {
+            BufferKind::Off => writeln!(text, "buffer none"),
+            kind => {
+                let kind = if kind == BufferKind::Volatile { "volatile" } else { "power-safe" };
+                writeln!(text, "buffer {kind}, {}", setup.buffer.size)
+            }
+        };
+        let pairing = match setup.power.pairing {
+            Pairing::Alone => "pages have cells of their own".into(),
+            pairing => format!("pages share cells, {pairing:?}"),
+        };
+        let hold_up = if setup.power.hold_up { ", programs end on stored energy" } else { "" };
+        let _ = writeln!(text, "power {pairing}{hold_up}");
+        let history = &setup.precondition;
+        let _ = writeln!(
+            text,
+            "history filled to {:.3}, overwritten {:.3} times at most; seed {}",
+            history.fill, history.overwrite_at_most, setup.seed
+        );
+        let pace = match self.pace {
+            Pace::Open => "at times of their own".into(),
+            Pace::Closed { depth } => format!("{depth} at a time"),
+        };
+        let gc = &setup.gc;
+        let _ = writeln!(
+            text,
+            "requests {pace}; scheduler {:?}; payload {:?}; victims {}, {} frontier for moves, idle collection below {}",
+            setup.scheduler,
+            setup.payload,
+            gc.policy,
+            if gc.separate_frontier { "own" } else { "no own" },
+            gc.idle_free_blocks,
+        );
+        if setup.ecc.policy != "none" || setup.errors.model != "none" || setup.refresh.policy != RefreshPolicy::None {
+            let (policy, refresh) = (&setup.ecc.policy, setup.refresh.policy);
+            let _ = writeln!(
+                text,
+                "page ECC {policy}, errors {}, refresh {refresh:?}, {} cycles",
+                setup.errors.model, setup.age.pe_cycles.0
+            );
+        }
+        if setup.age.bad_blocks > 0.0 || setup.faults.uncorrectable_reads > 0.0 {
+            let (bad, reads) = (setup.age.bad_blocks, setup.faults.uncorrectable_reads);
+            let _ = writeln!(text, "share of bad blocks {bad}, of reads that fail {reads}");
+        }
+        text
+    }
+}
+
+/// Pieces in lines of a readable length.
+fn wrapped(pieces: impl Iterator<Item = String>) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for piece in pieces {
+        match lines.last_mut() {
+            Some(line) if line.len() + piece.len() < 110 => {
+                line.push_str("; ");
+                line.push_str(&piece);
+            }
+            _ => lines.push(piece),
+        }
+    }
+    lines
+}
+
+fn command_text(command: &HostCommand, pace: Pace, sectors_per_page: u32) -> String {
+    let at = if pace == Pace::Open { format!("{} us ", command.at.0 / 1000) } else { String::new() };
+    let op = match command.op {
+        HostOp::Read => "read",
+        HostOp::Write(Fua::No) => "write",
+        HostOp::Write(Fua::Yes) => "write, forced,",
+        HostOp::Discard => "discard",
+        HostOp::Flush => return format!("{at}flush"),
+    };
+    let (first, per) = (command.lba.0, u64::from(sectors_per_page));
+    let end = first + u64::from(command.sectors);
+    if !first.is_multiple_of(per) || !end.is_multiple_of(per) {
+        return format!("{at}{op} sectors {first} to {}", end - 1);
+    }
+    match (first / per, end / per - 1) {
+        (first, last) if first == last => format!("{at}{op} page {first}"),
+        (first, last) => format!("{at}{op} pages {first} to {last}"),
+    }
+}
+
+fn happened_text(happened: &Happened) -> String {
+    match happened {
+        Happened::Cut(commands) if commands.is_empty() => "the power goes, while no die writes".into(),
+        Happened::Cut(commands) => {
+            let each: Vec<String> = commands.iter().map(|&(begun, fate)| fate_text(die_of(begun), fate)).collect();
+            format!("the power goes: {}", each.join(", "))
+        }
+        Happened::Loss(Some(Failure::Die(die))) => format!("{die} dies"),
+        Happened::Loss(Some(Failure::Block(block))) => format!("{block} is lost"),
+        Happened::Loss(Some(Failure::Page(page))) => format!("{page} is lost"),
+        Happened::Loss(None) => "nothing is lost".into(),
+    }
+}
+
+pub(super) fn fate_text(die: DieId, fate: Fate) -> String {
+    let took = |partners| if partners == Partners::Torn { " and took its partners along" } else { "" };
+    let fate = match fate {
+        Fate::Program(ProgramFate::NotBegun) => "program not begun".into(),
+        Fate::Program(ProgramFate::Blank) => "program left its page blank".into(),
+        Fate::Program(ProgramFate::Torn(partners)) => format!("program torn{}", took(partners)),
+        Fate::Program(ProgramFate::Weak { reads, partners }) => {
+            format!("program weak, readable {reads} times{}", took(partners))
+        }
+        Fate::Program(ProgramFate::Ended) => "program ended".into(),
+        Fate::Erase(EraseFate::NotBegun) => "erase not begun".into(),
+        Fate::Erase(EraseFate::Unchanged) => "half an erase, pages unchanged".into(),
+        Fate::Erase(EraseFate::Mixed { .. }) => "half an erase, pages mixed".into(),
+        Fate::Erase(EraseFate::Blank) => "half an erase, pages blank".into(),
+        Fate::Erase(EraseFate::Ended) => "erase ended".into(),
+    };
+    format!("{die} {fate}")
+}

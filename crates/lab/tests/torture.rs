@@ -1,0 +1,130 @@
+//! Torture as a test: some scenarios of every scheme break no rule, what loses data on purpose is
+//! caught, and a campaign gives the same on any number of threads.
+
+use flashkeep_lab::torture::{FaultKind, Rule, Runner, Scenario, Scope, Strike, Summary, campaign, exhaustive, shrink};
+
+fn scope(schemes: &[&str]) -> Scope {
+    let schemes: Vec<String> = schemes.iter().map(|&name| name.into()).collect();
+    let seed = std::env::var("FLASHKEEP_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    Scope::named(seed, &schemes, &[], false).unwrap_or_else(|problem| panic!("{problem}"))
+}
+
+fn run(scope: &Scope, scenarios: u64, threads: usize, keep_going: bool) -> Summary {
+    campaign(scope, &Runner { threads, scenarios: Some(scenarios), keep_going, go_on: &|| true, progress: &|| {} })
+}
+
+/// Every scheme that keeps its promise, whatever befalls it within that.
+#[test]
+fn random_drives_under_random_faults_keep_what_they_acknowledged() {
+    let scope = scope(&[]);
+    let count = scope.schemes.len() as u64 * 480;
+    let summary = run(&scope, count, 2, true);
+    for (scheme, tally) in &summary.schemes {
+        assert!(tally.scenarios > 400 && tally.cuts > 400 && tally.pages_checked > 20_000, "{scheme}: {tally:?}");
+        let promises = !["none", "code-zones"].contains(&scheme.as_str());
+        assert_eq!(tally.losses > 0, promises, "{scheme}: what promises nothing loses nothing");
+    }
+    let again = |number| format!("flashkeep torture --seed {} --scenario {number}", scope.seed);
+    let found = summary.schemes.iter().flat_map(|(scheme, tally)| tally.found.iter().map(move |found| (scheme, found)));
+    let text: String = found.map(|(scheme, found)| format!("{scheme}: {}; {}\n", found.violation, again(found.number))).collect();
+    assert!(text.is_empty(), "{} scenarios broke a rule\n{text}", summary.total().violations);
+}
+
+#[test]
+fn no_fate_of_any_command_at_any_event_loses_data_without_redundancy() {
+    let mut cases = exhaustive::cases(&scope(&["none"]), 2);
+    assert_eq!(cases.len(), 3, "three policies of page ECC");
+    // All of it takes minutes: here cuts alone under each policy, and cuts of recoveries under one.
+    for (case, (requests, depth)) in cases.iter_mut().zip([(12, 2), (24, 1), (24, 1)]) {
+        case.commands.truncate(requests);
+        case.depth = depth;
+    }
+    for tried in exhaustive::run(cases, 2, &|| {}) {
+        assert_eq!((tried.violations, &tried.first), (0, &None), "{}", tried.name);
+        assert!(tried.steps > 10 && tried.cuts > 10 * tried.steps, "{tried:?}");
+    }
+}
+
+#[test]
+fn what_loses_data_on_purpose_is_caught_and_made_smaller() {
+    let usual = scope(&[]).schemes;
+    for entry in schemes().iter().filter(|name| !usual.iter().any(|entry| entry.name == **name)) {
+        let scope = scope(&[entry.as_str()]);
+        let total = run(&scope, 2_000, 1, false).total();
+        let found = total.found.first().unwrap_or_else(|| panic!("{entry} was not caught in {} scenarios", total.scenarios));
+        let (scenario, outcome) = scope.replay(found.number);
+        assert_eq!(outcome.broken(), Some(&found.violation), "{entry}: a replay gives what the campaign gave");
+        let scenario = scenario.expect("it was built");
+        let (small, outcome) = shrink(&scenario, &|| true);
+        assert_eq!(outcome.broken().map(|violation| violation.rule), Some(found.violation.rule), "{entry}");
+        assert_eq!(small.run(), outcome, "{entry}: the smaller scenario breaks the rule by itself");
+        let requests = |scenario: &Scenario| scenario.rounds.iter().map(|round| round.commands.len()).sum::<usize>();
+        assert!(requests(&small) <= requests(&scenario) && small.rounds.len() <= scenario.rounds.len(), "{entry}");
+        assert!(small.to_text(&outcome).contains("broken in round"), "{}", small.to_text(&outcome));
+    }
+}
+
+/// The names of all schemes, those that lose data on purpose among them.
+fn schemes() -> Vec<String> {
+    let entries = flashkeep_lab::list("schemes").expect("there is such a list").entries;
+    entries().into_iter().map(|entry| entry.name).collect()
+}
+
+#[test]
+fn results_are_the_same_on_any_number_of_threads() {
+    for (schemes, keep_going) in [(&["none", "raid5"][..], true), (&["none", "canary"], false), (&["canary"], true)] {
+        let scope = scope(schemes);
+        let [one, three] = [1, 3].map(|threads| run(&scope, 200, threads, keep_going));
+        assert_eq!(one, three, "{schemes:?}");
+    }
+}
+
+#[test]
+fn a_scenario_depends_on_seed_and_number_alone() {
+    let (few, seeds) = (scope(&["raid5"]), [1, 2].map(|seed| Scope { seed, ..scope(&["raid5"]) }));
+    for number in [0, 5, 16, 77] {
+        let (scenario, outcome) = few.replay(number);
+        assert_eq!(few.replay(number), (scenario.clone(), outcome.clone()));
+        assert_eq!(scenario.expect("it was built").run(), outcome, "built anew it does the same");
+    }
+    let [one, two] = seeds.map(|scope| scope.replay(0).0);
+    assert_ne!(one, two);
+}
+
+#[test]
+fn only_the_faults_that_were_asked_for_happen() {
+    let only = |kind: &str| Scope::named(1, &["raid5".into()], &[kind.into()], false).expect("known names");
+    for (kind, fault) in [("die", FaultKind::Die), ("page", FaultKind::Page), ("cut", FaultKind::Cut)] {
+        let mut strikes = 0;
+        for number in (0..320).step_by(7) {
+            let scenario = only(kind).replay(number).0.expect("it was built");
+            for stop in scenario.rounds.iter().flat_map(|round| &round.stops) {
+                strikes += 1;
+                match stop.strike {
+                    Strike::Cut(_) => assert_eq!(fault, FaultKind::Cut),
+                    Strike::Loss { kind, .. } => assert_eq!(fault, kind),
+                }
+            }
+        }
+        assert!(strikes > 10, "{kind}: {strikes} strikes");
+    }
+}
+
+/// More than the promise: pages are reported lost, and none is read wrong.
+#[test]
+fn beyond_the_promise_pages_may_be_lost_and_are_never_wrong() {
+    let scope = Scope::named(1, &["none".into(), "raid5".into()], &["die".into(), "page".into()], true).expect("known names");
+    let total = run(&scope, 400, 2, true).total();
+    assert!(total.losses > 100, "{total:?}");
+    assert!(total.found.iter().all(|found| found.violation.rule != Rule::Wrong), "{total:?}");
+}
+
+#[test]
+fn unknown_names_are_refused_with_what_is_known() {
+    let error = |schemes: &[&str], faults: &[&str]| {
+        let own = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        Scope::named(1, &own(schemes), &own(faults), false).err().expect("refused").to_string()
+    };
+    assert!(error(&["raid6"], &[]).contains("did you mean `raid5`"), "{}", error(&["raid6"], &[]));
+    assert!(error(&[], &["dye"]).contains("cut, die, block, page, uncorrectable"), "{}", error(&[], &["dye"]));
+}

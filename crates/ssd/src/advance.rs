@@ -1,0 +1,27 @@
+//! Goes on without figures: for campaigns that only ask whether data are right, and run thousands of
+//! drives a second. Counting responses and making a result of them would be half of their time.
+
+use crate::config::Pace;
+use crate::session::{Session, inside};
+use vocab::HostCommand;
+
+impl Session {
+    /// Replays as [`Session::run_until`] does; the pages that were read and compared meanwhile.
+    pub fn advance(
+        &mut self,
+        commands: &mut dyn Iterator<Item = HostCommand>,
+        pace: Pace,
+        go_on: &mut dyn FnMut(u64) -> bool,
+    ) -> u64 {
+        let mut number = 0;
+        inside!(&mut self.0, prepared => {
+            let machine = &mut prepared.machine;
+            let before = machine.folds.checked;
+            machine.replay_stepwise(commands, pace, &mut |_, _| {}, |_| {
+                number += 1;
+                go_on(number - 1)
+            });
+            machine.folds.checked - before
+        })
+    }
+}
