@@ -184,6 +184,9 @@ pub struct TortureOptions {
     /// Lose more than the schemes promise to survive: pages may be lost then, none may be wrong
     #[arg(long)]
     pub beyond_promise: bool,
+    /// Let the drives break a rule that keeps data safe: torture must notice
+    #[arg(long, value_name = "RULE", conflicts_with = "exhaustive")]
+    pub without: Option<String>,
     /// Count violations instead of ending with the first
     #[arg(long)]
     pub keep_going: bool,

@@ -23,7 +23,10 @@ fn stopwatch() -> impl Fn() -> Duration + Sync {
 /// # Errors
 /// Bad input.
 pub fn run(options: &TortureOptions) -> Result<ExitCode, Problem> {
-    let scope = Scope::named(options.seed, &options.scheme, &options.fault, options.beyond_promise)?;
+    let mut scope = Scope::named(options.seed, &options.scheme, &options.fault, options.beyond_promise)?;
+    if let Some(rule) = &options.without {
+        scope = scope.without(rule)?;
+    }
     if !(options.minutes > 0.0 && options.minutes <= 1e6) {
         return Err(Problem::new("--minutes", format!("found {}, valid are more than 0 and up to 1000000", options.minutes)));
     }
@@ -135,10 +138,11 @@ fn smaller(scenario: &Scenario) -> String {
 /// The command that runs one scenario again.
 fn command(options: &TortureOptions, number: u64) -> String {
     format!(
-        "flashkeep torture --seed {}{}{}{} --scenario {number}",
+        "flashkeep torture --seed {}{}{}{}{} --scenario {number}",
         options.seed,
         list("--scheme", &options.scheme),
         list("--fault", &options.fault),
         if options.beyond_promise { " --beyond-promise" } else { "" },
+        options.without.as_ref().map_or(String::new(), |rule| format!(" --without {rule}")),
     )
 }

@@ -247,6 +247,14 @@ impl Log {
         Some(self.first + index as u32)
     }
 
+    /// Units that are to be erased count as erased.
+    pub fn break_erase_again(&mut self, units: &mut [Unit]) {
+        for unit in self.dirty.drain(..) {
+            units[(unit - self.first) as usize].state = UnitState::Free;
+            self.free.push(unit);
+        }
+    }
+
     /// A unit to be erased before use, condemned.
     pub fn condemn_dirty(&mut self, units: &mut [Unit]) -> Option<UnitId> {
         let unit = self.dirty.pop()?;

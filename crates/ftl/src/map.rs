@@ -94,6 +94,8 @@ pub struct Ftl {
     pub(crate) shape: LogShape,
     policy: Box<dyn VictimPolicy>,
     pub(crate) rows: Option<Rows>,
+    /// Whether old versions are kept until the new ones are durable.
+    pub(crate) pins: bool,
 }
 
 impl Clone for Ftl {
@@ -110,6 +112,7 @@ impl Clone for Ftl {
             shape: self.shape.clone(),
             policy: self.policy.boxed_clone(),
             rows: self.rows.clone(),
+            pins: self.pins,
         }
     }
 }
@@ -162,6 +165,7 @@ impl Ftl {
             shape,
             policy,
             rows,
+            pins: true,
         })
     }
 
@@ -365,10 +369,10 @@ impl Ftl {
         let unit = self.unit_of(slot);
         let state = &mut self.units[unit as usize];
         state.valid -= 1;
-        state.pins += 1;
+        state.pins += u32::from(self.pins);
         let log = self.log_of(unit);
         self.logs[log].live -= 1;
-        Some(unit)
+        self.pins.then_some(unit)
     }
 
     /// Takes back one pin. True if the unit was condemned and is now ready for erase.

@@ -3,6 +3,20 @@
 use crate::{Ftl, UnitId, UnitState};
 
 impl Ftl {
+    /// From now on old versions may be erased before the new ones are durable: for tests that are to
+    /// notice.
+    pub fn break_pins(&mut self) {
+        self.pins = false;
+    }
+
+    /// Takes units that a mount found unneeded for erased: for tests that are to notice.
+    pub fn break_erase_again(&mut self) {
+        for log in 0..self.logs() {
+            let (state, units, ..) = self.units_of(log);
+            state.break_erase_again(units);
+        }
+    }
+
     /// Takes over the units of a drive that was found written, before anything is published.
     /// `newest` says for each unit with something needed in it how new the newest of that is: such
     /// units are closed. All others are erased before they are written.

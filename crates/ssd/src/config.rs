@@ -1,5 +1,6 @@
 //! Everything that defines a drive and its state before the first host command.
 
+use crate::safety::SafetyRule;
 use ftl::{GcConfig, WearConfig};
 use nand::{Energy, Pairing, Timing};
 use protect::SchemeChoice;
@@ -258,6 +259,8 @@ pub struct Power {
     /// Whether a capacitor lets programs that were begun end. Where pages share cells a drive
     /// without it may lose what it acknowledged (theory.md section 5, gap 12).
     pub hold_up: bool,
+    /// A rule to break, so that tests can show that they would notice.
+    pub without: Option<SafetyRule>,
 }
 
 /// What a page carries (decision D1).

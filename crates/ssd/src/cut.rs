@@ -11,6 +11,7 @@ use crate::groups::{GroupRemains, Redo};
 use crate::held::HeldRemains;
 use crate::machine::Machine;
 use crate::payload::HostPayload;
+use crate::safety::SafetyRule;
 use crate::session::{Session, inside};
 use nand::{EraseFate, Faulty, FlashArray, InFlight, MemoryArray, Oob, PageScan, Pairing, Program, ProgramFate, Scan};
 use vocab::{DieId, Lpn, Ppn, Stream};
@@ -127,7 +128,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn remains(&self) -> Remains<P> {
         let step = |&reads: &u32| reads / READS_SAVED_EVERY * READS_SAVED_EVERY;
         Remains {
-            buffer: if self.buffer.kind() == BufferKind::PowerSafe { self.buffer.pages_by_age() } else { Vec::new() },
+            buffer: if self.buffer.kind() == BufferKind::PowerSafe && !self.breaks(SafetyRule::Buffer) {
+                self.buffer.pages_by_age()
+            } else {
+                Vec::new()
+            },
             held: self.held.remains(),
             groups: self.has_groups().then(|| self.groups.remains(self.group_pages_in_flight())),
             reads: self.disturb.reads().iter().map(step).collect(),

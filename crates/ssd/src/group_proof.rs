@@ -52,7 +52,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let (row, slots) = (group.group.0 * self.grid.pages_per_block() + page, self.grid.slots_per_page() as usize);
         let held = self.groups.held.get(&(row, codeword));
         let mut sums = vec![P::default(); code.parity as usize * slots];
-        let (mut members, mut lost) = (0, 0);
+        let (mut members, mut lost) = (0u32, 0);
         let members_of = (0..).zip(&group.stripe.strips).filter(|(_, strip)| strip.codeword == codeword);
         for (index, strip) in members_of.clone().filter(|(_, strip)| strip.symbol < code.data) {
             let ppn = self.ppn_in(group, GroupPage { page, strip: index });
@@ -79,6 +79,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let first = (strip.symbol - code.data) as usize * slots;
             let stored: &[P] = match held {
                 Some(held) => &held.sums[first..first + slots],
+                // A cut may have met the erase of the group.
+                None if self.is_stored(ppn) && self.array.page(ppn).oob.coverage.count_ones() > members => {
+                    found.broken += 1;
+                    continue;
+                }
                 None if self.is_stored(ppn) => self.array.page(ppn).payload,
                 None if members == 0 => continue,
                 None => {

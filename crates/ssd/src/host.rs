@@ -199,7 +199,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         let result = self.oracle.check(lpn, floor, found);
         self.record(Fact::Checked { mismatch: result.is_err() });
+        // What a volatile buffer holds may be gone with the next cut.
+        let stays = self.buffer.kind() != BufferKind::Volatile || self.buffer.get(lpn).is_none();
         if self.taking_stock
+            && stays
             && result.is_ok()
             && let Some(payload) = found
         {
@@ -525,6 +528,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// There is no space for the rest of a job and there never will be.
     pub(crate) fn fail_job(&mut self, job: Id) {
         self.jobs[job].failed = true;
+        if self.jobs[job].kind == RequestKind::Discard {
+            let (first, end) = self.jobs[job].range;
+            (first..end).for_each(|lpn| self.thaw(Lpn(lpn)));
+        }
         self.let_pages_go(job);
         self.part_done(job);
     }

@@ -30,6 +30,7 @@ use crate::refresh::Refresh;
 use crate::repair::{Gather, Target};
 use crate::row_loss::Bare;
 use crate::rows::{Cover, RowWriter};
+use crate::safety::SafetyRule;
 use crate::session::{RECOVERY_UNITS, SetupError, commit_reserve};
 use crate::slab::{Id, Slab};
 use crate::stripes::StripeOp;
@@ -118,6 +119,8 @@ pub struct Machine<P: HostPayload, A: FlashArray<P>> {
     pub(crate) mountable: bool,
     /// What a mount has still to do before the host is heard.
     pub(crate) mounting: Option<Box<Mounting>>,
+    /// Whether what the last mount found is not all brought to safety yet.
+    pub(crate) recovering: bool,
     /// Pages whose contents the controller has had since the mount, because their programs may have
     /// been cut: reads of them do not fail.
     pub(crate) remembered: BTreeSet<Ppn>,
@@ -167,7 +170,8 @@ fn empty_map(
     let reserve = commit_reserve(protection, grid);
     let groups = crate::session::group_space(grid, protection);
     let (user_slots, gc, wear) = (setup.user_slots, &setup.gc, &setup.wear);
-    let recovery = if setup.power.mountable { RECOVERY_UNITS } else { 0 };
+    let keeps = setup.power.mountable && setup.power.without != Some(SafetyRule::Reserve);
+    let recovery = if keeps { RECOVERY_UNITS } else { 0 };
     let setup = FtlSetup { kind, user_slots, slots, segments, stripes, reserve, recovery, groups, gc, wear };
     Ok(Ftl::new(grid, &setup, streams, bad)?)
 }
@@ -228,6 +232,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             power: setup.power,
             mountable: setup.power.mountable,
             mounting: None,
+            recovering: false,
             remembered: BTreeSet::new(),
             parity_versions: vec![0; stripes as usize],
             versions: vec![0; if setup.power.mountable && stripe_scheme.is_some() { setup.user_slots as usize } else { 0 }],
@@ -256,6 +261,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if machine.mountable {
             machine.held.expect_cuts();
         }
+        if machine.breaks(SafetyRule::Pins) {
+            machine.ftl.break_pins();
+        }
         machine.settle_group_space();
         Ok(machine)
     }
@@ -263,6 +271,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     #[inline]
     pub(crate) fn record(&mut self, fact: Fact) {
         self.folds.record(self.now, fact);
+    }
+
+    /// Whether the drive is to break a rule.
+    pub(crate) fn breaks(&self, rule: SafetyRule) -> bool {
+        self.power.without == Some(rule)
     }
 
     /// The next rank, of a write or a program.

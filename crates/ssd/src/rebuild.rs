@@ -56,6 +56,13 @@ impl<P> Rebuild<P> {
     }
 }
 
+impl<P> Rebuild<P> {
+    /// Whether strips are being looked for, solved for or written.
+    pub fn is_under_way(&self) -> bool {
+        self.walk.is_some() || self.in_flight > 0 || !self.parked.is_empty()
+    }
+}
+
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// A die died: everything that has pages on it is to be rebuilt.
     pub(crate) fn rebuild_die(&mut self, die: DieId) {
@@ -109,7 +116,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn note_rebuilt(&mut self) {
         let Some(since) = self.rebuild.since else { return };
         let collecting = self.collectors.iter().any(|collector| collector.is_busy() && collector.cause == Cause::Rebuild);
-        let walking = self.rebuild.walk.is_some() || self.rebuild.in_flight > 0 || !self.rebuild.parked.is_empty();
+        let walking = self.rebuild.is_under_way();
         if !collecting && !walking && self.wanted.iter().all(|&(_, cause)| cause != Cause::Rebuild) {
             self.rebuild.took = Some(self.now.since(since));
             self.rebuild.since = None;

@@ -4,6 +4,7 @@
 use crate::commands::{Contents, Owner};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
+use crate::safety::SafetyRule;
 use crate::slab::{Id, NONE};
 use ftl::{RowPlace, Stream};
 use nand::{FlashArray, Member, OobTag};
@@ -147,7 +148,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn put_host_data(&mut self, job: Id) {
         let cover = self.cover(0);
         let (image, place) = self.next_image(0, 0);
-        if self.jobs[job].cover != cover {
+        if self.jobs[job].cover != cover && !self.breaks(SafetyRule::Cover) {
             self.jobs[job].cover = cover;
             self.jobs[job].remaining += 1;
             self.covers[cover].jobs.push(job);

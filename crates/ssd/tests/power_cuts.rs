@@ -52,6 +52,10 @@ fn lose(session: &mut Session, choice: &SchemeChoice, draws: &mut Stream) -> Opt
             Failure::Page(pages[draws.below(pages.len() as u64) as usize].ppn)
         }
     };
+    // A cut may use up redundancy until the drive has recovered from it.
+    while session.is_recovering() {
+        session.run_until(&mut std::iter::empty(), Pace::Closed { depth: 4 }, &mut |event| event < 5);
+    }
     session.fail(failure);
     Some(failure)
 }

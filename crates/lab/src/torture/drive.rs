@@ -161,7 +161,7 @@ fn setup(scope: &Scope, scheme: SchemeChoice, drive: Drive, plan: &Plan, draws: 
         ecc: Ecc::default(),
         errors: Errors::default(),
         refresh: Refresh::default(),
-        power: power(draws),
+        power: Power { without: scope.without, ..power(draws) },
         payload: if draws.chance(0.05) { PayloadKind::Page } else { PayloadKind::Tag },
         seed: draws.bits(),
     };

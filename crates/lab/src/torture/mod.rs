@@ -22,6 +22,7 @@ pub use shrink::shrink;
 
 use crate::problem::Problem;
 use ssd::protect::registry::{SCHEMES, SchemeEntry};
+use ssd::{SAFETY_RULES, SafetyRule};
 
 /// What may befall a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,6 +59,8 @@ pub struct Scope {
     pub faults: Vec<FaultKind>,
     /// Whether more may be lost than the schemes promise to survive.
     pub beyond_promise: bool,
+    /// A rule that the drives break.
+    pub without: Option<SafetyRule>,
 }
 
 impl Scope {
@@ -67,7 +70,20 @@ impl Scope {
     /// # Errors
     /// Unknown names.
     pub fn named(seed: u64, schemes: &[String], faults: &[String], beyond_promise: bool) -> Result<Self, Problem> {
-        Ok(Self { seed, schemes: schemes_named(schemes)?, faults: faults_named(faults)?, beyond_promise })
+        let (schemes, faults) = (schemes_named(schemes)?, faults_named(faults)?);
+        Ok(Self { seed, schemes, faults, beyond_promise, without: None })
+    }
+
+    /// The same with drives that break the rule of this name.
+    ///
+    /// # Errors
+    /// An unknown name.
+    pub fn without(mut self, rule: &str) -> Result<Self, Problem> {
+        let known: Vec<&str> = SAFETY_RULES.iter().map(|(name, _)| *name).collect();
+        let found = SAFETY_RULES.iter().find(|(name, _)| *name == rule);
+        let (_, rule) = found.ok_or_else(|| Problem::unknown("--without", "rule", rule, &known))?;
+        self.without = Some(*rule);
+        Ok(self)
     }
 }
 

@@ -181,6 +181,7 @@ impl Runner<'_> {
                 Happened::Cut(cut(&mut self.session, fates))
             }
             &Strike::Loss { kind, draw } => {
+                self.recover();
                 let failure = self.failure(kind, draw);
                 if let Some(failure) = failure {
                     self.outcome.losses += 1;
@@ -188,6 +189,16 @@ impl Runner<'_> {
                 }
                 Happened::Loss(failure)
             }
+        }
+    }
+
+    /// Lets the drive recover from the last cut: a cut may use up redundancy until that is done, and a
+    /// loss as well would be more than schemes promise to survive.
+    fn recover(&mut self) {
+        let mut chunks = 0;
+        while self.session.is_recovering() && chunks < 1_000 {
+            self.session.advance(&mut std::iter::empty(), self.scenario.pace, &mut |event| event < 20);
+            chunks += 1;
         }
     }
 

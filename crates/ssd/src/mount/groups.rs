@@ -9,6 +9,7 @@ use crate::cut::Remains;
 use crate::groups::{GroupRemains, Redo};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
+use crate::safety::SafetyRule;
 use ftl::{UnitId, UnitState};
 use nand::{Member, PageRole, Scan};
 use std::collections::BTreeSet;
@@ -26,7 +27,9 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             held.parities = None;
         }
         let (there, torn): (Vec<_>, Vec<_>) = redo.into_iter().partition(|redo| looks.is_valid(redo.ppn));
-        torn.iter().for_each(|redo| self.take_out_of_sums(redo));
+        if !self.breaks(SafetyRule::Sums) {
+            torn.iter().for_each(|redo| self.take_out_of_sums(redo));
+        }
         self.groups.redo = there;
     }
 

@@ -29,6 +29,7 @@ mod stripes;
 use crate::cut::{Fate, READS_SAVED_EVERY, Remains};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
+use crate::safety::SafetyRule;
 use crate::session::{Prepared, Session, build_scheme, inside};
 use ftl::{Place, UnitId};
 use looks::Looks;
@@ -112,6 +113,7 @@ impl Session {
 impl<P: HostPayload> Prepared<P> {
     fn cut_power(&mut self, fates: &[Fate]) -> Mounted {
         assert!(self.setup.power.mountable, "the drive keeps nothing that it could be mounted from");
+        let reads = self.machine.disturb.reads().to_vec();
         let remains = self.machine.cut(fates);
         let mut oracle = std::mem::take(&mut self.machine.oracle);
         oracle.power_cut();
@@ -121,6 +123,7 @@ impl<P: HostPayload> Prepared<P> {
         (machine.oracle, machine.now, machine.first_mismatch) = (oracle, now, mismatch);
         let mounted = machine.mount(remains);
         machine.start_limits();
+        machine.check_reads(&reads);
         machine.resume_ecc(&self.setup, &Streams::new(self.setup.seed));
         self.machine = machine;
         mounted
@@ -139,7 +142,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         // Unless a die took it, what can only be solved for is as suspect.
         let without = self.choose(&looks, &remains, &suspects, !self.dead.is_empty());
         self.mount_wear(&looks, &remains.reads);
-        let fallback = self.fallback(&with, &without);
+        let fallback = if self.breaks(SafetyRule::Fallback) { Vec::new() } else { self.fallback(&with, &without) };
         self.mount_units(&looks, &with, &fallback);
         self.mount_map(&with);
         for die in self.rebuild.dead.clone() {
@@ -147,7 +150,8 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         }
         self.mount_redundancy(&looks, &with, &mut remains);
         self.buffer.restore(std::mem::take(&mut remains.buffer));
-        let pages = self.pages_to_rewrite(&with, &suspects);
+        let rewrites = !self.breaks(SafetyRule::Suspects);
+        let pages = if rewrites { self.pages_to_rewrite(&with, &suspects) } else { BTreeSet::new() };
         self.begin_mounting(pages, fallback, &with);
         self.remembered = suspects;
         let mapped = with.pages.iter().flatten().count() as u64;
@@ -179,6 +183,14 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         suspects
     }
 
+    /// Counts of reads never come back lower than they were (I5), except of blocks erased by the cut.
+    fn check_reads(&self, before: &[u32]) {
+        for (block, (&before, &now)) in (0..).map(BlockAddr).zip(before.iter().zip(self.disturb.reads())) {
+            let is_written = self.array.block(block).next_page > 0;
+            assert!(!is_written || now >= before, "{block} was read {before} times and comes back with {now}");
+        }
+    }
+
     /// What counts if the pages `but` could not be read; `solve`: with what rows and groups bring back.
     fn choose(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>, solve: bool) -> Choice {
         match &self.protection {
@@ -208,12 +220,14 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         page.tags.iter().enumerate().filter_map(move |(index, &tag)| {
             let lpn = Self::data_of(tag)?;
             let slot = self.grid.slot(ppn, index as u32);
-            Some((lpn, Newest { update: self.array.update(ppn, index as u32), sequence, slot }))
+            let update = if self.breaks(SafetyRule::Rank) { sequence } else { self.array.update(ppn, index as u32) };
+            Some((lpn, Newest { update, sequence, slot }))
         })
     }
 
     /// Wear and age of blocks as their pages tell, and counts of reads as they were saved.
     fn mount_wear(&mut self, looks: &Looks, reads: &[u32]) {
+        let step = if self.breaks(SafetyRule::ReadReserve) { 0 } else { READS_SAVED_EVERY };
         let bound = looks.most_worn(&self.array) + 1;
         for block in (0..self.grid.geometry().blocks()).map(BlockAddr) {
             let told = looks.valid_in(block, &self.grid).next();
@@ -222,7 +236,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
                 _ => None,
             });
             let (pe, first_program) = told.unwrap_or((bound, self.now));
-            let saved = reads.get(block.index()).map_or(0, |&saved| saved + READS_SAVED_EVERY);
+            let saved = reads.get(block.index()).map_or(0, |&saved| saved + step);
             self.array.set_age(block, |info| {
                 (info.pe, info.first_program) = (pe, first_program);
                 info.reads = if info.next_page > 0 { saved } else { 0 };
@@ -256,6 +270,9 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         fallback.iter().for_each(|&unit| need(unit, 0));
         self.ftl.mount(|unit| needed.get(&unit).copied());
         fallback.iter().for_each(|&unit| self.ftl.pin(unit));
+        if self.breaks(SafetyRule::EraseAgain) {
+            self.ftl.break_erase_again();
+        }
         // A block that answers with nothing at all may be bad: reserves are not what they seem.
         self.grown_bad += u32::from(looks.has_lost_block(&self.grid));
     }

@@ -5,11 +5,13 @@
 //! cut now finds what this mount found, and at most copies of it.
 
 use super::Choice;
+use crate::collect::Collector;
 use crate::commands::{Command, Owner};
 use crate::facts::RequestKind;
 use crate::jobs::{Asker, PageWrite};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
+use crate::session::{Session, inside};
 use ftl::{Stream, UnitId};
 use nand::{FlashArray, Scan};
 use protect::Protection;
@@ -36,11 +38,30 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             _ => Vec::new(),
         };
         self.want_unsettled_groups();
+        self.recovering = true;
         self.mounting = Some(Box::new(Mounting { pages: pages.into_iter().collect(), pins, void, sent: false }));
     }
 }
 
+impl Session {
+    /// Whether the drive still recovers from a cut: what the cut left without redundancy gets it back
+    /// first.
+    #[must_use]
+    pub fn is_recovering(&mut self) -> bool {
+        inside!(&mut self.0, prepared => prepared.machine.is_recovering())
+    }
+}
+
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+    fn is_recovering(&mut self) -> bool {
+        let moving = |collector: &Collector| collector.is_busy() && collector.cause == Cause::Rebuild;
+        self.recovering &= self.mounting.is_some()
+            || !self.wanted.is_empty()
+            || self.rebuild.is_under_way()
+            || self.collectors.iter().any(moving);
+        self.recovering
+    }
+
     /// Does what a mount has still to do, as far as it goes without waiting.
     pub(crate) fn mount_on(&mut self) {
         let Some(mounting) = &mut self.mounting else { return };

@@ -7,6 +7,7 @@ use super::looks::Looks;
 use super::{Choice, Newest};
 use crate::machine::{FailedProgram, Machine};
 use crate::payload::HostPayload;
+use crate::safety::SafetyRule;
 use nand::{Member, PageRole, Scan};
 use std::collections::BTreeSet;
 use vocab::{DieId, Ppn, StripSet};
@@ -57,7 +58,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             let covered = parities.iter().fold(StripSet::EMPTY, |all, parity| all.or(parity.covers));
             let lost_any = !self.dead.is_empty() || self.row_pages(row).any(|(_, ppn)| looks.is_lost(ppn));
             for (die, ppn) in self.row_pages(row) {
-                let counts = covered.contains(u32::from(die.0)) || lost_any;
+                let counts = covered.contains(u32::from(die.0)) || lost_any || self.breaks(SafetyRule::Coverage);
                 if looks.is_valid(ppn) && !but.contains(&ppn) {
                     self.data_in(ppn).filter(|_| counts).for_each(|(lpn, found)| choice.offer(lpn, found));
                 } else if solve && let Some(members) = self.solved_in_row(row, die, &parities, looks, but) {

@@ -19,6 +19,7 @@ use crate::cut::Remains;
 use crate::held::{HeldRemains, Sums};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
+use crate::safety::SafetyRule;
 use crate::stripes::PARITY_IS_HELD;
 use ftl::Place;
 use nand::{PageRole, Scan};
@@ -182,7 +183,9 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             version != rank || copies.with(strip, version).is_some() || self.home_of(stripe, strip).is_none()
         };
         let (partial, sums, torn) = match &held.before {
-            Some(before) if !(0..).zip(&now.stripe.strips).all(is_there) => (Partial::Before, before.as_ref(), Some(rank)),
+            Some(before) if !self.breaks(SafetyRule::Undo) && !(0..).zip(&now.stripe.strips).all(is_there) => {
+                (Partial::Before, before.as_ref(), Some(rank))
+            }
             _ => (Partial::Now, Some(now), None),
         };
         let Some(sums) = sums else { return (Partial::None, None) };
@@ -194,7 +197,10 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     }
 
     /// The contents that a parity page is the sum of.
-    fn named_by(&self, stripe: StripeId, parity: &Copy) -> Versions {
+    fn named_by(&self, stripe: StripeId, copies: &Copies<'_>, parity: &Copy) -> Versions {
+        if self.breaks(SafetyRule::Named) {
+            return (0..copies.data_strips).map(|strip| copies.newest(strip).map_or(0, |copy| copy.update)).collect();
+        }
         let mut named = vec![0; self.stripe_scheme().data_strips() as usize];
         for member in self.array.members(parity.ppn) {
             if let Some(lpn) = Self::data_of(member.tag) {
@@ -218,7 +224,8 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let stands = last.map(|last| self.is_whole(stripe, copies, last));
         // What only this parity brings back would be lost with it: then nothing newer was acknowledged.
         let needed = (0..copies.data_strips).any(|strip| named[strip as usize] > 0 && copies.newest(strip).is_none());
-        if stands.is_none() || !is_optional && (stands == Some(false) || needed) {
+        let drops = !is_optional && !self.breaks(SafetyRule::Whole);
+        if stands.is_none() || drops && (stands == Some(false) || needed) {
             found.parity = Some(Place::At(self.grid.slot(parity.ppn, 0)));
             found.parity_version = parity.update;
             return named;
@@ -234,7 +241,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let mut parities: Vec<&Copy> = copies.of(copies.data_strips).collect();
         parities.sort_unstable_by(|a, b| b.cmp(a));
         let stands = |parity: &Copy| {
-            let named = self.named_by(stripe, parity);
+            let named = self.named_by(stripe, copies, parity);
             let is_missing = |strip: u32| named[strip as usize] > 0 && copies.with(strip, named[strip as usize]).is_none();
             let missing: Vec<u32> = (0..copies.data_strips).filter(|&strip| is_missing(strip)).collect();
             // Torn, or left behind by a stripe that was discarded.
