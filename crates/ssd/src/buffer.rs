@@ -140,9 +140,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// A page is not discarded after all: it is to be written again, later. Whoever waits for it to be
     /// durable waits in vain.
     pub(crate) fn thaw(&mut self, lpn: Lpn) {
-        let Some(entry) = self.buffer.entries.get_mut(&lpn.0).filter(|entry| entry.dirty.is_none() && entry.flying == 0) else {
-            return;
-        };
+        let Some(entry) = self.buffer.entries.get_mut(&lpn.0).filter(|entry| entry.dirty.is_none()) else { return };
         let waiters = std::mem::take(&mut entry.waiters);
         self.buffer.touch(lpn.0);
         for job in waiters {

@@ -129,6 +129,10 @@ fn plan(scope: &Scope, survives: u32, draws: &mut Stream) -> Plan {
     if with >= 5 {
         (plan.losses, plan.at_most, plan.may_lose) = (losses, budget, beyond);
         plan.cuts = with >= 7 && plan.cuts;
+        if plan.cuts && !beyond {
+            // Two losses and cuts are more than block groups are known to survive (docs/torture.md).
+            plan.at_most = 1;
+        }
     }
     plan
 }
@@ -137,7 +141,7 @@ fn setup(scope: &Scope, scheme: SchemeChoice, drive: Drive, plan: &Plan, draws: 
     let mut gc = ssd::ftl::GcConfig { policy: pick(POLICIES, draws).name.into(), ..Default::default() };
     gc.separate_frontier = draws.chance(0.7);
     gc.idle_free_blocks = if draws.chance(0.2) { 4 } else { 0 };
-    let most = ssd::user_slots_max(&drive, &scheme, &gc).ok()?;
+    let most = ssd::mountable_slots_max(&drive, &scheme, &gc).ok()?;
     let share = if plan.at_most > 0 { 0.3 + 0.2 * draws.unit() } else { 0.4 + 0.4 * draws.unit() };
     let survives = registry::build(&scheme, ssd::shape(&drive)).ok()?.survives_dies();
     let uncorrectable = scope.faults.contains(&FaultKind::Uncorrectable) && survives > 0 && plan.at_most == 0;
