@@ -70,7 +70,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 }
             }
         }
-        if lost > 0 {
+        // A cut may have met the erase of a group that was being collected.
+        let erased = held.is_some_and(|held| held.data.len() > members);
+        if lost > 0 || erased {
             found.broken += 1;
             return Ok(());
         }

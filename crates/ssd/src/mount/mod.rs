@@ -142,7 +142,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         // Unless a die took it, what can only be solved for is as suspect.
         let without = self.choose(&looks, &remains, &suspects, !self.dead.is_empty());
         self.mount_wear(&looks, &remains.reads);
-        let fallback = if self.breaks(SafetyRule::Fallback) { Vec::new() } else { self.fallback(&with, &without) };
+        let fallback = if self.breaks(SafetyRule::Fallback) { Vec::new() } else { self.fallback(&with, &without, &suspects) };
         self.mount_units(&looks, &with, &fallback);
         self.mount_map(&with);
         for die in self.rebuild.dead.clone() {
@@ -249,10 +249,21 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     }
 
     /// Units with copies that would count if suspects could not be read, once for each.
-    fn fallback(&self, with: &Choice, without: &Choice) -> Vec<UnitId> {
+    fn fallback(&self, with: &Choice, without: &Choice, suspects: &BTreeSet<Ppn>) -> Vec<UnitId> {
         let counting: BTreeSet<Slot> = with.slots().collect();
         let needed = without.slots().filter(|slot| !counting.contains(slot));
-        needed.map(|slot| self.ftl.unit_of(slot)).collect()
+        let mut units: Vec<UnitId> = needed.map(|slot| self.ftl.unit_of(slot)).collect();
+        // Not all suspects need fail: one may be what counts if another does.
+        for &ppn in suspects {
+            let counts_next = |(lpn, found): (Lpn, Newest)| {
+                let newest = with.pages.get(lpn.index()).copied().flatten();
+                newest.is_some_and(|newest| newest.update > found.update && suspects.contains(&self.grid.page_of(newest.slot).0))
+            };
+            if self.data_in(ppn).any(counts_next) {
+                units.push(self.ftl.unit_of_block(self.grid.split(ppn).0));
+            }
+        }
+        units
     }
 
     /// Tells the map which units hold anything needed.
