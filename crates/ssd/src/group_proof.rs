@@ -4,7 +4,7 @@ use crate::commands::is_programmed;
 use crate::machine::Machine;
 use crate::payload::HostPayload;
 use crate::proof::{HeldSum, Scrub};
-use nand::FlashArray;
+use nand::{FlashArray, OobTag};
 use protect::{GroupPage, PageStripe};
 use vocab::{DieId, Lpn, Ppn, SuperblockId};
 
@@ -59,7 +59,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             lost += u32::from(self.failed_programs.contains_key(&ppn.0));
             // A page that a cut spoilt may be there and in no sum.
             let summed = held.is_none_or(|held| held.data.contains(u32::from(strip.die.0)));
-            if !self.is_stored(ppn) || !summed {
+            let torn = self.is_stored(ppn) && self.array.page(ppn).tags.iter().all(|&tag| tag == OobTag::FILLER);
+            if !self.is_stored(ppn) || !summed || torn {
                 continue;
             }
             members += 1;

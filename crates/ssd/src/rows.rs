@@ -26,20 +26,25 @@ pub(crate) struct RowWriter<P> {
     members: Vec<Member>,
     /// What waits for the row's next parity.
     cover: Id,
+    /// The cover before it, unless that is done.
+    before: Id,
 }
 
 impl<P> Default for RowWriter<P> {
     fn default() -> Self {
         let (sum, members) = (Vec::new(), Vec::new());
-        Self { places: Vec::new(), used: 0, uncovered: 0, sum, members, data: StripSet::EMPTY, cover: NONE }
+        Self { places: Vec::new(), used: 0, uncovered: 0, sum, members, data: StripSet::EMPTY, cover: NONE, before: NONE }
     }
 }
 
-/// Data pages that one parity covers first: done when all of them and the parity are durable.
-#[derive(Clone, Debug, Default)]
+/// Data pages that one parity covers first: done when all of them and the parity are durable, and so
+/// are all data of the row before them, which the parity sums as well (I10).
+#[derive(Clone, Debug)]
 pub(crate) struct Cover {
-    /// Programs under way, and one more until the parity is queued.
+    /// Programs under way, one more until the parity is queued, and one for the cover before.
     remaining: u32,
+    /// The cover of the same row that waits for this one.
+    next: Id,
     jobs: Vec<Id>,
     pins: Vec<u32>,
     row: u32,
@@ -47,6 +52,13 @@ pub(crate) struct Cover {
     parity: Option<DieId>,
     /// Whether the parity went to a bad block of a living die, or found no other.
     bare: bool,
+}
+
+impl Default for Cover {
+    fn default() -> Self {
+        let (jobs, pins, covered) = (Vec::new(), Vec::new(), StripSet::EMPTY);
+        Self { remaining: 0, next: NONE, jobs, pins, row: 0, covered, parity: None, bare: false }
+    }
 }
 
 impl<P> RowWriter<P> {
@@ -137,10 +149,15 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let id = self.covers.take();
             let cover = &mut self.covers[id];
             (cover.remaining, cover.covered, cover.parity, cover.bare) = (1, StripSet::EMPTY, None, false);
-            cover.row = self.rows[writer].places[0].row;
+            (cover.row, cover.next) = (self.rows[writer].places[0].row, NONE);
             cover.jobs.clear();
             cover.pins.clear();
             self.rows[writer].cover = id;
+            let before = self.rows[writer].before;
+            if before != NONE {
+                self.covers[before].next = id;
+                self.covers[id].remaining += 1;
+            }
         }
         self.rows[writer].cover
     }
@@ -205,6 +222,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         self.rows[writer].uncovered = 0;
         self.rows[writer].cover = NONE;
+        self.rows[writer].before = cover;
         // The slot that `remaining` held for the parity becomes the parity's own program.
         self.covers[cover].covered = data;
         self.covers[cover].parity = Some(place.die);
@@ -219,6 +237,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.submit_program(image, Owner::Nobody, Cause::Parity);
         }
         self.rows[writer].places.clear();
+        self.rows[writer].before = NONE;
         self.ftl.next_row(stream);
         self.start_collecting_if_short(0);
     }
@@ -326,6 +345,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         (self.covers[id].jobs, self.covers[id].pins) = (jobs, pins);
         self.covers.give(id);
         self.retry |= !self.uncovered_repairs.is_empty();
+        self.rows.iter_mut().filter(|row| row.before == id).for_each(|row| row.before = NONE);
+        let next = std::mem::replace(&mut self.covers[id].next, NONE);
+        if next != NONE {
+            self.covers[next].remaining -= 1;
+            if self.covers[next].remaining == 0 {
+                self.cover_done(next);
+            }
+        }
     }
 
     /// A die takes part in no open row from now on.

@@ -223,7 +223,8 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let last = copies.newer(parity.update).map(|copy| copy.update).max();
         let stands = last.map(|last| self.is_whole(stripe, copies, last));
         // What only this parity brings back would be lost with it: then nothing newer was acknowledged.
-        let needed = (0..copies.data_strips).any(|strip| named[strip as usize] > 0 && copies.newest(strip).is_none());
+        let newest = |strip: u32| copies.newest(strip).map_or(0, |copy| copy.update);
+        let needed = (0..copies.data_strips).any(|strip| named[strip as usize] > newest(strip));
         let drops = !is_optional && !self.breaks(SafetyRule::Whole);
         if stands.is_none() || drops && (stands == Some(false) || needed) {
             found.parity = Some(Place::At(self.grid.slot(parity.ppn, 0)));
