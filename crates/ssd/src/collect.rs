@@ -87,10 +87,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn next_victim(&mut self, log: usize) -> Option<(UnitId, Cause)> {
         // What a mount found unneeded only has to be erased. Before it is done nothing else is.
         let dirty = self.ftl.condemn_dirty(log);
-        if dirty.is_some() || self.mounting.is_some() {
+        if dirty.is_some() || self.recovery.mounting.is_some() {
             return dirty.map(|unit| (unit, Cause::Gc));
         }
-        if self.mountable && !self.commits_have_room() {
+        if self.recovery.mountable && !self.commits_have_room() {
             // Cuts may have left frontiers with hardly anything in them: what they waste comes first.
             return self.ftl.condemn_unpinned(log).map(|unit| (unit, Cause::Gc));
         }
@@ -236,7 +236,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let (stripe, _) = self.strip_of(lpn);
         let worn = self.ftl.next_pe(log, Stream::Gc).is_some_and(|pe| pe > limit.0);
         let must = worn && self.can_build(stripe) && self.stripe_scheme().wants_parity(stripe, true);
-        if must && self.mountable && !self.commits_have_room() {
+        if must && self.recovery.mountable && !self.commits_have_room() {
             // Cuts ate the room that the parity needs: it is built once there is some.
             return false;
         }
@@ -289,7 +289,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.ftl.retire_unit(victim);
         } else {
             self.ftl.erased(victim);
-            if self.mountable && self.worn_above.is_some() {
+            if self.recovery.mountable && self.worn_above.is_some() {
                 // Parity that found no room may find some now.
                 self.stripe_scheme_mut().look_again();
             }

@@ -113,8 +113,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         match command.verb {
             Verb::Program => {
                 let begun = end.0.saturating_sub(self.latencies.program(page, pe).0) <= self.now.0;
-                let partners = self.power.pairing.earlier_partners(page, self.grid.pages_per_block());
-                begun.then_some(Begun::Program { die, paired: !partners.is_empty(), held_up: self.power.hold_up })
+                let partners = self.recovery.power.pairing.earlier_partners(page, self.grid.pages_per_block());
+                begun.then_some(Begun::Program { die, paired: !partners.is_empty(), held_up: self.recovery.power.hold_up })
             }
             Verb::Erase => {
                 let begun = end.0.saturating_sub(self.latencies.erase(pe).0) <= self.now.0;
@@ -183,7 +183,7 @@ impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
                 Fate::Erase(fate) => InFlight::Erase(self.grid.split(command.ppn).0, fate),
             });
         }
-        let pairing: Pairing = self.power.pairing;
+        let pairing: Pairing = self.recovery.power.pairing;
         self.array.cut_power(pairing, &in_flight);
         for &id in &ids {
             let command = self.commands.slab[id];

@@ -223,7 +223,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         let answered = self.array.read(command.ppn) == ReadOutcome::Clean;
         self.record(Fact::Read { ppn: command.ppn.0, cause: command.cause });
-        if !self.remembered.is_empty() && self.remembered.contains(&command.ppn) {
+        if !self.recovery.remembered.is_empty() && self.recovery.remembered.contains(&command.ppn) {
             return (true, Nanos(0));
         }
         if !answered {

@@ -113,7 +113,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Whether the drive takes no requests now.
     #[inline]
     pub(crate) fn is_off_line(&self) -> bool {
-        self.mounting.is_some()
+        self.recovery.mounting.is_some()
             || self.zones.as_ref().is_some_and(|zones| zones.encoder.is_at_times() && (zones.encoder.due || zones.encoder.on))
     }
 

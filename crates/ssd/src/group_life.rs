@@ -125,7 +125,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// A group was erased.
     pub(crate) fn group_erased(&mut self, unit: UnitId) {
-        if self.mountable && self.has_groups() {
+        if self.recovery.mountable && self.has_groups() {
             self.forget_sums(unit);
         }
         let Protection::Groups(scheme) = &self.protection else { return };

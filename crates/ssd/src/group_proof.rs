@@ -59,8 +59,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             lost += u32::from(self.failed_programs.contains_key(&ppn.0));
             // A page that a cut spoilt may be there and in no sum.
             let summed = held.is_none_or(|held| held.data.contains(u32::from(strip.die.0)));
-            let torn = self.is_stored(ppn) && self.array.page(ppn).tags.iter().all(|&tag| tag == OobTag::FILLER);
-            if !self.is_stored(ppn) || !summed || torn {
+            if !self.is_stored(ppn) || !summed || self.is_torn(ppn) {
                 continue;
             }
             members += 1;
@@ -83,7 +82,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let stored: &[P] = match held {
                 Some(held) => &held.sums[first..first + slots],
                 // A cut may have met the erase of the group.
-                None if self.is_stored(ppn) && self.array.page(ppn).oob.coverage.count_ones() > members => {
+                None if self.is_torn(ppn) || self.is_stored(ppn) && self.covers_more_than(ppn, members) => {
                     found.broken += 1;
                     continue;
                 }
@@ -100,6 +99,15 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             found.sound += 1;
         }
         Ok(())
+    }
+
+    /// Whether the page tells nothing: a cut tore it, or the erase of its block.
+    fn is_torn(&self, ppn: Ppn) -> bool {
+        self.is_stored(ppn) && self.array.page(ppn).tags.iter().all(|&tag| tag == OobTag::FILLER)
+    }
+
+    fn covers_more_than(&self, parity: Ppn, members: u32) -> bool {
+        self.array.page(parity).oob.coverage.count_ones() > members
     }
 
     /// Every block of a whole group, parity blocks included, sums up to nothing.

@@ -374,7 +374,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.add_to_sums(&layout, page, position, member, &contents.payload);
         if let Some(blocks) = self.groups.blocks.get_mut(&layout.group.0) {
             blocks.sums[(position * self.grid.slots_per_page() + index) as usize].add(&contents.payload);
-            if self.mountable {
+            if self.recovery.mountable {
                 blocks.members.push(member);
             }
         }
@@ -393,7 +393,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             held.sums[parity * slots + index as usize].add_scaled(payload, c);
         }
         held.data.insert(u32::from(strip.die.0));
-        if self.mountable {
+        if self.recovery.mountable {
             held.members.push(member);
         }
     }
@@ -452,7 +452,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.add_to_sums(layout, page, position, Member { slot, tag, update }, &payload);
             self.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
         }
-        if self.mountable {
+        if self.recovery.mountable {
             let (block, _) = self.grid.split(self.images.slab[image].ppn);
             let is_in = |member: &&Member| self.grid.split(self.grid.page_of(member.slot).0).0 == block;
             let members = self.groups.blocks[&layout.group.0].members.iter().filter(is_in).copied().collect();
@@ -565,7 +565,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 let payload = self.groups.held[&key].sums[parity * slots + index].clone();
                 self.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
             }
-            if self.mountable {
+            if self.recovery.mountable {
                 self.images.set_members(image, self.groups.held[&key].members.clone());
             }
             self.submit_strip(image, layout, page, position, true, false, Cause::Parity);

@@ -37,10 +37,45 @@ use crate::stripes::StripeOp;
 use crate::zones::Zones;
 use ftl::{Ftl, FtlSetup, LogKind, UnitId};
 use nand::{FlashArray, Latencies, Oob, OobTag, ProgramOutcome};
-use protect::Protection;
+use protect::{Protection, StripeScheme};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 use vocab::{BlockAddr, Cause, DieId, Grid, PeCycles, Ppn, SimTime, Slot, Streams, StripSet};
+
+/// What a drive needs to be mounted after power cuts, and where recovery from one is.
+#[derive(Clone, Debug)]
+pub(crate) struct Recovery {
+    pub(crate) power: Power,
+    /// Whether what a mount reads is kept.
+    pub(crate) mountable: bool,
+    /// What a mount has still to do before the host is heard.
+    pub(crate) mounting: Option<Box<Mounting>>,
+    /// Whether what the last mount found is not all brought to safety yet.
+    pub(crate) recovering: bool,
+    /// Pages whose contents the controller has had since the mount, because their programs may have
+    /// been cut: reads of them do not fail.
+    pub(crate) remembered: BTreeSet<Ppn>,
+    /// Rank of the contents of each logical page, of a drive of static stripes that is to be
+    /// mounted.
+    pub(crate) versions: Vec<u64>,
+    /// The same for the parity of each stripe; 0: none.
+    pub(crate) parity_versions: Vec<u64>,
+}
+
+impl Recovery {
+    fn new(setup: &Setup, scheme: Option<&dyn StripeScheme>) -> Self {
+        let width = scheme.filter(|_| setup.power.mountable).map(|scheme| scheme.data_strips());
+        Self {
+            power: setup.power,
+            mountable: setup.power.mountable,
+            mounting: None,
+            recovering: false,
+            remembered: BTreeSet::new(),
+            versions: vec![0; width.map_or(0, |_| setup.user_slots as usize)],
+            parity_versions: vec![0; width.map_or(0, |width| setup.user_slots.div_ceil(width) as usize)],
+        }
+    }
+}
 
 /// A page that the map believes to be where its program failed: its row solves for it.
 #[derive(Clone, Debug)]
@@ -114,21 +149,7 @@ pub struct Machine<P: HostPayload, A: FlashArray<P>> {
     pub(crate) zones: Option<Box<Zones<P>>>,
     /// Pages whose program failed: what the map believes lies there.
     pub(crate) failed_programs: FxHashMap<u32, FailedProgram>,
-    pub(crate) power: Power,
-    /// Whether what a mount reads is kept.
-    pub(crate) mountable: bool,
-    /// What a mount has still to do before the host is heard.
-    pub(crate) mounting: Option<Box<Mounting>>,
-    /// Whether what the last mount found is not all brought to safety yet.
-    pub(crate) recovering: bool,
-    /// Pages whose contents the controller has had since the mount, because their programs may have
-    /// been cut: reads of them do not fail.
-    pub(crate) remembered: BTreeSet<Ppn>,
-    /// Rank of the contents of each logical page, of a drive of static stripes that is to be
-    /// mounted.
-    pub(crate) versions: Vec<u64>,
-    /// The same for the parity of each stripe; 0: none.
-    pub(crate) parity_versions: Vec<u64>,
+    pub(crate) recovery: Recovery,
     pub(crate) buffer: WriteBuffer<P>,
     pub(crate) host: Host,
     pub(crate) sequence: u64,
@@ -185,12 +206,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let grid = array.grid().clone();
         let streams = Streams::new(setup.seed);
         let ftl = empty_map(setup, &grid, &protection, &streams, |block| array.block(block).bad)?;
-        let stripe_scheme = match &protection {
-            Protection::Stripes(scheme) => Some(&**scheme),
-            _ => None,
-        };
-        let stripes =
-            if setup.power.mountable { stripe_scheme.map_or(0, |s| setup.user_slots.div_ceil(s.data_strips())) } else { 0 };
+        let stripe_scheme = if let Protection::Stripes(scheme) = &protection { Some(&**scheme) } else { None };
         let (slots, dies, logs) = (grid.slots_per_page(), grid.dies() as usize, ftl.logs());
         let streams = 1 + u32::from(setup.gc.separate_frontier);
         let mut machine = Self {
@@ -229,13 +245,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             lazy: LazyReads::new(&protection),
             zones: Zones::new(&protection),
             failed_programs: FxHashMap::default(),
-            power: setup.power,
-            mountable: setup.power.mountable,
-            mounting: None,
-            recovering: false,
-            remembered: BTreeSet::new(),
-            parity_versions: vec![0; stripes as usize],
-            versions: vec![0; if setup.power.mountable && stripe_scheme.is_some() { setup.user_slots as usize } else { 0 }],
+            recovery: Recovery::new(setup, stripe_scheme),
             buffer: WriteBuffer::new(&setup.buffer, grid.geometry().slot_size, stripe_scheme),
             host: Host::new(setup.user_slots, grid.geometry().sectors_per_slot(), setup.buffer.latency),
             oracle: Oracle::new::<P>(setup.user_slots, grid.geometry().sectors_per_slot()),
@@ -258,12 +268,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             grid,
             array,
         };
-        if machine.mountable {
-            machine.held.expect_cuts();
-        }
-        if machine.breaks(SafetyRule::Pins) {
-            machine.ftl.break_pins();
-        }
+        machine.expect_cuts();
         machine.settle_group_space();
         Ok(machine)
     }
@@ -273,9 +278,19 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.folds.record(self.now, fact);
     }
 
+    /// A drive that is to be mounted keeps more than one that is not.
+    fn expect_cuts(&mut self) {
+        if self.recovery.mountable {
+            self.held.expect_cuts();
+        }
+        if self.breaks(SafetyRule::Pins) {
+            self.ftl.break_pins();
+        }
+    }
+
     /// Whether the drive is to break a rule.
     pub(crate) fn breaks(&self, rule: SafetyRule) -> bool {
-        self.power.without == Some(rule)
+        self.recovery.power.without == Some(rule)
     }
 
     /// The next rank, of a write or a program.
@@ -578,7 +593,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// What a page that moves says of others goes with it.
     pub(crate) fn coverage_to_keep(&self, from: Slot) -> u32 {
         let ppn = self.grid.page_of(from).0;
-        let kept = self.zones.is_some() || self.mountable && matches!(self.protection, Protection::Stripes(_));
+        let kept = self.zones.is_some() || self.recovery.mountable && matches!(self.protection, Protection::Stripes(_));
         if kept && is_programmed(&self.array, ppn) { self.array.page(ppn).oob.coverage } else { 0 }
     }
 

@@ -157,10 +157,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if std::mem::take(&mut self.retry) {
             self.retry_stalled();
         }
-        if self.mounting.is_some() {
+        if self.recovery.mounting.is_some() {
             self.mount_on();
         }
-        if self.worn_above.is_some() && self.host.outstanding == 0 && self.mounting.is_none() {
+        if self.worn_above.is_some() && self.host.outstanding == 0 && self.recovery.mounting.is_none() {
             self.build_in_idle_time();
         }
         if self.disturb.stirred {
@@ -178,7 +178,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// The drive fell idle: finish what only waits for company. What still waits for space then
     /// will never get it and fails. True if anything moved.
     fn unstick(&mut self) -> bool {
-        if self.mounting.is_some() {
+        if self.recovery.mounting.is_some() {
             return true;
         }
         if self.cover_open_rows() {
@@ -188,7 +188,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.start_collecting_if_short(log);
         }
         self.retry_stalled();
-        if self.mountable && self.worn_above.is_some() && self.host.outstanding == 0 {
+        if self.recovery.mountable && self.worn_above.is_some() && self.host.outstanding == 0 {
             self.build_in_idle_time();
         }
         if !self.is_idle() || self.retry || self.calendar.is_pending(self.answers()) {

@@ -189,7 +189,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let cover = self.cover(writer);
         self.covers[cover].pins.extend(published.pinned);
         self.rows[writer].sum[index as usize].add(&contents.payload);
-        if self.mountable {
+        if self.recovery.mountable {
             self.rows[writer].members.push(Member { slot, tag: contents.tag, update: contents.update });
         }
         self.images.fill(image, contents, NONE, NONE);
@@ -217,7 +217,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         for payload in sum {
             self.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
         }
-        if self.mountable {
+        if self.recovery.mountable {
             self.images.set_members(image, self.rows[writer].members.clone());
         }
         self.rows[writer].uncovered = 0;

@@ -46,14 +46,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// The page has contents of this rank now.
     pub(crate) fn note_version(&mut self, lpn: Lpn, rank: u64) {
-        if let Some(version) = self.versions.get_mut(lpn.index()) {
+        if let Some(version) = self.recovery.versions.get_mut(lpn.index()) {
             *version = rank;
         }
     }
 
     /// The stripe has parity of this rank now; 0: none.
     pub(crate) fn note_parity_version(&mut self, stripe: StripeId, rank: u64) {
-        if let Some(version) = self.parity_versions.get_mut(stripe.index()) {
+        if let Some(version) = self.recovery.parity_versions.get_mut(stripe.index()) {
             *version = rank;
         }
     }
@@ -63,14 +63,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let stored = |strip| self.place_of_strip(stripe, strip) != Place::Unmapped;
         let version = |strip| if stored(strip) { self.version_of_strip(stripe, strip) } else { 0 };
         let strips = (0..self.stripe_scheme().data_strips()).map(version).collect();
-        StripeVersions { strips, parity: self.parity_versions[stripe.index()], rank }
+        StripeVersions { strips, parity: self.recovery.parity_versions[stripe.index()], rank }
     }
 
     /// Rank of the contents of a strip; of parity, of the newest contents that it sums.
     pub(crate) fn version_of_strip(&self, stripe: StripeId, strip: u32) -> u64 {
         let version = |strip: u32| {
             let lpn = self.lpn_of(stripe, strip);
-            lpn.and_then(|lpn| self.versions.get(lpn.index())).copied().unwrap_or(0)
+            lpn.and_then(|lpn| self.recovery.versions.get(lpn.index())).copied().unwrap_or(0)
         };
         let n = self.stripe_scheme().data_strips();
         if strip < n { version(strip) } else { (0..n).map(version).max().unwrap_or(0) }
@@ -78,14 +78,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// The image is parity of the stripe's current contents: it says which these are.
     pub(crate) fn tell_strips(&mut self, image: Id, stripe: StripeId) {
-        if !self.mountable {
+        if !self.recovery.mountable {
             return;
         }
         let lpns = (0..self.stripe_scheme().data_strips()).filter_map(|strip| self.lpn_of(stripe, strip));
         let stored = lpns.filter(|&lpn| self.ftl.lookup(lpn) != Place::Unmapped);
         let member = |lpn: Lpn| {
             let slot = if let Place::At(slot) = self.ftl.lookup(lpn) { slot } else { Slot(u32::MAX) };
-            Member { slot, tag: OobTag::data(lpn), update: self.versions[lpn.index()] }
+            Member { slot, tag: OobTag::data(lpn), update: self.recovery.versions[lpn.index()] }
         };
         let members = stored.map(member).collect();
         self.images.set_members(image, members);

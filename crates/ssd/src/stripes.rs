@@ -543,7 +543,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.stripes[id].promised = false;
                 let ftl = &self.ftl;
                 self.held.put(stripe, covers, sum, old, |slot| ftl.unit_of(slot));
-                if self.mountable {
+                if self.recovery.mountable {
                     let versions = self.versions_of_stripe(stripe, self.stripes[id].rank);
                     self.held.stamp(stripe, versions);
                 }
@@ -640,7 +640,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if left {
             self.held.left();
         }
-        if self.mountable {
+        if self.recovery.mountable {
             self.held.settled(stripe);
         }
         if work == Work::Commit {

@@ -153,7 +153,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let rewrites = !self.breaks(SafetyRule::Suspects);
         let pages = if rewrites { self.pages_to_rewrite(&with, &suspects) } else { BTreeSet::new() };
         self.begin_mounting(pages, fallback, &with);
-        self.remembered = suspects;
+        self.recovery.remembered = suspects;
         let mapped = with.pages.iter().flatten().count() as u64;
         Mounted { mapped, time: looks.time(&self.latencies, &self.grid), ..looks.counts() }
     }

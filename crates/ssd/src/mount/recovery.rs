@@ -38,8 +38,8 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             _ => Vec::new(),
         };
         self.want_unsettled_groups();
-        self.recovering = true;
-        self.mounting = Some(Box::new(Mounting { pages: pages.into_iter().collect(), pins, void, sent: false }));
+        self.recovery.recovering = true;
+        self.recovery.mounting = Some(Box::new(Mounting { pages: pages.into_iter().collect(), pins, void, sent: false }));
     }
 }
 
@@ -55,20 +55,20 @@ impl Session {
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn is_recovering(&mut self) -> bool {
         let moving = |collector: &Collector| collector.is_busy() && collector.cause == Cause::Rebuild;
-        self.recovering &= self.mounting.is_some()
+        self.recovery.recovering &= self.recovery.mounting.is_some()
             || !self.wanted.is_empty()
             || self.rebuild.is_under_way()
             || self.collectors.iter().any(moving);
-        self.recovering
+        self.recovery.recovering
     }
 
     /// Does what a mount has still to do, as far as it goes without waiting.
     pub(crate) fn mount_on(&mut self) {
-        let Some(mounting) = &mut self.mounting else { return };
+        let Some(mounting) = &mut self.recovery.mounting else { return };
         let pages = std::mem::take(&mut mounting.pages);
         let waiting: Vec<Ppn> = pages.into_iter().filter(|&ppn| !self.rewrite(ppn)).collect();
         let rests = self.is_idle() && self.collectors.iter().all(|collector| !collector.is_erasing());
-        let Some(mounting) = &mut self.mounting else { return };
+        let Some(mounting) = &mut self.recovery.mounting else { return };
         mounting.pages = waiting;
         if !rests {
             return;
@@ -128,9 +128,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// The host is heard from now on.
     fn finish_mounting(&mut self) {
-        let mounting = self.mounting.take().expect("under way");
+        let mounting = self.recovery.mounting.take().expect("under way");
         mounting.pins.iter().for_each(|&unit| self.release(unit));
-        self.remembered.clear();
+        self.recovery.remembered.clear();
         self.retry = true;
         self.resume_rebuild();
         for log in 0..self.ftl.logs() {
