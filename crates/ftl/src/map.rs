@@ -380,7 +380,7 @@ impl Ftl {
     #[must_use]
     pub fn release(&mut self, unit: UnitId) -> bool {
         let state = &mut self.units[unit as usize];
-        state.pins -= 1;
+        state.pins -= u32::from(self.pins || state.pins > 0);
         state.pins == 0 && state.valid == 0 && state.state == UnitState::Condemned
     }
 

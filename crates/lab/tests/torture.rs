@@ -65,6 +65,30 @@ fn what_loses_data_on_purpose_is_caught_and_made_smaller() {
 }
 
 /// The names of all schemes, those that lose data on purpose among them.
+/// Drives that break a rule are noticed, each by the schemes that lean on it.
+#[test]
+fn a_broken_rule_is_noticed() {
+    let rules = [
+        ("pins", "ppc"),
+        ("cover", "ds-raid"),
+        ("suspects", "ppc"),
+        ("rank", "none"),
+        ("named", "raid5"),
+        ("coverage", "ds-raid"),
+        ("sums", "mds-groups"),
+        ("undo", "ppc"),
+        ("erase-again", "none"),
+        ("buffer", "none"),
+        ("read-reserve", "da-raid5"),
+    ];
+    for (rule, scheme) in rules {
+        let scope = scope(&[scheme]).without(rule).unwrap_or_else(|problem| panic!("{problem}"));
+        let summary = run(&scope, 4_000, 2, false);
+        assert!(summary.total().violations > 0, "nobody noticed {scheme} without {rule}");
+    }
+    assert!(scope(&["none"]).without("seat-belts").err().expect("refused").to_string().contains("pins"));
+}
+
 fn schemes() -> Vec<String> {
     let entries = flashkeep_lab::list("schemes").expect("there is such a list").entries;
     entries().into_iter().map(|entry| entry.name).collect()

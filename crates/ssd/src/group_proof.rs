@@ -116,7 +116,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         for strip in 0..group.stripe.strips.len() as u32 {
             let mut sums = vec![P::default(); self.grid.slots_per_page() as usize];
             let all: Vec<Ppn> = (0..pages).map(|page| self.ppn_in(group, GroupPage { page, strip })).collect();
-            if !all.iter().all(|&ppn| self.is_stored(ppn)) {
+            if !all.iter().all(|&ppn| self.is_stored(ppn) && !self.is_torn(ppn)) {
                 found.broken += 1;
                 continue;
             }

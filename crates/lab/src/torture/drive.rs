@@ -3,9 +3,9 @@
 use super::{FaultKind, Scope};
 use ssd::ftl::victim::POLICIES;
 use ssd::nand::{Energy, PageKind, Pairing, Timing, Transfer};
-use ssd::protect::SchemeChoice;
 use ssd::protect::ecc::ECC_POLICIES;
 use ssd::protect::registry;
+use ssd::protect::{Protection, SchemeChoice};
 use ssd::{
     Age, Buffer, BufferKind, CodecTiming, Drive, Ecc, Errors, Faults, PayloadKind, Power, Precondition, Refresh, RefreshPolicy,
     Scheduler, Session, Setup,
@@ -59,8 +59,8 @@ pub(super) fn ready(scope: &Scope, number: u64) -> Ready {
 }
 
 fn build(scope: &Scope, choice: SchemeChoice, drive: Drive, draws: &mut Stream) -> Option<Ready> {
-    let survives = registry::build(&choice, ssd::shape(&drive)).ok()?.survives_dies();
-    let plan = plan(scope, survives, draws);
+    let protection = registry::build(&choice, ssd::shape(&drive)).ok()?;
+    let plan = plan(scope, &protection, draws);
     let setup = setup(scope, choice, drive, &plan, draws)?;
     let plan = Plan { may_lose: plan.may_lose || setup.faults.uncorrectable_reads > 0.0, ..plan };
     let session = Session::new(&setup).ok()?;
@@ -115,7 +115,8 @@ pub(super) fn shaped(dies: u32, channels: u32, blocks: u32, pages: u32, slots: u
 }
 
 /// What may befall a drive whose scheme survives so many losses.
-fn plan(scope: &Scope, survives: u32, draws: &mut Stream) -> Plan {
+fn plan(scope: &Scope, protection: &Protection, draws: &mut Stream) -> Plan {
+    let survives = protection.survives_dies();
     let mut plan = Plan { cuts: scope.faults.contains(&FaultKind::Cut), ..Plan::default() };
     let lossy = [FaultKind::Die, FaultKind::Block, FaultKind::Page];
     let losses: Vec<_> = lossy.into_iter().filter(|kind| scope.faults.contains(kind)).collect();
@@ -130,8 +131,13 @@ fn plan(scope: &Scope, survives: u32, draws: &mut Stream) -> Plan {
         (plan.losses, plan.at_most, plan.may_lose) = (losses, budget, beyond);
         plan.cuts = with >= 7 && plan.cuts;
         if plan.cuts && !beyond {
-            // Two losses and cuts are more than block groups are known to survive (docs/torture.md).
+            // Two losses and cuts are more than block groups are known to survive, and a lost block and
+            // cuts more than static stripes are (docs/torture.md).
             plan.at_most = 1;
+            if matches!(protection, Protection::Stripes(_)) {
+                plan.losses.retain(|&kind| kind != FaultKind::Block);
+                plan.at_most = u32::from(!plan.losses.is_empty());
+            }
         }
     }
     plan

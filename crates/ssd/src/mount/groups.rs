@@ -74,13 +74,13 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let redone: BTreeSet<Ppn> = self.groups.redo.iter().map(|redo| redo.ppn).collect();
         for held in self.groups.held.values() {
             let sums = held.sums.len() as u32 / self.grid.slots_per_page();
-            let lost = self.lost_members(&held.members, |ppn| is_there(ppn) || redone.contains(&ppn), sums);
+            let lost = self.lost_members(&held.members, looks, |ppn| is_there(ppn) || redone.contains(&ppn), sums);
             self.offer_solved(&mut choice, lost);
         }
         for ppn in looks.valid().filter(|&ppn| is_there(ppn) && !self.array.members(ppn).is_empty()) {
             if let PageRole::Parity(_) = self.array.page(ppn).tags[0].role() {
                 let members = self.array.members(ppn).to_vec();
-                let lost = self.lost_members(&members, is_there, self.parities_beside(ppn, &is_there));
+                let lost = self.lost_members(&members, looks, is_there, self.parities_beside(ppn, &is_there));
                 self.offer_solved(&mut choice, lost);
             }
         }
@@ -121,12 +121,14 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         (0..self.grid.dies()).map(page).filter(same).count() as u32
     }
 
-    /// Members that cannot be read, if the codeword brings so many pages back.
-    fn lost_members(&self, members: &[Member], is_there: impl Fn(Ppn) -> bool, at_most: u32) -> Vec<Member> {
+    /// Members that cannot be read, if the codeword brings so many pages back. One that looks erased was:
+    /// a cut met the erase of the group, and what was needed of it lies elsewhere.
+    fn lost_members(&self, members: &[Member], looks: &Looks, is_there: impl Fn(Ppn) -> bool, at_most: u32) -> Vec<Member> {
         let page = |member: &Member| self.grid.page_of(member.slot).0;
         let lost: Vec<Member> = members.iter().filter(|member| !is_there(page(member))).copied().collect();
         let pages: BTreeSet<Ppn> = lost.iter().map(page).collect();
-        if pages.len() as u32 <= at_most { lost } else { Vec::new() }
+        let erased = pages.iter().any(|&ppn| looks.is_erased(ppn));
+        if pages.len() as u32 <= at_most && !erased { lost } else { Vec::new() }
     }
 
     /// Groups with nothing needed are forgotten, others get back their codes.

@@ -55,6 +55,10 @@ impl Looks {
         self.of[ppn.0 as usize] == Look::Valid
     }
 
+    pub fn is_erased(&self, ppn: Ppn) -> bool {
+        self.of[ppn.0 as usize] == Look::Erased
+    }
+
     /// A page turned out to be unreadable after all.
     pub fn is_torn(&mut self, ppn: Ppn) {
         self.of[ppn.0 as usize] = Look::Unreadable;
