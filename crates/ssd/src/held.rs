@@ -46,8 +46,13 @@ impl<P> Held<P> {
 
     /// Slots of old versions: each keeps its unit pinned.
     pub fn pinned(&self) -> impl Iterator<Item = Slot> {
-        self.old.iter().filter_map(|(_, place)| if let Place::At(slot) = place { Some(*slot) } else { None })
+        pinned(&self.old)
     }
+}
+
+/// The slots of these old versions, where they have one.
+pub(crate) fn pinned(old: &[(u32, Place)]) -> impl Iterator<Item = Slot> {
+    old.iter().filter_map(|(_, place)| if let Place::At(slot) = place { Some(*slot) } else { None })
 }
 
 /// A partial parity as power-safe memory keeps it.

@@ -12,7 +12,7 @@ use crate::payload::HostPayload;
 use crate::session::{Demand, SetupError};
 use nand::{FlashArray, MemoryArray};
 use protect::Protection;
-use vocab::{BlockAddr, HostCommand, HostOp, Lpn, PeCycles, SimTime, Stream, Streams, StripeId};
+use vocab::{BlockAddr, HostCommand, HostOp, Lpn, SimTime, Stream, Streams};
 
 /// What preconditioning found.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -138,15 +138,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     /// Stripes whose blocks have become worn get the parity that asks for.
-    fn age_stripes(&mut self, limit: PeCycles) {
-        let worn = (0..self.grid.geometry().blocks()).any(|block| self.array.block(BlockAddr(block)).pe > limit.0);
-        if worn {
-            self.stripe_scheme_mut().block_wore_out();
-        }
-        for stripe in (0..self.stripe_count()).map(StripeId) {
-            let worn = self.worn_strips(stripe).len();
-            self.stripe_scheme_mut().aged(stripe, worn);
-        }
+    fn age_stripes(&mut self) {
+        self.tell_worn_strips();
         self.timed = false;
         let stripes = self.stripe_count();
         while let Some(stripe) = self.stripe_scheme_mut().next_unprotected(stripes) {
@@ -193,8 +186,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let (unit, pe) = (self.ftl.unit_of_block(block), self.array.block(block).pe);
             self.ftl.set_pe(unit, pe);
         }
-        if let Some(limit) = self.worn_above {
-            self.age_stripes(limit);
+        if self.worn_above.is_some() {
+            self.age_stripes();
         }
         // Data written so far are as old as asked for: the clock starts there.
         self.now = SimTime(age.retention.0);

@@ -162,8 +162,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
     }
 
-    /// Tells a scheme that minds wear what a mount found.
-    pub(crate) fn mount_worn_strips(&mut self) {
+    /// Tells a scheme that minds wear which blocks and strips are worn: of a drive that was aged, or
+    /// mounted.
+    pub(crate) fn tell_worn_strips(&mut self) {
         let Some(limit) = self.worn_above else { return };
         if (0..self.ftl.units()).any(|unit| self.ftl.unit(unit as u32).pe > limit.0) {
             self.stripe_scheme_mut().block_wore_out();

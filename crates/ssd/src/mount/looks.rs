@@ -60,7 +60,7 @@ impl Looks {
     }
 
     /// A page turned out to be unreadable after all.
-    pub fn is_torn(&mut self, ppn: Ppn) {
+    pub fn tear(&mut self, ppn: Ppn) {
         self.of[ppn.0 as usize] = Look::Unreadable;
     }
 

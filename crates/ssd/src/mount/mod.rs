@@ -27,13 +27,13 @@ mod rows;
 mod stripes;
 
 use crate::cut::{Fate, READS_SAVED_EVERY, Remains};
-use crate::machine::Machine;
+use crate::machine::{FailedProgram, Machine};
 use crate::payload::HostPayload;
 use crate::safety::SafetyRule;
 use crate::session::{Prepared, Session, build_scheme, inside};
-use ftl::{Place, UnitId};
+use ftl::UnitId;
 use looks::Looks;
-use nand::{FlashArray, Member, OobTag, PageScan, Scan};
+use nand::{Member, PageScan, Scan};
 use protect::Protection;
 pub(crate) use recovery::Mounting;
 use rustc_hash::FxHashMap;
@@ -62,7 +62,8 @@ pub(crate) struct Newest {
     pub update: u64,
     /// Rank of the program of this copy: of equal updates the lower one counts.
     pub sequence: u64,
-    pub slot: Slot,
+    /// Where it lies; `None` if no page holds it and its stripe brings it back.
+    pub slot: Option<Slot>,
 }
 
 /// What counts: the state that flash and power-safe memory say the drive is in.
@@ -93,7 +94,7 @@ impl Choice {
     /// Every slot that counts.
     fn slots(&self) -> impl Iterator<Item = Slot> {
         let parities = self.stripes.iter().filter_map(StripeFound::parity_slot);
-        let pages = self.pages.iter().flatten().map(|newest| newest.slot).filter(|slot| slot.0 != u32::MAX);
+        let pages = self.pages.iter().flatten().filter_map(|newest| newest.slot);
         pages.chain(parities)
     }
 }
@@ -177,7 +178,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             if clean {
                 suspects.insert(ppn);
             } else {
-                looks.is_torn(ppn);
+                looks.tear(ppn);
             }
         }
         suspects
@@ -221,7 +222,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             let lpn = Self::data_of(tag)?;
             let slot = self.grid.slot(ppn, index as u32);
             let update = if self.breaks(SafetyRule::Rank) { sequence } else { self.array.update(ppn, index as u32) };
-            Some((lpn, Newest { update, sequence, slot }))
+            Some((lpn, Newest { update, sequence, slot: Some(slot) }))
         })
     }
 
@@ -257,7 +258,8 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         for &ppn in suspects {
             let counts_next = |(lpn, found): (Lpn, Newest)| {
                 let newest = with.pages.get(lpn.index()).copied().flatten();
-                newest.is_some_and(|newest| newest.update > found.update && suspects.contains(&self.grid.page_of(newest.slot).0))
+                let newer = newest.filter(|newest| newest.update > found.update).and_then(|newest| newest.slot);
+                newer.is_some_and(|slot| suspects.contains(&self.grid.page_of(slot).0))
             };
             if self.data_in(ppn).any(counts_next) {
                 units.push(self.ftl.unit_of_block(self.grid.split(ppn).0));
@@ -273,9 +275,11 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             let newest = needed.entry(unit).or_default();
             *newest = rank.max(*newest);
         };
-        with.pages.iter().flatten().filter(|newest| newest.slot.0 != u32::MAX).for_each(|newest| {
-            need(self.ftl.unit_of(newest.slot), newest.sequence);
-        });
+        for newest in with.pages.iter().flatten() {
+            if let Some(slot) = newest.slot {
+                need(self.ftl.unit_of(slot), newest.sequence);
+            }
+        }
         with.stripes.iter().filter_map(StripeFound::parity_slot).for_each(|slot| need(self.ftl.unit_of(slot), 0));
         with.stripes.iter().flat_map(StripeFound::old_slots).for_each(|slot| need(self.ftl.unit_of(slot), 0));
         fallback.iter().for_each(|&unit| need(unit, 0));
@@ -292,13 +296,14 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     fn mount_map(&mut self, with: &Choice) {
         for member in &with.solved {
             let (ppn, index) = self.grid.page_of(member.slot);
-            let slots = self.grid.slots_per_page() as usize;
-            self.believe(ppn, index as usize, slots, member.tag, member.update);
+            self.unreadable(ppn).set(index as usize, member.tag, member.update);
         }
         for (lpn, newest) in (0..).map(Lpn).zip(&with.pages) {
             let Some(newest) = newest else { continue };
-            let published =
-                if newest.slot.0 == u32::MAX { self.ftl.publish_missing(lpn) } else { self.ftl.publish(lpn, newest.slot) };
+            let published = match newest.slot {
+                Some(slot) => self.ftl.publish(lpn, slot),
+                None => self.ftl.publish_missing(lpn),
+            };
             debug_assert!(published.pinned.is_none(), "the map is empty");
             self.note_version(lpn, newest.update);
         }
@@ -327,17 +332,9 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         pages
     }
 
-    /// Whether a place lies on a page.
-    pub(crate) fn page_at(&self, place: Place) -> Option<Ppn> {
-        if let Place::At(slot) = place { Some(self.grid.page_of(slot).0) } else { None }
-    }
-}
-
-impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
-    /// What a slot held that cannot be read.
-    fn believe(&mut self, ppn: Ppn, index: usize, slots: usize, tag: OobTag, update: u64) {
-        let nothing = || crate::machine::FailedProgram::nothing(slots);
-        let page = self.failed_programs.entry(ppn.0).or_insert_with(nothing);
-        page.set(index, tag, update);
+    /// What is believed of a page that cannot be read: nothing, at first.
+    fn unreadable(&mut self, ppn: Ppn) -> &mut FailedProgram {
+        let slots = self.grid.slots_per_page() as usize;
+        self.failed_programs.entry(ppn.0).or_insert_with(|| FailedProgram::nothing(slots))
     }
 }

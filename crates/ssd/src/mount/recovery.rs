@@ -34,7 +34,7 @@ pub(crate) struct Mounting {
 impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     pub(super) fn begin_mounting(&mut self, pages: BTreeSet<Ppn>, pins: Vec<UnitId>, with: &Choice) {
         let void = match &self.protection {
-            Protection::Stripes(_) => self.void_pages(with).into_iter().map(|(lpn, _)| lpn).collect(),
+            Protection::Stripes(_) => self.void_pages(with),
             _ => Vec::new(),
         };
         self.want_unsettled_groups();

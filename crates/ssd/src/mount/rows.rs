@@ -5,7 +5,7 @@
 
 use super::looks::Looks;
 use super::{Choice, Newest};
-use crate::machine::{FailedProgram, Machine};
+use crate::machine::Machine;
 use crate::payload::HostPayload;
 use crate::safety::SafetyRule;
 use nand::{Member, PageRole, Scan};
@@ -96,7 +96,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     pub(super) fn offer_solved(&self, choice: &mut Choice, members: Vec<Member>) {
         for member in members {
             if let Some(lpn) = Self::data_of(member.tag) {
-                choice.offer(lpn, Newest { update: member.update, sequence: u64::MAX, slot: member.slot });
+                choice.offer(lpn, Newest { update: member.update, sequence: u64::MAX, slot: Some(member.slot) });
                 choice.solved.push(member);
             }
         }
@@ -104,14 +104,13 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
 
     /// Takes over the coverage of every row.
     pub(super) fn mount_rows(&mut self, looks: &Looks) {
-        let slots = self.grid.slots_per_page() as usize;
         for row in self.all_rows() {
             for parity in self.parities_that_stand(row, looks, &BTreeSet::new()) {
                 self.ftl.rows_mut().cover(row, parity.covers, parity.die);
-                for ppn in parity.covers.iter().map(|die| self.ftl.rows().page(row, DieId(die as u16))) {
+                for die in parity.covers.iter() {
+                    let ppn = self.ftl.rows().page(row, DieId(die as u16));
                     if !looks.is_valid(ppn) {
-                        let nothing = || FailedProgram::nothing(slots);
-                        self.failed_programs.entry(ppn.0).or_insert_with(nothing);
+                        self.unreadable(ppn);
                     }
                 }
             }

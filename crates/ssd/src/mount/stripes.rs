@@ -16,7 +16,7 @@
 use super::looks::Looks;
 use super::{Choice, Newest};
 use crate::cut::Remains;
-use crate::held::{HeldRemains, Sums};
+use crate::held::{HeldRemains, Sums, pinned};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
 use crate::safety::SafetyRule;
@@ -152,7 +152,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
                 let at = parity.map_or(Place::Missing, |copy| Place::At(self.grid.slot(copy.ppn, 0)));
                 found.parity = (sums.stripe.parity > 0).then_some(at);
                 found.parity_version = sums.stripe.parity;
-                found.old = sums.old.iter().filter_map(|(_, place)| slot_of(*place)).collect();
+                found.old = pinned(&sums.old).collect();
                 sums.stripe.strips.clone()
             }
             None => self.versions_without_partial(stripe, copies, &mut found),
@@ -160,7 +160,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         for (strip, &version) in (0..).zip(&versions) {
             let Some(lpn) = self.lpn_of(stripe, strip).filter(|_| version > 0) else { continue };
             let at = copies.with(strip, version);
-            let (slot, age) = at.map_or((Slot(u32::MAX), 0), |copy| (self.grid.slot(copy.ppn, 0), copy.age));
+            let (slot, age) = at.map_or((None, 0), |copy| (Some(self.grid.slot(copy.ppn, 0)), copy.age));
             pages[lpn.index()] = Some(Newest { update: version, sequence: u64::MAX - age, slot });
             if copies.newest(strip).is_some_and(|newest| newest.update > version) {
                 found.void.insert(strip);
@@ -223,7 +223,6 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let last = copies.newer(parity.update).map(|copy| copy.update).max();
         let stands = last.map(|last| self.is_whole(stripe, copies, last));
         // What only this parity brings back would be lost with it: then nothing newer was acknowledged.
-        let newest = |strip: u32| copies.newest(strip).map_or(0, |copy| copy.update);
         let needed = (0..copies.data_strips).any(|strip| named[strip as usize] > newest(strip));
         let drops = !is_optional && !self.breaks(SafetyRule::Whole);
         if stands.is_none() || drops && (stands == Some(false) || needed) {
@@ -283,33 +282,25 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
                 Partial::Now => held.sums,
                 Partial::Before => held.before.flatten().expect("it counts"),
             };
-            let pinned: Vec<u32> =
-                sums.old.iter().filter_map(|(_, place)| slot_of(*place)).map(|slot| self.ftl.unit_of(slot)).collect();
-            pinned.into_iter().for_each(|unit| self.ftl.pin(unit));
+            for slot in pinned(&sums.old) {
+                let unit = self.ftl.unit_of(slot);
+                self.ftl.pin(unit);
+            }
             let ftl = &self.ftl;
             self.held.restore(held.stripe, sums, |slot| ftl.unit_of(slot));
         }
-        self.mount_worn_strips();
+        self.tell_worn_strips();
     }
 
     fn has_data(&self, stripe: StripeId) -> bool {
         (0..self.stripe_scheme().data_strips()).any(|strip| self.place_of_strip(stripe, strip) != Place::Unmapped)
     }
 
-    /// Pages whose newer contents are void, with what counts instead.
-    pub(super) fn void_pages(&self, with: &Choice) -> Vec<(Lpn, P)> {
+    /// Pages whose newer contents are void.
+    pub(super) fn void_pages(&self, with: &Choice) -> Vec<Lpn> {
         let strips = |(stripe, found): (StripeId, &StripeFound)| {
             found.void.iter().filter_map(|strip| self.lpn_of(stripe, strip)).collect::<Vec<_>>()
         };
-        let lpns = (0..).map(StripeId).zip(&with.stripes).flat_map(strips);
-        let contents = |lpn: Lpn| {
-            let ppn = self.page_at(self.ftl.lookup(lpn))?;
-            Some((lpn, self.array.page(ppn).payload[0].clone()))
-        };
-        lpns.filter_map(contents).collect()
+        (0..).map(StripeId).zip(&with.stripes).flat_map(strips).collect()
     }
-}
-
-fn slot_of(place: Place) -> Option<Slot> {
-    if let Place::At(slot) = place { Some(slot) } else { None }
 }
