@@ -80,6 +80,17 @@ impl<P> Default for Remains<P> {
     }
 }
 
+impl<P> Remains<P> {
+    /// The highest rank that anything has.
+    pub fn newest(&self) -> u64 {
+        let held = self.held.iter().map(|held| held.sums.stripe.rank);
+        let groups = self.groups.iter();
+        let sums = groups.clone().flat_map(|groups| groups.held.values()).flat_map(|held| &held.members);
+        let blocks = groups.flat_map(|groups| groups.blocks.values()).flat_map(|blocks| &blocks.members);
+        held.chain(sums.chain(blocks).map(|member| member.update)).max().unwrap_or(0)
+    }
+}
+
 /// Reads of a block are saved whenever so many more have come.
 pub(crate) const READS_SAVED_EVERY: u32 = 16;
 

@@ -153,13 +153,34 @@ impl<P: HostPayload> ParityCache<P> {
         }
     }
 
-    /// Puts back what power-safe memory kept.
-    pub fn restore(&mut self, stripe: StripeId, sums: Sums<P>, unit_of: impl Fn(Slot) -> UnitId) {
+    /// Puts back what power-safe memory kept: what counts, and what does if that turns out to be torn.
+    pub fn restore(
+        &mut self,
+        stripe: StripeId,
+        sums: Sums<P>,
+        before: Option<Option<Sums<P>>>,
+        unit_of: impl Fn(Slot) -> UnitId,
+    ) {
         self.promised += 1;
         let Sums { covers, sum, stripe: versions, old } = sums;
         self.put(stripe, covers, sum, old, unit_of);
         let entry = self.entries.get_mut(&stripe.0).expect("just put");
-        (entry.versions, entry.before) = (versions, None);
+        (entry.versions, entry.before) = (versions, before.map(Box::new));
+    }
+
+    /// Keeps what does not count unless the stored parity turns out to be torn.
+    pub fn keep_meanwhile(&mut self, stripe: StripeId, sums: Sums<P>, before: Option<Option<Sums<P>>>) {
+        let Sums { covers, sum, stripe: versions, old } = sums;
+        let held = Held { covers, sum, old, versions, before: before.map(Box::new), used: 0 };
+        self.going.iter_mut().for_each(|going| drop(going.insert(stripe, held.clone())));
+    }
+
+    /// What a mount found is durable.
+    pub fn all_settled(&mut self) {
+        self.going.iter_mut().for_each(BTreeMap::clear);
+        for stripe in self.order.values() {
+            self.entries.get_mut(&stripe.0).expect("ordered entries exist").before = None;
+        }
     }
 
     /// Says what the stripe is made of whose sum was put just now.

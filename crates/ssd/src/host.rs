@@ -469,7 +469,6 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn job_done(&mut self, job: Id) {
         match self.jobs[job].asker {
             Asker::Nobody => self.tell_oracle(job),
-            Asker::Recovery => {}
             Asker::Buffer => self.evicted(job),
             Asker::Host if self.timed && self.jobs[job].arrival == self.now && self.host.latency.0 > 0 => {
                 // Nothing but the controller was involved.

@@ -27,8 +27,6 @@ pub(crate) enum Asker {
     Buffer,
     /// Preconditioning: nobody waits.
     Nobody,
-    /// Recovery writes old contents anew.
-    Recovery,
 }
 
 /// A host request or an eviction on its way through the drive.

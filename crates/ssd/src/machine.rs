@@ -36,7 +36,7 @@ use crate::slab::{Id, Slab};
 use crate::stripes::StripeOp;
 use crate::zones::Zones;
 use ftl::{Ftl, FtlSetup, LogKind, UnitId};
-use nand::{FlashArray, Latencies, Oob, OobTag, ProgramOutcome};
+use nand::{FlashArray, Latencies, Oob, OobTag, PageRole, ProgramOutcome};
 use protect::{Protection, StripeScheme};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
@@ -597,12 +597,21 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if kept && is_programmed(&self.array, ppn) { self.array.page(ppn).oob.coverage } else { 0 }
     }
 
-    /// As [`Self::coverage_to_keep`]: the members of a codeword, where the page is parity.
-    pub(crate) fn keep_members(&mut self, image: Id, from: Slot) {
+    /// As [`Self::coverage_to_keep`]: the members of a codeword, which parity and the pages of static
+    /// stripes name.
+    pub(crate) fn keep_members(&mut self, image: Id, tag: OobTag, from: Slot) {
         let members = self.array.members(self.grid.page_of(from).0);
         if !members.is_empty() {
             let members = members.to_vec();
             self.images.set_members(image, members);
+        } else if let Protection::Stripes(_) = self.protection {
+            // Its program failed, so it named nothing.
+            let stripe = match tag.role() {
+                PageRole::Data(lpn) => self.strip_of(lpn).0,
+                PageRole::Parity(stripe) => stripe,
+                PageRole::Filler => unreachable!("fillers do not move"),
+            };
+            self.tell_strips(image, stripe, StripSet::EMPTY, 0);
         }
     }
 

@@ -129,7 +129,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             };
             let oob = Self::oob_covering(self.coverage_to_keep(from));
             image = self.images.open(ppn, oob);
-            self.keep_members(image, from);
+            self.keep_members(image, tag, from);
             self.pages.moved[log] = image;
         }
         let slot = self.next_slot_of(image);

@@ -159,8 +159,12 @@ impl Session {
     /// anew: after a power cut a page may have one of several versions, but it has one.
     pub fn take_stock(&mut self) -> ReadBack {
         inside!(&mut self.0, prepared => prepared.machine.taking_stock = true);
-        let found = self.read_back();
-        inside!(&mut self.0, prepared => prepared.machine.taking_stock = false);
+        let mut found = self.read_back();
+        inside!(&mut self.0, prepared => {
+            prepared.machine.taking_stock = false;
+            let oracle = &prepared.machine.oracle;
+            found.lost.retain(|&lpn| !oracle.floor(lpn).discarded);
+        });
         found
     }
 

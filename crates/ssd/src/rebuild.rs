@@ -12,7 +12,7 @@ use ftl::{LogKind, Place, Stream, UnitId, UnitState};
 use nand::{FlashArray, OobTag, PageRole};
 use protect::Protection;
 use std::collections::VecDeque;
-use vocab::{Cause, DieId, Lpn, Nanos, SimTime, StripeId};
+use vocab::{Cause, DieId, Lpn, Nanos, SimTime, StripSet, StripeId};
 
 /// How far a rebuild is.
 #[derive(Clone, Debug)]
@@ -360,8 +360,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let update = self.version_of_strip(stripe, strip);
             self.images.fill(image, Contents { tag, payload, update }, NONE, published.pinned.unwrap_or(NONE));
             if is_parity {
-                self.tell_strips(image, stripe);
-                self.note_parity_version(stripe, update);
+                self.tell_strips_of_stored_parity(image, stripe);
+            } else {
+                self.tell_strips(image, stripe, StripSet::EMPTY, 0);
             }
             self.submit_program(image, Owner::Strip { log: log as u16 }, Cause::Rebuild);
             self.start_collecting_if_short(log);

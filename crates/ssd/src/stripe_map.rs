@@ -66,29 +66,60 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         StripeVersions { strips, parity: self.recovery.parity_versions[stripe.index()], rank }
     }
 
-    /// Rank of the contents of a strip; of parity, of the newest contents that it sums.
+    /// Rank of the contents of a strip, parity among them.
     pub(crate) fn version_of_strip(&self, stripe: StripeId, strip: u32) -> u64 {
-        let version = |strip: u32| {
-            let lpn = self.lpn_of(stripe, strip);
-            lpn.and_then(|lpn| self.recovery.versions.get(lpn.index())).copied().unwrap_or(0)
+        let version = match self.lpn_of(stripe, strip).filter(|_| strip < self.stripe_scheme().data_strips()) {
+            Some(lpn) => self.recovery.versions.get(lpn.index()),
+            None => self.recovery.parity_versions.get(stripe.index()),
         };
-        let n = self.stripe_scheme().data_strips();
-        if strip < n { version(strip) } else { (0..n).map(version).max().unwrap_or(0) }
+        version.copied().unwrap_or(0)
     }
 
-    /// The image is parity of the stripe's current contents: it says which these are.
-    pub(crate) fn tell_strips(&mut self, image: Id, stripe: StripeId) {
+    /// Rank of the newest contents of a stripe.
+    pub(crate) fn newest_of_stripe(&self, stripe: StripeId) -> u64 {
+        (0..self.stripe_scheme().data_strips()).map(|strip| self.version_of_strip(stripe, strip)).max().unwrap_or(0)
+    }
+
+    /// The image is a page of the stripe: it says what the stripe is made of once the update of this
+    /// rank has written these strips. Strips are found by their number: where they lie is not said.
+    pub(crate) fn tell_strips(&mut self, image: Id, stripe: StripeId, written: StripSet, rank: u64) {
         if !self.recovery.mountable {
             return;
         }
-        let lpns = (0..self.stripe_scheme().data_strips()).filter_map(|strip| self.lpn_of(stripe, strip));
-        let stored = lpns.filter(|&lpn| self.ftl.lookup(lpn) != Place::Unmapped);
-        let member = |lpn: Lpn| {
-            let slot = if let Place::At(slot) = self.ftl.lookup(lpn) { slot } else { Slot(u32::MAX) };
-            Member { slot, tag: OobTag::data(lpn), update: self.recovery.versions[lpn.index()] }
+        let version = |strip: u32, lpn: Lpn| {
+            let is_stored = self.ftl.lookup(lpn) != Place::Unmapped;
+            if written.contains(strip) { Some(rank) } else { is_stored.then(|| self.recovery.versions[lpn.index()]) }
         };
-        let members = stored.map(member).collect();
-        self.images.set_members(image, members);
+        self.images.set_members(image, self.members_of_stripe(stripe, version));
+    }
+
+    /// The image is the stored parity once more: where a partial parity has newer contents of a strip, it
+    /// sums the older ones.
+    pub(crate) fn tell_strips_of_stored_parity(&mut self, image: Id, stripe: StripeId) {
+        if !self.recovery.mountable {
+            return;
+        }
+        let held = self.held.get(stripe);
+        let version = |strip: u32, lpn: Lpn| {
+            let old = held.and_then(|held| held.old_place(strip));
+            match old.unwrap_or_else(|| self.ftl.lookup(lpn)) {
+                Place::Unmapped => None,
+                Place::At(slot) if old.is_some() => {
+                    let (ppn, index) = self.grid.page_of(slot);
+                    Some(self.update_at(ppn, index))
+                }
+                _ => Some(self.recovery.versions[lpn.index()]),
+            }
+        };
+        self.images.set_members(image, self.members_of_stripe(stripe, version));
+    }
+
+    fn members_of_stripe(&self, stripe: StripeId, version: impl Fn(u32, Lpn) -> Option<u64>) -> Vec<Member> {
+        let member = |strip: u32| {
+            let lpn = self.lpn_of(stripe, strip)?;
+            Some(Member { slot: Slot(u32::MAX), tag: OobTag::data(lpn), update: version(strip, lpn)? })
+        };
+        (0..self.stripe_scheme().data_strips()).filter_map(member).collect()
     }
 
     /// Whether what is at the place exists and no living die holds it.

@@ -14,9 +14,6 @@ use nand::{FlashArray, OobTag};
 use protect::{CommitPlan, StripeCommit, StripePlan, StripeWrite};
 use vocab::{Cause, DieId, Ppn, StripSet, StripeId};
 
-/// Bit of a page's coverage: the parity of its update went to the parity cache.
-pub(crate) const PARITY_IS_HELD: u32 = 1 << 31;
-
 /// What an update of a stripe is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Work {
@@ -576,15 +573,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         let published = if let Some(die) = self.home_of(stripe, strip) {
             let ppn = self.ftl.take_page(die.index(), stream).expect("room was checked");
-            let holds = matches!(self.stripes[id].outcome, Outcome::Hold(_));
-            let oob = Self::oob_covering(targets.0 as u32 | if holds { PARITY_IS_HELD } else { 0 });
+            let oob = Self::oob_covering(targets.0 as u32);
             let cause = if lpn.is_some() { Cause::Host } else { Cause::Parity };
             let image = self.images.open(ppn, oob);
             let update = self.stripes[id].rank;
             self.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
-            if lpn.is_none() {
-                self.tell_strips(image, stripe);
-            }
+            self.tell_strips(image, stripe, self.stripes[id].written, update);
             self.stripes[id].under_way += 1;
             self.submit_program(image, Owner::Stripe { op: id, strip: strip as u8 }, cause);
             let slot = self.grid.slot(ppn, 0);

@@ -3,6 +3,7 @@
 use super::run::{Happened, Outcome, Violation};
 use super::scenario::{Fates, Scenario, Stop, Strike, die_of, is_ended, is_not_begun};
 use ssd::nand::{EraseFate, Pairing, ProgramFate};
+use ssd::protect::registry;
 use ssd::{BufferKind, Fate, Pace, PayloadKind, Scheduler};
 use vocab::DieId;
 
@@ -145,9 +146,22 @@ impl Search<'_> {
         self.changed(|scenario| scenario.setup.gc = ssd::ftl::GcConfig::default());
         self.changed(|scenario| scenario.setup.wear = ssd::ftl::WearConfig::default());
         self.changed(|scenario| (scenario.setup.power.pairing, scenario.setup.power.hold_up) = (Pairing::Alone, false));
-        self.changed(|scenario| scenario.setup.scheme.options.clear());
+        self.plain_scheme();
         self.changed(|scenario| scenario.pace = Pace::Closed { depth: 1 });
         self.changed(|scenario| scenario.pace = Pace::Closed { depth: 4 });
+    }
+
+    /// The scheme's defaults, unless they promise less.
+    fn plain_scheme(&mut self) {
+        let promise = |scenario: &Scenario| {
+            let built = registry::build(&scenario.setup.scheme, ssd::shape(&scenario.setup.drive));
+            built.map(|protection| protection.survives_dies()).ok()
+        };
+        let mut plain = self.best.clone();
+        plain.setup.scheme.options.clear();
+        if promise(&plain) == promise(&self.best) {
+            self.offer(plain);
+        }
     }
 
     /// Fewer dies, blocks and pages, and less history.

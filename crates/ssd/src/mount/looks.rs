@@ -114,6 +114,11 @@ impl Looks {
         self.of[ppn.0 as usize] == Look::Unreadable && others.any(betrays)
     }
 
+    /// Pages that no cut can have torn, and that are unreadable.
+    pub fn lost(&self) -> impl Iterator<Item = Ppn> {
+        (0..self.of.len() as u32).map(Ppn).filter(|&ppn| self.is_lost(ppn))
+    }
+
     /// Time to look at all pages: dies side by side, channels shared.
     pub fn time(&self, latencies: &Latencies, grid: &Grid) -> Nanos {
         let pages = u64::from(grid.pages_per_block());

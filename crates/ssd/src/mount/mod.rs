@@ -136,7 +136,8 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     pub(crate) fn mount(&mut self, mut remains: Remains<P>) -> Mounted {
         self.find_dead_dies();
         let mut looks = Looks::new(&self.array);
-        self.sequence = looks.newest;
+        // Ranks are never used twice, also where only power-safe memory knows of them.
+        self.sequence = looks.newest.max(remains.newest());
         let suspects = self.read_suspects(&mut looks);
         self.mount_groups(&mut remains, &looks);
         let with = self.choose(&looks, &remains, &BTreeSet::new(), true);
@@ -153,7 +154,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         self.buffer.restore(std::mem::take(&mut remains.buffer));
         let rewrites = !self.breaks(SafetyRule::Suspects);
         let pages = if rewrites { self.pages_to_rewrite(&with, &suspects) } else { BTreeSet::new() };
-        self.begin_mounting(pages, fallback, &with);
+        self.begin_mounting(pages, fallback);
         self.recovery.remembered = suspects;
         let mapped = with.pages.iter().flatten().count() as u64;
         Mounted { mapped, time: looks.time(&self.latencies, &self.grid), ..looks.counts() }
@@ -252,7 +253,8 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     /// Units with copies that would count if suspects could not be read, once for each.
     fn fallback(&self, with: &Choice, without: &Choice, suspects: &BTreeSet<Ppn>) -> Vec<UnitId> {
         let counting: BTreeSet<Slot> = with.slots().collect();
-        let needed = without.slots().filter(|slot| !counting.contains(slot));
+        let behind = without.stripes.iter().flat_map(|found| found.old_slots().chain(found.newer_slots()));
+        let needed = without.slots().chain(behind).filter(|slot| !counting.contains(slot));
         let mut units: Vec<UnitId> = needed.map(|slot| self.ftl.unit_of(slot)).collect();
         // Not all suspects need fail: one may be what counts if another does.
         for &ppn in suspects {

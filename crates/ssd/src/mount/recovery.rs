@@ -4,11 +4,8 @@
 //! Meanwhile units are only erased, not collected: what would count without those pages stays. A
 //! cut now finds what this mount found, and at most copies of it.
 
-use super::Choice;
 use crate::collect::Collector;
 use crate::commands::{Command, Owner};
-use crate::facts::RequestKind;
-use crate::jobs::{Asker, PageWrite};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
 use crate::session::{Session, inside};
@@ -16,7 +13,7 @@ use ftl::{Stream, UnitId};
 use nand::{FlashArray, Scan};
 use protect::Protection;
 use std::collections::BTreeSet;
-use vocab::{Cause, Lpn, Ppn, StripeId};
+use vocab::{Cause, Ppn, StripeId};
 
 /// What a mount has still to do.
 #[derive(Clone, Debug, Default)]
@@ -25,21 +22,15 @@ pub(crate) struct Mounting {
     pages: Vec<Ppn>,
     /// Units held back from erase until that is done, once for each reason.
     pins: Vec<UnitId>,
-    /// Pages of static stripes whose newer contents are void.
-    void: Vec<Lpn>,
     /// Whether everything is on its way.
     sent: bool,
 }
 
 impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
-    pub(super) fn begin_mounting(&mut self, pages: BTreeSet<Ppn>, pins: Vec<UnitId>, with: &Choice) {
-        let void = match &self.protection {
-            Protection::Stripes(_) => self.void_pages(with),
-            _ => Vec::new(),
-        };
+    pub(super) fn begin_mounting(&mut self, pages: BTreeSet<Ppn>, pins: Vec<UnitId>) {
         self.want_unsettled_groups();
         self.recovery.recovering = true;
-        self.recovery.mounting = Some(Box::new(Mounting { pages: pages.into_iter().collect(), pins, void, sent: false }));
+        self.recovery.mounting = Some(Box::new(Mounting { pages: pages.into_iter().collect(), pins, sent: false }));
     }
 }
 
@@ -76,9 +67,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         // A page for which there is no room at all stays where it is.
         mounting.pages.clear();
         if !std::mem::replace(&mut mounting.sent, true) {
-            let void = std::mem::take(&mut mounting.void);
             self.send_what_was_moved();
-            self.write_void(void);
         } else {
             self.finish_mounting();
         }
@@ -108,28 +97,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
     }
 
-    /// Writes pages anew with the contents that count, to be newer than those that do not.
-    fn write_void(&mut self, void: Vec<Lpn>) {
-        let per = self.grid.geometry().sectors_per_slot();
-        for lpn in void {
-            let ftl::Place::At(slot) = self.ftl.lookup(lpn) else { continue };
-            let (ppn, index) = self.grid.page_of(slot);
-            if !crate::commands::is_programmed(&self.array, ppn) {
-                continue;
-            }
-            let payload = self.array.page(ppn).payload[index as usize].clone();
-            let job = self.jobs.take();
-            self.jobs[job].reset(Asker::Recovery, RequestKind::Write, self.now);
-            self.jobs[job].pages.push(PageWrite { lpn, version: 0, payload, from: 0, to: per });
-            self.place_or_wait(job);
-            self.part_done(job);
-        }
-    }
-
     /// The host is heard from now on.
     fn finish_mounting(&mut self) {
         let mounting = self.recovery.mounting.take().expect("under way");
         mounting.pins.iter().for_each(|&unit| self.release(unit));
+        self.held.all_settled();
         self.recovery.remembered.clear();
         self.retry = true;
         self.resume_rebuild();

@@ -1,17 +1,16 @@
 //! Static stripes after a cut (I22). Updates of a stripe are serial, and what an update replaces
-//! stays in flash until all of it is durable. So only the newest update can be torn, and if it is,
-//! the stripe as it was before can be put together.
+//! stays in flash until all of it is durable.
 //!
-//! Parity names the contents it is the sum of. It is believed where these are what counts; what it
-//! names and no page holds, it brings back.
+//! Every page of a stripe names the contents that the stripe was made of when it was programmed. So
+//! each update that left a page, or a partial parity in the cache, left a whole state of its stripe,
+//! and what a stripe is made of is never guessed from which copies happen to be there. The newest
+//! state counts all of whose contents are readable, or which its parity makes whole: the stored
+//! parity that names the same contents, or the partial parity of the same. An update that was cut in
+//! two leaves a state that is neither, and the one before it counts.
 //!
-//! * A partial parity in the cache says which contents it sums. If the update that brought it about
-//!   is not all in flash, what the cache had before counts.
-//! * Without one, the newest readable parity counts, and the contents it names, unless more of its own
-//!   update is torn than it brings back: then the parity before it does. Newer contents are of
-//!   an update whose parity is torn, or that went without: they count if all its data are there, or
-//!   where the scheme may go without parity. Otherwise they are void, and what counts instead is
-//!   written anew, to be newer than they are.
+//! A state whose update is all in flash is never passed over: it may have been acknowledged. What is
+//! missing of it then is lost. Where no die of what is missing lost any page, the stripe was discarded
+//! and flash still has a part of it.
 
 use super::looks::Looks;
 use super::{Choice, Newest};
@@ -20,11 +19,10 @@ use crate::held::{HeldRemains, Sums, pinned};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
 use crate::safety::SafetyRule;
-use crate::stripes::PARITY_IS_HELD;
 use ftl::Place;
 use nand::{PageRole, Scan};
 use std::collections::{BTreeMap, BTreeSet};
-use vocab::{Lpn, Ppn, Slot, StripSet, StripeId};
+use vocab::{DieId, Ppn, Slot, StripSet, StripeId};
 
 /// Which partial parity counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,7 +35,7 @@ enum Partial {
     Before,
 }
 
-/// The state of a stripe.
+/// What is known of a stripe that counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StripeFound {
     /// Where its parity is; `Missing` if it is to be built.
@@ -45,10 +43,10 @@ pub(crate) struct StripeFound {
     /// Rank of the contents of that parity.
     parity_version: u64,
     partial: Partial,
-    /// Slots of contents that the stored parity sums and a partial parity has newer ones for.
-    old: Vec<Slot>,
-    /// Strips of which newer contents are void.
-    pub void: StripSet,
+    /// Places of contents that the stored parity sums and a partial parity has newer ones for.
+    old: Vec<(u32, Place)>,
+    /// Slots of this state and newer ones, which count if suspects turn out to be readable.
+    newer: Vec<Slot>,
 }
 
 impl StripeFound {
@@ -57,7 +55,11 @@ impl StripeFound {
     }
 
     pub fn old_slots(&self) -> impl Iterator<Item = Slot> {
-        self.old.iter().copied()
+        pinned(&self.old)
+    }
+
+    pub fn newer_slots(&self) -> impl Iterator<Item = Slot> {
+        self.newer.iter().copied()
     }
 }
 
@@ -73,49 +75,66 @@ struct Copy {
     covers: u32,
 }
 
-/// The readable copies of one stripe.
+/// The readable copies of one stripe, but for some pages.
+#[derive(Clone, Copy)]
 struct Copies<'a> {
     all: &'a [Copy],
+    but: &'a BTreeSet<Ppn>,
     data_strips: u32,
 }
 
 impl Copies<'_> {
-    fn of(&self, strip: u32) -> impl Iterator<Item = &Copy> {
-        self.all.iter().filter(move |copy| copy.strip == strip)
-    }
-
-    fn newest(&self, strip: u32) -> Option<&Copy> {
-        self.of(strip).max()
+    fn there(&self) -> impl Iterator<Item = &Copy> {
+        self.all.iter().filter(|copy| !self.but.contains(&copy.ppn))
     }
 
     fn with(&self, strip: u32, update: u64) -> Option<&Copy> {
-        self.of(strip).filter(|copy| copy.update == update).max()
+        self.there().filter(|copy| (copy.strip, copy.update) == (strip, update)).max()
     }
 
-    /// Data newer than a rank.
-    fn newer(&self, rank: u64) -> impl Iterator<Item = &Copy> {
-        self.all.iter().filter(move |copy| copy.strip < self.data_strips && copy.update > rank)
-    }
-
-    fn went_without_parity(&self, copy: &Copy) -> bool {
-        copy.covers & (1 << self.data_strips | PARITY_IS_HELD) == 0
+    fn newest(&self, strip: u32) -> Option<&Copy> {
+        self.there().filter(|copy| copy.strip == strip).max()
     }
 }
 
-/// Ranks of the contents of each strip that counts; 0: none.
+/// Ranks of the contents of each strip; 0: none.
 type Versions = Vec<u64>;
+
+/// What an update made of a stripe. Its rank is that of the newest contents.
+struct State<'a, P> {
+    versions: Versions,
+    /// Strips that the update wrote, parity among them; empty if no page of it is left.
+    wrote: StripSet,
+    /// The stored parity of these contents.
+    parity: Option<Copy>,
+    /// The partial parity of these contents.
+    sums: Option<(Partial, &'a Sums<P>)>,
+}
+
+impl<P> State<'_, P> {
+    fn rank(&self) -> u64 {
+        self.versions.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Strips of which no copy is there.
+    fn missing(&self, copies: &Copies<'_>) -> StripSet {
+        let strips = (0..).zip(&self.versions);
+        strips.filter(|&(strip, &version)| version > 0 && copies.with(strip, version).is_none()).map(|(strip, _)| strip).collect()
+    }
+}
 
 impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     pub(super) fn choose_stripes(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>) -> Choice {
         let mut choice = Choice::new(self.ftl.user_slots());
         choice.stripes.resize(self.stripe_count() as usize, StripeFound::default());
-        let mut copies: Vec<Copy> = looks.valid().filter(|ppn| !but.contains(ppn)).filter_map(|ppn| self.copy_at(ppn)).collect();
+        let mut copies: Vec<Copy> = looks.valid().filter_map(|ppn| self.copy_at(ppn)).collect();
         copies.sort_unstable();
         let held: BTreeMap<StripeId, &HeldRemains<P>> = remains.held.iter().map(|held| (held.stripe, held)).collect();
+        let losing: BTreeSet<DieId> = looks.lost().map(|ppn| self.grid.die_of(ppn)).collect();
         let mut choose = |stripe: StripeId, all: &[Copy]| {
-            let copies = Copies { all, data_strips: self.stripe_scheme().data_strips() };
+            let copies = Copies { all, but, data_strips: self.stripe_scheme().data_strips() };
             let held = held.get(&stripe).copied();
-            choice.stripes[stripe.index()] = self.choose_stripe(&mut choice.pages, stripe, &copies, held);
+            choice.stripes[stripe.index()] = self.choose_stripe(&mut choice.pages, stripe, &copies, held, &losing);
         };
         let stripe_of = |all: &[Copy]| StripeId(all[0].stripe);
         copies.chunk_by(|a, b| a.stripe == b.stripe).for_each(|all| choose(stripe_of(all), all));
@@ -143,66 +162,59 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         stripe: StripeId,
         copies: &Copies<'_>,
         held: Option<&HeldRemains<P>>,
+        losing: &BTreeSet<DieId>,
     ) -> StripeFound {
-        let (partial, sums) = self.partial_that_counts(stripe, copies, held);
-        let mut found = StripeFound { partial, ..StripeFound::default() };
-        let versions = match sums {
-            Some(sums) => {
-                let parity = copies.with(copies.data_strips, sums.stripe.parity);
-                let at = parity.map_or(Place::Missing, |copy| Place::At(self.grid.slot(copy.ppn, 0)));
-                found.parity = (sums.stripe.parity > 0).then_some(at);
-                found.parity_version = sums.stripe.parity;
-                found.old = pinned(&sums.old).collect();
-                sums.stripe.strips.clone()
-            }
-            None => self.versions_without_partial(stripe, copies, &mut found),
-        };
-        for (strip, &version) in (0..).zip(&versions) {
+        let states = self.states(stripe, copies, held);
+        let all = Copies { but: &BTreeSet::new(), ..*copies };
+        let may_be_lost =
+            |strip: u32| self.is_on_dead_die(stripe, strip) || losing.contains(&self.stripe_scheme().die_of(stripe, strip));
+        let counts = |state: &&State<'_, P>| self.is_whole(stripe, state, copies) || self.is_durable(stripe, state, copies);
+        let counting = states.iter().rev().find(counts).or(states.last());
+        let lost = |state: &State<'_, P>| state.missing(&all).iter().all(may_be_lost);
+        let exists = |state: &&State<'_, P>| self.is_whole(stripe, state, copies) || lost(state);
+        let Some(state) = counting.filter(exists) else { return StripeFound::default() };
+        for (strip, &version) in (0..).zip(&state.versions) {
             let Some(lpn) = self.lpn_of(stripe, strip).filter(|_| version > 0) else { continue };
             let at = copies.with(strip, version);
             let (slot, age) = at.map_or((None, 0), |copy| (Some(self.grid.slot(copy.ppn, 0)), copy.age));
             pages[lpn.index()] = Some(Newest { update: version, sequence: u64::MAX - age, slot });
-            if copies.newest(strip).is_some_and(|newest| newest.update > version) {
-                found.void.insert(strip);
+        }
+        let has_suspects = copies.all.iter().any(|copy| copies.but.contains(&copy.ppn));
+        let newer = if has_suspects { self.states_from(stripe, state.rank(), copies, held) } else { Vec::new() };
+        StripeFound { newer, ..self.redundancy_of(stripe, state, copies) }
+    }
+
+    /// Every state that is named anywhere, in order of rank.
+    fn states<'a>(&self, stripe: StripeId, copies: &Copies<'_>, held: Option<&'a HeldRemains<P>>) -> Vec<State<'a, P>> {
+        let mut states: BTreeMap<u64, State<'a, P>> = BTreeMap::new();
+        let new = |versions| State { versions, wrote: StripSet::EMPTY, parity: None, sums: None };
+        for copy in copies.there() {
+            let named = new(self.named_by(stripe, copies, copy));
+            let state = states.entry(named.rank()).or_insert(named);
+            if copy.strip == copies.data_strips {
+                state.parity = state.parity.max(Some(*copy));
+            } else if copy.update == state.rank() {
+                state.wrote = state.wrote.or(StripSet(u64::from(copy.covers)));
             }
         }
-        found
+        let undoes = !self.breaks(SafetyRule::Undo);
+        let before = held.and_then(|held| held.before.as_ref()?.as_ref()).filter(|_| undoes);
+        let before = before.map(|sums| (Partial::Before, sums));
+        let now = held.map(|held| (Partial::Now, &held.sums));
+        for (partial, sums) in before.into_iter().chain(now) {
+            let named = new(sums.stripe.strips.clone());
+            states.entry(named.rank()).or_insert(named).sums = Some((partial, sums));
+        }
+        states.into_values().collect()
     }
 
-    /// The partial parity that counts, if any does.
-    fn partial_that_counts<'a>(
-        &self,
-        stripe: StripeId,
-        copies: &Copies<'_>,
-        held: Option<&'a HeldRemains<P>>,
-    ) -> (Partial, Option<&'a Sums<P>>) {
-        let Some(held) = held else { return (Partial::None, None) };
-        let now = &held.sums;
-        let rank = now.stripe.rank;
-        let is_there = |(strip, &version): (u32, &u64)| {
-            version != rank || copies.with(strip, version).is_some() || self.home_of(stripe, strip).is_none()
-        };
-        let (partial, sums, torn) = match &held.before {
-            Some(before) if !self.breaks(SafetyRule::Undo) && !(0..).zip(&now.stripe.strips).all(is_there) => {
-                (Partial::Before, before.as_ref(), Some(rank))
-            }
-            _ => (Partial::Now, Some(now), None),
-        };
-        let Some(sums) = sums else { return (Partial::None, None) };
-        let parity = self.parity_that_stands(stripe, copies);
-        let is_replaced = parity.is_some_and(|(parity, _)| parity.update > sums.stripe.rank);
-        let mut newer = copies.newer(sums.stripe.rank).filter(|copy| Some(copy.update) != torn);
-        let is_given_up = newer.any(|copy| copies.went_without_parity(copy));
-        if is_replaced || is_given_up { (Partial::None, None) } else { (partial, Some(sums)) }
-    }
-
-    /// The contents that a parity page is the sum of.
-    fn named_by(&self, stripe: StripeId, copies: &Copies<'_>, parity: &Copy) -> Versions {
+    /// What a stripe was made of when a page of it was programmed.
+    fn named_by(&self, stripe: StripeId, copies: &Copies<'_>, page: &Copy) -> Versions {
         if self.breaks(SafetyRule::Named) {
             return (0..copies.data_strips).map(|strip| copies.newest(strip).map_or(0, |copy| copy.update)).collect();
         }
-        let mut named = vec![0; self.stripe_scheme().data_strips() as usize];
-        for member in self.array.members(parity.ppn) {
+        let mut named = vec![0; copies.data_strips as usize];
+        for member in self.array.members(page.ppn) {
             if let Some(lpn) = Self::data_of(member.tag) {
                 let (of, strip) = self.strip_of(lpn);
                 debug_assert_eq!(of, stripe);
@@ -212,50 +224,24 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         named
     }
 
-    fn versions_without_partial(&self, stripe: StripeId, copies: &Copies<'_>, found: &mut StripeFound) -> Versions {
-        let newest = |strip: u32| copies.newest(strip).map_or(0, |copy| copy.update);
-        let all_newest = || (0..copies.data_strips).map(newest).collect::<Versions>();
-        let is_optional = self.stripe_scheme().survives_dies() == 0;
-        let Some((parity, named)) = self.parity_that_stands(stripe, copies) else {
-            found.parity = (!is_optional).then_some(Place::Missing);
-            return all_newest();
-        };
-        let last = copies.newer(parity.update).map(|copy| copy.update).max();
-        let stands = last.map(|last| self.is_whole(stripe, copies, last));
-        // What only this parity brings back would be lost with it: then nothing newer was acknowledged.
-        let needed = (0..copies.data_strips).any(|strip| named[strip as usize] > newest(strip));
-        let drops = !is_optional && !self.breaks(SafetyRule::Whole);
-        if stands.is_none() || drops && (stands == Some(false) || needed) {
-            found.parity = Some(Place::At(self.grid.slot(parity.ppn, 0)));
-            found.parity_version = parity.update;
-            return named;
+    /// Whether all contents of a state can be read or solved for. Where a die of the stripe is dead, that
+    /// is what its parity is for: whatever else is missing was torn.
+    fn is_whole(&self, stripe: StripeId, state: &State<'_, P>, copies: &Copies<'_>) -> bool {
+        let missing = state.missing(copies);
+        let dead: StripSet = (0..=copies.data_strips).filter(|&strip| self.is_on_dead_die(stripe, strip)).collect();
+        let torn = if dead.is_empty() { StripSet::EMPTY } else { missing.minus(dead) };
+        match (missing.len(), &state.sums) {
+            _ if !torn.is_empty() => self.breaks(SafetyRule::Whole),
+            (0, _) => true,
+            (1, _) if state.parity.is_some() => true,
+            (1, Some((_, sums))) if missing.minus(sums.covers).is_empty() => true,
+            // A strip outside the partial parity: the stored one solves for it, with what it sums.
+            (1, Some((_, sums))) => {
+                let old = self.old_of(stripe, sums, copies);
+                old.is_some_and(|old| old.iter().all(|(_, place)| *place != Place::Missing))
+            }
+            _ => self.breaks(SafetyRule::Whole),
         }
-        found.parity = (!is_optional).then_some(Place::Missing);
-        let on_dead_die = |strip: u32| self.is_on_dead_die(stripe, strip);
-        let version = |(strip, newest): (u32, u64)| if on_dead_die(strip) { newest.max(named[strip as usize]) } else { newest };
-        (0..).zip(all_newest()).map(version).collect()
-    }
-
-    /// The newest parity that is not torn from more of its update than it brings back.
-    fn parity_that_stands<'a>(&self, stripe: StripeId, copies: &'a Copies<'_>) -> Option<(&'a Copy, Versions)> {
-        let mut parities: Vec<&Copy> = copies.of(copies.data_strips).collect();
-        parities.sort_unstable_by(|a, b| b.cmp(a));
-        let stands = |parity: &Copy| {
-            let named = self.named_by(stripe, copies, parity);
-            let is_missing = |strip: u32| named[strip as usize] > 0 && copies.with(strip, named[strip as usize]).is_none();
-            let missing: Vec<u32> = (0..copies.data_strips).filter(|&strip| is_missing(strip)).collect();
-            // Torn, or left behind by a stripe that was discarded.
-            let is_stale = missing.len() > 1 && missing.iter().any(|&strip| !self.is_on_dead_die(stripe, strip));
-            (!is_stale).then_some(named)
-        };
-        parities.into_iter().find_map(|parity| Some((parity, stands(parity)?)))
-    }
-
-    /// Whether all data of an update are there.
-    fn is_whole(&self, stripe: StripeId, copies: &Copies<'_>, update: u64) -> bool {
-        let written = copies.all.iter().find(|copy| copy.update == update).map_or(0, |copy| copy.covers);
-        let written = StripSet(u64::from(written)).and(StripSet::first(copies.data_strips));
-        written.iter().all(|strip| copies.with(strip, update).is_some() || self.home_of(stripe, strip).is_none())
     }
 
     /// Whether the die that a strip was laid out for is dead: it may have been lost with it.
@@ -263,12 +249,68 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         self.is_dead(self.stripe_scheme().die_of(stripe, strip))
     }
 
+    /// Whether the update that made a state is all in flash.
+    fn is_durable(&self, stripe: StripeId, state: &State<'_, P>, copies: &Copies<'_>) -> bool {
+        let rank = state.rank();
+        let wrote_parity = state.wrote.contains(copies.data_strips);
+        let mut written = (0..).zip(&state.versions).filter(|&(_, &version)| version == rank).map(|(strip, _)| strip);
+        let is_there = |strip: u32| copies.with(strip, rank).is_some() || self.home_of(stripe, strip).is_none();
+        rank > 0 && written.all(is_there) && (!wrote_parity || state.parity.is_some())
+    }
+
+    /// Where the redundancy of a state is.
+    fn redundancy_of(&self, stripe: StripeId, state: &State<'_, P>, copies: &Copies<'_>) -> StripeFound {
+        let at = |copy: &Copy| Place::At(self.grid.slot(copy.ppn, 0));
+        if let Some(parity) = &state.parity {
+            return StripeFound { parity: Some(at(parity)), parity_version: parity.update, ..StripeFound::default() };
+        }
+        if let Some((partial, sums)) = state.sums {
+            let stored = copies.with(copies.data_strips, sums.stripe.parity).map_or(Place::Missing, at);
+            return StripeFound {
+                parity: (sums.stripe.parity > 0).then_some(stored),
+                parity_version: sums.stripe.parity,
+                partial,
+                old: self.old_of(stripe, sums, copies).unwrap_or_default(),
+                ..StripeFound::default()
+            };
+        }
+        let had_parity = state.wrote.contains(copies.data_strips) || self.stripe_scheme().survives_dies() > 0;
+        StripeFound { parity: had_parity.then_some(Place::Missing), ..StripeFound::default() }
+    }
+
+    /// Where the contents lie that the stored parity sums and a partial parity has newer ones for; `None`
+    /// if that parity is gone. They may have been on the move when the cut came.
+    fn old_of(&self, stripe: StripeId, sums: &Sums<P>, copies: &Copies<'_>) -> Option<Vec<(u32, Place)>> {
+        let parity = copies.with(copies.data_strips, sums.stripe.parity)?;
+        let named = self.named_by(stripe, copies, parity);
+        let place = |strip: u32| match named[strip as usize] {
+            0 => Place::Unmapped,
+            version => copies.with(strip, version).map_or(Place::Missing, |copy| Place::At(self.grid.slot(copy.ppn, 0))),
+        };
+        Some(sums.old.iter().map(|&(strip, _)| (strip, place(strip))).collect())
+    }
+
+    /// Slots of this state and newer ones that count if all pages are read as they are.
+    fn states_from(&self, stripe: StripeId, rank: u64, copies: &Copies<'_>, held: Option<&HeldRemains<P>>) -> Vec<Slot> {
+        let all = Copies { but: &BTreeSet::new(), ..*copies };
+        let states = self.states(stripe, &all, held);
+        let newer = states.iter().filter(|state| state.rank() >= rank && self.is_whole(stripe, state, &all));
+        let slots = |state: &State<'_, P>| {
+            let found = self.redundancy_of(stripe, state, &all);
+            let of_data = (0..).zip(&state.versions).filter_map(|(strip, &version)| all.with(strip, version));
+            let mut slots: Vec<Slot> = of_data.map(|copy| self.grid.slot(copy.ppn, 0)).collect();
+            slots.extend(found.parity_slot());
+            slots.extend(found.old_slots());
+            slots
+        };
+        newer.flat_map(slots).collect()
+    }
+
     /// Takes over parities and partial parities.
     pub(super) fn mount_stripes(&mut self, with: &Choice, held: Vec<HeldRemains<P>>) {
         for (stripe, found) in (0..).map(StripeId).zip(&with.stripes) {
             let is_stored = found.parity.is_some() && self.has_data(stripe);
-            let newest = self.version_of_strip(stripe, self.stripe_scheme().data_strips());
-            let version = if found.parity_version > 0 { found.parity_version } else { newest };
+            let version = if found.parity_version > 0 { found.parity_version } else { self.newest_of_stripe(stripe) };
             self.note_parity_version(stripe, if is_stored { version } else { 0 });
             match found.parity {
                 Some(Place::At(slot)) => drop(self.ftl.publish_parity(stripe, slot)),
@@ -277,30 +319,32 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             }
         }
         for held in held {
-            let sums = match with.stripes[held.stripe.index()].partial {
-                Partial::None => continue,
-                Partial::Now => held.sums,
-                Partial::Before => held.before.flatten().expect("it counts"),
+            let HeldRemains { stripe, sums, before } = held;
+            let found = &with.stripes[stripe.index()];
+            let (mut sums, before) = match found.partial {
+                Partial::None => {
+                    self.held.keep_meanwhile(stripe, sums, before);
+                    continue;
+                }
+                Partial::Now => (sums, before),
+                Partial::Before => (before.flatten().expect("it counts"), None),
             };
+            // Without stored parity nothing is old: strips that were keep that they were.
+            match found.old.is_empty() {
+                true => sums.old.iter_mut().for_each(|(_, place)| *place = Place::Missing),
+                false => sums.old.clone_from(&found.old),
+            }
             for slot in pinned(&sums.old) {
                 let unit = self.ftl.unit_of(slot);
                 self.ftl.pin(unit);
             }
             let ftl = &self.ftl;
-            self.held.restore(held.stripe, sums, |slot| ftl.unit_of(slot));
+            self.held.restore(stripe, sums, before, |slot| ftl.unit_of(slot));
         }
         self.tell_worn_strips();
     }
 
     fn has_data(&self, stripe: StripeId) -> bool {
         (0..self.stripe_scheme().data_strips()).any(|strip| self.place_of_strip(stripe, strip) != Place::Unmapped)
-    }
-
-    /// Pages whose newer contents are void.
-    pub(super) fn void_pages(&self, with: &Choice) -> Vec<Lpn> {
-        let strips = |(stripe, found): (StripeId, &StripeFound)| {
-            found.void.iter().filter_map(|strip| self.lpn_of(stripe, strip)).collect::<Vec<_>>()
-        };
-        (0..).map(StripeId).zip(&with.stripes).flat_map(strips).collect()
     }
 }
