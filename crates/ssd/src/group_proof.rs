@@ -110,16 +110,25 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.array.page(parity).oob.coverage.count_ones() > members
     }
 
-    /// Every block of a whole group, parity blocks included, sums up to nothing.
+    /// Every block of a whole group sums up to nothing; parity blocks do where all that they sum are whole.
     fn scrub_blocks(&self, group: &Scrubbed, found: &mut Scrub) -> Result<(), String> {
-        let pages = self.grid.pages_per_block();
-        for strip in 0..group.stripe.strips.len() as u32 {
-            let mut sums = vec![P::default(); self.grid.slots_per_page() as usize];
-            let all: Vec<Ppn> = (0..pages).map(|page| self.ppn_in(group, GroupPage { page, strip })).collect();
-            if !all.iter().all(|&ppn| self.is_stored(ppn) && !self.is_torn(ppn)) {
+        let data = self.groups.codes[group.code].0.data;
+        let strips = &group.stripe.strips;
+        let all_of = |strip: usize| -> Vec<Ppn> {
+            let pages = 0..self.grid.pages_per_block();
+            pages.map(|page| self.ppn_in(group, GroupPage { page, strip: strip as u32 })).collect()
+        };
+        let is_there = |&ppn: &Ppn| self.is_stored(ppn) && !self.is_torn(ppn);
+        let is_whole: Vec<bool> = (0..strips.len()).map(|strip| all_of(strip).iter().all(is_there)).collect();
+        for (strip, of) in strips.iter().enumerate() {
+            let summed = |other: usize| strips[other].codeword == of.codeword && strips[other].symbol < data;
+            let sums_whole = of.symbol < data || (0..strips.len()).filter(|&other| summed(other)).all(|other| is_whole[other]);
+            if !is_whole[strip] || !sums_whole {
                 found.broken += 1;
                 continue;
             }
+            let all = all_of(strip);
+            let mut sums = vec![P::default(); self.grid.slots_per_page() as usize];
             for ppn in &all {
                 sums.iter_mut().zip(self.array.page(*ppn).payload).for_each(|(sum, payload)| sum.add(payload));
             }

@@ -144,7 +144,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             // On its way to flash, or there: a read waits its turn behind the program.
             Some(held) => held.data.contains(u32::from(strip.die.0)),
             // The codeword is whole, or not begun.
-            None => is_programmed(&self.array, ppn) || self.failed_programs.contains_key(&ppn.0),
+            None if self.was_written(ppn) => true,
+            None if self.recovery.mountable && self.was_erased(group, stripe, page) => return PageState::Lost,
+            None => false,
         };
         match (written, answers) {
             // The parity of a block: of a group that was given up before, there is none.
@@ -155,13 +157,32 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
     }
 
+    fn was_written(&self, ppn: Ppn) -> bool {
+        is_programmed(&self.array, ppn) || self.failed_programs.contains_key(&ppn.0)
+    }
+
+    /// Whether a page that looks as if it was never written was: a cut met the erase of the group, and
+    /// what is left of the codeword says so.
+    fn was_erased(&self, group: SuperblockId, stripe: &PageStripe, page: GroupPage) -> bool {
+        let strip = stripe.strips[page.strip as usize];
+        let of_codeword = |&other: &u32| stripe.strips[other as usize].codeword == strip.codeword;
+        let written = |other: u32| {
+            let ppn = self.ppn_of(group, stripe, GroupPage { strip: other, ..page });
+            is_programmed(&self.array, ppn).then_some(ppn)
+        };
+        let strips = 0..stripe.strips.len() as u32;
+        if page.strip >= stripe.data {
+            return strips.filter(of_codeword).any(|other| written(other).is_some());
+        }
+        let parities = strips.filter(|&other| other >= stripe.data).filter(of_codeword).filter_map(written);
+        let covers = |ppn: Ppn| self.array.page(ppn).oob.coverage >> strip.die.0 & 1 == 1;
+        parities.into_iter().any(covers)
+    }
+
     /// Whether the group was given up before each data block of the codeword had its sum: then
     /// the blocks of its parity, sums of these, do not sum up to nothing either.
     fn lacks_block_parity(&self, group: SuperblockId, stripe: &PageStripe, codeword: u32) -> bool {
-        let is_written = |page, strip| {
-            let ppn = self.ppn_of(group, stripe, GroupPage { page, strip });
-            is_programmed(&self.array, ppn) || self.failed_programs.contains_key(&ppn.0)
-        };
+        let is_written = |page, strip| self.was_written(self.ppn_of(group, stripe, GroupPage { page, strip }));
         let data = (0..stripe.data).filter(|&strip| stripe.strips[strip as usize].codeword == codeword);
         let last = self.grid.pages_per_block() - 1;
         data.into_iter().any(|strip| is_written(0, strip) && !is_written(last, strip))

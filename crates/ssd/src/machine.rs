@@ -53,7 +53,7 @@ pub(crate) struct Recovery {
     /// Whether what the last mount found is not all brought to safety yet.
     pub(crate) recovering: bool,
     /// Pages whose contents the controller has had since the mount, because their programs may have
-    /// been cut: reads of them do not fail.
+    /// been cut: reads of them do not fail. Codewords lean on them until their blocks are erased.
     pub(crate) remembered: BTreeSet<Ppn>,
     /// Rank of the contents of each logical page, of a drive of static stripes that is to be
     /// mounted.
@@ -560,6 +560,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             if self.ecc.is_some() {
                 self.note_refreshed(block);
             }
+            let grid = &self.grid;
+            self.recovery.remembered.retain(|&ppn| grid.split(ppn).0 != block);
         }
         match command.owner {
             Owner::Erase { log } => self.erase_done(log as usize, block, done),

@@ -131,6 +131,12 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         if pages.len() as u32 <= at_most && !erased { lost } else { Vec::new() }
     }
 
+    /// Whether two pages of block groups may be in one codeword: of their row, or of their block.
+    pub(super) fn shares_codeword(&self, ppn: Ppn, other: Ppn) -> bool {
+        let row = |ppn| self.ftl.rows().row_of(ppn).0;
+        row(ppn) == row(other) || self.grid.split(ppn).0 == self.grid.split(other).0
+    }
+
     /// Groups with nothing needed are forgotten, others get back their codes.
     pub(super) fn settle_mounted_groups(&mut self) {
         for unit in 0..self.groups.info.len() as UnitId {

@@ -328,6 +328,11 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         if matches!(self.protection, Protection::Rows(_)) {
             pages.extend(with.slots().map(page).filter(|&ppn| self.leans_on(ppn, suspects)));
         }
+        if matches!(self.protection, Protection::Groups(_)) {
+            let solved: BTreeSet<Slot> = with.solved.iter().map(|member| member.slot).collect();
+            let leaning = with.slots().filter(|slot| solved.contains(slot)).map(page);
+            pages.extend(leaning.filter(|&ppn| suspects.iter().any(|&suspect| self.shares_codeword(ppn, suspect))));
+        }
         if self.dead.is_empty() {
             pages.extend(with.slots().map(page).filter(|ppn| self.failed_programs.contains_key(&ppn.0)));
         }

@@ -64,8 +64,6 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if !rests {
             return;
         }
-        // A page for which there is no room at all stays where it is.
-        mounting.pages.clear();
         if !std::mem::replace(&mut mounting.sent, true) {
             self.send_what_was_moved();
         } else {
@@ -100,9 +98,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// The host is heard from now on.
     fn finish_mounting(&mut self) {
         let mounting = self.recovery.mounting.take().expect("under way");
-        mounting.pins.iter().for_each(|&unit| self.release(unit));
-        self.held.all_settled();
-        self.recovery.remembered.clear();
+        // A page for which there is no room at all stays where it is, and so does what would count without it.
+        if mounting.pages.is_empty() {
+            mounting.pins.iter().for_each(|&unit| self.release(unit));
+            self.held.all_settled();
+        }
         self.retry = true;
         self.resume_rebuild();
         for log in 0..self.ftl.logs() {

@@ -117,12 +117,14 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         }
     }
 
-    /// Whether the parity that covers a page is one of these, or another page of the row is missing.
+    /// Whether the parity that covers a page is one of these, or would not stand without them: other pages
+    /// of the row are missing, or two are of these.
     pub(super) fn leans_on(&self, ppn: Ppn, suspects: &BTreeSet<Ppn>) -> bool {
         let (row, _) = self.ftl.rows().row_of(ppn);
         let Some((covered, die)) = self.ftl.rows().coverage(row) else { return false };
         let page = |die: u32| self.ftl.rows().page(row, DieId(die as u16));
         let is_missing = |ppn: Ppn| self.dead.is_empty() && self.failed_programs.contains_key(&ppn.0);
-        suspects.contains(&page(u32::from(die.0))) || covered.iter().any(|die| is_missing(page(die)))
+        let suspected = covered.iter().filter(|&die| suspects.contains(&page(die))).count();
+        suspects.contains(&page(u32::from(die.0))) || suspected > 1 || covered.iter().any(|die| is_missing(page(die)))
     }
 }
