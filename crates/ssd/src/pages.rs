@@ -181,8 +181,15 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Queues the program of the host image, full or not, where it is that page.
     pub(crate) fn send_if_unsent(&mut self, ppn: vocab::Ppn) {
+        if self.pages.open != NONE && self.images.slab[self.pages.open].ppn == ppn {
+            self.send_open_page();
+        }
+    }
+
+    /// Queues the program of the host image, if there is one.
+    pub(crate) fn send_open_page(&mut self) {
         let image = self.pages.open;
-        if image != NONE && !self.pages.open_sent && self.images.slab[image].ppn == ppn {
+        if image != NONE && !self.pages.open_sent {
             let log = self.pages.open_log as u16;
             self.submit_program(image, Owner::Page { log, moved: false }, Cause::Host);
             self.pages.open_sent = true;

@@ -61,6 +61,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     fn finish_untimed(&mut self) {
+        // What the history wrote is durable when a cut may come; without cuts the last page waits to be full.
+        if self.recovery.mountable {
+            self.send_open_page();
+        }
         self.settle();
         if self.cover_open_rows() {
             self.settle();

@@ -130,15 +130,6 @@ fn plan(scope: &Scope, protection: &Protection, draws: &mut Stream) -> Plan {
     if with >= 5 {
         (plan.losses, plan.at_most, plan.may_lose) = (losses, budget, beyond);
         plan.cuts = with >= 7 && plan.cuts;
-        if plan.cuts && !beyond {
-            // Two losses and cuts are more than block groups are known to survive, and a lost block and
-            // cuts more than static stripes are (docs/torture.md).
-            plan.at_most = 1;
-            if matches!(protection, Protection::Stripes(_)) {
-                plan.losses.retain(|&kind| kind != FaultKind::Block);
-                plan.at_most = u32::from(!plan.losses.is_empty());
-            }
-        }
     }
     plan
 }

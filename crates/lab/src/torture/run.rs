@@ -2,7 +2,7 @@
 
 use super::FaultKind;
 use super::scenario::{Fates, Round, Scenario, Strike};
-use ssd::{Begun, BufferKind, Failure, Fate, Session, StoredPage};
+use ssd::{Begun, BufferKind, Failure, Fate, Session};
 use std::any::Any;
 use std::cell::RefCell;
 use std::fmt;
@@ -202,8 +202,7 @@ impl Runner<'_> {
         }
     }
 
-    /// A part of the drive that is still there. Neither the last page of a block is lost nor the only
-    /// one: a mount could not tell it from a page that a cut tore.
+    /// A part of the drive that is still there.
     fn failure(&mut self, kind: FaultKind, draw: u64) -> Option<Failure> {
         let geometry = &self.scenario.setup.drive.geometry;
         let pick = |count: usize| (draw % count as u64) as usize;
@@ -216,16 +215,11 @@ impl Runner<'_> {
             }
             FaultKind::Block => {
                 let block = BlockAddr(pick(geometry.blocks() as usize) as u32);
-                let pages = self.session.inventory().pages;
-                let written = pages.iter().filter(|page| page.ppn.0 / geometry.pages_per_block == block.0).count();
-                (!self.dead.contains(&geometry.die_of(block)) && written != 1).then_some(Failure::Block(block))
+                (!self.dead.contains(&geometry.die_of(block))).then_some(Failure::Block(block))
             }
             FaultKind::Page => {
                 let mut pages = self.session.inventory().pages;
-                let block = |page: &StoredPage| page.ppn.0 / geometry.pages_per_block;
-                let followed: Vec<bool> = pages.windows(2).map(|two| block(&two[0]) == block(&two[1])).collect();
-                let mut followed = followed.into_iter().chain([false]);
-                pages.retain(|page| followed.next() == Some(true) && !page.lost);
+                pages.retain(|page| !page.lost);
                 (!pages.is_empty()).then(|| Failure::Page(pages[pick(pages.len())].ppn))
             }
             FaultKind::Cut | FaultKind::Uncorrectable => None,

@@ -1,7 +1,7 @@
 //! Rows after a cut. A write is answered when its page and a parity that covers it are in flash
 //! (I10). So a page that no readable parity covers was never acknowledged and does not count: what
-//! it was to replace does, and is still there. Where a page of the row was lost otherwise, or a die is
-//! dead, that one loss may have been the parity, and pages count without.
+//! it was to replace does, and is still there. Where a page of the row cannot be read, or a die is dead,
+//! that may have been the parity, and pages count without; they are written anew.
 
 use super::looks::Looks;
 use super::{Choice, Newest};
@@ -56,7 +56,8 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         for row in self.all_rows() {
             let parities = self.parities_that_stand(row, looks, but);
             let covered = parities.iter().fold(StripSet::EMPTY, |all, parity| all.or(parity.covers));
-            let lost_any = !self.dead.is_empty() || self.row_pages(row).any(|(_, ppn)| looks.is_lost(ppn));
+            let is_unreadable = |(_, ppn): (DieId, Ppn)| !looks.is_valid(ppn) && !looks.is_erased(ppn);
+            let lost_any = !self.dead.is_empty() || self.row_pages(row).any(is_unreadable);
             for (die, ppn) in self.row_pages(row) {
                 let counts = covered.contains(u32::from(die.0)) || lost_any || self.breaks(SafetyRule::Coverage);
                 if looks.is_valid(ppn) && !but.contains(&ppn) {
@@ -117,11 +118,12 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         }
     }
 
-    /// Whether the parity that covers a page is one of these, or would not stand without them: other pages
-    /// of the row are missing, or two are of these.
+    /// Whether no parity covers a page, or the one that does is one of these, or would not stand without
+    /// them: other pages of the row are missing, or two are of these.
     pub(super) fn leans_on(&self, ppn: Ppn, suspects: &BTreeSet<Ppn>) -> bool {
-        let (row, _) = self.ftl.rows().row_of(ppn);
-        let Some((covered, die)) = self.ftl.rows().coverage(row) else { return false };
+        let (row, of) = self.ftl.rows().row_of(ppn);
+        let covering = self.ftl.rows().coverage(row).filter(|(covered, _)| covered.contains(u32::from(of.0)));
+        let Some((covered, die)) = covering else { return self.dead.is_empty() };
         let page = |die: u32| self.ftl.rows().page(row, DieId(die as u16));
         let is_missing = |ppn: Ppn| self.dead.is_empty() && self.failed_programs.contains_key(&ppn.0);
         let suspected = covered.iter().filter(|&die| suspects.contains(&page(die))).count();
