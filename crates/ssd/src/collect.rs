@@ -5,6 +5,7 @@ use crate::commands::{Command, Contents, Owner, Verb, is_programmed};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
 use crate::repair::Target;
+use crate::safety::SafetyRule;
 use ftl::{LogKind, Stream, UnitId};
 use nand::{FlashArray, OobTag, PageRole};
 use protect::Protection;
@@ -186,6 +187,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let cause = collector.cause;
         for block in self.ftl.blocks_of(victim) {
             self.collectors[log].erasing += 1;
+            if !self.breaks(SafetyRule::StrikeOut)
+                && let Some(checkpoint) = &mut self.recovery.checkpoint
+            {
+                checkpoint.strike_out(block);
+            }
             let (owner, ppn) = (Owner::Erase { log: log as u16 }, self.grid.ppn(block, 0));
             self.submit(Command { owner, ppn, verb: Verb::Erase, cause, ..Command::default() });
         }

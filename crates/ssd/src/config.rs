@@ -254,6 +254,8 @@ impl Default for Refresh {
 pub struct Power {
     /// Whether what a mount reads is kept beside each page. It takes memory.
     pub mountable: bool,
+    /// Whether whole blocks have summaries, so that a mount need not look at their pages.
+    pub checkpoint: bool,
     /// Pages that an interrupted program takes with it.
     pub pairing: Pairing,
     /// Whether a capacitor lets programs that were begun end. Where pages share cells a drive

@@ -10,6 +10,7 @@ use crate::config::BufferKind;
 use crate::groups::{GroupRemains, Redo};
 use crate::held::HeldRemains;
 use crate::machine::Machine;
+use crate::mount::Checkpoint;
 use crate::payload::HostPayload;
 use crate::safety::SafetyRule;
 use crate::session::{Session, inside};
@@ -72,11 +73,13 @@ pub(crate) struct Remains<P> {
     pub groups: Option<GroupRemains<P>>,
     /// Reads of each block in whole steps, as last saved.
     pub reads: Vec<u32>,
+    /// Summaries of whole blocks.
+    pub checkpoint: Option<Checkpoint>,
 }
 
 impl<P> Default for Remains<P> {
     fn default() -> Self {
-        Self { buffer: Vec::new(), held: Vec::new(), groups: None, reads: Vec::new() }
+        Self { buffer: Vec::new(), held: Vec::new(), groups: None, reads: Vec::new(), checkpoint: None }
     }
 }
 
@@ -147,6 +150,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             held: self.held.remains(),
             groups: self.has_groups().then(|| self.groups.remains(self.group_pages_in_flight())),
             reads: self.disturb.reads().iter().map(step).collect(),
+            checkpoint: self.recovery.checkpoint.clone(),
         }
     }
 

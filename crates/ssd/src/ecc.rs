@@ -227,6 +227,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             return (true, Nanos(0));
         }
         if !answered {
+            let block = self.grid.split(command.ppn).0;
+            self.recovery.checkpoint.iter_mut().for_each(|checkpoint| checkpoint.strike_out(block));
             return (false, Nanos(0));
         }
         match self.ecc.take() {

@@ -20,7 +20,7 @@ use crate::held::ParityCache;
 use crate::host::Host;
 use crate::jobs::{Job, PageLocks, StripeLocks};
 use crate::lazy::LazyReads;
-use crate::mount::Mounting;
+use crate::mount::{Checkpoint, Mounting};
 use crate::oracle::Oracle;
 use crate::pages::PageWriter;
 use crate::patrol::Patrol;
@@ -55,6 +55,8 @@ pub(crate) struct Recovery {
     /// Pages whose contents the controller has had since the mount, because their programs may have
     /// been cut: reads of them do not fail. Codewords lean on them until their blocks are erased.
     pub(crate) remembered: BTreeSet<Ppn>,
+    /// Summaries of whole blocks, where the drive has them.
+    pub(crate) checkpoint: Option<Checkpoint>,
     /// Rank of the contents of each logical page, of a drive of static stripes that is to be
     /// mounted.
     pub(crate) versions: Vec<u64>,
@@ -71,6 +73,7 @@ impl Recovery {
             mounting: None,
             recovering: false,
             remembered: BTreeSet::new(),
+            checkpoint: setup.power.checkpoint.then(|| Checkpoint::new(setup.drive.geometry.blocks())),
             versions: vec![0; width.map_or(0, |_| setup.user_slots as usize)],
             parity_versions: vec![0; width.map_or(0, |width| setup.user_slots.div_ceil(width) as usize)],
         }
@@ -515,6 +518,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.record(Fact::Programmed { ppn: command.ppn.0, cause: command.cause, filled });
             if self.ecc.is_some() {
                 self.note_encoded(command.ppn, oob.ecc);
+            }
+            let (block, page) = self.grid.split(command.ppn);
+            if let Some(checkpoint) = self.recovery.checkpoint.as_mut().filter(|_| page + 1 == self.grid.pages_per_block()) {
+                checkpoint.sum_up(block, &self.array);
             }
             if self.disturb.is_on() && self.grid.split(command.ppn).1 == 0 {
                 self.note_first_program(self.grid.split(command.ppn).0);

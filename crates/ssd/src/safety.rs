@@ -30,6 +30,8 @@ pub enum SafetyRule {
     EraseAgain,
     /// Pages of a power-safe buffer survive.
     Buffer,
+    /// Summaries are struck out before their blocks are erased.
+    StrikeOut,
     /// Counts of reads come back a step higher than they were saved.
     ReadReserve,
 }
@@ -49,5 +51,6 @@ pub const SAFETY_RULES: &[(&str, SafetyRule)] = &[
     ("reserve", SafetyRule::Reserve),
     ("erase-again", SafetyRule::EraseAgain),
     ("buffer", SafetyRule::Buffer),
+    ("strike-out", SafetyRule::StrikeOut),
     ("read-reserve", SafetyRule::ReadReserve),
 ];

@@ -118,3 +118,50 @@ fn nothing_acknowledged_is_lost() {
         }
     }
 }
+
+/// Cuts two drives alike, one of which has summaries of whole blocks: what they find is the same, and one looks
+/// at less.
+fn found_alike(choice: &SchemeChoice, seed: u64) -> Result<[u64; 2], String> {
+    let buffer = Buffer { kind: BufferKind::PowerSafe, size: Bytes(6 * 4096), ..Buffer::default() };
+    let name = &choice.name;
+    let drives = [false, true].map(|checkpoint| {
+        let mut setup = small(choice, buffer.clone(), 1, seed);
+        setup.power.checkpoint = checkpoint;
+        Session::new(&setup).expect("a valid setup")
+    });
+    let mut looks = [0; 2];
+    let mut drives = drives;
+    let mut draws = Streams::new(seed).stream("test/checkpoint");
+    let slots = small(choice, buffer, 1, seed).user_slots;
+    for number in 0..12 {
+        let commands: Vec<HostCommand> = workload(seed * 1000 + number, slots, 60, SMALL);
+        let stop = draws.below(200);
+        let mut found = Vec::new();
+        let fate = draws.bits();
+        for (drive, looks) in drives.iter_mut().zip(&mut looks) {
+            drive.run_until(&mut commands.iter().copied(), Pace::Closed { depth: 4 }, &mut |event| event < stop);
+            let mut draws = Streams::new(fate).stream("test/fates");
+            let fates: Vec<Fate> = drive.begun().into_iter().map(|begun| begun.draw(&mut draws)).collect();
+            let mounted = drive.cut_power(&fates);
+            *looks += mounted.looks;
+            let inventory = drive.inventory();
+            found.push((mounted.mapped, mounted.valid, mounted.unreadable, format!("{inventory:?}"), drive.take_stock()));
+        }
+        if found[0] != found[1] {
+            return Err(format!("{name}: cut {number} at {stop}: {:?} and {:?}", found[0], found[1]));
+        }
+    }
+    Ok(looks)
+}
+
+#[test]
+fn a_checkpoint_and_a_full_scan_find_the_same() {
+    for choice in schemes() {
+        for seed in seeds(4) {
+            let looks = found_alike(&choice, seed);
+            let again = again("a_checkpoint_and_a_full_scan_find_the_same", seed);
+            let [all, few] = looks.unwrap_or_else(|e| panic!("{e}; {again}"));
+            assert!(few < all, "{}: a checkpoint saved no look: {few} of {all}; {again}", choice.name);
+        }
+    }
+}

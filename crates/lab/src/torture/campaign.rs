@@ -7,6 +7,7 @@ use super::scenario::Scenario;
 use crate::table::{Row, aligned, grouped};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use vocab::Nanos;
 
 /// How scenarios are run; it changes no result, except how many there are.
 pub struct Runner<'a> {
@@ -29,6 +30,10 @@ pub struct Tally {
     pub scenarios: u64,
     /// Power cuts.
     pub cuts: u64,
+    /// Pages that mounts looked at.
+    pub looks: u64,
+    /// Time that mounts took to look.
+    pub mounting: Nanos,
     /// Losses.
     pub losses: u64,
     /// Pages read and held against the oracle.
@@ -61,6 +66,8 @@ impl Tally {
     fn count(&mut self, number: u64, outcome: Outcome) {
         self.scenarios += 1;
         self.cuts += outcome.cuts;
+        self.looks += outcome.looks;
+        self.mounting += outcome.mounting;
         self.losses += outcome.losses;
         self.pages_checked += outcome.pages_checked;
         if let Some((_, violation)) = outcome.violation {
@@ -79,6 +86,8 @@ impl Tally {
     fn add(&mut self, other: Tally) {
         self.scenarios += other.scenarios;
         self.cuts += other.cuts;
+        self.looks += other.looks;
+        self.mounting += other.mounting;
         self.losses += other.losses;
         self.pages_checked += other.pages_checked;
         self.violations += other.violations;
@@ -98,10 +107,12 @@ impl Summary {
     /// A line for each scheme.
     #[must_use]
     pub fn to_text(&self) -> String {
-        let cells = ["scenarios", "cuts", "losses", "pages checked", "violations"];
+        let cells = ["scenarios", "cuts", "looks a mount", "mount, us", "losses", "pages checked", "violations"];
         let mut rows = vec![Row { label: "scheme".into(), cells: cells.map(String::from).to_vec() }];
         let row = |label: &str, tally: &Tally| {
-            let cells = [tally.scenarios, tally.cuts, tally.losses, tally.pages_checked, tally.violations];
+            let (mounts, us) = (tally.cuts.max(1), tally.mounting.0 / 1000);
+            let mount = [tally.looks / mounts, us / mounts];
+            let cells = [tally.scenarios, tally.cuts, mount[0], mount[1], tally.losses, tally.pages_checked, tally.violations];
             Row { label: label.into(), cells: cells.map(grouped).to_vec() }
         };
         rows.extend(self.schemes.iter().map(|(scheme, tally)| row(scheme, tally)));

@@ -192,7 +192,7 @@ fn power(draws: &mut Stream) -> Power {
     let pairing =
         *pick(&[Pairing::Alone, Pairing::Alone, Pairing::Adjacent { bits: 2 }, Pairing::Shared { side_by_side: 1 }], draws);
     let hold_up = pairing != Pairing::Alone || draws.chance(0.2);
-    Power { pairing, hold_up, ..mountable() }
+    Power { pairing, hold_up, checkpoint: draws.chance(0.5), ..mountable() }
 }
 
 /// Cells with bit errors that the policy corrects.

@@ -2,12 +2,12 @@
 
 use super::FaultKind;
 use super::scenario::{Fates, Round, Scenario, Strike};
-use ssd::{Begun, BufferKind, Failure, Fate, Session};
+use ssd::{Begun, BufferKind, Failure, Fate, Mounted, Session};
 use std::any::Any;
 use std::cell::RefCell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use vocab::{BlockAddr, DieId, HostCommand, HostOp, Lba, SimTime};
+use vocab::{BlockAddr, DieId, HostCommand, HostOp, Lba, Nanos, SimTime};
 
 /// Events after which a small drive must have come to rest.
 const EVENTS_AT_MOST: u64 = 200_000;
@@ -73,6 +73,10 @@ pub enum Happened {
 pub struct Outcome {
     /// Power cuts.
     pub cuts: u64,
+    /// Pages that mounts looked at.
+    pub looks: u64,
+    /// Time that mounts took to look.
+    pub mounting: Nanos,
     /// Losses.
     pub losses: u64,
     /// Pages read and held against the oracle.
@@ -178,7 +182,10 @@ impl Runner<'_> {
         match strike {
             Strike::Cut(fates) => {
                 self.outcome.cuts += 1;
-                Happened::Cut(cut(&mut self.session, fates))
+                let (commands, mounted) = cut(&mut self.session, fates);
+                self.outcome.looks += mounted.looks;
+                self.outcome.mounting += mounted.time;
+                Happened::Cut(commands)
             }
             &Strike::Loss { kind, draw } => {
                 self.recover();
@@ -228,11 +235,11 @@ impl Runner<'_> {
 }
 
 /// Cuts the power and mounts the drive; what became of the commands under way.
-pub(super) fn cut(session: &mut Session, fates: &Fates) -> Vec<(Begun, Fate)> {
+pub(super) fn cut(session: &mut Session, fates: &Fates) -> (Vec<(Begun, Fate)>, Mounted) {
     let begun = session.begun();
     let fates = fates.of(&begun);
-    session.cut_power(&fates);
-    begun.into_iter().zip(fates).collect()
+    let mounted = session.cut_power(&fates);
+    (begun.into_iter().zip(fates).collect(), mounted)
 }
 
 /// Goes on until nothing is left to do; the pages that were read and compared.

@@ -1,9 +1,10 @@
 //! What a mount sees of flash: one look at each page.
 
 use nand::{FlashArray, Latencies, PageScan, Scan};
-use vocab::{BlockAddr, Grid, Nanos, Ppn};
+use vocab::{BlockAddr, Bytes, Grid, Nanos, Ppn};
 
 use super::Mounted;
+use super::checkpoint::{Checkpoint, beside};
 use crate::payload::HostPayload;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +14,7 @@ enum Look {
     Valid,
 }
 
-/// One look at each page of the drive.
+/// What a mount knows of each page of the drive.
 #[derive(Clone, Debug)]
 pub(crate) struct Looks {
     of: Vec<Look>,
@@ -22,33 +23,55 @@ pub(crate) struct Looks {
     pub newest: u64,
     /// The page of that rank.
     newest_page: Option<Ppn>,
+    /// Pages looked at, of each die.
+    looked: Vec<u64>,
 }
 
 impl Looks {
-    pub fn new<P: HostPayload, A: Scan<P>>(array: &A) -> Self {
-        let pages = array.grid().geometry().pages();
+    /// Looks at one page of each block, and at all pages of those without a summary that fits.
+    pub fn new<P: HostPayload, A: Scan<P>>(array: &A, checkpoint: Option<&Checkpoint>) -> Self {
+        let grid = array.grid();
+        let pages = grid.geometry().pages();
         let mut looks = Self {
             of: Vec::with_capacity(pages as usize),
-            pages_per_block: array.grid().pages_per_block(),
+            pages_per_block: grid.pages_per_block(),
             newest: 0,
             newest_page: None,
+            looked: vec![0; grid.dies() as usize],
         };
-        let slots = array.grid().slots_per_page();
-        for ppn in (0..pages).map(Ppn) {
-            looks.of.push(match array.scan_page(ppn) {
-                PageScan::Erased => Look::Erased,
-                PageScan::Unreadable => Look::Unreadable,
-                PageScan::Valid(page) => {
-                    if page.oob.sequence >= looks.newest {
-                        looks.newest_page = Some(ppn);
-                    }
-                    let updates = (0..slots).map(|index| array.update(ppn, index)).max().unwrap_or(0);
-                    looks.newest = looks.newest.max(page.oob.sequence).max(updates);
-                    Look::Valid
-                }
-            });
+        for block in (0..grid.geometry().blocks()).map(BlockAddr) {
+            let summary = checkpoint.and_then(|checkpoint| checkpoint.of(block));
+            let first = array.scan_page(grid.ppn(block, 0));
+            let fits = |pe| matches!(&first, PageScan::Valid(page) if page.pe == pe);
+            let believed = summary.is_some_and(fits);
+            looks.looked[grid.split_block(block).0.index()] += if believed { 1 } else { u64::from(looks.pages_per_block) };
+            for page in 0..looks.pages_per_block {
+                looks.look(array, grid.ppn(block, page), believed);
+            }
         }
         looks
+    }
+
+    /// Looks at a page, or believes a summary that has it.
+    fn look<P: HostPayload, A: Scan<P>>(&mut self, array: &A, ppn: Ppn, believed: bool) {
+        let sequence = match array.scan_page(ppn) {
+            _ if believed => array.page(ppn).oob.sequence,
+            PageScan::Erased => return self.of.push(Look::Erased),
+            PageScan::Unreadable => return self.of.push(Look::Unreadable),
+            PageScan::Valid(page) => page.oob.sequence,
+        };
+        if sequence >= self.newest {
+            self.newest_page = Some(ppn);
+        }
+        let updates = (0..array.grid().slots_per_page()).map(|index| array.update(ppn, index)).max().unwrap_or(0);
+        self.newest = self.newest.max(sequence).max(updates);
+        self.of.push(Look::Valid);
+    }
+
+    /// Whether all pages of a block are there.
+    pub fn is_whole(&self, block: BlockAddr) -> bool {
+        let pages = self.pages_per_block as usize;
+        self.of[block.index() * pages..(block.index() + 1) * pages].iter().all(|&look| look == Look::Valid)
     }
 
     pub fn is_valid(&self, ppn: Ppn) -> bool {
@@ -119,21 +142,23 @@ impl Looks {
         (0..self.of.len() as u32).map(Ppn).filter(|&ppn| self.is_lost(ppn))
     }
 
-    /// Time to look at all pages: dies side by side, channels shared.
+    /// Time to look, dies side by side, channels shared.
     pub fn time(&self, latencies: &Latencies, grid: &Grid) -> Nanos {
         let pages = u64::from(grid.pages_per_block());
         let block: u64 = (0..grid.pages_per_block()).map(|page| latencies.command.0 + latencies.read(page).0).sum();
-        let die = block * u64::from(grid.blocks_per_die());
+        let die = self.looked.iter().max().map_or(0, |&looks| looks * block / pages);
         // Out-of-band bytes alone are transferred: a sixteenth of a page at most.
-        let dies = u64::from(grid.dies() / grid.geometry().channels.max(1));
         let transfer = latencies.transfer(grid.slots_per_page()).0 / 16;
-        let channel = (latencies.command.0 + transfer) * pages * u64::from(grid.blocks_per_die()) * dies;
+        let dies_per_channel = (grid.dies() / grid.geometry().channels.max(1)).max(1) as usize;
+        let of_channels = self.looked.chunks(dies_per_channel).map(|dies| dies.iter().sum::<u64>());
+        let channel = of_channels.max().unwrap_or(0) * (latencies.command.0 + transfer);
         Nanos(die.max(channel))
     }
 
-    pub fn counts(&self) -> Mounted {
+    pub fn counts(&self, grid: &Grid) -> Mounted {
         let count = |look| self.of.iter().filter(|&&of| of == look).count() as u64;
-        let looks = self.of.len() as u64;
-        Mounted { looks, valid: count(Look::Valid), unreadable: count(Look::Unreadable), ..Mounted::default() }
+        let looks: u64 = self.looked.iter().sum();
+        let (valid, unreadable) = (count(Look::Valid), count(Look::Unreadable));
+        Mounted { looks, valid, unreadable, bytes: Bytes(looks * beside(grid)), ..Mounted::default() }
     }
 }

@@ -20,6 +20,7 @@
 //! * **Wear** comes from the pages of a block, or is bounded by the newest page of the drive (I14);
 //!   **reads** from the step last saved, and a step more (I5).
 
+mod checkpoint;
 mod groups;
 mod looks;
 mod recovery;
@@ -31,6 +32,7 @@ use crate::machine::{FailedProgram, Machine};
 use crate::payload::HostPayload;
 use crate::safety::SafetyRule;
 use crate::session::{Prepared, Session, build_scheme, inside};
+pub(crate) use checkpoint::Checkpoint;
 use ftl::UnitId;
 use looks::Looks;
 use nand::{Member, PageScan, Scan};
@@ -39,20 +41,22 @@ pub(crate) use recovery::Mounting;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use stripes::StripeFound;
-use vocab::{BlockAddr, DieId, Lpn, Nanos, Ppn, Slot, Streams};
+use vocab::{BlockAddr, Bytes, DieId, Lpn, Nanos, Ppn, Slot, Streams};
 
 /// What a mount found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mounted {
     /// Pages looked at.
     pub looks: u64,
-    /// Of these, pages with right checksums.
+    /// Bytes read: those beside pages that were looked at, and a checkpoint.
+    pub bytes: Bytes,
+    /// Pages with right checksums, or said to have them by a checkpoint.
     pub valid: u64,
     /// Pages neither erased nor valid.
     pub unreadable: u64,
     /// Logical pages found.
     pub mapped: u64,
-    /// Time to look, all dies side by side.
+    /// Time to look, and to read a checkpoint, all dies side by side.
     pub time: Nanos,
 }
 
@@ -135,10 +139,11 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     /// Rebuilds what the controller knows; nothing is written.
     pub(crate) fn mount(&mut self, mut remains: Remains<P>) -> Mounted {
         self.find_dead_dies();
-        let mut looks = Looks::new(&self.array);
+        let mut looks = Looks::new(&self.array, remains.checkpoint.as_ref());
         // Ranks are never used twice, also where only power-safe memory knows of them.
         self.sequence = looks.newest.max(remains.newest());
         let suspects = self.read_suspects(&mut looks);
+        self.mount_checkpoint(&looks, &suspects);
         self.mount_groups(&mut remains, &looks);
         let with = self.choose(&looks, &remains, &BTreeSet::new(), true);
         // Unless a die took it, what can only be solved for is as suspect.
@@ -157,7 +162,22 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         self.begin_mounting(pages, fallback);
         self.recovery.remembered = suspects;
         let mapped = with.pages.iter().flatten().count() as u64;
-        Mounted { mapped, time: looks.time(&self.latencies, &self.grid), ..looks.counts() }
+        let (mut found, mut time) = (looks.counts(&self.grid), looks.time(&self.latencies, &self.grid));
+        if let Some(checkpoint) = &remains.checkpoint {
+            found.bytes.0 += checkpoint.bytes(&self.grid);
+            time.0 += checkpoint.time(&self.latencies, &self.grid).0;
+        }
+        Mounted { mapped, time, ..found }
+    }
+
+    /// Blocks that are whole have summaries from now on, unless a suspect is in them.
+    fn mount_checkpoint(&mut self, looks: &Looks, suspects: &BTreeSet<Ppn>) {
+        let Some(checkpoint) = &mut self.recovery.checkpoint else { return };
+        let suspected: BTreeSet<BlockAddr> = suspects.iter().map(|&ppn| self.grid.split(ppn).0).collect();
+        let blocks = (0..self.grid.geometry().blocks()).map(BlockAddr);
+        for block in blocks.filter(|&block| looks.is_whole(block) && !suspected.contains(&block)) {
+            checkpoint.sum_up(block, &self.array);
+        }
     }
 
     fn find_dead_dies(&mut self) {
@@ -230,7 +250,8 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     /// Wear and age of blocks as their pages tell, and counts of reads as they were saved.
     fn mount_wear(&mut self, looks: &Looks, reads: &[u32]) {
         let step = if self.breaks(SafetyRule::ReadReserve) { 0 } else { READS_SAVED_EVERY };
-        let bound = looks.most_worn(&self.array) + 1;
+        let summed_up = self.recovery.checkpoint.as_ref().map_or(0, Checkpoint::most_worn);
+        let bound = looks.most_worn(&self.array).max(summed_up) + 1;
         for block in (0..self.grid.geometry().blocks()).map(BlockAddr) {
             let told = looks.valid_in(block, &self.grid).next();
             let told = told.and_then(|ppn| match self.array.scan_page(ppn) {

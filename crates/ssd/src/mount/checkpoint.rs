@@ -1,0 +1,70 @@
+//! A checkpoint bounds what a mount looks at.
+//!
+//! When the last page of a block is programmed, what stands beside its pages goes, once more, to
+//! reserved blocks outside the drive's capacity: its *summary*. Before the block is erased the summary
+//! is struck out. Both pass through power-safe memory, so a summary is there or not, never in part. A
+//! mount reads all summaries, and of each block that has one a single page: if that has the P/E count of
+//! the summary, the summary is believed. All pages of other blocks are looked at.
+//!
+//! What was lost since a block was filled is not in its summary. It is found as any loss is, by reading;
+//! then the summary is struck out, because what is brought back has another copy from then on.
+//!
+//! The model charges a mount for reading summaries. It does not charge the drive for writing them: 48
+//! bytes for a page of one slot, less than a percent of a program.
+
+use nand::{FlashArray, Latencies};
+use vocab::{BlockAddr, Grid, Nanos};
+
+use crate::payload::HostPayload;
+
+/// The summaries that a drive has: for each block the P/E count of its pages.
+#[derive(Clone, Debug)]
+pub(crate) struct Checkpoint {
+    pe: Vec<Option<u32>>,
+}
+
+impl Checkpoint {
+    pub fn new(blocks: u32) -> Self {
+        Self { pe: vec![None; blocks as usize] }
+    }
+
+    /// All pages of the block are programmed.
+    pub fn sum_up<P: HostPayload, A: FlashArray<P>>(&mut self, block: BlockAddr, array: &A) {
+        self.pe[block.index()] = Some(array.block(block).pe);
+    }
+
+    /// The block is going to be erased, or a page of it cannot be read.
+    pub fn strike_out(&mut self, block: BlockAddr) {
+        self.pe[block.index()] = None;
+    }
+
+    /// The P/E count that the pages of a block have, if it has a summary.
+    pub fn of(&self, block: BlockAddr) -> Option<u32> {
+        self.pe[block.index()]
+    }
+
+    /// Most P/E cycles of any block with a summary.
+    pub fn most_worn(&self) -> u32 {
+        self.pe.iter().flatten().copied().max().unwrap_or(0)
+    }
+
+    /// Bytes of all summaries.
+    pub fn bytes(&self, grid: &Grid) -> u64 {
+        let blocks = self.pe.iter().flatten().count() as u64;
+        blocks * u64::from(grid.pages_per_block()) * beside(grid)
+    }
+
+    /// Time to read all summaries, all dies side by side.
+    pub fn time(&self, latencies: &Latencies, grid: &Grid) -> Nanos {
+        let pages = self.bytes(grid).div_ceil(grid.geometry().page_size.0);
+        let channels = u64::from(grid.geometry().channels);
+        let of_die = pages.div_ceil(u64::from(grid.dies())) * (latencies.command.0 + latencies.read(0).0);
+        let of_channel = pages.div_ceil(channels) * (latencies.command.0 + latencies.transfer(grid.slots_per_page()).0);
+        Nanos(of_die.max(of_channel))
+    }
+}
+
+/// Bytes beside a page (`docs/spec/oob.md`).
+pub(super) fn beside(grid: &Grid) -> u64 {
+    32 + 16 * u64::from(grid.slots_per_page())
+}
