@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from functools import lru_cache
 from multiprocessing import get_context
@@ -13,7 +13,7 @@ from typing import Any, Union
 
 from flashkeep import _native
 from flashkeep._progress import Progress, Tell, bar
-from flashkeep.errors import CheckFailed
+from flashkeep.errors import BadInput, CheckFailed
 from flashkeep.settings import Grid, PathText
 
 #: Worker processes that may die one after the other without any run being finished.
@@ -79,8 +79,6 @@ def _task(grid: Union[Grid, PathText]) -> _Task:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        from flashkeep.errors import BadInput
-
         raise BadInput(f"grid file {path} cannot be read: {error}", file=str(path)) from error
     return str(path), text, str(path.absolute().parent)
 
@@ -121,10 +119,24 @@ def _in_processes(task: _Task, todo: Iterable[int], workers: int | None) -> Iter
 
 
 def _submitted(executor: Executor, task: _Task, todo: Iterable[int]) -> Iterator[tuple[int, str]]:
-    futures = {executor.submit(_part, task, index): index for index in list(todo)}
+    futures: dict[Future[str], int] = {}
+    broken: BrokenExecutor | None = None
+    try:
+        for index in list(todo):
+            futures[executor.submit(_part, task, index)] = index
+    except BrokenExecutor as error:
+        broken = error
     try:
         for future in as_completed(futures):
-            yield futures[future], future.result()
+            try:
+                part = future.result()
+            except BrokenExecutor as error:
+                # What other workers had finished before is not lost.
+                broken = error
+            else:
+                yield futures[future], part
+        if broken is not None:
+            raise broken
     finally:
         for future in futures:
             future.cancel()
