@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Union
+from typing import Any, Union
 
 Tell = Callable[[int, int], object]
 Progress = Union[bool, Tell, None]
@@ -27,9 +27,9 @@ def bar(progress: Progress, unit: str) -> Iterator[Tell | None]:
             yield tell
 
 
-def _tqdm(unit: str):  # type: ignore[no-untyped-def]
+def _tqdm(unit: str) -> Any:
     try:
-        from tqdm.auto import tqdm
+        from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
     except ImportError as error:
         raise ImportError("progress=True needs tqdm: pip install flashkeep[progress], or pass a callable") from error
     return tqdm(unit=unit, unit_scale=True)

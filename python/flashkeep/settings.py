@@ -246,7 +246,7 @@ class Experiment:
 
     def to_settings(self) -> dict[str, Any]:
         """The settings as nested tables."""
-        given = _plain(self, without=("schemes", "trace", "settings"))
+        given: dict[str, Any] = _plain(self, without=("schemes", "trace", "settings"))
         if self.schemes is not None:
             given.update(_schemes(self.schemes))
         if self.trace is not None:
@@ -272,7 +272,7 @@ class Axis:
 
     def to_settings(self) -> dict[str, Any]:
         """The axis as a table of ``sweep.axes``."""
-        given = _plain(self, without=("points",))
+        given: dict[str, Any] = _plain(self, without=("points",))
         if self.points is not None:
             given["points"] = [{"value": label, "set": _nested(point)} for label, point in self.points.items()]
         return given

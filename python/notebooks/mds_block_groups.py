@@ -50,9 +50,7 @@ def _(fk):
         "(6,2)": {"scheme.mds-groups.k": 6, "scheme.mds-groups.m": 2},
         "(7,1) + (63,1)": {"scheme.mds-groups.k": 7, "scheme.mds-groups.block_parity": "yes"},
     }
-    pages = {
-        str(n): {"generate.request_size": f"{4 * n}KiB", "generate.requests": 1260 // n} for n in range(1, 7)
-    }
+    pages = {str(n): {"generate.request_size": f"{4 * n}KiB", "generate.requests": 1260 // n} for n in range(1, 7)}
     grid = fk.Grid(
         experiment=fk.Experiment(
             schemes=["mds-groups"],

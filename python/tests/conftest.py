@@ -43,6 +43,7 @@ def program() -> list[str]:
     cargo = os.environ.get("CARGO") or shutil.which("cargo")
     if cargo is None:
         pytest.skip("cargo is not there to build the program with")
-    subprocess.run([cargo, "build", "-q", "-p", "flashkeep"], cwd=ROOT, check=True)
+    # All of the workspace: what `make test` built has other features than the program alone would have.
+    subprocess.run([cargo, "build", "-q", "--workspace", "--bin", "flashkeep"], cwd=ROOT, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     return [str(target / "debug" / "flashkeep")]

@@ -30,4 +30,6 @@ def test_the_grid_on_the_page_about_sweeps_runs(tmp_path):
     plain = {name for name in rows.columns[3:] if name in figures}
     parts = {stem for stem in ("flash_reads", "flash_programs", "flash_erases", "energy_j", "requests")}
     others = set(rows.columns[3:]) - plain
-    assert others == {"config_hash", "seed", "trace_hash"} | {n for n in others if any(n.startswith(f"{p}_") for p in parts)}
+    assert others == {"config_hash", "seed", "trace_hash"} | {
+        n for n in others if any(n.startswith(f"{p}_") for p in parts)
+    }

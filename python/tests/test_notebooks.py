@@ -58,7 +58,9 @@ def test_flares():
 def test_mds_block_groups():
     found = ran("mds_block_groups")
     writes = {(row["code"], row["pages of a write"]): row["time of a write, us"] for row in found["writes"]}
-    assert writes["none", 1] == pytest.approx(writes["(6,2)", 1], rel=0.02), "a page and its parities go to dies of their own"
+    assert writes["none", 1] == pytest.approx(writes["(6,2)", 1], rel=0.02), (
+        "a page and its parities go to dies of their own"
+    )
     assert writes["none", 6] < writes["(7,1)", 6] < writes["(6,2)", 6], "more parity for each page, more time"
     losses = {(row["protection"], row["rber"]): row["uper"] for row in found["rows"]}
     assert losses["8x64, t 1", 1e-7] < losses["6+2, t 1", 1e-7] < losses["7+1, t 1", 1e-7] < losses["t 1", 1e-7]

@@ -19,7 +19,9 @@ def heights(ax, label):
 
 def test_response_has_a_bar_for_each_percentile(result):
     ax = plots.response(result, kind="read")
-    assert heights(ax, "99 %") == result["read_response_us_p99"] and heights(ax, "mean") == result["read_response_us_mean"]
+    assert (
+        heights(ax, "99 %") == result["read_response_us_p99"] and heights(ax, "mean") == result["read_response_us_mean"]
+    )
     assert [text.get_text() for text in ax.get_xticklabels()] == ["none", "raid5"]
 
 

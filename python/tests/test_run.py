@@ -1,13 +1,16 @@
 """One experiment: the same as the program's, in columns that other libraries take."""
 
+import ast
 import json
 import subprocess
 import threading
 from dataclasses import FrozenInstanceError, fields, replace
+from pathlib import Path
 
 import pytest
 
 import flashkeep as fk
+from flashkeep import _native
 
 #: Keys that depend on the machine.
 MACHINE = {"prepare_wall_s", "wall_s", "flash_ops_per_s", "peak_rss_mib"}
@@ -21,7 +24,9 @@ def comparable(document):
 def test_a_run_gives_what_the_program_gives(small, program, tmp_path):
     file = tmp_path / "small.toml"
     file.write_text(small.to_toml())
-    done = subprocess.run([*program, "run", file, "--json", "--report", tmp_path / "report"], capture_output=True, check=True)
+    done = subprocess.run(
+        [*program, "run", file, "--json", "--report", tmp_path / "report"], capture_output=True, check=True
+    )
     theirs = comparable(json.loads(done.stdout))
     assert comparable(fk.run(small).document) == theirs
     assert comparable(fk.run(file, threads=1).document) == theirs
@@ -46,7 +51,10 @@ def test_columns_are_those_of_the_document(small):
 def test_frames_of_other_libraries_hold_the_same_values(small):
     pyarrow, polars = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
     result = fk.run(small)
-    for of in (lambda frame: pyarrow.table(frame).to_pydict(), lambda frame: polars.DataFrame(frame).to_dict(as_series=False)):
+    for of in (
+        lambda frame: pyarrow.table(frame).to_pydict(),
+        lambda frame: polars.DataFrame(frame).to_dict(as_series=False),
+    ):
         for source in (result, result.frame):
             assert of(source) == {name: result[name] for name in result.columns}
     polars_types = dict(polars.DataFrame(result).schema)
@@ -78,7 +86,9 @@ def test_pandas_takes_it(small):
 
 def test_dataclasses_have_exactly_the_settings_of_the_engine():
     experiment = fk.Experiment(
-        schemes=["none"], trace=fk.Workload(generator="uniform", requests=10, range="4MiB"), faults=fk.Faults(dead_die=0)
+        schemes=["none"],
+        trace=fk.Workload(generator="uniform", requests=10, range="4MiB"),
+        faults=fk.Faults(dead_die=0),
     )
     effective = fk.run(experiment).document["experiment"]
     sections = {
@@ -101,7 +111,11 @@ def test_settings_of_every_kind_reach_the_engine(tmp_path):
     trace = tmp_path / 'a "trace"\\ of d\u00e4ta.spc'
     trace.write_text("0,0,4096,w,0.0\n0,8,4096,r,0.5\n")
     experiment = fk.Experiment(
-        schemes=[fk.Scheme(name="ds-raid", options={"sub_stripe": "defer"}), fk.Scheme(name="raid5", ecc="fixed"), "none"],
+        schemes=[
+            fk.Scheme(name="ds-raid", options={"sub_stripe": "defer"}),
+            fk.Scheme(name="raid5", ecc="fixed"),
+            "none",
+        ],
         trace=fk.Trace(source=trace, format="spc", loops=2),
         drive=fk.Drive(preset="default", geometry=fk.Geometry(channels=2), timing={"transfer": {"per-page": "9us"}}),
         ecc=fk.Ecc(options={"fixed": {"t": 40}}),
@@ -200,3 +214,14 @@ def test_names_and_studies_are_those_of_the_registries():
     assert all(len(rows) > 0 for rows in study.tables.values())
     with pytest.raises(fk.BadInput, match="did you mean `uper`"):
         fk.study("upper")
+
+
+def test_stubs_name_exactly_what_the_extension_has():
+    stub = ast.parse((Path(fk.__file__).parent / "_native.pyi").read_text(encoding="utf-8"))
+    names = {node.name for node in stub.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    assert names == {name for name in dir(_native) if not name.startswith("_")}
+    for node in (node for node in stub.body if isinstance(node, ast.ClassDef)):
+        members = {inner.name for inner in node.body if isinstance(inner, ast.FunctionDef)} - {"__init__"}
+        public = {name for name in vars(getattr(_native, node.name)) if not name.startswith("_")}
+        assert public <= members and all(hasattr(getattr(_native, node.name), name) for name in members), node.name
+    assert (Path(fk.__file__).parent / "py.typed").exists()

@@ -157,7 +157,9 @@ def test_bad_grids_are_named_before_anything_runs(grid):
 
 
 def test_lost_data_is_an_error_with_all_rows(grid):
-    losing = replace(grid.experiment, schemes=["canary"], faults=fk.Faults(dead_die=1), settings={"trace.arrival": "closed=8"})
+    losing = replace(
+        grid.experiment, schemes=["canary"], faults=fk.Faults(dead_die=1), settings={"trace.arrival": "closed=8"}
+    )
     losing = replace(losing, trace=replace(losing.trace, read_fraction=0.5))
     lost = fk.Grid(experiment=losing, axes=[fk.Axis(key="seed", values=[1, 2])])
     with pytest.raises(fk.CheckFailed, match="wrong data was returned") as caught:
