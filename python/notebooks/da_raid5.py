@@ -19,11 +19,11 @@ def _(mo):
     mo.md(r"""
     # DA-RAID-5: protection that follows wear
 
-    Guo et al., "DA-RAID-5: A Disturb Aware Data Protection Technique for NAND Flash Storage Systems", DATE 2013, Fig. 5 to 7:
-    response time, reads and writes beside RAID-5. A young drive needs limits on disturb and no parity; once blocks are worn,
-    only stripes with pages on them have parity; when most are, short writes are gathered in a cache and parity is written
-    late. The paper's traces are not public in full and it prints no absolute numbers: this is a generated workload, mostly
-    short writes, over the life of one small drive.
+    Guo et al., "DA-RAID-5: A Disturb Aware Data Protection Technique for NAND Flash Storage Systems", DATE 2013, Fig. 5 to
+    7: response time, reads and writes beside RAID-5. A young drive needs limits on disturb and no parity; once blocks are
+    worn, only stripes with pages on them have parity; when most are, parity is written late. In both of these stages short
+    writes are answered from a power-safe cache. The paper's traces are not public in full and it prints no absolute numbers:
+    this is a generated workload, mostly short writes, over the life of one small drive.
     """)
     return
 

@@ -70,23 +70,22 @@ def test_any_executor_will_do(grid, serial):
 
 
 def test_a_worker_process_that_is_killed_loses_nothing(grid, serial, monkeypatch, tmp_path):
-    killed = []
+    done, killed = [], []
 
     class Pool(ProcessPoolExecutor):
-        """Kills one of its own workers once some runs are done."""
+        """Kills one of its own workers once ten runs are done."""
 
         def submit(self, *args, **kwargs):
             future = super().submit(*args, **kwargs)
-            if not killed:
-                future.add_done_callback(self._strike)
+            future.add_done_callback(self._strike)
             return future
 
-        def _strike(self, _):
-            if not killed and len(parts(tmp_path)) >= 10:
-                killed.append(next(iter(self._processes)))
+        def _strike(self, future):
+            done.append(future)
+            if len(done) == 10:
+                killed.extend(self._processes)
                 os.kill(killed[0], signal.SIGKILL)
 
-    (tmp_path / "runs").mkdir()
     monkeypatch.setattr(sweeps, "ProcessPoolExecutor", Pool)
     swept = fk.sweep(grid, executor="processes", workers=2, directory=tmp_path)
     assert killed and columns(swept) == serial and len(parts(tmp_path)) == 60

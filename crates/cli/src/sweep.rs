@@ -35,7 +35,7 @@ fn tell(summary: &Summary, directory: &Directory, wanted: &Wanted) -> ExitCode {
         say(&format!("{found} of {runs} runs were there already"));
     }
     if *others > 0 {
-        say(&format!("{others} parts in {} belong to other grids and are left alone", directory.results().display()));
+        say(&format!("{others} parts in {} belong to other grids and are left alone", directory.runs().display()));
     }
     print(&format!("{runs} runs, {rows} rows: {}\n", directory.results().display()));
     if failed.is_empty() {

@@ -69,8 +69,14 @@ impl Directory {
         self.path.join("results.parquet")
     }
 
+    /// The directory of the parts.
+    #[must_use]
+    pub fn runs(&self) -> PathBuf {
+        self.path.join("runs")
+    }
+
     fn part_path(&self, key: u64) -> PathBuf {
-        self.path.join("runs").join(format!("{key:016x}.json"))
+        self.runs().join(format!("{key:016x}.json"))
     }
 
     /// Looks which of these runs have parts, and reads these.
@@ -99,7 +105,7 @@ impl Directory {
     }
 
     fn files(&self) -> Result<Vec<PathBuf>, Problem> {
-        let runs = self.path.join("runs");
+        let runs = self.runs();
         let read = || std::fs::read_dir(&runs)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, std::io::Error>>();
         let mut files = read().map_err(|e| fail(&runs, "read", &e))?;
         files.sort();
@@ -130,15 +136,25 @@ impl Directory {
 
     /// Writes under another name, then renames.
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), Problem> {
-        let number = self.written.fetch_add(1, Ordering::Relaxed);
-        let under_way = path.with_extension(format!("{}-{number}.part", std::process::id()));
         let write = || {
-            let mut file = std::fs::File::create(&under_way)?;
+            let (mut file, under_way) = self.under_way(path)?;
             file.write_all(bytes)?;
             file.sync_data()?;
             std::fs::rename(&under_way, path)
         };
         write().map_err(|e| fail(path, "written", &e))
+    }
+
+    /// A new file beside `path`. A process of another machine may have our number.
+    fn under_way(&self, path: &Path) -> std::io::Result<(std::fs::File, PathBuf)> {
+        loop {
+            let number = self.written.fetch_add(1, Ordering::Relaxed);
+            let under_way = path.with_extension(format!("{}-{number}.part", std::process::id()));
+            match std::fs::File::create_new(&under_way) {
+                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+                made => return made.map(|file| (file, under_way)),
+            }
+        }
     }
 
     /// Merges the parts of all runs into `results.parquet`; says which runs returned wrong data.

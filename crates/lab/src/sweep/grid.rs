@@ -66,6 +66,8 @@ struct Axis {
 #[derive(Clone, Debug)]
 pub struct Grid {
     document: Document,
+    /// The same without the axes: what every run starts from.
+    base: Document,
     axes: Vec<Axis>,
     /// Relative paths count from here.
     directory: PathBuf,
@@ -117,7 +119,9 @@ impl Grid {
         let document = Document::parse(name, text)?;
         let File { sweep: spec } = document.read()?;
         let (axes, runs) = checked(spec).map_err(|problem| document.locate(problem))?;
-        Ok(Self { document, axes, directory: directory.to_owned(), runs })
+        let mut base = document.clone();
+        base.remove("sweep");
+        Ok(Self { document, base, axes, directory: directory.to_owned(), runs })
     }
 
     /// Number of runs, at least 1.
@@ -158,8 +162,7 @@ impl Grid {
 
     fn run_knowing(&self, index: usize, traces: &mut Traces) -> Result<GridRun, Problem> {
         assert!(index < self.runs, "the grid has {} runs, there is no run {index}", self.runs);
-        let mut merged = self.document.clone();
-        merged.remove("sweep");
+        let mut merged = self.base.clone();
         let (mut axes, mut left, mut below) = (Vec::new(), index, self.runs);
         for (number, axis) in self.axes.iter().enumerate() {
             below /= axis.values.len();

@@ -30,7 +30,7 @@ mod part;
 use crate::compare::{Bench, compare, in_parallel};
 use crate::problem::Problem;
 use crate::rows::Row;
-pub use directory::Directory;
+pub use directory::{Directory, Known};
 pub use grid::{Grid, GridRun};
 pub use part::Part;
 use serde_json::json;
