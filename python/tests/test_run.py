@@ -180,13 +180,19 @@ def test_lost_data_is_an_error_with_the_result(small):
 def test_progress_is_heard_and_may_refuse(small):
     heard = []
     fk.run(small, progress=lambda done, total: heard.append((done, total)))
-    assert heard and all(done <= total == 4000 for done, total in heard)
+    assert heard == sorted(heard) and heard[-1] == (4000, 4000)
 
     def refuse(done, total):
         raise RuntimeError("enough")
 
     with pytest.raises(RuntimeError, match="enough"):
         fk.run(small, progress=refuse)
+
+
+def test_a_bar_shows_the_requests(small, capsys):
+    pytest.importorskip("tqdm")
+    fk.run(small, progress=True)
+    assert "4.00k/4.00k" in capsys.readouterr().err
 
 
 def test_other_threads_of_python_go_on_during_a_run(small):

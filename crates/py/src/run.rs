@@ -5,6 +5,7 @@ use crate::frame::Frame;
 use lab::{Bench, Columns, Comparison, Experiment, Progress};
 use pyo3::prelude::*;
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::time::Instant;
 
 /// A finished comparison.
@@ -66,21 +67,37 @@ fn compared(experiment: &Experiment, threads: Option<usize>, progress: Option<&P
     #[expect(clippy::disallowed_methods, reason = "the driver reads the wall clock")]
     let start = Instant::now();
     let schemes = experiment.schemes.len();
-    let heard = std::sync::Mutex::new((vec![0; schemes], Ok(())));
+    let heard = Mutex::new(Heard { done: vec![0; schemes], total: 0, refused: Ok(()) });
     let tell = |event: Progress| {
-        let (Progress::Running { scheme, done, total }, Some(progress)) = (event, progress) else { return };
+        let Some(progress) = progress else { return };
         let mut heard = heard.lock().expect("nothing panics while it is held");
-        heard.0[scheme] = done;
-        if heard.1.is_ok() {
-            let done: u64 = heard.0.iter().sum();
-            let told = Python::attach(|py| progress.call1(py, (done, total * schemes as u64)).map(drop));
-            heard.1 = told;
+        match event {
+            Progress::Running { scheme, done, total } => (heard.done[scheme], heard.total) = (done, total),
+            Progress::Finished(scheme) => heard.done[scheme] = heard.total,
+            Progress::Reading(_) | Progress::Preparing(_) => return,
         }
+        heard.tell(progress);
     };
     let threads = threads.or_else(|| std::thread::available_parallelism().ok().map(Into::into)).unwrap_or(1);
     let bench = Bench { threads, clock: &|| start.elapsed().as_secs_f64(), progress: &tell };
     let comparison = lab::compare(experiment, &bench).map_err(|problem| bad_input(&problem))?;
-    heard.into_inner().expect("nothing panicked").1.map(|()| comparison)
+    heard.into_inner().expect("nothing panicked").refused.map(|()| comparison)
+}
+
+/// Requests answered by each scheme, requests of each, and what the listener raised.
+struct Heard {
+    done: Vec<u64>,
+    total: u64,
+    refused: PyResult<()>,
+}
+
+impl Heard {
+    fn tell(&mut self, progress: &Py<PyAny>) {
+        let (done, total) = (self.done.iter().sum::<u64>(), self.total * self.done.len() as u64);
+        if self.refused.is_ok() {
+            self.refused = Python::attach(|py| progress.call1(py, (done, total)).map(drop));
+        }
+    }
 }
 
 /// The names of a list of the registries, such as schemes or drives.
