@@ -1,11 +1,11 @@
-# `make` lists the targets. Everything here is plain cargo.
+# `make` lists the targets. Everything here is plain cargo, but for the tests of the Python package.
 CARGO ?= cargo
 FUZZ_CASES ?= 50000
 BENCH_ARGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test compare figures bench fuzz docs
+.PHONY: help setup check test python compare figures bench fuzz docs
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -17,14 +17,20 @@ setup: ## Say which tools are missing; installs nothing
 	need "cc --version" "cc" "any C compiler: rustc links with it"; \
 	need "$(CARGO) fmt --version" "rustfmt" "rustup component add rustfmt"; \
 	need "$(CARGO) clippy --version" "clippy" "rustup component add clippy"; \
+	need "python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))'" "python3 (optional)" \
+		"Python 3.10 or newer with venv, for the Python package"; \
 	exit $$missing
 
 check: ## Format and lints
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
-test: check ## Format, lints and all tests
+test: check ## Format, lints and all tests, those of the Python package where Python is there
 	$(CARGO) test --workspace
+	python/check.sh --if-there
+
+python: ## Build the Python package into target/python and run its tests
+	python/check.sh
 
 compare: ## Compare all schemes on the bundled trace; ARGS="..." adds options
 	$(CARGO) run --release -- compare $(ARGS)

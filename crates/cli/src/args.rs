@@ -34,6 +34,17 @@ pub enum Command {
         #[command(flatten)]
         options: Options,
     },
+    /// Run an experiment over a grid of settings, on all cores; goes on where it was stopped
+    Sweep {
+        /// Grid file (TOML): an experiment with [[sweep.axes]]
+        grid: PathBuf,
+        /// Directory of the results: results.parquet, runs/ [default: report/NAME OF THE GRID]
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+        /// Runs at the same time [default: all cores]
+        #[arg(long, value_name = "N")]
+        threads: Option<std::num::NonZeroUsize>,
+    },
     /// What codes must correct, how long data last, what stripes lose: formulas, no simulation
     Reliability {
         /// The study; without it, studies are listed

@@ -3,6 +3,7 @@
 mod args;
 mod figures;
 mod progress;
+mod sweep;
 mod torture;
 
 use args::{Cli, Command, Options};
@@ -50,6 +51,7 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         Command::Figures { paper, only, points, out, experiments, traces, threads } => {
             figures::run(&figures::Wanted { paper, only, points, out, experiments, traces, threads })
         }
+        Command::Sweep { grid, out, threads } => sweep::run(&sweep::Wanted { grid, out, threads }),
         Command::Torture(options) => torture::run(&options),
         Command::List { what, json } => list(what.as_deref(), json),
     }

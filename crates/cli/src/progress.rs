@@ -71,9 +71,13 @@ impl Count {
         Self(bar)
     }
 
-    /// Shows how many of how many.
+    /// Shows how many of how many. Those that are done at first took no time.
     pub fn show(&self, done: usize, total: usize) {
-        self.0.set_length(total as u64);
+        if self.0.length() != Some(total as u64) {
+            self.0.set_length(total as u64);
+            self.0.set_position(done as u64);
+            self.0.reset_eta();
+        }
         self.0.set_position(done as u64);
     }
 

@@ -403,3 +403,112 @@ fn torture_refuses_bad_input_with_exit_code_2() {
         assert!(stderr(&output).contains(part), "{options:?}: {}", stderr(&output));
     }
 }
+
+/// The small experiment over 2 x 3 points.
+const GRID: &str = r#"
+[[sweep.axes]]
+key = "generate.read_fraction"
+values = [0.2, 0.8]
+[[sweep.axes]]
+key = "seed"
+values = [1, 2, 3]
+"#;
+
+#[test]
+fn a_sweep_says_where_its_rows_are_and_goes_on_where_it_was() {
+    let here = directory("sweep");
+    std::fs::write(here.join("grid.toml"), format!("{SMALL}{GRID}")).expect("written");
+    let serial = flashkeep(&here, &["sweep", "grid.toml", "--threads", "1"]);
+    assert_eq!(code(&serial), 0, "{}", stderr(&serial));
+    assert_eq!(stdout(&serial), "6 runs, 12 rows: report/grid/results.parquet\n");
+    assert_eq!(stderr(&serial), "", "silent in a pipe");
+    let read = |path: &str| std::fs::read(here.join(path)).expect("written");
+    let first = read("report/grid/results.parquet");
+    let again = flashkeep(&here, &["sweep", "grid.toml"]);
+    assert_eq!((code(&again), stderr(&again).as_str()), (0, "6 of 6 runs were there already\n"));
+    let parallel = flashkeep(&here, &["sweep", "grid.toml", "--threads", "2", "--out", "other"]);
+    assert_eq!(code(&parallel), 0, "{}", stderr(&parallel));
+    assert_eq!((read("report/grid/results.parquet"), read("other/results.parquet")), (first.clone(), first));
+}
+
+/// Parts in a directory of a sweep.
+fn parts(directory: &Path) -> usize {
+    let Ok(entries) = std::fs::read_dir(directory.join("runs")) else { return 0 };
+    entries.flatten().filter(|entry| entry.path().extension().is_some_and(|ending| ending == "json")).count()
+}
+
+/// Starts a sweep into `killed`, kills it once there are some parts, and counts them.
+fn killed_midway(here: &Path) -> usize {
+    let _ = std::fs::remove_dir_all(here.join("killed"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_flashkeep"));
+    let command = command.current_dir(here).args(["sweep", "grid.toml", "--out", "killed", "--threads", "2"]);
+    let mut child = command.stdout(std::process::Stdio::null()).spawn().expect("the program starts");
+    while parts(&here.join("killed")) < 5 && child.try_wait().expect("a child").is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    child.kill().expect("SIGKILL");
+    child.wait().expect("it is gone");
+    parts(&here.join("killed"))
+}
+
+#[test]
+fn a_sweep_killed_midway_loses_nothing_and_repeats_nothing() {
+    let here = directory("killed");
+    let seeds: Vec<String> = (1..=40).map(|seed| seed.to_string()).collect();
+    std::fs::write(here.join("grid.toml"), format!("{SMALL}{GRID}").replace("[1, 2, 3]", &format!("[{}]", seeds.join(", "))))
+        .expect("written");
+    // A machine so busy that the sweep is done before it is killed gets another chance.
+    let killed = (0..20).map(|_| killed_midway(&here)).find(|before| *before < 80);
+    let before = killed.expect("one of twenty sweeps is killed before it is done");
+    assert!(before >= 5 && !here.join("killed/results.parquet").exists(), "killed after {before} of 80 runs");
+    let resumed = flashkeep(&here, &["sweep", "grid.toml", "--out", "killed"]);
+    assert_eq!(code(&resumed), 0, "{}", stderr(&resumed));
+    assert_eq!(stderr(&resumed), format!("{before} of 80 runs were there already\n"));
+    let serial = flashkeep(&here, &["sweep", "grid.toml", "--out", "serial", "--threads", "1"]);
+    assert_eq!(stdout(&serial), "80 runs, 160 rows: serial/results.parquet\n", "{}", stderr(&serial));
+    let read = |path: &str| std::fs::read(here.join(path)).expect("written");
+    assert_eq!(read("killed/results.parquet"), read("serial/results.parquet"));
+    let names = |directory: &str| {
+        let entries = std::fs::read_dir(here.join(directory).join("runs")).expect("made");
+        entries.map(|entry| entry.expect("read").file_name()).collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(names("killed"), names("serial"), "nothing is left of what was under way");
+}
+
+#[test]
+fn two_processes_may_sweep_into_one_directory() {
+    let here = directory("together");
+    std::fs::write(here.join("grid.toml"), format!("{SMALL}{GRID}")).expect("written");
+    let start = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_flashkeep"));
+        let command = command.current_dir(&here).args(["sweep", "grid.toml", "--out", "both", "--threads", "1"]);
+        command.stdout(std::process::Stdio::null()).spawn().expect("the program starts")
+    };
+    for mut child in [start(), start()] {
+        assert!(child.wait().expect("a child").success());
+    }
+    let alone = flashkeep(&here, &["sweep", "grid.toml", "--out", "alone"]);
+    assert_eq!(code(&alone), 0, "{}", stderr(&alone));
+    let read = |path: &str| std::fs::read(here.join(path)).expect("written");
+    assert_eq!(read("both/results.parquet"), read("alone/results.parquet"));
+    assert_eq!(parts(&here.join("both")), 6);
+}
+
+#[test]
+fn a_sweep_that_lost_data_is_exit_code_1_and_bad_files_are_exit_code_2() {
+    let here = directory("swept");
+    let grid = format!("{SMALL}[faults]\ndead_die = 1\n{GRID}").replace("\"raid5\"", "\"canary\"");
+    let grid = grid.replace("\"zipf\"", "\"zipf\"\narrival = \"closed=8\"");
+    std::fs::write(here.join("grid.toml"), grid).expect("written");
+    let lost = flashkeep(&here, &["sweep", "grid.toml", "--out", "out"]);
+    assert_eq!(code(&lost), 1, "{}", stderr(&lost));
+    assert!(stderr(&lost).contains("check failed: wrong data was returned in"), "{}", stderr(&lost));
+    assert_eq!(code(&flashkeep(&here, &["sweep", "grid.toml", "--out", "out"])), 1, "it is not forgotten");
+    std::fs::write(here.join("out/runs/mine.txt"), "").expect("written");
+    let foreign = flashkeep(&here, &["sweep", "grid.toml", "--out", "out"]);
+    assert_eq!(code(&foreign), 2);
+    assert!(stderr(&foreign).contains("out/runs/mine.txt is no part of a sweep"), "{}", stderr(&foreign));
+    let absent = flashkeep(&here, &["sweep", "absent.toml"]);
+    assert_eq!(code(&absent), 2);
+    assert!(stderr(&absent).contains("grid file absent.toml cannot be read"), "{}", stderr(&absent));
+}

@@ -9,7 +9,7 @@ const FUNCTION_LINES: usize = 70;
 /// What others wrote and we ship as it is.
 const THIRD_PARTY: &[&str] = &["crates/lab/assets/echarts/", "Cargo.lock"];
 /// Sources, which are ASCII.
-const SOURCES: &[&str] = &["rs", "toml", "js", "css", "html", "sh"];
+const SOURCES: &[&str] = &["rs", "toml", "py", "pyi", "js", "css", "html", "sh"];
 
 /// A text file: its path from the root, and what it says.
 struct Text {

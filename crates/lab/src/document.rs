@@ -155,6 +155,23 @@ impl Document {
         }
     }
 
+    /// Sets `path` to what stands at `from` of another document, keeping its place.
+    ///
+    /// # Errors
+    /// A path through something that holds no keys.
+    pub(crate) fn graft(&mut self, path: &str, other: &Document, from: &str) -> Result<(), Problem> {
+        let Some(node) = other.root.find(&from.split('.').collect::<Vec<_>>()) else { return Ok(()) };
+        self.remove_rivals(path);
+        self.put(path, node.clone(), &node.origin)
+    }
+
+    /// Removes the form that `path` contradicts, where it lies in a choice of one form.
+    fn remove_rivals(&mut self, path: &str) {
+        if let Some(whole) = REPLACED_WHOLE.iter().find(|whole| path.strip_prefix(**whole).is_some_and(|r| r.starts_with('.'))) {
+            self.remove(whole);
+        }
+    }
+
     /// Lays the table at `path` of this document upon the whole of `base`, and puts the result
     /// in its place.
     pub(crate) fn rebase(&mut self, path: &str, base: Document) -> Result<(), Problem> {
@@ -208,9 +225,7 @@ impl Document {
             Err(_) => Value::Text(text.trim().to_owned()),
         };
         let path = path.trim();
-        if let Some(whole) = REPLACED_WHOLE.iter().find(|whole| path.strip_prefix(**whole).is_some_and(|r| r.starts_with('.'))) {
-            self.remove(whole);
-        }
+        self.remove_rivals(path);
         self.put(path, Node { value, origin: origin.clone() }, &origin)
     }
 

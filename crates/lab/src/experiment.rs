@@ -452,7 +452,7 @@ pub(crate) fn read(path: &Path) -> Result<Document, Problem> {
 }
 
 /// Paths in an experiment file count from the file's directory.
-fn resolve_paths(document: &mut Document, directory: &Path) {
+pub(crate) fn resolve_paths(document: &mut Document, directory: &Path) {
     document.map_text("drive.preset", |preset| {
         let is_relative_file = preset.ends_with(".toml") && Path::new(preset).is_relative();
         is_relative_file.then(|| directory.join(preset).display().to_string())

@@ -37,13 +37,39 @@ pub struct Problem {
     pub known: Vec<String>,
     /// The known name that was probably meant.
     pub meant: Option<String>,
+    /// The line of a trace that the message is about.
+    pub record: Option<Box<RecordPlace>>,
+}
+
+/// A line of a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordPlace {
+    /// Name of the file.
+    pub file: String,
+    /// Line, from 1.
+    pub line: Option<u64>,
+    /// Column of the trace.
+    pub field: Option<String>,
+}
+
+/// Where a problem lies, as far as it is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// File name, or the argument as typed.
+    pub file: Option<String>,
+    /// Line, from 1.
+    pub line: Option<u64>,
+    /// Column in characters, from 1.
+    pub column: Option<u64>,
+    /// Dotted path of the setting, or the column of a trace.
+    pub field: Option<String>,
 }
 
 impl Problem {
     /// A problem without a place.
     #[must_use]
     pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { place: None, field: field.into(), message: message.into(), known: Vec::new(), meant: None }
+        Self { place: None, field: field.into(), message: message.into(), known: Vec::new(), meant: None, record: None }
     }
 
     /// `found` is no known `noun`; lists what is known and guesses what was meant.
@@ -55,6 +81,22 @@ impl Problem {
             message: format!("unknown {noun} `{}`", printable(found)),
             known,
             ..Self::new(field, "")
+        }
+    }
+
+    /// Where it lies: the line of a trace, else the place.
+    #[must_use]
+    pub fn spot(&self) -> Spot {
+        if let Some(record) = &self.record {
+            let RecordPlace { file, line, field } = record.as_ref().clone();
+            return Spot { file: Some(file), line, column: None, field };
+        }
+        let position = self.place.as_ref().and_then(|place| place.position.as_ref());
+        Spot {
+            file: self.place.as_ref().map(|place| place.source.clone()),
+            line: position.map(|position| position.line as u64),
+            column: position.map(|position| position.column as u64),
+            field: (!self.field.is_empty()).then(|| self.field.clone()),
         }
     }
 

@@ -1,7 +1,7 @@
 //! What the host asks, from a trace or a generator, as commands of the drive.
 
 use crate::experiment::{Addresses, Experiment};
-use crate::problem::Problem;
+use crate::problem::{Problem, RecordPlace};
 use crate::textual::Size;
 use std::path::Path;
 use std::sync::Arc;
@@ -142,7 +142,10 @@ fn generate(
 }
 
 fn trace_problem(error: &TraceError) -> Problem {
-    Problem::new("", error.to_string())
+    let record = error
+        .place()
+        .map(|(file, line, field)| Box::new(RecordPlace { file: file.to_owned(), line, field: field.map(str::to_owned) }));
+    Problem { record, ..Problem::new("", error.to_string()) }
 }
 
 type Records<'a> = Box<dyn Iterator<Item = Result<Record, TraceError>> + 'a>;
@@ -192,9 +195,10 @@ fn digest(hash: u64, record: &Record) -> u64 {
 }
 
 /// FNV-1a of nothing.
-const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
+pub(crate) const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
 
-fn fnv_on(hash: u64, bytes: impl Iterator<Item = u8>) -> u64 {
+/// FNV-1a of bytes behind others.
+pub(crate) fn fnv_on(hash: u64, bytes: impl Iterator<Item = u8>) -> u64 {
     bytes.fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 

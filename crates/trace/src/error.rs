@@ -148,6 +148,20 @@ pub enum TraceError {
     },
 }
 
+impl TraceError {
+    /// File, line (from 1) and field at fault, as far as they are known.
+    #[must_use]
+    pub fn place(&self) -> Option<(&str, Option<u64>, Option<&'static str>)> {
+        match self {
+            Self::Open { file, .. } | Self::Empty { file, .. } | Self::Ambiguous { file, .. } => Some((file, None, None)),
+            Self::Read { file, after_line, .. } => Some((file, Some(*after_line), None)),
+            Self::LongLine { file, line, .. } | Self::Undetected { file, line, .. } => Some((file, Some(*line), None)),
+            Self::Field { file, line, field, .. } => Some((file, Some(*line), Some(field))),
+            _ => None,
+        }
+    }
+}
+
 /// A field at fault, before file and line are known.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Bad {

@@ -1,0 +1,53 @@
+//! `flashkeep sweep`.
+
+use crate::{CHECK_FAILED, print, progress, say, threads};
+use lab::Problem;
+use lab::sweep::{Directory, Grid, Summary, Sweeper, sweep};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// What was typed.
+pub struct Wanted {
+    pub grid: PathBuf,
+    pub out: Option<PathBuf>,
+    pub threads: Option<NonZeroUsize>,
+}
+
+/// Sweeps a grid, or goes on where an earlier sweep ended.
+///
+/// # Errors
+/// Bad input.
+pub fn run(wanted: &Wanted) -> Result<ExitCode, Problem> {
+    let grid = Grid::load(&wanted.grid)?;
+    let out = wanted.out.clone().unwrap_or_else(|| Path::new("report").join(wanted.grid.file_stem().unwrap_or_default()));
+    let directory = Directory::open(&out)?;
+    let bar = progress::Count::new("runs");
+    let progress = |done, total| bar.show(done, total);
+    let summary = sweep(&grid, &directory, &Sweeper { threads: threads(wanted.threads), progress: &progress });
+    bar.clear();
+    Ok(tell(&summary?, &directory, wanted))
+}
+
+fn tell(summary: &Summary, directory: &Directory, wanted: &Wanted) -> ExitCode {
+    let Summary { runs, found, others, rows, failed } = summary;
+    if *found > 0 {
+        say(&format!("{found} of {runs} runs were there already"));
+    }
+    if *others > 0 {
+        say(&format!("{others} parts in {} belong to other grids and are left alone", directory.runs().display()));
+    }
+    print(&format!("{runs} runs, {rows} rows: {}\n", directory.results().display()));
+    if failed.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    let shown: Vec<String> = failed.iter().take(10).map(ToString::to_string).collect();
+    let more = if failed.len() > shown.len() { ", .." } else { "" };
+    say(&format!(
+        "check failed: wrong data was returned in {} runs of {}: {}{more}",
+        failed.len(),
+        wanted.grid.display(),
+        shown.join(", ")
+    ));
+    ExitCode::from(CHECK_FAILED)
+}

@@ -1,0 +1,250 @@
+//! A comparison as flat rows, one a scheme: what sweeps and frames are made of.
+
+use crate::compare::{Comparison, Outcome};
+use crate::experiment::Experiment;
+use serde_json::{Map, Value, json};
+use std::path::Path;
+use vocab::Cause;
+
+/// Values by column name, in column order.
+pub type Row = Map<String, Value>;
+
+/// Keys of a scheme's results (`docs/spec/results.md`) that rows have, in column order. An object
+/// by cause, kind or operation is a column for each of its names. Lists and wall-clock times are
+/// left out.
+const KEYS: &[&str] = &[
+    "scheme",
+    "raw_capacity_mib",
+    "redundancy_share",
+    "spare_raw",
+    "spare_after_redundancy",
+    "requests",
+    "requests_by_kind",
+    "read_pages",
+    "write_pages",
+    "response_us_mean",
+    "response_us_p50",
+    "response_us_p99",
+    "response_us_p999",
+    "response_us_max",
+    "read_response_us_mean",
+    "read_response_us_p50",
+    "read_response_us_p99",
+    "read_response_us_p999",
+    "read_response_us_max",
+    "write_response_us_mean",
+    "write_response_us_p50",
+    "write_response_us_p99",
+    "write_response_us_p999",
+    "write_response_us_max",
+    "flash_reads",
+    "flash_reads_by_cause",
+    "flash_programs",
+    "flash_programs_by_cause",
+    "flash_erases",
+    "flash_erases_by_cause",
+    "pe_cycles_min",
+    "pe_cycles_mean",
+    "pe_cycles_max",
+    "pe_added_min",
+    "pe_added_mean",
+    "pe_added_max",
+    "waf",
+    "padded_slots",
+    "energy_j",
+    "energy_j_by_operation",
+    "ecc_policy",
+    "ecc_codewords",
+    "ecc_corrected_bits",
+    "ecc_failed_codewords",
+    "ecc_miscorrected_codewords",
+    "ecc_unreadable_pages",
+    "ecc_decode_us_mean",
+    "refreshed_units",
+    "recharged_pages",
+    "around_reads",
+    "around_extra_reads",
+    "around_withdrawn_reads",
+    "around_derived_pages",
+    "ahead_pages",
+    "ahead_hits",
+    "encoded_groups",
+    "valid_groups",
+    "checked_reads",
+    "mismatches",
+    "rebuilt_reads",
+    "media_errors",
+    "write_errors",
+    "rebuild_s",
+    "rebuild_left",
+    "saturated",
+    "offered_load",
+    "die_busy_share",
+    "simulated_s",
+    "precondition_overwrites",
+    "precondition_waf",
+    "precondition_converged",
+    "flash_ops",
+    "events",
+];
+
+/// Columns of the whole comparison, behind those of the scheme.
+const COMMON: [&str; 6] = ["user_capacity_mib", "clock_factor", "config_hash", "seed", "trace_hash", "event_digest"];
+
+/// The names inside an object of results; nothing where the key is a plain value.
+fn inside(key: &str) -> Option<(&str, Vec<&'static str>)> {
+    let by = |what: &str, names: &[&'static str]| key.strip_suffix(what).map(|stem| (stem, names.to_vec()));
+    by("_by_cause", &Cause::ALL.map(Cause::name))
+        .or_else(|| by("_by_kind", &["read", "write", "flush", "discard"]))
+        .or_else(|| by("_by_operation", &["read", "program", "erase", "codec", "recharge"]))
+}
+
+/// Column of a name inside an object of results: `flash_reads` and `host-rmw` are `flash_reads_host_rmw`.
+fn column(stem: &str, name: &str) -> String {
+    format!("{stem}_{}", name.replace('-', "_"))
+}
+
+/// Whether every row has a column of this name.
+pub(crate) fn is_column(name: &str) -> bool {
+    let is = |key: &&str| match inside(key) {
+        Some((stem, names)) => names.iter().any(|inner| column(stem, inner) == name),
+        None => **key == *name,
+    };
+    KEYS.iter().any(is) || COMMON.contains(&name)
+}
+
+/// FNV-1a of the effective experiment, the trace by name rather than by path.
+#[must_use]
+pub fn config_hash(experiment: &Experiment) -> u64 {
+    crate::workload::fnv(portable(experiment).bytes())
+}
+
+/// The effective experiment as text, the trace by name rather than by path.
+pub(crate) fn portable(experiment: &Experiment) -> String {
+    let mut experiment = experiment.clone();
+    let name = Path::new(&experiment.trace.source).file_name().map(|name| name.to_string_lossy().into_owned());
+    experiment.trace.source = name.unwrap_or_default();
+    experiment.to_toml()
+}
+
+impl Comparison {
+    /// One row for each scheme, in the experiment's order.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Row> {
+        let slot = self.experiment.drive.geometry.slot_size.0;
+        let config = format!("{:016x}", config_hash(&self.experiment));
+        let row = |outcome: &Outcome| {
+            let mut row = scheme_row(&outcome.to_json(slot));
+            let common = [
+                json!((u64::from(self.user_slots) * slot) as f64 / f64::from(1 << 20)),
+                json!(self.clock.factor),
+                json!(config),
+                json!(self.experiment.seed),
+                json!(format!("{:016x}", self.trace.digest)),
+                json!(format!("{:016x}", outcome.result.event_digest)),
+            ];
+            row.extend(COMMON.iter().map(|name| (*name).to_owned()).zip(common));
+            row
+        };
+        self.outcomes.iter().map(row).collect()
+    }
+}
+
+fn scheme_row(results: &Value) -> Row {
+    let mut row = Row::new();
+    for key in KEYS {
+        let value = &results[*key];
+        let Some((stem, names)) = inside(key) else {
+            row.insert((*key).to_owned(), value.clone());
+            continue;
+        };
+        // What did not happen is not in the object: none of it, in whole numbers or not.
+        let nothing = if stem == "energy_j" { json!(0.0) } else { json!(0) };
+        for name in names {
+            row.insert(column(stem, name), value.get(name).unwrap_or(&nothing).clone());
+        }
+    }
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Bench, compare};
+
+    const LEFT_OUT: [&str; 9] = [
+        "options",
+        "ecc_programs_by_t",
+        "read_cdf_us",
+        "write_cdf_us",
+        "prepare_wall_s",
+        "wall_s",
+        "flash_ops_per_s",
+        "peak_rss_mib",
+        "event_digest",
+    ];
+
+    fn comparison() -> Comparison {
+        let text = "schemes = [\"none\", \"raid5\"]\necc.policy = \"fixed\"\nerrors.model = \"flares\"\n\
+                    [trace]\nsource = \"uniform\"\n[generate]\nrequests = 500\nrange = \"8MiB\"\nread_fraction = 0.5\n";
+        let experiment = Experiment::parse("test.toml", text).unwrap_or_else(|e| panic!("{e}"));
+        compare(&experiment, &Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} }).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    #[test]
+    fn rows_hold_every_figure_of_the_results_and_nothing_else() {
+        let comparison = comparison();
+        let (json, rows) = (comparison.to_json(), comparison.rows());
+        assert_eq!(rows.len(), 2);
+        for (row, scheme) in rows.iter().zip(json["schemes"].as_array().expect("a list")) {
+            let mut taken = 0;
+            for (key, value) in scheme.as_object().expect("an object") {
+                match inside(key) {
+                    Some((stem, _)) => {
+                        for (name, inner) in value.as_object().expect("an object") {
+                            assert_eq!(&row[&column(stem, name)], inner, "{key}.{name}");
+                        }
+                        taken += 1;
+                    }
+                    None if LEFT_OUT.contains(&key.as_str()) => {}
+                    None => {
+                        assert_eq!(row.get(key), Some(value), "{key}");
+                        taken += 1;
+                    }
+                }
+            }
+            assert_eq!(taken, KEYS.len());
+            assert!(row.keys().all(|name| is_column(name)));
+            assert_eq!(row["event_digest"], scheme["event_digest"]);
+            assert_eq!(row["trace_hash"], json["trace"]["digest"]);
+            assert_eq!(row["clock_factor"], json["clock_factor"]);
+            assert_eq!(row["user_capacity_mib"], json["user_capacity_mib"]);
+        }
+        assert!(!is_column("capacity.spare") && !is_column("flash_reads_by_cause"));
+    }
+
+    #[test]
+    fn parts_of_a_figure_add_up_to_it() {
+        for row in comparison().rows() {
+            for stem in ["flash_reads", "flash_programs", "flash_erases"] {
+                let parts: u64 = Cause::ALL.iter().map(|c| row[&column(stem, c.name())].as_u64().expect("a count")).sum();
+                assert_eq!(row[stem].as_u64(), Some(parts), "{stem}");
+            }
+            let joules = ["read", "program", "erase", "codec", "recharge"].map(|name| row[&column("energy_j", name)].as_f64());
+            let sum: f64 = joules.into_iter().map(|joules| joules.expect("a number")).sum();
+            let all = row["energy_j"].as_f64().expect("a number");
+            assert!((sum - all).abs() <= 1e-9 * all, "{sum} and {all}");
+        }
+    }
+
+    #[test]
+    fn the_hash_tells_settings_apart_and_forgets_the_folder_of_a_trace() {
+        let parse = |text: &str| Experiment::parse("test.toml", text).unwrap_or_else(|e| panic!("{e}"));
+        let mut one = parse("seed = 1");
+        assert_ne!(config_hash(&one), config_hash(&parse("seed = 2")));
+        one.trace.source = "some/folder/t.spc".into();
+        let mut other = one.clone();
+        other.trace.source = "t.spc".into();
+        assert_eq!(config_hash(&one), config_hash(&other));
+    }
+}

@@ -1,0 +1,265 @@
+//! What a grid's file says, and the runs that follow from it.
+
+use crate::document::Document;
+use crate::experiment::{self, Experiment, Overrides};
+use crate::problem::{Place, Problem};
+use crate::rows;
+use crate::workload::fnv_on;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Runs a grid may have.
+const RUNS_MAX: usize = 100_000;
+
+/// Only to find `[sweep]` among the settings of the experiment.
+#[derive(Deserialize)]
+struct File {
+    sweep: Spec,
+}
+
+/// The section `[sweep]`. Settings are read where they are laid upon the experiment.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Spec {
+    axes: Vec<AxisSpec>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AxisSpec {
+    /// Column of the results.
+    #[serde(default)]
+    name: Option<String>,
+    /// The setting that is varied.
+    #[serde(default)]
+    key: Option<String>,
+    /// Its values.
+    #[serde(default)]
+    values: Option<Vec<Value>>,
+    /// Instead of them, points that set several settings each.
+    #[serde(default)]
+    points: Option<Vec<PointSpec>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PointSpec {
+    value: Value,
+    #[serde(default, rename = "set")]
+    _set: Option<IgnoredAny>,
+}
+
+/// An axis, checked.
+#[derive(Clone, Debug)]
+struct Axis {
+    name: String,
+    /// The setting that is varied; `None` for points.
+    key: Option<String>,
+    values: Vec<Value>,
+}
+
+/// A grid of runs: its file, read and checked.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    document: Document,
+    /// The same without the axes: what every run starts from.
+    base: Document,
+    axes: Vec<Axis>,
+    /// Relative paths count from here.
+    directory: PathBuf,
+    runs: usize,
+}
+
+/// One run of a grid.
+#[derive(Clone, Debug)]
+pub struct GridRun {
+    /// Its number in the grid.
+    pub index: usize,
+    /// Names of the axes with its values; a value that is a list or a table is JSON as text.
+    pub axes: Vec<(String, Value)>,
+    /// Its experiment.
+    pub experiment: Experiment,
+    /// Hash of all it depends on: the effective experiment, and the bytes of a recorded trace.
+    pub key: u64,
+}
+
+impl GridRun {
+    /// A problem that says which run it stopped.
+    pub(super) fn named(&self, mut problem: Problem) -> Problem {
+        if problem.place.is_none() {
+            let values: Vec<String> = self.axes.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+            let source = format!("run {} ({})", self.index, values.join(", "));
+            problem = problem.at(Place { source, position: None });
+        }
+        problem
+    }
+}
+
+impl Grid {
+    /// Reads a grid's file.
+    ///
+    /// # Errors
+    /// What is wrong with the section `[sweep]`, with its place.
+    pub fn load(path: &Path) -> Result<Self, Problem> {
+        let name = path.display().to_string();
+        let text =
+            std::fs::read_to_string(path).map_err(|e| Problem::new("", format!("grid file {name} cannot be read: {e}")))?;
+        Self::parse(&name, &text, path.parent().unwrap_or(Path::new("")))
+    }
+
+    /// The grid of TOML text; `name` is what complaints call it, relative paths count from `directory`.
+    ///
+    /// # Errors
+    /// What is wrong with the section `[sweep]`, with its place.
+    pub fn parse(name: &str, text: &str, directory: &Path) -> Result<Self, Problem> {
+        let document = Document::parse(name, text)?;
+        let File { sweep: spec } = document.read()?;
+        let (axes, runs) = checked(spec).map_err(|problem| document.locate(problem))?;
+        let mut base = document.clone();
+        base.remove("sweep");
+        Ok(Self { document, base, axes, directory: directory.to_owned(), runs })
+    }
+
+    /// Number of runs, at least 1.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a grid has at least one run")]
+    pub fn len(&self) -> usize {
+        self.runs
+    }
+
+    /// Run `index` of the grid.
+    ///
+    /// # Errors
+    /// What is wrong with its experiment, with its place.
+    ///
+    /// # Panics
+    /// If the grid has no such run.
+    pub fn run(&self, index: usize) -> Result<GridRun, Problem> {
+        self.run_knowing(index, &mut Traces::new())
+    }
+
+    /// All runs, checked: each experiment is valid, and no two are the same.
+    ///
+    /// # Errors
+    /// What is wrong with any of them.
+    pub fn runs(&self) -> Result<Vec<GridRun>, Problem> {
+        let (mut traces, mut first) = (Traces::new(), BTreeMap::new());
+        let mut runs = Vec::with_capacity(self.runs);
+        for index in 0..self.runs {
+            let run = self.run_knowing(index, &mut traces)?;
+            if let Some(same) = first.insert(run.key, index) {
+                let message = "is the same experiment: an axis has a value twice, or sets what a later axis sets again";
+                return Err(run.named(Problem::new("sweep.axes", format!("run {same} {message}"))));
+            }
+            runs.push(run);
+        }
+        Ok(runs)
+    }
+
+    fn run_knowing(&self, index: usize, traces: &mut Traces) -> Result<GridRun, Problem> {
+        assert!(index < self.runs, "the grid has {} runs, there is no run {index}", self.runs);
+        let mut merged = self.base.clone();
+        let (mut axes, mut left, mut below) = (Vec::new(), index, self.runs);
+        for (number, axis) in self.axes.iter().enumerate() {
+            below /= axis.values.len();
+            let point = left / below;
+            left %= below;
+            match &axis.key {
+                Some(key) => merged.graft(key, &self.document, &format!("sweep.axes.{number}.values.{point}"))?,
+                None => merged.merge(self.document.part(&format!("sweep.axes.{number}.points.{point}.set"))?),
+            }
+            let value = &axis.values[point];
+            let shown = if value.is_array() || value.is_object() { value.to_string().into() } else { value.clone() };
+            axes.push((axis.name.clone(), shown));
+        }
+        experiment::resolve_paths(&mut merged, &self.directory);
+        let experiment = Experiment::from_document(merged, &Overrides::default())?;
+        let key = key(&experiment, traces)?;
+        Ok(GridRun { index, axes, experiment, key })
+    }
+}
+
+/// FNV-1a of recorded traces, by path.
+type Traces = BTreeMap<String, u64>;
+
+/// Hash of the effective experiment and, where its trace is a file, of the bytes of that.
+fn key(experiment: &Experiment, traces: &mut Traces) -> Result<u64, Problem> {
+    let source = &experiment.trace.source;
+    let config = rows::config_hash(experiment);
+    if crate::workload::is_name(source) {
+        return Ok(config);
+    }
+    let trace = match traces.get(source) {
+        Some(known) => *known,
+        None => {
+            let hashed = file_hash(Path::new(source));
+            let hash = hashed.map_err(|e| Problem::new("trace.source", format!("trace {source} cannot be read: {e}")))?;
+            traces.insert(source.clone(), hash);
+            hash
+        }
+    };
+    Ok(fnv_on(config, trace.to_le_bytes().into_iter()))
+}
+
+fn file_hash(path: &Path) -> std::io::Result<u64> {
+    let mut file = std::fs::File::open(path)?;
+    let (mut hash, mut buffer) = (crate::workload::FNV_START, vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hash),
+            read => hash = fnv_on(hash, buffer[..read].iter().copied()),
+        }
+    }
+}
+
+fn checked(spec: Spec) -> Result<(Vec<Axis>, usize), Problem> {
+    if spec.axes.is_empty() {
+        return Err(Problem::new("sweep.axes", "found none, at least one is needed"));
+    }
+    let (mut axes, mut runs): (Vec<Axis>, usize) = (Vec::new(), 1);
+    for (number, axis) in spec.axes.into_iter().enumerate() {
+        let field = |key: &str| format!("sweep.axes.{number}{key}");
+        let named = axis.name.is_some();
+        let axis = axis_of(axis, number)?;
+        let key_is_the_column = axis.key.as_deref() == Some("seed") && axis.name == "seed";
+        if axis.name == "run" || (rows::is_column(&axis.name) && !key_is_the_column) {
+            return Err(Problem::new(field(".name"), format!("`{}` is a column of the results, wanted another name", axis.name)));
+        }
+        if axes.iter().any(|before| before.name == axis.name) {
+            let place = if named { field(".name") } else { field(".key") };
+            return Err(Problem::new(place, format!("two axes are called `{}`", axis.name)));
+        }
+        runs = runs.saturating_mul(axis.values.len());
+        if runs > RUNS_MAX {
+            return Err(Problem::new(field(""), format!("the grid has more than {RUNS_MAX} runs, which is the most")));
+        }
+        axes.push(axis);
+    }
+    Ok((axes, runs))
+}
+
+fn axis_of(axis: AxisSpec, number: usize) -> Result<Axis, Problem> {
+    let fail = |key: &str, message: &str| Err(Problem::new(format!("sweep.axes.{number}{key}"), message));
+    let (name, key, values) = match (axis.key, axis.values, axis.points) {
+        (Some(key), Some(values), None) => (axis.name.unwrap_or_else(|| key.clone()), Some(key), values),
+        (None, None, Some(points)) => match axis.name {
+            Some(name) => (name, None, points.into_iter().map(|point| point.value).collect()),
+            None => return fail("", "`name` is missing: the column of its values"),
+        },
+        _ => return fail("", "wanted `key` with `values`, or `name` with `points`"),
+    };
+    if values.is_empty() {
+        return fail(if key.is_some() { ".values" } else { ".points" }, "found none, at least one is needed");
+    }
+    if name.is_empty() || name.len() > 100 || name.contains(char::is_control) {
+        return fail(".name", "wanted a name of 1 to 100 characters");
+    }
+    if key.as_deref().is_some_and(|key| key == "sweep" || key.starts_with("sweep.")) {
+        return fail(".key", "`sweep` is no setting of an experiment");
+    }
+    Ok(Axis { name, key, values })
+}

@@ -1,0 +1,107 @@
+//! Sweeps: one experiment over a grid of settings, resumable, in any number of processes.
+//!
+//! A grid file is an experiment file with a section `[sweep]`:
+//!
+//! ```toml
+//! schemes = ["none", "raid5"]   # any setting of an experiment, for all runs
+//!
+//! [[sweep.axes]]
+//! key = "capacity.spare"        # a setting, and its values
+//! values = [0.2, 0.3, 0.4]
+//!
+//! [[sweep.axes]]
+//! name = "age"                  # column of the results; without it, the key is
+//! points = [                    # or points that set several settings each
+//!     { value = "fresh", set = { } },
+//!     { value = "worn", set = { age.pe_cycles = 3000, errors.model = "flares" } },
+//! ]
+//! ```
+//!
+//! Runs are all combinations, the last axis changing fastest; later axes lay their settings upon
+//! those of earlier ones. What a run gave is its *part*: a file of its own named by all the run
+//! depends on, written under another name and renamed, so a part is there wholly or not at all. A
+//! sweep runs what has no part, then merges all parts, in order of the grid, into one Parquet
+//! file. Who ran what, when and how often cannot be seen in it.
+
+mod directory;
+mod grid;
+mod part;
+
+use crate::compare::{Bench, compare, in_parallel};
+use crate::problem::Problem;
+use crate::rows::Row;
+pub use directory::{Directory, Known};
+pub use grid::{Grid, GridRun};
+pub use part::Part;
+use serde_json::json;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// How a sweep is run; `threads` changes no number.
+pub struct Sweeper<'a> {
+    /// Runs at the same time.
+    pub threads: usize,
+    /// Hears of runs done, and of runs in all; first of those that were there.
+    pub progress: &'a (dyn Fn(usize, usize) + Sync),
+}
+
+/// A finished sweep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Runs of the grid.
+    pub runs: usize,
+    /// Of these, runs whose parts were there.
+    pub found: usize,
+    /// Parts in the directory that belong to no run of the grid.
+    pub others: usize,
+    /// Rows of the results.
+    pub rows: usize,
+    /// Runs that returned wrong data.
+    pub failed: Vec<usize>,
+}
+
+impl GridRun {
+    /// Runs it, on this thread.
+    ///
+    /// # Errors
+    /// Bad input, such as a trace that cannot be read; names the run.
+    pub fn part(&self) -> Result<Part, Problem> {
+        let bench = Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} };
+        let comparison = compare(&self.experiment, &bench).map_err(|problem| self.named(problem))?;
+        Ok(Part { key: self.key, rows: comparison.rows() })
+    }
+
+    /// The rows of its part with the number of the run and the values of the axes in front.
+    #[must_use]
+    pub fn rows(&self, part: &Part) -> Vec<Row> {
+        let row = |results: &Row| {
+            let mut row = Row::from_iter([("run".to_owned(), json!(self.index))]);
+            row.extend(self.axes.iter().cloned());
+            row.extend(results.clone());
+            row
+        };
+        part.rows.iter().map(row).collect()
+    }
+}
+
+/// Runs what has no part in the directory, and merges all parts.
+///
+/// # Errors
+/// Bad input of the first such run in order of the grid, after all others ran; a file in the
+/// directory that is no part, or is damaged.
+pub fn sweep(grid: &Grid, directory: &Directory, with: &Sweeper<'_>) -> Result<Summary, Problem> {
+    let runs = grid.runs()?;
+    let known = directory.look(&runs)?;
+    let missing: Vec<&GridRun> = runs.iter().filter(|run| !known.found.contains(&run.key)).collect();
+    let done = AtomicUsize::new(runs.len() - missing.len());
+    (with.progress)(done.load(Ordering::Relaxed), runs.len());
+    in_parallel(with.threads, missing, |run: &GridRun| {
+        directory.keep(&run.part()?)?;
+        (with.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, runs.len());
+        Ok(())
+    })?;
+    let (columns, failed) = directory.merge(&runs)?;
+    Ok(Summary { runs: runs.len(), found: known.found.len(), others: known.others, rows: columns.rows(), failed })
+}
+
+#[cfg(test)]
+mod tests;

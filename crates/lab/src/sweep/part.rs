@@ -1,0 +1,79 @@
+//! What one run gave, as text that tells whether it is whole.
+
+use crate::problem::{Problem, printable};
+use crate::results::VERSION;
+use crate::rows::Row;
+use crate::workload::fnv;
+use serde::{Deserialize, Serialize};
+
+/// Version of the text.
+const FORMAT: u32 = 1;
+
+/// What one run gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// Hash of all the run depends on.
+    pub key: u64,
+    /// A row for each scheme.
+    pub rows: Vec<Row>,
+}
+
+/// The first line; the rows follow, a line each.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Head {
+    flashkeep_part: u32,
+    version: String,
+    key: String,
+    /// FNV-1a of what follows the first line.
+    check: String,
+}
+
+impl Part {
+    /// The part as text.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let json = |row: &Row| serde_json::to_string(row).expect("a row is plain data") + "\n";
+        let rows: String = self.rows.iter().map(json).collect();
+        let head = Head {
+            flashkeep_part: FORMAT,
+            version: VERSION.to_owned(),
+            key: format!("{:016x}", self.key),
+            check: format!("{:016x}", fnv(rows.bytes())),
+        };
+        format!("{}\n{rows}", serde_json::to_string(&head).expect("plain data"))
+    }
+
+    /// Reads what [`Self::to_text`] wrote; `name` is what complaints call it.
+    ///
+    /// # Errors
+    /// A text that is no part, is damaged, or is of another version of Flashkeep.
+    pub fn from_text(name: &str, text: &str) -> Result<Self, Problem> {
+        let fail = |message: String| Problem::new("", format!("{name} {message}"));
+        let (head, rows) = text.split_once('\n').unwrap_or((text, ""));
+        let Ok(head) = serde_json::from_str::<Head>(head) else {
+            return Err(fail(format!("is no part of a sweep: it starts with `{}`", printable(head))));
+        };
+        if head.flashkeep_part != FORMAT || head.version != VERSION {
+            let found = printable(&head.version);
+            return Err(fail(format!("was made by Flashkeep {found}, this is {VERSION}: sweep into another directory")));
+        }
+        if format!("{:016x}", fnv(rows.bytes())) != head.check {
+            return Err(fail("is damaged: its check sum is wrong; remove it, and its run is run again".into()));
+        }
+        let read = || {
+            Some((
+                u64::from_str_radix(&head.key, 16).ok()?,
+                rows.lines().map(serde_json::from_str).collect::<Result<_, _>>().ok()?,
+            ))
+        };
+        let (key, rows) = read().ok_or_else(|| fail("is no part of a sweep: it holds no rows".into()))?;
+        Ok(Self { key, rows })
+    }
+
+    /// Whether no scheme of the run returned wrong data.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.rows.iter().all(|row| row.get("mismatches").and_then(serde_json::Value::as_u64) == Some(0))
+    }
+}

@@ -1,0 +1,226 @@
+use super::*;
+use crate::experiment::Experiment;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+const GRID: &str = r#"
+schemes = ["none", "raid5"]
+[trace]
+source = "uniform"
+[generate]
+requests = 200
+range = "4MiB"
+[drive.geometry]
+pages_per_block = 32
+
+[[sweep.axes]]
+key = "generate.read_fraction"
+values = [0, 0.5]
+
+[[sweep.axes]]
+name = "age"
+points = [
+    { value = "fresh" },
+    { value = "worn", set = { age.pe_cycles = 3000, seed = 7 } },
+    { value = "third", set = { seed = 9 } },
+]
+"#;
+
+fn grid(text: &str) -> Grid {
+    Grid::parse("grid.toml", text, Path::new("")).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// A directory of one test, empty at its start.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("flashkeep-{}-{test}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        Self(path)
+    }
+
+    fn open(&self) -> Directory {
+        Directory::open(&self.0).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    fn runs(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.0.join("runs")).expect("made");
+        let mut names: Vec<String> = entries.map(|e| e.expect("read").file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn swept(grid: &Grid, directory: &Directory, threads: usize) -> Result<Summary, Problem> {
+    sweep(grid, directory, &Sweeper { threads, progress: &|_, _| {} })
+}
+
+fn bytes(directory: &Directory) -> Vec<u8> {
+    std::fs::read(directory.results()).expect("merged")
+}
+
+#[test]
+fn a_grid_is_all_combinations_the_last_axis_fastest() {
+    let grid = grid(GRID);
+    assert_eq!(grid.len(), 6);
+    let runs = grid.runs().unwrap_or_else(|e| panic!("{e}"));
+    let shown: Vec<_> = runs.iter().map(|run| (run.axes[0].1.clone(), run.axes[1].1.clone())).collect();
+    let expected = [(0.0, "fresh"), (0.0, "worn"), (0.0, "third"), (0.5, "fresh"), (0.5, "worn"), (0.5, "third")];
+    for ((fraction, age), (value, label)) in expected.into_iter().zip(&shown) {
+        assert_eq!((value.as_f64(), label.as_str()), (Some(fraction), Some(age)));
+    }
+    for run in &runs {
+        let experiment = &run.experiment;
+        let generate = experiment.generate.as_ref().expect("generated");
+        assert_eq!(Some(generate.read_fraction), run.axes[0].1.as_f64());
+        let (seed, cycles) = [(1, 0), (7, 3000), (9, 0)][run.index % 3];
+        assert_eq!((experiment.seed, experiment.age.pe_cycles.0), (seed, cycles));
+        assert_eq!(grid.run(run.index).unwrap().key, run.key);
+    }
+}
+
+#[test]
+fn a_run_of_a_grid_is_the_experiment_that_one_would_write_by_hand() {
+    let by_hand = GRID.split("[[sweep").next().expect("text").replace("[generate]", "[generate]\nread_fraction = 0.5");
+    let experiment = Experiment::parse("hand.toml", &format!("seed = 7\n{by_hand}[age]\npe_cycles = 3000\n")).unwrap();
+    let run = grid(GRID).run(4).unwrap();
+    assert_eq!(run.experiment, experiment);
+    let bench = Bench { threads: 2, clock: &|| 1.5, progress: &|_| {} };
+    assert_eq!(run.part().unwrap().rows, compare(&experiment, &bench).unwrap().rows());
+}
+
+#[test]
+fn threads_order_and_interruptions_cannot_be_seen_in_the_results() {
+    let (serial, other) = (Scratch::new("serial"), Scratch::new("other"));
+    let grid = grid(GRID);
+    let summary = swept(&grid, &serial.open(), 1).unwrap();
+    assert_eq!(summary, Summary { runs: 6, found: 0, others: 0, rows: 12, failed: vec![] });
+    // Another process did run 3, was killed in run 1, and then swept on.
+    let directory = other.open();
+    directory.keep(&grid.run(3).unwrap().part().unwrap()).unwrap();
+    let left = other.0.join(format!("runs/{:016x}.99-0.part", grid.run(1).unwrap().key));
+    std::fs::write(&left, "{\"flashk").unwrap();
+    let heard = Mutex::new(Vec::new());
+    let note = |done, all| heard.lock().expect("no panic").push((done, all));
+    let summary = sweep(&grid, &directory, &Sweeper { threads: 3, progress: &note }).unwrap();
+    assert_eq!((summary.found, summary.rows), (1, 12));
+    assert_eq!(bytes(&directory), bytes(&serial.open()));
+    assert_eq!(other.runs(), serial.runs());
+    let mut heard = heard.into_inner().expect("no panic");
+    heard.sort_unstable();
+    assert_eq!(heard, [(1, 6), (2, 6), (3, 6), (4, 6), (5, 6), (6, 6)]);
+    assert_eq!(swept(&grid, &directory, 2).unwrap().found, 6);
+    assert_eq!(bytes(&directory), bytes(&serial.open()));
+}
+
+#[test]
+fn a_larger_grid_keeps_the_runs_of_a_smaller_one() {
+    let scratch = Scratch::new("larger");
+    let directory = scratch.open();
+    let smaller = GRID.replace("[0, 0.5]", "[0.5]");
+    swept(&grid(&smaller), &directory, 2).unwrap();
+    let small = bytes(&directory);
+    assert_eq!(swept(&grid(GRID), &directory, 2).unwrap().found, 3);
+    assert_ne!(bytes(&directory), small);
+    let again = swept(&grid(&smaller), &directory, 2).unwrap();
+    assert_eq!((again.found, again.others), (3, 3));
+    assert_eq!(bytes(&directory), small);
+}
+
+#[test]
+fn damaged_and_foreign_files_are_named() {
+    let scratch = Scratch::new("damaged");
+    let (grid, directory) = (grid(&GRID.replace("[0, 0.5]", "[0.5]")), scratch.open());
+    let [key, other] = [0, 1].map(|index| grid.run(index).unwrap().key);
+    let path = scratch.0.join(format!("runs/{key:016x}.json"));
+    let good = grid.run(0).unwrap().part().unwrap().to_text();
+    let refused = |bytes: &[u8], says: &str| {
+        std::fs::write(&path, bytes).unwrap();
+        let problem = swept(&grid, &directory, 1).unwrap_err().to_string();
+        assert!(problem.contains(&format!("{key:016x}.json")) && problem.contains(says), "{says}: {problem}");
+    };
+    // Every cut of the text, and a bit flipped anywhere, is noticed.
+    for cut in (0..good.len()).step_by(97) {
+        refused(&good.as_bytes()[..cut], "");
+    }
+    for at in (0..good.len()).step_by(89) {
+        let mut bytes = good.clone().into_bytes();
+        bytes[at] ^= 4;
+        refused(&bytes, "");
+    }
+    refused(b"", "is no part of a sweep");
+    refused(b"\xff\xfe", "cannot be read");
+    refused(good.replacen("\"version\":\"", "\"version\":\"9", 1).as_bytes(), "was made by Flashkeep 9");
+    refused(good.replacen("\"none\"", "\"nine\"", 1).as_bytes(), "its check sum is wrong");
+    refused(good.replacen(&format!("{key:016x}"), &format!("{other:016x}"), 1).as_bytes(), "it was renamed");
+    std::fs::write(&path, &good).unwrap();
+    std::fs::write(scratch.0.join("runs/notes.txt"), "mine").unwrap();
+    let problem = swept(&grid, &directory, 1).unwrap_err().to_string();
+    assert!(problem.contains("notes.txt is no part of a sweep"), "{problem}");
+    std::fs::remove_file(scratch.0.join("runs/notes.txt")).unwrap();
+    assert_eq!(swept(&grid, &directory, 1).unwrap().found, 1);
+}
+
+#[test]
+fn a_grid_that_makes_no_sense_is_refused_with_its_place() {
+    let axis = |axis: &str| format!("[[sweep.axes]]\n{axis}\n");
+    let set = "[[sweep.axes]]\nname = \"n\"\npoints = [{ value = 1, set = { seed = 2 } }]\n";
+    let many = axis("key = \"seed\"\nvalues = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]");
+    let cases = [
+        ("".to_owned(), "`sweep` is missing"),
+        ("[sweep]\naxes = []".to_owned(), "g.toml:2:8: sweep.axes: found none"),
+        (axis("key = \"seed\""), "sweep.axes.0: wanted `key` with `values`, or `name` with `points`"),
+        (axis("key = \"seed\"\nvalues = []"), "g.toml:3:10: sweep.axes.0.values: found none"),
+        (axis("points = [{ value = 1 }]"), "`name` is missing"),
+        (axis("name = \"waf\"\nkey = \"seed\"\nvalues = [1]"), "g.toml:2:8: sweep.axes.0.name: `waf` is a column"),
+        (axis("key = \"seed\"\nvalues = [1]\nsteps = 3"), "unknown key `steps`"),
+        (axis("key = \"sweep.axes\"\nvalues = [1]"), "`sweep` is no setting"),
+        (axis("key = \"gc.polcy\"\nvalues = [\"fifo\"]"), "g.toml:3:11: gc.polcy: unknown key `polcy`"),
+        (axis("key = \"gc.policy\"\nvalues = [\"fifo\", \"gredy\"]"), "g.toml:3:19: gc.policy: unknown policy `gredy`"),
+        (axis("key = \"seed\"\nvalues = [1, 2, 1]"), "run 2 (seed = 1): sweep.axes: run 0 is the same experiment"),
+        (format!("{}{set}", axis("key = \"seed\"\nvalues = [1, 2]")), "run 0 is the same experiment"),
+        (format!("{many}{many}"), "two axes are called `seed`"),
+        ((0..6).map(|n| many.replace("key", &format!("name = \"a{n}\"\nkey"))).collect(), "more than 100000 runs"),
+    ];
+    for (text, says) in cases {
+        let found = Grid::parse("g.toml", &text, Path::new("")).and_then(|grid| grid.runs());
+        let problem = found.map(|runs| runs.len()).expect_err(&text).to_string();
+        assert!(problem.contains(says), "{text}\nlacks {says}: {problem}");
+    }
+}
+
+#[test]
+fn a_run_that_cannot_be_run_is_named_and_the_others_are_kept() {
+    let scratch = Scratch::new("refused");
+    let text =
+        GRID.replace("generate.read_fraction", "capacity.spare").replace("[0, 0.5]", "[0.01, 0.5]").replace("4MiB", "256MiB");
+    let (grid, directory) = (grid(&text), scratch.open());
+    let problem = swept(&grid, &directory, 2).unwrap_err().to_string();
+    assert!(problem.contains("run 0 (capacity.spare = 0.01, age = \"fresh\")"), "{problem}");
+    assert_eq!(scratch.runs().len(), 3, "those that could be run");
+}
+
+#[test]
+fn traces_are_told_apart_by_what_they_hold_and_paths_count_from_the_grid() {
+    let scratch = Scratch::new("traces");
+    std::fs::create_dir_all(scratch.0.join("other")).unwrap();
+    std::fs::write(scratch.0.join("t.spc"), "0,0,4096,w,0.0\n0,8,4096,r,0.5\n").unwrap();
+    std::fs::write(scratch.0.join("other/t.spc"), "0,0,4096,w,0.0\n0,16,4096,r,0.5\n").unwrap();
+    let text = "schemes = [\"none\"]\ntrace.format = \"spc\"\n[[sweep.axes]]\nkey = \"trace.source\"\n\
+                values = [\"t.spc\", \"other/t.spc\"]\n";
+    let grid = Grid::parse("grid.toml", text, &scratch.0).unwrap();
+    let keys = || grid.runs().unwrap().iter().map(|run| run.key).collect::<Vec<_>>();
+    let before = keys();
+    assert_ne!(before[0], before[1]);
+    std::fs::write(scratch.0.join("t.spc"), "0,0,4096,w,0.0\n0,8,4096,w,0.5\n").unwrap();
+    assert_ne!(keys()[0], before[0], "another content is another run");
+    std::fs::write(scratch.0.join("t.spc"), "0,0,4096,w,0.0\n0,16,4096,r,0.5\n").unwrap();
+    assert!(grid.runs().is_err(), "the same content under the same name is the same run");
+}

@@ -1,0 +1,84 @@
+//! Columns for Python: through the Arrow PyCapsule interface, or as plain lists.
+
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray};
+use arrow_schema::ArrowError;
+use lab::{Column, Columns, Values};
+use pyo3::exceptions::{PyKeyError, PyRuntimeError};
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use std::sync::Arc;
+
+/// Rows and typed columns; polars, pandas, pyarrow and DuckDB take them as they lie in memory.
+#[pyclass(frozen, module = "flashkeep._native")]
+pub struct Frame {
+    batch: RecordBatch,
+    columns: Columns,
+}
+
+fn array(column: &Column) -> ArrayRef {
+    match &column.values {
+        Values::Text(v) => Arc::new(v.iter().map(Option::as_deref).collect::<StringArray>()),
+        Values::Whole(v) => Arc::new(Int64Array::from(v.clone())),
+        Values::Number(v) => Arc::new(Float64Array::from(v.clone())),
+        Values::Flag(v) => Arc::new(BooleanArray::from(v.clone())),
+    }
+}
+
+fn failed(error: &ArrowError) -> PyErr {
+    PyRuntimeError::new_err(error.to_string())
+}
+
+impl Frame {
+    /// A frame of these columns.
+    pub fn new(columns: Columns) -> PyResult<Self> {
+        let arrays = columns.columns().iter().map(|column| (column.name.clone(), array(column), true));
+        let batch = RecordBatch::try_from_iter_with_nullable(arrays).map_err(|error| failed(&error))?;
+        Ok(Self { batch, columns })
+    }
+}
+
+#[pymethods]
+impl Frame {
+    /// The Arrow C stream of the rows, as the PyCapsule interface wants it.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // The interface allows to ignore a wish for other types.
+        drop(requested_schema);
+        let reader = RecordBatchIterator::new([Ok(self.batch.clone())], self.batch.schema());
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(reader)), c"arrow_array_stream")
+    }
+
+    /// Names of the columns.
+    #[getter]
+    fn columns(&self) -> Vec<&str> {
+        self.columns.columns().iter().map(|column| column.name.as_str()).collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.columns.rows()
+    }
+
+    /// The values of a column as a list.
+    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let Some(column) = self.columns.columns().iter().find(|column| column.name == name) else {
+            let known = self.columns().join(", ");
+            return Err(PyKeyError::new_err(format!("no column is called {name}; known are {known}")));
+        };
+        match &column.values {
+            Values::Text(v) => v.into_pyobject(py),
+            Values::Whole(v) => v.into_pyobject(py),
+            Values::Number(v) => v.into_pyobject(py),
+            Values::Flag(v) => v.into_pyobject(py),
+        }
+    }
+
+    /// The rows as a Parquet file.
+    fn to_parquet(&self, py: Python<'_>) -> Vec<u8> {
+        py.detach(|| lab::parquet_bytes(&self.columns))
+    }
+}

@@ -1,0 +1,30 @@
+//! The extension module behind the Python package `flashkeep`: settings come in as TOML text,
+//! results go out as Arrow columns and JSON. What Python code sees is in `python/flashkeep`.
+
+mod errors;
+mod frame;
+mod run;
+mod study;
+mod sweep;
+
+use pyo3::prelude::*;
+
+/// The extension module.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::frame::Frame;
+    #[pymodule_export]
+    use crate::run::{Run, names, run};
+    #[pymodule_export]
+    use crate::study::study;
+    #[pymodule_export]
+    use crate::sweep::{Directory, Grid};
+
+    use super::{Bound, PyModule, PyModuleMethods, PyResult};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", lab::VERSION)
+    }
+}

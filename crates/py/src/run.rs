@@ -1,0 +1,108 @@
+//! One experiment.
+
+use crate::errors::bad_input;
+use crate::frame::Frame;
+use lab::{Bench, Columns, Comparison, Experiment, Progress};
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Instant;
+
+/// A finished comparison.
+#[pyclass(frozen, module = "flashkeep._native")]
+pub struct Run(Comparison);
+
+#[pymethods]
+impl Run {
+    /// Whether every check of every scheme held.
+    #[getter]
+    fn passed(&self) -> bool {
+        self.0.passed()
+    }
+
+    /// What `flashkeep run --json` prints, as text.
+    fn json(&self) -> String {
+        self.0.to_json().to_string()
+    }
+
+    /// What `flashkeep run` prints.
+    fn text(&self) -> String {
+        self.0.to_table()
+    }
+
+    /// One row for each scheme.
+    fn frame(&self) -> PyResult<Frame> {
+        Frame::new(Columns::of(&self.0.rows()))
+    }
+
+    /// Writes `index.html`, `results.json` and `experiment.toml`; returns the path of the first.
+    fn report(&self, directory: PathBuf) -> PyResult<PathBuf> {
+        lab::write_report(&self.0, &directory).map_err(|problem| bad_input(&problem))
+    }
+}
+
+/// Runs the experiment of a TOML text, or of a file where `text` is nothing. `progress` hears of requests answered and of
+/// requests in all, over all schemes.
+#[pyfunction]
+#[pyo3(signature = (name, text, threads, progress))]
+pub fn run(
+    py: Python<'_>,
+    name: String,
+    text: Option<String>,
+    threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Run> {
+    let comparison = py.detach(|| {
+        let experiment = match &text {
+            Some(text) => Experiment::parse(&name, text),
+            None => Experiment::load(name.as_ref(), &lab::Overrides::default()),
+        };
+        let experiment = experiment.map_err(|problem| bad_input(&problem))?;
+        compared(&experiment, threads, progress.as_ref())
+    });
+    comparison.map(Run)
+}
+
+fn compared(experiment: &Experiment, threads: Option<usize>, progress: Option<&Py<PyAny>>) -> PyResult<Comparison> {
+    #[expect(clippy::disallowed_methods, reason = "the driver reads the wall clock")]
+    let start = Instant::now();
+    let schemes = experiment.schemes.len();
+    let heard = Mutex::new(Heard { done: vec![0; schemes], total: 0, refused: Ok(()) });
+    let tell = |event: Progress| {
+        let Some(progress) = progress else { return };
+        let mut heard = heard.lock().expect("nothing panics while it is held");
+        match event {
+            Progress::Running { scheme, done, total } => (heard.done[scheme], heard.total) = (done, total),
+            Progress::Finished(scheme) => heard.done[scheme] = heard.total,
+            Progress::Reading(_) | Progress::Preparing(_) => return,
+        }
+        heard.tell(progress);
+    };
+    let threads = threads.or_else(|| std::thread::available_parallelism().ok().map(Into::into)).unwrap_or(1);
+    let bench = Bench { threads, clock: &|| start.elapsed().as_secs_f64(), progress: &tell };
+    let comparison = lab::compare(experiment, &bench).map_err(|problem| bad_input(&problem))?;
+    heard.into_inner().expect("nothing panicked").refused.map(|()| comparison)
+}
+
+/// Requests answered by each scheme, requests of each, and what the listener raised.
+struct Heard {
+    done: Vec<u64>,
+    total: u64,
+    refused: PyResult<()>,
+}
+
+impl Heard {
+    fn tell(&mut self, progress: &Py<PyAny>) {
+        let (done, total) = (self.done.iter().sum::<u64>(), self.total * self.done.len() as u64);
+        if self.refused.is_ok() {
+            self.refused = Python::attach(|py| progress.call1(py, (done, total)).map(drop));
+        }
+    }
+}
+
+/// The names of a list of the registries, such as schemes or drives.
+#[pyfunction]
+pub fn names(list: &str) -> PyResult<Vec<String>> {
+    let list = lab::list(list).map_err(|problem| bad_input(&problem))?;
+    Ok((list.entries)().into_iter().map(|entry| entry.name).collect())
+}

@@ -1,0 +1,89 @@
+//! Sweeps: Python says who runs what, the rest is that of `flashkeep sweep`.
+
+use crate::errors::bad_input;
+use crate::frame::Frame;
+use lab::sweep::{GridRun, Part};
+use lab::{Columns, Problem};
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use std::path::PathBuf;
+
+fn raised<T>(result: Result<T, Problem>) -> PyResult<T> {
+    result.map_err(|problem| bad_input(&problem))
+}
+
+/// A grid of runs.
+#[pyclass(frozen, module = "flashkeep._native")]
+pub struct Grid(lab::sweep::Grid);
+
+#[pymethods]
+impl Grid {
+    /// The grid of TOML text; relative paths count from `directory`.
+    #[new]
+    fn new(name: &str, text: &str, directory: PathBuf) -> PyResult<Self> {
+        raised(lab::sweep::Grid::parse(name, text, &directory)).map(Self)
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Runs one run and returns its part as text.
+    fn part(&self, py: Python<'_>, index: usize) -> PyResult<String> {
+        if index >= self.0.len() {
+            return Err(PyIndexError::new_err(format!("the grid has {} runs, there is no run {index}", self.0.len())));
+        }
+        py.detach(|| raised(self.0.run(index).and_then(|run| run.part()))).map(|part| part.to_text())
+    }
+
+    /// The rows of all runs; parts in order of the grid.
+    fn frame(&self, py: Python<'_>, parts: Vec<String>) -> PyResult<Frame> {
+        let columns = py.detach(|| {
+            let mut columns = Columns::default();
+            for (run, text) in raised(self.0.runs())?.iter().zip(&parts) {
+                let part = raised(Part::from_text("part", text))?;
+                run.rows(&part).iter().for_each(|row| columns.push(row));
+            }
+            Ok::<_, PyErr>(columns)
+        })?;
+        Frame::new(columns)
+    }
+}
+
+/// The directory of a sweep, the same that `flashkeep sweep` uses.
+#[pyclass(frozen, module = "flashkeep._native")]
+pub struct Directory {
+    directory: lab::sweep::Directory,
+    runs: Vec<GridRun>,
+}
+
+#[pymethods]
+impl Directory {
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf, grid: &Grid) -> PyResult<Self> {
+        py.detach(|| {
+            let runs = raised(grid.0.runs())?;
+            Ok(Self { directory: raised(lab::sweep::Directory::open(&path))?, runs })
+        })
+    }
+
+    /// Runs without a part.
+    fn missing(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
+        py.detach(|| {
+            let known = raised(self.directory.look(&self.runs))?;
+            let missing = self.runs.iter().filter(|run| !known.found.contains(&run.key));
+            Ok(missing.map(|run| run.index).collect())
+        })
+    }
+
+    /// Keeps a part.
+    fn keep(&self, py: Python<'_>, part: &str) -> PyResult<()> {
+        py.detach(|| raised(Part::from_text("part", part).and_then(|part| self.directory.keep(&part))))
+    }
+
+    /// Merges all parts into `results.parquet` and returns their rows.
+    fn merge(&self, py: Python<'_>) -> PyResult<Frame> {
+        let (columns, _) = py.detach(|| raised(self.directory.merge(&self.runs)))?;
+        Frame::new(columns)
+    }
+}

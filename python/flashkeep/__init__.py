@@ -1,0 +1,76 @@
+"""Flashkeep: compare schemes that keep data safe on flash.
+
+An :class:`Experiment` says everything a run depends on, :func:`run` runs it, and the
+:class:`Result` is columns that polars, pandas, pyarrow and DuckDB take without copying::
+
+    import flashkeep as fk
+
+    result = fk.run(fk.Experiment(
+        schemes=["none", fk.Scheme(name="ds-raid", options={"sub_stripe": "defer"})],
+        trace=fk.Workload(generator="zipf", requests=2000, range="16MiB", read_fraction=0.5),
+    ))
+    result["waf"]
+
+:func:`sweep` runs a :class:`Grid` of them on threads, processes or a dask cluster. Sizes are
+texts such as ``"16KiB"``, times such as ``"25us"``. What is not given is left to the engine.
+"""
+
+from flashkeep._native import Frame, __version__, names
+from flashkeep.errors import BadInput, CheckFailed, FlashkeepError
+from flashkeep.results import Result, run
+from flashkeep.settings import (
+    Age,
+    Axis,
+    Buffer,
+    Capacity,
+    Collection,
+    Drive,
+    Ecc,
+    Energy,
+    Errors,
+    Experiment,
+    Faults,
+    Geometry,
+    Grid,
+    Precondition,
+    Refresh,
+    Scheme,
+    Trace,
+    Wear,
+    Workload,
+)
+from flashkeep.studies import Study, study
+from flashkeep.sweeps import sweep
+
+__all__ = [
+    "Age",
+    "Axis",
+    "BadInput",
+    "Buffer",
+    "Capacity",
+    "CheckFailed",
+    "Collection",
+    "Drive",
+    "Ecc",
+    "Energy",
+    "Errors",
+    "Experiment",
+    "Faults",
+    "FlashkeepError",
+    "Frame",
+    "Geometry",
+    "Grid",
+    "Precondition",
+    "Refresh",
+    "Result",
+    "Scheme",
+    "Study",
+    "Trace",
+    "Wear",
+    "Workload",
+    "__version__",
+    "names",
+    "run",
+    "study",
+    "sweep",
+]

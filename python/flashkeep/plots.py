@@ -1,0 +1,113 @@
+"""Figures with matplotlib (``pip install flashkeep[plot]``): one function for each kind. Each
+draws on ``ax``, or on a figure of its own, and returns the axes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Union
+
+from flashkeep._native import Frame
+from flashkeep.results import Result
+
+try:
+    from matplotlib import pyplot
+    from matplotlib.axes import Axes
+except ImportError as error:
+    raise ImportError("flashkeep.plots needs matplotlib: pip install flashkeep[plot]") from error
+
+#: A frame, or rows such as those of a study.
+Rows = Union[Frame, Result, Sequence[Mapping[str, Any]]]
+
+_CAUSES = ("host", "host-rmw", "parity", "gc", "refresh", "wear-level", "rebuild", "encode", "meta")
+_OPERATIONS = ("read", "program", "erase", "codec", "recharge")
+
+
+def _axes(ax: Axes | None) -> Axes:
+    return pyplot.subplots(layout="constrained")[1] if ax is None else ax
+
+
+def _column(rows: Rows, name: str) -> list[Any]:
+    if isinstance(rows, (Frame, Result)):
+        return rows[name]
+    return [row[name] for row in rows]
+
+
+def response(result: Result, *, kind: str = "all", ax: Axes | None = None) -> Axes:
+    """Response times of each scheme: mean and percentiles. ``kind``: all, read or write."""
+    prefix = {"all": "response_us", "read": "read_response_us", "write": "write_response_us"}[kind]
+    ax = _axes(ax)
+    shown = [("mean", "mean"), ("p50", "median"), ("p99", "99 %"), ("p999", "99.9 %")]
+    width = 0.8 / len(shown)
+    for number, (key, label) in enumerate(shown):
+        places = [x + (number - (len(shown) - 1) / 2) * width for x in range(len(result))]
+        ax.bar(places, result[f"{prefix}_{key}"], width, label=label)
+    ax.set_xticks(range(len(result)), result.schemes)
+    ax.set_yscale("log")
+    ax.set_ylabel("response time, us" if kind == "all" else f"response time of {kind}s, us")
+    ax.legend()
+    return ax
+
+
+def cdf(result: Result, *, kind: str = "read", ax: Axes | None = None) -> Axes:
+    """Share of reads, or of writes, answered within a time, for each scheme."""
+    ax = _axes(ax)
+    for scheme in result.schemes:
+        points = result.of(scheme)[f"{kind}_cdf_us"]
+        if points:
+            ax.plot(*zip(*points), label=scheme, drawstyle="steps-post")
+    ax.set_xscale("log")
+    ax.set_xlabel(f"response time of {kind}s, us")
+    ax.set_ylabel("share answered within")
+    ax.legend()
+    return ax
+
+
+def _stacked(ax: Axes, names: Sequence[str], parts: Sequence[tuple[str, Sequence[float]]], unit: str) -> Axes:
+    below = [0.0] * len(names)
+    for label, values in parts:
+        if any(values):
+            ax.bar(names, values, bottom=below, label=label)
+            below = [low + value for low, value in zip(below, values)]
+    ax.set_ylabel(unit)
+    ax.legend()
+    return ax
+
+
+def traffic(result: Result, *, what: str = "programs", ax: Axes | None = None) -> Axes:
+    """Flash operations of each scheme by cause. ``what``: reads, programs or erases."""
+    unit = {"reads": "page reads", "programs": "page programs", "erases": "block erases"}[what]
+    parts = [(cause, result[f"flash_{what}_{cause.replace('-', '_')}"]) for cause in _CAUSES]
+    return _stacked(_axes(ax), result.schemes, parts, unit)
+
+
+def energy(result: Result, *, ax: Axes | None = None) -> Axes:
+    """Energy of each scheme by operation."""
+    parts = [(operation, result[f"energy_j_{operation}"]) for operation in _OPERATIONS]
+    return _stacked(_axes(ax), result.schemes, parts, "energy, J")
+
+
+def wear(result: Result, *, ax: Axes | None = None) -> Axes:
+    """P/E cycles that the workload added to a block of each scheme: mean, least and greatest."""
+    ax = _axes(ax)
+    mean, least, most = (result[f"pe_added_{key}"] for key in ("mean", "min", "max"))
+    spread = [[m - low for m, low in zip(mean, least)], [high - m for m, high in zip(mean, most)]]
+    ax.bar(result.schemes, mean, yerr=spread, capsize=6)
+    ax.set_ylabel("P/E cycles added")
+    return ax
+
+
+def lines(rows: Rows, *, x: str, y: str, by: str | None = None, ax: Axes | None = None) -> Axes:
+    """One column over another, a line for each value of a third: sweeps and studies."""
+    ax = _axes(ax)
+    groups: dict[Any, list[tuple[Any, Any]]] = {}
+    labels = _column(rows, by) if by else [None] * len(rows)
+    for label, at, value in zip(labels, _column(rows, x), _column(rows, y)):
+        if value is not None:
+            groups.setdefault(label, []).append((at, value))
+    for label, points in groups.items():
+        ax.plot(*zip(*points), marker="o", label=None if label is None else str(label))
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    if by:
+        ax.legend(title=by)
+    return ax

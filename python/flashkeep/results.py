@@ -1,0 +1,111 @@
+"""One experiment: run it, look at what it gave."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Union
+
+from flashkeep import _native
+from flashkeep._progress import Progress, bar
+from flashkeep.errors import CheckFailed
+from flashkeep.settings import Experiment, PathText
+
+
+class Result:
+    """What an experiment gave: one row for each scheme. polars, pandas, pyarrow and DuckDB take it
+    as a frame: ``polars.DataFrame(result)``."""
+
+    def __init__(self, native: _native.Run) -> None:
+        self._native = native
+
+    @cached_property
+    def frame(self) -> _native.Frame:
+        """The rows as columns."""
+        return self._native.frame()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.frame.__arrow_c_stream__(requested_schema)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return self.frame.columns
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def __getitem__(self, column: str) -> list[Any]:
+        return self.frame[column]
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """What ``flashkeep run --json`` prints (docs/spec/results.md)."""
+        document: dict[str, Any] = json.loads(self._native.json())
+        return document
+
+    @property
+    def schemes(self) -> list[str]:
+        """The schemes, in the order asked for."""
+        return [scheme["scheme"] for scheme in self.document["schemes"]]
+
+    def of(self, scheme: str) -> dict[str, Any]:
+        """All keys of one scheme, lists and tables included."""
+        for found in self.document["schemes"]:
+            if found["scheme"] == scheme:
+                return dict(found)
+        raise KeyError(f"no scheme is called {scheme}; there are {', '.join(self.schemes)}")
+
+    @property
+    def warnings(self) -> list[str]:
+        """What makes some of the numbers worthless."""
+        return list(self.document["warnings"])
+
+    @property
+    def experiment_toml(self) -> str:
+        """The effective experiment: ``flashkeep run`` on it repeats the run exactly."""
+        return str(self.document["experiment_toml"])
+
+    @property
+    def passed(self) -> bool:
+        """Whether every page read was what had been written."""
+        return self._native.passed
+
+    def report(self, directory: PathText) -> Path:
+        """Writes ``index.html``, ``results.json`` and ``experiment.toml``; returns the first."""
+        return Path(self._native.report(os.fspath(directory)))
+
+    def __str__(self) -> str:
+        return self._native.text()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def run(
+    experiment: Union[Experiment, PathText, None] = None,
+    *,
+    threads: int | None = None,
+    progress: Progress = None,
+    check: bool = True,
+) -> Result:
+    """Runs an experiment, or an experiment file; the GIL is released meanwhile.
+
+    ``threads`` schemes run at the same time (default: all cores). ``progress`` is True for a bar
+    (tqdm), or is called with requests answered and requests in all. Raises BadInput, and
+    CheckFailed where data came back wrong, unless ``check`` is False.
+    """
+    if experiment is None:
+        experiment = Experiment()
+    with bar(progress, "requests") as tell:
+        if isinstance(experiment, Experiment):
+            native = _native.run("experiment", experiment.to_toml(), threads, tell)
+        else:
+            native = _native.run(os.fspath(experiment), None, threads, tell)
+    result = Result(native)
+    if check and not result.passed:
+        raise CheckFailed("wrong data was returned: " + "; ".join(result.warnings), result)
+    return result

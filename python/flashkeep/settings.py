@@ -1,0 +1,335 @@
+"""Experiments as frozen dataclasses. A field that is None is left to the engine's default; the
+names are those of experiment files, where ``docs`` and ``flashkeep list`` say what they mean."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, Union
+
+from flashkeep import _toml
+from flashkeep.errors import BadInput
+
+#: A size such as ``"16KiB"`` or ``"5GB"``.
+Size = str
+#: A time such as ``"25us"``, ``"1.6ms"`` or ``"30d"``.
+Time = str
+PathText = Union[str, "os.PathLike[str]"]
+#: Settings by name.
+Settings = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Geometry:
+    """The shape of a drive."""
+
+    channels: int | None = None
+    dies_per_channel: int | None = None
+    planes: int | None = None
+    plane_use: str | None = None
+    blocks_per_plane: int | None = None
+    pages_per_block: int | None = None
+    page_size: Size | None = None
+    oob_size: Size | None = None
+    slot_size: Size | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Energy:
+    """Energy of each operation, as ``"3uJ"``."""
+
+    read: str | None = None
+    program: str | None = None
+    erase: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drive:
+    """A preset (``names("drives")``) or drive file, and what differs from it."""
+
+    preset: PathText | None = None
+    name: str | None = None
+    summary: str | None = None
+    source: str | None = None
+    endurance: int | None = None
+    geometry: Geometry | None = None
+    energy: Energy | None = None
+    timing: Settings | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scheme:
+    """A protection scheme (``names("schemes")``), its options, and its own ECC policy, if any."""
+
+    name: str
+    ecc: str | None = None
+    options: Settings = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """What results call it."""
+        return self.name if self.ecc is None else f"{self.name}+{self.ecc}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace:
+    """A bundled trace (``names("traces")``), or the path of one."""
+
+    source: PathText
+    format: str | None = None
+    blk_action: str | None = None
+    loops: int | None = None
+    arrival: str | None = None
+    addresses: str | None = None
+
+    def settings(self) -> dict[str, Any]:
+        """Sections of the experiment."""
+        return {"trace": _plain(self)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """A generated workload (``names("generators")``)."""
+
+    generator: str
+    requests: int | None = None
+    range: Size | None = None
+    read_fraction: float | None = None
+    request_size: Size | None = None
+    sizes: Sequence[tuple[Size, float]] | None = None
+    theta: float | None = None
+    hot_pages: float | None = None
+    hot_requests: float | None = None
+    placement: str | None = None
+    arrivals: str | Mapping[str, Time] | None = None
+    loops: int | None = None
+    arrival: str | None = None
+    addresses: str | None = None
+
+    def settings(self) -> dict[str, Any]:
+        """Sections of the experiment."""
+        generate = _plain(self)
+        trace = {"source": generate.pop("generator")}
+        trace.update({key: generate.pop(key) for key in ("loops", "arrival", "addresses") if key in generate})
+        return {"trace": trace, "generate": generate}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capacity:
+    """User capacity and spare."""
+
+    size: Size | None = None
+    spare: float | None = None
+    fairness: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collection:
+    """Garbage collection (``names("gc")``)."""
+
+    policy: str | None = None
+    choices: int | None = None
+    separate_frontier: bool | None = None
+    free_blocks: int | None = None
+    idle_free_blocks: int | None = None
+    moves_in_flight: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wear:
+    """Wear levelling."""
+
+    dynamic: bool | None = None
+    static_threshold: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Buffer:
+    """Write buffer (``names("buffers")``)."""
+
+    kind: str | None = None
+    size: Size | None = None
+    latency: Time | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Precondition:
+    """Write history before the workload."""
+
+    fill: float | None = None
+    working_set: float | None = None
+    converge_within: float | None = None
+    overwrite_at_most: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Age:
+    """Age before the workload."""
+
+    pe_cycles: int | None = None
+    pe_deviation: float | None = None
+    worn_blocks: float | None = None
+    worn_pe_cycles: int | None = None
+    retention: Time | None = None
+    reads: int | None = None
+    bad_blocks: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Faults:
+    """Faults during the workload."""
+
+    dead_die: int | None = None
+    dead_die_at_request: int | None = None
+    uncorrectable_reads: float | None = None
+    rebuild: bool | None = None
+    rebuild_at_once: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Errors:
+    """Bit errors of the cells (``names("errors")``)."""
+
+    model: str | None = None
+    celsius: float | None = None
+    reference_celsius: float | None = None
+    activation_ev: float | None = None
+    page_sigma: float | None = None
+    block_sigma: float | None = None
+    recharge_rber: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refresh:
+    """Refresh of old data."""
+
+    policy: str | None = None
+    uber: float | None = None
+    at_share: float | None = None
+    in_place_at_most: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ecc:
+    """Page ECC (``names("ecc")``); options by policy."""
+
+    policy: str | None = None
+    codeword: str | None = None
+    codec: str | None = None
+    codec_microwatt: int | None = None
+    options: Mapping[str, Settings] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """Everything a run depends on. ``settings`` are laid upon the rest: any setting by its dotted
+    name, such as ``{"gc.policy": "fifo"}``."""
+
+    schemes: Sequence[Scheme | str] | None = None
+    trace: Trace | Workload | None = None
+    drive: Drive | None = None
+    capacity: Capacity | None = None
+    gc: Collection | None = None
+    wear: Wear | None = None
+    buffer: Buffer | None = None
+    precondition: Precondition | None = None
+    age: Age | None = None
+    faults: Faults | None = None
+    errors: Errors | None = None
+    refresh: Refresh | None = None
+    ecc: Ecc | None = None
+    seed: int | None = None
+    payload: str | None = None
+    scheduler: str | None = None
+    settings: Settings = field(default_factory=dict)
+
+    def to_settings(self) -> dict[str, Any]:
+        """The settings as nested tables."""
+        given: dict[str, Any] = _plain(self, without=("schemes", "trace", "settings"))
+        if self.schemes is not None:
+            given.update(_schemes(self.schemes))
+        if self.trace is not None:
+            given.update(self.trace.settings())
+        for path, value in self.settings.items():
+            _put(given, path, _plain(value))
+        return given
+
+    def to_toml(self) -> str:
+        """The experiment file that ``flashkeep run`` takes."""
+        return _toml.dumps(self.to_settings())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """What a grid varies: a setting (``key``) over ``values``, or ``name`` over ``points``, each a
+    label with the settings it stands for, by dotted name."""
+
+    key: str | None = None
+    values: Sequence[Any] | None = None
+    name: str | None = None
+    points: Mapping[str, Settings] | None = None
+
+    def to_settings(self) -> dict[str, Any]:
+        """The axis as a table of ``sweep.axes``."""
+        given: dict[str, Any] = _plain(self, without=("points",))
+        if self.points is not None:
+            given["points"] = [{"value": label, "set": _nested(point)} for label, point in self.points.items()]
+        return given
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """An experiment over all combinations of axes, the last one changing fastest."""
+
+    experiment: Experiment
+    axes: Sequence[Axis]
+
+    def to_toml(self) -> str:
+        """The grid file that ``flashkeep sweep`` takes."""
+        axes = [axis.to_settings() for axis in self.axes]
+        return _toml.dumps({**self.experiment.to_settings(), "sweep": {"axes": axes}})
+
+
+def _plain(value: Any, without: Sequence[str] = ()) -> Any:
+    """Dataclasses as tables of what is given, paths as texts."""
+    if is_dataclass(value) and not isinstance(value, type):
+        given = ((f.name, getattr(value, f.name)) for f in fields(value) if f.name not in without)
+        return {name: _plain(inner) for name, inner in given if inner is not None}
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return value
+
+
+def _schemes(schemes: Sequence[Scheme | str]) -> dict[str, Any]:
+    if isinstance(schemes, str):
+        raise BadInput(f"schemes: found the text {schemes!r}, wanted a list of schemes", field="schemes")
+    options: dict[str, Any] = {}
+    for scheme in schemes:
+        if isinstance(scheme, Scheme) and scheme.options:
+            if options.setdefault(scheme.name, dict(scheme.options)) != dict(scheme.options):
+                text = f"schemes: `{scheme.name}` has two sets of options; an experiment has one, a sweep may vary it"
+                raise BadInput(text, field="schemes")
+    labels = [scheme.label if isinstance(scheme, Scheme) else scheme for scheme in schemes]
+    return {"schemes": labels, **({"scheme": _plain(options)} if options else {})}
+
+
+def _nested(settings: Settings) -> dict[str, Any]:
+    nested: dict[str, Any] = {}
+    for path, value in settings.items():
+        _put(nested, path, _plain(value))
+    return nested
+
+
+def _put(settings: dict[str, Any], path: str, value: Any) -> None:
+    """Sets a dotted path, making tables on the way."""
+    *parents, last = path.split(".")
+    for parent in parents:
+        settings = settings.setdefault(parent, {})
+        if not isinstance(settings, dict):
+            raise BadInput(f"{path}: `{parent}` has no settings inside", field=path)
+    settings[last] = value

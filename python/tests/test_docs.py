@@ -1,0 +1,35 @@
+"""The examples in docs/python.md and README.md run as they stand."""
+
+import re
+
+import pytest
+from conftest import ROOT
+
+import flashkeep as fk
+
+
+@pytest.mark.parametrize("page", ["docs/python.md", "README.md"])
+def test_examples_run(page, tmp_path, monkeypatch):
+    pytest.importorskip("polars")
+    pytest.importorskip("matplotlib").use("Agg")
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+    assert blocks, "there are none"
+    scope = {}
+    for block in blocks:
+        exec(compile(block.replace('fk.run("experiment.toml")', "None"), page, "exec"), scope)
+
+
+def test_the_grid_on_the_page_about_sweeps_runs(tmp_path):
+    grid = re.search(r"```toml\n(.*?)```", (ROOT / "docs/sweeps.md").read_text(encoding="utf-8"), re.DOTALL)[1]
+    (tmp_path / "grid.toml").write_text(grid)
+    rows = fk.sweep(tmp_path / "grid.toml")
+    assert len(rows) == 12 and rows["age"][:4] == ["fresh", "fresh", "worn", "worn"]
+    documented = (ROOT / "docs/spec/results.md").read_text(encoding="utf-8")
+    figures = set(re.findall(r"^\| `(\w+)` \|", documented, re.MULTILINE))
+    plain = {name for name in rows.columns[3:] if name in figures}
+    parts = {stem for stem in ("flash_reads", "flash_programs", "flash_erases", "energy_j", "requests")}
+    others = set(rows.columns[3:]) - plain
+    assert others == {"config_hash", "seed", "trace_hash"} | {
+        n for n in others if any(n.startswith(f"{p}_") for p in parts)
+    }

@@ -1,0 +1,233 @@
+"""One experiment: the same as the program's, in columns that other libraries take."""
+
+import ast
+import json
+import subprocess
+import threading
+from dataclasses import FrozenInstanceError, fields, replace
+from pathlib import Path
+
+import pytest
+
+import flashkeep as fk
+from flashkeep import _native
+
+#: Keys that depend on the machine.
+MACHINE = {"prepare_wall_s", "wall_s", "flash_ops_per_s", "peak_rss_mib"}
+
+
+def comparable(document):
+    schemes = [{key: value for key, value in scheme.items() if key not in MACHINE} for scheme in document["schemes"]]
+    return {**document, "schemes": schemes}
+
+
+def test_a_run_gives_what_the_program_gives(small, program, tmp_path):
+    file = tmp_path / "small.toml"
+    file.write_text(small.to_toml())
+    done = subprocess.run(
+        [*program, "run", file, "--json", "--report", tmp_path / "report"], capture_output=True, check=True
+    )
+    theirs = comparable(json.loads(done.stdout))
+    assert comparable(fk.run(small).document) == theirs
+    assert comparable(fk.run(file, threads=1).document) == theirs
+    assert comparable(fk.run(tmp_path / "report" / "experiment.toml").document) == theirs
+
+
+def test_columns_are_those_of_the_document(small):
+    result = fk.run(small)
+    assert len(result) == 2 and result["scheme"] == result.schemes == ["none", "raid5"]
+    for scheme in result.document["schemes"]:
+        row = result.schemes.index(scheme["scheme"])
+        for key, value in scheme.items():
+            if key in result.columns:
+                assert result[key][row] == value and type(result[key][row]) is type(value), key
+        for cause, count in scheme["flash_programs_by_cause"].items():
+            assert result[f"flash_programs_{cause.replace('-', '_')}"][row] == count
+    assert result["seed"] == [1, 1] and result["trace_hash"][0] == result.document["trace"]["digest"]
+    with pytest.raises(KeyError, match="known are scheme, raw_capacity_mib"):
+        result["wav"]
+
+
+def test_frames_of_other_libraries_hold_the_same_values(small):
+    pyarrow, polars = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
+    result = fk.run(small)
+    for of in (
+        lambda frame: pyarrow.table(frame).to_pydict(),
+        lambda frame: polars.DataFrame(frame).to_dict(as_series=False),
+    ):
+        for source in (result, result.frame):
+            assert of(source) == {name: result[name] for name in result.columns}
+    polars_types = dict(polars.DataFrame(result).schema)
+    assert polars_types["scheme"] == polars.String and polars_types["flash_reads"] == polars.Int64
+    assert polars_types["waf"] == polars.Float64 and polars_types["saturated"] == polars.Boolean
+
+
+def test_columns_are_handed_over_without_copying(small):
+    pyarrow = pytest.importorskip("pyarrow")
+    frame = fk.run(small).frame
+    places = [pyarrow.table(frame)["waf"].chunk(0).buffers()[1].address for _ in range(2)]
+    assert places[0] == places[1]
+
+
+def test_a_frame_outlives_what_it_came_from(small):
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(fk.run(small))
+    assert frame["scheme"].to_list() == ["none", "raid5"]
+
+
+def test_pandas_takes_it(small):
+    pandas = pytest.importorskip("pandas")
+    if not hasattr(pandas.DataFrame, "from_arrow"):
+        pytest.skip("this pandas has no from_arrow")
+    pytest.importorskip("pyarrow")
+    result = fk.run(small)
+    assert pandas.DataFrame.from_arrow(result)["waf"].tolist() == result["waf"]
+
+
+def test_dataclasses_have_exactly_the_settings_of_the_engine():
+    experiment = fk.Experiment(
+        schemes=["none"],
+        trace=fk.Workload(generator="uniform", requests=10, range="4MiB"),
+        faults=fk.Faults(dead_die=0),
+    )
+    effective = fk.run(experiment).document["experiment"]
+    sections = {
+        "capacity": fk.Capacity, "gc": fk.Collection, "wear": fk.Wear, "buffer": fk.Buffer, "age": fk.Age,
+        "precondition": fk.Precondition, "faults": fk.Faults, "errors": fk.Errors, "refresh": fk.Refresh,
+        "ecc": fk.Ecc, "drive": fk.Drive, "trace": fk.Trace,
+    }  # fmt: skip
+    for section, dataclass in sections.items():
+        optional = {"options"} if section == "ecc" else set()
+        assert {f.name for f in fields(dataclass)} - optional == set(effective[section]), section
+    for section, dataclass in {"geometry": fk.Geometry, "energy": fk.Energy}.items():
+        assert {f.name for f in fields(dataclass)} == set(effective["drive"][section]), section
+    generate = {f.name for f in fields(fk.Workload)} - {"generator", "loops", "arrival", "addresses"}
+    assert generate == set(effective["generate"])
+    known = {f.name for f in fields(fk.Experiment)} - {"settings"}
+    assert known == (set(effective) | {"scheme"}) - {"generate", "scheme"}
+
+
+def test_settings_of_every_kind_reach_the_engine(tmp_path):
+    trace = tmp_path / 'a "trace"\\ of d\u00e4ta.spc'
+    trace.write_text("0,0,4096,w,0.0\n0,8,4096,r,0.5\n")
+    experiment = fk.Experiment(
+        schemes=[
+            fk.Scheme(name="ds-raid", options={"sub_stripe": "defer"}),
+            fk.Scheme(name="raid5", ecc="fixed"),
+            "none",
+        ],
+        trace=fk.Trace(source=trace, format="spc", loops=2),
+        drive=fk.Drive(preset="default", geometry=fk.Geometry(channels=2), timing={"transfer": {"per-page": "9us"}}),
+        ecc=fk.Ecc(options={"fixed": {"t": 40}}),
+        age=fk.Age(retention="30d"),
+        seed=7,
+        settings={"gc.policy": "fifo", "buffer.kind": "volatile", "wear.dynamic": False},
+    )
+    effective = fk.run(experiment).document["experiment"]
+    assert effective["schemes"] == ["ds-raid", "raid5+fixed", "none"]
+    assert effective["scheme"]["ds-raid"]["sub_stripe"] == "defer"
+    assert effective["ecc"]["options"]["fixed"]["t"] == "40"
+    assert effective["trace"]["source"] == str(trace) and effective["trace"]["loops"] == 2
+    assert effective["drive"]["geometry"]["channels"] == 2
+    assert effective["drive"]["timing"]["transfer"] == {"per-page": "9us"}
+    assert (effective["seed"], effective["gc"]["policy"], effective["buffer"]["kind"]) == (7, "fifo", "volatile")
+    assert effective["wear"]["dynamic"] is False
+
+
+def test_experiments_are_frozen_and_keyword_only(small):
+    with pytest.raises(FrozenInstanceError):
+        small.seed = 2
+    with pytest.raises(TypeError):
+        fk.Workload("zipf")
+    with pytest.raises(TypeError):
+        fk.Age(cycles=3)
+
+
+def test_bad_input_names_its_place():
+    with pytest.raises(fk.BadInput) as caught:
+        fk.run(fk.Experiment(schemes=["raid55"]))
+    bad = caught.value
+    assert (bad.file, bad.line, bad.field, bad.meant) == ("experiment", 1, "schemes.0", "raid5")
+    assert "ds-raid" in bad.known and "did you mean `raid5`" in str(bad) and isinstance(bad, ValueError)
+    with pytest.raises(fk.BadInput, match="two sets of options"):
+        fk.Experiment(schemes=[fk.Scheme(name="raid5", options={"a": n}) for n in (1, 2)]).to_toml()
+    with pytest.raises(fk.BadInput, match="wanted a list"):
+        fk.Experiment(schemes="raid5").to_toml()
+    with pytest.raises(fk.BadInput, match="finite"):
+        fk.Experiment(settings={"capacity.spare": float("nan")}).to_toml()
+    with pytest.raises(fk.BadInput, match="absent.toml cannot be read"):
+        fk.run("absent.toml")
+
+
+def test_a_bad_line_of_a_trace_is_file_line_and_field(tmp_path):
+    trace = tmp_path / "t.spc"
+    trace.write_text("0,0,4096,r,0.0\n0,8,4096,w,0.5\n0,16,x,w,0.6\n")
+    with pytest.raises(fk.BadInput) as caught:
+        fk.run(fk.Experiment(trace=fk.Trace(source=trace, format="spc")))
+    bad = caught.value
+    assert (bad.file, bad.line, bad.column) == (str(trace), 3, None)
+    assert bad.field and f"field `{bad.field}`" in str(bad)
+
+
+def test_lost_data_is_an_error_with_the_result(small):
+    losing = replace(small, schemes=["canary"], faults=fk.Faults(dead_die=1), settings={"trace.arrival": "closed=8"})
+    with pytest.raises(fk.CheckFailed, match="returned wrong data") as caught:
+        fk.run(losing)
+    assert caught.value.result["mismatches"][0] > 0
+    assert not fk.run(losing, check=False).passed
+
+
+def test_progress_is_heard_and_may_refuse(small):
+    heard = []
+    fk.run(small, progress=lambda done, total: heard.append((done, total)))
+    assert heard == sorted(heard) and heard[-1] == (4000, 4000)
+
+    def refuse(done, total):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        fk.run(small, progress=refuse)
+
+
+def test_a_bar_shows_the_requests(small, capsys):
+    pytest.importorskip("tqdm")
+    fk.run(small, progress=True)
+    assert "4.00k/4.00k" in capsys.readouterr().err
+
+
+def test_other_threads_of_python_go_on_during_a_run(small):
+    """The main thread would wait for the run if it held the lock of the interpreter."""
+    longer = replace(small, trace=fk.Workload(generator="zipf", requests=30_000, range="64MiB", read_fraction=0.5))
+    worker = threading.Thread(target=fk.run, args=[longer])
+    worker.start()
+    turns = 0
+    while worker.is_alive():
+        turns += 1
+        worker.join(0.001)
+    assert turns > 3
+
+
+def test_a_report_is_written(small, tmp_path):
+    index = fk.run(small).report(tmp_path / "report")
+    assert index.read_text().startswith("<!") and (index.parent / "results.json").exists()
+    assert "p99.9" in str(fk.run(small)) and fk.run(small)._repr_html_().startswith("<pre>")
+
+
+def test_names_and_studies_are_those_of_the_registries():
+    assert {"none", "raid5", "ds-raid", "da-raid5", "mds-groups", "code-zones"} <= set(fk.names("schemes"))
+    study = fk.study("uper", t=[1, 4], rber=[1e-6, 1e-5], schemes=["7+1"], code="4KiB-data")
+    assert study.document["settings"]["t"] == "1,4"
+    assert all(len(rows) > 0 for rows in study.tables.values())
+    with pytest.raises(fk.BadInput, match="did you mean `uper`"):
+        fk.study("upper")
+
+
+def test_stubs_name_exactly_what_the_extension_has():
+    stub = ast.parse((Path(fk.__file__).parent / "_native.pyi").read_text(encoding="utf-8"))
+    names = {node.name for node in stub.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    assert names == {name for name in dir(_native) if not name.startswith("_")}
+    for node in (node for node in stub.body if isinstance(node, ast.ClassDef)):
+        members = {inner.name for inner in node.body if isinstance(inner, ast.FunctionDef)} - {"__init__"}
+        public = {name for name in vars(getattr(_native, node.name)) if not name.startswith("_")}
+        assert public <= members and all(hasattr(getattr(_native, node.name), name) for name in members), node.name
+    assert (Path(fk.__file__).parent / "py.typed").exists()

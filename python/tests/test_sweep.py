@@ -1,0 +1,167 @@
+"""Sweeps: the same rows whoever ran what, and whatever died meanwhile."""
+
+import os
+import pickle
+import signal
+import subprocess
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+import flashkeep as fk
+from flashkeep import sweeps
+
+
+def columns(frame):
+    return {name: frame[name] for name in frame.columns}
+
+
+@pytest.fixture(scope="module")
+def serial(grid):
+    """The rows, one run after the other."""
+    return columns(fk.sweep(grid, workers=1))
+
+
+def parts(directory):
+    return {path.name for path in (directory / "runs").iterdir() if path.suffix == ".json"}
+
+
+def test_a_sweep_gives_what_the_program_gives(grid, serial, program, tmp_path):
+    file = tmp_path / "grid.toml"
+    file.write_text(grid.to_toml())
+    subprocess.run([*program, "sweep", file, "--out", tmp_path / "theirs", "--threads", "2"], check=True)
+    ours = fk.sweep(file, directory=tmp_path / "ours")
+    assert columns(ours) == serial and len(ours) == 120
+    results = [(tmp_path / who / "results.parquet").read_bytes() for who in ("ours", "theirs")]
+    assert results[0] == results[1] == ours.to_parquet()
+    assert parts(tmp_path / "ours") == parts(tmp_path / "theirs")
+    assert columns(fk.sweep(grid, directory=tmp_path / "theirs")) == serial
+
+
+def test_rows_are_runs_of_their_experiments(grid, serial):
+    for row in (0, 77, 119):
+        run = serial["run"][row]
+        worn = serial["age"][row] == "worn"
+        experiment = replace(
+            grid.experiment,
+            trace=replace(grid.experiment.trace, read_fraction=serial["generate.read_fraction"][row]),
+            age=fk.Age(pe_cycles=3000) if worn else None,
+            errors=fk.Errors(model="flares") if worn else None,
+            seed=serial["seed"][row],
+        )
+        result = fk.run(experiment)
+        for name in result.columns:
+            assert result[name][row % 2] == serial[name][row], (run, name)
+
+
+def test_parquet_files_are_read_by_others(grid, serial, tmp_path):
+    polars, parquet = pytest.importorskip("polars"), pytest.importorskip("pyarrow.parquet")
+    fk.sweep(grid, directory=tmp_path)
+    assert polars.read_parquet(tmp_path / "results.parquet").to_dict(as_series=False) == serial
+    assert parquet.read_table(tmp_path / "results.parquet").to_pydict() == serial
+
+
+def test_any_executor_will_do(grid, serial):
+    with ThreadPoolExecutor(2) as pool:
+        assert columns(fk.sweep(grid, executor=pool)) == serial
+    with pytest.raises(TypeError, match="Executor of concurrent.futures"):
+        fk.sweep(grid, executor="dask")
+
+
+def test_a_worker_process_that_is_killed_loses_nothing(grid, serial, monkeypatch, tmp_path):
+    done, killed = [], []
+
+    class Pool(ProcessPoolExecutor):
+        """Kills one of its own workers once ten runs are done."""
+
+        def submit(self, *args, **kwargs):
+            future = super().submit(*args, **kwargs)
+            future.add_done_callback(self._strike)
+            return future
+
+        def _strike(self, future):
+            done.append(future)
+            if len(done) == 10:
+                killed.extend(self._processes)
+                os.kill(killed[0], signal.SIGKILL)
+
+    monkeypatch.setattr(sweeps, "ProcessPoolExecutor", Pool)
+    swept = fk.sweep(grid, executor="processes", workers=2, directory=tmp_path)
+    assert killed and columns(swept) == serial and len(parts(tmp_path)) == 60
+
+
+def test_a_pool_whose_workers_always_die_is_given_up(grid, monkeypatch):
+    from concurrent.futures.process import BrokenProcessPool
+
+    monkeypatch.setattr(sweeps, "_submitted", lambda *_: (_ for _ in ()).throw(BrokenProcessPool("died")))
+    with pytest.raises(BrokenProcessPool):
+        fk.sweep(grid, executor="processes", workers=1)
+
+
+def test_dask_replaces_a_worker_that_is_killed(grid, serial, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    killed = []
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1", protocol="tcp"
+    ) as cluster:
+        with distributed.Client(cluster) as client:
+            pids = list(client.run(os.getpid).values())
+
+            def strike(done, total):
+                if done >= 20 and not killed:
+                    killed.append(pids[0])
+                    os.kill(pids[0], signal.SIGKILL)
+
+            swept = fk.sweep(grid, executor=client, directory=tmp_path, progress=strike)
+    assert killed and columns(swept) == serial and len(parts(tmp_path)) == 60
+
+
+def test_a_sweep_goes_on_where_it_ended(grid, serial, tmp_path):
+    class Enough(Exception):
+        pass
+
+    def until(done, total):
+        assert total == 60
+        if done >= 25:
+            raise Enough
+
+    with pytest.raises(Enough):
+        fk.sweep(grid, directory=tmp_path, workers=2, progress=until)
+    before = len(parts(tmp_path))
+    assert 25 <= before < 60 and not (tmp_path / "results.parquet").exists()
+    heard = []
+    swept = fk.sweep(grid, directory=tmp_path, progress=lambda done, total: heard.append(done))
+    assert heard == list(range(before, 61)) and columns(swept) == serial
+
+
+def test_damaged_parts_are_named(grid, tmp_path):
+    small = fk.Grid(experiment=grid.experiment, axes=grid.axes[:1])
+    fk.sweep(small, directory=tmp_path)
+    part = tmp_path / "runs" / min(parts(tmp_path))
+    part.write_text(part.read_text()[:-20])
+    with pytest.raises(fk.BadInput, match=f"{part.name} is damaged"):
+        fk.sweep(small, directory=tmp_path)
+
+
+def test_bad_grids_are_named_before_anything_runs(grid):
+    bad = replace(grid, axes=[fk.Axis(key="gc.policy", values=["fifo", "gredy"])])
+    with pytest.raises(fk.BadInput, match="unknown policy `gredy`") as caught:
+        fk.sweep(bad)
+    assert caught.value.field == "gc.policy" and caught.value.line
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value) and (again.field, again.line) == ("gc.policy", caught.value.line)
+    with pytest.raises(fk.BadInput, match="cannot be read"):
+        fk.sweep("absent.toml")
+
+
+def test_lost_data_is_an_error_with_all_rows(grid):
+    losing = replace(
+        grid.experiment, schemes=["canary"], faults=fk.Faults(dead_die=1), settings={"trace.arrival": "closed=8"}
+    )
+    losing = replace(losing, trace=replace(losing.trace, read_fraction=0.5))
+    lost = fk.Grid(experiment=losing, axes=[fk.Axis(key="seed", values=[1, 2])])
+    with pytest.raises(fk.CheckFailed, match="wrong data was returned") as caught:
+        fk.sweep(lost)
+    assert len(caught.value.result) == 2
+    assert len(fk.sweep(lost, check=False)) == 2
