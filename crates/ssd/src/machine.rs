@@ -73,7 +73,7 @@ impl Recovery {
             mounting: None,
             recovering: false,
             remembered: BTreeSet::new(),
-            checkpoint: setup.power.checkpoint.then(|| Checkpoint::new(setup.drive.geometry.blocks())),
+            checkpoint: setup.power.checkpoint.then(|| Checkpoint::fresh(setup.drive.geometry.blocks())),
             versions: vec![0; width.map_or(0, |_| setup.user_slots as usize)],
             parity_versions: vec![0; width.map_or(0, |width| setup.user_slots.div_ceil(width) as usize)],
         }
@@ -347,6 +347,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     #[inline]
     pub(crate) fn submit_program(&mut self, image: Id, owner: Owner, cause: Cause) {
         let ppn = self.images.slab[image].ppn;
+        if let Some(checkpoint) = &mut self.recovery.checkpoint
+            && self.grid.split(ppn).1 == 0
+        {
+            checkpoint.strike_out(self.grid.split(ppn).0);
+        }
         self.submit(Command { owner, ppn, image, verb: Verb::Program, cause, ..Command::default() });
     }
 
@@ -567,6 +572,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             if self.ecc.is_some() {
                 self.note_refreshed(block);
             }
+            self.recovery.checkpoint.iter_mut().for_each(|checkpoint| checkpoint.erased(block));
             let grid = &self.grid;
             self.recovery.remembered.retain(|&ppn| grid.split(ppn).0 != block);
         }

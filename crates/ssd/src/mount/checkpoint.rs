@@ -4,7 +4,8 @@
 //! reserved blocks outside the drive's capacity: its *summary*. Before the block is erased the summary
 //! is struck out. Both pass through power-safe memory, so a summary is there or not, never in part. A
 //! mount reads all summaries, and of each block that has one a single page: if that has the P/E count of
-//! the summary, the summary is believed. All pages of other blocks are looked at.
+//! the summary, the summary is believed. That a block is erased is noted likewise, from the end of its
+//! erase to its first program. All pages of other blocks are looked at.
 //!
 //! What was lost since a block was filled is not in its summary. It is found as any loss is, by reading;
 //! then the summary is struck out, because what is brought back has another copy from then on.
@@ -17,40 +18,61 @@ use vocab::{BlockAddr, Grid, Nanos};
 
 use crate::payload::HostPayload;
 
-/// The summaries that a drive has: for each block the P/E count of its pages.
+/// What is noted of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Summary {
+    /// It has none.
+    None,
+    /// No page of it is programmed.
+    Erased,
+    /// All pages are programmed, in this P/E cycle.
+    Whole(u32),
+}
+
+/// The summaries that a drive has.
 #[derive(Clone, Debug)]
 pub(crate) struct Checkpoint {
-    pe: Vec<Option<u32>>,
+    of: Vec<Summary>,
 }
 
 impl Checkpoint {
-    pub fn new(blocks: u32) -> Self {
-        Self { pe: vec![None; blocks as usize] }
+    /// All blocks are erased.
+    pub fn fresh(blocks: u32) -> Self {
+        Self { of: vec![Summary::Erased; blocks as usize] }
     }
 
     /// All pages of the block are programmed.
     pub fn sum_up<P: HostPayload, A: FlashArray<P>>(&mut self, block: BlockAddr, array: &A) {
-        self.pe[block.index()] = Some(array.block(block).pe);
+        self.of[block.index()] = Summary::Whole(array.block(block).pe);
     }
 
-    /// The block is going to be erased, or a page of it cannot be read.
+    /// The block was erased.
+    pub fn erased(&mut self, block: BlockAddr) {
+        self.of[block.index()] = Summary::Erased;
+    }
+
+    /// The block is going to be erased or programmed, or a page of it cannot be read.
     pub fn strike_out(&mut self, block: BlockAddr) {
-        self.pe[block.index()] = None;
+        self.of[block.index()] = Summary::None;
     }
 
-    /// The P/E count that the pages of a block have, if it has a summary.
-    pub fn of(&self, block: BlockAddr) -> Option<u32> {
-        self.pe[block.index()]
+    /// What is noted of a block.
+    pub fn of(&self, block: BlockAddr) -> Summary {
+        self.of[block.index()]
     }
 
-    /// Most P/E cycles of any block with a summary.
+    fn pe(&self) -> impl Iterator<Item = u32> {
+        self.of.iter().filter_map(|summary| if let Summary::Whole(pe) = summary { Some(*pe) } else { None })
+    }
+
+    /// Most P/E cycles of any block that is whole.
     pub fn most_worn(&self) -> u32 {
-        self.pe.iter().flatten().copied().max().unwrap_or(0)
+        self.pe().max().unwrap_or(0)
     }
 
     /// Bytes of all summaries.
     pub fn bytes(&self, grid: &Grid) -> u64 {
-        let blocks = self.pe.iter().flatten().count() as u64;
+        let blocks = self.pe().count() as u64;
         blocks * u64::from(grid.pages_per_block()) * beside(grid)
     }
 

@@ -4,7 +4,7 @@ use nand::{FlashArray, Latencies, PageScan, Scan};
 use vocab::{BlockAddr, Bytes, Grid, Nanos, Ppn};
 
 use super::Mounted;
-use super::checkpoint::{Checkpoint, beside};
+use super::checkpoint::{Checkpoint, Summary, beside};
 use crate::payload::HostPayload;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,11 +40,16 @@ impl Looks {
             looked: vec![0; grid.dies() as usize],
         };
         for block in (0..grid.geometry().blocks()).map(BlockAddr) {
-            let summary = checkpoint.and_then(|checkpoint| checkpoint.of(block));
+            let summary = checkpoint.map_or(Summary::None, |checkpoint| checkpoint.of(block));
             let first = array.scan_page(grid.ppn(block, 0));
-            let fits = |pe| matches!(&first, PageScan::Valid(page) if page.pe == pe);
-            let believed = summary.is_some_and(fits);
-            looks.looked[grid.split_block(block).0.index()] += if believed { 1 } else { u64::from(looks.pages_per_block) };
+            let believed = matches!((summary, &first), (Summary::Whole(pe), PageScan::Valid(page)) if page.pe == pe);
+            let erased = (summary, &first) == (Summary::Erased, &PageScan::Erased);
+            let looked = if believed || erased { 1 } else { looks.pages_per_block };
+            looks.looked[grid.split_block(block).0.index()] += u64::from(looked);
+            if erased {
+                looks.of.extend((0..looks.pages_per_block).map(|_| Look::Erased));
+                continue;
+            }
             for page in 0..looks.pages_per_block {
                 looks.look(array, grid.ppn(block, page), believed);
             }
@@ -68,7 +73,7 @@ impl Looks {
         self.of.push(Look::Valid);
     }
 
-    /// Whether all pages of a block are there.
+    /// Whether all pages of a block are readable.
     pub fn is_whole(&self, block: BlockAddr) -> bool {
         let pages = self.pages_per_block as usize;
         self.of[block.index() * pages..(block.index() + 1) * pages].iter().all(|&look| look == Look::Valid)

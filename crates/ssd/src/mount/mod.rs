@@ -33,6 +33,7 @@ use crate::payload::HostPayload;
 use crate::safety::SafetyRule;
 use crate::session::{Prepared, Session, build_scheme, inside};
 pub(crate) use checkpoint::Checkpoint;
+use checkpoint::Summary;
 use ftl::UnitId;
 use looks::Looks;
 use nand::{Member, PageScan, Scan};
@@ -143,7 +144,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         // Ranks are never used twice, also where only power-safe memory knows of them.
         self.sequence = looks.newest.max(remains.newest());
         let suspects = self.read_suspects(&mut looks);
-        self.mount_checkpoint(&looks, &suspects);
+        self.mount_checkpoint(&looks, &suspects, remains.checkpoint.as_ref());
         self.mount_groups(&mut remains, &looks);
         let with = self.choose(&looks, &remains, &BTreeSet::new(), true);
         // Unless a die took it, what can only be solved for is as suspect.
@@ -170,13 +171,19 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         Mounted { mapped, time, ..found }
     }
 
-    /// Blocks that are whole have summaries from now on, unless a suspect is in them.
-    fn mount_checkpoint(&mut self, looks: &Looks, suspects: &BTreeSet<Ppn>) {
-        let Some(checkpoint) = &mut self.recovery.checkpoint else { return };
+    /// Blocks that are whole have summaries from now on, unless a suspect is in them. Those that were noted
+    /// as erased, and look so, stay it.
+    fn mount_checkpoint(&mut self, looks: &Looks, suspects: &BTreeSet<Ppn>, before: Option<&Checkpoint>) {
+        let (Some(checkpoint), Some(before)) = (&mut self.recovery.checkpoint, before) else { return };
         let suspected: BTreeSet<BlockAddr> = suspects.iter().map(|&ppn| self.grid.split(ppn).0).collect();
-        let blocks = (0..self.grid.geometry().blocks()).map(BlockAddr);
-        for block in blocks.filter(|&block| looks.is_whole(block) && !suspected.contains(&block)) {
-            checkpoint.sum_up(block, &self.array);
+        for block in (0..self.grid.geometry().blocks()).map(BlockAddr) {
+            let stays_erased = before.of(block) == Summary::Erased && looks.is_erased(self.grid.ppn(block, 0));
+            if !stays_erased {
+                checkpoint.strike_out(block);
+            }
+            if looks.is_whole(block) && !suspected.contains(&block) {
+                checkpoint.sum_up(block, &self.array);
+            }
         }
     }
 
