@@ -18,7 +18,7 @@ pub enum SafetyRule {
     Whole,
     /// Parity of a static stripe is believed for the contents that it names.
     Named,
-    /// Data of rows that no parity covers do not count.
+    /// Data of rows that no parity covers are written anew.
     Coverage,
     /// Pages that did not get to flash are taken out of the sums of block groups.
     Sums,

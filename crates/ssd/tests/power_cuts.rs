@@ -124,7 +124,7 @@ fn found_alike(choice: &SchemeChoice, seed: u64) -> Result<[u64; 2], String> {
     let buffer = Buffer { kind: BufferKind::PowerSafe, size: Bytes(6 * 4096), ..Buffer::default() };
     let name = &choice.name;
     let drives = [false, true].map(|checkpoint| {
-        let mut setup = small(choice, buffer.clone(), 1, seed);
+        let mut setup = small(choice, buffer, 1, seed);
         setup.power.checkpoint = checkpoint;
         Session::new(&setup).expect("a valid setup")
     });

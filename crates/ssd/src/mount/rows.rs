@@ -59,7 +59,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             let is_unreadable = |(_, ppn): (DieId, Ppn)| !looks.is_valid(ppn) && !looks.is_erased(ppn);
             let lost_any = !self.dead.is_empty() || self.row_pages(row).any(is_unreadable);
             for (die, ppn) in self.row_pages(row) {
-                let counts = covered.contains(u32::from(die.0)) || lost_any || self.breaks(SafetyRule::Coverage);
+                let counts = covered.contains(u32::from(die.0)) || lost_any;
                 if looks.is_valid(ppn) && !but.contains(&ppn) {
                     self.data_in(ppn).filter(|_| counts).for_each(|(lpn, found)| choice.offer(lpn, found));
                 } else if solve && let Some(members) = self.solved_in_row(row, die, &parities, looks, but) {
@@ -123,7 +123,9 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     pub(super) fn leans_on(&self, ppn: Ppn, suspects: &BTreeSet<Ppn>) -> bool {
         let (row, of) = self.ftl.rows().row_of(ppn);
         let covering = self.ftl.rows().coverage(row).filter(|(covered, _)| covered.contains(u32::from(of.0)));
-        let Some((covered, die)) = covering else { return self.dead.is_empty() };
+        let Some((covered, die)) = covering else {
+            return self.dead.is_empty() && !self.breaks(SafetyRule::Coverage);
+        };
         let page = |die: u32| self.ftl.rows().page(row, DieId(die as u16));
         let is_missing = |ppn: Ppn| self.dead.is_empty() && self.failed_programs.contains_key(&ppn.0);
         let suspected = covered.iter().filter(|&die| suspects.contains(&page(die))).count();
