@@ -48,8 +48,8 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
             });
             Ok(ExitCode::SUCCESS)
         }
-        Command::Figures { paper, only, points, out, experiments, traces, threads } => {
-            figures::run(&figures::Wanted { paper, only, points, out, experiments, traces, threads })
+        Command::Figures { paper, only, points, kept, out, experiments, traces, threads } => {
+            figures::run(&figures::Wanted { paper, only, points, kept, out, experiments, traces, threads })
         }
         Command::Sweep { grid, out, threads } => sweep::run(&sweep::Wanted { grid, out, threads }),
         Command::Torture(options) => torture::run(&options),
