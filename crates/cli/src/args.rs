@@ -115,6 +115,9 @@ pub struct Options {
     /// One JSON document on stdout instead of the table
     #[arg(long)]
     pub json: bool,
+    /// Also draw response, write amplification and energy as one static picture
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
     /// Seed of all random streams
     #[arg(long)]
     pub seed: Option<String>,

@@ -62,6 +62,10 @@ fn compare(experiment: &Experiment, options: &Options) -> Result<ExitCode, Probl
     lab::report_directory(&options.report)?;
     let comparison = simulate(experiment, options)?;
     let index = lab::write_report(&comparison, &options.report)?;
+    if let Some(file) = &options.plot {
+        let typed: Vec<String> = std::env::args().skip(1).collect();
+        lab::write_headline(&comparison, &format!("flashkeep {}", typed.join(" ")), file)?;
+    }
     if options.json {
         let text = serde_json::to_string_pretty(&comparison.to_json()).expect("a JSON document prints");
         print(&format!("{text}\n"));

@@ -63,6 +63,21 @@ fn a_run_prints_a_table_and_leaves_a_report() {
 }
 
 #[test]
+fn the_headline_is_a_picture_with_a_bar_for_each_scheme_and_the_command_that_made_it() {
+    let here = with_small("plot");
+    let output = flashkeep(&here, &["run", "small.toml", "--plot", "headline.svg", "--json"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let svg = std::fs::read_to_string(here.join("headline.svg")).expect("written");
+    assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n") && svg.contains("flashkeep run small.toml --plot headline.svg"));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    let schemes = document["schemes"].as_array().expect("a list");
+    // A background, and a bar for each of four values of each scheme; the longest says the greatest value.
+    assert_eq!(svg.matches("<rect").count(), 1 + 4 * schemes.len());
+    let waf = schemes.iter().map(|scheme| scheme["waf"].as_f64().expect("a number")).fold(0.0, f64::max);
+    assert!(svg.contains(&format!(">{waf:.3}<")), "{waf}: {svg}");
+}
+
+#[test]
 fn json_is_one_document_and_the_effective_experiment_repeats_it() {
     let here = with_small("json");
     let first = flashkeep(&here, &["run", "small.toml", "--json", "--report", "one", "--seed", "9", "--threads", "1"]);

@@ -39,6 +39,8 @@
     const paper = plot.series.filter((series) => series.published);
     const values = plot.series.flatMap((series) => series.points.concat(series.stated || []).map((p) => p[1]));
     const published = paper.length ? paper[0].colour : "";
+    const levels = plot.levels || [];
+    values.push(...levels.map((level) => level.y));
     // A bar has no foot at 0 on a log axis: there each value is a dot.
     const dotted = y.log;
     const longest = Math.max(...plot.categories.map((name) => name.length));
@@ -57,7 +59,7 @@
         formatter: (found) => tip(escapeHtml(found[0].name), found.filter((p) => p.value !== null && p.value !== undefined)
           .map((p) => [marker(p.color) + escapeHtml(p.seriesName), number(Array.isArray(p.value) ? p.value[1] : p.value)])),
       },
-      series: own.map((series) => ({
+      series: own.map((series, i) => ({
         type: dotted ? "scatter" : "bar", name: series.name, color: series.colour, barMaxWidth: 46, barGap: "8%", barCategoryGap: "24%",
         symbolSize: 11, data: plot.categories.map((name, i) => { const p = series.points.find(([at]) => at === i); return p ? p[1] : null; }),
         markPoint: {
@@ -65,6 +67,12 @@
           itemStyle: { color: published, borderColor: colour("card"), borderWidth: 1.5 },
           data: (series.stated || []).map(([at, value]) => ({ coord: [at, value] })),
         },
+        ...(i === 0 && levels.length ? {
+          markLine: {
+            silent: true, symbol: "none", precision: 15, lineStyle: { color: colour("text"), type: "dashed", width: 1, opacity: .6 },
+            data: levels.map((level) => ({ yAxis: level.y, label: { formatter: level.label, position: "insideEndTop", color: colour("text"), fontSize: 12 } })),
+          },
+        } : {}),
       })).concat(paper.map((series) => ({
         type: "scatter", name: series.name, color: series.colour, symbol: "diamond", symbolSize: 15, z: 3, data: series.points,
       }))),
@@ -81,11 +89,16 @@
       const points = plot.series.flatMap((series) => series.points);
       const [x, y] = plot.axes;
       const values = [0, 1].map((i) => points.map((p) => p[i]));
+      const levels = (plot.levels || []).filter((level) => !y.log || level.y > 0);
+      values[1].push(...levels.map((level) => level.y));
       const places = plot.axes.map((a, i) => (isTiny(a, values[i]) ? Math.log10 : (value) => value));
       const suffix = (a) => a.name + (a.log ? " (log scale)" : "");
       const marks = plot.marks.map((mark) => ({
         xAxis: places[0](mark.x), label: { formatter: mark.label, position: "insideStartTop", color: colour("text"), fontSize: 12 },
       }));
+      marks.push(...levels.map((level) => ({
+        yAxis: places[1](level.y), label: { formatter: level.label, position: "insideEndTop", color: colour("text"), fontSize: 12 },
+      })));
       return {
         ...base(still),
         legend: legend(plot.series.map((series) => series.name), head, []),

@@ -179,7 +179,7 @@ impl FigureResult {
 }
 
 /// Rows up to which a table is shown.
-const ROWS_MAX: usize = 60;
+const ROWS_MAX: usize = 30;
 
 /// A drawing as lines of text, curves down the side.
 fn text_table(drawing: &Drawing) -> String {

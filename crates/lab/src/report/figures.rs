@@ -116,6 +116,10 @@ fn plot(figure: &FigureResult, index: usize, drawing: &Drawing) -> Option<Value>
         let dots = curve.points.len() <= DOTS_MAX;
         json!({ "name": curve.name, "colour": palette::of_curve(number), "points": curve.points, "dots": dots, "stated": of_curve })
     };
+    // What is stated of no one place is a line across.
+    let wide = drawing.published.iter().filter(|value| value.x.is_none());
+    let levels: Vec<Value> =
+        wide.filter_map(|value| Some(json!({ "y": value.y?, "label": format!("paper: {}", value.what) }))).collect();
     let mut series: Vec<Value> = drawing.curves.iter().enumerate().map(curve).collect();
     if drawing.published.iter().any(|value| value.y.is_some() && value.x.is_some()) {
         series.push(json!({ "name": "paper", "colour": palette::published(), "points": stated(None), "published": true }));
@@ -131,5 +135,6 @@ fn plot(figure: &FigureResult, index: usize, drawing: &Drawing) -> Option<Value>
         "categories": drawing.categories,
         "series": series,
         "marks": [],
+        "levels": levels,
     }))
 }
