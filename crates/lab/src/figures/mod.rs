@@ -56,9 +56,13 @@
 //! only = { retention_h = "8760" }                   # rows, by the text of columns
 //! ```
 //!
+//! A figure of a workload itself has traces with files, and `census = { banks = 8, stripe_block = "8KiB", zone = "256MiB" }`:
+//! columns trace, of (`bank` or `zone`), place, operation, sectors and share, drawn as those of a study.
+//!
 //! A CSV file of the same name beside it holds the rows that were found last (`golden`): runs are
 //! deterministic, so every row found again must be among them. Pages can be drawn from them alone ([`kept`]).
 
+mod census;
 mod output;
 mod plot;
 mod reproduction;

@@ -78,10 +78,10 @@ impl Drawing {
 /// # Errors
 /// A column that the rows do not have.
 pub(super) fn drawing(spec: &Spec, plot: &PlotSpec, sheet: &Sheet) -> Result<Drawing, Problem> {
-    let (categories, curves) = match (&spec.study, &spec.x) {
-        (Some(_), _) => of_study(spec, plot, sheet)?,
-        (None, Some(_)) => (Vec::new(), of_runs(spec, plot, sheet)),
-        (None, None) => of_traces(spec, plot, sheet),
+    let (categories, curves) = match &spec.x {
+        _ if !spec.has_runs() => of_study(spec, plot, sheet)?,
+        Some(_) => (Vec::new(), of_runs(spec, plot, sheet)),
+        None => of_traces(spec, plot, sheet),
     };
     Ok(Drawing {
         title: plot.title.clone(),
@@ -191,9 +191,9 @@ fn label(key: &str, cell: &str) -> String {
     }
 }
 
-/// A curve for each combination of the columns that tell curves apart.
+/// Of a study or a census: a curve for each combination of the columns that tell curves apart.
 fn of_study(spec: &Spec, plot: &PlotSpec, sheet: &Sheet) -> Result<(Vec<String>, Vec<Curve>), Problem> {
-    let (key, value) = (&spec.x.as_ref().expect("checked: a study comes with x").key, column(sheet, &plot.value)?);
+    let (key, value) = (&spec.x.as_ref().expect("checked: what has no runs comes with x").key, column(sheet, &plot.value)?);
     let x = column(sheet, key)?;
     let by = plot.by.iter().map(|name| column(sheet, name)).collect::<Result<Vec<_>, _>>()?;
     let mut shown = sheet.clone();

@@ -1,5 +1,6 @@
 //! Runs the experiments of figures: each once, however many figures, points or arms ask for it.
 
+use super::census::census;
 use super::sheet::Sheet;
 use super::spec::{Figure, Job, StudySpec};
 use super::values::VALUES;
@@ -63,9 +64,10 @@ pub(super) fn run(figures: &[Figure], with: &Run<'_>) -> Result<Vec<Ran>, Proble
     }
     let done = known.len();
     measure(wanted.iter().flatten().map(|job| job.experiment.clone()).collect(), &mut known, with, done)?;
-    let ran = |(figure, jobs): (&Figure, &Vec<Job>)| match &figure.spec.study {
-        Some(study) => studied(study),
-        None => Ok(Ran { sheet: sheet(figure, jobs, &known), warnings: warnings(figure, jobs, &known) }),
+    let ran = |(figure, jobs): (&Figure, &Vec<Job>)| match (&figure.spec.study, &figure.spec.census) {
+        (Some(study), _) => studied(study),
+        (None, Some(spec)) => census(figure, spec),
+        (None, None) => Ok(Ran { sheet: sheet(figure, jobs, &known), warnings: warnings(figure, jobs, &known) }),
     };
     figures.iter().zip(&wanted).map(ran).collect()
 }

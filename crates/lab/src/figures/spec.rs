@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use vocab::Bytes;
 
 /// The section `[figure]`. Settings (`set`) are read where they are laid upon the experiment.
 #[derive(Debug, Deserialize)]
@@ -25,6 +26,9 @@ pub(super) struct Spec {
     /// Formulas instead of runs.
     #[serde(default)]
     pub study: Option<StudySpec>,
+    /// What traces ask of banks and zones, instead of runs.
+    #[serde(default)]
+    pub census: Option<CensusSpec>,
     #[serde(default)]
     pub traces: Vec<TraceEntry>,
     #[serde(default)]
@@ -48,6 +52,15 @@ pub(super) struct StudySpec {
     /// Options as on the command line.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
+}
+
+/// Banks that stripe blocks go round, and zones one after the other.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CensusSpec {
+    pub banks: std::num::NonZeroU32,
+    pub stripe_block: Bytes,
+    pub zone: Bytes,
 }
 
 /// What is varied.
@@ -190,6 +203,8 @@ pub struct Figure {
     pub(super) path: PathBuf,
     pub(super) spec: Spec,
     pub(super) jobs: Vec<Job>,
+    /// For each trace its file, where it has one.
+    pub(super) files: Vec<Option<PathBuf>>,
     /// Traces (by index) whose files are absent, with the files.
     pub(super) absent: Vec<(usize, PathBuf)>,
 }
@@ -208,7 +223,7 @@ impl Figure {
     pub fn load(path: &Path, traces: &Path) -> Result<Self, Problem> {
         let document = experiment::read(path)?;
         let File { figure: mut spec } = document.read()?;
-        if spec.x.is_none() && spec.study.is_none() && spec.points.is_empty() {
+        if spec.x.is_none() && spec.has_runs() && spec.points.is_empty() {
             spec.points.push(PointSpec { x: 0.0, busy: None, _set: None });
         }
         spec.check().map_err(|problem| document.locate(problem))?;
@@ -226,7 +241,7 @@ impl Figure {
                 }
             }
         }
-        Ok(Self { name, path: path.to_owned(), spec, jobs, absent })
+        Ok(Self { name, path: path.to_owned(), spec, jobs, files, absent })
     }
 }
 
@@ -259,20 +274,20 @@ impl Spec {
     fn check(&self) -> Result<(), Problem> {
         let lists = [("traces", self.traces.len()), ("points", self.points.len()), ("arms", self.arms.len())];
         for (list, count) in lists.into_iter().chain([("plots", self.plots.len())]) {
-            let is_of_runs = list != "plots";
-            if count == 0 && !(is_of_runs && self.study.is_some()) {
+            let is_wanted = list == "plots" || self.has_runs() || (list == "traces" && self.census.is_some());
+            if count == 0 && is_wanted {
                 return Err(Problem::new(format!("figure.{list}"), "found none, at least one is needed"));
             }
-            if count > 0 && is_of_runs && self.study.is_some() {
-                return Err(Problem::new(format!("figure.{list}"), "a study has no runs"));
+            if count > 0 && !is_wanted {
+                return Err(Problem::new(format!("figure.{list}"), "a study or a census has no runs"));
             }
         }
         let log = self.x.as_ref().and_then(|x| x.log);
         if log.is_some_and(|base| !(2..=10).contains(&base)) {
             return Err(Problem::new("figure.x.log", "the base of an axis is a whole number from 2 to 10"));
         }
-        if self.study.is_some() && self.x.is_none() {
-            return Err(Problem::new("figure.x", "is missing: it names the column of the study to go by"));
+        if !self.has_runs() && self.x.is_none() {
+            return Err(Problem::new("figure.x", "is missing: it names the column to go by"));
         }
         if self.x.is_none() && self.points.len() > 1 {
             return Err(Problem::new("figure.x", "is missing: it says what the points are"));
@@ -321,7 +336,7 @@ impl Spec {
 
     fn check_plot(&self, index: usize, plot: &PlotSpec) -> Result<(), Problem> {
         let field = |key: &str| format!("figure.plots.{index}.{key}");
-        if self.study.is_some() {
+        if !self.has_runs() {
             // Its columns are known when it has run, which takes no time: see `plot::drawing`.
             return Ok(());
         }
@@ -337,6 +352,11 @@ impl Spec {
             return Err(Problem::unknown(field(&format!("traces.{number}")), "trace", trace, &known));
         }
         plot.over.iter().try_for_each(|over| self.known_arm(&field("over"), over))
+    }
+
+    /// Whether drives are run, rather than a study or a census.
+    pub(super) fn has_runs(&self) -> bool {
+        self.study.is_none() && self.census.is_none()
     }
 
     pub(super) fn arm(&self, name: &str) -> usize {
