@@ -348,7 +348,8 @@ impl Spec {
             self.known_arm(&field(&format!("arms.{number}")), arm)?;
         }
         let known: Vec<&str> = self.traces.iter().map(|trace| trace.name.as_str()).collect();
-        for (number, trace) in plot.traces.iter().enumerate().filter(|(_, trace)| !known.contains(&trace.as_str())) {
+        let unknown = plot.traces.iter().enumerate().find(|(_, trace)| !known.contains(&trace.as_str()));
+        if let Some((number, trace)) = unknown {
             return Err(Problem::unknown(field(&format!("traces.{number}")), "trace", trace, &known));
         }
         plot.over.iter().try_for_each(|over| self.known_arm(&field("over"), over))

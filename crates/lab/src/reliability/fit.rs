@@ -28,13 +28,10 @@ fn solve(mut rows: [[f64; 4]; 3]) -> Option<[f64; 3]> {
         if rows[pivot][pivot] == 0.0 {
             return None;
         }
-        for row in 0..3 {
-            if row != pivot {
-                let factor = rows[row][pivot] / rows[pivot][pivot];
-                for column in pivot..4 {
-                    rows[row][column] -= factor * rows[pivot][column];
-                }
-            }
+        let from = rows[pivot];
+        for (_, row) in rows.iter_mut().enumerate().filter(|(row, _)| *row != pivot) {
+            let factor = row[pivot] / from[pivot];
+            row.iter_mut().zip(from).skip(pivot).for_each(|(cell, from)| *cell -= factor * from);
         }
     }
     Some([0, 1, 2].map(|i| rows[i][3] / rows[i][i]))
