@@ -274,7 +274,7 @@ fn a_study_prints_a_table_csv_or_json_and_writes_one_page() {
 fn a_study_refuses_bad_input_with_exit_code_2() {
     let here = directory("reliability_bad");
     for (arguments, parts) in [
-        (["required", "--pe", "1"], ["unknown study `required`", "known: required-t, uber-targets, retention"]),
+        (["required", "--pe", "1"], ["unknown study `required`", "known: required-t, uber-targets, fit, retention"]),
         (["retention", "--model", "flaers"], ["--model: unknown error model `flaers`", "did you mean `flares`"]),
         (["retention", "--schemes", "7+1"], ["reliability retention: unknown option `--schemes`", "--model, --uber"]),
         (["uper", "--schemes", "6x"], ["--schemes: found `6x`", "DATA+PARITY"]),
@@ -334,12 +334,16 @@ fn figures_are_printed_written_and_compared_with_the_golden_rows() {
     let text = stdout(&output);
     assert!(["One point", "1.000", "golden: there is no CSV"].iter().all(|part| text.contains(part)), "{text}");
     let csv = std::fs::read_to_string(here.join("out/paper/one.csv")).expect("written");
-    assert!(csv.starts_with("trace,nothing,arm,clock_factor,read_response_us_mean,"), "{csv}");
+    assert!(csv.starts_with("trace,nothing,arm,clock_factor,response_us_mean,"), "{csv}");
     assert!(std::fs::read_to_string(here.join("out/paper/index.html")).expect("written").starts_with("<!"));
 
     std::fs::write(here.join("experiments/paper/one.csv"), &csv).expect("written");
     let again = flashkeep(&here, &["figures", "--only", "one", "--out", "again"]);
     assert_eq!((code(&again), stdout(&again).contains("golden: all 2 rows")), (0, true), "{}", stdout(&again));
+    let kept = flashkeep(&here, &["figures", "--kept", "--out", "kept"]);
+    assert_eq!((code(&kept), stdout(&kept).contains("nothing was run")), (0, true), "{}", stderr(&kept));
+    assert_eq!(std::fs::read_to_string(here.join("kept/paper/one.csv")).expect("written"), csv);
+    assert!(here.join("kept/reproduction.md").exists(), "published beside ours, of all papers");
     std::fs::write(here.join("experiments/paper/one.csv"), csv.replace(",a,", ",c,")).expect("written");
     let differs = flashkeep(&here, &["figures", "paper", "--out", "again"]);
     assert_eq!(code(&differs), 1);
