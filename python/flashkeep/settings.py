@@ -99,6 +99,7 @@ class Workload:
     request_size: Size | None = None
     sizes: Sequence[tuple[Size, float]] | None = None
     theta: float | None = None
+    sequential: float | None = None
     hot_pages: float | None = None
     hot_requests: float | None = None
     placement: str | None = None

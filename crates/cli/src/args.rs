@@ -72,7 +72,10 @@ pub enum Command {
         /// Points of each figure at most, spread evenly
         #[arg(long, value_name = "N")]
         points: Option<std::num::NonZeroUsize>,
-        /// Directory of the results: PAPER/index.html, PAPER/FIGURE.csv
+        /// Run nothing: draw the CSV kept beside each experiment
+        #[arg(long, conflicts_with = "points")]
+        kept: bool,
+        /// Directory of the results: PAPER/index.html, PAPER/FIGURE.csv; of all papers, reproduction.md
         #[arg(long, value_name = "DIR", default_value = "report/figures")]
         out: PathBuf,
         /// Folder with a folder of figures for each paper
@@ -112,6 +115,9 @@ pub struct Options {
     /// One JSON document on stdout instead of the table
     #[arg(long)]
     pub json: bool,
+    /// Also draw response, write amplification and energy as one static picture
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
     /// Seed of all random streams
     #[arg(long)]
     pub seed: Option<String>,

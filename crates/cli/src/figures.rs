@@ -12,6 +12,7 @@ pub struct Wanted {
     pub paper: Option<String>,
     pub only: Option<String>,
     pub points: Option<NonZeroUsize>,
+    pub kept: bool,
     pub out: PathBuf,
     pub experiments: PathBuf,
     pub traces: Option<PathBuf>,
@@ -28,7 +29,8 @@ impl Wanted {
     fn command(&self, paper: &str) -> String {
         let only = self.only.as_ref().map_or(String::new(), |only| format!(" --only {only}"));
         let points = self.points.map_or(String::new(), |points| format!(" --points {points}"));
-        format!("flashkeep figures {paper}{only}{points}")
+        let kept = if self.kept { " --kept" } else { "" };
+        format!("flashkeep figures {paper}{only}{points}{kept}")
     }
 }
 
@@ -44,20 +46,32 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, Problem> {
     // All files are read before any of them costs minutes.
     let load = |name: &String| figures::load(&wanted.experiments, name, wanted.only.as_deref(), &wanted.traces());
     let papers = names.iter().map(load).collect::<Result<Vec<_>, _>>()?;
-    let mut agrees = true;
+    let mut results = Vec::new();
     for paper in papers {
+        if wanted.kept {
+            results.push(figures::kept(paper)?);
+            tell(&results[results.len() - 1], wanted)?;
+            continue;
+        }
         let bar = progress::Count::new("runs");
         let progress = |done, total| bar.show(done, total);
         let points = wanted.points.map(NonZeroUsize::get);
         let result = figures::run(paper, &Run { threads: threads(wanted.threads), points, progress: &progress });
         bar.clear();
-        agrees &= tell(&result?, wanted)?;
+        results.push(result?);
+        tell(&results[results.len() - 1], wanted)?;
     }
-    Ok(if agrees { ExitCode::SUCCESS } else { ExitCode::from(CHECK_FAILED) })
+    if wanted.paper.is_none() && wanted.only.is_none() && wanted.points.is_none() {
+        let path = wanted.out.join("reproduction.md");
+        let fail = |e: std::io::Error| Problem::new("--out", format!("{} cannot be written: {e}", path.display()));
+        std::fs::write(&path, figures::reproduction(&results)).map_err(fail)?;
+        print(&format!("published beside ours: {}\n", path.display()));
+    }
+    Ok(if results.iter().all(PaperResult::agrees) { ExitCode::SUCCESS } else { ExitCode::from(CHECK_FAILED) })
 }
 
-/// Prints and writes; whether every row is a golden one.
-fn tell(paper: &PaperResult, wanted: &Wanted) -> Result<bool, Problem> {
+/// Prints and writes.
+fn tell(paper: &PaperResult, wanted: &Wanted) -> Result<(), Problem> {
     for figure in &paper.figures {
         figure.skipped().iter().for_each(|skipped| say(&format!("skipped: {skipped}")));
         figure.warnings().iter().for_each(|warning| say(&format!("warning: {warning}")));
@@ -71,5 +85,5 @@ fn tell(paper: &PaperResult, wanted: &Wanted) -> Result<bool, Problem> {
             wanted.out.join(&paper.name).display()
         ));
     }
-    Ok(paper.agrees())
+    Ok(())
 }

@@ -48,8 +48,8 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
             });
             Ok(ExitCode::SUCCESS)
         }
-        Command::Figures { paper, only, points, out, experiments, traces, threads } => {
-            figures::run(&figures::Wanted { paper, only, points, out, experiments, traces, threads })
+        Command::Figures { paper, only, points, kept, out, experiments, traces, threads } => {
+            figures::run(&figures::Wanted { paper, only, points, kept, out, experiments, traces, threads })
         }
         Command::Sweep { grid, out, threads } => sweep::run(&sweep::Wanted { grid, out, threads }),
         Command::Torture(options) => torture::run(&options),
@@ -62,6 +62,10 @@ fn compare(experiment: &Experiment, options: &Options) -> Result<ExitCode, Probl
     lab::report_directory(&options.report)?;
     let comparison = simulate(experiment, options)?;
     let index = lab::write_report(&comparison, &options.report)?;
+    if let Some(file) = &options.plot {
+        let typed: Vec<String> = std::env::args().skip(1).collect();
+        lab::write_headline(&comparison, &format!("flashkeep {}", typed.join(" ")), file)?;
+    }
     if options.json {
         let text = serde_json::to_string_pretty(&comparison.to_json()).expect("a JSON document prints");
         print(&format!("{text}\n"));

@@ -63,6 +63,21 @@ fn a_run_prints_a_table_and_leaves_a_report() {
 }
 
 #[test]
+fn the_headline_is_a_picture_with_a_bar_for_each_scheme_and_the_command_that_made_it() {
+    let here = with_small("plot");
+    let output = flashkeep(&here, &["run", "small.toml", "--plot", "headline.svg", "--json"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let svg = std::fs::read_to_string(here.join("headline.svg")).expect("written");
+    assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n") && svg.contains("flashkeep run small.toml --plot headline.svg"));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    let schemes = document["schemes"].as_array().expect("a list");
+    // A background, and a bar for each of four values of each scheme; the longest says the greatest value.
+    assert_eq!(svg.matches("<rect").count(), 1 + 4 * schemes.len());
+    let waf = schemes.iter().map(|scheme| scheme["waf"].as_f64().expect("a number")).fold(0.0, f64::max);
+    assert!(svg.contains(&format!(">{waf:.3}<")), "{waf}: {svg}");
+}
+
+#[test]
 fn json_is_one_document_and_the_effective_experiment_repeats_it() {
     let here = with_small("json");
     let first = flashkeep(&here, &["run", "small.toml", "--json", "--report", "one", "--seed", "9", "--threads", "1"]);
@@ -259,7 +274,7 @@ fn a_study_prints_a_table_csv_or_json_and_writes_one_page() {
 fn a_study_refuses_bad_input_with_exit_code_2() {
     let here = directory("reliability_bad");
     for (arguments, parts) in [
-        (["required", "--pe", "1"], ["unknown study `required`", "known: required-t, uber-targets, retention"]),
+        (["required", "--pe", "1"], ["unknown study `required`", "known: required-t, uber-targets, fit, retention"]),
         (["retention", "--model", "flaers"], ["--model: unknown error model `flaers`", "did you mean `flares`"]),
         (["retention", "--schemes", "7+1"], ["reliability retention: unknown option `--schemes`", "--model, --uber"]),
         (["uper", "--schemes", "6x"], ["--schemes: found `6x`", "DATA+PARITY"]),
@@ -319,12 +334,16 @@ fn figures_are_printed_written_and_compared_with_the_golden_rows() {
     let text = stdout(&output);
     assert!(["One point", "1.000", "golden: there is no CSV"].iter().all(|part| text.contains(part)), "{text}");
     let csv = std::fs::read_to_string(here.join("out/paper/one.csv")).expect("written");
-    assert!(csv.starts_with("trace,nothing,arm,clock_factor,read_response_us_mean,"), "{csv}");
+    assert!(csv.starts_with("trace,nothing,arm,clock_factor,response_us_mean,"), "{csv}");
     assert!(std::fs::read_to_string(here.join("out/paper/index.html")).expect("written").starts_with("<!"));
 
     std::fs::write(here.join("experiments/paper/one.csv"), &csv).expect("written");
     let again = flashkeep(&here, &["figures", "--only", "one", "--out", "again"]);
     assert_eq!((code(&again), stdout(&again).contains("golden: all 2 rows")), (0, true), "{}", stdout(&again));
+    let kept = flashkeep(&here, &["figures", "--kept", "--out", "kept"]);
+    assert_eq!((code(&kept), stdout(&kept).contains("nothing was run")), (0, true), "{}", stderr(&kept));
+    assert_eq!(std::fs::read_to_string(here.join("kept/paper/one.csv")).expect("written"), csv);
+    assert!(here.join("kept/reproduction.md").exists(), "published beside ours, of all papers");
     std::fs::write(here.join("experiments/paper/one.csv"), csv.replace(",a,", ",c,")).expect("written");
     let differs = flashkeep(&here, &["figures", "paper", "--out", "again"]);
     assert_eq!(code(&differs), 1);

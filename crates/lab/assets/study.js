@@ -31,21 +31,74 @@
     }
     return isTight ? { ...type, min: low, max: high } : { ...type, min: 10 ** first, max: 10 ** last };
   }
+  /// Bars beside each other by name; what the paper states of one is a diamond in it.
+  function bars(plot, still) {
+    const head = still === "file" ? 36 : 0;
+    const [x, y] = plot.axes;
+    const own = plot.series.filter((series) => !series.published);
+    const paper = plot.series.filter((series) => series.published);
+    const values = plot.series.flatMap((series) => series.points.concat(series.stated || []).map((p) => p[1]));
+    const published = paper.length ? paper[0].colour : "";
+    const levels = plot.levels || [];
+    values.push(...levels.map((level) => level.y));
+    // A bar has no foot at 0 on a log axis: there each value is a dot.
+    const dotted = y.log;
+    const longest = Math.max(...plot.categories.map((name) => name.length));
+    const turned = longest * plot.categories.length > 110;
+    const top = scale(y, values, false);
+    const most = Math.max(...values);
+    return {
+      ...base(still),
+      legend: legend(plot.series.map((series) => series.name), head, []),
+      grid: { left: 84, right: 30, top: head + 44, bottom: turned ? 40 + 5 * longest : 56 },
+      xAxis: axis(x.name, { type: "category", data: plot.categories, axisTick: { alignWithLabel: true }, splitLine: { show: false },
+        nameGap: turned ? 26 + 5 * longest : 30, axisLabel: { color: colour("text"), interval: 0, hideOverlap: false, rotate: turned ? 30 : 0 } }),
+      yAxis: axis(y.name + (y.log ? " (log scale)" : ""), { nameGap: 62, ...top, ...(y.log ? {} : { max: ({ max }) => Math.max(max, most) * 1.05, axisLabel: { formatter: tick, showMaxLabel: false } }) }),
+      tooltip: {
+        ...base(still).tooltip, trigger: "axis", axisPointer: { type: "shadow" },
+        formatter: (found) => tip(escapeHtml(found[0].name), found.filter((p) => p.value !== null && p.value !== undefined)
+          .map((p) => [marker(p.color) + escapeHtml(p.seriesName), number(Array.isArray(p.value) ? p.value[1] : p.value)])),
+      },
+      series: own.map((series, i) => ({
+        type: dotted ? "scatter" : "bar", name: series.name, color: series.colour, barMaxWidth: 46, barGap: "8%", barCategoryGap: "24%",
+        symbolSize: 11, data: plot.categories.map((name, i) => { const p = series.points.find(([at]) => at === i); return p ? p[1] : null; }),
+        markPoint: {
+          silent: true, symbol: "diamond", symbolSize: 14, label: { show: false },
+          itemStyle: { color: published, borderColor: colour("card"), borderWidth: 1.5 },
+          data: (series.stated || []).map(([at, value]) => ({ coord: [at, value] })),
+        },
+        ...(i === 0 && levels.length ? {
+          markLine: {
+            silent: true, symbol: "none", precision: 15, lineStyle: { color: colour("text"), type: "dashed", width: 1, opacity: .6 },
+            data: levels.map((level) => ({ yAxis: level.y, label: { formatter: level.label, position: "insideEndTop", color: colour("text"), fontSize: 12 } })),
+          },
+        } : {}),
+      })).concat(paper.map((series) => ({
+        type: "scatter", name: series.name, color: series.colour, symbol: "diamond", symbolSize: 15, z: 3, data: series.points,
+      }))),
+    };
+  }
   const plotOf = (plot) => ({
     id: plot.id, title: () => plot.title, zooms: true,
     hint: plot.hint + " Drag to zoom, double-click to zoom out.",
     buttons: [],
     height: (width) => (width < 600 ? 420 : 480),
     option(still) {
+      if ((plot.categories || []).length) return bars(plot, still);
       const head = still === "file" ? 36 : 0;
       const points = plot.series.flatMap((series) => series.points);
       const [x, y] = plot.axes;
       const values = [0, 1].map((i) => points.map((p) => p[i]));
+      const levels = (plot.levels || []).filter((level) => !y.log || level.y > 0);
+      values[1].push(...levels.map((level) => level.y));
       const places = plot.axes.map((a, i) => (isTiny(a, values[i]) ? Math.log10 : (value) => value));
       const suffix = (a) => a.name + (a.log ? " (log scale)" : "");
       const marks = plot.marks.map((mark) => ({
         xAxis: places[0](mark.x), label: { formatter: mark.label, position: "insideStartTop", color: colour("text"), fontSize: 12 },
       }));
+      marks.push(...levels.map((level) => ({
+        yAxis: places[1](level.y), label: { formatter: level.label, position: "insideEndTop", color: colour("text"), fontSize: 12 },
+      })));
       return {
         ...base(still),
         legend: legend(plot.series.map((series) => series.name), head, []),

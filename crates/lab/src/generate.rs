@@ -20,6 +20,8 @@ pub struct GenerateSpec {
     pub sizes: Vec<(Bytes, f64)>,
     /// Skew of `zipf`.
     pub theta: f64,
+    /// Share of the requests of `zipf` that begin where the one before ended.
+    pub sequential: f64,
     /// Share of the range that is hot, for `hot-cold`.
     pub hot_pages: f64,
     /// Share of requests that go there, for `hot-cold`.
@@ -62,6 +64,7 @@ impl Default for GenerateSpec {
             request_size: workload.request_size,
             sizes: workload.sizes,
             theta: workload.theta,
+            sequential: workload.sequential,
             hot_pages: workload.hot_pages,
             hot_requests: workload.hot_requests,
             placement: PlacementSpec::Scattered,
@@ -88,6 +91,7 @@ impl GenerateSpec {
             request_size: self.request_size,
             sizes: self.sizes.clone(),
             theta: self.theta,
+            sequential: self.sequential,
             hot_pages: self.hot_pages,
             hot_requests: self.hot_requests,
             placement: match self.placement {

@@ -43,7 +43,7 @@ pub use generate::{ArrivalsSpec, GenerateSpec, PlacementSpec};
 pub use listing::{LISTS, List, Listed, list};
 pub use parquet_file::parquet_bytes;
 pub use problem::{Place, Position, Problem, RecordPlace, Spot};
-pub use publish::{report_directory, write_report, write_study};
+pub use publish::{report_directory, write_headline, write_report, write_study};
 pub use results::VERSION;
 pub use rows::{Row, config_hash};
 pub use textual::{Arrival, OptionText, Size};

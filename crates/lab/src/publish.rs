@@ -35,6 +35,15 @@ pub fn write_report(comparison: &Comparison, directory: &Path) -> Result<PathBuf
     write("index.html", &html(comparison, directory))
 }
 
+/// Writes the headline of a comparison as one SVG; `command` made it.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write_headline(comparison: &Comparison, command: &str, file: &Path) -> Result<(), Problem> {
+    std::fs::write(file, report::headline(comparison, command))
+        .map_err(|e| Problem::new("--plot", format!("{} cannot be written: {e}", file.display())))
+}
+
 /// Writes a study as one HTML file.
 ///
 /// # Errors

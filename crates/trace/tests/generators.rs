@@ -89,6 +89,20 @@ fn zipf_slots_are_as_popular_as_their_rank_says() {
 }
 
 #[test]
+fn a_share_of_zipf_requests_begins_where_the_one_before_ended() {
+    let workload = Workload { request_size: Bytes(8192), ..base() };
+    let behind = |sequential: f64| {
+        let commands = run("zipf", &Workload { sequential, ..workload.clone() }, 1);
+        commands.windows(2).filter(|pair| pair[1].lba.0 == pair[0].lba.0 + 16).count() as f64 / 49_999.0
+    };
+    // By chance the next one is drawn too, with the popularity of one slot.
+    assert!(behind(0.0) < 0.001 && (behind(0.152) - 0.152).abs() < 0.006, "{} and {}", behind(0.0), behind(0.152));
+    let without = run("zipf", &workload, 1);
+    let first = run("zipf", &Workload { sequential: 1.0, ..workload }, 1);
+    assert!(first.iter().zip(&without).any(|(a, b)| a.lba != b.lba));
+}
+
+#[test]
 fn mixed_sizes_come_by_their_weights() {
     let sizes = vec![(Bytes(512), 1.0), (Bytes(4096), 2.0), (Bytes(65_536), 1.0)];
     let commands = run("mixed", &Workload { sizes, ..base() }, 1);
@@ -133,6 +147,7 @@ fn impossible_workloads_are_refused_by_the_name_of_the_field() {
         ("uniform", "read_fraction", Workload { read_fraction: f64::NAN, ..good.clone() }),
         ("uniform", "request_size", Workload { request_size: Bytes(10_001 * 4096), ..good.clone() }),
         ("zipf", "theta", Workload { theta: -1.0, ..good.clone() }),
+        ("zipf", "sequential", Workload { sequential: 1.5, ..good.clone() }),
         ("hot-cold", "hot_pages", Workload { hot_pages: 1.1, ..good.clone() }),
         ("mixed", "sizes", Workload { sizes: vec![], ..good.clone() }),
         ("mixed", "sizes", Workload { sizes: vec![(Bytes(4096), f64::NAN)], ..good.clone() }),

@@ -35,19 +35,49 @@
 //! published = [{ x = 8, y = 0.69, what = "69 %" }]
 //! ```
 //!
+//! Without `x` (and without points) the traces stand beside each other, a bar for each arm, and published values
+//! name their place: `{ x = "mean", of = "static", y = 0.8, what = "-20 %", why = "why ours is another" }`.
+//! A value without `y` is words only. Plots may have `log = true` (y), `traces = [..]`, `mean = true`.
+//!
+//! Formulas need no runs. A figure of a study (`flashkeep reliability`) has neither traces, points nor arms:
+//!
+//! ```toml
+//! [figure]
+//! x = { name = "P/E cycles", key = "pe_cycles" }    # a column; texts stand beside each other
+//! study = { name = "required-t", table = "required_t", set = { pe = "1000,10000" } }
+//!
+//! # or `plot = "required-t"`: the curves of a plot of the study, as columns curve, x and y
+//!
+//! [[figure.plots]]
+//! title = "Bit errors to correct"
+//! y = "bits"
+//! value = "t"                                       # a column
+//! by = ["retention_h"]                              # columns that tell curves apart
+//! only = { retention_h = "8760" }                   # rows, by the text of columns
+//! ```
+//!
+//! A figure of a workload itself has traces with files, and `census = { banks = 8, stripe_block = "8KiB", zone = "256MiB" }`:
+//! columns trace, of (`bank` or `zone`), place, operation, sectors and share, drawn as those of a study.
+//!
 //! A CSV file of the same name beside it holds the rows that were found last (`golden`): runs are
-//! deterministic, so every row found again must be among them.
+//! deterministic, so every row found again must be among them. Pages can be drawn from them alone ([`kept`]).
 
+mod census;
 mod output;
+mod plot;
+mod reproduction;
 mod run;
+mod sheet;
 mod spec;
 mod values;
 
 use crate::problem::Problem;
-pub(crate) use output::Curve;
 pub use output::{FigureResult, Golden, PaperResult};
+pub(crate) use plot::{Curve, Drawing};
+pub(crate) use reproduction::HEADS;
+pub use reproduction::reproduction;
 pub use run::Run;
-pub use spec::{Figure, Published};
+pub use spec::{Figure, Place, Published};
 use std::path::Path;
 
 /// The figures of a paper, in order of name.
@@ -116,7 +146,16 @@ pub fn load(experiments: &Path, paper: &str, only: Option<&str>, traces: &Path) 
 /// Bad input, such as a trace that cannot be read.
 pub fn run(paper: Paper, with: &Run<'_>) -> Result<PaperResult, Problem> {
     let ran = run::run(&paper.figures, with)?;
-    let figures = paper.figures.into_iter().zip(ran).map(|(figure, ran)| FigureResult::new(figure, ran)).collect();
+    let figures = paper.figures.into_iter().zip(ran).map(|(figure, ran)| FigureResult::new(figure, ran.sheet, ran.warnings));
+    Ok(PaperResult { name: paper.name, figures: figures.collect::<Result<_, _>>()? })
+}
+
+/// The figures of a paper as they were found last, without a run.
+///
+/// # Errors
+/// A figure without golden rows.
+pub fn kept(paper: Paper) -> Result<PaperResult, Problem> {
+    let figures = paper.figures.into_iter().map(FigureResult::kept).collect::<Result<_, _>>()?;
     Ok(PaperResult { name: paper.name, figures })
 }
 

@@ -1,8 +1,9 @@
 //! What figures gave: rows of CSV, curves, a table for the terminal, and whether it is what it was.
 
-use super::run::Ran;
-use super::spec::{AxisSpec, Figure, PlotSpec, Published};
-use super::values::VALUES;
+use super::plot::{self, Drawing};
+use super::reproduction::number;
+use super::sheet::Sheet;
+use super::spec::Figure;
 use crate::problem::Problem;
 use crate::table::{Row, aligned};
 use std::fmt::Write as _;
@@ -20,8 +21,10 @@ pub struct PaperResult {
 /// A figure with what it gave.
 #[derive(Debug)]
 pub struct FigureResult {
-    pub(crate) figure: Figure,
-    ran: Vec<Ran>,
+    figure: Figure,
+    pub(super) sheet: Sheet,
+    warnings: Vec<String>,
+    pub(crate) drawings: Vec<Drawing>,
     /// Whether it is what it was.
     pub golden: Golden,
 }
@@ -35,29 +38,37 @@ pub enum Golden {
     Agrees(usize),
     /// Rows that are not there, of how many, with the first of them.
     Differs(usize, usize, String),
-}
-
-/// A curve of a plot.
-pub(crate) struct Curve {
-    pub name: String,
-    pub points: Vec<(f64, f64)>,
+    /// The rows are the golden ones themselves; nothing was run.
+    Kept(usize),
 }
 
 impl FigureResult {
-    pub(super) fn new(figure: Figure, ran: Vec<Ran>) -> Self {
-        let mut result = Self { figure, ran, golden: Golden::Absent };
-        let golden = result.figure.path.with_extension("csv");
-        result.golden = std::fs::read_to_string(golden).map_or(Golden::Absent, |text| result.compare(&text));
-        result
+    /// A figure whose runs, or whose study, gave the rows of a sheet.
+    ///
+    /// # Errors
+    /// A plot that asks for what the rows do not have.
+    pub(super) fn new(figure: Figure, sheet: Sheet, warnings: Vec<String>) -> Result<Self, Problem> {
+        let golden = std::fs::read_to_string(figure.golden()).map_or(Golden::Absent, |text| compare(&sheet, &text));
+        Self::with(figure, sheet, warnings, golden)
     }
 
-    /// Whether every row is a row of `golden`.
-    fn compare(&self, golden: &str) -> Golden {
-        let known: std::collections::BTreeSet<&str> = golden.lines().collect();
-        let csv = self.to_csv();
-        let new: Vec<&str> = csv.lines().filter(|line| !known.contains(line)).collect();
-        let all = csv.lines().count() - 1;
-        new.first().map_or(Golden::Agrees(all), |first| Golden::Differs(new.len(), all, (*first).to_owned()))
+    /// A figure with the rows that were kept of it.
+    ///
+    /// # Errors
+    /// As [`FigureResult::new`], and where nothing was kept.
+    pub(super) fn kept(figure: Figure) -> Result<Self, Problem> {
+        let path = figure.golden();
+        let fail = |e: std::io::Error| Problem::new("", format!("{} cannot be read: {e}", path.display()));
+        let sheet = Sheet::parse(&std::fs::read_to_string(&path).map_err(fail)?);
+        let golden = Golden::Kept(sheet.rows.len());
+        Self::with(figure, sheet, Vec::new(), golden)
+    }
+
+    fn with(figure: Figure, sheet: Sheet, warnings: Vec<String>, golden: Golden) -> Result<Self, Problem> {
+        let drawing = |plot| plot::drawing(&figure.spec, plot, &sheet);
+        let drawings = figure.spec.plots.iter().map(drawing).collect::<Result<_, _>>();
+        let drawings = drawings.map_err(|problem| Problem { field: format!("{}: {}", figure.name, problem.field), ..problem })?;
+        Ok(Self { figure, sheet, warnings, drawings, golden })
     }
 
     /// The figure's name.
@@ -69,6 +80,9 @@ impl FigureResult {
     /// What was left out.
     #[must_use]
     pub fn skipped(&self) -> Vec<String> {
+        if matches!(self.golden, Golden::Kept(_)) {
+            return Vec::new();
+        }
         let said = |(trace, file): &(usize, PathBuf)| {
             let name = &self.figure.spec.traces[*trace].name;
             format!("{}: trace `{name}` is left out, there is no file {}", self.figure.name, file.display())
@@ -78,113 +92,34 @@ impl FigureResult {
 
     /// What makes some of the numbers worthless.
     #[must_use]
-    pub fn warnings(&self) -> Vec<String> {
-        let said = |ran: &Ran| {
-            let [trace, arm] = self.names(ran);
-            let x = self.figure.spec.points[ran.job.point].x;
-            let each = |warning: &String| format!("{}: {trace}, {arm} at {x}: {warning}", self.figure.name);
-            ran.measured.warnings.iter().map(each).collect::<Vec<_>>()
-        };
-        self.ran.iter().flat_map(said).collect()
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
-    fn names(&self, ran: &Ran) -> [&str; 2] {
-        [&self.figure.spec.traces[ran.job.trace].name, &self.figure.spec.arms[ran.job.arm].name]
-    }
-
-    /// One row for each trace, point and arm, the names of the columns before them.
+    /// One row for each trace, point and arm, or those of the study; the names of the columns before them.
     #[must_use]
     pub fn csv_rows(&self) -> Vec<Vec<String>> {
-        let before = ["trace", self.figure.spec.x.key.as_str(), "arm", "clock_factor"];
-        let after = ["saturated", "config_hash", "seed", "trace_digest", "event_digest"];
-        let heads = before.into_iter().chain(VALUES.iter().map(|value| value.key)).chain(after).map(str::to_owned);
-        let row = |ran: &Ran| {
-            let ([trace, arm], m) = (self.names(ran), &ran.measured);
-            let x = self.figure.spec.points[ran.job.point].x.to_string();
-            let mut cells = vec![trace.to_owned(), x, arm.to_owned(), m.factor.to_string()];
-            cells.extend(m.values.iter().map(|value| value.map_or(String::new(), |value| value.to_string())));
-            cells.push(m.saturated.to_string());
-            cells.push(format!("{:016x}", m.config));
-            cells.push(ran.job.experiment.seed.to_string());
-            cells.extend([m.trace_digest, m.event_digest].map(|digest| format!("{digest:016x}")));
-            cells
-        };
-        std::iter::once(heads.collect()).chain(self.ran.iter().map(row)).collect()
+        self.sheet.all_rows()
     }
 
     /// The same as text.
     #[must_use]
     pub fn to_csv(&self) -> String {
-        crate::table::csv(&self.csv_rows())
+        self.sheet.to_csv()
     }
 
-    /// The curves of a plot: one for each trace, and for each of its arms.
-    pub(crate) fn curves(&self, plot: &PlotSpec) -> Vec<Curve> {
-        let spec = &self.figure.spec;
-        let mut curves = Vec::new();
-        for (index, trace) in spec.traces.iter().enumerate() {
-            for arm in &plot.arms {
-                let name = if plot.arms.len() > 1 { format!("{}, {arm}", trace.name) } else { trace.name.clone() };
-                let point = |point: usize| Some((spec.points[point].x, self.shown(plot, index, point, arm)?));
-                let points: Vec<_> = (0..spec.points.len()).filter_map(point).collect();
-                if !points.is_empty() {
-                    curves.push(Curve { name, points });
-                }
-            }
-        }
-        curves
+    /// Headline and cells of the table of a drawing; nothing where it has too many places to read.
+    pub(crate) fn table(&self, drawing: &Drawing) -> Option<(String, Vec<Vec<String>>)> {
+        let title = format!("{}: {} ({})", self.figure.name, drawing.title, drawing.y);
+        (drawing.places().len() <= ROWS_MAX).then(|| (title, cells(drawing)))
     }
 
-    /// What a plot shows of a run; nothing where it did not run, or there was nothing to measure.
-    fn shown(&self, plot: &PlotSpec, trace: usize, point: usize, arm: &str) -> Option<f64> {
-        let at = VALUES.iter().position(|value| value.key == plot.value)?;
-        let of = |arm: &str| {
-            let arm = self.figure.spec.arm(arm);
-            let ran = self.ran.iter().find(|ran| (ran.job.trace, ran.job.point, ran.job.arm) == (trace, point, arm))?;
-            ran.measured.values[at]
-        };
-        let found = of(arm)?;
-        let shown = plot.over.as_ref().map_or(Some(found), |over| Some(found / of(over)?))?;
-        shown.is_finite().then_some(shown)
-    }
-
-    /// A plot as rows of cells: heads, then a row for each point, then what the paper states.
-    fn cells(&self, plot: &PlotSpec) -> Vec<Vec<String>> {
-        let curves = self.curves(plot);
-        let heads = std::iter::once(self.figure.spec.x.name.clone()).chain(curves.iter().map(|curve| curve.name.clone()));
-        let states = (!plot.published.is_empty()).then(|| "paper".to_owned());
-        let mut rows = vec![heads.chain(states).collect::<Vec<_>>()];
-        for spec in &self.figure.spec.points {
-            let at = |curve: &Curve| curve.points.iter().find(|(x, _)| *x == spec.x).map(|(_, y)| *y);
-            let cells: Vec<_> = curves.iter().map(at).collect();
-            if cells.iter().all(Option::is_none) {
-                continue;
-            }
-            let stated = plot.published.iter().find(|value| value.x == spec.x).map(|value| value.y);
-            let shown = cells.into_iter().chain((!plot.published.is_empty()).then_some(stated));
-            let shown = shown.map(|y| y.map_or("-".into(), |y| format!("{y:.3}")));
-            rows.push(std::iter::once(spec.x.to_string()).chain(shown).collect());
-        }
-        rows
-    }
-
-    pub(crate) fn plots(&self) -> &[PlotSpec] {
-        &self.figure.spec.plots
-    }
-
-    pub(crate) fn x(&self) -> &AxisSpec {
-        &self.figure.spec.x
-    }
-
-    /// Headline and cells of the table of a plot.
-    pub(crate) fn table(&self, plot: usize) -> (String, Vec<Vec<String>>) {
-        let plot = &self.plots()[plot];
-        (format!("{}: {} ({})", self.figure.name, plot.title, plot.y), self.cells(plot))
-    }
-
-    /// How to read a plot.
-    pub(crate) fn hint(&self, plot: &PlotSpec) -> String {
-        let stated = plot.published.iter().map(|value| format!(" The paper at {}: {}.", value.x, value.what));
+    /// How to read a drawing.
+    pub(crate) fn hint(&self, drawing: &Drawing) -> String {
+        let place = |stated: &super::Published| stated.x.as_ref().map_or(String::new(), |x| format!(" at {x}"));
+        let of = |stated: &super::Published| stated.of.as_ref().map_or(String::new(), |of| format!(" of {of}"));
+        let stated =
+            drawing.published.iter().map(|stated| format!(" The paper{}{}: {}.", of(stated), place(stated), stated.what));
         format!("{}.{}", self.figure.spec.source, stated.collect::<String>())
     }
 
@@ -195,33 +130,36 @@ impl FigureResult {
         if !spec.about.is_empty() {
             facts.push(format!("About: {}", spec.about));
         }
-        for (index, trace) in spec.traces.iter().enumerate() {
-            let clocks = self.ran.iter().filter(|ran| ran.job.trace == index).map(|ran| ran.measured.factor);
-            let mut clocks: Vec<String> = clocks.map(|factor| factor.to_string()).collect();
-            clocks.dedup();
-            if !clocks.is_empty() {
-                facts.push(format!("Trace {}: recorded times x {}", trace.name, clocks.join(", ")));
+        if let Some(study) = &spec.study {
+            let options: String = study.set.iter().map(|(name, value)| format!(" --{name} {value}")).collect();
+            facts.push(format!("Study: flashkeep reliability {}{options}", study.name));
+        }
+        let columns = self.sheet.column("trace").zip(self.sheet.column("clock_factor"));
+        for trace in &spec.traces {
+            let Some((of_trace, factor)) = columns else { continue };
+            let rows = self.sheet.rows.iter().filter(|row| row[of_trace] == trace.name);
+            let clocks = Sheet { heads: Vec::new(), rows: rows.cloned().collect() };
+            if !clocks.rows.is_empty() {
+                facts.push(format!("Trace {}: recorded times x {}", trace.name, clocks.distinct(factor).join(", ")));
             }
         }
         facts.push(self.golden_text().replacen('g', "G", 1));
         facts
     }
 
-    /// Tables for a terminal, traces down the side.
+    /// Tables for a terminal, curves down the side.
     #[must_use]
     pub fn to_text(&self) -> String {
         let spec = &self.figure.spec;
         let mut out = format!("{}: {}\n  {}\n", self.figure.name, spec.title, spec.source);
-        for plot in &spec.plots {
-            let _ = writeln!(out, "\n{} ({})", plot.title, plot.y);
-            let cells = self.cells(plot);
-            let column = |column: usize| {
-                let mut cells = cells.iter().map(|row| row[column].clone());
-                Row { label: cells.next().unwrap_or_default(), cells: cells.collect() }
-            };
-            out.push_str(&aligned(&(0..cells[0].len()).map(column).collect::<Vec<_>>()));
-            for Published { x, y, what } in &plot.published {
-                let _ = writeln!(out, "paper at {x}: {y}: {what}");
+        for drawing in &self.drawings {
+            let _ = writeln!(out, "\n{} ({})", drawing.title, drawing.y);
+            out.push_str(&text_table(drawing));
+            for stated in &drawing.published {
+                let place = stated.x.as_ref().map_or(String::new(), |x| format!(" at {x}"));
+                let of = stated.of.as_ref().map_or(String::new(), |of| format!(" of {of}"));
+                let y = stated.y.map_or(String::new(), |y| format!("{}: ", number(y)));
+                let _ = writeln!(out, "paper{of}{place}: {y}{}", stated.what);
             }
         }
         let _ = writeln!(out, "\n{}", self.golden_text());
@@ -232,11 +170,53 @@ impl FigureResult {
         match &self.golden {
             Golden::Absent => "golden: there is no CSV beside the experiment to compare with".into(),
             Golden::Agrees(rows) => format!("golden: all {rows} rows are those of the CSV beside the experiment"),
+            Golden::Kept(rows) => format!("golden: nothing was run, the {rows} rows are those of the CSV beside the experiment"),
             Golden::Differs(new, all, first) => {
                 format!("golden: {new} of {all} rows are not in the CSV beside the experiment; the first: {first}")
             }
         }
     }
+}
+
+/// Rows up to which a table is shown.
+const ROWS_MAX: usize = 30;
+
+/// A drawing as lines of text, curves down the side.
+fn text_table(drawing: &Drawing) -> String {
+    let places = drawing.places().len();
+    if places > ROWS_MAX {
+        return format!("{} curves over {places} places: see the page\n", drawing.curves.len());
+    }
+    let cells = cells(drawing);
+    let column = |column: usize| {
+        let mut cells = cells.iter().map(|row| row[column].clone());
+        Row { label: cells.next().unwrap_or_default(), cells: cells.collect() }
+    };
+    aligned(&(0..cells[0].len()).map(column).collect::<Vec<_>>())
+}
+
+/// Whether every row is a row of `golden`.
+fn compare(sheet: &Sheet, golden: &str) -> Golden {
+    let known: std::collections::BTreeSet<&str> = golden.lines().collect();
+    let csv = sheet.to_csv();
+    let new: Vec<&str> = csv.lines().filter(|line| !known.contains(line)).collect();
+    let all = sheet.rows.len();
+    new.first().map_or(Golden::Agrees(all), |first| Golden::Differs(new.len(), all, (*first).to_owned()))
+}
+
+/// A drawing as rows of cells: heads, then a row for each place, what the paper states last.
+fn cells(drawing: &Drawing) -> Vec<Vec<String>> {
+    let stated: Vec<(f64, f64)> =
+        drawing.published.iter().filter(|stated| stated.of.is_none()).filter_map(|s| drawing.place(s).zip(s.y)).collect();
+    let heads = std::iter::once(drawing.x.clone()).chain(drawing.curves.iter().map(|curve| curve.name.clone()));
+    let mut rows = vec![heads.chain((!stated.is_empty()).then(|| "paper".to_owned())).collect::<Vec<_>>()];
+    for x in drawing.places() {
+        let at = drawing.curves.iter().map(|curve| curve.at(x));
+        let stated = (!stated.is_empty()).then(|| stated.iter().find(|(place, _)| *place == x).map(|(_, y)| *y));
+        let shown = at.chain(stated).map(|y| y.map_or("-".into(), number));
+        rows.push(std::iter::once(drawing.place_name(x)).chain(shown).collect());
+    }
+    rows
 }
 
 impl PaperResult {

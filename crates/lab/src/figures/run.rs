@@ -1,6 +1,8 @@
 //! Runs the experiments of figures: each once, however many figures, points or arms ask for it.
 
-use super::spec::{Figure, Job};
+use super::census::census;
+use super::sheet::Sheet;
+use super::spec::{Figure, Job, StudySpec};
 use super::values::VALUES;
 use crate::compare::{Bench, Comparison, compare, in_parallel};
 use crate::experiment::Experiment;
@@ -22,35 +24,34 @@ pub struct Run<'a> {
 
 /// What is kept of one run.
 #[derive(Clone, Debug)]
-pub(super) struct Measured {
+struct Measured {
     /// In the order of [`VALUES`].
-    pub values: Vec<Option<f64>>,
+    values: Vec<Option<f64>>,
     /// What recorded times were multiplied by.
-    pub factor: f64,
+    factor: f64,
     /// FNV-1a of the requests.
-    pub trace_digest: u64,
-    pub event_digest: u64,
-    pub saturated: bool,
+    trace_digest: u64,
+    event_digest: u64,
+    saturated: bool,
     /// FNV-1a of the effective experiment, the trace by name rather than by path.
-    pub config: u64,
-    pub warnings: Vec<String>,
+    config: u64,
+    warnings: Vec<String>,
 }
 
-/// A run of a figure.
-#[derive(Clone, Debug)]
+/// What a figure's runs, or its study, gave.
 pub(super) struct Ran {
-    pub job: Job,
-    pub measured: Measured,
+    pub sheet: Sheet,
+    pub warnings: Vec<String>,
 }
 
 /// Effective experiments as text, with what they gave.
 type Known = BTreeMap<String, Measured>;
 
-/// Runs figures; the runs of each, by trace, point and arm.
+/// Runs figures.
 ///
 /// # Errors
 /// Bad input, such as a trace that cannot be read.
-pub(super) fn run(figures: &[Figure], with: &Run<'_>) -> Result<Vec<Vec<Ran>>, Problem> {
+pub(super) fn run(figures: &[Figure], with: &Run<'_>) -> Result<Vec<Ran>, Problem> {
     let mut wanted: Vec<Vec<Job>> = figures.iter().map(|figure| selected(figure, with.points)).collect();
     let mut known = Known::new();
     let clocks = figures.iter().zip(&wanted).flat_map(|(figure, jobs)| clocks(figure, jobs)).map(|job| job.experiment);
@@ -63,8 +64,71 @@ pub(super) fn run(figures: &[Figure], with: &Run<'_>) -> Result<Vec<Vec<Ran>>, P
     }
     let done = known.len();
     measure(wanted.iter().flatten().map(|job| job.experiment.clone()).collect(), &mut known, with, done)?;
-    let ran = |job: Job| Ran { measured: known[&job.experiment.to_toml()].clone(), job };
-    Ok(wanted.into_iter().map(|jobs| jobs.into_iter().map(ran).collect()).collect())
+    let ran = |(figure, jobs): (&Figure, &Vec<Job>)| match (&figure.spec.study, &figure.spec.census) {
+        (Some(study), _) => studied(study),
+        (None, Some(spec)) => census(figure, spec),
+        (None, None) => Ok(Ran { sheet: sheet(figure, jobs, &known), warnings: warnings(figure, jobs, &known) }),
+    };
+    figures.iter().zip(&wanted).map(ran).collect()
+}
+
+/// The table of a study.
+fn studied(spec: &StudySpec) -> Result<Ran, Problem> {
+    let given: Vec<(String, String)> = spec.set.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    let study = crate::reliability::study(&spec.name, &given)?;
+    if let Some(wanted) = &spec.plot {
+        return curves(&study, wanted);
+    }
+    let known: Vec<&str> = study.tables.iter().map(|table| table.key).collect();
+    let wanted = spec.table.as_deref().unwrap_or(known[0]);
+    let table = study.tables.iter().find(|table| table.key == wanted);
+    let table = table.ok_or_else(|| Problem::unknown("figure.study.table", "table", wanted, &known))?;
+    let rows = table.rows.iter().map(|row| row.iter().map(crate::reliability::Cell::exact).collect());
+    let heads = table.columns.iter().map(|column| column.key.into()).collect();
+    Ok(Ran { sheet: Sheet { heads, rows: rows.collect() }, warnings: Vec::new() })
+}
+
+/// The curves of a study's plot as a table.
+fn curves(study: &crate::reliability::Study, wanted: &str) -> Result<Ran, Problem> {
+    let known: Vec<&str> = study.plots.iter().map(|plot| plot.id).collect();
+    let plot = study.plots.iter().find(|plot| plot.id == wanted);
+    let plot = plot.ok_or_else(|| Problem::unknown("figure.study.plot", "plot", wanted, &known))?;
+    let points = plot.series.iter().flat_map(|series| series.points.iter().map(move |(x, y)| (series, x, y)));
+    let rows = points.map(|(series, x, y)| vec![series.name.clone(), x.to_string(), y.to_string()]).collect();
+    Ok(Ran { sheet: Sheet { heads: ["curve", "x", "y"].map(str::to_owned).to_vec(), rows }, warnings: Vec::new() })
+}
+
+/// A row for each trace, point and arm.
+fn sheet(figure: &Figure, jobs: &[Job], known: &Known) -> Sheet {
+    let spec = &figure.spec;
+    let x = spec.x.as_ref().map(|x| x.key.as_str());
+    let before = std::iter::once("trace").chain(x).chain(["arm", "clock_factor"]);
+    let after = ["saturated", "config_hash", "seed", "trace_digest", "event_digest"];
+    let heads = before.chain(VALUES.iter().map(|value| value.key)).chain(after).map(str::to_owned).collect();
+    let row = |job: &Job| {
+        let m = &known[&job.experiment.to_toml()];
+        let mut cells = vec![spec.traces[job.trace].name.clone()];
+        cells.extend(x.map(|_| spec.points[job.point].x.to_string()));
+        cells.extend([spec.arms[job.arm].name.clone(), m.factor.to_string()]);
+        cells.extend(m.values.iter().map(|value| value.map_or(String::new(), |value| value.to_string())));
+        cells.push(m.saturated.to_string());
+        cells.push(format!("{:016x}", m.config));
+        cells.push(job.experiment.seed.to_string());
+        cells.extend([m.trace_digest, m.event_digest].map(|digest| format!("{digest:016x}")));
+        cells
+    };
+    Sheet { heads, rows: jobs.iter().map(row).collect() }
+}
+
+fn warnings(figure: &Figure, jobs: &[Job], known: &Known) -> Vec<String> {
+    let spec = &figure.spec;
+    let said = |job: &Job| {
+        let (trace, arm) = (&spec.traces[job.trace].name, &spec.arms[job.arm].name);
+        let place = spec.x.as_ref().map_or(String::new(), |_| format!(" at {}", spec.points[job.point].x));
+        let each = |warning: &String| format!("{}: {trace}, {arm}{place}: {warning}", figure.name);
+        known[&job.experiment.to_toml()].warnings.iter().map(each).collect::<Vec<_>>()
+    };
+    jobs.iter().flat_map(said).collect()
 }
 
 fn selected(figure: &Figure, points: Option<usize>) -> Vec<Job> {

@@ -6,7 +6,9 @@ use crate::experiment::{self, Experiment};
 use crate::problem::Problem;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use vocab::Bytes;
 
 /// The section `[figure]`. Settings (`set`) are read where they are laid upon the experiment.
 #[derive(Debug, Deserialize)]
@@ -16,13 +18,49 @@ pub(super) struct Spec {
     pub source: String,
     #[serde(default)]
     pub about: String,
-    pub x: AxisSpec,
+    /// What is varied; without it the traces are, one beside the other.
+    #[serde(default)]
+    pub x: Option<AxisSpec>,
     #[serde(default)]
     pub clock: Option<ClockSpec>,
+    /// Formulas instead of runs.
+    #[serde(default)]
+    pub study: Option<StudySpec>,
+    /// What traces ask of banks and zones, instead of runs.
+    #[serde(default)]
+    pub census: Option<CensusSpec>,
+    #[serde(default)]
     pub traces: Vec<TraceEntry>,
+    #[serde(default)]
     pub points: Vec<PointSpec>,
+    #[serde(default)]
     pub arms: Vec<ArmSpec>,
     pub plots: Vec<PlotSpec>,
+}
+
+/// A study of reliability whose table, or plot, a figure shows.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StudySpec {
+    pub name: String,
+    /// The table's key; without it, the first.
+    #[serde(default)]
+    pub table: Option<String>,
+    /// The id of a plot instead: its curves are a table of `curve`, `x` and `y`.
+    #[serde(default)]
+    pub plot: Option<String>,
+    /// Options as on the command line.
+    #[serde(default)]
+    pub set: BTreeMap<String, String>,
+}
+
+/// Banks that stripe blocks go round, and zones one after the other.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CensusSpec {
+    pub banks: std::num::NonZeroU32,
+    pub stripe_block: Bytes,
+    pub zone: Bytes,
 }
 
 /// What is varied.
@@ -31,7 +69,7 @@ pub(super) struct Spec {
 pub(crate) struct AxisSpec {
     /// For readers, with its unit.
     pub name: String,
-    /// Column of the CSV, with its unit.
+    /// Column of the CSV, with its unit. Where its cells are no numbers, they stand beside each other.
     pub key: String,
     /// Base of a logarithmic axis.
     #[serde(default)]
@@ -77,16 +115,34 @@ pub(super) struct ArmSpec {
     _set: Option<IgnoredAny>,
 }
 
-/// Curves: a value of each arm, or its ratio over the same value of another arm.
+/// Curves: of runs, a value of each arm, or its ratio over the same value of another arm; of a study, a
+/// column by the others.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PlotSpec {
     pub title: String,
     pub y: String,
     pub value: String,
+    /// Whether y is logarithmic.
+    #[serde(default)]
+    pub log: bool,
+    /// Arms to show; none: all.
+    #[serde(default)]
     pub arms: Vec<String>,
     #[serde(default)]
     pub over: Option<String>,
+    /// Traces to show; none: all.
+    #[serde(default)]
+    pub traces: Vec<String>,
+    /// Whether the mean over the traces stands beside them.
+    #[serde(default)]
+    pub mean: bool,
+    /// Columns of a study that tell its curves apart.
+    #[serde(default)]
+    pub by: Vec<String>,
+    /// Rows of a study to show, by the text of columns.
+    #[serde(default)]
+    pub only: BTreeMap<String, String>,
     #[serde(default)]
     pub published: Vec<Published>,
 }
@@ -96,11 +152,38 @@ pub(crate) struct PlotSpec {
 #[serde(deny_unknown_fields)]
 pub struct Published {
     /// Where.
-    pub x: f64,
-    /// How much.
-    pub y: f64,
+    #[serde(default)]
+    pub x: Option<Place>,
+    /// How much; nothing where the paper gives words alone.
+    #[serde(default)]
+    pub y: Option<f64>,
+    /// The curve it is about; without it, all.
+    #[serde(default)]
+    pub of: Option<String>,
     /// In its words.
     pub what: String,
+    /// Why ours is another.
+    #[serde(default)]
+    pub why: String,
+}
+
+/// A place on the x axis.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum Place {
+    /// On an axis of numbers.
+    At(f64),
+    /// One of those beside each other.
+    Named(String),
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Place::At(x) => x.fmt(f),
+            Place::Named(name) => name.fmt(f),
+        }
+    }
 }
 
 /// One experiment of a figure, at the clock that its file says.
@@ -120,6 +203,8 @@ pub struct Figure {
     pub(super) path: PathBuf,
     pub(super) spec: Spec,
     pub(super) jobs: Vec<Job>,
+    /// For each trace its file, where it has one.
+    pub(super) files: Vec<Option<PathBuf>>,
     /// Traces (by index) whose files are absent, with the files.
     pub(super) absent: Vec<(usize, PathBuf)>,
 }
@@ -137,7 +222,10 @@ impl Figure {
     /// What is wrong with the file or with any experiment that follows from it, with its place.
     pub fn load(path: &Path, traces: &Path) -> Result<Self, Problem> {
         let document = experiment::read(path)?;
-        let File { figure: spec } = document.read()?;
+        let File { figure: mut spec } = document.read()?;
+        if spec.x.is_none() && spec.has_runs() && spec.points.is_empty() {
+            spec.points.push(PointSpec { x: 0.0, busy: None, _set: None });
+        }
         spec.check().map_err(|problem| document.locate(problem))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let files = spec.traces.iter().map(|trace| trace.file.as_ref().map(|file| traces.join(file)));
@@ -153,7 +241,14 @@ impl Figure {
                 }
             }
         }
-        Ok(Self { name, path: path.to_owned(), spec, jobs, absent })
+        Ok(Self { name, path: path.to_owned(), spec, jobs, files, absent })
+    }
+}
+
+impl Figure {
+    /// The CSV file with the rows that were found last.
+    pub(super) fn golden(&self) -> PathBuf {
+        self.path.with_extension("csv")
     }
 }
 
@@ -177,17 +272,25 @@ pub(super) fn job(document: &Document, file: Option<&Path>, [trace, point, arm]:
 
 impl Spec {
     fn check(&self) -> Result<(), Problem> {
-        let counts = [
-            ("traces", self.traces.len()),
-            ("points", self.points.len()),
-            ("arms", self.arms.len()),
-            ("plots", self.plots.len()),
-        ];
-        if let Some((list, _)) = counts.iter().find(|(_, count)| *count == 0) {
-            return Err(Problem::new(format!("figure.{list}"), "found none, at least one is needed"));
+        let lists = [("traces", self.traces.len()), ("points", self.points.len()), ("arms", self.arms.len())];
+        for (list, count) in lists.into_iter().chain([("plots", self.plots.len())]) {
+            let is_wanted = list == "plots" || self.has_runs() || (list == "traces" && self.census.is_some());
+            if count == 0 && is_wanted {
+                return Err(Problem::new(format!("figure.{list}"), "found none, at least one is needed"));
+            }
+            if count > 0 && !is_wanted {
+                return Err(Problem::new(format!("figure.{list}"), "a study or a census has no runs"));
+            }
         }
-        if self.x.log.is_some_and(|base| !(2..=10).contains(&base)) {
+        let log = self.x.as_ref().and_then(|x| x.log);
+        if log.is_some_and(|base| !(2..=10).contains(&base)) {
             return Err(Problem::new("figure.x.log", "the base of an axis is a whole number from 2 to 10"));
+        }
+        if !self.has_runs() && self.x.is_none() {
+            return Err(Problem::new("figure.x", "is missing: it names the column to go by"));
+        }
+        if self.x.is_none() && self.points.len() > 1 {
+            return Err(Problem::new("figure.x", "is missing: it says what the points are"));
         }
         twice("traces", self.traces.iter().map(|trace| &trace.name))?;
         twice("arms", self.arms.iter().map(|arm| &arm.name))?;
@@ -196,7 +299,7 @@ impl Spec {
             if self.points[..index].iter().any(|before| before.x == point.x) {
                 return Err(Problem::new(field, format!("point {} is there twice", point.x)));
             }
-            if self.x.log.is_some() && point.x <= 0.0 {
+            if log.is_some() && point.x <= 0.0 {
                 return Err(Problem::new(field, format!("found {}, a logarithmic axis has values above 0", point.x)));
             }
         }
@@ -233,17 +336,28 @@ impl Spec {
 
     fn check_plot(&self, index: usize, plot: &PlotSpec) -> Result<(), Problem> {
         let field = |key: &str| format!("figure.plots.{index}.{key}");
+        if !self.has_runs() {
+            // Its columns are known when it has run, which takes no time: see `plot::drawing`.
+            return Ok(());
+        }
         if VALUES.iter().all(|value| value.key != plot.value) {
             let known: Vec<&str> = VALUES.iter().map(|value| value.key).collect();
             return Err(Problem::unknown(field("value"), "value", &plot.value, &known));
         }
-        if plot.arms.is_empty() {
-            return Err(Problem::new(field("arms"), "found none, at least one arm is needed"));
-        }
         for (number, arm) in plot.arms.iter().enumerate() {
             self.known_arm(&field(&format!("arms.{number}")), arm)?;
         }
+        let known: Vec<&str> = self.traces.iter().map(|trace| trace.name.as_str()).collect();
+        let unknown = plot.traces.iter().enumerate().find(|(_, trace)| !known.contains(&trace.as_str()));
+        if let Some((number, trace)) = unknown {
+            return Err(Problem::unknown(field(&format!("traces.{number}")), "trace", trace, &known));
+        }
         plot.over.iter().try_for_each(|over| self.known_arm(&field("over"), over))
+    }
+
+    /// Whether drives are run, rather than a study or a census.
+    pub(super) fn has_runs(&self) -> bool {
+        self.study.is_none() && self.census.is_none()
     }
 
     pub(super) fn arm(&self, name: &str) -> usize {

@@ -89,7 +89,7 @@ fn arms_of_equal_settings_are_equal_and_an_absent_trace_is_said_to_be() {
     let root = folder("equal", TINY);
     let figure = ran(&root, 2, None);
     assert_eq!(figure.csv_rows().len(), 1 + 2 * 3 * 2, "two traces, three points, two arms");
-    let ratios = figure.curves(&figure.plots()[0]);
+    let ratios = &figure.drawings[0].curves;
     assert!(ratios.iter().all(|curve| curve.points == [(4.0, 1.0), (8.0, 1.0), (16.0, 1.0)]), "the same settings");
     assert_eq!(ratios.iter().map(|curve| curve.name.as_str()).collect::<Vec<_>>(), ["as it is", "dies 20 % busy"]);
     let skipped = figure.skipped();
@@ -194,9 +194,47 @@ fn every_figure_of_every_paper_is_valid_and_has_its_golden_rows() {
             let golden = std::fs::read_to_string(figure.path.with_extension("csv")).expect("every figure has a golden CSV");
             let spec = &figure.spec;
             let rows = spec.traces.len() * spec.points.len() * spec.arms.len();
-            assert_eq!(golden.lines().count(), 1 + rows, "{name}/{}: a row for each trace, point and arm", figure.name);
+            if spec.has_runs() {
+                assert_eq!(golden.lines().count(), 1 + rows, "{name}/{}: a row for each trace, point and arm", figure.name);
+            }
         }
     }
+}
+
+#[test]
+fn what_papers_state_lies_on_a_curve_or_is_words() {
+    for name in papers(Path::new(EXPERIMENTS)).unwrap() {
+        let paper = kept(load(Path::new(EXPERIMENTS), &name, None, Path::new(EXPERIMENTS)).unwrap()).unwrap();
+        for (figure, drawing) in paper.figures.iter().flat_map(|figure| figure.drawings.iter().map(move |d| (figure, d))) {
+            for stated in &drawing.published {
+                assert!(!drawing.found(stated).is_empty(), "{name}/{}, {}: {stated:?} is nowhere", figure.name(), drawing.title);
+            }
+        }
+    }
+}
+
+#[test]
+fn studies_give_their_golden_rows() {
+    for name in papers(Path::new(EXPERIMENTS)).unwrap() {
+        let mut paper = load(Path::new(EXPERIMENTS), &name, None, Path::new(EXPERIMENTS)).unwrap();
+        paper.figures.retain(|figure| figure.spec.study.is_some());
+        for figure in run(paper, &Run { threads: 1, points: None, progress: &|_, _| {} }).unwrap().figures {
+            assert!(matches!(figure.golden, Golden::Agrees(_)), "{name}/{}: {}", figure.name(), figure.golden_text());
+        }
+    }
+}
+
+#[test]
+fn the_table_of_docs_is_that_of_the_golden_rows() {
+    let experiments = Path::new(EXPERIMENTS);
+    let all = papers(experiments).unwrap();
+    let results: Vec<PaperResult> =
+        all.iter().map(|name| kept(load(experiments, name, None, experiments).unwrap()).unwrap()).collect();
+    let document = std::fs::read_to_string(experiments.join("../docs/reproduction.md")).expect("docs/reproduction.md");
+    let (_, table) = document.split_once("<!-- generated -->\n").expect("a mark before what is generated");
+    let first = table.lines().zip(reproduction(&results).lines()).find(|(kept, new)| kept != new).map(|pair| format!("{pair:?}"));
+    assert_eq!(first, None, "take it from report/figures/reproduction.md of: flashkeep figures --kept");
+    assert_eq!(table, reproduction(&results));
 }
 
 #[test]
@@ -208,23 +246,94 @@ fn both_sides_of_every_ratio_have_the_same_pages_for_the_host() {
             let text = std::fs::read_to_string(&figure.path).expect("read before");
             let document = crate::document::Document::parse(&figure.name, &text).expect("read before");
             for point in 0..figure.spec.points.len() {
-                let pages = |arm: &String| {
-                    let experiment =
-                        spec::job(&document, None, [0, point, figure.spec.arm(arm)]).unwrap_or_else(|e| panic!("{e}"));
-                    crate::plan(&experiment, 1).unwrap_or_else(|e| panic!("{e}")).user_slots
+                let pages = |arm: usize| {
+                    let experiment = spec::job(&document, None, [0, point, arm]).unwrap_or_else(|e| panic!("{e}"));
+                    crate::plan(&experiment, 1 << 17).unwrap_or_else(|e| panic!("{e}")).user_slots
                 };
-                for (plot, over) in figure.spec.plots.iter().filter_map(|plot| Some((plot, plot.over.as_ref()?))) {
-                    assert!(plot.arms.iter().all(|arm| pages(arm) == pages(over)), "{}, point {point}", figure.name);
-                }
+                let is_ratio = figure.spec.plots.iter().any(|plot| plot.over.is_some());
+                assert!(!is_ratio || (1..figure.spec.arms.len()).all(|arm| pages(arm) == pages(0)), "{}, {point}", figure.name);
             }
         }
     }
 }
 
 #[test]
-fn the_small_figure_of_code_zones_gives_its_golden_rows() {
+fn small_figures_give_their_golden_rows() {
     let experiments = Path::new(EXPERIMENTS);
-    let paper = load(experiments, "code-zones", Some("small"), experiments).unwrap_or_else(|e| panic!("{e}"));
-    let paper = run(paper, &Run { threads: 2, points: None, progress: &|_, _| {} }).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(paper.figures[0].golden, Golden::Agrees(6), "after a meant change: flashkeep figures code-zones --only small");
+    for name in papers(experiments).unwrap() {
+        let paper = load(experiments, &name, Some("small"), experiments).unwrap_or_else(|e| panic!("{e}"));
+        let rows = paper.figures[0].jobs.len();
+        let paper = run(paper, &Run { threads: 2, points: None, progress: &|_, _| {} }).unwrap_or_else(|e| panic!("{e}"));
+        let said = format!("after a meant change: flashkeep figures {name} --only small; {}", paper.figures[0].golden_text());
+        assert_eq!(paper.figures[0].golden, Golden::Agrees(rows), "{said}");
+    }
+}
+
+/// Traces beside each other, and what is stated of one of them.
+fn bars() -> String {
+    let (head, rest) = TINY.split_once("x = { name").expect("an axis");
+    let plots = &rest[rest.find("[[figure.arms]]").expect("arms")..];
+    let traces = "[[figure.traces]]\nname = \"slow\"\n[[figure.traces]]\nname = \"quick\"\nset = { generate.arrivals = { every = \"1ms\" } }\n";
+    let stated = "published = [{ x = \"mean\", of = \"mirror of none\", y = 0.5, what = \"half\", why = \"it is a mirror\" }]";
+    let plots = plots.replacen("published = [{ x = 8, y = 0.5, what = \"half\" }]", &format!("mean = true\n{stated}"), 1);
+    format!("{head}{traces}{plots}")
+}
+
+#[test]
+fn without_an_axis_traces_stand_beside_each_other_with_their_mean() {
+    let root = folder("bars", &bars());
+    let figure = ran(&root, 1, None);
+    assert_eq!(figure.csv_rows().len(), 1 + 2 * 2, "two traces, two arms");
+    let drawing = &figure.drawings[0];
+    assert_eq!(drawing.categories, ["slow", "quick", "mean"]);
+    assert_eq!(drawing.curves[0].points, [(0.0, 1.0), (1.0, 1.0), (2.0, 1.0)], "equal settings");
+    assert_eq!(drawing.found(&drawing.published[0]), [1.0]);
+    let busy = &figure.drawings[1].curves[0].points;
+    assert!(busy[1].1 > 3.0 * busy[0].1, "four times the requests a second: {busy:?}");
+
+    std::fs::write(root.join("paper/tiny.csv"), figure.to_csv()).expect("written");
+    let paper = kept(loaded(&root).unwrap()).unwrap();
+    assert_eq!(paper.figures[0].golden, Golden::Kept(4));
+    assert_eq!(paper.figures[0].drawings[1].curves[0].points, *busy, "drawn from the CSV as from the runs");
+    let table = reproduction(&[paper]);
+    assert!(table.contains("| tiny | Ratio (ratio), mirror of none, mean | 0.500: half | 1.000 | it is a mirror |"), "{table}");
+}
+
+#[test]
+fn a_study_is_a_figure_too() {
+    let text = r#"[figure]
+title = "Capability"
+source = "none"
+x = { name = "P/E cycles", key = "pe_cycles" }
+study = { name = "required-t", set = { pe = "1000,10000", retention = "1mo,1y" } }
+[[figure.plots]]
+title = "t"
+y = "bits"
+value = "t"
+by = ["retention_h"]
+[[figure.plots]]
+title = "t after a year"
+y = "bits"
+value = "t"
+only = { retention_h = "8760" }
+"#;
+    let figure = ran(&folder("study", text), 1, None);
+    let names: Vec<&str> = figure.drawings[0].curves.iter().map(|curve| curve.name.as_str()).collect();
+    assert_eq!(names, ["30.4 d", "365 d"]);
+    // Theory of the FLARES table.
+    assert_eq!(figure.drawings[1].curves[0].points, [(1000.0, 9.0), (10_000.0, 50.0)]);
+    for (from, to, wanted) in [
+        ("value = \"t\"", "value = \"tt\"", "unknown column `tt`"),
+        ("name = \"required-t\"", "name = \"required\"", "unknown study `required`"),
+        ("set = { pe", "table = \"no\", set = { pe", "unknown table `no`"),
+        ("set = { pe", "plot = \"no\", set = { pe", "unknown plot `no`"),
+    ] {
+        let root = folder("study-wrong", &text.replacen(from, to, 1));
+        let paper = loaded(&root).unwrap();
+        let said = run(paper, &Run { threads: 1, points: None, progress: &|_, _| {} }).expect_err("a complaint").to_string();
+        assert!(said.contains(wanted), "{said}");
+    }
+    let both = text.replacen("[[figure.plots]]", "[[figure.arms]]\nname = \"a\"\n[[figure.plots]]", 1);
+    let said = loaded(&folder("study-arms", &both)).map(|_| ()).expect_err("a complaint").to_string();
+    assert!(said.contains("figure.arms: a study or a census has no runs"), "{said}");
 }

@@ -5,6 +5,7 @@
 //! function from settings to a [`Study`], which prints itself as text, CSV, JSON or HTML.
 
 mod adaptation;
+mod fit;
 mod graph;
 mod required;
 mod retention;
@@ -18,8 +19,8 @@ mod uper;
 use crate::problem::Problem;
 use settings::Settings;
 pub use settings::{OPTIONS, StudyOption};
-pub(crate) use study::Part;
 pub use study::{Axis, Cell, Column, Layout, Mark, Plot, Series, Study, Table};
+pub(crate) use study::{Part, span};
 
 /// A study by name.
 pub struct StudyEntry {
@@ -57,6 +58,13 @@ pub const STUDIES: &[StudyEntry] = &[
         source: "FLARES, Eq. 1 and 5; JESD218",
         options: required::TARGET_OPTIONS,
         run: required::uber_targets,
+    },
+    StudyEntry {
+        name: "fit",
+        summary: "constants of the error model, fitted again to its own points under noise",
+        source: "FLARES, Eq. 2 and 5, Table III",
+        options: fit::OPTIONS,
+        run: fit::study,
     },
     StudyEntry {
         name: "retention",

@@ -55,6 +55,15 @@ impl Scheme {
         }
     }
 
+    /// Share of its pages that hold data.
+    pub(super) fn efficiency(&self) -> f64 {
+        let data = match self {
+            Scheme::Stripe { data, .. } => *data,
+            Scheme::Product { rows, columns, .. } => (rows - 1) * (columns - 1),
+        };
+        f64::from(data) / f64::from(self.pages())
+    }
+
     /// `ln` of the probability that data are lost.
     pub(super) fn ln_loss(&self, page_loss: f64) -> f64 {
         match self {

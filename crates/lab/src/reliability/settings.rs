@@ -45,6 +45,7 @@ pub const OPTIONS: &[StudyOption] = &[
     option("floor", "NAME", "What FLARES' capability never falls below: model or none"),
     option("p-max", "N", "Greatest capability"),
     option("seed", "N", "Seed of what is drawn"),
+    option("noise", "N,..", "Noise of points that are fitted: deviation of the logarithm"),
     option("sigma", "N", "Spread of error rates between pages: deviation of the logarithm"),
     option("n", "N,..", "Data blocks of a code, and as many code blocks"),
     option("m", "N,..", "Data blocks that a code block is the sum of"),
@@ -263,6 +264,10 @@ impl Settings {
 
     pub(super) fn sigma(&self) -> Result<f64, Problem> {
         self.one("sigma", "a number from 0 to 3", |text| number(text, 0.0, 3.0))
+    }
+
+    pub(super) fn noises(&self) -> Result<Vec<f64>, Problem> {
+        self.list("noise", "numbers from 0 to 1", |text| number(text, 0.0, 1.0))
     }
 
     /// A list of whole numbers in a range.

@@ -115,6 +115,10 @@ fn da_raid5_limits_at_15_000_cycles() {
 #[test]
 fn uper_table_of_block_groups() {
     let study = run("uper", &[]).unwrap();
+    // Table 1; the product code keeps 7 of 8 rows and 63 of 64 columns.
+    for (protection, efficiency) in [("t 1", 1.0), ("7+1, t 1", 0.875), ("6+2, t 1", 0.75), ("8x64, t 1", 441.0 / 512.0)] {
+        near(rate(&cells(&study, 0, "efficiency", &[("protection", protection)])[0]), efficiency, 1e-12);
+    }
     for (protection, expected) in [
         ("t 1", [5.368e-10, 5.367e-8, 5.357e-6, 5.253e-4, 4.328e-2]),
         ("t 4", [3.147e-25, 3.146e-20, 3.139e-15, 3.063e-10, 2.398e-5]),

@@ -111,7 +111,8 @@ pub(super) fn study(settings: &Settings) -> Result<Study, Problem> {
     let group = products.map(Scheme::pages).max().unwrap_or(GROUP);
     let row = |way: &Way, rber: f64| {
         let odds = [way.page.ln_loss(rber), way.ln_uper(rber), way.ln_group(rber, group)].map(Cell::Odds);
-        [[Cell::Text(way.name.clone()), way.page.capability(), Cell::Rate(rber)].as_slice(), &odds].concat()
+        let efficiency = Cell::Rate(way.scheme.map_or(1.0, Scheme::efficiency));
+        [[Cell::Text(way.name.clone()), way.page.capability(), Cell::Rate(rber)].as_slice(), &odds, &[efficiency]].concat()
     };
     let rows = ways.iter().flat_map(|way| rates.iter().map(move |&rber| row(way, rber))).collect();
     let column = |key, name| Column { key, name, unit: "" };
@@ -122,6 +123,7 @@ pub(super) fn study(settings: &Settings) -> Result<Study, Problem> {
         column("page_loss", "page loss U"),
         column("uper", "UPER"),
         column("group_loss", "group loss"),
+        column("efficiency", "space efficiency"),
     ];
     let cross = |title: String, value| Layout::Cross { title, part: None, down: 2, across: 0, value };
     let layouts = vec![

@@ -1,17 +1,20 @@
 //! The page of a paper's figures: its curves with what the paper states, tables, what was left out.
 
 use super::format::escape;
-use super::study::{SCRIPT, render};
+use super::study::{SCRIPT, render, render_as};
 use super::{Page, bullets, description, page, palette};
-use crate::figures::{FigureResult, Golden, PaperResult};
+use crate::figures::{Curve, Drawing, FigureResult, Golden, HEADS, PaperResult};
 use crate::reliability::{Cell, Part};
 use serde_json::{Value, json};
+
+/// Points up to which a curve shows each of them.
+const DOTS_MAX: usize = 60;
 
 /// The figures of a paper as one self-contained HTML document; `command` made them.
 #[must_use]
 pub fn figures(paper: &PaperResult, command: &str) -> String {
     let skipped: Vec<String> = paper.figures.iter().flat_map(FigureResult::skipped).collect();
-    let warnings: Vec<String> = paper.figures.iter().flat_map(FigureResult::warnings).collect();
+    let warnings: Vec<String> = paper.figures.iter().flat_map(FigureResult::warnings).cloned().collect();
     let setup: String = paper.figures.iter().map(about).collect();
     let names: Vec<&str> = paper.figures.iter().map(FigureResult::name).collect();
     page(&Page {
@@ -19,7 +22,7 @@ pub fn figures(paper: &PaperResult, command: &str) -> String {
         summary: &format!("<b>{}</b>: ours as curves, what the paper states as diamonds", escape(&names.join(", "))),
         cautions: &cautions(paper, &skipped, warnings.len()),
         tools: "",
-        tables: &paper.figures.iter().map(tables).collect::<String>(),
+        tables: &std::iter::once(reproduction(paper)).chain(paper.figures.iter().map(tables)).collect::<String>(),
         columns: "many",
         setup: &format!("{setup}<section class=\"card\"><h3>Warnings of runs</h3>{}</section>\n", bullets(&warnings)),
         command,
@@ -42,13 +45,27 @@ fn cautions(paper: &PaperResult, skipped: &[String], warnings: usize) -> String 
     out
 }
 
+fn texts(cells: impl IntoIterator<Item = String>) -> Vec<Cell> {
+    cells.into_iter().map(Cell::Text).collect()
+}
+
+/// What the paper states beside what was found.
+fn reproduction(paper: &PaperResult) -> String {
+    let rows = paper.reproduction();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let heads = texts(HEADS.map(str::to_owned));
+    let rows = std::iter::once(heads).chain(rows.into_iter().map(texts)).collect();
+    render_as("words", "Published values beside ours", vec![Part { about: String::new(), rows }])
+}
+
 fn tables(figure: &FigureResult) -> String {
-    let table = |plot| {
-        let (title, cells) = figure.table(plot);
-        let rows = cells.into_iter().map(|row| row.into_iter().map(Cell::Text).collect()).collect();
-        render(&title, vec![Part { about: String::new(), rows }])
+    let table = |drawing| {
+        let (title, cells) = figure.table(drawing)?;
+        Some(render(&title, vec![Part { about: String::new(), rows: cells.into_iter().map(texts).collect() }]))
     };
-    (0..figure.plots().len()).map(table).collect()
+    figure.drawings.iter().filter_map(table).collect()
 }
 
 /// A figure's own words, and how it compares with before.
@@ -63,7 +80,10 @@ fn about(figure: &FigureResult) -> String {
 
 /// What the plots draw and the downloads contain.
 fn data(paper: &PaperResult, command: &str) -> Value {
-    let plots = paper.figures.iter().flat_map(|figure| (0..figure.plots().len()).filter_map(move |index| plot(figure, index)));
+    let plots = paper
+        .figures
+        .iter()
+        .flat_map(|figure| figure.drawings.iter().enumerate().filter_map(move |(index, drawing)| plot(figure, index, drawing)));
     let mut csv = Vec::new();
     for figure in &paper.figures {
         if !csv.is_empty() {
@@ -81,23 +101,40 @@ fn data(paper: &PaperResult, command: &str) -> Value {
 }
 
 /// Nothing where no run gave anything to draw, such as when all traces are absent.
-fn plot(figure: &FigureResult, index: usize) -> Option<Value> {
-    let (plot, x) = (&figure.plots()[index], figure.x());
-    let curve = |(number, curve): (usize, crate::figures::Curve)| json!({ "name": curve.name, "colour": palette::of_curve(number), "points": curve.points, "dots": true });
-    let mut series: Vec<Value> = figure.curves(plot).into_iter().enumerate().map(curve).collect();
-    if series.is_empty() {
+fn plot(figure: &FigureResult, index: usize, drawing: &Drawing) -> Option<Value> {
+    if drawing.curves.is_empty() {
         return None;
     }
-    if !plot.published.is_empty() {
-        let points: Vec<(f64, f64)> = plot.published.iter().map(|value| (value.x, value.y)).collect();
-        series.push(json!({ "name": "paper", "colour": palette::published(), "points": points, "published": true }));
+    // Where x is a name, what is stated of one curve is drawn in its bar.
+    let is_bars = !drawing.categories.is_empty();
+    let stated = |wanted: Option<&str>| {
+        let published = drawing.published.iter().filter(|value| !is_bars || value.of.as_deref() == wanted);
+        published.filter_map(|value| drawing.place(value).zip(value.y)).collect::<Vec<_>>()
+    };
+    let curve = |(number, curve): (usize, &Curve)| {
+        let of_curve = if is_bars { stated(Some(&curve.name)) } else { Vec::new() };
+        let dots = curve.points.len() <= DOTS_MAX;
+        json!({ "name": curve.name, "colour": palette::of_curve(number), "points": curve.points, "dots": dots, "stated": of_curve })
+    };
+    // What is stated of no one place is a line across.
+    let wide = drawing.published.iter().filter(|value| value.x.is_none());
+    let levels: Vec<Value> =
+        wide.filter_map(|value| Some(json!({ "y": value.y?, "label": format!("paper: {}", value.what) }))).collect();
+    let mut series: Vec<Value> = drawing.curves.iter().enumerate().map(curve).collect();
+    if drawing.published.iter().any(|value| value.y.is_some() && value.x.is_some()) {
+        series.push(json!({ "name": "paper", "colour": palette::published(), "points": stated(None), "published": true }));
     }
     Some(json!({
         "id": format!("{}-{}", figure.name(), index + 1),
-        "title": format!("{}: {}", figure.name(), plot.title),
-        "hint": figure.hint(plot),
-        "axes": [{ "name": x.name, "log": x.log.is_some(), "base": x.log }, { "name": plot.y, "log": false }],
+        "title": format!("{}: {}", figure.name(), drawing.title),
+        "hint": figure.hint(drawing),
+        "axes": [
+            { "name": drawing.x, "log": drawing.base.is_some(), "base": drawing.base },
+            { "name": drawing.y, "log": drawing.is_log },
+        ],
+        "categories": drawing.categories,
         "series": series,
         "marks": [],
+        "levels": levels,
     }))
 }

@@ -5,6 +5,7 @@
 //! is part of the file; a content security policy forbids it to load anything.
 
 mod caution;
+mod drawn;
 mod figures;
 mod format;
 mod palette;
@@ -14,6 +15,7 @@ mod table;
 mod tests;
 
 use caution::{Caution, Level};
+pub use drawn::headline;
 pub use figures::figures;
 use format::{count, escape, fill, percent, script_safe, seconds};
 use serde_json::{Value, json};

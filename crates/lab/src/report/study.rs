@@ -53,9 +53,14 @@ fn data(study: &Study) -> Value {
     data
 }
 
-/// A laid-out table.
+/// A laid-out table of numbers.
 pub(super) fn render(title: &str, parts: Vec<Part>) -> String {
-    let mut out = format!("<section class=\"card\"><h3>{}</h3><div class=\"wide\"><table>", escape(title));
+    render_as("wide", title, parts)
+}
+
+/// A laid-out table: `wide` for numbers, `words` for sentences.
+pub(super) fn render_as(class: &str, title: &str, parts: Vec<Part>) -> String {
+    let mut out = format!("<section class=\"card\"><h3>{}</h3><div class=\"{class}\"><table>", escape(title));
     for part in parts {
         let (heads, rows) = part.rows.split_first().expect("a part has headings");
         out.push_str("<tbody>");

@@ -58,6 +58,8 @@ pub struct Workload {
     pub sizes: Vec<(Bytes, f64)>,
     /// Skew of `zipf`: probability of rank k is proportional to k^-theta. 0 is uniform.
     pub theta: f64,
+    /// Share of the requests of `zipf` that begin where the one before ended, 0 to 1.
+    pub sequential: f64,
     /// Share of the range that is hot, for `hot-cold`, 0 to 1.
     pub hot_pages: f64,
     /// Share of the requests that go there, for `hot-cold`, 0 to 1.
@@ -79,6 +81,7 @@ impl Default for Workload {
             request_size: Bytes(4096),
             sizes: vec![(Bytes(4096), 0.7), (Bytes(16 << 10), 0.2), (Bytes(64 << 10), 0.1)],
             theta: 0.99,
+            sequential: 0.0,
             hot_pages: 0.2,
             hot_requests: 0.8,
             placement: Placement::Scattered,
@@ -220,7 +223,12 @@ impl Workload {
         if self.slots == 0 || end.is_none_or(|end| end > crate::LBA_LIMIT.0) {
             return Err(bad("slots", self.slots, "a range of at least one slot that ends below 2^63 bytes"));
         }
-        let shares = [("read_fraction", self.read_fraction), ("hot_pages", self.hot_pages), ("hot_requests", self.hot_requests)];
+        let shares = [
+            ("read_fraction", self.read_fraction),
+            ("sequential", self.sequential),
+            ("hot_pages", self.hot_pages),
+            ("hot_requests", self.hot_requests),
+        ];
         for (field, value) in shares {
             if !(0.0..=1.0).contains(&value) {
                 return Err(bad(field, value, "a share of 0 to 1"));
@@ -268,6 +276,11 @@ struct Starts {
 impl Starts {
     fn at(self, index: u64) -> (u64, u32) {
         (index * self.per_slot, self.sectors)
+    }
+
+    /// Slots from the start of a request to where one behind it may start.
+    fn slots(self) -> u64 {
+        u64::from(self.sectors).div_ceil(self.per_slot)
     }
 }
 

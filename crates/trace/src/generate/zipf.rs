@@ -11,14 +11,15 @@ use vocab::Stream;
 
 pub(super) const KIND: GeneratorKind = GeneratorKind {
     name: "zipf",
-    about: "Zipf popularity over slots; theta, placement, request_size",
+    about: "Zipf popularity over slots, a share of requests in sequence; theta, placement, sequential, request_size",
     build: |workload, stream| {
         let starts = workload.starts()?;
         let scatter = match workload.placement {
             Placement::Scattered => Some(Scatter::new(starts.count, stream)),
             Placement::Clustered => None,
         };
-        Ok(Box::new(ZipfShape { zipf: Zipf::new(starts.count, workload.theta), starts, scatter }))
+        let (zipf, sequential) = (Zipf::new(starts.count, workload.theta), workload.sequential);
+        Ok(Box::new(ZipfShape { zipf, starts, scatter, sequential, last: 0 }))
     },
 };
 
@@ -26,12 +27,27 @@ struct ZipfShape {
     zipf: Zipf,
     starts: Starts,
     scatter: Option<Scatter>,
+    sequential: f64,
+    /// First slot of the request before.
+    last: u64,
+}
+
+impl ZipfShape {
+    /// The slot behind the request before, for the share of requests that go there.
+    fn behind(&self, stream: &mut Stream) -> Option<u64> {
+        let next = self.last + self.starts.slots();
+        // Without the share nothing is drawn, so that it changes no other workload.
+        (self.sequential > 0.0 && stream.chance(self.sequential) && next < self.starts.count).then_some(next)
+    }
 }
 
 impl Shape for ZipfShape {
     fn next(&mut self, stream: &mut Stream) -> (u64, u32) {
-        let rank = self.zipf.draw(stream) - 1;
-        self.starts.at(self.scatter.as_ref().map_or(rank, |scatter| scatter.at(rank)))
+        self.last = self.behind(stream).unwrap_or_else(|| {
+            let rank = self.zipf.draw(stream) - 1;
+            self.scatter.as_ref().map_or(rank, |scatter| scatter.at(rank))
+        });
+        self.starts.at(self.last)
     }
 }
 
