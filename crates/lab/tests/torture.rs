@@ -74,11 +74,12 @@ fn a_broken_rule_is_noticed() {
         ("suspects", "ppc"),
         ("rank", "none"),
         ("named", "raid5"),
-        ("coverage", "ds-raid"),
+        ("whole", "raid5"),
         ("sums", "mds-groups"),
         ("undo", "ppc"),
         ("erase-again", "none"),
         ("buffer", "none"),
+        ("strike-out", "none"),
         ("read-reserve", "da-raid5"),
     ];
     for (rule, scheme) in rules {
