@@ -350,7 +350,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if let Some(checkpoint) = &mut self.recovery.checkpoint
             && self.grid.split(ppn).1 == 0
         {
-            checkpoint.strike_out(self.grid.split(ppn).0);
+            checkpoint.forget(self.grid.split(ppn).0);
         }
         self.submit(Command { owner, ppn, image, verb: Verb::Program, cause, ..Command::default() });
     }

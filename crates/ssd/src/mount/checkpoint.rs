@@ -21,8 +21,10 @@ use crate::payload::HostPayload;
 /// What is noted of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Summary {
-    /// It has none.
+    /// It has none yet.
     None,
+    /// It gets none before it is erased.
+    Struck,
     /// No page of it is programmed.
     Erased,
     /// All pages are programmed, in this P/E cycle.
@@ -41,9 +43,11 @@ impl Checkpoint {
         Self { of: vec![Summary::Erased; blocks as usize] }
     }
 
-    /// All pages of the block are programmed.
+    /// All pages of the block are programmed. Its erase may be waiting behind the last program already.
     pub fn sum_up<P: HostPayload, A: FlashArray<P>>(&mut self, block: BlockAddr, array: &A) {
-        self.of[block.index()] = Summary::Whole(array.block(block).pe);
+        if self.of(block) != Summary::Struck {
+            self.of[block.index()] = Summary::Whole(array.block(block).pe);
+        }
     }
 
     /// The block was erased.
@@ -51,9 +55,14 @@ impl Checkpoint {
         self.of[block.index()] = Summary::Erased;
     }
 
-    /// The block is going to be erased or programmed, or a page of it cannot be read.
-    pub fn strike_out(&mut self, block: BlockAddr) {
+    /// The block is being programmed, or nothing is known of it.
+    pub fn forget(&mut self, block: BlockAddr) {
         self.of[block.index()] = Summary::None;
+    }
+
+    /// The block is going to be erased, or a page of it cannot be read.
+    pub fn strike_out(&mut self, block: BlockAddr) {
+        self.of[block.index()] = Summary::Struck;
     }
 
     /// What is noted of a block.

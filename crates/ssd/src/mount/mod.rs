@@ -179,7 +179,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         for block in (0..self.grid.geometry().blocks()).map(BlockAddr) {
             let stays_erased = before.of(block) == Summary::Erased && looks.is_erased(self.grid.ppn(block, 0));
             if !stays_erased {
-                checkpoint.strike_out(block);
+                checkpoint.forget(block);
             }
             if looks.is_whole(block) && !suspected.contains(&block) {
                 checkpoint.sum_up(block, &self.array);
