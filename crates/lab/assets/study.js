@@ -125,5 +125,9 @@
       plot.series.flatMap((series) => series.points.map(([a, b]) => [series.name, a, b]))),
   });
 
+  // Of many figures the plots go first: people look at them rather than read their tables.
+  if (data.plots.length > 3) {
+    document.querySelector("main h2").before(document.querySelector(".plots-title"), document.getElementById("plots"));
+  }
   start(data.plots.map(plotOf), () => data.csv);
 })();
