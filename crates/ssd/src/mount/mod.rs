@@ -1,9 +1,9 @@
 //! Mounting a drive after a power cut: everything the controller knew is rebuilt from what stands
 //! beside the pages (`docs/spec/oob.md`) and from what is power-safe (`cut.rs`).
 //!
-//! A mount looks at every page and writes nothing: what it makes is a controller with its map. What
-//! has to be written follows as ordinary flash commands, before the host is heard, so that a cut
-//! during recovery is a cut like any other ([`Mounting`]).
+//! A mount looks at pages, all of them or what a [`Checkpoint`] leaves, and writes nothing: what it
+//! makes is a controller with its map. What has to be written follows as ordinary flash commands,
+//! before the host is heard, so that a cut during recovery is a cut like any other ([`Mounting`]).
 //!
 //! The rules, each for one way of losing data:
 //!
