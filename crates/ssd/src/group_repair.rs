@@ -174,9 +174,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if page.strip >= stripe.data {
             return strips.filter(of_codeword).any(|other| written(other).is_some());
         }
-        let parities = strips.filter(|&other| other >= stripe.data).filter(of_codeword).filter_map(written);
+        let mut parities = strips.filter(|&other| other >= stripe.data).filter(of_codeword).filter_map(written);
         let covers = |ppn: Ppn| self.array.page(ppn).oob.coverage >> strip.die.0 & 1 == 1;
-        parities.into_iter().any(covers)
+        parities.any(covers)
     }
 
     /// Whether the group was given up before each data block of the codeword had its sum: then

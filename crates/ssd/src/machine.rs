@@ -524,9 +524,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             if self.ecc.is_some() {
                 self.note_encoded(command.ppn, oob.ecc);
             }
-            let (block, page) = self.grid.split(command.ppn);
-            if let Some(checkpoint) = self.recovery.checkpoint.as_mut().filter(|_| page + 1 == self.grid.pages_per_block()) {
-                checkpoint.sum_up(block, &self.array);
+            if let Some(checkpoint) = &mut self.recovery.checkpoint {
+                let (block, page) = self.grid.split(command.ppn);
+                if page + 1 == self.grid.pages_per_block() {
+                    checkpoint.sum_up(block, &self.array);
+                }
             }
             if self.disturb.is_on() && self.grid.split(command.ppn).1 == 0 {
                 self.note_first_program(self.grid.split(command.ppn).0);

@@ -131,7 +131,7 @@ impl Looks {
 
     /// Whether a page is unreadable that no cut can have torn: it is not the last one of its block, or
     /// others of the block are unreadable, too.
-    pub fn is_lost(&self, ppn: Ppn) -> bool {
+    fn is_lost(&self, ppn: Ppn) -> bool {
         let first = ppn.0 / self.pages_per_block * self.pages_per_block;
         let mut others = (first..first + self.pages_per_block).filter(|&other| other != ppn.0);
         let betrays = |other: u32| match self.of[other as usize] {
