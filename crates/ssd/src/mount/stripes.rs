@@ -116,6 +116,11 @@ impl<P> State<'_, P> {
         self.versions.iter().copied().max().unwrap_or(0)
     }
 
+    /// Of states with the same newest contents the one of fewer strips came later: the others were gone.
+    fn order(&self) -> (u64, u32) {
+        (self.rank(), self.versions.iter().filter(|&&version| version == 0).count() as u32)
+    }
+
     /// Strips of which no copy is there.
     fn missing(&self, copies: &Copies<'_>) -> StripSet {
         let strips = (0..).zip(&self.versions);
@@ -170,11 +175,13 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             |strip: u32| self.is_on_dead_die(stripe, strip) || losing.contains(&self.stripe_scheme().die_of(stripe, strip));
         let counts = |state: &&State<'_, P>| self.is_whole(stripe, state, copies) || self.is_durable(stripe, state, copies);
         let counting = states.iter().rev().find(counts).or(states.last());
-        let lost = |state: &State<'_, P>| state.missing(&all).iter().all(may_be_lost);
-        let exists = |state: &&State<'_, P>| self.is_whole(stripe, state, copies) || lost(state);
-        let Some(state) = counting.filter(exists) else { return StripeFound::default() };
+        let Some(state) = counting else { return StripeFound::default() };
+        // Of a whole state parity has what is not there.
+        let is_whole = self.is_whole(stripe, state, copies);
+        let gone = if is_whole { StripSet::EMPTY } else { state.missing(&all).iter().filter(|&strip| !may_be_lost(strip)).collect() };
         for (strip, &version) in (0..).zip(&state.versions) {
-            let Some(lpn) = self.lpn_of(stripe, strip).filter(|_| version > 0) else { continue };
+            let lpn = self.lpn_of(stripe, strip).filter(|_| version > 0 && !gone.contains(strip));
+            let Some(lpn) = lpn else { continue };
             let at = copies.with(strip, version);
             let (slot, age) = at.map_or((None, 0), |copy| (Some(self.grid.slot(copy.ppn, 0)), copy.age));
             pages[lpn.index()] = Some(Newest { update: version, sequence: u64::MAX - age, slot });
@@ -186,11 +193,11 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
 
     /// Every state that is named anywhere, in order of rank.
     fn states<'a>(&self, stripe: StripeId, copies: &Copies<'_>, held: Option<&'a HeldRemains<P>>) -> Vec<State<'a, P>> {
-        let mut states: BTreeMap<u64, State<'a, P>> = BTreeMap::new();
+        let mut states: BTreeMap<(u64, u32), State<'a, P>> = BTreeMap::new();
         let new = |versions| State { versions, wrote: StripSet::EMPTY, parity: None, sums: None };
         for copy in copies.there() {
             let named = new(self.named_by(stripe, copies, copy));
-            let state = states.entry(named.rank()).or_insert(named);
+            let state = states.entry(named.order()).or_insert(named);
             if copy.strip == copies.data_strips {
                 state.parity = state.parity.max(Some(*copy));
             } else if copy.update == state.rank() {
@@ -203,7 +210,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let now = held.map(|held| (Partial::Now, &held.sums));
         for (partial, sums) in before.into_iter().chain(now) {
             let named = new(sums.stripe.strips.clone());
-            states.entry(named.rank()).or_insert(named).sums = Some((partial, sums));
+            states.entry(named.order()).or_insert(named).sums = Some((partial, sums));
         }
         states.into_values().collect()
     }
