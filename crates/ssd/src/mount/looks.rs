@@ -19,6 +19,8 @@ enum Look {
 pub(crate) struct Looks {
     of: Vec<Look>,
     pages_per_block: u32,
+    /// Whether the summary of a block was believed.
+    believed: Vec<bool>,
     /// The highest rank that any page has.
     pub newest: u64,
     /// The page of that rank.
@@ -35,6 +37,7 @@ impl Looks {
         let mut looks = Self {
             of: Vec::with_capacity(pages as usize),
             pages_per_block: grid.pages_per_block(),
+            believed: Vec::with_capacity(grid.geometry().blocks() as usize),
             newest: 0,
             newest_page: None,
             looked: vec![0; grid.dies() as usize],
@@ -46,6 +49,7 @@ impl Looks {
             let erased = (summary, &first) == (Summary::Erased, &PageScan::Erased);
             let looked = if believed || erased { 1 } else { looks.pages_per_block };
             looks.looked[grid.split_block(block).0.index()] += u64::from(looked);
+            looks.believed.push(believed);
             if erased {
                 looks.of.extend((0..looks.pages_per_block).map(|_| Look::Erased));
                 continue;
@@ -85,6 +89,20 @@ impl Looks {
 
     pub fn is_erased(&self, ppn: Ppn) -> bool {
         self.of[ppn.0 as usize] == Look::Erased
+    }
+
+    /// Whether a summary is all that is known of the page.
+    pub fn is_believed(&self, ppn: Ppn) -> bool {
+        let page = ppn.0 % self.pages_per_block;
+        page > 0 && self.believed[(ppn.0 / self.pages_per_block) as usize]
+    }
+
+    /// Looks at a page that a summary vouched for.
+    pub fn look_again<P: HostPayload, A: Scan<P>>(&mut self, array: &A, ppn: Ppn) {
+        self.looked[array.grid().die_of(ppn).index()] += 1;
+        if !matches!(array.scan_page(ppn), PageScan::Valid(_)) {
+            self.tear(ppn);
+        }
     }
 
     /// A page turned out to be unreadable after all.

@@ -144,6 +144,9 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         // Ranks are never used twice, also where only power-safe memory knows of them.
         self.sequence = looks.newest.max(remains.newest());
         let suspects = self.read_suspects(&mut looks);
+        if matches!(self.protection, Protection::Stripes(_)) && remains.checkpoint.is_some() {
+            self.doubted(&looks, &remains, &suspects).into_iter().for_each(|ppn| looks.look_again(&self.array, ppn));
+        }
         self.mount_checkpoint(&looks, &suspects, remains.checkpoint.as_ref());
         self.mount_groups(&mut remains, &looks);
         let with = self.choose(&looks, &remains, &BTreeSet::new(), true);

@@ -97,6 +97,10 @@ impl Copies<'_> {
     }
 }
 
+fn by_stripe<P>(remains: &Remains<P>) -> BTreeMap<StripeId, &HeldRemains<P>> {
+    remains.held.iter().map(|held| (held.stripe, held)).collect()
+}
+
 /// Ranks of the contents of each strip; 0: none.
 type Versions = Vec<u64>;
 
@@ -132,9 +136,8 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     pub(super) fn choose_stripes(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>) -> Choice {
         let mut choice = Choice::new(self.ftl.user_slots());
         choice.stripes.resize(self.stripe_count() as usize, StripeFound::default());
-        let mut copies: Vec<Copy> = looks.valid().filter_map(|ppn| self.copy_at(ppn)).collect();
-        copies.sort_unstable();
-        let held: BTreeMap<StripeId, &HeldRemains<P>> = remains.held.iter().map(|held| (held.stripe, held)).collect();
+        let copies = self.copies_by_stripe(looks);
+        let held = by_stripe(remains);
         let losing: BTreeSet<DieId> = looks.lost().map(|ppn| self.grid.die_of(ppn)).collect();
         let mut choose = |stripe: StripeId, all: &[Copy]| {
             let copies = Copies { all, but, data_strips: self.stripe_scheme().data_strips() };
@@ -147,6 +150,34 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let in_flash: BTreeSet<StripeId> = copies.chunk_by(|a, b| a.stripe == b.stripe).map(stripe_of).collect();
         held.keys().filter(|stripe| !in_flash.contains(stripe)).for_each(|&stripe| choose(stripe, &[]));
         choice
+    }
+
+    /// Pages that only a summary vouches for, of stripes of which the cut left something in parts: there a
+    /// page that was lost since may be one too many for the newest state, and decides which one counts.
+    pub(super) fn doubted(&self, looks: &Looks, remains: &Remains<P>, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
+        if self.stripe_scheme().survives_dies() == 0 {
+            return Vec::new();
+        }
+        let held = by_stripe(remains);
+        let mut doubted = Vec::new();
+        for all in self.copies_by_stripe(looks).chunk_by(|a, b| a.stripe == b.stripe) {
+            let stripe = StripeId(all[0].stripe);
+            let copies = Copies { all, but: suspects, data_strips: self.stripe_scheme().data_strips() };
+            let states = self.states(stripe, &copies, held.get(&stripe).copied());
+            let is_there =
+                |state: &State<'_, P>| state.missing(&copies).is_empty() && (state.parity.is_some() || state.sums.is_some());
+            if !states.last().is_some_and(is_there) {
+                doubted.extend(all.iter().map(|copy| copy.ppn).filter(|&ppn| looks.is_believed(ppn)));
+            }
+        }
+        doubted
+    }
+
+    /// All readable copies, stripe by stripe.
+    fn copies_by_stripe(&self, looks: &Looks) -> Vec<Copy> {
+        let mut copies: Vec<Copy> = looks.valid().filter_map(|ppn| self.copy_at(ppn)).collect();
+        copies.sort_unstable();
+        copies
     }
 
     /// The copy that a page is. Pages of drives with static stripes have one slot.
@@ -178,7 +209,8 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let Some(state) = counting else { return StripeFound::default() };
         // Of a whole state parity has what is not there.
         let is_whole = self.is_whole(stripe, state, copies);
-        let gone = if is_whole { StripSet::EMPTY } else { state.missing(&all).iter().filter(|&strip| !may_be_lost(strip)).collect() };
+        let gone =
+            if is_whole { StripSet::EMPTY } else { state.missing(&all).iter().filter(|&strip| !may_be_lost(strip)).collect() };
         for (strip, &version) in (0..).zip(&state.versions) {
             let lpn = self.lpn_of(stripe, strip).filter(|_| version > 0 && !gone.contains(strip));
             let Some(lpn) = lpn else { continue };
@@ -188,7 +220,9 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         }
         let has_suspects = copies.all.iter().any(|copy| copies.but.contains(&copy.ppn));
         let newer = if has_suspects { self.states_from(stripe, state.rank(), copies, held) } else { Vec::new() };
-        StripeFound { newer, ..self.redundancy_of(stripe, state, copies) }
+        let redundancy =
+            if gone.is_empty() { self.redundancy_of(stripe, state, copies) } else { self.redundancy_of_rest(state, copies) };
+        StripeFound { newer, ..redundancy }
     }
 
     /// Every state that is named anywhere, in order of rank.
@@ -281,8 +315,13 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
                 ..StripeFound::default()
             };
         }
-        let had_parity = state.wrote.contains(copies.data_strips) || self.stripe_scheme().survives_dies() > 0;
-        StripeFound { parity: had_parity.then_some(Place::Missing), ..StripeFound::default() }
+        self.redundancy_of_rest(state, copies)
+    }
+
+    /// Of a state that is not there in full: its parity sums what is gone, and is built anew.
+    fn redundancy_of_rest(&self, state: &State<'_, P>, copies: &Copies<'_>) -> StripeFound {
+        let has_parity = self.stripe_scheme().survives_dies() > 0 || state.wrote.contains(copies.data_strips);
+        StripeFound { parity: has_parity.then_some(Place::Missing), ..StripeFound::default() }
     }
 
     /// Where the contents lie that the stored parity sums and a partial parity has newer ones for; `None`
