@@ -162,11 +162,12 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let mut doubted = Vec::new();
         for all in self.copies_by_stripe(looks).chunk_by(|a, b| a.stripe == b.stripe) {
             let stripe = StripeId(all[0].stripe);
-            let copies = Copies { all, but: suspects, data_strips: self.stripe_scheme().data_strips() };
-            let states = self.states(stripe, &copies, held.get(&stripe).copied());
-            let is_there =
-                |state: &State<'_, P>| state.missing(&copies).is_empty() && (state.parity.is_some() || state.sums.is_some());
-            if !states.last().is_some_and(is_there) {
+            let is_there_without = |but: &BTreeSet<Ppn>| {
+                let copies = Copies { all, but, data_strips: self.stripe_scheme().data_strips() };
+                let newest = self.states(stripe, &copies, held.get(&stripe).copied()).pop();
+                newest.is_some_and(|state| state.missing(&copies).is_empty() && (state.parity.is_some() || state.sums.is_some()))
+            };
+            if !is_there_without(&BTreeSet::new()) || !is_there_without(suspects) {
                 doubted.extend(all.iter().map(|copy| copy.ppn).filter(|&ppn| looks.is_believed(ppn)));
             }
         }
