@@ -3,17 +3,24 @@
 use bytemuck::Pod;
 use memmap2::MmapMut;
 use std::fmt;
-use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
 /// A zeroed table of fixed length, on huge pages where the system has them: a map of millions
 /// of entries is read at random, and with ordinary pages each read misses the TLB as well as
-/// the caches (measured: half of the simulator's time).
+/// the caches (measured: half of the simulator's time). A small table is ordinary memory: it costs
+/// more to map it than to use it.
 pub struct Table<T> {
-    map: Option<MmapMut>,
+    memory: Memory<T>,
     length: usize,
-    entry: PhantomData<T>,
 }
+
+enum Memory<T> {
+    Mapped(MmapMut),
+    Small(Box<[T]>),
+}
+
+/// The size of a huge page, in bytes.
+const HUGE_PAGE: usize = 2 << 20;
 
 impl<T: Pod> Table<T> {
     /// A table of `length` zeros. Memory is taken as it is first touched.
@@ -23,16 +30,14 @@ impl<T: Pod> Table<T> {
     #[must_use]
     pub fn zeroed(length: usize) -> Self {
         let bytes = length * size_of::<T>();
-        let map = (bytes > 0).then(|| {
-            let map = MmapMut::map_anon(bytes).expect("address space for a table");
-            #[cfg(target_os = "linux")]
-            if bytes >= 2 << 20 {
-                // Refused where huge pages are switched off: then it is an ordinary table.
-                let _ = map.advise(memmap2::Advice::HugePage);
-            }
-            map
-        });
-        Self { map, length, entry: PhantomData }
+        if bytes < HUGE_PAGE {
+            return Self { memory: Memory::Small(bytemuck::zeroed_slice_box(length)), length };
+        }
+        let map = MmapMut::map_anon(bytes).expect("address space for a table");
+        // Refused where huge pages are switched off: then it is an ordinary table.
+        #[cfg(target_os = "linux")]
+        let _ = map.advise(memmap2::Advice::HugePage);
+        Self { memory: Memory::Mapped(map), length }
     }
 
     /// A table of `length` times `value`.
@@ -66,9 +71,9 @@ impl<T: Pod> Deref for Table<T> {
     type Target = [T];
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        match &self.map {
-            Some(map) => &bytemuck::cast_slice(map)[..self.length],
-            None => &[],
+        match &self.memory {
+            Memory::Mapped(map) => &bytemuck::cast_slice(map)[..self.length],
+            Memory::Small(table) => table,
         }
     }
 }
@@ -76,9 +81,9 @@ impl<T: Pod> Deref for Table<T> {
 impl<T: Pod> DerefMut for Table<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
-        match &mut self.map {
-            Some(map) => &mut bytemuck::cast_slice_mut(map)[..self.length],
-            None => &mut [],
+        match &mut self.memory {
+            Memory::Mapped(map) => &mut bytemuck::cast_slice_mut(map)[..self.length],
+            Memory::Small(table) => table,
         }
     }
 }
@@ -113,6 +118,10 @@ mod tests {
         let copy = table.clone();
         table[2_999_999] = 1;
         assert_eq!((table.len(), table[2_999_999], copy[2_999_999], copy[0]), (3_000_000, 1, 7, 7));
+        let mut small = Table::<u32>::filled(3, 7);
+        let copy = small.clone();
+        small[2] = 1;
+        assert_eq!((&small[..], &copy[..]), (&[7, 7, 1][..], &[7, 7, 7][..]));
         assert!(Table::<u64>::zeroed(0).is_empty());
     }
 }
