@@ -1,8 +1,8 @@
 //! Paper: FLARES, section 5.1 and Fig. 5: one page at operating points of growing wear; errors are
 //! drawn, the algorithms answer with the capability of the next program.
 //! Differs: windows count reads, and half of the operations are reads, drawn at random; the paper
-//! does not say how many were. Data are read an hour before the required retention ends, so that
-//! RBER_rd is what the policy subtracts; the drawn rate varies by the paper's deviation of 5e-7.
+//! does not say how many were. The drawn rate is that of data of the age at which they are read, and
+//! varies by the paper's deviation of 5e-7.
 
 use super::settings::{Ageing, Settings};
 use super::{Axis, Cell, Column, Layout, PE, Plot, Series, Study, Table, cycles, model_notes};
@@ -17,6 +17,7 @@ pub(super) const OPTIONS: &[(&str, &str)] = &[
     ("codeword", "4KiB"),
     ("pe", "10,100,1000,10000,100000"),
     ("operations", "1000"),
+    ("retention", "8759h"),
     ("wsize", "10,100"),
     ("mix", "0.5,0,1"),
     ("floor", "none"),
@@ -50,6 +51,8 @@ struct Bench<'a> {
     shape: &'a EccShape,
     points: &'a [f64],
     operations: u32,
+    /// Age of data when they are read, hours.
+    age: f64,
 }
 
 impl Bench<'_> {
@@ -61,7 +64,7 @@ impl Bench<'_> {
 
     fn point(&self, policy: &mut Flares, pe: f64, draws: &mut Stream) -> Vec<u8> {
         let (page, cycles) = (Ppn(0), PeCycles(pe as u32));
-        let hours = self.settings.required_hours - 1.0;
+        let hours = self.age;
         let mut t = policy.program(page, cycles);
         let operation = |_| {
             if draws.chance(0.5) {
@@ -87,7 +90,8 @@ pub(super) fn study(settings: &Settings) -> Result<Study, Problem> {
     let p_max = settings.p_max(codeword)?;
     let flares = FlaresSettings { uber: settings.uber()?, floor: settings.floor()?, p_max, ..FlaresSettings::PAPER };
     let shape = EccShape { codeword, pages_per_block: 1, cells: Arc::new(Cells(model)) };
-    let bench = Bench { settings: flares, shape: &shape, points: &points, operations };
+    let age = settings.retention()?.0;
+    let bench = Bench { settings: flares, shape: &shape, points: &points, operations, age };
     let (windows, mixes) = (settings.wsizes()?, settings.mixes()?);
     let streams = Streams::new(settings.seed()?);
     let pairs = || mixes.iter().flat_map(|&mix| windows.iter().map(move |&wsize| (wsize, mix)));
@@ -96,7 +100,9 @@ pub(super) fn study(settings: &Settings) -> Result<Study, Problem> {
     let policy = Flares::new(flares, &shape);
     let needed: Vec<u8> = points.iter().map(|&pe| policy.required(shape.cells.rber(pe, flares.required_hours)).0).collect();
     let mut notes = model_notes(model);
-    notes.push(format!("each operating point has {operations} operations, half of them reads; required retention: a year"));
+    notes.push(format!(
+        "each operating point has {operations} operations, half of them reads of data {age} h old; required retention: a year"
+    ));
     if needed.contains(&p_max) {
         notes.push(format!("where {p_max} bits are required they are the most there is, and may not do"));
     }

@@ -246,6 +246,10 @@ impl Settings {
         self.list("pe", "whole cycles up to 10000000", |text| text.parse().ok().filter(|n: &u32| *n <= 10_000_000).map(f64::from))
     }
 
+    pub(super) fn retention(&self) -> Result<Hours, Problem> {
+        self.one("retention", "one time up to 1000y such as 0, 12h, 1d, 1w, 1mo or 1y", hours)
+    }
+
     pub(super) fn retentions(&self) -> Result<Vec<Hours>, Problem> {
         self.list("retention", "times up to 1000y such as 0, 12h, 1d, 1w, 1mo or 1y", hours)
     }

@@ -144,8 +144,9 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         // Ranks are never used twice, also where only power-safe memory knows of them.
         self.sequence = looks.newest.max(remains.newest());
         let suspects = self.read_suspects(&mut looks);
-        if matches!(self.protection, Protection::Stripes(_)) && remains.checkpoint.is_some() {
-            self.doubted(&looks, &remains, &suspects).into_iter().for_each(|ppn| looks.look_again(&self.array, ppn));
+        if remains.checkpoint.is_some() {
+            let doubted = self.doubted(&looks, &remains, &suspects);
+            doubted.into_iter().for_each(|ppn| looks.look_again(&self.array, ppn));
         }
         self.mount_checkpoint(&looks, &suspects, remains.checkpoint.as_ref());
         self.mount_groups(&mut remains, &looks);
@@ -220,6 +221,15 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         for (block, (&before, &now)) in (0..).map(BlockAddr).zip(before.iter().zip(self.disturb.reads())) {
             let is_written = self.array.block(block).next_page > 0;
             assert!(!is_written || now >= before, "{block} was read {before} times and comes back with {now}");
+        }
+    }
+
+    /// Pages that summaries vouch for and that are looked at nonetheless.
+    fn doubted(&self, looks: &Looks, remains: &Remains<P>, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
+        match &self.protection {
+            Protection::None | Protection::Zones(_) => Vec::new(),
+            Protection::Stripes(_) => self.doubted_in_stripes(looks, remains, suspects),
+            Protection::Rows(_) | Protection::Groups(_) => self.doubted_in_rows(looks, suspects),
         }
     }
 

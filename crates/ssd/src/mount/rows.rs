@@ -28,6 +28,17 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         0..self.grid.blocks_per_die() * self.grid.pages_per_block()
     }
 
+    /// Pages that only a summary vouches for, of rows of which the cut left something in parts: there a
+    /// page that was lost since may be one too many.
+    pub(super) fn doubted_in_rows(&self, looks: &Looks, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
+        let in_parts = |(die, ppn): (DieId, Ppn)| {
+            let unreadable = !looks.is_valid(ppn) && !looks.is_erased(ppn);
+            suspects.contains(&ppn) || (unreadable && !self.dead.contains(u32::from(die.0)))
+        };
+        let rows = self.all_rows().filter(|&row| self.row_pages(row).any(in_parts));
+        rows.flat_map(|row| self.row_pages(row)).map(|(_, ppn)| ppn).filter(|&ppn| looks.is_believed(ppn)).collect()
+    }
+
     /// Readable parity pages of a row.
     fn parities_found(&self, row: u32, looks: &Looks, but: &BTreeSet<Ppn>) -> Vec<Parity> {
         let readable = self.row_pages(row).filter(|(_, ppn)| looks.is_valid(*ppn) && !but.contains(ppn));

@@ -10,7 +10,8 @@
 //!
 //! A state whose update is all in flash is never passed over: it may have been acknowledged. What is
 //! missing of it then is lost. Where no die of what is missing lost any page, the stripe was discarded
-//! and flash still has a part of it.
+//! and flash still has a part of it: that part counts, by itself. So it counts at every later mount,
+//! whatever its dies lose in the meantime.
 
 use super::looks::Looks;
 use super::{Choice, Newest};
@@ -154,7 +155,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
 
     /// Pages that only a summary vouches for, of stripes of which the cut left something in parts: there a
     /// page that was lost since may be one too many for the newest state, and decides which one counts.
-    pub(super) fn doubted(&self, looks: &Looks, remains: &Remains<P>, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
+    pub(super) fn doubted_in_stripes(&self, looks: &Looks, remains: &Remains<P>, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
         if self.stripe_scheme().survives_dies() == 0 {
             return Vec::new();
         }
