@@ -14,7 +14,7 @@
 //!
 //! [[figure.traces]]             # a curve for each
 //! name = "desktop"
-//! file = "desktop.txt.xz"       # in the folder of traces; without it, trace.source counts
+//! file = "desktop.txt.xz"       # beside this file, or in the folder of traces; without it, trace.source counts
 //! busy = 0.1                    # so dense that the dies of the clock's run are busy for this share of time
 //! set = { }                     # settings
 //!

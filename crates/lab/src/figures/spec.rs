@@ -88,7 +88,7 @@ pub(super) struct ClockSpec {
 #[serde(deny_unknown_fields)]
 pub(super) struct TraceEntry {
     pub name: String,
-    /// A file in the folder of traces; else `trace.source` counts.
+    /// A file beside the figure's, or in the folder of traces; else `trace.source` counts.
     #[serde(default)]
     pub file: Option<String>,
     #[serde(default)]
@@ -216,7 +216,7 @@ struct File {
 }
 
 impl Figure {
-    /// Reads a figure's file; traces given by `file` lie below `traces`.
+    /// Reads a figure's file; traces given by `file` lie beside it or below `traces`.
     ///
     /// # Errors
     /// What is wrong with the file or with any experiment that follows from it, with its place.
@@ -228,8 +228,9 @@ impl Figure {
         }
         spec.check().map_err(|problem| document.locate(problem))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let files = spec.traces.iter().map(|trace| trace.file.as_ref().map(|file| traces.join(file)));
-        let files: Vec<Option<PathBuf>> = files.collect();
+        let find =
+            |file: &String| Some(path.with_file_name(file)).filter(|beside| beside.exists()).unwrap_or_else(|| traces.join(file));
+        let files: Vec<Option<PathBuf>> = spec.traces.iter().map(|trace| trace.file.as_ref().map(find)).collect();
         let is_absent = |(index, file): (usize, &Option<PathBuf>)| Some((index, file.clone().filter(|file| !file.exists())?));
         let absent: Vec<_> = files.iter().enumerate().filter_map(is_absent).collect();
         let mut jobs = Vec::new();
