@@ -10,7 +10,7 @@
 //!
 //! A state whose update is all in flash is never passed over: it may have been acknowledged. What is
 //! missing of it then is lost. Where no die of what is missing lost any page, the stripe was discarded
-//! and flash still has a part of it: that part counts, by itself. So it counts at every later mount,
+//! and flash still has a part of it: that part counts, by itself, here and at every later mount,
 //! whatever its dies lose in the meantime.
 
 use super::looks::Looks;
@@ -108,6 +108,8 @@ type Versions = Vec<u64>;
 /// What an update made of a stripe. Its rank is that of the newest contents.
 struct State<'a, P> {
     versions: Versions,
+    /// Strips that a newer state does not have: a mount in between found them gone.
+    given_up: StripSet,
     /// Strips that the update wrote, parity among them; empty if no page of it is left.
     wrote: StripSet,
     /// The stored parity of these contents.
@@ -209,10 +211,10 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let counts = |state: &&State<'_, P>| self.is_whole(stripe, state, copies) || self.is_durable(stripe, state, copies);
         let counting = states.iter().rev().find(counts).or(states.last());
         let Some(state) = counting else { return StripeFound::default() };
-        // Of a whole state parity has what is not there.
-        let is_whole = self.is_whole(stripe, state, copies);
-        let gone =
-            if is_whole { StripSet::EMPTY } else { state.missing(&all).iter().filter(|&strip| !may_be_lost(strip)).collect() };
+        let gone: StripSet = match self.is_whole(stripe, state, copies) {
+            true => state.missing(copies).and(state.given_up),
+            false => state.missing(&all).iter().filter(|&strip| !may_be_lost(strip)).collect(),
+        };
         for (strip, &version) in (0..).zip(&state.versions) {
             let lpn = self.lpn_of(stripe, strip).filter(|_| version > 0 && !gone.contains(strip));
             let Some(lpn) = lpn else { continue };
@@ -230,7 +232,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     /// Every state that is named anywhere, in order of rank.
     fn states<'a>(&self, stripe: StripeId, copies: &Copies<'_>, held: Option<&'a HeldRemains<P>>) -> Vec<State<'a, P>> {
         let mut states: BTreeMap<(u64, u32), State<'a, P>> = BTreeMap::new();
-        let new = |versions| State { versions, wrote: StripSet::EMPTY, parity: None, sums: None };
+        let new = |versions| State { versions, given_up: StripSet::EMPTY, wrote: StripSet::EMPTY, parity: None, sums: None };
         for copy in copies.there() {
             let named = new(self.named_by(stripe, copies, copy));
             let state = states.entry(named.order()).or_insert(named);
@@ -247,6 +249,12 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         for (partial, sums) in before.into_iter().chain(now) {
             let named = new(sums.stripe.strips.clone());
             states.entry(named.order()).or_insert(named).sums = Some((partial, sums));
+        }
+        let mut without = StripSet::EMPTY;
+        for state in states.values_mut().rev() {
+            state.given_up = without;
+            without =
+                without.or((0..).zip(&state.versions).filter(|(_, version)| **version == 0).map(|(strip, _)| strip).collect());
         }
         states.into_values().collect()
     }
@@ -271,6 +279,10 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     /// is what its parity is for: whatever else is missing was torn.
     fn is_whole(&self, stripe: StripeId, state: &State<'_, P>, copies: &Copies<'_>) -> bool {
         let missing = state.missing(copies);
+        let stay = missing.minus(state.given_up);
+        if stay != missing {
+            return stay.is_empty();
+        }
         let dead: StripSet = (0..=copies.data_strips).filter(|&strip| self.is_on_dead_die(stripe, strip)).collect();
         let torn = if dead.is_empty() { StripSet::EMPTY } else { missing.minus(dead) };
         match (missing.len(), &state.sums) {
