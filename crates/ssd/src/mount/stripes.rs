@@ -9,9 +9,9 @@
 //! two leaves a state that is neither, and the one before it counts.
 //!
 //! A state whose update is all in flash is never passed over: it may have been acknowledged. What is
-//! missing of it then is lost. Where no die of what is missing lost any page, the stripe was discarded
-//! and flash still has a part of it: that part counts, by itself, here and at every later mount,
-//! whatever its dies lose in the meantime.
+//! missing of it then is lost. Where no die of what is missing lost any page, the stripe was discarded,
+//! or its first update was cut, and flash has a part of it: that part counts, by itself, here and at
+//! every later mount, whatever its dies lose in the meantime.
 
 use super::looks::Looks;
 use super::{Choice, Newest};
