@@ -100,6 +100,17 @@ fn data(paper: &PaperResult, command: &str) -> Value {
     })
 }
 
+/// A curve's number among all of its figure: it has one colour in all plots, if there are colours enough.
+fn number_of(figure: &FigureResult, name: &str) -> Option<usize> {
+    let mut names: Vec<&str> = Vec::new();
+    for curve in figure.drawings.iter().flat_map(|drawing| &drawing.curves) {
+        if !names.contains(&curve.name.as_str()) {
+            names.push(&curve.name);
+        }
+    }
+    (names.len() <= palette::CURVES).then(|| names.iter().position(|of| *of == name))?
+}
+
 /// Nothing where no run gave anything to draw, such as when all traces are absent.
 fn plot(figure: &FigureResult, index: usize, drawing: &Drawing) -> Option<Value> {
     if drawing.curves.is_empty() {
@@ -114,7 +125,8 @@ fn plot(figure: &FigureResult, index: usize, drawing: &Drawing) -> Option<Value>
     let curve = |(number, curve): (usize, &Curve)| {
         let of_curve = if is_bars { stated(Some(&curve.name)) } else { Vec::new() };
         let dots = curve.points.len() <= DOTS_MAX;
-        json!({ "name": curve.name, "colour": palette::of_curve(number), "points": curve.points, "dots": dots, "stated": of_curve })
+        let colour = palette::of_curve(number_of(figure, &curve.name).unwrap_or(number));
+        json!({ "name": curve.name, "colour": colour, "points": curve.points, "dots": dots, "stated": of_curve })
     };
     // What is stated of no one place is a line across.
     let wide = drawing.published.iter().filter(|value| value.x.is_none());
