@@ -15,6 +15,9 @@ use nand::{Member, PageRole, Scan};
 use std::collections::BTreeSet;
 use vocab::{Cause, Ppn, SuperblockId};
 
+/// Copies are ranked by the losses that their codeword survives, up to so many.
+const LOSSES_RANKED: u64 = 15;
+
 impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     /// Takes over the table of groups and the sums.
     pub(super) fn mount_groups(&mut self, remains: &mut Remains<P>, looks: &Looks) {
@@ -88,7 +91,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     }
 
     /// Offers the readable data of a group. A group that was being erased may have lost part of its
-    /// codewords: of equal copies those that parity protects count before it.
+    /// codewords: of equal copies those count first that can do with most losses more.
     fn offer_group(&self, choice: &mut Choice, group: SuperblockId, is_there: &impl Fn(Ppn) -> bool) {
         let Some(info) = self.groups.info[group.index()] else { return };
         let code = self.groups.codes[info.code].0;
@@ -98,13 +101,16 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             let ppn = |strip: &protect::Strip| self.ftl.rows().page(row, strip.die);
             for codeword in 0..stripe.codewords {
                 let strips = || stripe.strips.iter().filter(move |strip| strip.codeword == codeword);
-                let parities = strips().filter(|strip| strip.symbol >= code.data).map(ppn);
-                let members = |parity: Ppn| self.array.members(parity).iter().map(|member| self.grid.page_of(member.slot).0);
-                let in_flash = parities.into_iter().all(|parity| is_there(parity) && members(parity).all(is_there));
-                let protected = in_flash || self.groups.held.contains_key(&(row, codeword));
+                let parities: Vec<Ppn> =
+                    strips().filter(|strip| strip.symbol >= code.data).map(ppn).filter(|&ppn| is_there(ppn)).collect();
+                let of_parity = |&parity: &Ppn| self.array.members(parity).iter().map(|member| self.grid.page_of(member.slot).0);
+                let missing: BTreeSet<Ppn> = parities.iter().flat_map(of_parity).filter(|&ppn| !is_there(ppn)).collect();
+                let in_flash = parities.len().saturating_sub(missing.len());
+                let is_held = self.groups.held.contains_key(&(row, codeword));
+                let survives = if is_held { LOSSES_RANKED } else { (in_flash as u64).min(LOSSES_RANKED) };
                 for ppn in strips().map(ppn).filter(|&ppn| is_there(ppn)) {
                     self.data_in(ppn).for_each(|(lpn, mut found)| {
-                        found.sequence |= u64::from(!protected) << 63;
+                        found.sequence |= (LOSSES_RANKED - survives) << 60;
                         choice.offer(lpn, found);
                     });
                 }
