@@ -78,32 +78,18 @@ pub trait FlashArray<P: Payload>: Clone + Send {
     fn read(&mut self, ppn: Ppn) -> ReadOutcome;
     /// The page as programmed, without sensing it. Slots beyond the given ones were fillers.
     fn page(&self, ppn: Ppn) -> PageView<'_, P>;
-    /// Programs a page: one tag and one payload for each slot.
-    fn program(&mut self, ppn: Ppn, tags: &[OobTag], payload: &[P], oob: Oob, now: SimTime) -> ProgramOutcome;
-    /// As [`Self::program`], with an `update` for each slot (`docs/spec/oob.md`): the sequence of
-    /// the write that gave the slot its contents, which moved pages keep. [`Self::program`] says
-    /// that all slots are written anew. Arrays that keep no updates ignore them.
-    fn program_updates(
-        &mut self,
-        ppn: Ppn,
-        tags: &[OobTag],
-        payload: &[P],
-        updates: &[u64],
-        oob: Oob,
-        now: SimTime,
-    ) -> ProgramOutcome {
-        let _ = updates;
-        self.program(ppn, tags, payload, oob, now)
+    /// Programs a page. Arrays that keep no updates ignore them, and what the page names.
+    fn program_page(&mut self, program: &Program<'_, P>) -> ProgramOutcome;
+    /// Programs a page all of whose slots are written anew and that names no other page.
+    fn program(&mut self, ppn: Ppn, tags: &[OobTag], payload: &[P], oob: Oob, now: SimTime) -> ProgramOutcome {
+        self.program_page(&Program { ppn, tags, payload, updates: None, members: &[], oob, now })
     }
     /// The `update` of slot `index` of a programmed page; the page's sequence where the array
     /// keeps no updates.
     fn update(&self, ppn: Ppn, _index: u32) -> u64 {
         self.page(ppn).oob.sequence
     }
-    /// Adds to a parity page, programmed just now, the members of its codeword. Arrays that keep no
-    /// updates keep none.
-    fn tell_members(&mut self, _ppn: Ppn, _members: Vec<Member>) {}
-    /// Members of the codeword of a parity page; empty where the array knows none.
+    /// Members that a programmed page names; empty where the array knows none.
     fn members(&self, _ppn: Ppn) -> &[Member] {
         &[]
     }
@@ -146,7 +132,7 @@ struct Told {
     /// was programmed.
     update: Box<[u64]>,
     pe_max: Box<[u32]>,
-    /// Members of the codewords of parity pages, by page.
+    /// What pages name, by page.
     members: BTreeMap<u32, Box<[Member]>>,
 }
 
@@ -263,7 +249,7 @@ impl<P: Payload> MemoryArray<P> {
     /// The one way into the cells. Without updates all slots are written anew.
     #[inline]
     pub(crate) fn store(&mut self, program: &Program<'_, P>) -> ProgramOutcome {
-        let &Program { ppn, tags, payload, updates, oob, now } = program;
+        let &Program { ppn, tags, payload, updates, members, oob, now } = program;
         self.assert_programmable(ppn);
         let (block, page) = self.grid.split(ppn);
         let info = &mut self.blocks[block.index()];
@@ -301,6 +287,9 @@ impl<P: Payload> MemoryArray<P> {
             cells.told.pe_max[page] = self.pe_max;
             if page == 0 {
                 cells.told.members.clear();
+            }
+            if !members.is_empty() {
+                cells.told.members.insert(page as u32, members.into());
             }
         }
         ProgramOutcome::Done
@@ -396,20 +385,8 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
     }
 
     #[inline]
-    fn program(&mut self, ppn: Ppn, tags: &[OobTag], payload: &[P], oob: Oob, now: SimTime) -> ProgramOutcome {
-        self.store(&Program { ppn, tags, payload, updates: None, oob, now })
-    }
-
-    fn program_updates(
-        &mut self,
-        ppn: Ppn,
-        tags: &[OobTag],
-        payload: &[P],
-        updates: &[u64],
-        oob: Oob,
-        now: SimTime,
-    ) -> ProgramOutcome {
-        self.store(&Program { ppn, tags, payload, updates: Some(updates), oob, now })
+    fn program_page(&mut self, program: &Program<'_, P>) -> ProgramOutcome {
+        self.store(program)
     }
 
     fn update(&self, ppn: Ppn, index: u32) -> u64 {
@@ -418,14 +395,6 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         let cells = self.cells[block.index()].as_ref().expect("a programmed block has cells");
         let slot = page as usize * self.slots_per_page + index as usize;
         cells.told.update.get(slot).copied().unwrap_or_else(|| cells.base_sequence + u64::from(cells.sequence[page as usize]))
-    }
-
-    fn tell_members(&mut self, ppn: Ppn, members: Vec<Member>) {
-        if self.keeps_updates {
-            let (block, page) = self.grid.split(ppn);
-            let cells = Arc::make_mut(self.cells[block.index()].as_mut().expect("a programmed block has cells"));
-            cells.told.members.insert(page, members.into());
-        }
     }
 
     fn members(&self, ppn: Ppn) -> &[Member] {

@@ -20,8 +20,8 @@
 //! Draws come from a stream of their own and happen once for each page read that a permanent
 //! loss did not strike, so that the same reads meet the same faults whatever the pages carry.
 
-use crate::{BlockInfo, EraseFate, FlashArray, InFlight, Member, Oob, OobTag, PageScan, PageView};
-use crate::{Pairing, Payload, ProgramOutcome, ReadOutcome, Scan};
+use crate::{BlockInfo, EraseFate, FlashArray, InFlight, Member, PageScan, PageView};
+use crate::{Pairing, Payload, Program, ProgramOutcome, ReadOutcome, Scan};
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, Capability, DieId, Grid, Ppn, SimTime, Stream};
 
@@ -172,34 +172,15 @@ impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
     }
 
     #[inline]
-    fn program(&mut self, ppn: Ppn, tags: &[OobTag], payload: &[P], oob: Oob, now: SimTime) -> ProgramOutcome {
-        if self.any && self.is_gone(self.inner.grid().split(ppn).0) {
+    fn program_page(&mut self, program: &Program<'_, P>) -> ProgramOutcome {
+        if self.any && self.is_gone(self.inner.grid().split(program.ppn).0) {
             return ProgramOutcome::Failed;
         }
-        self.inner.program(ppn, tags, payload, oob, now)
-    }
-
-    fn program_updates(
-        &mut self,
-        ppn: Ppn,
-        tags: &[OobTag],
-        payload: &[P],
-        updates: &[u64],
-        oob: Oob,
-        now: SimTime,
-    ) -> ProgramOutcome {
-        if self.any && self.is_gone(self.inner.grid().split(ppn).0) {
-            return ProgramOutcome::Failed;
-        }
-        self.inner.program_updates(ppn, tags, payload, updates, oob, now)
+        self.inner.program_page(program)
     }
 
     fn update(&self, ppn: Ppn, index: u32) -> u64 {
         self.inner.update(ppn, index)
-    }
-
-    fn tell_members(&mut self, ppn: Ppn, members: Vec<Member>) {
-        self.inner.tell_members(ppn, members);
     }
 
     fn members(&self, ppn: Ppn) -> &[Member] {
@@ -238,7 +219,7 @@ impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::MemoryArray;
+    use crate::{MemoryArray, Oob, OobTag};
     use vocab::{Bytes, Geometry, Lpn, PlaneUse, Streams};
 
     #[test]

@@ -28,7 +28,7 @@
 //! The caller chooses what became of each command, so that all combinations can be tried
 //! ([`ProgramFate::all`], [`EraseFate::all`]) or some be drawn.
 
-use crate::{FlashArray, MemoryArray, Oob, OobTag, Pairing, Payload, ReadOutcome};
+use crate::{FlashArray, Member, MemoryArray, Oob, OobTag, Pairing, Payload, ReadOutcome};
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{BlockAddr, Ppn, SimTime, Stream, Streams};
 
@@ -79,20 +79,23 @@ pub enum EraseFate {
     Ended,
 }
 
-/// A program that was under way.
+/// A program of a page.
 #[derive(Debug)]
 pub struct Program<'a, P> {
     /// Page to be programmed.
     pub ppn: Ppn,
-    /// As in [`FlashArray::program_updates`].
+    /// A tag for each slot.
     pub tags: &'a [OobTag],
-    /// As in [`FlashArray::program_updates`].
+    /// A payload for each slot.
     pub payload: &'a [P],
-    /// As in [`FlashArray::program_updates`]; `None`: all slots are written anew.
+    /// An `update` for each slot (`docs/spec/oob.md`): the sequence of the write that gave the slot
+    /// its contents, which moved pages keep. `None`: all slots are written anew.
     pub updates: Option<&'a [u64]>,
-    /// As in [`FlashArray::program_updates`].
+    /// What the page names: the members of its codeword, or what its stripe is made of.
+    pub members: &'a [Member],
+    /// Facts about the page.
     pub oob: Oob,
-    /// As in [`FlashArray::program_updates`].
+    /// When it is programmed.
     pub now: SimTime,
 }
 

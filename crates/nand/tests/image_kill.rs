@@ -6,7 +6,7 @@
 mod life;
 
 use flashkeep_nand::{FileArray, FlashArray, MemoryArray, Scan};
-use life::{Data, Life, Seen, Step, apply, geometry, infos, see, see_all};
+use life::{Data, Life, MEMBERS, Seen, Step, apply, geometry, infos, see, see_all};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -24,7 +24,7 @@ const ROUNDS: u64 = 40;
 #[test]
 fn child() {
     let (Ok(path), Ok(seed)) = (std::env::var(IMAGE), std::env::var(SEED)) else { return };
-    let mut file = FileArray::create(&PathBuf::from(path), geometry(SLOT)).expect("a new image");
+    let mut file = FileArray::create(&PathBuf::from(path), geometry(SLOT), MEMBERS).expect("a new image");
     let mut says = std::io::stdout();
     for (n, step) in Life::new(seed.parse().expect("a number"), SLOT).enumerate() {
         writeln!(says, "begin {n}").and_then(|()| says.flush()).expect("the parent listens");

@@ -2,7 +2,7 @@
 
 use crate::oracle::Floor;
 use crate::slab::{Id, NONE, Slab};
-use nand::{FlashArray, Member, Oob, OobTag, Payload};
+use nand::{FlashArray, Member, Oob, OobTag, Payload, Program};
 use rustc_hash::FxHashMap;
 use vocab::{Cause, Nanos, Ppn, SimTime};
 
@@ -252,9 +252,13 @@ impl<P: Payload> Images<P> {
         self.members.insert(id, members);
     }
 
-    /// What the image is parity of, to be told along with its program.
-    pub fn members(&self, id: Id) -> Option<&Vec<Member>> {
-        if self.members.is_empty() { None } else { self.members.get(&id) }
+    /// The program of the image.
+    #[inline]
+    pub fn program(&self, id: Id, ppn: Ppn, oob: Oob, now: SimTime) -> Program<'_, P> {
+        let (tags, payload) = self.contents(id);
+        let members = if self.members.is_empty() { None } else { self.members.get(&id) };
+        let members = members.map_or(&[][..], Vec::as_slice);
+        Program { ppn, tags, payload, updates: Some(self.updates(id)), members, oob, now }
     }
 
     /// The image is done with.

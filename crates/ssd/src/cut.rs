@@ -14,8 +14,8 @@ use crate::mount::Checkpoint;
 use crate::payload::HostPayload;
 use crate::safety::SafetyRule;
 use crate::session::{Session, inside};
-use nand::{EraseFate, Faulty, FlashArray, InFlight, MemoryArray, Oob, PageScan, Pairing, Program, ProgramFate, Scan};
-use vocab::{DieId, Lpn, Ppn, Stream};
+use nand::{EraseFate, Faulty, FlashArray, InFlight, MemoryArray, Oob, Pairing, ProgramFate, Scan};
+use vocab::{DieId, Lpn, Stream};
 
 /// A command that a die works on and a cut would interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +139,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     /// What is power-safe, as it is now.
-    fn remains(&self) -> Remains<P> {
+    pub(crate) fn remains(&self) -> Remains<P> {
         let step = |&reads: &u32| reads / READS_SAVED_EVERY * READS_SAVED_EVERY;
         Remains {
             buffer: if self.buffer.kind() == BufferKind::PowerSafe && !self.breaks(SafetyRule::Buffer) {
@@ -190,22 +190,12 @@ impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
         for ((&id, &fate), &oob) in ids.iter().zip(fates).zip(&oobs) {
             let command = &self.commands.slab[id];
             in_flight.push(match fate {
-                Fate::Program(fate) => {
-                    let (tags, payload) = self.images.contents(command.image);
-                    let updates = Some(self.images.updates(command.image));
-                    InFlight::Program(Program { ppn: command.ppn, tags, payload, updates, oob, now: self.now }, fate)
-                }
+                Fate::Program(fate) => InFlight::Program(self.images.program(command.image, command.ppn, oob, self.now), fate),
                 Fate::Erase(fate) => InFlight::Erase(self.grid.split(command.ppn).0, fate),
             });
         }
         let pairing: Pairing = self.recovery.power.pairing;
         self.array.cut_power(pairing, &in_flight);
-        for &id in &ids {
-            let command = self.commands.slab[id];
-            if command.verb == Verb::Program {
-                self.tell_members_of(command.image, command.ppn);
-            }
-        }
         self.array.forget_volatile();
         remains
     }
@@ -220,12 +210,5 @@ impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
             oob.ecc = self.capability(command.ppn);
         }
         oob
-    }
-
-    /// What a parity page says of its members goes with its program.
-    fn tell_members_of(&mut self, image: crate::slab::Id, ppn: Ppn) {
-        if let (Some(members), PageScan::Valid(_)) = (self.images.members(image), self.array.scan_page(ppn)) {
-            self.array.tell_members(ppn, members.clone());
-        }
     }
 }

@@ -513,13 +513,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if self.ecc.is_some() {
             oob.ecc = self.capability(command.ppn);
         }
-        let (tags, payload) = self.images.contents(image);
-        let outcome = self.array.program_updates(command.ppn, tags, payload, self.images.updates(image), oob, self.now);
-        let done = outcome == ProgramOutcome::Done;
+        let done = self.array.program_page(&self.images.program(image, command.ppn, oob, self.now)) == ProgramOutcome::Done;
         if done {
-            if let Some(members) = self.images.members(image) {
-                self.array.tell_members(command.ppn, members.clone());
-            }
             self.record(Fact::Programmed { ppn: command.ppn.0, cause: command.cause, filled });
             if self.ecc.is_some() {
                 self.note_encoded(command.ppn, oob.ecc);

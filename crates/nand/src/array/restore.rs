@@ -2,7 +2,7 @@
 
 use super::{Arc, MemoryArray, Payload};
 use crate::power::Scar;
-use crate::{OobPage, OobSlot, OobTag, Program};
+use crate::{Member, OobPage, OobSlot, OobTag, Program};
 use vocab::BlockAddr;
 
 /// What was found of a page.
@@ -12,8 +12,8 @@ pub(crate) enum Found {
     Erased,
     /// Neither erased nor with right checksums.
     Unreadable,
-    /// What stands beside it.
-    Valid(OobPage),
+    /// What stands beside it, and the members that it names.
+    Valid(OobPage, Vec<Member>),
 }
 
 impl<P: Payload> MemoryArray<P> {
@@ -23,16 +23,16 @@ impl<P: Payload> MemoryArray<P> {
     pub(crate) fn restore(&mut self, block: BlockAddr, found: &[Found]) {
         let Some(last) = found.iter().rposition(|page| *page != Found::Erased) else { return };
         let mut cells = self.erased_cells();
-        let valid = || found.iter().filter_map(|page| if let Found::Valid(oob) = page { Some(oob) } else { None });
+        let valid = || found.iter().filter_map(|page| if let Found::Valid(oob, _) = page { Some(oob) } else { None });
         cells.base_sequence = valid().map(|oob| oob.sequence).min().unwrap_or(0);
         if let Some(first) = valid().next() {
             (cells.told.pe, cells.told.first_program_s) = (first.pe, first.first_program_s);
             cells.written_s.fill(first.first_program_s);
         }
-        let mut half_erased = !matches!(found[0], Found::Valid(_));
+        let mut half_erased = !matches!(found[0], Found::Valid(..));
         for (page, found) in found[..=last].iter().enumerate() {
             let ppn = self.grid.ppn(block, page as u32);
-            let Found::Valid(oob) = found else {
+            let Found::Valid(oob, members) = found else {
                 half_erased |= *found == Found::Erased;
                 self.scars.add(ppn, if *found == Found::Erased { Scar::Blank } else { Scar::Torn });
                 continue;
@@ -43,6 +43,9 @@ impl<P: Payload> MemoryArray<P> {
                 continue;
             };
             cells.sequence[page] = relative;
+            if !members.is_empty() {
+                cells.told.members.insert(page as u32, members.clone().into());
+            }
             cells.told.pe_max[page] = oob.pe_max;
             cells.ecc[page] = oob.ecc_profile;
             if self.keeps_coverage {

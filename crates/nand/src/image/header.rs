@@ -1,6 +1,6 @@
 //! The header of an image and where everything lies behind it: `docs/spec/image.md`.
 
-use super::ImageError;
+use super::{ImageError, named};
 use crate::OobPage;
 use std::fmt::Display;
 use std::path::Path;
@@ -9,27 +9,34 @@ use vocab::{BlockAddr, Bytes, Geometry, PlaneUse, Ppn};
 /// Bytes of the header, and what the marks behind it are filled up to.
 pub(super) const HEADER: usize = 4096;
 const MAGIC: [u8; 8] = *b"FKIMAGE\0";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// Members that a page may name, at most.
+pub(super) const MEMBERS_AT_MOST: u32 = 1 << 16;
 const CRC_AT: usize = HEADER - 4;
 
 /// An image's shape, and with it every offset.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub geometry: Geometry,
+    /// Members that a page may name.
+    pub members: u32,
     /// Bytes of the data of a page.
     pub data: usize,
+    /// Bytes of the members that it names, and of their tail.
+    pub named: usize,
     /// Bytes of a page with what stands beside it.
     pub record: usize,
     first_record: u64,
 }
 
 impl Layout {
-    /// The layout of a checked geometry.
-    pub fn new(geometry: Geometry) -> Self {
+    /// The layout of a checked geometry whose pages name at most so many members.
+    pub fn new(geometry: Geometry, members: u32) -> Self {
         let data = geometry.program_size().0 as usize;
         let marks = u64::from(geometry.blocks()).next_multiple_of(HEADER as u64);
-        let record = data + OobPage::size(geometry.slots_per_page() as usize);
-        Self { geometry, data, record, first_record: HEADER as u64 + marks }
+        let named = if members == 0 { 0 } else { members as usize * named::ENTRY + named::TAIL };
+        let record = data + named + OobPage::size(geometry.slots_per_page() as usize);
+        Self { geometry, members, data, named, record, first_record: HEADER as u64 + marks }
     }
 
     pub fn slots(&self) -> usize {
@@ -47,7 +54,27 @@ impl Layout {
 
     /// Offset of what stands beside a page.
     pub fn oob_at(&self, ppn: Ppn) -> u64 {
-        self.record_at(ppn) + self.data as u64
+        self.record_at(ppn) + (self.data + self.named) as u64
+    }
+
+    /// Bytes of what stands beside a page, the tail of its members first.
+    pub fn beside(&self) -> usize {
+        self.record - self.data - self.named + self.tail()
+    }
+
+    /// Bytes of the tail of the members.
+    pub fn tail(&self) -> usize {
+        if self.members == 0 { 0 } else { named::TAIL }
+    }
+
+    /// Offset of the tail of the members.
+    pub fn tail_at(&self, ppn: Ppn) -> u64 {
+        self.oob_at(ppn) - self.tail() as u64
+    }
+
+    /// Offset of so many members: they end where their tail begins.
+    pub fn members_at(&self, ppn: Ppn, count: usize) -> u64 {
+        self.tail_at(ppn) - (count * named::ENTRY) as u64
     }
 
     /// Offset of the mark of a block.
@@ -63,7 +90,9 @@ impl Layout {
         };
         let mut bytes = Vec::with_capacity(HEADER);
         bytes.extend(MAGIC);
-        for word in [VERSION, g.channels, g.dies_per_channel, g.planes, plane_use, g.blocks_per_plane, g.pages_per_block, 0] {
+        for word in
+            [VERSION, g.channels, g.dies_per_channel, g.planes, plane_use, g.blocks_per_plane, g.pages_per_block, self.members]
+        {
             bytes.extend(word.to_le_bytes());
         }
         for word in [g.page_size.0, g.oob_size.0, g.slot_size.0, self.size()] {
@@ -111,9 +140,13 @@ impl Layout {
             slot_size: Bytes(u64_at(56)),
         };
         geometry.check().map_err(|error| ImageError::field(path, offset_of(error.field), error.field, error.reason))?;
-        let layout = Self::new(geometry);
+        let members = u32_at(36);
+        if members > MEMBERS_AT_MOST {
+            return fail(36, "members", &members, &format!("0 to {MEMBERS_AT_MOST}"));
+        }
+        let layout = Self::new(geometry, members);
         if u64_at(64) != layout.size() {
-            return fail(64, "file_size", &u64_at(64), &format!("{} for this geometry", layout.size()));
+            return fail(64, "file_size", &u64_at(64), &format!("{} for this geometry and so many members", layout.size()));
         }
         if size != layout.size() {
             return fail(size.min(layout.size()), "length of the file", &size, &layout.size());

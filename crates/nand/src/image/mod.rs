@@ -5,7 +5,7 @@
 //! they are asked for, and checked against the checksums beside them.
 //!
 //! **The process dies** (SIGKILL). What was written stays with the operating system. The bytes of
-//! a page are written in ascending order, its OOB last, so a program that did not end left
+//! a page are written in ascending order, what it names and its OOB last, so a program that did not end left
 //! nothing, a page whose checksums fail, or all of it. An erase first wipes the OOB of the
 //! block's first page, then all pages in ascending order: cut short it leaves a block that begins
 //! with an erased or an unreadable page, and that is a half-erased one.
@@ -16,11 +16,12 @@
 //! **A fork** lives in memory: it reads all contents and leaves the file alone.
 
 mod header;
+mod named;
 
 use crate::array::restore::Found;
-use crate::{BlockInfo, FlashArray, MemoryArray, Oob, OobError, OobPage, OobTag, PageScan, PageView, Payload, Program};
+use crate::{BlockInfo, FlashArray, Member, MemoryArray, OobError, OobPage, PageScan, PageView, Payload, Program};
 use crate::{ProgramOutcome, ReadOutcome, Scan};
-use header::{HEADER, Layout};
+use header::{HEADER, Layout, MEMBERS_AT_MOST};
 use std::cell::{OnceCell, RefCell};
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -56,6 +57,7 @@ enum What {
     Io(&'static str, io::Error),
     Field { offset: u64, field: &'static str, reason: String },
     Geometry(vocab::GeometryError),
+    Members(u32),
     InUse,
 }
 
@@ -72,6 +74,7 @@ impl fmt::Display for ImageError {
             What::Io(doing, error) => write!(f, "cannot {doing}: {error}"),
             What::Field { offset, field, reason } => write!(f, "byte {offset}, {field}: {reason}"),
             What::Geometry(error) => error.fmt(f),
+            What::Members(found) => write!(f, "members of a page: found {found}, valid are 0 to {MEMBERS_AT_MOST}"),
             What::InUse => f.write_str("in use by another process"),
         }
     }
@@ -82,7 +85,7 @@ impl std::error::Error for ImageError {
         match &self.what {
             What::Io(_, error) => Some(error),
             What::Geometry(error) => Some(error),
-            What::Field { .. } | What::InUse => None,
+            What::Field { .. } | What::Members(_) | What::InUse => None,
         }
     }
 }
@@ -141,14 +144,18 @@ pub struct FileArray<P, S = File> {
 }
 
 impl<P: StoredPayload> FileArray<P> {
-    /// A new image, fresh from the factory. It takes no room until it is written.
+    /// A new image, fresh from the factory, whose pages name at most so many members. It takes no
+    /// room until it is written.
     ///
     /// # Errors
     /// If the geometry is impossible, there is such a file, or it cannot be written.
-    pub fn create(path: &Path, geometry: Geometry) -> Result<Self, ImageError> {
+    pub fn create(path: &Path, geometry: Geometry, members: u32) -> Result<Self, ImageError> {
         let wrap = |what| ImageError { file: path.to_owned(), what };
         geometry.check().map_err(|error| wrap(What::Geometry(error)))?;
-        let layout = Layout::new(geometry);
+        if members > MEMBERS_AT_MOST {
+            return Err(wrap(What::Members(members)));
+        }
+        let layout = Layout::new(geometry, members);
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
         let file = file.map_err(|error| wrap(What::Io("create", error)))?;
         lock(path, &file)?;
@@ -235,12 +242,13 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
     /// What the pages of a block say.
     fn find(&self, block: BlockAddr) -> io::Result<Vec<Found>> {
         let grid = self.memory.grid();
-        let mut oob = vec![0; self.layout.record - self.layout.data];
+        let mut beside = vec![0; self.layout.beside()];
         let mut found = Vec::with_capacity(grid.pages_per_block() as usize);
-        for page in 0..grid.pages_per_block() {
-            self.read_flash(&mut oob, self.layout.oob_at(grid.ppn(block, page)))?;
-            found.push(match OobPage::decode(&oob, self.layout.slots()) {
-                Ok(oob) => Found::Valid(oob),
+        for ppn in (0..grid.pages_per_block()).map(|page| grid.ppn(block, page)) {
+            self.read_flash(&mut beside, self.layout.tail_at(ppn))?;
+            let (tail, oob) = beside.split_at(self.layout.tail());
+            found.push(match OobPage::decode(oob, self.layout.slots()) {
+                Ok(oob) => self.named(ppn, tail)?.map_or(Found::Unreadable, |members| Found::Valid(oob, members)),
                 Err(OobError::Erased) => Found::Erased,
                 Err(_) => Found::Unreadable,
             });
@@ -248,13 +256,24 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
         // A program that did not end may have written data and no OOB.
         let end = found.iter().rposition(|page| *page != Found::Erased).map_or(0, |last| last + 1);
         if end < found.len() {
-            let mut data = vec![0; self.layout.data];
+            let mut data = vec![0; self.layout.data + self.layout.named];
             self.read_flash(&mut data, self.layout.record_at(grid.ppn(block, end as u32)))?;
             if data.iter().any(|&byte| byte != 0xff) {
                 found[end] = Found::Unreadable;
             }
         }
         Ok(found)
+    }
+
+    /// The members that a page with this tail names; `None` if their checksum fails.
+    fn named(&self, ppn: Ppn, tail: &[u8]) -> io::Result<Option<Vec<Member>>> {
+        if tail.is_empty() {
+            return Ok(Some(Vec::new()));
+        }
+        let Some(count) = named::count(tail, self.layout.members) else { return Ok(None) };
+        let mut entries = vec![0; count * named::ENTRY];
+        self.read_flash(&mut entries, self.layout.members_at(ppn, count))?;
+        Ok(named::decode(&entries, tail, self.layout.geometry.slots()))
     }
 
     /// Reads bytes as flash has them.
@@ -264,20 +283,20 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
         Ok(())
     }
 
-    /// Bytes of a page, if it can be read and its checksums are right.
-    fn checked_record(&self, ppn: Ppn) -> Option<Vec<u8>> {
+    /// The data of a page, if it can be read and its checksums are right.
+    fn checked_data(&self, ppn: Ppn) -> Option<Vec<u8>> {
         let mut record = vec![0; self.layout.record];
         self.read_flash(&mut record, self.layout.record_at(ppn)).ok()?;
-        let (data, oob) = record.split_at(self.layout.data);
-        let oob = OobPage::decode(oob, self.layout.slots()).ok()?;
-        let slots = data.chunks_exact(self.layout.data / self.layout.slots());
+        let oob = OobPage::decode(&record[self.layout.data + self.layout.named..], self.layout.slots()).ok()?;
+        record.truncate(self.layout.data);
+        let slots = record.chunks_exact(self.layout.data / self.layout.slots());
         let right = slots.zip(&oob.slots).all(|(data, slot)| crc32c::crc32c(data) == slot.data_crc);
         right.then_some(record)
     }
 
     fn load(&self, ppn: Ppn) -> Option<Box<[P]>> {
-        let record = self.checked_record(ppn)?;
-        let slots = record[..self.layout.data].chunks_exact(self.layout.data / self.layout.slots());
+        let data = self.checked_data(ppn)?;
+        let slots = data.chunks_exact(self.layout.data / self.layout.slots());
         Some(slots.map(P::load).collect())
     }
 
@@ -298,6 +317,8 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
 
     fn write(&mut self, program: &Program<'_, P>) -> ProgramOutcome {
         let Some(file) = &self.file else { return self.memory.store(program) };
+        let named = program.members.len();
+        assert!(named <= self.layout.members as usize, "{} names {named} members of {}", program.ppn, self.layout.members);
         let mut record = vec![0; self.layout.data];
         let slots = record.chunks_exact_mut(self.layout.data / self.layout.slots());
         let crcs = slots.zip(program.payload).map(|(slot, payload)| {
@@ -305,6 +326,13 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
             crc32c::crc32c(slot)
         });
         let crcs: Vec<u32> = crcs.collect();
+        if self.layout.members > 0 {
+            let entries = named::encode(program.members);
+            let unused = self.layout.named - entries.len() - named::TAIL;
+            record.resize(record.len() + unused, 0xff);
+            record.extend(&entries);
+            record.extend(named::tail(&entries));
+        }
         record.extend(self.memory.oob_of(program, &crcs).encode());
         complement(&mut record);
         if file.write_at(&record, self.layout.record_at(program.ppn)).is_err() {
@@ -319,7 +347,7 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
         let first = self.memory.grid().ppn(block, 0);
         // The page behind the last may have failed to program.
         let used = (self.memory.block(block).next_page + 1).min(self.memory.grid().pages_per_block());
-        file.write_at(&vec![0; self.layout.record - self.layout.data], self.layout.oob_at(first))?;
+        file.write_at(&vec![0; self.layout.beside()], self.layout.tail_at(first))?;
         let (mut at, end) = (self.layout.record_at(first), self.layout.record_at(Ppn(first.0 + used)));
         let zeros = vec![0; (end - at).min(ERASED_AT_ONCE as u64) as usize];
         while at < end {
@@ -399,20 +427,12 @@ impl<P: StoredPayload, S: Store> FlashArray<P> for FileArray<P, S> {
         PageView { payload: payload.unwrap_or(view.payload), ..view }
     }
 
-    fn program(&mut self, ppn: Ppn, tags: &[OobTag], payload: &[P], oob: Oob, now: SimTime) -> ProgramOutcome {
-        self.write(&Program { ppn, tags, payload, updates: None, oob, now })
+    fn program_page(&mut self, program: &Program<'_, P>) -> ProgramOutcome {
+        self.write(program)
     }
 
-    fn program_updates(
-        &mut self,
-        ppn: Ppn,
-        tags: &[OobTag],
-        payload: &[P],
-        updates: &[u64],
-        oob: Oob,
-        now: SimTime,
-    ) -> ProgramOutcome {
-        self.write(&Program { ppn, tags, payload, updates: Some(updates), oob, now })
+    fn members(&self, ppn: Ppn) -> &[Member] {
+        self.memory.members(ppn)
     }
 
     fn update(&self, ppn: Ppn, index: u32) -> u64 {
@@ -461,7 +481,7 @@ impl<P: StoredPayload, S: Store> Scan<P> for FileArray<P, S> {
     /// Reads the page and its checksums; nothing of it is kept.
     fn scan_page(&self, ppn: Ppn) -> PageScan<'_> {
         match self.memory.scan_page(ppn) {
-            PageScan::Valid(_) if self.file.is_some() && self.checked_record(ppn).is_none() => PageScan::Unreadable,
+            PageScan::Valid(_) if self.file.is_some() && self.checked_data(ppn).is_none() => PageScan::Unreadable,
             found => found,
         }
     }

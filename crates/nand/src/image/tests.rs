@@ -2,12 +2,15 @@
 
 use super::*;
 use crate::BlockScan;
+use crate::{Oob, OobTag};
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};
-use vocab::{Bytes, Lpn, PlaneUse};
+use vocab::{Bytes, Lpn, PlaneUse, Slot};
 
 const PAGES: u32 = 4;
 const SLOT: usize = 512;
+/// Members that a page may name; each names two.
+const MEMBERS: u32 = 3;
 
 #[derive(Clone, Default, PartialEq, Debug)]
 struct Data(Vec<u8>);
@@ -75,7 +78,7 @@ fn geometry(pages_per_block: u32) -> Geometry {
 
 /// The bytes of a new image.
 fn fresh(pages_per_block: u32) -> Vec<u8> {
-    let layout = Layout::new(geometry(pages_per_block));
+    let layout = Layout::new(geometry(pages_per_block), MEMBERS);
     let mut bytes = layout.header();
     bytes.resize(layout.size() as usize, 0);
     bytes
@@ -93,7 +96,13 @@ fn contents(ppn: u32) -> [Data; 2] {
 
 fn program(array: &mut impl FlashArray<Data>, ppn: u32) -> ProgramOutcome {
     let oob = Oob { sequence: u64::from(ppn) + 1, ..Oob::default() };
-    array.program(Ppn(ppn), &[OobTag::data(Lpn(ppn)), OobTag::FILLER], &contents(ppn), oob, SimTime(0))
+    let (tags, payload, members) = ([OobTag::data(Lpn(ppn)), OobTag::FILLER], contents(ppn), named(ppn));
+    let (ppn, now) = (Ppn(ppn), SimTime(0));
+    array.program_page(&Program { ppn, tags: &tags, payload: &payload, updates: None, members: &members, oob, now })
+}
+
+fn named(ppn: u32) -> [Member; 2] {
+    [0, u32::MAX].map(|slot| Member { slot: Slot(slot), tag: OobTag::data(Lpn(ppn)), update: u64::from(ppn) << 40 })
 }
 
 /// The bytes of an image with so many pages of block 0 programmed.
@@ -113,6 +122,7 @@ fn look(array: &mut FileArray<Data, Failing>) -> String {
             assert_eq!(found.tags[0], OobTag::data(Lpn(ppn)));
             assert_eq!(array.read(Ppn(ppn)), ReadOutcome::Clean);
             assert_eq!(array.page(Ppn(ppn)).payload, contents(ppn));
+            assert_eq!(array.members(Ppn(ppn)), named(ppn));
             'v'
         }
     };
@@ -121,7 +131,7 @@ fn look(array: &mut FileArray<Data, Failing>) -> String {
 
 #[test]
 fn a_program_cut_at_any_byte_leaves_nothing_a_torn_page_or_all_of_it() {
-    let record = Layout::new(geometry(PAGES)).record;
+    let record = Layout::new(geometry(PAGES), MEMBERS).record;
     for page in 0..PAGES {
         let before = programmed(page);
         for left in 0..=record {
@@ -149,8 +159,8 @@ fn a_program_cut_at_any_byte_leaves_nothing_a_torn_page_or_all_of_it() {
 
 #[test]
 fn an_erase_cut_at_any_byte_leaves_a_block_that_must_be_erased_again() {
-    let layout = Layout::new(geometry(PAGES));
-    let oob = layout.record - layout.data;
+    let layout = Layout::new(geometry(PAGES), MEMBERS);
+    let oob = layout.beside();
     for pages in 1..=PAGES {
         let before = programmed(pages);
         let all = oob + layout.record * (pages as usize + 1).min(PAGES as usize);
@@ -173,7 +183,7 @@ fn an_erase_cut_at_any_byte_leaves_a_block_that_must_be_erased_again() {
 
 #[test]
 fn an_erased_page_before_others_means_half_erased() {
-    let layout = Layout::new(geometry(PAGES));
+    let layout = Layout::new(geometry(PAGES), MEMBERS);
     for wiped in 0..3u32 {
         let mut bytes = programmed(3);
         bytes[layout.record_at(Ppn(wiped)) as usize..][..layout.record].fill(0);
@@ -208,8 +218,8 @@ fn memory_keeps_the_contents_of_some_pages_and_all_read_back() {
 
 /// Gives a page another rank, with a right checksum.
 fn rank(file: &Failing, ppn: u32, sequence: u64) {
-    let layout = Layout::new(geometry(PAGES));
-    let mut oob = vec![0; layout.record - layout.data];
+    let layout = Layout::new(geometry(PAGES), MEMBERS);
+    let mut oob = vec![0; layout.beside() - layout.tail()];
     file.read_at(&mut oob, layout.oob_at(Ppn(ppn))).unwrap();
     complement(&mut oob);
     let mut bytes = OobPage { sequence, ..OobPage::decode(&oob, 2).unwrap() }.encode();
@@ -229,4 +239,21 @@ fn ranks_in_any_order_are_kept_and_ranks_too_far_apart_are_unreadable() {
     assert_eq!([0, 1, 2].map(|ppn| array.page(Ppn(ppn)).oob.sequence), [900, 500, far]);
     rank(&file, 2, far + 1);
     assert_eq!(look(&mut mount(file)), "vv?.");
+}
+
+#[test]
+fn members_that_are_damaged_make_their_page_unreadable() {
+    let layout = Layout::new(geometry(PAGES), MEMBERS);
+    let before = programmed(2);
+    // The first entry is not used.
+    for byte in layout.named - layout.tail() - 2 * named::ENTRY..layout.named {
+        let mut bytes = before.clone();
+        bytes[layout.record_at(Ppn(1)) as usize + layout.data + byte] ^= 1;
+        assert_eq!(look(&mut mount(Failing::of(bytes, usize::MAX))), "v?..", "byte {byte}");
+    }
+    let tail = named::tail(&named::encode(&named(0)));
+    assert_eq!(named::count(&tail, 1), None, "more members than a page may name");
+    let strange = [Member { slot: Slot(1 << 20), ..named(0)[0] }];
+    let bytes = named::encode(&strange);
+    assert_eq!(named::decode(&bytes, &named::tail(&bytes), layout.geometry.slots()), None, "a slot that is not there");
 }

@@ -28,7 +28,18 @@ fn sent(value: &u64) -> ([OobTag; 1], [u64; 1], Oob) {
 fn program(array: &mut MemoryArray<u64>, ppn: u32, value: u64) {
     let (tags, updates, oob) = sent(&value);
     let now = SimTime(value * 1_500_000_000);
-    assert_eq!(array.program_updates(Ppn(ppn), &tags, &[value], &updates, oob, now), ProgramOutcome::Done);
+    assert_eq!(
+        array.program_page(&Program {
+            ppn: Ppn(ppn),
+            tags: &tags,
+            payload: &[value],
+            updates: Some(&updates),
+            members: &[],
+            oob,
+            now
+        }),
+        ProgramOutcome::Done
+    );
 }
 
 /// Cuts the power on the program of `value` to each of these pages.
@@ -36,7 +47,7 @@ fn cut(array: &mut MemoryArray<u64>, pairing: Pairing, programs: &[(u32, u64, Pr
     let sent: Vec<_> = programs.iter().map(|(_, value, _)| (sent(value), [*value])).collect();
     let in_flight = programs.iter().zip(&sent).map(|((ppn, value, fate), ((tags, updates, oob), payload))| {
         let now = SimTime(value * 1_500_000_000);
-        InFlight::Program(Program { ppn: Ppn(*ppn), tags, payload, updates: Some(updates), oob: *oob, now }, *fate)
+        InFlight::Program(Program { ppn: Ppn(*ppn), tags, payload, updates: Some(updates), members: &[], oob: *oob, now }, *fate)
     });
     array.cut_power(pairing, &in_flight.collect::<Vec<_>>());
 }
@@ -238,12 +249,13 @@ fn what_is_lost_besides_is_unreadable() {
     let mut array = Faulty::new(array(2), 2, 0.0, Streams::new(1).stream("test"));
     for (ppn, value) in [(0, 1), (1, 2), (4 * PAGES, 3)] {
         let (tags, updates, oob) = sent(&value);
-        array.program_updates(Ppn(ppn), &tags, &[value], &updates, oob, SimTime(0));
+        let (ppn, now) = (Ppn(ppn), SimTime(0));
+        array.program_page(&Program { ppn, tags: &tags, payload: &[value], updates: Some(&updates), members: &[], oob, now });
     }
     array.lose_page(Ppn(0));
     array.kill(DieId(1));
     let (tags, _, oob) = sent(&4);
-    let late = Program { ppn: Ppn(4 * PAGES + 1), tags: &tags, payload: &[4], updates: None, oob, now: SimTime(0) };
+    let late = Program { ppn: Ppn(4 * PAGES + 1), tags: &tags, payload: &[4], updates: None, members: &[], oob, now: SimTime(0) };
     array.cut_power(SHARED, &[InFlight::Program(late, ProgramFate::Ended)]);
     assert_eq!(look(&array, 0), "? 2 . . . . . .");
     assert_eq!(look(&array, 4), "? ? ? ? ? ? ? ?");

@@ -1,6 +1,6 @@
 //! Images that were damaged, cut short, or never any.
 
-use crate::life::{Data, Life, Seen, Step, apply, geometry, see, see_all};
+use crate::life::{Data, Life, MEMBERS, Seen, Step, apply, geometry, see, see_all};
 use crate::{image, open};
 use flashkeep_nand::{FileArray, Oob, OobTag};
 use std::fs;
@@ -12,12 +12,12 @@ const HEADER: usize = 4096;
 /// The records of an image of eight blocks begin behind header and marks.
 const RECORDS: usize = 2 * HEADER;
 const DATA: usize = 1024;
-const RECORD: usize = DATA + 32 + 2 * 16;
+const RECORD: usize = DATA + MEMBERS as usize * 16 + 8 + 32 + 2 * 16;
 
 /// The bytes of an image that has seen some steps, and what it holds.
 fn lived(path: &Path, seed: u64) -> (Vec<u8>, Vec<Seen>) {
     let _ = fs::remove_file(path);
-    let mut file = FileArray::create(path, geometry(512)).unwrap();
+    let mut file = FileArray::create(path, geometry(512), MEMBERS).unwrap();
     Life::new(seed, 512).take(40).for_each(|step| apply(&mut file, &step));
     let seen = see_all(&mut file);
     drop(file);
@@ -68,7 +68,9 @@ fn headers_with_a_right_checksum_and_wrong_fields_are_refused_by_name() {
         image[HEADER - 4..HEADER].copy_from_slice(&crc.to_le_bytes());
         refusal(&path, &image).unwrap_or_default()
     };
-    assert!(said(8, 2, 4).contains("byte 8, version: found 2, valid is 1"));
+    assert!(said(8, 1, 4).contains("byte 8, version: found 1, valid is 2"));
+    assert!(said(36, 65_537, 4).contains("byte 36, members: found 65537, valid is 0 to 65536"));
+    assert!(said(36, 2, 4).contains("byte 64, file_size: found "));
     assert!(said(12, 0, 4).contains("byte 12, channels: found 0, valid are 1 to 256"));
     assert!(said(24, 7, 4).contains("byte 24, plane_use: found 7, valid is 0 (single) or 1 (ganged)"));
     assert!(said(28, 1 << 24, 4).contains("byte 64, file_size: found "), "{}", said(28, 1 << 24, 4));
@@ -131,7 +133,7 @@ fn damage_anywhere_is_an_error_or_an_unreadable_page_and_never_wrong_bytes() {
 /// The image before and after the last of these steps.
 fn before_and_after(path: &Path, steps: &[Step]) -> (Vec<u8>, Vec<u8>) {
     let _ = fs::remove_file(path);
-    let mut file = FileArray::create(path, geometry(512)).unwrap();
+    let mut file = FileArray::create(path, geometry(512), MEMBERS).unwrap();
     let (last, first) = steps.split_last().unwrap();
     first.iter().for_each(|step| apply(&mut file, step));
     let before = fs::read(path).unwrap();
@@ -148,6 +150,7 @@ fn programs(pages: u32) -> Vec<Step> {
         tags: [OobTag::data(Lpn(page)), OobTag::FILLER],
         payload: [data(), data()],
         updates: None,
+        members: Vec::new(),
         oob: Oob { sequence: u64::from(page) + 1, ..Oob::default() },
         now: SimTime(0),
     };

@@ -1,7 +1,12 @@
 //! A random life of flash, the same for every array that lives it.
 
-use flashkeep_nand::{BlockInfo, FlashArray, Oob, OobTag, PageScan, Payload, ProgramOutcome, ReadOutcome, Scan, StoredPayload};
-use vocab::{BlockAddr, Bytes, Capability, Geometry, Lpn, PlaneUse, Ppn, SimTime, Stream, Streams, StripeId};
+use flashkeep_nand::{
+    BlockInfo, FlashArray, Member, Oob, OobTag, PageScan, Payload, Program, ProgramOutcome, ReadOutcome, Scan, StoredPayload,
+};
+use vocab::{BlockAddr, Bytes, Capability, Geometry, Lpn, PlaneUse, Ppn, SimTime, Slot, Stream, Streams, StripeId};
+
+/// Members that a page may name.
+pub const MEMBERS: u32 = 3;
 
 /// All bytes of a slot; none: zeros.
 #[derive(Clone, Default, PartialEq, Debug)]
@@ -39,7 +44,15 @@ pub fn geometry(slot_size: u64) -> Geometry {
 /// A change of flash.
 #[derive(Clone, Debug)]
 pub enum Step {
-    Program { ppn: Ppn, tags: [OobTag; 2], payload: [Data; 2], updates: Option<[u64; 2]>, oob: Oob, now: SimTime },
+    Program {
+        ppn: Ppn,
+        tags: [OobTag; 2],
+        payload: [Data; 2],
+        updates: Option<[u64; 2]>,
+        members: Vec<Member>,
+        oob: Oob,
+        now: SimTime,
+    },
     Erase(BlockAddr),
     MarkBad(BlockAddr),
 }
@@ -89,12 +102,16 @@ impl Iterator for Life {
         let number = self.draws.below(1 << 20) as u32;
         let second = [OobTag::parity(StripeId(number)), OobTag::FILLER][self.draws.below(2) as usize];
         let updates = self.draws.chance(0.5).then_some([self.sequence / 2, 3]);
+        let named = self.draws.below(u64::from(MEMBERS) + 1);
+        let member = |i: u64| Member { slot: Slot(i as u32), tag: OobTag::data(Lpn(number)), update: self.sequence << 3 | i };
+        let members = (0..named).map(member).collect();
         let ecc = Capability(self.draws.below(60) as u8);
         Some(Step::Program {
             ppn: Ppn(block * 4 + page),
             tags: [OobTag::data(Lpn(number)), second],
             payload: [self.data(), self.data()],
             updates,
+            members,
             oob: Oob { sequence: self.sequence, coverage: self.draws.bits() as u32, ecc },
             now: SimTime(self.sequence * 700_000_000),
         })
@@ -103,10 +120,10 @@ impl Iterator for Life {
 
 pub fn apply<A: FlashArray<Data>>(array: &mut A, step: &Step) {
     let outcome = match step {
-        Step::Program { ppn, tags, payload, updates: Some(updates), oob, now } => {
-            array.program_updates(*ppn, tags, payload, updates, *oob, *now)
+        Step::Program { ppn, tags, payload, updates, members, oob, now } => {
+            let updates = updates.as_ref().map(|updates| &updates[..]);
+            array.program_page(&Program { ppn: *ppn, tags, payload, updates, members, oob: *oob, now: *now })
         }
-        Step::Program { ppn, tags, payload, updates: None, oob, now } => array.program(*ppn, tags, payload, *oob, *now),
         Step::Erase(block) => array.erase(*block),
         Step::MarkBad(block) => {
             array.set_age(*block, |info| info.bad = true);
@@ -121,7 +138,7 @@ pub fn apply<A: FlashArray<Data>>(array: &mut A, step: &Step) {
 pub enum Seen {
     Erased,
     Unreadable,
-    /// What its OOB says, in words; updates; contents.
+    /// What its OOB says and whom it names, in words; updates; contents.
     Valid(String, Vec<u64>, Vec<Data>),
 }
 
@@ -130,7 +147,7 @@ pub fn see<A: Scan<Data>>(array: &mut A, ppn: Ppn) -> Seen {
     let said = match array.scan_page(ppn) {
         PageScan::Erased => return Seen::Erased,
         PageScan::Unreadable => return Seen::Unreadable,
-        PageScan::Valid(found) => format!("{found:?}"),
+        PageScan::Valid(found) => format!("{found:?} {:?}", array.members(ppn)),
     };
     assert_eq!(array.read(ppn), ReadOutcome::Clean, "{ppn} is said to be valid");
     Seen::Valid(said, (0..2).map(|i| array.update(ppn, i)).collect(), array.page(ppn).payload.to_vec())

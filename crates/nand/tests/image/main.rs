@@ -5,7 +5,7 @@ mod damage;
 mod life;
 
 use flashkeep_nand::{BlockScan, FileArray, FlashArray, MemoryArray, Oob, OobTag, Scan};
-use life::{Data, Life, apply, geometry, infos, see_all};
+use life::{Data, Life, MEMBERS, apply, geometry, infos, see_all};
 use std::path::PathBuf;
 use vocab::{BlockAddr, Bytes, Geometry, Ppn, SimTime};
 
@@ -32,7 +32,7 @@ fn a_file_is_the_flash_that_memory_holds_before_and_after_it_is_opened_again() {
     for seed in 0..20 {
         let path = path.with_extension(format!("{seed}"));
         let _ = std::fs::remove_file(&path);
-        let mut file = FileArray::create(&path, geometry(512)).unwrap();
+        let mut file = FileArray::create(&path, geometry(512), MEMBERS).unwrap();
         let mut memory = memory(512);
         for (n, step) in Life::new(seed, 512).take(150).enumerate() {
             apply(&mut file, &step);
@@ -56,7 +56,7 @@ fn a_file_is_the_flash_that_memory_holds_before_and_after_it_is_opened_again() {
 #[test]
 fn a_fork_of_a_file_lives_in_memory() {
     let path = image("fork");
-    let mut file = FileArray::create(&path, geometry(512)).unwrap();
+    let mut file = FileArray::create(&path, geometry(512), MEMBERS).unwrap();
     let mut life = Life::new(3, 512);
     life.by_ref().take(100).for_each(|step| apply(&mut file, &step));
     let (before, mut fork) = (see_all(&mut file), file.clone());
@@ -74,15 +74,15 @@ fn a_fork_of_a_file_lives_in_memory() {
 #[test]
 fn an_image_is_opened_once_and_never_overwritten() {
     let path = image("once");
-    let first = FileArray::<Data>::create(&path, geometry(512)).unwrap();
+    let first = FileArray::<Data>::create(&path, geometry(512), MEMBERS).unwrap();
     let said = FileArray::<Data>::open(&path).expect_err("in use").to_string();
     assert!(said.ends_with("once.image: in use by another process"), "{said}");
-    let said = FileArray::<Data>::create(&path, geometry(512)).expect_err("there already").to_string();
+    let said = FileArray::<Data>::create(&path, geometry(512), MEMBERS).expect_err("there already").to_string();
     assert!(said.contains("once.image: cannot create: "), "{said}");
     drop(first);
     open(&path);
     let impossible = Geometry { page_size: Bytes(700), ..geometry(512) };
-    let said = FileArray::<Data>::create(&image("never"), impossible).expect_err("impossible").to_string();
+    let said = FileArray::<Data>::create(&image("never"), impossible, 0).expect_err("impossible").to_string();
     assert!(said.contains("geometry.page_size: found 700B"), "{said}");
     let said = FileArray::<Data>::open(&image("never")).expect_err("not there").to_string();
     assert!(said.contains("never.image: cannot open: "), "{said}");
@@ -94,7 +94,7 @@ fn a_new_image_takes_no_room_and_holds_nothing() {
     let path = image("new");
     // 8 GiB.
     let large = Geometry { pages_per_block: 512, blocks_per_plane: 64, ..geometry(64 << 10) };
-    drop(FileArray::<Data>::create(&path, large).unwrap());
+    drop(FileArray::<Data>::create(&path, large, 0).unwrap());
     let file = std::fs::metadata(&path).unwrap();
     assert!(file.len() > 8 << 30 && file.blocks() * 512 < 1 << 20, "{} bytes, {} blocks", file.len(), file.blocks());
     let array = open(&path);
@@ -106,7 +106,7 @@ fn a_new_image_takes_no_room_and_holds_nothing() {
 #[test]
 #[should_panic(expected = "ppn0 programmed out of order")]
 fn a_file_keeps_the_rules_of_nand() {
-    let mut file = FileArray::create(&image("rules"), geometry(512)).unwrap();
+    let mut file = FileArray::create(&image("rules"), geometry(512), MEMBERS).unwrap();
     for _ in 0..2 {
         let payload = [Data::default(), Data::default()];
         file.program(Ppn(0), &[OobTag::FILLER; 2], &payload, Oob::default(), SimTime(0));
