@@ -189,16 +189,13 @@ impl HostPayload for PageBuf {
 
     fn merge(&mut self, old: &Self, from: u32, to: u32) {
         let bytes = Arc::make_mut(self.0.as_mut().expect("a host write has bytes"));
+        let all = bytes.len();
         let mut keep = |range: std::ops::Range<usize>| match &old.0 {
             Some(old) => bytes[range.clone()].copy_from_slice(&old[range]),
             None => bytes[range].fill(0),
         };
         keep(0..from as usize * SECTOR);
-        let end = to as usize * SECTOR;
-        let all = old.0.as_ref().map_or(0, |old| old.len()).max(end);
-        if all > end {
-            keep(end..all);
-        }
+        keep(to as usize * SECTOR..all);
     }
 
     fn add(&mut self, other: &Self) {
@@ -323,6 +320,10 @@ mod tests {
         let old = PageBuf::stamp(Lpn(7), 3, 8);
         let mut page = PageBuf::stamp(Lpn(7), 5, 8);
         page.merge(&old, 2, 4);
+        let mut first = PageBuf::stamp(Lpn(7), 5, 8);
+        first.merge(&PageBuf::default(), 2, 4);
+        let bytes = first.bytes().expect("a page that was written");
+        assert!(bytes[..2 * SECTOR].iter().chain(&bytes[4 * SECTOR..]).all(|&byte| byte == 0), "sectors never written");
         let window = |sectors| Window { floor: 5, newest: 5, sectors, whole: false };
         assert_eq!(page.verify(Lpn(7), &window(&[3, 3, 5, 5, 3, 3, 3, 3])), Ok(()));
         assert!(page.verify(Lpn(7), &window(&[3, 4, 5, 5, 3, 3, 3, 3])).is_err(), "an update of sector 1 was lost");
