@@ -77,8 +77,8 @@ pub(crate) struct OpenGroup {
 /// flash.
 #[derive(Clone, Debug)]
 pub(crate) struct Held<P> {
-    layout: Arc<Layout>,
-    stream: usize,
+    pub layout: Arc<Layout>,
+    pub stream: usize,
     /// Parity by parity, slot by slot.
     pub sums: Vec<P>,
     /// What the sums are of, on a drive that is to be mounted.
@@ -90,7 +90,7 @@ pub(crate) struct Held<P> {
     /// Parity pages under way; `None` before they are due.
     pub parities: Option<u32>,
     /// Which write of the group came first.
-    first: u64,
+    pub first: u64,
 }
 
 /// The sums of the blocks of a group with a block code.

@@ -12,8 +12,38 @@ use crate::slab::Id;
 use ftl::Place;
 use nand::FlashArray;
 use protect::Protection;
+use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::ops::Range;
 use vocab::{Cause, Fua, HostCommand, HostOp, Lpn, Nanos, SimTime, Slot};
+
+/// What becomes of host requests, which are numbered as they arrive, from 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostEvent {
+    /// A request arrived.
+    Arrived {
+        /// The request.
+        request: u64,
+    },
+    /// A write gives a page new contents.
+    Sent {
+        /// The request.
+        request: u64,
+        /// The page.
+        lpn: Lpn,
+        /// The version of the page that this makes, higher than those before.
+        version: u32,
+        /// Sectors of the page that are written.
+        sectors: Range<u32>,
+    },
+    /// A request was answered.
+    Answered {
+        /// The request.
+        request: u64,
+        /// Whether it was refused: it may have been carried out in part, or not at all.
+        failed: bool,
+    },
+}
 
 /// State of the host interface.
 #[derive(Clone, Debug)]
@@ -25,6 +55,10 @@ pub(crate) struct Host {
     /// Answers on their way, each after the same latency.
     answers: VecDeque<(SimTime, Id)>,
     pub outstanding: u32,
+    /// Requests that have arrived in the life of the drive.
+    pub arrived: u64,
+    /// What has to be told of requests, where anybody listens.
+    pub journal: Option<RefCell<Vec<HostEvent>>>,
     /// Discarded pages whose bytes a static stripe still holds.
     pub hidden: Vec<u64>,
     /// When the first request of the run arrived, the last arrived, and the last was answered.
@@ -41,10 +75,18 @@ impl Host {
             latency,
             answers: VecDeque::new(),
             outstanding: 0,
+            arrived: 0,
+            journal: None,
             hidden: vec![0; user_slots.div_ceil(64) as usize],
             first_arrival: None,
             last_arrival: SimTime::ZERO,
             last_answer: SimTime::ZERO,
+        }
+    }
+
+    fn tell(&self, event: impl FnOnce() -> HostEvent) {
+        if let Some(journal) = &self.journal {
+            journal.borrow_mut().push(event());
         }
     }
 
@@ -75,6 +117,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         };
         let job = self.jobs.take();
         self.jobs[job].reset(Asker::Host, kind, sent);
+        let request = self.host.arrived;
+        self.jobs[job].request = request;
+        self.host.arrived += 1;
+        self.host.tell(|| HostEvent::Arrived { request });
         self.jobs[job].fua = command.op == HostOp::Write(Fua::Yes);
         if kind == RequestKind::Flush {
             self.jobs[job].versions = self.oracle.flush_sent();
@@ -90,6 +136,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 }
             }
         } else {
+            self.jobs[job].failed = true;
             self.record(if kind == RequestKind::Read { Fact::MediaError } else { Fact::WriteError });
         }
         self.part_done(job);
@@ -199,9 +246,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         let result = self.oracle.check(lpn, floor, found);
         self.record(Fact::Checked { mismatch: result.is_err() });
+        if let Some(seen) = &mut self.stock.seen {
+            seen.push((lpn, found.cloned()));
+        }
         // What a volatile buffer holds may be gone with the next cut.
         let stays = self.buffer.kind() != BufferKind::Volatile || self.buffer.get(lpn).is_none();
-        if self.taking_stock
+        if self.stock.counts
             && stays
             && result.is_ok()
             && let Some(payload) = found
@@ -233,11 +283,15 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     /// Adds a page to a write, with new contents in these sectors.
-    fn push_page(&mut self, job: Id, lpn: Lpn, sectors: std::ops::Range<u32>) {
+    fn push_page(&mut self, job: Id, lpn: Lpn, sectors: Range<u32>) {
         let version = self.oracle.sent(lpn);
         self.oracle.whole &= sectors == (0..self.host.sectors_per_slot);
         let payload = P::stamp(lpn, version, self.host.sectors_per_slot);
         let (from, to) = (sectors.start, sectors.end);
+        if from < to {
+            let request = self.jobs[job].request;
+            self.host.tell(|| HostEvent::Sent { request, lpn, version, sectors });
+        }
         self.jobs[job].pages.push(PageWrite { lpn, version, payload, from, to });
     }
 
@@ -500,6 +554,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn answer(&mut self, job: Id) {
         self.tell_oracle(job);
         let (kind, arrival) = (self.jobs[job].kind, self.jobs[job].arrival);
+        let (request, failed) = (self.jobs[job].request, self.jobs[job].failed);
+        self.host.tell(|| HostEvent::Answered { request, failed });
         self.host.outstanding -= 1;
         self.host.last_answer = self.now;
         self.record(Fact::Answered { kind, response: self.now.since(arrival) });

@@ -35,6 +35,8 @@ pub(crate) struct Job<P> {
     pub asker: Asker,
     pub kind: RequestKind,
     pub arrival: SimTime,
+    /// Its number, of a host request.
+    pub request: u64,
     /// Parts not done; the job itself holds one while it is being issued.
     pub remaining: u32,
     pub pages: Vec<PageWrite<P>>,
@@ -69,6 +71,7 @@ impl<P> Default for Job<P> {
             asker: Asker::Host,
             kind: RequestKind::Read,
             arrival: SimTime::ZERO,
+            request: 0,
             remaining: 0,
             pages: Vec::new(),
             next: 0,

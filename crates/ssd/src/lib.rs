@@ -25,6 +25,8 @@ mod groups;
 mod grown_bad;
 mod held;
 mod host;
+#[cfg(unix)]
+mod image;
 mod jobs;
 mod lazy;
 mod machine;
@@ -57,7 +59,11 @@ pub use config::{
 pub use cut::{Begun, Fate};
 pub use disturb::{BlockView, Recycled};
 pub use groups::GroupStats;
+pub use host::HostEvent;
+#[cfg(unix)]
+pub use image::{ImageSession, ImageSessionError, MemoryError, PageFound};
 pub use mount::Mounted;
+pub use payload::page_contents;
 pub use proof::{AlternativesInFlight, CodePage, Failure, HeldParity, HeldSum, Inventory, ReadBack, Scrub, StoredPage};
 pub use result::{AroundResult, Cdf, EccResult, Response, RunResult};
 pub use safety::{SAFETY_RULES, SafetyRule};

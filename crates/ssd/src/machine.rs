@@ -21,7 +21,7 @@ use crate::host::Host;
 use crate::jobs::{Job, PageLocks, StripeLocks};
 use crate::lazy::LazyReads;
 use crate::mount::{Checkpoint, Mounting};
-use crate::oracle::Oracle;
+use crate::oracle::{Oracle, Stock};
 use crate::pages::PageWriter;
 use crate::patrol::Patrol;
 use crate::payload::HostPayload;
@@ -170,8 +170,7 @@ pub struct Machine<P: HostPayload, A: FlashArray<P>> {
     pub(crate) grown_bad: u32,
     pub(crate) idle_free_blocks: u32,
     pub(crate) moves_in_flight: u32,
-    /// Whether what reads find is what later reads must find.
-    pub(crate) taking_stock: bool,
+    pub(crate) stock: Stock<P>,
     /// The first wrong read, in words.
     pub(crate) first_mismatch: Option<String>,
 }
@@ -264,7 +263,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             grown_bad: 0,
             idle_free_blocks: crate::zones::idle_free_blocks(&protection, setup.gc.idle_free_blocks),
             moves_in_flight: setup.gc.moves_in_flight,
-            taking_stock: false,
+            stock: Stock::default(),
             first_mismatch: None,
             ftl,
             protection,

@@ -30,6 +30,15 @@ pub struct Oracle {
     discard: Vec<u32>,
 }
 
+/// What becomes of what host reads find, beside being checked.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stock<P> {
+    /// Whether it is what later reads must find.
+    pub counts: bool,
+    /// Pages read, while somebody wants to have them; `None` inside: unmapped.
+    pub seen: Option<Vec<(Lpn, Option<P>)>>,
+}
+
 /// A page's state when a read was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Floor {
@@ -114,6 +123,16 @@ impl Oracle {
         if let Some(durable) = self.durable.get_mut(lpn.index()) {
             *durable = version;
         }
+        if version > 0 {
+            self.discarded[lpn.index() / 64] &= !(1 << (lpn.0 % 64));
+        }
+    }
+
+    /// A page of a drive that was filled in another process was found with this version, 0 if it is
+    /// unmapped; what is sent from now on has versions above `base`.
+    pub fn adopt(&mut self, lpn: Lpn, version: u32, base: u32) {
+        let newest = base.max(version) & VERSION;
+        self.words[lpn.index()] = newest | (newest - version).min(FAR_BEHIND) << 24;
         if version > 0 {
             self.discarded[lpn.index() / 64] &= !(1 << (lpn.0 % 64));
         }

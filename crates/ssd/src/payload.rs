@@ -145,6 +145,31 @@ impl Payload for PageBuf {}
 #[derive(Clone, Default, Debug)]
 pub struct PageBuf(Option<Arc<[u8]>>);
 
+impl From<Option<Box<[u8]>>> for PageBuf {
+    fn from(bytes: Option<Box<[u8]>>) -> Self {
+        PageBuf(bytes.map(Into::into))
+    }
+}
+
+#[cfg(unix)]
+impl nand::StoredPayload for PageBuf {
+    fn store(&self, slot: &mut [u8]) {
+        if let Some(bytes) = &self.0 {
+            slot.copy_from_slice(bytes);
+        }
+    }
+
+    fn load(slot: &[u8]) -> Self {
+        PageBuf(Some(slot.into()))
+    }
+}
+
+/// All bytes that version `version` of a logical page gives it: each sector says whose it is.
+#[must_use]
+pub fn page_contents(lpn: Lpn, version: u32, sectors: u32) -> Vec<u8> {
+    PageBuf::stamp(lpn, version, sectors).0.as_deref().unwrap_or_default().to_vec()
+}
+
 impl PartialEq for PageBuf {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {

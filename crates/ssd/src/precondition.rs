@@ -10,7 +10,7 @@ use crate::jobs::{Asker, PageWrite};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
 use crate::session::{Demand, SetupError};
-use nand::{FlashArray, MemoryArray};
+use nand::FlashArray;
 use protect::Protection;
 use vocab::{BlockAddr, HostCommand, HostOp, Lpn, SimTime, Stream, Streams};
 
@@ -201,7 +201,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 }
 
 /// Marks factory-bad blocks.
-pub(crate) fn mark_bad_blocks<P: HostPayload>(array: &mut MemoryArray<P>, setup: &Setup, streams: &Streams) {
+pub(crate) fn mark_bad_blocks<P: HostPayload>(array: &mut impl FlashArray<P>, setup: &Setup, streams: &Streams) {
     if setup.age.bad_blocks <= 0.0 {
         return;
     }

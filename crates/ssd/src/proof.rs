@@ -158,10 +158,10 @@ impl Session {
     /// As [`Self::read_back`]; what is found is what every later read must find, unless it is written
     /// anew: after a power cut a page may have one of several versions, but it has one.
     pub fn take_stock(&mut self) -> ReadBack {
-        inside!(&mut self.0, prepared => prepared.machine.taking_stock = true);
+        inside!(&mut self.0, prepared => prepared.machine.stock.counts = true);
         let mut found = self.read_back();
         inside!(&mut self.0, prepared => {
-            prepared.machine.taking_stock = false;
+            prepared.machine.stock.counts = false;
             let oracle = &prepared.machine.oracle;
             found.lost.retain(|&lpn| !oracle.floor(lpn).discarded);
         });
@@ -286,7 +286,7 @@ impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
-    fn scrub(&self) -> Result<Scrub, String> {
+    pub(crate) fn scrub(&self) -> Result<Scrub, String> {
         assert!(self.is_idle() && self.commands.slab.in_use() == 0, "scrub the drive after it was drained");
         for lpn in (0..self.ftl.user_slots()).map(Lpn) {
             self.scrub_place(lpn)?;

@@ -278,23 +278,29 @@ impl Session {
     }
 }
 
+/// Checks a setup and builds its scheme.
+pub(crate) fn check_setup(setup: &Setup) -> Result<(Grid, Protection), SetupError> {
+    let grid = check_drive(&setup.drive)?;
+    let protection = build_scheme(&setup.drive, &setup.scheme)?;
+    let most = if setup.power.mountable { mountable_slots_max } else { user_slots_max };
+    let most = most(&setup.drive, &setup.scheme, &setup.gc)?;
+    if setup.user_slots == 0 || setup.user_slots > most {
+        return Err(SetupError::new(format!(
+            "scheme {}: {} logical pages asked for on a drive of {}, 1 to {most} fit beside redundancy and reserve",
+            setup.scheme.name,
+            setup.user_slots,
+            grid.geometry().slots(),
+        )));
+    }
+    if setup.faults.dead_die.is_some_and(|die| u32::from(die) >= grid.dies()) {
+        return Err(SetupError::new(format!("faults.dead_die: the drive has dies 0 to {}", grid.dies() - 1)));
+    }
+    Ok((grid, protection))
+}
+
 impl<P: HostPayload> Prepared<P> {
     fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let grid = check_drive(&setup.drive)?;
-        let protection = build_scheme(&setup.drive, &setup.scheme)?;
-        let most = if setup.power.mountable { mountable_slots_max } else { user_slots_max };
-        let most = most(&setup.drive, &setup.scheme, &setup.gc)?;
-        if setup.user_slots == 0 || setup.user_slots > most {
-            return Err(SetupError::new(format!(
-                "scheme {}: {} logical pages asked for on a drive of {}, 1 to {most} fit beside redundancy and reserve",
-                setup.scheme.name,
-                setup.user_slots,
-                grid.geometry().slots(),
-            )));
-        }
-        if setup.faults.dead_die.is_some_and(|die| u32::from(die) >= grid.dies()) {
-            return Err(SetupError::new(format!("faults.dead_die: the drive has dies 0 to {}", grid.dies() - 1)));
-        }
+        let (grid, protection) = check_setup(setup)?;
         let streams = Streams::new(setup.seed);
         let mut array = MemoryArray::new(setup.drive.geometry, !matches!(protection, Protection::None));
         crate::precondition::mark_bad_blocks(&mut array, setup, &streams);
@@ -302,14 +308,8 @@ impl<P: HostPayload> Prepared<P> {
         let array = if PageEcc::is_wanted(setup) { array.keeping_ecc() } else { array };
         let array = if setup.power.mountable { array.keeping_updates() } else { array };
         let array = Faulty::new(array, grid.dies(), setup.faults.uncorrectable_reads, faults);
-        let mut machine = Machine::new(setup, protection, array)?;
-        machine.check_room(&setup.scheme.name)?;
-        let steady = machine.precondition(&setup.precondition, &streams);
-        machine.age(setup, &streams)?;
+        let (machine, steady) = Machine::bring_up(setup, protection, array)?;
         let pe_before = machine.pe_cycles();
-        if setup.power.mountable && setup.buffer.kind == crate::config::BufferKind::Volatile {
-            machine.oracle.keep_durable();
-        }
         Ok(Self { machine, setup: setup.clone(), steady, pe_before })
     }
 
@@ -355,12 +355,25 @@ impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+    /// A drive over a new array, with its history and its age.
+    pub(crate) fn bring_up(setup: &Setup, protection: Protection, array: A) -> Result<(Self, Steady), SetupError> {
+        let streams = Streams::new(setup.seed);
+        let mut machine = Self::new(setup, protection, array)?;
+        machine.check_room(&setup.scheme.name)?;
+        let steady = machine.precondition(&setup.precondition, &streams);
+        machine.age(setup, &streams)?;
+        if setup.power.mountable && setup.buffer.kind == crate::config::BufferKind::Volatile {
+            machine.oracle.keep_durable();
+        }
+        Ok((machine, steady))
+    }
+
     /// P/E cycles of every block, in block order.
     pub fn pe_cycles(&self) -> Vec<u32> {
         (0..self.grid.geometry().blocks()).map(|block| self.array.block(BlockAddr(block)).pe).collect()
     }
 
-    fn check_counts(&self) {
+    pub(crate) fn check_counts(&self) {
         self.ftl.check_counts();
         self.check_parity_cache();
         if self.worn_above.is_some() {

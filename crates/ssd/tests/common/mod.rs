@@ -2,6 +2,8 @@
 #![allow(dead_code, missing_docs)]
 
 pub mod codewords;
+#[cfg(unix)]
+pub mod files;
 pub mod zones;
 
 pub use flashkeep_ssd as ssd;
