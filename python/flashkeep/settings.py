@@ -184,6 +184,8 @@ class Faults:
     dead_die: int | None = None
     dead_die_at_request: int | None = None
     uncorrectable_reads: float | None = None
+    wear_out: float | None = None
+    silent: float | None = None
     rebuild: bool | None = None
     rebuild_at_once: int | None = None
 

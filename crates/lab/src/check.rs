@@ -146,6 +146,8 @@ fn shares(experiment: &Experiment) -> Result<(), Problem> {
         ("age.worn_blocks", age.worn_blocks, 1.0),
         ("age.bad_blocks", age.bad_blocks, 0.5),
         ("faults.uncorrectable_reads", experiment.faults.uncorrectable_reads, 1.0),
+        ("faults.wear_out", experiment.faults.wear_out, 1.0),
+        ("faults.silent", experiment.faults.silent, 1.0),
     ];
     match ranges.into_iter().find(|(_, value, most)| !(0.0..=*most).contains(value)) {
         Some((field, value, most)) => Err(Problem::new(field, format!("found {value}, valid is 0 to {most}"))),

@@ -350,6 +350,13 @@ fn warnings(outcomes: &[Outcome]) -> Vec<String> {
         if result.write_errors > 0 {
             warnings.push(format!("`{name}` could not write {} pages for want of space", result.write_errors));
         }
+        if let Some(since) = result.read_only_s {
+            warnings.push(format!(
+                "`{name}` turned read-only {since:.6} s after the first request, because bad blocks or dead dies left no room \
+                 to work, and refused {} requests since; what it had acknowledged can be read",
+                result.refused_requests
+            ));
+        }
     }
     warnings
 }

@@ -159,6 +159,9 @@ impl Outcome {
         put("rebuilt_reads", json!(r.rebuilt_reads));
         put("media_errors", json!(r.media_errors));
         put("write_errors", json!(r.write_errors));
+        put("astray_reads", json!(r.astray_reads));
+        put("read_only_s", json!(r.read_only_s));
+        put("refused_requests", json!(r.refused_requests));
         put("rebuild_s", json!(r.rebuild_s));
         put("rebuild_left", json!(r.rebuild_left));
         put("saturated", json!(r.saturated));

@@ -139,6 +139,26 @@ fn the_automatic_clock_overloads_no_scheme_and_never_hastens() {
 }
 
 #[test]
+fn a_drive_that_wears_out_turns_read_only_and_says_so() {
+    let says = |settings: &str| {
+        let comparison = run(&experiment(settings), 2);
+        let read_only = |outcome: &flashkeep_lab::Outcome| {
+            let (name, r) = (&outcome.choice.name, &outcome.result);
+            let warned = comparison.warnings.iter().any(|w| w.starts_with(&format!("`{name}` turned read-only")));
+            assert_eq!((warned, r.refused_requests > 0), (r.read_only_s.is_some(), r.read_only_s.is_some()), "{name}");
+            assert_eq!((r.mismatches, r.media_errors), (0, 0), "{name}: what was acknowledged is there");
+            assert!(r.read_only_s.is_none_or(|since| since > 0.0 && since < r.simulated_s), "{name}");
+            r.read_only_s.is_some()
+        };
+        comparison.outcomes.iter().map(read_only).collect::<Vec<bool>>()
+    };
+    for settings in [SMALL.to_owned(), SMALL.replace("\"zipf\"", "\"zipf\"\narrival = \"closed=8\"")] {
+        assert_eq!(says(&settings), [false; 3]);
+        assert_eq!(says(&format!("{settings}\n[faults]\nwear_out = 1e-3\n")), [true; 3]);
+    }
+}
+
+#[test]
 fn a_rebuild_that_finds_no_room_is_a_warning_and_a_number() {
     let settings = |spare: f64| {
         format!(

@@ -81,9 +81,13 @@ fn a_broken_rule_is_noticed() {
         ("buffer", "none"),
         ("strike-out", "none"),
         ("read-reserve", "da-raid5"),
+        ("compare", "raid5"),
     ];
     for (rule, scheme) in rules {
-        let scope = scope(&[scheme]).without(rule).unwrap_or_else(|problem| panic!("{problem}"));
+        let faults = if rule == "compare" { &["silent"][..] } else { &["cut", "die", "block", "page", "uncorrectable"] };
+        let faults: Vec<String> = faults.iter().map(|&name| name.into()).collect();
+        let scope = Scope::named(scope(&[]).seed, &[scheme.into()], &faults, false).and_then(|scope| scope.without(rule));
+        let scope = scope.unwrap_or_else(|problem| panic!("{problem}"));
         let summary = run(&scope, 4_000, 2, false);
         assert!(summary.total().violations > 0, "nobody noticed {scheme} without {rule}");
     }
@@ -119,19 +123,47 @@ fn a_scenario_depends_on_seed_and_number_alone() {
 #[test]
 fn only_the_faults_that_were_asked_for_happen() {
     let only = |kind: &str| Scope::named(1, &["raid5".into()], &[kind.into()], false).expect("known names");
-    for (kind, fault) in [("die", FaultKind::Die), ("page", FaultKind::Page), ("cut", FaultKind::Cut)] {
+    let kinds = [
+        ("die", FaultKind::Die),
+        ("page", FaultKind::Page),
+        ("plane", FaultKind::Plane),
+        ("cut", FaultKind::Cut),
+        ("memory", FaultKind::Memory),
+        ("clock", FaultKind::Clock),
+    ];
+    for (kind, fault) in kinds {
         let mut strikes = 0;
         for number in (0..320).step_by(7) {
             let scenario = only(kind).replay(number).0.expect("it was built");
             for stop in scenario.rounds.iter().flat_map(|round| &round.stops) {
                 strikes += 1;
                 match stop.strike {
-                    Strike::Cut(_) => assert_eq!(fault, FaultKind::Cut),
+                    Strike::Cut(_, outage) => {
+                        assert!([FaultKind::Cut, FaultKind::Memory, FaultKind::Clock].contains(&fault), "{kind}");
+                        assert!(fault == FaultKind::Memory || !outage.memory.any(), "{kind}: {outage:?}");
+                        assert!(fault == FaultKind::Clock || outage.clock_jump == 0, "{kind}: {outage:?}");
+                    }
                     Strike::Loss { kind, .. } => assert_eq!(fault, kind),
                 }
             }
         }
         assert!(strikes > 10, "{kind}: {strikes} strikes");
+    }
+}
+
+/// Blocks wear out until drives are read-only, and nothing is lost.
+#[test]
+fn worn_out_drives_and_silent_ones_are_drawn_and_keep_what_they_have() {
+    for (fault, schemes) in
+        [("wear-out", &["none", "raid5", "ds-raid", "mds-groups"]), ("silent", &["none", "raid5", "ppc", "code-zones"])]
+    {
+        let schemes: Vec<String> = schemes.iter().map(|&name| name.into()).collect();
+        let scope = Scope::named(1, &schemes, &[fault.into()], false).expect("known names");
+        let total = run(&scope, 1_600, 2, true).total();
+        assert_eq!((total.violations, &total.found), (0, &Vec::new()), "{fault}");
+        let scenario = scope.replay(0).0.expect("it was built");
+        let faults = scenario.setup.faults;
+        assert_eq!((faults.wear_out > 0.0, faults.silent > 0.0), (fault == "wear-out", fault == "silent"), "{fault}");
     }
 }
 

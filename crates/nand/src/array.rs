@@ -21,6 +21,18 @@ pub enum ReadOutcome {
     Uncorrectable,
 }
 
+/// What came over the bus, as the out-of-band bytes with right checksums say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Arrived {
+    /// The page that was asked for.
+    #[default]
+    AsAsked,
+    /// Another page.
+    Other(Ppn),
+    /// An erased page.
+    Erased,
+}
+
 /// What became of a program or an erase.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProgramOutcome {
@@ -76,6 +88,12 @@ pub trait FlashArray<P: Payload>: Clone + Send {
     fn block(&self, block: BlockAddr) -> &BlockInfo;
     /// Senses a page and counts the read; what it holds is then seen through [`Self::page`].
     fn read(&mut self, ppn: Ppn) -> ReadOutcome;
+    /// What the last read that was [`ReadOutcome::Clean`] gave. Arrays without such faults always give
+    /// what was asked for.
+    #[inline]
+    fn arrived(&self) -> Arrived {
+        Arrived::AsAsked
+    }
     /// The page as programmed, without sensing it. Slots beyond the given ones were fillers.
     fn page(&self, ppn: Ppn) -> PageView<'_, P>;
     /// Programs a page. Arrays that keep no updates ignore them, and what the page names.

@@ -10,8 +10,17 @@
 //!   it reads, programs or erases it, not before.
 //! * **A lost page** is uncorrectable at every read until its block is erased; after that the
 //!   page is as good as any. The controller notices when it reads the page.
+//! * **A lost plane** is all the blocks of it lost at once. Planes take the blocks of a die in turn.
+//! * **A worn-out block** takes no program any more, for good: each that is tried fails and leaves its
+//!   page unreadable. What it holds stays readable until an erase of it is tried: that fails and takes
+//!   the rest. The controller notices when it programs or erases it.
+//! * **The end of life** wears blocks out at random, on all dies alike: each program, recharge and erase
+//!   finds its block worn out with a chance that rises by the same step from one to the next, up to
+//!   one in ten.
 //! * **An uncorrectable read** strikes one page read with a given probability, independently of
 //!   address, wear and time. The page itself stays: the next read may succeed.
+//!
+//! Wrong data without a word: see `silent.rs`.
 //!
 //! What a failure takes, it takes between two commands: a program that completed before it is
 //! lost with the rest, one that completes after it fails. A page that fails to program holds
@@ -20,10 +29,29 @@
 //! Draws come from a stream of their own and happen once for each page read that a permanent
 //! loss did not strike, so that the same reads meet the same faults whatever the pages carry.
 
-use crate::{BlockInfo, EraseFate, FlashArray, InFlight, Member, PageScan, PageView};
-use crate::{Pairing, Payload, Program, ProgramOutcome, ReadOutcome, Scan};
+use crate::silent::Silent;
+use crate::{Arrived, BlockInfo, EraseFate, FlashArray, InFlight, Member, PageScan, PageView};
+use crate::{Pairing, Payload, Program, ProgramFate, ProgramOutcome, ReadOutcome, Scan};
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, Capability, DieId, Grid, Ppn, SimTime, Stream};
+
+/// The end of life.
+#[derive(Clone, Debug)]
+struct Fatigue {
+    step: f64,
+    /// Chance that the last command found its block worn out.
+    chance: f64,
+    draws: Stream,
+}
+
+impl Fatigue {
+    const AT_MOST: f64 = 0.1;
+
+    fn strikes(&mut self) -> bool {
+        self.chance = (self.chance + self.step).min(Self::AT_MOST);
+        self.draws.chance(self.chance)
+    }
+}
 
 /// An array with faults.
 #[derive(Clone, Debug)]
@@ -32,6 +60,11 @@ pub struct Faulty<A> {
     dead: Vec<bool>,
     lost_blocks: BTreeSet<BlockAddr>,
     lost_pages: BTreeSet<Ppn>,
+    worn_out: BTreeSet<BlockAddr>,
+    /// Pages of worn-out blocks whose program was tried.
+    spoiled: BTreeSet<Ppn>,
+    fatigue: Option<Fatigue>,
+    silent: Option<Silent>,
     /// Whether anything is lost for good: without faults one look decides.
     any: bool,
     uncorrectable: f64,
@@ -41,8 +74,19 @@ pub struct Faulty<A> {
 impl<A> Faulty<A> {
     /// Wraps `inner`; each page read is uncorrectable with the given probability.
     pub fn new(inner: A, dies: u32, uncorrectable: f64, draws: Stream) -> Self {
-        let (lost_blocks, lost_pages) = (BTreeSet::new(), BTreeSet::new());
-        Self { inner, dead: vec![false; dies as usize], lost_blocks, lost_pages, any: false, uncorrectable, draws }
+        Self {
+            inner,
+            dead: vec![false; dies as usize],
+            lost_blocks: BTreeSet::new(),
+            lost_pages: BTreeSet::new(),
+            worn_out: BTreeSet::new(),
+            spoiled: BTreeSet::new(),
+            fatigue: None,
+            silent: None,
+            any: false,
+            uncorrectable,
+            draws,
+        }
     }
 
     /// The die stops answering, for good.
@@ -63,6 +107,24 @@ impl<A> Faulty<A> {
         self.any = true;
     }
 
+    /// The block takes nothing any more, for good; what it holds stays until an erase is tried.
+    pub fn wear_out(&mut self, block: BlockAddr) {
+        self.worn_out.insert(block);
+        self.any = true;
+    }
+
+    /// From now on blocks wear out at random: with each command that writes the chance rises by `step`.
+    pub fn tire(&mut self, step: f64, draws: Stream) {
+        self.fatigue = Some(Fatigue { step, chance: 0.0, draws });
+        self.any = true;
+    }
+
+    /// From now on reads are wrong without a word, with the given probability, and programs do not happen.
+    pub fn hush(&mut self, chance: f64, draws: Stream) {
+        self.silent = Some(Silent::new(chance, draws));
+        self.any = true;
+    }
+
     /// Whether a read of the page fails whenever it is read. What the controller cannot know
     /// before it tries; for tests.
     pub fn is_lost<P: Payload>(&self, ppn: Ppn) -> bool
@@ -78,6 +140,46 @@ impl<A> Faulty<A> {
         A: FlashArray<P>,
     {
         self.any && (self.lost_blocks.contains(&block) || self.is_dead(block))
+    }
+
+    /// A command is to write to the block, which may turn out to be worn out.
+    fn strain(&mut self, block: BlockAddr) {
+        if self.fatigue.as_mut().is_some_and(Fatigue::strikes) {
+            self.wear_out(block);
+        }
+    }
+
+    /// As [`Self::refuses`], of a program that is tried, which leaves its traces.
+    #[inline]
+    fn fails<P: Payload>(&mut self, ppn: Ppn) -> bool
+    where
+        A: FlashArray<P>,
+    {
+        if !self.any {
+            return false;
+        }
+        self.strain(self.inner.grid().split(ppn).0);
+        if self.refuses(ppn) && !self.is_begun(ppn) {
+            self.spoiled.insert(ppn);
+        }
+        self.refuses(ppn)
+    }
+
+    /// Whether a program of the page fails.
+    fn refuses<P: Payload>(&self, ppn: Ppn) -> bool
+    where
+        A: FlashArray<P>,
+    {
+        let block = self.inner.grid().split(ppn).0;
+        self.any && (self.worn_out.contains(&block) || self.is_gone(block))
+    }
+
+    fn is_begun<P: Payload>(&self, ppn: Ppn) -> bool
+    where
+        A: FlashArray<P>,
+    {
+        let (block, page) = self.inner.grid().split(ppn);
+        page < self.inner.block(block).next_page
     }
 
     /// An erase of the block ended: lost pages are as good as any.
@@ -109,17 +211,31 @@ impl<P: Payload> Faulty<crate::MemoryArray<P>> {
         self.dead.resize(self.inner.grid().dies() as usize, false);
     }
 
-    /// As [`crate::MemoryArray::cut_power`]. Blocks that take nothing any more are left alone.
+    /// As [`crate::MemoryArray::cut_power`]. Blocks that take nothing any more are left alone, but for an
+    /// erase of a worn-out one.
     ///
     /// # Panics
     /// As [`crate::MemoryArray::cut_power`].
     pub fn cut_power(&mut self, pairing: Pairing, in_flight: &[InFlight<'_, P>]) {
         let is_alive = |command: &&InFlight<'_, P>| match command {
-            InFlight::Program(program, _) => !self.is_gone(self.inner.grid().split(program.ppn).0),
-            InFlight::Erase(block, _) => !self.is_gone(*block),
+            InFlight::Program(program, _) => !self.refuses(program.ppn),
+            InFlight::Erase(block, _) => !self.is_gone(*block) && !self.worn_out.contains(block),
         };
         let alive: Vec<_> = in_flight.iter().filter(is_alive).copied().collect();
         self.inner.cut_power(pairing, &alive);
+        for command in in_flight {
+            match command {
+                InFlight::Erase(block, fate) if *fate != EraseFate::NotBegun && self.worn_out.contains(block) => {
+                    self.lost_blocks.insert(*block);
+                }
+                InFlight::Program(program, fate)
+                    if self.refuses(program.ppn) && !matches!(fate, ProgramFate::NotBegun | ProgramFate::Blank) =>
+                {
+                    self.spoiled.insert(program.ppn);
+                }
+                _ => {}
+            }
+        }
         for command in &alive {
             if let InFlight::Erase(block, EraseFate::Ended) = command {
                 self.find_pages(*block);
@@ -136,6 +252,8 @@ impl<P: Payload, A: Scan<P>> Scan<P> for Faulty<A> {
         }
         match self.inner.scan_page(ppn) {
             PageScan::Valid(_) if self.lost_pages.contains(&ppn) => PageScan::Unreadable,
+            PageScan::Valid(_) if self.silent.as_ref().is_some_and(|silent| silent.is_blank(ppn)) => PageScan::Erased,
+            PageScan::Erased if self.spoiled.contains(&ppn) => PageScan::Unreadable,
             found => found,
         }
     }
@@ -160,10 +278,21 @@ impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
         if self.any && self.is_lost(ppn) {
             return ReadOutcome::Uncorrectable;
         }
+        if self.any && self.refuses(ppn) && !self.is_begun(ppn) {
+            return ReadOutcome::Uncorrectable;
+        }
         if self.uncorrectable > 0.0 && self.draws.chance(self.uncorrectable) {
             return ReadOutcome::Uncorrectable;
         }
+        if let Some(silent) = &mut self.silent {
+            silent.read(ppn, &self.inner);
+        }
         self.inner.read(ppn)
+    }
+
+    #[inline]
+    fn arrived(&self) -> Arrived {
+        self.silent.as_ref().map_or(Arrived::AsAsked, |silent| silent.arrived)
     }
 
     #[inline]
@@ -173,8 +302,11 @@ impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
 
     #[inline]
     fn program_page(&mut self, program: &Program<'_, P>) -> ProgramOutcome {
-        if self.any && self.is_gone(self.inner.grid().split(program.ppn).0) {
+        if self.fails(program.ppn) {
             return ProgramOutcome::Failed;
+        }
+        if let Some(silent) = &mut self.silent {
+            silent.program(program.ppn);
         }
         self.inner.program_page(program)
     }
@@ -188,17 +320,26 @@ impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
     }
 
     fn recharge(&mut self, ppn: Ppn, now: SimTime) -> ProgramOutcome {
-        if self.any && self.is_gone(self.inner.grid().split(ppn).0) {
+        if self.fails(ppn) {
             return ProgramOutcome::Failed;
         }
         self.inner.recharge(ppn, now)
     }
 
     fn erase(&mut self, block: BlockAddr) -> ProgramOutcome {
+        if self.any {
+            self.strain(block);
+            if self.worn_out.contains(&block) {
+                self.lose_block(block);
+            }
+        }
         if self.is_gone(block) {
             return ProgramOutcome::Failed;
         }
         self.find_pages(block);
+        if let Some(silent) = &mut self.silent {
+            silent.erased(block, self.inner.grid());
+        }
         self.inner.erase(block)
     }
 
@@ -253,5 +394,70 @@ mod tests {
         assert_eq!(array.read(Ppn(3)), ReadOutcome::Uncorrectable);
         assert_eq!((program(&mut array, 4), array.erase(BlockAddr(1))), (ProgramOutcome::Failed, ProgramOutcome::Failed));
         assert_eq!(array.read(Ppn(0)), ReadOutcome::Clean, "other blocks of the die answer");
+    }
+
+    fn small() -> Faulty<MemoryArray<u64>> {
+        let geometry = Geometry {
+            channels: 1,
+            dies_per_channel: 2,
+            planes: 1,
+            plane_use: PlaneUse::Single,
+            blocks_per_plane: 4,
+            pages_per_block: 3,
+            page_size: Bytes(4096),
+            oob_size: Bytes(64),
+            slot_size: Bytes(4096),
+        };
+        Faulty::new(MemoryArray::new(geometry, true), 2, 0.0, Streams::new(1).stream("test"))
+    }
+
+    fn program(array: &mut Faulty<MemoryArray<u64>>, ppn: u32) -> ProgramOutcome {
+        let oob = Oob { sequence: u64::from(ppn) + 1, ..Oob::default() };
+        array.program(Ppn(ppn), &[OobTag::data(Lpn(ppn))], &[7u64], oob, SimTime(0))
+    }
+
+    #[test]
+    fn a_worn_out_block_keeps_what_it_has_until_an_erase_is_tried() {
+        let mut array = small();
+        assert_eq!(program(&mut array, 0), ProgramOutcome::Done);
+        array.wear_out(BlockAddr(0));
+        assert_eq!(program(&mut array, 1), ProgramOutcome::Failed);
+        assert_eq!((array.read(Ppn(0)), array.read(Ppn(1))), (ReadOutcome::Clean, ReadOutcome::Uncorrectable));
+        assert!(matches!(array.scan_page(Ppn(0)), PageScan::Valid(_)));
+        assert_eq!([1, 2].map(|ppn| array.scan_page(Ppn(ppn))), [PageScan::Unreadable, PageScan::Erased]);
+        assert_eq!((array.erase(BlockAddr(0)), array.read(Ppn(0))), (ProgramOutcome::Failed, ReadOutcome::Uncorrectable));
+        assert_eq!(program(&mut array, 3), ProgramOutcome::Done, "other blocks go on");
+    }
+
+    #[test]
+    fn the_end_of_life_comes_sooner_or_later_and_to_all_dies() {
+        let mut array = small();
+        array.tire(1e-2, Streams::new(1).stream("test/wear"));
+        let mut failed = [0; 2];
+        for _ in 0..200 {
+            for block in 0..8 {
+                failed[block / 4] += u32::from(array.erase(BlockAddr(block as u32)) == ProgramOutcome::Failed);
+            }
+        }
+        assert!(failed.iter().all(|&failed| failed > 400), "{failed:?} of 800 erases of each die failed");
+    }
+
+    #[test]
+    fn a_misread_brings_another_page_of_the_die_and_a_lost_write_an_erased_one() {
+        let mut array = small();
+        (0..12).for_each(|ppn| assert_eq!(program(&mut array, ppn), ProgramOutcome::Done));
+        array.hush(0.5, Streams::new(1).stream("test/silent"));
+        (12..24).for_each(|ppn| assert_eq!(program(&mut array, ppn), ProgramOutcome::Done));
+        let arrived: Vec<Arrived> = (0..240).map(|at| Ppn(at % 24)).map(|ppn| (array.read(ppn), array.arrived()).1).collect();
+        let count = |of: fn(&Arrived) -> bool| arrived.iter().filter(|arrived| of(arrived)).count();
+        let others = count(|arrived| matches!(arrived, Arrived::Other(_)));
+        assert!((60..160).contains(&others) && count(|&arrived| arrived == Arrived::AsAsked) > 60, "{others} of 240 misread");
+        let same_die =
+            |(at, arrived): (usize, &Arrived)| !matches!(arrived, Arrived::Other(other) if other.0 / 12 != at as u32 % 24 / 12);
+        assert!(arrived.iter().enumerate().all(same_die));
+        let blank: Vec<u32> = (0..24).filter(|&ppn| array.scan_page(Ppn(ppn)) == PageScan::Erased).collect();
+        assert!(!blank.is_empty() && blank.iter().all(|&ppn| ppn >= 12), "{blank:?} were lost");
+        let reads = blank.iter().map(|&ppn| (array.read(Ppn(ppn)), array.arrived()).1);
+        assert!(reads.collect::<Vec<_>>().iter().all(|&arrived| arrived == Arrived::Erased));
     }
 }

@@ -15,9 +15,10 @@ mod pairing;
 mod power;
 pub mod rber;
 mod scan;
+mod silent;
 mod timing;
 
-pub use array::{BlockInfo, FlashArray, MemoryArray, PageView, Payload, ProgramOutcome, ReadOutcome};
+pub use array::{Arrived, BlockInfo, FlashArray, MemoryArray, PageView, Payload, ProgramOutcome, ReadOutcome};
 pub use cells::{CellSettings, Cells, hours, span_of};
 pub use faults::Faulty;
 #[cfg(unix)]

@@ -33,16 +33,27 @@ struct DsRaid {
     defer: bool,
     patrol_rows_per_s: u32,
     read_around: Option<ReadAround>,
+    /// Whether writes are answered before their parity is durable: loses data on purpose.
+    hasty: bool,
+}
+
+/// The scheme, answering too early: a power cut right after takes what was acknowledged.
+pub(crate) fn build_hasty(options: &Options<'_>, shape: Shape) -> Result<Protection, SchemeError> {
+    Ok(Protection::Rows(Box::new(DsRaid { hasty: true, ..parse(options, shape)? })))
 }
 
 pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, SchemeError> {
+    Ok(Protection::Rows(Box::new(parse(options, shape)?)))
+}
+
+fn parse(options: &Options<'_>, shape: Shape) -> Result<DsRaid, SchemeError> {
     if !(2..=32).contains(&shape.dies) {
         return Err(options.error("dies", format!("the drive has {}, a row spans 2 to 32", shape.dies)));
     }
     let defer = options.word("sub_stripe", &["request", "defer"])? == 1;
     let patrol_rows_per_s = options.number("patrol_rows_per_s", 0..=1_000_000)?;
     let read_around = ReadAround::new(options, shape.dies)?;
-    Ok(Protection::Rows(Box::new(DsRaid { defer, patrol_rows_per_s, read_around })))
+    Ok(DsRaid { defer, patrol_rows_per_s, read_around, hasty: false })
 }
 
 impl RowScheme for DsRaid {
@@ -63,6 +74,10 @@ impl RowScheme for DsRaid {
 
     fn patrol_rows_per_s(&self) -> u32 {
         self.patrol_rows_per_s
+    }
+
+    fn answers_before_parity(&self) -> bool {
+        self.hasty
     }
 
     fn rotation(&self, row: u32) -> u32 {
@@ -88,7 +103,7 @@ mod tests {
         for _ in 0..requests {
             row.waiting = pages;
             loop {
-                match (DsRaid { defer: false, patrol_rows_per_s: 0, read_around: None }).next(&row) {
+                match (DsRaid { defer: false, patrol_rows_per_s: 0, read_around: None, hasty: false }).next(&row) {
                     RowStep::Data => {
                         (row.used, row.uncovered, row.waiting) = (row.used + 1, row.uncovered + 1, row.waiting - 1);
                         text.push('D');

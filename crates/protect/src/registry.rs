@@ -107,6 +107,15 @@ pub const SCHEMES: &[SchemeEntry] = &[
         build: da_raid5::build_as_printed,
     },
     SchemeEntry {
+        name: "ds-raid-hasty",
+        paper: "-",
+        summary: "DS-RAID that answers before parity is durable: loses data, the test suites must catch it",
+        options: ds_raid::OPTIONS,
+        variants: &[],
+        canary: true,
+        build: ds_raid::build_hasty,
+    },
+    SchemeEntry {
         name: "canary",
         paper: "-",
         summary: "RAID-5 that corrupts its parity on purpose: the test suites must catch it",

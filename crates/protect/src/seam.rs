@@ -347,6 +347,10 @@ pub trait RowScheme: Send + Sync {
     fn read_around(&self) -> Option<ReadAround> {
         None
     }
+    /// Whether writes are answered before their parity is durable, which loses data.
+    fn answers_before_parity(&self) -> bool {
+        false
+    }
     /// How far the positions of a row are rotated over its dies.
     fn rotation(&self, row: u32) -> u32;
     /// A copy for a fork of the drive.

@@ -156,7 +156,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let ppn = self.victim_page(victim, self.collectors[log].cursor);
             self.collectors[log].cursor += 1;
             let valid = self.valid_slots(ppn);
-            if valid > 0 {
+            if valid > 0 && !self.is_displaced(ppn) {
                 self.send_if_unsent(ppn);
                 if is_programmed(&self.array, ppn)
                     && let Some(lpn) = self.tags(ppn).first().copied().and_then(Self::data_of)
@@ -185,7 +185,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             return;
         }
         let cause = collector.cause;
-        for block in self.ftl.blocks_of(victim) {
+        let superblock = matches!(self.ftl.kind(), LogKind::Group).then_some(victim);
+        let is_of_victim = |block: &BlockAddr| Some(self.grid.split_block(*block).1.0) == superblock;
+        let bad: Vec<BlockAddr> = self.damage.uncleared.iter().copied().filter(is_of_victim).collect();
+        self.damage.uncleared.retain(|block| !bad.contains(block));
+        for block in self.ftl.blocks_of(victim).chain(bad) {
             self.collectors[log].erasing += 1;
             if !self.breaks(SafetyRule::StrikeOut)
                 && let Some(checkpoint) = &mut self.recovery.checkpoint
@@ -200,6 +204,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// A page of the victim was read.
     pub(crate) fn collect_read_done(&mut self, ppn: Ppn, log: usize, clean: bool) {
         self.collectors[log].in_flight -= 1;
+        if self.is_displaced(ppn) {
+            self.collect(log);
+            return;
+        }
         for index in 0..self.grid.slots_per_page() {
             let slot = self.grid.slot(ppn, index);
             // The host may have overwritten the page meanwhile.
@@ -305,6 +313,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         self.group_erased(victim);
         self.superblock_was_emptied(victim);
+        self.commit_deferred();
         self.retry = true;
         self.note_rebuilt();
         let background = self.ftl.free_units(log) < self.idle_free_blocks && self.is_idle();

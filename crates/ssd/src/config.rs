@@ -128,15 +128,36 @@ pub struct Faults {
     pub dead_die_at_request: u64,
     /// Probability that one page read is uncorrectable.
     pub uncorrectable_reads: f64,
+    /// End of life: with each program and erase the chance rises by so much that it finds its block worn
+    /// out, up to one in ten (`nand::faults`).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub wear_out: f64,
+    /// Probability that a page read returns another page without a word; a program does not happen with a
+    /// tenth of it (`nand::silent`).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub silent: f64,
     /// Whether what a dead die held is rebuilt onto the others, where the scheme can.
     pub rebuild: bool,
     /// Pages that a rebuild has under way at once, at least 1: its pace.
     pub rebuild_at_once: u32,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
+}
+
 impl Default for Faults {
     fn default() -> Self {
-        Self { dead_die: None, dead_die_at_request: 0, uncorrectable_reads: 0.0, rebuild: true, rebuild_at_once: 4 }
+        Self {
+            dead_die: None,
+            dead_die_at_request: 0,
+            uncorrectable_reads: 0.0,
+            wear_out: 0.0,
+            silent: 0.0,
+            rebuild: true,
+            rebuild_at_once: 4,
+        }
     }
 }
 

@@ -11,11 +11,12 @@ use crate::groups::{GroupRemains, Redo};
 use crate::held::HeldRemains;
 use crate::machine::Machine;
 use crate::mount::Checkpoint;
+use crate::outage::Outage;
 use crate::payload::HostPayload;
 use crate::safety::SafetyRule;
 use crate::session::{Session, inside};
 use nand::{EraseFate, Faulty, FlashArray, InFlight, MemoryArray, Oob, Pairing, ProgramFate, Scan};
-use vocab::{DieId, Lpn, Stream};
+use vocab::{DieId, Lpn, Stream, StripeId};
 
 /// A command that a die works on and a cut would interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,15 +76,44 @@ pub(crate) struct Remains<P> {
     pub reads: Vec<u32>,
     /// Summaries of whole blocks.
     pub checkpoint: Option<Checkpoint>,
+    /// What else the cut did.
+    pub outage: Outage,
 }
 
 impl<P> Default for Remains<P> {
     fn default() -> Self {
-        Self { buffer: Vec::new(), held: Vec::new(), groups: None, reads: Vec::new(), checkpoint: None }
+        Self {
+            buffer: Vec::new(),
+            held: Vec::new(),
+            groups: None,
+            reads: Vec::new(),
+            checkpoint: None,
+            outage: Outage::default(),
+        }
     }
 }
 
 impl<P> Remains<P> {
+    /// The memory loses what the outage says; pages that leaned on what is gone: those of the buffer, and
+    /// those of stripes with partial parities.
+    pub fn lose(&mut self, outage: Outage, lpns_of: impl Fn(StripeId) -> Vec<Lpn>) -> Vec<Lpn> {
+        self.outage = outage;
+        let gone = outage.memory;
+        let mut doubtful = Vec::new();
+        if gone.sums {
+            doubtful.extend(self.held.drain(..).flat_map(|held| lpns_of(held.stripe)));
+            if let Some(groups) = &mut self.groups {
+                groups.lose_sums();
+            }
+        }
+        if gone.checkpoint {
+            self.checkpoint.iter_mut().for_each(Checkpoint::forget_all);
+        }
+        let buffer = if gone.buffer { std::mem::take(&mut self.buffer) } else { Vec::new() };
+        doubtful.extend(buffer.into_iter().map(|(lpn, _)| lpn));
+        doubtful
+    }
+
     /// The highest rank that anything has.
     pub fn newest(&self) -> u64 {
         let held = self.held.iter().map(|held| held.sums.stripe.rank);
@@ -151,6 +181,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             groups: self.has_groups().then(|| self.groups.remains(self.group_pages_in_flight())),
             reads: self.disturb.reads().iter().map(step).collect(),
             checkpoint: self.recovery.checkpoint.clone(),
+            outage: Outage::default(),
         }
     }
 

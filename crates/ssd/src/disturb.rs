@@ -23,6 +23,7 @@
 use crate::commands::{Command, Owner};
 use crate::config::Pace;
 use crate::machine::Machine;
+use crate::outage::age_of;
 use crate::payload::HostPayload;
 use crate::session::{Prepared, Session, commit_reserve, inside};
 use ftl::{UnitId, UnitState};
@@ -133,6 +134,19 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.disturb = Disturb { at: Some(at), reads, regions, stirred: true, recycled: Recycled::default() };
     }
 
+    /// Nobody knows how often blocks were read: each that is written counts as read out.
+    pub(crate) fn assume_read_often(&mut self) {
+        if !self.disturb.is_on() {
+            return;
+        }
+        for block in (0..self.grid.geometry().blocks()).map(BlockAddr) {
+            if self.array.block(block).next_page > 0 {
+                self.disturb.reads[block.index()] = u32::MAX / 2;
+                self.disturb.regions[self.grid.split_block(block).0.index()].spent.push_back(block);
+            }
+        }
+    }
+
     /// The timer of retention shares the patrol's place in the calendar: static stripes have no
     /// patrol, and no other scheme has limits.
     fn retention_timer(&self) -> usize {
@@ -185,7 +199,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn is_pressing(&self, block: BlockAddr) -> bool {
         let Some(at) = self.disturb.at else { return false };
         let info = self.array.block(block);
-        let old = info.next_page > 0 && self.now.since(info.first_program) >= at.now_age;
+        let old = info.next_page > 0 && age_of(self.now, info.first_program) >= at.now_age;
         old || self.disturb.reads[block.index()] >= at.now_reads
     }
 
@@ -205,7 +219,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn erase_presses(&self, die: DieId) -> bool {
         let Some(at) = self.disturb.at else { return false };
         let region = &self.disturb.regions[die.index()];
-        let old = || region.order.front().is_some_and(|&(first, _)| self.now.since(first) >= at.now_age);
+        let old = || region.order.front().is_some_and(|&(first, _)| age_of(self.now, first) >= at.now_age);
         self.collectors[die.index()].is_erasing() && (!region.spent.is_empty() || old())
     }
 
@@ -256,7 +270,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn recycle_when_idle(&mut self, die: DieId) {
         if let Some(at) = self.disturb.at {
             let region = &self.disturb.regions[die.index()];
-            let old = region.order.front().is_some_and(|&(first, _)| self.now.since(first) >= at.idle_age);
+            let old = region.order.front().is_some_and(|&(first, _)| age_of(self.now, first) >= at.idle_age);
             let used = self.host.outstanding > 0 || self.more_arrives();
             if used && (old || !region.tired.is_empty()) && self.stripe_scheme().limits().is_some() {
                 self.recycle(die);
@@ -309,7 +323,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             queue.iter().copied().find(|&block| self.reads_of(block) >= reads && may(block))
         };
         let old = |age: Nanos| {
-            let due = region.order.iter().take_while(|(first, _)| self.now.since(*first) >= age);
+            let due = region.order.iter().take_while(|(first, _)| age_of(self.now, *first) >= age);
             due.filter(|&&(first, block)| self.is_since(block, first)).map(|&(_, block)| block).find(|&block| may(block))
         };
         if let Some(block) = read(&region.spent, at.now_reads) {

@@ -15,10 +15,11 @@ use crate::config::{CodecTiming, RefreshPolicy, Setup};
 use crate::facts::Fact;
 use crate::machine::Machine;
 use crate::payload::HostPayload;
+use crate::safety::SafetyRule;
 use crate::session::SetupError;
 use crate::slab::Id;
 use nand::rber::Stress;
-use nand::{CellSettings, Cells, FlashArray, ReadOutcome, hours};
+use nand::{Arrived, CellSettings, Cells, FlashArray, ReadOutcome, hours};
 use protect::ecc::{Advice, CellModel, Codeword, Decoded, EccPolicy, EccShape, Layout, OOB_WORD, Profile};
 use protect::{Protection, SchemeChoice};
 use std::collections::VecDeque;
@@ -231,9 +232,29 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.recovery.checkpoint.iter_mut().for_each(|checkpoint| checkpoint.strike_out(block));
             return (false, Nanos(0));
         }
+        if self.array.arrived() != Arrived::AsAsked && self.is_astray(command.ppn) && !self.breaks(SafetyRule::Compare) {
+            self.record(Fact::Astray);
+            self.damage.astray.insert(self.grid.split(command.ppn).0);
+            self.retry = true;
+            return (false, Nanos(0));
+        }
         match self.ecc.take() {
             None => (true, Nanos(0)),
             Some(ecc) => self.sense_coded(ecc, command),
+        }
+    }
+
+    /// Whether the out-of-band bytes that arrived are not those of the page: they name logical pages and the
+    /// rank of the program, and the controller knows both. A controller compares with every read, while the
+    /// data come in; only an array with such faults can give anything to find.
+    fn is_astray(&self, ppn: Ppn) -> bool {
+        match self.array.arrived() {
+            Arrived::AsAsked => false,
+            Arrived::Erased => true,
+            Arrived::Other(other) => {
+                let (came, wanted) = (self.array.page(other), self.array.page(ppn));
+                (came.tags, came.oob.sequence) != (wanted.tags, wanted.oob.sequence)
+            }
         }
     }
 

@@ -103,8 +103,12 @@ pub enum Fact {
     Rebuilt,
     /// A host page could not be read.
     MediaError,
+    /// A read gave another page than it was asked for, or an erased one.
+    Astray,
     /// A host page could not be written.
     WriteError,
+    /// A host request was refused: the drive is read-only.
+    Refused,
 }
 
 /// Kinds of host requests.
@@ -211,6 +215,10 @@ pub struct Folds {
     pub media_errors: u64,
     /// Host pages not written.
     pub write_errors: u64,
+    /// Reads that gave another page than they were asked for.
+    pub astray: u64,
+    /// Host requests refused because the drive is read-only.
+    pub refused: u64,
     /// Digest of all facts with their times.
     pub digest: u64,
     slots_per_page: u32,
@@ -241,6 +249,8 @@ impl Folds {
             rebuilt: 0,
             media_errors: 0,
             write_errors: 0,
+            refused: 0,
+            astray: 0,
             digest: 0,
             slots_per_page,
         }
@@ -306,6 +316,8 @@ impl Folds {
             Fact::Rebuilt => self.rebuilt += 1,
             Fact::MediaError => self.media_errors += 1,
             Fact::WriteError => self.write_errors += 1,
+            Fact::Astray => self.astray += 1,
+            Fact::Refused => self.refused += 1,
         }
     }
 

@@ -8,6 +8,7 @@ use crate::commands::{Contents, Owner};
 use crate::group_repair::{Rebuilds, TermGather};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
+use crate::row_loss::Hurt;
 use crate::session::SetupError;
 use crate::slab::{Id, NONE, Slab};
 use ::coding::ErasureCode;
@@ -126,6 +127,15 @@ pub(crate) struct GroupRemains<P> {
     pub held: BTreeMap<(u32, u32), Held<P>>,
     pub blocks: BTreeMap<u32, BlockSums<P>>,
     pub redo: Vec<Redo<P>>,
+}
+
+impl<P> GroupRemains<P> {
+    /// The sums are gone, and with them the pages that they were to be corrected by.
+    pub fn lose_sums(&mut self) {
+        self.held.clear();
+        self.blocks.clear();
+        self.redo.clear();
+    }
 }
 
 /// Block groups being written, and the parity cache.
@@ -473,6 +483,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             // The sums have it, or will: a read solves for it.
             self.note_failed(image);
         }
+        let rescued = if done { Vec::new() } else { self.rescue(image) };
+        let mut hurt = Hurt { lpns: rescued, ..Hurt::default() };
+        let is_rescued = !hurt.lpns.is_empty();
         if parity {
             self.parity_in_flash(key);
         } else {
@@ -482,6 +495,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 if lost {
                     self.lose(tag, self.grid.slot(ppn, index));
                 }
+                if is_rescued {
+                    hurt.pins.extend((pin != NONE).then_some(pin));
+                    hurt.jobs.extend((job != NONE).then_some(job));
+                    continue;
+                }
                 if pin != NONE {
                     self.release(pin);
                 }
@@ -490,6 +508,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                     self.part_done(job);
                 }
             }
+            if is_rescued {
+                self.damage.hurt.push(hurt);
+            }
+            self.settle_hurt();
             self.data_in_flash(key, ppn);
         }
         if moved {

@@ -1,11 +1,12 @@
 //! Blocks that fail in service: what could not be programmed goes elsewhere, and what the block
 //! still held is collected out of turn, which brings it back onto good flash.
 
-use crate::commands::{Command, Contents, Image, Owner};
+use crate::collect::Collector;
+use crate::commands::{Command, Contents, Image, Owner, is_programmed};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
 use crate::slab::NONE;
-use ftl::{LogKind, Place, Stream};
+use ftl::{LogKind, Place, Stream, UnitId, UnitState};
 use nand::{FlashArray, OobTag, PageRole};
 use protect::Protection;
 use vocab::{BlockAddr, Cause, Ppn, Slot, SuperblockId};
@@ -32,6 +33,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let is_unit = self.ftl.kind() == LogKind::Regions;
         if !is_unit && self.ftl.rows().members(superblock).contains(u32::from(die.0)) {
             self.ftl.drop_member(SuperblockId(superblock.0), die);
+            // What it holds must not be found once its superblock holds something else.
+            self.damage.uncleared.insert(block);
             self.narrow_open_rows(die, Some(superblock.0));
             self.end_rows_of(Some(superblock.0));
         }
@@ -64,6 +67,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 break;
             }
         }
+    }
+
+    /// Whether the page waits for another place: its contents are in the controller.
+    pub(crate) fn is_displaced(&self, ppn: Ppn) -> bool {
+        self.displaced.iter().any(|command| command.ppn == ppn)
     }
 
     fn place_displaced(&mut self, command: &Command) -> bool {
@@ -120,9 +128,13 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.send_host_image(image);
             }
             (Protection::Zones(_), _) => self.collectors[log].stuck = true,
+            // Where the stripe lacks another strip it cannot stand in for this one.
+            (_, role) if !self.may_park(role) => self.collectors[log].stuck = true,
             (_, PageRole::Data(lpn)) => {
                 let (stripe, strip) = self.strip_of(lpn);
+                let from = self.ftl.lookup(lpn);
                 let pinned = self.ftl.publish_missing(lpn).pinned;
+                self.note_move_of(lpn, from);
                 self.park_strip(stripe, strip, contents.payload, pinned);
             }
             (_, PageRole::Parity(stripe)) => {
@@ -131,6 +143,31 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             }
             (_, PageRole::Filler) => unreachable!("fillers are never valid"),
         }
+    }
+
+    /// Whether the other strips of a page's stripe bring it back.
+    fn may_park(&self, role: PageRole) -> bool {
+        let stripe = match role {
+            PageRole::Data(lpn) => self.strip_of(lpn).0,
+            PageRole::Parity(stripe) => stripe,
+            PageRole::Filler => return false,
+        };
+        self.stripe_state(stripe).1.is_empty() && self.is_protected(stripe)
+    }
+
+    /// Whether all that a block holds may be kept in the controller until the block is erased.
+    pub(crate) fn may_park_all(&self, block: UnitId) -> bool {
+        let pages = (0..self.grid.pages_per_block()).map(|page| self.grid.ppn(BlockAddr(block), page));
+        let mut slots = pages.flat_map(|ppn| (0..self.grid.slots_per_page()).map(move |index| (ppn, index)));
+        slots.all(|(ppn, index)| {
+            let stays = self.ftl.is_valid(self.grid.slot(ppn, index)) && self.is_known(ppn);
+            !stays || self.may_park(self.tags(ppn)[index as usize].role())
+        })
+    }
+
+    /// Whether the page's program has ended, well or not.
+    fn is_known(&self, ppn: Ppn) -> bool {
+        is_programmed(&self.array, ppn) || self.failed_programs.contains_key(&ppn.0)
     }
 
     /// A page of the region log for contents that failed to be programmed; either stream's.
@@ -145,30 +182,66 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// before, which is in flash as long as unit `pin` is pinned. False where there was nothing, or
     /// something newer took its place, or a stripe is to bring the contents back.
     pub(crate) fn take_back(&mut self, tag: OobTag, failed: Slot, pin: u32) -> bool {
-        let PageRole::Data(lpn) = tag.role() else { return false };
-        let is_stripe = matches!(self.protection, Protection::Stripes(_));
-        if is_stripe || pin == NONE || self.ftl.lookup(lpn) != Place::At(failed) {
+        let place = match tag.role() {
+            PageRole::Data(lpn) => self.ftl.lookup(lpn),
+            PageRole::Parity(stripe) => self.ftl.lookup_parity(stripe),
+            PageRole::Filler => return false,
+        };
+        if pin == NONE || place != Place::At(failed) {
             return false;
         }
-        let Some(old) = self.newest_in(BlockAddr(pin), tag, failed) else { return false };
-        self.contents_change(lpn);
-        if let Some(unit) = self.ftl.publish(lpn, old).pinned {
+        let Some(old) = self.newest_copy(tag, failed) else { return false };
+        let (ppn, index) = self.grid.page_of(old);
+        let rank = self.update_at(ppn, index);
+        let published = match tag.role() {
+            PageRole::Parity(stripe) => {
+                self.note_parity_version(stripe, rank);
+                self.ftl.publish_parity(stripe, old)
+            }
+            PageRole::Filler => unreachable!("fillers have no place"),
+            PageRole::Data(lpn) => {
+                if lpn.0 < self.ftl.user_slots() {
+                    self.contents_change(lpn);
+                }
+                self.note_version(lpn, rank);
+                let published = self.ftl.publish(lpn, old);
+                if matches!(self.protection, Protection::Stripes(_)) {
+                    self.note_move_of(lpn, place);
+                }
+                published
+            }
+        };
+        if let Some(unit) = published.pinned {
             self.release(unit);
         }
-        let log = self.ftl.log_of(pin);
-        if self.collectors[log].victim == Some(pin) {
-            self.collectors[log].stuck = true;
-        }
+        let units = [pin, self.ftl.unit_of(old)];
+        let collectors =
+            self.collectors.iter_mut().filter(|collector| collector.victim.is_some_and(|unit| units.contains(&unit)));
+        collectors.for_each(|collector| collector.stuck = true);
         true
     }
 
-    /// The slot of a block that was programmed last with such contents, `but` that one.
-    fn newest_in(&self, block: BlockAddr, tag: OobTag, but: Slot) -> Option<Slot> {
-        let pages = (0..self.grid.pages_per_block()).map(|page| self.grid.ppn(block, page)).filter(|&ppn| self.is_stored(ppn));
-        let slots = pages.flat_map(|ppn| (0..self.grid.slots_per_page()).map(move |index| (ppn, index)));
+    /// The newest copy of such contents in flash, `but` that one. It may have been superseded by what failed
+    /// just now while it was on its way itself; then nothing keeps its block but that nobody got to it yet.
+    fn newest_copy(&self, tag: OobTag, but: Slot) -> Option<Slot> {
+        let blocks = (0..self.grid.geometry().blocks()).map(BlockAddr).filter(|&block| self.keeps_pages(block));
+        let pages = blocks.flat_map(|block| (0..self.grid.pages_per_block()).map(move |page| self.grid.ppn(block, page)));
+        let slots = pages
+            .filter(|&ppn| self.is_stored(ppn))
+            .flat_map(|ppn| (0..self.grid.slots_per_page()).map(move |index| (ppn, index)));
         let same = slots.filter(|&(ppn, index)| self.array.page(ppn).tags[index as usize] == tag);
-        let same = same.map(|(ppn, index)| (self.array.page(ppn).oob.sequence, self.grid.slot(ppn, index)));
-        same.filter(|&(_, slot)| slot != but).max().map(|(_, slot)| slot)
+        let ranked = same
+            .map(|(ppn, index)| ((self.array.update(ppn, index), self.array.page(ppn).oob.sequence), self.grid.slot(ppn, index)));
+        ranked.filter(|&(_, slot)| slot != but).max().map(|(_, slot)| slot)
+    }
+
+    /// Whether the pages of a block of a region log may be used: its die answers, and it is not being erased.
+    fn keeps_pages(&self, block: BlockAddr) -> bool {
+        let unit = self.ftl.unit_of_block(block);
+        let is_it = |collector: &Collector| collector.victim == Some(unit) && collector.is_erasing();
+        let erased = self.collectors.iter().any(is_it);
+        let used = matches!(self.ftl.unit(unit).state, UnitState::Open | UnitState::Closed | UnitState::Condemned);
+        used && !erased && self.array.answers(self.grid.ppn(block, 0))
     }
 
     /// What was to lie in slot `from` will lie in `to`, unless something newer took its place.

@@ -12,7 +12,7 @@ use crate::stripes::Work;
 use ftl::{Place, UnitId, UnitState};
 use nand::FlashArray;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use vocab::{Slot, StripSet, StripeId};
 
 /// A partial parity.
@@ -100,6 +100,8 @@ pub(crate) struct ParityCache<P> {
     waiting: VecDeque<Id>,
     /// Stripes being committed, or waiting for their turn.
     committing: FxHashSet<u32>,
+    /// Stripes whose commit found no room, until there may be some.
+    pub deferred: BTreeSet<u32>,
     /// Stripes with old versions in a unit.
     by_unit: FxHashMap<UnitId, Vec<StripeId>>,
     /// Stripes whose parity could not be built, for want of a page, since their last update.
@@ -119,6 +121,7 @@ impl<P: HostPayload> ParityCache<P> {
             leaving: 0,
             waiting: VecDeque::new(),
             committing: FxHashSet::default(),
+            deferred: BTreeSet::new(),
             by_unit: FxHashMap::default(),
             unbuildable: FxHashSet::default(),
             going: None,
@@ -288,6 +291,11 @@ impl<P: HostPayload> ParityCache<P> {
     pub fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
+
+    /// The first update that waits for room, which will not come.
+    pub fn take_waiting(&mut self) -> Option<Id> {
+        self.waiting.pop_front()
+    }
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
@@ -340,6 +348,35 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         let stripes = self.held.by_unit.get(&unit).cloned().unwrap_or_default();
         stripes.into_iter().for_each(|stripe| self.commit(stripe));
+    }
+
+    /// There is no room for the parity of a stripe. It is not asked for again at once by a collector that
+    /// waits for it.
+    pub(crate) fn parity_found_no_room(&mut self, stripe: StripeId, work: Work) {
+        match work {
+            Work::Write => {}
+            Work::Commit => drop(self.held.deferred.insert(stripe.0)),
+            Work::Build { .. } => self.held.not_buildable(stripe),
+        }
+    }
+
+    /// The commit that was to make room in the parity cache fails: so does what waits for that room.
+    pub(crate) fn fail_waiting_for_commit(&mut self, id: Id) {
+        if self.stripes[id].work == Work::Commit
+            && let Some(waiting) = self.held.take_waiting()
+        {
+            if self.is_eviction(waiting) {
+                self.fail_buffer_waiter();
+            }
+            self.fail_stripe(waiting);
+        }
+    }
+
+    /// There is room again: commits that found none are tried again where a collector waits for them.
+    pub(crate) fn commit_deferred(&mut self) {
+        for stripe in std::mem::take(&mut self.held.deferred) {
+            self.commit_if_condemned(StripeId(stripe));
+        }
     }
 
     /// Commits the stripe at once if it keeps old versions in a unit that is being collected.

@@ -8,9 +8,10 @@ use crate::jobs::{Asker, PageWrite};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
 use crate::repair::Target;
+use crate::safety::SafetyRule;
 use crate::slab::Id;
 use ftl::Place;
-use nand::FlashArray;
+use nand::{Arrived, FlashArray};
 use protect::Protection;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -65,6 +66,8 @@ pub(crate) struct Host {
     pub first_arrival: Option<SimTime>,
     pub last_arrival: SimTime,
     pub last_answer: SimTime,
+    /// Since when the drive is read-only.
+    pub read_only_since: Option<SimTime>,
 }
 
 impl Host {
@@ -81,6 +84,7 @@ impl Host {
             first_arrival: None,
             last_arrival: SimTime::ZERO,
             last_answer: SimTime::ZERO,
+            read_only_since: None,
         }
     }
 
@@ -104,6 +108,9 @@ impl Host {
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// A host command arrives now; it has waited since `sent`, where the drive was off line.
     pub(crate) fn arrive(&mut self, command: &HostCommand, sent: SimTime) {
+        if self.may_be_stuck() {
+            self.unstick();
+        }
         self.host.first_arrival.get_or_insert(sent);
         self.host.last_arrival = sent;
         self.host.outstanding += 1;
@@ -122,7 +129,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.host.arrived += 1;
         self.host.tell(|| HostEvent::Arrived { request });
         self.jobs[job].fua = command.op == HostOp::Write(Fua::Yes);
-        if kind == RequestKind::Flush {
+        if self.refuses(kind) {
+            self.record(Fact::Refused);
+        } else if kind == RequestKind::Flush {
             self.jobs[job].versions = self.oracle.flush_sent();
             self.flush(job);
             self.flush_parity_cache();
@@ -223,12 +232,16 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// A flash page was read for the host.
     pub(crate) fn host_read_done(&mut self, id: Id, command: &Command, job: Id, clean: bool) {
+        let brought = match self.array.arrived() {
+            Arrived::Other(other) if self.breaks(SafetyRule::Compare) => other,
+            _ => command.ppn,
+        };
         for i in 0..u32::from(command.count) {
             let lpn = Lpn(command.lpn + i);
             let floor = self.commands.floor(id, i as usize);
             if clean {
                 let at = u32::from(command.first) + i;
-                let payload = self.array.page(command.ppn).payload[at as usize].clone();
+                let payload = self.array.page(brought).payload[at as usize].clone();
                 self.check_read(lpn, floor, Some(&payload));
             } else {
                 self.jobs[job].remaining += 1;
@@ -564,6 +577,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// What was answered is what reads must return from now on.
     fn tell_oracle(&mut self, job: Id) {
         if self.jobs[job].failed {
+            if self.jobs[job].kind == RequestKind::Flush && self.host.read_only_since.is_some() {
+                self.record(Fact::Refused);
+            }
             let pages = self.jobs[job].pages.len();
             (0..pages).for_each(|_| self.record(Fact::WriteError));
             return;

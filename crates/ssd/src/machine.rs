@@ -28,7 +28,7 @@ use crate::payload::HostPayload;
 use crate::rebuild::Rebuild;
 use crate::refresh::Refresh;
 use crate::repair::{Gather, Target};
-use crate::row_loss::Bare;
+use crate::row_loss::{Bare, Damage};
 use crate::rows::{Cover, RowWriter};
 use crate::safety::SafetyRule;
 use crate::session::{RECOVERY_UNITS, SetupError, commit_reserve};
@@ -50,6 +50,8 @@ pub(crate) struct Recovery {
     pub(crate) mountable: bool,
     /// What a mount has still to do before the host is heard.
     pub(crate) mounting: Option<Box<Mounting>>,
+    /// Block groups whose sums a cut took: their data have no parity.
+    pub(crate) bare_groups: BTreeSet<UnitId>,
     /// Whether what the last mount found is not all brought to safety yet.
     pub(crate) recovering: bool,
     /// Pages whose contents the controller has had since the mount, because their programs may have
@@ -71,6 +73,7 @@ impl Recovery {
             power: setup.power,
             mountable: setup.power.mountable,
             mounting: None,
+            bare_groups: BTreeSet::new(),
             recovering: false,
             remembered: BTreeSet::new(),
             checkpoint: setup.power.checkpoint.then(|| Checkpoint::fresh(setup.drive.geometry.blocks())),
@@ -168,6 +171,7 @@ pub struct Machine<P: HostPayload, A: FlashArray<P>> {
     pub(crate) displaced: VecDeque<Command>,
     /// Blocks that went bad since the drive was built.
     pub(crate) grown_bad: u32,
+    pub(crate) damage: Damage,
     pub(crate) idle_free_blocks: u32,
     pub(crate) moves_in_flight: u32,
     pub(crate) stock: Stock<P>,
@@ -261,6 +265,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             refresh: Refresh::default(),
             displaced: VecDeque::new(),
             grown_bad: 0,
+            damage: Damage::default(),
             idle_free_blocks: crate::zones::idle_free_blocks(&protection, setup.gc.idle_free_blocks),
             moves_in_flight: setup.gc.moves_in_flight,
             stock: Stock::default(),

@@ -116,6 +116,13 @@ impl Oracle {
         }
     }
 
+    /// What was answered of the page was in memory that is gone: it may have any version that was sent, or none.
+    pub fn doubt(&mut self, lpn: Lpn) {
+        let Some(word) = self.words.get(lpn.index()) else { return };
+        self.set_floor(lpn, *word & VERSION, 0);
+        self.discarded[lpn.index() / 64] |= 1 << (lpn.0 % 64);
+    }
+
     /// Reading the page after a mount found this version: it has no other from now on.
     pub fn observed(&mut self, lpn: Lpn, version: u32) {
         let newest = self.words[lpn.index()] & VERSION;

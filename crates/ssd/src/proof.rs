@@ -25,6 +25,16 @@ pub enum Failure {
     Block(BlockAddr),
     /// A page is uncorrectable until its block is erased.
     Page(Ppn),
+    /// A plane of a die keeps nothing and takes nothing: all its blocks are lost. Where the die has one
+    /// plane, or its planes work as one, planes 0 and 1 stand for its even and odd blocks.
+    Plane {
+        /// The die.
+        die: DieId,
+        /// Which, below the number of planes and below 2 where there is one.
+        plane: u32,
+    },
+    /// A block takes nothing any more; what it holds stays until an erase is tried.
+    WornOut(BlockAddr),
 }
 
 /// What reading every logical page back found.
@@ -219,6 +229,14 @@ impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
         match failure {
             Failure::Die(die) => self.kill(die),
             Failure::Block(block) => self.array.lose_block(block),
+            Failure::Plane { die, plane } => {
+                let geometry = *self.grid.geometry();
+                let planes = (geometry.blocks_per_die() / geometry.blocks_per_plane).max(2);
+                assert!(plane < planes, "{die} has planes 0 to {}, asked for {plane}", planes - 1);
+                let blocks = (0..self.grid.blocks_per_die()).filter(|block| block % planes == plane);
+                blocks.for_each(|block| self.array.lose_block(self.grid.block(die, block)));
+            }
+            Failure::WornOut(block) => self.array.wear_out(block),
             Failure::Page(ppn) => {
                 assert!(is_programmed(&self.array, ppn), "{ppn} holds nothing that could be lost");
                 self.array.lose_page(ppn);
@@ -403,7 +421,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// A stripe with a strip on a worn block must have parity, if its pages are there.
     fn scrub_worn(&self, stripe: StripeId) -> Result<(), String> {
-        if self.held.is_unbuildable(stripe) {
+        // There may be no room for the parity.
+        if self.held.is_unbuildable(stripe) || self.host.read_only_since.is_some() {
             return Ok(());
         }
         let bare = !self.is_protected(stripe);

@@ -219,7 +219,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn has_nowhere_to_go(&mut self, log: usize, victim: UnitId) -> bool {
         let anywhere = match self.protection {
             Protection::None => self.least_has_room(),
-            Protection::Stripes(_) => true,
+            Protection::Stripes(_) => self.may_park_all(victim),
             Protection::Rows(_) | Protection::Groups(_) | Protection::Zones(_) => false,
         };
         let here = [Stream::Gc, Stream::Host].into_iter().any(|stream| self.ftl.has_room(log, stream));

@@ -66,6 +66,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if self.read_where_it_lies_now(target) {
             return;
         }
+        if let Some(payload) = self.rescued(target) {
+            self.deliver(target, Some(&payload));
+            return;
+        }
         let sources = match &self.protection {
             Protection::None => self.without_redundancy(target),
             Protection::Stripes(_) => self.stripe_sources(target),

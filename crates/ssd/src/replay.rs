@@ -177,7 +177,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// The drive fell idle: finish what only waits for company. What still waits for space then
     /// will never get it and fails. True if anything moved.
-    fn unstick(&mut self) -> bool {
+    pub(crate) fn unstick(&mut self) -> bool {
         if self.recovery.mounting.is_some() {
             return true;
         }
@@ -197,6 +197,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if self.give_up_bare() {
             return true;
         }
+        if self.give_up_hurt() {
+            return true;
+        }
+        if self.has_waiting_for_space() {
+            self.turn_read_only();
+        }
         if let Some(command) = self.displaced.pop_front() {
             self.program_over(&command, false);
         } else if self.fail_waiting_in_zones() {
@@ -211,6 +217,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             if self.is_eviction(op) {
                 self.fail_buffer_waiter();
             }
+            self.fail_waiting_for_commit(op);
             self.fail_stripe(op);
         } else if self.has_waiting_for_buffer() {
             self.fail_buffer_waiter();
@@ -226,6 +233,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.serve_waiting_for_room();
         }
         self.retry_displaced();
+        self.place_rescued();
+        self.want_astray();
         self.retry_zones();
         self.retry_rebuild();
         while let Some(op) = self.stalled_stripes.pop_front() {

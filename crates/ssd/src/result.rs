@@ -121,6 +121,13 @@ pub struct RunResult {
     pub media_errors: u64,
     /// Host pages that could not be written, for want of space.
     pub write_errors: u64,
+    /// Flash reads that gave another page than they were asked for, or an erased one, and were noticed.
+    pub astray_reads: u64,
+    /// Virtual time from the first request until the drive turned read-only, in seconds; 0 where it was
+    /// that before, `None` where it did not.
+    pub read_only_s: Option<f64>,
+    /// Requests refused since then: writes, discards, and flushes of what found no room.
+    pub refused_requests: u64,
     /// Virtual time from the death of a die until all it held was rebuilt onto others, in
     /// seconds; `None` where no die died, or not everything is rebuilt.
     pub rebuild_s: Option<f64>,
@@ -218,6 +225,9 @@ impl<P: HostPayload> Prepared<P> {
             rebuilt_reads: folds.rebuilt,
             media_errors: folds.media_errors,
             write_errors: folds.write_errors,
+            read_only_s: host.read_only_since.map(|since| since.max(first).since(first).as_secs_f64()),
+            refused_requests: folds.refused,
+            astray_reads: folds.astray,
             rebuild_s: machine.rebuild_time().map(Nanos::as_secs_f64),
             rebuild_left: machine.rebuild_left(),
             simulated_s: span,

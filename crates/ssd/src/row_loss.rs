@@ -1,12 +1,16 @@
-//! Rows that lost pages: data whose parity went to a bad block, and the parities of a row, one
-//! of which brings a page back.
+//! Rows that lost pages: data whose program failed, data whose parity went to a bad block, and the
+//! parities of a row, one of which brings a page back.
 
+use crate::collect::Move;
+use crate::commands::Contents;
 use crate::machine::Machine;
 use crate::payload::HostPayload;
+use crate::repair::Target;
 use crate::slab::Id;
-use ftl::UnitId;
+use ftl::{Place, UnitId};
 use nand::{FlashArray, PageRole};
-use vocab::{DieId, Ppn, StripSet};
+use std::collections::BTreeSet;
+use vocab::{BlockAddr, Cause, DieId, Lpn, Ppn, StripSet};
 
 /// Jobs whose data are in flash without a parity: they are answered once a later parity of the
 /// row covers the data, or the data have moved to other rows.
@@ -17,7 +21,144 @@ pub(crate) struct Bare {
     jobs: Vec<Id>,
 }
 
+/// Pages whose program failed, until they are in flash elsewhere: old versions stay as long as that, and who
+/// wrote them is not answered.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hurt {
+    pub lpns: Vec<Lpn>,
+    pub pins: Vec<UnitId>,
+    pub jobs: Vec<Id>,
+}
+
+/// What failed and is still to be made good.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Damage {
+    /// Whether some of the moves under way are pages of rows whose program failed.
+    pub rescuing: bool,
+    /// What waits for them to be in flash.
+    pub hurt: Vec<Hurt>,
+    /// Bad blocks of superblocks whose erase is still to be tried.
+    pub uncleared: BTreeSet<BlockAddr>,
+    /// Blocks a page of which was not what the controller had programmed: to be written anew.
+    pub astray: BTreeSet<BlockAddr>,
+}
+
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+    /// The program of a data page failed on a living die. Its row solves for it, unless another page of
+    /// the row fails too: so what the controller still has goes to another row at once. The pages.
+    pub(crate) fn rescue(&mut self, image: Id) -> Vec<Lpn> {
+        let (ppn, mut lpns) = (self.images.slab[image].ppn, Vec::new());
+        if !self.array.answers(ppn) {
+            return lpns;
+        }
+        for index in 0..self.images.slab[image].filled {
+            let (tag, from) = (self.images.slot(image, index).0, self.grid.slot(ppn, index));
+            if let PageRole::Data(lpn) = tag.role()
+                && self.ftl.is_valid(from)
+            {
+                lpns.push(lpn);
+                let payload = self.images.contents(image).1[index as usize].clone();
+                let update = self.images.updates(image)[index as usize];
+                self.moves.push_back(Move { contents: Contents { tag, payload, update }, from });
+                (self.damage.rescuing, self.retry) = (true, true);
+            }
+        }
+        lpns
+    }
+
+    /// Lets go what waited for rescued pages that are in flash by now, or were written anew.
+    pub(crate) fn settle_hurt(&mut self) {
+        let mut at = 0;
+        while at < self.damage.hurt.len() {
+            if self.damage.hurt[at].lpns.iter().all(|&lpn| self.is_at_rest(lpn)) {
+                let hurt = self.damage.hurt.remove(at);
+                hurt.pins.into_iter().for_each(|unit| self.release(unit));
+                hurt.jobs.into_iter().for_each(|job| self.part_done(job));
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    /// Whether the page is in flash, and in rows a parity covers it: without, a mount would not count it.
+    fn is_at_rest(&self, lpn: Lpn) -> bool {
+        let Place::At(slot) = self.ftl.lookup(lpn) else { return true };
+        let ppn = self.grid.page_of(slot).0;
+        let (row, die) = self.ftl.rows().row_of(ppn);
+        self.is_stored(ppn) && (self.has_groups() || self.is_covered(row, StripSet::one(u32::from(die.0))))
+    }
+
+    /// Rescued pages find no room, perhaps because a collector waits for what their old versions keep: then
+    /// their codewords stand in for them, as for any page that is lost. Where they cannot, old versions stay,
+    /// and who wrote the new ones is told that there is no room. True if anything came of it.
+    pub(crate) fn give_up_hurt(&mut self) -> bool {
+        let mut any = false;
+        for mut hurt in std::mem::take(&mut self.damage.hurt) {
+            let stand_in = hurt.lpns.iter().all(|&lpn| self.is_solvable(lpn));
+            any |= stand_in || !hurt.jobs.is_empty();
+            for job in std::mem::take(&mut hurt.jobs) {
+                if !stand_in {
+                    (self.jobs[job].failed, self.jobs[job].no_room) = (true, true);
+                }
+                self.part_done(job);
+            }
+            if stand_in {
+                hurt.pins.into_iter().for_each(|unit| self.release(unit));
+            } else {
+                self.damage.hurt.push(hurt);
+            }
+        }
+        any
+    }
+
+    /// Whether the rest of its codeword brings back a page that failed to be programmed. It may be in flash
+    /// elsewhere by now, with no room for parity.
+    fn is_solvable(&self, lpn: Lpn) -> bool {
+        let Place::At(slot) = self.ftl.lookup(lpn) else { return true };
+        let ppn = self.grid.page_of(slot).0;
+        if self.is_stored(ppn) {
+            return true;
+        }
+        if !self.has_groups() {
+            return matches!(self.row_sources(ppn, &[]), Ok(Some(_)));
+        }
+        let (row, _) = self.ftl.rows().row_of(ppn);
+        let Some(info) = self.groups.info[(row / self.grid.pages_per_block()) as usize] else { return false };
+        let page = |die: u32| self.ftl.rows().page(row, DieId(die as u16)).0;
+        let is_lost = |die: &u32| self.dead.contains(*die) || self.failed_programs.contains_key(&page(*die));
+        info.members.iter().filter(is_lost).count() <= self.groups.codes[info.code].1.parity()
+    }
+
+    /// Blocks with pages that were not what they should be are written anew.
+    pub(crate) fn want_astray(&mut self) {
+        for block in std::mem::take(&mut self.damage.astray) {
+            if !self.is_dead(self.grid.split_block(block).0) {
+                self.want(self.ftl.unit_of_block(block), Cause::Rebuild);
+            }
+        }
+    }
+
+    /// Writes rescued pages to rows, as far as there is room.
+    pub(crate) fn place_rescued(&mut self) {
+        if self.damage.rescuing {
+            self.feed_moves(true);
+            self.damage.rescuing = !self.moves.is_empty();
+            self.settle_hurt();
+        }
+    }
+
+    /// The contents that a repair wants, if they are on their way to another row.
+    pub(crate) fn rescued(&self, target: Target) -> Option<P> {
+        if !self.damage.rescuing {
+            return None;
+        }
+        let place = match (target, self.lpn_wanted(target)) {
+            (Target::Move { slot, .. }, _) => Place::At(slot),
+            (_, lpn) => self.ftl.lookup(lpn?),
+        };
+        self.moves.iter().find(|page| Place::At(page.from) == place).map(|page| page.contents.payload.clone())
+    }
+
     /// The parity of a row went to a bad block of a living die: where the row is still open, its
     /// data are uncovered again, and the end of the row will bring them another parity.
     pub(crate) fn uncover_row(&mut self, row: u32) {
@@ -43,6 +184,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// A row got a parity.
     pub(crate) fn row_was_covered(&mut self, row: u32) {
+        self.settle_hurt();
         self.answer_bare(|machine, bare| bare.row == row && machine.is_covered(row, bare.covered));
     }
 

@@ -4,12 +4,13 @@
 use crate::commands::{Contents, Owner};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
+use crate::row_loss::Hurt;
 use crate::safety::SafetyRule;
 use crate::slab::{Id, NONE};
 use ftl::{RowPlace, Stream};
 use nand::{FlashArray, Member, OobTag};
 use protect::{OpenRow, Protection, RowStep};
-use vocab::{Cause, DieId, StripSet, StripeId};
+use vocab::{Cause, DieId, Lpn, StripSet, StripeId};
 
 /// The row that a stream writes.
 #[derive(Clone, Debug)]
@@ -52,12 +53,14 @@ pub(crate) struct Cover {
     parity: Option<DieId>,
     /// Whether the parity went to a bad block of a living die, or found no other.
     bare: bool,
+    /// Pages whose program failed and that go to another row.
+    rescued: Vec<Lpn>,
 }
 
 impl Default for Cover {
     fn default() -> Self {
         let (jobs, pins, covered) = (Vec::new(), Vec::new(), StripSet::EMPTY);
-        Self { remaining: 0, next: NONE, jobs, pins, row: 0, covered, parity: None, bare: false }
+        Self { remaining: 0, next: NONE, jobs, pins, row: 0, covered, parity: None, bare: false, rescued: Vec::new() }
     }
 }
 
@@ -106,6 +109,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 RowStep::Wait => return true,
             }
         }
+    }
+
+    /// Whether writes are answered before parity covers them: what no sound drive does.
+    fn is_hasty(&self) -> bool {
+        let hasty = matches!(&self.protection, Protection::Rows(scheme) if scheme.answers_before_parity());
+        hasty || self.breaks(SafetyRule::Cover)
     }
 
     fn next_step(&self, writer: usize, waiting: u32) -> RowStep {
@@ -165,7 +174,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn put_host_data(&mut self, job: Id) {
         let cover = self.cover(0);
         let (image, place) = self.next_image(0, 0);
-        if self.jobs[job].cover != cover && !self.breaks(SafetyRule::Cover) {
+        if self.jobs[job].cover != cover && !self.is_hasty() {
             self.jobs[job].cover = cover;
             self.jobs[job].remaining += 1;
             self.covers[cover].jobs.push(job);
@@ -304,6 +313,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             // read solves for them. A lost parity covers nothing.
             let ppn = self.images.slab[image].ppn;
             self.note_failed(image);
+            let rescued = self.rescue(image);
+            self.covers[cover].rescued.extend(rescued);
             if parity {
                 self.covers[cover].parity = None;
                 // With the die, the one loss that the scheme covers has just happened.
@@ -332,14 +343,22 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.ftl.rows_mut().cover(row, covered, die);
             self.row_was_covered(row);
         }
-        // Also where the data are bare: the collector that moves them may wait for a pin.
-        for &unit in &pins {
-            self.release(unit);
-        }
-        if bare {
+        let rescued = std::mem::take(&mut self.covers[id].rescued);
+        if !rescued.is_empty() {
+            let waiting = if bare { Vec::new() } else { jobs.clone() };
+            self.damage.hurt.push(Hurt { lpns: rescued, pins: pins.clone(), jobs: waiting });
+            if bare {
+                self.leave_bare(row, covered, &jobs);
+            }
+            self.settle_hurt();
+        } else if bare {
+            // Also here the pins go: the collector that moves the data may wait for one.
+            pins.iter().for_each(|&unit| self.release(unit));
             self.leave_bare(row, covered, &jobs);
         } else {
+            pins.iter().for_each(|&unit| self.release(unit));
             jobs.iter().for_each(|&job| self.part_done(job));
+            self.settle_hurt();
         }
         // Hand the buffers back for the next cover.
         (self.covers[id].jobs, self.covers[id].pins) = (jobs, pins);

@@ -32,6 +32,8 @@ pub enum SafetyRule {
     Buffer,
     /// Summaries are struck out before their blocks are erased.
     StrikeOut,
+    /// What a read brings is held against what was asked for.
+    Compare,
     /// Counts of reads come back a step higher than they were saved.
     ReadReserve,
 }
@@ -53,4 +55,5 @@ pub const SAFETY_RULES: &[(&str, SafetyRule)] = &[
     ("buffer", SafetyRule::Buffer),
     ("strike-out", SafetyRule::StrikeOut),
     ("read-reserve", SafetyRule::ReadReserve),
+    ("compare", SafetyRule::Compare),
 ];

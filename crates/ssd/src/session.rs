@@ -308,7 +308,13 @@ impl<P: HostPayload> Prepared<P> {
         let array = if PageEcc::is_wanted(setup) { array.keeping_ecc() } else { array };
         let array = if setup.power.mountable { array.keeping_updates() } else { array };
         let array = Faulty::new(array, grid.dies(), setup.faults.uncorrectable_reads, faults);
-        let (machine, steady) = Machine::bring_up(setup, protection, array)?;
+        let (mut machine, steady) = Machine::bring_up(setup, protection, array)?;
+        if setup.faults.wear_out > 0.0 {
+            machine.array.tire(setup.faults.wear_out, streams.stream("nand/wear-out"));
+        }
+        if setup.faults.silent > 0.0 {
+            machine.array.hush(setup.faults.silent, streams.stream("nand/silent"));
+        }
         let pe_before = machine.pe_cycles();
         Ok(Self { machine, setup: setup.clone(), steady, pe_before })
     }

@@ -122,6 +122,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         (0..self.stripe_scheme().data_strips()).filter_map(member).collect()
     }
 
+    /// The logical pages of a stripe.
+    pub(crate) fn lpns_of_stripe(&self, stripe: StripeId) -> Vec<Lpn> {
+        (0..self.stripe_scheme().data_strips()).filter_map(|strip| self.lpn_of(stripe, strip)).collect()
+    }
+
     /// Whether what is at the place exists and no living die holds it.
     pub(crate) fn is_lost_place(&self, place: Place) -> bool {
         match place {
@@ -253,8 +258,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     fn free_if_hidden(&mut self, stripe: StripeId) {
-        let n = self.stripe_scheme().data_strips();
-        let lpns: Vec<Lpn> = (0..n).filter_map(|strip| self.lpn_of(stripe, strip)).collect();
+        let lpns = self.lpns_of_stripe(stripe);
         let seen = |lpn: &Lpn| self.ftl.lookup(*lpn) != Place::Unmapped && !self.host.is_hidden(*lpn);
         if lpns.iter().any(seen) {
             return;

@@ -52,7 +52,7 @@ enum Stage {
 #[derive(Clone, Debug)]
 pub(crate) struct StripeOp<P> {
     stripe: StripeId,
-    work: Work,
+    pub work: Work,
     /// The job that brings new contents, if any.
     job: Id,
     /// First page of the job in this stripe; `strips` has one entry for it and each that follows.
@@ -654,7 +654,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if self.held.has_waiting() {
             self.serve_waiting_for_room();
         }
-        self.commit_if_condemned(stripe);
+        if !self.held.deferred.contains(&stripe.0) {
+            self.commit_if_condemned(stripe);
+        }
         self.retry |= !self.stalled.is_empty();
     }
 
@@ -676,10 +678,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// There is no space for the update and there never will be.
     pub(crate) fn fail_stripe(&mut self, id: Id) {
         debug_assert_eq!(self.stripes[id].stage, Stage::Reading);
-        let job = self.stripes[id].job;
+        let (job, stripe) = (self.stripes[id].job, self.stripes[id].stripe);
         if job != NONE {
             (self.jobs[job].failed, self.jobs[job].no_room) = (true, true);
         }
+        self.parity_found_no_room(stripe, self.stripes[id].work);
         self.finish_stripe(id);
     }
 

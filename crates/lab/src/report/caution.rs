@@ -55,6 +55,16 @@ pub(super) fn implied(label: &str, run: &RunResult) -> Vec<Caution> {
         ),
     );
     add(
+        run.read_only_s.is_some(),
+        Level::Error,
+        format!(
+            "turned read-only {} s after the first request: bad blocks or dead dies left no room to work. {} requests were refused; \
+             the work compared is not the same.",
+            run.read_only_s.unwrap_or_default(),
+            count(run.refused_requests)
+        ),
+    );
+    add(
         run.saturated,
         Level::Warning,
         format!(

@@ -258,6 +258,8 @@ fn trust(runs: &[RunResult], speeds: &[RunSpeed]) -> Table {
         .fact("rebuilt from a stripe", "", |r| r.rebuilt_reads)
         .alarm("media errors", "pages", |r| r.media_errors)
         .alarm("write errors", "pages", |r| r.write_errors)
+        .fact("read-only after", "s", |r| r.read_only_s)
+        .alarm("requests refused since", "", |r| r.refused_requests)
         .group("Data");
     let before = Rows::of(runs)
         .fact("overwrites of the working set", "", |r| r.precondition_overwrites)

@@ -31,6 +31,12 @@ pub(super) struct Plan {
     pub losses: Vec<FaultKind>,
     /// Losses at most.
     pub at_most: u32,
+    /// Whether cuts take power-safe memory.
+    pub memory: bool,
+    /// Whether the clock jumps at cuts.
+    pub clock: bool,
+    /// Whether the flash gives wrong data without a word.
+    pub silent: bool,
     /// Whether pages may be reported lost; none may ever be read wrong.
     pub may_lose: bool,
 }
@@ -60,9 +66,10 @@ pub(super) fn ready(scope: &Scope, number: u64) -> Ready {
 
 fn build(scope: &Scope, choice: SchemeChoice, drive: Drive, draws: &mut Stream) -> Option<Ready> {
     let protection = registry::build(&choice, ssd::shape(&drive)).ok()?;
-    let plan = plan(scope, &protection, draws);
+    let plan = outages(scope, plan(scope, &protection, draws), draws);
     let setup = setup(scope, choice, drive, &plan, draws)?;
-    let plan = Plan { may_lose: plan.may_lose || setup.faults.uncorrectable_reads > 0.0, ..plan };
+    let at_random = setup.faults.uncorrectable_reads > 0.0 || setup.faults.silent > 0.0;
+    let plan = Plan { may_lose: plan.may_lose || at_random, ..plan };
     let session = Session::new(&setup).ok()?;
     Some(Ready { setup, plan, session })
 }
@@ -118,7 +125,7 @@ pub(super) fn shaped(dies: u32, channels: u32, blocks: u32, pages: u32, slots: u
 fn plan(scope: &Scope, protection: &Protection, draws: &mut Stream) -> Plan {
     let survives = protection.survives_dies();
     let mut plan = Plan { cuts: scope.faults.contains(&FaultKind::Cut), ..Plan::default() };
-    let lossy = [FaultKind::Die, FaultKind::Block, FaultKind::Page];
+    let lossy = [FaultKind::Die, FaultKind::Block, FaultKind::Page, FaultKind::Plane];
     let losses: Vec<_> = lossy.into_iter().filter(|kind| scope.faults.contains(kind)).collect();
     let beyond = scope.beyond_promise && draws.chance(0.5);
     let budget = if beyond { survives + 1 + draws.below(2) as u32 } else { survives };
@@ -132,6 +139,27 @@ fn plan(scope: &Scope, protection: &Protection, draws: &mut Stream) -> Plan {
         plan.cuts = with >= 7 && plan.cuts;
     }
     plan
+}
+
+/// What else befalls the drive. Where nothing is lost for good, cuts may take memory, or reads be wrong.
+fn outages(scope: &Scope, plan: Plan, draws: &mut Stream) -> Plan {
+    let share = of_all(scope);
+    // A lost write looks to a mount like a page that was never begun: no cuts.
+    if scope.faults.contains(&FaultKind::Silent) && plan.at_most == 0 && draws.chance(share) {
+        return Plan { cuts: false, silent: true, ..plan };
+    }
+    let memory = scope.faults.contains(&FaultKind::Memory);
+    let clock = scope.faults.contains(&FaultKind::Clock);
+    // Memory and clock matter to mounts alone: who asks for them asks for cuts.
+    let cuts = plan.cuts || !scope.faults.contains(&FaultKind::Cut) && (memory || clock);
+    let memory = memory && plan.at_most == 0 && draws.chance(share);
+    let clock = clock && draws.chance(share);
+    Plan { cuts, memory, clock, ..plan }
+}
+
+/// Of drives that may meet a fault that needs the whole life of the drive, how many do.
+fn of_all(scope: &Scope) -> f64 {
+    (2.0 / scope.faults.len() as f64).min(1.0)
 }
 
 fn setup(scope: &Scope, scheme: SchemeChoice, drive: Drive, plan: &Plan, draws: &mut Stream) -> Option<Setup> {
@@ -168,6 +196,12 @@ fn setup(scope: &Scope, scheme: SchemeChoice, drive: Drive, plan: &Plan, draws: 
     };
     if uncorrectable && draws.chance(0.1) {
         setup.faults.uncorrectable_reads = 1e-3;
+    }
+    if scope.faults.contains(&FaultKind::WearOut) && plan.at_most == 0 && !plan.silent && draws.chance(of_all(scope)) {
+        setup.faults.wear_out = *pick(&[3e-5, 1e-4, 3e-4, 1e-3], draws);
+    }
+    if plan.silent {
+        setup.faults.silent = *pick(&[1e-3, 1e-2], draws);
     }
     if draws.chance(0.06) {
         let policy = ECC_POLICIES[1 + draws.below(ECC_POLICIES.len() as u64 - 1) as usize].name;

@@ -13,7 +13,9 @@ use crate::compare::in_parallel;
 use crate::table::{Row, aligned, grouped};
 use ssd::protect::ecc::ECC_POLICIES;
 use ssd::protect::{SchemeChoice, registry};
-use ssd::{Age, Begun, Buffer, Ecc, Errors, Fate, Faults, Pace, PayloadKind, Precondition, Refresh, Scheduler, Session, Setup};
+use ssd::{
+    Age, Begun, Buffer, Ecc, Errors, Fate, Faults, Outage, Pace, PayloadKind, Precondition, Refresh, Scheduler, Session, Setup,
+};
 use vocab::{DieId, HostCommand, Stream, Streams};
 
 /// Combinations of fates at one event beyond those of single commands.
@@ -174,10 +176,10 @@ impl Case {
 
     fn cut_at(&self, step: u64, at: &Session, begun: &[Begun], fates: &[Fate], is_new: bool, tried: &mut Tried) {
         let fates = given(begun, fates);
-        let stops = vec![Stop { after: step, strike: Strike::Cut(fates.clone()) }];
+        let stops = vec![Stop { after: step, strike: Strike::Cut(fates.clone(), Outage::default()) }];
         let mut cut_once = at.clone();
         tried.cuts += 1;
-        if let Err(violation) = guarded(|| cut(&mut cut_once, &fates)) {
+        if let Err(violation) = guarded(|| cut(&mut cut_once, &fates, Outage::default())) {
             self.found(tried, violation, &stops);
             return;
         }
@@ -193,12 +195,12 @@ impl Case {
     fn cut_again(&self, at: &Session, depth: u32, stops: &[Stop], tried: &mut Tried) {
         for (number, before) in AGAIN_BEFORE.into_iter().enumerate() {
             let fates = if number % 2 == 0 { Fates::Given(Vec::new()) } else { Fates::Drawn(tried.cuts) };
-            let stops = [stops, &[Stop { after: before, strike: Strike::Cut(fates.clone()) }]].concat();
+            let stops = [stops, &[Stop { after: before, strike: Strike::Cut(fates.clone(), Outage::default()) }]].concat();
             let mut again = at.clone();
             tried.cuts += 1;
             let cut = guarded(|| {
                 again.advance(&mut std::iter::empty(), PACE, &mut |event| event < before);
-                cut(&mut again, &fates)
+                cut(&mut again, &fates, Outage::default())
             });
             if depth > 1 && cut.is_ok() {
                 self.cut_again(&again, depth - 1, &stops, tried);
@@ -233,7 +235,7 @@ impl Case {
 
 fn stop_text(stop: &Stop) -> String {
     let fates = match &stop.strike {
-        Strike::Cut(Fates::Given(given)) => given.iter().map(|&(die, fate)| text::fate_text(die, fate)).collect(),
+        Strike::Cut(Fates::Given(given), _) => given.iter().map(|&(die, fate)| text::fate_text(die, fate)).collect(),
         _ => vec!["fates drawn".to_owned()],
     };
     format!("{} events later the power goes: {}", stop.after, fates.join(", "))

@@ -37,6 +37,16 @@ pub enum FaultKind {
     Page,
     /// Reads fail now and then.
     Uncorrectable,
+    /// Half the blocks of a die keep nothing and take nothing.
+    Plane,
+    /// Blocks wear out one after the other until the drive is read-only.
+    WearOut,
+    /// A cut takes power-safe memory, too.
+    Memory,
+    /// Reads return other pages without a word, and programs do not happen.
+    Silent,
+    /// The clock jumps at a cut.
+    Clock,
 }
 
 /// All kinds of faults by name.
@@ -46,6 +56,11 @@ pub const FAULT_KINDS: &[(&str, FaultKind, &str)] = &[
     ("block", FaultKind::Block, "a block keeps nothing and takes nothing"),
     ("page", FaultKind::Page, "a page cannot be read any more"),
     ("uncorrectable", FaultKind::Uncorrectable, "one read in a thousand fails"),
+    ("plane", FaultKind::Plane, "a plane of a die, every other of its blocks, keeps nothing and takes nothing"),
+    ("wear-out", FaultKind::WearOut, "blocks wear out, more and more often, until the drive is read-only; if named"),
+    ("memory", FaultKind::Memory, "a cut takes power-safe memory, too"),
+    ("silent", FaultKind::Silent, "reads return other pages without a word, and programs do not happen"),
+    ("clock", FaultKind::Clock, "the clock comes back from a cut earlier or later than it was"),
 ];
 
 /// What scenarios are drawn from.
@@ -105,6 +120,10 @@ fn faults_named(names: &[String]) -> Result<Vec<FaultKind>, Problem> {
     if let Some(name) = names.iter().find(|name| !known.contains(&name.as_str())) {
         return Err(Problem::unknown("--fault", "kind of fault", name, &known));
     }
-    let wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
-    Ok(FAULT_KINDS.iter().filter(|(name, ..)| wanted(name)).map(|(_, kind, _)| *kind).collect())
+    // At the end of life programs fail on several dies at a time, which is more than schemes promise to survive.
+    let wanted = |name: &str, kind: FaultKind| match names.is_empty() {
+        true => kind != FaultKind::WearOut,
+        false => names.iter().any(|wanted| wanted == name),
+    };
+    Ok(FAULT_KINDS.iter().filter(|(name, kind, _)| wanted(name, *kind)).map(|(_, kind, _)| *kind).collect())
 }

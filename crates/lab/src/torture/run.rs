@@ -2,7 +2,7 @@
 
 use super::FaultKind;
 use super::scenario::{Fates, Round, Scenario, Strike};
-use ssd::{Begun, BufferKind, Failure, Fate, Mounted, Session};
+use ssd::{Begun, BufferKind, Failure, Fate, MemoryLoss, Mounted, Outage, Session};
 use std::any::Any;
 use std::cell::RefCell;
 use std::fmt;
@@ -62,8 +62,8 @@ impl fmt::Display for Violation {
 /// What happened at a stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happened {
-    /// The power went and this became of the commands under way.
-    Cut(Vec<(Begun, Fate)>),
+    /// The power went, this became of the commands under way, and that memory was found to be gone.
+    Cut(Vec<(Begun, Fate)>, MemoryLoss),
     /// This was lost; `None`: there was nothing to lose.
     Loss(Option<Failure>),
 }
@@ -180,12 +180,12 @@ impl Runner<'_> {
 
     fn strike(&mut self, strike: &Strike) -> Happened {
         match strike {
-            Strike::Cut(fates) => {
+            Strike::Cut(fates, outage) => {
                 self.outcome.cuts += 1;
-                let (commands, mounted) = cut(&mut self.session, fates);
+                let (commands, mounted) = cut(&mut self.session, fates, *outage);
                 self.outcome.looks += mounted.looks;
                 self.outcome.mounting += mounted.time;
-                Happened::Cut(commands)
+                Happened::Cut(commands, mounted.lost)
             }
             &Strike::Loss { kind, draw } => {
                 self.recover();
@@ -224,21 +224,27 @@ impl Runner<'_> {
                 let block = BlockAddr(pick(geometry.blocks() as usize) as u32);
                 (!self.dead.contains(&geometry.die_of(block))).then_some(Failure::Block(block))
             }
+            FaultKind::Plane => {
+                let die = DieId(pick(geometry.dies() as usize) as u16);
+                let plane = (draw >> 32) as u32 % 2;
+                (!self.dead.contains(&die)).then_some(Failure::Plane { die, plane })
+            }
             FaultKind::Page => {
                 let mut pages = self.session.inventory().pages;
                 pages.retain(|page| !page.lost);
                 (!pages.is_empty()).then(|| Failure::Page(pages[pick(pages.len())].ppn))
             }
-            FaultKind::Cut | FaultKind::Uncorrectable => None,
+            FaultKind::Cut | FaultKind::Uncorrectable | FaultKind::WearOut => None,
+            FaultKind::Memory | FaultKind::Silent | FaultKind::Clock => None,
         }
     }
 }
 
 /// Cuts the power and mounts the drive; what became of the commands under way.
-pub(super) fn cut(session: &mut Session, fates: &Fates) -> (Vec<(Begun, Fate)>, Mounted) {
+pub(super) fn cut(session: &mut Session, fates: &Fates, outage: Outage) -> (Vec<(Begun, Fate)>, Mounted) {
     let begun = session.begun();
     let fates = fates.of(&begun);
-    let mounted = session.cut_power(&fates);
+    let mounted = session.cut_power_with(&fates, outage);
     (begun.into_iter().zip(fates).collect(), mounted)
 }
 

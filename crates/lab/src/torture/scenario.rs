@@ -2,7 +2,7 @@
 
 use super::drive::{Plan, SCENARIOS_OF_A_DRIVE, pick, ready};
 use super::{FaultKind, Scope};
-use ssd::{Begun, Fate, Pace, Session, Setup};
+use ssd::{Begun, Fate, MemoryLoss, Outage, Pace, Session, Setup};
 use vocab::{DieId, Fua, HostCommand, HostOp, Lba, SimTime, Stream, Streams};
 
 /// What is done to one drive.
@@ -40,7 +40,7 @@ pub struct Stop {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Strike {
     /// The power goes, and the drive is mounted.
-    Cut(Fates),
+    Cut(Fates, Outage),
     /// Flash is lost; `draw` says which part of the kind.
     Loss {
         /// A die, a block or a page.
@@ -144,9 +144,9 @@ fn round(setup: &Setup, plan: &Plan, left: &mut u32, draws: &mut Stream) -> Roun
         stops.push(Stop { after: draws.below(events), strike });
     }
     if plan.cuts && draws.chance(0.8) {
-        stops.push(Stop { after: draws.below(events), strike: Strike::Cut(Fates::Drawn(draws.bits())) });
+        stops.push(Stop { after: draws.below(events), strike: cut(plan, draws) });
         while draws.chance(0.35) {
-            stops.push(Stop { after: draws.below(40), strike: Strike::Cut(Fates::Drawn(draws.bits())) });
+            stops.push(Stop { after: draws.below(40), strike: cut(plan, draws) });
         }
     }
     // Losses come before, between and after cuts.
@@ -154,6 +154,23 @@ fn round(setup: &Setup, plan: &Plan, left: &mut u32, draws: &mut Stream) -> Roun
         stops.swap(0, 1);
     }
     Round { commands, stops }
+}
+
+fn cut(plan: &Plan, draws: &mut Stream) -> Strike {
+    let fates = Fates::Drawn(draws.bits());
+    let mut outage = Outage::default();
+    if plan.memory && draws.chance(0.7) {
+        // Any of the four, or more than one; now and then all.
+        let gone = if draws.chance(0.2) { 15 } else { 1 + draws.below(15) };
+        let is = |bit: u64| gone >> bit & 1 == 1;
+        outage.memory = MemoryLoss { buffer: is(0), sums: is(1), reads: is(2), checkpoint: is(3) };
+    }
+    if plan.clock && draws.chance(0.7) {
+        // A millisecond, a second, a day, a year.
+        let far = *pick(&[1_000_000, 1_000_000_000, 86_400_000_000_000, 31_557_600_000_000_000i64], draws);
+        outage.clock_jump = if draws.chance(0.5) { far } else { -far };
+    }
+    Strike::Cut(fates, outage)
 }
 
 /// Random requests; a tenth of the pages take half of them.

@@ -4,7 +4,7 @@ use super::run::{Happened, Outcome, Violation};
 use super::scenario::{Fates, Scenario, Stop, Strike, die_of, is_ended, is_not_begun};
 use ssd::nand::{EraseFate, Pairing, ProgramFate};
 use ssd::protect::registry;
-use ssd::{BufferKind, Fate, Pace, PayloadKind, Scheduler};
+use ssd::{BufferKind, Fate, Outage, Pace, PayloadKind, Scheduler};
 use vocab::DieId;
 
 /// A scenario that breaks the same rule as `scenario`, and is no larger; `go_on` ends the search.
@@ -19,6 +19,7 @@ pub fn shrink(scenario: &Scenario, go_on: &dyn Fn() -> bool) -> (Scenario, Outco
         let before = search.best.clone();
         search.rounds();
         search.stops();
+        search.outages();
         search.commands();
         search.plain_drive();
         search.shape();
@@ -70,7 +71,7 @@ impl Search<'_> {
         self.changed(|scenario| {
             for (round, happened) in scenario.rounds.iter_mut().zip(&happened) {
                 for (stop, happened) in round.stops.iter_mut().zip(happened) {
-                    if let (Strike::Cut(fates), Happened::Cut(commands)) = (&mut stop.strike, happened) {
+                    if let (Strike::Cut(fates, _), Happened::Cut(commands, _)) = (&mut stop.strike, happened) {
                         *fates = Fates::Given(commands.iter().map(|&(begun, fate)| (die_of(begun), fate)).collect());
                     }
                 }
@@ -101,6 +102,27 @@ impl Search<'_> {
         for number in (0..self.best.rounds.len()).rev() {
             for stop in (0..self.best.rounds[number].stops.len()).rev() {
                 self.changed(|scenario| drop(scenario.rounds[number].stops.remove(stop)));
+            }
+        }
+    }
+
+    /// Cuts that take nothing but power.
+    fn outages(&mut self) {
+        for (round, stop) in self.each_stop() {
+            let takes: [fn(&mut Outage); 6] = [
+                |outage| *outage = Outage::default(),
+                |outage| outage.clock_jump = 0,
+                |outage| outage.memory.buffer = false,
+                |outage| outage.memory.sums = false,
+                |outage| outage.memory.reads = false,
+                |outage| outage.memory.checkpoint = false,
+            ];
+            for less in takes {
+                self.changed(|scenario| {
+                    if let Strike::Cut(_, outage) = &mut scenario.rounds[round].stops[stop].strike {
+                        less(outage);
+                    }
+                });
             }
         }
     }
@@ -137,6 +159,8 @@ impl Search<'_> {
         self.changed(|scenario| scenario.setup.buffer.kind = BufferKind::Off);
         self.changed(|scenario| scenario.setup.scheduler = Scheduler::Fifo);
         self.changed(|scenario| scenario.setup.faults.uncorrectable_reads = 0.0);
+        self.changed(|scenario| scenario.setup.faults.wear_out = 0.0);
+        self.changed(|scenario| scenario.setup.faults.silent = 0.0);
         self.changed(|scenario| scenario.setup.age.bad_blocks = 0.0);
         self.changed(|scenario| {
             let setup = &mut scenario.setup;
@@ -195,7 +219,7 @@ impl Search<'_> {
     /// Commands that ended, or were not begun, are simpler than others.
     fn fates(&mut self) {
         for (round, stop) in self.each_stop() {
-            let Strike::Cut(Fates::Given(given)) = self.best.rounds[round].stops[stop].strike.clone() else { continue };
+            let Strike::Cut(Fates::Given(given), _) = self.best.rounds[round].stops[stop].strike.clone() else { continue };
             for (at, (_, fate)) in given.iter().enumerate() {
                 if !is_ended(*fate) && !self.with_fate(round, stop, at, true) && !is_not_begun(*fate) {
                     self.with_fate(round, stop, at, false);
@@ -228,7 +252,7 @@ impl Search<'_> {
 
 fn given_at(stop: &mut Stop) -> Option<&mut Vec<(DieId, Fate)>> {
     match &mut stop.strike {
-        Strike::Cut(Fates::Given(given)) => Some(given),
+        Strike::Cut(Fates::Given(given), _) => Some(given),
         _ => None,
     }
 }

@@ -3,7 +3,7 @@
 use super::run::{Happened, Outcome};
 use super::scenario::{Scenario, die_of};
 use ssd::nand::{EraseFate, Pairing, Partners, ProgramFate};
-use ssd::{BufferKind, Failure, Fate, Pace, RefreshPolicy};
+use ssd::{BufferKind, Failure, Fate, MemoryLoss, Pace, RefreshPolicy};
 use std::fmt::Write as _;
 use vocab::{DieId, Fua, HostCommand, HostOp};
 
@@ -86,6 +86,12 @@ impl Scenario {
                 setup.errors.model, setup.age.pe_cycles.0
             );
         }
+        if setup.faults.silent > 0.0 {
+            let _ = writeln!(text, "share of reads that return another page {}", setup.faults.silent);
+        }
+        if setup.faults.wear_out > 0.0 {
+            let _ = writeln!(text, "blocks wear out, each command by {} likelier than the one before", setup.faults.wear_out);
+        }
         if setup.age.bad_blocks > 0.0 || setup.faults.uncorrectable_reads > 0.0 {
             let (bad, reads) = (setup.age.bad_blocks, setup.faults.uncorrectable_reads);
             let _ = writeln!(text, "share of bad blocks {bad}, of reads that fail {reads}");
@@ -131,16 +137,26 @@ fn command_text(command: &HostCommand, pace: Pace, sectors_per_page: u32) -> Str
 
 fn happened_text(happened: &Happened) -> String {
     match happened {
-        Happened::Cut(commands) if commands.is_empty() => "the power goes, while no die writes".into(),
-        Happened::Cut(commands) => {
+        Happened::Cut(commands, lost) if commands.is_empty() => {
+            format!("the power goes, while no die writes{}", lost_text(*lost))
+        }
+        Happened::Cut(commands, lost) => {
             let each: Vec<String> = commands.iter().map(|&(begun, fate)| fate_text(die_of(begun), fate)).collect();
-            format!("the power goes: {}", each.join(", "))
+            format!("the power goes: {}{}", each.join(", "), lost_text(*lost))
         }
         Happened::Loss(Some(Failure::Die(die))) => format!("{die} dies"),
         Happened::Loss(Some(Failure::Block(block))) => format!("{block} is lost"),
         Happened::Loss(Some(Failure::Page(page))) => format!("{page} is lost"),
+        Happened::Loss(Some(Failure::Plane { die, plane })) => format!("plane {plane} of {die} is lost"),
+        Happened::Loss(Some(Failure::WornOut(block))) => format!("{block} takes nothing any more"),
         Happened::Loss(None) => "nothing is lost".into(),
     }
+}
+
+fn lost_text(lost: MemoryLoss) -> String {
+    let of = [(lost.buffer, "buffer"), (lost.sums, "sums"), (lost.reads, "counts of reads"), (lost.checkpoint, "checkpoint")];
+    let gone: Vec<&str> = of.into_iter().filter(|(gone, _)| *gone).map(|(_, name)| name).collect();
+    if gone.is_empty() { String::new() } else { format!("; memory lost: {}", gone.join(", ")) }
 }
 
 pub(super) fn fate_text(die: DieId, fate: Fate) -> String {

@@ -62,6 +62,11 @@ impl Checkpoint {
         self.of[block.index()] = Summary::None;
     }
 
+    /// Nothing is known of any block.
+    pub fn forget_all(&mut self) {
+        self.of.fill(Summary::None);
+    }
+
     /// The block is going to be erased, or a page of it cannot be read.
     pub fn strike_out(&mut self, block: BlockAddr) {
         self.of[block.index()] = Summary::Struck;

@@ -34,6 +34,24 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             torn.iter().for_each(|redo| self.take_out_of_sums(redo));
         }
         self.groups.redo = there;
+        if remains.outage.memory.sums {
+            self.recovery.bare_groups = self.groups_without_parity(looks);
+        }
+    }
+
+    /// Groups with data in flash whose parity is not, all of it.
+    fn groups_without_parity(&self, looks: &Looks) -> BTreeSet<UnitId> {
+        let lacks = |group: SuperblockId| {
+            let Some(info) = self.groups.info[group.index()] else { return false };
+            let code = self.groups.codes[info.code].0;
+            let stripe = self.group_scheme().page_stripe(&code, group, info.members).expect("as when it was opened");
+            let is_there = |row: u32, strip: &protect::Strip| looks.is_valid(self.ftl.rows().page(row, strip.die));
+            (0..self.grid.pages_per_block()).map(|page| self.row_of_group(group, page)).any(|row| {
+                let (data, parity): (Vec<_>, Vec<_>) = stripe.strips.iter().partition(|strip| strip.symbol < code.data);
+                data.iter().any(|strip| is_there(row, strip)) && !parity.iter().all(|strip| is_there(row, strip))
+            })
+        };
+        (0..self.grid.blocks_per_die()).filter(|&group| lacks(SuperblockId(group))).collect()
     }
 
     /// A page did not get to flash: sums are of what did.
@@ -162,7 +180,8 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     pub(super) fn want_unsettled_groups(&mut self) {
         let pages = self.grid.pages_per_block();
         let of_rows = self.groups.held.keys().map(|(row, _)| row / pages);
-        let unsettled: BTreeSet<u32> = of_rows.chain(self.groups.blocks.keys().copied()).collect();
+        let mut unsettled: BTreeSet<u32> = of_rows.chain(self.groups.blocks.keys().copied()).collect();
+        unsettled.append(&mut self.recovery.bare_groups);
         unsettled.into_iter().for_each(|unit| self.want(unit, Cause::Rebuild));
     }
 }

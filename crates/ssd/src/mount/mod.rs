@@ -29,6 +29,7 @@ mod stripes;
 
 use crate::cut::{Fate, READS_SAVED_EVERY, Remains};
 use crate::machine::{FailedProgram, Machine};
+use crate::outage::{MemoryLoss, Outage};
 use crate::payload::HostPayload;
 use crate::safety::SafetyRule;
 use crate::session::{Prepared, Session, build_scheme, inside};
@@ -59,6 +60,10 @@ pub struct Mounted {
     pub mapped: u64,
     /// Time to look, and to read a checkpoint, all dies side by side.
     pub time: Nanos,
+    /// Whether the drive is read-only: it was when the power went.
+    pub read_only: bool,
+    /// Power-safe memory that was found to be gone.
+    pub lost: MemoryLoss,
 }
 
 /// The newest contents of a logical page.
@@ -112,24 +117,39 @@ impl Session {
     /// # Panics
     /// If the drive was not set up to be mounted.
     pub fn cut_power(&mut self, fates: &[Fate]) -> Mounted {
-        inside!(&mut self.0, prepared => prepared.cut_power(fates))
+        self.cut_power_with(fates, Outage::default())
+    }
+
+    /// As [`Self::cut_power`], and the outage takes more than that.
+    ///
+    /// # Panics
+    /// As [`Self::cut_power`].
+    pub fn cut_power_with(&mut self, fates: &[Fate], outage: Outage) -> Mounted {
+        inside!(&mut self.0, prepared => prepared.cut_power(fates, outage))
     }
 }
 
 impl<P: HostPayload> Prepared<P> {
-    fn cut_power(&mut self, fates: &[Fate]) -> Mounted {
+    fn cut_power(&mut self, fates: &[Fate], outage: Outage) -> Mounted {
         assert!(self.setup.power.mountable, "the drive keeps nothing that it could be mounted from");
         let reads = self.machine.disturb.reads().to_vec();
-        let remains = self.machine.cut(fates);
+        let mut remains = self.machine.cut(fates);
+        let gone = remains.lose(outage, |stripe| self.machine.lpns_of_stripe(stripe));
         let mut oracle = std::mem::take(&mut self.machine.oracle);
         oracle.power_cut();
+        gone.into_iter().for_each(|lpn| oracle.doubt(lpn));
         let (array, now, mismatch) = (self.machine.array.clone(), self.machine.now, self.machine.first_mismatch.take());
         let protection = build_scheme(&self.setup.drive, &self.setup.scheme).expect("it was built before");
         let mut machine = Machine::new(&self.setup, protection, array).expect("it was built before");
         (machine.oracle, machine.now, machine.first_mismatch) = (oracle, now, mismatch);
+        machine.host.read_only_since = self.machine.host.read_only_since;
         let mounted = machine.mount(remains);
         machine.start_limits();
-        machine.check_reads(&reads);
+        if outage.memory.reads {
+            machine.assume_read_often();
+        } else {
+            machine.check_reads(&reads);
+        }
         machine.resume_ecc(&self.setup, &Streams::new(self.setup.seed));
         self.machine = machine;
         mounted
@@ -153,7 +173,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let with = self.choose(&looks, &remains, &BTreeSet::new(), true);
         // Unless a die took it, what can only be solved for is as suspect.
         let without = self.choose(&looks, &remains, &suspects, !self.dead.is_empty());
-        self.mount_wear(&looks, &remains.reads);
+        self.mount_wear(&looks, &remains);
         let fallback = if self.breaks(SafetyRule::Fallback) { Vec::new() } else { self.fallback(&with, &without, &suspects) };
         self.mount_units(&looks, &with, &fallback);
         self.mount_map(&with);
@@ -172,7 +192,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             found.bytes.0 += checkpoint.bytes(&self.grid);
             time.0 += checkpoint.time(&self.latencies, &self.grid).0;
         }
-        Mounted { mapped, time, ..found }
+        Mounted { mapped, time, read_only: self.host.read_only_since.is_some(), lost: remains.outage.memory, ..found }
     }
 
     /// Blocks that are whole have summaries from now on, unless a suspect is in them. Those that were noted
@@ -268,18 +288,18 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     }
 
     /// Wear and age of blocks as their pages tell, and counts of reads as they were saved.
-    fn mount_wear(&mut self, looks: &Looks, reads: &[u32]) {
+    fn mount_wear(&mut self, looks: &Looks, remains: &Remains<P>) {
         let step = if self.breaks(SafetyRule::ReadReserve) { 0 } else { READS_SAVED_EVERY };
         let summed_up = self.recovery.checkpoint.as_ref().map_or(0, Checkpoint::most_worn);
         let bound = looks.most_worn(&self.array).max(summed_up) + 1;
         for block in (0..self.grid.geometry().blocks()).map(BlockAddr) {
             let told = looks.valid_in(block, &self.grid).next();
             let told = told.and_then(|ppn| match self.array.scan_page(ppn) {
-                PageScan::Valid(page) => Some((page.pe, page.first_program)),
+                PageScan::Valid(page) => Some((page.pe, remains.outage.seen(page.first_program))),
                 _ => None,
             });
             let (pe, first_program) = told.unwrap_or((bound, self.now));
-            let saved = reads.get(block.index()).map_or(0, |&saved| saved + step);
+            let saved = remains.reads.get(block.index()).map_or(0, |&saved| saved + step);
             self.array.set_age(block, |info| {
                 (info.pe, info.first_program) = (pe, first_program);
                 info.reads = if info.next_page > 0 { saved } else { 0 };

@@ -142,10 +142,11 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let copies = self.copies_by_stripe(looks);
         let held = by_stripe(remains);
         let losing: BTreeSet<DieId> = looks.lost().map(|ppn| self.grid.die_of(ppn)).collect();
+        let sums_gone = remains.outage.memory.sums;
         let mut choose = |stripe: StripeId, all: &[Copy]| {
             let copies = Copies { all, but, data_strips: self.stripe_scheme().data_strips() };
             let held = held.get(&stripe).copied();
-            choice.stripes[stripe.index()] = self.choose_stripe(&mut choice.pages, stripe, &copies, held, &losing);
+            choice.stripes[stripe.index()] = self.choose_stripe(&mut choice.pages, stripe, &copies, held, &losing, sums_gone);
         };
         let stripe_of = |all: &[Copy]| StripeId(all[0].stripe);
         copies.chunk_by(|a, b| a.stripe == b.stripe).for_each(|all| choose(stripe_of(all), all));
@@ -203,6 +204,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         copies: &Copies<'_>,
         held: Option<&HeldRemains<P>>,
         losing: &BTreeSet<DieId>,
+        sums_gone: bool,
     ) -> StripeFound {
         let states = self.states(stripe, copies, held);
         let all = Copies { but: &BTreeSet::new(), ..*copies };
@@ -210,11 +212,18 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             |strip: u32| self.is_on_dead_die(stripe, strip) || losing.contains(&self.stripe_scheme().die_of(stripe, strip));
         let counts = |state: &&State<'_, P>| self.is_whole(stripe, state, copies) || self.is_durable(stripe, state, copies);
         let counting = states.iter().rev().find(counts).or(states.last());
-        let Some(state) = counting else { return StripeFound::default() };
-        let gone: StripSet = match self.is_whole(stripe, state, copies) {
-            true => state.missing(copies).and(state.given_up),
-            false => state.missing(&all).iter().filter(|&strip| !may_be_lost(strip)).collect(),
+        let Some(mut state) = counting else { return StripeFound::default() };
+        let gone = |state: &State<'_, P>| -> StripSet {
+            match self.is_whole(stripe, state, copies) {
+                true => state.missing(copies).and(state.given_up),
+                false => state.missing(&all).iter().filter(|&strip| !may_be_lost(strip)).collect(),
+            }
         };
+        if sums_gone && !self.is_whole(stripe, state, copies) && !gone(state).is_empty() {
+            // What leaned on a partial parity that is gone may be gone, too: an older state is better than none.
+            state = states.iter().rev().find(|state| self.is_whole(stripe, state, copies)).unwrap_or(state);
+        }
+        let gone = gone(state);
         for (strip, &version) in (0..).zip(&state.versions) {
             let lpn = self.lpn_of(stripe, strip).filter(|_| version > 0 && !gone.contains(strip));
             let Some(lpn) = lpn else { continue };
