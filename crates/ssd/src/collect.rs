@@ -67,7 +67,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             return;
         }
         let Some((victim, cause)) = self.next_victim(log) else { return };
-        if self.grown_bad > 0 && self.has_nowhere_to_go(log, victim) {
+        if self.damage.grown_bad > 0 && self.has_nowhere_to_go(log, victim) {
             self.ftl.reprieve(victim);
             return;
         }

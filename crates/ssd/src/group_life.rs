@@ -135,7 +135,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.groups.stats.collected += 1;
             self.groups.stats.collected_outdated += u64::from(outdated);
         }
-        if !self.dead.is_empty() || self.grown_bad > 0 || self.groups.first_code > 0 {
+        if !self.dead.is_empty() || self.damage.grown_bad > 0 || self.groups.first_code > 0 {
             self.ftl.refit_group(&**scheme, unit);
         }
     }

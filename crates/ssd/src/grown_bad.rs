@@ -39,7 +39,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.end_rows_of(Some(superblock.0));
         }
         // Later failures of the same block count again: this only tells none from some.
-        self.grown_bad += 1;
+        self.damage.grown_bad += 1;
         is_unit
     }
 

@@ -169,8 +169,6 @@ pub struct Machine<P: HostPayload, A: FlashArray<P>> {
     pub(crate) refresh: Refresh,
     /// Programs that failed and wait for another place.
     pub(crate) displaced: VecDeque<Command>,
-    /// Blocks that went bad since the drive was built.
-    pub(crate) grown_bad: u32,
     pub(crate) damage: Damage,
     pub(crate) idle_free_blocks: u32,
     pub(crate) moves_in_flight: u32,
@@ -264,7 +262,6 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             ecc: None,
             refresh: Refresh::default(),
             displaced: VecDeque::new(),
-            grown_bad: 0,
             damage: Damage::default(),
             idle_free_blocks: crate::zones::idle_free_blocks(&protection, setup.gc.idle_free_blocks),
             moves_in_flight: setup.gc.moves_in_flight,

@@ -124,7 +124,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             borrowed = own.is_none();
             let Some(ppn) = own.or_else(|| self.ftl.take_page(log, Stream::Host)) else {
                 // A block that went bad, or several cuts in a row, may have used up what was reserved.
-                assert!(self.grown_bad > 0 || self.recovery.mountable, "the collector's reserve holds a victim");
+                assert!(self.damage.grown_bad > 0 || self.recovery.mountable, "the collector's reserve holds a victim");
                 self.move_without_reserve(log, contents);
                 return;
             };

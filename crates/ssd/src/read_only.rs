@@ -44,12 +44,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// bring any. A drive that is asked all the time would never notice otherwise.
     #[inline]
     pub(crate) fn may_be_stuck(&self) -> bool {
-        (self.grown_bad > 0 || !self.dead.is_empty()) && self.is_idle() && self.has_waiting_for_space()
+        (self.damage.grown_bad > 0 || !self.dead.is_empty()) && self.is_idle() && self.has_waiting_for_space()
     }
 
     /// Something waits for space in vain.
     pub(crate) fn turn_read_only(&mut self) {
-        if self.grown_bad > 0 || !self.dead.is_empty() {
+        if self.damage.grown_bad > 0 || !self.dead.is_empty() {
             self.host.read_only_since.get_or_insert(self.now);
         }
     }

@@ -30,14 +30,16 @@ pub(crate) struct Hurt {
     pub jobs: Vec<Id>,
 }
 
-/// What failed and is still to be made good.
+/// What went bad, and what is still to be made good of it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Damage {
+    /// Blocks that went bad since the drive was built.
+    pub grown_bad: u32,
     /// Whether some of the moves under way are pages of rows whose program failed.
     pub rescuing: bool,
     /// What waits for them to be in flash.
     pub hurt: Vec<Hurt>,
-    /// Bad blocks of superblocks whose erase is still to be tried.
+    /// Of these, blocks of superblocks whose erase is still to be tried.
     pub uncleared: BTreeSet<BlockAddr>,
     /// Blocks a page of which was not what the controller had programmed: to be written anew.
     pub astray: BTreeSet<BlockAddr>,

@@ -352,7 +352,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             self.ftl.break_erase_again();
         }
         // A block that answers with nothing at all may be bad: reserves are not what they seem.
-        self.grown_bad += u32::from(looks.has_lost_block(&self.grid));
+        self.damage.grown_bad += u32::from(looks.has_lost_block(&self.grid));
     }
 
     /// Publishes what counts.
