@@ -130,6 +130,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.host.tell(|| HostEvent::Arrived { request });
         self.jobs[job].fua = command.op == HostOp::Write(Fua::Yes);
         if self.refuses(kind) {
+            self.jobs[job].failed = true;
             self.record(Fact::Refused);
         } else if kind == RequestKind::Flush {
             self.jobs[job].versions = self.oracle.flush_sent();
