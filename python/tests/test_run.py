@@ -88,7 +88,7 @@ def test_dataclasses_have_exactly_the_settings_of_the_engine():
     experiment = fk.Experiment(
         schemes=["none"],
         trace=fk.Workload(generator="uniform", requests=10, range="4MiB"),
-        faults=fk.Faults(dead_die=0),
+        faults=fk.Faults(dead_die=0, wear_out=1e-9, silent=1e-9),  # left out where they are 0
     )
     effective = fk.run(experiment).document["experiment"]
     sections = {
