@@ -476,13 +476,14 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use vocab::{Bytes, Lpn, PlaneUse};
 
     impl Payload for u64 {}
 
-    fn array() -> MemoryArray<u64> {
+    /// Two dies with 4 blocks of 3 pages each.
+    pub(crate) fn array() -> MemoryArray<u64> {
         let geometry = Geometry {
             channels: 1,
             dies_per_channel: 2,

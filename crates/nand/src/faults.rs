@@ -361,27 +361,11 @@ impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
 mod tests {
     use super::*;
     use crate::{MemoryArray, Oob, OobTag};
-    use vocab::{Bytes, Geometry, Lpn, PlaneUse, Streams};
+    use vocab::{Lpn, Streams};
 
     #[test]
     fn a_lost_page_comes_back_with_an_erase_and_a_lost_block_never_does() {
-        let geometry = Geometry {
-            channels: 1,
-            dies_per_channel: 2,
-            planes: 1,
-            plane_use: PlaneUse::Single,
-            blocks_per_plane: 4,
-            pages_per_block: 3,
-            page_size: Bytes(4096),
-            oob_size: Bytes(64),
-            slot_size: Bytes(4096),
-        };
-        let draws = Streams::new(1).stream("test");
-        let mut array = Faulty::new(MemoryArray::<u64>::new(geometry, true), 2, 0.0, draws);
-        let program = |array: &mut Faulty<_>, ppn: u32| {
-            let oob = Oob { sequence: u64::from(ppn), ..Oob::default() };
-            array.program(Ppn(ppn), &[OobTag::data(Lpn(ppn))], &[7u64], oob, SimTime(0))
-        };
+        let mut array = small();
         (0..4).for_each(|ppn| assert_eq!(program(&mut array, ppn), ProgramOutcome::Done));
         array.lose_page(Ppn(1));
         let outcomes: Vec<_> = (0..3).map(|ppn| array.read(Ppn(ppn))).collect();
@@ -397,18 +381,7 @@ mod tests {
     }
 
     fn small() -> Faulty<MemoryArray<u64>> {
-        let geometry = Geometry {
-            channels: 1,
-            dies_per_channel: 2,
-            planes: 1,
-            plane_use: PlaneUse::Single,
-            blocks_per_plane: 4,
-            pages_per_block: 3,
-            page_size: Bytes(4096),
-            oob_size: Bytes(64),
-            slot_size: Bytes(4096),
-        };
-        Faulty::new(MemoryArray::new(geometry, true), 2, 0.0, Streams::new(1).stream("test"))
+        Faulty::new(crate::array::tests::array(), 2, 0.0, Streams::new(1).stream("test"))
     }
 
     fn program(array: &mut Faulty<MemoryArray<u64>>, ppn: u32) -> ProgramOutcome {

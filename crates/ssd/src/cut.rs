@@ -3,7 +3,8 @@
 //! Dies meet the cut as `nand::power` describes it. Of the controller's memory survives what is
 //! declared power-safe, and nothing else: the pages of a power-safe write buffer, the partial
 //! parities and sums of a parity cache together with the pages that these sum and whose programs
-//! are under way, the table of block groups, and counts of reads in steps.
+//! are under way, the table of block groups, counts of reads in steps, and the most P/E cycles that any
+//! block has.
 
 use crate::commands::{Phase, Verb};
 use crate::config::BufferKind;
@@ -16,7 +17,7 @@ use crate::payload::HostPayload;
 use crate::safety::SafetyRule;
 use crate::session::{Session, inside};
 use nand::{EraseFate, Faulty, FlashArray, InFlight, MemoryArray, Oob, Pairing, ProgramFate, Scan};
-use vocab::{DieId, Lpn, Stream, StripeId};
+use vocab::{BlockAddr, DieId, Lpn, Stream, StripeId};
 
 /// A command that a die works on and a cut would interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +75,8 @@ pub(crate) struct Remains<P> {
     pub groups: Option<GroupRemains<P>>,
     /// Reads of each block in whole steps, as last saved.
     pub reads: Vec<u32>,
+    /// Most P/E cycles of any block, erases included that dies were given.
+    pub most_worn: Option<u32>,
     /// Summaries of whole blocks.
     pub checkpoint: Option<Checkpoint>,
     /// What else the cut did.
@@ -87,6 +90,7 @@ impl<P> Default for Remains<P> {
             held: Vec::new(),
             groups: None,
             reads: Vec::new(),
+            most_worn: None,
             checkpoint: None,
             outage: Outage::default(),
         }
@@ -105,6 +109,9 @@ impl<P> Remains<P> {
             if let Some(groups) = &mut self.groups {
                 groups.lose_sums();
             }
+        }
+        if gone.reads {
+            self.most_worn = None;
         }
         if gone.checkpoint {
             self.checkpoint.iter_mut().for_each(Checkpoint::forget_all);
@@ -180,9 +187,18 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             held: self.held.remains(),
             groups: self.has_groups().then(|| self.groups.remains(self.group_pages_in_flight())),
             reads: self.disturb.reads().iter().map(step).collect(),
+            most_worn: Some(self.most_worn()),
             checkpoint: self.recovery.checkpoint.clone(),
             outage: Outage::default(),
         }
+    }
+
+    fn most_worn(&self) -> u32 {
+        let served = self.dies.iter().filter_map(|die| die.service).map(|(id, _)| &self.commands.slab[id]);
+        let erased = served.filter(|command| command.verb == Verb::Erase).map(|command| self.grid.split(command.ppn).0);
+        let blocks = (0..self.grid.geometry().blocks()).map(BlockAddr);
+        let pe = |block: BlockAddr| self.array.block(block).pe;
+        blocks.map(pe).chain(erased.map(|block| pe(block) + 1)).max().unwrap_or(0)
     }
 
     /// Data pages of groups on their way to flash: the parity cache has them until they are there.

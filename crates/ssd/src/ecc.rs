@@ -122,6 +122,17 @@ impl PageEcc {
         })))
     }
 
+    /// Power was cut: codes and what is known of them stay.
+    fn restart(&mut self, setup: &Setup, streams: &Streams) {
+        self.policy.power_cut();
+        let geometry = &setup.drive.geometry;
+        self.cells =
+            Cells::new(cell_settings(setup).expect("it was built before"), geometry.dies(), geometry.pages_per_block, streams);
+        self.decoders.iter_mut().for_each(VecDeque::clear);
+        self.of_die.fill(0);
+        (self.oob_words, self.miscorrections) = (streams.stream("ecc/oob-words"), streams.stream("ecc/miscorrections"));
+    }
+
     /// Bytes pass through encoder and decoder one in 20 ns: at t = 1 the paper's decoder needs
     /// 83.9 us for 4098 bytes.
     const BYTE: u64 = 20;
@@ -232,7 +243,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.recovery.checkpoint.iter_mut().for_each(|checkpoint| checkpoint.strike_out(block));
             return (false, Nanos(0));
         }
-        if self.array.arrived() != Arrived::AsAsked && self.is_astray(command.ppn) && !self.breaks(SafetyRule::Compare) {
+        if self.is_astray(command.ppn) && !self.breaks(SafetyRule::Compare) {
             self.record(Fact::Astray);
             self.damage.astray.insert(self.grid.split(command.ppn).0);
             self.retry = true;
@@ -393,8 +404,17 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.ecc.as_mut().map_or(Capability(0), |ecc| ecc.policy.program(ppn, pe))
     }
 
-    /// The drive was mounted: codes are those that the pages say, policies begin anew.
-    pub(crate) fn resume_ecc(&mut self, setup: &Setup, streams: &Streams) {
+    /// The drive was mounted: codes are those that the pages say, policies begin anew. What the drive had
+    /// `before` says what was built for it.
+    pub(crate) fn resume_ecc(&mut self, before: Option<&mut Self>, setup: &Setup, streams: &Streams) {
+        if let Some(before) = before {
+            self.ecc = before.ecc.take();
+            if let Some(ecc) = &mut self.ecc {
+                ecc.restart(setup, streams);
+                self.resume_refresh(&before.refresh, setup);
+            }
+            return;
+        }
         self.ecc = PageEcc::new(setup, streams).expect("it was built before");
         if self.ecc.is_some() {
             self.start_refresh(setup);

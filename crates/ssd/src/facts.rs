@@ -191,8 +191,8 @@ pub struct Folds {
     pub requests: [u64; 4],
     /// Logical pages sent, by kind.
     pub pages: [u64; 4],
-    /// Response times in ns, by kind (reads, writes).
-    pub responses: [Histogram<u64>; 2],
+    /// Response times in ns, by kind (reads, writes), where somebody asks for them.
+    pub responses: Option<Box<[Histogram<u64>; 2]>>,
     /// Sum of response times in ns, by kind: means are exact.
     pub response_sum: [u128; 2],
     /// Longest response time in ns, by kind: exact too.
@@ -225,9 +225,14 @@ pub struct Folds {
 }
 
 impl Folds {
-    /// Folds over nothing yet.
-    pub fn new(slots_per_page: u32) -> Self {
+    /// Folds over nothing yet, response times included.
+    pub fn with_responses(slots_per_page: u32) -> Self {
         let histogram = || Histogram::new(3).expect("3 significant digits are valid");
+        Self { responses: Some(Box::new([histogram(), histogram()])), ..Self::new(slots_per_page) }
+    }
+
+    /// Folds over nothing yet, of all but response times: these take more than the rest.
+    pub fn new(slots_per_page: u32) -> Self {
         Self {
             reads: [0; Cause::ALL.len()],
             programs: [0; Cause::ALL.len()],
@@ -237,7 +242,7 @@ impl Folds {
             padded_slots: 0,
             requests: [0; 4],
             pages: [0; 4],
-            responses: [histogram(), histogram()],
+            responses: None,
             response_sum: [0; 2],
             response_max: [0; 2],
             ecc: EccFolds::default(),
@@ -324,9 +329,9 @@ impl Folds {
     fn answered(&mut self, at: SimTime, kind: RequestKind, response: Nanos) {
         self.requests[kind as usize] += 1;
         self.digest(at, 4, response.0 << 2 | kind as u64);
-        if (kind as usize) < 2 {
-            let which = kind as usize;
-            self.responses[which].record(response.0).expect("histograms grow");
+        let which = kind as usize;
+        if let Some(responses) = self.responses.as_mut().filter(|_| which < 2) {
+            responses[which].record(response.0).expect("histograms grow");
             self.response_sum[which] += u128::from(response.0);
             self.response_max[which] = self.response_max[which].max(response.0);
         }

@@ -9,7 +9,7 @@ use crate::slab::NONE;
 use ftl::{LogKind, Place, Stream, UnitId, UnitState};
 use nand::{FlashArray, OobTag, PageRole};
 use protect::Protection;
-use vocab::{BlockAddr, Cause, Ppn, Slot, SuperblockId};
+use vocab::{BlockAddr, Cause, Ppn, Slot, StripeId, SuperblockId};
 
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// A program of the page failed. Where the die answers, its block is bad: it is written no
@@ -74,6 +74,18 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.displaced.iter().any(|command| command.ppn == ppn)
     }
 
+    /// What a page was to hold that failed to be programmed and waits for another place.
+    pub(crate) fn displaced_contents(&self, ppn: Ppn, index: usize) -> Option<P> {
+        let command = self.displaced.iter().find(|command| command.ppn == ppn)?;
+        Some(self.images.contents(command.image).1[index].clone())
+    }
+
+    /// Where a strip is that was read from a page whose program failed: it went elsewhere meanwhile.
+    pub(crate) fn moved_on(&self, stripe: StripeId, strip: u32, from: Ppn) -> Option<Ppn> {
+        let Place::At(slot) = self.place_of_strip(stripe, strip) else { return None };
+        Some(self.grid.page_of(slot).0).filter(|&ppn| ppn != from && self.array.answers(ppn))
+    }
+
     fn place_displaced(&mut self, command: &Command) -> bool {
         let log = self.log_of(command.ppn);
         let moved = matches!(command.owner, Owner::Page { moved: true, .. });
@@ -95,6 +107,30 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 return true;
             }
         };
+        self.send_elsewhere(command, owner, ppn);
+        true
+    }
+
+    /// There is no room on its die for a strip, and its stripe cannot do without it: any die is better than
+    /// none. True if one has room. Two strips may then share a die, until the next write of one of them.
+    pub(crate) fn place_anywhere(&mut self, command: &Command) -> bool {
+        let (Owner::Stripe { .. } | Owner::Strip { .. }) = command.owner else { return false };
+        let tag = self.images.slot(command.image, 0).0;
+        if self.may_park(tag.role()) {
+            return false;
+        }
+        let own = self.log_of(command.ppn);
+        let logs = (0..self.ftl.logs()).filter(|&log| log != own && !self.collectors[log].halted);
+        let streams = logs.flat_map(|log| [(log, Stream::Gc), (log, Stream::Host)]);
+        let Some((log, stream)) = streams.into_iter().find(|&(log, stream)| self.ftl.has_room(log, stream)) else { return false };
+        let ppn = self.ftl.take_page(log, stream).expect("a log with room has a page");
+        let owner = if let Owner::Strip { .. } = command.owner { Owner::Strip { log: log as u16 } } else { command.owner };
+        self.send_elsewhere(command, owner, ppn);
+        true
+    }
+
+    /// Programs what failed into this page.
+    fn send_elsewhere(&mut self, command: &Command, owner: Owner, ppn: Ppn) {
         let Image { oob, filled, .. } = self.images.slab[command.image];
         let oob = Self::oob_covering(oob.coverage);
         self.images.slab[command.image] = Image { oob, filled, ppn };
@@ -105,7 +141,6 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.submit_program(command.image, owner, command.cause);
         // Not before: collection may take pages behind this one.
         self.start_collecting_if_short(self.log_of(ppn));
-        true
     }
 
     fn log_of(&self, ppn: Ppn) -> usize {

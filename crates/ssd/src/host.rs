@@ -300,8 +300,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn push_page(&mut self, job: Id, lpn: Lpn, sectors: Range<u32>) {
         let version = self.oracle.sent(lpn);
         self.oracle.whole &= sectors == (0..self.host.sectors_per_slot);
-        let payload = P::stamp(lpn, version, self.host.sectors_per_slot);
+        let mut payload = P::stamp(lpn, version, self.host.sectors_per_slot);
         let (from, to) = (sectors.start, sectors.end);
+        payload.spoil_outside(from, to);
         if from < to {
             let request = self.jobs[job].request;
             self.host.tell(|| HostEvent::Sent { request, lpn, version, sectors });
@@ -377,24 +378,23 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Reads what completes partly written pages, then hands the job on.
     fn merge_partial_pages(&mut self, job: Id) {
         let per = self.host.sectors_per_slot;
-        let mut reads = 0;
+        // What is solved for may be there at once, before the next page was looked at.
+        self.jobs[job].merges = 1;
         for index in 0..self.jobs[job].pages.len() {
             let page = &self.jobs[job].pages[index];
             if (page.from, page.to) != (0, per) {
-                reads += u32::from(self.read_for_merge(job, index));
+                self.read_for_merge(job, index);
             }
         }
-        if reads == 0 {
-            self.pass_on(job);
-        }
+        self.one_merge_less(job);
     }
 
-    /// Reads the old contents of a partly written page; false if they are at hand.
-    fn read_for_merge(&mut self, job: Id, index: usize) -> bool {
+    /// Reads the old contents of a partly written page, unless they are at hand.
+    fn read_for_merge(&mut self, job: Id, index: usize) {
         let lpn = self.jobs[job].pages[index].lpn;
         if let Some(old) = self.old_contents_at_hand(lpn) {
             self.merge(job, index, &old);
-            return false;
+            return;
         }
         self.jobs[job].merges += 1;
         self.jobs[job].remaining += 1;
@@ -406,7 +406,6 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             }
             _ => self.repair(Target::Merge { job, page: index as u32, failed: None }),
         }
-        true
     }
 
     fn old_contents_at_hand(&self, lpn: Lpn) -> Option<P> {
@@ -449,15 +448,17 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             Some(old) => self.merge(job, page, old),
             None => self.jobs[job].failed = true,
         }
-        self.jobs[job].merges -= 1;
-        if self.jobs[job].merges == 0 {
-            if self.jobs[job].failed {
-                self.let_pages_go(job);
-            } else {
-                self.pass_on(job);
-            }
-        }
+        self.one_merge_less(job);
         self.part_done(job);
+    }
+
+    fn one_merge_less(&mut self, job: Id) {
+        self.jobs[job].merges -= 1;
+        match (self.jobs[job].merges, self.jobs[job].failed) {
+            (0, true) => self.let_pages_go(job),
+            (0, false) => self.pass_on(job),
+            _ => {}
+        }
     }
 
     /// Hands an ordered, complete job to the buffer or to flash.

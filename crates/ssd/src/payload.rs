@@ -29,6 +29,9 @@ pub trait HostPayload: Payload {
 
     /// The contents that version `version` of a logical page gives it.
     fn stamp(lpn: Lpn, version: u32, sectors: u32) -> Self;
+    /// Spoils all sectors outside `from..to`: what is not merged is never taken for data.
+    fn spoil_outside(&mut self, _from: u32, _to: u32) {}
+
     /// Replaces all sectors outside `from..to` by those of `old`.
     fn merge(&mut self, old: &Self, from: u32, to: u32);
     /// All bytes, of a payload that has them; `None` are zeros.
@@ -183,6 +186,9 @@ impl Eq for PageBuf {}
 
 const SECTOR: usize = SECTOR_BYTES as usize;
 
+/// No stamp is made of these.
+const SPOILT: u8 = 0xDB;
+
 /// Fills one sector: a stamp of 16 bytes that says who wrote it, then noise that depends on it.
 fn fill_sector(bytes: &mut [u8], lpn: Lpn, version: u32, sector: u32) {
     let mut state = u64::from(lpn.0 + 1) << 32 | u64::from(version);
@@ -210,6 +216,12 @@ impl HostPayload for PageBuf {
             fill_sector(part, lpn, version, sector as u32);
         }
         PageBuf(Some(bytes.into()))
+    }
+
+    fn spoil_outside(&mut self, from: u32, to: u32) {
+        let bytes = Arc::make_mut(self.0.as_mut().expect("a host write has bytes"));
+        bytes[..from as usize * SECTOR].fill(SPOILT);
+        bytes[to as usize * SECTOR..].fill(SPOILT);
     }
 
     fn merge(&mut self, old: &Self, from: u32, to: u32) {

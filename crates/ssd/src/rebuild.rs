@@ -290,6 +290,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
     }
 
+    /// Whether the stripe has strips that no living die holds.
+    pub(crate) fn lacks_a_strip(&self, stripe: StripeId) -> bool {
+        (0..=self.stripe_scheme().data_strips()).any(|strip| self.is_strip_lost(stripe, strip))
+    }
+
     /// Whether the strip exists and no living die holds it.
     fn is_strip_lost(&self, stripe: StripeId, strip: u32) -> bool {
         self.is_lost_place(self.place_of_strip(stripe, strip))

@@ -14,7 +14,6 @@
 
 use crate::commands::{Command, Owner, Verb, is_programmed};
 use crate::config::{RefreshPolicy, Setup};
-use crate::ecc::PageEcc;
 use crate::facts::Fact;
 use crate::machine::Machine;
 use crate::payload::HostPayload;
@@ -61,14 +60,12 @@ const NEVER: SimTime = SimTime(u64::MAX);
 const LATER: Nanos = Nanos(1_000_000_000);
 
 impl Refresh {
-    fn new(setup: &Setup, ecc: &PageEcc, units: usize, logs: usize) -> Self {
+    fn new(setup: &Setup, limits: Vec<f64>, units: usize, logs: usize) -> Self {
         let refresh = &setup.refresh;
-        let limit = |t: u32| ecc.layout.codeword.code.max_rber(t, refresh.uber, Per::CodewordBit);
-        let joint = refresh.policy == RefreshPolicy::Joint;
         Self {
             policy: Some(refresh.policy),
             at_share: refresh.at_share,
-            limits: if joint { (0..=u32::from(ecc.policy.strongest().0)).map(limit).collect() } else { Vec::new() },
+            limits,
             deadline: vec![NEVER; units],
             order: vec![BTreeSet::new(); logs],
             in_place_at_most: refresh.in_place_at_most,
@@ -99,7 +96,19 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Deadlines of what is stored already.
     pub(crate) fn start_refresh(&mut self, setup: &Setup) {
         let ecc = self.ecc.as_deref().expect("refresh belongs to ECC");
-        self.refresh = Refresh::new(setup, ecc, self.ftl.units(), self.ftl.logs());
+        let limit = |t: u32| ecc.layout.codeword.code.max_rber(t, setup.refresh.uber, Per::CodewordBit);
+        let joint = setup.refresh.policy == RefreshPolicy::Joint;
+        let limits = if joint { (0..=u32::from(ecc.policy.strongest().0)).map(limit).collect() } else { Vec::new() };
+        self.note_all_blocks(Refresh::new(setup, limits, self.ftl.units(), self.ftl.logs()));
+    }
+
+    /// As [`Self::start_refresh`], after a cut.
+    pub(crate) fn resume_refresh(&mut self, before: &Refresh, setup: &Setup) {
+        self.note_all_blocks(Refresh::new(setup, before.limits.clone(), self.ftl.units(), self.ftl.logs()));
+    }
+
+    fn note_all_blocks(&mut self, refresh: Refresh) {
+        self.refresh = refresh;
         (0..self.grid.geometry().blocks()).for_each(|block| self.note_block(BlockAddr(block)));
     }
 

@@ -257,9 +257,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// A source was read.
     pub(crate) fn gather_read_done(&mut self, command: &Command, id: Id, clean: bool) {
+        let index = usize::from(command.first);
         if clean {
-            let payload = &self.array.page(command.ppn).payload[usize::from(command.first)];
-            self.gathers[id].sum.add(payload);
+            self.gathers[id].sum.add(&self.array.page(command.ppn).payload[index]);
+        } else if let Some(payload) = self.displaced_contents(command.ppn, index) {
+            self.gathers[id].sum.add(&payload);
         } else {
             self.gathers[id].failed.push(command.ppn);
         }
@@ -274,6 +276,19 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let sources = self.page_sources(gather.target, &gather.failed);
             self.repair_from(gather.target, sources, gather.failed);
             return;
+        }
+        if !clean && matches!(self.protection, Protection::Stripes(_)) {
+            // What could not be read may have gone elsewhere because its program failed.
+            let sources = self.stripe_sources(gather.target);
+            let fresh = match &sources {
+                Sources::Pages(pages, _) | Sources::Partial(_, pages) => pages.iter().all(|ppn| !gather.failed.contains(ppn)),
+                Sources::Later | Sources::Gone => true,
+                Sources::None => false,
+            };
+            if fresh {
+                self.repair_from(gather.target, sources, Vec::new());
+                return;
+            }
         }
         self.repaired(gather.target, clean.then_some(&gather.sum), true);
     }

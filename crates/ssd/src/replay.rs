@@ -204,7 +204,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.turn_read_only();
         }
         if let Some(command) = self.displaced.pop_front() {
-            self.program_over(&command, false);
+            if !self.place_anywhere(&command) {
+                self.program_over(&command, false);
+            }
         } else if self.fail_waiting_in_zones() {
         } else if let Some(job) = self.stalled.pop_front() {
             if self.jobs[job].asker == Asker::Buffer {

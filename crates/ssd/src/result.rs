@@ -196,8 +196,9 @@ impl<P: HostPayload> Prepared<P> {
             |counts: &[u64; Cause::ALL.len()]| Cause::ALL.iter().map(|&c| (c.name().to_string(), counts[c as usize])).collect();
         let written = folds.pages[RequestKind::Write as usize];
         let pe = machine.pe_cycles();
-        let mut both = folds.responses[0].clone();
-        both.add(&folds.responses[1]).expect("same precision");
+        let [reads, writes] = folds.responses.as_deref().expect("a run counts them");
+        let mut both = reads.clone();
+        both.add(writes).expect("same precision");
         RunResult {
             scheme: self.setup.scheme.name.clone(),
             requests: RequestKind::ALL.iter().map(|&(kind, name)| (name.to_string(), folds.requests[kind as usize])).collect(),
@@ -208,10 +209,10 @@ impl<P: HostPayload> Prepared<P> {
                 folds.response_sum[0] + folds.response_sum[1],
                 folds.response_max[0].max(folds.response_max[1]),
             ),
-            read_response_us: response(&folds.responses[0], folds.response_sum[0], folds.response_max[0]),
-            write_response_us: response(&folds.responses[1], folds.response_sum[1], folds.response_max[1]),
-            read_cdf: cdf(&folds.responses[0]),
-            write_cdf: cdf(&folds.responses[1]),
+            read_response_us: response(reads, folds.response_sum[0], folds.response_max[0]),
+            write_response_us: response(writes, folds.response_sum[1], folds.response_max[1]),
+            read_cdf: cdf(reads),
+            write_cdf: cdf(writes),
             flash_reads: by_cause(&folds.reads),
             flash_programs: by_cause(&folds.programs),
             flash_erases: by_cause(&folds.erases),

@@ -271,6 +271,12 @@ impl Session {
         inside!(&self.0, prepared => prepared.machine.check_counts())
     }
 
+    /// P/E cycles of every block, as the drive knows them, in block order.
+    #[must_use]
+    pub fn pe_cycles(&self) -> Vec<u32> {
+        inside!(&self.0, prepared => prepared.machine.pe_cycles())
+    }
+
     /// The first wrong read so far, in words.
     #[must_use]
     pub fn first_mismatch(&self) -> Option<&str> {
@@ -332,7 +338,7 @@ impl<P: HostPayload> Prepared<P> {
         step: impl FnMut(&Machine<P, Faulty<MemoryArray<P>>>) -> bool,
     ) -> RunResult {
         let machine = &mut self.machine;
-        machine.folds = Folds::new(machine.grid.slots_per_page());
+        machine.folds = Folds::with_responses(machine.grid.slots_per_page());
         let events = machine.calendar.scheduled();
         (machine.host.first_arrival, machine.host.last_answer) = (None, machine.now);
         let faults = self.setup.faults;

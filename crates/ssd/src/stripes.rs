@@ -84,6 +84,8 @@ pub(crate) struct StripeOp<P> {
     joined: Vec<(u32, Place)>,
     /// Whether a partial parity gives way to this update.
     left: bool,
+    /// Whether the drive recovers and the stripe lacked something: until this is durable it does.
+    pub heals: bool,
 }
 
 impl<P: Default> Default for StripeOp<P> {
@@ -110,6 +112,7 @@ impl<P: Default> Default for StripeOp<P> {
             pins: Vec::new(),
             joined: Vec::new(),
             left: false,
+            heals: false,
         }
     }
 }
@@ -186,18 +189,21 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             return;
         }
         self.stripe_locks.wait_first(stripe, Waiter::Update(id));
-        if let Some(at) = self.stalled_stripes.iter().position(|&op| self.stripes[op].stripe == stripe) {
+        let gives_way = |op: &Id| self.stripes[*op].stripe == stripe && self.stripes[*op].work == Work::Write;
+        if let Some(at) = self.stalled_stripes.iter().position(gives_way) {
             let stalled = self.stalled_stripes.remove(at).expect("found above");
             self.give_way(stalled);
         }
     }
 
-    /// An update that would wait for space lets urgent work of its stripe go first; true if
-    /// there is any. The update has changed nothing yet and starts again behind it.
+    /// A write that would wait for space lets urgent work of its stripe go first; true if there is any.
+    /// It has changed nothing yet and starts again behind it. What is urgent itself stays first:
+    /// otherwise two would start anew for each other for ever.
     pub(crate) fn give_way(&mut self, id: Id) -> bool {
         let stripe = self.stripes[id].stripe;
+        let is_write = |op: Id| self.stripes[op].work == Work::Write;
         let urgent = match self.stripe_locks.first_waiting(stripe) {
-            Some(Waiter::Update(first)) if self.stripes[first].work != Work::Write => first,
+            Some(Waiter::Update(first)) if is_write(id) && !is_write(first) => first,
             _ => return false,
         };
         self.stripe_locks.take_first(stripe);
@@ -250,7 +256,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             held: self.held.get(stripe).map(|held| held.covers),
             unreadable: unreadable.or(self.stripes[id].unreadable),
             worn,
-            worn_after: self.worn_after(id),
+            worn_after: self.worn_places(stripe, written),
             long: self.jobs[job].long,
         }
     }
@@ -384,8 +390,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// A strip was read.
     pub(crate) fn stripe_read_done(&mut self, ppn: Ppn, id: Id, strip: u32, clean: bool) {
-        if clean {
-            let payload = self.array.page(ppn).payload[0].clone();
+        let payload = if clean { Some(self.array.page(ppn).payload[0].clone()) } else { self.displaced_contents(ppn, 0) };
+        if let Some(payload) = payload {
             if self.stripes[id].add.contains(strip) {
                 self.stripes[id].sum.add(&payload);
             }
@@ -394,6 +400,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             }
         } else if self.stripes[id].add_old {
             self.stripes[id].unreadable_old.insert(strip);
+        } else if let Some(ppn) = self.moved_on(self.stripes[id].stripe, strip, ppn) {
+            let owner = Owner::Stripe { op: id, strip: strip as u8 };
+            self.submit(Command { owner, ppn, cause: Cause::Parity, ..Command::default() });
+            return;
         } else {
             self.stripes[id].unreadable.insert(strip);
         }
@@ -451,11 +461,6 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
     }
 
-    /// Written strips that would come to lie on worn blocks now.
-    fn worn_after(&mut self, id: Id) -> StripSet {
-        self.worn_places(self.stripes[id].stripe, self.stripes[id].written)
-    }
-
     /// Programs data and parity; false, and nothing done, if a die lacks space. All or nothing:
     /// an update that waits has changed nothing, so repairs of its stripe can go ahead.
     pub(crate) fn program_stripe(&mut self, id: Id) -> bool {
@@ -473,7 +478,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if !room {
             return false;
         }
-        let worn_after = self.worn_after(id);
+        let worn_after = self.worn_places(stripe, self.stripes[id].written);
         if self.stripes[id].worn_after != worn_after {
             // A frontier has reached a block of another age since the plan was made.
             self.read_stripe(id);
@@ -482,6 +487,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         debug_assert_eq!((self.stripes[id].stage, self.stripes[id].under_way), (Stage::Reading, 0));
         self.stripes[id].rank = self.next_rank();
         self.held.buildable_again(stripe);
+        self.stripes[id].heals = self.recovery.recovering && self.lacks_a_strip(stripe);
         self.stripes[id].stage = Stage::Programming;
         self.stripes[id].under_way = 1;
         self.program_data(id, targets);
@@ -643,7 +649,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         for &unit in &pins {
             self.release(unit);
         }
-        self.stripes[id].pins = pins;
+        (self.stripes[id].pins, self.stripes[id].heals) = (pins, false);
         self.stripes.give(id);
         match work {
             Work::Write => self.part_done(job),

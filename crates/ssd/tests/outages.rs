@@ -3,27 +3,17 @@
 
 mod common;
 
-use common::{MIX, Mix, drive, promise, schemes, seeds, setup_of, workload};
+use common::{MIX, Mix, check_all, promise, schemes, seeds, setup_with_spare, workload};
 use flashkeep_ssd as ssd;
 use ssd::protect::SchemeChoice;
-use ssd::{Buffer, BufferKind, MemoryLoss, Outage, Pace, Power, SafetyRule, Session, Setup};
-use vocab::{Bytes, Streams};
+use ssd::{BufferKind, MemoryLoss, Outage, Pace, Power, SafetyRule, Session, Setup};
+use vocab::Streams;
 
-const DIES: u32 = 5;
-const BLOCKS: u32 = 12;
 const WRITES: Mix = Mix { reads: 0.3, discards: 0.03, max_pages: 4, every: 100_000, ..MIX };
 const PACE: Pace = Pace::Closed { depth: 4 };
 
 fn small(scheme: &SchemeChoice, buffer: BufferKind, seed: u64) -> Setup {
-    let mut scheme = scheme.clone();
-    if scheme.name == "code-zones" {
-        scheme.options.insert("spare_blocks".into(), "3".into());
-    }
-    let buffer = Buffer { kind: buffer, size: Bytes(32 << 10), ..Buffer::default() };
-    let mut setup = Setup { buffer, seed, ..setup_of(&scheme, drive(DIES, BLOCKS, 4, 1), 0.6) };
-    setup.precondition.fill = 0.9;
-    setup.power = Power { mountable: true, checkpoint: true, ..Power::default() };
-    setup
+    setup_with_spare(scheme, buffer, 0.6, Power { mountable: true, checkpoint: true, ..Power::default() }, seed)
 }
 
 /// Works for a while, loses power and more in the middle of it, recovers and works on, three times.
@@ -42,12 +32,7 @@ fn survive(setup: &Setup, outage: Outage, name: &str) {
             assert_eq!(buffered, 0, "{name}: the buffer comes back empty");
         }
         session.run(&mut commands.into_iter(), PACE, &mut |_| {});
-        session.drain();
-        session.check_counts();
-        let found = session.take_stock();
-        assert_eq!((&found.lost, &found.wrong), (&Vec::new(), &None), "{name}, round {round}");
-        session.drain();
-        session.scrub().unwrap_or_else(|what| panic!("{name}, round {round}: {what}"));
+        check_all(&mut session, &format!("{name}, round {round}"));
     }
 }
 
@@ -108,7 +93,7 @@ fn a_read_that_brings_another_page_is_noticed_and_solved_for() {
             let (astray, rebuilt, wrong) = misread(&choice, None, seed);
             assert_eq!(wrong, None, "{choice}; repeat with: {again}");
             assert!(astray > 5, "{choice}: {astray} reads went astray; repeat with: {again}");
-            let promises = promise(&choice, &drive(DIES, BLOCKS, 4, 1)) > 0;
+            let promises = promise(&choice, &small(&choice, BufferKind::Off, seed).drive) > 0;
             assert!(!promises || rebuilt > 0, "{choice}: nothing was solved for; repeat with: {again}");
             let (.., wrong) = misread(&choice, Some(SafetyRule::Compare), seed);
             assert!(wrong.is_some(), "{choice}: nobody compares, and nobody noticed; repeat with: {again}");

@@ -164,3 +164,33 @@ fn a_checkpoint_and_a_full_scan_find_the_same() {
         }
     }
 }
+
+/// I14: blocks without a page to tell their wear are bounded by what power-safe memory knows, however often the
+/// power goes between an erase and the next program. The bound does not rise by itself.
+#[test]
+fn wear_never_comes_back_lower_and_does_not_rise_by_cuts_alone() {
+    for seed in seeds(1) {
+        for choice in schemes() {
+            let setup = small(&choice, Buffer::default(), 1, seed);
+            let mut draws = Streams::new(seed).stream("test/wear");
+            let mut session = Session::new(&setup).unwrap();
+            for number in 0..40 {
+                let commands: Vec<HostCommand> = workload(seed * 1000 + number, setup.user_slots, 40, SMALL);
+                // Often before anything is programmed.
+                let events = if number % 4 == 0 { draws.below(200) } else { draws.below(12) };
+                session.run_until(&mut commands.into_iter(), Pace::Closed { depth: 4 }, &mut |event| event < events);
+                let before = session.pe_cycles();
+                cut(&mut session, &mut draws);
+                let after = session.pe_cycles();
+                let name = format!("{choice}, cut {number}; {}", again("wear_never_comes_back", seed));
+                let lower = before.iter().zip(&after).position(|(before, after)| after < before);
+                assert_eq!(lower, None, "{name}: {before:?}, then {after:?}");
+                let most = |pe: &[u32]| pe.iter().copied().max().expect("a drive has blocks");
+                assert!(most(&after) <= most(&before) + 1, "{name}: {before:?}, then {after:?}");
+                assert!(session.begun().is_empty(), "{name}");
+                cut(&mut session, &mut draws);
+                assert_eq!(session.pe_cycles(), after, "{name}: nothing was erased meanwhile");
+            }
+        }
+    }
+}

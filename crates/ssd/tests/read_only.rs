@@ -3,51 +3,31 @@
 
 mod common;
 
-use common::{MIX, Mix, drive, schemes, seeds, setup_of, workload};
+use common::{MIX, Mix, check_all, schemes, seeds, setup_with_spare, workload};
 use flashkeep_ssd as ssd;
 use ssd::protect::SchemeChoice;
-use ssd::{Buffer, BufferKind, Failure, Pace, Power, Session, Setup};
-use vocab::{BlockAddr, Bytes, HostCommand, Streams};
+use ssd::{BufferKind, Failure, Pace, Power, Session, Setup};
+use vocab::{BlockAddr, HostCommand, Streams};
 
-const DIES: u32 = 5;
-const BLOCKS: u32 = 12;
 const WRITES: Mix = Mix { reads: 0.1, discards: 0.03, max_pages: 4, every: 100_000, ..MIX };
 const PACE: Pace = Pace::Closed { depth: 4 };
 
 fn small(scheme: &SchemeChoice, buffer: BufferKind, seed: u64) -> Setup {
-    let mut scheme = scheme.clone();
-    if scheme.name == "code-zones" {
-        scheme.options.insert("spare_blocks".into(), "3".into());
-    }
-    let buffer = Buffer { kind: buffer, size: Bytes(32 << 10), ..Buffer::default() };
-    let mut setup = Setup { buffer, seed, ..setup_of(&scheme, drive(DIES, BLOCKS, 4, 1), 0.7) };
-    setup.precondition.fill = 0.9;
-    setup.power = Power { mountable: true, ..Power::default() };
-    setup
+    setup_with_spare(scheme, buffer, 0.7, Power { mountable: true, ..Power::default() }, seed)
 }
 
 fn replay(session: &mut Session, commands: &[HostCommand]) -> ssd::RunResult {
     session.run(&mut commands.iter().copied(), PACE, &mut |_| {})
 }
 
-/// Everything is there, and the parities are right.
-fn check(session: &mut Session, name: &str) {
-    session.drain();
-    session.check_counts();
-    let found = session.take_stock();
-    assert_eq!((&found.lost, &found.wrong), (&Vec::new(), &None), "{name}");
-    session.drain();
-    session.scrub().unwrap_or_else(|what| panic!("{name}: {what}"));
-}
-
 /// Wears out block after block, all dies in turn at random, until the drive is read-only; how many.
 fn wear(session: &mut Session, setup: &Setup, name: &str) -> u32 {
     let mut draws = Streams::new(setup.seed).stream("test/wear");
-    let mut blocks: Vec<u32> = (0..DIES * BLOCKS).collect();
+    let mut blocks: Vec<u32> = (0..setup.drive.geometry.blocks()).collect();
     for worn in 0.. {
         let commands = workload(setup.seed * 1000 + u64::from(worn), setup.user_slots, 60, WRITES);
         let result = replay(session, &commands);
-        check(session, &format!("{name}, {worn} blocks worn out"));
+        check_all(session, &format!("{name}, {worn} blocks worn out"));
         assert_eq!(result.read_only_s.is_some(), session.read_only_since().is_some(), "{name}");
         assert_eq!(result.read_only_s.is_some(), result.write_errors + result.refused_requests > 0, "{name}: {result:?}");
         if session.read_only_since().is_some() {
@@ -77,14 +57,14 @@ fn a_drive_whose_blocks_wear_out_turns_read_only_and_keeps_what_it_has() {
                 let result = replay(&mut session, &commands);
                 assert!(count(&result) > 0 && result.refused_requests >= count(&result), "{name}: {result:?}");
                 assert_eq!((result.read_only_s, result.write_errors), (Some(0.0), 0), "{name}");
-                check(&mut session, &name);
+                check_all(&mut session, &name);
                 // The state outlives the power.
                 assert!(session.begun().is_empty(), "{name}: at rest");
                 assert!(session.cut_power(&[]).read_only, "{name}");
                 assert_eq!(session.read_only_since(), since, "{name}");
                 let result = replay(&mut session, &commands);
                 assert!(result.refused_requests >= count(&result), "{name}: {result:?}");
-                check(&mut session, &format!("{name}, after a cut"));
+                check_all(&mut session, &format!("{name}, after a cut"));
             }
         }
     }

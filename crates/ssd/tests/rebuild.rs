@@ -6,8 +6,8 @@ mod common;
 use common::codewords::{beyond_repair, in_open_rows, without};
 use common::{MIX, Mix, buffers, drive, run, seeds, setup, workload};
 use flashkeep_ssd as ssd;
-use ssd::{Failure, Faults, Pace, Session, Setup};
-use vocab::{DieId, HostCommand};
+use ssd::{Buffer, BufferKind, Failure, Faults, Pace, PayloadKind, Session, Setup};
+use vocab::{Bytes, DieId, Fua, HostCommand, HostOp, Lba, SimTime};
 
 const DIES: u32 = 6;
 const LOAD: Mix = Mix { reads: 0.4, discards: 0.03, every: 150_000, ..MIX };
@@ -152,4 +152,32 @@ fn a_stripe_wider_than_the_drive_is_refused_with_the_valid_range() {
     setup.scheme.options.insert("data_strips".into(), "6".into());
     let error = Session::new(&setup).err().expect("six data strips and parity need seven dies").to_string();
     assert_eq!(error, "scheme raid5, data_strips: found `6`, valid are 1 to 5");
+}
+
+/// A page that a partial parity brings back without a read is there at once; the other one of the request
+/// has to be read first, whether the buffer has room or not.
+#[test]
+fn a_write_that_completes_one_page_at_once_waits_for_the_other() {
+    let write = |lba, sectors| HostCommand { at: SimTime::ZERO, op: HostOp::Write(Fua::No), lba: Lba(lba), sectors };
+    let whole = |pages: &[u64]| -> Vec<HostCommand> { pages.iter().map(|page| write(page * 8, 8)).collect() };
+    let others: Vec<u64> = (20..40).step_by(2).collect();
+    for ahead in [&[][..], &others] {
+        for (die, page) in (0..3).flat_map(|die| (0..6).map(move |page| (DieId(die), page))) {
+            let mut setup = setup("ppc", drive(3, 32, 8, 1), 0.5);
+            (setup.payload, setup.faults.rebuild) = (PayloadKind::Page, false);
+            setup.buffer = Buffer { kind: BufferKind::PowerSafe, size: Bytes(32 << 10), ..Buffer::default() };
+            let mut session = Session::new(&setup).unwrap();
+            session.fail(Failure::Die(die));
+            // Out of the buffer, into partial parities of one page each.
+            run(&mut session, &whole(&[page, page + 1]), Pace::Closed { depth: 1 });
+            run(&mut session, &whole(&others), Pace::Closed { depth: 1 });
+            let mut commands = whole(ahead);
+            commands.push(write(page * 8 + 3, 9));
+            let result = run(&mut session, &commands, Pace::Closed { depth: 16 });
+            let name = format!("{die} dead, pages {page} and {}, behind {ahead:?}", page + 1);
+            assert_eq!((result.mismatches, result.write_errors), (0, 0), "{name}");
+            let found = session.read_back();
+            assert_eq!((found.wrong, &found.lost[..]), (None, &[][..]), "{name}");
+        }
+    }
 }

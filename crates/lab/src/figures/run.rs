@@ -9,7 +9,6 @@ use crate::experiment::Experiment;
 use crate::problem::Problem;
 use crate::textual::Arrival;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How figures are run; `threads` changes no number.
@@ -190,16 +189,13 @@ fn measure(experiments: Vec<Experiment>, known: &mut Known, with: &Run<'_>, befo
 
 fn measured(comparison: &Comparison) -> Measured {
     let result = &comparison.outcomes[0].result;
-    let mut experiment = comparison.experiment.clone();
-    let name = Path::new(&experiment.trace.source).file_name().map(|name| name.to_string_lossy().into_owned());
-    experiment.trace.source = name.unwrap_or_default();
     Measured {
         values: VALUES.iter().map(|value| (value.of)(result)).collect(),
         factor: comparison.clock.factor,
         trace_digest: comparison.trace.digest,
         event_digest: result.event_digest,
         saturated: result.saturated,
-        config: crate::workload::fnv(experiment.to_toml().bytes()),
+        config: crate::config_hash(&comparison.experiment),
         warnings: comparison.warnings.clone(),
     }
 }

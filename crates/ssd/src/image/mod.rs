@@ -150,7 +150,7 @@ impl ImageSession {
         let mounted = mount(&mut drive, setup, now, remains);
         drive.host.journal = Some(RefCell::default());
         let mut session = Self { drive, memory, opened: opened + 1, saved: Vec::new(), mounted, broken: false };
-        session.go_on(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_| {}, &mut |_| true)?;
+        session.advance(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_| {}, &mut |_| true)?;
         session.take_stock()?;
         Ok(session)
     }
@@ -168,16 +168,6 @@ impl ImageSession {
     /// # Errors
     /// If power-safe memory cannot be saved. Nothing more is told then, now or later.
     pub fn advance(
-        &mut self,
-        commands: &mut dyn Iterator<Item = HostCommand>,
-        pace: Pace,
-        told: &mut dyn FnMut(HostEvent),
-        go_on: &mut dyn FnMut(u64) -> bool,
-    ) -> Result<(), ImageSessionError> {
-        self.go_on(commands, pace, told, go_on)
-    }
-
-    fn go_on(
         &mut self,
         commands: &mut dyn Iterator<Item = HostCommand>,
         pace: Pace,
@@ -217,7 +207,7 @@ impl ImageSession {
         let lba = Lba(u64::from(lpn.0) * u64::from(sectors));
         let read = HostCommand { at: SimTime(0), op: HostOp::Read, lba, sectors };
         self.drive.stock.seen = Some(Vec::new());
-        let done = self.go_on(&mut std::iter::once(read), Pace::Closed { depth: 1 }, &mut |_| {}, &mut |_| true);
+        let done = self.advance(&mut std::iter::once(read), Pace::Closed { depth: 1 }, &mut |_| {}, &mut |_| true);
         self.drive.host.arrived = numbered;
         let seen = self.drive.stock.seen.take().unwrap_or_default();
         done?;
@@ -367,7 +357,7 @@ fn mount(drive: &mut Machine<PageBuf, Flash>, setup: &Setup, saved: SimTime, rem
     drive.now = written.max().unwrap_or_default().max(saved);
     let mounted = drive.mount(remains);
     drive.start_limits();
-    drive.resume_ecc(setup, &Streams::new(setup.seed));
+    drive.resume_ecc(None, setup, &Streams::new(setup.seed));
     mounted
 }
 

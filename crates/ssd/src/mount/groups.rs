@@ -34,8 +34,20 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             torn.iter().for_each(|redo| self.take_out_of_sums(redo));
         }
         self.groups.redo = there;
+        self.note_erased_members(looks);
         if remains.outage.memory.sums {
             self.recovery.bare_groups = self.groups_without_parity(looks);
+        }
+    }
+
+    /// A cut met the erase of a group: its sums are of pages that are gone.
+    fn note_erased_members(&mut self, looks: &Looks) {
+        let of_rows = self.groups.held.values().flat_map(|held| &held.members);
+        let members = of_rows.chain(self.groups.blocks.values().flat_map(|blocks| &blocks.members));
+        let pages = members.map(|member| self.grid.page_of(member.slot).0);
+        let erased: Vec<Ppn> = pages.filter(|&ppn| looks.is_erased(ppn)).collect();
+        for ppn in erased {
+            self.unreadable(ppn);
         }
     }
 

@@ -17,8 +17,9 @@
 //! * **Nothing is programmed behind the last page** of a block, and a block in which nothing is
 //!   needed is erased again before use, whatever it looks like (I25).
 //! * **Codewords are wholly old or wholly new** (I22): `stripes`, `rows` and `groups` say how.
-//! * **Wear** comes from the pages of a block, or is bounded by the newest page of the drive (I14);
-//!   **reads** from the step last saved, and a step more (I5).
+//! * **Wear** comes from the pages of a block, or is bounded by the most that any block has, as power-safe
+//!   memory knows it, or else the newest page of the drive (I14); **reads** from the step last saved, and
+//!   a step more (I5).
 
 mod checkpoint;
 mod groups;
@@ -150,7 +151,7 @@ impl<P: HostPayload> Prepared<P> {
         } else {
             machine.check_reads(&reads);
         }
-        machine.resume_ecc(&self.setup, &Streams::new(self.setup.seed));
+        machine.resume_ecc(Some(&mut self.machine), &self.setup, &Streams::new(self.setup.seed));
         self.machine = machine;
         mounted
     }
@@ -291,7 +292,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     fn mount_wear(&mut self, looks: &Looks, remains: &Remains<P>) {
         let step = if self.breaks(SafetyRule::ReadReserve) { 0 } else { READS_SAVED_EVERY };
         let summed_up = self.recovery.checkpoint.as_ref().map_or(0, Checkpoint::most_worn);
-        let bound = looks.most_worn(&self.array).max(summed_up) + 1;
+        let bound = remains.most_worn.unwrap_or_else(|| looks.most_worn(&self.array).max(summed_up) + 1);
         for block in (0..self.grid.geometry().blocks()).map(BlockAddr) {
             let told = looks.valid_in(block, &self.grid).next();
             let told = told.and_then(|ppn| match self.array.scan_page(ppn) {

@@ -49,6 +49,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.recovery.recovering &= self.recovery.mounting.is_some()
             || !self.wanted.is_empty()
             || self.rebuild.is_under_way()
+            || self.stripes.any(|op| op.heals)
             || self.collectors.iter().any(moving);
         self.recovery.recovering
     }

@@ -328,17 +328,20 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         if let Some(parity) = &state.parity {
             return StripeFound { parity: Some(at(parity)), parity_version: parity.update, ..StripeFound::default() };
         }
-        if let Some((partial, sums)) = state.sums {
-            let stored = copies.with(copies.data_strips, sums.stripe.parity).map_or(Place::Missing, at);
-            return StripeFound {
-                parity: (sums.stripe.parity > 0).then_some(stored),
-                parity_version: sums.stripe.parity,
-                partial,
-                old: self.old_of(stripe, sums, copies).unwrap_or_default(),
-                ..StripeFound::default()
-            };
+        state.sums.map_or_else(|| self.redundancy_of_rest(state, copies), |sums| self.redundancy_of_sums(stripe, sums, copies))
+    }
+
+    /// What a partial parity leans on.
+    fn redundancy_of_sums(&self, stripe: StripeId, (partial, sums): (Partial, &Sums<P>), copies: &Copies<'_>) -> StripeFound {
+        let at = |copy: &Copy| Place::At(self.grid.slot(copy.ppn, 0));
+        let stored = copies.with(copies.data_strips, sums.stripe.parity).map_or(Place::Missing, at);
+        StripeFound {
+            parity: (sums.stripe.parity > 0).then_some(stored),
+            parity_version: sums.stripe.parity,
+            partial,
+            old: self.old_of(stripe, sums, copies).unwrap_or_default(),
+            ..StripeFound::default()
         }
-        self.redundancy_of_rest(state, copies)
     }
 
     /// Of a state that is not there in full: its parity sums what is gone, and is built anew.
@@ -359,17 +362,20 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         Some(sums.old.iter().map(|&(strip, _)| (strip, place(strip))).collect())
     }
 
-    /// Slots of this state and newer ones that count if all pages are read as they are.
+    /// Slots of this state and newer ones that count if all pages are read as they are, or some of them are
+    /// not: without its parity a partial one may make a state whole.
     fn states_from(&self, stripe: StripeId, rank: u64, copies: &Copies<'_>, held: Option<&HeldRemains<P>>) -> Vec<Slot> {
         let all = Copies { but: &BTreeSet::new(), ..*copies };
         let states = self.states(stripe, &all, held);
         let newer = states.iter().filter(|state| state.rank() >= rank && self.is_whole(stripe, state, &all));
         let slots = |state: &State<'_, P>| {
-            let found = self.redundancy_of(stripe, state, &all);
             let of_data = (0..).zip(&state.versions).filter_map(|(strip, &version)| all.with(strip, version));
             let mut slots: Vec<Slot> = of_data.map(|copy| self.grid.slot(copy.ppn, 0)).collect();
-            slots.extend(found.parity_slot());
-            slots.extend(found.old_slots());
+            let of_sums = state.sums.map(|sums| self.redundancy_of_sums(stripe, sums, &all));
+            for found in [Some(self.redundancy_of(stripe, state, &all)), of_sums].into_iter().flatten() {
+                slots.extend(found.parity_slot());
+                slots.extend(found.old_slots());
+            }
             slots
         };
         newer.flat_map(slots).collect()

@@ -87,6 +87,28 @@ pub fn setup_of(scheme: &protect::SchemeChoice, drive: Drive, share: f64) -> Set
     }
 }
 
+/// A drive of 5 dies with 12 blocks of 4 pages each, mostly filled; segments have a block to spare.
+pub fn setup_with_spare(scheme: &protect::SchemeChoice, buffer: BufferKind, share: f64, power: ssd::Power, seed: u64) -> Setup {
+    let mut scheme = scheme.clone();
+    if scheme.name == "code-zones" {
+        scheme.options.insert("spare_blocks".into(), "3".into());
+    }
+    let buffer = Buffer { kind: buffer, size: Bytes(32 << 10), ..Buffer::default() };
+    let mut setup = Setup { buffer, power, seed, ..setup_of(&scheme, drive(5, 12, 4, 1), share) };
+    setup.precondition.fill = 0.9;
+    setup
+}
+
+/// The drive comes to rest: everything is there, and counts and parities are right.
+pub fn check_all(session: &mut Session, name: &str) {
+    session.drain();
+    session.check_counts();
+    let found = session.take_stock();
+    assert_eq!((&found.lost, &found.wrong), (&Vec::new(), &None), "{name}");
+    session.drain();
+    session.scrub().unwrap_or_else(|what| panic!("{name}: {what}"));
+}
+
 /// What a random workload is made of.
 #[derive(Clone, Copy)]
 pub struct Mix {
