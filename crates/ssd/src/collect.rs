@@ -191,6 +191,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.damage.uncleared.retain(|block| !bad.contains(block));
         for block in self.ftl.blocks_of(victim).chain(bad) {
             self.collectors[log].erasing += 1;
+            self.recovery.erasing.insert(block);
             if !self.breaks(SafetyRule::StrikeOut)
                 && let Some(checkpoint) = &mut self.recovery.checkpoint
             {

@@ -3,8 +3,8 @@
 //! Dies meet the cut as `nand::power` describes it. Of the controller's memory survives what is
 //! declared power-safe, and nothing else: the pages of a power-safe write buffer, the partial
 //! parities and sums of a parity cache together with the pages that these sum and whose programs
-//! are under way, the table of block groups, counts of reads in steps, and the most P/E cycles that any
-//! block has.
+//! are under way, the table of block groups, counts of reads in steps, the most P/E cycles that any
+//! block has, and which blocks are being erased.
 
 use crate::commands::{Phase, Verb};
 use crate::config::BufferKind;
@@ -17,6 +17,7 @@ use crate::payload::HostPayload;
 use crate::safety::SafetyRule;
 use crate::session::{Session, inside};
 use nand::{EraseFate, Faulty, FlashArray, InFlight, MemoryArray, Oob, Pairing, ProgramFate, Scan};
+use std::collections::BTreeSet;
 use vocab::{BlockAddr, DieId, Lpn, Stream, StripeId};
 
 /// A command that a die works on and a cut would interrupt.
@@ -77,6 +78,8 @@ pub(crate) struct Remains<P> {
     pub reads: Vec<u32>,
     /// Most P/E cycles of any block, erases included that dies were given.
     pub most_worn: Option<u32>,
+    /// Blocks whose erase was asked for and has not ended, now or before an earlier cut.
+    pub erasing: BTreeSet<BlockAddr>,
     /// Summaries of whole blocks.
     pub checkpoint: Option<Checkpoint>,
     /// What else the cut did.
@@ -91,6 +94,7 @@ impl<P> Default for Remains<P> {
             groups: None,
             reads: Vec::new(),
             most_worn: None,
+            erasing: BTreeSet::new(),
             checkpoint: None,
             outage: Outage::default(),
         }
@@ -112,6 +116,7 @@ impl<P> Remains<P> {
         }
         if gone.reads {
             self.most_worn = None;
+            self.erasing.clear();
         }
         if gone.checkpoint {
             self.checkpoint.iter_mut().for_each(Checkpoint::forget_all);
@@ -188,6 +193,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             groups: self.has_groups().then(|| self.groups.remains(self.group_pages_in_flight())),
             reads: self.disturb.reads().iter().map(step).collect(),
             most_worn: Some(self.most_worn()),
+            erasing: self.recovery.erasing.clone(),
             checkpoint: self.recovery.checkpoint.clone(),
             outage: Outage::default(),
         }

@@ -40,7 +40,7 @@ use nand::{FlashArray, Latencies, Oob, OobTag, PageRole, ProgramOutcome};
 use protect::{Protection, StripeScheme};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
-use vocab::{BlockAddr, Cause, DieId, Grid, PeCycles, Ppn, SimTime, Slot, Streams, StripSet};
+use vocab::{BlockAddr, Cause, DieId, Grid, PeCycles, Ppn, SimTime, Slot, Streams, StripSet, StripeId};
 
 /// What a drive needs to be mounted after power cuts, and where recovery from one is.
 #[derive(Clone, Debug)]
@@ -64,6 +64,10 @@ pub(crate) struct Recovery {
     pub(crate) versions: Vec<u64>,
     /// The same for the parity of each stripe; 0: none.
     pub(crate) parity_versions: Vec<u64>,
+    /// Stripes of which no page says what of it counts: one that is written anew does.
+    pub(crate) unnamed: BTreeSet<StripeId>,
+    /// Blocks with nothing needed, given to be erased, until they are: a cut may leave such a block unreadable.
+    pub(crate) erasing: BTreeSet<BlockAddr>,
 }
 
 impl Recovery {
@@ -78,6 +82,8 @@ impl Recovery {
             remembered: BTreeSet::new(),
             checkpoint: setup.power.checkpoint.then(|| Checkpoint::fresh(setup.drive.geometry.blocks())),
             versions: vec![0; width.map_or(0, |_| setup.user_slots as usize)],
+            unnamed: BTreeSet::new(),
+            erasing: BTreeSet::new(),
             parity_versions: vec![0; width.map_or(0, |width| setup.user_slots.div_ceil(width) as usize)],
         }
     }
@@ -563,6 +569,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let block = self.grid.split(command.ppn).0;
         let done = self.array.erase(block) == ProgramOutcome::Done;
         if done {
+            self.recovery.erasing.remove(&block);
             self.record(Fact::Erased { block: block.0, cause: command.cause });
             if self.disturb.is_on() {
                 self.note_erase(block);
@@ -614,17 +621,21 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// stripes name.
     pub(crate) fn keep_members(&mut self, image: Id, tag: OobTag, from: Slot) {
         let members = self.array.members(self.grid.page_of(from).0);
-        if !members.is_empty() {
-            let members = members.to_vec();
-            self.images.set_members(image, members);
-        } else if let Protection::Stripes(_) = self.protection {
-            // Its program failed, so it named nothing.
-            let stripe = match tag.role() {
-                PageRole::Data(lpn) => self.strip_of(lpn).0,
-                PageRole::Parity(stripe) => stripe,
-                PageRole::Filler => unreachable!("fillers do not move"),
-            };
-            self.tell_strips(image, stripe, StripSet::EMPTY, 0);
+        let stripe = match (&self.protection, tag.role()) {
+            (Protection::Stripes(_), PageRole::Data(lpn)) => Some(self.strip_of(lpn).0),
+            (Protection::Stripes(_), PageRole::Parity(stripe)) => Some(stripe),
+            _ => None,
+        };
+        match stripe {
+            // Its program failed, so it named nothing, or it names more than counts.
+            Some(stripe) if members.is_empty() || self.recovery.unnamed.contains(&stripe) => {
+                self.tell_strips(image, stripe, StripSet::EMPTY, 0);
+            }
+            _ if members.is_empty() => {}
+            _ => {
+                let members = members.to_vec();
+                self.images.set_members(image, members);
+            }
         }
     }
 

@@ -23,7 +23,7 @@ pub struct MemoryLoss {
     pub buffer: bool,
     /// Partial parities and sums of codewords.
     pub sums: bool,
-    /// Counts of reads.
+    /// Counts of reads, and what is known of erases.
     pub reads: bool,
     /// Summaries of whole blocks.
     pub checkpoint: bool,

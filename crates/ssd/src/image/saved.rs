@@ -10,7 +10,7 @@ use crate::payload::PageBuf;
 use protect::Protection;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use vocab::{Ppn, SimTime, StripeId, SuperblockId};
+use vocab::{BlockAddr, Ppn, SimTime, StripeId, SuperblockId};
 
 /// Everything that is saved.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ type Drive = Machine<PageBuf, Flash>;
 
 /// What of a drive is power-safe now, as bytes.
 pub(super) fn encode(drive: &Drive, opened: u64) -> Vec<u8> {
-    let Remains { buffer, held, groups, reads, most_worn, checkpoint: _, outage: _ } = drive.remains();
+    let Remains { buffer, held, groups, reads, most_worn, erasing, checkpoint: _, outage: _ } = drive.remains();
     let mut to = Writer::new(drive.grid.geometry().slot_size.0 as usize);
     to.u64(drive.now.0);
     to.u64(opened);
@@ -52,6 +52,7 @@ pub(super) fn encode(drive: &Drive, opened: u64) -> Vec<u8> {
     to.list(groups.iter(), put_groups);
     to.list(reads.iter(), |to, &reads| to.u32(reads));
     to.u32(most_worn.unwrap_or(0));
+    to.list(erasing.iter(), |to, block| to.u32(block.0));
     to.bytes
 }
 
@@ -112,8 +113,12 @@ pub(super) fn decode(bytes: &[u8], drive: &Drive) -> Result<Saved, Malformed> {
     let groups = from.exactly(groups, "table of groups", |from| get_groups(from, drive))?.pop();
     let reads = from.list("counts of reads", |from| from.u32("count of reads"))?;
     let most_worn = Some(from.u32("most P/E cycles")?);
+    let blocks = geometry.blocks();
+    let erasing = from.list("blocks being erased", |from| Ok(BlockAddr(from.below(blocks, "block being erased")?)))?;
     from.end()?;
-    Ok(Saved { opened, now, sequence, remains: Remains { buffer, held, groups, reads, most_worn, ..Remains::default() } })
+    let erasing = erasing.into_iter().collect();
+    let remains = Remains { buffer, held, groups, reads, most_worn, erasing, ..Remains::default() };
+    Ok(Saved { opened, now, sequence, remains })
 }
 
 fn held(from: &mut Reader<'_>, drive: &Drive, data_strips: u32) -> Result<Vec<HeldRemains<PageBuf>>, Malformed> {

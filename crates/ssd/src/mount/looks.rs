@@ -79,8 +79,17 @@ impl Looks {
 
     /// Whether all pages of a block are readable.
     pub fn is_whole(&self, block: BlockAddr) -> bool {
+        self.of_block(block).iter().all(|&look| look == Look::Valid)
+    }
+
+    fn of_block(&self, block: BlockAddr) -> &[Look] {
         let pages = self.pages_per_block as usize;
-        self.of[block.index() * pages..(block.index() + 1) * pages].iter().all(|&look| look == Look::Valid)
+        &self.of[block.index() * pages..(block.index() + 1) * pages]
+    }
+
+    /// Whether some page of a block is unreadable.
+    pub fn is_unreadable_in(&self, block: BlockAddr) -> bool {
+        self.of_block(block).contains(&Look::Unreadable)
     }
 
     pub fn is_valid(&self, ppn: Ppn) -> bool {

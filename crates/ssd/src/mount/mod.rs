@@ -44,7 +44,7 @@ pub(crate) use recovery::Mounting;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use stripes::StripeFound;
-use vocab::{BlockAddr, Bytes, DieId, Lpn, Nanos, Ppn, Slot, Streams};
+use vocab::{BlockAddr, Bytes, DieId, Lpn, Nanos, Ppn, Slot, Streams, StripeId};
 
 /// What a mount found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,6 +107,12 @@ impl Choice {
         let parities = self.stripes.iter().filter_map(StripeFound::parity_slot);
         let pages = self.pages.iter().flatten().filter_map(|newest| newest.slot);
         pages.chain(parities)
+    }
+
+    /// Static stripes of which no page says what counts.
+    fn unnamed_stripes(&self) -> impl Iterator<Item = StripeId> {
+        let stripes = (0..).map(StripeId).zip(&self.stripes);
+        stripes.filter(|(_, found)| found.unnamed_slot().is_some()).map(|(stripe, _)| stripe)
     }
 }
 
@@ -185,6 +191,9 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         self.buffer.restore(std::mem::take(&mut remains.buffer));
         let rewrites = !self.breaks(SafetyRule::Suspects);
         let pages = if rewrites { self.pages_to_rewrite(&with, &suspects) } else { BTreeSet::new() };
+        self.recovery.unnamed = with.unnamed_stripes().collect();
+        remains.erasing.retain(|&block| looks.is_unreadable_in(block));
+        self.recovery.erasing = std::mem::take(&mut remains.erasing);
         self.begin_mounting(pages, fallback);
         self.recovery.remembered = suspects;
         let mapped = with.pages.iter().flatten().count() as u64;
@@ -395,6 +404,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             let leaning = with.slots().filter(|slot| solved.contains(slot)).map(page);
             pages.extend(leaning.filter(|&ppn| suspects.iter().any(|&suspect| self.shares_codeword(ppn, suspect))));
         }
+        pages.extend(with.stripes.iter().filter_map(StripeFound::unnamed_slot).map(page));
         if self.dead.is_empty() {
             pages.extend(with.slots().map(page).filter(|ppn| self.failed_programs.contains_key(&ppn.0)));
         }

@@ -99,6 +99,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// The host is heard from now on.
     fn finish_mounting(&mut self) {
         let mounting = self.recovery.mounting.take().expect("under way");
+        self.recovery.unnamed.clear();
         // A page for which there is no room at all stays where it is, and so does what would count without it.
         if mounting.pages.is_empty() {
             mounting.pins.iter().for_each(|&unit| self.release(unit));

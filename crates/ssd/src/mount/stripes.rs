@@ -9,9 +9,11 @@
 //! two leaves a state that is neither, and the one before it counts.
 //!
 //! A state whose update is all in flash is never passed over: it may have been acknowledged. What is
-//! missing of it then is lost. Where no die of what is missing lost any page, the stripe was discarded,
+//! missing of it then is lost. Where some of that is of a die that lost no page, the stripe was discarded,
 //! or its first update was cut, and flash has a part of it: that part counts, by itself, here and at
-//! every later mount, whatever its dies lose in the meantime.
+//! every later mount, whatever its dies lose in the meantime. Its pages name more than counts, so before
+//! the host is heard one of them is written anew with the names of the part: without that, nothing in
+//! flash would say that the part counts when the next update is cut.
 
 use super::looks::Looks;
 use super::{Choice, Newest};
@@ -48,6 +50,8 @@ pub(crate) struct StripeFound {
     old: Vec<(u32, Place)>,
     /// Slots of this state and newer ones, which count if suspects turn out to be readable.
     newer: Vec<Slot>,
+    /// A page of the stripe, where none that counts names all that counts and nothing else.
+    unnamed: Option<Slot>,
 }
 
 impl StripeFound {
@@ -57,6 +61,10 @@ impl StripeFound {
 
     pub fn old_slots(&self) -> impl Iterator<Item = Slot> {
         pinned(&self.old)
+    }
+
+    pub fn unnamed_slot(&self) -> Option<Slot> {
+        self.unnamed
     }
 
     pub fn newer_slots(&self) -> impl Iterator<Item = Slot> {
@@ -141,7 +149,9 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         choice.stripes.resize(self.stripe_count() as usize, StripeFound::default());
         let copies = self.copies_by_stripe(looks);
         let held = by_stripe(remains);
-        let losing: BTreeSet<DieId> = looks.lost().map(|ppn| self.grid.die_of(ppn)).collect();
+        // Half an erase makes a block unreadable, too, but nothing in it was needed.
+        let losing = looks.lost().filter(|&ppn| !remains.erasing.contains(&self.grid.split(ppn).0));
+        let losing: BTreeSet<DieId> = losing.map(|ppn| self.grid.die_of(ppn)).collect();
         let sums_gone = remains.outage.memory.sums;
         let mut choose = |stripe: StripeId, all: &[Copy]| {
             let copies = Copies { all, but, data_strips: self.stripe_scheme().data_strips() };
@@ -216,7 +226,8 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let gone = |state: &State<'_, P>| -> StripSet {
             match self.is_whole(stripe, state, copies) {
                 true => state.missing(copies).and(state.given_up),
-                false => state.missing(&all).iter().filter(|&strip| !may_be_lost(strip)).collect(),
+                false if state.missing(&all).iter().all(may_be_lost) => StripSet::EMPTY,
+                false => state.missing(&all),
             }
         };
         if sums_gone && !self.is_whole(stripe, state, copies) && !gone(state).is_empty() {
@@ -224,9 +235,10 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             state = states.iter().rev().find(|state| self.is_whole(stripe, state, copies)).unwrap_or(state);
         }
         let gone = gone(state);
-        for (strip, &version) in (0..).zip(&state.versions) {
-            let lpn = self.lpn_of(stripe, strip).filter(|_| version > 0 && !gone.contains(strip));
-            let Some(lpn) = lpn else { continue };
+        let mut part = state.versions.clone();
+        gone.iter().for_each(|strip| part[strip as usize] = 0);
+        for (strip, &version) in (0..).zip(&part) {
+            let Some(lpn) = self.lpn_of(stripe, strip).filter(|_| version > 0) else { continue };
             let at = copies.with(strip, version);
             let (slot, age) = at.map_or((None, 0), |copy| (Some(self.grid.slot(copy.ppn, 0)), copy.age));
             pages[lpn.index()] = Some(Newest { update: version, sequence: u64::MAX - age, slot });
@@ -235,7 +247,16 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let newer = if has_suspects { self.states_from(stripe, state.rank(), copies, held) } else { Vec::new() };
         let redundancy =
             if gone.is_empty() { self.redundancy_of(stripe, state, copies) } else { self.redundancy_of_rest(state, copies) };
-        StripeFound { newer, ..redundancy }
+        StripeFound { newer, unnamed: self.unnamed(stripe, &part, copies), ..redundancy }
+    }
+
+    /// A page of the part of a stripe that counts, if none of it says that this is the part.
+    fn unnamed(&self, stripe: StripeId, part: &Versions, copies: &Copies<'_>) -> Option<Slot> {
+        let is_part = (0..).zip(part).any(|(strip, &version)| version == 0 && self.lpn_of(stripe, strip).is_some());
+        let mut pages = (0..).zip(part).filter_map(|(strip, &version)| copies.with(strip, version)).filter(|_| is_part);
+        let one = pages.clone().next()?;
+        let is_named = pages.any(|copy| self.named_by(stripe, copies, copy) == *part);
+        (!is_named).then(|| self.grid.slot(one.ppn, 0))
     }
 
     /// Every state that is named anywhere, in order of rank.
