@@ -621,14 +621,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// stripes name.
     pub(crate) fn keep_members(&mut self, image: Id, tag: OobTag, from: Slot) {
         let members = self.array.members(self.grid.page_of(from).0);
-        let stripe = match (&self.protection, tag.role()) {
-            (Protection::Stripes(_), PageRole::Data(lpn)) => Some(self.strip_of(lpn).0),
-            (Protection::Stripes(_), PageRole::Parity(stripe)) => Some(stripe),
-            _ => None,
+        let (stripe, is_data) = match (&self.protection, tag.role()) {
+            (Protection::Stripes(_), PageRole::Data(lpn)) => (Some(self.strip_of(lpn).0), true),
+            (Protection::Stripes(_), PageRole::Parity(stripe)) => (Some(stripe), false),
+            _ => (None, false),
         };
         match stripe {
             // Its program failed, so it named nothing, or it names more than counts.
-            Some(stripe) if members.is_empty() || self.recovery.unnamed.contains(&stripe) => {
+            Some(stripe) if members.is_empty() || is_data && self.recovery.unnamed.contains(&stripe) => {
                 self.tell_strips(image, stripe, StripSet::EMPTY, 0);
             }
             _ if members.is_empty() => {}

@@ -355,7 +355,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     /// What a partial parity leans on.
     fn redundancy_of_sums(&self, stripe: StripeId, (partial, sums): (Partial, &Sums<P>), copies: &Copies<'_>) -> StripeFound {
         let at = |copy: &Copy| Place::At(self.grid.slot(copy.ppn, 0));
-        let stored = copies.with(copies.data_strips, sums.stripe.parity).map_or(Place::Missing, at);
+        let stored = self.stored_parity(stripe, sums, copies).map_or(Place::Missing, at);
         StripeFound {
             parity: (sums.stripe.parity > 0).then_some(stored),
             parity_version: sums.stripe.parity,
@@ -371,10 +371,25 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         StripeFound { parity: has_parity.then_some(Place::Missing), ..StripeFound::default() }
     }
 
+    /// The parity beside a partial one, which sums the old versions of strips, and all others as they are. A
+    /// part of a stripe has a parity of the same rank as the whole of it had: names tell them apart.
+    fn stored_parity<'a>(&self, stripe: StripeId, sums: &Sums<P>, copies: &'a Copies<'_>) -> Option<&'a Copy> {
+        let is_of_sums = |copy: &&Copy| {
+            let mut named = (0..).zip(self.named_by(stripe, copies, copy));
+            named.all(|(strip, version)| match sums.old.iter().find(|(of, _)| *of == strip) {
+                Some((_, Place::Missing)) => true,
+                Some((_, old)) => (*old == Place::Unmapped) == (version == 0),
+                None => version == sums.stripe.strips[strip as usize],
+            })
+        };
+        let parities = copies.there().filter(|copy| (copy.strip, copy.update) == (copies.data_strips, sums.stripe.parity));
+        parities.filter(is_of_sums).max()
+    }
+
     /// Where the contents lie that the stored parity sums and a partial parity has newer ones for; `None`
     /// if that parity is gone. They may have been on the move when the cut came.
     fn old_of(&self, stripe: StripeId, sums: &Sums<P>, copies: &Copies<'_>) -> Option<Vec<(u32, Place)>> {
-        let parity = copies.with(copies.data_strips, sums.stripe.parity)?;
+        let parity = self.stored_parity(stripe, sums, copies)?;
         let named = self.named_by(stripe, copies, parity);
         let place = |strip: u32| match named[strip as usize] {
             0 => Place::Unmapped,
