@@ -282,7 +282,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                     let update = self.update_at(ppn, index);
                     self.relocate(log, Contents { tag, payload, update }, slot);
                 }
-                None => self.lose(tag, slot),
+                None => {
+                    self.note_lost(tag, self.update_at(ppn, index));
+                    self.lose(tag, slot);
+                }
             }
         }
         self.collect(log);

@@ -4,7 +4,7 @@
 //! declared power-safe, and nothing else: the pages of a power-safe write buffer, the partial
 //! parities and sums of a parity cache together with the pages that these sum and whose programs
 //! are under way, the table of block groups, counts of reads in steps, the most P/E cycles that any
-//! block has, and which blocks are being erased.
+//! block has, which blocks are being erased, and which logical pages are lost for good.
 
 use crate::commands::{Phase, Verb};
 use crate::config::BufferKind;
@@ -17,7 +17,7 @@ use crate::payload::HostPayload;
 use crate::safety::SafetyRule;
 use crate::session::{Session, inside};
 use nand::{EraseFate, Faulty, FlashArray, InFlight, MemoryArray, Oob, Pairing, ProgramFate, Scan};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use vocab::{BlockAddr, DieId, Lpn, Stream, StripeId};
 
 /// A command that a die works on and a cut would interrupt.
@@ -80,6 +80,8 @@ pub(crate) struct Remains<P> {
     pub most_worn: Option<u32>,
     /// Blocks whose erase was asked for and has not ended, now or before an earlier cut.
     pub erasing: BTreeSet<BlockAddr>,
+    /// Pages that were found lost for good, and the rank of what they held.
+    pub lost: BTreeMap<Lpn, u64>,
     /// Summaries of whole blocks.
     pub checkpoint: Option<Checkpoint>,
     /// What else the cut did.
@@ -95,6 +97,7 @@ impl<P> Default for Remains<P> {
             reads: Vec::new(),
             most_worn: None,
             erasing: BTreeSet::new(),
+            lost: BTreeMap::new(),
             checkpoint: None,
             outage: Outage::default(),
         }
@@ -194,6 +197,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             reads: self.disturb.reads().iter().map(step).collect(),
             most_worn: Some(self.most_worn()),
             erasing: self.recovery.erasing.clone(),
+            lost: self.recovery.lost.clone(),
             checkpoint: self.recovery.checkpoint.clone(),
             outage: Outage::default(),
         }

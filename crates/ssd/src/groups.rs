@@ -491,9 +491,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         } else {
             let lost = !done && self.is_beyond_repair(key);
             for index in 0..self.images.slab[image].filled {
-                let (tag, job, pin) = self.images.slot(image, index);
+                let (_, job, pin) = self.images.slot(image, index);
                 if lost {
-                    self.lose(tag, self.grid.slot(ppn, index));
+                    self.lose_program(image, index, moved);
                 }
                 if is_rescued {
                     hurt.pins.extend((pin != NONE).then_some(pin));

@@ -516,6 +516,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let version = sent.unwrap_or_else(|| self.oracle.sent(lpn));
             self.oracle.discard(lpn, version);
             self.contents_change(lpn);
+            self.recovery.lost.remove(&lpn);
             if !stripes && let Some(unit) = self.ftl.forget(lpn).pinned {
                 self.release(unit);
             }

@@ -39,8 +39,8 @@ use ftl::{Ftl, FtlSetup, LogKind, UnitId};
 use nand::{FlashArray, Latencies, Oob, OobTag, PageRole, ProgramOutcome};
 use protect::{Protection, StripeScheme};
 use rustc_hash::FxHashMap;
-use std::collections::{BTreeSet, VecDeque};
-use vocab::{BlockAddr, Cause, DieId, Grid, PeCycles, Ppn, SimTime, Slot, Streams, StripSet, StripeId};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use vocab::{BlockAddr, Cause, DieId, Grid, Lpn, PeCycles, Ppn, SimTime, Slot, Streams, StripSet, StripeId};
 
 /// What a drive needs to be mounted after power cuts, and where recovery from one is.
 #[derive(Clone, Debug)]
@@ -68,6 +68,9 @@ pub(crate) struct Recovery {
     pub(crate) unnamed: BTreeSet<StripeId>,
     /// Blocks with nothing needed, given to be erased, until they are: a cut may leave such a block unreadable.
     pub(crate) erasing: BTreeSet<BlockAddr>,
+    /// Pages that are lost for good, and the rank of what they held: older contents may still lie in flash. Static
+    /// stripes say by their names what is lost of them.
+    pub(crate) lost: BTreeMap<Lpn, u64>,
 }
 
 impl Recovery {
@@ -84,6 +87,7 @@ impl Recovery {
             versions: vec![0; width.map_or(0, |_| setup.user_slots as usize)],
             unnamed: BTreeSet::new(),
             erasing: BTreeSet::new(),
+            lost: BTreeMap::new(),
             parity_versions: vec![0; width.map_or(0, |width| setup.user_slots.div_ceil(width) as usize)],
         }
     }

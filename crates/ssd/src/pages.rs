@@ -7,6 +7,7 @@ use crate::payload::HostPayload;
 use crate::slab::{Id, NONE};
 use ftl::{LogKind, Place, Stream};
 use nand::{FlashArray, OobTag, PageRole};
+use protect::Protection;
 use vocab::{Cause, Slot};
 
 /// Page images that still have room, and whose turn it is.
@@ -203,7 +204,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         for index in 0..filled {
             let (tag, job, pin) = self.images.slot(image, index);
             if !done && !self.take_back(tag, self.grid.slot(ppn, index), pin) {
-                self.lose(tag, self.grid.slot(ppn, index));
+                self.lose_program(image, index, moved);
             }
             if pin != NONE {
                 self.release(pin);
@@ -216,6 +217,24 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if moved {
             self.collectors[log].in_flight -= 1;
             self.collect(log);
+        }
+    }
+
+    /// A slot of a program that failed did not get its contents, and nobody has them any more.
+    pub(crate) fn lose_program(&mut self, image: Id, index: u32, moved: bool) {
+        let (ppn, tag) = (self.images.slab[image].ppn, self.images.slot(image, index).0);
+        if moved {
+            self.note_lost(tag, self.images.updates(image)[index as usize]);
+        }
+        self.lose(tag, self.grid.slot(ppn, index));
+    }
+
+    /// What a page held is lost for good: after a cut, too, nothing older counts.
+    pub(crate) fn note_lost(&mut self, tag: OobTag, update: u64) {
+        if let (Some(lpn), true) = (Self::data_of(tag), self.recovery.mountable)
+            && !matches!(self.protection, Protection::Stripes(_))
+        {
+            self.recovery.lost.insert(lpn, update);
         }
     }
 

@@ -30,7 +30,7 @@ type Drive = Machine<PageBuf, Flash>;
 
 /// What of a drive is power-safe now, as bytes.
 pub(super) fn encode(drive: &Drive, opened: u64) -> Vec<u8> {
-    let Remains { buffer, held, groups, reads, most_worn, erasing, checkpoint: _, outage: _ } = drive.remains();
+    let Remains { buffer, held, groups, reads, most_worn, erasing, lost, checkpoint: _, outage: _ } = drive.remains();
     let mut to = Writer::new(drive.grid.geometry().slot_size.0 as usize);
     to.u64(drive.now.0);
     to.u64(opened);
@@ -53,6 +53,10 @@ pub(super) fn encode(drive: &Drive, opened: u64) -> Vec<u8> {
     to.list(reads.iter(), |to, &reads| to.u32(reads));
     to.u32(most_worn.unwrap_or(0));
     to.list(erasing.iter(), |to, block| to.u32(block.0));
+    to.list(lost.iter(), |to, (lpn, update)| {
+        to.u32(lpn.0);
+        to.u64(*update);
+    });
     to.bytes
 }
 
@@ -115,9 +119,10 @@ pub(super) fn decode(bytes: &[u8], drive: &Drive) -> Result<Saved, Malformed> {
     let most_worn = Some(from.u32("most P/E cycles")?);
     let blocks = geometry.blocks();
     let erasing = from.list("blocks being erased", |from| Ok(BlockAddr(from.below(blocks, "block being erased")?)))?;
+    let lost = from.list("lost pages", |from| Ok((from.lpn("lost page")?, from.u64("rank of a lost page")?)))?;
     from.end()?;
-    let erasing = erasing.into_iter().collect();
-    let remains = Remains { buffer, held, groups, reads, most_worn, erasing, ..Remains::default() };
+    let (erasing, lost) = (erasing.into_iter().collect(), lost.into_iter().collect());
+    let remains = Remains { buffer, held, groups, reads, most_worn, erasing, lost, ..Remains::default() };
     Ok(Saved { opened, now, sequence, remains })
 }
 

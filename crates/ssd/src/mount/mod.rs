@@ -10,6 +10,7 @@
 //! * **The newest contents count**, by rank of their write (`update`), which moves keep. Of equal
 //!   copies the older one counts: then a collection that the cut met is undone, and the block that
 //!   it was filling holds nothing that is needed. So there is always a unit that can be erased.
+//! * **What was found lost for good stays lost**, whatever older copies there are, until it is written anew.
 //! * **A torn page is not there.** Checksums tell.
 //! * **The last page of each die is suspect**: its program may have been cut so late that it reads
 //!   back for now. The controller reads it once, remembers it, and writes it anew. What would count
@@ -42,7 +43,7 @@ use nand::{Member, PageScan, Scan};
 use protect::Protection;
 pub(crate) use recovery::Mounting;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use stripes::StripeFound;
 use vocab::{BlockAddr, Bytes, DieId, Lpn, Nanos, Ppn, Slot, Streams, StripeId};
 
@@ -100,6 +101,19 @@ impl Choice {
         if newest.as_ref().is_none_or(is_newer) {
             *newest = Some(found);
         }
+    }
+
+    /// Nothing counts that is older than what was lost for good; the pages of which that is all there is.
+    fn lose(&mut self, lost: &BTreeMap<Lpn, u64>) -> BTreeMap<Lpn, u64> {
+        let mut stays = BTreeMap::new();
+        for (&lpn, &update) in lost {
+            let Some(page) = self.pages.get_mut(lpn.index()) else { continue };
+            if page.is_none_or(|newest| newest.update < update) {
+                *page = Some(Newest { update, sequence: 0, slot: None });
+                stays.insert(lpn, update);
+            }
+        }
+        stays
     }
 
     /// Every slot that counts.
@@ -177,9 +191,11 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         }
         self.mount_checkpoint(&looks, &suspects, remains.checkpoint.as_ref());
         self.mount_groups(&mut remains, &looks);
-        let with = self.choose(&looks, &remains, &BTreeSet::new(), true);
+        let mut with = self.choose(&looks, &remains, &BTreeSet::new(), true);
         // Unless a die took it, what can only be solved for is as suspect.
-        let without = self.choose(&looks, &remains, &suspects, !self.dead.is_empty());
+        let mut without = self.choose(&looks, &remains, &suspects, !self.dead.is_empty());
+        self.recovery.lost = with.lose(&remains.lost);
+        without.lose(&remains.lost);
         self.mount_wear(&looks, &remains);
         let fallback = if self.breaks(SafetyRule::Fallback) { Vec::new() } else { self.fallback(&with, &without, &suspects) };
         self.mount_units(&looks, &with, &fallback);
