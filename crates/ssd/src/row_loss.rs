@@ -19,6 +19,8 @@ pub(crate) struct Bare {
     row: u32,
     covered: StripSet,
     jobs: Vec<Id>,
+    /// Pages of theirs that are not in flash at all.
+    hurt: Vec<Lpn>,
 }
 
 /// Pages whose program failed, until they are in flash elsewhere: old versions stay as long as that, and who
@@ -171,12 +173,13 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
     }
 
-    /// Lets the jobs of a parity that failed wait, unless another parity covers their data.
-    pub(crate) fn leave_bare(&mut self, row: u32, covered: StripSet, jobs: &[Id]) {
+    /// Lets the jobs of a parity that failed wait, unless another parity covers their data. Programs of the
+    /// `hurt` pages failed, too.
+    pub(crate) fn leave_bare(&mut self, row: u32, covered: StripSet, jobs: &[Id], hurt: Vec<Lpn>) {
         if self.is_covered(row, covered) {
             jobs.iter().for_each(|&job| self.part_done(job));
         } else if !jobs.is_empty() {
-            self.bare.push(Bare { row, covered, jobs: jobs.to_vec() });
+            self.bare.push(Bare { row, covered, jobs: jobs.to_vec(), hurt });
         }
     }
 
@@ -197,11 +200,20 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     /// The drive has no room to move data to another row: requests are answered although one
-    /// more loss would take what they wrote. True if there were any.
+    /// more loss would take what they wrote. Who wrote what is not in flash at all is told that there is no room.
+    /// True if there were any.
     pub(crate) fn give_up_bare(&mut self) -> bool {
-        let any = !self.bare.is_empty();
-        self.answer_bare(|_, _| true);
-        any
+        let given_up = std::mem::take(&mut self.bare);
+        for bare in &given_up {
+            let is_there = bare.hurt.iter().all(|&lpn| self.is_solvable(lpn));
+            for &job in &bare.jobs {
+                if !is_there {
+                    (self.jobs[job].failed, self.jobs[job].no_room) = (true, true);
+                }
+                self.part_done(job);
+            }
+        }
+        !given_up.is_empty()
     }
 
     fn answer_bare(&mut self, safe: impl Fn(&Self, &Bare) -> bool) {

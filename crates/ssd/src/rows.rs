@@ -346,15 +346,15 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let rescued = std::mem::take(&mut self.covers[id].rescued);
         if !rescued.is_empty() {
             let waiting = if bare { Vec::new() } else { jobs.clone() };
-            self.damage.hurt.push(Hurt { lpns: rescued, pins: pins.clone(), jobs: waiting });
+            self.damage.hurt.push(Hurt { lpns: rescued.clone(), pins: pins.clone(), jobs: waiting });
             if bare {
-                self.leave_bare(row, covered, &jobs);
+                self.leave_bare(row, covered, &jobs, rescued);
             }
             self.settle_hurt();
         } else if bare {
             // Also here the pins go: the collector that moves the data may wait for one.
             pins.iter().for_each(|&unit| self.release(unit));
-            self.leave_bare(row, covered, &jobs);
+            self.leave_bare(row, covered, &jobs, Vec::new());
         } else {
             pins.iter().for_each(|&unit| self.release(unit));
             jobs.iter().for_each(|&job| self.part_done(job));
