@@ -191,7 +191,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.damage.uncleared.retain(|block| !bad.contains(block));
         for block in self.ftl.blocks_of(victim).chain(bad) {
             self.collectors[log].erasing += 1;
-            self.recovery.erasing.insert(block);
+            self.recovery.erasing.insert(block, false);
             if !self.breaks(SafetyRule::StrikeOut)
                 && let Some(checkpoint) = &mut self.recovery.checkpoint
             {
@@ -300,6 +300,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             return;
         }
         let victim = collector.victim.take().expect("an erase belongs to a victim");
+        let ftl = &self.ftl;
+        self.recovery.erasing.retain(|&block, erased| !*erased || ftl.unit_of_block(block) != victim);
         if !self.failed_programs.is_empty() {
             self.forget_failed_programs(victim);
         }

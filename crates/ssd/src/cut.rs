@@ -78,7 +78,7 @@ pub(crate) struct Remains<P> {
     pub reads: Vec<u32>,
     /// Most P/E cycles of any block, erases included that dies were given.
     pub most_worn: Option<u32>,
-    /// Blocks whose erase was asked for and has not ended, now or before an earlier cut.
+    /// Blocks of units whose erase was asked for and has not ended, now or before an earlier cut.
     pub erasing: BTreeSet<BlockAddr>,
     /// Pages that were found lost for good, and the rank of what they held.
     pub lost: BTreeMap<Lpn, u64>,
@@ -196,7 +196,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             groups: self.has_groups().then(|| self.groups.remains(self.group_pages_in_flight())),
             reads: self.disturb.reads().iter().map(step).collect(),
             most_worn: Some(self.most_worn()),
-            erasing: self.recovery.erasing.clone(),
+            erasing: self.recovery.erasing.keys().copied().collect(),
             lost: self.recovery.lost.clone(),
             checkpoint: self.recovery.checkpoint.clone(),
             outage: Outage::default(),

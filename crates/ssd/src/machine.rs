@@ -66,8 +66,9 @@ pub(crate) struct Recovery {
     pub(crate) parity_versions: Vec<u64>,
     /// Stripes of which no page says what of it counts: one that is written anew does.
     pub(crate) unnamed: BTreeSet<StripeId>,
-    /// Blocks with nothing needed, given to be erased, until they are: a cut may leave such a block unreadable.
-    pub(crate) erasing: BTreeSet<BlockAddr>,
+    /// Blocks of units with nothing needed whose erase was asked for, until all of the unit is erased, and whether
+    /// they are. A cut may leave such a block unreadable, and others of its unit erased.
+    pub(crate) erasing: BTreeMap<BlockAddr, bool>,
     /// Pages that are lost for good, and the rank of what they held: older contents may still lie in flash. Static
     /// stripes say by their names what is lost of them.
     pub(crate) lost: BTreeMap<Lpn, u64>,
@@ -86,7 +87,7 @@ impl Recovery {
             checkpoint: setup.power.checkpoint.then(|| Checkpoint::fresh(setup.drive.geometry.blocks())),
             versions: vec![0; width.map_or(0, |_| setup.user_slots as usize)],
             unnamed: BTreeSet::new(),
-            erasing: BTreeSet::new(),
+            erasing: BTreeMap::new(),
             lost: BTreeMap::new(),
             parity_versions: vec![0; width.map_or(0, |width| setup.user_slots.div_ceil(width) as usize)],
         }
@@ -573,7 +574,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let block = self.grid.split(command.ppn).0;
         let done = self.array.erase(block) == ProgramOutcome::Done;
         if done {
-            self.recovery.erasing.remove(&block);
+            self.recovery.erasing.insert(block, true);
             self.record(Fact::Erased { block: block.0, cause: command.cause });
             if self.disturb.is_on() {
                 self.note_erase(block);

@@ -34,18 +34,18 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             torn.iter().for_each(|redo| self.take_out_of_sums(redo));
         }
         self.groups.redo = there;
-        self.note_erased_members(looks);
+        self.note_erased_members(looks, remains);
         if remains.outage.memory.sums {
             self.recovery.bare_groups = self.groups_without_parity(looks);
         }
     }
 
     /// A cut met the erase of a group: its sums are of pages that are gone.
-    fn note_erased_members(&mut self, looks: &Looks) {
+    fn note_erased_members(&mut self, looks: &Looks, remains: &Remains<P>) {
         let of_rows = self.groups.held.values().flat_map(|held| &held.members);
         let members = of_rows.chain(self.groups.blocks.values().flat_map(|blocks| &blocks.members));
         let pages = members.map(|member| self.grid.page_of(member.slot).0);
-        let erased: Vec<Ppn> = pages.filter(|&ppn| looks.is_erased(ppn)).collect();
+        let erased: Vec<Ppn> = pages.filter(|&ppn| self.met_its_erase(ppn, looks, remains)).collect();
         for ppn in erased {
             self.unreadable(ppn);
         }
@@ -94,7 +94,13 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         }
     }
 
-    pub(super) fn choose_in_groups(&self, looks: &Looks, but: &BTreeSet<Ppn>, solve: bool) -> Choice {
+    /// Whether a cut came into the erase of the page's group. Else it looks erased because its program failed.
+    fn met_its_erase(&self, ppn: Ppn, looks: &Looks, remains: &Remains<P>) -> bool {
+        let erases_known = !remains.outage.memory.reads;
+        looks.is_erased(ppn) && (!erases_known || remains.erasing.contains(&self.grid.split(ppn).0))
+    }
+
+    pub(super) fn choose_in_groups(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>, solve: bool) -> Choice {
         let mut choice = Choice::new(self.ftl.user_slots());
         let is_there = |ppn: Ppn| looks.is_valid(ppn) && !but.contains(&ppn);
         for group in (0..self.grid.blocks_per_die()).map(SuperblockId) {
@@ -103,18 +109,24 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         if !solve {
             return choice;
         }
+        // Of what is being erased everything needed lies elsewhere.
+        let page = |member: &Member| self.grid.page_of(member.slot).0;
+        let still_held = |lost: Vec<Member>| {
+            let any_erased = lost.iter().any(|member| self.met_its_erase(page(member), looks, remains));
+            if any_erased { Vec::new() } else { lost }
+        };
         // Of a suspect that was on its way at a cut only its own page tells.
         let redone: BTreeSet<Ppn> = self.groups.redo.iter().map(|redo| redo.ppn).collect();
         for held in self.groups.held.values() {
             let sums = held.sums.len() as u32 / self.grid.slots_per_page();
-            let lost = self.lost_members(&held.members, looks, |ppn| is_there(ppn) || redone.contains(&ppn), sums);
-            self.offer_solved(&mut choice, lost);
+            let lost = self.lost_members(&held.members, |ppn| is_there(ppn) || redone.contains(&ppn), sums);
+            self.offer_solved(&mut choice, still_held(lost));
         }
         for ppn in looks.valid().filter(|&ppn| is_there(ppn) && !self.array.members(ppn).is_empty()) {
             if let PageRole::Parity(_) = self.array.page(ppn).tags[0].role() {
                 let members = self.array.members(ppn).to_vec();
-                let lost = self.lost_members(&members, looks, is_there, self.parities_beside(ppn, &is_there));
-                self.offer_solved(&mut choice, lost);
+                let lost = self.lost_members(&members, is_there, self.parities_beside(ppn, &is_there));
+                self.offer_solved(&mut choice, still_held(lost));
             }
         }
         choice
@@ -157,14 +169,12 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         (0..self.grid.dies()).map(page).filter(same).count() as u32
     }
 
-    /// Members that cannot be read, if the codeword brings so many pages back. One that looks erased was:
-    /// a cut met the erase of the group, and what was needed of it lies elsewhere.
-    fn lost_members(&self, members: &[Member], looks: &Looks, is_there: impl Fn(Ppn) -> bool, at_most: u32) -> Vec<Member> {
+    /// Members that cannot be read, if the codeword brings so many pages back.
+    fn lost_members(&self, members: &[Member], is_there: impl Fn(Ppn) -> bool, at_most: u32) -> Vec<Member> {
         let page = |member: &Member| self.grid.page_of(member.slot).0;
         let lost: Vec<Member> = members.iter().filter(|member| !is_there(page(member))).copied().collect();
         let pages: BTreeSet<Ppn> = lost.iter().map(page).collect();
-        let erased = pages.iter().any(|&ppn| looks.is_erased(ppn));
-        if pages.len() as u32 <= at_most && !erased { lost } else { Vec::new() }
+        if pages.len() as u32 <= at_most { lost } else { Vec::new() }
     }
 
     /// Whether two pages of block groups may be in one codeword: of their row, or of their block.

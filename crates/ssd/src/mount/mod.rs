@@ -208,8 +208,8 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let rewrites = !self.breaks(SafetyRule::Suspects);
         let pages = if rewrites { self.pages_to_rewrite(&with, &suspects) } else { BTreeSet::new() };
         self.recovery.unnamed = with.unnamed_stripes().collect();
-        remains.erasing.retain(|&block| looks.is_unreadable_in(block));
-        self.recovery.erasing = std::mem::take(&mut remains.erasing);
+        let half_erased = remains.erasing.iter().filter(|&&block| looks.is_unreadable_in(block));
+        self.recovery.erasing = half_erased.map(|&block| (block, false)).collect();
         self.begin_mounting(pages, fallback);
         self.recovery.remembered = suspects;
         let mapped = with.pages.iter().flatten().count() as u64;
@@ -285,7 +285,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             Protection::None | Protection::Zones(_) => self.choose_pages(looks, but),
             Protection::Stripes(_) => self.choose_stripes(looks, remains, but),
             Protection::Rows(_) => self.choose_in_rows(looks, but, solve),
-            Protection::Groups(_) => self.choose_in_groups(looks, but, solve),
+            Protection::Groups(_) => self.choose_in_groups(looks, remains, but, solve),
         }
     }
 
