@@ -70,7 +70,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         lpns
     }
 
-    /// Lets go what waited for rescued pages that are in flash by now, or were written anew.
+    /// Lets go what waited for rescued pages that are in flash by now, or were written anew, or for a parity.
     pub(crate) fn settle_hurt(&mut self) {
         let mut at = 0;
         while at < self.damage.hurt.len() {
@@ -82,6 +82,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 at += 1;
             }
         }
+        self.answer_covered();
     }
 
     /// Whether the page is in flash, and in rows a parity covers it: without, a mount would not count it.
@@ -176,27 +177,22 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Lets the jobs of a parity that failed wait, unless another parity covers their data. Programs of the
     /// `hurt` pages failed, too.
     pub(crate) fn leave_bare(&mut self, row: u32, covered: StripSet, jobs: &[Id], hurt: Vec<Lpn>) {
-        if self.is_covered(row, covered) {
-            jobs.iter().for_each(|&job| self.part_done(job));
-        } else if !jobs.is_empty() {
+        if !jobs.is_empty() {
             self.bare.push(Bare { row, covered, jobs: jobs.to_vec(), hurt });
+            self.answer_covered();
         }
     }
 
     fn is_covered(&self, row: u32, dies: StripSet) -> bool {
-        self.ftl.rows().coverage(row).is_some_and(|(covered, _)| dies.and(covered) == dies)
-    }
-
-    /// A row got a parity.
-    pub(crate) fn row_was_covered(&mut self, row: u32) {
-        self.settle_hurt();
-        self.answer_bare(|machine, bare| bare.row == row && machine.is_covered(row, bare.covered));
+        dies.is_empty() || self.ftl.rows().coverage(row).is_some_and(|(covered, _)| dies.and(covered) == dies)
     }
 
     /// A superblock was emptied: what lay there has a parity elsewhere.
     pub(crate) fn superblock_was_emptied(&mut self, unit: UnitId) {
         let pages = self.grid.pages_per_block();
-        self.answer_bare(|_, bare| bare.row / pages == unit);
+        let emptied = self.bare.iter_mut().filter(|bare| bare.row / pages == unit);
+        emptied.for_each(|bare| bare.covered = StripSet::EMPTY);
+        self.answer_covered();
     }
 
     /// The drive has no room to move data to another row: requests are answered although one
@@ -216,10 +212,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         !given_up.is_empty()
     }
 
-    fn answer_bare(&mut self, safe: impl Fn(&Self, &Bare) -> bool) {
+    /// Answers those whose data have a parity by now, and are in flash.
+    fn answer_covered(&mut self) {
         let mut at = 0;
         while at < self.bare.len() {
-            if safe(self, &self.bare[at]) {
+            let Bare { row, covered, hurt, .. } = &self.bare[at];
+            if self.is_covered(*row, *covered) && hurt.iter().all(|&lpn| self.is_at_rest(lpn)) {
                 let bare = self.bare.remove(at);
                 bare.jobs.into_iter().for_each(|job| self.part_done(job));
             } else {

@@ -341,7 +341,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         jobs.iter().for_each(|&job| self.jobs[job].cover = NONE);
         if let Some(die) = parity {
             self.ftl.rows_mut().cover(row, covered, die);
-            self.row_was_covered(row);
+            self.settle_hurt();
         }
         let rescued = std::mem::take(&mut self.covers[id].rescued);
         if !rescued.is_empty() {
