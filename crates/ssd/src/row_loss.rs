@@ -49,7 +49,8 @@ pub(crate) struct Damage {
 
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// The program of a data page failed on a living die. Its row solves for it, unless another page of
-    /// the row fails too: so what the controller still has goes to another row at once. The pages.
+    /// the row fails too: so what the controller still has goes to another row at once, unless something newer
+    /// is on its way. The pages.
     pub(crate) fn rescue(&mut self, image: Id) -> Vec<Lpn> {
         let (ppn, mut lpns) = (self.images.slab[image].ppn, Vec::new());
         if !self.array.answers(ppn) {
@@ -57,10 +58,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         for index in 0..self.images.slab[image].filled {
             let (tag, from) = (self.images.slot(image, index).0, self.grid.slot(ppn, index));
-            if let PageRole::Data(lpn) = tag.role()
-                && self.ftl.is_valid(from)
-            {
-                lpns.push(lpn);
+            let PageRole::Data(lpn) = tag.role() else { continue };
+            lpns.push(lpn);
+            if self.ftl.is_valid(from) {
                 let payload = self.images.contents(image).1[index as usize].clone();
                 let update = self.images.updates(image)[index as usize];
                 self.moves.push_back(Move { contents: Contents { tag, payload, update }, from });
