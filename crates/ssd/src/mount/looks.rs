@@ -87,9 +87,8 @@ impl Looks {
         &self.of[block.index() * pages..(block.index() + 1) * pages]
     }
 
-    /// Whether some page of a block is unreadable.
-    pub fn is_unreadable_in(&self, block: BlockAddr) -> bool {
-        self.of_block(block).contains(&Look::Unreadable)
+    pub fn is_erased_block(&self, block: BlockAddr) -> bool {
+        self.of_block(block).iter().all(|&look| look == Look::Erased)
     }
 
     pub fn is_valid(&self, ppn: Ppn) -> bool {

@@ -208,8 +208,15 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let rewrites = !self.breaks(SafetyRule::Suspects);
         let pages = if rewrites { self.pages_to_rewrite(&with, &suspects) } else { BTreeSet::new() };
         self.recovery.unnamed = with.unnamed_stripes().collect();
-        let half_erased = remains.erasing.iter().filter(|&&block| looks.is_unreadable_in(block));
-        self.recovery.erasing = half_erased.map(|&block| (block, false)).collect();
+        // Units that are erased in part stay so until they are erased again.
+        let half_erased: BTreeSet<UnitId> = remains
+            .erasing
+            .iter()
+            .filter(|&&block| !looks.is_erased_block(block))
+            .map(|&block| self.ftl.unit_of_block(block))
+            .collect();
+        let stays = remains.erasing.iter().filter(|&&block| half_erased.contains(&self.ftl.unit_of_block(block)));
+        self.recovery.erasing = stays.map(|&block| (block, false)).collect();
         self.begin_mounting(pages, fallback);
         self.recovery.remembered = suspects;
         let mapped = with.pages.iter().flatten().count() as u64;

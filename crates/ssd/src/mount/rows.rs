@@ -33,10 +33,16 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     pub(super) fn doubted_in_rows(&self, looks: &Looks, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
         let in_parts = |(die, ppn): (DieId, Ppn)| {
             let unreadable = !looks.is_valid(ppn) && !looks.is_erased(ppn);
-            suspects.contains(&ppn) || (unreadable && !self.dead.contains(u32::from(die.0)))
+            suspects.contains(&ppn) || (unreadable && !self.dead.contains(u32::from(die.0))) || self.lacks_a_member(ppn, looks)
         };
         let rows = self.all_rows().filter(|&row| self.row_pages(row).any(in_parts));
         rows.flat_map(|row| self.row_pages(row)).map(|(_, ppn)| ppn).filter(|&ppn| looks.is_believed(ppn)).collect()
+    }
+
+    /// Whether a page is parity of one that never was programmed.
+    fn lacks_a_member(&self, ppn: Ppn, looks: &Looks) -> bool {
+        let erased = |member: &Member| looks.is_erased(self.grid.page_of(member.slot).0);
+        looks.is_valid(ppn) && self.array.members(ppn).iter().any(erased)
     }
 
     /// Readable parity pages of a row.

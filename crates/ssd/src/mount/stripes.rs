@@ -221,13 +221,16 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let may_be_lost =
             |strip: u32| self.is_on_dead_die(stripe, strip) || losing.contains(&self.stripe_scheme().die_of(stripe, strip));
         let counts = |state: &&State<'_, P>| self.is_whole(stripe, state, copies) || self.is_durable(stripe, state, copies);
-        let counting = states.iter().rev().find(counts).or(states.last());
+        // What is missing of a die that lost nothing never was there.
+        let was_cut = |state: &&State<'_, P>| !state.missing(&all).iter().all(may_be_lost);
+        let may_count = |state: &&State<'_, P>| !was_cut(state);
+        let counting = states.iter().rev().find(counts).or(states.iter().rev().find(may_count)).or(states.last());
         let Some(mut state) = counting else { return StripeFound::default() };
         let gone = |state: &State<'_, P>| -> StripSet {
             match self.is_whole(stripe, state, copies) {
                 true => state.missing(copies).and(state.given_up),
-                false if state.missing(&all).iter().all(may_be_lost) => StripSet::EMPTY,
-                false => state.missing(&all),
+                false if was_cut(&state) => state.missing(&all),
+                false => StripSet::EMPTY,
             }
         };
         if sums_gone && !self.is_whole(stripe, state, copies) && !gone(state).is_empty() {
