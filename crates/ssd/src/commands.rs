@@ -247,6 +247,11 @@ impl<P: Payload> Images<P> {
         &self.updates[id as usize * self.slots..(id as usize + 1) * self.slots]
     }
 
+    /// Another unit is to be released after the program.
+    pub fn set_pin(&mut self, id: Id, index: u32, pin: u32) {
+        self.pins[id as usize * self.slots + index as usize] = pin;
+    }
+
     /// The image is parity of these.
     pub fn set_members(&mut self, id: Id, members: Vec<Member>) {
         self.members.insert(id, members);

@@ -226,7 +226,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     /// Every command that a die has, in service or queued.
-    fn commands_of_dies(&self) -> Vec<crate::slab::Id> {
+    pub(crate) fn commands_of_dies(&self) -> Vec<crate::slab::Id> {
         let of_die = |die: &crate::commands::Die| {
             let served = die.service.map(|(id, _)| id);
             served.into_iter().chain(die.queued(&self.commands.slab)).collect::<Vec<_>>()

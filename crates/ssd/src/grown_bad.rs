@@ -2,13 +2,14 @@
 //! still held is collected out of turn, which brings it back onto good flash.
 
 use crate::collect::Collector;
-use crate::commands::{Command, Contents, Image, Owner, is_programmed};
+use crate::commands::{Command, Contents, Image, Owner, Verb, is_programmed};
 use crate::machine::Machine;
 use crate::payload::HostPayload;
-use crate::slab::NONE;
+use crate::slab::{Id, NONE};
 use ftl::{LogKind, Place, Stream, UnitId, UnitState};
 use nand::{FlashArray, OobTag, PageRole};
 use protect::Protection;
+use std::collections::BTreeSet;
 use vocab::{BlockAddr, Cause, Ppn, Slot, StripeId, SuperblockId};
 
 impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
@@ -136,11 +137,38 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.images.slab[command.image] = Image { oob, filled, ppn };
         for index in 0..filled {
             let tag = self.images.slot(command.image, index).0;
-            self.republish(tag, self.grid.slot(command.ppn, index), self.grid.slot(ppn, index));
+            let (from, to) = (self.grid.slot(command.ppn, index), self.grid.slot(ppn, index));
+            if !self.republish(tag, from, to) {
+                self.move_pin(tag, self.images.updates(command.image)[index as usize], from, to);
+            }
         }
         self.submit_program(command.image, owner, command.cause);
         // Not before: collection may take pages behind this one.
         self.start_collecting_if_short(self.log_of(ppn));
+    }
+
+    /// Something newer superseded contents that lie elsewhere now, and goes back to them if it finds no place
+    /// itself: it keeps the block where they are.
+    fn move_pin(&mut self, tag: OobTag, update: u64, from: Slot, to: Slot) {
+        let (left, kept) = (self.ftl.unit_of(from), self.ftl.unit_of(to));
+        let under_way = self.images_under_way();
+        let slots = under_way.into_iter().flat_map(|id| (0..self.images.slab[id].filled).map(move |index| (id, index)));
+        let newer =
+            slots.filter(|&(id, index)| self.images.slot(id, index).0 == tag && self.images.updates(id)[index as usize] > update);
+        let Some((id, index)) = newer.min_by_key(|&(id, index)| self.images.updates(id)[index as usize]) else { return };
+        if self.images.slot(id, index).2 == left {
+            self.images.set_pin(id, index, kept);
+            self.ftl.pin(kept);
+            self.release(left);
+        }
+    }
+
+    /// Pages that are filled, or on their way, or wait for another place.
+    fn images_under_way(&self) -> Vec<Id> {
+        let commands = self.commands_of_dies().into_iter().map(|id| self.commands.slab[id]).chain(self.displaced.iter().copied());
+        let programs = commands.filter(|command| command.verb == Verb::Program).map(|command| command.image);
+        let all: BTreeSet<Id> = programs.chain(self.pages.open_images()).filter(|&image| image != NONE).collect();
+        all.into_iter().collect()
     }
 
     fn log_of(&self, ppn: Ppn) -> usize {
@@ -279,12 +307,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         used && !erased && self.array.answers(self.grid.ppn(block, 0))
     }
 
-    /// What was to lie in slot `from` will lie in `to`, unless something newer took its place.
-    fn republish(&mut self, tag: OobTag, from: Slot, to: Slot) {
+    /// What was to lie in slot `from` will lie in `to`; false if something newer took its place.
+    fn republish(&mut self, tag: OobTag, from: Slot, to: Slot) -> bool {
         let published = match tag.role() {
             PageRole::Data(lpn) if self.ftl.lookup(lpn) == Place::At(from) => self.ftl.publish(lpn, to),
             PageRole::Parity(stripe) if self.ftl.lookup_parity(stripe) == Place::At(from) => self.ftl.publish_parity(stripe, to),
-            _ => return,
+            _ => return false,
         };
         if let (PageRole::Data(lpn), Protection::Stripes(_)) = (tag.role(), &self.protection) {
             self.note_move_of(lpn, Place::At(from));
@@ -293,5 +321,6 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if let Some(unit) = published.pinned {
             self.release(unit);
         }
+        true
     }
 }

@@ -29,6 +29,11 @@ impl PageWriter {
         Self { turn: 0, open: NONE, open_log: 0, open_sent: false, moved: vec![NONE; logs] }
     }
 
+    /// Images that may still be filled; `NONE` among them.
+    pub fn open_images(&self) -> impl Iterator<Item = Id> {
+        self.moved.iter().copied().chain([self.open])
+    }
+
     /// The die takes up the image: nothing more fits in.
     #[inline]
     pub fn sealed(&mut self, image: Id) {
