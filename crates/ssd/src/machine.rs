@@ -69,8 +69,7 @@ pub(crate) struct Recovery {
     /// Blocks of units with nothing needed whose erase was asked for, until all of the unit is erased, and whether
     /// they are. A cut may leave such a block unreadable, and others of its unit erased.
     pub(crate) erasing: BTreeMap<BlockAddr, bool>,
-    /// Pages that are lost for good, and the rank of what they held: older contents may still lie in flash. Static
-    /// stripes say by their names what is lost of them.
+    /// Pages that are lost for good, and the rank of what they held: older contents may still lie in flash.
     pub(crate) lost: BTreeMap<Lpn, u64>,
 }
 

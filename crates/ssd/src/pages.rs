@@ -7,7 +7,6 @@ use crate::payload::HostPayload;
 use crate::slab::{Id, NONE};
 use ftl::{LogKind, Place, Stream};
 use nand::{FlashArray, OobTag, PageRole};
-use protect::Protection;
 use vocab::{Cause, Slot};
 
 /// Page images that still have room, and whose turn it is.
@@ -236,9 +235,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// What a page held is lost for good: after a cut, too, nothing older counts.
     pub(crate) fn note_lost(&mut self, tag: OobTag, update: u64) {
-        if let (Some(lpn), true) = (Self::data_of(tag), self.recovery.mountable)
-            && !matches!(self.protection, Protection::Stripes(_))
-        {
+        if let (Some(lpn), true) = (Self::data_of(tag), self.recovery.mountable) {
             self.recovery.lost.insert(lpn, update);
         }
     }

@@ -194,8 +194,12 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let mut with = self.choose(&looks, &remains, &BTreeSet::new(), true);
         // Unless a die took it, what can only be solved for is as suspect.
         let mut without = self.choose(&looks, &remains, &suspects, !self.dead.is_empty());
-        self.recovery.lost = with.lose(&remains.lost);
-        without.lose(&remains.lost);
+        if let Protection::Stripes(_) = &self.protection {
+            self.recovery.lost = with.stripes.iter().flat_map(|found| found.lost.iter().copied()).collect();
+        } else {
+            self.recovery.lost = with.lose(&remains.lost);
+            without.lose(&remains.lost);
+        }
         self.mount_wear(&looks, &remains);
         let fallback = if self.breaks(SafetyRule::Fallback) { Vec::new() } else { self.fallback(&with, &without, &suspects) };
         self.mount_units(&looks, &with, &fallback);

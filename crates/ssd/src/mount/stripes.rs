@@ -25,7 +25,7 @@ use crate::safety::SafetyRule;
 use ftl::Place;
 use nand::{PageRole, Scan};
 use std::collections::{BTreeMap, BTreeSet};
-use vocab::{DieId, Ppn, Slot, StripSet, StripeId};
+use vocab::{DieId, Lpn, Ppn, Slot, StripSet, StripeId};
 
 /// Which partial parity counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +52,18 @@ pub(crate) struct StripeFound {
     newer: Vec<Slot>,
     /// A page of the stripe, where none that counts names all that counts and nothing else.
     unnamed: Option<Slot>,
+    /// Pages that count, are not there, and that nothing brings back, with the rank of what they held.
+    pub lost: Vec<(Lpn, u64)>,
+}
+
+/// What is known to have been lost.
+struct Losses<'a> {
+    /// Dies with pages that are unreadable and cannot have been torn.
+    dies: BTreeSet<DieId>,
+    /// Pages that were lost for good, and the rank of what they held.
+    pages: &'a BTreeMap<Lpn, u64>,
+    /// Whether partial parities are gone.
+    sums: bool,
 }
 
 impl StripeFound {
@@ -151,12 +163,12 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let held = by_stripe(remains);
         // Half an erase makes a block unreadable, too, but nothing in it was needed.
         let losing = looks.lost().filter(|&ppn| !remains.erasing.contains(&self.grid.split(ppn).0));
-        let losing: BTreeSet<DieId> = losing.map(|ppn| self.grid.die_of(ppn)).collect();
-        let sums_gone = remains.outage.memory.sums;
+        let dies = losing.map(|ppn| self.grid.die_of(ppn)).collect();
+        let losses = Losses { dies, pages: &remains.lost, sums: remains.outage.memory.sums };
         let mut choose = |stripe: StripeId, all: &[Copy]| {
             let copies = Copies { all, but, data_strips: self.stripe_scheme().data_strips() };
             let held = held.get(&stripe).copied();
-            choice.stripes[stripe.index()] = self.choose_stripe(&mut choice.pages, stripe, &copies, held, &losing, sums_gone);
+            choice.stripes[stripe.index()] = self.choose_stripe(&mut choice.pages, stripe, &copies, held, &losses);
         };
         let stripe_of = |all: &[Copy]| StripeId(all[0].stripe);
         copies.chunk_by(|a, b| a.stripe == b.stripe).for_each(|all| choose(stripe_of(all), all));
@@ -213,16 +225,21 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         stripe: StripeId,
         copies: &Copies<'_>,
         held: Option<&HeldRemains<P>>,
-        losing: &BTreeSet<DieId>,
-        sums_gone: bool,
+        losses: &Losses<'_>,
     ) -> StripeFound {
         let states = self.states(stripe, copies, held);
         let all = Copies { but: &BTreeSet::new(), ..*copies };
-        let may_be_lost =
-            |strip: u32| self.is_on_dead_die(stripe, strip) || losing.contains(&self.stripe_scheme().die_of(stripe, strip));
+        let is_known = |state: &State<'_, P>, strip: u32| {
+            let lost = self.lpn_of(stripe, strip).and_then(|lpn| losses.pages.get(&lpn));
+            lost.is_some_and(|&update| update >= state.versions[strip as usize])
+        };
+        let may_be_lost = |state: &State<'_, P>, strip: u32| {
+            let die = self.stripe_scheme().die_of(stripe, strip);
+            self.is_dead(die) || losses.dies.contains(&die) || is_known(state, strip)
+        };
         let counts = |state: &&State<'_, P>| self.is_whole(stripe, state, copies) || self.is_durable(stripe, state, copies);
         // What is missing of a die that lost nothing never was there.
-        let was_cut = |state: &&State<'_, P>| !state.missing(&all).iter().all(may_be_lost);
+        let was_cut = |state: &&State<'_, P>| !state.missing(&all).iter().all(|strip| may_be_lost(state, strip));
         let may_count = |state: &&State<'_, P>| !was_cut(state);
         let counting = states.iter().rev().find(counts).or(states.iter().rev().find(may_count)).or(states.last());
         let Some(mut state) = counting else { return StripeFound::default() };
@@ -233,24 +250,27 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
                 false => StripSet::EMPTY,
             }
         };
-        if sums_gone && !self.is_whole(stripe, state, copies) && !gone(state).is_empty() {
+        if losses.sums && !self.is_whole(stripe, state, copies) && !gone(state).is_empty() {
             // What leaned on a partial parity that is gone may be gone, too: an older state is better than none.
             state = states.iter().rev().find(|state| self.is_whole(stripe, state, copies)).unwrap_or(state);
         }
         let gone = gone(state);
-        let mut part = state.versions.clone();
+        let (mut part, mut lost) = (state.versions.clone(), Vec::new());
         gone.iter().for_each(|strip| part[strip as usize] = 0);
         for (strip, &version) in (0..).zip(&part) {
             let Some(lpn) = self.lpn_of(stripe, strip).filter(|_| version > 0) else { continue };
             let at = copies.with(strip, version);
             let (slot, age) = at.map_or((None, 0), |copy| (Some(self.grid.slot(copy.ppn, 0)), copy.age));
             pages[lpn.index()] = Some(Newest { update: version, sequence: u64::MAX - age, slot });
+            if slot.is_none() && !self.is_whole(stripe, state, copies) {
+                lost.push((lpn, version));
+            }
         }
         let has_suspects = copies.all.iter().any(|copy| copies.but.contains(&copy.ppn));
         let newer = if has_suspects { self.states_from(stripe, state.rank(), copies, held) } else { Vec::new() };
         let redundancy =
             if gone.is_empty() { self.redundancy_of(stripe, state, copies) } else { self.redundancy_of_rest(state, copies) };
-        StripeFound { newer, unnamed: self.unnamed(stripe, &part, copies), ..redundancy }
+        StripeFound { newer, lost, unnamed: self.unnamed(stripe, &part, copies), ..redundancy }
     }
 
     /// A page of the part of a stripe that counts, if none of it says that this is the part.
