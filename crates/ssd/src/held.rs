@@ -329,10 +329,16 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Writes full parity for a stripe with a partial one.
     pub(crate) fn commit(&mut self, stripe: StripeId) {
+        self.commit_healing(stripe, false);
+    }
+
+    /// As [`Self::commit`]; `heals`: until then the drive has not recovered.
+    fn commit_healing(&mut self, stripe: StripeId, heals: bool) {
         if self.held.get(stripe).is_none() || !self.held.committing.insert(stripe.0) {
             return;
         }
         let commit = self.new_stripe_work(stripe, Work::Commit);
+        self.stripes[commit].heals = heals;
         self.start_urgent(commit);
     }
 
@@ -393,7 +399,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let Some(held) = self.held.get(stripe) else { return };
         let old = held.old.iter().map(|(_, place)| *place);
         if old.chain([self.ftl.lookup_parity(stripe)]).any(|place| self.is_lost_place(place)) {
-            self.commit(stripe);
+            self.commit_healing(stripe, self.recovery.recovering);
         }
     }
 

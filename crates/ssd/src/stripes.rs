@@ -487,7 +487,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         debug_assert_eq!((self.stripes[id].stage, self.stripes[id].under_way), (Stage::Reading, 0));
         self.stripes[id].rank = self.next_rank();
         self.held.buildable_again(stripe);
-        self.stripes[id].heals = self.recovery.recovering && self.lacks_a_strip(stripe);
+        self.stripes[id].heals |= self.recovery.recovering && self.lacks_a_strip(stripe);
         self.stripes[id].stage = Stage::Programming;
         self.stripes[id].under_way = 1;
         self.program_data(id, targets);
