@@ -97,7 +97,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     /// Whether a cut came into the erase of the page's group. Else it looks erased because its program failed.
     fn met_its_erase(&self, ppn: Ppn, looks: &Looks, remains: &Remains<P>) -> bool {
         let erases_known = !remains.outage.memory.reads;
-        looks.is_erased(ppn) && (!erases_known || remains.erasing.contains(&self.grid.split(ppn).0))
+        remains.erasing.contains(&self.grid.split(ppn).0) || (!erases_known && looks.is_erased(ppn))
     }
 
     pub(super) fn choose_in_groups(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>, solve: bool) -> Choice {

@@ -12,6 +12,8 @@ enum Look {
     Erased,
     Unreadable,
     Valid,
+    /// Readable, and not needed: its erase was asked for.
+    Void,
 }
 
 /// What a mount knows of each page of the drive.
@@ -85,6 +87,13 @@ impl Looks {
     fn of_block(&self, block: BlockAddr) -> &[Look] {
         let pages = self.pages_per_block as usize;
         &self.of[block.index() * pages..(block.index() + 1) * pages]
+    }
+
+    /// The erase of a block was asked for: nothing in it counts.
+    pub fn set_aside(&mut self, block: BlockAddr) {
+        let pages = self.pages_per_block as usize;
+        let of_block = &mut self.of[block.index() * pages..(block.index() + 1) * pages];
+        of_block.iter_mut().filter(|look| **look == Look::Valid).for_each(|look| *look = Look::Void);
     }
 
     pub fn is_erased_block(&self, block: BlockAddr) -> bool {
@@ -163,7 +172,7 @@ impl Looks {
         let betrays = |other: u32| match self.of[other as usize] {
             Look::Erased => false,
             Look::Unreadable => true,
-            Look::Valid => other > ppn.0,
+            Look::Valid | Look::Void => other > ppn.0,
         };
         self.of[ppn.0 as usize] == Look::Unreadable && others.any(betrays)
     }

@@ -11,6 +11,7 @@
 //!   copies the older one counts: then a collection that the cut met is undone, and the block that
 //!   it was filling holds nothing that is needed. So there is always a unit that can be erased.
 //! * **What was found lost for good stays lost**, whatever older copies there are, until it is written anew.
+//! * **A block whose erase was asked for holds nothing that is needed**, erased or not: its codewords may be gone in part.
 //! * **A torn page is not there.** Checksums tell.
 //! * **The last page of each die is suspect**: its program may have been cut so late that it reads
 //!   back for now. The controller reads it once, remembers it, and writes it anew. What would count
@@ -182,6 +183,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     pub(crate) fn mount(&mut self, mut remains: Remains<P>) -> Mounted {
         self.find_dead_dies();
         let mut looks = Looks::new(&self.array, remains.checkpoint.as_ref());
+        remains.erasing.iter().for_each(|&block| looks.set_aside(block));
         // Ranks are never used twice, also where only power-safe memory knows of them.
         self.sequence = looks.newest.max(remains.newest());
         let suspects = self.read_suspects(&mut looks);

@@ -100,6 +100,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn finish_mounting(&mut self) {
         let mounting = self.recovery.mounting.take().expect("under way");
         self.recovery.unnamed.clear();
+        // Pages that were there are members of their sums like any other: the host may have read them.
+        self.groups.redo.clear();
         // A page for which there is no room at all stays where it is, and so does what would count without it.
         if mounting.pages.is_empty() {
             mounting.pins.iter().for_each(|&unit| self.release(unit));
