@@ -128,11 +128,18 @@ fn lives(case: &Case, lives: u64) -> Result<(u64, u64), String> {
     Ok((erases, unsaved))
 }
 
+/// Drives that lost a page once, or had a wrong parity: seed and scheme.
+const ONCE_BROKEN: [(u64, &str); 4] =
+    [(7, "raid5 read_around=2"), (306, "ppc"), (414, "da-raid5"), (442, "ppc parity_cache=4KiB")];
+
 #[test]
 fn a_drive_that_stops_has_all_that_was_answered() {
     let (mut stops, mut struck) = (0, 0);
-    for seed in seeds(1) {
-        for case in cases(seed) {
+    let usual = seeds(1);
+    let once = ONCE_BROKEN.into_iter().filter(|(seed, _)| !usual.contains(seed));
+    let once = once.flat_map(|(seed, choice)| cases(seed).into_iter().filter(move |case| case.choice == choice));
+    for (seed, cases) in usual.clone().map(|seed| (seed, cases(seed))).chain(once.map(|case| (case.seed, vec![case]))) {
+        for case in cases {
             let (erases, unsaved) = lives(&case, 9).unwrap_or_else(|what| {
                 let again = "cargo test -p flashkeep-ssd --test image_drive a_drive_that_stops";
                 panic!("{what}; repeat with: FLASHKEEP_SEED={seed} FLASHKEEP_SCHEME=\"{}\" {again}", case.choice)
