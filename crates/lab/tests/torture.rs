@@ -46,6 +46,7 @@ const ONCE_BROKEN: &[(u64, u64, &[&str])] = &[
     (1, 7_131, &["cut", "wear-out"]),
     (1, 10_387, &["cut", "wear-out"]),
     (3, 777, &["wear-out"]),
+    (3, 31_982, &["wear-out"]),
 ];
 
 /// Should the draws change, these are as good as any.

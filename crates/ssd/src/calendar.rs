@@ -94,6 +94,12 @@ impl Calendar {
         self.nodes[self.leaves + resource].key != NEVER
     }
 
+    /// Whether any other resource has an event pending.
+    #[must_use]
+    pub fn has_any_but(&self, but: [usize; 2]) -> bool {
+        (0..self.leaves).any(|resource| !but.contains(&resource) && self.is_pending(resource))
+    }
+
     /// Events scheduled so far.
     #[must_use]
     pub fn scheduled(&self) -> u64 {

@@ -229,8 +229,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.disturb.stirred = true;
     }
 
-    /// The next event. The timer counts only beside something else: alone it would keep a drive
-    /// from coming to rest, or from noticing that it is stuck.
+    /// The next event. Timers count only beside something else: alone, or one beside the other, they would keep
+    /// a drive from coming to rest, or from noticing that it is stuck.
     #[inline]
     pub(crate) fn next_event(&mut self) -> Option<(SimTime, usize)> {
         let next = self.calendar.next();
@@ -242,7 +242,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         } else {
             return next;
         }
-        self.calendar.next().and(next)
+        let timers = [self.refreshes(), if self.disturb.is_on() { self.retention_timer() } else { self.refreshes() }];
+        next.filter(|_| self.calendar.has_any_but(timers))
     }
 
     /// Recycles what is due, on every die. The drive does so while the host uses it.
