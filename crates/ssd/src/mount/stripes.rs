@@ -13,7 +13,8 @@
 //! or its first update was cut, and flash has a part of it: that part counts, by itself, here and at
 //! every later mount, whatever its dies lose in the meantime. Its pages name more than counts, so before
 //! the host is heard one of them is written anew with the names of the part: without that, nothing in
-//! flash would say that the part counts when the next update is cut.
+//! flash would say that the part counts when the next update is cut. Where an older state may have lost
+//! what it lacks, it counts before one that was cut for certain.
 
 use super::looks::Looks;
 use super::{Choice, Newest};
