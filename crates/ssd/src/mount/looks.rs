@@ -1,6 +1,7 @@
 //! What a mount sees of flash: one look at each page.
 
 use nand::{FlashArray, Latencies, PageScan, Scan};
+use std::ops::Range;
 use vocab::{BlockAddr, Bytes, Grid, Nanos, Ppn};
 
 use super::Mounted;
@@ -85,15 +86,18 @@ impl Looks {
     }
 
     fn of_block(&self, block: BlockAddr) -> &[Look] {
+        &self.of[self.pages_of(block)]
+    }
+
+    fn pages_of(&self, block: BlockAddr) -> Range<usize> {
         let pages = self.pages_per_block as usize;
-        &self.of[block.index() * pages..(block.index() + 1) * pages]
+        block.index() * pages..(block.index() + 1) * pages
     }
 
     /// The erase of a block was asked for: nothing in it counts.
     pub fn set_aside(&mut self, block: BlockAddr) {
-        let pages = self.pages_per_block as usize;
-        let of_block = &mut self.of[block.index() * pages..(block.index() + 1) * pages];
-        of_block.iter_mut().filter(|look| **look == Look::Valid).for_each(|look| *look = Look::Void);
+        let pages = self.pages_of(block);
+        self.of[pages].iter_mut().filter(|look| **look == Look::Valid).for_each(|look| *look = Look::Void);
     }
 
     pub fn is_erased_block(&self, block: BlockAddr) -> bool {

@@ -127,7 +127,7 @@ impl Choice {
     /// Static stripes of which no page says what counts.
     fn unnamed_stripes(&self) -> impl Iterator<Item = StripeId> {
         let stripes = (0..).map(StripeId).zip(&self.stripes);
-        stripes.filter(|(_, found)| found.unnamed_slot().is_some()).map(|(stripe, _)| stripe)
+        stripes.filter(|(_, found)| found.unnamed.is_some()).map(|(stripe, _)| stripe)
     }
 }
 
@@ -433,7 +433,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             let leaning = with.slots().filter(|slot| solved.contains(slot)).map(page);
             pages.extend(leaning.filter(|&ppn| suspects.iter().any(|&suspect| self.shares_codeword(ppn, suspect))));
         }
-        pages.extend(with.stripes.iter().filter_map(StripeFound::unnamed_slot).map(page));
+        pages.extend(with.stripes.iter().filter_map(|found| found.unnamed).map(page));
         if self.dead.is_empty() {
             pages.extend(with.slots().map(page).filter(|ppn| self.failed_programs.contains_key(&ppn.0)));
         }

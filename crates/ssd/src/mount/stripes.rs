@@ -52,7 +52,7 @@ pub(crate) struct StripeFound {
     /// Slots of this state and newer ones, which count if suspects turn out to be readable.
     newer: Vec<Slot>,
     /// A page of the stripe, where none that counts names all that counts and nothing else.
-    unnamed: Option<Slot>,
+    pub unnamed: Option<Slot>,
     /// Pages that count, are not there, and that nothing brings back, with the rank of what they held.
     pub lost: Vec<(Lpn, u64)>,
 }
@@ -74,10 +74,6 @@ impl StripeFound {
 
     pub fn old_slots(&self) -> impl Iterator<Item = Slot> {
         pinned(&self.old)
-    }
-
-    pub fn unnamed_slot(&self) -> Option<Slot> {
-        self.unnamed
     }
 
     pub fn newer_slots(&self) -> impl Iterator<Item = Slot> {
