@@ -15,13 +15,13 @@ impl Session {
     ) -> u64 {
         let mut number = 0;
         inside!(&mut self.0, prepared => {
-            let machine = &mut prepared.machine;
-            let before = machine.folds.checked;
-            machine.replay_stepwise(commands, pace, &mut |_, _| {}, |_| {
+            let engine = &mut prepared.engine;
+            let before = engine.core.device.folds.checked;
+            engine.replay_stepwise(commands, pace, &mut |_, _| {}, |_| {
                 number += 1;
                 go_on(number - 1)
             });
-            machine.folds.checked - before
+            engine.core.device.folds.checked - before
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::facts::Fact;
 use crate::lazy::{Sink, Want};
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::payload::HostPayload;
 use crate::slab::Id;
 use ftl::Place;
@@ -68,14 +68,14 @@ impl<P> Ahead<P> {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     fn ahead(&mut self) -> Option<&mut Ahead<P>> {
-        self.zones.as_mut()?.ahead.as_mut()
+        self.writer.zones.as_mut()?.ahead.as_mut()
     }
 
     /// The page has or gets other contents: buffers forget what they hold of its group.
     pub(crate) fn forget_read_ahead(&mut self, lpn: Lpn) {
-        let per = u64::from(self.host.sectors_per_slot);
+        let per = u64::from(self.host.requests.sectors_per_slot);
         let Some(ahead) = self.ahead() else { return };
         ahead.table.on_write(Lba(u64::from(lpn.0) * per), per as u32);
         ahead.buffers.iter_mut().filter(|buffer| buffer.range().contains(&lpn.0)).for_each(|buffer| buffer.reset(0..0));
@@ -83,7 +83,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Serves a read of a thread that is followed. False: it is served as it is.
     pub(crate) fn read_ahead(&mut self, job: Id, first: u32, end: u32, command: &HostCommand) -> bool {
-        let per = u64::from(self.host.sectors_per_slot);
+        let per = u64::from(self.host.requests.sectors_per_slot);
         let Some(ahead) = self.ahead() else { return false };
         let Some(served) = ahead.table.on_read(command.lba, command.sectors) else { return false };
         if ahead.buffers.len() <= served.thread {
@@ -106,7 +106,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Serves a page from the thread's buffer, now or when it comes.
     fn read_from_ahead(&mut self, job: Id, lpn: Lpn, thread: usize) -> bool {
-        let floor = self.oracle.floor(lpn);
+        let floor = self.host.oracle.floor(lpn);
         let Some(page) = self.ahead().and_then(|ahead| ahead.buffers[thread].page(lpn.0)) else { return false };
         match page {
             Page::Gone => return false,
@@ -140,7 +140,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 let lpn = self.code_zones().page(&line, block);
                 let want = |sink| Want { block: block as u8, slot: 0, lpn, sink };
                 if wanted.binary_search(&lpn.0).is_ok() {
-                    let floor = self.oracle.floor(lpn);
+                    let floor = self.host.oracle.floor(lpn);
                     wants.push(want(Sink::Host { job, floor }));
                 }
                 if kept.contains(&lpn.0) {
@@ -180,12 +180,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Whether a page needs no read: it is in the write buffer, or was never written.
     pub(crate) fn is_at_hand(&self, lpn: Lpn) -> bool {
-        self.buffer.get(lpn).is_some() || self.ftl.lookup(lpn) == Place::Unmapped
+        self.host.buffer.get(lpn).is_some() || self.core.map.lookup(lpn) == Place::Unmapped
     }
 
     /// A page that is in the write buffer, or was never written.
     fn take_at_hand(&mut self, want: &Want) {
-        let contents = self.buffer.get(want.lpn).cloned();
+        let contents = self.host.buffer.get(want.lpn).cloned();
         match want.sink {
             Sink::Host { floor, .. } => self.check_read(want.lpn, floor, contents.as_ref()),
             sink => {

@@ -8,7 +8,7 @@
 use crate::config::{Buffer, BufferKind};
 use crate::facts::RequestKind;
 use crate::jobs::{Asker, PageWrite};
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::payload::HostPayload;
 use crate::slab::Id;
 use nand::FlashArray;
@@ -127,40 +127,40 @@ impl<P: HostPayload> WriteBuffer<P> {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Takes a write or discard into the buffer, or lets it wait for room.
     pub(crate) fn buffer_job(&mut self, job: Id) {
-        self.jobs[job].remaining += 1;
-        if !self.buffer.waiting.is_empty() || !self.buffer_takes(job) {
+        self.core.jobs[job].remaining += 1;
+        if !self.host.buffer.waiting.is_empty() || !self.buffer_takes(job) {
             self.hold_pages(job);
-            self.buffer.waiting.push_back(job);
+            self.host.buffer.waiting.push_back(job);
         }
     }
 
     /// A page is not discarded after all: it is to be written again, later. Whoever waits for it to be
     /// durable waits in vain.
     pub(crate) fn thaw(&mut self, lpn: Lpn) {
-        let Some(entry) = self.buffer.entries.get_mut(&lpn.0).filter(|entry| entry.dirty.is_none()) else { return };
+        let Some(entry) = self.host.buffer.entries.get_mut(&lpn.0).filter(|entry| entry.dirty.is_none()) else { return };
         let waiters = std::mem::take(&mut entry.waiters);
-        self.buffer.touch(lpn.0);
+        self.host.buffer.touch(lpn.0);
         for job in waiters {
-            self.jobs[job].failed = true;
+            self.core.jobs[job].failed = true;
             self.part_done(job);
         }
     }
 
     /// Drops a discarded page from the buffer.
     pub(crate) fn unbuffer(&mut self, lpn: Lpn) {
-        let Some(entry) = self.buffer.entries.remove(&lpn.0) else { return };
-        self.retry |= self.has_waiting_for_buffer();
+        let Some(entry) = self.host.buffer.entries.remove(&lpn.0) else { return };
+        self.core.retry |= self.has_waiting_for_buffer();
         if let Some(key) = entry.dirty {
-            self.buffer.dirty.remove(&key);
+            self.host.buffer.dirty.remove(&key);
         }
         entry.waiters.into_iter().for_each(|job| self.part_done(job));
     }
 
     fn buffer_takes(&mut self, job: Id) -> bool {
-        if self.jobs[job].kind == RequestKind::Discard {
+        if self.core.jobs[job].kind == RequestKind::Discard {
             self.place_or_wait(job);
             self.part_done(job);
             return true;
@@ -170,15 +170,15 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             return true;
         }
         let capacity = self.buffer_capacity();
-        let pages = &self.jobs[job].pages;
-        let new = pages.iter().filter(|page| !self.buffer.entries.contains_key(&page.lpn.0)).count();
+        let pages = &self.core.jobs[job].pages;
+        let new = pages.iter().filter(|page| !self.host.buffer.entries.contains_key(&page.lpn.0)).count();
         // A request larger than the buffer passes through an empty one.
-        if self.buffer.entries.len() + new > capacity && !self.buffer.entries.is_empty() {
+        if self.host.buffer.entries.len() + new > capacity && !self.host.buffer.entries.is_empty() {
             self.evict_down_to(capacity.saturating_sub(new));
             return false;
         }
         self.put_in_buffer(job);
-        if self.jobs[job].fua && self.buffer.kind == BufferKind::Volatile {
+        if self.core.jobs[job].fua && self.host.buffer.kind == BufferKind::Volatile {
             self.wait_until_durable(job);
         }
         self.evict_down_to(capacity * 3 / 4);
@@ -188,14 +188,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     fn put_in_buffer(&mut self, job: Id) {
-        for index in 0..self.jobs[job].pages.len() {
-            let page = self.jobs[job].pages[index].clone();
+        for index in 0..self.core.jobs[job].pages.len() {
+            let page = self.core.jobs[job].pages[index].clone();
             if self.is_void(&page) {
                 continue;
             }
             self.forget_read_ahead(page.lpn);
-            self.buffer.put(&page);
-            if self.buffer.by_stripe {
+            self.host.buffer.put(&page);
+            if self.host.buffer.by_stripe {
                 self.rejuvenate_mates(page.lpn.0);
             }
         }
@@ -205,8 +205,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn rejuvenate_mates(&mut self, lpn: u32) {
         let n = self.stripe_scheme().data_strips();
         for mate in lpn / n * n..lpn / n * n + n {
-            if mate != lpn && self.buffer.entries.get(&mate).is_some_and(|entry| entry.dirty.is_some()) {
-                self.buffer.touch(mate);
+            if mate != lpn && self.host.buffer.entries.get(&mate).is_some_and(|entry| entry.dirty.is_some()) {
+                self.host.buffer.touch(mate);
             }
         }
     }
@@ -214,16 +214,16 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Pages the buffer holds.
     fn buffer_capacity(&self) -> usize {
         let own = || self.stripe_scheme().write_cache().map_or(0, |cache| cache.pages as usize);
-        self.buffer.capacity.unwrap_or_else(own)
+        self.host.buffer.capacity.unwrap_or_else(own)
     }
 
     /// Whether the request is too long for the scheme's write cache, or that is off.
     fn passes_buffer(&self, job: Id) -> bool {
-        if !self.buffer.by_stripe {
+        if !self.host.buffer.by_stripe {
             return false;
         }
         let cache = self.stripe_scheme().write_cache();
-        let long = cache.is_some_and(|cache| self.jobs[job].pages.len() > cache.bypass_over as usize);
+        let long = cache.is_some_and(|cache| self.core.jobs[job].pages.len() > cache.bypass_over as usize);
         long || self.buffer_capacity() == 0
     }
 
@@ -231,10 +231,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// buffer shows its pages, so that no older copy is seen or written after it.
     fn pass_buffer(&mut self, job: Id) {
         self.put_in_buffer(job);
-        let lpns: Vec<u32> = self.jobs[job].pages.iter().map(|page| page.lpn.0).collect();
+        let lpns: Vec<u32> = self.core.jobs[job].pages.iter().map(|page| page.lpn.0).collect();
         for lpn in &lpns {
-            self.buffer.entries.get_mut(lpn).expect("just buffered").waiters.push(job);
-            self.jobs[job].remaining += 1;
+            self.host.buffer.entries.get_mut(lpn).expect("just buffered").waiters.push(job);
+            self.core.jobs[job].remaining += 1;
         }
         self.launch(&lpns, true);
         self.let_pages_go(job);
@@ -243,16 +243,16 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// The job is answered when its pages are durable.
     fn wait_until_durable(&mut self, job: Id) {
-        let written = self.jobs[job].pages.iter().filter(|page| !self.is_void(page));
+        let written = self.core.jobs[job].pages.iter().filter(|page| !self.is_void(page));
         let lpns: Vec<u32> = written.map(|page| page.lpn.0).collect();
         for lpn in lpns {
-            let Some(entry) = self.buffer.entries.get_mut(&lpn) else {
+            let Some(entry) = self.host.buffer.entries.get_mut(&lpn) else {
                 // It left with a page of its stripe, and no flash took it.
-                self.jobs[job].failed = true;
+                self.core.jobs[job].failed = true;
                 continue;
             };
             entry.waiters.push(job);
-            self.jobs[job].remaining += 1;
+            self.core.jobs[job].remaining += 1;
             if entry.dirty.is_some() {
                 self.evict(lpn);
             }
@@ -261,23 +261,23 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// A flush: every write answered before becomes durable.
     pub(crate) fn flush(&mut self, job: Id) {
-        if self.buffer.kind != BufferKind::Volatile {
+        if self.host.buffer.kind != BufferKind::Volatile {
             return;
         }
         // In order of age, and after that those already on their way, by page: no hash order.
-        let mut pending: Vec<u32> = self.buffer.dirty.values().copied().collect();
+        let mut pending: Vec<u32> = self.host.buffer.dirty.values().copied().collect();
         #[expect(clippy::iter_over_hash_type, reason = "sorted right below")]
-        for (lpn, entry) in &self.buffer.entries {
+        for (lpn, entry) in &self.host.buffer.entries {
             if entry.dirty.is_none() {
                 pending.push(*lpn);
             }
         }
-        let dirty = self.buffer.dirty.len();
+        let dirty = self.host.buffer.dirty.len();
         pending[dirty..].sort_unstable();
         for &lpn in &pending {
-            let entry = self.buffer.entries.get_mut(&lpn).expect("listed above");
+            let entry = self.host.buffer.entries.get_mut(&lpn).expect("listed above");
             entry.waiters.push(job);
-            self.jobs[job].remaining += 1;
+            self.core.jobs[job].remaining += 1;
         }
         for &lpn in &pending {
             self.evict_if_dirty(lpn);
@@ -285,27 +285,27 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     fn evict_if_dirty(&mut self, lpn: u32) {
-        if self.buffer.entries.get(&lpn).is_some_and(|entry| entry.dirty.is_some()) {
+        if self.host.buffer.entries.get(&lpn).is_some_and(|entry| entry.dirty.is_some()) {
             self.evict(lpn);
         }
     }
 
     fn evict_down_to(&mut self, dirty: usize) {
-        while self.buffer.dirty.len() > dirty {
-            let (_, &lpn) = self.buffer.dirty.first_key_value().expect("not empty");
+        while self.host.buffer.dirty.len() > dirty {
+            let (_, &lpn) = self.host.buffer.dirty.first_key_value().expect("not empty");
             self.evict(lpn);
         }
     }
 
     /// Writes the page to flash, with what the scheme can write along.
     fn evict(&mut self, lpn: u32) {
-        let along: Vec<u32> = match &self.protection {
+        let along: Vec<u32> = match &self.writer.protection {
             // A page on every die: what keeps all of them at work.
-            Protection::None => self.oldest_with(lpn, (self.grid.dies() * self.grid.slots_per_page()) as usize),
+            Protection::None => self.oldest_with(lpn, (self.core.device.grid.dies() * self.core.device.grid.slots_per_page()) as usize),
             Protection::Stripes(scheme) => {
                 let n = scheme.data_strips();
                 let mates = lpn / n * n..lpn / n * n + n;
-                mates.filter(|mate| self.buffer.entries.get(mate).is_some_and(|entry| entry.dirty.is_some())).collect()
+                mates.filter(|mate| self.host.buffer.entries.get(mate).is_some_and(|entry| entry.dirty.is_some())).collect()
             }
             Protection::Rows(_) | Protection::Groups(_) => self.oldest_with(lpn, self.history_batch() as usize),
             // Each page has its own place to go to.
@@ -316,13 +316,13 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Sends dirty pages to flash as one write; `long`: they passed through the buffer.
     fn launch(&mut self, lpns: &[u32], long: bool) {
-        let job = self.jobs.take();
-        self.jobs[job].reset(Asker::Buffer, RequestKind::Write, self.now);
-        self.jobs[job].long = long;
-        let per = self.grid.geometry().sectors_per_slot();
+        let job = self.core.jobs.take();
+        self.core.jobs[job].reset(Asker::Buffer, RequestKind::Write, self.core.device.now);
+        self.core.jobs[job].long = long;
+        let per = self.core.device.grid.geometry().sectors_per_slot();
         for &lpn in lpns {
-            let page = self.buffer.launch(lpn, per);
-            self.jobs[job].pages.push(page);
+            let page = self.host.buffer.launch(lpn, per);
+            self.core.jobs[job].pages.push(page);
         }
         self.place_or_wait(job);
         self.part_done(job);
@@ -330,46 +330,46 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// The page and the oldest other dirty ones, at most `most`.
     fn oldest_with(&self, lpn: u32, most: usize) -> Vec<u32> {
-        let others = self.buffer.dirty.values().copied().filter(|&other| other != lpn);
+        let others = self.host.buffer.dirty.values().copied().filter(|&other| other != lpn);
         std::iter::once(lpn).chain(others.take(most - 1)).collect()
     }
 
     /// Whether the page left the buffer by a discard while its eviction waited for room.
     pub(crate) fn was_discarded(&self, job: Id, lpn: Lpn) -> bool {
-        self.jobs[job].asker == Asker::Buffer && self.buffer.get(lpn).is_none()
+        self.core.jobs[job].asker == Asker::Buffer && self.host.buffer.get(lpn).is_none()
     }
 
     /// Pages of an eviction that were discarded while it waited are not written any more.
     pub(crate) fn drop_discarded(&mut self, job: Id) {
-        let next = self.jobs[job].next;
-        let lpns: Vec<Lpn> = self.jobs[job].pages[next..].iter().map(|page| page.lpn).collect();
+        let next = self.core.jobs[job].next;
+        let lpns: Vec<Lpn> = self.core.jobs[job].pages[next..].iter().map(|page| page.lpn).collect();
         for (index, lpn) in lpns.into_iter().enumerate().rev() {
             if self.was_discarded(job, lpn) {
-                self.jobs[job].pages.remove(next + index);
+                self.core.jobs[job].pages.remove(next + index);
             }
         }
     }
 
     /// An eviction is durable, or failed for want of space.
     pub(crate) fn evicted(&mut self, job: Id) {
-        let failed = self.jobs[job].failed;
-        let out_of_space = self.jobs[job].no_room || self.jobs[job].next < self.jobs[job].pages.len();
-        let homeless = self.jobs[job].homeless;
-        let pages = std::mem::take(&mut self.jobs[job].pages);
+        let failed = self.core.jobs[job].failed;
+        let out_of_space = self.core.jobs[job].no_room || self.core.jobs[job].next < self.core.jobs[job].pages.len();
+        let homeless = self.core.jobs[job].homeless;
+        let pages = std::mem::take(&mut self.core.jobs[job].pages);
         let mut again = Vec::new();
         for page in &pages {
-            let Some(entry) = self.buffer.entries.get_mut(&page.lpn.0) else { continue };
+            let Some(entry) = self.host.buffer.entries.get_mut(&page.lpn.0) else { continue };
             entry.flying = entry.flying.saturating_sub(1);
             if failed && homeless {
                 // Another page of its stripe, or this one, has no die to lie on and no parity to
                 // stand in for it. Waiting would not change that; reads report what is lost.
                 let waiters = if entry.version == page.version && entry.dirty.is_none() {
-                    self.buffer.entries.remove(&page.lpn.0).map_or(Vec::new(), |entry| entry.waiters)
+                    self.host.buffer.entries.remove(&page.lpn.0).map_or(Vec::new(), |entry| entry.waiters)
                 } else {
                     std::mem::take(&mut entry.waiters)
                 };
                 for job in waiters {
-                    self.jobs[job].failed = true;
+                    self.core.jobs[job].failed = true;
                     self.part_done(job);
                 }
             } else if failed {
@@ -378,21 +378,21 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 let waiters = if out_of_space { std::mem::take(&mut entry.waiters) } else { Vec::new() };
                 again.extend((!entry.waiters.is_empty()).then_some(page.lpn.0));
                 if entry.dirty.is_none() && entry.version == page.version {
-                    self.buffer.touch(page.lpn.0);
+                    self.host.buffer.touch(page.lpn.0);
                 }
                 for job in waiters {
-                    self.jobs[job].failed = true;
+                    self.core.jobs[job].failed = true;
                     self.part_done(job);
                 }
             } else if entry.version == page.version && entry.dirty.is_none() {
                 let waiters = std::mem::take(&mut entry.waiters);
-                self.buffer.entries.remove(&page.lpn.0);
+                self.host.buffer.entries.remove(&page.lpn.0);
                 waiters.into_iter().for_each(|job| self.part_done(job));
             } else if !entry.waiters.is_empty() && entry.dirty.is_some() && entry.flying == 0 {
                 again.push(page.lpn.0);
             }
         }
-        self.jobs[job].pages = pages;
+        self.core.jobs[job].pages = pages;
         for lpn in again {
             self.evict_if_dirty(lpn);
         }
@@ -401,14 +401,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Whether anything waits for room in the buffer.
     pub(crate) fn has_waiting_for_buffer(&self) -> bool {
-        !self.buffer.waiting.is_empty()
+        !self.host.buffer.waiting.is_empty()
     }
 
     /// Takes in what waits for room, in order, as far as there is any.
     pub(crate) fn retry_buffer(&mut self) {
-        while let Some(job) = self.buffer.waiting.pop_front() {
+        while let Some(job) = self.host.buffer.waiting.pop_front() {
             if !self.buffer_takes(job) {
-                self.buffer.waiting.push_front(job);
+                self.host.buffer.waiting.push_front(job);
                 break;
             }
         }
@@ -416,8 +416,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// There is no room in the buffer and there never will be.
     pub(crate) fn fail_buffer_waiter(&mut self) {
-        if let Some(job) = self.buffer.waiting.pop_front() {
-            self.jobs[job].failed = true;
+        if let Some(job) = self.host.buffer.waiting.pop_front() {
+            self.core.jobs[job].failed = true;
             self.let_pages_go(job);
             self.part_done(job);
         }

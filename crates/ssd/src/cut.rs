@@ -10,7 +10,7 @@ use crate::commands::{Phase, Verb};
 use crate::config::BufferKind;
 use crate::groups::{GroupRemains, Redo};
 use crate::held::HeldRemains;
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::mount::Checkpoint;
 use crate::outage::Outage;
 use crate::payload::HostPayload;
@@ -147,36 +147,36 @@ impl Session {
     /// nothing behind, and a program is begun when its page has been transferred.
     #[must_use]
     pub fn begun(&self) -> Vec<Begun> {
-        inside!(&self.0, prepared => prepared.machine.begun().into_iter().map(|(begun, _)| begun).collect())
+        inside!(&self.0, prepared => prepared.engine.begun().into_iter().map(|(begun, _)| begun).collect())
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Commands being executed by cells, with their identities.
     fn begun(&self) -> Vec<(Begun, crate::slab::Id)> {
-        let busy = |die: u16| Some((DieId(die), self.dies[usize::from(die)].service?));
-        (0..self.dies.len() as u16)
+        let busy = |die: u16| Some((DieId(die), self.core.device.dies[usize::from(die)].service?));
+        (0..self.core.device.dies.len() as u16)
             .filter_map(busy)
             .filter_map(|(die, (id, phase))| Some((self.interrupted(die, id, phase)?, id)))
             .collect()
     }
 
     fn interrupted(&self, die: DieId, id: crate::slab::Id, phase: Phase) -> Option<Begun> {
-        let command = &self.commands.slab[id];
+        let command = &self.core.device.commands.slab[id];
         if phase != Phase::Ending || self.is_dead(die) {
             return None;
         }
-        let (block, page) = self.grid.split(command.ppn);
-        let pe = self.array.block(block).pe;
-        let end = self.calendar.at(die.index())?;
+        let (block, page) = self.core.device.grid.split(command.ppn);
+        let pe = self.core.device.array.block(block).pe;
+        let end = self.core.device.calendar.at(die.index())?;
         match command.verb {
             Verb::Program => {
-                let begun = end.0.saturating_sub(self.latencies.program(page, pe).0) <= self.now.0;
-                let partners = self.recovery.power.pairing.earlier_partners(page, self.grid.pages_per_block());
-                begun.then_some(Begun::Program { die, paired: !partners.is_empty(), held_up: self.recovery.power.hold_up })
+                let begun = end.0.saturating_sub(self.core.device.latencies.program(page, pe).0) <= self.core.device.now.0;
+                let partners = self.power.power.pairing.earlier_partners(page, self.core.device.grid.pages_per_block());
+                begun.then_some(Begun::Program { die, paired: !partners.is_empty(), held_up: self.power.power.hold_up })
             }
             Verb::Erase => {
-                let begun = end.0.saturating_sub(self.latencies.erase(pe).0) <= self.now.0;
+                let begun = end.0.saturating_sub(self.core.device.latencies.erase(pe).0) <= self.core.device.now.0;
                 begun.then_some(Begun::Erase { die })
             }
             Verb::Read | Verb::Recharge => None,
@@ -187,27 +187,27 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn remains(&self) -> Remains<P> {
         let step = |&reads: &u32| reads / READS_SAVED_EVERY * READS_SAVED_EVERY;
         Remains {
-            buffer: if self.buffer.kind() == BufferKind::PowerSafe && !self.breaks(SafetyRule::Buffer) {
-                self.buffer.pages_by_age()
+            buffer: if self.host.buffer.kind() == BufferKind::PowerSafe && !self.breaks(SafetyRule::Buffer) {
+                self.host.buffer.pages_by_age()
             } else {
                 Vec::new()
             },
-            held: self.held.remains(),
-            groups: self.has_groups().then(|| self.groups.remains(self.group_pages_in_flight())),
-            reads: self.disturb.reads().iter().map(step).collect(),
+            held: self.writer.held.remains(),
+            groups: self.has_groups().then(|| self.writer.groups.remains(self.group_pages_in_flight())),
+            reads: self.care.disturb.reads().iter().map(step).collect(),
             most_worn: Some(self.most_worn()),
-            erasing: self.recovery.erasing.keys().copied().collect(),
-            lost: self.recovery.lost.clone(),
-            checkpoint: self.recovery.checkpoint.clone(),
+            erasing: self.power.erasing.keys().copied().collect(),
+            lost: self.power.lost.clone(),
+            checkpoint: self.power.checkpoint.clone(),
             outage: Outage::default(),
         }
     }
 
     fn most_worn(&self) -> u32 {
-        let served = self.dies.iter().filter_map(|die| die.service).map(|(id, _)| &self.commands.slab[id]);
-        let erased = served.filter(|command| command.verb == Verb::Erase).map(|command| self.grid.split(command.ppn).0);
-        let blocks = (0..self.grid.geometry().blocks()).map(BlockAddr);
-        let pe = |block: BlockAddr| self.array.block(block).pe;
+        let served = self.core.device.dies.iter().filter_map(|die| die.service).map(|(id, _)| &self.core.device.commands.slab[id]);
+        let erased = served.filter(|command| command.verb == Verb::Erase).map(|command| self.core.device.grid.split(command.ppn).0);
+        let blocks = (0..self.core.device.grid.geometry().blocks()).map(BlockAddr);
+        let pe = |block: BlockAddr| self.core.device.array.block(block).pe;
         blocks.map(pe).chain(erased.map(|block| pe(block) + 1)).max().unwrap_or(0)
     }
 
@@ -215,11 +215,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn group_pages_in_flight(&self) -> Vec<Redo<P>> {
         let mut redo = Vec::new();
         for id in self.commands_of_dies() {
-            let command = &self.commands.slab[id];
+            let command = &self.core.device.commands.slab[id];
             let crate::commands::Owner::GroupPage { row, codeword, parity: false, .. } = command.owner else { continue };
             let (image, key) = (command.image, (row, u32::from(codeword)));
-            let filled = self.images.slab[image].filled as usize;
-            let payload = self.images.contents(image).1[..filled].to_vec();
+            let filled = self.core.device.images.slab[image].filled as usize;
+            let payload = self.core.device.images.contents(image).1[..filled].to_vec();
             redo.push(Redo { ppn: command.ppn, key, payload });
         }
         redo
@@ -229,13 +229,13 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn commands_of_dies(&self) -> Vec<crate::slab::Id> {
         let of_die = |die: &crate::commands::Die| {
             let served = die.service.map(|(id, _)| id);
-            served.into_iter().chain(die.queued(&self.commands.slab)).collect::<Vec<_>>()
+            served.into_iter().chain(die.queued(&self.core.device.commands.slab)).collect::<Vec<_>>()
         };
-        self.dies.iter().flat_map(of_die).collect()
+        self.core.device.dies.iter().flat_map(of_die).collect()
     }
 }
 
-impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
+impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
     /// Cuts the power; `fates` are those of [`Session::begun`], in its order.
     pub(crate) fn cut(&mut self, fates: &[Fate]) -> Remains<P> {
         let remains = self.remains();
@@ -245,25 +245,25 @@ impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
         let oobs: Vec<Oob> = ids.iter().map(|&id| self.oob_in_flight(id)).collect();
         let mut in_flight = Vec::new();
         for ((&id, &fate), &oob) in ids.iter().zip(fates).zip(&oobs) {
-            let command = &self.commands.slab[id];
+            let command = &self.core.device.commands.slab[id];
             in_flight.push(match fate {
-                Fate::Program(fate) => InFlight::Program(self.images.program(command.image, command.ppn, oob, self.now), fate),
-                Fate::Erase(fate) => InFlight::Erase(self.grid.split(command.ppn).0, fate),
+                Fate::Program(fate) => InFlight::Program(self.core.device.images.program(command.image, command.ppn, oob, self.core.device.now), fate),
+                Fate::Erase(fate) => InFlight::Erase(self.core.device.grid.split(command.ppn).0, fate),
             });
         }
-        let pairing: Pairing = self.recovery.power.pairing;
-        self.array.cut_power(pairing, &in_flight);
-        self.array.forget_volatile();
+        let pairing: Pairing = self.power.power.pairing;
+        self.core.device.array.cut_power(pairing, &in_flight);
+        self.core.device.array.forget_volatile();
         remains
     }
 
     fn oob_in_flight(&mut self, id: crate::slab::Id) -> Oob {
-        let command = self.commands.slab[id];
+        let command = self.core.device.commands.slab[id];
         if command.verb != Verb::Program {
             return Oob::default();
         }
-        let mut oob = self.images.slab[command.image].oob;
-        if self.ecc.is_some() {
+        let mut oob = self.core.device.images.slab[command.image].oob;
+        if self.core.device.ecc.is_some() {
             oob.ecc = self.capability(command.ppn);
         }
         oob

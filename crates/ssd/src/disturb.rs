@@ -22,7 +22,7 @@
 
 use crate::commands::{Command, Owner};
 use crate::config::Pace;
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::outage::age_of;
 use crate::payload::HostPayload;
 use crate::session::{Prepared, Session, commit_reserve, inside};
@@ -111,18 +111,18 @@ enum Reason {
     Retention { at_once: bool },
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// The drive has its age: from now on limits count, if the scheme has any.
     pub(crate) fn start_limits(&mut self) {
-        let Protection::Stripes(scheme) = &self.protection else { return };
+        let Protection::Stripes(scheme) = &self.writer.protection else { return };
         let Some(limits) = scheme.limits() else { return };
-        let at = Thresholds::new(limits, self.grid.pages_per_block());
-        let blocks = || (0..self.grid.geometry().blocks()).map(BlockAddr);
-        let mut regions = vec![Region::default(); self.grid.dies() as usize];
-        let reads: Vec<u32> = blocks().map(|block| self.array.block(block).reads).collect();
-        for block in blocks().filter(|&block| self.array.block(block).next_page > 0) {
-            let region = &mut regions[self.grid.split_block(block).0.index()];
-            region.order.push_back((self.array.block(block).first_program, block));
+        let at = Thresholds::new(limits, self.core.device.grid.pages_per_block());
+        let blocks = || (0..self.core.device.grid.geometry().blocks()).map(BlockAddr);
+        let mut regions = vec![Region::default(); self.core.device.grid.dies() as usize];
+        let reads: Vec<u32> = blocks().map(|block| self.core.device.array.block(block).reads).collect();
+        for block in blocks().filter(|&block| self.core.device.array.block(block).next_page > 0) {
+            let region = &mut regions[self.core.device.grid.split_block(block).0.index()];
+            region.order.push_back((self.core.device.array.block(block).first_program, block));
             if reads[block.index()] >= at.now_reads {
                 region.spent.push_back(block);
             } else if reads[block.index()] >= at.idle_reads {
@@ -131,18 +131,18 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         // Equal times keep the order of blocks.
         regions.iter_mut().for_each(|region| region.order.make_contiguous().sort());
-        self.disturb = Disturb { at: Some(at), reads, regions, stirred: true, recycled: Recycled::default() };
+        self.care.disturb = Disturb { at: Some(at), reads, regions, stirred: true, recycled: Recycled::default() };
     }
 
     /// Nobody knows how often blocks were read: each that is written counts as read out.
     pub(crate) fn assume_read_often(&mut self) {
-        if !self.disturb.is_on() {
+        if !self.care.disturb.is_on() {
             return;
         }
-        for block in (0..self.grid.geometry().blocks()).map(BlockAddr) {
-            if self.array.block(block).next_page > 0 {
-                self.disturb.reads[block.index()] = u32::MAX / 2;
-                self.disturb.regions[self.grid.split_block(block).0.index()].spent.push_back(block);
+        for block in (0..self.core.device.grid.geometry().blocks()).map(BlockAddr) {
+            if self.core.device.array.block(block).next_page > 0 {
+                self.care.disturb.reads[block.index()] = u32::MAX / 2;
+                self.care.disturb.regions[self.core.device.grid.split_block(block).0.index()].spent.push_back(block);
             }
         }
     }
@@ -156,112 +156,112 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Counts a read that is asked for.
     #[inline]
     pub(crate) fn count_read(&mut self, ppn: Ppn) {
-        let Some(at) = self.disturb.at else { return };
-        let block = self.grid.split(ppn).0;
-        let count = &mut self.disturb.reads[block.index()];
+        let Some(at) = self.care.disturb.at else { return };
+        let block = self.core.device.grid.split(ppn).0;
+        let count = &mut self.care.disturb.reads[block.index()];
         *count = count.saturating_add(1);
         if *count != at.idle_reads && *count != at.now_reads {
             return;
         }
         let is_spent = *count == at.now_reads;
-        let region = &mut self.disturb.regions[self.grid.split_block(block).0.index()];
+        let region = &mut self.care.disturb.regions[self.core.device.grid.split_block(block).0.index()];
         if is_spent {
             region.spent.push_back(block)
         } else {
             region.tired.push_back(block)
         }
-        self.disturb.stirred = true;
+        self.care.disturb.stirred = true;
     }
 
     /// A block got its first page.
     pub(crate) fn note_first_program(&mut self, block: BlockAddr) {
-        let blocks = self.grid.blocks_per_die() as usize;
-        let region = &mut self.disturb.regions[self.grid.split_block(block).0.index()];
-        region.order.push_back((self.now, block));
+        let blocks = self.core.device.grid.blocks_per_die() as usize;
+        let region = &mut self.care.disturb.regions[self.core.device.grid.split_block(block).0.index()];
+        region.order.push_back((self.core.device.now, block));
         // One entry in two at least is of a block that was erased since.
         if region.order.len() > 2 * blocks {
-            let array = &self.array;
+            let array = &self.core.device.array;
             region.order.retain(|&(at, block)| {
                 let info = array.block(block);
                 info.next_page > 0 && info.first_program == at
             });
         }
-        self.disturb.stirred |= !self.calendar.is_pending(self.retention_timer());
+        self.care.disturb.stirred |= !self.core.device.calendar.is_pending(self.retention_timer());
     }
 
     /// A block was erased: its cells start anew, and the next one may have its turn.
     pub(crate) fn note_erase(&mut self, block: BlockAddr) {
-        self.disturb.reads[block.index()] = 0;
-        self.disturb.stirred = true;
+        self.care.disturb.reads[block.index()] = 0;
+        self.care.disturb.stirred = true;
     }
 
     /// Whether the block can wait no longer.
     fn is_pressing(&self, block: BlockAddr) -> bool {
-        let Some(at) = self.disturb.at else { return false };
-        let info = self.array.block(block);
-        let old = info.next_page > 0 && age_of(self.now, info.first_program) >= at.now_age;
-        old || self.disturb.reads[block.index()] >= at.now_reads
+        let Some(at) = self.care.disturb.at else { return false };
+        let info = self.core.device.array.block(block);
+        let old = info.next_page > 0 && age_of(self.core.device.now, info.first_program) >= at.now_age;
+        old || self.care.disturb.reads[block.index()] >= at.now_reads
     }
 
     /// Whether all pages of the victim are to be moved side by side.
     pub(crate) fn hurries(&self, victim: UnitId, cause: Cause) -> bool {
-        self.disturb.is_on() && cause == Cause::Refresh && self.is_pressing(BlockAddr(victim))
+        self.care.disturb.is_on() && cause == Cause::Refresh && self.is_pressing(BlockAddr(victim))
     }
 
     /// Whether a read goes before what waits for its die.
     pub(crate) fn overtakes(&self, command: &Command) -> bool {
         let moves = command.cause == Cause::Refresh && matches!(command.owner, Owner::Collect { .. });
-        moves && self.is_pressing(self.grid.split(command.ppn).0)
+        moves && self.is_pressing(self.core.device.grid.split(command.ppn).0)
     }
 
     /// Whether an erase is under way that a block that can wait no longer waits for. Reads that
     /// go first would hold it off as long as the host has any.
     pub(crate) fn erase_presses(&self, die: DieId) -> bool {
-        let Some(at) = self.disturb.at else { return false };
-        let region = &self.disturb.regions[die.index()];
-        let old = || region.order.front().is_some_and(|&(first, _)| age_of(self.now, first) >= at.now_age);
-        self.collectors[die.index()].is_erasing() && (!region.spent.is_empty() || old())
+        let Some(at) = self.care.disturb.at else { return false };
+        let region = &self.care.disturb.regions[die.index()];
+        let old = || region.order.front().is_some_and(|&(first, _)| age_of(self.core.device.now, first) >= at.now_age);
+        self.care.collectors[die.index()].is_erasing() && (!region.spent.is_empty() || old())
     }
 
     /// Time has come for some block, or the drive comes to rest.
     pub(crate) fn retention_due(&mut self) {
-        self.calendar.clear(self.retention_timer());
-        self.disturb.stirred = true;
+        self.core.device.calendar.clear(self.retention_timer());
+        self.care.disturb.stirred = true;
     }
 
     /// The next event. Timers count only beside something else: alone, or one beside the other, they would keep
     /// a drive from coming to rest, or from noticing that it is stuck.
     #[inline]
     pub(crate) fn next_event(&mut self) -> Option<(SimTime, usize)> {
-        let next = self.calendar.next();
+        let next = self.core.device.calendar.next();
         let is_next = |timer: usize| next.is_some_and(|(_, resource)| resource == timer);
         if is_next(self.refreshes()) {
             self.refresh_timer();
-        } else if self.disturb.is_on() && is_next(self.retention_timer()) {
+        } else if self.care.disturb.is_on() && is_next(self.retention_timer()) {
             self.retention_due();
         } else {
             return next;
         }
-        let timers = [self.refreshes(), if self.disturb.is_on() { self.retention_timer() } else { self.refreshes() }];
-        next.filter(|_| self.calendar.has_any_but(timers))
+        let timers = [self.refreshes(), if self.care.disturb.is_on() { self.retention_timer() } else { self.refreshes() }];
+        next.filter(|_| self.core.device.calendar.has_any_but(timers))
     }
 
     /// Recycles what is due, on every die. The drive does so while the host uses it.
     pub(crate) fn recycle_due(&mut self) {
-        if self.host.outstanding == 0 && !self.more_arrives() {
+        if self.host.requests.outstanding == 0 && !self.more_arrives() {
             return;
         }
-        self.disturb.stirred = false;
+        self.care.disturb.stirred = false;
         if self.stripe_scheme().limits().is_none() {
             // A later stage of life protects by other means.
-            self.calendar.clear(self.retention_timer());
-            self.disturb = Disturb { recycled: self.disturb.recycled, ..Disturb::default() };
+            self.core.device.calendar.clear(self.retention_timer());
+            self.care.disturb = Disturb { recycled: self.care.disturb.recycled, ..Disturb::default() };
             return;
         }
-        for die in 0..self.grid.dies() {
+        for die in 0..self.core.device.grid.dies() {
             self.recycle(DieId(die as u16));
         }
-        if !self.calendar.is_pending(self.retention_timer()) {
+        if !self.core.device.calendar.is_pending(self.retention_timer()) {
             self.set_retention_timer();
         }
     }
@@ -269,10 +269,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// The die has nothing to do.
     #[inline]
     pub(crate) fn recycle_when_idle(&mut self, die: DieId) {
-        if let Some(at) = self.disturb.at {
-            let region = &self.disturb.regions[die.index()];
-            let old = region.order.front().is_some_and(|&(first, _)| age_of(self.now, first) >= at.idle_age);
-            let used = self.host.outstanding > 0 || self.more_arrives();
+        if let Some(at) = self.care.disturb.at {
+            let region = &self.care.disturb.regions[die.index()];
+            let old = region.order.front().is_some_and(|&(first, _)| age_of(self.core.device.now, first) >= at.idle_age);
+            let used = self.host.requests.outstanding > 0 || self.more_arrives();
             if used && (old || !region.tired.is_empty()) && self.stripe_scheme().limits().is_some() {
                 self.recycle(die);
             }
@@ -282,15 +282,15 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Gives the die's collector the next block that is due, unless one waits for it already.
     fn recycle(&mut self, die: DieId) {
         let log = die.index();
-        if self.is_dead(die) || self.collectors[log].halted || self.is_wanted(log) {
+        if self.is_dead(die) || self.care.collectors[log].halted || self.is_wanted(log) {
             return;
         }
         self.drop_stale(die);
         let Some((block, reason)) = self.next_due(die) else { return };
-        let unit = self.ftl.unit_of_block(block);
+        let unit = self.core.map.unit_of_block(block);
         self.want(unit, Cause::Refresh);
-        if self.is_wanted(log) || self.ftl.unit(unit).state == UnitState::Condemned {
-            let recycled = &mut self.disturb.recycled;
+        if self.is_wanted(log) || self.core.map.unit(unit).state == UnitState::Condemned {
+            let recycled = &mut self.care.disturb.recycled;
             *match reason {
                 Reason::Reads { at_once: false } => &mut recycled.reads_idle,
                 Reason::Reads { at_once: true } => &mut recycled.reads_at_once,
@@ -302,8 +302,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Forgets blocks in front of the queues that nothing is to be done about any more.
     fn drop_stale(&mut self, die: DieId) {
-        let at = self.disturb.at.expect("limits are on");
-        let mut region = std::mem::take(&mut self.disturb.regions[die.index()]);
+        let at = self.care.disturb.at.expect("limits are on");
+        let mut region = std::mem::take(&mut self.care.disturb.regions[die.index()]);
         while region.order.front().is_some_and(|&(first, block)| !self.holds(block) || !self.is_since(block, first)) {
             region.order.pop_front();
         }
@@ -313,18 +313,18 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         while region.spent.front().is_some_and(|&block| !self.holds(block) || self.reads_of(block) < at.now_reads) {
             region.spent.pop_front();
         }
-        self.disturb.regions[die.index()] = region;
+        self.care.disturb.regions[die.index()] = region;
     }
 
     /// The block that the die should recycle next, and why.
     fn next_due(&self, die: DieId) -> Option<(BlockAddr, Reason)> {
-        let (at, region) = (self.disturb.at?, &self.disturb.regions[die.index()]);
+        let (at, region) = (self.care.disturb.at?, &self.care.disturb.regions[die.index()]);
         let may = |block: BlockAddr| self.may_recycle(block);
         let read = |queue: &VecDeque<BlockAddr>, reads: u32| {
             queue.iter().copied().find(|&block| self.reads_of(block) >= reads && may(block))
         };
         let old = |age: Nanos| {
-            let due = region.order.iter().take_while(|(first, _)| age_of(self.now, *first) >= age);
+            let due = region.order.iter().take_while(|(first, _)| age_of(self.core.device.now, *first) >= age);
             due.filter(|&&(first, block)| self.is_since(block, first)).map(|&(_, block)| block).find(|&block| may(block))
         };
         if let Some(block) = read(&region.spent, at.now_reads) {
@@ -333,8 +333,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if let Some(block) = old(at.now_age) {
             return Some((block, Reason::Retention { at_once: true }));
         }
-        let state = &self.dies[die.index()];
-        if state.service.is_some() || self.backlog[die.index()] > 0 || self.collectors[die.index()].is_busy() {
+        let state = &self.core.device.dies[die.index()];
+        if state.service.is_some() || self.core.device.backlog[die.index()] > 0 || self.care.collectors[die.index()].is_busy() {
             return None;
         }
         let tired = read(&region.tired, at.idle_reads).map(|block| (block, Reason::Reads { at_once: false }));
@@ -342,18 +342,18 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     fn reads_of(&self, block: BlockAddr) -> u32 {
-        self.disturb.reads[block.index()]
+        self.care.disturb.reads[block.index()]
     }
 
     /// Whether the block was not erased since its first page was programmed then.
     fn is_since(&self, block: BlockAddr, first: SimTime) -> bool {
-        let info = self.array.block(block);
+        let info = self.core.device.array.block(block);
         info.next_page > 0 && info.first_program == first
     }
 
     /// Whether the block may hold pages that the limits are there for. An open one may get some.
     fn holds(&self, block: BlockAddr) -> bool {
-        let unit = self.ftl.unit(self.ftl.unit_of_block(block));
+        let unit = self.core.map.unit(self.core.map.unit_of_block(block));
         let holds = match unit.state {
             UnitState::Open | UnitState::Condemned => true,
             UnitState::Closed => unit.valid > 0 || unit.pins > 0,
@@ -364,19 +364,19 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Whether the stripes on the block have parity because it is worn.
     fn is_exempt(&self, block: BlockAddr) -> bool {
-        let worn = self.worn_above.is_some_and(|limit| self.array.block(block).pe > limit.0);
+        let worn = self.writer.worn_above.is_some_and(|limit| self.core.device.array.block(block).pe > limit.0);
         worn && self.stripe_scheme().wants_parity(StripeId(0), true)
     }
 
     /// Whether the block can be wanted now. Closing an open one gives up the rest of its pages:
     /// collection and commits must keep the blocks they count on.
     fn may_recycle(&self, block: BlockAddr) -> bool {
-        let unit = self.ftl.unit_of_block(block);
+        let unit = self.core.map.unit_of_block(block);
         let room = || {
-            let free = self.ftl.free_units(self.ftl.log_of(unit));
-            free > commit_reserve(&self.protection, &self.grid)
+            let free = self.core.map.free_units(self.core.map.log_of(unit));
+            free > commit_reserve(&self.writer.protection, &self.core.device.grid)
         };
-        match self.ftl.unit(unit).state {
+        match self.core.map.unit(unit).state {
             UnitState::Closed => self.holds(block),
             UnitState::Open => self.holds(block) && room(),
             UnitState::Free | UnitState::Condemned | UnitState::Dirty | UnitState::Bad => false,
@@ -386,14 +386,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Sets the timer for the next block that enters a half of its margin. Blocks that are in
     /// the second wait for no time, but for room or for their collector.
     fn set_retention_timer(&mut self) {
-        let Some(at) = self.disturb.at else { return };
+        let Some(at) = self.care.disturb.at else { return };
         let next = |region: &Region, age: Nanos| {
-            let past = region.order.partition_point(|&(first, _)| first.0.saturating_add(age.0) <= self.now.0);
+            let past = region.order.partition_point(|&(first, _)| first.0.saturating_add(age.0) <= self.core.device.now.0);
             region.order.get(past).map(|&(first, _)| SimTime(first.0.saturating_add(age.0)))
         };
         let of_region = |region| [next(region, at.idle_age), next(region, at.now_age)];
-        if let Some(time) = self.disturb.regions.iter().flat_map(of_region).flatten().min() {
-            self.calendar.schedule(self.retention_timer(), time);
+        if let Some(time) = self.care.disturb.regions.iter().flat_map(of_region).flatten().min() {
+            self.core.device.calendar.schedule(self.retention_timer(), time);
         }
     }
 }
@@ -415,7 +415,7 @@ impl Session {
     /// Blocks recycled because a limit came near, since the drive was aged.
     #[must_use]
     pub fn recycled(&self) -> Recycled {
-        inside!(&self.0, prepared => prepared.machine.disturb.recycled)
+        inside!(&self.0, prepared => prepared.engine.care.disturb.recycled)
     }
 
     /// Replays as [`Session::run`] does and shows every programmed block before every event;
@@ -437,12 +437,12 @@ impl<P: HostPayload> Prepared<P> {
         pace: Pace,
         each: &mut dyn FnMut(BlockView),
     ) -> crate::RunResult {
-        self.run_stepwise(commands, pace, &mut |_| {}, |machine| {
-            for block in (0..machine.grid.geometry().blocks()).map(BlockAddr) {
-                let info = *machine.array.block(block);
+        self.run_stepwise(commands, pace, &mut |_| {}, |engine| {
+            for block in (0..engine.core.device.grid.geometry().blocks()).map(BlockAddr) {
+                let info = *engine.core.device.array.block(block);
                 if info.next_page > 0 {
-                    let valid = machine.ftl.unit(machine.ftl.unit_of_block(block)).valid;
-                    each(BlockView { block, info, valid, now: machine.now });
+                    let valid = engine.core.map.unit(engine.core.map.unit_of_block(block)).valid;
+                    each(BlockView { block, info, valid, now: engine.core.device.now });
                 }
             }
             true

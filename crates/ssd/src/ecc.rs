@@ -13,7 +13,7 @@ use crate::codec::{Codec, Word};
 use crate::commands::{Command, Verb};
 use crate::config::{CodecTiming, RefreshPolicy, Setup};
 use crate::facts::Fact;
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::payload::HostPayload;
 use crate::safety::SafetyRule;
 use crate::session::SetupError;
@@ -219,7 +219,7 @@ struct Verdict {
     time: Nanos,
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// The decoder of a channel, in the calendar.
     pub(crate) fn decoder(&self, channel: usize) -> usize {
         self.refreshes() + 1 + channel
@@ -228,28 +228,28 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Reads the page of a command and decodes it: whether it is clean, and how long that took.
     #[inline]
     pub(crate) fn sense(&mut self, command: &Command) -> (bool, Nanos) {
-        if !self.failed_programs.is_empty() && self.failed_programs.contains_key(&command.ppn.0) {
+        if !self.core.device.failed_programs.is_empty() && self.core.device.failed_programs.contains_key(&command.ppn.0) {
             // Nobody knows whether there is anything to be read.
             self.record(Fact::Read { ppn: command.ppn.0, cause: command.cause });
             return (false, Nanos(0));
         }
-        let answered = self.array.read(command.ppn) == ReadOutcome::Clean;
+        let answered = self.core.device.array.read(command.ppn) == ReadOutcome::Clean;
         self.record(Fact::Read { ppn: command.ppn.0, cause: command.cause });
-        if !self.recovery.remembered.is_empty() && self.recovery.remembered.contains(&command.ppn) {
+        if !self.power.remembered.is_empty() && self.power.remembered.contains(&command.ppn) {
             return (true, Nanos(0));
         }
         if !answered {
-            let block = self.grid.split(command.ppn).0;
-            self.recovery.checkpoint.iter_mut().for_each(|checkpoint| checkpoint.strike_out(block));
+            let block = self.core.device.grid.split(command.ppn).0;
+            self.power.checkpoint.iter_mut().for_each(|checkpoint| checkpoint.strike_out(block));
             return (false, Nanos(0));
         }
         if self.is_astray(command.ppn) && !self.breaks(SafetyRule::Compare) {
             self.record(Fact::Astray);
-            self.damage.astray.insert(self.grid.split(command.ppn).0);
-            self.retry = true;
+            self.care.damage.astray.insert(self.core.device.grid.split(command.ppn).0);
+            self.core.retry = true;
             return (false, Nanos(0));
         }
-        match self.ecc.take() {
+        match self.core.device.ecc.take() {
             None => (true, Nanos(0)),
             Some(ecc) => self.sense_coded(ecc, command),
         }
@@ -259,11 +259,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// rank of the program, and the controller knows both. A controller compares with every read, while the
     /// data come in; only an array with such faults can give anything to find.
     fn is_astray(&self, ppn: Ppn) -> bool {
-        match self.array.arrived() {
+        match self.core.device.array.arrived() {
             Arrived::AsAsked => false,
             Arrived::Erased => true,
             Arrived::Other(other) => {
-                let (came, wanted) = (self.array.page(other), self.array.page(ppn));
+                let (came, wanted) = (self.core.device.array.page(other), self.core.device.array.page(ppn));
                 (came.tags, came.oob.sequence) != (wanted.tags, wanted.oob.sequence)
             }
         }
@@ -271,11 +271,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     fn sense_coded(&mut self, mut ecc: Box<PageEcc>, command: &Command) -> (bool, Nanos) {
         let (clean, time, advice) = self.decode(&mut ecc, command);
-        let heeded = if clean { ecc.heeds_advice } else { !matches!(self.protection, Protection::None) };
-        self.ecc = Some(ecc);
+        let heeded = if clean { ecc.heeds_advice } else { !matches!(self.writer.protection, Protection::None) };
+        self.core.device.ecc = Some(ecc);
         self.note_read(command.ppn);
         if advice == Advice::Rewrite && heeded {
-            self.refresh_at(self.grid.split(command.ppn).0, self.now);
+            self.refresh_at(self.core.device.grid.split(command.ppn).0, self.core.device.now);
         }
         (clean, time)
     }
@@ -284,11 +284,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// back; where none does, a later read may still succeed.
     fn decode(&mut self, ecc: &mut PageEcc, command: &Command) -> (bool, Nanos, Advice) {
         let ppn = command.ppn;
-        let view = self.array.page(ppn);
-        let info = *self.array.block(self.grid.split(ppn).0);
-        let (t, age) = (view.oob.ecc, self.now.since(view.written.min(self.now)));
+        let view = self.core.device.array.page(ppn);
+        let info = *self.core.device.array.block(self.core.device.grid.split(ppn).0);
+        let (t, age) = (view.oob.ecc, self.core.device.now.since(view.written.min(self.core.device.now)));
         let rber = ecc.cells.rber(ppn, &info, view.oob.sequence, age);
-        if !ecc.oob_is_readable(self.grid.die_of(ppn), rber) {
+        if !ecc.oob_is_readable(self.core.device.grid.die_of(ppn), rber) {
             // Not even how the page is encoded can be told.
             self.record(Fact::Decoded { codewords: 0, errors: 0, failed: 1, miscorrected: 0, time: Nanos(0) });
             return (false, Nanos(0), Advice::Rewrite);
@@ -306,9 +306,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     fn decode_words(&mut self, ecc: &mut PageEcc, command: &Command, t: Capability, rber: f64) -> Verdict {
-        let die = self.grid.die_of(command.ppn);
+        let die = self.core.device.grid.die_of(command.ppn);
         let bits = ecc.layout.codeword.bits(t);
-        let payload = self.array.page(command.ppn).payload;
+        let payload = self.core.device.array.page(command.ppn).payload;
         let mut verdict = Verdict {
             decoded: Decoded { codewords: 0, errors: 0, failed: 0 },
             miscorrected: 0,
@@ -342,23 +342,23 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// The transfer of a command's page ended; a read is decoded. True if that command is taken
     /// care of.
     pub(crate) fn decode_later(&mut self, id: Id) -> bool {
-        let command = self.commands.slab[id];
+        let command = self.core.device.commands.slab[id];
         if command.verb != Verb::Read {
             return false;
         }
         let (clean, time) = self.sense(&command);
         if time == Nanos(0) {
             self.read_done(id, &command, clean);
-            self.commands.slab.give(id);
+            self.core.device.commands.slab.give(id);
             return true;
         }
-        let die = self.grid.die_of(command.ppn);
-        let channel = self.grid.channel_of(die).index();
-        let (resource, now) = (self.decoder(channel), self.now);
-        let ecc = self.ecc.as_mut().expect("checked above");
+        let die = self.core.device.grid.die_of(command.ppn);
+        let channel = self.core.device.grid.channel_of(die).index();
+        let (resource, now) = (self.decoder(channel), self.core.device.now);
+        let ecc = self.core.device.ecc.as_mut().expect("checked above");
         let until = ecc.queue(channel, die, Decoding { command: id, clean, until: now }, time);
-        if !self.calendar.is_pending(resource) {
-            self.calendar.schedule(resource, until);
+        if !self.core.device.calendar.is_pending(resource) {
+            self.core.device.calendar.schedule(resource, until);
         }
         true
     }
@@ -366,27 +366,27 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// A decoder is done with a page.
     pub(crate) fn decoded(&mut self, channel: usize) {
         let resource = self.decoder(channel);
-        let ecc = self.ecc.as_mut().expect("decoders belong to ECC");
+        let ecc = self.core.device.ecc.as_mut().expect("decoders belong to ECC");
         let Decoding { command: id, clean, .. } = ecc.decoders[channel].pop_front().expect("a decoder works on something");
         match ecc.decoders[channel].front() {
-            Some(next) => self.calendar.schedule(resource, next.until),
-            None => self.calendar.clear(resource),
+            Some(next) => self.core.device.calendar.schedule(resource, next.until),
+            None => self.core.device.calendar.clear(resource),
         }
-        let command = self.commands.slab[id];
-        let die = self.grid.die_of(command.ppn);
+        let command = self.core.device.commands.slab[id];
+        let die = self.core.device.grid.die_of(command.ppn);
         ecc.of_die[die.index()] -= 1;
         self.read_done(id, &command, clean);
-        self.commands.slab.give(id);
+        self.core.device.commands.slab.give(id);
         // An erase may have waited for this.
-        if self.dies[die.index()].service.is_none() {
-            self.kicks.push(die);
+        if self.core.device.dies[die.index()].service.is_none() {
+            self.core.device.kicks.push(die);
         }
     }
 
     /// Time that a command's page is encoded before it is sent.
     pub(crate) fn encode_time(&self, verb: Verb) -> Nanos {
-        match (&self.ecc, verb) {
-            (Some(ecc), Verb::Program | Verb::Recharge) => ecc.encode_time(self.grid.slots_per_page()),
+        match (&self.core.device.ecc, verb) {
+            (Some(ecc), Verb::Program | Verb::Recharge) => ecc.encode_time(self.core.device.grid.slots_per_page()),
             _ => Nanos(0),
         }
     }
@@ -400,37 +400,37 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// How the page is programmed, now.
     pub(crate) fn capability(&mut self, ppn: Ppn) -> Capability {
-        let pe = PeCycles(self.array.block(self.grid.split(ppn).0).pe);
-        self.ecc.as_mut().map_or(Capability(0), |ecc| ecc.policy.program(ppn, pe))
+        let pe = PeCycles(self.core.device.array.block(self.core.device.grid.split(ppn).0).pe);
+        self.core.device.ecc.as_mut().map_or(Capability(0), |ecc| ecc.policy.program(ppn, pe))
     }
 
     /// The drive was mounted: codes are those that the pages say, policies begin anew. What the drive had
     /// `before` says what was built for it.
     pub(crate) fn resume_ecc(&mut self, before: Option<&mut Self>, setup: &Setup, streams: &Streams) {
         if let Some(before) = before {
-            self.ecc = before.ecc.take();
-            if let Some(ecc) = &mut self.ecc {
+            self.core.device.ecc = before.core.device.ecc.take();
+            if let Some(ecc) = &mut self.core.device.ecc {
                 ecc.restart(setup, streams);
-                self.resume_refresh(&before.refresh, setup);
+                self.resume_refresh(&before.care.refresh, setup);
             }
             return;
         }
-        self.ecc = PageEcc::new(setup, streams).expect("it was built before");
-        if self.ecc.is_some() {
+        self.core.device.ecc = PageEcc::new(setup, streams).expect("it was built before");
+        if self.core.device.ecc.is_some() {
             self.start_refresh(setup);
         }
     }
 
     /// The drive has its age: from now on its pages have errors, and a code that suits their age.
     pub(crate) fn start_ecc(&mut self, setup: &Setup, streams: &Streams) -> Result<(), SetupError> {
-        self.ecc = PageEcc::new(setup, streams)?;
-        if self.ecc.is_none() {
+        self.core.device.ecc = PageEcc::new(setup, streams)?;
+        if self.core.device.ecc.is_none() {
             return Ok(());
         }
-        for block in (0..self.grid.geometry().blocks()).map(BlockAddr) {
-            if self.array.block(block).next_page > 0 {
-                let t = self.capability(self.grid.ppn(block, 0));
-                self.array.set_ecc(block, t);
+        for block in (0..self.core.device.grid.geometry().blocks()).map(BlockAddr) {
+            if self.core.device.array.block(block).next_page > 0 {
+                let t = self.capability(self.core.device.grid.ppn(block, 0));
+                self.core.device.array.set_ecc(block, t);
             }
         }
         self.start_refresh(setup);

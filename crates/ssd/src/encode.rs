@@ -8,7 +8,7 @@
 
 use crate::commands::{Command, Contents, Owner};
 use crate::facts::Fact;
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::payload::HostPayload;
 use crate::slab::{Id, NONE, Slab};
 use crate::zones::Waiting;
@@ -85,15 +85,15 @@ impl<P> Encoder<P> {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     fn encoder(&mut self) -> &mut Encoder<P> {
         &mut self.zones().encoder
     }
 
     /// A run begins: its given times count from now.
     pub(crate) fn expect_offline(&mut self) {
-        if self.zones.is_some() {
-            let now = self.now;
+        if self.writer.zones.is_some() {
+            let now = self.core.device.now;
             let encoder = self.encoder();
             (encoder.start, encoder.next_time) = (now, 0);
             self.expect_next_time();
@@ -106,47 +106,47 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if let Some(&time) = times.get(encoder.next_time) {
             let at = encoder.start + time;
             encoder.next_time += 1;
-            self.calendar.schedule(self.offline_timer(), at.max(self.now));
+            self.core.device.calendar.schedule(self.offline_timer(), at.max(self.core.device.now));
         }
     }
 
     /// Whether the drive takes no requests now.
     #[inline]
     pub(crate) fn is_off_line(&self) -> bool {
-        self.recovery.mounting.is_some()
-            || self.zones.as_ref().is_some_and(|zones| zones.encoder.is_at_times() && (zones.encoder.due || zones.encoder.on))
+        self.power.mounting.is_some()
+            || self.writer.zones.as_ref().is_some_and(|zones| zones.encoder.is_at_times() && (zones.encoder.due || zones.encoder.on))
     }
 
     /// The host is done: there is nothing to prepare for.
     pub(crate) fn stay_on_line(&mut self) {
-        if self.zones.is_some() {
+        if self.writer.zones.is_some() {
             let encoder = self.encoder();
             (encoder.due, encoder.budget) = (false, 0);
             encoder.on &= encoder.in_flight > 0;
-            self.calendar.clear(self.offline_timer());
+            self.core.device.calendar.clear(self.offline_timer());
         }
     }
 
     /// A request arrives: no further group is begun.
     pub(crate) fn stop_encoding(&mut self) {
-        let Some(zones) = &mut self.zones else { return };
+        let Some(zones) = &mut self.writer.zones else { return };
         let encoder = &mut zones.encoder;
         if matches!(encoder.when, When::Idle(_)) {
             (encoder.on, encoder.due, encoder.rested) = (false, false, false);
-            self.calendar.clear(self.offline_timer());
+            self.core.device.calendar.clear(self.offline_timer());
         }
     }
 
     /// The drive was idle for long enough, or a given time has come.
     pub(crate) fn offline_due(&mut self) {
-        self.calendar.clear(self.offline_timer());
+        self.core.device.calendar.clear(self.offline_timer());
         self.encoder().due = true;
     }
 
     /// Begins a phase that is due, once the host and, where it is to take no time, all dies are idle; or
     /// waits for one.
     pub(crate) fn go_off_line_if_idle(&mut self) {
-        if self.host.outstanding > 0 {
+        if self.host.requests.outstanding > 0 {
             return;
         }
         let is_idle = self.is_idle();
@@ -158,17 +158,17 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             && !encoder.due
             && !encoder.rested
             && self.more_arrives()
-            && !self.calendar.is_pending(self.offline_timer())
+            && !self.core.device.calendar.is_pending(self.offline_timer())
         {
-            let at = self.now + after;
-            self.calendar.schedule(self.offline_timer(), at);
+            let at = self.core.device.now + after;
+            self.core.device.calendar.schedule(self.offline_timer(), at);
         }
     }
 
     /// Goes off line on command, between two runs: no host waits, so it takes no time.
     pub(crate) fn go_off_line(&mut self) {
-        assert!(self.is_idle() && self.host.outstanding == 0, "a drive goes off line on command between runs");
-        if self.zones.is_some() {
+        assert!(self.is_idle() && self.host.requests.outstanding == 0, "a drive goes off line on command between runs");
+        if self.writer.zones.is_some() {
             self.choose_zones();
             self.encode_without_time();
         }
@@ -199,12 +199,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Encodes everything at once, off the clock.
     fn encode_without_time(&mut self) {
-        let (busy, carried) = (self.folds.busy, self.folds.carried);
-        self.timed = false;
+        let (busy, carried) = (self.core.device.folds.busy, self.core.device.folds.carried);
+        self.core.device.timed = false;
         self.encode_more();
         self.settle();
-        self.timed = true;
-        (self.folds.busy, self.folds.carried) = (busy, carried);
+        self.core.device.timed = true;
+        (self.core.device.folds.busy, self.core.device.folds.carried) = (busy, carried);
     }
 
     /// Starts to encode further groups, as many as may be under way.
@@ -239,7 +239,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         self.encoder().ops[id] =
             EncodeOp { encode: Some(encode), left: 1, sums: vec![(P::default(), 0); code], places: Vec::new(), failed: false };
         for (page, &lpn) in data.iter().enumerate() {
-            let slot = match self.ftl.lookup(lpn) {
+            let slot = match self.core.map.lookup(lpn) {
                 Place::Unmapped => continue,
                 Place::Missing => {
                     self.encoder().ops[id].failed = true;
@@ -247,9 +247,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 }
                 Place::At(slot) => slot,
             };
-            let (ppn, index) = self.grid.page_of(slot);
+            let (ppn, index) = self.core.device.grid.page_of(slot);
             if let Some(image) = self.unsent(ppn) {
-                let payload = self.images.contents(image).1[index as usize].clone();
+                let payload = self.core.device.images.contents(image).1[index as usize].clone();
                 self.add_to_code(id, page, &payload);
                 continue;
             }
@@ -277,7 +277,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// A data page of a group was read, or could not be.
     pub(crate) fn encode_read_done(&mut self, command: &Command, id: Id, page: usize, clean: bool) {
         if clean {
-            let payload = self.array.page(command.ppn).payload[0].clone();
+            let payload = self.core.device.array.page(command.ppn).payload[0].clone();
             self.add_to_code(id, page, &payload);
         }
         self.encoder().ops[id].failed |= !clean;
@@ -322,18 +322,18 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.code_page_over(id, false);
             return true;
         }
-        let Some(ppn) = self.ftl.take_page(log, Stream::Host) else {
+        let Some(ppn) = self.core.map.take_page(log, Stream::Host) else {
             self.start_collecting_if_short(log);
             return false;
         };
         let (payload, blocks) = self.encoder().ops[id].sums[which as usize].clone();
-        let slot = self.grid.slot(ppn, 0);
-        let pin = self.ftl.publish(lpn, slot).pinned.unwrap_or(NONE);
+        let slot = self.core.device.grid.slot(ppn, 0);
+        let pin = self.core.map.publish(lpn, slot).pinned.unwrap_or(NONE);
         self.encoder().ops[id].places.push((lpn, slot));
         let oob = Self::oob_covering(blocks);
-        let image = self.images.open(ppn, oob);
+        let image = self.core.device.images.open(ppn, oob);
         let contents = Contents { tag: OobTag::data(lpn), payload, update: self.next_rank() };
-        self.images.fill(image, contents, NONE, pin);
+        self.core.device.images.fill(image, contents, NONE, pin);
         self.submit_program(image, Owner::Code { encode: id }, Cause::Encode);
         self.start_collecting_if_short(log);
         true
@@ -341,9 +341,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// A code page was programmed, or could not be.
     pub(crate) fn code_programmed(&mut self, image: Id, id: Id, done: bool) {
-        let (tag, _, pin) = self.images.slot(image, 0);
+        let (tag, _, pin) = self.core.device.images.slot(image, 0);
         if !done {
-            self.lose(tag, self.grid.slot(self.images.slab[image].ppn, 0));
+            self.lose(tag, self.core.device.grid.slot(self.core.device.images.slab[image].ppn, 0));
         }
         if pin != NONE {
             self.release(pin);
@@ -374,7 +374,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             // It may be encoded anew already, by another.
             let is_stale = self.code_zones().is_stale(&stamp);
             for (lpn, slot) in op.places {
-                if is_stale || self.ftl.lookup(lpn) == Place::At(slot) {
+                if is_stale || self.core.map.lookup(lpn) == Place::At(slot) {
                     self.forget_code_page(lpn);
                 }
             }
@@ -385,6 +385,6 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Whether no group is being encoded.
     pub(crate) fn has_no_encodes(&self) -> bool {
-        self.zones.as_ref().is_none_or(|zones| zones.encoder.in_flight == 0 && zones.encoder.ops.in_use() == 0)
+        self.writer.zones.as_ref().is_none_or(|zones| zones.encoder.in_flight == 0 && zones.encoder.ops.in_use() == 0)
     }
 }

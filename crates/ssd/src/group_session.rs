@@ -4,7 +4,7 @@
 use crate::calendar::Calendar;
 use crate::commands::Die;
 use crate::groups::{GroupStats, room_of, with_algebra};
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::payload::HostPayload;
 use crate::session::{Inner, Prepared, Session, SetupError, build_scheme, check_drive, inside};
 use nand::{Faulty, FlashArray, MemoryArray};
@@ -15,7 +15,7 @@ impl Session {
     /// What was written to block groups so far; all zero under other schemes.
     #[must_use]
     pub fn group_stats(&self) -> GroupStats {
-        inside!(&self.0, prepared => prepared.machine.group_stats())
+        inside!(&self.0, prepared => prepared.engine.group_stats())
     }
 
     /// Gives groups opened from now on the code of the option `then`. Groups of the code before
@@ -46,8 +46,8 @@ impl Session {
 impl<P: HostPayload> Prepared<P> {
     fn change_code(&mut self) -> Result<(), SetupError> {
         let name = &self.setup.scheme.name;
-        match &self.machine.protection {
-            Protection::Groups(scheme) if scheme.codes().len() > 1 => self.machine.groups.asked = true,
+        match &self.engine.writer.protection {
+            Protection::Groups(scheme) if scheme.codes().len() > 1 => self.engine.writer.groups.asked = true,
             Protection::Groups(_) => {
                 return Err(SetupError::new(format!("scheme {name}, then: found none, must name the code to change to")));
             }
@@ -59,7 +59,7 @@ impl<P: HostPayload> Prepared<P> {
     fn grown(mut self, channels: u32) -> Result<Self, SetupError> {
         let name = self.setup.scheme.name.clone();
         let old = self.setup.drive.geometry.channels;
-        if !self.machine.has_groups() {
+        if !self.engine.has_groups() {
             return Err(SetupError::new(format!("scheme {name}: a drive under it cannot grow, one under mds-groups can")));
         }
         if channels <= old {
@@ -71,33 +71,33 @@ impl<P: HostPayload> Prepared<P> {
         let Protection::Groups(scheme) = &protection else { unreachable!("the same scheme as before") };
         let streams = 1 + u32::from(self.setup.gc.separate_frontier);
         let room = room_of(&**scheme, streams, &name)?;
-        self.machine.grow(channels, protection, room);
+        self.engine.grow(channels, protection, room);
         self.pe_before.resize(self.setup.drive.geometry.blocks() as usize, 0);
         Ok(self)
     }
 }
 
-impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
+impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
     /// Takes in new channels; nothing may be under way.
     fn grow(&mut self, channels: u32, protection: Protection, room: u32) {
-        assert!(self.is_idle() && self.commands.slab.in_use() == 0, "a drive grows between runs");
-        self.array.grow(channels);
-        self.grid = self.array.grid().clone();
-        self.ftl.grow(&self.grid);
-        let dies = self.grid.dies() as usize;
-        self.calendar = Calendar::new(crate::replay::resources(&self.grid));
-        if let Some(ecc) = &mut self.ecc {
-            ecc.grow(channels, self.grid.dies());
+        assert!(self.is_idle() && self.core.device.commands.slab.in_use() == 0, "a drive grows between runs");
+        self.core.device.array.grow(channels);
+        self.core.device.grid = self.core.device.array.grid().clone();
+        self.core.map.grow(&self.core.device.grid);
+        let dies = self.core.device.grid.dies() as usize;
+        self.core.device.calendar = Calendar::new(crate::replay::resources(&self.core.device.grid));
+        if let Some(ecc) = &mut self.core.device.ecc {
+            ecc.grow(channels, self.core.device.grid.dies());
         }
-        self.dies.resize_with(dies, Die::new);
-        self.backlog.resize(dies, 0);
-        self.channels.resize(channels as usize, SimTime::ZERO);
+        self.core.device.dies.resize_with(dies, Die::new);
+        self.core.device.backlog.resize(dies, 0);
+        self.core.device.channels.resize(channels as usize, SimTime::ZERO);
         let Protection::Groups(scheme) = &protection else { unreachable!("only groups grow") };
-        let groups = &mut self.groups;
+        let groups = &mut self.writer.groups;
         groups.first_code = groups.codes.len();
         groups.codes.extend(scheme.codes().iter().copied().map(with_algebra));
         groups.room = room;
-        self.protection = protection;
+        self.writer.protection = protection;
         self.settle_group_space();
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::commands::{Contents, Owner};
 use crate::group_repair::{Rebuilds, TermGather};
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::payload::HostPayload;
 use crate::row_loss::Hurt;
 use crate::session::SetupError;
@@ -247,20 +247,20 @@ pub(crate) fn room_of(scheme: &dyn GroupScheme, streams: u32, name: &str) -> Res
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn group_scheme(&self) -> &dyn GroupScheme {
-        let Protection::Groups(scheme) = &self.protection else { unreachable!("groups belong to group schemes") };
+        let Protection::Groups(scheme) = &self.writer.protection else { unreachable!("groups belong to group schemes") };
         &**scheme
     }
 
     pub(crate) fn has_groups(&self) -> bool {
-        matches!(self.protection, Protection::Groups(_))
+        matches!(self.writer.protection, Protection::Groups(_))
     }
 
     /// Hands the job's pages to the host's open group; false if it has to wait for space, or
     /// for room in the parity cache.
     pub(crate) fn place_in_groups(&mut self, job: Id) -> bool {
-        while self.jobs[job].next < self.jobs[job].pages.len() {
+        while self.core.jobs[job].next < self.core.jobs[job].pages.len() {
             if !self.can_put(Stream::Host) {
                 self.start_collecting_if_short(0);
                 return false;
@@ -272,10 +272,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Writes moved pages to the collector's open group; with `all`, down to the last.
     pub(crate) fn feed_group_moves(&mut self, all: bool) {
-        let slots = self.grid.slots_per_page() as usize;
+        let slots = self.core.device.grid.slots_per_page() as usize;
         loop {
-            self.moves.retain(|page| self.ftl.is_valid(page.from));
-            let waiting = if all { self.moves.len().div_ceil(slots) } else { self.moves.len() / slots };
+            self.writer.moves.retain(|page| self.core.map.is_valid(page.from));
+            let waiting = if all { self.writer.moves.len().div_ceil(slots) } else { self.writer.moves.len() / slots };
             if waiting == 0 || !self.can_put(Stream::Gc) {
                 return;
             }
@@ -286,63 +286,63 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Whether the stream has an open group, and the cache takes the sums of its next page.
     fn can_put(&mut self, stream: Stream) -> bool {
         let writer = self.writer(stream);
-        if self.groups.open[writer].is_none() && !self.open_group(stream, writer) {
+        if self.writer.groups.open[writer].is_none() && !self.open_group(stream, writer) {
             return false;
         }
         // Where both streams write to one group, the host must leave the collector its room
         // page by page: a page stripe may be half full.
-        if self.ftl.open_row(stream).is_none() {
+        if self.core.map.open_row(stream).is_none() {
             return false;
         }
-        let open = self.groups.open[writer].as_ref().expect("just opened");
+        let open = self.writer.groups.open[writer].as_ref().expect("just opened");
         let strip = open.layout.stripe.strips[open.layout.stripe.order[open.next as usize] as usize];
         let row = self.row_of_group(open.layout.group, open.page);
-        let parity = self.groups.codes[open.layout.code].0.parity;
-        self.groups.held.contains_key(&(row, strip.codeword)) || self.groups.used[writer] + parity <= self.groups.room
+        let parity = self.writer.groups.codes[open.layout.code].0.parity;
+        self.writer.groups.held.contains_key(&(row, strip.codeword)) || self.writer.groups.used[writer] + parity <= self.writer.groups.room
     }
 
     pub(crate) fn row_of_group(&self, group: SuperblockId, page: u32) -> u32 {
-        group.0 * self.grid.pages_per_block() + page
+        group.0 * self.core.device.grid.pages_per_block() + page
     }
 
     pub(crate) fn hold(&mut self, writer: usize, pages: u32) {
-        self.groups.used[writer] += pages;
-        let held = self.groups.used.iter().sum();
-        self.groups.stats.most_held = self.groups.stats.most_held.max(held);
+        self.writer.groups.used[writer] += pages;
+        let held = self.writer.groups.used.iter().sum();
+        self.writer.groups.stats.most_held = self.writer.groups.stats.most_held.max(held);
     }
 
     /// The sums of a codeword, empty ones if need be. `room` says whether they take room in the
     /// cache, or have it already.
     fn held(&mut self, layout: &Arc<Layout>, page: u32, codeword: u32, writer: usize, room: bool) {
         let key = (self.row_of_group(layout.group, page), codeword);
-        if self.groups.held.contains_key(&key) {
+        if self.writer.groups.held.contains_key(&key) {
             return;
         }
-        let parity = self.groups.codes[layout.code].0.parity;
+        let parity = self.writer.groups.codes[layout.code].0.parity;
         if room {
             self.hold(writer, parity);
         }
-        self.ftl.pin(layout.group.0);
+        self.core.map.pin(layout.group.0);
         let held = Held {
             layout: Arc::clone(layout),
             stream: writer,
-            sums: vec![P::default(); (parity * self.grid.slots_per_page()) as usize],
+            sums: vec![P::default(); (parity * self.core.device.grid.slots_per_page()) as usize],
             members: Vec::new(),
             data: StripSet::EMPTY,
             missing: layout.stripe.data_of(codeword),
             parities: None,
-            first: self.groups.info[layout.group.index()].expect("an open group").written + 1,
+            first: self.writer.groups.info[layout.group.index()].expect("an open group").written + 1,
         };
-        self.groups.held.insert(key, held);
+        self.writer.groups.held.insert(key, held);
     }
 
     fn put_host_page(&mut self, job: Id) {
         let (image, position) = self.next_strip(0);
-        while !self.images.is_full(image) {
-            let Some(page) = self.jobs[job].pages.get(self.jobs[job].next) else { break };
+        while !self.core.device.images.is_full(image) {
+            let Some(page) = self.core.jobs[job].pages.get(self.core.jobs[job].next) else { break };
             let (lpn, payload) = (page.lpn, page.payload.clone());
-            self.jobs[job].next += 1;
-            self.jobs[job].remaining += 1;
+            self.core.jobs[job].next += 1;
+            self.core.jobs[job].remaining += 1;
             let contents = Contents { tag: OobTag::data(lpn), payload, update: self.next_rank() };
             self.put_in_strip(0, position, image, contents, job);
         }
@@ -352,58 +352,58 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn put_moved_page(&mut self) {
         let writer = self.writer(Stream::Gc);
         let (image, position) = self.next_strip(writer);
-        while !self.images.is_full(image) {
-            let Some(page) = self.moves.pop_front() else { break };
+        while !self.core.device.images.is_full(image) {
+            let Some(page) = self.writer.moves.pop_front() else { break };
             self.put_in_strip(writer, position, image, page.contents, NONE);
         }
-        let cause = self.collectors[0].cause;
+        let cause = self.care.collectors[0].cause;
         self.strip_filled(Stream::Gc, position, image, cause);
     }
 
     /// The next data page of the open group, as an empty image, and its strip.
     fn next_strip(&mut self, writer: usize) -> (Id, u32) {
-        let open = self.groups.open[writer].as_ref().expect("an open group");
+        let open = self.writer.groups.open[writer].as_ref().expect("an open group");
         let (layout, page) = (Arc::clone(&open.layout), open.page);
         let position = layout.stripe.order[open.next as usize];
         let strip = layout.stripe.strips[position as usize];
         self.held(&layout, page, strip.codeword, writer, true);
         let oob = Self::oob_covering(0);
-        let ppn = self.ftl.rows().page(self.row_of_group(layout.group, page), strip.die);
-        (self.images.open(ppn, oob), position)
+        let ppn = self.core.map.rows().page(self.row_of_group(layout.group, page), strip.die);
+        (self.core.device.images.open(ppn, oob), position)
     }
 
     /// Adds a page to an image: in the map, in the sums, in the image.
     fn put_in_strip(&mut self, writer: usize, position: u32, image: Id, contents: Contents<P>, job: Id) {
-        let index = self.images.slab[image].filled;
-        let slot = self.grid.slot(self.images.slab[image].ppn, index);
+        let index = self.core.device.images.slab[image].filled;
+        let slot = self.core.device.grid.slot(self.core.device.images.slab[image].ppn, index);
         let lpn = Self::data_of(contents.tag).expect("groups hold host data and parity");
-        let pin = self.ftl.publish(lpn, slot).pinned.unwrap_or(NONE);
-        let open = self.groups.open[writer].as_ref().expect("an open group");
+        let pin = self.core.map.publish(lpn, slot).pinned.unwrap_or(NONE);
+        let open = self.writer.groups.open[writer].as_ref().expect("an open group");
         let (layout, page) = (Arc::clone(&open.layout), open.page);
         let member = Member { slot, tag: contents.tag, update: contents.update };
         self.add_to_sums(&layout, page, position, member, &contents.payload);
-        if let Some(blocks) = self.groups.blocks.get_mut(&layout.group.0) {
-            blocks.sums[(position * self.grid.slots_per_page() + index) as usize].add(&contents.payload);
-            if self.recovery.mountable {
+        if let Some(blocks) = self.writer.groups.blocks.get_mut(&layout.group.0) {
+            blocks.sums[(position * self.core.device.grid.slots_per_page() + index) as usize].add(&contents.payload);
+            if self.power.mountable {
                 blocks.members.push(member);
             }
         }
-        self.images.fill(image, contents, job, pin);
+        self.core.device.images.fill(image, contents, job, pin);
     }
 
     fn add_to_sums(&mut self, layout: &Layout, page: u32, position: u32, member: Member, payload: &P) {
-        let index = self.grid.page_of(member.slot).1;
+        let index = self.core.device.grid.page_of(member.slot).1;
         let strip = layout.stripe.strips[position as usize];
-        let slots = self.grid.slots_per_page() as usize;
+        let slots = self.core.device.grid.slots_per_page() as usize;
         let key = (self.row_of_group(layout.group, page), strip.codeword);
-        let erasure = &self.groups.codes[layout.code].1;
-        let held = self.groups.held.get_mut(&key).expect("sums of a codeword being written");
+        let erasure = &self.writer.groups.codes[layout.code].1;
+        let held = self.writer.groups.held.get_mut(&key).expect("sums of a codeword being written");
         for parity in 0..erasure.parity() {
             let c = erasure.coefficient(parity, strip.symbol as usize);
             held.sums[parity * slots + index as usize].add_scaled(payload, c);
         }
         held.data.insert(u32::from(strip.die.0));
-        if self.recovery.mountable {
+        if self.power.mountable {
             held.members.push(member);
         }
     }
@@ -411,29 +411,29 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Queues the program of a data page and moves on to the next.
     fn strip_filled(&mut self, stream: Stream, position: u32, image: Id, cause: Cause) {
         let writer = self.writer(stream);
-        let open = self.groups.open[writer].as_mut().expect("an open group");
+        let open = self.writer.groups.open[writer].as_mut().expect("an open group");
         let (layout, page) = (Arc::clone(&open.layout), open.page);
         open.next += 1;
         if open.next == layout.stripe.data {
             (open.page, open.next) = (open.page + 1, 0);
         }
         let stripe_ends = open.next == 0;
-        self.groups.info[layout.group.index()].as_mut().expect("an open group").written += 1;
-        self.groups.stats.data_pages += 1;
+        self.writer.groups.info[layout.group.index()].as_mut().expect("an open group").written += 1;
+        self.writer.groups.stats.data_pages += 1;
         let moved = cause != Cause::Host;
-        self.collectors[0].in_flight += u32::from(moved);
+        self.care.collectors[0].in_flight += u32::from(moved);
         self.submit_strip(image, &layout, page, position, false, moved, cause);
-        let code = self.groups.codes[layout.code].0;
-        let last = page + 1 == code.data_stripes(self.grid.pages_per_block());
+        let code = self.writer.groups.codes[layout.code].0;
+        let last = page + 1 == code.data_stripes(self.core.device.grid.pages_per_block());
         if last && code.block {
             // On the same die, behind the last page it is the sum of: nothing has to be waited for.
             self.put_block_parity(&layout, position, writer);
         }
         if stripe_ends {
-            self.ftl.next_row(stream);
+            self.core.map.next_row(stream);
             if last {
-                self.groups.open[writer] = None;
-                (0..u32::from(code.block)).for_each(|_| self.ftl.next_row(stream));
+                self.writer.groups.open[writer] = None;
+                (0..u32::from(code.block)).for_each(|_| self.core.map.next_row(stream));
             }
             self.start_collecting_if_short(0);
         }
@@ -448,29 +448,29 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Writes the sum of a block as its last page, a data page of the last page stripe.
     fn put_block_parity(&mut self, layout: &Arc<Layout>, position: u32, writer: usize) {
-        let page = self.grid.pages_per_block() - 1;
+        let page = self.core.device.grid.pages_per_block() - 1;
         let strip = layout.stripe.strips[position as usize];
         self.held(layout, page, strip.codeword, writer, false);
         let row = self.row_of_group(layout.group, page);
         let oob = Self::oob_covering(1 << strip.die.0);
-        let image = self.images.open(self.ftl.rows().page(row, strip.die), oob);
-        let slots = self.grid.slots_per_page();
+        let image = self.core.device.images.open(self.core.map.rows().page(row, strip.die), oob);
+        let slots = self.core.device.grid.slots_per_page();
         let (tag, update) = (OobTag::parity(StripeId(row)), self.next_rank());
         for index in 0..slots {
-            let payload = self.groups.blocks[&layout.group.0].sums[(position * slots + index) as usize].clone();
+            let payload = self.writer.groups.blocks[&layout.group.0].sums[(position * slots + index) as usize].clone();
             let slot = self.next_slot_of(image);
             self.add_to_sums(layout, page, position, Member { slot, tag, update }, &payload);
-            self.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
+            self.core.device.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
         }
-        if self.recovery.mountable {
-            let (block, _) = self.grid.split(self.images.slab[image].ppn);
-            let is_in = |member: &&Member| self.grid.split(self.grid.page_of(member.slot).0).0 == block;
-            let members = self.groups.blocks[&layout.group.0].members.iter().filter(is_in).copied().collect();
-            self.images.set_members(image, members);
+        if self.power.mountable {
+            let (block, _) = self.core.device.grid.split(self.core.device.images.slab[image].ppn);
+            let is_in = |member: &&Member| self.core.device.grid.split(self.core.device.grid.page_of(member.slot).0).0 == block;
+            let members = self.writer.groups.blocks[&layout.group.0].members.iter().filter(is_in).copied().collect();
+            self.core.device.images.set_members(image, members);
         }
-        let written = self.groups.info[layout.group.index()].expect("an open group").written;
+        let written = self.writer.groups.info[layout.group.index()].expect("an open group").written;
         let turn = layout.stripe.order.iter().position(|&p| p == position).expect("a data strip") as u64;
-        let stats = &mut self.groups.stats;
+        let stats = &mut self.writer.groups.stats;
         stats.block_parity_pages += 1;
         stats.longest_block_residence = stats.longest_block_residence.max(written - turn);
         self.submit_strip(image, layout, page, position, false, false, Cause::Parity);
@@ -478,7 +478,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// A page of a group is programmed, or lost with its die.
     pub(crate) fn strip_program_done(&mut self, image: Id, key: (u32, u32), parity: bool, moved: bool, done: bool) {
-        let ppn = self.images.slab[image].ppn;
+        let ppn = self.core.device.images.slab[image].ppn;
         if !done {
             // The sums have it, or will: a read solves for it.
             self.note_failed(image);
@@ -490,8 +490,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.parity_in_flash(key);
         } else {
             let lost = !done && self.is_beyond_repair(key);
-            for index in 0..self.images.slab[image].filled {
-                let (_, job, pin) = self.images.slot(image, index);
+            for index in 0..self.core.device.images.slab[image].filled {
+                let (_, job, pin) = self.core.device.images.slot(image, index);
                 if lost {
                     self.lose_program(image, index, moved);
                 }
@@ -504,41 +504,41 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                     self.release(pin);
                 }
                 if job != NONE {
-                    self.jobs[job].failed |= lost;
+                    self.core.jobs[job].failed |= lost;
                     self.part_done(job);
                 }
             }
             if is_rescued {
-                self.damage.hurt.push(hurt);
+                self.care.damage.hurt.push(hurt);
             }
             self.settle_hurt();
             self.data_in_flash(key, ppn);
         }
         if moved {
-            self.collectors[0].in_flight -= 1;
+            self.care.collectors[0].in_flight -= 1;
             self.collect(0);
         }
     }
 
     /// Whether more strips of the codeword are on dead dies than its code brings back.
     fn is_beyond_repair(&self, key: (u32, u32)) -> bool {
-        let layout = &self.groups.held[&key].layout;
+        let layout = &self.writer.groups.held[&key].layout;
         let dead = layout.stripe.strips.iter().filter(|strip| strip.codeword == key.1 && self.is_dead(strip.die));
-        dead.count() as u32 > self.groups.codes[layout.code].0.parity
+        dead.count() as u32 > self.writer.groups.codes[layout.code].0.parity
     }
 
     fn data_in_flash(&mut self, key: (u32, u32), ppn: vocab::Ppn) {
-        let held = self.groups.held.get_mut(&key).expect("sums outlive their data's programs");
+        let held = self.writer.groups.held.get_mut(&key).expect("sums outlive their data's programs");
         held.missing -= 1;
         let (missing, layout, stream) = (held.missing, Arc::clone(&held.layout), held.stream);
-        let (block, page) = self.grid.split(ppn);
-        if page + 1 == self.grid.pages_per_block()
-            && let Some(blocks) = self.groups.blocks.get_mut(&layout.group.0)
+        let (block, page) = self.core.device.grid.split(ppn);
+        if page + 1 == self.core.device.grid.pages_per_block()
+            && let Some(blocks) = self.writer.groups.blocks.get_mut(&layout.group.0)
         {
             // A block's parity: its sum may leave the cache.
-            let strip = layout.stripe.strip_on(self.grid.split_block(block).0).expect("a member");
+            let strip = layout.stripe.strip_on(self.core.device.grid.split_block(block).0).expect("a member");
             blocks.done.insert(strip);
-            self.groups.used[stream] -= 1;
+            self.writer.groups.used[stream] -= 1;
         }
         if self.group_scheme().parity_due(missing) {
             self.put_due_parity(key, &layout);
@@ -549,12 +549,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Writes the parity that is due of one codeword's page stripes, in order: a block takes its
     /// pages in order, and where a group was given up a later stripe may be ready first.
     pub(crate) fn put_due_parity(&mut self, key: (u32, u32), layout: &Arc<Layout>) {
-        let pages = self.grid.pages_per_block();
+        let pages = self.core.device.grid.pages_per_block();
         let rows = (layout.group.0 * pages, 0)..((layout.group.0 + 1) * pages, 0);
         let waits = |(other, held): (&(u32, u32), &Held<P>)| {
             (other.1 == key.1 && held.parities.is_none()).then_some((*other, held.missing))
         };
-        while let Some((next, missing)) = self.groups.held.range(rows.clone()).find_map(waits) {
+        while let Some((next, missing)) = self.writer.groups.held.range(rows.clone()).find_map(waits) {
             if !self.group_scheme().parity_due(missing) {
                 return;
             }
@@ -564,31 +564,31 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Writes the parity pages of a codeword.
     fn put_group_parity(&mut self, key: (u32, u32), layout: &Arc<Layout>) {
-        let slots = self.grid.slots_per_page() as usize;
-        let code = self.groups.codes[layout.code].0;
-        let written = self.groups.info[layout.group.index()].expect("a group with sums").written;
-        let held = self.groups.held.get_mut(&key).expect("sums of a codeword");
+        let slots = self.core.device.grid.slots_per_page() as usize;
+        let code = self.writer.groups.codes[layout.code].0;
+        let written = self.writer.groups.info[layout.group.index()].expect("a group with sums").written;
+        let held = self.writer.groups.held.get_mut(&key).expect("sums of a codeword");
         held.parities = Some(code.parity);
         let (coverage, first) = (held.data.0 as u32, held.first);
-        let stats = &mut self.groups.stats;
+        let stats = &mut self.writer.groups.stats;
         stats.parity_pages += u64::from(code.parity);
         stats.longest_parity_residence = stats.longest_parity_residence.max((written + 1).saturating_sub(first));
-        let page = key.0 % self.grid.pages_per_block();
+        let page = key.0 % self.core.device.grid.pages_per_block();
         for position in layout.stripe.data..layout.stripe.strips.len() as u32 {
             let strip = layout.stripe.strips[position as usize];
             if strip.codeword != key.1 {
                 continue;
             }
             let oob = Self::oob_covering(coverage);
-            let image = self.images.open(self.ftl.rows().page(key.0, strip.die), oob);
+            let image = self.core.device.images.open(self.core.map.rows().page(key.0, strip.die), oob);
             let parity = (strip.symbol - code.data) as usize;
             let (tag, update) = (OobTag::parity(StripeId(key.0)), self.next_rank());
             for index in 0..slots {
-                let payload = self.groups.held[&key].sums[parity * slots + index].clone();
-                self.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
+                let payload = self.writer.groups.held[&key].sums[parity * slots + index].clone();
+                self.core.device.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
             }
-            if self.recovery.mountable {
-                self.images.set_members(image, self.groups.held[&key].members.clone());
+            if self.power.mountable {
+                self.core.device.images.set_members(image, self.writer.groups.held[&key].members.clone());
             }
             self.submit_strip(image, layout, page, position, true, false, Cause::Parity);
         }
@@ -596,21 +596,21 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// A parity page is in flash, or lost with its die. After the last, the sums leave the cache.
     fn parity_in_flash(&mut self, key: (u32, u32)) {
-        let held = self.groups.held.get_mut(&key).expect("sums outlive their parity's programs");
+        let held = self.writer.groups.held.get_mut(&key).expect("sums outlive their parity's programs");
         let left = held.parities.as_mut().expect("parity was due");
         *left -= 1;
         if *left > 0 {
             return;
         }
-        let held = self.groups.held.remove(&key).expect("found above");
+        let held = self.writer.groups.held.remove(&key).expect("found above");
         let group = held.layout.group.0;
-        self.groups.used[held.stream] -= self.groups.codes[held.layout.code].0.parity;
-        if key.0 % self.grid.pages_per_block() + 1 == self.grid.pages_per_block()
-            && let Some(blocks) = self.groups.blocks.get_mut(&group)
+        self.writer.groups.used[held.stream] -= self.writer.groups.codes[held.layout.code].0.parity;
+        if key.0 % self.core.device.grid.pages_per_block() + 1 == self.core.device.grid.pages_per_block()
+            && let Some(blocks) = self.writer.groups.blocks.get_mut(&group)
         {
             blocks.codewords_left -= 1;
             if blocks.codewords_left == 0 {
-                self.groups.blocks.remove(&group);
+                self.writer.groups.blocks.remove(&group);
                 self.release(group);
             }
         }
@@ -620,8 +620,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// There may be room in the cache for what waited.
     fn go_on_after_cache(&mut self) {
-        self.retry |= !self.stalled.is_empty();
-        if !self.moves.is_empty() {
+        self.core.retry |= !self.host.stalled.is_empty();
+        if !self.writer.moves.is_empty() {
             self.feed_group_moves(false);
             self.collect(0);
         }

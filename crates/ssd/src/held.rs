@@ -4,7 +4,7 @@
 //! The old versions stay pinned as long as the entry lives, because the stored parity is still
 //! that of them. Collection that wants their block has the stripe committed first.
 
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::payload::HostPayload;
 use crate::repair::Target;
 use crate::slab::Id;
@@ -298,31 +298,31 @@ impl<P: HostPayload> ParityCache<P> {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Makes sure that an update finds room for a new entry; false if it has to wait for it.
     pub(crate) fn room_to_hold(&mut self, op: Id) -> bool {
-        if self.held.waiting.is_empty() && self.held.promise() {
+        if self.writer.held.waiting.is_empty() && self.writer.held.promise() {
             return true;
         }
-        self.held.waiting.push_back(op);
+        self.writer.held.waiting.push_back(op);
         self.commit_least_recent();
         false
     }
 
     /// Commits as many entries as updates wait for room.
     fn commit_least_recent(&mut self) {
-        let wanted = self.held.waiting.len().saturating_sub(self.held.leaving);
-        let stripes: Vec<StripeId> = self.held.stripes().take(wanted).collect();
+        let wanted = self.writer.held.waiting.len().saturating_sub(self.writer.held.leaving);
+        let stripes: Vec<StripeId> = self.writer.held.stripes().take(wanted).collect();
         stripes.into_iter().for_each(|stripe| self.commit(stripe));
     }
 
     /// Updates that wait for room go on, in order, as far as there is any.
     pub(crate) fn serve_waiting_for_room(&mut self) {
-        while !self.held.waiting.is_empty() && self.held.promise() {
-            let op = self.held.waiting.pop_front().expect("not empty");
+        while !self.writer.held.waiting.is_empty() && self.writer.held.promise() {
+            let op = self.writer.held.waiting.pop_front().expect("not empty");
             self.room_was_promised(op);
         }
-        if !self.held.waiting.is_empty() {
+        if !self.writer.held.waiting.is_empty() {
             self.commit_least_recent();
         }
     }
@@ -334,25 +334,25 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// As [`Self::commit`]; `heals`: until then the drive has not recovered.
     fn commit_healing(&mut self, stripe: StripeId, heals: bool) {
-        if self.held.get(stripe).is_none() || !self.held.committing.insert(stripe.0) {
+        if self.writer.held.get(stripe).is_none() || !self.writer.held.committing.insert(stripe.0) {
             return;
         }
         let commit = self.new_stripe_work(stripe, Work::Commit);
-        self.stripes[commit].heals = heals;
+        self.writer.stripes[commit].heals = heals;
         self.start_urgent(commit);
     }
 
     /// The commit of a stripe has ended.
     pub(crate) fn commit_ended(&mut self, stripe: StripeId) {
-        self.held.committing.remove(&stripe.0);
+        self.writer.held.committing.remove(&stripe.0);
     }
 
     /// Commits every stripe that keeps old versions in the unit.
     pub(crate) fn commit_pinned_in(&mut self, unit: UnitId) {
-        if self.held.is_empty() {
+        if self.writer.held.is_empty() {
             return;
         }
-        let stripes = self.held.by_unit.get(&unit).cloned().unwrap_or_default();
+        let stripes = self.writer.held.by_unit.get(&unit).cloned().unwrap_or_default();
         stripes.into_iter().for_each(|stripe| self.commit(stripe));
     }
 
@@ -361,15 +361,15 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn parity_found_no_room(&mut self, stripe: StripeId, work: Work) {
         match work {
             Work::Write => {}
-            Work::Commit => drop(self.held.deferred.insert(stripe.0)),
-            Work::Build { .. } => self.held.not_buildable(stripe),
+            Work::Commit => drop(self.writer.held.deferred.insert(stripe.0)),
+            Work::Build { .. } => self.writer.held.not_buildable(stripe),
         }
     }
 
     /// The commit that was to make room in the parity cache fails: so does what waits for that room.
     pub(crate) fn fail_waiting_for_commit(&mut self, id: Id) {
-        if self.stripes[id].work == Work::Commit
-            && let Some(waiting) = self.held.take_waiting()
+        if self.writer.stripes[id].work == Work::Commit
+            && let Some(waiting) = self.writer.held.take_waiting()
         {
             if self.is_eviction(waiting) {
                 self.fail_buffer_waiter();
@@ -380,15 +380,15 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// There is room again: commits that found none are tried again where a collector waits for them.
     pub(crate) fn commit_deferred(&mut self) {
-        for stripe in std::mem::take(&mut self.held.deferred) {
+        for stripe in std::mem::take(&mut self.writer.held.deferred) {
             self.commit_if_condemned(StripeId(stripe));
         }
     }
 
     /// Commits the stripe at once if it keeps old versions in a unit that is being collected.
     pub(crate) fn commit_if_condemned(&mut self, stripe: StripeId) {
-        let Some(held) = self.held.get(stripe) else { return };
-        if held.pinned().any(|slot| self.ftl.unit(self.ftl.unit_of(slot)).state == UnitState::Condemned) {
+        let Some(held) = self.writer.held.get(stripe) else { return };
+        if held.pinned().any(|slot| self.core.map.unit(self.core.map.unit_of(slot)).state == UnitState::Condemned) {
             self.commit(stripe);
         }
     }
@@ -396,27 +396,27 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Commits the stripe if its partial parity leans on an old version, or an old parity, that
     /// is lost: no rebuild brings those back, full parity does without.
     pub(crate) fn commit_if_leaning_on_lost(&mut self, stripe: StripeId) {
-        let Some(held) = self.held.get(stripe) else { return };
+        let Some(held) = self.writer.held.get(stripe) else { return };
         let old = held.old.iter().map(|(_, place)| *place);
-        if old.chain([self.ftl.lookup_parity(stripe)]).any(|place| self.is_lost_place(place)) {
-            self.commit_healing(stripe, self.recovery.recovering);
+        if old.chain([self.core.map.lookup_parity(stripe)]).any(|place| self.is_lost_place(place)) {
+            self.commit_healing(stripe, self.power.recovering);
         }
     }
 
     /// Commits all partial parities, if the scheme wants that of a flush. The flush is answered
     /// at once: the cache is power-safe.
     pub(crate) fn flush_parity_cache(&mut self) {
-        if self.held.is_empty() || !self.stripe_scheme().commits_on_flush() {
+        if self.writer.held.is_empty() || !self.stripe_scheme().commits_on_flush() {
             return;
         }
-        let stripes: Vec<StripeId> = self.held.stripes().collect();
+        let stripes: Vec<StripeId> = self.writer.held.stripes().collect();
         stripes.into_iter().for_each(|stripe| self.commit(stripe));
     }
 
     /// Builds parity that stripes lack, one stripe at a time, while the host wants nothing.
     pub(crate) fn build_in_idle_time(&mut self) {
         let stripes = self.stripe_count();
-        while self.is_idle() && self.backlog.iter().all(|&commands| commands == 0) {
+        while self.is_idle() && self.core.device.backlog.iter().all(|&commands| commands == 0) {
             let Some(stripe) = self.stripe_scheme_mut().next_unprotected(stripes) else { return };
             if self.can_build(stripe) {
                 self.build_parity(stripe, None);
@@ -427,7 +427,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Whether the stripe has neither parity nor a strip that would keep it from being built.
     pub(crate) fn can_build(&self, stripe: StripeId) -> bool {
         let (present, unreadable) = self.stripe_state(stripe);
-        let tried = self.held.is_unbuildable(stripe);
+        let tried = self.writer.held.is_unbuildable(stripe);
         !self.is_protected(stripe) && !tried && !present.is_empty() && present.and(unreadable).is_empty()
     }
 
@@ -441,21 +441,21 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// where the entries say; for tests.
     pub(crate) fn check_parity_cache(&self) {
         let mut pins: BTreeMap<UnitId, u32> = BTreeMap::new();
-        for stripe in self.held.stripes() {
-            let held = self.held.get(stripe).expect("ordered entries exist");
+        for stripe in self.writer.held.stripes() {
+            let held = self.writer.held.get(stripe).expect("ordered entries exist");
             let known: StripSet = held.old.iter().map(|(strip, _)| *strip).collect();
             assert!(held.covers.minus(known).is_empty(), "{stripe:?}: the old version of a covered strip is not known");
             for slot in held.pinned() {
-                assert!(!self.ftl.is_valid(slot), "{stripe:?}: an old version is current");
-                *pins.entry(self.ftl.unit_of(slot)).or_default() += 1;
+                assert!(!self.core.map.is_valid(slot), "{stripe:?}: an old version is current");
+                *pins.entry(self.core.map.unit_of(slot)).or_default() += 1;
             }
         }
         for (&unit, &count) in &pins {
-            let known = self.held.by_unit.get(&unit).map_or(0, Vec::len) as u32;
+            let known = self.writer.held.by_unit.get(&unit).map_or(0, Vec::len) as u32;
             assert_eq!(known, count, "old versions kept in unit {unit}");
-            let state = self.ftl.unit(unit);
+            let state = self.core.map.unit(unit);
             assert!(state.pins >= count, "unit {unit} has {} pins, partial parities need {count}", state.pins);
         }
-        assert_eq!(self.held.by_unit.len(), pins.len(), "units with old versions");
+        assert_eq!(self.writer.held.by_unit.len(), pins.len(), "units with old versions");
     }
 }

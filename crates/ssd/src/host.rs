@@ -5,7 +5,7 @@ use crate::commands::{Command, Owner};
 use crate::config::BufferKind;
 use crate::facts::{Fact, RequestKind};
 use crate::jobs::{Asker, PageWrite};
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::payload::HostPayload;
 use crate::repair::Target;
 use crate::safety::SafetyRule;
@@ -105,15 +105,15 @@ impl Host {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// A host command arrives now; it has waited since `sent`, where the drive was off line.
     pub(crate) fn arrive(&mut self, command: &HostCommand, sent: SimTime) {
         if self.may_be_stuck() {
             self.unstick();
         }
-        self.host.first_arrival.get_or_insert(sent);
-        self.host.last_arrival = sent;
-        self.host.outstanding += 1;
+        self.host.requests.first_arrival.get_or_insert(sent);
+        self.host.requests.last_arrival = sent;
+        self.host.requests.outstanding += 1;
         self.stop_encoding();
         self.start_patrol();
         let kind = match command.op {
@@ -122,18 +122,18 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             HostOp::Flush => RequestKind::Flush,
             HostOp::Discard => RequestKind::Discard,
         };
-        let job = self.jobs.take();
-        self.jobs[job].reset(Asker::Host, kind, sent);
-        let request = self.host.arrived;
-        self.jobs[job].request = request;
-        self.host.arrived += 1;
-        self.host.tell(|| HostEvent::Arrived { request });
-        self.jobs[job].fua = command.op == HostOp::Write(Fua::Yes);
+        let job = self.core.jobs.take();
+        self.core.jobs[job].reset(Asker::Host, kind, sent);
+        let request = self.host.requests.arrived;
+        self.core.jobs[job].request = request;
+        self.host.requests.arrived += 1;
+        self.host.requests.tell(|| HostEvent::Arrived { request });
+        self.core.jobs[job].fua = command.op == HostOp::Write(Fua::Yes);
         if self.refuses(kind) {
-            self.jobs[job].failed = true;
+            self.core.jobs[job].failed = true;
             self.record(Fact::Refused);
         } else if kind == RequestKind::Flush {
-            self.jobs[job].versions = self.oracle.flush_sent();
+            self.core.jobs[job].versions = self.host.oracle.flush_sent();
             self.flush(job);
             self.flush_parity_cache();
         } else if let Some((first, end)) = self.pages_of(command, kind) {
@@ -141,12 +141,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 RequestKind::Read => self.read_pages(job, first, end, command),
                 RequestKind::Write => self.write_pages(job, command, first, end),
                 _ => {
-                    self.jobs[job].range = (first, end);
+                    self.core.jobs[job].range = (first, end);
                     self.enter(job);
                 }
             }
         } else {
-            self.jobs[job].failed = true;
+            self.core.jobs[job].failed = true;
             self.record(if kind == RequestKind::Read { Fact::MediaError } else { Fact::WriteError });
         }
         self.part_done(job);
@@ -155,18 +155,18 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Logical pages that a command touches (a discard: lies wholly over); `None` where that
     /// reaches beyond the drive.
     fn pages_of(&self, command: &HostCommand, kind: RequestKind) -> Option<(u32, u32)> {
-        let per = u64::from(self.host.sectors_per_slot);
+        let per = u64::from(self.host.requests.sectors_per_slot);
         let end = command.lba.0.checked_add(u64::from(command.sectors))?;
         let (first, end) = match kind {
             RequestKind::Discard => (command.lba.0.div_ceil(per), end / per),
             _ => (command.lba.0 / per, end.div_ceil(per)),
         };
-        (end <= u64::from(self.host.user_slots)).then_some((first as u32, end.max(first) as u32))
+        (end <= u64::from(self.host.requests.user_slots)).then_some((first as u32, end.max(first) as u32))
     }
 
     fn read_pages(&mut self, job: Id, first: u32, end: u32, command: &HostCommand) {
         self.record(Fact::Pages { kind: RequestKind::Read, pages: end - first });
-        if self.zones.is_some() {
+        if self.writer.zones.is_some() {
             self.read_in_zones(job, first, end, command);
         } else if self.may_read_around() {
             self.read_around(job, first, end);
@@ -185,36 +185,36 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Reads the page and those after it that the same flash read gives; how many that were.
     pub(crate) fn read_from(&mut self, job: Id, lpn: Lpn, most: u32) -> u32 {
-        let floor = self.oracle.floor(lpn);
-        if let Some(payload) = self.buffer.get(lpn) {
+        let floor = self.host.oracle.floor(lpn);
+        if let Some(payload) = self.host.buffer.get(lpn) {
             let payload = payload.clone();
             self.check_read(lpn, floor, Some(&payload));
             return 1;
         }
-        let place = if self.host.is_hidden(lpn) { Place::Unmapped } else { self.ftl.lookup(lpn) };
+        let place = if self.host.requests.is_hidden(lpn) { Place::Unmapped } else { self.core.map.lookup(lpn) };
         let Place::At(slot) = place else {
             if place == Place::Unmapped {
                 self.check_read(lpn, floor, None);
             } else {
-                self.jobs[job].remaining += 1;
+                self.core.jobs[job].remaining += 1;
                 self.repair(Target::HostRead { job, lpn, floor, failed: None });
             }
             return 1;
         };
-        let (ppn, index) = self.grid.page_of(slot);
+        let (ppn, index) = self.core.device.grid.page_of(slot);
         if let Some(image) = self.unsent(ppn) {
-            let payload = self.images.contents(image).1[index as usize].clone();
+            let payload = self.core.device.images.contents(image).1[index as usize].clone();
             self.check_read(lpn, floor, Some(&payload));
             return 1;
         }
         let count = self.run_of(lpn, slot, most);
-        self.jobs[job].remaining += 1;
+        self.core.jobs[job].remaining += 1;
         let owner = Owner::HostRead { job };
         let command = Command { owner, ppn, lpn: lpn.0, first: index as u8, count: count as u8, ..Command::default() };
         let id = self.submit(command);
         for i in 0..count {
-            let floor = self.oracle.floor(Lpn(lpn.0 + i));
-            self.commands.set_floor(id, i as usize, floor);
+            let floor = self.host.oracle.floor(Lpn(lpn.0 + i));
+            self.core.device.commands.set_floor(id, i as usize, floor);
         }
         count
     }
@@ -222,31 +222,31 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// How many of the pages from `lpn` lie side by side in the same flash page.
     #[inline]
     pub(crate) fn run_of(&self, lpn: Lpn, slot: Slot, most: u32) -> u32 {
-        let (_, index) = self.grid.page_of(slot);
-        let room = (self.grid.slots_per_page() - index).min(most);
+        let (_, index) = self.core.device.grid.page_of(slot);
+        let room = (self.core.device.grid.slots_per_page() - index).min(most);
         let beside = |i: u32| {
             let lpn = Lpn(lpn.0 + i);
-            self.ftl.lookup(lpn) == Place::At(Slot(slot.0 + i)) && self.buffer.get(lpn).is_none() && !self.host.is_hidden(lpn)
+            self.core.map.lookup(lpn) == Place::At(Slot(slot.0 + i)) && self.host.buffer.get(lpn).is_none() && !self.host.requests.is_hidden(lpn)
         };
         (1..room).take_while(|&i| beside(i)).count() as u32 + 1
     }
 
     /// A flash page was read for the host.
     pub(crate) fn host_read_done(&mut self, id: Id, command: &Command, job: Id, clean: bool) {
-        let brought = match self.array.arrived() {
+        let brought = match self.core.device.array.arrived() {
             Arrived::Other(other) if self.breaks(SafetyRule::Compare) => other,
             _ => command.ppn,
         };
         for i in 0..u32::from(command.count) {
             let lpn = Lpn(command.lpn + i);
-            let floor = self.commands.floor(id, i as usize);
+            let floor = self.core.device.commands.floor(id, i as usize);
             if clean {
                 let at = u32::from(command.first) + i;
-                let payload = self.array.page(brought).payload[at as usize].clone();
+                let payload = self.core.device.array.page(brought).payload[at as usize].clone();
                 self.check_read(lpn, floor, Some(&payload));
             } else {
-                self.jobs[job].remaining += 1;
-                let failed = Some(self.grid.slot(command.ppn, u32::from(command.first) + i));
+                self.core.jobs[job].remaining += 1;
+                let failed = Some(self.core.device.grid.slot(command.ppn, u32::from(command.first) + i));
                 self.repair(Target::HostRead { job, lpn, floor, failed });
             }
         }
@@ -258,29 +258,29 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if !P::CHECKED {
             return;
         }
-        let result = self.oracle.check(lpn, floor, found);
+        let result = self.host.oracle.check(lpn, floor, found);
         self.record(Fact::Checked { mismatch: result.is_err() });
-        if let Some(seen) = &mut self.stock.seen {
+        if let Some(seen) = &mut self.host.stock.seen {
             seen.push((lpn, found.cloned()));
         }
         // What a volatile buffer holds may be gone with the next cut.
-        let stays = self.buffer.kind() != BufferKind::Volatile || self.buffer.get(lpn).is_none();
-        if self.stock.counts
+        let stays = self.host.buffer.kind() != BufferKind::Volatile || self.host.buffer.get(lpn).is_none();
+        if self.host.stock.counts
             && stays
             && result.is_ok()
             && let Some(payload) = found
         {
-            self.oracle.observed(lpn, payload.version());
+            self.host.oracle.observed(lpn, payload.version());
         }
         if let Err(what) = result {
-            let at = self.now.0;
-            self.first_mismatch.get_or_insert_with(|| format!("at {at} ns: {what}"));
+            let at = self.core.device.now.0;
+            self.host.first_mismatch.get_or_insert_with(|| format!("at {at} ns: {what}"));
         }
     }
 
     fn write_pages(&mut self, job: Id, command: &HostCommand, first: u32, end: u32) {
         self.record(Fact::Pages { kind: RequestKind::Write, pages: end - first });
-        let per = self.host.sectors_per_slot;
+        let per = self.host.requests.sectors_per_slot;
         for lpn in self.touched(first, end) {
             if !(first..end).contains(&lpn) {
                 if self.is_stored_page(Lpn(lpn)) {
@@ -298,16 +298,16 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Adds a page to a write, with new contents in these sectors.
     fn push_page(&mut self, job: Id, lpn: Lpn, sectors: Range<u32>) {
-        let version = self.oracle.sent(lpn);
-        self.oracle.whole &= sectors == (0..self.host.sectors_per_slot);
-        let mut payload = P::stamp(lpn, version, self.host.sectors_per_slot);
+        let version = self.host.oracle.sent(lpn);
+        self.host.oracle.whole &= sectors == (0..self.host.requests.sectors_per_slot);
+        let mut payload = P::stamp(lpn, version, self.host.requests.sectors_per_slot);
         let (from, to) = (sectors.start, sectors.end);
         payload.spoil_outside(from, to);
         if from < to {
-            let request = self.jobs[job].request;
-            self.host.tell(|| HostEvent::Sent { request, lpn, version, sectors });
+            let request = self.core.jobs[job].request;
+            self.host.requests.tell(|| HostEvent::Sent { request, lpn, version, sectors });
         }
-        self.jobs[job].pages.push(PageWrite { lpn, version, payload, from, to });
+        self.core.jobs[job].pages.push(PageWrite { lpn, version, payload, from, to });
     }
 
     /// Orders a write or discard behind earlier ones of the same pages that the map does not
@@ -317,12 +317,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.pass_on(job);
             return;
         }
-        let wait = !self.page_locks.is_empty() && self.job_pages(job).any(|lpn| self.page_locks.is_held(lpn));
+        let wait = !self.host.page_locks.is_empty() && self.job_pages(job).any(|lpn| self.host.page_locks.is_held(lpn));
         if wait || self.has_partial_page(job) {
             self.hold_pages(job);
         }
-        if self.jobs[job].missing > 0 {
-            self.jobs[job].remaining += 1;
+        if self.core.jobs[job].missing > 0 {
+            self.core.jobs[job].remaining += 1;
         } else {
             self.merge_partial_pages(job);
         }
@@ -330,45 +330,45 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Whether updates of stripes order all writes, no buffer being in between.
     fn stripes_order_pages(&self) -> bool {
-        matches!(self.protection, Protection::Stripes(_)) && self.buffer.kind() == BufferKind::Off
+        matches!(self.writer.protection, Protection::Stripes(_)) && self.host.buffer.kind() == BufferKind::Off
     }
 
     fn job_pages(&self, job: Id) -> impl Iterator<Item = u32> + use<'_, P, A> {
-        let job = &self.jobs[job];
+        let job = &self.core.jobs[job];
         job.pages.iter().map(|page| page.lpn.0).chain(job.range.0..job.range.1)
     }
 
     fn has_partial_page(&self, job: Id) -> bool {
-        let per = self.host.sectors_per_slot;
-        self.jobs[job].pages.iter().any(|page| (page.from, page.to) != (0, per))
+        let per = self.host.requests.sectors_per_slot;
+        self.core.jobs[job].pages.iter().any(|page| (page.from, page.to) != (0, per))
     }
 
     /// Queues for all pages of the job, so that nothing later overtakes it.
     pub(crate) fn hold_pages(&mut self, job: Id) {
-        if self.jobs[job].kind == RequestKind::Discard && self.jobs[job].versions.is_empty() {
-            let (first, end) = self.jobs[job].range;
-            self.jobs[job].versions = (first..end).map(|lpn| self.oracle.sent(Lpn(lpn))).collect();
+        if self.core.jobs[job].kind == RequestKind::Discard && self.core.jobs[job].versions.is_empty() {
+            let (first, end) = self.core.jobs[job].range;
+            self.core.jobs[job].versions = (first..end).map(|lpn| self.host.oracle.sent(Lpn(lpn))).collect();
         }
-        if self.jobs[job].holds_pages || self.jobs[job].asker != Asker::Host || self.stripes_order_pages() {
+        if self.core.jobs[job].holds_pages || self.core.jobs[job].asker != Asker::Host || self.stripes_order_pages() {
             return;
         }
-        self.jobs[job].holds_pages = true;
+        self.core.jobs[job].holds_pages = true;
         let pages: Vec<u32> = self.job_pages(job).collect();
         for lpn in pages {
-            self.jobs[job].missing += u32::from(!self.page_locks.queue(lpn, job));
+            self.core.jobs[job].missing += u32::from(!self.host.page_locks.queue(lpn, job));
         }
     }
 
     /// The job's pages are in the map (or the buffer): what queues behind it goes on.
     pub(crate) fn let_pages_go(&mut self, job: Id) {
-        if !std::mem::take(&mut self.jobs[job].holds_pages) {
+        if !std::mem::take(&mut self.core.jobs[job].holds_pages) {
             return;
         }
         let pages: Vec<u32> = self.job_pages(job).collect();
         for lpn in pages {
-            let Some(next) = self.page_locks.release(lpn) else { continue };
-            self.jobs[next].missing -= 1;
-            if self.jobs[next].missing == 0 {
+            let Some(next) = self.host.page_locks.release(lpn) else { continue };
+            self.core.jobs[next].missing -= 1;
+            if self.core.jobs[next].missing == 0 {
                 self.merge_partial_pages(next);
                 self.part_done(next);
             }
@@ -377,11 +377,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Reads what completes partly written pages, then hands the job on.
     fn merge_partial_pages(&mut self, job: Id) {
-        let per = self.host.sectors_per_slot;
+        let per = self.host.requests.sectors_per_slot;
         // What is solved for may be there at once, before the next page was looked at.
-        self.jobs[job].merges = 1;
-        for index in 0..self.jobs[job].pages.len() {
-            let page = &self.jobs[job].pages[index];
+        self.core.jobs[job].merges = 1;
+        for index in 0..self.core.jobs[job].pages.len() {
+            let page = &self.core.jobs[job].pages[index];
             if (page.from, page.to) != (0, per) {
                 self.read_for_merge(job, index);
             }
@@ -391,16 +391,16 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Reads the old contents of a partly written page, unless they are at hand.
     fn read_for_merge(&mut self, job: Id, index: usize) {
-        let lpn = self.jobs[job].pages[index].lpn;
+        let lpn = self.core.jobs[job].pages[index].lpn;
         if let Some(old) = self.old_contents_at_hand(lpn) {
             self.merge(job, index, &old);
             return;
         }
-        self.jobs[job].merges += 1;
-        self.jobs[job].remaining += 1;
-        match self.ftl.lookup(lpn) {
+        self.core.jobs[job].merges += 1;
+        self.core.jobs[job].remaining += 1;
+        match self.core.map.lookup(lpn) {
             Place::At(slot) => {
-                let (ppn, first) = self.grid.page_of(slot);
+                let (ppn, first) = self.core.device.grid.page_of(slot);
                 let owner = Owner::Merge { job, page: index as u16 };
                 self.submit(Command { owner, ppn, first: first as u8, cause: Cause::HostRmw, ..Command::default() });
             }
@@ -409,34 +409,34 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     fn old_contents_at_hand(&self, lpn: Lpn) -> Option<P> {
-        if let Some(payload) = self.buffer.get(lpn) {
+        if let Some(payload) = self.host.buffer.get(lpn) {
             return Some(payload.clone());
         }
-        if self.host.is_hidden(lpn) {
+        if self.host.requests.is_hidden(lpn) {
             return Some(P::default());
         }
-        match self.ftl.lookup(lpn) {
+        match self.core.map.lookup(lpn) {
             Place::Unmapped => Some(P::default()),
             Place::Missing => None,
             Place::At(slot) => {
-                let (ppn, index) = self.grid.page_of(slot);
-                self.unsent(ppn).map(|image| self.images.contents(image).1[index as usize].clone())
+                let (ppn, index) = self.core.device.grid.page_of(slot);
+                self.unsent(ppn).map(|image| self.core.device.images.contents(image).1[index as usize].clone())
             }
         }
     }
 
     pub(crate) fn merge(&mut self, job: Id, index: usize, old: &P) {
-        let page = &mut self.jobs[job].pages[index];
+        let page = &mut self.core.jobs[job].pages[index];
         page.payload.merge(old, page.from, page.to);
     }
 
     /// The old contents of a partly written page were read.
     pub(crate) fn merge_read_done(&mut self, command: &Command, job: Id, page: usize, clean: bool) {
         if clean {
-            let old = self.array.page(command.ppn).payload[usize::from(command.first)].clone();
+            let old = self.core.device.array.page(command.ppn).payload[usize::from(command.first)].clone();
             self.merge_done(job, page, Some(&old));
         } else {
-            let failed = Some(self.grid.slot(command.ppn, u32::from(command.first)));
+            let failed = Some(self.core.device.grid.slot(command.ppn, u32::from(command.first)));
             self.repair(Target::Merge { job, page: page as u32, failed });
         }
     }
@@ -446,15 +446,15 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn merge_done(&mut self, job: Id, page: usize, old: Option<&P>) {
         match old {
             Some(old) => self.merge(job, page, old),
-            None => self.jobs[job].failed = true,
+            None => self.core.jobs[job].failed = true,
         }
         self.one_merge_less(job);
         self.part_done(job);
     }
 
     fn one_merge_less(&mut self, job: Id) {
-        self.jobs[job].merges -= 1;
-        match (self.jobs[job].merges, self.jobs[job].failed) {
+        self.core.jobs[job].merges -= 1;
+        match (self.core.jobs[job].merges, self.core.jobs[job].failed) {
             (0, true) => self.let_pages_go(job),
             (0, false) => self.pass_on(job),
             _ => {}
@@ -463,7 +463,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Hands an ordered, complete job to the buffer or to flash.
     fn pass_on(&mut self, job: Id) {
-        if self.buffer.kind() != BufferKind::Off && self.jobs[job].asker == Asker::Host {
+        if self.host.buffer.kind() != BufferKind::Off && self.core.jobs[job].asker == Asker::Host {
             self.buffer_job(job);
         } else {
             self.place_or_wait(job);
@@ -472,21 +472,21 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Hands a job to the log, behind what already waits for space.
     pub(crate) fn place_or_wait(&mut self, job: Id) {
-        self.jobs[job].remaining += 1;
-        if self.stalled.is_empty() && self.place(job) {
+        self.core.jobs[job].remaining += 1;
+        if self.host.stalled.is_empty() && self.place(job) {
             return;
         }
         self.hold_pages(job);
-        if self.jobs[job].kind == RequestKind::Discard {
-            let (first, end) = self.jobs[job].range;
-            (first..end).for_each(|lpn| self.buffer.freeze(Lpn(lpn)));
+        if self.core.jobs[job].kind == RequestKind::Discard {
+            let (first, end) = self.core.jobs[job].range;
+            (first..end).for_each(|lpn| self.host.buffer.freeze(Lpn(lpn)));
         }
-        self.stalled.push_back(job);
+        self.host.stalled.push_back(job);
     }
 
     /// Hands as much of the job to the log as it takes; true if that is all of it.
     pub(crate) fn place(&mut self, job: Id) -> bool {
-        let all = match (self.jobs[job].kind, &self.protection) {
+        let all = match (self.core.jobs[job].kind, &self.writer.protection) {
             (RequestKind::Discard, _) => self.discard_pages(job),
             (_, Protection::None) => self.place_in_pages(job),
             (_, Protection::Rows(_)) => self.place_in_rows(job),
@@ -505,19 +505,19 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// stripes keep the bytes until a whole stripe is gone (theory.md, I23: members of a parity
     /// are stored bytes, never silently zero).
     fn discard_pages(&mut self, job: Id) -> bool {
-        let stripes = matches!(self.protection, Protection::Stripes(_));
+        let stripes = matches!(self.writer.protection, Protection::Stripes(_));
         if stripes && self.has_locked_stripe(job) || self.has_waiting_in_zones() {
             return false;
         }
-        let (first, end) = self.jobs[job].range;
+        let (first, end) = self.core.jobs[job].range;
         for lpn in (first..end).map(Lpn) {
             self.unbuffer(lpn);
-            let sent = self.jobs[job].versions.get((lpn.0 - first) as usize).copied();
-            let version = sent.unwrap_or_else(|| self.oracle.sent(lpn));
-            self.oracle.discard(lpn, version);
+            let sent = self.core.jobs[job].versions.get((lpn.0 - first) as usize).copied();
+            let version = sent.unwrap_or_else(|| self.host.oracle.sent(lpn));
+            self.host.oracle.discard(lpn, version);
             self.contents_change(lpn);
-            self.recovery.lost.remove(&lpn);
-            if !stripes && let Some(unit) = self.ftl.forget(lpn).pinned {
+            self.power.lost.remove(&lpn);
+            if !stripes && let Some(unit) = self.core.map.forget(lpn).pinned {
                 self.release(unit);
             }
         }
@@ -530,80 +530,80 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// One part of a job is done.
     #[inline]
     pub(crate) fn part_done(&mut self, job: Id) {
-        self.jobs[job].remaining -= 1;
-        if self.jobs[job].remaining == 0 {
+        self.core.jobs[job].remaining -= 1;
+        if self.core.jobs[job].remaining == 0 {
             self.job_done(job);
         }
     }
 
     fn job_done(&mut self, job: Id) {
-        match self.jobs[job].asker {
+        match self.core.jobs[job].asker {
             Asker::Nobody => self.tell_oracle(job),
             Asker::Buffer => self.evicted(job),
-            Asker::Host if self.timed && self.jobs[job].arrival == self.now && self.host.latency.0 > 0 => {
+            Asker::Host if self.core.device.timed && self.core.jobs[job].arrival == self.core.device.now && self.host.requests.latency.0 > 0 => {
                 // Nothing but the controller was involved.
-                let at = self.now + self.host.latency;
-                if self.host.answers.is_empty() {
-                    self.calendar.schedule(self.answers(), at);
+                let at = self.core.device.now + self.host.requests.latency;
+                if self.host.requests.answers.is_empty() {
+                    self.core.device.calendar.schedule(self.answers(), at);
                 }
-                self.host.answers.push_back((at, job));
+                self.host.requests.answers.push_back((at, job));
                 return;
             }
             Asker::Host => self.answer(job),
         }
-        self.jobs.give(job);
+        self.core.jobs.give(job);
     }
 
     pub(crate) fn answer_due(&mut self) {
-        self.calendar.clear(self.answers());
-        while let Some(&(at, job)) = self.host.answers.front() {
-            if at > self.now {
-                self.calendar.schedule(self.answers(), at);
+        self.core.device.calendar.clear(self.answers());
+        while let Some(&(at, job)) = self.host.requests.answers.front() {
+            if at > self.core.device.now {
+                self.core.device.calendar.schedule(self.answers(), at);
                 return;
             }
-            self.host.answers.pop_front();
+            self.host.requests.answers.pop_front();
             self.answer(job);
-            self.jobs.give(job);
+            self.core.jobs.give(job);
         }
     }
 
     fn answer(&mut self, job: Id) {
         self.tell_oracle(job);
-        let (kind, arrival) = (self.jobs[job].kind, self.jobs[job].arrival);
-        let (request, failed) = (self.jobs[job].request, self.jobs[job].failed);
-        self.host.tell(|| HostEvent::Answered { request, failed });
-        self.host.outstanding -= 1;
-        self.host.last_answer = self.now;
-        self.record(Fact::Answered { kind, response: self.now.since(arrival) });
+        let (kind, arrival) = (self.core.jobs[job].kind, self.core.jobs[job].arrival);
+        let (request, failed) = (self.core.jobs[job].request, self.core.jobs[job].failed);
+        self.host.requests.tell(|| HostEvent::Answered { request, failed });
+        self.host.requests.outstanding -= 1;
+        self.host.requests.last_answer = self.core.device.now;
+        self.record(Fact::Answered { kind, response: self.core.device.now.since(arrival) });
     }
 
     /// What was answered is what reads must return from now on.
     fn tell_oracle(&mut self, job: Id) {
-        if self.jobs[job].failed {
-            if self.jobs[job].kind == RequestKind::Flush && self.host.read_only_since.is_some() {
+        if self.core.jobs[job].failed {
+            if self.core.jobs[job].kind == RequestKind::Flush && self.host.requests.read_only_since.is_some() {
                 self.record(Fact::Refused);
             }
-            let pages = self.jobs[job].pages.len();
+            let pages = self.core.jobs[job].pages.len();
             (0..pages).for_each(|_| self.record(Fact::WriteError));
             return;
         }
-        if !self.jobs[job].versions.is_empty() && self.jobs[job].kind == RequestKind::Flush {
-            self.oracle.flushed(&self.jobs[job].versions);
+        if !self.core.jobs[job].versions.is_empty() && self.core.jobs[job].kind == RequestKind::Flush {
+            self.host.oracle.flushed(&self.core.jobs[job].versions);
         }
         // A page that was only written along with its stripe block says nothing new.
-        for page in self.jobs[job].pages.iter().filter(|page| page.from < page.to) {
-            self.oracle.answered(page.lpn, page.version, page.from, page.to);
-            if self.jobs[job].fua {
-                self.oracle.forced(page.lpn, page.version);
+        for page in self.core.jobs[job].pages.iter().filter(|page| page.from < page.to) {
+            self.host.oracle.answered(page.lpn, page.version, page.from, page.to);
+            if self.core.jobs[job].fua {
+                self.host.oracle.forced(page.lpn, page.version);
             }
         }
     }
 
     /// There is no space for the rest of a job and there never will be.
     pub(crate) fn fail_job(&mut self, job: Id) {
-        self.jobs[job].failed = true;
-        if self.jobs[job].kind == RequestKind::Discard {
-            let (first, end) = self.jobs[job].range;
+        self.core.jobs[job].failed = true;
+        if self.core.jobs[job].kind == RequestKind::Discard {
+            let (first, end) = self.core.jobs[job].range;
             (first..end).for_each(|lpn| self.thaw(Lpn(lpn)));
         }
         self.let_pages_go(job);

@@ -9,7 +9,7 @@
 
 use crate::commands::{Command, Owner, Stage};
 use crate::facts::Fact;
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::oracle::Floor;
 use crate::payload::HostPayload;
 use crate::proof::AlternativesInFlight;
@@ -137,20 +137,20 @@ struct Wanted {
     pages: Vec<(Ppn, Lpn)>,
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Whether reads may have alternatives. Without time nothing is ever busy.
     pub(crate) fn may_read_around(&self) -> bool {
-        self.timed && self.lazy.around.is_some()
+        self.core.device.timed && self.reads.lazy.around.is_some()
     }
 
     /// Whether a read of these dies is to have alternatives, `extra` sub-requests more. Without time nothing
     /// is ever busy.
     pub(crate) fn admits(&self, mut dies: impl Iterator<Item = DieId>, extra: u32) -> bool {
-        let Some(around) = self.lazy.around else { return false };
-        self.timed
+        let Some(around) = self.reads.lazy.around else { return false };
+        self.core.device.timed
             && extra > 0
-            && self.lazy.extra + self.lazy.behind.len() as u32 + extra <= around.extra_reads
-            && dies.any(|die| self.backlog[die.index()] >= around.busy_from)
+            && self.reads.lazy.extra + self.reads.lazy.behind.len() as u32 + extra <= around.extra_reads
+            && dies.any(|die| self.core.device.backlog[die.index()] >= around.busy_from)
     }
 
     /// Reads for the host under a scheme of stripes or rows: pages of busy dies with the rest of their
@@ -158,7 +158,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn read_around(&mut self, job: Id, first: u32, end: u32) {
         let mut around: Vec<u32> = Vec::new();
         for group in self.sums_of(first, end) {
-            let dies = group.pages.iter().map(|&(ppn, _)| self.grid.die_of(ppn));
+            let dies = group.pages.iter().map(|&(ppn, _)| self.core.device.grid.die_of(ppn));
             if self.admits(dies, (group.together.len() - group.pages.len()) as u32) {
                 self.read_of_sum(job, &group);
                 let count = u32::from(group.slots.1);
@@ -195,15 +195,15 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// The page and those that sum up to it, with how many logical pages from `lpn` on lie in it side by
     /// side; `None` where it is not in flash, or nothing stands in for it now.
     fn alternatives_of(&self, lpn: Lpn, most: u32) -> Option<(Wanted, u32)> {
-        if self.buffer.get(lpn).is_some() || self.host.is_hidden(lpn) {
+        if self.host.buffer.get(lpn).is_some() || self.host.requests.is_hidden(lpn) {
             return None;
         }
-        let Place::At(slot) = self.ftl.lookup(lpn) else { return None };
-        let (ppn, index) = self.grid.page_of(slot);
-        if self.unsent(ppn).is_some() || !self.array.answers(ppn) {
+        let Place::At(slot) = self.core.map.lookup(lpn) else { return None };
+        let (ppn, index) = self.core.device.grid.page_of(slot);
+        if self.unsent(ppn).is_some() || !self.core.device.array.answers(ppn) {
             return None;
         }
-        let mut together = match &self.protection {
+        let mut together = match &self.writer.protection {
             Protection::Stripes(_) => self.rest_of_stripe(lpn)?,
             Protection::Rows(_) => self.row_sources(ppn, &[]).ok()??,
             _ => return None,
@@ -221,13 +221,13 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn rest_of_stripe(&self, lpn: Lpn) -> Option<Vec<Ppn>> {
         let (stripe, strip) = self.strip_of(lpn);
         let (present, unreadable) = self.stripe_state(stripe);
-        let parity = self.ftl.lookup_parity(stripe);
-        if self.stripe_locks.is_held(stripe) || self.held.get(stripe).is_some() || parity == Place::Unmapped {
+        let parity = self.core.map.lookup_parity(stripe);
+        if self.writer.stripe_locks.is_held(stripe) || self.writer.held.get(stripe).is_some() || parity == Place::Unmapped {
             return None;
         }
         let strips = self.stripe_scheme().repair(strip, present, unreadable)?;
         let page = |strip| match self.place_of_strip(stripe, strip) {
-            Place::At(slot) => Some(self.grid.page_of(slot).0).filter(|ppn| self.unsent(*ppn).is_none()),
+            Place::At(slot) => Some(self.core.device.grid.page_of(slot).0).filter(|ppn| self.unsent(*ppn).is_none()),
             _ => None,
         };
         strips.iter().map(page).collect()
@@ -246,7 +246,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         for (block, &(_, lpn)) in group.pages.iter().enumerate() {
             for slot in 0..group.slots.1 {
                 let lpn = Lpn(lpn.0 + u32::from(slot));
-                let sink = Sink::Host { job, floor: self.oracle.floor(lpn) };
+                let sink = Sink::Host { job, floor: self.host.oracle.floor(lpn) };
                 wants.push(Want { block: block as u8, slot, lpn, sink });
             }
         }
@@ -260,7 +260,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let NewRead { graph, decoder, ask, stamp, cause, slots, sources, wants } = new;
         for want in &wants {
             if let Sink::Host { job, .. } | Sink::Along { job } = want.sink {
-                self.jobs[job].remaining += 1;
+                self.core.jobs[job].remaining += 1;
             }
         }
         let extra = ask.offered.without(&ask.wanted).without(&ask.held);
@@ -273,15 +273,15 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             Block { source, command: None, extra: extra.contains(index), contents }
         };
         let blocks = sources.into_iter().enumerate().map(block).collect();
-        let id = self.lazy.ops.take();
+        let id = self.reads.lazy.ops.take();
         let (read, step) = LazyRead::start(graph, decoder, ask);
-        self.lazy.ops[id] = LazyOp { read: Some(read), stamp, cause, slots, blocks, wants, outstanding: 0 };
-        self.lazy.open.push(id);
+        self.reads.lazy.ops[id] = LazyOp { read: Some(read), stamp, cause, slots, blocks, wants, outstanding: 0 };
+        self.reads.lazy.open.push(id);
         if !extra.is_empty() {
             self.record(Fact::ReadAround { extra: extra.len() as u32 });
         }
         self.advance(id, &step);
-        (self.lazy.ops[id].read.is_some()).then_some(id)
+        (self.reads.lazy.ops[id].read.is_some()).then_some(id)
     }
 
     /// Carries out a step, and ends the read if that was the last.
@@ -290,13 +290,13 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.withdraw(id, block);
         }
         for block in step.issued.iter() {
-            if self.lazy.ops[id].blocks[block].extra {
-                self.lazy.behind.push((id, block));
+            if self.reads.lazy.ops[id].blocks[block].extra {
+                self.reads.lazy.behind.push((id, block));
             } else {
                 self.issue(id, block);
             }
         }
-        if self.lazy.ops[id].read.as_ref().is_some_and(LazyRead::is_done) {
+        if self.reads.lazy.ops[id].read.as_ref().is_some_and(LazyRead::is_done) {
             self.lazy_done(id);
         }
         self.free_if_over(id);
@@ -304,15 +304,15 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Queues alternatives behind all that the request wants.
     pub(crate) fn queue_alternatives(&mut self) {
-        for (id, block) in std::mem::take(&mut self.lazy.behind) {
-            if self.lazy.ops[id].read.as_ref().is_some_and(|read| read.pending().contains(block)) {
+        for (id, block) in std::mem::take(&mut self.reads.lazy.behind) {
+            if self.reads.lazy.ops[id].read.as_ref().is_some_and(|read| read.pending().contains(block)) {
                 self.issue(id, block);
             }
         }
     }
 
     fn issue(&mut self, id: Id, block: usize) {
-        let op = &self.lazy.ops[id];
+        let op = &self.reads.lazy.ops[id];
         let (of, (first, count)) = (&op.blocks[block], op.slots);
         if of.command.is_some() {
             // It was withdrawn while a die served it, and still is.
@@ -321,47 +321,47 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let Source::Page(ppn) = of.source else { unreachable!("only pages in flash are read") };
         let (owner, cause, extra) = (Owner::Lazy { read: id, block: block as u8 }, op.cause, of.extra);
         let command = self.submit(Command { owner, ppn, first, count, cause, ..Command::default() });
-        self.lazy.extra += u32::from(extra);
-        let op = &mut self.lazy.ops[id];
+        self.reads.lazy.extra += u32::from(extra);
+        let op = &mut self.reads.lazy.ops[id];
         op.blocks[block].command = Some(command);
         op.outstanding += 1;
     }
 
     fn withdraw(&mut self, id: Id, block: usize) {
-        let op = &mut self.lazy.ops[id];
+        let op = &mut self.reads.lazy.ops[id];
         let Some(command) = op.blocks[block].command else { return };
-        if self.commands.slab[command].stage != Stage::Queued || !self.timed {
+        if self.core.device.commands.slab[command].stage != Stage::Queued || !self.core.device.timed {
             // Without time there are no queues to leave.
             return;
         }
-        let ppn = self.commands.slab[command].ppn;
+        let ppn = self.core.device.commands.slab[command].ppn;
         op.blocks[block].command = None;
         op.outstanding -= 1;
-        self.lazy.extra -= u32::from(op.blocks[block].extra);
-        self.commands.slab[command].stage = Stage::Withdrawn;
-        self.lazy.withdrawn += 1;
-        self.backlog[self.grid.die_of(ppn).index()] -= 1;
+        self.reads.lazy.extra -= u32::from(op.blocks[block].extra);
+        self.core.device.commands.slab[command].stage = Stage::Withdrawn;
+        self.reads.lazy.withdrawn += 1;
+        self.core.device.backlog[self.core.device.grid.die_of(ppn).index()] -= 1;
         self.record(Fact::Withdrawn);
     }
 
     /// Takes withdrawn commands from the heads of the die's queues.
     pub(crate) fn drop_withdrawn(&mut self, die: DieId) {
-        while let Some(command) = self.dies[die.index()].take_withdrawn(&self.commands.slab) {
-            self.commands.slab.give(command);
-            self.lazy.withdrawn -= 1;
+        while let Some(command) = self.core.device.dies[die.index()].take_withdrawn(&self.core.device.commands.slab) {
+            self.core.device.commands.slab.give(command);
+            self.reads.lazy.withdrawn -= 1;
         }
     }
 
     /// A block was read, or could not be.
     pub(crate) fn lazy_read_done(&mut self, command: &Command, id: Id, block: usize, clean: bool) {
-        let op = &mut self.lazy.ops[id];
+        let op = &mut self.reads.lazy.ops[id];
         let of = &mut op.blocks[block];
         of.command = None;
         op.outstanding -= 1;
-        self.lazy.extra -= u32::from(of.extra);
+        self.reads.lazy.extra -= u32::from(of.extra);
         if clean && op.read.is_some() {
             let slots = usize::from(command.first)..usize::from(command.first) + usize::from(command.count);
-            of.contents = self.array.page(command.ppn).payload[slots].to_vec();
+            of.contents = self.core.device.array.page(command.ppn).payload[slots].to_vec();
         }
         let Some(read) = &mut op.read else {
             self.free_if_over(id);
@@ -373,10 +373,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Reads of the group's code go on without it.
     pub(crate) fn drop_code(&mut self, group: protect::code_zones::CodeGroupId) {
-        let is_of = |id: &Id| self.lazy.ops[*id].stamp.is_some_and(|stamp| stamp.group == group);
-        let open: Vec<Id> = self.lazy.open.iter().copied().filter(is_of).collect();
+        let is_of = |id: &Id| self.reads.lazy.ops[*id].stamp.is_some_and(|stamp| stamp.group == group);
+        let open: Vec<Id> = self.reads.lazy.open.iter().copied().filter(is_of).collect();
         for id in open {
-            let op = &mut self.lazy.ops[id];
+            let op = &mut self.reads.lazy.ops[id];
             // One that wanted nothing of what changes may have been answered by the one before.
             let Some(read) = &mut op.read else { continue };
             op.stamp = None;
@@ -384,7 +384,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let gone = self.look_up_again(id, &mut step);
             self.advance(id, &step);
             for block in gone.iter() {
-                let Some(read) = &mut self.lazy.ops[id].read else { break };
+                let Some(read) = &mut self.reads.lazy.ops[id].read else { break };
                 let step = read.fail(block);
                 self.advance(id, &step);
             }
@@ -395,13 +395,13 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn look_up_again(&mut self, id: Id, step: &mut Step) -> Blocks {
         let mut gone = Blocks::EMPTY;
         for block in step.issued.iter() {
-            let op = &self.lazy.ops[id];
+            let op = &self.reads.lazy.ops[id];
             let want = op.wants.iter().find(|want| usize::from(want.block) == block).expect("only wanted blocks are read again");
             if op.blocks[block].command.is_some() {
                 continue;
             }
-            match self.ftl.lookup(want.lpn) {
-                Place::At(slot) => self.lazy.ops[id].blocks[block].source = Source::Page(self.grid.page_of(slot).0),
+            match self.core.map.lookup(want.lpn) {
+                Place::At(slot) => self.reads.lazy.ops[id].blocks[block].source = Source::Page(self.core.device.grid.page_of(slot).0),
                 _ => gone.insert(block),
             }
         }
@@ -411,20 +411,20 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Code zones changed hands: reads that decode with code of what is no longer there go on without.
     pub(crate) fn drop_stale_reads(&mut self) {
-        let stamps = self.lazy.open.iter().filter_map(|id| self.lazy.ops[*id].stamp);
+        let stamps = self.reads.lazy.open.iter().filter_map(|id| self.reads.lazy.ops[*id].stamp);
         let stale: Vec<_> = stamps.filter(|stamp| !self.is_current_code(stamp)).collect();
         stale.into_iter().for_each(|stamp| self.drop_code(stamp.group));
     }
 
     /// Every wanted block is known or lost: gives them to whoever wants them.
     fn lazy_done(&mut self, id: Id) {
-        let op = &mut self.lazy.ops[id];
+        let op = &mut self.reads.lazy.ops[id];
         let read = op.read.take().expect("a read in progress");
         let (wants, blocks) = (std::mem::take(&mut op.wants), std::mem::take(&mut op.blocks));
         let (slots, stamp) = (op.slots, op.stamp);
         // Blocks of commands in service still belong to the read.
         op.blocks = blocks.iter().map(|of| Block { command: of.command, extra: of.extra, ..Block::default() }).collect();
-        self.lazy.open.retain(|open| *open != id);
+        self.reads.lazy.open.retain(|open| *open != id);
         debug_assert!(stamp.is_none_or(|stamp| self.is_current_code(&stamp)), "code of other contents");
         let sums = read.sums();
         let derived = sums.iter().filter(|sum| !read.at_hand().contains(sum.symbol)).count();
@@ -435,7 +435,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             let sum = sums.iter().find(|sum| sum.symbol == usize::from(want.block));
             let contents = sum.map(|sum| added(&blocks, sum, usize::from(want.slot)));
             let failed = match &blocks[usize::from(want.block)].source {
-                Source::Page(ppn) => Some(self.grid.slot(*ppn, u32::from(slots.0) + u32::from(want.slot))),
+                Source::Page(ppn) => Some(self.core.device.grid.slot(*ppn, u32::from(slots.0) + u32::from(want.slot))),
                 _ => None,
             };
             self.deliver_lazily(want, contents.as_ref(), failed);
@@ -458,31 +458,31 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// One more wants a page that a read in progress will give.
     pub(crate) fn join_read(&mut self, id: Id, lpn: Lpn, sink: Sink) {
-        let op = &mut self.lazy.ops[id];
+        let op = &mut self.reads.lazy.ops[id];
         let want = *op.wants.iter().find(|want| want.lpn == lpn).expect("a page of the read");
         op.wants.push(Want { sink, ..want });
         if let Sink::Host { job, .. } = sink {
-            self.jobs[job].remaining += 1;
+            self.core.jobs[job].remaining += 1;
         }
     }
 
     fn free_if_over(&mut self, id: Id) {
-        let op = &self.lazy.ops[id];
+        let op = &self.reads.lazy.ops[id];
         if op.read.is_none() && op.outstanding == 0 && !op.blocks.is_empty() {
-            self.lazy.ops[id] = LazyOp::default();
-            self.lazy.ops.give(id);
+            self.reads.lazy.ops[id] = LazyOp::default();
+            self.reads.lazy.ops.give(id);
         }
     }
 
     /// What reads in progress use beyond what they want.
     pub(crate) fn alternatives_in_flight(&self) -> AlternativesInFlight {
-        let stamps = self.lazy.open.iter().filter_map(|id| self.lazy.ops[*id].stamp);
-        AlternativesInFlight { extra_reads: self.lazy.extra, code_of: stamps.map(|stamp| stamp.group).collect() }
+        let stamps = self.reads.lazy.open.iter().filter_map(|id| self.reads.lazy.ops[*id].stamp);
+        AlternativesInFlight { extra_reads: self.reads.lazy.extra, code_of: stamps.map(|stamp| stamp.group).collect() }
     }
 
     /// Whether no read with alternatives is under way.
     pub(crate) fn has_no_lazy_reads(&self) -> bool {
-        self.lazy.ops.in_use() == 0 && self.lazy.extra == 0 && self.lazy.withdrawn == 0
+        self.reads.lazy.ops.in_use() == 0 && self.reads.lazy.extra == 0 && self.reads.lazy.withdrawn == 0
     }
 }
 

@@ -4,7 +4,7 @@
 //! has its superblock collected.
 
 use crate::commands::{Command, Owner};
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::payload::HostPayload;
 use ftl::UnitState;
 use nand::FlashArray;
@@ -31,49 +31,49 @@ impl Patrol {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn patrols(&self) -> usize {
-        self.grid.dies() as usize + 2
+        self.core.device.grid.dies() as usize + 2
     }
 
     /// Sets out for the next row, unless the patrol is on its way.
     pub(crate) fn start_patrol(&mut self) {
-        if let Some(every) = self.patrol.every
-            && !self.calendar.is_pending(self.patrols())
+        if let Some(every) = self.care.patrol.every
+            && !self.core.device.calendar.is_pending(self.patrols())
         {
-            self.calendar.schedule(self.patrols(), self.now + every);
+            self.core.device.calendar.schedule(self.patrols(), self.core.device.now + every);
         }
     }
 
     /// The patrol's time has come. It goes on while the host does: a drive that nobody uses
     /// comes to rest.
     pub(crate) fn patrol_due(&mut self) {
-        self.calendar.clear(self.patrols());
-        if self.is_idle() || self.patrol.waited == MOST_TICKS_TO_WAIT {
-            self.patrol.waited = 0;
+        self.core.device.calendar.clear(self.patrols());
+        if self.is_idle() || self.care.patrol.waited == MOST_TICKS_TO_WAIT {
+            self.care.patrol.waited = 0;
             self.read_next_row();
         } else {
-            self.patrol.waited += 1;
+            self.care.patrol.waited += 1;
         }
-        if self.host.outstanding > 0 || self.more_arrives() {
+        if self.host.requests.outstanding > 0 || self.more_arrives() {
             self.start_patrol();
         }
     }
 
     /// Reads every page of the next row that live pages depend on.
     fn read_next_row(&mut self) {
-        let (pages, rows) = (self.grid.pages_per_block(), self.grid.blocks_per_die() * self.grid.pages_per_block());
+        let (pages, rows) = (self.core.device.grid.pages_per_block(), self.core.device.grid.blocks_per_die() * self.core.device.grid.pages_per_block());
         for _ in 0..rows {
-            let row = self.patrol.next_row;
-            self.patrol.next_row = (row + 1) % rows;
-            let unit = self.ftl.unit(row / pages);
-            let Some((covered, parity)) = self.ftl.rows().coverage(row) else { continue };
+            let row = self.care.patrol.next_row;
+            self.care.patrol.next_row = (row + 1) % rows;
+            let unit = self.core.map.unit(row / pages);
+            let Some((covered, parity)) = self.core.map.rows().coverage(row) else { continue };
             if unit.state != UnitState::Closed || unit.valid == 0 {
                 continue;
             }
             for die in covered.iter().chain([u32::from(parity.0)]) {
-                let ppn = self.ftl.rows().page(row, DieId(die as u16));
-                if self.array.answers(ppn) && !self.failed_programs.contains_key(&ppn.0) {
+                let ppn = self.core.map.rows().page(row, DieId(die as u16));
+                if self.core.device.array.answers(ppn) && !self.core.device.failed_programs.contains_key(&ppn.0) {
                     let owner = Owner::Patrol { superblock: row / pages };
                     self.submit(Command { owner, ppn, cause: Cause::Refresh, ..Command::default() });
                 }

@@ -7,7 +7,7 @@
 use crate::config::{Precondition, Setup};
 use crate::facts::{Folds, RequestKind};
 use crate::jobs::{Asker, PageWrite};
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::payload::HostPayload;
 use crate::session::{Demand, SetupError};
 use nand::FlashArray;
@@ -28,13 +28,13 @@ pub(crate) struct Steady {
 /// Overwrites drawn ahead of their turn.
 const AHEAD: usize = 16;
 
-impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Writes the history; the drive is then at time zero, with all commands completed.
     pub(crate) fn precondition(&mut self, settings: &Precondition, streams: &Streams) -> Steady {
         let share = |share: f64, of: u32| (share.clamp(0.0, 1.0) * f64::from(of)).round() as u32;
-        let filled = share(settings.fill, self.ftl.user_slots());
+        let filled = share(settings.fill, self.core.map.user_slots());
         let working_set = share(settings.working_set, filled);
-        self.timed = false;
+        self.core.device.timed = false;
         // A row's worth at a time, as a host that writes sequentially does.
         let batch = self.history_batch();
         let mut lpn = 0;
@@ -51,18 +51,18 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Pages written at once: what fills a row, so that history costs each scheme its least.
     pub(crate) fn history_batch(&self) -> u32 {
-        match &self.protection {
-            Protection::Rows(_) => (self.grid.dies() - 1) * self.grid.slots_per_page(),
+        match &self.writer.protection {
+            Protection::Rows(_) => (self.core.device.grid.dies() - 1) * self.core.device.grid.slots_per_page(),
             Protection::Stripes(scheme) => scheme.data_strips(),
-            Protection::Groups(scheme) => scheme.codes()[0].codewords * scheme.codes()[0].data * self.grid.slots_per_page(),
-            Protection::None => self.grid.slots_per_page(),
+            Protection::Groups(scheme) => scheme.codes()[0].codewords * scheme.codes()[0].data * self.core.device.grid.slots_per_page(),
+            Protection::None => self.core.device.grid.slots_per_page(),
             Protection::Zones(zones) => zones.layout().stripe_pages(),
         }
     }
 
     fn finish_untimed(&mut self) {
         // What the history wrote is durable when a cut may come; without cuts the last page waits to be full.
-        if self.recovery.mountable {
+        if self.power.mountable {
             self.send_open_page();
         }
         self.settle();
@@ -70,8 +70,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.settle();
         }
         debug_assert!(self.is_idle());
-        self.timed = true;
-        self.folds = Folds::new(self.grid.slots_per_page());
+        self.core.device.timed = true;
+        self.core.device.folds = Folds::new(self.core.device.grid.slots_per_page());
     }
 
     fn overwrite_until_steady(&mut self, settings: &Precondition, working_set: u32, draws: &mut Stream) -> Steady {
@@ -83,10 +83,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let limit = (settings.overwrite_at_most * f64::from(working_set)) as u64;
         let (mut written, mut past) = (0u64, Vec::new());
         while written < limit {
-            let before = self.folds.filled_slots + self.folds.padded_slots;
+            let before = self.core.device.folds.filled_slots + self.core.device.folds.padded_slots;
             self.overwrite(window, working_set, draws);
             written += u64::from(window);
-            let slots = self.folds.filled_slots + self.folds.padded_slots - before;
+            let slots = self.core.device.folds.filled_slots + self.core.device.folds.padded_slots - before;
             steady.waf = slots as f64 / f64::from(window);
             steady.overwrites = written as f64 / f64::from(working_set);
             if let [.., a, b] = past[..] {
@@ -104,10 +104,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Overwrites random pages. Rows take a row's worth in one request: sub-stripe parity is
     /// the workload's to cause, not the history's.
     fn overwrite(&mut self, count: u32, working_set: u32, draws: &mut Stream) {
-        let together = match &self.protection {
+        let together = match &self.writer.protection {
             Protection::Rows(_) => self.history_batch() as usize,
             // A page at a time: stripes wait, and are not padded.
-            Protection::Groups(_) => self.grid.slots_per_page() as usize,
+            Protection::Groups(_) => self.core.device.grid.slots_per_page() as usize,
             _ => 1,
         };
         let mut left = count as usize;
@@ -116,9 +116,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             drawn.clear();
             drawn.extend((0..left.min(AHEAD.max(together))).map(|_| draws.below(u64::from(working_set)) as u32));
             // Random places of the map are far from any cache: fetch them side by side.
-            drawn.iter().for_each(|&lpn| self.ftl.prefetch(Lpn(lpn)));
-            drawn.iter().for_each(|&lpn| self.oracle.prefetch(Lpn(lpn)));
-            drawn.iter().for_each(|&lpn| self.ftl.prefetch_place(Lpn(lpn)));
+            drawn.iter().for_each(|&lpn| self.core.map.prefetch(Lpn(lpn)));
+            drawn.iter().for_each(|&lpn| self.host.oracle.prefetch(Lpn(lpn)));
+            drawn.iter().for_each(|&lpn| self.core.map.prefetch_place(Lpn(lpn)));
             for batch in drawn.chunks(together) {
                 self.write_now(batch.iter().copied());
             }
@@ -128,13 +128,13 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Writes pages as one request, to the end.
     fn write_now(&mut self, lpns: impl Iterator<Item = u32>) {
-        let per = self.grid.geometry().sectors_per_slot();
-        let job = self.jobs.take();
-        self.jobs[job].reset(Asker::Nobody, RequestKind::Write, self.now);
+        let per = self.core.device.grid.geometry().sectors_per_slot();
+        let job = self.core.jobs.take();
+        self.core.jobs[job].reset(Asker::Nobody, RequestKind::Write, self.core.device.now);
         for lpn in lpns.map(Lpn) {
-            let version = self.oracle.sent(lpn);
+            let version = self.host.oracle.sent(lpn);
             let payload = P::stamp(lpn, version, per);
-            self.jobs[job].pages.push(PageWrite { lpn, version, payload, from: 0, to: per });
+            self.core.jobs[job].pages.push(PageWrite { lpn, version, payload, from: 0, to: per });
         }
         self.place_or_wait(job);
         self.part_done(job);
@@ -144,7 +144,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Stripes whose blocks have become worn get the parity that asks for.
     fn age_stripes(&mut self) {
         self.tell_worn_strips();
-        self.timed = false;
+        self.core.device.timed = false;
         let stripes = self.stripe_count();
         while let Some(stripe) = self.stripe_scheme_mut().next_unprotected(stripes) {
             self.build_parity(stripe, None);
@@ -155,16 +155,16 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Executes host commands in order without time; what that asked of dies and channels.
     pub(crate) fn dry_run(&mut self, commands: &mut dyn Iterator<Item = HostCommand>) -> Demand {
-        self.timed = false;
-        self.folds = Folds::new(self.grid.slots_per_page());
+        self.core.device.timed = false;
+        self.core.device.folds = Folds::new(self.core.device.grid.slots_per_page());
         for command in commands {
             // What the buffer answers is answered at once.
-            self.arrive(&HostCommand { at: SimTime::ZERO, ..command }, self.now);
+            self.arrive(&HostCommand { at: SimTime::ZERO, ..command }, self.core.device.now);
             self.settle();
-            debug_assert!(command.op != HostOp::Flush || self.stalled.is_empty());
+            debug_assert!(command.op != HostOp::Flush || self.host.stalled.is_empty());
         }
-        let geometry = self.grid.geometry();
-        let Folds { busy: dies, carried: channels, ecc, .. } = &self.folds;
+        let geometry = self.core.device.grid.geometry();
+        let Folds { busy: dies, carried: channels, ecc, .. } = &self.core.device.folds;
         let (of_dies, of_channels) = (geometry.dies(), geometry.channels);
         Demand { dies: *dies, channels: *channels, decoders: ecc.decode, of_dies, of_channels }
     }
@@ -177,24 +177,24 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let age = &setup.age;
         let (mut draws, mut scattered) = (streams.stream("age/pe"), streams.stream("age/worn"));
         let (mean, deviation) = (f64::from(age.pe_cycles.0), age.pe_deviation);
-        for block in 0..self.grid.geometry().blocks() {
+        for block in 0..self.core.device.grid.geometry().blocks() {
             let block = BlockAddr(block);
             let worn = age.worn_blocks > 0.0 && scattered.chance(age.worn_blocks);
             let mean = if worn { f64::from(age.worn_pe_cycles.0) } else { mean };
             let added = if deviation > 0.0 { (mean + deviation * draws.normal()).round().max(0.0) } else { mean } as u32;
-            self.array.set_age(block, |info| {
+            self.core.device.array.set_age(block, |info| {
                 info.pe += added;
                 // Nobody can have read an erased block.
                 info.reads = if info.next_page > 0 { age.reads } else { 0 };
             });
-            let (unit, pe) = (self.ftl.unit_of_block(block), self.array.block(block).pe);
-            self.ftl.set_pe(unit, pe);
+            let (unit, pe) = (self.core.map.unit_of_block(block), self.core.device.array.block(block).pe);
+            self.core.map.set_pe(unit, pe);
         }
-        if self.worn_above.is_some() {
+        if self.writer.worn_above.is_some() {
             self.age_stripes();
         }
         // Data written so far are as old as asked for: the clock starts there.
-        self.now = SimTime(age.retention.0);
+        self.core.device.now = SimTime(age.retention.0);
         self.start_limits();
         self.start_ecc(setup, streams)
     }

@@ -6,7 +6,7 @@ use crate::commands::is_programmed;
 use crate::config::Pace;
 use crate::facts::Folds;
 use crate::held::Held;
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::payload::HostPayload;
 use crate::result::RunResult;
 use crate::session::{Inner, Prepared, Session, inside};
@@ -146,12 +146,12 @@ impl Session {
 
     /// Loses a part of the flash, for good.
     pub fn fail(&mut self, failure: Failure) {
-        inside!(&mut self.0, prepared => prepared.machine.fail(failure));
+        inside!(&mut self.0, prepared => prepared.engine.fail(failure));
     }
 
     /// Starts nothing more of a rebuild; what is in flight still completes.
     pub fn stop_rebuild(&mut self) {
-        inside!(&mut self.0, prepared => prepared.machine.stop_rebuild());
+        inside!(&mut self.0, prepared => prepared.engine.stop_rebuild());
     }
 
     /// Completes what is in flight, background work included, without new host commands.
@@ -161,18 +161,18 @@ impl Session {
 
     /// Reads every logical page, one after the other.
     pub fn read_back(&mut self) -> ReadBack {
-        let lost = inside!(&mut self.0, prepared => prepared.machine.read_back());
+        let lost = inside!(&mut self.0, prepared => prepared.engine.read_back());
         ReadBack { lost, wrong: self.first_mismatch().map(Into::into) }
     }
 
     /// As [`Self::read_back`]; what is found is what every later read must find, unless it is written
     /// anew: after a power cut a page may have one of several versions, but it has one.
     pub fn take_stock(&mut self) -> ReadBack {
-        inside!(&mut self.0, prepared => prepared.machine.stock.counts = true);
+        inside!(&mut self.0, prepared => prepared.engine.host.stock.counts = true);
         let mut found = self.read_back();
         inside!(&mut self.0, prepared => {
-            prepared.machine.stock.counts = false;
-            let oracle = &prepared.machine.oracle;
+            prepared.engine.host.stock.counts = false;
+            let oracle = &prepared.engine.host.oracle;
             found.lost.retain(|&lpn| !oracle.floor(lpn).discarded);
         });
         found
@@ -186,19 +186,19 @@ impl Session {
     /// # Errors
     /// Says what differs.
     pub fn scrub(&self) -> Result<Scrub, String> {
-        inside!(&self.0, prepared => prepared.machine.scrub())
+        inside!(&self.0, prepared => prepared.engine.scrub())
     }
 
     /// What reads in progress use beyond what they want.
     #[must_use]
     pub fn alternatives_in_flight(&self) -> AlternativesInFlight {
-        inside!(&self.0, prepared => prepared.machine.alternatives_in_flight())
+        inside!(&self.0, prepared => prepared.engine.alternatives_in_flight())
     }
 
     /// What lies where.
     #[must_use]
     pub fn inventory(&self) -> Inventory {
-        inside!(&self.0, prepared => prepared.machine.inventory())
+        inside!(&self.0, prepared => prepared.engine.inventory())
     }
 }
 
@@ -212,11 +212,11 @@ impl<P: HostPayload> Prepared<P> {
     ) -> RunResult {
         let (setup, steady, pe_before) = (self.setup.clone(), self.steady, self.pe_before.clone());
         let mut number = 0;
-        self.run_stepwise(commands, pace, &mut |_| {}, |machine| {
+        self.run_stepwise(commands, pace, &mut |_| {}, |engine| {
             let (setup, pe_before) = (&setup, &pe_before);
             each(number, &mut || {
-                let (machine, setup, pe_before) = (machine.clone(), setup.clone(), pe_before.clone());
-                Session(wrap(Prepared { machine, setup, steady, pe_before }))
+                let (engine, setup, pe_before) = (engine.clone(), setup.clone(), pe_before.clone());
+                Session(wrap(Prepared { engine, setup, steady, pe_before }))
             });
             number += 1;
             true
@@ -224,29 +224,29 @@ impl<P: HostPayload> Prepared<P> {
     }
 }
 
-impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
+impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
     fn fail(&mut self, failure: Failure) {
         match failure {
             Failure::Die(die) => self.kill(die),
-            Failure::Block(block) => self.array.lose_block(block),
+            Failure::Block(block) => self.core.device.array.lose_block(block),
             Failure::Plane { die, plane } => {
-                let geometry = *self.grid.geometry();
+                let geometry = *self.core.device.grid.geometry();
                 let planes = (geometry.blocks_per_die() / geometry.blocks_per_plane).max(2);
                 assert!(plane < planes, "{die} has planes 0 to {}, asked for {plane}", planes - 1);
-                let blocks = (0..self.grid.blocks_per_die()).filter(|block| block % planes == plane);
-                blocks.for_each(|block| self.array.lose_block(self.grid.block(die, block)));
+                let blocks = (0..self.core.device.grid.blocks_per_die()).filter(|block| block % planes == plane);
+                blocks.for_each(|block| self.core.device.array.lose_block(self.core.device.grid.block(die, block)));
             }
-            Failure::WornOut(block) => self.array.wear_out(block),
+            Failure::WornOut(block) => self.core.device.array.wear_out(block),
             Failure::Page(ppn) => {
-                assert!(is_programmed(&self.array, ppn), "{ppn} holds nothing that could be lost");
-                self.array.lose_page(ppn);
+                assert!(is_programmed(&self.core.device.array, ppn), "{ppn} holds nothing that could be lost");
+                self.core.device.array.lose_page(ppn);
             }
         }
     }
 
     fn read_back(&mut self) -> Vec<Lpn> {
-        self.folds = Folds::new(self.grid.slots_per_page());
-        let (pages, per) = (self.ftl.user_slots(), self.host.sectors_per_slot);
+        self.core.device.folds = Folds::new(self.core.device.grid.slots_per_page());
+        let (pages, per) = (self.core.map.user_slots(), self.host.requests.sectors_per_slot);
         let read =
             |lpn: u32| HostCommand { at: SimTime(0), op: HostOp::Read, lba: Lba(u64::from(lpn) * u64::from(per)), sectors: per };
         // One request at a time: what failed before the next arrives belongs to the last.
@@ -257,45 +257,45 @@ impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
             }
             seen = errors;
         };
-        self.replay(&mut (0..pages).map(read), Pace::Closed { depth: 1 }, &mut |machine, next| {
-            count(machine.folds.media_errors, next);
+        self.replay(&mut (0..pages).map(read), Pace::Closed { depth: 1 }, &mut |engine, next| {
+            count(engine.core.device.folds.media_errors, next);
         });
-        count(self.folds.media_errors, u64::from(pages));
+        count(self.core.device.folds.media_errors, u64::from(pages));
         lost
     }
 
     fn is_in_open_row(&self, lpn: Lpn) -> bool {
-        let Place::At(slot) = self.ftl.lookup(lpn) else { return false };
-        match &self.protection {
-            Protection::Rows(_) => self.is_open_row(self.ftl.rows().row_of(self.grid.page_of(slot).0).0),
-            Protection::Groups(_) => self.is_held(self.grid.page_of(slot).0),
+        let Place::At(slot) = self.core.map.lookup(lpn) else { return false };
+        match &self.writer.protection {
+            Protection::Rows(_) => self.is_open_row(self.core.map.rows().row_of(self.core.device.grid.page_of(slot).0).0),
+            Protection::Groups(_) => self.is_held(self.core.device.grid.page_of(slot).0),
             Protection::None | Protection::Stripes(_) | Protection::Zones(_) => false,
         }
     }
 
     fn is_elsewhere(&self, lpn: Lpn) -> bool {
-        let unsent = |slot| self.unsent(self.grid.page_of(slot).0).is_some();
-        let in_controller = matches!(self.ftl.lookup(lpn), Place::At(slot) if unsent(slot));
-        in_controller || self.buffer.get(lpn).is_some() || self.host.is_hidden(lpn)
+        let unsent = |slot| self.unsent(self.core.device.grid.page_of(slot).0).is_some();
+        let in_controller = matches!(self.core.map.lookup(lpn), Place::At(slot) if unsent(slot));
+        in_controller || self.host.buffer.get(lpn).is_some() || self.host.requests.is_hidden(lpn)
     }
 
     fn inventory(&self) -> Inventory {
-        let pages = (0..self.grid.geometry().pages()).map(Ppn).filter(|&ppn| is_programmed(&self.array, ppn));
+        let pages = (0..self.core.device.grid.geometry().pages()).map(Ppn).filter(|&ppn| is_programmed(&self.core.device.array, ppn));
         let page = |ppn: Ppn| {
-            let view = self.array.page(ppn);
-            let valid = |index: usize| self.ftl.is_valid(self.grid.slot(ppn, index as u32));
+            let view = self.core.device.array.page(ppn);
+            let valid = |index: usize| self.core.map.is_valid(self.core.device.grid.slot(ppn, index as u32));
             let slots = view.tags.iter().enumerate().map(|(index, tag)| (tag.role(), valid(index))).collect();
-            StoredPage { ppn, slots, coverage: StripSet(u64::from(view.oob.coverage)), lost: self.array.is_lost(ppn) }
+            StoredPage { ppn, slots, coverage: StripSet(u64::from(view.oob.coverage)), lost: self.core.device.array.is_lost(ppn) }
         };
-        let lpns = || (0..self.ftl.user_slots()).map(Lpn);
+        let lpns = || (0..self.core.map.user_slots()).map(Lpn);
         Inventory {
             pages: pages.map(page).collect(),
-            places: lpns().map(|lpn| self.ftl.lookup(lpn)).collect(),
+            places: lpns().map(|lpn| self.core.map.lookup(lpn)).collect(),
             in_open_row: lpns().map(|lpn| self.is_in_open_row(lpn)).collect(),
             elsewhere: lpns().map(|lpn| self.is_elsewhere(lpn)).collect(),
             held: self.held_parities(),
             sums: self.held_sums(),
-            code: match &self.protection {
+            code: match &self.writer.protection {
                 Protection::Zones(zones) => self.code_pages(zones),
                 _ => Vec::new(),
             },
@@ -303,13 +303,13 @@ impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn scrub(&self) -> Result<Scrub, String> {
-        assert!(self.is_idle() && self.commands.slab.in_use() == 0, "scrub the drive after it was drained");
-        for lpn in (0..self.ftl.user_slots()).map(Lpn) {
+        assert!(self.is_idle() && self.core.device.commands.slab.in_use() == 0, "scrub the drive after it was drained");
+        for lpn in (0..self.core.map.user_slots()).map(Lpn) {
             self.scrub_place(lpn)?;
         }
-        match &self.protection {
+        match &self.writer.protection {
             Protection::None => Ok(Scrub::default()),
             Protection::Zones(zones) => self.scrub_zones(zones),
             Protection::Stripes(_) => self.scrub_stripes(),
@@ -320,18 +320,18 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// What the page says of itself must be what the map says of it.
     fn scrub_place(&self, lpn: Lpn) -> Result<(), String> {
-        let Place::At(slot) = self.ftl.lookup(lpn) else { return Ok(()) };
-        let (ppn, index) = self.grid.page_of(slot);
+        let Place::At(slot) = self.core.map.lookup(lpn) else { return Ok(()) };
+        let (ppn, index) = self.core.device.grid.page_of(slot);
         if !self.is_stored(ppn) {
             return Ok(());
         }
-        let tag = self.array.page(ppn).tags[index as usize];
+        let tag = self.core.device.array.page(ppn).tags[index as usize];
         if tag == OobTag::data(lpn) { Ok(()) } else { Err(format!("{lpn} is mapped to {slot}, which holds {:?}", tag.role())) }
     }
 
     /// Whether the page was programmed.
     pub(crate) fn is_stored(&self, ppn: Ppn) -> bool {
-        is_programmed(&self.array, ppn) && !self.failed_programs.contains_key(&ppn.0)
+        is_programmed(&self.core.device.array, ppn) && !self.core.device.failed_programs.contains_key(&ppn.0)
     }
 
     /// Whether the sum of these pages is that page, slot by slot; `None` where one was never programmed.
@@ -339,9 +339,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         if !self.is_stored(of) || !pages.iter().all(|&ppn| self.is_stored(ppn)) {
             return None;
         }
-        let mut sum = vec![P::default(); self.grid.slots_per_page() as usize];
+        let mut sum = vec![P::default(); self.core.device.grid.slots_per_page() as usize];
         for &ppn in pages.iter().chain([&of]) {
-            sum.iter_mut().zip(self.array.page(ppn).payload).for_each(|(sum, payload)| sum.add(payload));
+            sum.iter_mut().zip(self.core.device.array.page(ppn).payload).for_each(|(sum, payload)| sum.add(payload));
         }
         Some(sum.iter().all(P::is_zero))
     }
@@ -351,17 +351,17 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let mut found = Scrub::default();
         for stripe in (0..self.stripe_count()).map(StripeId) {
             self.scrub_worn(stripe)?;
-            if let Some(held) = self.held.get(stripe) {
+            if let Some(held) = self.writer.held.get(stripe) {
                 let sound = self.scrub_held(stripe, held)?.is_some();
                 found.sound += u32::from(sound);
                 found.broken += u32::from(!sound);
                 continue;
             }
             let places: Vec<Place> = (0..n).map(|strip| self.place_of_strip(stripe, strip)).collect();
-            let page = |place: &Place| if let Place::At(slot) = place { Some(self.grid.page_of(*slot).0) } else { None };
+            let page = |place: &Place| if let Place::At(slot) = place { Some(self.core.device.grid.page_of(*slot).0) } else { None };
             let pages: Vec<Ppn> = places.iter().filter_map(page).collect();
             let whole = !places.contains(&Place::Missing);
-            let parity = self.ftl.lookup_parity(stripe);
+            let parity = self.core.map.lookup_parity(stripe);
             let verdict = page(&parity).filter(|_| whole).and_then(|parity| self.is_sum(&pages, parity));
             match (parity, verdict) {
                 (Place::Unmapped, _) => {
@@ -376,9 +376,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     fn held_parities(&self) -> Vec<HeldParity> {
-        let held = |stripe| (stripe, self.held.get(stripe).expect("listed entries exist"));
+        let held = |stripe| (stripe, self.writer.held.get(stripe).expect("listed entries exist"));
         let parity = |(stripe, held): (StripeId, &Held<P>)| HeldParity { stripe, covers: held.covers, old: held.old.clone() };
-        self.held.stripes().map(held).map(parity).collect()
+        self.writer.held.stripes().map(held).map(parity).collect()
     }
 
     /// The partial parity must be the sum of the current versions it covers, the stored parity
@@ -401,7 +401,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         match (new.is_zero(), old.is_zero()) {
             (false, _) => Err(format!("the partial parity of {stripe} is not the sum of strips {:?}", held.covers)),
-            (_, false) if self.ftl.lookup_parity(stripe) != Place::Unmapped => {
+            (_, false) if self.core.map.lookup_parity(stripe) != Place::Unmapped => {
                 Err(format!("the stored parity of {stripe} is not the sum of its old versions"))
             }
             _ => Ok(Some(())),
@@ -413,8 +413,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             Place::Unmapped => Some(P::default()),
             Place::Missing => None,
             Place::At(slot) => {
-                let (ppn, index) = self.grid.page_of(slot);
-                self.is_stored(ppn).then(|| self.array.page(ppn).payload[index as usize].clone())
+                let (ppn, index) = self.core.device.grid.page_of(slot);
+                self.is_stored(ppn).then(|| self.core.device.array.page(ppn).payload[index as usize].clone())
             }
         }
     }
@@ -422,7 +422,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// A stripe with a strip on a worn block must have parity, if its pages are there.
     fn scrub_worn(&self, stripe: StripeId) -> Result<(), String> {
         // There may be no room for the parity.
-        if self.held.is_unbuildable(stripe) || self.host.read_only_since.is_some() {
+        if self.writer.held.is_unbuildable(stripe) || self.host.requests.read_only_since.is_some() {
             return Ok(());
         }
         let bare = !self.is_protected(stripe);
@@ -435,8 +435,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     fn scrub_rows(&self) -> Result<Scrub, String> {
-        let (rows, mut found) = (self.ftl.rows(), Scrub::default());
-        for row in 0..self.grid.blocks_per_die() * self.grid.pages_per_block() {
+        let (rows, mut found) = (self.core.map.rows(), Scrub::default());
+        for row in 0..self.core.device.grid.blocks_per_die() * self.core.device.grid.pages_per_block() {
             let Some((covered, parity)) = rows.coverage(row) else { continue };
             let pages: Vec<Ppn> = covered.iter().map(|die| rows.page(row, DieId(die as u16))).collect();
             let parity = rows.page(row, parity);
@@ -444,7 +444,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 None => found.broken += 1,
                 Some(false) => return Err(format!("the parity of row {row} at {parity} is not the sum of {pages:?}")),
                 Some(true) => {
-                    let page = self.array.page(parity);
+                    let page = self.core.device.array.page(parity);
                     if page.oob.coverage != covered.0 as u32 || page.tags[0] != OobTag::parity(StripeId(row)) {
                         return Err(format!("{parity} covers {covered:?} of row {row} and says {:?}", page.oob));
                     }
@@ -452,9 +452,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 }
             }
         }
-        for lpn in (0..self.ftl.user_slots()).map(Lpn) {
-            let Place::At(slot) = self.ftl.lookup(lpn) else { continue };
-            let (row, die) = rows.row_of(self.grid.page_of(slot).0);
+        for lpn in (0..self.core.map.user_slots()).map(Lpn) {
+            let Place::At(slot) = self.core.map.lookup(lpn) else { continue };
+            let (row, die) = rows.row_of(self.core.device.grid.page_of(slot).0);
             let covered = rows.coverage(row).is_some_and(|(covered, _)| covered.contains(u32::from(die.0)));
             found.uncovered += u32::from(!covered);
         }

@@ -14,7 +14,7 @@
 //! A drive whose blocks and dies are all there is never read-only: what finds no room fails alone.
 
 use crate::facts::RequestKind;
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::payload::HostPayload;
 use crate::session::{Session, inside};
 use nand::FlashArray;
@@ -24,20 +24,20 @@ impl Session {
     /// Since when the drive is read-only; `None`: it takes writes.
     #[must_use]
     pub fn read_only_since(&self) -> Option<SimTime> {
-        inside!(&self.0, prepared => prepared.machine.host.read_only_since)
+        inside!(&self.0, prepared => prepared.engine.host.requests.read_only_since)
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Whether requests of the kind are refused.
     #[inline]
     pub(crate) fn refuses(&self, kind: RequestKind) -> bool {
-        self.host.read_only_since.is_some() && matches!(kind, RequestKind::Write | RequestKind::Discard)
+        self.host.requests.read_only_since.is_some() && matches!(kind, RequestKind::Write | RequestKind::Discard)
     }
 
     /// Whether a write waits for space, of the host or on its behalf.
     pub(crate) fn has_waiting_for_space(&self) -> bool {
-        let in_logs = !self.displaced.is_empty() || !self.stalled.is_empty() || !self.stalled_stripes.is_empty();
+        let in_logs = !self.core.device.displaced.is_empty() || !self.host.stalled.is_empty() || !self.writer.stalled_stripes.is_empty();
         in_logs || self.has_waiting_in_zones() || self.has_waiting_for_buffer()
     }
 
@@ -45,13 +45,13 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// bring any. A drive that is asked all the time would never notice otherwise.
     #[inline]
     pub(crate) fn may_be_stuck(&self) -> bool {
-        (self.damage.grown_bad > 0 || !self.dead.is_empty()) && self.is_idle() && self.has_waiting_for_space()
+        (self.care.damage.grown_bad > 0 || !self.core.device.dead.is_empty()) && self.is_idle() && self.has_waiting_for_space()
     }
 
     /// Something waits for space in vain.
     pub(crate) fn turn_read_only(&mut self) {
-        if self.damage.grown_bad > 0 || !self.dead.is_empty() {
-            self.host.read_only_since.get_or_insert(self.now);
+        if self.care.damage.grown_bad > 0 || !self.core.device.dead.is_empty() {
+            self.host.requests.read_only_since.get_or_insert(self.core.device.now);
         }
     }
 }

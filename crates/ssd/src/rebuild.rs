@@ -4,7 +4,7 @@
 
 use crate::commands::{Contents, Owner};
 use crate::config::Faults;
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::payload::HostPayload;
 use crate::repair::Target;
 use crate::slab::NONE;
@@ -63,21 +63,21 @@ impl<P> Rebuild<P> {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// A die died: everything that has pages on it is to be rebuilt.
     pub(crate) fn rebuild_die(&mut self, die: DieId) {
-        self.rebuild.dead.push(die);
-        if !self.rebuild.on {
+        self.care.rebuild.dead.push(die);
+        if !self.care.rebuild.on {
             return;
         }
-        match &self.protection {
+        match &self.writer.protection {
             Protection::None | Protection::Zones(_) => {}
             Protection::Rows(_) | Protection::Groups(_) => {
-                self.rebuild.since.get_or_insert(self.now);
+                self.care.rebuild.since.get_or_insert(self.core.device.now);
                 self.want_all_superblocks();
             }
             Protection::Stripes(_) => {
-                self.rebuild.since.get_or_insert(self.now);
+                self.care.rebuild.since.get_or_insert(self.core.device.now);
                 self.walk_stripes();
             }
         }
@@ -85,24 +85,24 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Goes on after a mount: superblocks were written with pages on a die that is dead.
     pub(crate) fn rebuild_superblocks(&mut self) {
-        if self.rebuild.on {
-            self.rebuild.since.get_or_insert(self.now);
+        if self.care.rebuild.on {
+            self.care.rebuild.since.get_or_insert(self.core.device.now);
             self.want_all_superblocks();
         }
     }
 
     /// Goes on after a mount: strips have no place, or one on a die that is dead.
     pub(crate) fn rebuild_stripes(&mut self) {
-        if self.rebuild.on {
-            self.rebuild.since.get_or_insert(self.now);
+        if self.care.rebuild.on {
+            self.care.rebuild.since.get_or_insert(self.core.device.now);
             self.walk_stripes();
         }
     }
 
     /// Every row written so far has a page on the dead die, and so lacks protection.
     fn want_all_superblocks(&mut self) {
-        for unit in 0..self.grid.blocks_per_die() {
-            let state = self.ftl.unit(unit);
+        for unit in 0..self.core.device.grid.blocks_per_die() {
+            let state = self.core.map.unit(unit);
             // An open group goes on with the dead die as a member, though it be empty now.
             if state.valid > 0 || self.has_groups() && state.state == UnitState::Open {
                 self.queue_wanted(unit, Cause::Rebuild);
@@ -114,38 +114,38 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Notes when the last of what a dead die held is rebuilt.
     pub(crate) fn note_rebuilt(&mut self) {
-        let Some(since) = self.rebuild.since else { return };
-        let collecting = self.collectors.iter().any(|collector| collector.is_busy() && collector.cause == Cause::Rebuild);
-        let walking = self.rebuild.is_under_way();
-        if !collecting && !walking && self.wanted.iter().all(|&(_, cause)| cause != Cause::Rebuild) {
-            self.rebuild.took = Some(self.now.since(since));
-            self.rebuild.since = None;
+        let Some(since) = self.care.rebuild.since else { return };
+        let collecting = self.care.collectors.iter().any(|collector| collector.is_busy() && collector.cause == Cause::Rebuild);
+        let walking = self.care.rebuild.is_under_way();
+        if !collecting && !walking && self.care.wanted.iter().all(|&(_, cause)| cause != Cause::Rebuild) {
+            self.care.rebuild.took = Some(self.core.device.now.since(since));
+            self.care.rebuild.since = None;
         }
     }
 
     /// How long the last rebuild took; `None` where there was none, or it is not complete.
     pub(crate) fn rebuild_time(&self) -> Option<Nanos> {
-        self.rebuild.took.filter(|_| self.rebuild.since.is_none() && self.rebuild_left() == 0)
+        self.care.rebuild.took.filter(|_| self.care.rebuild.since.is_none() && self.rebuild_left() == 0)
     }
 
     /// What is still to be rebuilt, or cannot be.
     pub(crate) fn rebuild_left(&self) -> u64 {
-        let units = self.wanted.iter().filter(|&&(_, cause)| cause == Cause::Rebuild).count();
+        let units = self.care.wanted.iter().filter(|&&(_, cause)| cause == Cause::Rebuild).count();
         // A collector that found no room for what its victim holds.
-        let stuck = self.collectors.iter().filter(|collector| collector.is_busy() && collector.cause == Cause::Rebuild).count();
-        u64::from(self.rebuild.left) + (units + stuck) as u64
+        let stuck = self.care.collectors.iter().filter(|collector| collector.is_busy() && collector.cause == Cause::Rebuild).count();
+        u64::from(self.care.rebuild.left) + (units + stuck) as u64
     }
 
     /// Starts nothing more of a rebuild; for tests.
     pub(crate) fn stop_rebuild(&mut self) {
-        self.rebuild.on = false;
-        (self.rebuild.walk, self.rebuild.again) = (None, false);
-        self.wanted.retain(|&(_, cause)| cause != Cause::Rebuild);
+        self.care.rebuild.on = false;
+        (self.care.rebuild.walk, self.care.rebuild.again) = (None, false);
+        self.care.wanted.retain(|&(_, cause)| cause != Cause::Rebuild);
     }
 
     /// A strip lost its place on a living die: the next walk gives it another.
     pub(crate) fn strip_lost(&mut self, tag: OobTag) {
-        if !matches!(self.protection, Protection::Stripes(_)) {
+        if !matches!(self.writer.protection, Protection::Stripes(_)) {
             return;
         }
         let (stripe, strip) = match tag.role() {
@@ -160,47 +160,47 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Wants the unit collected as soon as its log gets to it.
     pub(crate) fn want(&mut self, unit: UnitId, cause: Cause) {
-        match self.ftl.unit(unit).state {
+        match self.core.map.unit(unit).state {
             UnitState::Free | UnitState::Condemned | UnitState::Dirty | UnitState::Bad => return,
             // A bad block takes nothing more. What is left of a superblock may still be needed.
-            UnitState::Open if self.ftl.kind() == LogKind::Regions => {
-                self.send_moved(self.ftl.log_of(unit));
-                self.ftl.abandon(unit);
+            UnitState::Open if self.core.map.kind() == LogKind::Regions => {
+                self.send_moved(self.core.map.log_of(unit));
+                self.core.map.abandon(unit);
             }
             UnitState::Open | UnitState::Closed => {}
         }
         self.queue_wanted(unit, cause);
-        self.start_collecting(self.ftl.log_of(unit));
+        self.start_collecting(self.core.map.log_of(unit));
     }
 
     fn queue_wanted(&mut self, unit: UnitId, cause: Cause) {
-        if self.wanted.iter().all(|&(other, _)| other != unit) {
-            self.wanted.push_back((unit, cause));
+        if self.care.wanted.iter().all(|&(other, _)| other != unit) {
+            self.care.wanted.push_back((unit, cause));
         }
     }
 
     /// Whether a unit of the log waits to be collected.
     pub(crate) fn is_wanted(&self, log: usize) -> bool {
-        self.wanted.iter().any(|&(unit, _)| self.ftl.log_of(unit) == log)
+        self.care.wanted.iter().any(|&(unit, _)| self.core.map.log_of(unit) == log)
     }
 
     /// Condemns the first wanted unit of the log; an open one, which is closed for that, only
     /// where others are left to write to. Units collected meanwhile are wanted no more.
     pub(crate) fn condemn_wanted(&mut self, log: usize) -> Option<(UnitId, Cause)> {
-        let may_close = self.ftl.free_units(log) > 1;
+        let may_close = self.core.map.free_units(log) > 1;
         let mut at = 0;
-        while let Some(&(unit, cause)) = self.wanted.get(at) {
-            let state = self.ftl.unit(unit).state;
-            let too_wide = self.has_groups() && !self.ftl.has_room_for_group(unit);
-            if self.ftl.log_of(unit) != log || state == UnitState::Open && !may_close || too_wide {
+        while let Some(&(unit, cause)) = self.care.wanted.get(at) {
+            let state = self.core.map.unit(unit).state;
+            let too_wide = self.has_groups() && !self.core.map.has_room_for_group(unit);
+            if self.core.map.log_of(unit) != log || state == UnitState::Open && !may_close || too_wide {
                 at += 1;
                 continue;
             }
-            self.wanted.remove(at);
+            self.care.wanted.remove(at);
             if state == UnitState::Open {
                 self.close_superblock(log, unit);
             }
-            if self.ftl.condemn_unit(unit) {
+            if self.core.map.condemn_unit(unit) {
                 return Some((unit, cause));
             }
         }
@@ -209,68 +209,68 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     fn close_superblock(&mut self, log: usize, unit: UnitId) {
         // Ending a row may find the log short: the collector has its victim already.
-        self.collectors[log].halted = true;
+        self.care.collectors[log].halted = true;
         self.end_rows_of(Some(unit));
-        self.collectors[log].halted = false;
-        self.ftl.abandon(unit);
+        self.care.collectors[log].halted = false;
+        self.core.map.abandon(unit);
     }
 
     /// Whether the victim holds pages for which there is no room at all.
     pub(crate) fn has_nowhere_to_go(&mut self, log: usize, victim: UnitId) -> bool {
-        let anywhere = match self.protection {
+        let anywhere = match self.writer.protection {
             Protection::None => self.least_has_room(),
             Protection::Stripes(_) => self.may_park_all(victim),
             Protection::Rows(_) | Protection::Groups(_) | Protection::Zones(_) => false,
         };
-        let here = [Stream::Gc, Stream::Host].into_iter().any(|stream| self.ftl.has_room(log, stream));
-        !here && !anywhere && self.ftl.unit(victim).valid > 0
+        let here = [Stream::Gc, Stream::Host].into_iter().any(|stream| self.core.map.has_room(log, stream));
+        !here && !anywhere && self.core.map.unit(victim).valid > 0
     }
 
     fn least_has_room(&self) -> bool {
-        (0..self.ftl.logs()).any(|log| self.ftl.has_room(log, Stream::Host))
+        (0..self.core.map.logs()).any(|log| self.core.map.has_room(log, Stream::Host))
     }
 
     /// Spares a victim whose last pages found no room; it is wanted again once there is some.
     pub(crate) fn give_up_if_stuck(&mut self, log: usize, victim: UnitId) {
-        let collector = &mut self.collectors[log];
-        if collector.stuck && collector.in_flight == 0 && self.ftl.unit(victim).valid > 0 {
+        let collector = &mut self.care.collectors[log];
+        if collector.stuck && collector.in_flight == 0 && self.core.map.unit(victim).valid > 0 {
             (collector.victim, collector.stuck) = (None, false);
             let cause = collector.cause;
-            self.ftl.reprieve(victim);
+            self.core.map.reprieve(victim);
             self.queue_wanted(victim, cause);
         }
     }
 
     /// Walks all stripes, from the first, for strips that no living die holds.
     pub(crate) fn walk_stripes(&mut self) {
-        if !self.rebuild.on || !matches!(self.protection, Protection::Stripes(_)) {
+        if !self.care.rebuild.on || !matches!(self.writer.protection, Protection::Stripes(_)) {
             return;
         }
-        self.rebuild.again = self.rebuild.walk.is_some();
-        if !self.rebuild.again {
-            (self.rebuild.walk, self.rebuild.left) = (Some(0), 0);
+        self.care.rebuild.again = self.care.rebuild.walk.is_some();
+        if !self.care.rebuild.again {
+            (self.care.rebuild.walk, self.care.rebuild.left) = (Some(0), 0);
             self.walk_on();
         }
     }
 
     /// Starts to solve for lost strips, about as many as may be under way at once.
     fn walk_on(&mut self) {
-        if std::mem::replace(&mut self.rebuild.walking, true) {
+        if std::mem::replace(&mut self.care.rebuild.walking, true) {
             return;
         }
         let stripes = self.stripe_count();
-        while self.rebuild.in_flight < self.rebuild.at_once {
-            match self.rebuild.walk {
+        while self.care.rebuild.in_flight < self.care.rebuild.at_once {
+            match self.care.rebuild.walk {
                 None => break,
                 Some(at) if at < stripes => {
-                    self.rebuild.walk = Some(at + 1);
+                    self.care.rebuild.walk = Some(at + 1);
                     self.rebuild_stripe(StripeId(at));
                 }
-                Some(_) if std::mem::take(&mut self.rebuild.again) => (self.rebuild.walk, self.rebuild.left) = (Some(0), 0),
-                Some(_) => self.rebuild.walk = None,
+                Some(_) if std::mem::take(&mut self.care.rebuild.again) => (self.care.rebuild.walk, self.care.rebuild.left) = (Some(0), 0),
+                Some(_) => self.care.rebuild.walk = None,
             }
         }
-        self.rebuild.walking = false;
+        self.care.rebuild.walking = false;
         self.note_rebuilt();
     }
 
@@ -282,10 +282,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 continue;
             }
             if self.home_of(stripe, strip).is_none() {
-                self.rebuild.left += 1;
+                self.care.rebuild.left += 1;
                 continue;
             }
-            self.rebuild.in_flight += 1;
+            self.care.rebuild.in_flight += 1;
             self.repair(Target::Strip { stripe, strip });
         }
     }
@@ -302,10 +302,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// The die that the strip is written to: its own, or a substitute for a dead one.
     pub(crate) fn home_of(&self, stripe: StripeId, strip: u32) -> Option<DieId> {
-        if self.rebuild.dead.is_empty() {
+        if self.care.rebuild.dead.is_empty() {
             return Some(self.stripe_scheme().die_of(stripe, strip));
         }
-        self.stripe_scheme().home(stripe, strip, &self.rebuild.dead)
+        self.stripe_scheme().home(stripe, strip, &self.care.rebuild.dead)
     }
 
     /// A lost strip was solved for, or cannot be.
@@ -313,16 +313,16 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         match payload {
             // The host may have written the strip anew meanwhile.
             _ if !self.is_strip_lost(stripe, strip) => {
-                self.rebuild.in_flight -= 1;
+                self.care.rebuild.in_flight -= 1;
                 self.commit_if_leaning_on_lost(stripe);
             }
             Some(payload) => {
-                self.rebuild.parked.push_back((stripe, strip, payload));
+                self.care.rebuild.parked.push_back((stripe, strip, payload));
                 self.place_parked();
             }
             None => {
-                self.rebuild.left += 1;
-                self.rebuild.in_flight -= 1;
+                self.care.rebuild.left += 1;
+                self.care.rebuild.in_flight -= 1;
             }
         }
         self.walk_on();
@@ -330,8 +330,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Keeps a strip in the controller until there is room on its die.
     pub(crate) fn park_strip(&mut self, stripe: StripeId, strip: u32, payload: P, pinned: Option<UnitId>) {
-        self.rebuild.in_flight += 1;
-        self.rebuild.parked.push_back((stripe, strip, payload));
+        self.care.rebuild.in_flight += 1;
+        self.care.rebuild.parked.push_back((stripe, strip, payload));
         if let Some(unit) = pinned {
             self.release(unit);
         }
@@ -339,31 +339,31 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Programs strips that were solved for, in order, as far as there is room.
     fn place_parked(&mut self) {
-        while let Some((stripe, strip, payload)) = self.rebuild.parked.pop_front() {
+        while let Some((stripe, strip, payload)) = self.care.rebuild.parked.pop_front() {
             let home = self.home_of(stripe, strip).filter(|_| self.is_strip_lost(stripe, strip));
             let Some(log) = home.map(DieId::index) else {
-                self.rebuild.in_flight -= 1;
+                self.care.rebuild.in_flight -= 1;
                 continue;
             };
-            let Some(ppn) = self.ftl.take_page(log, Stream::Host) else {
+            let Some(ppn) = self.core.map.take_page(log, Stream::Host) else {
                 self.start_collecting_if_short(log);
-                self.rebuild.parked.push_front((stripe, strip, payload));
+                self.care.rebuild.parked.push_front((stripe, strip, payload));
                 return;
             };
-            let (oob, slot) = (Self::oob_covering(0), self.grid.slot(ppn, 0));
+            let (oob, slot) = (Self::oob_covering(0), self.core.device.grid.slot(ppn, 0));
             let lpn = Lpn(stripe.0 * self.stripe_scheme().data_strips() + strip);
             let is_parity = strip == self.stripe_scheme().data_strips();
             let (tag, published) = if is_parity {
-                (OobTag::parity(stripe), self.ftl.publish_parity(stripe, slot))
+                (OobTag::parity(stripe), self.core.map.publish_parity(stripe, slot))
             } else {
-                let old = self.ftl.lookup(lpn);
-                let published = self.ftl.publish(lpn, slot);
+                let old = self.core.map.lookup(lpn);
+                let published = self.core.map.publish(lpn, slot);
                 self.note_move(stripe, old, Place::At(slot));
                 (OobTag::data(lpn), published)
             };
-            let image = self.images.open(ppn, oob);
+            let image = self.core.device.images.open(ppn, oob);
             let update = self.version_of_strip(stripe, strip);
-            self.images.fill(image, Contents { tag, payload, update }, NONE, published.pinned.unwrap_or(NONE));
+            self.core.device.images.fill(image, Contents { tag, payload, update }, NONE, published.pinned.unwrap_or(NONE));
             if is_parity {
                 self.tell_strips_of_stored_parity(image, stripe);
             } else {
@@ -377,13 +377,13 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// A rebuilt strip is programmed, or lost again.
     pub(crate) fn strip_programmed(&mut self, image: crate::slab::Id, log: usize, done: bool) {
         self.page_done(image, log, false, done);
-        self.rebuild.in_flight -= 1;
+        self.care.rebuild.in_flight -= 1;
         self.walk_on();
     }
 
     /// Tries again to place rebuilt strips.
     pub(crate) fn retry_rebuild(&mut self) {
-        if !self.rebuild.parked.is_empty() {
+        if !self.care.rebuild.parked.is_empty() {
             self.place_parked();
             self.walk_on();
         }
@@ -392,10 +392,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// There is no room for a rebuilt strip and there never will be: it stays lost. True if
     /// there was one.
     pub(crate) fn drop_parked(&mut self) -> bool {
-        let dropped = self.rebuild.parked.pop_front().is_some();
+        let dropped = self.care.rebuild.parked.pop_front().is_some();
         if dropped {
-            self.rebuild.left += 1;
-            self.rebuild.in_flight -= 1;
+            self.care.rebuild.left += 1;
+            self.care.rebuild.in_flight -= 1;
             self.walk_on();
         }
         dropped

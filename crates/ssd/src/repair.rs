@@ -3,7 +3,7 @@
 use crate::commands::{Command, Owner};
 use crate::facts::Fact;
 use crate::held::Held;
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::oracle::Floor;
 use crate::payload::HostPayload;
 use crate::slab::Id;
@@ -60,7 +60,7 @@ enum Sources<P> {
     Gone,
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Solves for a lost page and hands it to whoever wants it.
     pub(crate) fn repair(&mut self, target: Target) {
         if self.read_where_it_lies_now(target) {
@@ -70,7 +70,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.deliver(target, Some(&payload));
             return;
         }
-        let sources = match &self.protection {
+        let sources = match &self.writer.protection {
             Protection::None => self.without_redundancy(target),
             Protection::Stripes(_) => self.stripe_sources(target),
             Protection::Rows(_) => self.page_sources(target, &[]),
@@ -103,9 +103,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.repaired(target, Some(&sum), true);
             return;
         }
-        let id = self.gathers.take();
+        let id = self.reads.gathers.take();
         let failed_before = failed.len();
-        self.gathers[id] = Gather { target, sum, left: pages.len() as u32, failed, failed_before };
+        self.reads.gathers[id] = Gather { target, sum, left: pages.len() as u32, failed, failed_before };
         for &ppn in pages {
             let owner = Owner::Gather { gather: id };
             self.submit(Command { owner, ppn, first: index as u8, cause: Cause::Rebuild, ..Command::default() });
@@ -120,25 +120,25 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             Target::Move { .. } | Target::StripeMerge { .. } | Target::Strip { .. } => return false,
         };
         let lpn = self.lpn_wanted(target).expect("a host page");
-        if let Some(payload) = self.buffer.get(lpn).cloned() {
+        if let Some(payload) = self.host.buffer.get(lpn).cloned() {
             self.deliver(target, Some(&payload));
             return true;
         }
-        let Place::At(slot) = self.ftl.lookup(lpn) else { return false };
-        let (ppn, index) = self.grid.page_of(slot);
+        let Place::At(slot) = self.core.map.lookup(lpn) else { return false };
+        let (ppn, index) = self.core.device.grid.page_of(slot);
         if let Some(image) = self.unsent(ppn) {
-            let payload = self.images.contents(image).1[index as usize].clone();
+            let payload = self.core.device.images.contents(image).1[index as usize].clone();
             self.deliver(target, Some(&payload));
             return true;
         }
-        if Some(slot) == failed || !self.array.answers(ppn) {
+        if Some(slot) == failed || !self.core.device.array.answers(ppn) {
             return false;
         }
         match target {
             Target::HostRead { job, floor, .. } => {
                 let owner = Owner::HostRead { job };
                 let id = self.submit(Command { owner, ppn, lpn: lpn.0, first: index as u8, ..Command::default() });
-                self.commands.set_floor(id, 0, floor);
+                self.core.device.commands.set_floor(id, 0, floor);
             }
             Target::Merge { job, page, .. } => {
                 let owner = Owner::Merge { job, page: page as u16 };
@@ -152,13 +152,13 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn lpn_wanted(&self, target: Target) -> Option<Lpn> {
         match target {
             Target::HostRead { lpn, .. } => Some(lpn),
-            Target::Merge { job, page, .. } => Some(self.jobs[job].pages[page as usize].lpn),
+            Target::Merge { job, page, .. } => Some(self.core.jobs[job].pages[page as usize].lpn),
             Target::Move { .. } | Target::StripeMerge { .. } | Target::Strip { .. } => None,
         }
     }
 
     fn without_redundancy(&self, target: Target) -> Sources<P> {
-        match self.lpn_wanted(target).map(|lpn| self.ftl.lookup(lpn)) {
+        match self.lpn_wanted(target).map(|lpn| self.core.map.lookup(lpn)) {
             Some(Place::Unmapped) => Sources::Gone,
             _ => Sources::None,
         }
@@ -170,7 +170,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             Target::StripeMerge { op, strip } => (self.stripe_of_op(op), strip),
             Target::Strip { stripe, strip } => (stripe, strip),
             Target::Move { slot, .. } => {
-                let (ppn, index) = self.grid.page_of(slot);
+                let (ppn, index) = self.core.device.grid.page_of(slot);
                 match self.tags(ppn)[index as usize].role() {
                     PageRole::Data(lpn) => self.strip_of(lpn),
                     PageRole::Parity(stripe) => (stripe, n),
@@ -179,7 +179,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             }
             Target::HostRead { .. } | Target::Merge { .. } => {
                 let lpn = self.lpn_wanted(target).expect("a host page");
-                if self.ftl.lookup(lpn) == Place::Unmapped {
+                if self.core.map.lookup(lpn) == Place::Unmapped {
                     return Sources::Gone;
                 }
                 self.strip_of(lpn)
@@ -194,17 +194,17 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     fn sources_of_strip(&self, stripe: StripeId, lost: u32) -> Sources<P> {
         let n = self.stripe_scheme().data_strips();
-        if let Some(held) = self.held.get(stripe) {
+        if let Some(held) = self.writer.held.get(stripe) {
             return self.sources_beside_partial(stripe, lost, held);
         }
         let (present, unreadable) = self.stripe_state(stripe);
-        let protected = self.ftl.lookup_parity(stripe) != Place::Unmapped;
+        let protected = self.core.map.lookup_parity(stripe) != Place::Unmapped;
         let strips: Option<StripSet> = if protected { self.stripe_scheme().repair(lost, present, unreadable) } else { None };
         // Parity itself is the sum of what is present.
         let strips = if lost == n { strips.map(|s| s.and(present)) } else { strips };
         let Some(strips) = strips else { return Sources::None };
         let page = |strip| match self.place_of_strip(stripe, strip) {
-            Place::At(slot) => self.grid.page_of(slot).0,
+            Place::At(slot) => self.core.device.grid.page_of(slot).0,
             place => unreachable!("a readable strip has a place, found {place:?}"),
         };
         Sources::Pages(strips.iter().map(page).collect(), 0)
@@ -226,7 +226,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             match place(strip) {
                 Place::Unmapped if strip == n => return Sources::None,
                 Place::Unmapped => {}
-                Place::At(slot) if self.array.answers(self.grid.page_of(slot).0) => pages.push(self.grid.page_of(slot).0),
+                Place::At(slot) if self.core.device.array.answers(self.core.device.grid.page_of(slot).0) => pages.push(self.core.device.grid.page_of(slot).0),
                 _ => return Sources::None,
             }
         }
@@ -236,7 +236,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn page_sources(&mut self, target: Target, failed: &[Ppn]) -> Sources<P> {
         let place = match (target, self.lpn_wanted(target)) {
             (Target::Move { slot, .. }, _) => Place::At(slot),
-            (_, Some(lpn)) => self.ftl.lookup(lpn),
+            (_, Some(lpn)) => self.core.map.lookup(lpn),
             (_, None) => unreachable!("rows have no stripe updates"),
         };
         let slot = match place {
@@ -244,12 +244,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             Place::Missing => return Sources::None,
             Place::At(slot) => slot,
         };
-        let (ppn, index) = self.grid.page_of(slot);
+        let (ppn, index) = self.core.device.grid.page_of(slot);
         match self.row_sources(ppn, failed) {
             Ok(Some(pages)) => Sources::Pages(pages, index),
             Ok(None) => Sources::None,
             Err(()) => {
-                self.uncovered_repairs.push(target);
+                self.reads.uncovered_repairs.push(target);
                 Sources::Later
             }
         }
@@ -259,25 +259,25 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn gather_read_done(&mut self, command: &Command, id: Id, clean: bool) {
         let index = usize::from(command.first);
         if clean {
-            self.gathers[id].sum.add(&self.array.page(command.ppn).payload[index]);
+            self.reads.gathers[id].sum.add(&self.core.device.array.page(command.ppn).payload[index]);
         } else if let Some(payload) = self.displaced_contents(command.ppn, index) {
-            self.gathers[id].sum.add(&payload);
+            self.reads.gathers[id].sum.add(&payload);
         } else {
-            self.gathers[id].failed.push(command.ppn);
+            self.reads.gathers[id].failed.push(command.ppn);
         }
-        self.gathers[id].left -= 1;
-        if self.gathers[id].left > 0 {
+        self.reads.gathers[id].left -= 1;
+        if self.reads.gathers[id].left > 0 {
             return;
         }
-        let gather = std::mem::take(&mut self.gathers[id]);
-        self.gathers.give(id);
+        let gather = std::mem::take(&mut self.reads.gathers[id]);
+        self.reads.gathers.give(id);
         let clean = gather.failed.len() == gather.failed_before;
-        if !clean && matches!(self.protection, Protection::Rows(_)) {
+        if !clean && matches!(self.writer.protection, Protection::Rows(_)) {
             let sources = self.page_sources(gather.target, &gather.failed);
             self.repair_from(gather.target, sources, gather.failed);
             return;
         }
-        if !clean && matches!(self.protection, Protection::Stripes(_)) {
+        if !clean && matches!(self.writer.protection, Protection::Stripes(_)) {
             // What could not be read may have gone elsewhere because its program failed.
             let sources = self.stripe_sources(gather.target);
             let fresh = match &sources {
@@ -324,22 +324,22 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// The die stops answering, for good. Its data stay in the map; reads solve for them.
     pub(crate) fn die_died(&mut self, die: vocab::DieId) {
-        self.dead.insert(u32::from(die.0));
+        self.core.device.dead.insert(u32::from(die.0));
         self.leave_die_out(die);
         self.rebuild_die(die);
     }
 
     /// A dead die takes part in nothing new.
     pub(crate) fn leave_die_out(&mut self, die: vocab::DieId) {
-        if self.ftl.kind() == ftl::LogKind::Group {
+        if self.core.map.kind() == ftl::LogKind::Group {
             self.drop_die_from_rows(die);
         } else {
-            for log in self.ftl.logs_of_die(die) {
+            for log in self.core.map.logs_of_die(die) {
                 self.send_moved(log);
-                self.collectors[log].halted = true;
+                self.care.collectors[log].halted = true;
             }
-            self.ftl.retire_die(die);
-            self.ftl.logs_of_die(die).for_each(|log| self.fail_waiting_of(log));
+            self.core.map.retire_die(die);
+            self.core.map.logs_of_die(die).for_each(|log| self.fail_waiting_of(log));
         }
     }
 }

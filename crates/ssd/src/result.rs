@@ -180,22 +180,22 @@ impl RunResult {
 impl<P: HostPayload> Prepared<P> {
     /// What the run gave, from the facts folded.
     pub(crate) fn result(&self, events: u64, pace: Pace) -> RunResult {
-        let machine = &self.machine;
-        let folds = &machine.folds;
-        let host = &machine.host;
-        let first = host.first_arrival.unwrap_or(machine.now);
+        let engine = &self.engine;
+        let folds = &engine.core.device.folds;
+        let host = &engine.host.requests;
+        let first = host.first_arrival.unwrap_or(engine.core.device.now);
         let span = host.last_answer.max(first).since(first).as_secs_f64();
         let arrivals = host.last_arrival.max(first).since(first).as_secs_f64();
-        let dies = f64::from(machine.grid.dies());
+        let dies = f64::from(engine.core.device.grid.dies());
         let busy = folds.busy.as_secs_f64();
         // Collection may go on after the last answer.
-        let until_idle = machine.now.max(host.last_answer).max(first).since(first).as_secs_f64();
+        let until_idle = engine.core.device.now.max(host.last_answer).max(first).since(first).as_secs_f64();
         let busy_share = if until_idle > 0.0 { busy / (dies * until_idle) } else { 0.0 };
         let drain = span - arrivals;
         let by_cause =
             |counts: &[u64; Cause::ALL.len()]| Cause::ALL.iter().map(|&c| (c.name().to_string(), counts[c as usize])).collect();
         let written = folds.pages[RequestKind::Write as usize];
-        let pe = machine.pe_cycles();
+        let pe = engine.pe_cycles();
         let [reads, writes] = folds.responses.as_deref().expect("a run counts them");
         let mut both = reads.clone();
         both.add(writes).expect("same precision");
@@ -229,8 +229,8 @@ impl<P: HostPayload> Prepared<P> {
             read_only_s: host.read_only_since.map(|since| since.max(first).since(first).as_secs_f64()),
             refused_requests: folds.refused,
             astray_reads: folds.astray,
-            rebuild_s: machine.rebuild_time().map(Nanos::as_secs_f64),
-            rebuild_left: machine.rebuild_left(),
+            rebuild_s: engine.rebuild_time().map(Nanos::as_secs_f64),
+            rebuild_left: engine.rebuild_left(),
             simulated_s: span,
             die_busy_share: busy_share,
             // The drive needed noticeably longer than the arrivals took, or never rested.
@@ -250,7 +250,7 @@ impl<P: HostPayload> Prepared<P> {
     /// Energy of the flash, and of the codecs where there are any. A program and an erase take
     /// all planes of a gang.
     fn energy_j(&self) -> BTreeMap<String, f64> {
-        let (folds, geometry) = (&self.machine.folds, self.machine.grid.geometry());
+        let (folds, geometry) = (&self.engine.core.device.folds, self.engine.core.device.grid.geometry());
         let energy = &self.setup.drive.energy;
         let gang = f64::from(geometry.slots_per_page()) * geometry.slot_size.0 as f64 / geometry.page_size.0 as f64;
         let joules = |counts: &[u64; Cause::ALL.len()], each: vocab::Nanojoules, planes: f64| {
@@ -264,20 +264,20 @@ impl<P: HostPayload> Prepared<P> {
         if folds.recharges > 0 {
             by_operation.insert("recharge".into(), folds.recharges as f64 * energy.program.0 as f64 * 1e-9 * gang);
         }
-        if self.machine.ecc.is_some() {
+        if self.engine.core.device.ecc.is_some() {
             by_operation.insert("codec".into(), self.codec_joules());
         }
         by_operation
     }
 
     fn codec_joules(&self) -> f64 {
-        let ecc = &self.machine.folds.ecc;
+        let ecc = &self.engine.core.device.folds.ecc;
         let busy = ecc.decode.as_secs_f64() + ecc.encode.as_secs_f64();
         busy * f64::from(self.setup.ecc.codec_microwatt) * 1e-6
     }
 
     fn around_result(&self) -> AroundResult {
-        let around = &self.machine.folds.around;
+        let around = &self.engine.core.device.folds.around;
         AroundResult {
             reads: around.reads,
             extra_reads: around.extra,
@@ -286,7 +286,7 @@ impl<P: HostPayload> Prepared<P> {
             ahead_pages: around.ahead,
             ahead_hits: around.ahead_hits,
             encoded_groups: around.encoded_groups,
-            valid_groups: match &self.machine.protection {
+            valid_groups: match &self.engine.writer.protection {
                 Protection::Zones(zones) => zones.valid_groups(),
                 _ => 0,
             },
@@ -294,7 +294,7 @@ impl<P: HostPayload> Prepared<P> {
     }
 
     fn ecc_result(&self) -> EccResult {
-        let (folds, refreshed) = (&self.machine.folds, self.machine.refresh.refreshed);
+        let (folds, refreshed) = (&self.engine.core.device.folds, self.engine.care.refresh.refreshed);
         let ecc = &folds.ecc;
         let reads: u64 = folds.reads.iter().sum();
         EccResult {

@@ -2,7 +2,7 @@
 //! sums the parity and knows what waits for it.
 
 use crate::commands::{Contents, Owner};
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::payload::HostPayload;
 use crate::row_loss::Hurt;
 use crate::safety::SafetyRule;
@@ -84,16 +84,16 @@ impl<P> RowWriter<P> {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn writer(&self, stream: Stream) -> usize {
-        usize::from(stream == Stream::Gc && self.ftl.separates_frontiers())
+        usize::from(stream == Stream::Gc && self.core.map.separates_frontiers())
     }
 
     /// Hands the job's pages to rows; false if it has to wait for space.
     pub(crate) fn place_in_rows(&mut self, job: Id) -> bool {
         loop {
-            let left = self.jobs[job].pages.len() - self.jobs[job].next;
-            let row = &self.rows[0];
+            let left = self.core.jobs[job].pages.len() - self.core.jobs[job].next;
+            let row = &self.writer.rows[0];
             if row.places.is_empty() && left == 0 {
                 return true;
             }
@@ -101,7 +101,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 self.start_collecting_if_short(0);
                 return false;
             }
-            let waiting = (left as u32).div_ceil(self.grid.slots_per_page());
+            let waiting = (left as u32).div_ceil(self.core.device.grid.slots_per_page());
             match self.next_step(0, waiting) {
                 RowStep::Data => self.put_host_data(job),
                 RowStep::Parity => self.put_parity(0),
@@ -113,29 +113,29 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Whether writes are answered before parity covers them: what no sound drive does.
     fn is_hasty(&self) -> bool {
-        let hasty = matches!(&self.protection, Protection::Rows(scheme) if scheme.answers_before_parity());
+        let hasty = matches!(&self.writer.protection, Protection::Rows(scheme) if scheme.answers_before_parity());
         hasty || self.breaks(SafetyRule::Cover)
     }
 
     fn next_step(&self, writer: usize, waiting: u32) -> RowStep {
-        let Protection::Rows(scheme) = &self.protection else { unreachable!("rows belong to row schemes") };
-        let row = &self.rows[writer];
+        let Protection::Rows(scheme) = &self.writer.protection else { unreachable!("rows belong to row schemes") };
+        let row = &self.writer.rows[writer];
         scheme.next(&OpenRow { width: row.places.len() as u32, used: row.used, uncovered: row.uncovered, waiting })
     }
 
     /// Makes sure the stream has an open row; false if there is no space for one.
     fn open_row(&mut self, stream: Stream) -> bool {
         let writer = self.writer(stream);
-        if !self.rows[writer].places.is_empty() {
+        if !self.writer.rows[writer].places.is_empty() {
             return true;
         }
-        let Some((superblock, page)) = self.ftl.open_row(stream) else { return false };
-        let Protection::Rows(scheme) = &self.protection else { unreachable!("rows belong to row schemes") };
+        let Some((superblock, page)) = self.core.map.open_row(stream) else { return false };
+        let Protection::Rows(scheme) = &self.writer.protection else { unreachable!("rows belong to row schemes") };
         let rotation = scheme.rotation(page);
-        let width = self.ftl.rows().members(superblock).len();
-        let slots = self.grid.slots_per_page() as usize;
-        let row = &mut self.rows[writer];
-        row.places.extend((0..width).map(|used| self.ftl.rows().place(superblock, page, used, rotation)));
+        let width = self.core.map.rows().members(superblock).len();
+        let slots = self.core.device.grid.slots_per_page() as usize;
+        let row = &mut self.writer.rows[writer];
+        row.places.extend((0..width).map(|used| self.core.map.rows().place(superblock, page, used, rotation)));
         row.sum.clear();
         row.sum.resize(slots, P::default());
         row.members.clear();
@@ -146,43 +146,43 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// The next page of the row, as an empty image.
     fn next_image(&mut self, writer: usize, coverage: u32) -> (Id, RowPlace) {
         let oob = Self::oob_covering(coverage);
-        let row = &mut self.rows[writer];
+        let row = &mut self.writer.rows[writer];
         let place = row.places[row.used as usize];
         row.used += 1;
-        (self.images.open(place.ppn, oob), place)
+        (self.core.device.images.open(place.ppn, oob), place)
     }
 
     /// What the next parity of the row will complete.
     pub(crate) fn cover(&mut self, writer: usize) -> Id {
-        if self.rows[writer].cover == NONE {
-            let id = self.covers.take();
-            let cover = &mut self.covers[id];
+        if self.writer.rows[writer].cover == NONE {
+            let id = self.writer.covers.take();
+            let cover = &mut self.writer.covers[id];
             (cover.remaining, cover.covered, cover.parity, cover.bare) = (1, StripSet::EMPTY, None, false);
-            (cover.row, cover.next) = (self.rows[writer].places[0].row, NONE);
+            (cover.row, cover.next) = (self.writer.rows[writer].places[0].row, NONE);
             cover.jobs.clear();
             cover.pins.clear();
-            self.rows[writer].cover = id;
-            let before = self.rows[writer].before;
+            self.writer.rows[writer].cover = id;
+            let before = self.writer.rows[writer].before;
             if before != NONE {
-                self.covers[before].next = id;
-                self.covers[id].remaining += 1;
+                self.writer.covers[before].next = id;
+                self.writer.covers[id].remaining += 1;
             }
         }
-        self.rows[writer].cover
+        self.writer.rows[writer].cover
     }
 
     fn put_host_data(&mut self, job: Id) {
         let cover = self.cover(0);
         let (image, place) = self.next_image(0, 0);
-        if self.jobs[job].cover != cover && !self.is_hasty() {
-            self.jobs[job].cover = cover;
-            self.jobs[job].remaining += 1;
-            self.covers[cover].jobs.push(job);
+        if self.core.jobs[job].cover != cover && !self.is_hasty() {
+            self.core.jobs[job].cover = cover;
+            self.core.jobs[job].remaining += 1;
+            self.writer.covers[cover].jobs.push(job);
         }
-        while !self.images.is_full(image) {
-            let Some(page) = self.jobs[job].pages.get(self.jobs[job].next) else { break };
+        while !self.core.device.images.is_full(image) {
+            let Some(page) = self.core.jobs[job].pages.get(self.core.jobs[job].next) else { break };
             let (lpn, payload) = (page.lpn, page.payload.clone());
-            self.jobs[job].next += 1;
+            self.core.jobs[job].next += 1;
             let contents = Contents { tag: OobTag::data(lpn), payload, update: self.next_rank() };
             self.put_slot(0, image, contents);
         }
@@ -191,27 +191,27 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Adds a page to a row's image: in the map, in the parity sum, in the image.
     fn put_slot(&mut self, writer: usize, image: Id, contents: Contents<P>) {
-        let index = self.images.slab[image].filled;
-        let slot = self.grid.slot(self.images.slab[image].ppn, index);
+        let index = self.core.device.images.slab[image].filled;
+        let slot = self.core.device.grid.slot(self.core.device.images.slab[image].ppn, index);
         let lpn = Self::data_of(contents.tag).expect("rows hold host data and parity");
-        let published = self.ftl.publish(lpn, slot);
+        let published = self.core.map.publish(lpn, slot);
         let cover = self.cover(writer);
-        self.covers[cover].pins.extend(published.pinned);
-        self.rows[writer].sum[index as usize].add(&contents.payload);
-        if self.recovery.mountable {
-            self.rows[writer].members.push(Member { slot, tag: contents.tag, update: contents.update });
+        self.writer.covers[cover].pins.extend(published.pinned);
+        self.writer.rows[writer].sum[index as usize].add(&contents.payload);
+        if self.power.mountable {
+            self.writer.rows[writer].members.push(Member { slot, tag: contents.tag, update: contents.update });
         }
-        self.images.fill(image, contents, NONE, NONE);
+        self.core.device.images.fill(image, contents, NONE, NONE);
     }
 
     fn data_page_done_filling(&mut self, writer: usize, image: Id, place: RowPlace, cause: Cause) {
         let cover = self.cover(writer);
-        let row = &mut self.rows[writer];
+        let row = &mut self.writer.rows[writer];
         row.uncovered += 1;
         row.data.insert(u32::from(place.die.0));
-        self.covers[cover].remaining += 1;
+        self.writer.covers[cover].remaining += 1;
         if cause != Cause::Host {
-            self.collectors[0].in_flight += 1;
+            self.care.collectors[0].in_flight += 1;
         }
         self.submit_program(image, Owner::Cover { cover, parity: false }, cause);
     }
@@ -219,35 +219,35 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Writes the parity of all data of the row so far.
     fn put_parity(&mut self, writer: usize) {
         let cover = self.cover(writer);
-        let data = self.rows[writer].data;
+        let data = self.writer.rows[writer].data;
         let (image, place) = self.next_image(writer, data.0 as u32);
-        let sum = self.rows[writer].sum.clone();
+        let sum = self.writer.rows[writer].sum.clone();
         let (tag, update) = (OobTag::parity(StripeId(place.row)), self.next_rank());
         for payload in sum {
-            self.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
+            self.core.device.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
         }
-        if self.recovery.mountable {
-            self.images.set_members(image, self.rows[writer].members.clone());
+        if self.power.mountable {
+            self.core.device.images.set_members(image, self.writer.rows[writer].members.clone());
         }
-        self.rows[writer].uncovered = 0;
-        self.rows[writer].cover = NONE;
-        self.rows[writer].before = cover;
+        self.writer.rows[writer].uncovered = 0;
+        self.writer.rows[writer].cover = NONE;
+        self.writer.rows[writer].before = cover;
         // The slot that `remaining` held for the parity becomes the parity's own program.
-        self.covers[cover].covered = data;
-        self.covers[cover].parity = Some(place.die);
+        self.writer.covers[cover].covered = data;
+        self.writer.covers[cover].parity = Some(place.die);
         self.submit_program(image, Owner::Cover { cover, parity: true }, Cause::Parity);
     }
 
     /// Ends the row. Pages left over are programmed empty: a block takes its pages in order.
     fn end_row(&mut self, stream: Stream) {
         let writer = self.writer(stream);
-        while (self.rows[writer].used as usize) < self.rows[writer].places.len() {
+        while (self.writer.rows[writer].used as usize) < self.writer.rows[writer].places.len() {
             let (image, _) = self.next_image(writer, 0);
             self.submit_program(image, Owner::Nobody, Cause::Parity);
         }
-        self.rows[writer].places.clear();
-        self.rows[writer].before = NONE;
-        self.ftl.next_row(stream);
+        self.writer.rows[writer].places.clear();
+        self.writer.rows[writer].before = NONE;
+        self.core.map.next_row(stream);
         self.start_collecting_if_short(0);
     }
 
@@ -258,11 +258,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             return;
         }
         let writer = self.writer(Stream::Gc);
-        let slots = self.grid.slots_per_page() as usize;
+        let slots = self.core.device.grid.slots_per_page() as usize;
         loop {
-            self.moves.retain(|page| self.ftl.is_valid(page.from));
-            let waiting = if all { self.moves.len().div_ceil(slots) } else { self.moves.len() / slots };
-            let row = &self.rows[writer];
+            self.writer.moves.retain(|page| self.core.map.is_valid(page.from));
+            let waiting = if all { self.writer.moves.len().div_ceil(slots) } else { self.writer.moves.len() / slots };
+            let row = &self.writer.rows[writer];
             let last_is_free = !row.places.is_empty() && row.used + 1 >= row.places.len() as u32;
             if waiting == 0 && !last_is_free {
                 break;
@@ -278,7 +278,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
                 RowStep::Wait => break,
             }
         }
-        if all && self.rows[writer].uncovered > 0 {
+        if all && self.writer.rows[writer].uncovered > 0 {
             self.put_parity(writer);
         }
     }
@@ -286,17 +286,17 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn put_moved_data(&mut self, writer: usize) {
         self.cover(writer);
         let (image, place) = self.next_image(writer, 0);
-        while !self.images.is_full(image) {
-            let Some(page) = self.moves.pop_front() else { break };
+        while !self.core.device.images.is_full(image) {
+            let Some(page) = self.writer.moves.pop_front() else { break };
             self.put_slot(writer, image, page.contents);
         }
-        let cause = self.collectors[0].cause;
+        let cause = self.care.collectors[0].cause;
         self.data_page_done_filling(writer, image, place, cause);
     }
 
     /// Gives every open row the parity it still waits for. True if there was any.
     pub(crate) fn cover_open_rows(&mut self) -> bool {
-        let open: Vec<usize> = (0..2).filter(|&w| self.rows[w].uncovered > 0).collect();
+        let open: Vec<usize> = (0..2).filter(|&w| self.writer.rows[w].uncovered > 0).collect();
         for &writer in &open {
             self.put_parity(writer);
         }
@@ -306,26 +306,26 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// A page of a row is programmed, or lost with its die.
     pub(crate) fn cover_program_done(&mut self, image: Id, cover: Id, parity: bool, moved: bool, done: bool) {
         if moved {
-            self.collectors[0].in_flight -= 1;
+            self.care.collectors[0].in_flight -= 1;
         }
         if !done {
             // Data lost in flight are part of the row's parity: the map keeps their place and a
             // read solves for them. A lost parity covers nothing.
-            let ppn = self.images.slab[image].ppn;
+            let ppn = self.core.device.images.slab[image].ppn;
             self.note_failed(image);
             let rescued = self.rescue(image);
-            self.covers[cover].rescued.extend(rescued);
+            self.writer.covers[cover].rescued.extend(rescued);
             if parity {
-                self.covers[cover].parity = None;
+                self.writer.covers[cover].parity = None;
                 // With the die, the one loss that the scheme covers has just happened.
-                if self.array.answers(ppn) {
-                    self.covers[cover].bare = true;
-                    self.uncover_row(self.covers[cover].row);
+                if self.core.device.array.answers(ppn) {
+                    self.writer.covers[cover].bare = true;
+                    self.uncover_row(self.writer.covers[cover].row);
                 }
             }
         }
-        self.covers[cover].remaining -= 1;
-        if self.covers[cover].remaining == 0 {
+        self.writer.covers[cover].remaining -= 1;
+        if self.writer.covers[cover].remaining == 0 {
             self.cover_done(cover);
         }
         if moved {
@@ -334,19 +334,19 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     fn cover_done(&mut self, id: Id) {
-        let cover = &mut self.covers[id];
+        let cover = &mut self.writer.covers[id];
         let (jobs, pins) = (std::mem::take(&mut cover.jobs), std::mem::take(&mut cover.pins));
         let (row, covered, parity, bare) = (cover.row, cover.covered, cover.parity, cover.bare);
         // A job with pages still to be placed waits for the next cover, be it of the same identity.
-        jobs.iter().for_each(|&job| self.jobs[job].cover = NONE);
+        jobs.iter().for_each(|&job| self.core.jobs[job].cover = NONE);
         if let Some(die) = parity {
-            self.ftl.rows_mut().cover(row, covered, die);
+            self.core.map.rows_mut().cover(row, covered, die);
             self.settle_hurt();
         }
-        let rescued = std::mem::take(&mut self.covers[id].rescued);
+        let rescued = std::mem::take(&mut self.writer.covers[id].rescued);
         if !rescued.is_empty() {
             let waiting = if bare { Vec::new() } else { jobs.clone() };
-            self.damage.hurt.push(Hurt { lpns: rescued.clone(), pins: pins.clone(), jobs: waiting });
+            self.care.damage.hurt.push(Hurt { lpns: rescued.clone(), pins: pins.clone(), jobs: waiting });
             if bare {
                 self.leave_bare(row, covered, &jobs, rescued);
             }
@@ -361,14 +361,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             self.settle_hurt();
         }
         // Hand the buffers back for the next cover.
-        (self.covers[id].jobs, self.covers[id].pins) = (jobs, pins);
-        self.covers.give(id);
-        self.retry |= !self.uncovered_repairs.is_empty();
-        self.rows.iter_mut().filter(|row| row.before == id).for_each(|row| row.before = NONE);
-        let next = std::mem::replace(&mut self.covers[id].next, NONE);
+        (self.writer.covers[id].jobs, self.writer.covers[id].pins) = (jobs, pins);
+        self.writer.covers.give(id);
+        self.core.retry |= !self.reads.uncovered_repairs.is_empty();
+        self.writer.rows.iter_mut().filter(|row| row.before == id).for_each(|row| row.before = NONE);
+        let next = std::mem::replace(&mut self.writer.covers[id].next, NONE);
         if next != NONE {
-            self.covers[next].remaining -= 1;
-            if self.covers[next].remaining == 0 {
+            self.writer.covers[next].remaining -= 1;
+            if self.writer.covers[next].remaining == 0 {
                 self.cover_done(next);
             }
         }
@@ -376,7 +376,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// A die takes part in no open row from now on.
     pub(crate) fn drop_die_from_rows(&mut self, die: DieId) {
-        self.ftl.retire_die(die);
+        self.core.map.retire_die(die);
         self.narrow_open_rows(die, None);
         self.end_rows_of(None);
     }
@@ -385,7 +385,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     pub(crate) fn narrow_open_rows(&mut self, die: DieId, superblock: Option<u32>) {
         if self.has_groups() {
             if superblock.is_none() {
-                self.ftl.rows_mut().keep_out(die);
+                self.core.map.rows_mut().keep_out(die);
             }
             self.settle_group_space();
             if superblock.is_none() {
@@ -394,9 +394,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             return;
         }
         for writer in 0..2 {
-            let row = &mut self.rows[writer];
-            let first_row = superblock.map(|unit| unit * self.grid.pages_per_block());
-            let is_meant = |row: u32| first_row.is_none_or(|first| (first..first + self.grid.pages_per_block()).contains(&row));
+            let row = &mut self.writer.rows[writer];
+            let first_row = superblock.map(|unit| unit * self.core.device.grid.pages_per_block());
+            let is_meant = |row: u32| first_row.is_none_or(|first| (first..first + self.core.device.grid.pages_per_block()).contains(&row));
             if row.places.first().is_none_or(|place| !is_meant(place.row)) {
                 continue;
             }
@@ -412,9 +412,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             if row.uncovered > 0 && used == row.places.len() {
                 let cover = std::mem::replace(&mut row.cover, NONE);
                 row.uncovered = 0;
-                (self.covers[cover].covered, self.covers[cover].bare) = (row.data, superblock.is_some());
-                self.covers[cover].remaining -= 1;
-                if self.covers[cover].remaining == 0 {
+                (self.writer.covers[cover].covered, self.writer.covers[cover].bare) = (row.data, superblock.is_some());
+                self.writer.covers[cover].remaining -= 1;
+                if self.writer.covers[cover].remaining == 0 {
                     self.cover_done(cover);
                 }
             }
@@ -423,7 +423,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Whether a stream writes the row now.
     pub(crate) fn is_open_row(&self, row: u32) -> bool {
-        self.rows.iter().any(|writer| writer.writes(row))
+        self.writer.rows.iter().any(|writer| writer.writes(row))
     }
 
     /// Ends open rows, all or those of one superblock, with parity over all their data. A row
@@ -438,9 +438,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         }
         for stream in [Stream::Host, Stream::Gc] {
             let writer = self.writer(stream);
-            let Some(place) = self.rows[writer].places.first() else { continue };
-            if superblock.is_none_or(|superblock| place.row / self.grid.pages_per_block() == superblock) {
-                if self.rows[writer].uncovered > 0 {
+            let Some(place) = self.writer.rows[writer].places.first() else { continue };
+            if superblock.is_none_or(|superblock| place.row / self.core.device.grid.pages_per_block() == superblock) {
+                if self.writer.rows[writer].uncovered > 0 {
                     self.put_parity(writer);
                 }
                 self.end_row(stream);

@@ -3,7 +3,7 @@
 use crate::config::{Drive, Pace, PayloadKind, Setup};
 use crate::ecc::PageEcc;
 use crate::facts::Folds;
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::payload::{HostPayload, Nothing, PageBuf, Tag};
 use crate::precondition::Steady;
 use crate::result::RunResult;
@@ -205,7 +205,7 @@ pub(crate) use inside;
 /// A machine with its setup and what preconditioning found.
 #[derive(Clone)]
 pub(crate) struct Prepared<P: HostPayload> {
-    pub(crate) machine: Machine<P, Faulty<MemoryArray<P>>>,
+    pub(crate) engine: Engine<P, Faulty<MemoryArray<P>>>,
     pub(crate) setup: Setup,
     pub(crate) steady: Steady,
     pub(crate) pe_before: Vec<u32>,
@@ -254,13 +254,13 @@ impl Session {
     /// Under code zones: chooses zones and encodes them, between two runs, and off the clock. Under other
     /// schemes nothing happens.
     pub fn go_off_line(&mut self) {
-        inside!(&mut self.0, prepared => prepared.machine.go_off_line());
+        inside!(&mut self.0, prepared => prepared.engine.go_off_line());
     }
 
     /// What these commands would ask of the drive: executed in order, without time, on a fork.
     #[must_use]
     pub fn demand(&self, commands: &mut dyn Iterator<Item = HostCommand>) -> Demand {
-        inside!(&mut self.clone().0, prepared => prepared.machine.dry_run(commands))
+        inside!(&mut self.clone().0, prepared => prepared.engine.dry_run(commands))
     }
 
     /// Recounts every derived count of the map; for tests.
@@ -268,19 +268,19 @@ impl Session {
     /// # Panics
     /// If one is off.
     pub fn check_counts(&self) {
-        inside!(&self.0, prepared => prepared.machine.check_counts())
+        inside!(&self.0, prepared => prepared.engine.check_counts())
     }
 
     /// P/E cycles of every block, as the drive knows them, in block order.
     #[must_use]
     pub fn pe_cycles(&self) -> Vec<u32> {
-        inside!(&self.0, prepared => prepared.machine.pe_cycles())
+        inside!(&self.0, prepared => prepared.engine.pe_cycles())
     }
 
     /// The first wrong read so far, in words.
     #[must_use]
     pub fn first_mismatch(&self) -> Option<&str> {
-        inside!(&self.0, prepared => prepared.machine.first_mismatch.as_deref())
+        inside!(&self.0, prepared => prepared.engine.host.first_mismatch.as_deref())
     }
 }
 
@@ -314,15 +314,15 @@ impl<P: HostPayload> Prepared<P> {
         let array = if PageEcc::is_wanted(setup) { array.keeping_ecc() } else { array };
         let array = if setup.power.mountable { array.keeping_updates() } else { array };
         let array = Faulty::new(array, grid.dies(), setup.faults.uncorrectable_reads, faults);
-        let (mut machine, steady) = Machine::bring_up(setup, protection, array)?;
+        let (mut engine, steady) = Engine::bring_up(setup, protection, array)?;
         if setup.faults.wear_out > 0.0 {
-            machine.array.tire(setup.faults.wear_out, streams.stream("nand/wear-out"));
+            engine.core.device.array.tire(setup.faults.wear_out, streams.stream("nand/wear-out"));
         }
         if setup.faults.silent > 0.0 {
-            machine.array.hush(setup.faults.silent, streams.stream("nand/silent"));
+            engine.core.device.array.hush(setup.faults.silent, streams.stream("nand/silent"));
         }
-        let pe_before = machine.pe_cycles();
-        Ok(Self { machine, setup: setup.clone(), steady, pe_before })
+        let pe_before = engine.pe_cycles();
+        Ok(Self { engine, setup: setup.clone(), steady, pe_before })
     }
 
     fn run(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, progress: &mut dyn FnMut(u64)) -> RunResult {
@@ -335,84 +335,84 @@ impl<P: HostPayload> Prepared<P> {
         commands: &mut dyn Iterator<Item = HostCommand>,
         pace: Pace,
         progress: &mut dyn FnMut(u64),
-        step: impl FnMut(&Machine<P, Faulty<MemoryArray<P>>>) -> bool,
+        step: impl FnMut(&Engine<P, Faulty<MemoryArray<P>>>) -> bool,
     ) -> RunResult {
-        let machine = &mut self.machine;
-        machine.folds = Folds::with_responses(machine.grid.slots_per_page());
-        let events = machine.calendar.scheduled();
-        (machine.host.first_arrival, machine.host.last_answer) = (None, machine.now);
+        let engine = &mut self.engine;
+        engine.core.device.folds = Folds::with_responses(engine.core.device.grid.slots_per_page());
+        let events = engine.core.device.calendar.scheduled();
+        (engine.host.requests.first_arrival, engine.host.requests.last_answer) = (None, engine.core.device.now);
         let faults = self.setup.faults;
         let mut doomed = faults.dead_die.map(DieId);
-        let mut each = |machine: &mut Machine<P, Faulty<MemoryArray<P>>>, request: u64| {
+        let mut each = |engine: &mut Engine<P, Faulty<MemoryArray<P>>>, request: u64| {
             if request.is_multiple_of(4096) {
                 progress(request);
             }
             if doomed.is_some() && request >= faults.dead_die_at_request {
                 let die = doomed.take().expect("checked");
-                machine.kill(die);
+                engine.kill(die);
             }
         };
-        machine.replay_stepwise(commands, pace, &mut each, step);
-        let events = machine.calendar.scheduled() - events;
+        engine.replay_stepwise(commands, pace, &mut each, step);
+        let events = engine.core.device.calendar.scheduled() - events;
         self.result(events, pace)
     }
 }
 
-impl<P: HostPayload> Machine<P, Faulty<MemoryArray<P>>> {
+impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
     /// The die stops answering, for good.
     pub fn kill(&mut self, die: DieId) {
-        self.array.kill(die);
+        self.core.device.array.kill(die);
         self.die_died(die);
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// A drive over a new array, with its history and its age.
     pub(crate) fn bring_up(setup: &Setup, protection: Protection, array: A) -> Result<(Self, Steady), SetupError> {
         let streams = Streams::new(setup.seed);
-        let mut machine = Self::new(setup, protection, array)?;
-        machine.check_room(&setup.scheme.name)?;
-        let steady = machine.precondition(&setup.precondition, &streams);
-        machine.age(setup, &streams)?;
+        let mut engine = Self::new(setup, protection, array)?;
+        engine.check_room(&setup.scheme.name)?;
+        let steady = engine.precondition(&setup.precondition, &streams);
+        engine.age(setup, &streams)?;
         if setup.power.mountable && setup.buffer.kind == crate::config::BufferKind::Volatile {
-            machine.oracle.keep_durable();
+            engine.host.oracle.keep_durable();
         }
-        Ok((machine, steady))
+        Ok((engine, steady))
     }
 
     /// P/E cycles of every block, in block order.
     pub fn pe_cycles(&self) -> Vec<u32> {
-        (0..self.grid.geometry().blocks()).map(|block| self.array.block(BlockAddr(block)).pe).collect()
+        (0..self.core.device.grid.geometry().blocks()).map(|block| self.core.device.array.block(BlockAddr(block)).pe).collect()
     }
 
     pub(crate) fn check_counts(&self) {
-        self.ftl.check_counts();
+        self.core.map.check_counts();
         self.check_parity_cache();
-        if self.worn_above.is_some() {
+        if self.writer.worn_above.is_some() {
             self.check_worn_strips();
         }
     }
 
     /// Refuses a drive whose bad blocks leave too little room.
     fn check_room(&self, scheme: &str) -> Result<(), SetupError> {
-        if let Protection::Zones(zones) = &self.protection {
+        if let Protection::Zones(zones) = &self.writer.protection {
             return self.check_segments(zones);
         }
-        let live: u64 = (0..self.ftl.logs()).map(|log| u64::from(self.ftl.live_max(log))).sum();
-        let (stripes, stripe_width) = match &self.protection {
+        let live: u64 = (0..self.core.map.logs()).map(|log| u64::from(self.core.map.live_max(log))).sum();
+        let (stripes, stripe_width) = match &self.writer.protection {
             Protection::Stripes(scheme) => {
-                (u64::from(self.ftl.user_slots().div_ceil(scheme.data_strips())), u64::from(scheme.data_strips()) + 1)
+                (u64::from(self.core.map.user_slots().div_ceil(scheme.data_strips())), u64::from(scheme.data_strips()) + 1)
             }
             _ => (0, 0),
         };
-        let least = (0..self.ftl.logs()).map(|log| u64::from(self.ftl.live_max(log))).min().unwrap_or(0);
+        let least = (0..self.core.map.logs()).map(|log| u64::from(self.core.map.live_max(log))).min().unwrap_or(0);
         // Stripes put as many strips on one die as on another.
         let strips = stripes * stripe_width;
-        if u64::from(self.ftl.user_slots()) >= live || strips.div_ceil(u64::from(self.grid.dies())) >= least.max(1) && stripes > 0
+        if u64::from(self.core.map.user_slots()) >= live || strips.div_ceil(u64::from(self.core.device.grid.dies())) >= least.max(1) && stripes > 0
         {
             return Err(SetupError::new(format!(
                 "scheme {scheme}: bad blocks leave room for {live} slots, fewer than {} logical pages with their redundancy need",
-                self.ftl.user_slots()
+                self.core.map.user_slots()
             )));
         }
         Ok(())

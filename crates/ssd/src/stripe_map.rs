@@ -3,7 +3,7 @@
 
 use crate::held::StripeVersions;
 use crate::jobs::Waiter;
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::payload::HostPayload;
 use crate::repair::Target;
 use crate::slab::Id;
@@ -12,16 +12,16 @@ use nand::{FlashArray, Member, OobTag};
 use protect::{Protection, StripeScheme};
 use vocab::{Lpn, Slot, StripSet, StripeId};
 
-impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn stripe_scheme(&self) -> &dyn StripeScheme {
-        match &self.protection {
+        match &self.writer.protection {
             Protection::Stripes(scheme) => &**scheme,
             _ => unreachable!("only static stripes come here"),
         }
     }
 
     pub(crate) fn stripe_scheme_mut(&mut self) -> &mut dyn StripeScheme {
-        match &mut self.protection {
+        match &mut self.writer.protection {
             Protection::Stripes(scheme) => &mut **scheme,
             _ => unreachable!("only static stripes come here"),
         }
@@ -34,26 +34,26 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     pub(crate) fn lpn_of(&self, stripe: StripeId, strip: u32) -> Option<Lpn> {
         let lpn = stripe.0 * self.stripe_scheme().data_strips() + strip;
-        (lpn < self.ftl.user_slots()).then_some(Lpn(lpn))
+        (lpn < self.core.map.user_slots()).then_some(Lpn(lpn))
     }
 
     pub(crate) fn place_of_strip(&self, stripe: StripeId, strip: u32) -> Place {
         if strip == self.stripe_scheme().data_strips() {
-            return self.ftl.lookup_parity(stripe);
+            return self.core.map.lookup_parity(stripe);
         }
-        self.lpn_of(stripe, strip).map_or(Place::Unmapped, |lpn| self.ftl.lookup(lpn))
+        self.lpn_of(stripe, strip).map_or(Place::Unmapped, |lpn| self.core.map.lookup(lpn))
     }
 
     /// The page has contents of this rank now.
     pub(crate) fn note_version(&mut self, lpn: Lpn, rank: u64) {
-        if let Some(version) = self.recovery.versions.get_mut(lpn.index()) {
+        if let Some(version) = self.power.versions.get_mut(lpn.index()) {
             *version = rank;
         }
     }
 
     /// The stripe has parity of this rank now; 0: none.
     pub(crate) fn note_parity_version(&mut self, stripe: StripeId, rank: u64) {
-        if let Some(version) = self.recovery.parity_versions.get_mut(stripe.index()) {
+        if let Some(version) = self.power.parity_versions.get_mut(stripe.index()) {
             *version = rank;
         }
     }
@@ -63,14 +63,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let stored = |strip| self.place_of_strip(stripe, strip) != Place::Unmapped;
         let version = |strip| if stored(strip) { self.version_of_strip(stripe, strip) } else { 0 };
         let strips = (0..self.stripe_scheme().data_strips()).map(version).collect();
-        StripeVersions { strips, parity: self.recovery.parity_versions[stripe.index()], rank }
+        StripeVersions { strips, parity: self.power.parity_versions[stripe.index()], rank }
     }
 
     /// Rank of the contents of a strip, parity among them.
     pub(crate) fn version_of_strip(&self, stripe: StripeId, strip: u32) -> u64 {
         let version = match self.lpn_of(stripe, strip).filter(|_| strip < self.stripe_scheme().data_strips()) {
-            Some(lpn) => self.recovery.versions.get(lpn.index()),
-            None => self.recovery.parity_versions.get(stripe.index()),
+            Some(lpn) => self.power.versions.get(lpn.index()),
+            None => self.power.parity_versions.get(stripe.index()),
         };
         version.copied().unwrap_or(0)
     }
@@ -83,35 +83,35 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// The image is a page of the stripe: it says what the stripe is made of once the update of this
     /// rank has written these strips. Strips are found by their number: where they lie is not said.
     pub(crate) fn tell_strips(&mut self, image: Id, stripe: StripeId, written: StripSet, rank: u64) {
-        if !self.recovery.mountable {
+        if !self.power.mountable {
             return;
         }
         let version = |strip: u32, lpn: Lpn| {
-            let is_stored = self.ftl.lookup(lpn) != Place::Unmapped;
-            if written.contains(strip) { Some(rank) } else { is_stored.then(|| self.recovery.versions[lpn.index()]) }
+            let is_stored = self.core.map.lookup(lpn) != Place::Unmapped;
+            if written.contains(strip) { Some(rank) } else { is_stored.then(|| self.power.versions[lpn.index()]) }
         };
-        self.images.set_members(image, self.members_of_stripe(stripe, version));
+        self.core.device.images.set_members(image, self.members_of_stripe(stripe, version));
     }
 
     /// The image is the stored parity once more: where a partial parity has newer contents of a strip, it
     /// sums the older ones.
     pub(crate) fn tell_strips_of_stored_parity(&mut self, image: Id, stripe: StripeId) {
-        if !self.recovery.mountable {
+        if !self.power.mountable {
             return;
         }
-        let held = self.held.get(stripe);
+        let held = self.writer.held.get(stripe);
         let version = |strip: u32, lpn: Lpn| {
             let old = held.and_then(|held| held.old_place(strip));
-            match old.unwrap_or_else(|| self.ftl.lookup(lpn)) {
+            match old.unwrap_or_else(|| self.core.map.lookup(lpn)) {
                 Place::Unmapped => None,
                 Place::At(slot) if old.is_some() => {
-                    let (ppn, index) = self.grid.page_of(slot);
+                    let (ppn, index) = self.core.device.grid.page_of(slot);
                     Some(self.update_at(ppn, index))
                 }
-                _ => Some(self.recovery.versions[lpn.index()]),
+                _ => Some(self.power.versions[lpn.index()]),
             }
         };
-        self.images.set_members(image, self.members_of_stripe(stripe, version));
+        self.core.device.images.set_members(image, self.members_of_stripe(stripe, version));
     }
 
     fn members_of_stripe(&self, stripe: StripeId, version: impl Fn(u32, Lpn) -> Option<u64>) -> Vec<Member> {
@@ -132,13 +132,13 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         match place {
             Place::Unmapped => false,
             Place::Missing => true,
-            Place::At(slot) => !self.array.answers(self.grid.page_of(slot).0),
+            Place::At(slot) => !self.core.device.array.answers(self.core.device.grid.page_of(slot).0),
         }
     }
 
     /// Whether full or partial parity of the stripe is stored.
     pub(crate) fn is_protected(&self, stripe: StripeId) -> bool {
-        self.ftl.lookup_parity(stripe) != Place::Unmapped || self.held.get(stripe).is_some()
+        self.core.map.lookup_parity(stripe) != Place::Unmapped || self.writer.held.get(stripe).is_some()
     }
 
     /// Data strips with stored contents, and strips (parity included) that cannot be read.
@@ -159,7 +159,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Present data strips on worn blocks; empty where wear does not matter.
     pub(crate) fn worn_strips(&self, stripe: StripeId) -> StripSet {
-        if self.worn_above.is_none() {
+        if self.writer.worn_above.is_none() {
             return StripSet::EMPTY;
         }
         let n = self.stripe_scheme().data_strips();
@@ -169,14 +169,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Whether the block of a place is worn; `None` where there is no place.
     fn is_worn(&self, place: Place) -> Option<bool> {
         let Place::At(slot) = place else { return None };
-        let limit = self.worn_above?;
-        Some(self.ftl.unit(self.ftl.unit_of(slot)).pe > limit.0)
+        let limit = self.writer.worn_above?;
+        Some(self.core.map.unit(self.core.map.unit_of(slot)).pe > limit.0)
     }
 
     /// Tells a scheme that minds wear that a data strip moved.
     #[inline]
     pub(crate) fn note_move(&mut self, stripe: StripeId, from: Place, to: Place) {
-        if self.worn_above.is_some() {
+        if self.writer.worn_above.is_some() {
             let (from, to) = (self.is_worn(from), self.is_worn(to));
             self.stripe_scheme_mut().moved(stripe, from, to);
         }
@@ -184,9 +184,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// As [`Self::note_move`], for a logical page whose place was `from`.
     pub(crate) fn note_move_of(&mut self, lpn: Lpn, from: Place) {
-        if self.worn_above.is_some() {
+        if self.writer.worn_above.is_some() {
             let (stripe, _) = self.strip_of(lpn);
-            self.note_move(stripe, from, self.ftl.lookup(lpn));
+            self.note_move(stripe, from, self.core.map.lookup(lpn));
         }
     }
 
@@ -201,8 +201,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Tells a scheme that minds wear which blocks and strips are worn: of a drive that was aged, or
     /// mounted.
     pub(crate) fn tell_worn_strips(&mut self) {
-        let Some(limit) = self.worn_above else { return };
-        if (0..self.ftl.units()).any(|unit| self.ftl.unit(unit as u32).pe > limit.0) {
+        let Some(limit) = self.writer.worn_above else { return };
+        if (0..self.core.map.units()).any(|unit| self.core.map.unit(unit as u32).pe > limit.0) {
             self.stripe_scheme_mut().block_wore_out();
         }
         for stripe in (0..self.stripe_count()).map(StripeId) {
@@ -213,16 +213,16 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Static stripes of the drive.
     pub(crate) fn stripe_count(&self) -> u32 {
-        self.ftl.user_slots().div_ceil(self.stripe_scheme().data_strips())
+        self.core.map.user_slots().div_ceil(self.stripe_scheme().data_strips())
     }
 
     /// Written strips whose next place lies on a worn block.
     pub(crate) fn worn_places(&mut self, stripe: StripeId, written: StripSet) -> StripSet {
-        let Some(limit) = self.worn_above else { return StripSet::EMPTY };
+        let Some(limit) = self.writer.worn_above else { return StripSet::EMPTY };
         let mut worn = StripSet::EMPTY;
         for strip in written.iter() {
             let Some(die) = self.home_of(stripe, strip) else { continue };
-            if self.ftl.next_pe(die.index(), Stream::Host).is_some_and(|pe| pe > limit.0) {
+            if self.core.map.next_pe(die.index(), Stream::Host).is_some_and(|pe| pe > limit.0) {
                 worn.insert(strip);
             }
         }
@@ -231,23 +231,23 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Whether an update of a stripe that the discard touches is under way.
     pub(crate) fn has_locked_stripe(&self, job: Id) -> bool {
-        let (first, end) = self.jobs[job].range;
+        let (first, end) = self.core.jobs[job].range;
         let n = self.stripe_scheme().data_strips();
-        (first / n..end.div_ceil(n)).any(|stripe| self.stripe_locks.is_held(StripeId(stripe)))
+        (first / n..end.div_ceil(n)).any(|stripe| self.writer.stripe_locks.is_held(StripeId(stripe)))
     }
 
     /// Waits until the stripe's update under way is done.
     pub(crate) fn wait_for_stripe(&mut self, stripe: StripeId, target: Target) {
-        self.stripe_locks.wait(stripe, Waiter::Repair(target));
+        self.writer.stripe_locks.wait(stripe, Waiter::Repair(target));
     }
 
     /// Hides the job's pages from the host; frees stripes of which nothing is left to see.
     pub(crate) fn discard_in_stripes(&mut self, job: Id) {
-        let (first, end) = self.jobs[job].range;
+        let (first, end) = self.core.jobs[job].range;
         let n = self.stripe_scheme().data_strips();
         for lpn in (first..end).map(Lpn) {
-            if self.ftl.lookup(lpn) != Place::Unmapped {
-                self.host.hide(lpn, true);
+            if self.core.map.lookup(lpn) != Place::Unmapped {
+                self.host.requests.hide(lpn, true);
             }
         }
         if first < end {
@@ -259,24 +259,24 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     fn free_if_hidden(&mut self, stripe: StripeId) {
         let lpns = self.lpns_of_stripe(stripe);
-        let seen = |lpn: &Lpn| self.ftl.lookup(*lpn) != Place::Unmapped && !self.host.is_hidden(*lpn);
+        let seen = |lpn: &Lpn| self.core.map.lookup(*lpn) != Place::Unmapped && !self.host.requests.is_hidden(*lpn);
         if lpns.iter().any(seen) {
             return;
         }
         let mut pins: Vec<u32> = Vec::new();
         for lpn in lpns {
-            self.host.hide(lpn, false);
-            let old = self.ftl.lookup(lpn);
-            pins.extend(self.ftl.forget(lpn).pinned);
+            self.host.requests.hide(lpn, false);
+            let old = self.core.map.lookup(lpn);
+            pins.extend(self.core.map.forget(lpn).pinned);
             self.note_move_of(lpn, old);
         }
-        let ftl = &self.ftl;
-        if let Some(held) = self.held.take(stripe, |slot| ftl.unit_of(slot)) {
+        let ftl = &self.core.map;
+        if let Some(held) = self.writer.held.take(stripe, |slot| ftl.unit_of(slot)) {
             pins.extend(held.pinned().map(|slot| ftl.unit_of(slot)));
-            self.held.left();
-            self.held.settled(stripe);
+            self.writer.held.left();
+            self.writer.held.settled(stripe);
         }
-        pins.extend(self.ftl.forget_parity(stripe).pinned);
+        pins.extend(self.core.map.forget_parity(stripe).pinned);
         self.note_parity_version(stripe, 0);
         pins.into_iter().for_each(|unit| self.release(unit));
     }

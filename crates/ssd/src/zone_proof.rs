@@ -1,6 +1,6 @@
 //! Proof of code zones: valid code is the sum of the data as they are now.
 
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::payload::HostPayload;
 use crate::proof::{CodePage, Scrub};
 use ftl::Place;
@@ -8,7 +8,7 @@ use nand::FlashArray;
 use protect::code_zones::{CodeGroupId, CodeLine, CodeZones};
 use vocab::{Lpn, Ppn};
 
-impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Every page of valid code.
     pub(crate) fn code_pages(&self, zones: &CodeZones) -> Vec<CodePage> {
         let layout = zones.layout();
@@ -19,8 +19,8 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             lines.flat_map(move |line| {
                 layout.graph().code().iter().enumerate().map(move |(i, sum)| {
                     let page = |block| layout.block_page(line, stamp.code_zone, block);
-                    let place = self.ftl.lookup(page(layout.graph().data() + i));
-                    let is_user = |lpn: &Lpn| lpn.0 < self.ftl.user_slots();
+                    let place = self.core.map.lookup(page(layout.graph().data() + i));
+                    let is_user = |lpn: &Lpn| lpn.0 < self.core.map.user_slots();
                     CodePage { place, of: sum.iter().map(page).filter(is_user).collect() }
                 })
             })
@@ -33,10 +33,10 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let mut found = Scrub::default();
         for CodePage { place, of } in self.code_pages(zones) {
             let page = |place| match place {
-                Place::At(slot) => Some(self.grid.page_of(slot).0),
+                Place::At(slot) => Some(self.core.device.grid.page_of(slot).0),
                 _ => None,
             };
-            let data: Vec<Place> = of.iter().map(|lpn| self.ftl.lookup(*lpn)).collect();
+            let data: Vec<Place> = of.iter().map(|lpn| self.core.map.lookup(*lpn)).collect();
             if place == Place::Unmapped {
                 return Err(format!("valid code of {of:?} has no place"));
             }

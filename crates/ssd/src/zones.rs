@@ -7,7 +7,7 @@ use crate::commands::{Contents, Owner};
 use crate::encode::Encoder;
 use crate::jobs::{Asker, PageWrite};
 use crate::lazy::{NewRead, Sink, Source, Want};
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::payload::HostPayload;
 use crate::repair::Target;
 use crate::session::SetupError;
@@ -59,23 +59,23 @@ pub(crate) fn idle_free_blocks(protection: &Protection, wanted: u32) -> u32 {
     if matches!(protection, Protection::Zones(_)) { wanted.min(1) } else { wanted }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn code_zones(&self) -> &CodeZones {
-        match &self.protection {
+        match &self.writer.protection {
             Protection::Zones(zones) => zones,
             _ => unreachable!("only code zones come here"),
         }
     }
 
     pub(crate) fn code_zones_mut(&mut self) -> &mut CodeZones {
-        match &mut self.protection {
+        match &mut self.writer.protection {
             Protection::Zones(zones) => zones,
             _ => unreachable!("only code zones come here"),
         }
     }
 
     pub(crate) fn zones(&mut self) -> &mut Zones<P> {
-        self.zones.as_mut().expect("a drive of code zones")
+        self.writer.zones.as_mut().expect("a drive of code zones")
     }
 
     pub(crate) fn is_current_code(&self, stamp: &CodeStamp) -> bool {
@@ -85,30 +85,30 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// The log of a logical page's segment, and its die.
     pub(crate) fn segment_of(&self, lpn: Lpn) -> (usize, DieId) {
         let place = self.code_zones().layout().place(lpn);
-        (self.ftl.logs_of_die(place.die).start + place.zone.0 as usize, place.die)
+        (self.core.map.logs_of_die(place.die).start + place.zone.0 as usize, place.die)
     }
 
     /// Hands the job's pages to their segments. Those without room wait there, and nobody behind them
     /// but writers of the same segment.
     pub(crate) fn place_in_zones(&mut self, job: Id) -> bool {
-        let pages = self.jobs[job].pages.len();
-        self.jobs[job].unplaced = pages as u32;
+        let pages = self.core.jobs[job].pages.len();
+        self.core.jobs[job].unplaced = pages as u32;
         for index in 0..pages as u32 {
-            let (log, die) = self.segment_of(self.jobs[job].pages[index as usize].lpn);
+            let (log, die) = self.segment_of(self.core.jobs[job].pages[index as usize].lpn);
             if self.is_dead(die) {
                 self.lose_homeless(job, index);
-                self.jobs[job].unplaced -= 1;
+                self.core.jobs[job].unplaced -= 1;
                 continue;
             }
-            self.jobs[job].remaining += 1;
+            self.core.jobs[job].remaining += 1;
             if self.zones().waiting.contains_key(&log) || !self.write_in_zone(job, index, log) {
                 self.hold_pages(job);
                 self.zones().waiting.entry(log).or_default().push_back(Waiting::Page { job, index });
             } else {
-                self.jobs[job].unplaced -= 1;
+                self.core.jobs[job].unplaced -= 1;
             }
         }
-        if self.jobs[job].unplaced == 0 {
+        if self.core.jobs[job].unplaced == 0 {
             self.placed_in_zones(job);
         }
         true
@@ -117,11 +117,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// The page's die is dead. What the buffer has answered for is lost; of what was never answered the
     /// old contents may still be had from code.
     fn lose_homeless(&mut self, job: Id, index: u32) {
-        (self.jobs[job].failed, self.jobs[job].homeless) = (true, true);
-        if self.jobs[job].asker == Asker::Buffer {
-            let lpn = self.jobs[job].pages[index as usize].lpn;
+        (self.core.jobs[job].failed, self.core.jobs[job].homeless) = (true, true);
+        if self.core.jobs[job].asker == Asker::Buffer {
+            let lpn = self.core.jobs[job].pages[index as usize].lpn;
             self.contents_change(lpn);
-            if let Some(unit) = self.ftl.publish_missing(lpn).pinned {
+            if let Some(unit) = self.core.map.publish_missing(lpn).pinned {
                 self.release(unit);
             }
         }
@@ -129,33 +129,33 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// All pages of the job are in the map, or never will be.
     fn placed_in_zones(&mut self, job: Id) {
-        self.jobs[job].next = self.jobs[job].pages.len();
+        self.core.jobs[job].next = self.core.jobs[job].pages.len();
         self.let_pages_go(job);
         self.part_done(job);
     }
 
     /// Writes a page to its segment, if that has room.
     fn write_in_zone(&mut self, job: Id, index: u32, log: usize) -> bool {
-        let page = &self.jobs[job].pages[index as usize];
+        let page = &self.core.jobs[job].pages[index as usize];
         let lpn = page.lpn;
         if self.was_discarded(job, lpn) || self.is_void(page) {
             self.part_done(job);
             return true;
         }
-        if self.ftl.has_room(log, Stream::Host) {
+        if self.core.map.has_room(log, Stream::Host) {
             // Before a page is taken: reads that are answered now may lead to writes.
             self.contents_change(lpn);
         }
-        let Some(ppn) = self.ftl.take_page(log, Stream::Host) else {
+        let Some(ppn) = self.core.map.take_page(log, Stream::Host) else {
             self.start_collecting_if_short(log);
             return false;
         };
-        let payload = self.jobs[job].pages[index as usize].payload.clone();
-        let pin = self.ftl.publish(lpn, self.grid.slot(ppn, 0)).pinned.unwrap_or(NONE);
+        let payload = self.core.jobs[job].pages[index as usize].payload.clone();
+        let pin = self.core.map.publish(lpn, self.core.device.grid.slot(ppn, 0)).pinned.unwrap_or(NONE);
         let oob = Self::oob_covering(0);
-        let image = self.images.open(ppn, oob);
+        let image = self.core.device.images.open(ppn, oob);
         let contents = Contents { tag: OobTag::data(lpn), payload, update: self.next_rank() };
-        self.images.fill(image, contents, job, pin);
+        self.core.device.images.fill(image, contents, job, pin);
         self.submit_program(image, Owner::Page { log: log as u16, moved: false }, Cause::Host);
         self.start_collecting_if_short(log);
         true
@@ -163,12 +163,12 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Whether anything waits for room in a segment.
     pub(crate) fn has_waiting_in_zones(&self) -> bool {
-        self.zones.as_ref().is_some_and(|zones| !zones.waiting.is_empty())
+        self.writer.zones.as_ref().is_some_and(|zones| !zones.waiting.is_empty())
     }
 
     /// Tries again what waits for room in segments.
     pub(crate) fn retry_zones(&mut self) {
-        let Some(zones) = &self.zones else { return };
+        let Some(zones) = &self.writer.zones else { return };
         let logs: Vec<usize> = zones.waiting.keys().copied().collect();
         for log in logs {
             while let Some(waiting) = self.take_waiting(log) {
@@ -199,17 +199,17 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     fn one_placed(&mut self, job: Id) {
-        self.jobs[job].unplaced -= 1;
-        if self.jobs[job].unplaced == 0 {
+        self.core.jobs[job].unplaced -= 1;
+        if self.core.jobs[job].unplaced == 0 {
             self.placed_in_zones(job);
         }
     }
 
     /// There is no room for what waits first and there never will be. True if anything waited.
     pub(crate) fn fail_waiting_in_zones(&mut self) -> bool {
-        let Some((&log, queue)) = self.zones.as_ref().and_then(|zones| zones.waiting.first_key_value()) else { return false };
+        let Some((&log, queue)) = self.writer.zones.as_ref().and_then(|zones| zones.waiting.first_key_value()) else { return false };
         if let Some(Waiting::Page { job, .. }) = queue.front()
-            && self.jobs[*job].asker == Asker::Buffer
+            && self.core.jobs[*job].asker == Asker::Buffer
         {
             // Who waits for the room in the buffer that this was to make waits in vain, too.
             self.fail_buffer_waiter();
@@ -220,7 +220,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// The die of a log is dead: nothing that waits for it will be written.
     pub(crate) fn fail_waiting_of(&mut self, log: usize) {
-        while self.zones.as_ref().is_some_and(|zones| zones.waiting.contains_key(&log)) {
+        while self.writer.zones.as_ref().is_some_and(|zones| zones.waiting.contains_key(&log)) {
             self.fail_first_waiting(log, true);
         }
     }
@@ -228,11 +228,11 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     fn fail_first_waiting(&mut self, log: usize, homeless: bool) {
         match self.take_waiting(log).expect("something waits") {
             Waiting::Page { job, index } => {
-                self.jobs[job].failed = true;
+                self.core.jobs[job].failed = true;
                 if homeless {
                     self.lose_homeless(job, index);
                     self.one_placed(job);
-                } else if self.jobs[job].asker == Asker::Buffer {
+                } else if self.core.jobs[job].asker == Asker::Buffer {
                     // The buffer learns that its page was not placed.
                     self.let_pages_go(job);
                     self.part_done(job);
@@ -247,7 +247,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// The page gets other contents in the map, now.
     pub(crate) fn contents_change(&mut self, lpn: Lpn) {
-        if self.zones.is_none() {
+        if self.writer.zones.is_none() {
             return;
         }
         self.forget_read_ahead(lpn);
@@ -269,17 +269,17 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     pub(crate) fn forget_code_page(&mut self, lpn: Lpn) {
-        if let Some(unit) = self.ftl.forget(lpn).pinned {
+        if let Some(unit) = self.core.map.forget(lpn).pinned {
             self.release(unit);
         }
     }
 
     /// The pages of the host that a request touches: of whole stripe blocks, where the drive maps these.
     pub(crate) fn touched(&self, first: u32, end: u32) -> Range<u32> {
-        match &self.protection {
+        match &self.writer.protection {
             Protection::Zones(zones) => {
                 let touched = zones.touched(Lpn(first), end - first);
-                touched.start..touched.end.min(self.ftl.user_slots())
+                touched.start..touched.end.min(self.core.map.user_slots())
             }
             _ => first..end,
         }
@@ -287,7 +287,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Whether a page is there, to be written along with the rest of its stripe block.
     pub(crate) fn is_stored_page(&self, lpn: Lpn) -> bool {
-        self.buffer.get(lpn).is_some() || self.ftl.lookup(lpn) != Place::Unmapped
+        self.host.buffer.get(lpn).is_some() || self.core.map.lookup(lpn) != Place::Unmapped
     }
 
     /// Whether a page of a write has nothing to say: it was to be written along with its stripe block,
@@ -298,7 +298,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Reads for the host.
     pub(crate) fn read_in_zones(&mut self, job: Id, first: u32, end: u32, command: &HostCommand) {
-        if self.timed {
+        if self.core.device.timed {
             self.code_zones_mut().on_read(Lpn(first), end - first);
             if self.read_ahead(job, first, end, command) {
                 self.queue_alternatives();
@@ -322,7 +322,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         for block in line.wanted.iter() {
             let lpn = self.code_zones().page(&line, block);
             let is_asked = asked.contains(&lpn.0);
-            let sink = if is_asked { Sink::Host { job, floor: self.oracle.floor(lpn) } } else { Sink::Along { job } };
+            let sink = if is_asked { Sink::Host { job, floor: self.host.oracle.floor(lpn) } } else { Sink::Along { job } };
             let want = Want { block: block as u8, slot: 0, lpn, sink };
             if self.is_plain(lpn, line.code.is_some()) {
                 self.read_one(&line, want);
@@ -390,15 +390,15 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     fn source_of(&self, lpn: Lpn) -> Source<P> {
-        let slot = match self.ftl.lookup(lpn) {
+        let slot = match self.core.map.lookup(lpn) {
             Place::Unmapped => return Source::Zeros,
             Place::Missing => return Source::None,
             Place::At(slot) => slot,
         };
-        let (ppn, index) = self.grid.page_of(slot);
+        let (ppn, index) = self.core.device.grid.page_of(slot);
         match self.unsent(ppn) {
-            Some(image) => Source::Held(self.images.contents(image).1[index as usize].clone()),
-            None if self.array.answers(ppn) => Source::Page(ppn),
+            Some(image) => Source::Held(self.core.device.images.contents(image).1[index as usize].clone()),
+            None if self.core.device.array.answers(ppn) => Source::Page(ppn),
             None => Source::None,
         }
     }
@@ -419,7 +419,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Solves for a lost page with whatever code there is.
     pub(crate) fn repair_by_code(&mut self, target: Target) {
         let (lpn, failed) = self.lost_page(target);
-        if !matches!(target, Target::Move { .. }) && self.ftl.lookup(lpn) == Place::Unmapped {
+        if !matches!(target, Target::Move { .. }) && self.core.map.lookup(lpn) == Place::Unmapped {
             self.repaired(target, Some(&P::default()), false);
             return;
         }
@@ -432,7 +432,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let code = self.code_zones().stamp(line.group);
         let line = LineRead { line, wanted: [block].into_iter().collect(), code };
         let (mut ask, sources) = self.ask_of_line(&line, Offer::All);
-        let lies_there = |slot: Slot| matches!(sources[block], Source::Page(ppn) if self.grid.slot(ppn, 0) == slot);
+        let lies_there = |slot: Slot| matches!(sources[block], Source::Page(ppn) if self.core.device.grid.slot(ppn, 0) == slot);
         if failed.is_some_and(lies_there) {
             ask.offered.remove(block);
         }
@@ -447,7 +447,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             Target::HostRead { lpn, failed, .. } => (lpn, failed),
             Target::Merge { failed, .. } => (self.lpn_wanted(target).expect("a host page"), failed),
             Target::Move { slot, .. } => {
-                let (ppn, index) = self.grid.page_of(slot);
+                let (ppn, index) = self.core.device.grid.page_of(slot);
                 (Self::data_of(self.tags(ppn)[index as usize]).expect("zones hold data and code"), Some(slot))
             }
             Target::StripeMerge { .. } | Target::Strip { .. } => unreachable!("zones have no stripes"),
@@ -473,9 +473,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     /// Refuses a drive with a segment that its bad blocks leave no room to collect in.
     pub(crate) fn check_segments(&self, zones: &CodeZones) -> Result<(), SetupError> {
         let layout = zones.layout();
-        for die in (0..self.grid.dies()).map(|die| DieId(die as u16)) {
-            for (zone, log) in self.ftl.logs_of_die(die).enumerate() {
-                if self.ftl.live_max(log) <= layout.segment_pages() {
+        for die in (0..self.core.device.grid.dies()).map(|die| DieId(die as u16)) {
+            for (zone, log) in self.core.map.logs_of_die(die).enumerate() {
+                if self.core.map.live_max(log) <= layout.segment_pages() {
                     return Err(SetupError::new(format!(
                         "scheme code-zones: bad blocks leave the segment of zone {zone} on die {} too few to collect garbage in; \
                          spare_blocks must be 2 and one for each bad block of a segment",

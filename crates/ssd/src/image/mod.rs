@@ -14,7 +14,7 @@ mod saved;
 use crate::config::{Age, Faults, Pace, PayloadKind, Setup};
 use crate::cut::Remains;
 use crate::host::HostEvent;
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::mount::Mounted;
 use crate::oracle::Oracle;
 use crate::payload::{HostPayload, PageBuf, Window};
@@ -102,7 +102,7 @@ const LIVES: u64 = 1000;
 
 /// A drive in files, for as long as a process has them open.
 pub struct ImageSession {
-    drive: Machine<PageBuf, Flash>,
+    drive: Engine<PageBuf, Flash>,
     memory: Memory,
     /// How often the files were opened.
     opened: u64,
@@ -122,8 +122,8 @@ impl ImageSession {
         let (grid, protection) = check_for_files(setup)?;
         let mut flash = Flash::create(path, setup.drive.geometry, members_at_most(&protection, &grid))?;
         mark_bad_blocks(&mut flash, setup, &Streams::new(setup.seed));
-        let (mut drive, _) = Machine::bring_up(setup, protection, flash)?;
-        drive.host.journal = Some(RefCell::default());
+        let (mut drive, _) = Engine::bring_up(setup, protection, flash)?;
+        drive.host.requests.journal = Some(RefCell::default());
         let saved = saved::encode(&drive, 0);
         let memory = Memory::create(&Memory::path_beside(path), &in_words(setup), &saved)?;
         Ok(Self { drive, memory, opened: 0, saved, mounted: Mounted::default(), broken: false })
@@ -142,13 +142,13 @@ impl ImageSession {
             return Err(SetupError::new(format!("geometry: {} has another: {found:?}", path.display())).into());
         }
         let (memory, state) = Memory::open(&Memory::path_beside(path), &in_words(setup))?;
-        let mut drive = Machine::new(setup, protection, flash)?;
+        let mut drive = Engine::new(setup, protection, flash)?;
         let refuse = |Malformed { at, field, reason }| memory.refuse(at, field, reason);
         let saved = saved::decode(&state, &drive).map_err(refuse)?;
         is_as_new_as_flash(&saved, &drive).map_err(refuse)?;
         let Saved { opened, now, remains, .. } = saved;
         let mounted = mount(&mut drive, setup, now, remains);
-        drive.host.journal = Some(RefCell::default());
+        drive.host.requests.journal = Some(RefCell::default());
         let mut session = Self { drive, memory, opened: opened + 1, saved: Vec::new(), mounted, broken: false };
         session.advance(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_| {}, &mut |_| true)?;
         session.take_stock()?;
@@ -185,7 +185,7 @@ impl ImageSession {
                 failed = Some(error);
                 return false;
             }
-            let journal = drive.host.journal.as_ref().expect("kept since the drive was made");
+            let journal = drive.host.requests.journal.as_ref().expect("kept since the drive was made");
             journal.take().into_iter().for_each(&mut *told);
             number += 1;
             go_on(number - 1)
@@ -202,14 +202,14 @@ impl ImageSession {
     /// # Panics
     /// If the drive has no such page.
     pub fn read(&mut self, lpn: Lpn) -> Result<PageFound, ImageSessionError> {
-        assert!(lpn.0 < self.drive.ftl.user_slots(), "{lpn} is not there");
-        let (numbered, sectors) = (self.drive.host.arrived, self.drive.host.sectors_per_slot);
+        assert!(lpn.0 < self.drive.core.map.user_slots(), "{lpn} is not there");
+        let (numbered, sectors) = (self.drive.host.requests.arrived, self.drive.host.requests.sectors_per_slot);
         let lba = Lba(u64::from(lpn.0) * u64::from(sectors));
         let read = HostCommand { at: SimTime(0), op: HostOp::Read, lba, sectors };
-        self.drive.stock.seen = Some(Vec::new());
+        self.drive.host.stock.seen = Some(Vec::new());
         let done = self.advance(&mut std::iter::once(read), Pace::Closed { depth: 1 }, &mut |_| {}, &mut |_| true);
-        self.drive.host.arrived = numbered;
-        let seen = self.drive.stock.seen.take().unwrap_or_default();
+        self.drive.host.requests.arrived = numbered;
+        let seen = self.drive.host.stock.seen.take().unwrap_or_default();
         done?;
         let page = seen.into_iter().find(|(found, _)| *found == lpn);
         Ok(match page {
@@ -222,7 +222,7 @@ impl ImageSession {
     /// Reads all pages: what they hold is what later reads must find. Bytes that no write of a page left
     /// there are a wrong read.
     fn take_stock(&mut self) -> Result<(), ImageSessionError> {
-        let (pages, sectors) = (self.drive.ftl.user_slots(), self.drive.host.sectors_per_slot);
+        let (pages, sectors) = (self.drive.core.map.user_slots(), self.drive.host.requests.sectors_per_slot);
         // What another process sent and did not get to flash is not sent again.
         let base = (self.opened % LIVES) as u32 * VERSIONS_A_LIFE;
         let (floors, mut oracle) = (vec![0; sectors as usize], Oracle::new::<PageBuf>(pages, sectors));
@@ -240,8 +240,8 @@ impl ImageSession {
             }
             oracle.adopt(lpn, page.version(), base);
         }
-        self.drive.oracle = oracle;
-        self.drive.first_mismatch = wrong;
+        self.drive.host.oracle = oracle;
+        self.drive.host.first_mismatch = wrong;
         Ok(())
     }
 
@@ -264,13 +264,13 @@ impl ImageSession {
     /// Erases since the files were opened.
     #[must_use]
     pub fn erases(&self) -> u64 {
-        self.drive.folds.erases.iter().sum()
+        self.drive.core.device.folds.erases.iter().sum()
     }
 
     /// The first wrong read since the files were opened, in words.
     #[must_use]
     pub fn first_mismatch(&self) -> Option<&str> {
-        self.drive.first_mismatch.as_deref()
+        self.drive.host.first_mismatch.as_deref()
     }
 
     /// Makes both files durable, against a failure of the machine.
@@ -278,7 +278,7 @@ impl ImageSession {
     /// # Errors
     /// If that fails, or an earlier write of a mark did.
     pub fn sync(&mut self) -> Result<(), ImageSessionError> {
-        self.drive.array.sync()?;
+        self.drive.core.device.array.sync()?;
         Ok(self.memory.sync()?)
     }
 }
@@ -335,9 +335,9 @@ fn in_words(setup: &Setup) -> String {
 }
 
 /// Memory is saved when a program is given its rank, before flash can have it.
-fn is_as_new_as_flash(saved: &Saved, drive: &Machine<PageBuf, Flash>) -> Result<(), Malformed> {
-    let pages = (0..drive.grid.geometry().pages()).map(Ppn);
-    let rank = |ppn: Ppn| if let PageScan::Valid(page) = drive.array.scan_page(ppn) { page.oob.sequence } else { 0 };
+fn is_as_new_as_flash(saved: &Saved, drive: &Engine<PageBuf, Flash>) -> Result<(), Malformed> {
+    let pages = (0..drive.core.device.grid.geometry().pages()).map(Ppn);
+    let rank = |ppn: Ppn| if let PageScan::Valid(page) = drive.core.device.array.scan_page(ppn) { page.oob.sequence } else { 0 };
     let newest = pages.map(rank).max().unwrap_or(0);
     if newest <= saved.sequence {
         return Ok(());
@@ -347,14 +347,14 @@ fn is_as_new_as_flash(saved: &Saved, drive: &Machine<PageBuf, Flash>) -> Result<
 }
 
 /// Mounts a drive with an empty map.
-fn mount(drive: &mut Machine<PageBuf, Flash>, setup: &Setup, saved: SimTime, remains: Remains<PageBuf>) -> Mounted {
-    let pages = (0..drive.grid.geometry().pages()).map(Ppn);
-    let written = pages.filter_map(|ppn| match drive.array.scan_page(ppn) {
+fn mount(drive: &mut Engine<PageBuf, Flash>, setup: &Setup, saved: SimTime, remains: Remains<PageBuf>) -> Mounted {
+    let pages = (0..drive.core.device.grid.geometry().pages()).map(Ppn);
+    let written = pages.filter_map(|ppn| match drive.core.device.array.scan_page(ppn) {
         PageScan::Valid(page) => Some(page.first_program),
         _ => None,
     });
     // The clock was saved before the last program ended.
-    drive.now = written.max().unwrap_or_default().max(saved);
+    drive.core.device.now = written.max().unwrap_or_default().max(saved);
     let mounted = drive.mount(remains);
     drive.start_limits();
     drive.resume_ecc(None, setup, &Streams::new(setup.seed));
@@ -362,7 +362,7 @@ fn mount(drive: &mut Machine<PageBuf, Flash>, setup: &Setup, saved: SimTime, rem
 }
 
 /// Saves what is power-safe, if that changed.
-fn save(drive: &Machine<PageBuf, Flash>, memory: &mut Memory, opened: u64, saved: &mut Vec<u8>) -> Result<(), MemoryError> {
+fn save(drive: &Engine<PageBuf, Flash>, memory: &mut Memory, opened: u64, saved: &mut Vec<u8>) -> Result<(), MemoryError> {
     let state = saved::encode(drive, opened);
     if saved.len() != state.len() || saved[CLOCK..] != state[CLOCK..] {
         memory.save(&state)?;

@@ -5,7 +5,7 @@ use super::bytes::{Limits, Malformed, Reader, Writer};
 use crate::cut::Remains;
 use crate::groups::{BlockSums, GroupInfo, GroupRemains, Held, Layout, Redo};
 use crate::held::HeldRemains;
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::payload::PageBuf;
 use protect::Protection;
 use std::collections::BTreeMap;
@@ -26,15 +26,15 @@ pub(super) struct Saved {
 /// The bytes before those that say whether anything changed: the clock.
 pub(super) const CLOCK: usize = 8;
 
-type Drive = Machine<PageBuf, Flash>;
+type Drive = Engine<PageBuf, Flash>;
 
 /// What of a drive is power-safe now, as bytes.
 pub(super) fn encode(drive: &Drive, opened: u64) -> Vec<u8> {
     let Remains { buffer, held, groups, reads, most_worn, erasing, lost, checkpoint: _, outage: _ } = drive.remains();
-    let mut to = Writer::new(drive.grid.geometry().slot_size.0 as usize);
-    to.u64(drive.now.0);
+    let mut to = Writer::new(drive.core.device.grid.geometry().slot_size.0 as usize);
+    to.u64(drive.core.device.now.0);
     to.u64(opened);
-    to.u64(drive.sequence);
+    to.u64(drive.core.device.sequence);
     to.list(buffer.iter(), |to, (lpn, payload)| {
         to.u32(lpn.0);
         to.payload(payload);
@@ -98,18 +98,18 @@ fn put_groups(to: &mut Writer, groups: &GroupRemains<PageBuf>) {
 
 /// Reads the bytes back, for a drive of the same setup with an empty map.
 pub(super) fn decode(bytes: &[u8], drive: &Drive) -> Result<Saved, Malformed> {
-    let geometry = drive.grid.geometry();
+    let geometry = drive.core.device.grid.geometry();
     let limits = Limits {
         slot: geometry.slot_size.0 as usize,
-        dies: drive.grid.dies(),
+        dies: drive.core.device.grid.dies(),
         slots: geometry.slots(),
-        pages: drive.ftl.user_slots(),
+        pages: drive.core.map.user_slots(),
     };
     let mut from = Reader::new(bytes, limits);
     let (now, opened) = (SimTime(from.u64("clock")?), from.u64("times opened")?);
     let sequence = from.u64("rank")?;
     let buffer = from.list("buffered pages", |from| Ok((from.lpn("buffered page")?, from.payload("buffered page")?)))?;
-    let held = match &drive.protection {
+    let held = match &drive.writer.protection {
         Protection::Stripes(scheme) => held(&mut from, drive, scheme.data_strips())?,
         _ => from.exactly(0, "partial parities", |_| unreachable!("there are none"))?,
     };
@@ -141,10 +141,10 @@ fn held(from: &mut Reader<'_>, drive: &Drive, data_strips: u32) -> Result<Vec<He
 
 /// Reads the table of groups, with the places of their pages.
 fn get_groups(from: &mut Reader<'_>, drive: &Drive) -> Result<GroupRemains<PageBuf>, Malformed> {
-    let codes = &drive.groups.codes;
+    let codes = &drive.writer.groups.codes;
     let now = from.below(codes.len() as u32, "code in use")? as usize;
     let asked = from.kind(2, "whether groups were asked for")? == 1;
-    let info = from.exactly(drive.groups.info.len(), "groups", |from| {
+    let info = from.exactly(drive.writer.groups.info.len(), "groups", |from| {
         if from.kind(2, "group")? == 0 {
             return Ok(None);
         }
@@ -171,7 +171,7 @@ impl Layouts<'_> {
         let info = self.info.get(group as usize).copied().flatten();
         let group = SuperblockId(group);
         let stripe = info.and_then(|info| {
-            let code = &self.drive.groups.codes[info.code].0;
+            let code = &self.drive.writer.groups.codes[info.code].0;
             self.drive.group_scheme().page_stripe(code, group, info.members)
         });
         match (info, stripe) {
@@ -182,7 +182,7 @@ impl Layouts<'_> {
 
     /// A codeword: its row and its number, and the layout of its group.
     fn codeword(&self, from: &mut Reader<'_>) -> Result<((u32, u32), Arc<Layout>), Malformed> {
-        let pages = self.drive.grid.pages_per_block();
+        let pages = self.drive.core.device.grid.pages_per_block();
         let row = from.below(self.info.len() as u32 * pages, "row of sums")?;
         let layout = self.of(from, row / pages)?;
         Ok(((row, from.below(layout.stripe.codewords, "codeword")?), layout))
@@ -191,8 +191,8 @@ impl Layouts<'_> {
     fn held(&self, from: &mut Reader<'_>) -> Result<((u32, u32), Held<PageBuf>), Malformed> {
         let (key, layout) = self.codeword(from)?;
         let stream = from.below(2, "stream")? as usize;
-        let slots = self.drive.grid.slots_per_page();
-        let parity = self.drive.groups.codes[layout.code].0.parity;
+        let slots = self.drive.core.device.grid.slots_per_page();
+        let parity = self.drive.writer.groups.codes[layout.code].0.parity;
         let sums = from.exactly((parity * slots) as usize, "sums", |from| from.payload("sum"))?;
         let members = from.list("members of sums", Reader::member)?;
         let data = from.set("dies in sums")?;
@@ -203,7 +203,7 @@ impl Layouts<'_> {
     fn blocks(&self, from: &mut Reader<'_>) -> Result<(u32, BlockSums<PageBuf>), Malformed> {
         let group = from.below(self.info.len() as u32, "group of sums")?;
         let layout = self.of(from, group)?;
-        let slots = self.drive.grid.slots_per_page();
+        let slots = self.drive.core.device.grid.slots_per_page();
         let sums = from.exactly((layout.stripe.data * slots) as usize, "sums of blocks", |from| from.payload("sum"))?;
         let members = from.list("members of sums", Reader::member)?;
         let done = from.set("strips done")?;
@@ -211,11 +211,11 @@ impl Layouts<'_> {
     }
 
     fn redo(&self, from: &mut Reader<'_>) -> Result<Redo<PageBuf>, Malformed> {
-        let grid = &self.drive.grid;
+        let grid = &self.drive.core.device.grid;
         let ppn = Ppn(from.below(grid.geometry().pages(), "page under way")?);
         let (key, layout) = self.codeword(from)?;
         let die = grid.die_of(ppn);
-        if layout.stripe.strip_on(die).is_none() || self.drive.ftl.rows().row_of(ppn).0 != key.0 {
+        if layout.stripe.strip_on(die).is_none() || self.drive.core.map.rows().row_of(ppn).0 != key.0 {
             return from.refuse(8, "row of sums", format!("found {}, {ppn} is in another", key.0));
         }
         let payload = from.list("contents of a page", |from| from.payload("contents of a page"))?;

@@ -31,7 +31,7 @@ mod rows;
 mod stripes;
 
 use crate::cut::{Fate, READS_SAVED_EVERY, Remains};
-use crate::machine::{FailedProgram, Machine};
+use crate::engine::{FailedProgram, Engine};
 use crate::outage::{MemoryLoss, Outage};
 use crate::payload::HostPayload;
 use crate::safety::SafetyRule;
@@ -154,108 +154,108 @@ impl Session {
 impl<P: HostPayload> Prepared<P> {
     fn cut_power(&mut self, fates: &[Fate], outage: Outage) -> Mounted {
         assert!(self.setup.power.mountable, "the drive keeps nothing that it could be mounted from");
-        let reads = self.machine.disturb.reads().to_vec();
-        let mut remains = self.machine.cut(fates);
-        let gone = remains.lose(outage, |stripe| self.machine.lpns_of_stripe(stripe));
-        let mut oracle = std::mem::take(&mut self.machine.oracle);
+        let reads = self.engine.care.disturb.reads().to_vec();
+        let mut remains = self.engine.cut(fates);
+        let gone = remains.lose(outage, |stripe| self.engine.lpns_of_stripe(stripe));
+        let mut oracle = std::mem::take(&mut self.engine.host.oracle);
         oracle.power_cut();
         gone.into_iter().for_each(|lpn| oracle.doubt(lpn));
-        let (array, now, mismatch) = (self.machine.array.clone(), self.machine.now, self.machine.first_mismatch.take());
+        let (array, now, mismatch) = (self.engine.core.device.array.clone(), self.engine.core.device.now, self.engine.host.first_mismatch.take());
         let protection = build_scheme(&self.setup.drive, &self.setup.scheme).expect("it was built before");
-        let mut machine = Machine::new(&self.setup, protection, array).expect("it was built before");
-        (machine.oracle, machine.now, machine.first_mismatch) = (oracle, now, mismatch);
-        machine.host.read_only_since = self.machine.host.read_only_since;
-        let mounted = machine.mount(remains);
-        machine.start_limits();
+        let mut engine = Engine::new(&self.setup, protection, array).expect("it was built before");
+        (engine.host.oracle, engine.core.device.now, engine.host.first_mismatch) = (oracle, now, mismatch);
+        engine.host.requests.read_only_since = self.engine.host.requests.read_only_since;
+        let mounted = engine.mount(remains);
+        engine.start_limits();
         if outage.memory.reads {
-            machine.assume_read_often();
+            engine.assume_read_often();
         } else {
-            machine.check_reads(&reads);
+            engine.check_reads(&reads);
         }
-        machine.resume_ecc(Some(&mut self.machine), &self.setup, &Streams::new(self.setup.seed));
-        self.machine = machine;
+        engine.resume_ecc(Some(&mut self.engine), &self.setup, &Streams::new(self.setup.seed));
+        self.engine = engine;
         mounted
     }
 }
 
-impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
+impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     /// Rebuilds what the controller knows; nothing is written.
     pub(crate) fn mount(&mut self, mut remains: Remains<P>) -> Mounted {
         self.find_dead_dies();
-        let mut looks = Looks::new(&self.array, remains.checkpoint.as_ref());
+        let mut looks = Looks::new(&self.core.device.array, remains.checkpoint.as_ref());
         remains.erasing.iter().for_each(|&block| looks.set_aside(block));
         // Ranks are never used twice, also where only power-safe memory knows of them.
-        self.sequence = looks.newest.max(remains.newest());
+        self.core.device.sequence = looks.newest.max(remains.newest());
         let suspects = self.read_suspects(&mut looks);
         if remains.checkpoint.is_some() {
             let doubted = self.doubted(&looks, &remains, &suspects);
-            doubted.into_iter().for_each(|ppn| looks.look_again(&self.array, ppn));
+            doubted.into_iter().for_each(|ppn| looks.look_again(&self.core.device.array, ppn));
         }
         self.mount_checkpoint(&looks, &suspects, remains.checkpoint.as_ref());
         self.mount_groups(&mut remains, &looks);
         let mut with = self.choose(&looks, &remains, &BTreeSet::new(), true);
         // Unless a die took it, what can only be solved for is as suspect.
-        let mut without = self.choose(&looks, &remains, &suspects, !self.dead.is_empty());
-        if let Protection::Stripes(_) = &self.protection {
-            self.recovery.lost = with.stripes.iter().flat_map(|found| found.lost.iter().copied()).collect();
+        let mut without = self.choose(&looks, &remains, &suspects, !self.core.device.dead.is_empty());
+        if let Protection::Stripes(_) = &self.writer.protection {
+            self.power.lost = with.stripes.iter().flat_map(|found| found.lost.iter().copied()).collect();
         } else {
-            self.recovery.lost = with.lose(&remains.lost);
+            self.power.lost = with.lose(&remains.lost);
             without.lose(&remains.lost);
         }
         self.mount_wear(&looks, &remains);
         let fallback = if self.breaks(SafetyRule::Fallback) { Vec::new() } else { self.fallback(&with, &without, &suspects) };
         self.mount_units(&looks, &with, &fallback);
         self.mount_map(&with);
-        for die in self.rebuild.dead.clone() {
+        for die in self.care.rebuild.dead.clone() {
             self.leave_die_out(die);
         }
         self.mount_redundancy(&looks, &with, &mut remains);
-        self.buffer.restore(std::mem::take(&mut remains.buffer));
+        self.host.buffer.restore(std::mem::take(&mut remains.buffer));
         let rewrites = !self.breaks(SafetyRule::Suspects);
         let pages = if rewrites { self.pages_to_rewrite(&with, &suspects) } else { BTreeSet::new() };
-        self.recovery.unnamed = with.unnamed_stripes().collect();
+        self.power.unnamed = with.unnamed_stripes().collect();
         // Units that are erased in part stay so until they are erased again.
         let half_erased: BTreeSet<UnitId> = remains
             .erasing
             .iter()
             .filter(|&&block| !looks.is_erased_block(block))
-            .map(|&block| self.ftl.unit_of_block(block))
+            .map(|&block| self.core.map.unit_of_block(block))
             .collect();
-        let stays = remains.erasing.iter().filter(|&&block| half_erased.contains(&self.ftl.unit_of_block(block)));
-        self.recovery.erasing = stays.map(|&block| (block, false)).collect();
+        let stays = remains.erasing.iter().filter(|&&block| half_erased.contains(&self.core.map.unit_of_block(block)));
+        self.power.erasing = stays.map(|&block| (block, false)).collect();
         self.begin_mounting(pages, fallback);
-        self.recovery.remembered = suspects;
+        self.power.remembered = suspects;
         let mapped = with.pages.iter().flatten().count() as u64;
-        let (mut found, mut time) = (looks.counts(&self.grid), looks.time(&self.latencies, &self.grid));
+        let (mut found, mut time) = (looks.counts(&self.core.device.grid), looks.time(&self.core.device.latencies, &self.core.device.grid));
         if let Some(checkpoint) = &remains.checkpoint {
-            found.bytes.0 += checkpoint.bytes(&self.grid);
-            time.0 += checkpoint.time(&self.latencies, &self.grid).0;
+            found.bytes.0 += checkpoint.bytes(&self.core.device.grid);
+            time.0 += checkpoint.time(&self.core.device.latencies, &self.core.device.grid).0;
         }
-        Mounted { mapped, time, read_only: self.host.read_only_since.is_some(), lost: remains.outage.memory, ..found }
+        Mounted { mapped, time, read_only: self.host.requests.read_only_since.is_some(), lost: remains.outage.memory, ..found }
     }
 
     /// Blocks that are whole have summaries from now on, unless a suspect is in them. Those that were noted
     /// as erased, and look so, stay it.
     fn mount_checkpoint(&mut self, looks: &Looks, suspects: &BTreeSet<Ppn>, before: Option<&Checkpoint>) {
-        let (Some(checkpoint), Some(before)) = (&mut self.recovery.checkpoint, before) else { return };
-        let suspected: BTreeSet<BlockAddr> = suspects.iter().map(|&ppn| self.grid.split(ppn).0).collect();
-        for block in (0..self.grid.geometry().blocks()).map(BlockAddr) {
-            let stays_erased = before.of(block) == Summary::Erased && looks.is_erased(self.grid.ppn(block, 0));
+        let (Some(checkpoint), Some(before)) = (&mut self.power.checkpoint, before) else { return };
+        let suspected: BTreeSet<BlockAddr> = suspects.iter().map(|&ppn| self.core.device.grid.split(ppn).0).collect();
+        for block in (0..self.core.device.grid.geometry().blocks()).map(BlockAddr) {
+            let stays_erased = before.of(block) == Summary::Erased && looks.is_erased(self.core.device.grid.ppn(block, 0));
             if !stays_erased {
                 checkpoint.forget(block);
             }
             if looks.is_whole(block) && !suspected.contains(&block) {
-                checkpoint.sum_up(block, &self.array);
+                checkpoint.sum_up(block, &self.core.device.array);
             }
         }
     }
 
     fn find_dead_dies(&mut self) {
-        for die in (0..self.grid.dies()).map(|die| DieId(die as u16)) {
-            let first = self.grid.ppn(self.grid.block(die, 0), 0);
-            if !self.array.answers(first) {
-                self.dead.insert(u32::from(die.0));
-                self.rebuild.dead.push(die);
+        for die in (0..self.core.device.grid.dies()).map(|die| DieId(die as u16)) {
+            let first = self.core.device.grid.ppn(self.core.device.grid.block(die, 0), 0);
+            if !self.core.device.array.answers(first) {
+                self.core.device.dead.insert(u32::from(die.0));
+                self.care.rebuild.dead.push(die);
             }
         }
     }
@@ -263,9 +263,9 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     /// Reads the last page of each die, once, and remembers those that can be read.
     fn read_suspects(&mut self, looks: &mut Looks) -> BTreeSet<Ppn> {
         let mut suspects = BTreeSet::new();
-        for ppn in looks.last_of_dies(&self.array) {
+        for ppn in looks.last_of_dies(&self.core.device.array) {
             // A fault may strike a read; what it strikes is there nonetheless.
-            let clean = (0..16).any(|_| self.array.read(ppn) == nand::ReadOutcome::Clean);
+            let clean = (0..16).any(|_| self.core.device.array.read(ppn) == nand::ReadOutcome::Clean);
             if clean {
                 suspects.insert(ppn);
             } else {
@@ -277,15 +277,15 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
 
     /// Counts of reads never come back lower than they were (I5), except of blocks erased by the cut.
     fn check_reads(&self, before: &[u32]) {
-        for (block, (&before, &now)) in (0..).map(BlockAddr).zip(before.iter().zip(self.disturb.reads())) {
-            let is_written = self.array.block(block).next_page > 0;
+        for (block, (&before, &now)) in (0..).map(BlockAddr).zip(before.iter().zip(self.care.disturb.reads())) {
+            let is_written = self.core.device.array.block(block).next_page > 0;
             assert!(!is_written || now >= before, "{block} was read {before} times and comes back with {now}");
         }
     }
 
     /// Pages that summaries vouch for and that are looked at nonetheless.
     fn doubted(&self, looks: &Looks, remains: &Remains<P>, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
-        match &self.protection {
+        match &self.writer.protection {
             Protection::None | Protection::Zones(_) => Vec::new(),
             Protection::Stripes(_) => self.doubted_in_stripes(looks, remains, suspects),
             Protection::Rows(_) | Protection::Groups(_) => self.doubted_in_rows(looks, suspects),
@@ -294,7 +294,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
 
     /// What counts if the pages `but` could not be read; `solve`: with what rows and groups bring back.
     fn choose(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>, solve: bool) -> Choice {
-        match &self.protection {
+        match &self.writer.protection {
             Protection::None | Protection::Zones(_) => self.choose_pages(looks, but),
             Protection::Stripes(_) => self.choose_stripes(looks, remains, but),
             Protection::Rows(_) => self.choose_in_rows(looks, but, solve),
@@ -305,7 +305,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     /// Without redundancy every page stands for itself. Code of code zones is derived data: none
     /// is believed after a cut.
     fn choose_pages(&self, looks: &Looks, but: &BTreeSet<Ppn>) -> Choice {
-        let mut choice = Choice::new(self.ftl.user_slots());
+        let mut choice = Choice::new(self.core.map.user_slots());
         for ppn in looks.valid().filter(|ppn| !but.contains(ppn)) {
             for (lpn, found) in self.data_in(ppn) {
                 choice.offer(lpn, found);
@@ -316,12 +316,12 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
 
     /// The data in a readable page.
     fn data_in(&self, ppn: Ppn) -> impl Iterator<Item = (Lpn, Newest)> + '_ {
-        let page = self.array.page(ppn);
+        let page = self.core.device.array.page(ppn);
         let sequence = page.oob.sequence;
         page.tags.iter().enumerate().filter_map(move |(index, &tag)| {
             let lpn = Self::data_of(tag)?;
-            let slot = self.grid.slot(ppn, index as u32);
-            let update = if self.breaks(SafetyRule::Rank) { sequence } else { self.array.update(ppn, index as u32) };
+            let slot = self.core.device.grid.slot(ppn, index as u32);
+            let update = if self.breaks(SafetyRule::Rank) { sequence } else { self.core.device.array.update(ppn, index as u32) };
             Some((lpn, Newest { update, sequence, slot: Some(slot) }))
         })
     }
@@ -329,23 +329,23 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     /// Wear and age of blocks as their pages tell, and counts of reads as they were saved.
     fn mount_wear(&mut self, looks: &Looks, remains: &Remains<P>) {
         let step = if self.breaks(SafetyRule::ReadReserve) { 0 } else { READS_SAVED_EVERY };
-        let summed_up = self.recovery.checkpoint.as_ref().map_or(0, Checkpoint::most_worn);
-        let bound = remains.most_worn.unwrap_or_else(|| looks.most_worn(&self.array).max(summed_up) + 1);
-        for block in (0..self.grid.geometry().blocks()).map(BlockAddr) {
-            let told = looks.valid_in(block, &self.grid).next();
-            let told = told.and_then(|ppn| match self.array.scan_page(ppn) {
+        let summed_up = self.power.checkpoint.as_ref().map_or(0, Checkpoint::most_worn);
+        let bound = remains.most_worn.unwrap_or_else(|| looks.most_worn(&self.core.device.array).max(summed_up) + 1);
+        for block in (0..self.core.device.grid.geometry().blocks()).map(BlockAddr) {
+            let told = looks.valid_in(block, &self.core.device.grid).next();
+            let told = told.and_then(|ppn| match self.core.device.array.scan_page(ppn) {
                 PageScan::Valid(page) => Some((page.pe, remains.outage.seen(page.first_program))),
                 _ => None,
             });
-            let (pe, first_program) = told.unwrap_or((bound, self.now));
+            let (pe, first_program) = told.unwrap_or((bound, self.core.device.now));
             let saved = remains.reads.get(block.index()).map_or(0, |&saved| saved + step);
-            self.array.set_age(block, |info| {
+            self.core.device.array.set_age(block, |info| {
                 (info.pe, info.first_program) = (pe, first_program);
                 info.reads = if info.next_page > 0 { saved } else { 0 };
             });
-            let unit = self.ftl.unit_of_block(block);
-            if pe > self.ftl.unit(unit).pe {
-                self.ftl.set_pe(unit, pe);
+            let unit = self.core.map.unit_of_block(block);
+            if pe > self.core.map.unit(unit).pe {
+                self.core.map.set_pe(unit, pe);
             }
         }
     }
@@ -355,16 +355,16 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let counting: BTreeSet<Slot> = with.slots().collect();
         let behind = without.stripes.iter().flat_map(|found| found.old_slots().chain(found.newer_slots()));
         let needed = without.slots().chain(behind).filter(|slot| !counting.contains(slot));
-        let mut units: Vec<UnitId> = needed.map(|slot| self.ftl.unit_of(slot)).collect();
+        let mut units: Vec<UnitId> = needed.map(|slot| self.core.map.unit_of(slot)).collect();
         // Not all suspects need fail: one may be what counts if another does.
         for &ppn in suspects {
             let counts_next = |(lpn, found): (Lpn, Newest)| {
                 let newest = with.pages.get(lpn.index()).copied().flatten();
                 let newer = newest.filter(|newest| newest.update > found.update).and_then(|newest| newest.slot);
-                newer.is_some_and(|slot| suspects.contains(&self.grid.page_of(slot).0))
+                newer.is_some_and(|slot| suspects.contains(&self.core.device.grid.page_of(slot).0))
             };
             if self.data_in(ppn).any(counts_next) {
-                units.push(self.ftl.unit_of_block(self.grid.split(ppn).0));
+                units.push(self.core.map.unit_of_block(self.core.device.grid.split(ppn).0));
             }
         }
         units
@@ -379,32 +379,32 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         };
         for newest in with.pages.iter().flatten() {
             if let Some(slot) = newest.slot {
-                need(self.ftl.unit_of(slot), newest.sequence);
+                need(self.core.map.unit_of(slot), newest.sequence);
             }
         }
-        with.stripes.iter().filter_map(StripeFound::parity_slot).for_each(|slot| need(self.ftl.unit_of(slot), 0));
-        with.stripes.iter().flat_map(StripeFound::old_slots).for_each(|slot| need(self.ftl.unit_of(slot), 0));
+        with.stripes.iter().filter_map(StripeFound::parity_slot).for_each(|slot| need(self.core.map.unit_of(slot), 0));
+        with.stripes.iter().flat_map(StripeFound::old_slots).for_each(|slot| need(self.core.map.unit_of(slot), 0));
         fallback.iter().for_each(|&unit| need(unit, 0));
-        self.ftl.mount(|unit| needed.get(&unit).copied());
-        fallback.iter().for_each(|&unit| self.ftl.pin(unit));
+        self.core.map.mount(|unit| needed.get(&unit).copied());
+        fallback.iter().for_each(|&unit| self.core.map.pin(unit));
         if self.breaks(SafetyRule::EraseAgain) {
-            self.ftl.break_erase_again();
+            self.core.map.break_erase_again();
         }
         // A block that answers with nothing at all may be bad: reserves are not what they seem.
-        self.damage.grown_bad += u32::from(looks.has_lost_block(&self.grid));
+        self.care.damage.grown_bad += u32::from(looks.has_lost_block(&self.core.device.grid));
     }
 
     /// Publishes what counts.
     fn mount_map(&mut self, with: &Choice) {
         for member in &with.solved {
-            let (ppn, index) = self.grid.page_of(member.slot);
+            let (ppn, index) = self.core.device.grid.page_of(member.slot);
             self.unreadable(ppn).set(index as usize, member.tag, member.update);
         }
         for (lpn, newest) in (0..).map(Lpn).zip(&with.pages) {
             let Some(newest) = newest else { continue };
             let published = match newest.slot {
-                Some(slot) => self.ftl.publish(lpn, slot),
-                None => self.ftl.publish_missing(lpn),
+                Some(slot) => self.core.map.publish(lpn, slot),
+                None => self.core.map.publish_missing(lpn),
             };
             debug_assert!(published.pinned.is_none(), "the map is empty");
             self.note_version(lpn, newest.update);
@@ -413,7 +413,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
 
     /// Takes over what belongs to the scheme.
     fn mount_redundancy(&mut self, looks: &Looks, with: &Choice, remains: &mut Remains<P>) {
-        match &self.protection {
+        match &self.writer.protection {
             Protection::None | Protection::Zones(_) => {}
             Protection::Stripes(_) => self.mount_stripes(with, std::mem::take(&mut remains.held)),
             Protection::Rows(_) => self.mount_rows(looks),
@@ -423,26 +423,26 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
 
     /// Pages that are read and written anew before the host is heard.
     fn pages_to_rewrite(&self, with: &Choice, suspects: &BTreeSet<Ppn>) -> BTreeSet<Ppn> {
-        let page = |slot: Slot| self.grid.page_of(slot).0;
+        let page = |slot: Slot| self.core.device.grid.page_of(slot).0;
         let mut pages: BTreeSet<Ppn> = with.slots().map(page).filter(|ppn| suspects.contains(ppn)).collect();
-        if matches!(self.protection, Protection::Rows(_)) {
+        if matches!(self.writer.protection, Protection::Rows(_)) {
             pages.extend(with.slots().map(page).filter(|&ppn| self.leans_on(ppn, suspects)));
         }
-        if matches!(self.protection, Protection::Groups(_)) {
+        if matches!(self.writer.protection, Protection::Groups(_)) {
             let solved: BTreeSet<Slot> = with.solved.iter().map(|member| member.slot).collect();
             let leaning = with.slots().filter(|slot| solved.contains(slot)).map(page);
             pages.extend(leaning.filter(|&ppn| suspects.iter().any(|&suspect| self.shares_codeword(ppn, suspect))));
         }
         pages.extend(with.stripes.iter().filter_map(|found| found.unnamed).map(page));
-        if self.dead.is_empty() {
-            pages.extend(with.slots().map(page).filter(|ppn| self.failed_programs.contains_key(&ppn.0)));
+        if self.core.device.dead.is_empty() {
+            pages.extend(with.slots().map(page).filter(|ppn| self.core.device.failed_programs.contains_key(&ppn.0)));
         }
         pages
     }
 
     /// What is believed of a page that cannot be read: nothing, at first.
     fn unreadable(&mut self, ppn: Ppn) -> &mut FailedProgram {
-        let slots = self.grid.slots_per_page() as usize;
-        self.failed_programs.entry(ppn.0).or_insert_with(|| FailedProgram::nothing(slots))
+        let slots = self.core.device.grid.slots_per_page() as usize;
+        self.core.device.failed_programs.entry(ppn.0).or_insert_with(|| FailedProgram::nothing(slots))
     }
 }

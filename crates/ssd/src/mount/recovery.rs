@@ -6,7 +6,7 @@
 
 use crate::collect::Collector;
 use crate::commands::{Command, Owner};
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::payload::HostPayload;
 use crate::session::{Session, inside};
 use ftl::{Stream, UnitId};
@@ -26,11 +26,11 @@ pub(crate) struct Mounting {
     sent: bool,
 }
 
-impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
+impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     pub(super) fn begin_mounting(&mut self, pages: BTreeSet<Ppn>, pins: Vec<UnitId>) {
         self.want_unsettled_groups();
-        self.recovery.recovering = true;
-        self.recovery.mounting = Some(Box::new(Mounting { pages: pages.into_iter().collect(), pins, sent: false }));
+        self.power.recovering = true;
+        self.power.mounting = Some(Box::new(Mounting { pages: pages.into_iter().collect(), pins, sent: false }));
     }
 }
 
@@ -39,28 +39,28 @@ impl Session {
     /// first.
     #[must_use]
     pub fn is_recovering(&mut self) -> bool {
-        inside!(&mut self.0, prepared => prepared.machine.is_recovering())
+        inside!(&mut self.0, prepared => prepared.engine.is_recovering())
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     fn is_recovering(&mut self) -> bool {
         let moving = |collector: &Collector| collector.is_busy() && collector.cause == Cause::Rebuild;
-        self.recovery.recovering &= self.recovery.mounting.is_some()
-            || !self.wanted.is_empty()
-            || self.rebuild.is_under_way()
-            || self.stripes.any(|op| op.heals)
-            || self.collectors.iter().any(moving);
-        self.recovery.recovering
+        self.power.recovering &= self.power.mounting.is_some()
+            || !self.care.wanted.is_empty()
+            || self.care.rebuild.is_under_way()
+            || self.writer.stripes.any(|op| op.heals)
+            || self.care.collectors.iter().any(moving);
+        self.power.recovering
     }
 
     /// Does what a mount has still to do, as far as it goes without waiting.
     pub(crate) fn mount_on(&mut self) {
-        let Some(mounting) = &mut self.recovery.mounting else { return };
+        let Some(mounting) = &mut self.power.mounting else { return };
         let pages = std::mem::take(&mut mounting.pages);
         let waiting: Vec<Ppn> = pages.into_iter().filter(|&ppn| !self.rewrite(ppn)).collect();
-        let rests = self.is_idle() && self.collectors.iter().all(|collector| !collector.is_erasing());
-        let Some(mounting) = &mut self.recovery.mounting else { return };
+        let rests = self.is_idle() && self.care.collectors.iter().all(|collector| !collector.is_erasing());
+        let Some(mounting) = &mut self.power.mounting else { return };
         mounting.pages = waiting;
         if !rests {
             return;
@@ -74,42 +74,42 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Reads a page to be moved, if its log has room for it.
     fn rewrite(&mut self, ppn: Ppn) -> bool {
-        let log = self.ftl.log_of(self.ftl.unit_of_block(self.grid.split(ppn).0));
-        if !self.ftl.has_room(log, Stream::Gc) {
+        let log = self.core.map.log_of(self.core.map.unit_of_block(self.core.device.grid.split(ppn).0));
+        if !self.core.map.has_room(log, Stream::Gc) {
             self.start_collecting(log);
             return false;
         }
-        self.collectors[log].cause = Cause::Rebuild;
-        self.collectors[log].in_flight += 1;
+        self.care.collectors[log].cause = Cause::Rebuild;
+        self.care.collectors[log].in_flight += 1;
         let owner = Owner::Collect { log: log as u16 };
-        let count = self.grid.slots_per_page() as u8;
+        let count = self.core.device.grid.slots_per_page() as u8;
         self.submit(Command { owner, ppn, count, cause: Cause::Rebuild, ..Command::default() });
         true
     }
 
     /// Nothing more joins what is to be moved.
     fn send_what_was_moved(&mut self) {
-        if self.ftl.kind() == ftl::LogKind::Group {
+        if self.core.map.kind() == ftl::LogKind::Group {
             self.feed_moves(true);
         } else {
-            (0..self.ftl.logs()).for_each(|log| self.send_moved(log));
+            (0..self.core.map.logs()).for_each(|log| self.send_moved(log));
         }
     }
 
     /// The host is heard from now on.
     fn finish_mounting(&mut self) {
-        let mounting = self.recovery.mounting.take().expect("under way");
-        self.recovery.unnamed.clear();
+        let mounting = self.power.mounting.take().expect("under way");
+        self.power.unnamed.clear();
         // Pages that were there are members of their sums like any other: the host may have read them.
-        self.groups.redo.clear();
+        self.writer.groups.redo.clear();
         // A page for which there is no room at all stays where it is, and so does what would count without it.
         if mounting.pages.is_empty() {
             mounting.pins.iter().for_each(|&unit| self.release(unit));
-            self.held.all_settled();
+            self.writer.held.all_settled();
         }
-        self.retry = true;
+        self.core.retry = true;
         self.resume_rebuild();
-        for log in 0..self.ftl.logs() {
+        for log in 0..self.core.map.logs() {
             if self.is_wanted(log) {
                 self.start_collecting(log);
             }
@@ -118,9 +118,9 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// What a dead die held, or a cut left without a place, is rebuilt.
     fn resume_rebuild(&mut self) {
-        match &self.protection {
+        match &self.writer.protection {
             Protection::None | Protection::Zones(_) => {}
-            Protection::Rows(_) | Protection::Groups(_) if self.dead.is_empty() => {}
+            Protection::Rows(_) | Protection::Groups(_) if self.core.device.dead.is_empty() => {}
             Protection::Rows(_) | Protection::Groups(_) => self.rebuild_superblocks(),
             Protection::Stripes(_) => {
                 let stripes = (0..self.stripe_count()).map(StripeId);

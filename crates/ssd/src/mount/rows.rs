@@ -5,7 +5,7 @@
 
 use super::looks::Looks;
 use super::{Choice, Newest};
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::payload::HostPayload;
 use crate::safety::SafetyRule;
 use nand::{Member, PageRole, Scan};
@@ -19,13 +19,13 @@ struct Parity {
     covers: StripSet,
 }
 
-impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
+impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     fn row_pages(&self, row: u32) -> impl Iterator<Item = (DieId, Ppn)> + '_ {
-        (0..self.grid.dies()).map(move |die| (DieId(die as u16), self.ftl.rows().page(row, DieId(die as u16))))
+        (0..self.core.device.grid.dies()).map(move |die| (DieId(die as u16), self.core.map.rows().page(row, DieId(die as u16))))
     }
 
     fn all_rows(&self) -> std::ops::Range<u32> {
-        0..self.grid.blocks_per_die() * self.grid.pages_per_block()
+        0..self.core.device.grid.blocks_per_die() * self.core.device.grid.pages_per_block()
     }
 
     /// Pages that only a summary vouches for, of rows of which the cut left something in parts: there a
@@ -33,7 +33,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     pub(super) fn doubted_in_rows(&self, looks: &Looks, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
         let in_parts = |(die, ppn): (DieId, Ppn)| {
             let unreadable = !looks.is_valid(ppn) && !looks.is_erased(ppn);
-            suspects.contains(&ppn) || (unreadable && !self.dead.contains(u32::from(die.0))) || self.lacks_a_member(ppn, looks)
+            suspects.contains(&ppn) || (unreadable && !self.core.device.dead.contains(u32::from(die.0))) || self.lacks_a_member(ppn, looks)
         };
         let rows = self.all_rows().filter(|&row| self.row_pages(row).any(in_parts));
         rows.flat_map(|row| self.row_pages(row)).map(|(_, ppn)| ppn).filter(|&ppn| looks.is_believed(ppn)).collect()
@@ -41,15 +41,15 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
 
     /// Whether a page is parity of one that never was programmed.
     fn lacks_a_member(&self, ppn: Ppn, looks: &Looks) -> bool {
-        let erased = |member: &Member| looks.is_erased(self.grid.page_of(member.slot).0);
-        looks.is_valid(ppn) && self.array.members(ppn).iter().any(erased)
+        let erased = |member: &Member| looks.is_erased(self.core.device.grid.page_of(member.slot).0);
+        looks.is_valid(ppn) && self.core.device.array.members(ppn).iter().any(erased)
     }
 
     /// Readable parity pages of a row.
     fn parities_found(&self, row: u32, looks: &Looks, but: &BTreeSet<Ppn>) -> Vec<Parity> {
         let readable = self.row_pages(row).filter(|(_, ppn)| looks.is_valid(*ppn) && !but.contains(ppn));
         let parity = |(die, ppn): (DieId, Ppn)| {
-            let page = self.array.page(ppn);
+            let page = self.core.device.array.page(ppn);
             let is_parity = matches!(page.tags[0].role(), PageRole::Parity(_));
             is_parity.then_some(Parity { ppn, die, covers: StripSet(u64::from(page.oob.coverage)) })
         };
@@ -60,8 +60,8 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     /// acknowledged, unless dead dies took them.
     fn parities_that_stand(&self, row: u32, looks: &Looks, but: &BTreeSet<Ppn>) -> Vec<Parity> {
         let is_missing = |die: &u32| {
-            let ppn = self.ftl.rows().page(row, DieId(*die as u16));
-            !self.dead.contains(*die) && (!looks.is_valid(ppn) || but.contains(&ppn))
+            let ppn = self.core.map.rows().page(row, DieId(*die as u16));
+            !self.core.device.dead.contains(*die) && (!looks.is_valid(ppn) || but.contains(&ppn))
         };
         let mut parities = self.parities_found(row, looks, but);
         parities.retain(|parity| parity.covers.iter().filter(is_missing).count() <= 1);
@@ -69,12 +69,12 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     }
 
     pub(super) fn choose_in_rows(&self, looks: &Looks, but: &BTreeSet<Ppn>, solve: bool) -> Choice {
-        let mut choice = Choice::new(self.ftl.user_slots());
+        let mut choice = Choice::new(self.core.map.user_slots());
         for row in self.all_rows() {
             let parities = self.parities_that_stand(row, looks, but);
             let covered = parities.iter().fold(StripSet::EMPTY, |all, parity| all.or(parity.covers));
             let is_unreadable = |(_, ppn): (DieId, Ppn)| !looks.is_valid(ppn) && !looks.is_erased(ppn);
-            let lost_any = !self.dead.is_empty() || self.row_pages(row).any(is_unreadable);
+            let lost_any = !self.core.device.dead.is_empty() || self.row_pages(row).any(is_unreadable);
             for (die, ppn) in self.row_pages(row) {
                 let counts = covered.contains(u32::from(die.0)) || lost_any;
                 if looks.is_valid(ppn) && !but.contains(&ppn) {
@@ -97,7 +97,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         but: &BTreeSet<Ppn>,
     ) -> Option<Vec<Member>> {
         let is_there = |die: u32| {
-            let ppn = self.ftl.rows().page(row, DieId(die as u16));
+            let ppn = self.core.map.rows().page(row, DieId(die as u16));
             looks.is_valid(ppn) && !but.contains(&ppn)
         };
         let solves = |parity: &&Parity| {
@@ -105,9 +105,9 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             parity.covers.contains(u32::from(lost.0)) && others.iter().all(is_there)
         };
         let parity = parities.iter().find(solves)?;
-        let page = self.ftl.rows().page(row, lost);
-        let members = self.array.members(parity.ppn).iter().copied();
-        Some(members.filter(|member| self.grid.page_of(member.slot).0 == page).collect())
+        let page = self.core.map.rows().page(row, lost);
+        let members = self.core.device.array.members(parity.ppn).iter().copied();
+        Some(members.filter(|member| self.core.device.grid.page_of(member.slot).0 == page).collect())
     }
 
     /// Offers what a codeword brings back; readable copies count before it.
@@ -124,9 +124,9 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     pub(super) fn mount_rows(&mut self, looks: &Looks) {
         for row in self.all_rows() {
             for parity in self.parities_that_stand(row, looks, &BTreeSet::new()) {
-                self.ftl.rows_mut().cover(row, parity.covers, parity.die);
+                self.core.map.rows_mut().cover(row, parity.covers, parity.die);
                 for die in parity.covers.iter() {
-                    let ppn = self.ftl.rows().page(row, DieId(die as u16));
+                    let ppn = self.core.map.rows().page(row, DieId(die as u16));
                     if !looks.is_valid(ppn) {
                         self.unreadable(ppn);
                     }
@@ -138,13 +138,13 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
     /// Whether no parity covers a page, or the one that does is one of these, or would not stand without
     /// them: other pages of the row are missing, or two are of these.
     pub(super) fn leans_on(&self, ppn: Ppn, suspects: &BTreeSet<Ppn>) -> bool {
-        let (row, of) = self.ftl.rows().row_of(ppn);
-        let covering = self.ftl.rows().coverage(row).filter(|(covered, _)| covered.contains(u32::from(of.0)));
+        let (row, of) = self.core.map.rows().row_of(ppn);
+        let covering = self.core.map.rows().coverage(row).filter(|(covered, _)| covered.contains(u32::from(of.0)));
         let Some((covered, die)) = covering else {
-            return self.dead.is_empty() && !self.breaks(SafetyRule::Coverage);
+            return self.core.device.dead.is_empty() && !self.breaks(SafetyRule::Coverage);
         };
-        let page = |die: u32| self.ftl.rows().page(row, DieId(die as u16));
-        let is_missing = |ppn: Ppn| self.dead.is_empty() && self.failed_programs.contains_key(&ppn.0);
+        let page = |die: u32| self.core.map.rows().page(row, DieId(die as u16));
+        let is_missing = |ppn: Ppn| self.core.device.dead.is_empty() && self.core.device.failed_programs.contains_key(&ppn.0);
         let suspected = covered.iter().filter(|&die| suspects.contains(&page(die))).count();
         suspects.contains(&page(u32::from(die.0))) || suspected > 1 || covered.iter().any(|die| is_missing(page(die)))
     }

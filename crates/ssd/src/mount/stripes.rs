@@ -20,7 +20,7 @@ use super::looks::Looks;
 use super::{Choice, Newest};
 use crate::cut::Remains;
 use crate::held::{HeldRemains, Sums, pinned};
-use crate::machine::Machine;
+use crate::engine::Engine;
 use crate::payload::HostPayload;
 use crate::safety::SafetyRule;
 use ftl::Place;
@@ -152,15 +152,15 @@ impl<P> State<'_, P> {
     }
 }
 
-impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
+impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     pub(super) fn choose_stripes(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>) -> Choice {
-        let mut choice = Choice::new(self.ftl.user_slots());
+        let mut choice = Choice::new(self.core.map.user_slots());
         choice.stripes.resize(self.stripe_count() as usize, StripeFound::default());
         let copies = self.copies_by_stripe(looks);
         let held = by_stripe(remains);
         // Half an erase makes a block unreadable, too, but nothing in it was needed.
-        let losing = looks.lost().filter(|&ppn| !remains.erasing.contains(&self.grid.split(ppn).0));
-        let dies = losing.map(|ppn| self.grid.die_of(ppn)).collect();
+        let losing = looks.lost().filter(|&ppn| !remains.erasing.contains(&self.core.device.grid.split(ppn).0));
+        let dies = losing.map(|ppn| self.core.device.grid.die_of(ppn)).collect();
         let losses = Losses { dies, pages: &remains.lost, sums: remains.outage.memory.sums };
         let mut choose = |stripe: StripeId, all: &[Copy]| {
             let copies = Copies { all, but, data_strips: self.stripe_scheme().data_strips() };
@@ -206,13 +206,13 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
 
     /// The copy that a page is. Pages of drives with static stripes have one slot.
     fn copy_at(&self, ppn: Ppn) -> Option<Copy> {
-        let page = self.array.page(ppn);
+        let page = self.core.device.array.page(ppn);
         let (stripe, strip) = match page.tags[0].role() {
-            PageRole::Data(lpn) if lpn.0 < self.ftl.user_slots() => self.strip_of(lpn),
+            PageRole::Data(lpn) if lpn.0 < self.core.map.user_slots() => self.strip_of(lpn),
             PageRole::Parity(stripe) => (stripe, self.stripe_scheme().data_strips()),
             PageRole::Data(_) | PageRole::Filler => return None,
         };
-        let (update, age) = (self.array.update(ppn, 0), u64::MAX - page.oob.sequence);
+        let (update, age) = (self.core.device.array.update(ppn, 0), u64::MAX - page.oob.sequence);
         Some(Copy { stripe: stripe.0, strip, update, age, ppn, covers: page.oob.coverage })
     }
 
@@ -257,7 +257,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         for (strip, &version) in (0..).zip(&part) {
             let Some(lpn) = self.lpn_of(stripe, strip).filter(|_| version > 0) else { continue };
             let at = copies.with(strip, version);
-            let (slot, age) = at.map_or((None, 0), |copy| (Some(self.grid.slot(copy.ppn, 0)), copy.age));
+            let (slot, age) = at.map_or((None, 0), |copy| (Some(self.core.device.grid.slot(copy.ppn, 0)), copy.age));
             pages[lpn.index()] = Some(Newest { update: version, sequence: u64::MAX - age, slot });
             if slot.is_none() && !self.is_whole(stripe, state, copies) {
                 lost.push((lpn, version));
@@ -276,7 +276,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let mut pages = (0..).zip(part).filter_map(|(strip, &version)| copies.with(strip, version)).filter(|_| is_part);
         let one = pages.clone().next()?;
         let is_named = pages.any(|copy| self.named_by(stripe, copies, copy) == *part);
-        (!is_named).then(|| self.grid.slot(one.ppn, 0))
+        (!is_named).then(|| self.core.device.grid.slot(one.ppn, 0))
     }
 
     /// Every state that is named anywhere, in order of rank.
@@ -315,7 +315,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             return (0..copies.data_strips).map(|strip| copies.newest(strip).map_or(0, |copy| copy.update)).collect();
         }
         let mut named = vec![0; copies.data_strips as usize];
-        for member in self.array.members(page.ppn) {
+        for member in self.core.device.array.members(page.ppn) {
             if let Some(lpn) = Self::data_of(member.tag) {
                 let (of, strip) = self.strip_of(lpn);
                 debug_assert_eq!(of, stripe);
@@ -365,7 +365,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
 
     /// Where the redundancy of a state is.
     fn redundancy_of(&self, stripe: StripeId, state: &State<'_, P>, copies: &Copies<'_>) -> StripeFound {
-        let at = |copy: &Copy| Place::At(self.grid.slot(copy.ppn, 0));
+        let at = |copy: &Copy| Place::At(self.core.device.grid.slot(copy.ppn, 0));
         if let Some(parity) = &state.parity {
             return StripeFound { parity: Some(at(parity)), parity_version: parity.update, ..StripeFound::default() };
         }
@@ -374,7 +374,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
 
     /// What a partial parity leans on.
     fn redundancy_of_sums(&self, stripe: StripeId, (partial, sums): (Partial, &Sums<P>), copies: &Copies<'_>) -> StripeFound {
-        let at = |copy: &Copy| Place::At(self.grid.slot(copy.ppn, 0));
+        let at = |copy: &Copy| Place::At(self.core.device.grid.slot(copy.ppn, 0));
         let stored = self.stored_parity(stripe, sums, copies).map_or(Place::Missing, at);
         StripeFound {
             parity: (sums.stripe.parity > 0).then_some(stored),
@@ -413,7 +413,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let named = self.named_by(stripe, copies, parity);
         let place = |strip: u32| match named[strip as usize] {
             0 => Place::Unmapped,
-            version => copies.with(strip, version).map_or(Place::Missing, |copy| Place::At(self.grid.slot(copy.ppn, 0))),
+            version => copies.with(strip, version).map_or(Place::Missing, |copy| Place::At(self.core.device.grid.slot(copy.ppn, 0))),
         };
         Some(sums.old.iter().map(|&(strip, _)| (strip, place(strip))).collect())
     }
@@ -426,7 +426,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
         let newer = states.iter().filter(|state| state.rank() >= rank && self.is_whole(stripe, state, &all));
         let slots = |state: &State<'_, P>| {
             let of_data = (0..).zip(&state.versions).filter_map(|(strip, &version)| all.with(strip, version));
-            let mut slots: Vec<Slot> = of_data.map(|copy| self.grid.slot(copy.ppn, 0)).collect();
+            let mut slots: Vec<Slot> = of_data.map(|copy| self.core.device.grid.slot(copy.ppn, 0)).collect();
             let of_sums = state.sums.map(|sums| self.redundancy_of_sums(stripe, sums, &all));
             for found in [Some(self.redundancy_of(stripe, state, &all)), of_sums].into_iter().flatten() {
                 slots.extend(found.parity_slot());
@@ -444,8 +444,8 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             let version = if found.parity_version > 0 { found.parity_version } else { self.newest_of_stripe(stripe) };
             self.note_parity_version(stripe, if is_stored { version } else { 0 });
             match found.parity {
-                Some(Place::At(slot)) => drop(self.ftl.publish_parity(stripe, slot)),
-                Some(Place::Missing) if self.has_data(stripe) => drop(self.ftl.publish_missing_parity(stripe)),
+                Some(Place::At(slot)) => drop(self.core.map.publish_parity(stripe, slot)),
+                Some(Place::Missing) if self.has_data(stripe) => drop(self.core.map.publish_missing_parity(stripe)),
                 _ => {}
             }
         }
@@ -454,7 +454,7 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
             let found = &with.stripes[stripe.index()];
             let (mut sums, before) = match found.partial {
                 Partial::None => {
-                    self.held.keep_meanwhile(stripe, sums, before);
+                    self.writer.held.keep_meanwhile(stripe, sums, before);
                     continue;
                 }
                 Partial::Now => (sums, before),
@@ -466,11 +466,11 @@ impl<P: HostPayload, A: Scan<P>> Machine<P, A> {
                 false => sums.old.clone_from(&found.old),
             }
             for slot in pinned(&sums.old) {
-                let unit = self.ftl.unit_of(slot);
-                self.ftl.pin(unit);
+                let unit = self.core.map.unit_of(slot);
+                self.core.map.pin(unit);
             }
-            let ftl = &self.ftl;
-            self.held.restore(stripe, sums, before, |slot| ftl.unit_of(slot));
+            let ftl = &self.core.map;
+            self.writer.held.restore(stripe, sums, before, |slot| ftl.unit_of(slot));
         }
         self.tell_worn_strips();
     }

@@ -112,79 +112,118 @@ impl FailedProgram {
     }
 }
 
-/// One drive in motion.
+/// The medium and everything between the engine and it.
 #[derive(Clone)]
-pub struct Machine<P: HostPayload, A: FlashArray<P>> {
-    pub(crate) array: A,
-    pub(crate) ftl: Ftl,
-    pub(crate) protection: Protection,
-    pub(crate) oracle: Oracle,
-    pub(crate) folds: Folds,
-    pub(crate) grid: Grid,
-    pub(crate) latencies: Latencies,
-    pub(crate) scheduler: Scheduler,
+pub(crate) struct Device<P: HostPayload, A: FlashArray<P>> {
+    pub array: A,
+    pub grid: Grid,
+    pub latencies: Latencies,
+    pub scheduler: Scheduler,
     /// Without time, commands complete in the order they are given (preconditioning).
-    pub(crate) timed: bool,
-    pub(crate) now: SimTime,
-    pub(crate) calendar: Calendar,
-    pub(crate) dies: Vec<Die>,
+    pub timed: bool,
+    pub now: SimTime,
+    pub calendar: Calendar,
+    pub dies: Vec<Die>,
     /// Commands queued or in service, for each die.
-    pub(crate) backlog: Vec<u32>,
-    pub(crate) dead: StripSet,
-    pub(crate) channels: Vec<SimTime>,
-    busy_dies: u32,
-    pub(crate) kicks: Vec<DieId>,
-    ready: VecDeque<Id>,
-    pub(crate) commands: Commands,
-    pub(crate) images: Images<P>,
-    pub(crate) jobs: Slab<Job<P>>,
-    pub(crate) page_locks: PageLocks,
-    pub(crate) stripe_locks: StripeLocks,
-    /// Jobs whose pages wait for space, in order.
-    pub(crate) stalled: VecDeque<Id>,
-    /// Set when space or parity appeared that something may wait for.
-    pub(crate) retry: bool,
-    pub(crate) pages: PageWriter,
-    pub(crate) rows: [RowWriter<P>; 2],
-    pub(crate) covers: Slab<Cover>,
-    /// What waits for its rows to be covered after all.
-    pub(crate) bare: Vec<Bare>,
-    pub(crate) groups: Groups<P>,
-    pub(crate) stripes: Slab<StripeOp<P>>,
-    pub(crate) stalled_stripes: VecDeque<Id>,
-    /// Partial parities.
-    pub(crate) held: ParityCache<P>,
-    /// P/E cycles above which the scheme takes a block for worn.
-    pub(crate) worn_above: Option<PeCycles>,
-    pub(crate) collectors: Vec<Collector>,
-    pub(crate) moves: VecDeque<crate::collect::Move<P>>,
-    pub(crate) gathers: Slab<Gather<P>>,
-    pub(crate) uncovered_repairs: Vec<Target>,
-    pub(crate) lazy: LazyReads<P>,
-    /// What a drive of code zones has beside its map; `None` under other schemes.
-    pub(crate) zones: Option<Box<Zones<P>>>,
-    /// Pages whose program failed: what the map believes lies there.
-    pub(crate) failed_programs: FxHashMap<u32, FailedProgram>,
-    pub(crate) recovery: Recovery,
-    pub(crate) buffer: WriteBuffer<P>,
-    pub(crate) host: Host,
-    pub(crate) sequence: u64,
-    /// Units to be collected out of turn, in order, each for a reason of its own.
-    pub(crate) wanted: VecDeque<(UnitId, Cause)>,
-    pub(crate) rebuild: Rebuild<P>,
-    pub(crate) patrol: Patrol,
-    pub(crate) disturb: Disturb,
+    pub backlog: Vec<u32>,
+    pub dead: StripSet,
+    pub channels: Vec<SimTime>,
+    pub busy_dies: u32,
+    /// Idle dies for which something was queued.
+    pub kicks: Vec<DieId>,
+    /// Commands to be completed, without time.
+    pub ready: VecDeque<Id>,
+    pub commands: Commands,
+    pub images: Images<P>,
     /// Page ECC and the errors it is there for; `None`: neither.
-    pub(crate) ecc: Option<Box<PageEcc>>,
-    pub(crate) refresh: Refresh,
+    pub ecc: Option<Box<PageEcc>>,
+    /// Pages whose program failed: what the map believes lies there.
+    pub failed_programs: FxHashMap<u32, FailedProgram>,
     /// Programs that failed and wait for another place.
-    pub(crate) displaced: VecDeque<Command>,
-    pub(crate) damage: Damage,
-    pub(crate) idle_free_blocks: u32,
-    pub(crate) moves_in_flight: u32,
-    pub(crate) stock: Stock<P>,
+    pub displaced: VecDeque<Command>,
+    pub sequence: u64,
+    pub folds: Folds,
+}
+
+/// What every component works on: it calls nobody.
+#[derive(Clone)]
+pub(crate) struct Core<P: HostPayload, A: FlashArray<P>> {
+    pub device: Device<P, A>,
+    pub map: Ftl,
+    pub jobs: Slab<Job<P>>,
+    /// Set when space or parity appeared that something may wait for.
+    pub retry: bool,
+}
+
+/// The host's side: requests and their order, the write buffer, and what reads must return.
+#[derive(Clone)]
+pub(crate) struct HostSide<P: HostPayload> {
+    pub requests: Host,
+    pub page_locks: PageLocks,
+    pub buffer: WriteBuffer<P>,
+    /// Jobs whose pages wait for space, in order.
+    pub stalled: VecDeque<Id>,
+    pub oracle: Oracle,
+    pub stock: Stock<P>,
     /// The first wrong read, in words.
-    pub(crate) first_mismatch: Option<String>,
+    pub first_mismatch: Option<String>,
+}
+
+/// The scheme and its way of writing.
+#[derive(Clone)]
+pub(crate) struct Writer<P: HostPayload> {
+    pub protection: Protection,
+    pub pages: PageWriter,
+    pub rows: [RowWriter<P>; 2],
+    pub covers: Slab<Cover>,
+    /// What waits for its rows to be covered after all.
+    pub bare: Vec<Bare>,
+    /// Pages on their way from a victim to a row or group.
+    pub moves: VecDeque<crate::collect::Move<P>>,
+    pub groups: Groups<P>,
+    pub stripes: Slab<StripeOp<P>>,
+    pub stripe_locks: StripeLocks,
+    pub stalled_stripes: VecDeque<Id>,
+    /// Partial parities.
+    pub held: ParityCache<P>,
+    /// P/E cycles above which the scheme takes a block for worn.
+    pub worn_above: Option<PeCycles>,
+    /// What a drive of code zones has beside its map; `None` under other schemes.
+    pub zones: Option<Box<Zones<P>>>,
+}
+
+/// Reads that need more than one page.
+#[derive(Clone)]
+pub(crate) struct Reads<P: HostPayload> {
+    pub gathers: Slab<Gather<P>>,
+    pub uncovered_repairs: Vec<Target>,
+    pub lazy: LazyReads<P>,
+}
+
+/// What keeps a drive sound while nobody asks: collection, rebuild, patrol, refresh, limits.
+#[derive(Clone)]
+pub(crate) struct Care<P: HostPayload> {
+    pub collectors: Vec<Collector>,
+    /// Units to be collected out of turn, in order, each for a reason of its own.
+    pub wanted: VecDeque<(UnitId, Cause)>,
+    pub rebuild: Rebuild<P>,
+    pub patrol: Patrol,
+    pub disturb: Disturb,
+    pub refresh: Refresh,
+    pub damage: Damage,
+    pub idle_free_blocks: u32,
+    pub moves_in_flight: u32,
+}
+
+/// One drive in motion: it alone knows all components.
+#[derive(Clone)]
+pub struct Engine<P: HostPayload, A: FlashArray<P>> {
+    pub(crate) core: Core<P, A>,
+    pub(crate) host: HostSide<P>,
+    pub(crate) writer: Writer<P>,
+    pub(crate) reads: Reads<P>,
+    pub(crate) care: Care<P>,
+    pub(crate) power: Recovery,
 }
 
 /// The map of a drive that holds nothing yet.
@@ -211,7 +250,7 @@ fn empty_map(
     Ok(Ftl::new(grid, &setup, streams, bad)?)
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// A drive with empty map over `array`.
     ///
     /// # Errors
@@ -223,7 +262,7 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
         let stripe_scheme = if let Protection::Stripes(scheme) = &protection { Some(&**scheme) } else { None };
         let (slots, dies, logs) = (grid.slots_per_page(), grid.dies() as usize, ftl.logs());
         let streams = 1 + u32::from(setup.gc.separate_frontier);
-        let mut machine = Self {
+        let device = Device {
             latencies: Latencies::new(&setup.drive.timing, grid.geometry()),
             scheduler: setup.scheduler,
             timed: true,
@@ -238,80 +277,84 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             ready: VecDeque::new(),
             commands: Commands::new(slots),
             images: Images::new(slots),
-            jobs: Slab::default(),
-            page_locks: PageLocks::default(),
-            stripe_locks: StripeLocks::default(),
-            stalled: VecDeque::new(),
-            retry: false,
-            pages: PageWriter::new(logs),
-            rows: [RowWriter::default(), RowWriter::default()],
-            covers: Slab::default(),
-            bare: Vec::new(),
-            groups: Groups::new(&protection, grid.blocks_per_die(), streams, &setup.scheme.name)?,
-            stripes: Slab::default(),
-            stalled_stripes: VecDeque::new(),
-            held: ParityCache::new(stripe_scheme.map_or(0, |scheme| scheme.parity_cache())),
-            worn_above: stripe_scheme.and_then(|scheme| scheme.worn_above()),
-            collectors: vec![Collector::default(); logs],
-            moves: VecDeque::new(),
-            gathers: Slab::default(),
-            uncovered_repairs: Vec::new(),
-            lazy: LazyReads::new(&protection),
-            zones: Zones::new(&protection),
+            ecc: None,
             failed_programs: FxHashMap::default(),
-            recovery: Recovery::new(setup, stripe_scheme),
-            buffer: WriteBuffer::new(&setup.buffer, grid.geometry().slot_size, stripe_scheme),
-            host: Host::new(setup.user_slots, grid.geometry().sectors_per_slot(), setup.buffer.latency),
-            oracle: Oracle::new::<P>(setup.user_slots, grid.geometry().sectors_per_slot()),
-            folds: Folds::new(slots),
+            displaced: VecDeque::new(),
             sequence: 0,
+            folds: Folds::new(slots),
+            grid: grid.clone(),
+            array,
+        };
+        let host = HostSide {
+            requests: Host::new(setup.user_slots, grid.geometry().sectors_per_slot(), setup.buffer.latency),
+            page_locks: PageLocks::default(),
+            buffer: WriteBuffer::new(&setup.buffer, grid.geometry().slot_size, stripe_scheme),
+            stalled: VecDeque::new(),
+            oracle: Oracle::new::<P>(setup.user_slots, grid.geometry().sectors_per_slot()),
+            stock: Stock::default(),
+            first_mismatch: None,
+        };
+        let reads =
+            Reads { gathers: Slab::default(), uncovered_repairs: Vec::new(), lazy: LazyReads::new(&protection) };
+        let care = Care {
+            collectors: vec![Collector::default(); logs],
             wanted: VecDeque::new(),
             rebuild: Rebuild::new(&setup.faults),
             patrol: Patrol::new(&protection),
             disturb: Disturb::default(),
-            ecc: None,
             refresh: Refresh::default(),
-            displaced: VecDeque::new(),
             damage: Damage::default(),
             idle_free_blocks: crate::zones::idle_free_blocks(&protection, setup.gc.idle_free_blocks),
             moves_in_flight: setup.gc.moves_in_flight,
-            stock: Stock::default(),
-            first_mismatch: None,
-            ftl,
-            protection,
-            grid,
-            array,
         };
-        machine.expect_cuts();
-        machine.settle_group_space();
-        Ok(machine)
+        let power = Recovery::new(setup, stripe_scheme);
+        let writer = Writer {
+            pages: PageWriter::new(logs),
+            rows: [RowWriter::default(), RowWriter::default()],
+            covers: Slab::default(),
+            bare: Vec::new(),
+            moves: VecDeque::new(),
+            groups: Groups::new(&protection, grid.blocks_per_die(), streams, &setup.scheme.name)?,
+            stripes: Slab::default(),
+            stripe_locks: StripeLocks::default(),
+            stalled_stripes: VecDeque::new(),
+            held: ParityCache::new(stripe_scheme.map_or(0, |scheme| scheme.parity_cache())),
+            worn_above: stripe_scheme.and_then(|scheme| scheme.worn_above()),
+            zones: Zones::new(&protection),
+            protection,
+        };
+        let core = Core { device, map: ftl, jobs: Slab::default(), retry: false };
+        let mut engine = Self { core, host, writer, reads, care, power };
+        engine.expect_cuts();
+        engine.settle_group_space();
+        Ok(engine)
     }
 
     #[inline]
     pub(crate) fn record(&mut self, fact: Fact) {
-        self.folds.record(self.now, fact);
+        self.core.device.folds.record(self.core.device.now, fact);
     }
 
     /// A drive that is to be mounted keeps more than one that is not.
     fn expect_cuts(&mut self) {
-        if self.recovery.mountable {
-            self.held.expect_cuts();
+        if self.power.mountable {
+            self.writer.held.expect_cuts();
         }
         if self.breaks(SafetyRule::Pins) {
-            self.ftl.break_pins();
+            self.core.map.break_pins();
         }
     }
 
     /// Whether the drive is to break a rule.
     pub(crate) fn breaks(&self, rule: SafetyRule) -> bool {
-        self.recovery.power.without == Some(rule)
+        self.power.power.without == Some(rule)
     }
 
     /// The next rank, of a write or a program.
     #[inline]
     pub(crate) fn next_rank(&mut self) -> u64 {
-        self.sequence += 1;
-        self.sequence
+        self.core.device.sequence += 1;
+        self.core.device.sequence
     }
 
     /// The OOB of a page that covers these; its rank comes when its die takes it up.
@@ -321,14 +364,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     pub(crate) fn is_dead(&self, die: DieId) -> bool {
-        !self.dead.is_empty() && self.dead.contains(u32::from(die.0))
+        !self.core.device.dead.is_empty() && self.core.device.dead.contains(u32::from(die.0))
     }
 
     /// Gives a command to its die.
     #[inline(always)]
     pub(crate) fn submit(&mut self, command: Command) -> Id {
-        let id = self.commands.add(command);
-        let limited = self.disturb.is_on() && command.verb == Verb::Read;
+        let id = self.core.device.commands.add(command);
+        let limited = self.care.disturb.is_on() && command.verb == Verb::Read;
         if limited {
             self.count_read(command.ppn);
         }
@@ -337,31 +380,31 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     fn enqueue(&mut self, id: Id, ppn: Ppn, verb: Verb, pressing: bool) {
-        if !self.timed {
-            self.ready.push_back(id);
+        if !self.core.device.timed {
+            self.core.device.ready.push_back(id);
             return;
         }
-        let die = self.grid.die_of(ppn);
-        let early = (self.scheduler == Scheduler::ReadFirst || pressing)
+        let die = self.core.device.grid.die_of(ppn);
+        let early = (self.core.device.scheduler == Scheduler::ReadFirst || pressing)
             && verb == Verb::Read
-            && is_programmed(&self.array, ppn)
-            && !(self.disturb.is_on() && self.erase_presses(die));
-        let state = &mut self.dies[die.index()];
-        state.push(id, early, &mut self.commands.slab);
-        self.backlog[die.index()] += 1;
+            && is_programmed(&self.core.device.array, ppn)
+            && !(self.care.disturb.is_on() && self.erase_presses(die));
+        let state = &mut self.core.device.dies[die.index()];
+        state.push(id, early, &mut self.core.device.commands.slab);
+        self.core.device.backlog[die.index()] += 1;
         if state.service.is_none() {
-            self.kicks.push(die);
+            self.core.device.kicks.push(die);
         }
     }
 
     /// Submits the program of an image.
     #[inline]
     pub(crate) fn submit_program(&mut self, image: Id, owner: Owner, cause: Cause) {
-        let ppn = self.images.slab[image].ppn;
-        if let Some(checkpoint) = &mut self.recovery.checkpoint
-            && self.grid.split(ppn).1 == 0
+        let ppn = self.core.device.images.slab[image].ppn;
+        if let Some(checkpoint) = &mut self.power.checkpoint
+            && self.core.device.grid.split(ppn).1 == 0
         {
-            checkpoint.forget(self.grid.split(ppn).0);
+            checkpoint.forget(self.core.device.grid.split(ppn).0);
         }
         self.submit(Command { owner, ppn, image, verb: Verb::Program, cause, ..Command::default() });
     }
@@ -370,113 +413,113 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     #[inline]
     pub(crate) fn kick(&mut self) {
         let mut next = 0;
-        while next < self.kicks.len() {
-            let die = self.kicks[next];
+        while next < self.core.device.kicks.len() {
+            let die = self.core.device.kicks[next];
             next += 1;
-            if self.dies[die.index()].service.is_none() {
+            if self.core.device.dies[die.index()].service.is_none() {
                 self.start_next(die);
             }
         }
-        self.kicks.clear();
+        self.core.device.kicks.clear();
     }
 
     fn start_next(&mut self, die: DieId) {
-        if self.lazy.withdrawn > 0 {
+        if self.reads.lazy.withdrawn > 0 {
             self.drop_withdrawn(die);
         }
-        let next = |machine: &Self| machine.dies[die.index()].peek(&machine.commands.slab);
-        if self.ecc.as_ref().is_some_and(|ecc| ecc.is_decoding(die))
-            && next(self).is_some_and(|id| self.commands.slab[id].verb == Verb::Erase)
+        let next = |engine: &Self| engine.core.device.dies[die.index()].peek(&engine.core.device.commands.slab);
+        if self.core.device.ecc.as_ref().is_some_and(|ecc| ecc.is_decoding(die))
+            && next(self).is_some_and(|id| self.core.device.commands.slab[id].verb == Verb::Erase)
         {
-            self.calendar.clear(die.index());
+            self.core.device.calendar.clear(die.index());
             return;
         }
-        let Some(id) = self.dies[die.index()].pop(&self.commands.slab) else {
-            self.calendar.clear(die.index());
+        let Some(id) = self.core.device.dies[die.index()].pop(&self.core.device.commands.slab) else {
+            self.core.device.calendar.clear(die.index());
             self.die_is_idle(die);
             return;
         };
-        self.commands.slab[id].stage = Stage::Served;
-        let command = self.commands.slab[id];
+        self.core.device.commands.slab[id].stage = Stage::Served;
+        let command = self.core.device.commands.slab[id];
         if command.verb == Verb::Program {
             let rank = self.next_rank();
-            self.images.seal(command.image, rank);
-            self.pages.sealed(command.image);
+            self.core.device.images.seal(command.image, rank);
+            self.writer.pages.sealed(command.image);
         }
-        let (block, page) = self.grid.split(command.ppn);
+        let (block, page) = self.core.device.grid.split(command.ppn);
         let encode = self.encode_time(command.verb);
-        let channel = &mut self.channels[self.grid.channel_of(die).index()];
-        let granted = (*channel).max(self.now);
-        let overhead = self.latencies.command;
-        let (until, phase) = if !self.dead.is_empty() && self.dead.contains(u32::from(die.0)) {
+        let channel = &mut self.core.device.channels[self.core.device.grid.channel_of(die).index()];
+        let granted = (*channel).max(self.core.device.now);
+        let overhead = self.core.device.latencies.command;
+        let (until, phase) = if !self.core.device.dead.is_empty() && self.core.device.dead.contains(u32::from(die.0)) {
             (granted + overhead, Phase::Ending)
         } else {
             match command.verb {
                 Verb::Read => {
                     *channel = granted + overhead;
-                    (granted + overhead + self.latencies.read(page), Phase::Sensing)
+                    (granted + overhead + self.core.device.latencies.read(page), Phase::Sensing)
                 }
                 Verb::Program | Verb::Recharge => {
-                    let granted = granted.max(self.now + encode);
-                    *channel = granted + overhead + self.latencies.transfer(self.grid.slots_per_page());
-                    (*channel + self.latencies.program(page, self.array.block(block).pe), Phase::Ending)
+                    let granted = granted.max(self.core.device.now + encode);
+                    *channel = granted + overhead + self.core.device.latencies.transfer(self.core.device.grid.slots_per_page());
+                    (*channel + self.core.device.latencies.program(page, self.core.device.array.block(block).pe), Phase::Ending)
                 }
                 Verb::Erase => {
                     *channel = granted + overhead;
-                    (*channel + self.latencies.erase(self.array.block(block).pe), Phase::Ending)
+                    (*channel + self.core.device.latencies.erase(self.core.device.array.block(block).pe), Phase::Ending)
                 }
             }
         };
-        let state = &mut self.dies[die.index()];
+        let state = &mut self.core.device.dies[die.index()];
         state.service = Some((id, phase));
-        state.since = self.now;
-        self.busy_dies += 1;
-        self.calendar.schedule(die.index(), until);
+        state.since = self.core.device.now;
+        self.core.device.busy_dies += 1;
+        self.core.device.calendar.schedule(die.index(), until);
     }
 
     /// An event of a die: the cells of a read are sensed, or its command ends.
     #[inline]
     pub(crate) fn die_event(&mut self, die: DieId) {
-        let (id, phase) = self.dies[die.index()].service.expect("only busy dies have events");
+        let (id, phase) = self.core.device.dies[die.index()].service.expect("only busy dies have events");
         if phase == Phase::Sensing {
-            let channel = &mut self.channels[self.grid.channel_of(die).index()];
-            let slots = u32::from(self.commands.slab[id].count);
-            *channel = (*channel).max(self.now) + self.latencies.transfer(slots);
+            let channel = &mut self.core.device.channels[self.core.device.grid.channel_of(die).index()];
+            let slots = u32::from(self.core.device.commands.slab[id].count);
+            *channel = (*channel).max(self.core.device.now) + self.core.device.latencies.transfer(slots);
             let until = *channel;
-            self.dies[die.index()].service = Some((id, Phase::Ending));
-            self.calendar.schedule(die.index(), until);
+            self.core.device.dies[die.index()].service = Some((id, Phase::Ending));
+            self.core.device.calendar.schedule(die.index(), until);
             return;
         }
-        let state = &mut self.dies[die.index()];
+        let state = &mut self.core.device.dies[die.index()];
         state.service = None;
-        let busy = self.now.since(state.since);
-        self.busy_dies -= 1;
-        self.backlog[die.index()] -= 1;
-        let carried = transfer_time(&self.array, &self.latencies, &self.commands.slab[id]);
+        let busy = self.core.device.now.since(state.since);
+        self.core.device.busy_dies -= 1;
+        self.core.device.backlog[die.index()] -= 1;
+        let carried = transfer_time(&self.core.device.array, &self.core.device.latencies, &self.core.device.commands.slab[id]);
         self.record(Fact::Served { busy, carried });
-        if self.ecc.is_none() || !self.decode_later(id) {
+        if self.core.device.ecc.is_none() || !self.decode_later(id) {
             self.complete(id);
         }
-        self.kicks.push(die);
+        self.core.device.kicks.push(die);
     }
 
     /// Completes commands in order until none is left; without time.
     pub(crate) fn settle(&mut self) {
-        debug_assert!(!self.timed);
+        debug_assert!(!self.core.device.timed);
         loop {
-            while let Some(id) = self.ready.pop_front() {
-                let command = self.commands.slab[id];
+            while let Some(id) = self.core.device.ready.pop_front() {
+                let command = self.core.device.commands.slab[id];
                 if command.verb == Verb::Program {
                     let rank = self.next_rank();
-                    self.images.seal(command.image, rank);
-                    self.pages.sealed(command.image);
+                    self.core.device.images.seal(command.image, rank);
+                    self.writer.pages.sealed(command.image);
                 }
-                let busy = service_time(&self.array, &self.latencies, &command) + self.encode_time(command.verb);
-                let carried = transfer_time(&self.array, &self.latencies, &command);
+                let busy = service_time(&self.core.device.array, &self.core.device.latencies, &command) + self.encode_time(command.verb);
+                let carried = transfer_time(&self.core.device.array, &self.core.device.latencies, &command);
                 self.record(Fact::Served { busy, carried });
                 self.complete(id);
             }
-            if !std::mem::take(&mut self.retry) {
+            if !std::mem::take(&mut self.core.retry) {
                 return;
             }
             self.retry_stalled();
@@ -484,14 +527,14 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
     }
 
     fn complete(&mut self, id: Id) {
-        let command = self.commands.slab[id];
+        let command = self.core.device.commands.slab[id];
         match command.verb {
             Verb::Read => self.complete_read(id, &command),
             Verb::Program => self.complete_program(&command),
             Verb::Recharge => self.complete_recharge(&command),
             Verb::Erase => self.complete_erase(&command),
         }
-        self.commands.slab.give(id);
+        self.core.device.commands.slab.give(id);
     }
 
     #[inline]
@@ -520,24 +563,24 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     fn complete_program(&mut self, command: &Command) {
         let image = command.image;
-        let Image { mut oob, filled, .. } = self.images.slab[image];
-        if self.ecc.is_some() {
+        let Image { mut oob, filled, .. } = self.core.device.images.slab[image];
+        if self.core.device.ecc.is_some() {
             oob.ecc = self.capability(command.ppn);
         }
-        let done = self.array.program_page(&self.images.program(image, command.ppn, oob, self.now)) == ProgramOutcome::Done;
+        let done = self.core.device.array.program_page(&self.core.device.images.program(image, command.ppn, oob, self.core.device.now)) == ProgramOutcome::Done;
         if done {
             self.record(Fact::Programmed { ppn: command.ppn.0, cause: command.cause, filled });
-            if self.ecc.is_some() {
+            if self.core.device.ecc.is_some() {
                 self.note_encoded(command.ppn, oob.ecc);
             }
-            if let Some(checkpoint) = &mut self.recovery.checkpoint {
-                let (block, page) = self.grid.split(command.ppn);
-                if page + 1 == self.grid.pages_per_block() {
-                    checkpoint.sum_up(block, &self.array);
+            if let Some(checkpoint) = &mut self.power.checkpoint {
+                let (block, page) = self.core.device.grid.split(command.ppn);
+                if page + 1 == self.core.device.grid.pages_per_block() {
+                    checkpoint.sum_up(block, &self.core.device.array);
                 }
             }
-            if self.disturb.is_on() && self.grid.split(command.ppn).1 == 0 {
-                self.note_first_program(self.grid.split(command.ppn).0);
+            if self.care.disturb.is_on() && self.core.device.grid.split(command.ppn).1 == 0 {
+                self.note_first_program(self.core.device.grid.split(command.ppn).0);
             }
         } else if self.program_elsewhere(command) {
             return;
@@ -563,27 +606,27 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
             Owner::Nobody => {}
             owner => unreachable!("{owner:?} programs nothing"),
         }
-        self.images.give(image);
+        self.core.device.images.give(image);
         if !done {
             self.block_failed(command.ppn);
         }
     }
 
     fn complete_erase(&mut self, command: &Command) {
-        let block = self.grid.split(command.ppn).0;
-        let done = self.array.erase(block) == ProgramOutcome::Done;
+        let block = self.core.device.grid.split(command.ppn).0;
+        let done = self.core.device.array.erase(block) == ProgramOutcome::Done;
         if done {
-            self.recovery.erasing.insert(block, true);
+            self.power.erasing.insert(block, true);
             self.record(Fact::Erased { block: block.0, cause: command.cause });
-            if self.disturb.is_on() {
+            if self.care.disturb.is_on() {
                 self.note_erase(block);
             }
-            if self.ecc.is_some() {
+            if self.core.device.ecc.is_some() {
                 self.note_refreshed(block);
             }
-            self.recovery.checkpoint.iter_mut().for_each(|checkpoint| checkpoint.erased(block));
-            let grid = &self.grid;
-            self.recovery.remembered.retain(|&ppn| grid.split(ppn).0 != block);
+            self.power.checkpoint.iter_mut().for_each(|checkpoint| checkpoint.erased(block));
+            let grid = &self.core.device.grid;
+            self.power.remembered.retain(|&ppn| grid.split(ppn).0 != block);
         }
         match command.owner {
             Owner::Erase { log } => self.erase_done(log as usize, block, done),
@@ -593,71 +636,71 @@ impl<P: HostPayload, A: FlashArray<P>> Machine<P, A> {
 
     /// Tags of a page, readable or not: what the map's own summary of the block says.
     pub(crate) fn tags(&self, ppn: Ppn) -> &[OobTag] {
-        match self.failed_programs.get(&ppn.0) {
+        match self.core.device.failed_programs.get(&ppn.0) {
             Some(failed) => &failed.tags,
-            None => self.array.page(ppn).tags,
+            None => self.core.device.array.page(ppn).tags,
         }
     }
 
     /// As [`Self::tags`]: the rank of the contents of a slot.
     pub(crate) fn update_at(&self, ppn: Ppn, index: u32) -> u64 {
-        match self.failed_programs.get(&ppn.0) {
+        match self.core.device.failed_programs.get(&ppn.0) {
             Some(failed) => failed.updates[index as usize],
-            None => self.array.update(ppn, index),
+            None => self.core.device.array.update(ppn, index),
         }
     }
 
     /// The image's program failed and its place in the map stays.
     pub(crate) fn note_failed(&mut self, image: Id) {
-        let tags = self.images.contents(image).0.into();
-        let updates = self.images.updates(image).into();
-        self.failed_programs.insert(self.images.slab[image].ppn.0, FailedProgram { tags, updates });
+        let tags = self.core.device.images.contents(image).0.into();
+        let updates = self.core.device.images.updates(image).into();
+        self.core.device.failed_programs.insert(self.core.device.images.slab[image].ppn.0, FailedProgram { tags, updates });
     }
 
     /// What a page that moves says of others goes with it.
     pub(crate) fn coverage_to_keep(&self, from: Slot) -> u32 {
-        let ppn = self.grid.page_of(from).0;
-        let kept = self.zones.is_some() || self.recovery.mountable && matches!(self.protection, Protection::Stripes(_));
-        if kept && is_programmed(&self.array, ppn) { self.array.page(ppn).oob.coverage } else { 0 }
+        let ppn = self.core.device.grid.page_of(from).0;
+        let kept = self.writer.zones.is_some() || self.power.mountable && matches!(self.writer.protection, Protection::Stripes(_));
+        if kept && is_programmed(&self.core.device.array, ppn) { self.core.device.array.page(ppn).oob.coverage } else { 0 }
     }
 
     /// As [`Self::coverage_to_keep`]: the members of a codeword, which parity and the pages of static
     /// stripes name.
     pub(crate) fn keep_members(&mut self, image: Id, tag: OobTag, from: Slot) {
-        let members = self.array.members(self.grid.page_of(from).0);
-        let (stripe, is_data) = match (&self.protection, tag.role()) {
+        let members = self.core.device.array.members(self.core.device.grid.page_of(from).0);
+        let (stripe, is_data) = match (&self.writer.protection, tag.role()) {
             (Protection::Stripes(_), PageRole::Data(lpn)) => (Some(self.strip_of(lpn).0), true),
             (Protection::Stripes(_), PageRole::Parity(stripe)) => (Some(stripe), false),
             _ => (None, false),
         };
         match stripe {
             // Its program failed, so it named nothing, or it names more than counts.
-            Some(stripe) if members.is_empty() || is_data && self.recovery.unnamed.contains(&stripe) => {
+            Some(stripe) if members.is_empty() || is_data && self.power.unnamed.contains(&stripe) => {
                 self.tell_strips(image, stripe, StripSet::EMPTY, 0);
             }
             _ if members.is_empty() => {}
             _ => {
                 let members = members.to_vec();
-                self.images.set_members(image, members);
+                self.core.device.images.set_members(image, members);
             }
         }
     }
 
     /// Whether anything is in service.
     pub(crate) fn is_idle(&self) -> bool {
-        self.busy_dies == 0 && self.kicks.is_empty() && self.ecc.as_ref().is_none_or(|ecc| ecc.is_idle())
+        self.core.device.busy_dies == 0 && self.core.device.kicks.is_empty() && self.core.device.ecc.as_ref().is_none_or(|ecc| ecc.is_idle())
     }
 
     fn die_is_idle(&mut self, die: DieId) {
-        if self.busy_dies == 0 {
+        if self.core.device.busy_dies == 0 {
             self.migrate_when_idle();
         }
         self.recycle_when_idle(die);
-        if self.idle_free_blocks == 0 || self.is_dead(die) {
+        if self.care.idle_free_blocks == 0 || self.is_dead(die) {
             return;
         }
-        for log in self.ftl.logs_of_die(die) {
-            if self.ftl.free_units(log) < self.idle_free_blocks && !self.collectors[log].is_busy() {
+        for log in self.core.map.logs_of_die(die) {
+            if self.core.map.free_units(log) < self.care.idle_free_blocks && !self.care.collectors[log].is_busy() {
                 self.start_collecting(log);
             }
         }
