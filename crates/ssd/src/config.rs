@@ -1,6 +1,6 @@
 //! Everything that defines a drive and its state before the first host command.
 
-use crate::safety::SafetyRule;
+use crate::power::rules::SafetyRule;
 use ftl::{GcConfig, WearConfig};
 use nand::{Energy, Pairing, Timing};
 use protect::SchemeChoice;

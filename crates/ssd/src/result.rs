@@ -1,8 +1,8 @@
 //! What one run of one scheme gave, as documented in `docs/spec/results.md`.
 
 use crate::config::Pace;
-use crate::facts::RequestKind;
-use crate::payload::HostPayload;
+use crate::device::contents::HostPayload;
+use crate::device::facts::RequestKind;
 use crate::session::Prepared;
 use hdrhistogram::Histogram;
 use protect::Protection;

@@ -1,11 +1,11 @@
 //! A drive ready for work, whatever its pages carry: the way in for everybody outside.
 
+use crate::boot::precondition::Steady;
 use crate::config::{Drive, Pace, PayloadKind, Setup};
-use crate::ecc::PageEcc;
-use crate::facts::Folds;
+use crate::device::contents::{HostPayload, Nothing, PageBuf, Tag};
+use crate::device::ecc::PageEcc;
+use crate::device::facts::Folds;
 use crate::engine::Engine;
-use crate::payload::{HostPayload, Nothing, PageBuf, Tag};
-use crate::precondition::Steady;
 use crate::result::RunResult;
 use ftl::{Ftl, FtlError, GcConfig, LogKind};
 use nand::{Faulty, FlashArray, MemoryArray};
@@ -309,7 +309,7 @@ impl<P: HostPayload> Prepared<P> {
         let (grid, protection) = check_setup(setup)?;
         let streams = Streams::new(setup.seed);
         let mut array = MemoryArray::new(setup.drive.geometry, !matches!(protection, Protection::None));
-        crate::precondition::mark_bad_blocks(&mut array, setup, &streams);
+        crate::boot::precondition::mark_bad_blocks(&mut array, setup, &streams);
         let faults = streams.stream("nand/uncorrectable");
         let array = if PageEcc::is_wanted(setup) { array.keeping_ecc() } else { array };
         let array = if setup.power.mountable { array.keeping_updates() } else { array };
@@ -408,7 +408,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let least = (0..self.core.map.logs()).map(|log| u64::from(self.core.map.live_max(log))).min().unwrap_or(0);
         // Stripes put as many strips on one die as on another.
         let strips = stripes * stripe_width;
-        if u64::from(self.core.map.user_slots()) >= live || strips.div_ceil(u64::from(self.core.device.grid.dies())) >= least.max(1) && stripes > 0
+        if u64::from(self.core.map.user_slots()) >= live
+            || strips.div_ceil(u64::from(self.core.device.grid.dies())) >= least.max(1) && stripes > 0
         {
             return Err(SetupError::new(format!(
                 "scheme {scheme}: bad blocks leave room for {live} slots, fewer than {} logical pages with their redundancy need",

@@ -1,0 +1,3 @@
+//! Bringing a drive up.
+
+pub(crate) mod precondition;

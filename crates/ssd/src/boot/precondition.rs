@@ -1,0 +1,216 @@
+//! The state in which a workload finds the drive: a real write history, and an age.
+//!
+//! Preconditioning fills the logical space in ascending order and then overwrites it at random
+//! until write amplification no longer moves. It runs the very code that host writes run, only
+//! without time: each flash command completes before the next begins.
+
+use crate::config::{Precondition, Setup};
+use crate::core::jobs::{Asker, PageWrite};
+use crate::device::contents::HostPayload;
+use crate::device::facts::{Folds, RequestKind};
+use crate::engine::Engine;
+use crate::session::{Demand, SetupError};
+use nand::FlashArray;
+use protect::Protection;
+use vocab::{BlockAddr, HostCommand, HostOp, Lpn, SimTime, Stream, Streams};
+
+/// What preconditioning found.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Steady {
+    /// Overwrites in multiples of the working set.
+    pub overwrites: f64,
+    /// Write amplification of the last window.
+    pub waf: f64,
+    /// Whether the windows agreed before the limit.
+    pub converged: bool,
+}
+
+/// Overwrites drawn ahead of their turn.
+const AHEAD: usize = 16;
+
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+    /// Writes the history; the drive is then at time zero, with all commands completed.
+    pub(crate) fn precondition(&mut self, settings: &Precondition, streams: &Streams) -> Steady {
+        let share = |share: f64, of: u32| (share.clamp(0.0, 1.0) * f64::from(of)).round() as u32;
+        let filled = share(settings.fill, self.core.map.user_slots());
+        let working_set = share(settings.working_set, filled);
+        self.core.device.timed = false;
+        // A row's worth at a time, as a host that writes sequentially does.
+        let batch = self.history_batch();
+        let mut lpn = 0;
+        while lpn < filled {
+            let end = (lpn + batch).min(filled);
+            self.write_now(lpn..end);
+            lpn = end;
+        }
+        let mut draws = streams.stream("precondition/overwrites");
+        let steady = self.overwrite_until_steady(settings, working_set, &mut draws);
+        self.finish_untimed();
+        steady
+    }
+
+    /// Pages written at once: what fills a row, so that history costs each scheme its least.
+    pub(crate) fn history_batch(&self) -> u32 {
+        match &self.writer.protection {
+            Protection::Rows(_) => (self.core.device.grid.dies() - 1) * self.core.device.grid.slots_per_page(),
+            Protection::Stripes(scheme) => scheme.data_strips(),
+            Protection::Groups(scheme) => {
+                scheme.codes()[0].codewords * scheme.codes()[0].data * self.core.device.grid.slots_per_page()
+            }
+            Protection::None => self.core.device.grid.slots_per_page(),
+            Protection::Zones(zones) => zones.layout().stripe_pages(),
+        }
+    }
+
+    fn finish_untimed(&mut self) {
+        // What the history wrote is durable when a cut may come; without cuts the last page waits to be full.
+        if self.power.mountable {
+            self.send_open_page();
+        }
+        self.settle();
+        if self.cover_open_rows() {
+            self.settle();
+        }
+        debug_assert!(self.is_idle());
+        self.core.device.timed = true;
+        self.core.device.folds = Folds::new(self.core.device.grid.slots_per_page());
+    }
+
+    fn overwrite_until_steady(&mut self, settings: &Precondition, working_set: u32, draws: &mut Stream) -> Steady {
+        let mut steady = Steady { overwrites: 0.0, waf: 1.0, converged: settings.converge_within <= 0.0 };
+        if working_set == 0 || steady.converged {
+            return steady;
+        }
+        let window = (working_set / 4).max(1);
+        let limit = (settings.overwrite_at_most * f64::from(working_set)) as u64;
+        let (mut written, mut past) = (0u64, Vec::new());
+        while written < limit {
+            let before = self.core.device.folds.filled_slots + self.core.device.folds.padded_slots;
+            self.overwrite(window, working_set, draws);
+            written += u64::from(window);
+            let slots = self.core.device.folds.filled_slots + self.core.device.folds.padded_slots - before;
+            steady.waf = slots as f64 / f64::from(window);
+            steady.overwrites = written as f64 / f64::from(working_set);
+            if let [.., a, b] = past[..] {
+                let mean: f64 = (a + b) / 2.0;
+                if (steady.waf - mean).abs() <= settings.converge_within * mean {
+                    steady.converged = true;
+                    break;
+                }
+            }
+            past.push(steady.waf);
+        }
+        steady
+    }
+
+    /// Overwrites random pages. Rows take a row's worth in one request: sub-stripe parity is
+    /// the workload's to cause, not the history's.
+    fn overwrite(&mut self, count: u32, working_set: u32, draws: &mut Stream) {
+        let together = match &self.writer.protection {
+            Protection::Rows(_) => self.history_batch() as usize,
+            // A page at a time: stripes wait, and are not padded.
+            Protection::Groups(_) => self.core.device.grid.slots_per_page() as usize,
+            _ => 1,
+        };
+        let mut left = count as usize;
+        let mut drawn = Vec::new();
+        while left > 0 {
+            drawn.clear();
+            drawn.extend((0..left.min(AHEAD.max(together))).map(|_| draws.below(u64::from(working_set)) as u32));
+            // Random places of the map are far from any cache: fetch them side by side.
+            drawn.iter().for_each(|&lpn| self.core.map.prefetch(Lpn(lpn)));
+            drawn.iter().for_each(|&lpn| self.host.oracle.prefetch(Lpn(lpn)));
+            drawn.iter().for_each(|&lpn| self.core.map.prefetch_place(Lpn(lpn)));
+            for batch in drawn.chunks(together) {
+                self.write_now(batch.iter().copied());
+            }
+            left -= drawn.len();
+        }
+    }
+
+    /// Writes pages as one request, to the end.
+    fn write_now(&mut self, lpns: impl Iterator<Item = u32>) {
+        let per = self.core.device.grid.geometry().sectors_per_slot();
+        let job = self.core.jobs.take();
+        self.core.jobs[job].reset(Asker::Nobody, RequestKind::Write, self.core.device.now);
+        for lpn in lpns.map(Lpn) {
+            let version = self.host.oracle.sent(lpn);
+            let payload = P::stamp(lpn, version, per);
+            self.core.jobs[job].pages.push(PageWrite { lpn, version, payload, from: 0, to: per });
+        }
+        self.place_or_wait(job);
+        self.part_done(job);
+        self.settle();
+    }
+
+    /// Stripes whose blocks have become worn get the parity that asks for.
+    fn age_stripes(&mut self) {
+        self.tell_worn_strips();
+        self.core.device.timed = false;
+        let stripes = self.stripe_count();
+        while let Some(stripe) = self.stripe_scheme_mut().next_unprotected(stripes) {
+            self.build_parity(stripe, None);
+            self.settle();
+        }
+        self.finish_untimed();
+    }
+
+    /// Executes host commands in order without time; what that asked of dies and channels.
+    pub(crate) fn dry_run(&mut self, commands: &mut dyn Iterator<Item = HostCommand>) -> Demand {
+        self.core.device.timed = false;
+        self.core.device.folds = Folds::new(self.core.device.grid.slots_per_page());
+        for command in commands {
+            // What the buffer answers is answered at once.
+            self.arrive(&HostCommand { at: SimTime::ZERO, ..command }, self.core.device.now);
+            self.settle();
+            debug_assert!(command.op != HostOp::Flush || self.host.stalled.is_empty());
+        }
+        let geometry = self.core.device.grid.geometry();
+        let Folds { busy: dies, carried: channels, ecc, .. } = &self.core.device.folds;
+        let (of_dies, of_channels) = (geometry.dies(), geometry.channels);
+        Demand { dies: *dies, channels: *channels, decoders: ecc.decode, of_dies, of_channels }
+    }
+
+    /// Gives every block its age (decision D12).
+    ///
+    /// # Errors
+    /// Settings of ECC or errors that are out of range.
+    pub(crate) fn age(&mut self, setup: &Setup, streams: &Streams) -> Result<(), SetupError> {
+        let age = &setup.age;
+        let (mut draws, mut scattered) = (streams.stream("age/pe"), streams.stream("age/worn"));
+        let (mean, deviation) = (f64::from(age.pe_cycles.0), age.pe_deviation);
+        for block in 0..self.core.device.grid.geometry().blocks() {
+            let block = BlockAddr(block);
+            let worn = age.worn_blocks > 0.0 && scattered.chance(age.worn_blocks);
+            let mean = if worn { f64::from(age.worn_pe_cycles.0) } else { mean };
+            let added = if deviation > 0.0 { (mean + deviation * draws.normal()).round().max(0.0) } else { mean } as u32;
+            self.core.device.array.set_age(block, |info| {
+                info.pe += added;
+                // Nobody can have read an erased block.
+                info.reads = if info.next_page > 0 { age.reads } else { 0 };
+            });
+            let (unit, pe) = (self.core.map.unit_of_block(block), self.core.device.array.block(block).pe);
+            self.core.map.set_pe(unit, pe);
+        }
+        if self.writer.worn_above.is_some() {
+            self.age_stripes();
+        }
+        // Data written so far are as old as asked for: the clock starts there.
+        self.core.device.now = SimTime(age.retention.0);
+        self.start_limits();
+        self.start_ecc(setup, streams)
+    }
+}
+
+/// Marks factory-bad blocks.
+pub(crate) fn mark_bad_blocks<P: HostPayload>(array: &mut impl FlashArray<P>, setup: &Setup, streams: &Streams) {
+    if setup.age.bad_blocks <= 0.0 {
+        return;
+    }
+    let mut draws = streams.stream("nand/bad-blocks");
+    for block in 0..setup.drive.geometry.blocks() {
+        if draws.chance(setup.age.bad_blocks) {
+            array.set_age(BlockAddr(block), |info| info.bad = true);
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Writing and reading the fields of power-safe memory.
+
+use crate::device::contents::PageBuf;
+use crate::write::stripes::partial::StripeVersions;
+use crate::write::stripes::partial::Sums;
+use ftl::Place;
+use nand::{Member, OobTag, StoredPayload};
+use vocab::{Lpn, Slot, StripSet};
+
+/// A field that no drive of this setup could have written.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Malformed {
+    /// Bytes before it.
+    pub at: usize,
+    pub field: &'static str,
+    pub reason: String,
+}
+
+/// Fields one after the other.
+pub(crate) struct Writer {
+    pub bytes: Vec<u8>,
+    slot: usize,
+}
+
+impl Writer {
+    /// Payloads have so many bytes.
+    pub fn new(slot: usize) -> Self {
+        Self { bytes: Vec::new(), slot }
+    }
+
+    pub fn u8(&mut self, value: u8) {
+        self.bytes.push(value);
+    }
+
+    pub fn u32(&mut self, value: u32) {
+        self.bytes.extend(value.to_le_bytes());
+    }
+
+    pub fn u64(&mut self, value: u64) {
+        self.bytes.extend(value.to_le_bytes());
+    }
+
+    /// How many follow, then each.
+    pub fn list<T>(&mut self, list: impl ExactSizeIterator<Item = T>, mut each: impl FnMut(&mut Self, T)) {
+        self.u32(list.len() as u32);
+        list.for_each(|item| each(self, item));
+    }
+
+    /// Zeros take one byte.
+    pub fn payload(&mut self, payload: &PageBuf) {
+        let is_there = !crate::device::contents::HostPayload::is_zero(payload);
+        self.u8(is_there.into());
+        if is_there {
+            let from = self.bytes.len();
+            self.bytes.resize(from + self.slot, 0);
+            payload.store(&mut self.bytes[from..]);
+        }
+    }
+
+    pub fn member(&mut self, member: &Member) {
+        self.u32(member.slot.0);
+        self.u32(member.tag.word());
+        self.u64(member.update);
+    }
+
+    pub fn sums(&mut self, sums: &Sums<PageBuf>) {
+        let Sums { covers, sum, stripe, old } = sums;
+        self.u64(covers.0);
+        self.payload(sum);
+        self.list(stripe.strips.iter(), |to, &rank| to.u64(rank));
+        self.u64(stripe.parity);
+        self.u64(stripe.rank);
+        self.list(old.iter(), |to, (strip, place)| {
+            to.u32(*strip);
+            to.u32(match place {
+                Place::At(slot) => slot.0,
+                Place::Unmapped => UNMAPPED,
+                Place::Missing => MISSING,
+            });
+        });
+    }
+}
+
+const UNMAPPED: u32 = u32::MAX;
+const MISSING: u32 = u32::MAX - 1;
+
+/// What numbers of a drive may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Bytes of a payload.
+    pub slot: usize,
+    pub dies: u32,
+    /// Slots of flash.
+    pub slots: u32,
+    /// Logical pages.
+    pub pages: u32,
+}
+
+/// Reads what a [`Writer`] wrote, believing nothing.
+pub(crate) struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    pub limits: Limits,
+}
+
+type Read<T> = Result<T, Malformed>;
+
+impl<'a> Reader<'a> {
+    pub fn new(bytes: &'a [u8], limits: Limits) -> Self {
+        Self { bytes, at: 0, limits }
+    }
+
+    /// A field of so many bytes, read before, has an impossible value.
+    pub fn refuse<T>(&self, size: usize, field: &'static str, reason: String) -> Read<T> {
+        Err(Malformed { at: self.at - size, field, reason })
+    }
+
+    fn take(&mut self, count: usize, field: &'static str) -> Read<&'a [u8]> {
+        let left = &self.bytes[self.at..];
+        if left.len() < count {
+            return self.refuse(0, field, format!("found the end after {} bytes, {count} are needed", left.len()));
+        }
+        self.at += count;
+        Ok(&left[..count])
+    }
+
+    pub fn u8(&mut self, field: &'static str) -> Read<u8> {
+        Ok(self.take(1, field)?[0])
+    }
+
+    pub fn u32(&mut self, field: &'static str) -> Read<u32> {
+        Ok(u32::from_le_bytes(self.take(4, field)?.try_into().expect("4 bytes")))
+    }
+
+    pub fn u64(&mut self, field: &'static str) -> Read<u64> {
+        Ok(u64::from_le_bytes(self.take(8, field)?.try_into().expect("8 bytes")))
+    }
+
+    /// A number below `end`.
+    pub fn below(&mut self, end: u32, field: &'static str) -> Read<u32> {
+        let found = self.u32(field)?;
+        if found < end {
+            Ok(found)
+        } else {
+            self.refuse(4, field, format!("found {found}, valid are 0 to {}", end.saturating_sub(1)))
+        }
+    }
+
+    /// One of the kinds 0 to `kinds - 1`.
+    pub fn kind(&mut self, kinds: u8, field: &'static str) -> Read<u8> {
+        let found = self.u8(field)?;
+        if found < kinds { Ok(found) } else { self.refuse(1, field, format!("found {found}, valid are 0 to {}", kinds - 1)) }
+    }
+
+    /// As many as are said to follow: no more than there are bytes for.
+    pub fn list<T>(&mut self, field: &'static str, mut each: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
+        let count = self.u32(field)? as usize;
+        let left = self.bytes.len() - self.at;
+        if count > left {
+            return self.refuse(4, field, format!("found {count}, {left} bytes follow"));
+        }
+        (0..count).map(|_| each(self)).collect()
+    }
+
+    /// As [`Self::list`], of so many.
+    pub fn exactly<T>(&mut self, count: usize, field: &'static str, each: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
+        let from = self.at;
+        let found = self.list(field, each)?;
+        if found.len() == count {
+            return Ok(found);
+        }
+        Err(Malformed { at: from, field, reason: format!("found {}, valid is {count}", found.len()) })
+    }
+
+    pub fn payload(&mut self, field: &'static str) -> Read<PageBuf> {
+        match self.kind(2, field)? {
+            0 => Ok(PageBuf::default()),
+            _ => Ok(PageBuf::load(self.take(self.limits.slot, field)?)),
+        }
+    }
+
+    pub fn lpn(&mut self, field: &'static str) -> Read<Lpn> {
+        Ok(Lpn(self.below(self.limits.pages, field)?))
+    }
+
+    /// A set of dies or strips.
+    pub fn set(&mut self, field: &'static str) -> Read<StripSet> {
+        let found = StripSet(self.u64(field)?);
+        let most = self.limits.dies.min(64);
+        if found.minus(StripSet::first(most)).is_empty() {
+            return Ok(found);
+        }
+        self.refuse(8, field, format!("found {:x}, the drive has {} dies", found.0, self.limits.dies))
+    }
+
+    pub fn member(&mut self) -> Read<Member> {
+        let field = "member";
+        let slot = self.u32(field)?;
+        if slot >= self.limits.slots && slot != u32::MAX {
+            return self.refuse(4, field, format!("found slot {slot}, the drive has {}", self.limits.slots));
+        }
+        let word = self.u32(field)?;
+        let Some(tag) = OobTag::from_word(word) else { return self.refuse(4, field, format!("found tag {word:08x} of no role")) };
+        Ok(Member { slot: Slot(slot), tag, update: self.u64(field)? })
+    }
+
+    pub fn sums(&mut self, data_strips: u32) -> Read<Sums<PageBuf>> {
+        let covers = self.set("strips that a partial parity sums")?;
+        let sum = self.payload("partial parity")?;
+        let field = "ranks of strips";
+        let strips = self.list(field, |from| from.u64(field))?;
+        let (parity, rank) = (self.u64("rank of the stored parity")?, self.u64("rank of the update")?);
+        let old = self.list("old versions", |from| {
+            let strip = from.below(data_strips + 1, "strip of an old version")?;
+            Ok((strip, from.place()?))
+        })?;
+        Ok(Sums { covers, sum, stripe: StripeVersions { strips, parity, rank }, old })
+    }
+
+    fn place(&mut self) -> Read<Place> {
+        let field = "place of an old version";
+        match self.u32(field)? {
+            UNMAPPED => Ok(Place::Unmapped),
+            MISSING => Ok(Place::Missing),
+            slot if slot < self.limits.slots => Ok(Place::At(Slot(slot))),
+            slot => self.refuse(4, field, format!("found slot {slot}, the drive has {}", self.limits.slots)),
+        }
+    }
+
+    /// All has been read.
+    pub fn end(&self) -> Read<()> {
+        let left = self.bytes.len() - self.at;
+        if left == 0 { Ok(()) } else { self.refuse(0, "end", format!("found {left} bytes more")) }
+    }
+}

@@ -1,0 +1,297 @@
+//! What the host was told, kept apart from the map: every read is held against it.
+//!
+//! For each logical page: the version last sent, and how far the last answered version lies
+//! behind it. That is one 32-bit word (24 bits and 8), so checking costs four bytes a page.
+
+use crate::device::contents::{HostPayload, Window};
+use vocab::{Lpn, Table};
+
+/// Versions fit in 24 bits; a page is not written more often in one run.
+const VERSION: u32 = (1 << 24) - 1;
+
+/// The last answered version lies this far behind, or farther: which it is, is not known.
+const FAR_BEHIND: u32 = 255;
+
+/// The shadow of one drive's logical space.
+#[derive(Clone, Debug, Default)]
+pub struct Oracle {
+    words: Table<u32>,
+    /// Pages whose last answered command was a discard.
+    discarded: Vec<u64>,
+    /// Per sector, the newest answered write; only when pages carry bytes.
+    sectors: Table<u32>,
+    sectors_per_page: u32,
+    /// Whether every write so far was of whole pages: then all sectors of a page are of one write.
+    pub whole: bool,
+    /// Where answers come before flash has the data, for each page the newest version that a flush
+    /// or a forced write made durable; and what a flush under way will make durable.
+    durable: Vec<u32>,
+    /// Then also the version of the last discard of each page: nothing older is durable after it.
+    discard: Vec<u32>,
+}
+
+/// What becomes of what host reads find, beside being checked.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stock<P> {
+    /// Whether it is what later reads must find.
+    pub counts: bool,
+    /// Pages read, while somebody wants to have them; `None` inside: unmapped.
+    pub seen: Option<Vec<(Lpn, Option<P>)>>,
+}
+
+/// A page's state when a read was sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Floor {
+    /// Newest answered version.
+    pub version: u32,
+    /// Whether the page read as unmapped.
+    pub discarded: bool,
+}
+
+impl Oracle {
+    /// The shadow of an empty drive.
+    pub fn new<P: HostPayload>(pages: u32, sectors_per_page: u32) -> Self {
+        if !P::CHECKED {
+            return Self::default();
+        }
+        let sectors = if P::BYTES { pages as usize * sectors_per_page as usize } else { 0 };
+        Self {
+            words: Table::zeroed(pages as usize),
+            discarded: vec![u64::MAX; pages.div_ceil(64) as usize],
+            sectors: Table::zeroed(sectors),
+            sectors_per_page,
+            whole: true,
+            durable: Vec::new(),
+            discard: Vec::new(),
+        }
+    }
+
+    /// The drive answers before its data are durable: from now on the two are kept apart.
+    pub fn keep_durable(&mut self) {
+        self.durable = self.answered_versions();
+        self.discard = vec![0; self.durable.len()];
+    }
+
+    /// For each page the newest answered version.
+    fn answered_versions(&self) -> Vec<u32> {
+        (0..self.words.len() as u32).map(|lpn| self.floor(Lpn(lpn)).version).collect()
+    }
+
+    /// A flush is sent: what is durable once it is answered. Empty where answers mean that.
+    pub fn flush_sent(&self) -> Vec<u32> {
+        if self.durable.is_empty() { Vec::new() } else { self.answered_versions() }
+    }
+
+    /// A flush was answered; `versions` as [`Self::flush_sent`] said.
+    pub fn flushed(&mut self, versions: &[u32]) {
+        for (lpn, &version) in (0..).map(Lpn).zip(versions) {
+            self.forced(lpn, version);
+        }
+    }
+
+    /// A version of the page is durable.
+    pub fn forced(&mut self, lpn: Lpn, version: u32) {
+        if let Some(durable) = self.durable.get_mut(lpn.index())
+            && version > self.discard[lpn.index()]
+        {
+            *durable = version.max(*durable);
+        }
+    }
+
+    /// The power went. Pages may now have any version that was sent and is not older than what was
+    /// durable; discarded ones may be back, because discards are not recorded.
+    pub fn power_cut(&mut self) {
+        for lpn in (0..self.words.len() as u32).map(Lpn) {
+            let newest = self.words[lpn.index()] & VERSION;
+            let floor = match self.durable.get(lpn.index()) {
+                _ if self.is_discarded(lpn) => 0,
+                Some(&durable) => durable,
+                None => self.floor(lpn).version,
+            };
+            self.set_floor(lpn, newest, floor);
+            if floor == 0 {
+                // Nothing durable says that it was ever written.
+                self.discarded[lpn.index() / 64] |= 1 << (lpn.0 % 64);
+            }
+        }
+    }
+
+    /// What was answered of the page was in memory that is gone: it may have any version that was sent, or none.
+    pub fn doubt(&mut self, lpn: Lpn) {
+        let Some(word) = self.words.get(lpn.index()) else { return };
+        self.set_floor(lpn, *word & VERSION, 0);
+        self.discarded[lpn.index() / 64] |= 1 << (lpn.0 % 64);
+    }
+
+    /// Reading the page after a mount found this version: it has no other from now on.
+    pub fn observed(&mut self, lpn: Lpn, version: u32) {
+        let newest = self.words[lpn.index()] & VERSION;
+        self.set_floor(lpn, newest, version.min(newest));
+        if let Some(durable) = self.durable.get_mut(lpn.index()) {
+            *durable = version;
+        }
+        if version > 0 {
+            self.discarded[lpn.index() / 64] &= !(1 << (lpn.0 % 64));
+        }
+    }
+
+    /// A page of a drive that was filled in another process was found with this version, 0 if it is
+    /// unmapped; what is sent from now on has versions above `base`.
+    pub fn adopt(&mut self, lpn: Lpn, version: u32, base: u32) {
+        let newest = base.max(version) & VERSION;
+        self.words[lpn.index()] = newest | (newest - version).min(FAR_BEHIND) << 24;
+        if version > 0 {
+            self.discarded[lpn.index() / 64] &= !(1 << (lpn.0 % 64));
+        }
+    }
+
+    fn set_floor(&mut self, lpn: Lpn, newest: u32, floor: u32) {
+        self.words[lpn.index()] = newest | (newest - floor).min(FAR_BEHIND) << 24;
+        if !self.sectors.is_empty() {
+            let first = lpn.index() * self.sectors_per_page as usize;
+            let range = first..first + self.sectors_per_page as usize;
+            let too_new = self.sectors[range].iter_mut().filter(|sector| **sector > floor);
+            too_new.for_each(|sector| *sector = 0);
+        }
+    }
+
+    fn is_discarded(&self, lpn: Lpn) -> bool {
+        self.discarded[lpn.index() / 64] >> (lpn.0 % 64) & 1 == 1
+    }
+
+    /// Hints that the page's version is needed soon.
+    #[inline]
+    pub fn prefetch(&self, lpn: Lpn) {
+        self.words.prefetch(lpn.index());
+    }
+
+    /// A write of the page is sent; its version. 0 where nothing is checked.
+    #[inline]
+    pub fn sent(&mut self, lpn: Lpn) -> u32 {
+        let Some(word) = self.words.get_mut(lpn.index()) else { return 0 };
+        let (version, behind) = (*word & VERSION, *word >> 24);
+        assert!(version < VERSION, "{lpn} was written {version} times: more than a run can tell apart");
+        *word = (version + 1) | (behind + 1).min(FAR_BEHIND) << 24;
+        version + 1
+    }
+
+    /// A write of sectors `from..to` of the page was answered.
+    #[inline]
+    pub fn answered(&mut self, lpn: Lpn, version: u32, from: u32, to: u32) {
+        let Some(word) = self.words.get_mut(lpn.index()) else { return };
+        let (newest, behind) = (*word & VERSION, *word >> 24);
+        if newest - version > behind {
+            return; // Something newer was answered before.
+        }
+        *word = newest | (newest - version) << 24;
+        self.discarded[lpn.index() / 64] &= !(1 << (lpn.0 % 64));
+        if !self.sectors.is_empty() {
+            let first = lpn.index() * self.sectors_per_page as usize;
+            let range = first + from as usize..first + to as usize;
+            self.sectors[range].iter_mut().for_each(|floor| *floor = version.max(*floor));
+        }
+    }
+
+    /// A discard of the page, sent as `version`, is carried out: from now on it reads as
+    /// unmapped.
+    pub fn discard(&mut self, lpn: Lpn, version: u32) {
+        if self.words.is_empty() {
+            return;
+        }
+        self.answered(lpn, version, 0, 0);
+        if let Some(durable) = self.durable.get_mut(lpn.index()) {
+            *durable = 0;
+            self.discard[lpn.index()] = version;
+        }
+        self.discarded[lpn.index() / 64] |= 1 << (lpn.0 % 64);
+        if !self.sectors.is_empty() {
+            let first = lpn.index() * self.sectors_per_page as usize;
+            self.sectors[first..first + self.sectors_per_page as usize].fill(0);
+        }
+    }
+
+    /// A read of the page is sent.
+    #[inline]
+    pub fn floor(&self, lpn: Lpn) -> Floor {
+        match self.words.get(lpn.index()) {
+            None => Floor::default(),
+            Some(word) => {
+                let (version, behind) = (*word & VERSION, *word >> 24);
+                // A distance that does not fit leaves any version possible: it only weakens the check.
+                let version = if behind == FAR_BEHIND { 0 } else { version - behind };
+                Floor { version, discarded: self.is_discarded(lpn) }
+            }
+        }
+    }
+
+    /// Checks what a read returned; `None` stands for "unmapped".
+    ///
+    /// # Errors
+    /// Says what was found instead of what.
+    pub fn check<P: HostPayload>(&self, lpn: Lpn, floor: Floor, found: Option<&P>) -> Result<(), String> {
+        if !P::CHECKED {
+            return Ok(());
+        }
+        let newest = self.words[lpn.index()] & VERSION;
+        match found {
+            None if floor.discarded || self.is_discarded(lpn) => Ok(()),
+            None => Err(format!("{lpn} reads as unmapped, wanted version {} to {newest}", floor.version)),
+            Some(payload) => {
+                let first = lpn.index() * self.sectors_per_page as usize;
+                let sectors = self.sectors.get(first..first + self.sectors_per_page as usize).unwrap_or(&[]);
+                payload.verify(lpn, &Window { floor: floor.version, newest, sectors, whole: self.whole })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::contents::Tag;
+
+    #[test]
+    fn a_read_may_see_any_version_from_the_last_answered_to_the_last_sent() {
+        let mut oracle = Oracle::new::<Tag>(10, 8);
+        let lpn = Lpn(4);
+        for _ in 0..3 {
+            oracle.sent(lpn);
+        }
+        oracle.answered(lpn, 2, 0, 8);
+        let floor = oracle.floor(lpn);
+        let sees = |oracle: &Oracle, version| oracle.check(lpn, floor, Some(&Tag::stamp(lpn, version, 8))).is_ok();
+        assert_eq!([1, 2, 3, 4].map(|v| sees(&oracle, v)), [false, true, true, false]);
+        // An older write answered later takes nothing back.
+        oracle.answered(lpn, 1, 0, 8);
+        assert_eq!(oracle.floor(lpn), floor);
+        assert!(oracle.check::<Tag>(lpn, floor, None).is_err());
+    }
+
+    #[test]
+    fn more_writes_in_flight_than_can_be_counted_weaken_the_check() {
+        let mut oracle = Oracle::new::<Tag>(10, 8);
+        let lpn = Lpn(4);
+        let last = (0..400).map(|_| oracle.sent(lpn)).last().expect("it was written");
+        oracle.answered(lpn, 1, 0, 8);
+        let sees = |oracle: &Oracle, version| oracle.check(lpn, oracle.floor(lpn), Some(&Tag::stamp(lpn, version, 8))).is_ok();
+        assert!(sees(&oracle, 1) && sees(&oracle, last), "only version 1 was answered");
+        oracle.answered(lpn, last - 10, 0, 8);
+        assert!(!sees(&oracle, last - 11) && sees(&oracle, last - 10));
+    }
+
+    #[test]
+    fn a_discarded_page_reads_as_unmapped_until_written() {
+        let mut oracle = Oracle::new::<Tag>(10, 8);
+        let lpn = Lpn(4);
+        let first = oracle.sent(lpn);
+        oracle.answered(lpn, first, 0, 8);
+        let version = oracle.sent(lpn);
+        oracle.discard(lpn, version);
+        let floor = oracle.floor(lpn);
+        assert!(oracle.check::<Tag>(lpn, floor, None).is_ok());
+        assert!(oracle.check(lpn, floor, Some(&Tag::stamp(lpn, first, 8))).is_err(), "data came back from a discard");
+        let second = oracle.sent(lpn);
+        oracle.answered(lpn, second, 0, 8);
+        assert!(oracle.check::<Tag>(lpn, oracle.floor(lpn), None).is_err());
+    }
+}

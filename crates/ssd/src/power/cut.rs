@@ -1,0 +1,276 @@
+//! The power goes: which commands that meets, what becomes of them, and what outlives it.
+//!
+//! Dies meet the cut as `nand::power` describes it. Of the controller's memory survives what is
+//! declared power-safe, and nothing else: the pages of a power-safe write buffer, the partial
+//! parities and sums of a parity cache together with the pages that these sum and whose programs
+//! are under way, the table of block groups, counts of reads in steps, the most P/E cycles that any
+//! block has, which blocks are being erased, and which logical pages are lost for good.
+
+use crate::config::BufferKind;
+use crate::device::commands::{Phase, Verb};
+use crate::device::contents::HostPayload;
+use crate::engine::Engine;
+use crate::power::mount::Checkpoint;
+use crate::power::outage::Outage;
+use crate::power::rules::SafetyRule;
+use crate::session::{Session, inside};
+use crate::write::groups::{GroupRemains, Redo};
+use crate::write::stripes::partial::HeldRemains;
+use nand::{EraseFate, Faulty, FlashArray, InFlight, MemoryArray, Oob, Pairing, ProgramFate, Scan};
+use std::collections::{BTreeMap, BTreeSet};
+use vocab::{BlockAddr, DieId, Lpn, Stream, StripeId};
+
+/// A command that a die works on and a cut would interrupt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// A program; `paired` if it shares cells with earlier pages.
+    Program {
+        /// The die.
+        die: DieId,
+        /// Whether an interrupted program may take earlier pages with it.
+        paired: bool,
+        /// Whether the drive has the energy to end it.
+        held_up: bool,
+    },
+    /// An erase.
+    Erase {
+        /// The die.
+        die: DieId,
+    },
+}
+
+/// What a cut makes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Of a program.
+    Program(ProgramFate),
+    /// Of an erase.
+    Erase(EraseFate),
+}
+
+impl Begun {
+    /// Everything that may become of the command; `draw` chooses which pages of a half-erased block
+    /// look how.
+    #[must_use]
+    pub fn fates(self, draw: u64) -> Vec<Fate> {
+        match self {
+            Begun::Program { held_up: true, .. } => vec![Fate::Program(ProgramFate::Ended)],
+            Begun::Program { paired, .. } => ProgramFate::all(paired).into_iter().map(Fate::Program).collect(),
+            Begun::Erase { .. } => EraseFate::all(draw).map(Fate::Erase).to_vec(),
+        }
+    }
+
+    /// One of its fates, all alike.
+    pub fn draw(self, draws: &mut Stream) -> Fate {
+        let fates = self.fates(draws.bits());
+        fates[draws.below(fates.len() as u64) as usize]
+    }
+}
+
+/// What outlives a cut beside flash.
+#[derive(Clone, Debug)]
+pub(crate) struct Remains<P> {
+    /// Pages of a power-safe buffer, least recently written first.
+    pub buffer: Vec<(Lpn, P)>,
+    pub held: Vec<HeldRemains<P>>,
+    pub groups: Option<GroupRemains<P>>,
+    /// Reads of each block in whole steps, as last saved.
+    pub reads: Vec<u32>,
+    /// Most P/E cycles of any block, erases included that dies were given.
+    pub most_worn: Option<u32>,
+    /// Blocks of units whose erase was asked for and has not ended, now or before an earlier cut.
+    pub erasing: BTreeSet<BlockAddr>,
+    /// Pages that were found lost for good, and the rank of what they held.
+    pub lost: BTreeMap<Lpn, u64>,
+    /// Summaries of whole blocks.
+    pub checkpoint: Option<Checkpoint>,
+    /// What else the cut did.
+    pub outage: Outage,
+}
+
+impl<P> Default for Remains<P> {
+    fn default() -> Self {
+        Self {
+            buffer: Vec::new(),
+            held: Vec::new(),
+            groups: None,
+            reads: Vec::new(),
+            most_worn: None,
+            erasing: BTreeSet::new(),
+            lost: BTreeMap::new(),
+            checkpoint: None,
+            outage: Outage::default(),
+        }
+    }
+}
+
+impl<P> Remains<P> {
+    /// The memory loses what the outage says; pages that leaned on what is gone: those of the buffer, and
+    /// those of stripes with partial parities.
+    pub fn lose(&mut self, outage: Outage, lpns_of: impl Fn(StripeId) -> Vec<Lpn>) -> Vec<Lpn> {
+        self.outage = outage;
+        let gone = outage.memory;
+        let mut doubtful = Vec::new();
+        if gone.sums {
+            doubtful.extend(self.held.drain(..).flat_map(|held| lpns_of(held.stripe)));
+            if let Some(groups) = &mut self.groups {
+                groups.lose_sums();
+            }
+        }
+        if gone.reads {
+            self.most_worn = None;
+            self.erasing.clear();
+        }
+        if gone.checkpoint {
+            self.checkpoint.iter_mut().for_each(Checkpoint::forget_all);
+        }
+        let buffer = if gone.buffer { std::mem::take(&mut self.buffer) } else { Vec::new() };
+        doubtful.extend(buffer.into_iter().map(|(lpn, _)| lpn));
+        doubtful
+    }
+
+    /// The highest rank that anything has.
+    pub fn newest(&self) -> u64 {
+        let held = self.held.iter().map(|held| held.sums.stripe.rank);
+        let groups = self.groups.iter();
+        let sums = groups.clone().flat_map(|groups| groups.held.values()).flat_map(|held| &held.members);
+        let blocks = groups.flat_map(|groups| groups.blocks.values()).flat_map(|blocks| &blocks.members);
+        held.chain(sums.chain(blocks).map(|member| member.update)).max().unwrap_or(0)
+    }
+}
+
+/// Reads of a block are saved whenever so many more have come.
+pub(crate) const READS_SAVED_EVERY: u32 = 16;
+
+impl Session {
+    /// Commands that dies work on and a power cut would interrupt, in order of dies. Reads leave
+    /// nothing behind, and a program is begun when its page has been transferred.
+    #[must_use]
+    pub fn begun(&self) -> Vec<Begun> {
+        inside!(&self.0, prepared => prepared.engine.begun().into_iter().map(|(begun, _)| begun).collect())
+    }
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+    /// Commands being executed by cells, with their identities.
+    fn begun(&self) -> Vec<(Begun, crate::device::slab::Id)> {
+        let busy = |die: u16| Some((DieId(die), self.core.device.dies[usize::from(die)].service?));
+        (0..self.core.device.dies.len() as u16)
+            .filter_map(busy)
+            .filter_map(|(die, (id, phase))| Some((self.interrupted(die, id, phase)?, id)))
+            .collect()
+    }
+
+    fn interrupted(&self, die: DieId, id: crate::device::slab::Id, phase: Phase) -> Option<Begun> {
+        let command = &self.core.device.commands.slab[id];
+        if phase != Phase::Ending || self.is_dead(die) {
+            return None;
+        }
+        let (block, page) = self.core.device.grid.split(command.ppn);
+        let pe = self.core.device.array.block(block).pe;
+        let end = self.core.device.calendar.at(die.index())?;
+        match command.verb {
+            Verb::Program => {
+                let begun = end.0.saturating_sub(self.core.device.latencies.program(page, pe).0) <= self.core.device.now.0;
+                let partners = self.power.power.pairing.earlier_partners(page, self.core.device.grid.pages_per_block());
+                begun.then_some(Begun::Program { die, paired: !partners.is_empty(), held_up: self.power.power.hold_up })
+            }
+            Verb::Erase => {
+                let begun = end.0.saturating_sub(self.core.device.latencies.erase(pe).0) <= self.core.device.now.0;
+                begun.then_some(Begun::Erase { die })
+            }
+            Verb::Read | Verb::Recharge => None,
+        }
+    }
+
+    /// What is power-safe, as it is now.
+    pub(crate) fn remains(&self) -> Remains<P> {
+        let step = |&reads: &u32| reads / READS_SAVED_EVERY * READS_SAVED_EVERY;
+        Remains {
+            buffer: if self.host.buffer.kind() == BufferKind::PowerSafe && !self.breaks(SafetyRule::Buffer) {
+                self.host.buffer.pages_by_age()
+            } else {
+                Vec::new()
+            },
+            held: self.writer.held.remains(),
+            groups: self.has_groups().then(|| self.writer.groups.remains(self.group_pages_in_flight())),
+            reads: self.care.disturb.reads().iter().map(step).collect(),
+            most_worn: Some(self.most_worn()),
+            erasing: self.power.erasing.keys().copied().collect(),
+            lost: self.power.lost.clone(),
+            checkpoint: self.power.checkpoint.clone(),
+            outage: Outage::default(),
+        }
+    }
+
+    fn most_worn(&self) -> u32 {
+        let served =
+            self.core.device.dies.iter().filter_map(|die| die.service).map(|(id, _)| &self.core.device.commands.slab[id]);
+        let erased =
+            served.filter(|command| command.verb == Verb::Erase).map(|command| self.core.device.grid.split(command.ppn).0);
+        let blocks = (0..self.core.device.grid.geometry().blocks()).map(BlockAddr);
+        let pe = |block: BlockAddr| self.core.device.array.block(block).pe;
+        blocks.map(pe).chain(erased.map(|block| pe(block) + 1)).max().unwrap_or(0)
+    }
+
+    /// Data pages of groups on their way to flash: the parity cache has them until they are there.
+    fn group_pages_in_flight(&self) -> Vec<Redo<P>> {
+        let mut redo = Vec::new();
+        for id in self.commands_of_dies() {
+            let command = &self.core.device.commands.slab[id];
+            let crate::device::commands::Owner::GroupPage { row, codeword, parity: false, .. } = command.owner else { continue };
+            let (image, key) = (command.image, (row, u32::from(codeword)));
+            let filled = self.core.device.images.slab[image].filled as usize;
+            let payload = self.core.device.images.contents(image).1[..filled].to_vec();
+            redo.push(Redo { ppn: command.ppn, key, payload });
+        }
+        redo
+    }
+
+    /// Every command that a die has, in service or queued.
+    pub(crate) fn commands_of_dies(&self) -> Vec<crate::device::slab::Id> {
+        let of_die = |die: &crate::device::commands::Die| {
+            let served = die.service.map(|(id, _)| id);
+            served.into_iter().chain(die.queued(&self.core.device.commands.slab)).collect::<Vec<_>>()
+        };
+        self.core.device.dies.iter().flat_map(of_die).collect()
+    }
+}
+
+impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
+    /// Cuts the power; `fates` are those of [`Session::begun`], in its order.
+    pub(crate) fn cut(&mut self, fates: &[Fate]) -> Remains<P> {
+        let remains = self.remains();
+        let begun = self.begun();
+        assert_eq!(begun.len(), fates.len(), "a fate for each command that was begun");
+        let ids: Vec<_> = begun.into_iter().map(|(_, id)| id).collect();
+        let oobs: Vec<Oob> = ids.iter().map(|&id| self.oob_in_flight(id)).collect();
+        let mut in_flight = Vec::new();
+        for ((&id, &fate), &oob) in ids.iter().zip(fates).zip(&oobs) {
+            let command = &self.core.device.commands.slab[id];
+            in_flight.push(match fate {
+                Fate::Program(fate) => InFlight::Program(
+                    self.core.device.images.program(command.image, command.ppn, oob, self.core.device.now),
+                    fate,
+                ),
+                Fate::Erase(fate) => InFlight::Erase(self.core.device.grid.split(command.ppn).0, fate),
+            });
+        }
+        let pairing: Pairing = self.power.power.pairing;
+        self.core.device.array.cut_power(pairing, &in_flight);
+        self.core.device.array.forget_volatile();
+        remains
+    }
+
+    fn oob_in_flight(&mut self, id: crate::device::slab::Id) -> Oob {
+        let command = self.core.device.commands.slab[id];
+        if command.verb != Verb::Program {
+            return Oob::default();
+        }
+        let mut oob = self.core.device.images.slab[command.image].oob;
+        if self.core.device.ecc.is_some() {
+            oob.ecc = self.capability(command.ppn);
+        }
+        oob
+    }
+}

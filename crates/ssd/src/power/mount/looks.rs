@@ -1,0 +1,208 @@
+//! What a mount sees of flash: one look at each page.
+
+use nand::{FlashArray, Latencies, PageScan, Scan};
+use std::ops::Range;
+use vocab::{BlockAddr, Bytes, Grid, Nanos, Ppn};
+
+use crate::device::contents::HostPayload;
+use crate::power::mount::Mounted;
+use crate::power::mount::checkpoint::{Checkpoint, Summary, beside};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    Erased,
+    Unreadable,
+    Valid,
+    /// Readable, and not needed: its erase was asked for.
+    Void,
+}
+
+/// What a mount knows of each page of the drive.
+#[derive(Clone, Debug)]
+pub(crate) struct Looks {
+    of: Vec<Look>,
+    pages_per_block: u32,
+    /// Whether the summary of a block was believed.
+    believed: Vec<bool>,
+    /// The highest rank that any page has.
+    pub newest: u64,
+    /// The page of that rank.
+    newest_page: Option<Ppn>,
+    /// Pages looked at, of each die.
+    looked: Vec<u64>,
+}
+
+impl Looks {
+    /// Looks at one page of each block, and at all pages of those without a summary that fits.
+    pub fn new<P: HostPayload, A: Scan<P>>(array: &A, checkpoint: Option<&Checkpoint>) -> Self {
+        let grid = array.grid();
+        let pages = grid.geometry().pages();
+        let mut looks = Self {
+            of: Vec::with_capacity(pages as usize),
+            pages_per_block: grid.pages_per_block(),
+            believed: Vec::with_capacity(grid.geometry().blocks() as usize),
+            newest: 0,
+            newest_page: None,
+            looked: vec![0; grid.dies() as usize],
+        };
+        for block in (0..grid.geometry().blocks()).map(BlockAddr) {
+            let summary = checkpoint.map_or(Summary::None, |checkpoint| checkpoint.of(block));
+            let first = array.scan_page(grid.ppn(block, 0));
+            let believed = matches!((summary, &first), (Summary::Whole(pe), PageScan::Valid(page)) if page.pe == pe);
+            let erased = (summary, &first) == (Summary::Erased, &PageScan::Erased);
+            let looked = if believed || erased { 1 } else { looks.pages_per_block };
+            looks.looked[grid.split_block(block).0.index()] += u64::from(looked);
+            looks.believed.push(believed);
+            if erased {
+                looks.of.extend((0..looks.pages_per_block).map(|_| Look::Erased));
+                continue;
+            }
+            for page in 0..looks.pages_per_block {
+                looks.look(array, grid.ppn(block, page), believed);
+            }
+        }
+        looks
+    }
+
+    /// Looks at a page, or believes a summary that has it.
+    fn look<P: HostPayload, A: Scan<P>>(&mut self, array: &A, ppn: Ppn, believed: bool) {
+        let sequence = match array.scan_page(ppn) {
+            _ if believed => array.page(ppn).oob.sequence,
+            PageScan::Erased => return self.of.push(Look::Erased),
+            PageScan::Unreadable => return self.of.push(Look::Unreadable),
+            PageScan::Valid(page) => page.oob.sequence,
+        };
+        if sequence >= self.newest {
+            self.newest_page = Some(ppn);
+        }
+        let updates = (0..array.grid().slots_per_page()).map(|index| array.update(ppn, index)).max().unwrap_or(0);
+        self.newest = self.newest.max(sequence).max(updates);
+        self.of.push(Look::Valid);
+    }
+
+    /// Whether all pages of a block are readable.
+    pub fn is_whole(&self, block: BlockAddr) -> bool {
+        self.of_block(block).iter().all(|&look| look == Look::Valid)
+    }
+
+    fn of_block(&self, block: BlockAddr) -> &[Look] {
+        &self.of[self.pages_of(block)]
+    }
+
+    fn pages_of(&self, block: BlockAddr) -> Range<usize> {
+        let pages = self.pages_per_block as usize;
+        block.index() * pages..(block.index() + 1) * pages
+    }
+
+    /// The erase of a block was asked for: nothing in it counts.
+    pub fn set_aside(&mut self, block: BlockAddr) {
+        let pages = self.pages_of(block);
+        self.of[pages].iter_mut().filter(|look| **look == Look::Valid).for_each(|look| *look = Look::Void);
+    }
+
+    pub fn is_erased_block(&self, block: BlockAddr) -> bool {
+        self.of_block(block).iter().all(|&look| look == Look::Erased)
+    }
+
+    pub fn is_valid(&self, ppn: Ppn) -> bool {
+        self.of[ppn.0 as usize] == Look::Valid
+    }
+
+    pub fn is_erased(&self, ppn: Ppn) -> bool {
+        self.of[ppn.0 as usize] == Look::Erased
+    }
+
+    /// Whether a summary is all that is known of the page.
+    pub fn is_believed(&self, ppn: Ppn) -> bool {
+        let page = ppn.0 % self.pages_per_block;
+        page > 0 && self.believed[(ppn.0 / self.pages_per_block) as usize]
+    }
+
+    /// Looks at a page that a summary vouched for.
+    pub fn look_again<P: HostPayload, A: Scan<P>>(&mut self, array: &A, ppn: Ppn) {
+        self.looked[array.grid().die_of(ppn).index()] += 1;
+        if !matches!(array.scan_page(ppn), PageScan::Valid(_)) {
+            self.tear(ppn);
+        }
+    }
+
+    /// A page turned out to be unreadable after all.
+    pub fn tear(&mut self, ppn: Ppn) {
+        self.of[ppn.0 as usize] = Look::Unreadable;
+    }
+
+    /// All readable pages.
+    pub fn valid(&self) -> impl Iterator<Item = Ppn> {
+        (0..self.of.len() as u32).map(Ppn).filter(|&ppn| self.is_valid(ppn))
+    }
+
+    /// The readable pages of a block.
+    pub fn valid_in(&self, block: BlockAddr, grid: &Grid) -> impl Iterator<Item = Ppn> {
+        let first = grid.ppn(block, 0).0;
+        (first..first + self.pages_per_block).map(Ppn).filter(|&ppn| self.is_valid(ppn))
+    }
+
+    /// Of each die the readable page that was programmed last.
+    pub fn last_of_dies<P: HostPayload, A: FlashArray<P>>(&self, array: &A) -> Vec<Ppn> {
+        let grid = array.grid();
+        let mut last: Vec<Option<(u64, Ppn)>> = vec![None; grid.dies() as usize];
+        for ppn in self.valid() {
+            let of_die = &mut last[grid.die_of(ppn).index()];
+            let rank = (array.page(ppn).oob.sequence, ppn);
+            *of_die = Some(of_die.map_or(rank, |before| before.max(rank)));
+        }
+        last.into_iter().flatten().map(|(_, ppn)| ppn).collect()
+    }
+
+    /// Most P/E cycles that any block had when the newest page was programmed.
+    pub fn most_worn<P: HostPayload, A: Scan<P>>(&self, array: &A) -> u32 {
+        match self.newest_page.map(|ppn| array.scan_page(ppn)) {
+            Some(PageScan::Valid(page)) => page.pe_max,
+            _ => 0,
+        }
+    }
+
+    /// Whether some block was written and no page of it answers.
+    pub fn has_lost_block(&self, grid: &Grid) -> bool {
+        let pages = self.of.chunks_exact(grid.pages_per_block() as usize);
+        pages.into_iter().any(|block| block.len() > 1 && block.iter().all(|&look| look == Look::Unreadable))
+    }
+
+    /// Whether a page is unreadable that no cut can have torn: it is not the last one of its block, or
+    /// others of the block are unreadable, too.
+    fn is_lost(&self, ppn: Ppn) -> bool {
+        let first = ppn.0 / self.pages_per_block * self.pages_per_block;
+        let mut others = (first..first + self.pages_per_block).filter(|&other| other != ppn.0);
+        let betrays = |other: u32| match self.of[other as usize] {
+            Look::Erased => false,
+            Look::Unreadable => true,
+            Look::Valid | Look::Void => other > ppn.0,
+        };
+        self.of[ppn.0 as usize] == Look::Unreadable && others.any(betrays)
+    }
+
+    /// Pages that no cut can have torn, and that are unreadable.
+    pub fn lost(&self) -> impl Iterator<Item = Ppn> {
+        (0..self.of.len() as u32).map(Ppn).filter(|&ppn| self.is_lost(ppn))
+    }
+
+    /// Time to look, dies side by side, channels shared.
+    pub fn time(&self, latencies: &Latencies, grid: &Grid) -> Nanos {
+        let pages = u64::from(grid.pages_per_block());
+        let block: u64 = (0..grid.pages_per_block()).map(|page| latencies.command.0 + latencies.read(page).0).sum();
+        let die = self.looked.iter().max().map_or(0, |&looks| looks * block / pages);
+        // Out-of-band bytes alone are transferred: a sixteenth of a page at most.
+        let transfer = latencies.transfer(grid.slots_per_page()).0 / 16;
+        let dies_per_channel = (grid.dies() / grid.geometry().channels.max(1)).max(1) as usize;
+        let of_channels = self.looked.chunks(dies_per_channel).map(|dies| dies.iter().sum::<u64>());
+        let channel = of_channels.max().unwrap_or(0) * (latencies.command.0 + transfer);
+        Nanos(die.max(channel))
+    }
+
+    pub fn counts(&self, grid: &Grid) -> Mounted {
+        let count = |look| self.of.iter().filter(|&&of| of == look).count() as u64;
+        let looks: u64 = self.looked.iter().sum();
+        let (valid, unreadable) = (count(Look::Valid), count(Look::Unreadable));
+        Mounted { looks, valid, unreadable, bytes: Bytes(looks * beside(grid)), ..Mounted::default() }
+    }
+}

@@ -1,0 +1,447 @@
+//! Mounting a drive after a power cut: everything the controller knew is rebuilt from what stands
+//! beside the pages (`docs/spec/oob.md`) and from what is power-safe (`cut.rs`).
+//!
+//! A mount looks at pages, all of them or what a [`Checkpoint`] leaves, and writes nothing: what it
+//! makes is a controller with its map. What has to be written follows as ordinary flash commands,
+//! before the host is heard, so that a cut during recovery is a cut like any other ([`Mounting`]).
+//!
+//! The rules, each for one way of losing data:
+//!
+//! * **The newest contents count**, by rank of their write (`update`), which moves keep. Of equal
+//!   copies the older one counts: then a collection that the cut met is undone, and the block that
+//!   it was filling holds nothing that is needed. So there is always a unit that can be erased.
+//! * **What was found lost for good stays lost**, whatever older copies there are, until it is written anew.
+//! * **A block whose erase was asked for holds nothing that is needed**, erased or not: its codewords may be gone in part.
+//! * **A torn page is not there.** Checksums tell.
+//! * **The last page of each die is suspect**: its program may have been cut so late that it reads
+//!   back for now. The controller reads it once, remembers it, and writes it anew. What would count
+//!   without it keeps its unit from being erased until then.
+//! * **Nothing is programmed behind the last page** of a block, and a block in which nothing is
+//!   needed is erased again before use, whatever it looks like (I25).
+//! * **Codewords are wholly old or wholly new** (I22): `stripes`, `rows` and `groups` say how.
+//! * **Wear** comes from the pages of a block, or is bounded by the most that any block has, as power-safe
+//!   memory knows it, or else the newest page of the drive (I14); **reads** from the step last saved, and
+//!   a step more (I5).
+
+pub(crate) mod checkpoint;
+pub(crate) mod looks;
+pub(crate) mod recovery;
+
+use crate::device::contents::HostPayload;
+use crate::engine::{Engine, FailedProgram};
+use crate::power::cut::{Fate, READS_SAVED_EVERY, Remains};
+pub(crate) use crate::power::mount::checkpoint::Checkpoint;
+use crate::power::mount::checkpoint::Summary;
+use crate::power::mount::looks::Looks;
+pub(crate) use crate::power::mount::recovery::Mounting;
+use crate::power::outage::{MemoryLoss, Outage};
+use crate::power::rules::SafetyRule;
+use crate::session::{Prepared, Session, build_scheme, inside};
+use crate::write::stripes::mount::StripeFound;
+use ftl::UnitId;
+use nand::{Member, PageScan, Scan};
+use protect::Protection;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+use vocab::{BlockAddr, Bytes, DieId, Lpn, Nanos, Ppn, Slot, Streams, StripeId};
+
+/// What a mount found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mounted {
+    /// Pages looked at.
+    pub looks: u64,
+    /// Bytes read: those beside pages that were looked at, and a checkpoint.
+    pub bytes: Bytes,
+    /// Pages with right checksums, or said to have them by a checkpoint.
+    pub valid: u64,
+    /// Pages neither erased nor valid.
+    pub unreadable: u64,
+    /// Logical pages found.
+    pub mapped: u64,
+    /// Time to look, and to read a checkpoint, all dies side by side.
+    pub time: Nanos,
+    /// Whether the drive is read-only: it was when the power went.
+    pub read_only: bool,
+    /// Power-safe memory that was found to be gone.
+    pub lost: MemoryLoss,
+}
+
+/// The newest contents of a logical page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Newest {
+    pub update: u64,
+    /// Rank of the program of this copy: of equal updates the lower one counts.
+    pub sequence: u64,
+    /// Where it lies; `None` if no page holds it and its stripe brings it back.
+    pub slot: Option<Slot>,
+}
+
+/// What counts: the state that flash and power-safe memory say the drive is in.
+#[derive(Debug, Default)]
+pub(crate) struct Choice {
+    /// For each logical page.
+    pub pages: Vec<Option<Newest>>,
+    /// For each static stripe.
+    pub stripes: Vec<StripeFound>,
+    /// Slots that cannot be read and that their codeword brings back, with what they hold.
+    pub solved: Vec<Member>,
+}
+
+impl Choice {
+    pub(crate) fn new(pages: u32) -> Self {
+        Self { pages: vec![None; pages as usize], ..Self::default() }
+    }
+
+    /// A copy of a page was found.
+    pub(crate) fn offer(&mut self, lpn: Lpn, found: Newest) {
+        let Some(newest) = self.pages.get_mut(lpn.index()) else { return };
+        let is_newer = |old: &Newest| (found.update, old.sequence) > (old.update, found.sequence);
+        if newest.as_ref().is_none_or(is_newer) {
+            *newest = Some(found);
+        }
+    }
+
+    /// Nothing counts that is older than what was lost for good; the pages of which that is all there is.
+    fn lose(&mut self, lost: &BTreeMap<Lpn, u64>) -> BTreeMap<Lpn, u64> {
+        let mut stays = BTreeMap::new();
+        for (&lpn, &update) in lost {
+            let Some(page) = self.pages.get_mut(lpn.index()) else { continue };
+            if page.is_none_or(|newest| newest.update < update) {
+                *page = Some(Newest { update, sequence: 0, slot: None });
+                stays.insert(lpn, update);
+            }
+        }
+        stays
+    }
+
+    /// Every slot that counts.
+    fn slots(&self) -> impl Iterator<Item = Slot> {
+        let parities = self.stripes.iter().filter_map(StripeFound::parity_slot);
+        let pages = self.pages.iter().flatten().filter_map(|newest| newest.slot);
+        pages.chain(parities)
+    }
+
+    /// Static stripes of which no page says what counts.
+    fn unnamed_stripes(&self) -> impl Iterator<Item = StripeId> {
+        let stripes = (0..).map(StripeId).zip(&self.stripes);
+        stripes.filter(|(_, found)| found.unnamed.is_some()).map(|(stripe, _)| stripe)
+    }
+}
+
+impl Session {
+    /// Cuts the power between two events of a run that [`Session::run_until`] left, and mounts the
+    /// drive again. `fates` are those of [`Session::begun`], in its order. Requests that were not
+    /// answered are forgotten; recovery goes on with the next run.
+    ///
+    /// # Panics
+    /// If the drive was not set up to be mounted.
+    pub fn cut_power(&mut self, fates: &[Fate]) -> Mounted {
+        self.cut_power_with(fates, Outage::default())
+    }
+
+    /// As [`Self::cut_power`], and the outage takes more than that.
+    ///
+    /// # Panics
+    /// As [`Self::cut_power`].
+    pub fn cut_power_with(&mut self, fates: &[Fate], outage: Outage) -> Mounted {
+        inside!(&mut self.0, prepared => prepared.cut_power(fates, outage))
+    }
+}
+
+impl<P: HostPayload> Prepared<P> {
+    fn cut_power(&mut self, fates: &[Fate], outage: Outage) -> Mounted {
+        assert!(self.setup.power.mountable, "the drive keeps nothing that it could be mounted from");
+        let reads = self.engine.care.disturb.reads().to_vec();
+        let mut remains = self.engine.cut(fates);
+        let gone = remains.lose(outage, |stripe| self.engine.lpns_of_stripe(stripe));
+        let mut oracle = std::mem::take(&mut self.engine.host.oracle);
+        oracle.power_cut();
+        gone.into_iter().for_each(|lpn| oracle.doubt(lpn));
+        let (array, now, mismatch) =
+            (self.engine.core.device.array.clone(), self.engine.core.device.now, self.engine.host.first_mismatch.take());
+        let protection = build_scheme(&self.setup.drive, &self.setup.scheme).expect("it was built before");
+        let mut engine = Engine::new(&self.setup, protection, array).expect("it was built before");
+        (engine.host.oracle, engine.core.device.now, engine.host.first_mismatch) = (oracle, now, mismatch);
+        engine.host.requests.read_only_since = self.engine.host.requests.read_only_since;
+        let mounted = engine.mount(remains);
+        engine.start_limits();
+        if outage.memory.reads {
+            engine.assume_read_often();
+        } else {
+            engine.check_reads(&reads);
+        }
+        engine.resume_ecc(Some(&mut self.engine), &self.setup, &Streams::new(self.setup.seed));
+        self.engine = engine;
+        mounted
+    }
+}
+
+impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
+    /// Rebuilds what the controller knows; nothing is written.
+    pub(crate) fn mount(&mut self, mut remains: Remains<P>) -> Mounted {
+        self.find_dead_dies();
+        let mut looks = Looks::new(&self.core.device.array, remains.checkpoint.as_ref());
+        remains.erasing.iter().for_each(|&block| looks.set_aside(block));
+        // Ranks are never used twice, also where only power-safe memory knows of them.
+        self.core.device.sequence = looks.newest.max(remains.newest());
+        let suspects = self.read_suspects(&mut looks);
+        if remains.checkpoint.is_some() {
+            let doubted = self.doubted(&looks, &remains, &suspects);
+            doubted.into_iter().for_each(|ppn| looks.look_again(&self.core.device.array, ppn));
+        }
+        self.mount_checkpoint(&looks, &suspects, remains.checkpoint.as_ref());
+        self.mount_groups(&mut remains, &looks);
+        let mut with = self.choose(&looks, &remains, &BTreeSet::new(), true);
+        // Unless a die took it, what can only be solved for is as suspect.
+        let mut without = self.choose(&looks, &remains, &suspects, !self.core.device.dead.is_empty());
+        if let Protection::Stripes(_) = &self.writer.protection {
+            self.power.lost = with.stripes.iter().flat_map(|found| found.lost.iter().copied()).collect();
+        } else {
+            self.power.lost = with.lose(&remains.lost);
+            without.lose(&remains.lost);
+        }
+        self.mount_wear(&looks, &remains);
+        let fallback = if self.breaks(SafetyRule::Fallback) { Vec::new() } else { self.fallback(&with, &without, &suspects) };
+        self.mount_units(&looks, &with, &fallback);
+        self.mount_map(&with);
+        for die in self.care.rebuild.dead.clone() {
+            self.leave_die_out(die);
+        }
+        self.mount_redundancy(&looks, &with, &mut remains);
+        self.host.buffer.restore(std::mem::take(&mut remains.buffer));
+        let rewrites = !self.breaks(SafetyRule::Suspects);
+        let pages = if rewrites { self.pages_to_rewrite(&with, &suspects) } else { BTreeSet::new() };
+        self.power.unnamed = with.unnamed_stripes().collect();
+        // Units that are erased in part stay so until they are erased again.
+        let half_erased: BTreeSet<UnitId> = remains
+            .erasing
+            .iter()
+            .filter(|&&block| !looks.is_erased_block(block))
+            .map(|&block| self.core.map.unit_of_block(block))
+            .collect();
+        let stays = remains.erasing.iter().filter(|&&block| half_erased.contains(&self.core.map.unit_of_block(block)));
+        self.power.erasing = stays.map(|&block| (block, false)).collect();
+        self.begin_mounting(pages, fallback);
+        self.power.remembered = suspects;
+        let mapped = with.pages.iter().flatten().count() as u64;
+        let (mut found, mut time) =
+            (looks.counts(&self.core.device.grid), looks.time(&self.core.device.latencies, &self.core.device.grid));
+        if let Some(checkpoint) = &remains.checkpoint {
+            found.bytes.0 += checkpoint.bytes(&self.core.device.grid);
+            time.0 += checkpoint.time(&self.core.device.latencies, &self.core.device.grid).0;
+        }
+        Mounted { mapped, time, read_only: self.host.requests.read_only_since.is_some(), lost: remains.outage.memory, ..found }
+    }
+
+    /// Blocks that are whole have summaries from now on, unless a suspect is in them. Those that were noted
+    /// as erased, and look so, stay it.
+    fn mount_checkpoint(&mut self, looks: &Looks, suspects: &BTreeSet<Ppn>, before: Option<&Checkpoint>) {
+        let (Some(checkpoint), Some(before)) = (&mut self.power.checkpoint, before) else { return };
+        let suspected: BTreeSet<BlockAddr> = suspects.iter().map(|&ppn| self.core.device.grid.split(ppn).0).collect();
+        for block in (0..self.core.device.grid.geometry().blocks()).map(BlockAddr) {
+            let stays_erased = before.of(block) == Summary::Erased && looks.is_erased(self.core.device.grid.ppn(block, 0));
+            if !stays_erased {
+                checkpoint.forget(block);
+            }
+            if looks.is_whole(block) && !suspected.contains(&block) {
+                checkpoint.sum_up(block, &self.core.device.array);
+            }
+        }
+    }
+
+    fn find_dead_dies(&mut self) {
+        for die in (0..self.core.device.grid.dies()).map(|die| DieId(die as u16)) {
+            let first = self.core.device.grid.ppn(self.core.device.grid.block(die, 0), 0);
+            if !self.core.device.array.answers(first) {
+                self.core.device.dead.insert(u32::from(die.0));
+                self.care.rebuild.dead.push(die);
+            }
+        }
+    }
+
+    /// Reads the last page of each die, once, and remembers those that can be read.
+    fn read_suspects(&mut self, looks: &mut Looks) -> BTreeSet<Ppn> {
+        let mut suspects = BTreeSet::new();
+        for ppn in looks.last_of_dies(&self.core.device.array) {
+            // A fault may strike a read; what it strikes is there nonetheless.
+            let clean = (0..16).any(|_| self.core.device.array.read(ppn) == nand::ReadOutcome::Clean);
+            if clean {
+                suspects.insert(ppn);
+            } else {
+                looks.tear(ppn);
+            }
+        }
+        suspects
+    }
+
+    /// Counts of reads never come back lower than they were (I5), except of blocks erased by the cut.
+    fn check_reads(&self, before: &[u32]) {
+        for (block, (&before, &now)) in (0..).map(BlockAddr).zip(before.iter().zip(self.care.disturb.reads())) {
+            let is_written = self.core.device.array.block(block).next_page > 0;
+            assert!(!is_written || now >= before, "{block} was read {before} times and comes back with {now}");
+        }
+    }
+
+    /// Pages that summaries vouch for and that are looked at nonetheless.
+    fn doubted(&self, looks: &Looks, remains: &Remains<P>, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
+        match &self.writer.protection {
+            Protection::None | Protection::Zones(_) => Vec::new(),
+            Protection::Stripes(_) => self.doubted_in_stripes(looks, remains, suspects),
+            Protection::Rows(_) | Protection::Groups(_) => self.doubted_in_rows(looks, suspects),
+        }
+    }
+
+    /// What counts if the pages `but` could not be read; `solve`: with what rows and groups bring back.
+    fn choose(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>, solve: bool) -> Choice {
+        match &self.writer.protection {
+            Protection::None | Protection::Zones(_) => self.choose_pages(looks, but),
+            Protection::Stripes(_) => self.choose_stripes(looks, remains, but),
+            Protection::Rows(_) => self.choose_in_rows(looks, but, solve),
+            Protection::Groups(_) => self.choose_in_groups(looks, remains, but, solve),
+        }
+    }
+
+    /// Without redundancy every page stands for itself. Code of code zones is derived data: none
+    /// is believed after a cut.
+    fn choose_pages(&self, looks: &Looks, but: &BTreeSet<Ppn>) -> Choice {
+        let mut choice = Choice::new(self.core.map.user_slots());
+        for ppn in looks.valid().filter(|ppn| !but.contains(ppn)) {
+            for (lpn, found) in self.data_in(ppn) {
+                choice.offer(lpn, found);
+            }
+        }
+        choice
+    }
+
+    /// The data in a readable page.
+    pub(crate) fn data_in(&self, ppn: Ppn) -> impl Iterator<Item = (Lpn, Newest)> + '_ {
+        let page = self.core.device.array.page(ppn);
+        let sequence = page.oob.sequence;
+        page.tags.iter().enumerate().filter_map(move |(index, &tag)| {
+            let lpn = Self::data_of(tag)?;
+            let slot = self.core.device.grid.slot(ppn, index as u32);
+            let update = if self.breaks(SafetyRule::Rank) { sequence } else { self.core.device.array.update(ppn, index as u32) };
+            Some((lpn, Newest { update, sequence, slot: Some(slot) }))
+        })
+    }
+
+    /// Wear and age of blocks as their pages tell, and counts of reads as they were saved.
+    fn mount_wear(&mut self, looks: &Looks, remains: &Remains<P>) {
+        let step = if self.breaks(SafetyRule::ReadReserve) { 0 } else { READS_SAVED_EVERY };
+        let summed_up = self.power.checkpoint.as_ref().map_or(0, Checkpoint::most_worn);
+        let bound = remains.most_worn.unwrap_or_else(|| looks.most_worn(&self.core.device.array).max(summed_up) + 1);
+        for block in (0..self.core.device.grid.geometry().blocks()).map(BlockAddr) {
+            let told = looks.valid_in(block, &self.core.device.grid).next();
+            let told = told.and_then(|ppn| match self.core.device.array.scan_page(ppn) {
+                PageScan::Valid(page) => Some((page.pe, remains.outage.seen(page.first_program))),
+                _ => None,
+            });
+            let (pe, first_program) = told.unwrap_or((bound, self.core.device.now));
+            let saved = remains.reads.get(block.index()).map_or(0, |&saved| saved + step);
+            self.core.device.array.set_age(block, |info| {
+                (info.pe, info.first_program) = (pe, first_program);
+                info.reads = if info.next_page > 0 { saved } else { 0 };
+            });
+            let unit = self.core.map.unit_of_block(block);
+            if pe > self.core.map.unit(unit).pe {
+                self.core.map.set_pe(unit, pe);
+            }
+        }
+    }
+
+    /// Units with copies that would count if suspects could not be read, once for each.
+    fn fallback(&self, with: &Choice, without: &Choice, suspects: &BTreeSet<Ppn>) -> Vec<UnitId> {
+        let counting: BTreeSet<Slot> = with.slots().collect();
+        let behind = without.stripes.iter().flat_map(|found| found.old_slots().chain(found.newer_slots()));
+        let needed = without.slots().chain(behind).filter(|slot| !counting.contains(slot));
+        let mut units: Vec<UnitId> = needed.map(|slot| self.core.map.unit_of(slot)).collect();
+        // Not all suspects need fail: one may be what counts if another does.
+        for &ppn in suspects {
+            let counts_next = |(lpn, found): (Lpn, Newest)| {
+                let newest = with.pages.get(lpn.index()).copied().flatten();
+                let newer = newest.filter(|newest| newest.update > found.update).and_then(|newest| newest.slot);
+                newer.is_some_and(|slot| suspects.contains(&self.core.device.grid.page_of(slot).0))
+            };
+            if self.data_in(ppn).any(counts_next) {
+                units.push(self.core.map.unit_of_block(self.core.device.grid.split(ppn).0));
+            }
+        }
+        units
+    }
+
+    /// Tells the map which units hold anything needed.
+    fn mount_units(&mut self, looks: &Looks, with: &Choice, fallback: &[UnitId]) {
+        let mut needed: FxHashMap<UnitId, u64> = FxHashMap::default();
+        let mut need = |unit: UnitId, rank: u64| {
+            let newest = needed.entry(unit).or_default();
+            *newest = rank.max(*newest);
+        };
+        for newest in with.pages.iter().flatten() {
+            if let Some(slot) = newest.slot {
+                need(self.core.map.unit_of(slot), newest.sequence);
+            }
+        }
+        with.stripes.iter().filter_map(StripeFound::parity_slot).for_each(|slot| need(self.core.map.unit_of(slot), 0));
+        with.stripes.iter().flat_map(StripeFound::old_slots).for_each(|slot| need(self.core.map.unit_of(slot), 0));
+        fallback.iter().for_each(|&unit| need(unit, 0));
+        self.core.map.mount(|unit| needed.get(&unit).copied());
+        fallback.iter().for_each(|&unit| self.core.map.pin(unit));
+        if self.breaks(SafetyRule::EraseAgain) {
+            self.core.map.break_erase_again();
+        }
+        // A block that answers with nothing at all may be bad: reserves are not what they seem.
+        self.care.damage.grown_bad += u32::from(looks.has_lost_block(&self.core.device.grid));
+    }
+
+    /// Publishes what counts.
+    fn mount_map(&mut self, with: &Choice) {
+        for member in &with.solved {
+            let (ppn, index) = self.core.device.grid.page_of(member.slot);
+            self.unreadable(ppn).set(index as usize, member.tag, member.update);
+        }
+        for (lpn, newest) in (0..).map(Lpn).zip(&with.pages) {
+            let Some(newest) = newest else { continue };
+            let published = match newest.slot {
+                Some(slot) => self.core.map.publish(lpn, slot),
+                None => self.core.map.publish_missing(lpn),
+            };
+            debug_assert!(published.pinned.is_none(), "the map is empty");
+            self.note_version(lpn, newest.update);
+        }
+    }
+
+    /// Takes over what belongs to the scheme.
+    fn mount_redundancy(&mut self, looks: &Looks, with: &Choice, remains: &mut Remains<P>) {
+        match &self.writer.protection {
+            Protection::None | Protection::Zones(_) => {}
+            Protection::Stripes(_) => self.mount_stripes(with, std::mem::take(&mut remains.held)),
+            Protection::Rows(_) => self.mount_rows(looks),
+            Protection::Groups(_) => self.settle_mounted_groups(),
+        }
+    }
+
+    /// Pages that are read and written anew before the host is heard.
+    fn pages_to_rewrite(&self, with: &Choice, suspects: &BTreeSet<Ppn>) -> BTreeSet<Ppn> {
+        let page = |slot: Slot| self.core.device.grid.page_of(slot).0;
+        let mut pages: BTreeSet<Ppn> = with.slots().map(page).filter(|ppn| suspects.contains(ppn)).collect();
+        if matches!(self.writer.protection, Protection::Rows(_)) {
+            pages.extend(with.slots().map(page).filter(|&ppn| self.leans_on(ppn, suspects)));
+        }
+        if matches!(self.writer.protection, Protection::Groups(_)) {
+            let solved: BTreeSet<Slot> = with.solved.iter().map(|member| member.slot).collect();
+            let leaning = with.slots().filter(|slot| solved.contains(slot)).map(page);
+            pages.extend(leaning.filter(|&ppn| suspects.iter().any(|&suspect| self.shares_codeword(ppn, suspect))));
+        }
+        pages.extend(with.stripes.iter().filter_map(|found| found.unnamed).map(page));
+        if self.core.device.dead.is_empty() {
+            pages.extend(with.slots().map(page).filter(|ppn| self.core.device.failed_programs.contains_key(&ppn.0)));
+        }
+        pages
+    }
+
+    /// What is believed of a page that cannot be read: nothing, at first.
+    pub(crate) fn unreadable(&mut self, ppn: Ppn) -> &mut FailedProgram {
+        let slots = self.core.device.grid.slots_per_page() as usize;
+        self.core.device.failed_programs.entry(ppn.0).or_insert_with(|| FailedProgram::nothing(slots))
+    }
+}

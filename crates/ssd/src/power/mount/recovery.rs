@@ -1,0 +1,134 @@
+//! What follows a mount, as flash commands: pages that may not last are written anew, then the host
+//! is heard.
+//!
+//! Meanwhile units are only erased, not collected: what would count without those pages stays. A
+//! cut now finds what this mount found, and at most copies of it.
+
+use crate::care::collect::Collector;
+use crate::device::commands::{Command, Owner};
+use crate::device::contents::HostPayload;
+use crate::engine::Engine;
+use crate::session::{Session, inside};
+use ftl::{Stream, UnitId};
+use nand::{FlashArray, Scan};
+use protect::Protection;
+use std::collections::BTreeSet;
+use vocab::{Cause, Ppn, StripeId};
+
+/// What a mount has still to do.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Mounting {
+    /// Pages to be read and written anew.
+    pages: Vec<Ppn>,
+    /// Units held back from erase until that is done, once for each reason.
+    pins: Vec<UnitId>,
+    /// Whether everything is on its way.
+    sent: bool,
+}
+
+impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
+    pub(crate) fn begin_mounting(&mut self, pages: BTreeSet<Ppn>, pins: Vec<UnitId>) {
+        self.want_unsettled_groups();
+        self.power.recovering = true;
+        self.power.mounting = Some(Box::new(Mounting { pages: pages.into_iter().collect(), pins, sent: false }));
+    }
+}
+
+impl Session {
+    /// Whether the drive still recovers from a cut: what the cut left without redundancy gets it back
+    /// first.
+    #[must_use]
+    pub fn is_recovering(&mut self) -> bool {
+        inside!(&mut self.0, prepared => prepared.engine.is_recovering())
+    }
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+    fn is_recovering(&mut self) -> bool {
+        let moving = |collector: &Collector| collector.is_busy() && collector.cause == Cause::Rebuild;
+        self.power.recovering &= self.power.mounting.is_some()
+            || !self.care.wanted.is_empty()
+            || self.care.rebuild.is_under_way()
+            || self.writer.stripes.any(|op| op.heals)
+            || self.care.collectors.iter().any(moving);
+        self.power.recovering
+    }
+
+    /// Does what a mount has still to do, as far as it goes without waiting.
+    pub(crate) fn mount_on(&mut self) {
+        let Some(mounting) = &mut self.power.mounting else { return };
+        let pages = std::mem::take(&mut mounting.pages);
+        let waiting: Vec<Ppn> = pages.into_iter().filter(|&ppn| !self.rewrite(ppn)).collect();
+        let rests = self.is_idle() && self.care.collectors.iter().all(|collector| !collector.is_erasing());
+        let Some(mounting) = &mut self.power.mounting else { return };
+        mounting.pages = waiting;
+        if !rests {
+            return;
+        }
+        if !std::mem::replace(&mut mounting.sent, true) {
+            self.send_what_was_moved();
+        } else {
+            self.finish_mounting();
+        }
+    }
+
+    /// Reads a page to be moved, if its log has room for it.
+    fn rewrite(&mut self, ppn: Ppn) -> bool {
+        let log = self.core.map.log_of(self.core.map.unit_of_block(self.core.device.grid.split(ppn).0));
+        if !self.core.map.has_room(log, Stream::Gc) {
+            self.start_collecting(log);
+            return false;
+        }
+        self.care.collectors[log].cause = Cause::Rebuild;
+        self.care.collectors[log].in_flight += 1;
+        let owner = Owner::Collect { log: log as u16 };
+        let count = self.core.device.grid.slots_per_page() as u8;
+        self.submit(Command { owner, ppn, count, cause: Cause::Rebuild, ..Command::default() });
+        true
+    }
+
+    /// Nothing more joins what is to be moved.
+    fn send_what_was_moved(&mut self) {
+        if self.core.map.kind() == ftl::LogKind::Group {
+            self.feed_moves(true);
+        } else {
+            (0..self.core.map.logs()).for_each(|log| self.send_moved(log));
+        }
+    }
+
+    /// The host is heard from now on.
+    fn finish_mounting(&mut self) {
+        let mounting = self.power.mounting.take().expect("under way");
+        self.power.unnamed.clear();
+        // Pages that were there are members of their sums like any other: the host may have read them.
+        self.writer.groups.redo.clear();
+        // A page for which there is no room at all stays where it is, and so does what would count without it.
+        if mounting.pages.is_empty() {
+            mounting.pins.iter().for_each(|&unit| self.release(unit));
+            self.writer.held.all_settled();
+        }
+        self.core.retry = true;
+        self.resume_rebuild();
+        for log in 0..self.core.map.logs() {
+            if self.is_wanted(log) {
+                self.start_collecting(log);
+            }
+        }
+    }
+
+    /// What a dead die held, or a cut left without a place, is rebuilt.
+    fn resume_rebuild(&mut self) {
+        match &self.writer.protection {
+            Protection::None | Protection::Zones(_) => {}
+            Protection::Rows(_) | Protection::Groups(_) if self.core.device.dead.is_empty() => {}
+            Protection::Rows(_) | Protection::Groups(_) => self.rebuild_superblocks(),
+            Protection::Stripes(_) => {
+                let stripes = (0..self.stripe_count()).map(StripeId);
+                let is_whole = |stripe| self.stripe_state(stripe).1.is_empty();
+                if !stripes.into_iter().all(is_whole) {
+                    self.rebuild_stripes();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,465 @@
+//! What proofs need of a drive: stop it between any two events, fork it, break the fork, read
+//! all of it back, recompute every parity from flash, and see what lies where. For tests; no
+//! run uses it.
+
+use crate::config::Pace;
+use crate::device::commands::is_programmed;
+use crate::device::contents::HostPayload;
+use crate::device::facts::Folds;
+use crate::engine::Engine;
+use crate::result::RunResult;
+use crate::session::{Inner, Prepared, Session, inside};
+use crate::write::stripes::partial::Held;
+use ftl::Place;
+use nand::{Faulty, FlashArray, MemoryArray, OobTag, PageRole};
+use protect::Protection;
+use protect::code_zones::CodeGroupId;
+use vocab::{BlockAddr, DieId, HostCommand, HostOp, Lba, Lpn, Ppn, SimTime, StripSet, StripeId};
+
+/// A permanent loss, as the fault model of `nand` describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// A die stops answering.
+    Die(DieId),
+    /// A block keeps nothing and takes nothing.
+    Block(BlockAddr),
+    /// A page is uncorrectable until its block is erased.
+    Page(Ppn),
+    /// A plane of a die keeps nothing and takes nothing: all its blocks are lost. Where the die has one
+    /// plane, or its planes work as one, planes 0 and 1 stand for its even and odd blocks.
+    Plane {
+        /// The die.
+        die: DieId,
+        /// Which, below the number of planes and below 2 where there is one.
+        plane: u32,
+    },
+    /// A block takes nothing any more; what it holds stays until an erase is tried.
+    WornOut(BlockAddr),
+}
+
+/// What reading every logical page back found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReadBack {
+    /// Pages that answered with a media error, in order.
+    pub lost: Vec<Lpn>,
+    /// The first wrong read in the life of the drive, in words. Anything here is a defect.
+    pub wrong: Option<String>,
+}
+
+/// What a scrub found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scrub {
+    /// Codewords whose parity, recomputed from flash, is the parity stored, or held.
+    pub sound: u32,
+    /// Codewords that were never programmed in whole: a page of theirs failed.
+    pub broken: u32,
+    /// Logical pages in flash that no parity covers.
+    pub uncovered: u32,
+}
+
+/// A programmed page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredPage {
+    /// Where it lies.
+    pub ppn: Ppn,
+    /// What each of its slots holds, and whether that is current.
+    pub slots: Vec<(PageRole, bool)>,
+    /// What the page says of the strips, or dies, that it covers.
+    pub coverage: StripSet,
+    /// Whether a permanent loss took it.
+    pub lost: bool,
+}
+
+/// What lies where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inventory {
+    /// Every programmed page, in order.
+    pub pages: Vec<StoredPage>,
+    /// Where the map has each logical page.
+    pub places: Vec<Place>,
+    /// Logical pages that the host is not answered from there: those in the buffer or in a page
+    /// that is still being filled, and discarded ones that a stripe still holds.
+    pub elsewhere: Vec<bool>,
+    /// Partial parities.
+    pub held: Vec<HeldParity>,
+    /// Sums of pages of block groups.
+    pub sums: Vec<HeldSum>,
+    /// Valid code pages of code zones.
+    pub code: Vec<CodePage>,
+    /// Logical pages in rows that are being written: the controller still has their sum.
+    pub in_open_row: Vec<bool>,
+}
+
+/// A partial parity in the parity cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldParity {
+    /// Its stripe.
+    pub stripe: StripeId,
+    /// Strips whose current versions it sums.
+    pub covers: StripSet,
+    /// Where these lay when the stored parity was written.
+    pub old: Vec<(u32, Place)>,
+}
+
+/// A page of valid code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodePage {
+    /// Where it lies.
+    pub place: Place,
+    /// The logical pages whose current contents it is the sum of.
+    pub of: Vec<Lpn>,
+}
+
+/// What reads in progress use beyond what they want.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlternativesInFlight {
+    /// Sub-requests for other pages, queued or in service.
+    pub extra_reads: u32,
+    /// Groups whose code reads may decode with, once for each read.
+    pub code_of: Vec<CodeGroupId>,
+}
+
+/// Sums of these pages in the power-safe cache of block groups, of a row or of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldSum {
+    /// The pages that are in the sums.
+    pub members: Vec<Ppn>,
+    /// How many sums of them there are: so many pages they bring back.
+    pub sums: u32,
+}
+
+impl Session {
+    /// Replays as [`Session::run`] does, and stops before every event: `each` hears its number
+    /// and may fork the drive as it stands, commands in flight and all.
+    pub fn run_stepwise(
+        &mut self,
+        commands: &mut dyn Iterator<Item = HostCommand>,
+        pace: Pace,
+        each: &mut dyn FnMut(u64, &mut dyn FnMut() -> Session),
+    ) -> RunResult {
+        match &mut self.0 {
+            Inner::None(prepared) => prepared.forks(commands, pace, each, Inner::None),
+            Inner::Tag(prepared) => prepared.forks(commands, pace, each, Inner::Tag),
+            Inner::Page(prepared) => prepared.forks(commands, pace, each, Inner::Page),
+        }
+    }
+
+    /// Loses a part of the flash, for good.
+    pub fn fail(&mut self, failure: Failure) {
+        inside!(&mut self.0, prepared => prepared.engine.fail(failure));
+    }
+
+    /// Starts nothing more of a rebuild; what is in flight still completes.
+    pub fn stop_rebuild(&mut self) {
+        inside!(&mut self.0, prepared => prepared.engine.stop_rebuild());
+    }
+
+    /// Completes what is in flight, background work included, without new host commands.
+    pub fn drain(&mut self) -> RunResult {
+        self.run(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_| {})
+    }
+
+    /// Reads every logical page, one after the other.
+    pub fn read_back(&mut self) -> ReadBack {
+        let lost = inside!(&mut self.0, prepared => prepared.engine.read_back());
+        ReadBack { lost, wrong: self.first_mismatch().map(Into::into) }
+    }
+
+    /// As [`Self::read_back`]; what is found is what every later read must find, unless it is written
+    /// anew: after a power cut a page may have one of several versions, but it has one.
+    pub fn take_stock(&mut self) -> ReadBack {
+        inside!(&mut self.0, prepared => prepared.engine.host.stock.counts = true);
+        let mut found = self.read_back();
+        inside!(&mut self.0, prepared => {
+            prepared.engine.host.stock.counts = false;
+            let oracle = &prepared.engine.host.oracle;
+            found.lost.retain(|&lpn| !oracle.floor(lpn).discarded);
+        });
+        found
+    }
+
+    /// Recomputes the parity of every codeword from flash and compares it with the parity
+    /// stored, and what flash says of each logical page with the map. The drive must be drained.
+    /// Contents that a permanent loss took count as if they could be read: this checks what was
+    /// written, [`Session::read_back`] what can be read.
+    ///
+    /// # Errors
+    /// Says what differs.
+    pub fn scrub(&self) -> Result<Scrub, String> {
+        inside!(&self.0, prepared => prepared.engine.scrub())
+    }
+
+    /// What reads in progress use beyond what they want.
+    #[must_use]
+    pub fn alternatives_in_flight(&self) -> AlternativesInFlight {
+        inside!(&self.0, prepared => prepared.engine.alternatives_in_flight())
+    }
+
+    /// What lies where.
+    #[must_use]
+    pub fn inventory(&self) -> Inventory {
+        inside!(&self.0, prepared => prepared.engine.inventory())
+    }
+}
+
+impl<P: HostPayload> Prepared<P> {
+    fn forks(
+        &mut self,
+        commands: &mut dyn Iterator<Item = HostCommand>,
+        pace: Pace,
+        each: &mut dyn FnMut(u64, &mut dyn FnMut() -> Session),
+        wrap: fn(Prepared<P>) -> Inner,
+    ) -> RunResult {
+        let (setup, steady, pe_before) = (self.setup.clone(), self.steady, self.pe_before.clone());
+        let mut number = 0;
+        self.run_stepwise(commands, pace, &mut |_| {}, |engine| {
+            let (setup, pe_before) = (&setup, &pe_before);
+            each(number, &mut || {
+                let (engine, setup, pe_before) = (engine.clone(), setup.clone(), pe_before.clone());
+                Session(wrap(Prepared { engine, setup, steady, pe_before }))
+            });
+            number += 1;
+            true
+        })
+    }
+}
+
+impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
+    fn fail(&mut self, failure: Failure) {
+        match failure {
+            Failure::Die(die) => self.kill(die),
+            Failure::Block(block) => self.core.device.array.lose_block(block),
+            Failure::Plane { die, plane } => {
+                let geometry = *self.core.device.grid.geometry();
+                let planes = (geometry.blocks_per_die() / geometry.blocks_per_plane).max(2);
+                assert!(plane < planes, "{die} has planes 0 to {}, asked for {plane}", planes - 1);
+                let blocks = (0..self.core.device.grid.blocks_per_die()).filter(|block| block % planes == plane);
+                blocks.for_each(|block| self.core.device.array.lose_block(self.core.device.grid.block(die, block)));
+            }
+            Failure::WornOut(block) => self.core.device.array.wear_out(block),
+            Failure::Page(ppn) => {
+                assert!(is_programmed(&self.core.device.array, ppn), "{ppn} holds nothing that could be lost");
+                self.core.device.array.lose_page(ppn);
+            }
+        }
+    }
+
+    fn read_back(&mut self) -> Vec<Lpn> {
+        self.core.device.folds = Folds::new(self.core.device.grid.slots_per_page());
+        let (pages, per) = (self.core.map.user_slots(), self.host.requests.sectors_per_slot);
+        let read =
+            |lpn: u32| HostCommand { at: SimTime(0), op: HostOp::Read, lba: Lba(u64::from(lpn) * u64::from(per)), sectors: per };
+        // One request at a time: what failed before the next arrives belongs to the last.
+        let (mut lost, mut seen) = (Vec::new(), 0);
+        let mut count = |errors: u64, next: u64| {
+            if errors > seen {
+                lost.push(Lpn(next as u32 - 1));
+            }
+            seen = errors;
+        };
+        self.replay(&mut (0..pages).map(read), Pace::Closed { depth: 1 }, &mut |engine, next| {
+            count(engine.core.device.folds.media_errors, next);
+        });
+        count(self.core.device.folds.media_errors, u64::from(pages));
+        lost
+    }
+
+    fn is_in_open_row(&self, lpn: Lpn) -> bool {
+        let Place::At(slot) = self.core.map.lookup(lpn) else { return false };
+        match &self.writer.protection {
+            Protection::Rows(_) => self.is_open_row(self.core.map.rows().row_of(self.core.device.grid.page_of(slot).0).0),
+            Protection::Groups(_) => self.is_held(self.core.device.grid.page_of(slot).0),
+            Protection::None | Protection::Stripes(_) | Protection::Zones(_) => false,
+        }
+    }
+
+    fn is_elsewhere(&self, lpn: Lpn) -> bool {
+        let unsent = |slot| self.unsent(self.core.device.grid.page_of(slot).0).is_some();
+        let in_controller = matches!(self.core.map.lookup(lpn), Place::At(slot) if unsent(slot));
+        in_controller || self.host.buffer.get(lpn).is_some() || self.host.requests.is_hidden(lpn)
+    }
+
+    fn inventory(&self) -> Inventory {
+        let pages =
+            (0..self.core.device.grid.geometry().pages()).map(Ppn).filter(|&ppn| is_programmed(&self.core.device.array, ppn));
+        let page = |ppn: Ppn| {
+            let view = self.core.device.array.page(ppn);
+            let valid = |index: usize| self.core.map.is_valid(self.core.device.grid.slot(ppn, index as u32));
+            let slots = view.tags.iter().enumerate().map(|(index, tag)| (tag.role(), valid(index))).collect();
+            StoredPage { ppn, slots, coverage: StripSet(u64::from(view.oob.coverage)), lost: self.core.device.array.is_lost(ppn) }
+        };
+        let lpns = || (0..self.core.map.user_slots()).map(Lpn);
+        Inventory {
+            pages: pages.map(page).collect(),
+            places: lpns().map(|lpn| self.core.map.lookup(lpn)).collect(),
+            in_open_row: lpns().map(|lpn| self.is_in_open_row(lpn)).collect(),
+            elsewhere: lpns().map(|lpn| self.is_elsewhere(lpn)).collect(),
+            held: self.held_parities(),
+            sums: self.held_sums(),
+            code: match &self.writer.protection {
+                Protection::Zones(zones) => self.code_pages(zones),
+                _ => Vec::new(),
+            },
+        }
+    }
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+    pub(crate) fn scrub(&self) -> Result<Scrub, String> {
+        assert!(self.is_idle() && self.core.device.commands.slab.in_use() == 0, "scrub the drive after it was drained");
+        for lpn in (0..self.core.map.user_slots()).map(Lpn) {
+            self.scrub_place(lpn)?;
+        }
+        match &self.writer.protection {
+            Protection::None => Ok(Scrub::default()),
+            Protection::Zones(zones) => self.scrub_zones(zones),
+            Protection::Stripes(_) => self.scrub_stripes(),
+            Protection::Rows(_) => self.scrub_rows(),
+            Protection::Groups(_) => self.scrub_groups(),
+        }
+    }
+
+    /// What the page says of itself must be what the map says of it.
+    fn scrub_place(&self, lpn: Lpn) -> Result<(), String> {
+        let Place::At(slot) = self.core.map.lookup(lpn) else { return Ok(()) };
+        let (ppn, index) = self.core.device.grid.page_of(slot);
+        if !self.is_stored(ppn) {
+            return Ok(());
+        }
+        let tag = self.core.device.array.page(ppn).tags[index as usize];
+        if tag == OobTag::data(lpn) { Ok(()) } else { Err(format!("{lpn} is mapped to {slot}, which holds {:?}", tag.role())) }
+    }
+
+    /// Whether the page was programmed.
+    pub(crate) fn is_stored(&self, ppn: Ppn) -> bool {
+        is_programmed(&self.core.device.array, ppn) && !self.core.device.failed_programs.contains_key(&ppn.0)
+    }
+
+    /// Whether the sum of these pages is that page, slot by slot; `None` where one was never programmed.
+    pub(crate) fn is_sum(&self, pages: &[Ppn], of: Ppn) -> Option<bool> {
+        if !self.is_stored(of) || !pages.iter().all(|&ppn| self.is_stored(ppn)) {
+            return None;
+        }
+        let mut sum = vec![P::default(); self.core.device.grid.slots_per_page() as usize];
+        for &ppn in pages.iter().chain([&of]) {
+            sum.iter_mut().zip(self.core.device.array.page(ppn).payload).for_each(|(sum, payload)| sum.add(payload));
+        }
+        Some(sum.iter().all(P::is_zero))
+    }
+
+    fn scrub_stripes(&self) -> Result<Scrub, String> {
+        let n = self.stripe_scheme().data_strips();
+        let mut found = Scrub::default();
+        for stripe in (0..self.stripe_count()).map(StripeId) {
+            self.scrub_worn(stripe)?;
+            if let Some(held) = self.writer.held.get(stripe) {
+                let sound = self.scrub_held(stripe, held)?.is_some();
+                found.sound += u32::from(sound);
+                found.broken += u32::from(!sound);
+                continue;
+            }
+            let places: Vec<Place> = (0..n).map(|strip| self.place_of_strip(stripe, strip)).collect();
+            let page =
+                |place: &Place| if let Place::At(slot) = place { Some(self.core.device.grid.page_of(*slot).0) } else { None };
+            let pages: Vec<Ppn> = places.iter().filter_map(page).collect();
+            let whole = !places.contains(&Place::Missing);
+            let parity = self.core.map.lookup_parity(stripe);
+            let verdict = page(&parity).filter(|_| whole).and_then(|parity| self.is_sum(&pages, parity));
+            match (parity, verdict) {
+                (Place::Unmapped, _) => {
+                    found.uncovered += places.iter().filter(|&&place| place != Place::Unmapped).count() as u32
+                }
+                (_, None) => found.broken += 1,
+                (_, Some(true)) => found.sound += 1,
+                (_, Some(false)) => return Err(format!("the parity of {stripe} at {parity:?} is not the sum of {places:?}")),
+            }
+        }
+        Ok(found)
+    }
+
+    fn held_parities(&self) -> Vec<HeldParity> {
+        let held = |stripe| (stripe, self.writer.held.get(stripe).expect("listed entries exist"));
+        let parity = |(stripe, held): (StripeId, &Held<P>)| HeldParity { stripe, covers: held.covers, old: held.old.clone() };
+        self.writer.held.stripes().map(held).map(parity).collect()
+    }
+
+    /// The partial parity must be the sum of the current versions it covers, the stored parity
+    /// that of the old ones and of the strips outside. `None` where some page is not there.
+    fn scrub_held(&self, stripe: StripeId, held: &Held<P>) -> Result<Option<()>, String> {
+        let n = self.stripe_scheme().data_strips();
+        let (mut new, mut old) = (held.sum.clone(), P::default());
+        for strip in 0..=n {
+            let now = self.place_of_strip(stripe, strip);
+            if held.covers.contains(strip) {
+                let Some(payload) = self.stored_at(now) else { return Ok(None) };
+                new.add(&payload);
+            }
+            let before = held.old_place(strip);
+            if !held.covers.contains(strip) && before.is_some_and(|before| before != now) {
+                return Err(format!("strip {strip} of {stripe} was written anew and no parity covers it"));
+            }
+            let Some(payload) = self.stored_at(before.unwrap_or(now)) else { return Ok(None) };
+            old.add(&payload);
+        }
+        match (new.is_zero(), old.is_zero()) {
+            (false, _) => Err(format!("the partial parity of {stripe} is not the sum of strips {:?}", held.covers)),
+            (_, false) if self.core.map.lookup_parity(stripe) != Place::Unmapped => {
+                Err(format!("the stored parity of {stripe} is not the sum of its old versions"))
+            }
+            _ => Ok(Some(())),
+        }
+    }
+
+    fn stored_at(&self, place: Place) -> Option<P> {
+        match place {
+            Place::Unmapped => Some(P::default()),
+            Place::Missing => None,
+            Place::At(slot) => {
+                let (ppn, index) = self.core.device.grid.page_of(slot);
+                self.is_stored(ppn).then(|| self.core.device.array.page(ppn).payload[index as usize].clone())
+            }
+        }
+    }
+
+    /// A stripe with a strip on a worn block must have parity, if its pages are there.
+    fn scrub_worn(&self, stripe: StripeId) -> Result<(), String> {
+        // There may be no room for the parity.
+        if self.writer.held.is_unbuildable(stripe) || self.host.requests.read_only_since.is_some() {
+            return Ok(());
+        }
+        let bare = !self.is_protected(stripe);
+        let (_, unreadable) = self.stripe_state(stripe);
+        let worn = self.worn_strips(stripe);
+        if bare && unreadable.is_empty() && !worn.is_empty() && self.stripe_scheme().wants_parity(stripe, false) {
+            return Err(format!("strips {worn:?} of {stripe} lie on worn blocks and have no parity"));
+        }
+        Ok(())
+    }
+
+    fn scrub_rows(&self) -> Result<Scrub, String> {
+        let (rows, mut found) = (self.core.map.rows(), Scrub::default());
+        for row in 0..self.core.device.grid.blocks_per_die() * self.core.device.grid.pages_per_block() {
+            let Some((covered, parity)) = rows.coverage(row) else { continue };
+            let pages: Vec<Ppn> = covered.iter().map(|die| rows.page(row, DieId(die as u16))).collect();
+            let parity = rows.page(row, parity);
+            match self.is_sum(&pages, parity) {
+                None => found.broken += 1,
+                Some(false) => return Err(format!("the parity of row {row} at {parity} is not the sum of {pages:?}")),
+                Some(true) => {
+                    let page = self.core.device.array.page(parity);
+                    if page.oob.coverage != covered.0 as u32 || page.tags[0] != OobTag::parity(StripeId(row)) {
+                        return Err(format!("{parity} covers {covered:?} of row {row} and says {:?}", page.oob));
+                    }
+                    found.sound += 1;
+                }
+            }
+        }
+        for lpn in (0..self.core.map.user_slots()).map(Lpn) {
+            let Place::At(slot) = self.core.map.lookup(lpn) else { continue };
+            let (row, die) = rows.row_of(self.core.device.grid.page_of(slot).0);
+            let covered = rows.coverage(row).is_some_and(|(covered, _)| covered.contains(u32::from(die.0)));
+            found.uncovered += u32::from(!covered);
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,230 @@
+//! Block groups after a cut. The sums of codewords whose parity is not in flash lie in the
+//! power-safe cache (I19), and so do pages that are summed and on their way: those that did not get
+//! to flash are taken out of the sums. Groups that were being written take nothing more; their sums
+//! stay, beside what new groups need, until they have been collected.
+
+use crate::device::contents::HostPayload;
+use crate::engine::Engine;
+use crate::power::cut::Remains;
+use crate::power::mount::Choice;
+use crate::power::mount::looks::Looks;
+use crate::power::rules::SafetyRule;
+use crate::write::groups::{GroupRemains, Redo};
+use ftl::{UnitId, UnitState};
+use nand::{Member, PageRole, Scan};
+use std::collections::BTreeSet;
+use vocab::{Cause, Ppn, SuperblockId};
+
+/// Copies are ranked by the losses that their codeword survives, up to so many.
+const LOSSES_RANKED: u64 = 15;
+
+impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
+    /// Takes over the table of groups and the sums.
+    pub(crate) fn mount_groups(&mut self, remains: &mut Remains<P>, looks: &Looks) {
+        let Some(kept) = remains.groups.take() else { return };
+        let GroupRemains { codes, first_code, now, asked, info, held, blocks, redo } = kept;
+        let groups = &mut self.writer.groups;
+        (groups.codes, groups.first_code, groups.now, groups.asked) = (codes, first_code, now, asked);
+        (groups.info, groups.held, groups.blocks) = (info, held, blocks);
+        for held in self.writer.groups.held.values_mut() {
+            held.parities = None;
+        }
+        let (there, torn): (Vec<_>, Vec<_>) = redo.into_iter().partition(|redo| looks.is_valid(redo.ppn));
+        if !self.breaks(SafetyRule::Sums) {
+            torn.iter().for_each(|redo| self.take_out_of_sums(redo));
+        }
+        self.writer.groups.redo = there;
+        self.note_erased_members(looks, remains);
+        if remains.outage.memory.sums {
+            self.power.bare_groups = self.groups_without_parity(looks);
+        }
+    }
+
+    /// A cut met the erase of a group: its sums are of pages that are gone.
+    fn note_erased_members(&mut self, looks: &Looks, remains: &Remains<P>) {
+        let of_rows = self.writer.groups.held.values().flat_map(|held| &held.members);
+        let members = of_rows.chain(self.writer.groups.blocks.values().flat_map(|blocks| &blocks.members));
+        let pages = members.map(|member| self.core.device.grid.page_of(member.slot).0);
+        let erased: Vec<Ppn> = pages.filter(|&ppn| self.met_its_erase(ppn, looks, remains)).collect();
+        for ppn in erased {
+            self.unreadable(ppn);
+        }
+    }
+
+    /// Groups with data in flash whose parity is not, all of it.
+    fn groups_without_parity(&self, looks: &Looks) -> BTreeSet<UnitId> {
+        let lacks = |group: SuperblockId| {
+            let Some(info) = self.writer.groups.info[group.index()] else { return false };
+            let code = self.writer.groups.codes[info.code].0;
+            let stripe = self.group_scheme().page_stripe(&code, group, info.members).expect("as when it was opened");
+            let is_there = |row: u32, strip: &protect::Strip| looks.is_valid(self.core.map.rows().page(row, strip.die));
+            (0..self.core.device.grid.pages_per_block()).map(|page| self.row_of_group(group, page)).any(|row| {
+                let (data, parity): (Vec<_>, Vec<_>) = stripe.strips.iter().partition(|strip| strip.symbol < code.data);
+                data.iter().any(|strip| is_there(row, strip)) && !parity.iter().all(|strip| is_there(row, strip))
+            })
+        };
+        (0..self.core.device.grid.blocks_per_die()).filter(|&group| lacks(SuperblockId(group))).collect()
+    }
+
+    /// A page did not get to flash: sums are of what did.
+    fn take_out_of_sums(&mut self, redo: &Redo<P>) {
+        let slots = self.core.device.grid.slots_per_page() as usize;
+        let (block, page) = self.core.device.grid.split(redo.ppn);
+        let (die, group) = self.core.device.grid.split_block(block);
+        let Some(held) = self.writer.groups.held.get_mut(&redo.key) else { return };
+        let layout = held.layout();
+        let position = layout.stripe.strip_on(die).expect("a member of its group");
+        let strip = layout.stripe.strips[position as usize];
+        let erasure = &self.writer.groups.codes[layout.code].1;
+        for (index, payload) in redo.payload.iter().enumerate() {
+            for parity in 0..erasure.parity() {
+                let c = erasure.coefficient(parity, strip.symbol as usize);
+                held.sums[parity * slots + index].add_scaled(payload, c);
+            }
+        }
+        held.data.remove(u32::from(die.0));
+        let lies_there = |member: &Member| self.core.device.grid.page_of(member.slot).0 == redo.ppn;
+        held.members.retain(|member| !lies_there(member));
+        let is_block_parity =
+            self.writer.groups.codes[layout.code].0.block && page + 1 == self.core.device.grid.pages_per_block();
+        if let Some(blocks) = self.writer.groups.blocks.get_mut(&group.0).filter(|_| !is_block_parity) {
+            for (index, payload) in redo.payload.iter().enumerate() {
+                blocks.sums[position as usize * slots + index].add(payload);
+            }
+            blocks.members.retain(|member| !lies_there(member));
+        }
+    }
+
+    /// Whether a cut came into the erase of the page's group. Else it looks erased because its program failed.
+    fn met_its_erase(&self, ppn: Ppn, looks: &Looks, remains: &Remains<P>) -> bool {
+        let erases_known = !remains.outage.memory.reads;
+        remains.erasing.contains(&self.core.device.grid.split(ppn).0) || (!erases_known && looks.is_erased(ppn))
+    }
+
+    pub(crate) fn choose_in_groups(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>, solve: bool) -> Choice {
+        let mut choice = Choice::new(self.core.map.user_slots());
+        let is_there = |ppn: Ppn| looks.is_valid(ppn) && !but.contains(&ppn);
+        for group in (0..self.core.device.grid.blocks_per_die()).map(SuperblockId) {
+            self.offer_group(&mut choice, group, &is_there);
+        }
+        if !solve {
+            return choice;
+        }
+        // Of what is being erased everything needed lies elsewhere.
+        let page = |member: &Member| self.core.device.grid.page_of(member.slot).0;
+        let still_held = |lost: Vec<Member>| {
+            let any_erased = lost.iter().any(|member| self.met_its_erase(page(member), looks, remains));
+            if any_erased { Vec::new() } else { lost }
+        };
+        // Of a suspect that was on its way at a cut only its own page tells.
+        let redone: BTreeSet<Ppn> = self.writer.groups.redo.iter().map(|redo| redo.ppn).collect();
+        for held in self.writer.groups.held.values() {
+            let sums = held.sums.len() as u32 / self.core.device.grid.slots_per_page();
+            let lost = self.lost_members(&held.members, |ppn| is_there(ppn) || redone.contains(&ppn), sums);
+            self.offer_solved(&mut choice, still_held(lost));
+        }
+        for ppn in looks.valid().filter(|&ppn| is_there(ppn) && !self.core.device.array.members(ppn).is_empty()) {
+            if let PageRole::Parity(_) = self.core.device.array.page(ppn).tags[0].role() {
+                let members = self.core.device.array.members(ppn).to_vec();
+                let lost = self.lost_members(&members, is_there, self.parities_beside(ppn, &is_there));
+                self.offer_solved(&mut choice, still_held(lost));
+            }
+        }
+        choice
+    }
+
+    /// Offers the readable data of a group. A group that was being erased may have lost part of its
+    /// codewords: of equal copies those count first that can do with most losses more.
+    fn offer_group(&self, choice: &mut Choice, group: SuperblockId, is_there: &impl Fn(Ppn) -> bool) {
+        let Some(info) = self.writer.groups.info[group.index()] else { return };
+        let code = self.writer.groups.codes[info.code].0;
+        let stripe = self.group_scheme().page_stripe(&code, group, info.members).expect("as when it was opened");
+        for page in 0..self.core.device.grid.pages_per_block() {
+            let row = self.row_of_group(group, page);
+            let ppn = |strip: &protect::Strip| self.core.map.rows().page(row, strip.die);
+            for codeword in 0..stripe.codewords {
+                let strips = || stripe.strips.iter().filter(move |strip| strip.codeword == codeword);
+                let parities: Vec<Ppn> =
+                    strips().filter(|strip| strip.symbol >= code.data).map(ppn).filter(|&ppn| is_there(ppn)).collect();
+                let of_parity = |&parity: &Ppn| {
+                    self.core.device.array.members(parity).iter().map(|member| self.core.device.grid.page_of(member.slot).0)
+                };
+                let missing: BTreeSet<Ppn> = parities.iter().flat_map(of_parity).filter(|&ppn| !is_there(ppn)).collect();
+                let in_flash = parities.len().saturating_sub(missing.len());
+                let is_held = self.writer.groups.held.contains_key(&(row, codeword));
+                let survives = if is_held { LOSSES_RANKED } else { (in_flash as u64).min(LOSSES_RANKED) };
+                for ppn in strips().map(ppn).filter(|&ppn| is_there(ppn)) {
+                    self.data_in(ppn).for_each(|(lpn, mut found)| {
+                        found.sequence |= (LOSSES_RANKED - survives) << 60;
+                        choice.offer(lpn, found);
+                    });
+                }
+            }
+        }
+    }
+
+    /// Readable parities of the codeword that a parity page belongs to, itself included.
+    fn parities_beside(&self, ppn: Ppn, is_there: &impl Fn(Ppn) -> bool) -> u32 {
+        let (row, _) = self.core.map.rows().row_of(ppn);
+        let members = self.core.device.array.members(ppn);
+        let page = |die: u32| self.core.map.rows().page(row, vocab::DieId(die as u16));
+        let same = |&other: &Ppn| is_there(other) && self.core.device.array.members(other) == members;
+        (0..self.core.device.grid.dies()).map(page).filter(same).count() as u32
+    }
+
+    /// Members that cannot be read, if the codeword brings so many pages back.
+    fn lost_members(&self, members: &[Member], is_there: impl Fn(Ppn) -> bool, at_most: u32) -> Vec<Member> {
+        let page = |member: &Member| self.core.device.grid.page_of(member.slot).0;
+        let lost: Vec<Member> = members.iter().filter(|member| !is_there(page(member))).copied().collect();
+        let pages: BTreeSet<Ppn> = lost.iter().map(page).collect();
+        if pages.len() as u32 <= at_most { lost } else { Vec::new() }
+    }
+
+    /// Whether two pages of block groups may be in one codeword: of their row, or of their block.
+    pub(crate) fn shares_codeword(&self, ppn: Ppn, other: Ppn) -> bool {
+        let row = |ppn| self.core.map.rows().row_of(ppn).0;
+        row(ppn) == row(other) || self.core.device.grid.split(ppn).0 == self.core.device.grid.split(other).0
+    }
+
+    /// Groups with nothing needed are forgotten, others get back their codes.
+    pub(crate) fn settle_mounted_groups(&mut self) {
+        for unit in 0..self.writer.groups.info.len() as UnitId {
+            let info = self.writer.groups.info[unit as usize];
+            if self.core.map.unit(unit).state != UnitState::Closed {
+                self.forget_group(unit);
+            } else if let Some(info) = info {
+                let code = self.writer.groups.codes[info.code].0;
+                let slots = ftl::slots_of(&self.core.device.grid, self.group_scheme(), &code, SuperblockId(unit), info.members);
+                self.core.map.open_group(SuperblockId(unit), info.code as u8, slots);
+            }
+        }
+        self.settle_group_space();
+    }
+
+    /// Groups whose parity is not all in flash: to be collected soon.
+    pub(crate) fn want_unsettled_groups(&mut self) {
+        let pages = self.core.device.grid.pages_per_block();
+        let of_rows = self.writer.groups.held.keys().map(|(row, _)| row / pages);
+        let mut unsettled: BTreeSet<u32> = of_rows.chain(self.writer.groups.blocks.keys().copied()).collect();
+        unsettled.append(&mut self.power.bare_groups);
+        unsettled.into_iter().for_each(|unit| self.want(unit, Cause::Rebuild));
+    }
+}
+
+impl<P: HostPayload, A: nand::FlashArray<P>> Engine<P, A> {
+    /// Nothing of the group is needed any more.
+    pub(crate) fn forget_group(&mut self, unit: UnitId) {
+        self.writer.groups.info[unit as usize] = None;
+        self.forget_sums(unit);
+    }
+
+    /// The group is erased, or will be: sums that a mount kept for it are not needed.
+    pub(crate) fn forget_sums(&mut self, unit: UnitId) {
+        let pages = self.core.device.grid.pages_per_block();
+        let keys: Vec<(u32, u32)> =
+            self.writer.groups.held.range((unit * pages, 0)..((unit + 1) * pages, 0)).map(|(key, _)| *key).collect();
+        keys.iter().for_each(|key| drop(self.writer.groups.held.remove(key)));
+        self.writer.groups.blocks.remove(&unit);
+        self.writer.groups.redo.retain(|redo| redo.key.0 / pages != unit);
+    }
+}

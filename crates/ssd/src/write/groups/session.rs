@@ -1,0 +1,103 @@
+//! What the owner of a drive of block groups may do with it between runs: change the code,
+//! plug in more cards, look at what was written.
+
+use crate::device::calendar::Calendar;
+use crate::device::commands::Die;
+use crate::device::contents::HostPayload;
+use crate::engine::Engine;
+use crate::session::{Inner, Prepared, Session, SetupError, build_scheme, check_drive, inside};
+use crate::write::groups::{GroupStats, room_of, with_algebra};
+use nand::{Faulty, FlashArray, MemoryArray};
+use protect::Protection;
+use vocab::SimTime;
+
+impl Session {
+    /// What was written to block groups so far; all zero under other schemes.
+    #[must_use]
+    pub fn group_stats(&self) -> GroupStats {
+        inside!(&self.0, prepared => prepared.engine.group_stats())
+    }
+
+    /// Gives groups opened from now on the code of the option `then`. Groups of the code before
+    /// are collected first, and when the drive is idle.
+    ///
+    /// # Errors
+    /// A scheme without a code to change to.
+    pub fn change_code(&mut self) -> Result<(), SetupError> {
+        inside!(&mut self.0, prepared => prepared.change_code())
+    }
+
+    /// The drive, opened again with `channels` channels: cards were added. Old groups keep their
+    /// width until they are collected, new ones span all dies. The host sees as many logical
+    /// pages as before.
+    ///
+    /// # Errors
+    /// A scheme that cannot grow, fewer channels than before, or a code that does not fit the
+    /// new number of dies.
+    pub fn grown(self, channels: u32) -> Result<Self, SetupError> {
+        Ok(Self(match self.0 {
+            Inner::None(prepared) => Inner::None(prepared.grown(channels)?),
+            Inner::Tag(prepared) => Inner::Tag(prepared.grown(channels)?),
+            Inner::Page(prepared) => Inner::Page(prepared.grown(channels)?),
+        }))
+    }
+}
+
+impl<P: HostPayload> Prepared<P> {
+    fn change_code(&mut self) -> Result<(), SetupError> {
+        let name = &self.setup.scheme.name;
+        match &self.engine.writer.protection {
+            Protection::Groups(scheme) if scheme.codes().len() > 1 => self.engine.writer.groups.asked = true,
+            Protection::Groups(_) => {
+                return Err(SetupError::new(format!("scheme {name}, then: found none, must name the code to change to")));
+            }
+            _ => return Err(SetupError::new(format!("scheme {name}: it has one code, that of mds-groups may change"))),
+        }
+        Ok(())
+    }
+
+    fn grown(mut self, channels: u32) -> Result<Self, SetupError> {
+        let name = self.setup.scheme.name.clone();
+        let old = self.setup.drive.geometry.channels;
+        if !self.engine.has_groups() {
+            return Err(SetupError::new(format!("scheme {name}: a drive under it cannot grow, one under mds-groups can")));
+        }
+        if channels <= old {
+            return Err(SetupError::new(format!("channels: found {channels}, the drive has {old} and can only get more")));
+        }
+        self.setup.drive.geometry.channels = channels;
+        check_drive(&self.setup.drive)?;
+        let protection = build_scheme(&self.setup.drive, &self.setup.scheme)?;
+        let Protection::Groups(scheme) = &protection else { unreachable!("the same scheme as before") };
+        let streams = 1 + u32::from(self.setup.gc.separate_frontier);
+        let room = room_of(&**scheme, streams, &name)?;
+        self.engine.grow(channels, protection, room);
+        self.pe_before.resize(self.setup.drive.geometry.blocks() as usize, 0);
+        Ok(self)
+    }
+}
+
+impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
+    /// Takes in new channels; nothing may be under way.
+    fn grow(&mut self, channels: u32, protection: Protection, room: u32) {
+        assert!(self.is_idle() && self.core.device.commands.slab.in_use() == 0, "a drive grows between runs");
+        self.core.device.array.grow(channels);
+        self.core.device.grid = self.core.device.array.grid().clone();
+        self.core.map.grow(&self.core.device.grid);
+        let dies = self.core.device.grid.dies() as usize;
+        self.core.device.calendar = Calendar::new(crate::engine::replay::resources(&self.core.device.grid));
+        if let Some(ecc) = &mut self.core.device.ecc {
+            ecc.grow(channels, self.core.device.grid.dies());
+        }
+        self.core.device.dies.resize_with(dies, Die::new);
+        self.core.device.backlog.resize(dies, 0);
+        self.core.device.channels.resize(channels as usize, SimTime::ZERO);
+        let Protection::Groups(scheme) = &protection else { unreachable!("only groups grow") };
+        let groups = &mut self.writer.groups;
+        groups.first_code = groups.codes.len();
+        groups.codes.extend(scheme.codes().iter().copied().map(with_algebra));
+        groups.room = room;
+        self.writer.protection = protection;
+        self.settle_group_space();
+    }
+}
