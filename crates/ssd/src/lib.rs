@@ -20,11 +20,12 @@ mod result;
 mod session;
 mod write;
 
-pub use care::limits::{BlockView, Recycled};
+pub use care::limits::BlockView;
 pub use config::{
     Age, Buffer, BufferKind, CodecTiming, Drive, Ecc, Errors, Faults, Pace, PayloadKind, Power, Precondition, Refresh,
     RefreshPolicy, Scheduler, Setup,
 };
+pub use core::limits::Recycled;
 pub use device::contents::page_contents;
 #[cfg(unix)]
 pub use files::{ImageSession, ImageSessionError, MemoryError, PageFound};

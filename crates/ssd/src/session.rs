@@ -311,7 +311,7 @@ impl<P: HostPayload> Prepared<P> {
         let mut array = MemoryArray::new(setup.drive.geometry, !matches!(protection, Protection::None));
         crate::boot::precondition::mark_bad_blocks(&mut array, setup, &streams);
         let faults = streams.stream("nand/uncorrectable");
-        let array = if PageEcc::is_wanted(setup) { array.keeping_ecc() } else { array };
+        let array = if PageEcc::is_wanted(&setup.ecc, &setup.errors) { array.keeping_ecc() } else { array };
         let array = if setup.power.mountable { array.keeping_updates() } else { array };
         let array = Faulty::new(array, grid.dies(), setup.faults.uncorrectable_reads, faults);
         let (mut engine, steady) = Engine::bring_up(setup, protection, array)?;

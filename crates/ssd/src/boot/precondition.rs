@@ -64,14 +64,14 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     fn finish_untimed(&mut self) {
         // What the history wrote is durable when a cut may come; without cuts the last page waits to be full.
-        if self.power.mountable {
+        if self.core.is_mountable() {
             self.send_open_page();
         }
         self.settle();
         if self.cover_open_rows() {
             self.settle();
         }
-        debug_assert!(self.is_idle());
+        debug_assert!(self.core.device.is_idle());
         self.core.device.timed = true;
         self.core.device.folds = Folds::new(self.core.device.grid.slots_per_page());
     }

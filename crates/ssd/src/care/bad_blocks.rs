@@ -2,8 +2,12 @@
 //! still held is collected out of turn, which brings it back onto good flash.
 
 use crate::care::collect::Collector;
-use crate::device::commands::{Command, Contents, Image, Owner, Verb, is_programmed};
+use crate::core::owner::Owner;
+use crate::core::{Command, oob_covering};
+use crate::device::command::Verb;
 use crate::device::contents::HostPayload;
+use crate::device::image::Contents;
+use crate::device::image::Image;
 use crate::device::slab::{Id, NONE};
 use crate::engine::Engine;
 use ftl::{LogKind, Place, Stream, UnitId, UnitState};
@@ -28,7 +32,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// True where the block is a unit of its own, which must be retired then.
     pub(crate) fn drop_bad_block(&mut self, block: BlockAddr) -> bool {
         let (die, superblock) = self.core.device.grid.split_block(block);
-        if self.is_dead(die) {
+        if self.core.device.is_dead(die) {
             return false;
         }
         let is_unit = self.core.map.kind() == LogKind::Regions;
@@ -68,17 +72,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 break;
             }
         }
-    }
-
-    /// Whether the page waits for another place: its contents are in the controller.
-    pub(crate) fn is_displaced(&self, ppn: Ppn) -> bool {
-        self.core.device.displaced.iter().any(|command| command.ppn == ppn)
-    }
-
-    /// What a page was to hold that failed to be programmed and waits for another place.
-    pub(crate) fn displaced_contents(&self, ppn: Ppn, index: usize) -> Option<P> {
-        let command = self.core.device.displaced.iter().find(|command| command.ppn == ppn)?;
-        Some(self.core.device.images.contents(command.image).1[index].clone())
     }
 
     /// Where a strip is that was read from a page whose program failed: it went elsewhere meanwhile.
@@ -135,7 +128,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Programs what failed into this page.
     fn send_elsewhere(&mut self, command: &Command, owner: Owner, ppn: Ppn) {
         let Image { oob, filled, .. } = self.core.device.images.slab[command.image];
-        let oob = Self::oob_covering(oob.coverage);
+        let oob = oob_covering(oob.coverage);
         self.core.device.images.slab[command.image] = Image { oob, filled, ppn };
         for index in 0..filled {
             let tag = self.core.device.images.slot(command.image, index).0;
@@ -144,7 +137,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 self.move_pin(tag, self.core.device.images.updates(command.image)[index as usize], from, to);
             }
         }
-        self.submit_program(command.image, owner, command.cause);
+        self.core.submit_program(command.image, owner, command.cause);
         // Not before: collection may take pages behind this one.
         self.start_collecting_if_short(self.log_of(ppn));
     }
@@ -172,9 +165,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Pages that are filled, or on their way, or wait for another place.
     fn images_under_way(&self) -> Vec<Id> {
         let commands = self
+            .core
+            .device
             .commands_of_dies()
             .into_iter()
-            .map(|id| self.core.device.commands.slab[id])
+            .map(|id| self.core.device.commands[id])
             .chain(self.core.device.displaced.iter().copied());
         let programs = commands.filter(|command| command.verb == Verb::Program).map(|command| command.image);
         let all: BTreeSet<Id> = programs.chain(self.writer.pages.open_images()).filter(|&image| image != NONE).collect();
@@ -195,7 +190,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                     self.care.collectors[log].stuck = true;
                     return;
                 };
-                let slot = self.next_slot_of(image);
+                let slot = self.core.next_slot_of(image);
                 let pin = self.core.map.publish(lpn, slot).pinned.unwrap_or(NONE);
                 self.core.device.images.fill(image, contents, NONE, pin);
                 self.send_host_image(image);
@@ -234,13 +229,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let mut slots = pages.flat_map(|ppn| (0..self.core.device.grid.slots_per_page()).map(move |index| (ppn, index)));
         slots.all(|(ppn, index)| {
             let stays = self.core.map.is_valid(self.core.device.grid.slot(ppn, index)) && self.is_known(ppn);
-            !stays || self.may_park(self.tags(ppn)[index as usize].role())
+            !stays || self.may_park(self.core.device.tags(ppn)[index as usize].role())
         })
     }
 
     /// Whether the page's program has ended, well or not.
     fn is_known(&self, ppn: Ppn) -> bool {
-        is_programmed(&self.core.device.array, ppn) || self.core.device.failed_programs.contains_key(&ppn.0)
+        self.core.device.is_programmed(ppn) || self.core.device.failed_programs.contains_key(&ppn.0)
     }
 
     /// A page of the region log for contents that failed to be programmed; either stream's.
@@ -265,7 +260,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
         let Some(old) = self.newest_copy(tag, failed) else { return false };
         let (ppn, index) = self.core.device.grid.page_of(old);
-        let rank = self.update_at(ppn, index);
+        let rank = self.core.device.update_at(ppn, index);
         let published = match tag.role() {
             PageRole::Parity(stripe) => {
                 self.note_parity_version(stripe, rank);
@@ -302,7 +297,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             (0..self.core.device.grid.pages_per_block()).map(move |page| self.core.device.grid.ppn(block, page))
         });
         let slots = pages
-            .filter(|&ppn| self.is_stored(ppn))
+            .filter(|&ppn| self.core.device.is_stored(ppn))
             .flat_map(|ppn| (0..self.core.device.grid.slots_per_page()).map(move |index| (ppn, index)));
         let same = slots.filter(|&(ppn, index)| self.core.device.array.page(ppn).tags[index as usize] == tag);
         let ranked = same.map(|(ppn, index)| {

@@ -1,13 +1,16 @@
 //! Garbage collection: a collector for each log reads the valid pages of a victim, moves them,
 //! and erases the victim once nothing depends on it.
 
-use crate::device::commands::{Command, Contents, Owner, Verb, is_programmed};
+use crate::core::owner::Owner;
+use crate::core::{Command, data_of};
+use crate::device::command::Verb;
 use crate::device::contents::HostPayload;
+use crate::device::image::Contents;
 use crate::engine::Engine;
 use crate::power::rules::SafetyRule;
 use crate::read::solve::Target;
 use ftl::{LogKind, Stream, UnitId};
-use nand::{FlashArray, OobTag, PageRole};
+use nand::{FlashArray, OobTag};
 use protect::Protection;
 use vocab::{BlockAddr, Cause, DieId, Ppn, Slot, SuperblockId};
 
@@ -60,6 +63,18 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
+    /// The die has nothing to do: its logs get more free blocks than they need, where that is asked for.
+    pub(crate) fn collect_when_idle(&mut self, die: DieId) {
+        if self.care.idle_free_blocks == 0 || self.core.device.is_dead(die) {
+            return;
+        }
+        for log in self.core.map.logs_of_die(die) {
+            if self.core.map.free_units(log) < self.care.idle_free_blocks && !self.care.collectors[log].is_busy() {
+                self.start_collecting(log);
+            }
+        }
+    }
+
     /// Starts the log's collector if it is idle.
     pub(crate) fn start_collecting(&mut self, log: usize) {
         let collector = &self.care.collectors[log];
@@ -91,7 +106,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if dirty.is_some() || self.power.mounting.is_some() {
             return dirty.map(|unit| (unit, Cause::Gc));
         }
-        if self.power.mountable && !self.commits_have_room() {
+        if self.core.is_mountable() && !self.commits_have_room() {
             // Cuts may have left frontiers with hardly anything in them: what they waste comes first.
             return self.core.map.condemn_unpinned(log).map(|unit| (unit, Cause::Gc));
         }
@@ -159,16 +174,16 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             let ppn = self.victim_page(victim, self.care.collectors[log].cursor);
             self.care.collectors[log].cursor += 1;
             let valid = self.valid_slots(ppn);
-            if valid > 0 && !self.is_displaced(ppn) {
+            if valid > 0 && !self.core.device.is_displaced(ppn) {
                 self.send_if_unsent(ppn);
-                if is_programmed(&self.core.device.array, ppn)
-                    && let Some(lpn) = self.tags(ppn).first().copied().and_then(Self::data_of)
+                if self.core.device.is_programmed(ppn)
+                    && let Some(lpn) = self.core.device.tags(ppn).first().copied().and_then(data_of)
                 {
                     self.core.map.prefetch(lpn);
                 }
                 self.care.collectors[log].in_flight += 1;
                 let (owner, cause) = (Owner::Collect { log: log as u16 }, self.care.collectors[log].cause);
-                self.submit(Command { owner, ppn, count: valid as u8, cause, ..Command::default() });
+                self.core.submit(Command { owner, ppn, count: valid as u8, cause, ..Command::default() });
             }
         }
         if self.care.collectors[log].cursor == pages && self.care.collectors[log].in_flight == 0 {
@@ -194,21 +209,21 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.care.damage.uncleared.retain(|block| !bad.contains(block));
         for block in self.core.map.blocks_of(victim).chain(bad) {
             self.care.collectors[log].erasing += 1;
-            self.power.erasing.insert(block, false);
-            if !self.breaks(SafetyRule::StrikeOut)
-                && let Some(checkpoint) = &mut self.power.checkpoint
+            self.core.safe.erasing.insert(block, false);
+            if !self.core.breaks(SafetyRule::StrikeOut)
+                && let Some(checkpoint) = &mut self.core.safe.checkpoint
             {
                 checkpoint.strike_out(block);
             }
             let (owner, ppn) = (Owner::Erase { log: log as u16 }, self.core.device.grid.ppn(block, 0));
-            self.submit(Command { owner, ppn, verb: Verb::Erase, cause, ..Command::default() });
+            self.core.submit(Command { owner, ppn, verb: Verb::Erase, cause, ..Command::default() });
         }
     }
 
     /// A page of the victim was read.
     pub(crate) fn collect_read_done(&mut self, ppn: Ppn, log: usize, clean: bool) {
         self.care.collectors[log].in_flight -= 1;
-        if self.is_displaced(ppn) {
+        if self.core.device.is_displaced(ppn) {
             self.collect(log);
             return;
         }
@@ -218,10 +233,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             if !self.core.map.is_valid(slot) {
                 continue;
             }
-            let tag = self.tags(ppn)[index as usize];
+            let tag = self.core.device.tags(ppn)[index as usize];
             if clean {
                 let payload = self.core.device.array.page(ppn).payload[index as usize].clone();
-                let update = self.update_at(ppn, index);
+                let update = self.core.device.update_at(ppn, index);
                 self.relocate(log, Contents { tag, payload, update }, slot);
             } else {
                 self.care.collectors[log].in_flight += 1;
@@ -235,7 +250,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn relocate(&mut self, log: usize, contents: Contents<P>, from: Slot) {
         match self.core.map.kind() {
             LogKind::Regions if self.must_build_first(log, contents.tag) => {
-                let stripe = self.strip_of(Self::data_of(contents.tag).expect("only data need parity")).0;
+                let stripe = self.strip_of(data_of(contents.tag).expect("only data need parity")).0;
                 self.care.collectors[log].in_flight += 1;
                 self.build_parity(stripe, Some(Target::Move { log: log as u16, slot: from }));
             }
@@ -250,11 +265,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Whether the page would come to lie on a worn block while its stripe lacks the parity it
     /// needs then.
     fn must_build_first(&mut self, log: usize, tag: OobTag) -> bool {
-        let (Some(limit), Some(lpn)) = (self.writer.worn_above, Self::data_of(tag)) else { return false };
+        let (Some(limit), Some(lpn)) = (self.writer.worn_above, data_of(tag)) else { return false };
         let (stripe, _) = self.strip_of(lpn);
         let worn = self.core.map.next_pe(log, Stream::Gc).is_some_and(|pe| pe > limit.0);
         let must = worn && self.can_build(stripe) && self.stripe_scheme().wants_parity(stripe, true);
-        if must && self.power.mountable && !self.commits_have_room() {
+        if must && self.core.is_mountable() && !self.commits_have_room() {
             // Cuts ate the room that the parity needs: it is built once there is some.
             return false;
         }
@@ -267,7 +282,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let (ppn, _) = self.core.device.grid.page_of(slot);
         if self.core.map.is_valid(slot) {
             let (owner, cause) = (Owner::Collect { log }, self.care.collectors[usize::from(log)].cause);
-            self.submit(Command { owner, ppn, cause, ..Command::default() });
+            self.core.submit(Command { owner, ppn, cause, ..Command::default() });
         } else {
             self.care.collectors[usize::from(log)].in_flight -= 1;
             self.collect(usize::from(log));
@@ -279,14 +294,14 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.care.collectors[log].in_flight -= 1;
         if self.core.map.is_valid(slot) {
             let (ppn, index) = self.core.device.grid.page_of(slot);
-            let tag = self.tags(ppn)[index as usize];
+            let tag = self.core.device.tags(ppn)[index as usize];
             match payload {
                 Some(payload) => {
-                    let update = self.update_at(ppn, index);
+                    let update = self.core.device.update_at(ppn, index);
                     self.relocate(log, Contents { tag, payload, update }, slot);
                 }
                 None => {
-                    self.note_lost(tag, self.update_at(ppn, index));
+                    self.note_lost(tag, self.core.device.update_at(ppn, index));
                     self.lose(tag, slot);
                 }
             }
@@ -304,7 +319,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
         let victim = collector.victim.take().expect("an erase belongs to a victim");
         let ftl = &self.core.map;
-        self.power.erasing.retain(|&block, erased| !*erased || ftl.unit_of_block(block) != victim);
+        self.core.safe.erasing.retain(|&block, erased| !*erased || ftl.unit_of_block(block) != victim);
         if !self.core.device.failed_programs.is_empty() {
             self.forget_failed_programs(victim);
         }
@@ -312,7 +327,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.core.map.retire_unit(victim);
         } else {
             self.core.map.erased(victim);
-            if self.power.mountable && self.writer.worn_above.is_some() {
+            if self.core.is_mountable() && self.writer.worn_above.is_some() {
                 // Parity that found no room may find some now.
                 self.stripe_scheme_mut().look_again();
             }
@@ -325,7 +340,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.commit_deferred();
         self.core.retry = true;
         self.note_rebuilt();
-        let background = self.core.map.free_units(log) < self.care.idle_free_blocks && self.is_idle();
+        let background = self.core.map.free_units(log) < self.care.idle_free_blocks && self.core.device.is_idle();
         if self.core.map.is_short(log) || background || self.is_wanted(log) {
             self.start_collecting(log);
         }
@@ -335,14 +350,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         for cursor in 0..self.victim_pages() {
             let ppn = self.victim_page(victim, cursor);
             self.core.device.failed_programs.remove(&ppn.0);
-        }
-    }
-
-    /// Whether the tag is host data.
-    pub(crate) fn data_of(tag: OobTag) -> Option<vocab::Lpn> {
-        match tag.role() {
-            PageRole::Data(lpn) => Some(lpn),
-            _ => None,
         }
     }
 }

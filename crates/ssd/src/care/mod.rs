@@ -6,3 +6,45 @@ pub(crate) mod limits;
 pub(crate) mod patrol;
 pub(crate) mod rebuild;
 pub(crate) mod refresh;
+
+use crate::care::collect::Collector;
+use crate::care::patrol::Patrol;
+use crate::care::rebuild::Rebuild;
+use crate::care::refresh::Refresh;
+use crate::config::Setup;
+use crate::device::contents::HostPayload;
+use crate::write::rows::loss::Damage;
+use ftl::UnitId;
+use protect::Protection;
+use std::collections::VecDeque;
+use vocab::Cause;
+
+/// What keeps a drive sound while nobody asks.
+#[derive(Clone)]
+pub(crate) struct Care<P: HostPayload> {
+    pub collectors: Vec<Collector>,
+    /// Units to be collected out of turn, in order, each for a reason of its own.
+    pub wanted: VecDeque<(UnitId, Cause)>,
+    pub rebuild: Rebuild<P>,
+    pub patrol: Patrol,
+    pub refresh: Refresh,
+    pub damage: Damage,
+    pub idle_free_blocks: u32,
+    pub moves_in_flight: u32,
+}
+
+impl<P: HostPayload> Care<P> {
+    /// Nothing to do yet, for a map of so many logs.
+    pub fn new(setup: &Setup, protection: &Protection, logs: usize) -> Self {
+        Self {
+            collectors: vec![Collector::default(); logs],
+            wanted: VecDeque::new(),
+            rebuild: Rebuild::new(&setup.faults),
+            patrol: Patrol::new(protection),
+            refresh: Refresh::default(),
+            damage: Damage::default(),
+            idle_free_blocks: crate::write::zones::idle_free_blocks(protection, setup.gc.idle_free_blocks),
+            moves_in_flight: setup.gc.moves_in_flight,
+        }
+    }
+}

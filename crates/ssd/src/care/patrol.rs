@@ -3,7 +3,8 @@
 //! the live ones without anybody noticing (theory.md, I9). A row in which a page does not read
 //! has its superblock collected.
 
-use crate::device::commands::{Command, Owner};
+use crate::core::Command;
+use crate::core::owner::Owner;
 use crate::device::contents::HostPayload;
 use crate::engine::Engine;
 use ftl::UnitState;
@@ -49,7 +50,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// comes to rest.
     pub(crate) fn patrol_due(&mut self) {
         self.core.device.calendar.clear(self.patrols());
-        if self.is_idle() || self.care.patrol.waited == MOST_TICKS_TO_WAIT {
+        if self.core.device.is_idle() || self.care.patrol.waited == MOST_TICKS_TO_WAIT {
             self.care.patrol.waited = 0;
             self.read_next_row();
         } else {
@@ -78,7 +79,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 let ppn = self.core.map.rows().page(row, DieId(die as u16));
                 if self.core.device.array.answers(ppn) && !self.core.device.failed_programs.contains_key(&ppn.0) {
                     let owner = Owner::Patrol { superblock: row / pages };
-                    self.submit(Command { owner, ppn, cause: Cause::Refresh, ..Command::default() });
+                    self.core.submit(Command { owner, ppn, cause: Cause::Refresh, ..Command::default() });
                 }
             }
             return;

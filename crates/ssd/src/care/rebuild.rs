@@ -3,8 +3,10 @@
 //! done the drive survives another loss.
 
 use crate::config::Faults;
-use crate::device::commands::{Contents, Owner};
+use crate::core::oob_covering;
+use crate::core::owner::Owner;
 use crate::device::contents::HostPayload;
+use crate::device::image::Contents;
 use crate::device::slab::NONE;
 use crate::engine::Engine;
 use crate::read::solve::Target;
@@ -353,7 +355,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 self.care.rebuild.parked.push_front((stripe, strip, payload));
                 return;
             };
-            let (oob, slot) = (Self::oob_covering(0), self.core.device.grid.slot(ppn, 0));
+            let (oob, slot) = (oob_covering(0), self.core.device.grid.slot(ppn, 0));
             let lpn = Lpn(stripe.0 * self.stripe_scheme().data_strips() + strip);
             let is_parity = strip == self.stripe_scheme().data_strips();
             let (tag, published) = if is_parity {
@@ -372,7 +374,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             } else {
                 self.tell_strips(image, stripe, StripSet::EMPTY, 0);
             }
-            self.submit_program(image, Owner::Strip { log: log as u16 }, Cause::Rebuild);
+            self.core.submit_program(image, Owner::Strip { log: log as u16 }, Cause::Rebuild);
             self.start_collecting_if_short(log);
         }
     }

@@ -13,17 +13,21 @@
 //! is still being written is remapped.
 
 use crate::config::{RefreshPolicy, Setup};
-use crate::device::commands::{Command, Owner, Verb, is_programmed};
+use crate::core::Command;
+use crate::core::owner::Owner;
+use crate::device::command::Verb;
 use crate::device::contents::HostPayload;
+use crate::device::ecc::{EccSetup, PageEcc, Rewrites};
 use crate::device::facts::Fact;
 use crate::engine::Engine;
-use crate::session::commit_reserve;
+use crate::session::{SetupError, commit_reserve};
 use coding::odds::Per;
 use ftl::{UnitId, UnitState};
 use nand::{FlashArray, ProgramOutcome, span_of};
+use protect::Protection;
 use protect::ecc::longest_hours;
 use std::collections::BTreeSet;
-use vocab::{BlockAddr, Capability, Cause, Nanos, PeCycles, Ppn, SimTime};
+use vocab::{BlockAddr, Capability, Cause, Nanos, PeCycles, Ppn, SimTime, Streams};
 
 /// Deadlines of a drive's units of collection.
 #[derive(Clone, Debug, Default)]
@@ -87,10 +91,56 @@ impl Refresh {
     }
 }
 
+/// What page ECC is built from.
+fn ecc_setup<'a>(setup: &'a Setup, protection: &Protection) -> EccSetup<'a> {
+    let rewrites =
+        Rewrites { on_advice: setup.refresh.policy == RefreshPolicy::Alarm, unreadable: !matches!(protection, Protection::None) };
+    EccSetup { ecc: &setup.ecc, errors: &setup.errors, geometry: &setup.drive.geometry, rewrites }
+}
+
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// The timer of refresh, in the calendar.
     pub(crate) fn refreshes(&self) -> usize {
         self.core.device.grid.dies() as usize + 4
+    }
+
+    /// The decoder of a channel, in the calendar.
+    pub(crate) fn decoder(&self, channel: usize) -> usize {
+        self.refreshes() + 1 + channel
+    }
+
+    /// The drive was mounted: codes are those that the pages say, policies begin anew. The drive as it was
+    /// `before` the cut has the codes that were built for it.
+    pub(crate) fn resume_ecc(&mut self, before: Option<&mut Self>, setup: &Setup, streams: &Streams) {
+        if let Some(before) = before {
+            self.core.device.ecc = before.core.device.ecc.take();
+            if let Some(ecc) = &mut self.core.device.ecc {
+                ecc.restart(&ecc_setup(setup, &self.writer.protection), streams);
+                self.resume_refresh(&before.care.refresh, setup);
+            }
+            return;
+        }
+        self.core.device.ecc = PageEcc::new(&ecc_setup(setup, &self.writer.protection), streams).expect("it was built before");
+        if self.core.device.ecc.is_some() {
+            self.start_refresh(setup);
+        }
+    }
+
+    /// The drive has its age: from now on its pages have errors, and a code that suits their age.
+    pub(crate) fn start_ecc(&mut self, setup: &Setup, streams: &Streams) -> Result<(), SetupError> {
+        let built = PageEcc::new(&ecc_setup(setup, &self.writer.protection), streams);
+        self.core.device.ecc = built.map_err(|error| SetupError::new(error.to_string()))?;
+        if self.core.device.ecc.is_none() {
+            return Ok(());
+        }
+        for block in (0..self.core.device.grid.geometry().blocks()).map(BlockAddr) {
+            if self.core.device.array.block(block).next_page > 0 {
+                let t = self.core.device.capability(self.core.device.grid.ppn(block, 0));
+                self.core.device.array.set_ecc(block, t);
+            }
+        }
+        self.start_refresh(setup);
+        Ok(())
     }
 
     /// Deadlines of what is stored already.
@@ -254,7 +304,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             if stored && self.core.device.array.answers(ppn) {
                 work.in_flight += 1;
                 let (owner, count) = (Owner::Recharge { log: log as u16 }, self.core.device.grid.slots_per_page() as u8);
-                self.submit(Command { owner, ppn, count, cause: Cause::Refresh, ..Command::default() });
+                self.core.submit(Command { owner, ppn, count, cause: Cause::Refresh, ..Command::default() });
             }
         }
         let done = work.cursor == pages * width && work.in_flight == 0;
@@ -276,8 +326,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// A page to be recharged was read.
     pub(crate) fn recharge_read_done(&mut self, command: &Command, log: usize, clean: bool) {
-        if clean && is_programmed(&self.core.device.array, command.ppn) {
-            self.submit(Command { verb: Verb::Recharge, ..*command });
+        if clean && self.core.device.is_programmed(command.ppn) {
+            self.core.submit(Command { verb: Verb::Recharge, ..*command });
             return;
         }
         self.page_over(log, !clean);
@@ -293,10 +343,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// A page was recharged, or cannot be: then its block fails when it is written next.
     pub(crate) fn complete_recharge(&mut self, command: &Command) {
         let Owner::Recharge { log } = command.owner else { unreachable!("{:?} recharges nothing", command.owner) };
-        let there = is_programmed(&self.core.device.array, command.ppn);
+        let there = self.core.device.is_programmed(command.ppn);
         let done = there && self.core.device.array.recharge(command.ppn, self.core.device.now) == ProgramOutcome::Done;
         if done {
-            self.record(Fact::Recharged { ppn: command.ppn.0 });
+            self.core.device.record(Fact::Recharged { ppn: command.ppn.0 });
         }
         self.page_over(log as usize, there && !done);
     }

@@ -1,3 +1,142 @@
-//! What every component works on: jobs, the map, the device. It calls nobody.
+//! The core: what every component works on. It calls no component.
+//!
+//! A component's handler takes `&mut Core`: it looks up and changes the map, takes jobs, submits flash
+//! commands. What it wants of another component it leaves in [`Core::out`]; the engine hands that on.
 
+pub(crate) mod checkpoint;
 pub(crate) mod jobs;
+pub(crate) mod limits;
+pub(crate) mod owner;
+pub(crate) mod safe;
+
+use crate::core::jobs::Job;
+use crate::core::limits::Limits;
+use crate::core::owner::Owner;
+use crate::core::safe::SafeMemory;
+use crate::device::Device;
+use crate::device::command::Verb;
+use crate::device::contents::HostPayload;
+use crate::device::service::Haste;
+use crate::device::slab::{Id, Slab};
+use crate::host::oracle::Floor;
+use crate::power::rules::SafetyRule;
+use ftl::Ftl;
+use nand::{FlashArray, Oob, OobTag, PageRole};
+use vocab::{Cause, Lpn, Slot};
+
+/// A flash command of the engine.
+pub(crate) type Command = crate::device::command::Command<Owner>;
+
+/// What every component works on.
+#[derive(Clone)]
+pub(crate) struct Core<P: HostPayload, A: FlashArray<P>> {
+    pub device: Device<P, A, Owner>,
+    pub map: Ftl,
+    pub jobs: Slab<Job<P>>,
+    /// What each logical page of a host read must return at least.
+    pub floors: Floors,
+    /// Reads and age of blocks, under a scheme that has limits on them.
+    pub limits: Limits,
+    /// What a power cut does not take, beside flash.
+    pub safe: SafeMemory,
+    /// Set when space or parity appeared that something may wait for.
+    pub retry: bool,
+}
+
+/// For each command of a host read, what its logical pages must return at least.
+#[derive(Clone, Debug)]
+pub(crate) struct Floors {
+    of: Vec<Floor>,
+    slots: usize,
+}
+
+impl Floors {
+    pub fn new(slots: u32) -> Self {
+        Self { of: Vec::new(), slots: slots as usize }
+    }
+
+    pub fn set(&mut self, command: Id, index: usize, floor: Floor) {
+        let at = command as usize * self.slots + index;
+        if at >= self.of.len() {
+            self.of.resize((command as usize + 1) * self.slots, Floor::default());
+        }
+        self.of[at] = floor;
+    }
+
+    pub fn get(&self, command: Id, index: usize) -> Floor {
+        self.of[command as usize * self.slots + index]
+    }
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
+    /// Gives a command to its die.
+    #[inline(always)]
+    pub fn submit(&mut self, command: Command) -> Id {
+        let haste = if self.limits.is_on() { self.haste_under_limits(&command) } else { Haste::Usual };
+        self.device.submit(command, haste)
+    }
+
+    /// Counts a read, and says how it is queued where blocks have limits on reads and age.
+    fn haste_under_limits(&mut self, command: &Command) -> Haste {
+        let die = self.device.grid.die_of(command.ppn);
+        if command.verb != Verb::Read {
+            return Haste::Usual;
+        }
+        self.limits.count_read(&self.device.grid, command.ppn);
+        if self.device.is_erasing(die) && self.limits.is_any_pressing(die, self.device.now) {
+            return Haste::InOrder;
+        }
+        let moves = command.cause == Cause::Refresh && matches!(command.owner, Owner::Collect { .. });
+        let block = self.device.block_of(command.ppn);
+        if moves && self.limits.is_pressing(block, self.device.array.block(block), self.device.now) {
+            Haste::Pressing
+        } else {
+            Haste::Usual
+        }
+    }
+
+    /// Submits the program of an image.
+    #[inline]
+    pub fn submit_program(&mut self, image: Id, owner: Owner, cause: Cause) {
+        let ppn = self.device.images.slab[image].ppn;
+        if let Some(checkpoint) = &mut self.safe.checkpoint
+            && self.device.grid.split(ppn).1 == 0
+        {
+            checkpoint.forget(self.device.grid.split(ppn).0);
+        }
+        self.submit(Command { owner, ppn, image, verb: Verb::Program, cause, ..Command::default() });
+    }
+
+    /// Whether the drive is to break a rule.
+    #[inline]
+    pub fn breaks(&self, rule: SafetyRule) -> bool {
+        self.safe.power.without == Some(rule)
+    }
+
+    /// Whether the drive is to be mounted after power cuts.
+    #[inline]
+    pub fn is_mountable(&self) -> bool {
+        self.safe.power.mountable
+    }
+
+    /// The slot that the next page put into an image gets.
+    pub fn next_slot_of(&self, image: Id) -> Slot {
+        let image = &self.device.images.slab[image];
+        self.device.grid.slot(image.ppn, image.filled)
+    }
+}
+
+/// The OOB bytes of a page that covers these strips or dies; its rank comes when its die takes it up.
+#[inline]
+pub(crate) fn oob_covering(coverage: u32) -> Oob {
+    Oob { coverage, ..Oob::default() }
+}
+
+/// The logical page whose host data the tag names.
+#[inline]
+pub(crate) fn data_of(tag: OobTag) -> Option<Lpn> {
+    match tag.role() {
+        PageRole::Data(lpn) => Some(lpn),
+        _ => None,
+    }
+}

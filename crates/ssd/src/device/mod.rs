@@ -1,9 +1,285 @@
-//! The medium in time: dies, channels, queues, commands, page images, page ECC, facts.
+//! The device: the medium in virtual time. Dies, channels, queues, commands, page images, the decoders of
+//! page ECC, the calendar and the record of what happened.
+//!
+//! The device knows neither the map nor the protection. It carries for each command an owner, which it never
+//! looks at, and hands it back with the command that has ended. What a page holds, where it goes and who is
+//! to hear of it is for the engine to say.
 
 pub(crate) mod calendar;
 pub(crate) mod codec;
-pub(crate) mod commands;
+pub(crate) mod command;
 pub(crate) mod contents;
+pub(crate) mod decode;
 pub(crate) mod ecc;
 pub(crate) mod facts;
+pub(crate) mod failed;
+pub(crate) mod image;
+pub(crate) mod queue;
+pub(crate) mod sense;
+pub(crate) mod service;
 pub(crate) mod slab;
+
+pub(crate) use service::Taken;
+
+use crate::config::Scheduler;
+use crate::device::calendar::Calendar;
+use crate::device::command::{Command, Verb};
+use crate::device::contents::HostPayload;
+use crate::device::ecc::PageEcc;
+use crate::device::facts::{Fact, Folds};
+use crate::device::failed::FailedProgram;
+use crate::device::image::Images;
+use crate::device::queue::Die;
+use crate::device::slab::{Id, Slab};
+use nand::{FlashArray, Latencies, OobTag, Timing};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeSet, VecDeque};
+use vocab::{BlockAddr, Cause, DieId, Grid, Nanos, Ppn, SimTime, StripSet};
+
+/// One drive's flash, and everything between it and the engine.
+#[derive(Clone)]
+pub(crate) struct Device<P: HostPayload, A: FlashArray<P>, O> {
+    pub array: A,
+    pub grid: Grid,
+    pub latencies: Latencies,
+    scheduler: Scheduler,
+    /// Without time, commands complete in the order they are given (preconditioning).
+    pub timed: bool,
+    pub now: SimTime,
+    pub calendar: Calendar,
+    dies: Vec<Die>,
+    channels: Vec<SimTime>,
+    busy_dies: u32,
+    /// Idle dies for which something was queued.
+    kicks: Vec<DieId>,
+    /// How many of `kicks` were served already.
+    kicked: usize,
+    /// Commands to be completed, without time.
+    ready: VecDeque<Id>,
+    /// Withdrawn commands that are still linked in queues.
+    withdrawn: u32,
+    pub dead: StripSet,
+    pub commands: Slab<Command<O>>,
+    pub images: Images<P>,
+    /// Page ECC and the errors it is there for; `None`: neither.
+    pub ecc: Option<Box<PageEcc>>,
+    /// Pages whose program failed: what the map believes that they hold.
+    pub failed_programs: FxHashMap<u32, FailedProgram>,
+    /// Programs that failed and wait for another place, in order.
+    pub displaced: VecDeque<Command<O>>,
+    /// Pages whose contents the controller has had since a mount, because their programs may have been
+    /// cut: reads of them do not fail.
+    pub remembered: BTreeSet<Ppn>,
+    /// Rank of the last program or write.
+    pub sequence: u64,
+    pub folds: Folds,
+}
+
+impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
+    /// An idle device over `array`; the calendar has `timers` events besides those of dies.
+    pub fn new(array: A, timing: &Timing, scheduler: Scheduler, timers: usize) -> Self {
+        let grid = array.grid().clone();
+        let (slots, dies) = (grid.slots_per_page(), grid.dies() as usize);
+        Self {
+            latencies: Latencies::new(timing, grid.geometry()),
+            scheduler,
+            timed: true,
+            now: SimTime::ZERO,
+            calendar: Calendar::new(dies + timers),
+            dies: (0..dies).map(|_| Die::new()).collect(),
+            channels: vec![SimTime::ZERO; grid.geometry().channels as usize],
+            busy_dies: 0,
+            kicks: Vec::new(),
+            kicked: 0,
+            ready: VecDeque::new(),
+            withdrawn: 0,
+            dead: StripSet::EMPTY,
+            commands: Slab::default(),
+            images: Images::new(slots),
+            ecc: None,
+            failed_programs: FxHashMap::default(),
+            displaced: VecDeque::new(),
+            remembered: BTreeSet::new(),
+            sequence: 0,
+            folds: Folds::new(slots),
+            grid,
+            array,
+        }
+    }
+
+    /// Adds channels with as many dies each as there are. Nothing may be under way.
+    pub fn grow(&mut self, grid: Grid, timers: usize) {
+        let (dies, channels) = (grid.dies() as usize, grid.geometry().channels);
+        self.calendar = Calendar::new(dies + timers);
+        if let Some(ecc) = &mut self.ecc {
+            ecc.grow(channels, grid.dies());
+        }
+        self.dies.resize_with(dies, Die::new);
+        self.channels.resize(channels as usize, SimTime::ZERO);
+        self.grid = grid;
+    }
+
+    #[inline]
+    pub fn record(&mut self, fact: Fact) {
+        self.folds.record(self.now, fact);
+    }
+
+    /// The next rank, of a write or a program.
+    #[inline]
+    pub fn next_rank(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
+    }
+
+    /// Whether the die has died.
+    #[inline]
+    pub fn is_dead(&self, die: DieId) -> bool {
+        !self.dead.is_empty() && self.dead.contains(u32::from(die.0))
+    }
+
+    /// Whether nothing is in service, queued or being decoded.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.busy_dies == 0 && self.kicks.is_empty() && self.ecc.as_ref().is_none_or(|ecc| ecc.is_idle())
+    }
+
+    /// Whether no die is serving a command.
+    pub fn no_die_is_busy(&self) -> bool {
+        self.busy_dies == 0
+    }
+
+    /// Whether the die serves a command.
+    pub fn is_busy(&self, die: DieId) -> bool {
+        self.dies[die.index()].service.is_some()
+    }
+
+    /// Whether an erase of the die was asked for that has not ended.
+    pub fn is_erasing(&self, die: DieId) -> bool {
+        self.dies[die.index()].erases > 0
+    }
+
+    /// Commands queued or in service at a die.
+    #[inline]
+    pub fn backlog(&self, die: DieId) -> u32 {
+        self.dies[die.index()].backlog
+    }
+
+    /// The dies, in order.
+    pub fn dies(&self) -> &[Die] {
+        &self.dies
+    }
+
+    /// Whether the page was programmed: pages of a block are programmed in order.
+    #[inline]
+    pub fn is_programmed(&self, ppn: Ppn) -> bool {
+        let (block, page) = self.grid.split(ppn);
+        page < self.array.block(block).next_page
+    }
+
+    /// Whether the page was programmed, and its program did not fail.
+    pub fn is_stored(&self, ppn: Ppn) -> bool {
+        self.is_programmed(ppn) && !self.failed_programs.contains_key(&ppn.0)
+    }
+
+    /// The block of a page.
+    pub fn block_of(&self, ppn: Ppn) -> BlockAddr {
+        self.grid.split(ppn).0
+    }
+
+    /// Tags of a page, readable or not: what the controller's own summary of the block says.
+    pub fn tags(&self, ppn: Ppn) -> &[OobTag] {
+        match self.failed_programs.get(&ppn.0) {
+            Some(failed) => &failed.tags,
+            None => self.array.page(ppn).tags,
+        }
+    }
+
+    /// As [`Self::tags`]: the rank of the contents of a slot.
+    pub fn update_at(&self, ppn: Ppn, index: u32) -> u64 {
+        match self.failed_programs.get(&ppn.0) {
+            Some(failed) => failed.updates[index as usize],
+            None => self.array.update(ppn, index),
+        }
+    }
+
+    /// The image's program failed and its place in the map stays.
+    pub fn note_failed(&mut self, image: Id) {
+        let tags = self.images.contents(image).0.into();
+        let updates = self.images.updates(image).into();
+        self.failed_programs.insert(self.images.slab[image].ppn.0, FailedProgram { tags, updates });
+    }
+
+    /// Whether the page's program failed and its contents wait for another place, in the controller.
+    pub fn is_displaced(&self, ppn: Ppn) -> bool {
+        self.displaced.iter().any(|command| command.ppn == ppn)
+    }
+
+    /// The contents of a page that waits for another place.
+    pub fn displaced_contents(&self, ppn: Ppn, index: usize) -> Option<P> {
+        let command = self.displaced.iter().find(|command| command.ppn == ppn)?;
+        Some(self.images.contents(command.image).1[index].clone())
+    }
+
+    /// Every command that a die has, in service or queued.
+    pub fn commands_of_dies(&self) -> Vec<Id> {
+        let of_die = |die: &Die| {
+            let served = die.service.map(|(id, _)| id);
+            served.into_iter().chain(die.queued(&self.commands)).collect::<Vec<_>>()
+        };
+        self.dies.iter().flat_map(of_die).collect()
+    }
+
+    /// Time a command keeps its channel.
+    fn transfer_time(&self, command: &Command<O>) -> Nanos {
+        let transfer = match command.verb {
+            Verb::Read => self.latencies.transfer(u32::from(command.count)),
+            Verb::Program | Verb::Recharge => self.latencies.transfer(self.grid.slots_per_page()),
+            Verb::Erase => Nanos(0),
+        };
+        self.latencies.command + transfer
+    }
+
+    /// Time a command keeps its die without waiting.
+    fn service_time(&self, command: &Command<O>) -> Nanos {
+        let (block, page) = self.grid.split(command.ppn);
+        let pe = self.array.block(block).pe;
+        let cells = match command.verb {
+            Verb::Read => self.latencies.read(page),
+            Verb::Program | Verb::Recharge => self.latencies.program(page, pe),
+            Verb::Erase => self.latencies.erase(pe),
+        };
+        self.transfer_time(command) + cells + self.encode_time(command.verb)
+    }
+
+    /// Programs the page of a command now. False if the program failed.
+    pub fn program(&mut self, command: &Command<O>) -> bool {
+        let mut oob = self.images.slab[command.image].oob;
+        if self.ecc.is_some() {
+            oob.ecc = self.capability(command.ppn);
+        }
+        let filled = self.images.slab[command.image].filled;
+        let program = self.images.program(command.image, command.ppn, oob, self.now);
+        if self.array.program_page(&program) != nand::ProgramOutcome::Done {
+            return false;
+        }
+        self.record(Fact::Programmed { ppn: command.ppn.0, cause: command.cause, filled });
+        if self.ecc.is_some() {
+            let time = self.encode_time(Verb::Program);
+            self.record(Fact::Encoded { capability: oob.ecc.0, time });
+        }
+        true
+    }
+
+    /// Erases a block now. False if the erase failed.
+    pub fn erase(&mut self, block: BlockAddr, cause: Cause) -> bool {
+        let die = self.grid.split_block(block).0;
+        self.dies[die.index()].erases -= 1;
+        let done = self.array.erase(block) == nand::ProgramOutcome::Done;
+        if done {
+            self.record(Fact::Erased { block: block.0, cause });
+            let grid = &self.grid;
+            self.remembered.retain(|&ppn| grid.split(ppn).0 != block);
+        }
+        done
+    }
+}

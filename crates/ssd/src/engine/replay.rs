@@ -15,8 +15,8 @@ struct Coming {
 
 /// Resources in the calendar: dies, then arrivals, answers, the patrol (or the limits' timer),
 /// the adder, the timer of refresh, a decoder for each channel, and the timer of off-line phases.
-pub(crate) fn resources(grid: &Grid) -> usize {
-    (grid.dies() + 6 + grid.geometry().channels) as usize
+pub(crate) fn timers(grid: &Grid) -> usize {
+    (6 + grid.geometry().channels) as usize
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
@@ -35,7 +35,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// The timer of off-line phases.
     pub(crate) fn offline_timer(&self) -> usize {
-        resources(&self.core.device.grid) - 1
+        self.core.device.grid.dies() as usize + timers(&self.core.device.grid) - 1
     }
 
     /// The adder of rebuilt pages.
@@ -134,7 +134,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.offline_due();
         } else if resource > self.refreshes() {
             self.decoded(resource - self.refreshes() - 1);
-        } else if resource < self.refreshes() && !self.care.disturb.is_on() {
+        } else if resource < self.refreshes() && !self.core.limits.is_on() {
             self.patrol_due();
         }
     }
@@ -167,7 +167,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if self.writer.worn_above.is_some() && self.host.requests.outstanding == 0 && self.power.mounting.is_none() {
             self.build_in_idle_time();
         }
-        if self.care.disturb.stirred {
+        if self.core.limits.stirred {
             self.recycle_due();
         }
         if self.care.refresh.stirred {
@@ -192,10 +192,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.start_collecting_if_short(log);
         }
         self.retry_stalled();
-        if self.power.mountable && self.writer.worn_above.is_some() && self.host.requests.outstanding == 0 {
+        if self.core.is_mountable() && self.writer.worn_above.is_some() && self.host.requests.outstanding == 0 {
             self.build_in_idle_time();
         }
-        if !self.is_idle() || self.core.retry || self.core.device.calendar.is_pending(self.answers()) {
+        if !self.core.device.is_idle() || self.core.retry || self.core.device.calendar.is_pending(self.answers()) {
             return true;
         }
         if self.give_up_bare() {

@@ -46,7 +46,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// bring any. A drive that is asked all the time would never notice otherwise.
     #[inline]
     pub(crate) fn may_be_stuck(&self) -> bool {
-        (self.care.damage.grown_bad > 0 || !self.core.device.dead.is_empty()) && self.is_idle() && self.has_waiting_for_space()
+        (self.care.damage.grown_bad > 0 || !self.core.device.dead.is_empty())
+            && self.core.device.is_idle()
+            && self.has_waiting_for_space()
     }
 
     /// Something waits for space in vain.

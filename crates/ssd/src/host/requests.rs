@@ -2,8 +2,9 @@
 //! and answered when all their parts are done.
 
 use crate::config::BufferKind;
+use crate::core::Command;
 use crate::core::jobs::{Asker, PageWrite};
-use crate::device::commands::{Command, Owner};
+use crate::core::owner::Owner;
 use crate::device::contents::HostPayload;
 use crate::device::facts::{Fact, RequestKind};
 use crate::device::slab::Id;
@@ -131,7 +132,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.core.jobs[job].fua = command.op == HostOp::Write(Fua::Yes);
         if self.refuses(kind) {
             self.core.jobs[job].failed = true;
-            self.record(Fact::Refused);
+            self.core.device.record(Fact::Refused);
         } else if kind == RequestKind::Flush {
             self.core.jobs[job].versions = self.host.oracle.flush_sent();
             self.flush(job);
@@ -147,7 +148,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             }
         } else {
             self.core.jobs[job].failed = true;
-            self.record(if kind == RequestKind::Read { Fact::MediaError } else { Fact::WriteError });
+            self.core.device.record(if kind == RequestKind::Read { Fact::MediaError } else { Fact::WriteError });
         }
         self.part_done(job);
     }
@@ -165,7 +166,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     fn read_pages(&mut self, job: Id, first: u32, end: u32, command: &HostCommand) {
-        self.record(Fact::Pages { kind: RequestKind::Read, pages: end - first });
+        self.core.device.record(Fact::Pages { kind: RequestKind::Read, pages: end - first });
         if self.writer.zones.is_some() {
             self.read_in_zones(job, first, end, command);
         } else if self.may_read_around() {
@@ -211,10 +212,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.core.jobs[job].remaining += 1;
         let owner = Owner::HostRead { job };
         let command = Command { owner, ppn, lpn: lpn.0, first: index as u8, count: count as u8, ..Command::default() };
-        let id = self.submit(command);
+        let id = self.core.submit(command);
         for i in 0..count {
             let floor = self.host.oracle.floor(Lpn(lpn.0 + i));
-            self.core.device.commands.set_floor(id, i as usize, floor);
+            self.core.floors.set(id, i as usize, floor);
         }
         count
     }
@@ -236,12 +237,12 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// A flash page was read for the host.
     pub(crate) fn host_read_done(&mut self, id: Id, command: &Command, job: Id, clean: bool) {
         let brought = match self.core.device.array.arrived() {
-            Arrived::Other(other) if self.breaks(SafetyRule::Compare) => other,
+            Arrived::Other(other) if self.core.breaks(SafetyRule::Compare) => other,
             _ => command.ppn,
         };
         for i in 0..u32::from(command.count) {
             let lpn = Lpn(command.lpn + i);
-            let floor = self.core.device.commands.floor(id, i as usize);
+            let floor = self.core.floors.get(id, i as usize);
             if clean {
                 let at = u32::from(command.first) + i;
                 let payload = self.core.device.array.page(brought).payload[at as usize].clone();
@@ -261,7 +262,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             return;
         }
         let result = self.host.oracle.check(lpn, floor, found);
-        self.record(Fact::Checked { mismatch: result.is_err() });
+        self.core.device.record(Fact::Checked { mismatch: result.is_err() });
         if let Some(seen) = &mut self.host.stock.seen {
             seen.push((lpn, found.cloned()));
         }
@@ -281,7 +282,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     fn write_pages(&mut self, job: Id, command: &HostCommand, first: u32, end: u32) {
-        self.record(Fact::Pages { kind: RequestKind::Write, pages: end - first });
+        self.core.device.record(Fact::Pages { kind: RequestKind::Write, pages: end - first });
         let per = self.host.requests.sectors_per_slot;
         for lpn in self.touched(first, end) {
             if !(first..end).contains(&lpn) {
@@ -404,7 +405,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Place::At(slot) => {
                 let (ppn, first) = self.core.device.grid.page_of(slot);
                 let owner = Owner::Merge { job, page: index as u16 };
-                self.submit(Command { owner, ppn, first: first as u8, cause: Cause::HostRmw, ..Command::default() });
+                self.core.submit(Command { owner, ppn, first: first as u8, cause: Cause::HostRmw, ..Command::default() });
             }
             _ => self.repair(Target::Merge { job, page: index as u32, failed: None }),
         }
@@ -518,7 +519,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             let version = sent.unwrap_or_else(|| self.host.oracle.sent(lpn));
             self.host.oracle.discard(lpn, version);
             self.contents_change(lpn);
-            self.power.lost.remove(&lpn);
+            self.core.safe.lost.remove(&lpn);
             if !stripes && let Some(unit) = self.core.map.forget(lpn).pinned {
                 self.release(unit);
             }
@@ -580,17 +581,17 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.host.requests.tell(|| HostEvent::Answered { request, failed });
         self.host.requests.outstanding -= 1;
         self.host.requests.last_answer = self.core.device.now;
-        self.record(Fact::Answered { kind, response: self.core.device.now.since(arrival) });
+        self.core.device.record(Fact::Answered { kind, response: self.core.device.now.since(arrival) });
     }
 
     /// What was answered is what reads must return from now on.
     fn tell_oracle(&mut self, job: Id) {
         if self.core.jobs[job].failed {
             if self.core.jobs[job].kind == RequestKind::Flush && self.host.requests.read_only_since.is_some() {
-                self.record(Fact::Refused);
+                self.core.device.record(Fact::Refused);
             }
             let pages = self.core.jobs[job].pages.len();
-            (0..pages).for_each(|_| self.record(Fact::WriteError));
+            (0..pages).for_each(|_| self.core.device.record(Fact::WriteError));
             return;
         }
         if !self.core.jobs[job].versions.is_empty() && self.core.jobs[job].kind == RequestKind::Flush {

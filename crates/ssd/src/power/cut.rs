@@ -7,8 +7,9 @@
 //! block has, which blocks are being erased, and which logical pages are lost for good.
 
 use crate::config::BufferKind;
-use crate::device::commands::{Phase, Verb};
+use crate::device::command::Verb;
 use crate::device::contents::HostPayload;
+use crate::device::queue::Phase;
 use crate::engine::Engine;
 use crate::power::mount::Checkpoint;
 use crate::power::outage::Outage;
@@ -154,16 +155,16 @@ impl Session {
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Commands being executed by cells, with their identities.
     fn begun(&self) -> Vec<(Begun, crate::device::slab::Id)> {
-        let busy = |die: u16| Some((DieId(die), self.core.device.dies[usize::from(die)].service?));
-        (0..self.core.device.dies.len() as u16)
+        let busy = |die: u16| Some((DieId(die), self.core.device.dies()[usize::from(die)].service?));
+        (0..self.core.device.dies().len() as u16)
             .filter_map(busy)
             .filter_map(|(die, (id, phase))| Some((self.interrupted(die, id, phase)?, id)))
             .collect()
     }
 
     fn interrupted(&self, die: DieId, id: crate::device::slab::Id, phase: Phase) -> Option<Begun> {
-        let command = &self.core.device.commands.slab[id];
-        if phase != Phase::Ending || self.is_dead(die) {
+        let command = &self.core.device.commands[id];
+        if phase != Phase::Ending || self.core.device.is_dead(die) {
             return None;
         }
         let (block, page) = self.core.device.grid.split(command.ppn);
@@ -172,8 +173,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         match command.verb {
             Verb::Program => {
                 let begun = end.0.saturating_sub(self.core.device.latencies.program(page, pe).0) <= self.core.device.now.0;
-                let partners = self.power.power.pairing.earlier_partners(page, self.core.device.grid.pages_per_block());
-                begun.then_some(Begun::Program { die, paired: !partners.is_empty(), held_up: self.power.power.hold_up })
+                let partners = self.core.safe.power.pairing.earlier_partners(page, self.core.device.grid.pages_per_block());
+                begun.then_some(Begun::Program { die, paired: !partners.is_empty(), held_up: self.core.safe.power.hold_up })
             }
             Verb::Erase => {
                 let begun = end.0.saturating_sub(self.core.device.latencies.erase(pe).0) <= self.core.device.now.0;
@@ -187,25 +188,24 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn remains(&self) -> Remains<P> {
         let step = |&reads: &u32| reads / READS_SAVED_EVERY * READS_SAVED_EVERY;
         Remains {
-            buffer: if self.host.buffer.kind() == BufferKind::PowerSafe && !self.breaks(SafetyRule::Buffer) {
+            buffer: if self.host.buffer.kind() == BufferKind::PowerSafe && !self.core.breaks(SafetyRule::Buffer) {
                 self.host.buffer.pages_by_age()
             } else {
                 Vec::new()
             },
             held: self.writer.held.remains(),
             groups: self.has_groups().then(|| self.writer.groups.remains(self.group_pages_in_flight())),
-            reads: self.care.disturb.reads().iter().map(step).collect(),
+            reads: self.core.limits.reads().iter().map(step).collect(),
             most_worn: Some(self.most_worn()),
-            erasing: self.power.erasing.keys().copied().collect(),
-            lost: self.power.lost.clone(),
-            checkpoint: self.power.checkpoint.clone(),
+            erasing: self.core.safe.erasing.keys().copied().collect(),
+            lost: self.core.safe.lost.clone(),
+            checkpoint: self.core.safe.checkpoint.clone(),
             outage: Outage::default(),
         }
     }
 
     fn most_worn(&self) -> u32 {
-        let served =
-            self.core.device.dies.iter().filter_map(|die| die.service).map(|(id, _)| &self.core.device.commands.slab[id]);
+        let served = self.core.device.dies().iter().filter_map(|die| die.service).map(|(id, _)| &self.core.device.commands[id]);
         let erased =
             served.filter(|command| command.verb == Verb::Erase).map(|command| self.core.device.grid.split(command.ppn).0);
         let blocks = (0..self.core.device.grid.geometry().blocks()).map(BlockAddr);
@@ -216,24 +216,15 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Data pages of groups on their way to flash: the parity cache has them until they are there.
     fn group_pages_in_flight(&self) -> Vec<Redo<P>> {
         let mut redo = Vec::new();
-        for id in self.commands_of_dies() {
-            let command = &self.core.device.commands.slab[id];
-            let crate::device::commands::Owner::GroupPage { row, codeword, parity: false, .. } = command.owner else { continue };
+        for id in self.core.device.commands_of_dies() {
+            let command = &self.core.device.commands[id];
+            let crate::core::owner::Owner::GroupPage { row, codeword, parity: false, .. } = command.owner else { continue };
             let (image, key) = (command.image, (row, u32::from(codeword)));
             let filled = self.core.device.images.slab[image].filled as usize;
             let payload = self.core.device.images.contents(image).1[..filled].to_vec();
             redo.push(Redo { ppn: command.ppn, key, payload });
         }
         redo
-    }
-
-    /// Every command that a die has, in service or queued.
-    pub(crate) fn commands_of_dies(&self) -> Vec<crate::device::slab::Id> {
-        let of_die = |die: &crate::device::commands::Die| {
-            let served = die.service.map(|(id, _)| id);
-            served.into_iter().chain(die.queued(&self.core.device.commands.slab)).collect::<Vec<_>>()
-        };
-        self.core.device.dies.iter().flat_map(of_die).collect()
     }
 }
 
@@ -247,7 +238,7 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
         let oobs: Vec<Oob> = ids.iter().map(|&id| self.oob_in_flight(id)).collect();
         let mut in_flight = Vec::new();
         for ((&id, &fate), &oob) in ids.iter().zip(fates).zip(&oobs) {
-            let command = &self.core.device.commands.slab[id];
+            let command = &self.core.device.commands[id];
             in_flight.push(match fate {
                 Fate::Program(fate) => InFlight::Program(
                     self.core.device.images.program(command.image, command.ppn, oob, self.core.device.now),
@@ -256,20 +247,20 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
                 Fate::Erase(fate) => InFlight::Erase(self.core.device.grid.split(command.ppn).0, fate),
             });
         }
-        let pairing: Pairing = self.power.power.pairing;
+        let pairing: Pairing = self.core.safe.power.pairing;
         self.core.device.array.cut_power(pairing, &in_flight);
         self.core.device.array.forget_volatile();
         remains
     }
 
     fn oob_in_flight(&mut self, id: crate::device::slab::Id) -> Oob {
-        let command = self.core.device.commands.slab[id];
+        let command = self.core.device.commands[id];
         if command.verb != Verb::Program {
             return Oob::default();
         }
         let mut oob = self.core.device.images.slab[command.image].oob;
         if self.core.device.ecc.is_some() {
-            oob.ecc = self.capability(command.ppn);
+            oob.ecc = self.core.device.capability(command.ppn);
         }
         oob
     }

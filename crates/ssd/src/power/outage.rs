@@ -14,7 +14,7 @@
 //! are data without redundancy until they have been written anew, or their parity has. Blocks whose reads
 //! nobody counts any more are taken for read as often as they may be.
 
-use vocab::{Nanos, SimTime};
+use vocab::SimTime;
 
 /// Power-safe memory that does not outlive a cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,9 +55,4 @@ impl Outage {
         let seen = i128::from(stamp.0) - i128::from(self.clock_jump);
         SimTime(seen.clamp(0, i128::from(u64::MAX)) as u64)
     }
-}
-
-/// How old a stamp is; nothing if the clock jumped to before it.
-pub(crate) fn age_of(now: SimTime, stamp: SimTime) -> Nanos {
-    Nanos(now.0.saturating_sub(stamp.0))
 }

@@ -3,7 +3,7 @@
 //! run uses it.
 
 use crate::config::Pace;
-use crate::device::commands::is_programmed;
+
 use crate::device::contents::HostPayload;
 use crate::device::facts::Folds;
 use crate::engine::Engine;
@@ -238,7 +238,7 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
             }
             Failure::WornOut(block) => self.core.device.array.wear_out(block),
             Failure::Page(ppn) => {
-                assert!(is_programmed(&self.core.device.array, ppn), "{ppn} holds nothing that could be lost");
+                assert!(self.core.device.is_programmed(ppn), "{ppn} holds nothing that could be lost");
                 self.core.device.array.lose_page(ppn);
             }
         }
@@ -280,8 +280,7 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
     }
 
     fn inventory(&self) -> Inventory {
-        let pages =
-            (0..self.core.device.grid.geometry().pages()).map(Ppn).filter(|&ppn| is_programmed(&self.core.device.array, ppn));
+        let pages = (0..self.core.device.grid.geometry().pages()).map(Ppn).filter(|&ppn| self.core.device.is_programmed(ppn));
         let page = |ppn: Ppn| {
             let view = self.core.device.array.page(ppn);
             let valid = |index: usize| self.core.map.is_valid(self.core.device.grid.slot(ppn, index as u32));
@@ -306,7 +305,7 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn scrub(&self) -> Result<Scrub, String> {
-        assert!(self.is_idle() && self.core.device.commands.slab.in_use() == 0, "scrub the drive after it was drained");
+        assert!(self.core.device.is_idle() && self.core.device.commands.in_use() == 0, "scrub the drive after it was drained");
         for lpn in (0..self.core.map.user_slots()).map(Lpn) {
             self.scrub_place(lpn)?;
         }
@@ -323,21 +322,16 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     fn scrub_place(&self, lpn: Lpn) -> Result<(), String> {
         let Place::At(slot) = self.core.map.lookup(lpn) else { return Ok(()) };
         let (ppn, index) = self.core.device.grid.page_of(slot);
-        if !self.is_stored(ppn) {
+        if !self.core.device.is_stored(ppn) {
             return Ok(());
         }
         let tag = self.core.device.array.page(ppn).tags[index as usize];
         if tag == OobTag::data(lpn) { Ok(()) } else { Err(format!("{lpn} is mapped to {slot}, which holds {:?}", tag.role())) }
     }
 
-    /// Whether the page was programmed.
-    pub(crate) fn is_stored(&self, ppn: Ppn) -> bool {
-        is_programmed(&self.core.device.array, ppn) && !self.core.device.failed_programs.contains_key(&ppn.0)
-    }
-
     /// Whether the sum of these pages is that page, slot by slot; `None` where one was never programmed.
     pub(crate) fn is_sum(&self, pages: &[Ppn], of: Ppn) -> Option<bool> {
-        if !self.is_stored(of) || !pages.iter().all(|&ppn| self.is_stored(ppn)) {
+        if !self.core.device.is_stored(of) || !pages.iter().all(|&ppn| self.core.device.is_stored(ppn)) {
             return None;
         }
         let mut sum = vec![P::default(); self.core.device.grid.slots_per_page() as usize];
@@ -416,7 +410,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Place::Missing => None,
             Place::At(slot) => {
                 let (ppn, index) = self.core.device.grid.page_of(slot);
-                self.is_stored(ppn).then(|| self.core.device.array.page(ppn).payload[index as usize].clone())
+                self.core.device.is_stored(ppn).then(|| self.core.device.array.page(ppn).payload[index as usize].clone())
             }
         }
     }

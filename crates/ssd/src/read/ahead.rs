@@ -119,7 +119,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 self.check_read(lpn, floor, contents.as_ref());
             }
         }
-        self.record(Fact::AheadHit);
+        self.core.device.record(Fact::AheadHit);
         true
     }
 
@@ -144,7 +144,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                     wants.push(want(Sink::Host { job, floor }));
                 }
                 if kept.contains(&lpn.0) {
-                    self.record(Fact::ReadAhead);
+                    self.core.device.record(Fact::ReadAhead);
                     wants.push(want(Sink::Ahead { thread: thread as u16, serial }));
                 }
             }

@@ -7,7 +7,8 @@
 //! until an erase, which queues behind. Sub-requests that became of no use leave their queues; one that a
 //! die is serving ends as any other.
 
-use crate::device::commands::{Command, Owner, Stage};
+use crate::core::Command;
+use crate::core::owner::Owner;
 use crate::device::contents::HostPayload;
 use crate::device::facts::Fact;
 use crate::device::slab::{Id, Slab};
@@ -114,8 +115,6 @@ pub(crate) struct LazyReads<P> {
     open: Vec<Id>,
     /// Alternatives to be queued when all that a request wants is: they are not to delay it.
     behind: Vec<(Id, usize)>,
-    /// Withdrawn commands that are still linked in queues.
-    pub withdrawn: u32,
     /// Sub-requests beyond what is wanted, in queues or in service.
     extra: u32,
 }
@@ -123,7 +122,7 @@ pub(crate) struct LazyReads<P> {
 impl<P> LazyReads<P> {
     pub fn new(protection: &Protection) -> Self {
         let around = protection.read_around();
-        Self { around, ops: Slab::default(), open: Vec::new(), behind: Vec::new(), withdrawn: 0, extra: 0 }
+        Self { around, ops: Slab::default(), open: Vec::new(), behind: Vec::new(), extra: 0 }
     }
 }
 
@@ -150,7 +149,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.core.device.timed
             && extra > 0
             && self.reads.lazy.extra + self.reads.lazy.behind.len() as u32 + extra <= around.extra_reads
-            && dies.any(|die| self.core.device.backlog[die.index()] >= around.busy_from)
+            && dies.any(|die| self.core.device.backlog(die) >= around.busy_from)
     }
 
     /// Reads for the host under a scheme of stripes or rows: pages of busy dies with the rest of their
@@ -278,7 +277,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.reads.lazy.ops[id] = LazyOp { read: Some(read), stamp, cause, slots, blocks, wants, outstanding: 0 };
         self.reads.lazy.open.push(id);
         if !extra.is_empty() {
-            self.record(Fact::ReadAround { extra: extra.len() as u32 });
+            self.core.device.record(Fact::ReadAround { extra: extra.len() as u32 });
         }
         self.advance(id, &step);
         (self.reads.lazy.ops[id].read.is_some()).then_some(id)
@@ -320,7 +319,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
         let Source::Page(ppn) = of.source else { unreachable!("only pages in flash are read") };
         let (owner, cause, extra) = (Owner::Lazy { read: id, block: block as u8 }, op.cause, of.extra);
-        let command = self.submit(Command { owner, ppn, first, count, cause, ..Command::default() });
+        let command = self.core.submit(Command { owner, ppn, first, count, cause, ..Command::default() });
         self.reads.lazy.extra += u32::from(extra);
         let op = &mut self.reads.lazy.ops[id];
         op.blocks[block].command = Some(command);
@@ -330,26 +329,12 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     fn withdraw(&mut self, id: Id, block: usize) {
         let op = &mut self.reads.lazy.ops[id];
         let Some(command) = op.blocks[block].command else { return };
-        if self.core.device.commands.slab[command].stage != Stage::Queued || !self.core.device.timed {
-            // Without time there are no queues to leave.
+        if !self.core.device.withdraw(command) {
             return;
         }
-        let ppn = self.core.device.commands.slab[command].ppn;
         op.blocks[block].command = None;
         op.outstanding -= 1;
         self.reads.lazy.extra -= u32::from(op.blocks[block].extra);
-        self.core.device.commands.slab[command].stage = Stage::Withdrawn;
-        self.reads.lazy.withdrawn += 1;
-        self.core.device.backlog[self.core.device.grid.die_of(ppn).index()] -= 1;
-        self.record(Fact::Withdrawn);
-    }
-
-    /// Takes withdrawn commands from the heads of the die's queues.
-    pub(crate) fn drop_withdrawn(&mut self, die: DieId) {
-        while let Some(command) = self.core.device.dies[die.index()].take_withdrawn(&self.core.device.commands.slab) {
-            self.core.device.commands.slab.give(command);
-            self.reads.lazy.withdrawn -= 1;
-        }
     }
 
     /// A block was read, or could not be.
@@ -431,7 +416,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let sums = read.sums();
         let derived = sums.iter().filter(|sum| !read.at_hand().contains(sum.symbol)).count();
         if derived > 0 {
-            self.record(Fact::Derived { pages: derived as u32 * u32::from(slots.1) });
+            self.core.device.record(Fact::Derived { pages: derived as u32 * u32::from(slots.1) });
         }
         for want in &wants {
             let sum = sums.iter().find(|sum| sum.symbol == usize::from(want.block));
@@ -484,7 +469,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Whether no read with alternatives is under way.
     pub(crate) fn has_no_lazy_reads(&self) -> bool {
-        self.reads.lazy.ops.in_use() == 0 && self.reads.lazy.extra == 0 && self.reads.lazy.withdrawn == 0
+        self.reads.lazy.ops.in_use() == 0 && self.reads.lazy.extra == 0 && !self.core.device.has_withdrawn()
     }
 }
 

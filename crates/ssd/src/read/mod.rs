@@ -3,3 +3,24 @@
 pub(crate) mod ahead;
 pub(crate) mod around;
 pub(crate) mod solve;
+
+use crate::device::contents::HostPayload;
+use crate::device::slab::Slab;
+use crate::read::around::LazyReads;
+use crate::read::solve::{Gather, Target};
+use protect::Protection;
+
+/// Reads that need more than one page.
+#[derive(Clone)]
+pub(crate) struct Reads<P: HostPayload> {
+    pub gathers: Slab<Gather<P>>,
+    pub uncovered_repairs: Vec<Target>,
+    pub lazy: LazyReads<P>,
+}
+
+impl<P: HostPayload> Reads<P> {
+    /// No reads.
+    pub fn new(protection: &Protection) -> Self {
+        Self { gathers: Slab::default(), uncovered_repairs: Vec::new(), lazy: LazyReads::new(protection) }
+    }
+}

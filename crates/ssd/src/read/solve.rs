@@ -1,6 +1,7 @@
 //! Solving for a page that cannot be read: from its stripe, or from its row.
 
-use crate::device::commands::{Command, Owner};
+use crate::core::Command;
+use crate::core::owner::Owner;
 use crate::device::contents::HostPayload;
 use crate::device::facts::Fact;
 use crate::device::slab::Id;
@@ -108,7 +109,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.reads.gathers[id] = Gather { target, sum, left: pages.len() as u32, failed, failed_before };
         for &ppn in pages {
             let owner = Owner::Gather { gather: id };
-            self.submit(Command { owner, ppn, first: index as u8, cause: Cause::Rebuild, ..Command::default() });
+            self.core.submit(Command { owner, ppn, first: index as u8, cause: Cause::Rebuild, ..Command::default() });
         }
     }
 
@@ -137,12 +138,12 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         match target {
             Target::HostRead { job, floor, .. } => {
                 let owner = Owner::HostRead { job };
-                let id = self.submit(Command { owner, ppn, lpn: lpn.0, first: index as u8, ..Command::default() });
-                self.core.device.commands.set_floor(id, 0, floor);
+                let id = self.core.submit(Command { owner, ppn, lpn: lpn.0, first: index as u8, ..Command::default() });
+                self.core.floors.set(id, 0, floor);
             }
             Target::Merge { job, page, .. } => {
                 let owner = Owner::Merge { job, page: page as u16 };
-                self.submit(Command { owner, ppn, first: index as u8, cause: Cause::HostRmw, ..Command::default() });
+                self.core.submit(Command { owner, ppn, first: index as u8, cause: Cause::HostRmw, ..Command::default() });
             }
             Target::Move { .. } | Target::StripeMerge { .. } | Target::Strip { .. } => unreachable!("handled above"),
         }
@@ -171,7 +172,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Target::Strip { stripe, strip } => (stripe, strip),
             Target::Move { slot, .. } => {
                 let (ppn, index) = self.core.device.grid.page_of(slot);
-                match self.tags(ppn)[index as usize].role() {
+                match self.core.device.tags(ppn)[index as usize].role() {
                     PageRole::Data(lpn) => self.strip_of(lpn),
                     PageRole::Parity(stripe) => (stripe, n),
                     PageRole::Filler => return Sources::Gone,
@@ -262,7 +263,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let index = usize::from(command.first);
         if clean {
             self.reads.gathers[id].sum.add(&self.core.device.array.page(command.ppn).payload[index]);
-        } else if let Some(payload) = self.displaced_contents(command.ppn, index) {
+        } else if let Some(payload) = self.core.device.displaced_contents(command.ppn, index) {
             self.reads.gathers[id].sum.add(&payload);
         } else {
             self.reads.gathers[id].failed.push(command.ppn);
@@ -298,7 +299,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Hands over what a repair gave. `stored` is false for a page that was discarded meanwhile.
     pub(crate) fn repaired(&mut self, target: Target, payload: Option<&P>, stored: bool) {
         if matches!(target, Target::HostRead { .. }) {
-            self.record(if payload.is_some() { Fact::Rebuilt } else { Fact::MediaError });
+            self.core.device.record(if payload.is_some() { Fact::Rebuilt } else { Fact::MediaError });
         }
         match (target, payload) {
             (Target::HostRead { job, .. }, None) => self.part_done(job),

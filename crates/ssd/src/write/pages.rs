@@ -1,13 +1,16 @@
 //! Writing without redundancy: each page goes to the die with the least waiting; and moving
 //! pages within a region log, whatever protects them.
 
-use crate::device::commands::{Contents, Owner};
+use crate::core::owner::Owner;
+use crate::core::{data_of, oob_covering};
 use crate::device::contents::HostPayload;
+use crate::device::image::Contents;
 use crate::device::slab::{Id, NONE};
 use crate::engine::Engine;
 use ftl::{LogKind, Place, Stream};
 use nand::{FlashArray, OobTag, PageRole};
-use vocab::{Cause, Slot};
+use protect::Protection;
+use vocab::{Cause, Slot, StripSet};
 
 /// Page images that still have room, and whose turn it is.
 #[derive(Clone, Debug)]
@@ -48,20 +51,15 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         while let Some(page) = self.core.jobs[job].pages.get(self.core.jobs[job].next) {
             let (lpn, payload) = (page.lpn, page.payload.clone());
             let Some(image) = self.host_image() else { return false };
-            let published = self.core.map.publish(lpn, self.next_slot_of(image));
+            let published = self.core.map.publish(lpn, self.core.next_slot_of(image));
             let pin = published.pinned.unwrap_or(NONE);
-            let contents = Contents { tag: OobTag::data(lpn), payload, update: self.next_rank() };
+            let contents = Contents { tag: OobTag::data(lpn), payload, update: self.core.device.next_rank() };
             self.core.device.images.fill(image, contents, job, pin);
             self.core.jobs[job].remaining += 1;
             self.core.jobs[job].next += 1;
             self.send_host_image(image);
         }
         true
-    }
-
-    pub(crate) fn next_slot_of(&self, image: Id) -> Slot {
-        let image = &self.core.device.images.slab[image];
-        self.core.device.grid.slot(image.ppn, image.filled)
     }
 
     /// The image the next host page goes into.
@@ -73,7 +71,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let log = self.least_waiting()?;
         let ppn = self.core.map.take_page(log, Stream::Host).expect("a log with room has a page");
         self.start_collecting_if_short(log);
-        let oob = Self::oob_covering(0);
+        let oob = oob_covering(0);
         let image = self.core.device.images.open(ppn, oob);
         self.writer.pages.open = image;
         self.writer.pages.open_log = log;
@@ -84,12 +82,12 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// The log with room whose die has the least waiting, in turn among equals.
     #[inline]
     pub(crate) fn least_waiting(&mut self) -> Option<usize> {
-        let logs = self.core.device.backlog.len();
+        let logs = self.core.device.dies().len();
         let mut best = NONE as usize;
         let mut least = u32::MAX;
         for i in (self.writer.pages.turn..logs).chain(0..self.writer.pages.turn) {
-            if self.core.device.backlog[i] < least && self.core.map.has_room(i, Stream::Host) {
-                (best, least) = (i, self.core.device.backlog[i]);
+            if self.core.device.dies()[i].backlog < least && self.core.map.has_room(i, Stream::Host) {
+                (best, least) = (i, self.core.device.dies()[i].backlog);
                 if least == 0 {
                     break;
                 }
@@ -110,7 +108,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let full = self.core.device.images.is_full(image);
         if !self.writer.pages.open_sent && (full || self.core.device.timed) {
             let log = self.writer.pages.open_log as u16;
-            self.submit_program(image, Owner::Page { log, moved: false }, Cause::Host);
+            self.core.submit_program(image, Owner::Page { log, moved: false }, Cause::Host);
             self.writer.pages.open_sent = true;
         }
         if full {
@@ -129,16 +127,16 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             borrowed = own.is_none();
             let Some(ppn) = own.or_else(|| self.core.map.take_page(log, Stream::Host)) else {
                 // A block that went bad, or several cuts in a row, may have used up what was reserved.
-                assert!(self.care.damage.grown_bad > 0 || self.power.mountable, "the collector's reserve holds a victim");
+                assert!(self.care.damage.grown_bad > 0 || self.core.is_mountable(), "the collector's reserve holds a victim");
                 self.move_without_reserve(log, contents);
                 return;
             };
-            let oob = Self::oob_covering(self.coverage_to_keep(from));
+            let oob = oob_covering(self.coverage_to_keep(from));
             image = self.core.device.images.open(ppn, oob);
             self.keep_members(image, tag, from);
             self.writer.pages.moved[log] = image;
         }
-        let slot = self.next_slot_of(image);
+        let slot = self.core.next_slot_of(image);
         let published = match tag.role() {
             PageRole::Data(lpn) => {
                 let old = self.core.map.lookup(lpn);
@@ -162,7 +160,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if image != NONE {
             self.care.collectors[log].in_flight += 1;
             let cause = self.care.collectors[log].cause;
-            self.submit_program(image, Owner::Page { log: log as u16, moved: true }, cause);
+            self.core.submit_program(image, Owner::Page { log: log as u16, moved: true }, cause);
         }
     }
 
@@ -197,7 +195,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let image = self.writer.pages.open;
         if image != NONE && !self.writer.pages.open_sent {
             let log = self.writer.pages.open_log as u16;
-            self.submit_program(image, Owner::Page { log, moved: false }, Cause::Host);
+            self.core.submit_program(image, Owner::Page { log, moved: false }, Cause::Host);
             self.writer.pages.open_sent = true;
         }
     }
@@ -235,8 +233,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// What a page held is lost for good: after a cut, too, nothing older counts.
     pub(crate) fn note_lost(&mut self, tag: OobTag, update: u64) {
-        if let (Some(lpn), true) = (Self::data_of(tag), self.power.mountable) {
-            self.power.lost.insert(lpn, update);
+        if let (Some(lpn), true) = (data_of(tag), self.core.is_mountable()) {
+            self.core.safe.lost.insert(lpn, update);
         }
     }
 
@@ -267,6 +265,36 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn release(&mut self, unit: u32) {
         if self.core.map.release(unit) {
             self.collect(self.core.map.log_of(unit));
+        }
+    }
+
+    /// What a page that moves says of others goes with it.
+    pub(crate) fn coverage_to_keep(&self, from: Slot) -> u32 {
+        let ppn = self.core.device.grid.page_of(from).0;
+        let kept =
+            self.writer.zones.is_some() || self.core.is_mountable() && matches!(self.writer.protection, Protection::Stripes(_));
+        if kept && self.core.device.is_programmed(ppn) { self.core.device.array.page(ppn).oob.coverage } else { 0 }
+    }
+
+    /// As [`Self::coverage_to_keep`]: the members of a codeword, which parity and the pages of static
+    /// stripes name.
+    pub(crate) fn keep_members(&mut self, image: Id, tag: OobTag, from: Slot) {
+        let members = self.core.device.array.members(self.core.device.grid.page_of(from).0);
+        let (stripe, is_data) = match (&self.writer.protection, tag.role()) {
+            (Protection::Stripes(_), PageRole::Data(lpn)) => (Some(self.strip_of(lpn).0), true),
+            (Protection::Stripes(_), PageRole::Parity(stripe)) => (Some(stripe), false),
+            _ => (None, false),
+        };
+        match stripe {
+            // Its program failed, so it named nothing, or it names more than counts.
+            Some(stripe) if members.is_empty() || is_data && self.writer.unnamed.contains(&stripe) => {
+                self.tell_strips(image, stripe, StripSet::EMPTY, 0);
+            }
+            _ if members.is_empty() => {}
+            _ => {
+                let members = members.to_vec();
+                self.core.device.images.set_members(image, members);
+            }
         }
     }
 }

@@ -4,9 +4,9 @@ use nand::{FlashArray, Latencies, PageScan, Scan};
 use std::ops::Range;
 use vocab::{BlockAddr, Bytes, Grid, Nanos, Ppn};
 
+use crate::core::checkpoint::{Checkpoint, Summary, beside};
 use crate::device::contents::HostPayload;
 use crate::power::mount::Mounted;
-use crate::power::mount::checkpoint::{Checkpoint, Summary, beside};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Look {

@@ -23,15 +23,16 @@
 //!   memory knows it, or else the newest page of the drive (I14); **reads** from the step last saved, and
 //!   a step more (I5).
 
-pub(crate) mod checkpoint;
 pub(crate) mod looks;
 pub(crate) mod recovery;
 
+pub(crate) use crate::core::checkpoint::Checkpoint;
+use crate::core::checkpoint::Summary;
+use crate::core::data_of;
 use crate::device::contents::HostPayload;
-use crate::engine::{Engine, FailedProgram};
+use crate::device::failed::FailedProgram;
+use crate::engine::Engine;
 use crate::power::cut::{Fate, READS_SAVED_EVERY, Remains};
-pub(crate) use crate::power::mount::checkpoint::Checkpoint;
-use crate::power::mount::checkpoint::Summary;
 use crate::power::mount::looks::Looks;
 pub(crate) use crate::power::mount::recovery::Mounting;
 use crate::power::outage::{MemoryLoss, Outage};
@@ -151,7 +152,7 @@ impl Session {
 impl<P: HostPayload> Prepared<P> {
     fn cut_power(&mut self, fates: &[Fate], outage: Outage) -> Mounted {
         assert!(self.setup.power.mountable, "the drive keeps nothing that it could be mounted from");
-        let reads = self.engine.care.disturb.reads().to_vec();
+        let reads = self.engine.core.limits.reads().to_vec();
         let mut remains = self.engine.cut(fates);
         let gone = remains.lose(outage, |stripe| self.engine.lpns_of_stripe(stripe));
         let mut oracle = std::mem::take(&mut self.engine.host.oracle);
@@ -195,13 +196,14 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         // Unless a die took it, what can only be solved for is as suspect.
         let mut without = self.choose(&looks, &remains, &suspects, !self.core.device.dead.is_empty());
         if let Protection::Stripes(_) = &self.writer.protection {
-            self.power.lost = with.stripes.iter().flat_map(|found| found.lost.iter().copied()).collect();
+            self.core.safe.lost = with.stripes.iter().flat_map(|found| found.lost.iter().copied()).collect();
         } else {
-            self.power.lost = with.lose(&remains.lost);
+            self.core.safe.lost = with.lose(&remains.lost);
             without.lose(&remains.lost);
         }
         self.mount_wear(&looks, &remains);
-        let fallback = if self.breaks(SafetyRule::Fallback) { Vec::new() } else { self.fallback(&with, &without, &suspects) };
+        let fallback =
+            if self.core.breaks(SafetyRule::Fallback) { Vec::new() } else { self.fallback(&with, &without, &suspects) };
         self.mount_units(&looks, &with, &fallback);
         self.mount_map(&with);
         for die in self.care.rebuild.dead.clone() {
@@ -209,9 +211,9 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         }
         self.mount_redundancy(&looks, &with, &mut remains);
         self.host.buffer.restore(std::mem::take(&mut remains.buffer));
-        let rewrites = !self.breaks(SafetyRule::Suspects);
+        let rewrites = !self.core.breaks(SafetyRule::Suspects);
         let pages = if rewrites { self.pages_to_rewrite(&with, &suspects) } else { BTreeSet::new() };
-        self.power.unnamed = with.unnamed_stripes().collect();
+        self.writer.unnamed = with.unnamed_stripes().collect();
         // Units that are erased in part stay so until they are erased again.
         let half_erased: BTreeSet<UnitId> = remains
             .erasing
@@ -220,9 +222,9 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             .map(|&block| self.core.map.unit_of_block(block))
             .collect();
         let stays = remains.erasing.iter().filter(|&&block| half_erased.contains(&self.core.map.unit_of_block(block)));
-        self.power.erasing = stays.map(|&block| (block, false)).collect();
+        self.core.safe.erasing = stays.map(|&block| (block, false)).collect();
         self.begin_mounting(pages, fallback);
-        self.power.remembered = suspects;
+        self.core.device.remembered = suspects;
         let mapped = with.pages.iter().flatten().count() as u64;
         let (mut found, mut time) =
             (looks.counts(&self.core.device.grid), looks.time(&self.core.device.latencies, &self.core.device.grid));
@@ -236,7 +238,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     /// Blocks that are whole have summaries from now on, unless a suspect is in them. Those that were noted
     /// as erased, and look so, stay it.
     fn mount_checkpoint(&mut self, looks: &Looks, suspects: &BTreeSet<Ppn>, before: Option<&Checkpoint>) {
-        let (Some(checkpoint), Some(before)) = (&mut self.power.checkpoint, before) else { return };
+        let (Some(checkpoint), Some(before)) = (&mut self.core.safe.checkpoint, before) else { return };
         let suspected: BTreeSet<BlockAddr> = suspects.iter().map(|&ppn| self.core.device.grid.split(ppn).0).collect();
         for block in (0..self.core.device.grid.geometry().blocks()).map(BlockAddr) {
             let stays_erased = before.of(block) == Summary::Erased && looks.is_erased(self.core.device.grid.ppn(block, 0));
@@ -276,7 +278,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
 
     /// Counts of reads never come back lower than they were (I5), except of blocks erased by the cut.
     fn check_reads(&self, before: &[u32]) {
-        for (block, (&before, &now)) in (0..).map(BlockAddr).zip(before.iter().zip(self.care.disturb.reads())) {
+        for (block, (&before, &now)) in (0..).map(BlockAddr).zip(before.iter().zip(self.core.limits.reads())) {
             let is_written = self.core.device.array.block(block).next_page > 0;
             assert!(!is_written || now >= before, "{block} was read {before} times and comes back with {now}");
         }
@@ -318,17 +320,18 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         let page = self.core.device.array.page(ppn);
         let sequence = page.oob.sequence;
         page.tags.iter().enumerate().filter_map(move |(index, &tag)| {
-            let lpn = Self::data_of(tag)?;
+            let lpn = data_of(tag)?;
             let slot = self.core.device.grid.slot(ppn, index as u32);
-            let update = if self.breaks(SafetyRule::Rank) { sequence } else { self.core.device.array.update(ppn, index as u32) };
+            let update =
+                if self.core.breaks(SafetyRule::Rank) { sequence } else { self.core.device.array.update(ppn, index as u32) };
             Some((lpn, Newest { update, sequence, slot: Some(slot) }))
         })
     }
 
     /// Wear and age of blocks as their pages tell, and counts of reads as they were saved.
     fn mount_wear(&mut self, looks: &Looks, remains: &Remains<P>) {
-        let step = if self.breaks(SafetyRule::ReadReserve) { 0 } else { READS_SAVED_EVERY };
-        let summed_up = self.power.checkpoint.as_ref().map_or(0, Checkpoint::most_worn);
+        let step = if self.core.breaks(SafetyRule::ReadReserve) { 0 } else { READS_SAVED_EVERY };
+        let summed_up = self.core.safe.checkpoint.as_ref().map_or(0, Checkpoint::most_worn);
         let bound = remains.most_worn.unwrap_or_else(|| looks.most_worn(&self.core.device.array).max(summed_up) + 1);
         for block in (0..self.core.device.grid.geometry().blocks()).map(BlockAddr) {
             let told = looks.valid_in(block, &self.core.device.grid).next();
@@ -386,7 +389,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         fallback.iter().for_each(|&unit| need(unit, 0));
         self.core.map.mount(|unit| needed.get(&unit).copied());
         fallback.iter().for_each(|&unit| self.core.map.pin(unit));
-        if self.breaks(SafetyRule::EraseAgain) {
+        if self.core.breaks(SafetyRule::EraseAgain) {
             self.core.map.break_erase_again();
         }
         // A block that answers with nothing at all may be bad: reserves are not what they seem.

@@ -5,7 +5,8 @@
 //! cut now finds what this mount found, and at most copies of it.
 
 use crate::care::collect::Collector;
-use crate::device::commands::{Command, Owner};
+use crate::core::Command;
+use crate::core::owner::Owner;
 use crate::device::contents::HostPayload;
 use crate::engine::Engine;
 use crate::session::{Session, inside};
@@ -29,7 +30,7 @@ pub(crate) struct Mounting {
 impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     pub(crate) fn begin_mounting(&mut self, pages: BTreeSet<Ppn>, pins: Vec<UnitId>) {
         self.want_unsettled_groups();
-        self.power.recovering = true;
+        self.core.safe.recovering = true;
         self.power.mounting = Some(Box::new(Mounting { pages: pages.into_iter().collect(), pins, sent: false }));
     }
 }
@@ -46,12 +47,12 @@ impl Session {
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     fn is_recovering(&mut self) -> bool {
         let moving = |collector: &Collector| collector.is_busy() && collector.cause == Cause::Rebuild;
-        self.power.recovering &= self.power.mounting.is_some()
+        self.core.safe.recovering &= self.power.mounting.is_some()
             || !self.care.wanted.is_empty()
             || self.care.rebuild.is_under_way()
             || self.writer.stripes.any(|op| op.heals)
             || self.care.collectors.iter().any(moving);
-        self.power.recovering
+        self.core.safe.recovering
     }
 
     /// Does what a mount has still to do, as far as it goes without waiting.
@@ -59,7 +60,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let Some(mounting) = &mut self.power.mounting else { return };
         let pages = std::mem::take(&mut mounting.pages);
         let waiting: Vec<Ppn> = pages.into_iter().filter(|&ppn| !self.rewrite(ppn)).collect();
-        let rests = self.is_idle() && self.care.collectors.iter().all(|collector| !collector.is_erasing());
+        let rests = self.core.device.is_idle() && self.care.collectors.iter().all(|collector| !collector.is_erasing());
         let Some(mounting) = &mut self.power.mounting else { return };
         mounting.pages = waiting;
         if !rests {
@@ -83,7 +84,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.care.collectors[log].in_flight += 1;
         let owner = Owner::Collect { log: log as u16 };
         let count = self.core.device.grid.slots_per_page() as u8;
-        self.submit(Command { owner, ppn, count, cause: Cause::Rebuild, ..Command::default() });
+        self.core.submit(Command { owner, ppn, count, cause: Cause::Rebuild, ..Command::default() });
         true
     }
 
@@ -99,7 +100,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// The host is heard from now on.
     fn finish_mounting(&mut self) {
         let mounting = self.power.mounting.take().expect("under way");
-        self.power.unnamed.clear();
+        self.writer.unnamed.clear();
         // Pages that were there are members of their sums like any other: the host may have read them.
         self.writer.groups.redo.clear();
         // A page for which there is no room at all stays where it is, and so does what would count without it.

@@ -73,7 +73,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             let Some(open) = &self.writer.groups.open[writer] else { continue };
             let (group, stripe) = (open.layout.group.0, &open.layout.stripe);
             let parity = self.writer.groups.codes[open.layout.code].0.parity;
-            let dead = |codeword: u32| stripe.strips.iter().filter(|s| s.codeword == codeword && self.is_dead(s.die)).count();
+            let dead = |codeword: u32| {
+                stripe.strips.iter().filter(|s| s.codeword == codeword && self.core.device.is_dead(s.die)).count()
+            };
             let beyond = (0..stripe.codewords).any(|codeword| dead(codeword) as u32 > parity);
             if beyond || stripe.strip_on(die).is_some() && self.core.map.free_units(0) > 2 {
                 self.abandon_group(group);
@@ -130,7 +132,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// A group was erased.
     pub(crate) fn group_erased(&mut self, unit: UnitId) {
-        if self.power.mountable && self.has_groups() {
+        if self.core.is_mountable() && self.has_groups() {
             self.forget_sums(unit);
         }
         let Protection::Groups(scheme) = &self.writer.protection else { return };

@@ -10,19 +10,21 @@ pub(crate) mod scrub;
 pub(crate) mod session;
 pub(crate) mod solve;
 
-use crate::device::commands::{Contents, Owner};
+use crate::core::owner::Owner;
+use crate::core::{data_of, oob_covering};
 use crate::device::contents::HostPayload;
+use crate::device::image::Contents;
 use crate::device::slab::{Id, NONE, Slab};
 use crate::engine::Engine;
 use crate::session::SetupError;
 use crate::write::groups::solve::{Rebuilds, TermGather};
 use crate::write::rows::loss::Hurt;
 use ::coding::ErasureCode;
-use ftl::Stream;
+use ftl::{Stream, UnitId};
 use nand::{FlashArray, Member, OobTag};
 use protect::{GroupCode, GroupScheme, PageStripe, Protection};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use vocab::{Cause, Ppn, StripSet, StripeId, SuperblockId};
 
@@ -167,6 +169,8 @@ pub(crate) struct Groups<P> {
     /// Pages that a cut met on their way to flash and whose groups are not collected yet.
     pub redo: Vec<Redo<P>>,
     pub stats: GroupStats,
+    /// Groups whose sums a cut took: their data have no parity.
+    pub bare: BTreeSet<UnitId>,
     pub gathers: Slab<TermGather<P>>,
     pub rebuilds: Rebuilds,
 }
@@ -206,6 +210,7 @@ impl<P: HostPayload> Groups<P> {
             migrating: false,
             redo: Vec::new(),
             stats: GroupStats::default(),
+            bare: BTreeSet::new(),
             gathers: Slab::default(),
             rebuilds: Rebuilds::new(sum_time),
         })
@@ -350,7 +355,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             let (lpn, payload) = (page.lpn, page.payload.clone());
             self.core.jobs[job].next += 1;
             self.core.jobs[job].remaining += 1;
-            let contents = Contents { tag: OobTag::data(lpn), payload, update: self.next_rank() };
+            let contents = Contents { tag: OobTag::data(lpn), payload, update: self.core.device.next_rank() };
             self.put_in_strip(0, position, image, contents, job);
         }
         self.strip_filled(Stream::Host, position, image, Cause::Host);
@@ -374,7 +379,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let position = layout.stripe.order[open.next as usize];
         let strip = layout.stripe.strips[position as usize];
         self.held(&layout, page, strip.codeword, writer, true);
-        let oob = Self::oob_covering(0);
+        let oob = oob_covering(0);
         let ppn = self.core.map.rows().page(self.row_of_group(layout.group, page), strip.die);
         (self.core.device.images.open(ppn, oob), position)
     }
@@ -383,7 +388,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     fn put_in_strip(&mut self, writer: usize, position: u32, image: Id, contents: Contents<P>, job: Id) {
         let index = self.core.device.images.slab[image].filled;
         let slot = self.core.device.grid.slot(self.core.device.images.slab[image].ppn, index);
-        let lpn = Self::data_of(contents.tag).expect("groups hold host data and parity");
+        let lpn = data_of(contents.tag).expect("groups hold host data and parity");
         let pin = self.core.map.publish(lpn, slot).pinned.unwrap_or(NONE);
         let open = self.writer.groups.open[writer].as_ref().expect("an open group");
         let (layout, page) = (Arc::clone(&open.layout), open.page);
@@ -391,7 +396,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.add_to_sums(&layout, page, position, member, &contents.payload);
         if let Some(blocks) = self.writer.groups.blocks.get_mut(&layout.group.0) {
             blocks.sums[(position * self.core.device.grid.slots_per_page() + index) as usize].add(&contents.payload);
-            if self.power.mountable {
+            if self.core.is_mountable() {
                 blocks.members.push(member);
             }
         }
@@ -410,7 +415,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             held.sums[parity * slots + index as usize].add_scaled(payload, c);
         }
         held.data.insert(u32::from(strip.die.0));
-        if self.power.mountable {
+        if self.core.is_mountable() {
             held.members.push(member);
         }
     }
@@ -450,7 +455,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     fn submit_strip(&mut self, image: Id, layout: &Layout, page: u32, position: u32, parity: bool, moved: bool, cause: Cause) {
         let codeword = layout.stripe.strips[position as usize].codeword as u8;
         let row = self.row_of_group(layout.group, page);
-        self.submit_program(image, Owner::GroupPage { row, codeword, parity, moved }, cause);
+        self.core.submit_program(image, Owner::GroupPage { row, codeword, parity, moved }, cause);
     }
 
     /// Writes the sum of a block as its last page, a data page of the last page stripe.
@@ -459,17 +464,17 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let strip = layout.stripe.strips[position as usize];
         self.held(layout, page, strip.codeword, writer, false);
         let row = self.row_of_group(layout.group, page);
-        let oob = Self::oob_covering(1 << strip.die.0);
+        let oob = oob_covering(1 << strip.die.0);
         let image = self.core.device.images.open(self.core.map.rows().page(row, strip.die), oob);
         let slots = self.core.device.grid.slots_per_page();
-        let (tag, update) = (OobTag::parity(StripeId(row)), self.next_rank());
+        let (tag, update) = (OobTag::parity(StripeId(row)), self.core.device.next_rank());
         for index in 0..slots {
             let payload = self.writer.groups.blocks[&layout.group.0].sums[(position * slots + index) as usize].clone();
-            let slot = self.next_slot_of(image);
+            let slot = self.core.next_slot_of(image);
             self.add_to_sums(layout, page, position, Member { slot, tag, update }, &payload);
             self.core.device.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
         }
-        if self.power.mountable {
+        if self.core.is_mountable() {
             let (block, _) = self.core.device.grid.split(self.core.device.images.slab[image].ppn);
             let is_in = |member: &&Member| self.core.device.grid.split(self.core.device.grid.page_of(member.slot).0).0 == block;
             let members = self.writer.groups.blocks[&layout.group.0].members.iter().filter(is_in).copied().collect();
@@ -488,7 +493,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let ppn = self.core.device.images.slab[image].ppn;
         if !done {
             // The sums have it, or will: a read solves for it.
-            self.note_failed(image);
+            self.core.device.note_failed(image);
         }
         let rescued = if done { Vec::new() } else { self.rescue(image) };
         let mut hurt = Hurt { lpns: rescued, ..Hurt::default() };
@@ -530,7 +535,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Whether more strips of the codeword are on dead dies than its code brings back.
     fn is_beyond_repair(&self, key: (u32, u32)) -> bool {
         let layout = &self.writer.groups.held[&key].layout;
-        let dead = layout.stripe.strips.iter().filter(|strip| strip.codeword == key.1 && self.is_dead(strip.die));
+        let dead = layout.stripe.strips.iter().filter(|strip| strip.codeword == key.1 && self.core.device.is_dead(strip.die));
         dead.count() as u32 > self.writer.groups.codes[layout.code].0.parity
     }
 
@@ -586,15 +591,15 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             if strip.codeword != key.1 {
                 continue;
             }
-            let oob = Self::oob_covering(coverage);
+            let oob = oob_covering(coverage);
             let image = self.core.device.images.open(self.core.map.rows().page(key.0, strip.die), oob);
             let parity = (strip.symbol - code.data) as usize;
-            let (tag, update) = (OobTag::parity(StripeId(key.0)), self.next_rank());
+            let (tag, update) = (OobTag::parity(StripeId(key.0)), self.core.device.next_rank());
             for index in 0..slots {
                 let payload = self.writer.groups.held[&key].sums[parity * slots + index].clone();
                 self.core.device.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
             }
-            if self.power.mountable {
+            if self.core.is_mountable() {
                 self.core.device.images.set_members(image, self.writer.groups.held[&key].members.clone());
             }
             self.submit_strip(image, layout, page, position, true, false, Cause::Parity);

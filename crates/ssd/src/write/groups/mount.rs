@@ -30,13 +30,13 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             held.parities = None;
         }
         let (there, torn): (Vec<_>, Vec<_>) = redo.into_iter().partition(|redo| looks.is_valid(redo.ppn));
-        if !self.breaks(SafetyRule::Sums) {
+        if !self.core.breaks(SafetyRule::Sums) {
             torn.iter().for_each(|redo| self.take_out_of_sums(redo));
         }
         self.writer.groups.redo = there;
         self.note_erased_members(looks, remains);
         if remains.outage.memory.sums {
-            self.power.bare_groups = self.groups_without_parity(looks);
+            self.writer.groups.bare = self.groups_without_parity(looks);
         }
     }
 
@@ -206,7 +206,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         let pages = self.core.device.grid.pages_per_block();
         let of_rows = self.writer.groups.held.keys().map(|(row, _)| row / pages);
         let mut unsettled: BTreeSet<u32> = of_rows.chain(self.writer.groups.blocks.keys().copied()).collect();
-        unsettled.append(&mut self.power.bare_groups);
+        unsettled.append(&mut self.writer.groups.bare);
         unsettled.into_iter().for_each(|unit| self.want(unit, Cause::Rebuild));
     }
 }

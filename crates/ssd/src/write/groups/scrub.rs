@@ -1,6 +1,5 @@
 //! The scrub of block groups: every parity is computed anew from flash. For tests.
 
-use crate::device::commands::is_programmed;
 use crate::device::contents::HostPayload;
 use crate::engine::Engine;
 use crate::proof::{HeldSum, Scrub};
@@ -60,7 +59,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             lost += u32::from(self.core.device.failed_programs.contains_key(&ppn.0));
             // A page that a cut spoilt may be there and in no sum.
             let summed = held.is_none_or(|held| held.data.contains(u32::from(strip.die.0)));
-            if !self.is_stored(ppn) || !summed || self.is_torn(ppn) {
+            if !self.core.device.is_stored(ppn) || !summed || self.is_torn(ppn) {
                 continue;
             }
             members += 1;
@@ -83,11 +82,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             let stored: &[P] = match held {
                 Some(held) => &held.sums[first..first + slots],
                 // A cut may have met the erase of the group.
-                None if self.is_torn(ppn) || self.is_stored(ppn) && self.covers_more_than(ppn, members) => {
+                None if self.is_torn(ppn) || self.core.device.is_stored(ppn) && self.covers_more_than(ppn, members) => {
                     found.broken += 1;
                     continue;
                 }
-                None if self.is_stored(ppn) => self.core.device.array.page(ppn).payload,
+                None if self.core.device.is_stored(ppn) => self.core.device.array.page(ppn).payload,
                 None if members == 0 => continue,
                 None => {
                     found.broken += 1;
@@ -104,7 +103,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Whether the page tells nothing: a cut tore it, or the erase of its block.
     fn is_torn(&self, ppn: Ppn) -> bool {
-        self.is_stored(ppn) && self.core.device.array.page(ppn).tags.iter().all(|&tag| tag == OobTag::FILLER)
+        self.core.device.is_stored(ppn) && self.core.device.array.page(ppn).tags.iter().all(|&tag| tag == OobTag::FILLER)
     }
 
     fn covers_more_than(&self, parity: Ppn, members: u32) -> bool {
@@ -119,7 +118,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             let pages = 0..self.core.device.grid.pages_per_block();
             pages.map(|page| self.ppn_in(group, GroupPage { page, strip: strip as u32 })).collect()
         };
-        let is_there = |&ppn: &Ppn| self.is_stored(ppn) && !self.is_torn(ppn);
+        let is_there = |&ppn: &Ppn| self.core.device.is_stored(ppn) && !self.is_torn(ppn);
         let is_whole: Vec<bool> = (0..strips.len()).map(|strip| all_of(strip).iter().all(is_there)).collect();
         for (strip, of) in strips.iter().enumerate() {
             let summed = |other: usize| strips[other].codeword == of.codeword && strips[other].symbol < data;
@@ -155,8 +154,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             let key = (group.0 * self.core.device.grid.pages_per_block() + page, codeword);
             let parity = |strip: u32| {
                 stripe.strips[strip as usize].codeword == codeword
-                    && is_programmed(
-                        &self.core.device.array,
+                    && self.core.device.is_programmed(
                         self.core.device.grid.ppn(self.core.device.grid.block(stripe.strips[strip as usize].die, group.0), page),
                     )
             };
@@ -181,7 +179,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 |page, strip: u32| self.core.map.rows().page(self.row_of_group(group, page), stripe.strips[strip as usize].die);
             let last = self.core.device.grid.pages_per_block() - 1;
             let written =
-                |ppn: &Ppn| is_programmed(&self.core.device.array, *ppn) || self.core.device.failed_programs.contains_key(&ppn.0);
+                |ppn: &Ppn| self.core.device.is_programmed(*ppn) || self.core.device.failed_programs.contains_key(&ppn.0);
             let sum = |strip| HeldSum { members: (0..last).map(|n| page(n, strip)).filter(written).collect(), sums: 1 };
             open.map(sum).collect::<Vec<_>>()
         });

@@ -1,15 +1,12 @@
 //! What the owner of a drive of block groups may do with it between runs: change the code,
 //! plug in more cards, look at what was written.
 
-use crate::device::calendar::Calendar;
-use crate::device::commands::Die;
 use crate::device::contents::HostPayload;
 use crate::engine::Engine;
 use crate::session::{Inner, Prepared, Session, SetupError, build_scheme, check_drive, inside};
 use crate::write::groups::{GroupStats, room_of, with_algebra};
 use nand::{Faulty, FlashArray, MemoryArray};
 use protect::Protection;
-use vocab::SimTime;
 
 impl Session {
     /// What was written to block groups so far; all zero under other schemes.
@@ -80,18 +77,12 @@ impl<P: HostPayload> Prepared<P> {
 impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
     /// Takes in new channels; nothing may be under way.
     fn grow(&mut self, channels: u32, protection: Protection, room: u32) {
-        assert!(self.is_idle() && self.core.device.commands.slab.in_use() == 0, "a drive grows between runs");
+        assert!(self.core.device.is_idle() && self.core.device.commands.in_use() == 0, "a drive grows between runs");
         self.core.device.array.grow(channels);
-        self.core.device.grid = self.core.device.array.grid().clone();
-        self.core.map.grow(&self.core.device.grid);
-        let dies = self.core.device.grid.dies() as usize;
-        self.core.device.calendar = Calendar::new(crate::engine::replay::resources(&self.core.device.grid));
-        if let Some(ecc) = &mut self.core.device.ecc {
-            ecc.grow(channels, self.core.device.grid.dies());
-        }
-        self.core.device.dies.resize_with(dies, Die::new);
-        self.core.device.backlog.resize(dies, 0);
-        self.core.device.channels.resize(channels as usize, SimTime::ZERO);
+        let grid = self.core.device.array.grid().clone();
+        self.core.map.grow(&grid);
+        let timers = crate::engine::replay::timers(&grid);
+        self.core.device.grow(grid, timers);
         let Protection::Groups(scheme) = &protection else { unreachable!("only groups grow") };
         let groups = &mut self.writer.groups;
         groups.first_code = groups.codes.len();

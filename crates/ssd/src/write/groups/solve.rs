@@ -2,7 +2,8 @@
 //! reads them, adds them up in the time that takes the controller, and tries again without
 //! those that could not be read.
 
-use crate::device::commands::{Command, Owner, is_programmed};
+use crate::core::Command;
+use crate::core::owner::Owner;
 use crate::device::contents::HostPayload;
 use crate::device::slab::Id;
 use crate::engine::Engine;
@@ -152,7 +153,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Some(held) => held.data.contains(u32::from(strip.die.0)),
             // The codeword is whole, or not begun.
             None if self.was_written(ppn) => true,
-            None if self.power.mountable && self.was_erased(group, stripe, page) => return PageState::Lost,
+            None if self.core.is_mountable() && self.was_erased(group, stripe, page) => return PageState::Lost,
             None => false,
         };
         match (written, answers) {
@@ -165,7 +166,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     fn was_written(&self, ppn: Ppn) -> bool {
-        is_programmed(&self.core.device.array, ppn) || self.core.device.failed_programs.contains_key(&ppn.0)
+        self.core.device.is_programmed(ppn) || self.core.device.failed_programs.contains_key(&ppn.0)
     }
 
     /// Whether a page that looks as if it was never written was: a cut met the erase of the group, and
@@ -175,7 +176,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let of_codeword = |&other: &u32| stripe.strips[other as usize].codeword == strip.codeword;
         let written = |other: u32| {
             let ppn = self.ppn_of(group, stripe, GroupPage { strip: other, ..page });
-            is_programmed(&self.core.device.array, ppn).then_some(ppn)
+            self.core.device.is_programmed(ppn).then_some(ppn)
         };
         let strips = 0..stripe.strips.len() as u32;
         if page.strip >= stripe.data {
@@ -215,7 +216,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let (ppn, coefficient) = gather.waiting.remove(at);
         let first = gather.index as u8;
         let owner = Owner::Term { gather: id, coefficient };
-        self.submit(Command { owner, ppn, first, cause: Cause::Rebuild, ..Command::default() });
+        self.core.submit(Command { owner, ppn, first, cause: Cause::Rebuild, ..Command::default() });
     }
 
     /// A page of a sum was read.

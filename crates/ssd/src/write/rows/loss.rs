@@ -2,8 +2,8 @@
 //! parities of a row, one of which brings a page back.
 
 use crate::care::collect::Move;
-use crate::device::commands::Contents;
 use crate::device::contents::HostPayload;
+use crate::device::image::Contents;
 use crate::device::slab::Id;
 use crate::engine::Engine;
 use crate::read::solve::Target;
@@ -90,7 +90,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let Place::At(slot) = self.core.map.lookup(lpn) else { return true };
         let ppn = self.core.device.grid.page_of(slot).0;
         let (row, die) = self.core.map.rows().row_of(ppn);
-        self.is_stored(ppn) && (self.has_groups() || self.is_covered(row, StripSet::one(u32::from(die.0))))
+        self.core.device.is_stored(ppn) && (self.has_groups() || self.is_covered(row, StripSet::one(u32::from(die.0))))
     }
 
     /// Rescued pages find no room, perhaps because a collector waits for what their old versions keep: then
@@ -121,7 +121,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     fn is_solvable(&self, lpn: Lpn) -> bool {
         let Place::At(slot) = self.core.map.lookup(lpn) else { return true };
         let ppn = self.core.device.grid.page_of(slot).0;
-        if self.is_stored(ppn) {
+        if self.core.device.is_stored(ppn) {
             return true;
         }
         if !self.has_groups() {
@@ -138,7 +138,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Blocks with pages that were not what they should be are written anew.
     pub(crate) fn want_astray(&mut self) {
         for block in std::mem::take(&mut self.care.damage.astray) {
-            if !self.is_dead(self.core.device.grid.split_block(block).0) {
+            if !self.core.device.is_dead(self.core.device.grid.split_block(block).0) {
                 self.want(self.core.map.unit_of_block(block), Cause::Rebuild);
             }
         }
@@ -274,7 +274,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let dies = (0..self.core.device.grid.dies()).map(|die| DieId(die as u16));
         dies.filter_map(|die| {
             let ppn = self.core.map.rows().page(row, die);
-            if !self.is_stored(ppn) {
+            if !self.core.device.is_stored(ppn) {
                 return None;
             }
             let page = self.core.device.array.page(ppn);

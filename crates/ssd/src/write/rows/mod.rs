@@ -4,8 +4,10 @@
 pub(crate) mod loss;
 pub(crate) mod mount;
 
-use crate::device::commands::{Contents, Owner};
+use crate::core::owner::Owner;
+use crate::core::{data_of, oob_covering};
 use crate::device::contents::HostPayload;
+use crate::device::image::Contents;
 use crate::device::slab::{Id, NONE};
 use crate::engine::Engine;
 use crate::power::rules::SafetyRule;
@@ -117,7 +119,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Whether writes are answered before parity covers them: what no sound drive does.
     fn is_hasty(&self) -> bool {
         let hasty = matches!(&self.writer.protection, Protection::Rows(scheme) if scheme.answers_before_parity());
-        hasty || self.breaks(SafetyRule::Cover)
+        hasty || self.core.breaks(SafetyRule::Cover)
     }
 
     fn next_step(&self, writer: usize, waiting: u32) -> RowStep {
@@ -148,7 +150,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// The next page of the row, as an empty image.
     fn next_image(&mut self, writer: usize, coverage: u32) -> (Id, RowPlace) {
-        let oob = Self::oob_covering(coverage);
+        let oob = oob_covering(coverage);
         let row = &mut self.writer.rows[writer];
         let place = row.places[row.used as usize];
         row.used += 1;
@@ -186,7 +188,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             let Some(page) = self.core.jobs[job].pages.get(self.core.jobs[job].next) else { break };
             let (lpn, payload) = (page.lpn, page.payload.clone());
             self.core.jobs[job].next += 1;
-            let contents = Contents { tag: OobTag::data(lpn), payload, update: self.next_rank() };
+            let contents = Contents { tag: OobTag::data(lpn), payload, update: self.core.device.next_rank() };
             self.put_slot(0, image, contents);
         }
         self.data_page_done_filling(0, image, place, Cause::Host);
@@ -196,12 +198,12 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     fn put_slot(&mut self, writer: usize, image: Id, contents: Contents<P>) {
         let index = self.core.device.images.slab[image].filled;
         let slot = self.core.device.grid.slot(self.core.device.images.slab[image].ppn, index);
-        let lpn = Self::data_of(contents.tag).expect("rows hold host data and parity");
+        let lpn = data_of(contents.tag).expect("rows hold host data and parity");
         let published = self.core.map.publish(lpn, slot);
         let cover = self.cover(writer);
         self.writer.covers[cover].pins.extend(published.pinned);
         self.writer.rows[writer].sum[index as usize].add(&contents.payload);
-        if self.power.mountable {
+        if self.core.is_mountable() {
             self.writer.rows[writer].members.push(Member { slot, tag: contents.tag, update: contents.update });
         }
         self.core.device.images.fill(image, contents, NONE, NONE);
@@ -216,7 +218,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if cause != Cause::Host {
             self.care.collectors[0].in_flight += 1;
         }
-        self.submit_program(image, Owner::Cover { cover, parity: false }, cause);
+        self.core.submit_program(image, Owner::Cover { cover, parity: false }, cause);
     }
 
     /// Writes the parity of all data of the row so far.
@@ -225,11 +227,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let data = self.writer.rows[writer].data;
         let (image, place) = self.next_image(writer, data.0 as u32);
         let sum = self.writer.rows[writer].sum.clone();
-        let (tag, update) = (OobTag::parity(StripeId(place.row)), self.next_rank());
+        let (tag, update) = (OobTag::parity(StripeId(place.row)), self.core.device.next_rank());
         for payload in sum {
             self.core.device.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
         }
-        if self.power.mountable {
+        if self.core.is_mountable() {
             self.core.device.images.set_members(image, self.writer.rows[writer].members.clone());
         }
         self.writer.rows[writer].uncovered = 0;
@@ -238,7 +240,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         // The slot that `remaining` held for the parity becomes the parity's own program.
         self.writer.covers[cover].covered = data;
         self.writer.covers[cover].parity = Some(place.die);
-        self.submit_program(image, Owner::Cover { cover, parity: true }, Cause::Parity);
+        self.core.submit_program(image, Owner::Cover { cover, parity: true }, Cause::Parity);
     }
 
     /// Ends the row. Pages left over are programmed empty: a block takes its pages in order.
@@ -246,7 +248,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let writer = self.writer(stream);
         while (self.writer.rows[writer].used as usize) < self.writer.rows[writer].places.len() {
             let (image, _) = self.next_image(writer, 0);
-            self.submit_program(image, Owner::Nobody, Cause::Parity);
+            self.core.submit_program(image, Owner::Nobody, Cause::Parity);
         }
         self.writer.rows[writer].places.clear();
         self.writer.rows[writer].before = NONE;
@@ -315,7 +317,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             // Data lost in flight are part of the row's parity: the map keeps their place and a
             // read solves for them. A lost parity covers nothing.
             let ppn = self.core.device.images.slab[image].ppn;
-            self.note_failed(image);
+            self.core.device.note_failed(image);
             let rescued = self.rescue(image);
             self.writer.covers[cover].rescued.extend(rescued);
             if parity {

@@ -3,6 +3,7 @@
 //! it was to replace does, and is still there. Where a page of the row cannot be read, or a die is dead,
 //! that may have been the parity, and pages count without; they are written anew.
 
+use crate::core::data_of;
 use crate::device::contents::HostPayload;
 use crate::engine::Engine;
 use crate::power::mount::looks::Looks;
@@ -115,7 +116,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     /// Offers what a codeword brings back; readable copies count before it.
     pub(crate) fn offer_solved(&self, choice: &mut Choice, members: Vec<Member>) {
         for member in members {
-            if let Some(lpn) = Self::data_of(member.tag) {
+            if let Some(lpn) = data_of(member.tag) {
                 choice.offer(lpn, Newest { update: member.update, sequence: u64::MAX, slot: Some(member.slot) });
                 choice.solved.push(member);
             }
@@ -143,7 +144,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         let (row, of) = self.core.map.rows().row_of(ppn);
         let covering = self.core.map.rows().coverage(row).filter(|(covered, _)| covered.contains(u32::from(of.0)));
         let Some((covered, die)) = covering else {
-            return self.core.device.dead.is_empty() && !self.breaks(SafetyRule::Coverage);
+            return self.core.device.dead.is_empty() && !self.core.breaks(SafetyRule::Coverage);
         };
         let page = |die: u32| self.core.map.rows().page(row, DieId(die as u16));
         let is_missing = |ppn: Ppn| self.core.device.dead.is_empty() && self.core.device.failed_programs.contains_key(&ppn.0);

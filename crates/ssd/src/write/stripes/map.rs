@@ -46,14 +46,14 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// The page has contents of this rank now.
     pub(crate) fn note_version(&mut self, lpn: Lpn, rank: u64) {
-        if let Some(version) = self.power.versions.get_mut(lpn.index()) {
+        if let Some(version) = self.writer.versions.get_mut(lpn.index()) {
             *version = rank;
         }
     }
 
     /// The stripe has parity of this rank now; 0: none.
     pub(crate) fn note_parity_version(&mut self, stripe: StripeId, rank: u64) {
-        if let Some(version) = self.power.parity_versions.get_mut(stripe.index()) {
+        if let Some(version) = self.writer.parity_versions.get_mut(stripe.index()) {
             *version = rank;
         }
     }
@@ -63,14 +63,14 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let stored = |strip| self.place_of_strip(stripe, strip) != Place::Unmapped;
         let version = |strip| if stored(strip) { self.version_of_strip(stripe, strip) } else { 0 };
         let strips = (0..self.stripe_scheme().data_strips()).map(version).collect();
-        StripeVersions { strips, parity: self.power.parity_versions[stripe.index()], rank }
+        StripeVersions { strips, parity: self.writer.parity_versions[stripe.index()], rank }
     }
 
     /// Rank of the contents of a strip, parity among them.
     pub(crate) fn version_of_strip(&self, stripe: StripeId, strip: u32) -> u64 {
         let version = match self.lpn_of(stripe, strip).filter(|_| strip < self.stripe_scheme().data_strips()) {
-            Some(lpn) => self.power.versions.get(lpn.index()),
-            None => self.power.parity_versions.get(stripe.index()),
+            Some(lpn) => self.writer.versions.get(lpn.index()),
+            None => self.writer.parity_versions.get(stripe.index()),
         };
         version.copied().unwrap_or(0)
     }
@@ -83,12 +83,12 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// The image is a page of the stripe: it says what the stripe is made of once the update of this
     /// rank has written these strips. Strips are found by their number: where they lie is not said.
     pub(crate) fn tell_strips(&mut self, image: Id, stripe: StripeId, written: StripSet, rank: u64) {
-        if !self.power.mountable {
+        if !self.core.is_mountable() {
             return;
         }
         let version = |strip: u32, lpn: Lpn| {
             let is_stored = self.core.map.lookup(lpn) != Place::Unmapped;
-            if written.contains(strip) { Some(rank) } else { is_stored.then(|| self.power.versions[lpn.index()]) }
+            if written.contains(strip) { Some(rank) } else { is_stored.then(|| self.writer.versions[lpn.index()]) }
         };
         self.core.device.images.set_members(image, self.members_of_stripe(stripe, version));
     }
@@ -96,7 +96,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// The image is the stored parity once more: where a partial parity has newer contents of a strip, it
     /// sums the older ones.
     pub(crate) fn tell_strips_of_stored_parity(&mut self, image: Id, stripe: StripeId) {
-        if !self.power.mountable {
+        if !self.core.is_mountable() {
             return;
         }
         let held = self.writer.held.get(stripe);
@@ -106,9 +106,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 Place::Unmapped => None,
                 Place::At(slot) if old.is_some() => {
                     let (ppn, index) = self.core.device.grid.page_of(slot);
-                    Some(self.update_at(ppn, index))
+                    Some(self.core.device.update_at(ppn, index))
                 }
-                _ => Some(self.power.versions[lpn.index()]),
+                _ => Some(self.writer.versions[lpn.index()]),
             }
         };
         self.core.device.images.set_members(image, self.members_of_stripe(stripe, version));

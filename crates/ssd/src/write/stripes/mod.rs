@@ -8,8 +8,10 @@ pub(crate) mod mount;
 pub(crate) mod partial;
 
 use crate::core::jobs::{Asker, Waiter};
-use crate::device::commands::{Command, Contents, Owner};
+use crate::core::owner::Owner;
+use crate::core::{Command, data_of, oob_covering};
 use crate::device::contents::HostPayload;
+use crate::device::image::Contents;
 use crate::device::slab::{Id, NONE};
 use crate::engine::Engine;
 use crate::read::solve::Target;
@@ -384,7 +386,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             let Place::At(slot) = place else { unreachable!("a readable strip has a place, found {place:?}") };
             let cause = if strip == n || self.writer.stripes[id].add.contains(strip) { Cause::Parity } else { Cause::HostRmw };
             let (owner, ppn) = (Owner::Stripe { op: id, strip: strip as u8 }, self.core.device.grid.page_of(slot).0);
-            self.submit(Command { owner, ppn, cause, ..Command::default() });
+            self.core.submit(Command { owner, ppn, cause, ..Command::default() });
         }
         for strip in lost_merges.iter() {
             self.repair(Target::StripeMerge { op: id, strip });
@@ -396,8 +398,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// A strip was read.
     pub(crate) fn stripe_read_done(&mut self, ppn: Ppn, id: Id, strip: u32, clean: bool) {
-        let payload =
-            if clean { Some(self.core.device.array.page(ppn).payload[0].clone()) } else { self.displaced_contents(ppn, 0) };
+        let payload = if clean {
+            Some(self.core.device.array.page(ppn).payload[0].clone())
+        } else {
+            self.core.device.displaced_contents(ppn, 0)
+        };
         if let Some(payload) = payload {
             if self.writer.stripes[id].add.contains(strip) {
                 self.writer.stripes[id].sum.add(&payload);
@@ -409,7 +414,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.writer.stripes[id].unreadable_old.insert(strip);
         } else if let Some(ppn) = self.moved_on(self.writer.stripes[id].stripe, strip, ppn) {
             let owner = Owner::Stripe { op: id, strip: strip as u8 };
-            self.submit(Command { owner, ppn, cause: Cause::Parity, ..Command::default() });
+            self.core.submit(Command { owner, ppn, cause: Cause::Parity, ..Command::default() });
             return;
         } else {
             self.writer.stripes[id].unreadable.insert(strip);
@@ -492,9 +497,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             return true;
         }
         debug_assert_eq!((self.writer.stripes[id].stage, self.writer.stripes[id].under_way), (Stage::Reading, 0));
-        self.writer.stripes[id].rank = self.next_rank();
+        self.writer.stripes[id].rank = self.core.device.next_rank();
         self.writer.held.buildable_again(stripe);
-        self.writer.stripes[id].heals |= self.power.recovering && self.lacks_a_strip(stripe);
+        self.writer.stripes[id].heals |= self.core.safe.recovering && self.lacks_a_strip(stripe);
         self.writer.stripes[id].stage = Stage::Programming;
         self.writer.stripes[id].under_way = 1;
         self.program_data(id, targets);
@@ -553,7 +558,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 self.writer.stripes[id].promised = false;
                 let ftl = &self.core.map;
                 self.writer.held.put(stripe, covers, sum, old, |slot| ftl.unit_of(slot));
-                if self.power.mountable {
+                if self.core.is_mountable() {
                     let versions = self.versions_of_stripe(stripe, self.writer.stripes[id].rank);
                     self.writer.held.stamp(stripe, versions);
                 }
@@ -579,21 +584,21 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Programs a strip, or records that its die is gone; the unit of the old version, pinned.
     fn program_strip(&mut self, id: Id, strip: u32, tag: OobTag, payload: P, targets: StripSet, stream: Stream) -> Option<u32> {
         let stripe = self.writer.stripes[id].stripe;
-        let lpn = Self::data_of(tag);
+        let lpn = data_of(tag);
         match lpn {
             Some(lpn) => self.note_version(lpn, self.writer.stripes[id].rank),
             None => self.note_parity_version(stripe, self.writer.stripes[id].rank),
         }
         let published = if let Some(die) = self.home_of(stripe, strip) {
             let ppn = self.core.map.take_page(die.index(), stream).expect("room was checked");
-            let oob = Self::oob_covering(targets.0 as u32);
+            let oob = oob_covering(targets.0 as u32);
             let cause = if lpn.is_some() { Cause::Host } else { Cause::Parity };
             let image = self.core.device.images.open(ppn, oob);
             let update = self.writer.stripes[id].rank;
             self.core.device.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
             self.tell_strips(image, stripe, self.writer.stripes[id].written, update);
             self.writer.stripes[id].under_way += 1;
-            self.submit_program(image, Owner::Stripe { op: id, strip: strip as u8 }, cause);
+            self.core.submit_program(image, Owner::Stripe { op: id, strip: strip as u8 }, cause);
             let slot = self.core.device.grid.slot(ppn, 0);
             match lpn {
                 Some(lpn) => self.core.map.publish(lpn, slot),
@@ -647,7 +652,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if left {
             self.writer.held.left();
         }
-        if self.power.mountable {
+        if self.core.is_mountable() {
             self.writer.held.settled(stripe);
         }
         if work == Work::Commit {

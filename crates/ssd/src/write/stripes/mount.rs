@@ -16,6 +16,7 @@
 //! flash would say that the part counts when the next update is cut. Where an older state may have lost
 //! what it lacks, it counts before one that was cut for certain.
 
+use crate::core::data_of;
 use crate::device::contents::HostPayload;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
@@ -232,7 +233,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         };
         let may_be_lost = |state: &State<'_, P>, strip: u32| {
             let die = self.stripe_scheme().die_of(stripe, strip);
-            self.is_dead(die) || losses.dies.contains(&die) || is_known(state, strip)
+            self.core.device.is_dead(die) || losses.dies.contains(&die) || is_known(state, strip)
         };
         let counts = |state: &&State<'_, P>| self.is_whole(stripe, state, copies) || self.is_durable(stripe, state, copies);
         // What is missing of a die that lost nothing never was there.
@@ -292,7 +293,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
                 state.wrote = state.wrote.or(StripSet(u64::from(copy.covers)));
             }
         }
-        let undoes = !self.breaks(SafetyRule::Undo);
+        let undoes = !self.core.breaks(SafetyRule::Undo);
         let before = held.and_then(|held| held.before.as_ref()?.as_ref()).filter(|_| undoes);
         let before = before.map(|sums| (Partial::Before, sums));
         let now = held.map(|held| (Partial::Now, &held.sums));
@@ -311,12 +312,12 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
 
     /// What a stripe was made of when a page of it was programmed.
     fn named_by(&self, stripe: StripeId, copies: &Copies<'_>, page: &Copy) -> Versions {
-        if self.breaks(SafetyRule::Named) {
+        if self.core.breaks(SafetyRule::Named) {
             return (0..copies.data_strips).map(|strip| copies.newest(strip).map_or(0, |copy| copy.update)).collect();
         }
         let mut named = vec![0; copies.data_strips as usize];
         for member in self.core.device.array.members(page.ppn) {
-            if let Some(lpn) = Self::data_of(member.tag) {
+            if let Some(lpn) = data_of(member.tag) {
                 let (of, strip) = self.strip_of(lpn);
                 debug_assert_eq!(of, stripe);
                 named[strip as usize] = member.update;
@@ -336,7 +337,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         let dead: StripSet = (0..=copies.data_strips).filter(|&strip| self.is_on_dead_die(stripe, strip)).collect();
         let torn = if dead.is_empty() { StripSet::EMPTY } else { missing.minus(dead) };
         match (missing.len(), &state.sums) {
-            _ if !torn.is_empty() => self.breaks(SafetyRule::Whole),
+            _ if !torn.is_empty() => self.core.breaks(SafetyRule::Whole),
             (0, _) => true,
             (1, _) if state.parity.is_some() => true,
             (1, Some((_, sums))) if missing.minus(sums.covers).is_empty() => true,
@@ -345,13 +346,13 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
                 let old = self.old_of(stripe, sums, copies);
                 old.is_some_and(|old| old.iter().all(|(_, place)| *place != Place::Missing))
             }
-            _ => self.breaks(SafetyRule::Whole),
+            _ => self.core.breaks(SafetyRule::Whole),
         }
     }
 
     /// Whether the die that a strip was laid out for is dead: it may have been lost with it.
     fn is_on_dead_die(&self, stripe: StripeId, strip: u32) -> bool {
-        self.is_dead(self.stripe_scheme().die_of(stripe, strip))
+        self.core.device.is_dead(self.stripe_scheme().die_of(stripe, strip))
     }
 
     /// Whether the update that made a state is all in flash.

@@ -399,7 +399,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let Some(held) = self.writer.held.get(stripe) else { return };
         let old = held.old.iter().map(|(_, place)| *place);
         if old.chain([self.core.map.lookup_parity(stripe)]).any(|place| self.is_lost_place(place)) {
-            self.commit_healing(stripe, self.power.recovering);
+            self.commit_healing(stripe, self.core.safe.recovering);
         }
     }
 
@@ -416,7 +416,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Builds parity that stripes lack, one stripe at a time, while the host wants nothing.
     pub(crate) fn build_in_idle_time(&mut self) {
         let stripes = self.stripe_count();
-        while self.is_idle() && self.core.device.backlog.iter().all(|&commands| commands == 0) {
+        while self.core.device.is_idle() && self.core.device.dies().iter().all(|die| die.backlog == 0) {
             let Some(stripe) = self.stripe_scheme_mut().next_unprotected(stripes) else { return };
             if self.can_build(stripe) {
                 self.build_parity(stripe, None);

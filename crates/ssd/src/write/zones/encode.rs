@@ -6,9 +6,11 @@
 //! soon as the host asks for something no further group is begun, unless the phase is at a given time:
 //! then the host waits.
 
-use crate::device::commands::{Command, Contents, Owner};
+use crate::core::owner::Owner;
+use crate::core::{Command, oob_covering};
 use crate::device::contents::HostPayload;
 use crate::device::facts::Fact;
+use crate::device::image::Contents;
 use crate::device::slab::{Id, NONE, Slab};
 use crate::engine::Engine;
 use crate::write::zones::Waiting;
@@ -153,7 +155,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if self.host.requests.outstanding > 0 {
             return;
         }
-        let is_idle = self.is_idle();
+        let is_idle = self.core.device.is_idle();
         let encoder = self.encoder();
         if encoder.due && (encoder.charged || is_idle) {
             (encoder.due, encoder.rested) = (false, true);
@@ -171,7 +173,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Goes off line on command, between two runs: no host waits, so it takes no time.
     pub(crate) fn go_off_line(&mut self) {
-        assert!(self.is_idle() && self.host.requests.outstanding == 0, "a drive goes off line on command between runs");
+        assert!(
+            self.core.device.is_idle() && self.host.requests.outstanding == 0,
+            "a drive goes off line on command between runs"
+        );
         if self.writer.zones.is_some() {
             self.choose_zones();
             self.encode_without_time();
@@ -259,7 +264,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             }
             self.encoder().ops[id].left += 1;
             let owner = Owner::Encode { encode: id, page: page as u16 };
-            self.submit(Command { owner, ppn, cause: Cause::Encode, ..Command::default() });
+            self.core.submit(Command { owner, ppn, cause: Cause::Encode, ..Command::default() });
         }
         self.encode_part_read(id);
     }
@@ -322,7 +327,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Writes a code page, if its segment has room; not where the data have changed meanwhile.
     pub(crate) fn write_code(&mut self, id: Id, which: u32, log: usize) -> bool {
         let (stamp, lpn) = (self.stamp_of(id), self.code_page(id, which));
-        if !self.code_zones().is_encoding(&stamp) || self.is_dead(self.segment_of(lpn).1) {
+        if !self.code_zones().is_encoding(&stamp) || self.core.device.is_dead(self.segment_of(lpn).1) {
             self.code_page_over(id, false);
             return true;
         }
@@ -334,11 +339,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let slot = self.core.device.grid.slot(ppn, 0);
         let pin = self.core.map.publish(lpn, slot).pinned.unwrap_or(NONE);
         self.encoder().ops[id].places.push((lpn, slot));
-        let oob = Self::oob_covering(blocks);
+        let oob = oob_covering(blocks);
         let image = self.core.device.images.open(ppn, oob);
-        let contents = Contents { tag: OobTag::data(lpn), payload, update: self.next_rank() };
+        let contents = Contents { tag: OobTag::data(lpn), payload, update: self.core.device.next_rank() };
         self.core.device.images.fill(image, contents, NONE, pin);
-        self.submit_program(image, Owner::Code { encode: id }, Cause::Encode);
+        self.core.submit_program(image, Owner::Code { encode: id }, Cause::Encode);
         self.start_collecting_if_short(log);
         true
     }
@@ -370,7 +375,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let op = std::mem::take(&mut self.encoder().ops[id]);
         self.encoder().ops.give(id);
         if written && self.code_zones_mut().encoded(&stamp) {
-            self.record(Fact::GroupEncoded);
+            self.core.device.record(Fact::GroupEncoded);
         } else {
             if !written {
                 self.code_zones_mut().abandoned(&stamp);

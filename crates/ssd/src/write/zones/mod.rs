@@ -6,8 +6,10 @@ pub(crate) mod encode;
 pub(crate) mod scrub;
 
 use crate::core::jobs::{Asker, PageWrite};
-use crate::device::commands::{Contents, Owner};
+use crate::core::owner::Owner;
+use crate::core::{data_of, oob_covering};
 use crate::device::contents::HostPayload;
+use crate::device::image::Contents;
 use crate::device::slab::{Id, NONE};
 use crate::engine::Engine;
 use crate::read::ahead::Ahead;
@@ -98,7 +100,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.core.jobs[job].unplaced = pages as u32;
         for index in 0..pages as u32 {
             let (log, die) = self.segment_of(self.core.jobs[job].pages[index as usize].lpn);
-            if self.is_dead(die) {
+            if self.core.device.is_dead(die) {
                 self.lose_homeless(job, index);
                 self.core.jobs[job].unplaced -= 1;
                 continue;
@@ -155,11 +157,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         };
         let payload = self.core.jobs[job].pages[index as usize].payload.clone();
         let pin = self.core.map.publish(lpn, self.core.device.grid.slot(ppn, 0)).pinned.unwrap_or(NONE);
-        let oob = Self::oob_covering(0);
+        let oob = oob_covering(0);
         let image = self.core.device.images.open(ppn, oob);
-        let contents = Contents { tag: OobTag::data(lpn), payload, update: self.next_rank() };
+        let contents = Contents { tag: OobTag::data(lpn), payload, update: self.core.device.next_rank() };
         self.core.device.images.fill(image, contents, job, pin);
-        self.submit_program(image, Owner::Page { log: log as u16, moved: false }, Cause::Host);
+        self.core.submit_program(image, Owner::Page { log: log as u16, moved: false }, Cause::Host);
         self.start_collecting_if_short(log);
         true
     }
@@ -453,7 +455,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Target::Merge { failed, .. } => (self.lpn_wanted(target).expect("a host page"), failed),
             Target::Move { slot, .. } => {
                 let (ppn, index) = self.core.device.grid.page_of(slot);
-                (Self::data_of(self.tags(ppn)[index as usize]).expect("zones hold data and code"), Some(slot))
+                (data_of(self.core.device.tags(ppn)[index as usize]).expect("zones hold data and code"), Some(slot))
             }
             Target::StripeMerge { .. } | Target::Strip { .. } => unreachable!("zones have no stripes"),
         }

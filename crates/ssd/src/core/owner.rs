@@ -1,0 +1,43 @@
+//! Who waits for a flash command.
+
+use crate::device::slab::Id;
+
+/// Who waits for a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// Host read: logical pages `lpn..lpn + count` of a job.
+    HostRead { job: Id },
+    /// Old contents of a partly written page: page `page` of a job.
+    Merge { job: Id, page: u16 },
+    /// A page of a log without redundancy, or a page moved within a region.
+    Page { log: u16, moved: bool },
+    /// A victim's page is read to be moved.
+    Collect { log: u16 },
+    /// A data page or the parity of a row.
+    Cover { cover: Id, parity: bool },
+    /// A page of codeword `codeword` of a row of a block group.
+    GroupPage { row: u32, codeword: u8, parity: bool, moved: bool },
+    /// A page of a weighted sum that brings back a page of a block group.
+    Term { gather: Id, coefficient: u8 },
+    /// A strip of a stripe update.
+    Stripe { op: Id, strip: u8 },
+    /// A page that is recharged in place.
+    Recharge { log: u16 },
+    /// The patrol looks at a page of a row.
+    Patrol { superblock: u32 },
+    /// A strip that a rebuild writes.
+    Strip { log: u16 },
+    /// A source of a repair.
+    Gather { gather: Id },
+    /// A block of a read with alternatives.
+    Lazy { read: Id, block: u8 },
+    /// A data page of a group that is encoded: page `page` of all it reads.
+    Encode { encode: Id, page: u16 },
+    /// A code page.
+    Code { encode: Id },
+    /// The erase of a victim's block.
+    Erase { log: u16 },
+    /// Nobody: a page that only keeps a row in step.
+    #[default]
+    Nobody,
+}

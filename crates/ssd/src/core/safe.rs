@@ -1,0 +1,30 @@
+//! Power-safe memory: what a power cut does not take, beside flash.
+
+use crate::config::Power;
+use crate::core::checkpoint::Checkpoint;
+use std::collections::BTreeMap;
+use vocab::{BlockAddr, Lpn};
+
+/// What the controller knows of flash and keeps through power cuts.
+#[derive(Clone, Debug)]
+pub(crate) struct SafeMemory {
+    /// What power cuts may do to the drive, and whether it is to be mounted after one.
+    pub power: Power,
+    /// Whether not all of what the last mount found is brought to safety yet.
+    pub recovering: bool,
+    /// Summaries of whole blocks, where the drive has them.
+    pub checkpoint: Option<Checkpoint>,
+    /// Blocks of units that hold nothing needed and whose erase was asked for, until all of the unit is erased,
+    /// and whether they are. A cut may leave such a block unreadable, and others of its unit erased.
+    pub erasing: BTreeMap<BlockAddr, bool>,
+    /// Logical pages that are lost for good, and the rank of what they held: flash may still have older contents.
+    pub lost: BTreeMap<Lpn, u64>,
+}
+
+impl SafeMemory {
+    /// The memory of a drive of so many blocks, all erased.
+    pub fn new(power: Power, blocks: u32) -> Self {
+        let checkpoint = power.checkpoint.then(|| Checkpoint::fresh(blocks));
+        Self { power, recovering: false, checkpoint, erasing: BTreeMap::new(), lost: BTreeMap::new() }
+    }
+}

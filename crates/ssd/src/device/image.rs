@@ -1,0 +1,158 @@
+//! Page images: pages being put together in the controller.
+
+use crate::device::slab::{Id, NONE, Slab};
+use nand::{Member, Oob, OobTag, Payload, Program};
+use rustc_hash::FxHashMap;
+use vocab::{Ppn, SimTime};
+
+/// What a slot is to hold.
+#[derive(Clone, Debug)]
+pub(crate) struct Contents<P> {
+    pub tag: OobTag,
+    pub payload: P,
+    /// Rank of the write that made it; what is moved keeps its own.
+    pub update: u64,
+}
+
+/// A page being put together in the controller: what a program command will store.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Image {
+    pub oob: Oob,
+    pub filled: u32,
+    pub ppn: Ppn,
+}
+
+impl Default for Image {
+    fn default() -> Self {
+        Self { oob: Oob::default(), filled: 0, ppn: Ppn(0) }
+    }
+}
+
+/// Page images with their slots, slot `i` of image `n` at `n * slots + i`.
+#[derive(Clone, Debug)]
+pub(crate) struct Images<P> {
+    pub slab: Slab<Image>,
+    tags: Vec<OobTag>,
+    payload: Vec<P>,
+    jobs: Vec<Id>,
+    pins: Vec<u32>,
+    /// Rank of the write that gave each slot its contents.
+    updates: Vec<u64>,
+    /// Of parity on a drive that is to be mounted: the members of its codeword.
+    members: FxHashMap<Id, Vec<Member>>,
+    slots: usize,
+}
+
+impl<P: Payload> Images<P> {
+    pub fn new(slots: u32) -> Self {
+        Self {
+            slab: Slab::default(),
+            tags: vec![],
+            payload: vec![],
+            jobs: vec![],
+            pins: vec![],
+            updates: vec![],
+            members: FxHashMap::default(),
+            slots: slots as usize,
+        }
+    }
+
+    /// An empty image for `ppn`.
+    #[inline]
+    pub fn open(&mut self, ppn: Ppn, oob: Oob) -> Id {
+        let id = self.slab.take();
+        self.slab[id] = Image { oob, filled: 0, ppn };
+        let end = (id as usize + 1) * self.slots;
+        if self.tags.len() < end {
+            self.tags.resize(end, OobTag::FILLER);
+            self.payload.resize(end, P::default());
+            self.jobs.resize(end, NONE);
+            self.pins.resize(end, NONE);
+            self.updates.resize(end, 0);
+        }
+        id
+    }
+
+    /// Puts a page into the next slot; the slot's number. `job` waits for the program, `pin` is
+    /// the unit to release after it (`NONE`: nobody, nothing).
+    #[inline]
+    pub fn fill(&mut self, id: Id, contents: Contents<P>, job: Id, pin: u32) -> u32 {
+        let Contents { tag, payload, update } = contents;
+        let index = self.slab[id].filled;
+        let at = id as usize * self.slots + index as usize;
+        self.tags[at] = tag;
+        self.payload[at] = payload;
+        self.jobs[at] = job;
+        self.pins[at] = pin;
+        self.updates[at] = update;
+        self.slab[id].filled = index + 1;
+        index
+    }
+
+    #[inline]
+    pub fn is_full(&self, id: Id) -> bool {
+        self.slab[id].filled as usize == self.slots
+    }
+
+    /// The die takes the image up: it gets its rank among programs, and slots that were not filled
+    /// are blanked, so that the whole image can be programmed.
+    #[inline]
+    pub fn seal(&mut self, id: Id, sequence: u64) {
+        self.slab[id].oob.sequence = sequence;
+        let first = id as usize * self.slots;
+        for at in first + self.slab[id].filled as usize..first + self.slots {
+            self.tags[at] = OobTag::FILLER;
+            self.payload[at] = P::default();
+            self.jobs[at] = NONE;
+            self.pins[at] = NONE;
+            self.updates[at] = sequence;
+        }
+    }
+
+    /// Rank of the contents of each slot.
+    #[inline]
+    pub fn updates(&self, id: Id) -> &[u64] {
+        &self.updates[id as usize * self.slots..(id as usize + 1) * self.slots]
+    }
+
+    /// Another unit is to be released after the program.
+    pub fn set_pin(&mut self, id: Id, index: u32, pin: u32) {
+        self.pins[id as usize * self.slots + index as usize] = pin;
+    }
+
+    /// The image is parity of these.
+    pub fn set_members(&mut self, id: Id, members: Vec<Member>) {
+        self.members.insert(id, members);
+    }
+
+    /// The program of the image.
+    #[inline]
+    pub fn program(&self, id: Id, ppn: Ppn, oob: Oob, now: SimTime) -> Program<'_, P> {
+        let (tags, payload) = self.contents(id);
+        let members = if self.members.is_empty() { None } else { self.members.get(&id) };
+        let members = members.map_or(&[][..], Vec::as_slice);
+        Program { ppn, tags, payload, updates: Some(self.updates(id)), members, oob, now }
+    }
+
+    /// The image is done with.
+    #[inline]
+    pub fn give(&mut self, id: Id) {
+        if !self.members.is_empty() {
+            self.members.remove(&id);
+        }
+        self.slab.give(id);
+    }
+
+    #[inline]
+    pub fn contents(&self, id: Id) -> (&[OobTag], &[P]) {
+        let range = id as usize * self.slots..(id as usize + 1) * self.slots;
+        (&self.tags[range.clone()], &self.payload[range])
+    }
+
+    /// Tag, waiting job and pinned unit of a slot.
+    #[inline]
+    pub fn slot(&self, id: Id, index: u32) -> (OobTag, Id, u32) {
+        let at = id as usize * self.slots + index as usize;
+        (self.tags[at], self.jobs[at], self.pins[at])
+    }
+}

@@ -1,0 +1,103 @@
+//! One die: a command in service and those that wait.
+
+use crate::device::command::{Command, Stage, Verb};
+use crate::device::slab::{Id, NONE, Slab};
+use vocab::SimTime;
+
+/// What a busy die is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Waiting for the cells of a read.
+    Sensing,
+    /// The last phase of any command.
+    Ending,
+}
+
+/// One die: a command in service and those that wait.
+#[derive(Clone, Debug)]
+pub(crate) struct Die {
+    pub service: Option<(Id, Phase)>,
+    pub since: SimTime,
+    /// Commands queued or in service, without withdrawn ones.
+    pub backlog: u32,
+    /// Erases that were asked for and have not ended.
+    pub erases: u32,
+    /// Reads that may go first, and everything else in order.
+    queues: [Queue; 2],
+    reads_in_a_row: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Queue {
+    head: Id,
+    tail: Id,
+}
+
+/// Reads that may overtake a waiting program before it gets its turn.
+const MOST_READS_IN_A_ROW: u32 = 16;
+
+impl Die {
+    pub fn new() -> Self {
+        let empty = Queue { head: NONE, tail: NONE };
+        Self { service: None, since: SimTime::ZERO, backlog: 0, erases: 0, queues: [empty; 2], reads_in_a_row: 0 }
+    }
+
+    /// Queues a command; `early` for a read that may overtake programs and erases.
+    #[inline]
+    pub fn push<O>(&mut self, id: Id, early: bool, commands: &mut Slab<Command<O>>) {
+        let queue = &mut self.queues[usize::from(!early)];
+        commands[id].next = NONE;
+        self.backlog += 1;
+        if queue.head == NONE {
+            queue.head = id;
+        } else {
+            commands[queue.tail].next = id;
+        }
+        queue.tail = id;
+    }
+
+    /// Which queue has its turn.
+    fn turn<O>(&self, commands: &Slab<Command<O>>) -> usize {
+        let [reads, rest] = &self.queues;
+        let program_is_due =
+            self.reads_in_a_row >= MOST_READS_IN_A_ROW && rest.head != NONE && commands[rest.head].verb == Verb::Program;
+        usize::from(reads.head == NONE || program_is_due)
+    }
+
+    /// Takes out the first command of a queue if it was withdrawn.
+    pub fn take_withdrawn<O>(&mut self, commands: &Slab<Command<O>>) -> Option<Id> {
+        let is_withdrawn = |queue: &Queue| queue.head != NONE && commands[queue.head].stage == Stage::Withdrawn;
+        let queue = self.queues.iter_mut().find(|queue| is_withdrawn(queue))?;
+        let id = queue.head;
+        queue.head = commands[id].next;
+        Some(id)
+    }
+
+    /// Everything that waits, queue by queue.
+    pub fn queued<'a, O>(&'a self, commands: &'a Slab<Command<O>>) -> impl Iterator<Item = Id> + 'a {
+        let next = |&id: &Id| Some(commands[id].next).filter(|&id| id != NONE);
+        let first = |queue: &Queue| Some(queue.head).filter(|&id| id != NONE);
+        self.queues.iter().flat_map(move |queue| std::iter::successors(first(queue), next))
+    }
+
+    /// The command to serve next; it stays.
+    pub fn peek<O>(&self, commands: &Slab<Command<O>>) -> Option<Id> {
+        let id = self.queues[self.turn(commands)].head;
+        (id != NONE).then_some(id)
+    }
+
+    /// Takes the command to serve next. An erase never overtakes a read: the read may be of the
+    /// very block. A program may: nothing reads a page before it is programmed.
+    #[inline]
+    pub fn pop<O>(&mut self, commands: &Slab<Command<O>>) -> Option<Id> {
+        let which = self.turn(commands);
+        self.reads_in_a_row = if which == 0 { self.reads_in_a_row + 1 } else { 0 };
+        let queue = &mut self.queues[which];
+        if queue.head == NONE {
+            return None;
+        }
+        let id = queue.head;
+        queue.head = commands[id].next;
+        Some(id)
+    }
+}

@@ -1,0 +1,180 @@
+//! What a read brings: the page, its errors, and what the decoder makes of them.
+
+use crate::device::Device;
+use crate::device::codec::Word;
+use crate::device::command::{Command, Verb};
+use crate::device::contents::HostPayload;
+use crate::device::ecc::PageEcc;
+use crate::device::facts::Fact;
+use nand::{Arrived, FlashArray, ReadOutcome, hours};
+use protect::ecc::{Advice, Decoded, Profile};
+use vocab::{Capability, Nanos, PeCycles, Ppn};
+
+/// What a read of a page gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sensed {
+    pub verdict: Verdict,
+    /// Time in the decoder.
+    pub time: Nanos,
+}
+
+/// Whether a page could be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Clean,
+    /// Its program failed: nobody knows whether there is anything to be read.
+    Failed,
+    /// The medium does not give it.
+    Unanswered,
+    /// Another page arrived than was asked for, or an erased one.
+    Astray,
+    /// It was decoded: whether that succeeded, and whether it is to be written anew.
+    Decoded {
+        clean: bool,
+        rewrite: bool,
+    },
+}
+
+impl Verdict {
+    /// Whether the contents are right.
+    #[inline]
+    pub fn is_clean(self) -> bool {
+        matches!(self, Verdict::Clean | Verdict::Decoded { clean: true, .. })
+    }
+}
+
+/// What decoding the codewords of a page gave.
+struct Words {
+    decoded: Decoded,
+    /// Codewords that came back wrong, and only their checksum says so.
+    miscorrected: u32,
+    /// Whether a codeword came back wrong and its checksum did not tell.
+    undetected: bool,
+    time: Nanos,
+}
+
+/// Whether a controller compares the OOB bytes of a read with what it expects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compares {
+    Yes,
+    No,
+}
+
+impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
+    /// Reads the page of a command and decodes it.
+    #[inline]
+    pub fn sense(&mut self, command: &Command<O>, compares: Compares) -> Sensed {
+        let at_once = |verdict| Sensed { verdict, time: Nanos(0) };
+        if !self.failed_programs.is_empty() && self.failed_programs.contains_key(&command.ppn.0) {
+            self.record(Fact::Read { ppn: command.ppn.0, cause: command.cause });
+            return at_once(Verdict::Failed);
+        }
+        let answered = self.array.read(command.ppn) == ReadOutcome::Clean;
+        self.record(Fact::Read { ppn: command.ppn.0, cause: command.cause });
+        if !self.remembered.is_empty() && self.remembered.contains(&command.ppn) {
+            return at_once(Verdict::Clean);
+        }
+        if !answered {
+            return at_once(Verdict::Unanswered);
+        }
+        if self.is_astray(command.ppn) && compares == Compares::Yes {
+            self.record(Fact::Astray);
+            return at_once(Verdict::Astray);
+        }
+        match self.ecc.take() {
+            None => at_once(Verdict::Clean),
+            Some(mut ecc) => {
+                let sensed = self.decode(&mut ecc, command);
+                self.ecc = Some(ecc);
+                sensed
+            }
+        }
+    }
+
+    /// Whether the OOB bytes that arrived are not those of the page: they name logical pages and the rank of
+    /// the program, and the controller knows both. A controller compares with every read, while the data come
+    /// in; only an array with such faults can give anything to find.
+    fn is_astray(&self, ppn: Ppn) -> bool {
+        match self.array.arrived() {
+            Arrived::AsAsked => false,
+            Arrived::Erased => true,
+            Arrived::Other(other) => {
+                let (came, wanted) = (self.array.page(other), self.array.page(ppn));
+                (came.tags, came.oob.sequence) != (wanted.tags, wanted.oob.sequence)
+            }
+        }
+    }
+
+    /// Decodes what was read. A page that cannot be decoded is to be rewritten where a scheme brings its
+    /// contents back; where none does, a later read may still succeed.
+    fn decode(&mut self, ecc: &mut PageEcc, command: &Command<O>) -> Sensed {
+        let ppn = command.ppn;
+        let view = self.array.page(ppn);
+        let info = *self.array.block(self.grid.split(ppn).0);
+        let (t, age) = (view.oob.ecc, self.now.since(view.written.min(self.now)));
+        let rber = ecc.cells.rber(ppn, &info, view.oob.sequence, age);
+        let unreadable = Verdict::Decoded { clean: false, rewrite: ecc.rewrites.unreadable };
+        if !ecc.oob_is_readable(self.grid.die_of(ppn), rber) {
+            // Not even how the page is encoded can be told.
+            self.record(Fact::Decoded { codewords: 0, errors: 0, failed: 1, miscorrected: 0, time: Nanos(0) });
+            return Sensed { verdict: unreadable, time: Nanos(0) };
+        }
+        let Words { decoded, miscorrected, undetected, time } = self.decode_words(ecc, command, t, rber);
+        if undetected {
+            // In a drive these would be wrong bytes. Here the page counts as unreadable besides.
+            self.record(Fact::Checked { mismatch: true });
+        }
+        let Decoded { codewords, errors, failed } = decoded;
+        self.record(Fact::Decoded { codewords, errors, failed, miscorrected, time });
+        let hours = ecc.cells.reference_hours(hours(age));
+        let advice = ecc.policy.read(ppn, &Profile { capability: t, pe: PeCycles(info.pe), hours }, decoded);
+        let rewrite = advice == Advice::Rewrite && ecc.rewrites.on_advice;
+        let verdict = if failed > 0 { unreadable } else { Verdict::Decoded { clean: true, rewrite } };
+        Sensed { verdict, time }
+    }
+
+    fn decode_words(&mut self, ecc: &mut PageEcc, command: &Command<O>, t: Capability, rber: f64) -> Words {
+        let die = self.grid.die_of(command.ppn);
+        let bits = ecc.layout.codeword.bits(t);
+        let payload = self.array.page(command.ppn).payload;
+        let mut words =
+            Words { decoded: Decoded { codewords: 0, errors: 0, failed: 0 }, miscorrected: 0, undetected: false, time: Nanos(0) };
+        for slot in command.first..command.first + command.count {
+            for word in 0..ecc.layout.per_slot {
+                let errors = ecc.cells.errors(die, bits, rber);
+                let failed = errors > u32::from(t.0);
+                let found = if P::BYTES {
+                    let positions = ecc.cells.positions(die, bits, errors);
+                    let stored = payload.get(usize::from(slot)).and_then(P::bytes);
+                    ecc.codec.decode(t, stored, word, &positions)
+                } else if failed && ecc.miscorrections.chance(ecc.codec.miscorrects(t)) {
+                    Word::Miscorrected
+                } else {
+                    Word::Failed
+                };
+                words.time += ecc.decode_time(t, errors);
+                words.miscorrected += u32::from(failed && found == Word::Miscorrected);
+                words.undetected |= found == Word::Undetected;
+                words.decoded.codewords += 1;
+                words.decoded.failed += u32::from(failed);
+                words.decoded.errors += if failed { 0 } else { errors };
+            }
+        }
+        words
+    }
+
+    /// Time that a command's page is encoded before it is sent.
+    #[inline]
+    pub fn encode_time(&self, verb: Verb) -> Nanos {
+        match (&self.ecc, verb) {
+            (Some(ecc), Verb::Program | Verb::Recharge) => ecc.encode_time(self.grid.slots_per_page()),
+            _ => Nanos(0),
+        }
+    }
+
+    /// How strong a code the page gets if it is programmed now.
+    pub fn capability(&mut self, ppn: Ppn) -> Capability {
+        let pe = PeCycles(self.array.block(self.grid.split(ppn).0).pe);
+        self.ecc.as_mut().map_or(Capability(0), |ecc| ecc.policy.program(ppn, pe))
+    }
+}

@@ -1,0 +1,204 @@
+//! Dies at work: commands are queued, taken up, and end.
+
+use crate::config::Scheduler;
+use crate::device::Device;
+use crate::device::command::{Command, Stage, Verb};
+use crate::device::contents::HostPayload;
+use crate::device::facts::Fact;
+use crate::device::queue::Phase;
+use crate::device::slab::Id;
+use nand::FlashArray;
+use vocab::{DieId, Ppn};
+
+/// What a die did when it was asked to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// It had nothing to do.
+    Nothing,
+    /// It took up a command, or waits for a decoder.
+    Command,
+    /// It took up the program of this image.
+    Program(Id),
+}
+
+/// How a read is queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Haste {
+    /// As the scheduler says.
+    Usual,
+    /// Before everything that waits for the die.
+    Pressing,
+    /// In order: an erase that waits must not be overtaken.
+    InOrder,
+}
+
+impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
+    /// Gives a command to its die.
+    #[inline(always)]
+    pub fn submit(&mut self, command: Command<O>, haste: Haste) -> Id {
+        let id = self.commands.take();
+        self.commands[id] = command;
+        let die = self.grid.die_of(command.ppn);
+        self.dies[die.index()].erases += u32::from(command.verb == Verb::Erase);
+        if !self.timed {
+            self.ready.push_back(id);
+            return id;
+        }
+        let early = command.verb == Verb::Read && self.goes_first(command.ppn, haste);
+        let state = &mut self.dies[die.index()];
+        state.push(id, early, &mut self.commands);
+        if state.service.is_none() {
+            self.kicks.push(die);
+        }
+        id
+    }
+
+    /// Whether a read goes before programs and erases that wait.
+    #[inline]
+    fn goes_first(&self, ppn: Ppn, haste: Haste) -> bool {
+        let wanted = haste == Haste::Pressing || haste == Haste::Usual && self.scheduler == Scheduler::ReadFirst;
+        wanted && self.is_programmed(ppn)
+    }
+
+    /// The next idle die for which something was queued.
+    #[inline]
+    pub fn next_kick(&mut self) -> Option<DieId> {
+        while let Some(&die) = self.kicks.get(self.kicked) {
+            self.kicked += 1;
+            if self.dies[die.index()].service.is_none() {
+                return Some(die);
+            }
+        }
+        self.kicks.clear();
+        self.kicked = 0;
+        None
+    }
+
+    /// An idle die takes up the next command queued for it.
+    pub fn start_next(&mut self, die: DieId) -> Taken {
+        if self.withdrawn > 0 {
+            self.drop_withdrawn(die);
+        }
+        if self.ecc.as_ref().is_some_and(|ecc| ecc.is_decoding(die))
+            && self.dies[die.index()].peek(&self.commands).is_some_and(|id| self.commands[id].verb == Verb::Erase)
+        {
+            self.calendar.clear(die.index());
+            return Taken::Command;
+        }
+        let Some(id) = self.dies[die.index()].pop(&self.commands) else {
+            self.calendar.clear(die.index());
+            return Taken::Nothing;
+        };
+        self.commands[id].stage = Stage::Served;
+        let command = self.commands[id];
+        if command.verb == Verb::Program {
+            let rank = self.next_rank();
+            self.images.seal(command.image, rank);
+        }
+        self.serve(die, id, &command);
+        if command.verb == Verb::Program { Taken::Program(command.image) } else { Taken::Command }
+    }
+
+    fn serve(&mut self, die: DieId, id: Id, command: &Command<O>) {
+        let (block, page) = self.grid.split(command.ppn);
+        let encode = self.encode_time(command.verb);
+        let channel = &mut self.channels[self.grid.channel_of(die).index()];
+        let granted = (*channel).max(self.now);
+        let overhead = self.latencies.command;
+        let (until, phase) = if !self.dead.is_empty() && self.dead.contains(u32::from(die.0)) {
+            (granted + overhead, Phase::Ending)
+        } else {
+            match command.verb {
+                Verb::Read => {
+                    *channel = granted + overhead;
+                    (granted + overhead + self.latencies.read(page), Phase::Sensing)
+                }
+                Verb::Program | Verb::Recharge => {
+                    let granted = granted.max(self.now + encode);
+                    *channel = granted + overhead + self.latencies.transfer(self.grid.slots_per_page());
+                    (*channel + self.latencies.program(page, self.array.block(block).pe), Phase::Ending)
+                }
+                Verb::Erase => {
+                    *channel = granted + overhead;
+                    (*channel + self.latencies.erase(self.array.block(block).pe), Phase::Ending)
+                }
+            }
+        };
+        let state = &mut self.dies[die.index()];
+        state.service = Some((id, phase));
+        state.since = self.now;
+        self.busy_dies += 1;
+        self.calendar.schedule(die.index(), until);
+    }
+
+    /// An event of a die: the cells of a read are sensed, or its command ends. The command that ended.
+    #[inline]
+    pub fn die_event(&mut self, die: DieId) -> Option<Id> {
+        let (id, phase) = self.dies[die.index()].service.expect("only busy dies have events");
+        if phase == Phase::Sensing {
+            let channel = &mut self.channels[self.grid.channel_of(die).index()];
+            let slots = u32::from(self.commands[id].count);
+            *channel = (*channel).max(self.now) + self.latencies.transfer(slots);
+            let until = *channel;
+            self.dies[die.index()].service = Some((id, Phase::Ending));
+            self.calendar.schedule(die.index(), until);
+            return None;
+        }
+        let state = &mut self.dies[die.index()];
+        state.service = None;
+        state.backlog -= 1;
+        let busy = self.now.since(state.since);
+        self.busy_dies -= 1;
+        let carried = self.transfer_time(&self.commands[id]);
+        self.record(Fact::Served { busy, carried });
+        Some(id)
+    }
+
+    /// The die goes on with what is queued for it, when dies are asked next.
+    #[inline]
+    pub fn kick(&mut self, die: DieId) {
+        self.kicks.push(die);
+    }
+
+    /// Without time: the next command to be completed, as if its die had served it.
+    pub fn next_ready(&mut self) -> Option<(Id, Taken)> {
+        let id = self.ready.pop_front()?;
+        let command = self.commands[id];
+        let mut taken = Taken::Command;
+        if command.verb == Verb::Program {
+            let rank = self.next_rank();
+            self.images.seal(command.image, rank);
+            taken = Taken::Program(command.image);
+        }
+        let (busy, carried) = (self.service_time(&command), self.transfer_time(&command));
+        self.record(Fact::Served { busy, carried });
+        Some((id, taken))
+    }
+
+    /// Withdraws a command from its queue. False if a die serves it already, or there are no queues
+    /// without time.
+    pub fn withdraw(&mut self, id: Id) -> bool {
+        if self.commands[id].stage != Stage::Queued || !self.timed {
+            return false;
+        }
+        self.commands[id].stage = Stage::Withdrawn;
+        self.withdrawn += 1;
+        let die = self.grid.die_of(self.commands[id].ppn);
+        self.dies[die.index()].backlog -= 1;
+        self.record(Fact::Withdrawn);
+        true
+    }
+
+    /// Whether withdrawn commands are still linked in queues.
+    pub fn has_withdrawn(&self) -> bool {
+        self.withdrawn > 0
+    }
+
+    /// Takes withdrawn commands from the heads of the die's queues.
+    fn drop_withdrawn(&mut self, die: DieId) {
+        while let Some(id) = self.dies[die.index()].take_withdrawn(&self.commands) {
+            self.commands.give(id);
+            self.withdrawn -= 1;
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! What a completed command means, and to whom.
+
+use crate::core::Command;
+use crate::core::owner::Owner;
+use crate::device::Taken;
+use crate::device::command::Verb;
+use crate::device::contents::HostPayload;
+use crate::device::sense::{Compares, Sensed, Verdict};
+use crate::device::slab::Id;
+use crate::engine::Engine;
+use crate::power::rules::SafetyRule;
+use nand::FlashArray;
+use vocab::{Cause, DieId, Nanos, Ppn};
+
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+    /// Lets idle dies take up what was queued for them.
+    #[inline]
+    pub(crate) fn kick(&mut self) {
+        while let Some(die) = self.core.device.next_kick() {
+            match self.core.device.start_next(die) {
+                Taken::Program(image) => self.writer.pages.sealed(image),
+                Taken::Nothing => self.die_is_idle(die),
+                Taken::Command => {}
+            }
+        }
+    }
+
+    /// An event of a die.
+    #[inline]
+    pub(crate) fn die_event(&mut self, die: DieId) {
+        let Some(id) = self.core.device.die_event(die) else { return };
+        if self.core.device.ecc.is_none() || !self.decode_later(id) {
+            self.complete(id);
+        }
+        self.core.device.kick(die);
+    }
+
+    /// Completes commands in order until none is left; without time.
+    pub(crate) fn settle(&mut self) {
+        debug_assert!(!self.core.device.timed);
+        loop {
+            while let Some((id, taken)) = self.core.device.next_ready() {
+                if let Taken::Program(image) = taken {
+                    self.writer.pages.sealed(image);
+                }
+                self.complete(id);
+            }
+            if !std::mem::take(&mut self.core.retry) {
+                return;
+            }
+            self.retry_stalled();
+        }
+    }
+
+    fn complete(&mut self, id: Id) {
+        let command = self.core.device.commands[id];
+        match command.verb {
+            Verb::Read => {
+                let (clean, _) = self.sense(&command);
+                self.read_done(id, &command, clean);
+            }
+            Verb::Program => self.complete_program(&command),
+            Verb::Recharge => self.complete_recharge(&command),
+            Verb::Erase => self.complete_erase(&command),
+        }
+        self.core.device.commands.give(id);
+    }
+
+    /// The transfer of a command's page ended; a read is decoded. True if that command is taken
+    /// care of.
+    fn decode_later(&mut self, id: Id) -> bool {
+        let command = self.core.device.commands[id];
+        if command.verb != Verb::Read {
+            return false;
+        }
+        let (clean, time) = self.sense(&command);
+        if time == Nanos(0) {
+            self.read_done(id, &command, clean);
+            self.core.device.commands.give(id);
+            return true;
+        }
+        let first = self.decoder(0);
+        self.core.device.decode_later(id, clean, time, |channel| first + channel);
+        true
+    }
+
+    /// A decoder is done with a page.
+    pub(crate) fn decoded(&mut self, channel: usize) {
+        let timer = self.decoder(channel);
+        let (id, clean) = self.core.device.decoded(channel, timer);
+        let command = self.core.device.commands[id];
+        self.read_done(id, &command, clean);
+        self.core.device.commands.give(id);
+        // An erase may have waited for this.
+        let die = self.core.device.grid.die_of(command.ppn);
+        if !self.core.device.is_busy(die) {
+            self.core.device.kick(die);
+        }
+    }
+
+    /// Reads the page of a command and decodes it: whether its contents are right, and the time in the decoder.
+    #[inline]
+    fn sense(&mut self, command: &Command) -> (bool, Nanos) {
+        let compares = if self.core.breaks(SafetyRule::Compare) { Compares::No } else { Compares::Yes };
+        let Sensed { verdict, time } = self.core.device.sense(command, compares);
+        match verdict {
+            Verdict::Clean => return (true, time),
+            Verdict::Failed => {}
+            Verdict::Unanswered => {
+                let block = self.core.device.block_of(command.ppn);
+                self.core.safe.checkpoint.iter_mut().for_each(|checkpoint| checkpoint.strike_out(block));
+            }
+            Verdict::Astray => {
+                self.care.damage.astray.insert(self.core.device.block_of(command.ppn));
+                self.core.retry = true;
+            }
+            Verdict::Decoded { rewrite, .. } => {
+                self.note_read(command.ppn);
+                if rewrite {
+                    self.refresh_at(self.core.device.block_of(command.ppn), self.core.device.now);
+                }
+            }
+        }
+        (verdict.is_clean(), time)
+    }
+
+    /// A page was read and, where there is a code, decoded.
+    #[inline]
+    fn read_done(&mut self, id: Id, command: &Command, clean: bool) {
+        match command.owner {
+            Owner::HostRead { job } => self.host_read_done(id, command, job, clean),
+            Owner::Merge { job, page } => self.merge_read_done(command, job, page as usize, clean),
+            Owner::Collect { log } => self.collect_read_done(command.ppn, log as usize, clean),
+            Owner::Stripe { op, strip } => self.stripe_read_done(command.ppn, op, u32::from(strip), clean),
+            Owner::Gather { gather } => self.gather_read_done(command, gather, clean),
+            Owner::Term { gather, coefficient } => self.term_read_done(command, gather, coefficient, clean),
+            Owner::Patrol { superblock } => self.patrol_read_done(superblock, clean),
+            Owner::Recharge { log } => self.recharge_read_done(command, log as usize, clean),
+            Owner::Lazy { read, block } => self.lazy_read_done(command, read, usize::from(block), clean),
+            Owner::Encode { encode, page } => self.encode_read_done(command, encode, usize::from(page), clean),
+            owner => unreachable!("{owner:?} reads nothing"),
+        }
+    }
+
+    fn complete_program(&mut self, command: &Command) {
+        let done = self.core.device.program(command);
+        if done {
+            self.note_program(command.ppn);
+        } else if self.program_elsewhere(command) {
+            return;
+        }
+        self.program_over(command, done);
+    }
+
+    /// A page was programmed: deadlines, summaries and limits begin.
+    #[inline]
+    fn note_program(&mut self, ppn: Ppn) {
+        let core = &mut self.core;
+        let (block, page) = core.device.grid.split(ppn);
+        if core.device.ecc.is_some() {
+            self.note_programmed(ppn);
+        }
+        let core = &mut self.core;
+        if let Some(checkpoint) = &mut core.safe.checkpoint
+            && page + 1 == core.device.grid.pages_per_block()
+        {
+            checkpoint.sum_up(block, &core.device.array);
+        }
+        if core.limits.is_on() && page == 0 {
+            self.note_first_program(block);
+        }
+    }
+
+    /// A program is done, or its contents are lost.
+    pub(crate) fn program_over(&mut self, command: &Command, done: bool) {
+        let image = command.image;
+        match command.owner {
+            Owner::Page { log, moved } => self.page_done(image, log as usize, moved, done),
+            Owner::Cover { cover, parity } => {
+                let moved = !parity && command.cause != Cause::Host;
+                self.cover_program_done(image, cover, parity, moved, done);
+            }
+            Owner::Stripe { op, .. } => self.stripe_program_done(image, op, done),
+            Owner::GroupPage { row, codeword, parity, moved } => {
+                self.strip_program_done(image, (row, u32::from(codeword)), parity, moved, done);
+            }
+            Owner::Strip { log } => self.strip_programmed(image, log as usize, done),
+            Owner::Code { encode } => self.code_programmed(image, encode, done),
+            Owner::Nobody => {}
+            owner => unreachable!("{owner:?} programs nothing"),
+        }
+        self.core.device.images.give(image);
+        if !done {
+            self.block_failed(command.ppn);
+        }
+    }
+
+    fn complete_erase(&mut self, command: &Command) {
+        let block = self.core.device.block_of(command.ppn);
+        let done = self.core.device.erase(block, command.cause);
+        if done {
+            self.core.safe.erasing.insert(block, true);
+            if self.core.limits.is_on() {
+                self.core.limits.note_erase(block);
+            }
+            if self.core.device.ecc.is_some() {
+                self.note_refreshed(block);
+            }
+            self.core.safe.checkpoint.iter_mut().for_each(|checkpoint| checkpoint.erased(block));
+        }
+        match command.owner {
+            Owner::Erase { log } => self.erase_done(log as usize, block, done),
+            owner => unreachable!("{owner:?} erases nothing"),
+        }
+    }
+
+    fn die_is_idle(&mut self, die: DieId) {
+        if self.core.device.no_die_is_busy() {
+            self.migrate_when_idle();
+        }
+        self.recycle_when_idle(die);
+        self.collect_when_idle(die);
+    }
+}
