@@ -1,0 +1,346 @@
+//! What one row does to a drive, and what it keeps of that.
+
+use super::cases::Case;
+use flashkeep_ssd as ssd;
+use ssd::nand::{Energy, PageKind, Timing, Transfer, Worn};
+use ssd::protect::SchemeChoice;
+use ssd::{
+    Age, Buffer, CodecTiming, Drive, Ecc, Errors, Failure, Faults, Pace, Power, Precondition, Refresh, RefreshPolicy, Session,
+    Setup,
+};
+use std::fmt::{self, Debug, Write};
+use vocab::{
+    BlockAddr, BusRate, Bytes, DieId, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, Ppn,
+    SimTime, Stream, Streams,
+};
+
+const REQUESTS: u64 = 320;
+/// Events after which a run is given up: the drive does not come to rest.
+const EVENTS_AT_MOST: u64 = 60_000;
+const HOUR: u64 = 3_600_000_000_000;
+
+/// FNV-1a, 64 bits, of text as it is written.
+pub struct Fnv(pub u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Write for Fnv {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for byte in text.bytes() {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        Ok(())
+    }
+}
+
+impl Fnv {
+    pub fn add(&mut self, what: &impl Debug) {
+        write!(self, "{what:?};").expect("a hash takes everything");
+    }
+
+    pub fn of(text: &str) -> u64 {
+        let mut hash = Self::default();
+        hash.write_str(text).expect("a hash takes everything");
+        hash.0
+    }
+
+    /// Half of its bits: enough for a cell of the table.
+    pub fn short(&self) -> String {
+        format!("{:08x}", (self.0 ^ self.0 >> 32) as u32)
+    }
+}
+
+/// What a row gave.
+#[derive(Default)]
+pub struct Life {
+    /// What happened when: digests of event logs, and how many commands and events there were.
+    pub events: Fnv,
+    /// What the runs said of themselves, what mounts found, and in the end what lies where.
+    pub state: Fnv,
+    /// How it ended, in one word.
+    pub end: &'static str,
+}
+
+/// The life of the drive of a row. Panics are the caller's.
+pub fn live(case: &Case, life: &mut Life) {
+    let setup = setup(case);
+    life.end = "refused";
+    let mut session =
+        match setup.and_then(|setup| Session::new(&setup).map(|session| (setup, session)).map_err(|e| e.to_string())) {
+            Ok((setup, session)) => Row { life, case, draws: Streams::new(setup.seed).stream("golden/strikes"), setup, session },
+            Err(refused) => return life.state.add(&refused),
+        };
+    session.run();
+}
+
+struct Row<'a> {
+    life: &'a mut Life,
+    case: &'a Case,
+    draws: Stream,
+    setup: Setup,
+    session: Session,
+}
+
+impl Row<'_> {
+    fn run(&mut self) {
+        let timed = self.case.condition.timed;
+        let pace = if timed {
+            Pace::Open
+        } else {
+            [Pace::Open, Pace::Closed { depth: 1 }, Pace::Closed { depth: 8 }][self.draws.below(3) as usize]
+        };
+        let commands = workload(&self.setup, self.case.condition.name);
+        let mut commands = commands.into_iter();
+        self.life.end = "restless";
+        let strikes = self.strikes();
+        for strike in &strikes {
+            let stop = self.draws.below(400);
+            self.advance(&mut commands, pace, stop);
+            self.session.fail(*strike);
+        }
+        if let Some(cut) = self.case.cut {
+            let mut stop = 100 + self.draws.below(500);
+            for _ in 0..cut.times {
+                self.advance(&mut commands, pace, stop);
+                self.cut(cut.outage);
+                stop = self.draws.below(60);
+            }
+        }
+        if self.advance(&mut commands, pace, EVENTS_AT_MOST) && self.advance(&mut std::iter::empty(), pace, EVENTS_AT_MOST) {
+            self.life.end = "done";
+            self.take_stock();
+        }
+    }
+
+    /// Goes on for so many events; whether the drive came to rest before.
+    fn advance(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, events: u64) -> bool {
+        let mut rested = true;
+        let result = self.session.run_until(commands, pace, &mut |event| {
+            rested = event < events;
+            rested
+        });
+        self.life.events.add(&(result.event_digest, result.flash_ops, result.events));
+        self.life.state.add(&result);
+        rested
+    }
+
+    /// What is lost for good, in order.
+    fn strikes(&mut self) -> Vec<Failure> {
+        let geometry = self.setup.drive.geometry;
+        let mut below = |most: u32| self.draws.below(u64::from(most)) as u32;
+        let (dies, blocks, pages) = (geometry.dies(), geometry.blocks(), geometry.pages_per_block);
+        match self.case.condition.name {
+            "die" | "die-no-rebuild" => vec![Failure::Die(DieId(below(dies) as u16))],
+            "two-dies" => vec![Failure::Die(DieId(1)), Failure::Die(DieId((2 + below(dies - 2)) as u16))],
+            "block" => vec![Failure::Block(BlockAddr(below(blocks)))],
+            "page" => (0..3).map(|_| Failure::Page(Ppn(below(blocks * pages)))).collect(),
+            "plane" => vec![Failure::Plane { die: DieId(below(dies) as u16), plane: 1 }],
+            "worn-blocks" => (0..6).map(|_| Failure::WornOut(BlockAddr(below(blocks)))).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn cut(&mut self, outage: ssd::Outage) {
+        let begun = self.session.begun();
+        let fates: Vec<_> = begun.iter().map(|begun| begun.draw(&mut self.draws)).collect();
+        let mounted = self.session.cut_power_with(&fates, outage);
+        self.life.state.add(&(begun, fates, mounted));
+    }
+
+    /// Everything that can be known of a drive at rest.
+    fn take_stock(&mut self) {
+        let (life, session) = (&mut *self.life, &mut self.session);
+        session.check_counts();
+        life.state.add(&session.inventory());
+        life.state.add(&session.take_stock());
+        let result = session.drain();
+        life.events.add(&(result.event_digest, result.flash_ops, result.events));
+        life.state.add(&(result, session.first_mismatch().map(str::to_owned)));
+        life.state.add(&(session.recycled(), session.group_stats(), session.read_only_since(), session.pe_cycles()));
+        life.state.add(&session.inventory());
+        life.state.add(&session.scrub());
+    }
+}
+
+/// Six dies on two channels with 12 blocks of 6 pages; conditions change that.
+fn drive(condition: &str) -> Drive {
+    let (channels, dies_per_channel) = if condition == "five-dies" { (1, 5) } else { (2, 3) };
+    let (planes, plane_use) = match condition {
+        "planes" => (2, PlaneUse::Single),
+        "ganged-planes" => (2, PlaneUse::Ganged),
+        _ => (1, PlaneUse::Single),
+    };
+    let slots = match condition {
+        "slots-2" => 2,
+        "slots-4" => 4,
+        _ => 1,
+    };
+    let page = |name: &str, read, program| PageKind { name: name.into(), read: Nanos(read), program: Nanos(program) };
+    let worn = Worn { above_pe: PeCycles(2_000), erase: Nanos(9_000_000), program: vec![Nanos(600_000), Nanos(1_000_000)] };
+    Drive {
+        geometry: Geometry {
+            channels,
+            dies_per_channel,
+            planes,
+            plane_use,
+            blocks_per_plane: if plane_use == PlaneUse::Single { 12 / planes } else { 12 },
+            pages_per_block: 6,
+            page_size: Bytes(4096 * slots),
+            oob_size: Bytes(224 * slots),
+            slot_size: Bytes(4096),
+        },
+        timing: Timing {
+            command: Nanos(300),
+            erase: Nanos(3_000_000),
+            transfer: Transfer::MtPerS(BusRate(400)),
+            page: vec![page("lsb", 40_000, 500_000), page("msb", 65_000, 1_300_000)],
+            worn: (condition == "aged").then_some(worn),
+        },
+        energy: Energy { read: Nanojoules(3_000), program: Nanojoules(131_000), erase: Nanojoules(289_000) },
+        endurance: PeCycles(3000),
+    }
+}
+
+/// Share of what fits that the host may use: losses need room.
+fn share(condition: &str) -> f64 {
+    match condition {
+        "die" | "die-at-request" | "die-no-rebuild" | "plane" | "worn-blocks" | "wear-out" => 0.5,
+        "two-dies" | "end-of-life" | "bad-blocks" => 0.4,
+        "full" => 1.0,
+        _ => 0.7,
+    }
+}
+
+fn setup(case: &Case) -> Result<Setup, String> {
+    let condition = case.condition.name;
+    let drive = drive(condition);
+    let mut scheme: SchemeChoice = case.scheme.clone();
+    if scheme.name == "code-zones" {
+        scheme.options.entry("spare_blocks".into()).or_insert("3".into());
+    }
+    let mut gc = ssd::ftl::GcConfig::default();
+    let mut wear = ssd::ftl::WearConfig::default();
+    match condition {
+        "gc-shared-frontier" => (gc.separate_frontier, gc.policy) = (false, "cost-benefit".into()),
+        "gc-idle" => (gc.idle_free_blocks, gc.policy, gc.moves_in_flight) = (5, "d-choices".into(), 2),
+        "gc-fifo-static-wear" => (gc.policy, wear.static_threshold, wear.dynamic) = ("fifo".into(), 2, false),
+        "full" => gc.policy = "random".into(),
+        _ => {}
+    }
+    let most = if case.cut.is_some() { ssd::mountable_slots_max } else { ssd::user_slots_max };
+    let most = most(&drive, &scheme, &gc).map_err(|refused| refused.to_string())?;
+    let power = case.cut.map_or(Power::default(), |cut| Power {
+        mountable: true,
+        checkpoint: cut.checkpoint,
+        pairing: cut.pairing,
+        hold_up: cut.hold_up,
+        without: None,
+    });
+    let (ecc, errors, age, refresh) = cells(condition);
+    Ok(Setup {
+        user_slots: (f64::from(most) * share(condition)) as u32,
+        drive,
+        scheme,
+        gc,
+        wear,
+        buffer: Buffer { kind: case.buffer.1, size: Bytes(10 * 4096), ..Buffer::default() },
+        scheduler: case.scheduler.1,
+        precondition: Precondition { fill: 0.9, converge_within: 1e-9, overwrite_at_most: 0.8, ..Precondition::default() },
+        age,
+        faults: faults(condition),
+        ecc,
+        errors,
+        refresh,
+        power,
+        payload: case.payload.1,
+        seed: Fnv::of(&case.key()) >> 8,
+    })
+}
+
+fn faults(condition: &str) -> Faults {
+    let usual = Faults::default();
+    match condition {
+        "die-at-request" => Faults { dead_die: Some(2), dead_die_at_request: 100, rebuild_at_once: 2, ..usual },
+        "die-no-rebuild" => Faults { rebuild: false, ..usual },
+        "uncorrectable" => Faults { uncorrectable_reads: 0.01, ..usual },
+        "silent" => Faults { silent: 0.01, ..usual },
+        "wear-out" => Faults { wear_out: 1e-4, ..usual },
+        "end-of-life" => Faults { wear_out: 1e-3, ..usual },
+        _ => usual,
+    }
+}
+
+/// Page ECC, bit errors, age and refresh.
+fn cells(condition: &str) -> (Ecc, Errors, Age, Refresh) {
+    let fixed = |t: &str| Ecc { policy: "fixed".into(), options: [("t".into(), t.into())].into(), ..Ecc::default() };
+    let errors = |model: &str| Errors { model: model.into(), ..Errors::default() };
+    let aged = |pe, hours: u64| Age { pe_cycles: PeCycles(pe), retention: Nanos(hours * HOUR), ..Age::default() };
+    let refresh = |policy, in_place_at_most| Refresh { policy, in_place_at_most, ..Refresh::default() };
+    let plain = (Ecc::default(), Errors::default(), Age::default(), Refresh::default());
+    match condition {
+        // A mean of 23 errors in a page: one in fifty fails.
+        "ecc-fixed" => (fixed("33"), errors("flares"), aged(10_000, 8760), plain.3),
+        "ecc-flares" => {
+            let ecc = Ecc { policy: "flares".into(), codec: CodecTiming::FlaresWorst, ..Ecc::default() };
+            (ecc, errors("flares"), aged(5_000, 720), refresh(RefreshPolicy::Alarm, 0))
+        }
+        "ecc-rewrite" => (fixed("24"), errors("flares-disturb"), aged(8_000, 0), refresh(RefreshPolicy::Joint, 0)),
+        "ecc-recharge" => {
+            let errors = Errors { recharge_rber: 1e-5, ..errors("flares-disturb") };
+            (fixed("24"), errors, aged(8_000, 0), refresh(RefreshPolicy::Joint, 2))
+        }
+        "ecc-scattered" => {
+            let errors = Errors { page_sigma: 0.4, block_sigma: 0.3, celsius: 40.0, ..errors("flares") };
+            (Ecc { codec: CodecTiming::Instant, ..fixed("30") }, errors, aged(6_000, 2000), plain.3)
+        }
+        "aged" => {
+            let worn = PeCycles(3_100);
+            let spread = Age { pe_deviation: 200.0, worn_blocks: 0.3, worn_pe_cycles: worn, reads: 40, ..aged(2_500, 24) };
+            (plain.0, plain.1, spread, plain.3)
+        }
+        "bad-blocks" => (plain.0, plain.1, Age { bad_blocks: 0.05, ..plain.2 }, plain.3),
+        _ => plain,
+    }
+}
+
+/// Requests, as the condition wants them: a tenth of the pages take half of the accesses.
+fn workload(setup: &Setup, condition: &str) -> Vec<HostCommand> {
+    let mut draws = Streams::new(setup.seed).stream("golden/workload");
+    let (reads, every) = match condition {
+        // Three months, and hours of rest.
+        "ecc-flares" | "ecc-rewrite" | "ecc-recharge" => (0.6, 7 * HOUR),
+        "gc-idle" => (0.3, 8_000_000),
+        "reads" => (0.9, 60_000),
+        _ => (0.35, 150_000),
+    };
+    let pages = setup.user_slots;
+    let mut at = 0;
+    let mut next = |_| {
+        at += draws.below(2 * every + 1);
+        let kind = draws.unit();
+        let op = match kind {
+            k if k < reads => HostOp::Read,
+            k if k < reads + 0.04 => HostOp::Discard,
+            k if k < reads + 0.08 => HostOp::Flush,
+            _ => HostOp::Write(if draws.chance(0.1) { Fua::Yes } else { Fua::No }),
+        };
+        if op == HostOp::Flush {
+            return HostCommand { at: SimTime(at), op, lba: Lba(0), sectors: 0 };
+        }
+        let hot = if draws.chance(0.5) { (pages / 10).max(1) } else { pages };
+        let length = 1 + draws.below(6.min(u64::from(pages)));
+        let first = draws.below(u64::from(hot)).min(u64::from(pages) - length);
+        let (mut lba, mut sectors) = (first * 8, length * 8);
+        if draws.chance(0.2) {
+            let cut = draws.below(8);
+            (lba, sectors) = (lba + cut, sectors - cut);
+            sectors -= draws.below(8).min(sectors - 1);
+        }
+        HostCommand { at: SimTime(at), op, lba: Lba(lba), sectors: sectors as u32 }
+    };
+    (0..REQUESTS).map(&mut next).collect()
+}
