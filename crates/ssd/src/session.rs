@@ -388,7 +388,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn check_counts(&self) {
         self.core.map.check_counts();
         self.check_parity_cache();
-        if self.writer.worn_above.is_some() {
+        if self.writer.stripes.worn_above.is_some() {
             self.check_worn_strips();
         }
     }

@@ -192,7 +192,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             let (unit, pe) = (self.core.map.unit_of_block(block), self.core.device.array.block(block).pe);
             self.core.map.set_pe(unit, pe);
         }
-        if self.writer.worn_above.is_some() {
+        if self.writer.stripes.worn_above.is_some() {
             self.age_stripes();
         }
         // Data written so far are as old as asked for: the clock starts there.

@@ -44,7 +44,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.end_rows_of(Some(superblock.0));
         }
         // Later failures of the same block count again: this only tells none from some.
-        self.care.damage.grown_bad += 1;
+        self.core.grown_bad += 1;
         is_unit
     }
 
@@ -90,7 +90,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             // Without redundancy a page may lie anywhere.
             (None, Owner::Page { .. }) if matches!(self.writer.protection, Protection::None) => {
                 let Some(other) = self.least_waiting() else { return false };
-                self.care.collectors[log].in_flight -= u32::from(moved);
+                self.core.moving[log].under_way -= u32::from(moved);
                 let ppn = self.core.map.take_page(other, Stream::Host).expect("a log with room has a page");
                 (Owner::Page { log: other as u16, moved: false }, ppn)
             }

@@ -2,13 +2,13 @@
 //! and erases the victim once nothing depends on it.
 
 use crate::core::owner::Owner;
+use crate::core::target::Target;
 use crate::core::{Command, data_of};
 use crate::device::command::Verb;
 use crate::device::contents::HostPayload;
 use crate::device::image::Contents;
 use crate::engine::Engine;
 use crate::power::rules::SafetyRule;
-use crate::read::solve::Target;
 use ftl::{LogKind, Stream, UnitId};
 use nand::{FlashArray, OobTag};
 use protect::Protection;
@@ -18,12 +18,8 @@ use vocab::{BlockAddr, Cause, DieId, Ppn, Slot, SuperblockId};
 #[derive(Clone, Debug)]
 pub(crate) struct Collector {
     pub victim: Option<UnitId>,
-    /// Why: garbage collection, wear levelling, or what made the victim wanted.
-    pub cause: Cause,
     /// Next page of the victim to look at; of a superblock, counted row by row.
     cursor: u32,
-    /// Reads and programs under way.
-    pub in_flight: u32,
     /// Erases under way.
     erasing: u32,
     /// The log's die is dead.
@@ -34,7 +30,7 @@ pub(crate) struct Collector {
 
 impl Default for Collector {
     fn default() -> Self {
-        Self { victim: None, cause: Cause::Gc, cursor: 0, in_flight: 0, erasing: 0, halted: false, stuck: false }
+        Self { victim: None, cursor: 0, erasing: 0, halted: false, stuck: false }
     }
 }
 
@@ -82,7 +78,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             return;
         }
         let Some((victim, cause)) = self.next_victim(log) else { return };
-        if self.care.damage.grown_bad > 0 && self.has_nowhere_to_go(log, victim) {
+        if self.core.grown_bad > 0 && self.has_nowhere_to_go(log, victim) {
             self.core.map.reprieve(victim);
             return;
         }
@@ -92,8 +88,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Collects a condemned victim.
     pub(crate) fn begin_collecting(&mut self, log: usize, victim: UnitId, cause: Cause) {
         let collector = &mut self.care.collectors[log];
-        (collector.victim, collector.cause) = (Some(victim), cause);
+        collector.victim = Some(victim);
         (collector.cursor, collector.stuck) = (0, false);
+        self.core.moving[log].cause = cause;
         self.commit_pinned_in(victim);
         self.collect(log);
     }
@@ -164,13 +161,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.care.collectors[log].cursor = pages;
         }
         let at_most = match self.core.map.kind() {
-            _ if self.care.collectors[log].cause == Cause::Rebuild => self.care.rebuild.at_once,
-            LogKind::Regions if self.hurries(victim, self.care.collectors[log].cause) => pages,
+            _ if self.core.moving[log].cause == Cause::Rebuild => self.care.rebuild.at_once,
+            LogKind::Regions if self.hurries(victim, self.core.moving[log].cause) => pages,
             LogKind::Regions => self.care.moves_in_flight,
             // One collector serves all dies.
             LogKind::Group => self.care.moves_in_flight * self.core.device.grid.dies(),
         };
-        while self.care.collectors[log].in_flight < at_most && self.care.collectors[log].cursor < pages {
+        while self.core.moving[log].under_way < at_most && self.care.collectors[log].cursor < pages {
             let ppn = self.victim_page(victim, self.care.collectors[log].cursor);
             self.care.collectors[log].cursor += 1;
             let valid = self.valid_slots(ppn);
@@ -181,12 +178,12 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 {
                     self.core.map.prefetch(lpn);
                 }
-                self.care.collectors[log].in_flight += 1;
-                let (owner, cause) = (Owner::Collect { log: log as u16 }, self.care.collectors[log].cause);
+                self.core.moving[log].under_way += 1;
+                let (owner, cause) = (Owner::Collect { log: log as u16 }, self.core.moving[log].cause);
                 self.core.submit(Command { owner, ppn, count: valid as u8, cause, ..Command::default() });
             }
         }
-        if self.care.collectors[log].cursor == pages && self.care.collectors[log].in_flight == 0 {
+        if self.care.collectors[log].cursor == pages && self.core.moving[log].under_way == 0 {
             self.finish_victim(log, victim);
         }
     }
@@ -198,11 +195,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             LogKind::Group => self.feed_moves(true),
         }
         let collector = &self.care.collectors[log];
-        if !self.core.map.may_erase(victim) || collector.in_flight > 0 || collector.erasing > 0 {
+        if !self.core.map.may_erase(victim) || self.core.moving[log].under_way > 0 || collector.erasing > 0 {
             self.give_up_if_stuck(log, victim);
             return;
         }
-        let cause = collector.cause;
+        let cause = self.core.moving[log].cause;
         let superblock = matches!(self.core.map.kind(), LogKind::Group).then_some(victim);
         let is_of_victim = |block: &BlockAddr| Some(self.core.device.grid.split_block(*block).1.0) == superblock;
         let bad: Vec<BlockAddr> = self.care.damage.uncleared.iter().copied().filter(is_of_victim).collect();
@@ -222,7 +219,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// A page of the victim was read.
     pub(crate) fn collect_read_done(&mut self, ppn: Ppn, log: usize, clean: bool) {
-        self.care.collectors[log].in_flight -= 1;
+        self.core.moving[log].under_way -= 1;
         if self.core.device.is_displaced(ppn) {
             self.collect(log);
             return;
@@ -239,7 +236,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 let update = self.core.device.update_at(ppn, index);
                 self.relocate(log, Contents { tag, payload, update }, slot);
             } else {
-                self.care.collectors[log].in_flight += 1;
+                self.core.moving[log].under_way += 1;
                 self.repair(Target::Move { log: log as u16, slot });
             }
         }
@@ -251,7 +248,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         match self.core.map.kind() {
             LogKind::Regions if self.must_build_first(log, contents.tag) => {
                 let stripe = self.strip_of(data_of(contents.tag).expect("only data need parity")).0;
-                self.care.collectors[log].in_flight += 1;
+                self.core.moving[log].under_way += 1;
                 self.build_parity(stripe, Some(Target::Move { log: log as u16, slot: from }));
             }
             LogKind::Regions => self.move_in_region(log, contents, from),
@@ -265,7 +262,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Whether the page would come to lie on a worn block while its stripe lacks the parity it
     /// needs then.
     fn must_build_first(&mut self, log: usize, tag: OobTag) -> bool {
-        let (Some(limit), Some(lpn)) = (self.writer.worn_above, data_of(tag)) else { return false };
+        let (Some(limit), Some(lpn)) = (self.writer.stripes.worn_above, data_of(tag)) else { return false };
         let (stripe, _) = self.strip_of(lpn);
         let worn = self.core.map.next_pe(log, Stream::Gc).is_some_and(|pe| pe > limit.0);
         let must = worn && self.can_build(stripe) && self.stripe_scheme().wants_parity(stripe, true);
@@ -281,17 +278,17 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let Some(Target::Move { log, slot }) = waiter else { return };
         let (ppn, _) = self.core.device.grid.page_of(slot);
         if self.core.map.is_valid(slot) {
-            let (owner, cause) = (Owner::Collect { log }, self.care.collectors[usize::from(log)].cause);
+            let (owner, cause) = (Owner::Collect { log }, self.core.moving[usize::from(log)].cause);
             self.core.submit(Command { owner, ppn, cause, ..Command::default() });
         } else {
-            self.care.collectors[usize::from(log)].in_flight -= 1;
+            self.core.moving[usize::from(log)].under_way -= 1;
             self.collect(usize::from(log));
         }
     }
 
     /// A page of the victim was repaired, or cannot be.
     pub(crate) fn move_repaired(&mut self, log: usize, slot: Slot, payload: Option<P>) {
-        self.care.collectors[log].in_flight -= 1;
+        self.core.moving[log].under_way -= 1;
         if self.core.map.is_valid(slot) {
             let (ppn, index) = self.core.device.grid.page_of(slot);
             let tag = self.core.device.tags(ppn)[index as usize];
@@ -327,11 +324,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.core.map.retire_unit(victim);
         } else {
             self.core.map.erased(victim);
-            if self.core.is_mountable() && self.writer.worn_above.is_some() {
+            if self.core.is_mountable() && self.writer.stripes.worn_above.is_some() {
                 // Parity that found no room may find some now.
                 self.stripe_scheme_mut().look_again();
             }
-            if self.writer.worn_above.is_some_and(|limit| self.core.map.unit(victim).pe > limit.0) {
+            if self.writer.stripes.worn_above.is_some_and(|limit| self.core.map.unit(victim).pe > limit.0) {
                 self.stripe_scheme_mut().block_wore_out();
             }
         }

@@ -238,7 +238,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Whether the stripes on the block have parity because it is worn.
     fn is_exempt(&self, block: BlockAddr) -> bool {
-        let worn = self.writer.worn_above.is_some_and(|limit| self.core.device.array.block(block).pe > limit.0);
+        let worn = self.writer.stripes.worn_above.is_some_and(|limit| self.core.device.array.block(block).pe > limit.0);
         worn && self.stripe_scheme().wants_parity(StripeId(0), true)
     }
 

@@ -13,11 +13,21 @@ use crate::care::rebuild::Rebuild;
 use crate::care::refresh::Refresh;
 use crate::config::Setup;
 use crate::device::contents::HostPayload;
-use crate::write::rows::loss::Damage;
 use ftl::UnitId;
 use protect::Protection;
+use std::collections::BTreeSet;
 use std::collections::VecDeque;
+use vocab::BlockAddr;
 use vocab::Cause;
+
+/// What went bad, and what is still to be done about it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Damage {
+    /// Blocks that went bad, of superblocks whose erase is still to be tried.
+    pub uncleared: BTreeSet<BlockAddr>,
+    /// Blocks a page of which was not what the controller had programmed: to be written anew.
+    pub astray: BTreeSet<BlockAddr>,
+}
 
 /// What keeps a drive sound while nobody asks.
 #[derive(Clone)]

@@ -5,11 +5,11 @@
 use crate::config::Faults;
 use crate::core::oob_covering;
 use crate::core::owner::Owner;
+use crate::core::target::Target;
 use crate::device::contents::HostPayload;
 use crate::device::image::Contents;
 use crate::device::slab::NONE;
 use crate::engine::Engine;
-use crate::read::solve::Target;
 use ftl::{LogKind, Place, Stream, UnitId, UnitState};
 use nand::{FlashArray, OobTag, PageRole};
 use protect::Protection;
@@ -22,8 +22,6 @@ pub(crate) struct Rebuild<P> {
     pub on: bool,
     /// Page moves, or strips being solved for, at a time.
     pub at_once: u32,
-    /// Dead dies in order of their death.
-    pub dead: Vec<DieId>,
     /// When the first die died that is not rebuilt yet.
     since: Option<SimTime>,
     /// How long the last rebuild took.
@@ -45,7 +43,6 @@ impl<P> Rebuild<P> {
         Self {
             on: faults.rebuild,
             at_once: faults.rebuild_at_once,
-            dead: Vec::new(),
             since: None,
             took: None,
             walk: None,
@@ -68,7 +65,7 @@ impl<P> Rebuild<P> {
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// A die died: everything that has pages on it is to be rebuilt.
     pub(crate) fn rebuild_die(&mut self, die: DieId) {
-        self.care.rebuild.dead.push(die);
+        self.core.device.died.push(die);
         if !self.care.rebuild.on {
             return;
         }
@@ -114,10 +111,16 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.note_rebuilt();
     }
 
+    /// Collectors whose victim has this cause.
+    pub(crate) fn collectors_at(&self, cause: Cause) -> usize {
+        let moving = self.care.collectors.iter().zip(&self.core.moving);
+        moving.filter(|(collector, moving)| collector.is_busy() && moving.cause == cause).count()
+    }
+
     /// Notes when the last of what a dead die held is rebuilt.
     pub(crate) fn note_rebuilt(&mut self) {
         let Some(since) = self.care.rebuild.since else { return };
-        let collecting = self.care.collectors.iter().any(|collector| collector.is_busy() && collector.cause == Cause::Rebuild);
+        let collecting = self.collectors_at(Cause::Rebuild) > 0;
         let walking = self.care.rebuild.is_under_way();
         if !collecting && !walking && self.care.wanted.iter().all(|&(_, cause)| cause != Cause::Rebuild) {
             self.care.rebuild.took = Some(self.core.device.now.since(since));
@@ -134,8 +137,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn rebuild_left(&self) -> u64 {
         let units = self.care.wanted.iter().filter(|&&(_, cause)| cause == Cause::Rebuild).count();
         // A collector that found no room for what its victim holds.
-        let stuck =
-            self.care.collectors.iter().filter(|collector| collector.is_busy() && collector.cause == Cause::Rebuild).count();
+        let stuck = self.collectors_at(Cause::Rebuild);
         u64::from(self.care.rebuild.left) + (units + stuck) as u64
     }
 
@@ -236,9 +238,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Spares a victim whose last pages found no room; it is wanted again once there is some.
     pub(crate) fn give_up_if_stuck(&mut self, log: usize, victim: UnitId) {
         let collector = &mut self.care.collectors[log];
-        if collector.stuck && collector.in_flight == 0 && self.core.map.unit(victim).valid > 0 {
+        if collector.stuck && self.core.moving[log].under_way == 0 && self.core.map.unit(victim).valid > 0 {
             (collector.victim, collector.stuck) = (None, false);
-            let cause = collector.cause;
+            let cause = self.core.moving[log].cause;
             self.core.map.reprieve(victim);
             self.queue_wanted(victim, cause);
         }
@@ -307,10 +309,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// The die that the strip is written to: its own, or a substitute for a dead one.
     pub(crate) fn home_of(&self, stripe: StripeId, strip: u32) -> Option<DieId> {
-        if self.care.rebuild.dead.is_empty() {
+        if self.core.device.died.is_empty() {
             return Some(self.stripe_scheme().die_of(stripe, strip));
         }
-        self.stripe_scheme().home(stripe, strip, &self.care.rebuild.dead)
+        self.stripe_scheme().home(stripe, strip, &self.core.device.died)
     }
 
     /// A lost strip was solved for, or cannot be.

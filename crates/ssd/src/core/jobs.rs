@@ -140,7 +140,7 @@ pub(crate) enum Waiter {
     /// The next update, to be started.
     Update(Id),
     /// A repair, to be tried again.
-    Repair(crate::read::solve::Target),
+    Repair(crate::core::target::Target),
 }
 
 /// Stripes that are being updated, with what waits for each in order. Never iterated.

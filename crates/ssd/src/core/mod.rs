@@ -8,17 +8,19 @@ pub(crate) mod jobs;
 pub(crate) mod limits;
 pub(crate) mod owner;
 pub(crate) mod safe;
+pub(crate) mod target;
 
+use crate::config::Power;
 use crate::core::jobs::Job;
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
 use crate::core::safe::SafeMemory;
+use crate::core::target::Floor;
 use crate::device::Device;
 use crate::device::command::Verb;
 use crate::device::contents::HostPayload;
 use crate::device::service::Haste;
 use crate::device::slab::{Id, Slab};
-use crate::host::oracle::Floor;
 use crate::power::rules::SafetyRule;
 use ftl::Ftl;
 use nand::{FlashArray, Oob, OobTag, PageRole};
@@ -39,8 +41,29 @@ pub(crate) struct Core<P: HostPayload, A: FlashArray<P>> {
     pub limits: Limits,
     /// What a power cut does not take, beside flash.
     pub safe: SafeMemory,
+    /// For each log, the pages of its victim that are on their way to another place.
+    pub moving: Vec<Moving>,
+    /// Discarded pages whose bytes a static stripe still holds.
+    hidden: Vec<u64>,
+    /// Blocks that went bad since the drive was built.
+    pub grown_bad: u32,
     /// Set when space or parity appeared that something may wait for.
     pub retry: bool,
+}
+
+/// Pages of a victim on their way to another place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moving {
+    /// Why: garbage collection, wear levelling, or what made the victim wanted.
+    pub cause: Cause,
+    /// Reads and programs under way.
+    pub under_way: u32,
+}
+
+impl Default for Moving {
+    fn default() -> Self {
+        Self { cause: Cause::Gc, under_way: 0 }
+    }
 }
 
 /// For each command of a host read, what its logical pages must return at least.
@@ -69,6 +92,35 @@ impl Floors {
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
+    /// The core of a drive that has the map and the device, and nothing under way.
+    pub fn new(device: Device<P, A, Owner>, map: Ftl, power: Power) -> Self {
+        Self {
+            jobs: Slab::default(),
+            floors: Floors::new(device.grid.slots_per_page()),
+            limits: Limits::default(),
+            safe: SafeMemory::new(power, device.grid.geometry().blocks()),
+            moving: vec![Moving::default(); map.logs()],
+            hidden: vec![0; map.user_slots().div_ceil(64) as usize],
+            grown_bad: 0,
+            retry: false,
+            device,
+            map,
+        }
+    }
+
+    /// Whether the host has discarded the page, though a static stripe still holds its bytes.
+    #[inline]
+    pub fn is_hidden(&self, lpn: Lpn) -> bool {
+        self.hidden[lpn.index() / 64] >> (lpn.0 % 64) & 1 == 1
+    }
+
+    /// Hides a page from the host, or shows it again.
+    pub fn hide(&mut self, lpn: Lpn, hidden: bool) {
+        let bit = 1 << (lpn.0 % 64);
+        let word = &mut self.hidden[lpn.index() / 64];
+        *word = if hidden { *word | bit } else { *word & !bit };
+    }
+
     /// Gives a command to its die.
     #[inline(always)]
     pub fn submit(&mut self, command: Command) -> Id {

@@ -58,7 +58,9 @@ pub(crate) struct Device<P: HostPayload, A: FlashArray<P>, O> {
     ready: VecDeque<Id>,
     /// Withdrawn commands that are still linked in queues.
     withdrawn: u32,
+    /// Dies that stopped answering, and in which order.
     pub dead: StripSet,
+    pub died: Vec<DieId>,
     pub commands: Slab<Command<O>>,
     pub images: Images<P>,
     /// Page ECC and the errors it is there for; `None`: neither.
@@ -94,6 +96,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             ready: VecDeque::new(),
             withdrawn: 0,
             dead: StripSet::EMPTY,
+            died: Vec::new(),
             commands: Slab::default(),
             images: Images::new(slots),
             ecc: None,

@@ -7,12 +7,9 @@ pub(crate) mod replay;
 
 use crate::care::Care;
 use crate::config::Setup;
-use crate::core::limits::Limits;
-use crate::core::safe::SafeMemory;
-use crate::core::{Core, Floors};
+use crate::core::Core;
 use crate::device::Device;
 use crate::device::contents::HostPayload;
-use crate::device::slab::Slab;
 use crate::host::HostSide;
 use crate::power::Recovery;
 use crate::power::rules::SafetyRule;
@@ -69,16 +66,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let streams = Streams::new(setup.seed);
         let map = empty_map(setup, &grid, &protection, &streams, |block| array.block(block).bad)?;
         let logs = map.logs();
-        let timers = replay::timers(&grid);
-        let core = Core {
-            device: Device::new(array, &setup.drive.timing, setup.scheduler, timers),
-            map,
-            jobs: Slab::default(),
-            floors: Floors::new(grid.slots_per_page()),
-            limits: Limits::default(),
-            safe: SafeMemory::new(setup.power, grid.geometry().blocks()),
-            retry: false,
-        };
+        let device = Device::new(array, &setup.drive.timing, setup.scheduler, replay::timers(&grid));
+        let core = Core::new(device, map, setup.power);
         let mut engine = Self {
             core,
             host: HostSide::new(setup, &protection),
@@ -88,7 +77,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             writer: Writer::new(setup, protection, &grid, logs)?,
         };
         if engine.core.is_mountable() {
-            engine.writer.held.expect_cuts();
+            engine.writer.stripes.held.expect_cuts();
         }
         if engine.core.breaks(SafetyRule::Pins) {
             engine.core.map.break_pins();

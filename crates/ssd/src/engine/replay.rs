@@ -164,7 +164,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if self.power.mounting.is_some() {
             self.mount_on();
         }
-        if self.writer.worn_above.is_some() && self.host.requests.outstanding == 0 && self.power.mounting.is_none() {
+        if self.writer.stripes.worn_above.is_some() && self.host.requests.outstanding == 0 && self.power.mounting.is_none() {
             self.build_in_idle_time();
         }
         if self.core.limits.stirred {
@@ -192,7 +192,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.start_collecting_if_short(log);
         }
         self.retry_stalled();
-        if self.core.is_mountable() && self.writer.worn_above.is_some() && self.host.requests.outstanding == 0 {
+        if self.core.is_mountable() && self.writer.stripes.worn_above.is_some() && self.host.requests.outstanding == 0 {
             self.build_in_idle_time();
         }
         if !self.core.device.is_idle() || self.core.retry || self.core.device.calendar.is_pending(self.answers()) {
@@ -219,7 +219,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 self.fail_buffer_waiter();
             }
             self.fail_job(job);
-        } else if let Some(op) = self.writer.stalled_stripes.pop_front() {
+        } else if let Some(op) = self.writer.stripes.stalled.pop_front() {
             if self.is_eviction(op) {
                 self.fail_buffer_waiter();
             }
@@ -235,7 +235,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Tries again what waits for space, in order.
     pub(crate) fn retry_stalled(&mut self) {
-        if self.writer.held.has_waiting() {
+        if self.writer.stripes.held.has_waiting() {
             self.serve_waiting_for_room();
         }
         self.retry_displaced();
@@ -243,9 +243,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.want_astray();
         self.retry_zones();
         self.retry_rebuild();
-        while let Some(op) = self.writer.stalled_stripes.pop_front() {
+        while let Some(op) = self.writer.stripes.stalled.pop_front() {
             if !self.program_stripe(op) && !self.give_way(op) {
-                self.writer.stalled_stripes.push_front(op);
+                self.writer.stripes.stalled.push_front(op);
                 break;
             }
         }

@@ -3,6 +3,7 @@
 //! For each logical page: the version last sent, and how far the last answered version lies
 //! behind it. That is one 32-bit word (24 bits and 8), so checking costs four bytes a page.
 
+use crate::core::target::Floor;
 use crate::device::contents::{HostPayload, Window};
 use vocab::{Lpn, Table};
 
@@ -37,15 +38,6 @@ pub(crate) struct Stock<P> {
     pub counts: bool,
     /// Pages read, while somebody wants to have them; `None` inside: unmapped.
     pub seen: Option<Vec<(Lpn, Option<P>)>>,
-}
-
-/// A page's state when a read was sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Floor {
-    /// Newest answered version.
-    pub version: u32,
-    /// Whether the page read as unmapped.
-    pub discarded: bool,
 }
 
 impl Oracle {

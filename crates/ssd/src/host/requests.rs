@@ -5,12 +5,12 @@ use crate::config::BufferKind;
 use crate::core::Command;
 use crate::core::jobs::{Asker, PageWrite};
 use crate::core::owner::Owner;
+use crate::core::target::Target;
 use crate::device::contents::HostPayload;
 use crate::device::facts::{Fact, RequestKind};
 use crate::device::slab::Id;
 use crate::engine::Engine;
 use crate::power::rules::SafetyRule;
-use crate::read::solve::Target;
 use ftl::Place;
 use nand::{Arrived, FlashArray};
 use protect::Protection;
@@ -61,8 +61,6 @@ pub(crate) struct Host {
     pub arrived: u64,
     /// What has to be told of requests, where anybody listens.
     pub journal: Option<RefCell<Vec<HostEvent>>>,
-    /// Discarded pages whose bytes a static stripe still holds.
-    pub hidden: Vec<u64>,
     /// When the first request of the run arrived, the last arrived, and the last was answered.
     pub first_arrival: Option<SimTime>,
     pub last_arrival: SimTime,
@@ -81,7 +79,6 @@ impl Host {
             outstanding: 0,
             arrived: 0,
             journal: None,
-            hidden: vec![0; user_slots.div_ceil(64) as usize],
             first_arrival: None,
             last_arrival: SimTime::ZERO,
             last_answer: SimTime::ZERO,
@@ -93,16 +90,6 @@ impl Host {
         if let Some(journal) = &self.journal {
             journal.borrow_mut().push(event());
         }
-    }
-
-    pub fn is_hidden(&self, lpn: Lpn) -> bool {
-        self.hidden[lpn.index() / 64] >> (lpn.0 % 64) & 1 == 1
-    }
-
-    pub fn hide(&mut self, lpn: Lpn, hidden: bool) {
-        let bit = 1 << (lpn.0 % 64);
-        let word = &mut self.hidden[lpn.index() / 64];
-        *word = if hidden { *word | bit } else { *word & !bit };
     }
 }
 
@@ -192,7 +179,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.check_read(lpn, floor, Some(&payload));
             return 1;
         }
-        let place = if self.host.requests.is_hidden(lpn) { Place::Unmapped } else { self.core.map.lookup(lpn) };
+        let place = if self.core.is_hidden(lpn) { Place::Unmapped } else { self.core.map.lookup(lpn) };
         let Place::At(slot) = place else {
             if place == Place::Unmapped {
                 self.check_read(lpn, floor, None);
@@ -229,7 +216,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             let lpn = Lpn(lpn.0 + i);
             self.core.map.lookup(lpn) == Place::At(Slot(slot.0 + i))
                 && self.host.buffer.get(lpn).is_none()
-                && !self.host.requests.is_hidden(lpn)
+                && !self.core.is_hidden(lpn)
         };
         (1..room).take_while(|&i| beside(i)).count() as u32 + 1
     }
@@ -257,7 +244,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// Holds what a host read returned against the oracle.
-    pub(crate) fn check_read(&mut self, lpn: Lpn, floor: crate::host::oracle::Floor, found: Option<&P>) {
+    pub(crate) fn check_read(&mut self, lpn: Lpn, floor: crate::core::target::Floor, found: Option<&P>) {
         if !P::CHECKED {
             return;
         }
@@ -415,7 +402,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if let Some(payload) = self.host.buffer.get(lpn) {
             return Some(payload.clone());
         }
-        if self.host.requests.is_hidden(lpn) {
+        if self.core.is_hidden(lpn) {
             return Some(P::default());
         }
         match self.core.map.lookup(lpn) {

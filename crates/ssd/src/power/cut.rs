@@ -193,7 +193,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             } else {
                 Vec::new()
             },
-            held: self.writer.held.remains(),
+            held: self.writer.stripes.held.remains(),
             groups: self.has_groups().then(|| self.writer.groups.remains(self.group_pages_in_flight())),
             reads: self.core.limits.reads().iter().map(step).collect(),
             most_worn: Some(self.most_worn()),

@@ -276,7 +276,7 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
     fn is_elsewhere(&self, lpn: Lpn) -> bool {
         let unsent = |slot| self.unsent(self.core.device.grid.page_of(slot).0).is_some();
         let in_controller = matches!(self.core.map.lookup(lpn), Place::At(slot) if unsent(slot));
-        in_controller || self.host.buffer.get(lpn).is_some() || self.host.requests.is_hidden(lpn)
+        in_controller || self.host.buffer.get(lpn).is_some() || self.core.is_hidden(lpn)
     }
 
     fn inventory(&self) -> Inventory {
@@ -346,7 +346,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let mut found = Scrub::default();
         for stripe in (0..self.stripe_count()).map(StripeId) {
             self.scrub_worn(stripe)?;
-            if let Some(held) = self.writer.held.get(stripe) {
+            if let Some(held) = self.writer.stripes.held.get(stripe) {
                 let sound = self.scrub_held(stripe, held)?.is_some();
                 found.sound += u32::from(sound);
                 found.broken += u32::from(!sound);
@@ -372,9 +372,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     fn held_parities(&self) -> Vec<HeldParity> {
-        let held = |stripe| (stripe, self.writer.held.get(stripe).expect("listed entries exist"));
+        let held = |stripe| (stripe, self.writer.stripes.held.get(stripe).expect("listed entries exist"));
         let parity = |(stripe, held): (StripeId, &Held<P>)| HeldParity { stripe, covers: held.covers, old: held.old.clone() };
-        self.writer.held.stripes().map(held).map(parity).collect()
+        self.writer.stripes.held.stripes().map(held).map(parity).collect()
     }
 
     /// The partial parity must be the sum of the current versions it covers, the stored parity
@@ -418,7 +418,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// A stripe with a strip on a worn block must have parity, if its pages are there.
     fn scrub_worn(&self, stripe: StripeId) -> Result<(), String> {
         // There may be no room for the parity.
-        if self.writer.held.is_unbuildable(stripe) || self.host.requests.read_only_since.is_some() {
+        if self.writer.stripes.held.is_unbuildable(stripe) || self.host.requests.read_only_since.is_some() {
             return Ok(());
         }
         let bare = !self.is_protected(stripe);

@@ -9,13 +9,13 @@
 
 use crate::core::Command;
 use crate::core::owner::Owner;
+use crate::core::target::Floor;
+use crate::core::target::Target;
 use crate::device::contents::HostPayload;
 use crate::device::facts::Fact;
 use crate::device::slab::{Id, Slab};
 use crate::engine::Engine;
-use crate::host::oracle::Floor;
 use crate::proof::AlternativesInFlight;
-use crate::read::solve::Target;
 use coding::gf2::{Decoder, Solved};
 use coding::graph::CodeGraph;
 use ftl::Place;
@@ -194,7 +194,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// The page and those that sum up to it, with how many logical pages from `lpn` on lie in it side by
     /// side; `None` where it is not in flash, or nothing stands in for it now.
     fn alternatives_of(&self, lpn: Lpn, most: u32) -> Option<(Wanted, u32)> {
-        if self.host.buffer.get(lpn).is_some() || self.host.requests.is_hidden(lpn) {
+        if self.host.buffer.get(lpn).is_some() || self.core.is_hidden(lpn) {
             return None;
         }
         let Place::At(slot) = self.core.map.lookup(lpn) else { return None };
@@ -221,7 +221,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let (stripe, strip) = self.strip_of(lpn);
         let (present, unreadable) = self.stripe_state(stripe);
         let parity = self.core.map.lookup_parity(stripe);
-        if self.writer.stripe_locks.is_held(stripe) || self.writer.held.get(stripe).is_some() || parity == Place::Unmapped {
+        if self.writer.stripes.locks.is_held(stripe)
+            || self.writer.stripes.held.get(stripe).is_some()
+            || parity == Place::Unmapped
+        {
             return None;
         }
         let strips = self.stripe_scheme().repair(strip, present, unreadable)?;

@@ -4,10 +4,11 @@ pub(crate) mod ahead;
 pub(crate) mod around;
 pub(crate) mod solve;
 
+use crate::core::target::Target;
 use crate::device::contents::HostPayload;
 use crate::device::slab::Slab;
 use crate::read::around::LazyReads;
-use crate::read::solve::{Gather, Target};
+use crate::read::solve::Gather;
 use protect::Protection;
 
 /// Reads that need more than one page.

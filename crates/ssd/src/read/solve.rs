@@ -2,31 +2,16 @@
 
 use crate::core::Command;
 use crate::core::owner::Owner;
+use crate::core::target::Target;
 use crate::device::contents::HostPayload;
 use crate::device::facts::Fact;
 use crate::device::slab::Id;
 use crate::engine::Engine;
-use crate::host::oracle::Floor;
 use crate::write::stripes::partial::Held;
 use ftl::Place;
 use nand::{FlashArray, PageRole};
 use protect::Protection;
-use vocab::{Cause, Lpn, Ppn, Slot, StripSet, StripeId};
-
-/// Who wants a lost page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
-    /// A host read. `failed` is the place that could not be read, if there was one.
-    HostRead { job: Id, lpn: Lpn, floor: Floor, failed: Option<Slot> },
-    /// A collector that moves the page.
-    Move { log: u16, slot: Slot },
-    /// A partly written page; `failed` as above.
-    Merge { job: Id, page: u32, failed: Option<Slot> },
-    /// A partly written page of a static stripe.
-    StripeMerge { op: Id, strip: u32 },
-    /// A rebuild: the strip gets a new place.
-    Strip { stripe: StripeId, strip: u32 },
-}
+use vocab::{Cause, Lpn, Ppn, StripSet, StripeId};
 
 /// A sum of pages being read.
 #[derive(Clone, Debug)]
@@ -195,7 +180,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     fn sources_of_strip(&self, stripe: StripeId, lost: u32) -> Sources<P> {
         let n = self.stripe_scheme().data_strips();
-        if let Some(held) = self.writer.held.get(stripe) {
+        if let Some(held) = self.writer.stripes.held.get(stripe) {
             return self.sources_beside_partial(stripe, lost, held);
         }
         let (present, unreadable) = self.stripe_state(stripe);

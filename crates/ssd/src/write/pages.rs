@@ -127,7 +127,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             borrowed = own.is_none();
             let Some(ppn) = own.or_else(|| self.core.map.take_page(log, Stream::Host)) else {
                 // A block that went bad, or several cuts in a row, may have used up what was reserved.
-                assert!(self.care.damage.grown_bad > 0 || self.core.is_mountable(), "the collector's reserve holds a victim");
+                assert!(self.core.grown_bad > 0 || self.core.is_mountable(), "the collector's reserve holds a victim");
                 self.move_without_reserve(log, contents);
                 return;
             };
@@ -158,8 +158,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn send_moved(&mut self, log: usize) {
         let image = std::mem::replace(&mut self.writer.pages.moved[log], NONE);
         if image != NONE {
-            self.care.collectors[log].in_flight += 1;
-            let cause = self.care.collectors[log].cause;
+            self.core.moving[log].under_way += 1;
+            let cause = self.core.moving[log].cause;
             self.core.submit_program(image, Owner::Page { log: log as u16, moved: true }, cause);
         }
     }
@@ -217,7 +217,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             }
         }
         if moved {
-            self.care.collectors[log].in_flight -= 1;
+            self.core.moving[log].under_way -= 1;
             self.collect(log);
         }
     }
@@ -287,7 +287,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         };
         match stripe {
             // Its program failed, so it named nothing, or it names more than counts.
-            Some(stripe) if members.is_empty() || is_data && self.writer.unnamed.contains(&stripe) => {
+            Some(stripe) if members.is_empty() || is_data && self.writer.stripes.unnamed.contains(&stripe) => {
                 self.tell_strips(image, stripe, StripSet::EMPTY, 0);
             }
             _ if members.is_empty() => {}

@@ -206,14 +206,14 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             if self.core.breaks(SafetyRule::Fallback) { Vec::new() } else { self.fallback(&with, &without, &suspects) };
         self.mount_units(&looks, &with, &fallback);
         self.mount_map(&with);
-        for die in self.care.rebuild.dead.clone() {
+        for die in self.core.device.died.clone() {
             self.leave_die_out(die);
         }
         self.mount_redundancy(&looks, &with, &mut remains);
         self.host.buffer.restore(std::mem::take(&mut remains.buffer));
         let rewrites = !self.core.breaks(SafetyRule::Suspects);
         let pages = if rewrites { self.pages_to_rewrite(&with, &suspects) } else { BTreeSet::new() };
-        self.writer.unnamed = with.unnamed_stripes().collect();
+        self.writer.stripes.unnamed = with.unnamed_stripes().collect();
         // Units that are erased in part stay so until they are erased again.
         let half_erased: BTreeSet<UnitId> = remains
             .erasing
@@ -256,7 +256,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             let first = self.core.device.grid.ppn(self.core.device.grid.block(die, 0), 0);
             if !self.core.device.array.answers(first) {
                 self.core.device.dead.insert(u32::from(die.0));
-                self.care.rebuild.dead.push(die);
+                self.core.device.died.push(die);
             }
         }
     }
@@ -393,7 +393,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             self.core.map.break_erase_again();
         }
         // A block that answers with nothing at all may be bad: reserves are not what they seem.
-        self.care.damage.grown_bad += u32::from(looks.has_lost_block(&self.core.device.grid));
+        self.core.grown_bad += u32::from(looks.has_lost_block(&self.core.device.grid));
     }
 
     /// Publishes what counts.

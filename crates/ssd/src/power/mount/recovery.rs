@@ -4,7 +4,6 @@
 //! Meanwhile units are only erased, not collected: what would count without those pages stays. A
 //! cut now finds what this mount found, and at most copies of it.
 
-use crate::care::collect::Collector;
 use crate::core::Command;
 use crate::core::owner::Owner;
 use crate::device::contents::HostPayload;
@@ -46,12 +45,11 @@ impl Session {
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     fn is_recovering(&mut self) -> bool {
-        let moving = |collector: &Collector| collector.is_busy() && collector.cause == Cause::Rebuild;
         self.core.safe.recovering &= self.power.mounting.is_some()
             || !self.care.wanted.is_empty()
             || self.care.rebuild.is_under_way()
-            || self.writer.stripes.any(|op| op.heals)
-            || self.care.collectors.iter().any(moving);
+            || self.writer.stripes.ops.any(|op| op.heals)
+            || self.collectors_at(Cause::Rebuild) > 0;
         self.core.safe.recovering
     }
 
@@ -80,8 +78,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.start_collecting(log);
             return false;
         }
-        self.care.collectors[log].cause = Cause::Rebuild;
-        self.care.collectors[log].in_flight += 1;
+        self.core.moving[log].cause = Cause::Rebuild;
+        self.core.moving[log].under_way += 1;
         let owner = Owner::Collect { log: log as u16 };
         let count = self.core.device.grid.slots_per_page() as u8;
         self.core.submit(Command { owner, ppn, count, cause: Cause::Rebuild, ..Command::default() });
@@ -100,13 +98,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// The host is heard from now on.
     fn finish_mounting(&mut self) {
         let mounting = self.power.mounting.take().expect("under way");
-        self.writer.unnamed.clear();
+        self.writer.stripes.unnamed.clear();
         // Pages that were there are members of their sums like any other: the host may have read them.
         self.writer.groups.redo.clear();
         // A page for which there is no room at all stays where it is, and so does what would count without it.
         if mounting.pages.is_empty() {
             mounting.pins.iter().for_each(|&unit| self.release(unit));
-            self.writer.held.all_settled();
+            self.writer.stripes.held.all_settled();
         }
         self.core.retry = true;
         self.resume_rebuild();

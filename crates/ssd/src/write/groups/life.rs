@@ -142,7 +142,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.writer.groups.stats.collected += 1;
             self.writer.groups.stats.collected_outdated += u64::from(outdated);
         }
-        if !self.core.device.dead.is_empty() || self.care.damage.grown_bad > 0 || self.writer.groups.first_code > 0 {
+        if !self.core.device.dead.is_empty() || self.core.grown_bad > 0 || self.writer.groups.first_code > 0 {
             self.core.map.refit_group(&**scheme, unit);
         }
     }

@@ -18,7 +18,7 @@ use crate::device::slab::{Id, NONE, Slab};
 use crate::engine::Engine;
 use crate::session::SetupError;
 use crate::write::groups::solve::{Rebuilds, TermGather};
-use crate::write::rows::loss::Hurt;
+use crate::write::rescue::Hurt;
 use ::coding::ErasureCode;
 use ftl::{Stream, UnitId};
 use nand::{FlashArray, Member, OobTag};
@@ -368,7 +368,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             let Some(page) = self.writer.moves.pop_front() else { break };
             self.put_in_strip(writer, position, image, page.contents, NONE);
         }
-        let cause = self.care.collectors[0].cause;
+        let cause = self.core.moving[0].cause;
         self.strip_filled(Stream::Gc, position, image, cause);
     }
 
@@ -433,7 +433,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.writer.groups.info[layout.group.index()].as_mut().expect("an open group").written += 1;
         self.writer.groups.stats.data_pages += 1;
         let moved = cause != Cause::Host;
-        self.care.collectors[0].in_flight += u32::from(moved);
+        self.core.moving[0].under_way += u32::from(moved);
         self.submit_strip(image, &layout, page, position, false, moved, cause);
         let code = self.writer.groups.codes[layout.code].0;
         let last = page + 1 == code.data_stripes(self.core.device.grid.pages_per_block());
@@ -521,13 +521,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 }
             }
             if is_rescued {
-                self.care.damage.hurt.push(hurt);
+                self.writer.rescue.hurt.push(hurt);
             }
             self.settle_hurt();
             self.data_in_flash(key, ppn);
         }
         if moved {
-            self.care.collectors[0].in_flight -= 1;
+            self.core.moving[0].under_way -= 1;
             self.collect(0);
         }
     }

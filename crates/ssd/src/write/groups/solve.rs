@@ -4,10 +4,10 @@
 
 use crate::core::Command;
 use crate::core::owner::Owner;
+use crate::core::target::Target;
 use crate::device::contents::HostPayload;
 use crate::device::slab::Id;
 use crate::engine::Engine;
-use crate::read::solve::Target;
 use ftl::Place;
 use nand::FlashArray;
 use protect::{Across, GroupPage, PageState, PageStripe};

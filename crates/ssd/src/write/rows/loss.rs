@@ -2,15 +2,14 @@
 //! parities of a row, one of which brings a page back.
 
 use crate::care::collect::Move;
+use crate::core::target::Target;
 use crate::device::contents::HostPayload;
 use crate::device::image::Contents;
 use crate::device::slab::Id;
 use crate::engine::Engine;
-use crate::read::solve::Target;
 use ftl::{Place, UnitId};
 use nand::{FlashArray, PageRole};
-use std::collections::BTreeSet;
-use vocab::{BlockAddr, Cause, DieId, Lpn, Ppn, StripSet};
+use vocab::{Cause, DieId, Lpn, Ppn, StripSet};
 
 /// Jobs whose data are in flash without a parity: they are answered once a later parity of the
 /// row covers the data, or the data have moved to other rows.
@@ -21,30 +20,6 @@ pub(crate) struct Bare {
     jobs: Vec<Id>,
     /// Pages of theirs that are not in flash at all.
     hurt: Vec<Lpn>,
-}
-
-/// Pages whose program failed, until they are in flash elsewhere: old versions stay as long as that, and who
-/// wrote them is not answered.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Hurt {
-    pub lpns: Vec<Lpn>,
-    pub pins: Vec<UnitId>,
-    pub jobs: Vec<Id>,
-}
-
-/// What went bad, and what is still to be made good of it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Damage {
-    /// Blocks that went bad since the drive was built.
-    pub grown_bad: u32,
-    /// Whether some of the moves under way are pages of rows whose program failed.
-    pub rescuing: bool,
-    /// What waits for them to be in flash.
-    pub hurt: Vec<Hurt>,
-    /// Of these, blocks of superblocks whose erase is still to be tried.
-    pub uncleared: BTreeSet<BlockAddr>,
-    /// Blocks a page of which was not what the controller had programmed: to be written anew.
-    pub astray: BTreeSet<BlockAddr>,
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
@@ -64,7 +39,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 let payload = self.core.device.images.contents(image).1[index as usize].clone();
                 let update = self.core.device.images.updates(image)[index as usize];
                 self.writer.moves.push_back(Move { contents: Contents { tag, payload, update }, from });
-                (self.care.damage.rescuing, self.core.retry) = (true, true);
+                (self.writer.rescue.under_way, self.core.retry) = (true, true);
             }
         }
         lpns
@@ -73,9 +48,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Lets go what waited for rescued pages that are in flash by now, or were written anew, or for a parity.
     pub(crate) fn settle_hurt(&mut self) {
         let mut at = 0;
-        while at < self.care.damage.hurt.len() {
-            if self.care.damage.hurt[at].lpns.iter().all(|&lpn| self.is_at_rest(lpn)) {
-                let hurt = self.care.damage.hurt.remove(at);
+        while at < self.writer.rescue.hurt.len() {
+            if self.writer.rescue.hurt[at].lpns.iter().all(|&lpn| self.is_at_rest(lpn)) {
+                let hurt = self.writer.rescue.hurt.remove(at);
                 hurt.pins.into_iter().for_each(|unit| self.release(unit));
                 hurt.jobs.into_iter().for_each(|job| self.part_done(job));
             } else {
@@ -98,7 +73,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// and who wrote the new ones is told that there is no room. True if anything came of it.
     pub(crate) fn give_up_hurt(&mut self) -> bool {
         let mut any = false;
-        for mut hurt in std::mem::take(&mut self.care.damage.hurt) {
+        for mut hurt in std::mem::take(&mut self.writer.rescue.hurt) {
             let stand_in = hurt.lpns.iter().all(|&lpn| self.is_solvable(lpn));
             any |= stand_in || !hurt.jobs.is_empty();
             for job in std::mem::take(&mut hurt.jobs) {
@@ -110,7 +85,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             if stand_in {
                 hurt.pins.into_iter().for_each(|unit| self.release(unit));
             } else {
-                self.care.damage.hurt.push(hurt);
+                self.writer.rescue.hurt.push(hurt);
             }
         }
         any
@@ -146,16 +121,16 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Writes rescued pages to rows, as far as there is room.
     pub(crate) fn place_rescued(&mut self) {
-        if self.care.damage.rescuing {
+        if self.writer.rescue.under_way {
             self.feed_moves(true);
-            self.care.damage.rescuing = !self.writer.moves.is_empty();
+            self.writer.rescue.under_way = !self.writer.moves.is_empty();
             self.settle_hurt();
         }
     }
 
     /// The contents that a repair wants, if they are on their way to another row.
     pub(crate) fn rescued(&self, target: Target) -> Option<P> {
-        if !self.care.damage.rescuing {
+        if !self.writer.rescue.under_way {
             return None;
         }
         let place = match (target, self.lpn_wanted(target)) {
@@ -168,9 +143,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// The parity of a row went to a bad block of a living die: where the row is still open, its
     /// data are uncovered again, and the end of the row will bring them another parity.
     pub(crate) fn uncover_row(&mut self, row: u32) {
-        let Some(writer) = (0..self.writer.rows.len()).find(|&w| self.writer.rows[w].writes(row)) else { return };
-        if self.writer.rows[writer].has_room() {
-            self.writer.rows[writer].uncover();
+        let Some(writer) = (0..self.writer.rows.open.len()).find(|&w| self.writer.rows.open[w].writes(row)) else { return };
+        if self.writer.rows.open[writer].has_room() {
+            self.writer.rows.open[writer].uncover();
             self.cover(writer);
         }
     }
@@ -179,7 +154,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// `hurt` pages failed, too.
     pub(crate) fn leave_bare(&mut self, row: u32, covered: StripSet, jobs: &[Id], hurt: Vec<Lpn>) {
         if !jobs.is_empty() {
-            self.writer.bare.push(Bare { row, covered, jobs: jobs.to_vec(), hurt });
+            self.writer.rows.bare.push(Bare { row, covered, jobs: jobs.to_vec(), hurt });
             self.answer_covered();
         }
     }
@@ -191,7 +166,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// A superblock was emptied: what lay there has a parity elsewhere.
     pub(crate) fn superblock_was_emptied(&mut self, unit: UnitId) {
         let pages = self.core.device.grid.pages_per_block();
-        let emptied = self.writer.bare.iter_mut().filter(|bare| bare.row / pages == unit);
+        let emptied = self.writer.rows.bare.iter_mut().filter(|bare| bare.row / pages == unit);
         emptied.for_each(|bare| bare.covered = StripSet::EMPTY);
         self.answer_covered();
     }
@@ -200,7 +175,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// more loss would take what they wrote. Who wrote what is not in flash at all is told that there is no room.
     /// True if there were any.
     pub(crate) fn give_up_bare(&mut self) -> bool {
-        let given_up = std::mem::take(&mut self.writer.bare);
+        let given_up = std::mem::take(&mut self.writer.rows.bare);
         for bare in &given_up {
             let is_there = bare.hurt.iter().all(|&lpn| self.is_solvable(lpn));
             for &job in &bare.jobs {
@@ -216,10 +191,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Answers those whose data have a parity by now, and are in flash.
     fn answer_covered(&mut self) {
         let mut at = 0;
-        while at < self.writer.bare.len() {
-            let Bare { row, covered, hurt, .. } = &self.writer.bare[at];
+        while at < self.writer.rows.bare.len() {
+            let Bare { row, covered, hurt, .. } = &self.writer.rows.bare[at];
             if self.is_covered(*row, *covered) && hurt.iter().all(|&lpn| self.is_at_rest(lpn)) {
-                let bare = self.writer.bare.remove(at);
+                let bare = self.writer.rows.bare.remove(at);
                 bare.jobs.into_iter().for_each(|job| self.part_done(job));
             } else {
                 at += 1;
@@ -232,14 +207,14 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn row_sources(&self, ppn: Ppn, failed: &[Ppn]) -> Result<Option<Vec<Ppn>>, ()> {
         let (row, die) = self.core.map.rows().row_of(ppn);
         let lost = u32::from(die.0);
-        let in_flight = self.writer.rows.iter().any(|writer| writer.writes(row) && writer.waits_for_parity());
+        let in_flight = self.writer.rows.open.iter().any(|writer| writer.writes(row) && writer.waits_for_parity());
         match self.core.map.rows().coverage(row) {
             Some((covered, parity)) if covered.contains(lost) => {
                 let newest = self.sources_of(row, lost, (parity, covered), None);
                 let usable = |pages: &Vec<Ppn>| pages.iter().all(|page| self.is_source(*page) && !failed.contains(page));
                 Ok(Some(newest).filter(usable).or_else(|| self.older_sources(row, lost, usable)))
             }
-            _ if in_flight || self.writer.covers.in_use() > 0 => Err(()),
+            _ if in_flight || self.writer.rows.covers.in_use() > 0 => Err(()),
             _ => Ok(None),
         }
     }

@@ -8,10 +8,11 @@ use crate::core::owner::Owner;
 use crate::core::{data_of, oob_covering};
 use crate::device::contents::HostPayload;
 use crate::device::image::Contents;
-use crate::device::slab::{Id, NONE};
+use crate::device::slab::{Id, NONE, Slab};
 use crate::engine::Engine;
 use crate::power::rules::SafetyRule;
-use crate::write::rows::loss::Hurt;
+use crate::write::rescue::Hurt;
+use crate::write::rows::loss::Bare;
 use ftl::{RowPlace, Stream};
 use nand::{FlashArray, Member, OobTag};
 use protect::{OpenRow, Protection, RowStep};
@@ -40,6 +41,22 @@ impl<P> Default for RowWriter<P> {
     fn default() -> Self {
         let (sum, members) = (Vec::new(), Vec::new());
         Self { places: Vec::new(), used: 0, uncovered: 0, sum, members, data: StripSet::EMPTY, cover: NONE, before: NONE }
+    }
+}
+
+/// Rows being written.
+#[derive(Clone, Debug)]
+pub(crate) struct Rows<P> {
+    /// One for the host, and one for the collector where that has a frontier of its own.
+    pub open: [RowWriter<P>; 2],
+    pub covers: Slab<Cover>,
+    /// What waits for its rows to be covered after all.
+    pub bare: Vec<Bare>,
+}
+
+impl<P> Default for Rows<P> {
+    fn default() -> Self {
+        Self { open: [RowWriter::default(), RowWriter::default()], covers: Slab::default(), bare: Vec::new() }
     }
 }
 
@@ -98,7 +115,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn place_in_rows(&mut self, job: Id) -> bool {
         loop {
             let left = self.core.jobs[job].pages.len() - self.core.jobs[job].next;
-            let row = &self.writer.rows[0];
+            let row = &self.writer.rows.open[0];
             if row.places.is_empty() && left == 0 {
                 return true;
             }
@@ -124,14 +141,14 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     fn next_step(&self, writer: usize, waiting: u32) -> RowStep {
         let Protection::Rows(scheme) = &self.writer.protection else { unreachable!("rows belong to row schemes") };
-        let row = &self.writer.rows[writer];
+        let row = &self.writer.rows.open[writer];
         scheme.next(&OpenRow { width: row.places.len() as u32, used: row.used, uncovered: row.uncovered, waiting })
     }
 
     /// Makes sure the stream has an open row; false if there is no space for one.
     fn open_row(&mut self, stream: Stream) -> bool {
         let writer = self.writer(stream);
-        if !self.writer.rows[writer].places.is_empty() {
+        if !self.writer.rows.open[writer].places.is_empty() {
             return true;
         }
         let Some((superblock, page)) = self.core.map.open_row(stream) else { return false };
@@ -139,7 +156,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let rotation = scheme.rotation(page);
         let width = self.core.map.rows().members(superblock).len();
         let slots = self.core.device.grid.slots_per_page() as usize;
-        let row = &mut self.writer.rows[writer];
+        let row = &mut self.writer.rows.open[writer];
         row.places.extend((0..width).map(|used| self.core.map.rows().place(superblock, page, used, rotation)));
         row.sum.clear();
         row.sum.resize(slots, P::default());
@@ -151,7 +168,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// The next page of the row, as an empty image.
     fn next_image(&mut self, writer: usize, coverage: u32) -> (Id, RowPlace) {
         let oob = oob_covering(coverage);
-        let row = &mut self.writer.rows[writer];
+        let row = &mut self.writer.rows.open[writer];
         let place = row.places[row.used as usize];
         row.used += 1;
         (self.core.device.images.open(place.ppn, oob), place)
@@ -159,21 +176,21 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// What the next parity of the row will complete.
     pub(crate) fn cover(&mut self, writer: usize) -> Id {
-        if self.writer.rows[writer].cover == NONE {
-            let id = self.writer.covers.take();
-            let cover = &mut self.writer.covers[id];
+        if self.writer.rows.open[writer].cover == NONE {
+            let id = self.writer.rows.covers.take();
+            let cover = &mut self.writer.rows.covers[id];
             (cover.remaining, cover.covered, cover.parity, cover.bare) = (1, StripSet::EMPTY, None, false);
-            (cover.row, cover.next) = (self.writer.rows[writer].places[0].row, NONE);
+            (cover.row, cover.next) = (self.writer.rows.open[writer].places[0].row, NONE);
             cover.jobs.clear();
             cover.pins.clear();
-            self.writer.rows[writer].cover = id;
-            let before = self.writer.rows[writer].before;
+            self.writer.rows.open[writer].cover = id;
+            let before = self.writer.rows.open[writer].before;
             if before != NONE {
-                self.writer.covers[before].next = id;
-                self.writer.covers[id].remaining += 1;
+                self.writer.rows.covers[before].next = id;
+                self.writer.rows.covers[id].remaining += 1;
             }
         }
-        self.writer.rows[writer].cover
+        self.writer.rows.open[writer].cover
     }
 
     fn put_host_data(&mut self, job: Id) {
@@ -182,7 +199,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if self.core.jobs[job].cover != cover && !self.is_hasty() {
             self.core.jobs[job].cover = cover;
             self.core.jobs[job].remaining += 1;
-            self.writer.covers[cover].jobs.push(job);
+            self.writer.rows.covers[cover].jobs.push(job);
         }
         while !self.core.device.images.is_full(image) {
             let Some(page) = self.core.jobs[job].pages.get(self.core.jobs[job].next) else { break };
@@ -201,22 +218,22 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let lpn = data_of(contents.tag).expect("rows hold host data and parity");
         let published = self.core.map.publish(lpn, slot);
         let cover = self.cover(writer);
-        self.writer.covers[cover].pins.extend(published.pinned);
-        self.writer.rows[writer].sum[index as usize].add(&contents.payload);
+        self.writer.rows.covers[cover].pins.extend(published.pinned);
+        self.writer.rows.open[writer].sum[index as usize].add(&contents.payload);
         if self.core.is_mountable() {
-            self.writer.rows[writer].members.push(Member { slot, tag: contents.tag, update: contents.update });
+            self.writer.rows.open[writer].members.push(Member { slot, tag: contents.tag, update: contents.update });
         }
         self.core.device.images.fill(image, contents, NONE, NONE);
     }
 
     fn data_page_done_filling(&mut self, writer: usize, image: Id, place: RowPlace, cause: Cause) {
         let cover = self.cover(writer);
-        let row = &mut self.writer.rows[writer];
+        let row = &mut self.writer.rows.open[writer];
         row.uncovered += 1;
         row.data.insert(u32::from(place.die.0));
-        self.writer.covers[cover].remaining += 1;
+        self.writer.rows.covers[cover].remaining += 1;
         if cause != Cause::Host {
-            self.care.collectors[0].in_flight += 1;
+            self.core.moving[0].under_way += 1;
         }
         self.core.submit_program(image, Owner::Cover { cover, parity: false }, cause);
     }
@@ -224,34 +241,34 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Writes the parity of all data of the row so far.
     fn put_parity(&mut self, writer: usize) {
         let cover = self.cover(writer);
-        let data = self.writer.rows[writer].data;
+        let data = self.writer.rows.open[writer].data;
         let (image, place) = self.next_image(writer, data.0 as u32);
-        let sum = self.writer.rows[writer].sum.clone();
+        let sum = self.writer.rows.open[writer].sum.clone();
         let (tag, update) = (OobTag::parity(StripeId(place.row)), self.core.device.next_rank());
         for payload in sum {
             self.core.device.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
         }
         if self.core.is_mountable() {
-            self.core.device.images.set_members(image, self.writer.rows[writer].members.clone());
+            self.core.device.images.set_members(image, self.writer.rows.open[writer].members.clone());
         }
-        self.writer.rows[writer].uncovered = 0;
-        self.writer.rows[writer].cover = NONE;
-        self.writer.rows[writer].before = cover;
+        self.writer.rows.open[writer].uncovered = 0;
+        self.writer.rows.open[writer].cover = NONE;
+        self.writer.rows.open[writer].before = cover;
         // The slot that `remaining` held for the parity becomes the parity's own program.
-        self.writer.covers[cover].covered = data;
-        self.writer.covers[cover].parity = Some(place.die);
+        self.writer.rows.covers[cover].covered = data;
+        self.writer.rows.covers[cover].parity = Some(place.die);
         self.core.submit_program(image, Owner::Cover { cover, parity: true }, Cause::Parity);
     }
 
     /// Ends the row. Pages left over are programmed empty: a block takes its pages in order.
     fn end_row(&mut self, stream: Stream) {
         let writer = self.writer(stream);
-        while (self.writer.rows[writer].used as usize) < self.writer.rows[writer].places.len() {
+        while (self.writer.rows.open[writer].used as usize) < self.writer.rows.open[writer].places.len() {
             let (image, _) = self.next_image(writer, 0);
             self.core.submit_program(image, Owner::Nobody, Cause::Parity);
         }
-        self.writer.rows[writer].places.clear();
-        self.writer.rows[writer].before = NONE;
+        self.writer.rows.open[writer].places.clear();
+        self.writer.rows.open[writer].before = NONE;
         self.core.map.next_row(stream);
         self.start_collecting_if_short(0);
     }
@@ -267,7 +284,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         loop {
             self.writer.moves.retain(|page| self.core.map.is_valid(page.from));
             let waiting = if all { self.writer.moves.len().div_ceil(slots) } else { self.writer.moves.len() / slots };
-            let row = &self.writer.rows[writer];
+            let row = &self.writer.rows.open[writer];
             let last_is_free = !row.places.is_empty() && row.used + 1 >= row.places.len() as u32;
             if waiting == 0 && !last_is_free {
                 break;
@@ -283,7 +300,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 RowStep::Wait => break,
             }
         }
-        if all && self.writer.rows[writer].uncovered > 0 {
+        if all && self.writer.rows.open[writer].uncovered > 0 {
             self.put_parity(writer);
         }
     }
@@ -295,13 +312,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             let Some(page) = self.writer.moves.pop_front() else { break };
             self.put_slot(writer, image, page.contents);
         }
-        let cause = self.care.collectors[0].cause;
+        let cause = self.core.moving[0].cause;
         self.data_page_done_filling(writer, image, place, cause);
     }
 
     /// Gives every open row the parity it still waits for. True if there was any.
     pub(crate) fn cover_open_rows(&mut self) -> bool {
-        let open: Vec<usize> = (0..2).filter(|&w| self.writer.rows[w].uncovered > 0).collect();
+        let open: Vec<usize> = (0..2).filter(|&w| self.writer.rows.open[w].uncovered > 0).collect();
         for &writer in &open {
             self.put_parity(writer);
         }
@@ -311,7 +328,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// A page of a row is programmed, or lost with its die.
     pub(crate) fn cover_program_done(&mut self, image: Id, cover: Id, parity: bool, moved: bool, done: bool) {
         if moved {
-            self.care.collectors[0].in_flight -= 1;
+            self.core.moving[0].under_way -= 1;
         }
         if !done {
             // Data lost in flight are part of the row's parity: the map keeps their place and a
@@ -319,18 +336,18 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             let ppn = self.core.device.images.slab[image].ppn;
             self.core.device.note_failed(image);
             let rescued = self.rescue(image);
-            self.writer.covers[cover].rescued.extend(rescued);
+            self.writer.rows.covers[cover].rescued.extend(rescued);
             if parity {
-                self.writer.covers[cover].parity = None;
+                self.writer.rows.covers[cover].parity = None;
                 // With the die, the one loss that the scheme covers has just happened.
                 if self.core.device.array.answers(ppn) {
-                    self.writer.covers[cover].bare = true;
-                    self.uncover_row(self.writer.covers[cover].row);
+                    self.writer.rows.covers[cover].bare = true;
+                    self.uncover_row(self.writer.rows.covers[cover].row);
                 }
             }
         }
-        self.writer.covers[cover].remaining -= 1;
-        if self.writer.covers[cover].remaining == 0 {
+        self.writer.rows.covers[cover].remaining -= 1;
+        if self.writer.rows.covers[cover].remaining == 0 {
             self.cover_done(cover);
         }
         if moved {
@@ -339,7 +356,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     fn cover_done(&mut self, id: Id) {
-        let cover = &mut self.writer.covers[id];
+        let cover = &mut self.writer.rows.covers[id];
         let (jobs, pins) = (std::mem::take(&mut cover.jobs), std::mem::take(&mut cover.pins));
         let (row, covered, parity, bare) = (cover.row, cover.covered, cover.parity, cover.bare);
         // A job with pages still to be placed waits for the next cover, be it of the same identity.
@@ -348,10 +365,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.core.map.rows_mut().cover(row, covered, die);
             self.settle_hurt();
         }
-        let rescued = std::mem::take(&mut self.writer.covers[id].rescued);
+        let rescued = std::mem::take(&mut self.writer.rows.covers[id].rescued);
         if !rescued.is_empty() {
             let waiting = if bare { Vec::new() } else { jobs.clone() };
-            self.care.damage.hurt.push(Hurt { lpns: rescued.clone(), pins: pins.clone(), jobs: waiting });
+            self.writer.rescue.hurt.push(Hurt { lpns: rescued.clone(), pins: pins.clone(), jobs: waiting });
             if bare {
                 self.leave_bare(row, covered, &jobs, rescued);
             }
@@ -366,14 +383,14 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.settle_hurt();
         }
         // Hand the buffers back for the next cover.
-        (self.writer.covers[id].jobs, self.writer.covers[id].pins) = (jobs, pins);
-        self.writer.covers.give(id);
+        (self.writer.rows.covers[id].jobs, self.writer.rows.covers[id].pins) = (jobs, pins);
+        self.writer.rows.covers.give(id);
         self.core.retry |= !self.reads.uncovered_repairs.is_empty();
-        self.writer.rows.iter_mut().filter(|row| row.before == id).for_each(|row| row.before = NONE);
-        let next = std::mem::replace(&mut self.writer.covers[id].next, NONE);
+        self.writer.rows.open.iter_mut().filter(|row| row.before == id).for_each(|row| row.before = NONE);
+        let next = std::mem::replace(&mut self.writer.rows.covers[id].next, NONE);
         if next != NONE {
-            self.writer.covers[next].remaining -= 1;
-            if self.writer.covers[next].remaining == 0 {
+            self.writer.rows.covers[next].remaining -= 1;
+            if self.writer.rows.covers[next].remaining == 0 {
                 self.cover_done(next);
             }
         }
@@ -399,7 +416,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             return;
         }
         for writer in 0..2 {
-            let row = &mut self.writer.rows[writer];
+            let row = &mut self.writer.rows.open[writer];
             let first_row = superblock.map(|unit| unit * self.core.device.grid.pages_per_block());
             let is_meant =
                 |row: u32| first_row.is_none_or(|first| (first..first + self.core.device.grid.pages_per_block()).contains(&row));
@@ -418,9 +435,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             if row.uncovered > 0 && used == row.places.len() {
                 let cover = std::mem::replace(&mut row.cover, NONE);
                 row.uncovered = 0;
-                (self.writer.covers[cover].covered, self.writer.covers[cover].bare) = (row.data, superblock.is_some());
-                self.writer.covers[cover].remaining -= 1;
-                if self.writer.covers[cover].remaining == 0 {
+                (self.writer.rows.covers[cover].covered, self.writer.rows.covers[cover].bare) = (row.data, superblock.is_some());
+                self.writer.rows.covers[cover].remaining -= 1;
+                if self.writer.rows.covers[cover].remaining == 0 {
                     self.cover_done(cover);
                 }
             }
@@ -429,7 +446,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Whether a stream writes the row now.
     pub(crate) fn is_open_row(&self, row: u32) -> bool {
-        self.writer.rows.iter().any(|writer| writer.writes(row))
+        self.writer.rows.open.iter().any(|writer| writer.writes(row))
     }
 
     /// Ends open rows, all or those of one superblock, with parity over all their data. A row
@@ -444,9 +461,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
         for stream in [Stream::Host, Stream::Gc] {
             let writer = self.writer(stream);
-            let Some(place) = self.writer.rows[writer].places.first() else { continue };
+            let Some(place) = self.writer.rows.open[writer].places.first() else { continue };
             if superblock.is_none_or(|superblock| place.row / self.core.device.grid.pages_per_block() == superblock) {
-                if self.writer.rows[writer].uncovered > 0 {
+                if self.writer.rows.open[writer].uncovered > 0 {
                     self.put_parity(writer);
                 }
                 self.end_row(stream);

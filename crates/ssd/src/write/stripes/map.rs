@@ -2,10 +2,10 @@
 //! blocks; and discards of its pages.
 
 use crate::core::jobs::Waiter;
+use crate::core::target::Target;
 use crate::device::contents::HostPayload;
 use crate::device::slab::Id;
 use crate::engine::Engine;
-use crate::read::solve::Target;
 use crate::write::stripes::partial::StripeVersions;
 use ftl::{Place, Stream};
 use nand::{FlashArray, Member, OobTag};
@@ -46,14 +46,14 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// The page has contents of this rank now.
     pub(crate) fn note_version(&mut self, lpn: Lpn, rank: u64) {
-        if let Some(version) = self.writer.versions.get_mut(lpn.index()) {
+        if let Some(version) = self.writer.stripes.versions.get_mut(lpn.index()) {
             *version = rank;
         }
     }
 
     /// The stripe has parity of this rank now; 0: none.
     pub(crate) fn note_parity_version(&mut self, stripe: StripeId, rank: u64) {
-        if let Some(version) = self.writer.parity_versions.get_mut(stripe.index()) {
+        if let Some(version) = self.writer.stripes.parity_versions.get_mut(stripe.index()) {
             *version = rank;
         }
     }
@@ -63,14 +63,14 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let stored = |strip| self.place_of_strip(stripe, strip) != Place::Unmapped;
         let version = |strip| if stored(strip) { self.version_of_strip(stripe, strip) } else { 0 };
         let strips = (0..self.stripe_scheme().data_strips()).map(version).collect();
-        StripeVersions { strips, parity: self.writer.parity_versions[stripe.index()], rank }
+        StripeVersions { strips, parity: self.writer.stripes.parity_versions[stripe.index()], rank }
     }
 
     /// Rank of the contents of a strip, parity among them.
     pub(crate) fn version_of_strip(&self, stripe: StripeId, strip: u32) -> u64 {
         let version = match self.lpn_of(stripe, strip).filter(|_| strip < self.stripe_scheme().data_strips()) {
-            Some(lpn) => self.writer.versions.get(lpn.index()),
-            None => self.writer.parity_versions.get(stripe.index()),
+            Some(lpn) => self.writer.stripes.versions.get(lpn.index()),
+            None => self.writer.stripes.parity_versions.get(stripe.index()),
         };
         version.copied().unwrap_or(0)
     }
@@ -88,7 +88,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
         let version = |strip: u32, lpn: Lpn| {
             let is_stored = self.core.map.lookup(lpn) != Place::Unmapped;
-            if written.contains(strip) { Some(rank) } else { is_stored.then(|| self.writer.versions[lpn.index()]) }
+            if written.contains(strip) { Some(rank) } else { is_stored.then(|| self.writer.stripes.versions[lpn.index()]) }
         };
         self.core.device.images.set_members(image, self.members_of_stripe(stripe, version));
     }
@@ -99,7 +99,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if !self.core.is_mountable() {
             return;
         }
-        let held = self.writer.held.get(stripe);
+        let held = self.writer.stripes.held.get(stripe);
         let version = |strip: u32, lpn: Lpn| {
             let old = held.and_then(|held| held.old_place(strip));
             match old.unwrap_or_else(|| self.core.map.lookup(lpn)) {
@@ -108,7 +108,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                     let (ppn, index) = self.core.device.grid.page_of(slot);
                     Some(self.core.device.update_at(ppn, index))
                 }
-                _ => Some(self.writer.versions[lpn.index()]),
+                _ => Some(self.writer.stripes.versions[lpn.index()]),
             }
         };
         self.core.device.images.set_members(image, self.members_of_stripe(stripe, version));
@@ -138,7 +138,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Whether full or partial parity of the stripe is stored.
     pub(crate) fn is_protected(&self, stripe: StripeId) -> bool {
-        self.core.map.lookup_parity(stripe) != Place::Unmapped || self.writer.held.get(stripe).is_some()
+        self.core.map.lookup_parity(stripe) != Place::Unmapped || self.writer.stripes.held.get(stripe).is_some()
     }
 
     /// Data strips with stored contents, and strips (parity included) that cannot be read.
@@ -159,7 +159,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Present data strips on worn blocks; empty where wear does not matter.
     pub(crate) fn worn_strips(&self, stripe: StripeId) -> StripSet {
-        if self.writer.worn_above.is_none() {
+        if self.writer.stripes.worn_above.is_none() {
             return StripSet::EMPTY;
         }
         let n = self.stripe_scheme().data_strips();
@@ -169,14 +169,14 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Whether the block of a place is worn; `None` where there is no place.
     fn is_worn(&self, place: Place) -> Option<bool> {
         let Place::At(slot) = place else { return None };
-        let limit = self.writer.worn_above?;
+        let limit = self.writer.stripes.worn_above?;
         Some(self.core.map.unit(self.core.map.unit_of(slot)).pe > limit.0)
     }
 
     /// Tells a scheme that minds wear that a data strip moved.
     #[inline]
     pub(crate) fn note_move(&mut self, stripe: StripeId, from: Place, to: Place) {
-        if self.writer.worn_above.is_some() {
+        if self.writer.stripes.worn_above.is_some() {
             let (from, to) = (self.is_worn(from), self.is_worn(to));
             self.stripe_scheme_mut().moved(stripe, from, to);
         }
@@ -184,7 +184,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// As [`Self::note_move`], for a logical page whose place was `from`.
     pub(crate) fn note_move_of(&mut self, lpn: Lpn, from: Place) {
-        if self.writer.worn_above.is_some() {
+        if self.writer.stripes.worn_above.is_some() {
             let (stripe, _) = self.strip_of(lpn);
             self.note_move(stripe, from, self.core.map.lookup(lpn));
         }
@@ -201,7 +201,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Tells a scheme that minds wear which blocks and strips are worn: of a drive that was aged, or
     /// mounted.
     pub(crate) fn tell_worn_strips(&mut self) {
-        let Some(limit) = self.writer.worn_above else { return };
+        let Some(limit) = self.writer.stripes.worn_above else { return };
         if (0..self.core.map.units()).any(|unit| self.core.map.unit(unit as u32).pe > limit.0) {
             self.stripe_scheme_mut().block_wore_out();
         }
@@ -218,7 +218,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Written strips whose next place lies on a worn block.
     pub(crate) fn worn_places(&mut self, stripe: StripeId, written: StripSet) -> StripSet {
-        let Some(limit) = self.writer.worn_above else { return StripSet::EMPTY };
+        let Some(limit) = self.writer.stripes.worn_above else { return StripSet::EMPTY };
         let mut worn = StripSet::EMPTY;
         for strip in written.iter() {
             let Some(die) = self.home_of(stripe, strip) else { continue };
@@ -233,12 +233,12 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn has_locked_stripe(&self, job: Id) -> bool {
         let (first, end) = self.core.jobs[job].range;
         let n = self.stripe_scheme().data_strips();
-        (first / n..end.div_ceil(n)).any(|stripe| self.writer.stripe_locks.is_held(StripeId(stripe)))
+        (first / n..end.div_ceil(n)).any(|stripe| self.writer.stripes.locks.is_held(StripeId(stripe)))
     }
 
     /// Waits until the stripe's update under way is done.
     pub(crate) fn wait_for_stripe(&mut self, stripe: StripeId, target: Target) {
-        self.writer.stripe_locks.wait(stripe, Waiter::Repair(target));
+        self.writer.stripes.locks.wait(stripe, Waiter::Repair(target));
     }
 
     /// Hides the job's pages from the host; frees stripes of which nothing is left to see.
@@ -247,7 +247,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let n = self.stripe_scheme().data_strips();
         for lpn in (first..end).map(Lpn) {
             if self.core.map.lookup(lpn) != Place::Unmapped {
-                self.host.requests.hide(lpn, true);
+                self.core.hide(lpn, true);
             }
         }
         if first < end {
@@ -259,22 +259,22 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     fn free_if_hidden(&mut self, stripe: StripeId) {
         let lpns = self.lpns_of_stripe(stripe);
-        let seen = |lpn: &Lpn| self.core.map.lookup(*lpn) != Place::Unmapped && !self.host.requests.is_hidden(*lpn);
+        let seen = |lpn: &Lpn| self.core.map.lookup(*lpn) != Place::Unmapped && !self.core.is_hidden(*lpn);
         if lpns.iter().any(seen) {
             return;
         }
         let mut pins: Vec<u32> = Vec::new();
         for lpn in lpns {
-            self.host.requests.hide(lpn, false);
+            self.core.hide(lpn, false);
             let old = self.core.map.lookup(lpn);
             pins.extend(self.core.map.forget(lpn).pinned);
             self.note_move_of(lpn, old);
         }
         let ftl = &self.core.map;
-        if let Some(held) = self.writer.held.take(stripe, |slot| ftl.unit_of(slot)) {
+        if let Some(held) = self.writer.stripes.held.take(stripe, |slot| ftl.unit_of(slot)) {
             pins.extend(held.pinned().map(|slot| ftl.unit_of(slot)));
-            self.writer.held.left();
-            self.writer.held.settled(stripe);
+            self.writer.stripes.held.left();
+            self.writer.stripes.held.settled(stripe);
         }
         pins.extend(self.core.map.forget_parity(stripe).pinned);
         self.note_parity_version(stripe, 0);

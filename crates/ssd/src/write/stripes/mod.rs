@@ -7,17 +7,23 @@ pub(crate) mod map;
 pub(crate) mod mount;
 pub(crate) mod partial;
 
+use crate::config::Power;
+use crate::core::jobs::StripeLocks;
 use crate::core::jobs::{Asker, Waiter};
 use crate::core::owner::Owner;
+use crate::core::target::Target;
 use crate::core::{Command, data_of, oob_covering};
 use crate::device::contents::HostPayload;
 use crate::device::image::Contents;
-use crate::device::slab::{Id, NONE};
+use crate::device::slab::{Id, NONE, Slab};
 use crate::engine::Engine;
-use crate::read::solve::Target;
+use crate::write::stripes::partial::ParityCache;
 use ftl::{Place, Stream};
 use nand::{FlashArray, OobTag};
+use protect::StripeScheme;
 use protect::{CommitPlan, StripeCommit, StripePlan, StripeWrite};
+use std::collections::{BTreeSet, VecDeque};
+use vocab::PeCycles;
 use vocab::{Cause, DieId, Ppn, StripSet, StripeId};
 
 /// What an update of a stripe is for.
@@ -123,21 +129,57 @@ impl<P: Default> Default for StripeOp<P> {
     }
 }
 
+/// Static stripes being written.
+#[derive(Clone, Debug)]
+pub(crate) struct Stripes<P> {
+    pub ops: Slab<StripeOp<P>>,
+    pub locks: StripeLocks,
+    /// Updates that wait for space, in order.
+    pub stalled: VecDeque<Id>,
+    /// Partial parities.
+    pub held: ParityCache<P>,
+    /// P/E cycles above which the scheme takes a block for worn.
+    pub worn_above: Option<PeCycles>,
+    /// Rank of the contents of each logical page, of a drive that is to be mounted.
+    pub versions: Vec<u64>,
+    /// The same for the parity of each stripe; 0: none.
+    pub parity_versions: Vec<u64>,
+    /// Stripes of which no page names the newest consistent state: one that is written anew does.
+    pub unnamed: BTreeSet<StripeId>,
+}
+
+impl<P: HostPayload> Stripes<P> {
+    /// Stripes of `scheme`, if that has any, over so many logical pages.
+    pub fn new(scheme: Option<&dyn StripeScheme>, power: &Power, user_slots: u32) -> Self {
+        let width = scheme.filter(|_| power.mountable).map(|scheme| scheme.data_strips());
+        Self {
+            ops: Slab::default(),
+            locks: StripeLocks::default(),
+            stalled: VecDeque::new(),
+            held: ParityCache::new(scheme.map_or(0, |scheme| scheme.parity_cache())),
+            worn_above: scheme.and_then(|scheme| scheme.worn_above()),
+            versions: vec![0; width.map_or(0, |_| user_slots as usize)],
+            parity_versions: vec![0; width.map_or(0, |width| user_slots.div_ceil(width) as usize)],
+            unnamed: BTreeSet::new(),
+        }
+    }
+}
+
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn stripe_of_op(&self, op: Id) -> StripeId {
-        self.writer.stripes[op].stripe
+        self.writer.stripes.ops[op].stripe
     }
 
     /// Whether the update writes what leaves the write buffer.
     pub(crate) fn is_eviction(&self, op: Id) -> bool {
-        let job = self.writer.stripes[op].job;
+        let job = self.writer.stripes.ops[op].job;
         job != NONE && self.core.jobs[job].asker == Asker::Buffer
     }
 
     /// A fresh update, keeping the buffers of a recycled one.
     pub(crate) fn new_stripe_work(&mut self, stripe: StripeId, work: Work) -> Id {
-        let id = self.writer.stripes.take();
-        let op = &mut self.writer.stripes[id];
+        let id = self.writer.stripes.ops.take();
+        let op = &mut self.writer.stripes.ops[id];
         let (mut strips, mut pins) = (std::mem::take(&mut op.strips), std::mem::take(&mut op.pins));
         strips.clear();
         pins.clear();
@@ -153,7 +195,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             let n = self.stripe_scheme().data_strips();
             let per = self.core.device.grid.geometry().sectors_per_slot();
             let id = self.new_stripe_work(stripe, Work::Write);
-            let op = &mut self.writer.stripes[id];
+            let op = &mut self.writer.stripes.ops[id];
             for page in &self.core.jobs[job].pages[first..] {
                 if page.lpn.0 / n != stripe.0 {
                     break;
@@ -175,12 +217,12 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Starts the update once no other of its stripe is under way.
     pub(crate) fn lock_and_start(&mut self, id: Id) {
-        let stripe = self.writer.stripes[id].stripe;
-        if self.writer.stripe_locks.is_held(stripe) {
-            self.writer.stripe_locks.wait(stripe, Waiter::Update(id));
+        let stripe = self.writer.stripes.ops[id].stripe;
+        if self.writer.stripes.locks.is_held(stripe) {
+            self.writer.stripes.locks.wait(stripe, Waiter::Update(id));
             return;
         }
-        self.writer.stripe_locks.lock(stripe);
+        self.writer.stripes.locks.lock(stripe);
         self.merge_what_is_not_stored(id);
         self.read_stripe(id);
     }
@@ -188,16 +230,17 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Starts work that collection may be waiting for: before queued updates of its stripe, and
     /// before one that waits for space, because the space may be waiting for this very work.
     pub(crate) fn start_urgent(&mut self, id: Id) {
-        let stripe = self.writer.stripes[id].stripe;
-        if !self.writer.stripe_locks.is_held(stripe) {
-            self.writer.stripe_locks.lock(stripe);
+        let stripe = self.writer.stripes.ops[id].stripe;
+        if !self.writer.stripes.locks.is_held(stripe) {
+            self.writer.stripes.locks.lock(stripe);
             self.read_stripe(id);
             return;
         }
-        self.writer.stripe_locks.wait_first(stripe, Waiter::Update(id));
-        let gives_way = |op: &Id| self.writer.stripes[*op].stripe == stripe && self.writer.stripes[*op].work == Work::Write;
-        if let Some(at) = self.writer.stalled_stripes.iter().position(gives_way) {
-            let stalled = self.writer.stalled_stripes.remove(at).expect("found above");
+        self.writer.stripes.locks.wait_first(stripe, Waiter::Update(id));
+        let gives_way =
+            |op: &Id| self.writer.stripes.ops[*op].stripe == stripe && self.writer.stripes.ops[*op].work == Work::Write;
+        if let Some(at) = self.writer.stripes.stalled.iter().position(gives_way) {
+            let stalled = self.writer.stripes.stalled.remove(at).expect("found above");
             self.give_way(stalled);
         }
     }
@@ -206,14 +249,14 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// It has changed nothing yet and starts again behind it. What is urgent itself stays first:
     /// otherwise two would start anew for each other for ever.
     pub(crate) fn give_way(&mut self, id: Id) -> bool {
-        let stripe = self.writer.stripes[id].stripe;
-        let is_write = |op: Id| self.writer.stripes[op].work == Work::Write;
-        let urgent = match self.writer.stripe_locks.first_waiting(stripe) {
+        let stripe = self.writer.stripes.ops[id].stripe;
+        let is_write = |op: Id| self.writer.stripes.ops[op].work == Work::Write;
+        let urgent = match self.writer.stripes.locks.first_waiting(stripe) {
             Some(Waiter::Update(first)) if is_write(id) && !is_write(first) => first,
             _ => return false,
         };
-        self.writer.stripe_locks.take_first(stripe);
-        self.writer.stripe_locks.wait_first(stripe, Waiter::Update(id));
+        self.writer.stripes.locks.take_first(stripe);
+        self.writer.stripes.locks.wait_first(stripe, Waiter::Update(id));
         self.give_promise_back(id);
         self.read_stripe(urgent);
         true
@@ -221,16 +264,16 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Strips without stored (or with discarded) contents complete a page with zeros.
     fn merge_what_is_not_stored(&mut self, id: Id) {
-        for strip in self.writer.stripes[id].merge.iter() {
-            let lpn = self.lpn_of(self.writer.stripes[id].stripe, strip).expect("a written page exists");
-            if self.core.map.lookup(lpn) == Place::Unmapped || self.host.requests.is_hidden(lpn) {
+        for strip in self.writer.stripes.ops[id].merge.iter() {
+            let lpn = self.lpn_of(self.writer.stripes.ops[id].stripe, strip).expect("a written page exists");
+            if self.core.map.lookup(lpn) == Place::Unmapped || self.core.is_hidden(lpn) {
                 self.merge_strip(id, strip, &P::default());
             }
         }
     }
 
     fn merge_strip(&mut self, id: Id, strip: u32, old: &P) {
-        let op = &mut self.writer.stripes[id];
+        let op = &mut self.writer.stripes.ops[id];
         op.merge.remove(strip);
         let index = op.strips.iter().position(|&s| s == strip).expect("a written strip");
         let (job, page) = (op.job, op.first_page + index);
@@ -239,7 +282,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Asks the scheme, then reads what it wants to add and what completes partial pages.
     fn read_stripe(&mut self, id: Id) {
-        let go_on = match self.writer.stripes[id].work {
+        let go_on = match self.writer.stripes.ops[id].work {
             Work::Write => self.plan_write(id),
             Work::Commit => self.plan_commit(id),
             Work::Build { .. } => self.plan_build(id),
@@ -252,7 +295,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// What the scheme sees of a write.
     fn stripe_write(&mut self, id: Id) -> StripeWrite {
         let (stripe, written, job) =
-            (self.writer.stripes[id].stripe, self.writer.stripes[id].written, self.writer.stripes[id].job);
+            (self.writer.stripes.ops[id].stripe, self.writer.stripes.ops[id].written, self.writer.stripes.ops[id].job);
         let (present, unreadable) = self.stripe_state(stripe);
         let worn = self.worn_strips(stripe);
         StripeWrite {
@@ -260,8 +303,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             written,
             present,
             has_parity: self.core.map.lookup_parity(stripe) != Place::Unmapped,
-            held: self.writer.held.get(stripe).map(|held| held.covers),
-            unreadable: unreadable.or(self.writer.stripes[id].unreadable),
+            held: self.writer.stripes.held.get(stripe).map(|held| held.covers),
+            unreadable: unreadable.or(self.writer.stripes.ops[id].unreadable),
             worn,
             worn_after: self.worn_places(stripe, written),
             long: self.core.jobs[job].long,
@@ -272,7 +315,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     fn plan_write(&mut self, id: Id) -> bool {
         let write = self.stripe_write(id);
         let plan = self.stripe_scheme().plan(&write);
-        let op = &mut self.writer.stripes[id];
+        let op = &mut self.writer.stripes.ops[id];
         (op.unreadable, op.worn_after, op.add_old) = (write.unreadable, write.worn_after, false);
         op.sum = P::default();
         (op.outcome, op.add) = match plan {
@@ -281,37 +324,37 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             StripePlan::NoParity => (Outcome::Forget, StripSet::EMPTY),
         };
         if let StripePlan::Hold { keep: true, .. } = plan {
-            let held = self.writer.held.get(write.stripe).expect("only what is held can be kept");
-            self.writer.stripes[id].sum.add(&held.sum);
+            let held = self.writer.stripes.held.get(write.stripe).expect("only what is held can be kept");
+            self.writer.stripes.ops[id].sum.add(&held.sum);
         }
         if !matches!(plan, StripePlan::Hold { .. }) || write.held.is_some() {
             self.give_promise_back(id);
             return true;
         }
-        if self.writer.stripes[id].promised {
+        if self.writer.stripes.ops[id].promised {
             return true;
         }
         // Where it has to wait, it may have waited, and gone on, by the time this returns.
         let room = self.room_to_hold(id);
-        self.writer.stripes[id].promised |= room;
+        self.writer.stripes.ops[id].promised |= room;
         room
     }
 
     /// The update needs no new entry in the parity cache after all.
     fn give_promise_back(&mut self, id: Id) {
-        if std::mem::take(&mut self.writer.stripes[id].promised) {
-            self.writer.held.give_back();
-            self.core.retry |= self.writer.held.has_waiting();
+        if std::mem::take(&mut self.writer.stripes.ops[id].promised) {
+            self.writer.stripes.held.give_back();
+            self.core.retry |= self.writer.stripes.held.has_waiting();
         }
     }
 
     /// An update that waited for room in the parity cache has it. Meanwhile the stripe may have
     /// lost a strip, so the plan is made anew.
     pub(crate) fn room_was_promised(&mut self, id: Id) {
-        self.writer.stripes[id].promised = true;
+        self.writer.stripes.ops[id].promised = true;
         let write = self.stripe_write(id);
         let still = matches!(self.stripe_scheme().plan(&write), StripePlan::Hold { .. });
-        if still && write.unreadable == self.writer.stripes[id].unreadable {
+        if still && write.unreadable == self.writer.stripes.ops[id].unreadable {
             self.read_what_is_planned(id);
         } else {
             self.read_stripe(id);
@@ -319,14 +362,14 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     fn plan_commit(&mut self, id: Id) -> bool {
-        let stripe = self.writer.stripes[id].stripe;
-        let Some(held) = self.writer.held.get(stripe) else {
+        let stripe = self.writer.stripes.ops[id].stripe;
+        let Some(held) = self.writer.stripes.held.get(stripe) else {
             // An update was faster and wrote full parity.
             self.finish_stripe(id);
             return false;
         };
         let n = self.stripe_scheme().data_strips();
-        let (mut old, mut unreadable_old) = (StripSet::EMPTY, self.writer.stripes[id].unreadable_old);
+        let (mut old, mut unreadable_old) = (StripSet::EMPTY, self.writer.stripes.ops[id].unreadable_old);
         for &(strip, place) in &held.old {
             if place != Place::Unmapped {
                 old.insert(strip);
@@ -339,12 +382,12 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             unreadable_old.insert(n);
         }
         let (present, unreadable) = self.stripe_state(stripe);
-        let unreadable = unreadable.or(self.writer.stripes[id].unreadable);
+        let unreadable = unreadable.or(self.writer.stripes.ops[id].unreadable);
         let has_parity = self.core.map.lookup_parity(stripe) != Place::Unmapped;
         let commit = StripeCommit { held: held.covers, present, has_parity, unreadable, unreadable_old, old };
         let sum = held.sum.clone();
         let plan = self.stripe_scheme().commit(&commit);
-        let op = &mut self.writer.stripes[id];
+        let op = &mut self.writer.stripes.ops[id];
         (op.unreadable, op.unreadable_old, op.sum) = (unreadable, unreadable_old, sum);
         (op.outcome, op.add, op.add_old) = match plan {
             CommitPlan::Current(add) => (Outcome::Program, add, false),
@@ -356,35 +399,39 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Parity over what is present, where there is none.
     fn plan_build(&mut self, id: Id) -> bool {
-        let stripe = self.writer.stripes[id].stripe;
+        let stripe = self.writer.stripes.ops[id].stripe;
         let (present, unreadable) = self.stripe_state(stripe);
-        let unreadable = unreadable.or(self.writer.stripes[id].unreadable);
+        let unreadable = unreadable.or(self.writer.stripes.ops[id].unreadable);
         let protected = self.is_protected(stripe);
         if protected || present.is_empty() || !present.and(unreadable).is_empty() {
             if !protected {
-                self.writer.held.not_buildable(stripe);
+                self.writer.stripes.held.not_buildable(stripe);
             }
             self.finish_stripe(id);
             return false;
         }
-        let op = &mut self.writer.stripes[id];
+        let op = &mut self.writer.stripes.ops[id];
         (op.add, op.unreadable, op.sum, op.outcome) = (present, unreadable, P::default(), Outcome::Program);
         true
     }
 
     fn read_what_is_planned(&mut self, id: Id) {
-        let op = &self.writer.stripes[id];
+        let op = &self.writer.stripes.ops[id];
         let (stripe, add_old, unreadable) = (op.stripe, op.add_old, op.unreadable);
         let n = self.stripe_scheme().data_strips();
         let reads = op.add.or(op.merge.minus(unreadable));
         let lost_merges = op.merge.and(unreadable);
-        self.writer.stripes[id].under_way = reads.len() + lost_merges.len();
+        self.writer.stripes.ops[id].under_way = reads.len() + lost_merges.len();
         for strip in reads.iter() {
-            let old =
-                if add_old && strip < n { self.writer.held.get(stripe).and_then(|held| held.old_place(strip)) } else { None };
+            let old = if add_old && strip < n {
+                self.writer.stripes.held.get(stripe).and_then(|held| held.old_place(strip))
+            } else {
+                None
+            };
             let place = old.unwrap_or_else(|| self.place_of_strip(stripe, strip));
             let Place::At(slot) = place else { unreachable!("a readable strip has a place, found {place:?}") };
-            let cause = if strip == n || self.writer.stripes[id].add.contains(strip) { Cause::Parity } else { Cause::HostRmw };
+            let cause =
+                if strip == n || self.writer.stripes.ops[id].add.contains(strip) { Cause::Parity } else { Cause::HostRmw };
             let (owner, ppn) = (Owner::Stripe { op: id, strip: strip as u8 }, self.core.device.grid.page_of(slot).0);
             self.core.submit(Command { owner, ppn, cause, ..Command::default() });
         }
@@ -404,20 +451,20 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.core.device.displaced_contents(ppn, 0)
         };
         if let Some(payload) = payload {
-            if self.writer.stripes[id].add.contains(strip) {
-                self.writer.stripes[id].sum.add(&payload);
+            if self.writer.stripes.ops[id].add.contains(strip) {
+                self.writer.stripes.ops[id].sum.add(&payload);
             }
-            if self.writer.stripes[id].merge.contains(strip) {
+            if self.writer.stripes.ops[id].merge.contains(strip) {
                 self.merge_strip(id, strip, &payload);
             }
-        } else if self.writer.stripes[id].add_old {
-            self.writer.stripes[id].unreadable_old.insert(strip);
-        } else if let Some(ppn) = self.moved_on(self.writer.stripes[id].stripe, strip, ppn) {
+        } else if self.writer.stripes.ops[id].add_old {
+            self.writer.stripes.ops[id].unreadable_old.insert(strip);
+        } else if let Some(ppn) = self.moved_on(self.writer.stripes.ops[id].stripe, strip, ppn) {
             let owner = Owner::Stripe { op: id, strip: strip as u8 };
             self.core.submit(Command { owner, ppn, cause: Cause::Parity, ..Command::default() });
             return;
         } else {
-            self.writer.stripes[id].unreadable.insert(strip);
+            self.writer.stripes.ops[id].unreadable.insert(strip);
         }
         self.stripe_step_done(id);
     }
@@ -427,8 +474,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         match old {
             Some(old) => self.merge_strip(id, strip, old),
             None => {
-                self.writer.stripes[id].merge.remove(strip);
-                let job = self.writer.stripes[id].job;
+                self.writer.stripes.ops[id].merge.remove(strip);
+                let job = self.writer.stripes.ops[id].job;
                 self.core.jobs[job].failed = true;
             }
         }
@@ -436,11 +483,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     fn stripe_step_done(&mut self, id: Id) {
-        self.writer.stripes[id].under_way -= 1;
-        if self.writer.stripes[id].under_way > 0 {
+        self.writer.stripes.ops[id].under_way -= 1;
+        if self.writer.stripes.ops[id].under_way > 0 {
             return;
         }
-        let op = &self.writer.stripes[id];
+        let op = &self.writer.stripes.ops[id];
         // Another way round what turned out to be unreadable: the scheme decides again.
         let missed = if op.add_old { op.unreadable_old } else { op.unreadable };
         if !op.add.or(op.merge).and(missed).is_empty() {
@@ -451,22 +498,22 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     fn program_stripe_or_wait(&mut self, id: Id) {
-        let (work, job) = (self.writer.stripes[id].work, self.writer.stripes[id].job);
+        let (work, job) = (self.writer.stripes.ops[id].work, self.writer.stripes.ops[id].job);
         if work == Work::Write {
             if self.core.jobs[job].failed {
                 self.finish_stripe(id);
-            } else if (!self.writer.stalled_stripes.is_empty() || !self.program_stripe(id)) && !self.give_way(id) {
-                self.writer.stalled_stripes.push_back(id);
+            } else if (!self.writer.stripes.stalled.is_empty() || !self.program_stripe(id)) && !self.give_way(id) {
+                self.writer.stripes.stalled.push_back(id);
             }
         } else if !self.program_stripe(id) {
             // Collection waits for it: it goes before all that wait for collection.
-            self.writer.stalled_stripes.push_front(id);
+            self.writer.stripes.stalled.push_front(id);
         }
     }
 
     /// Strips that the update programs.
     fn strips_to_program(&self, id: Id) -> StripSet {
-        let op = &self.writer.stripes[id];
+        let op = &self.writer.stripes.ops[id];
         match op.outcome {
             Outcome::Program => op.written.or(StripSet::one(self.stripe_scheme().data_strips())),
             _ => op.written,
@@ -476,7 +523,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Programs data and parity; false, and nothing done, if a die lacks space. All or nothing:
     /// an update that waits has changed nothing, so repairs of its stripe can go ahead.
     pub(crate) fn program_stripe(&mut self, id: Id) -> bool {
-        let (stripe, work) = (self.writer.stripes[id].stripe, self.writer.stripes[id].work);
+        let (stripe, work) = (self.writer.stripes.ops[id].stripe, self.writer.stripes.ops[id].work);
         let stream = if work == Work::Write { Stream::Host } else { Stream::Commit };
         let targets = self.strips_to_program(id);
         let mut room = true;
@@ -490,18 +537,18 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if !room {
             return false;
         }
-        let worn_after = self.worn_places(stripe, self.writer.stripes[id].written);
-        if self.writer.stripes[id].worn_after != worn_after {
+        let worn_after = self.worn_places(stripe, self.writer.stripes.ops[id].written);
+        if self.writer.stripes.ops[id].worn_after != worn_after {
             // A frontier has reached a block of another age since the plan was made.
             self.read_stripe(id);
             return true;
         }
-        debug_assert_eq!((self.writer.stripes[id].stage, self.writer.stripes[id].under_way), (Stage::Reading, 0));
-        self.writer.stripes[id].rank = self.core.device.next_rank();
-        self.writer.held.buildable_again(stripe);
-        self.writer.stripes[id].heals |= self.core.safe.recovering && self.lacks_a_strip(stripe);
-        self.writer.stripes[id].stage = Stage::Programming;
-        self.writer.stripes[id].under_way = 1;
+        debug_assert_eq!((self.writer.stripes.ops[id].stage, self.writer.stripes.ops[id].under_way), (Stage::Reading, 0));
+        self.writer.stripes.ops[id].rank = self.core.device.next_rank();
+        self.writer.stripes.held.buildable_again(stripe);
+        self.writer.stripes.ops[id].heals |= self.core.safe.recovering && self.lacks_a_strip(stripe);
+        self.writer.stripes.ops[id].stage = Stage::Programming;
+        self.writer.stripes.ops[id].under_way = 1;
         self.program_data(id, targets);
         self.program_parity(id, targets, stream);
         // Not before: collection may commit other stripes, which take pages that this one was
@@ -516,13 +563,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     fn program_data(&mut self, id: Id, targets: StripSet) {
-        for index in 0..self.writer.stripes[id].strips.len() {
-            let op = &self.writer.stripes[id];
+        for index in 0..self.writer.stripes.ops[id].strips.len() {
+            let op = &self.writer.stripes.ops[id];
             let (stripe, strip, page) = (op.stripe, op.strips[index], op.first_page + index);
             let page = &self.core.jobs[op.job].pages[page];
             let (lpn, payload) = (page.lpn, page.payload.clone());
-            self.writer.stripes[id].sum.add(&payload);
-            self.host.requests.hide(lpn, false);
+            self.writer.stripes.ops[id].sum.add(&payload);
+            self.core.hide(lpn, false);
             let old = self.core.map.lookup(lpn);
             let pinned = self.program_strip(id, strip, OobTag::data(lpn), payload, targets, Stream::Host);
             self.note_move(stripe, old, self.core.map.lookup(lpn));
@@ -533,41 +580,41 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// The version that a partial parity needs stays pinned as long as that is held, any other
     /// until the update is durable.
     fn keep_or_pin(&mut self, id: Id, strip: u32, old: Place, pinned: Option<u32>) {
-        let stripe = self.writer.stripes[id].stripe;
-        let joins = matches!(self.writer.stripes[id].outcome, Outcome::Hold(_))
-            && self.writer.held.get(stripe).is_none_or(|held| held.old_place(strip).is_none());
+        let stripe = self.writer.stripes.ops[id].stripe;
+        let joins = matches!(self.writer.stripes.ops[id].outcome, Outcome::Hold(_))
+            && self.writer.stripes.held.get(stripe).is_none_or(|held| held.old_place(strip).is_none());
         if joins {
-            self.writer.stripes[id].joined.push((strip, old));
+            self.writer.stripes.ops[id].joined.push((strip, old));
         } else {
-            self.writer.stripes[id].pins.extend(pinned);
+            self.writer.stripes.ops[id].pins.extend(pinned);
         }
     }
 
     fn program_parity(&mut self, id: Id, targets: StripSet, stream: Stream) {
-        let (stripe, outcome) = (self.writer.stripes[id].stripe, self.writer.stripes[id].outcome);
-        let sum = self.writer.stripes[id].sum.clone();
+        let (stripe, outcome) = (self.writer.stripes.ops[id].stripe, self.writer.stripes.ops[id].outcome);
+        let sum = self.writer.stripes.ops[id].sum.clone();
         match outcome {
             Outcome::Program => {
                 let n = self.stripe_scheme().data_strips();
                 self.give_up_partial_parity(id);
                 let pinned = self.program_strip(id, n, OobTag::parity(stripe), sum, targets, stream);
-                self.writer.stripes[id].pins.extend(pinned);
+                self.writer.stripes.ops[id].pins.extend(pinned);
             }
             Outcome::Hold(covers) => {
-                let old = std::mem::take(&mut self.writer.stripes[id].joined);
-                self.writer.stripes[id].promised = false;
+                let old = std::mem::take(&mut self.writer.stripes.ops[id].joined);
+                self.writer.stripes.ops[id].promised = false;
                 let ftl = &self.core.map;
-                self.writer.held.put(stripe, covers, sum, old, |slot| ftl.unit_of(slot));
+                self.writer.stripes.held.put(stripe, covers, sum, old, |slot| ftl.unit_of(slot));
                 if self.core.is_mountable() {
-                    let versions = self.versions_of_stripe(stripe, self.writer.stripes[id].rank);
-                    self.writer.held.stamp(stripe, versions);
+                    let versions = self.versions_of_stripe(stripe, self.writer.stripes.ops[id].rank);
+                    self.writer.stripes.held.stamp(stripe, versions);
                 }
             }
             Outcome::Forget => {
                 self.give_up_partial_parity(id);
                 let published = self.core.map.forget_parity(stripe);
                 self.note_parity_version(stripe, 0);
-                self.writer.stripes[id].pins.extend(published.pinned);
+                self.writer.stripes.ops[id].pins.extend(published.pinned);
             }
         }
     }
@@ -575,29 +622,31 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Full parity, or none, replaces a partial one: old versions may go once that is durable.
     fn give_up_partial_parity(&mut self, id: Id) {
         let ftl = &self.core.map;
-        let Some(held) = self.writer.held.take(self.writer.stripes[id].stripe, |slot| ftl.unit_of(slot)) else { return };
-        let op = &mut self.writer.stripes[id];
+        let Some(held) = self.writer.stripes.held.take(self.writer.stripes.ops[id].stripe, |slot| ftl.unit_of(slot)) else {
+            return;
+        };
+        let op = &mut self.writer.stripes.ops[id];
         op.left = true;
         op.pins.extend(held.pinned().map(|slot| ftl.unit_of(slot)));
     }
 
     /// Programs a strip, or records that its die is gone; the unit of the old version, pinned.
     fn program_strip(&mut self, id: Id, strip: u32, tag: OobTag, payload: P, targets: StripSet, stream: Stream) -> Option<u32> {
-        let stripe = self.writer.stripes[id].stripe;
+        let stripe = self.writer.stripes.ops[id].stripe;
         let lpn = data_of(tag);
         match lpn {
-            Some(lpn) => self.note_version(lpn, self.writer.stripes[id].rank),
-            None => self.note_parity_version(stripe, self.writer.stripes[id].rank),
+            Some(lpn) => self.note_version(lpn, self.writer.stripes.ops[id].rank),
+            None => self.note_parity_version(stripe, self.writer.stripes.ops[id].rank),
         }
         let published = if let Some(die) = self.home_of(stripe, strip) {
             let ppn = self.core.map.take_page(die.index(), stream).expect("room was checked");
             let oob = oob_covering(targets.0 as u32);
             let cause = if lpn.is_some() { Cause::Host } else { Cause::Parity };
             let image = self.core.device.images.open(ppn, oob);
-            let update = self.writer.stripes[id].rank;
+            let update = self.writer.stripes.ops[id].rank;
             self.core.device.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
-            self.tell_strips(image, stripe, self.writer.stripes[id].written, update);
-            self.writer.stripes[id].under_way += 1;
+            self.tell_strips(image, stripe, self.writer.stripes.ops[id].written, update);
+            self.writer.stripes.ops[id].under_way += 1;
             self.core.submit_program(image, Owner::Stripe { op: id, strip: strip as u8 }, cause);
             let slot = self.core.device.grid.slot(ppn, 0);
             match lpn {
@@ -616,7 +665,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// What no flash took is lost if no parity has it either: the host must hear of it.
     fn fail_without_parity(&mut self, id: Id) {
-        let op = &self.writer.stripes[id];
+        let op = &self.writer.stripes.ops[id];
         if op.work == Work::Write && op.outcome == Outcome::Forget {
             let job = op.job;
             (self.core.jobs[job].failed, self.core.jobs[job].homeless) = (true, true);
@@ -635,25 +684,25 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     fn stripe_programmed(&mut self, id: Id) {
-        self.writer.stripes[id].under_way -= 1;
-        if self.writer.stripes[id].under_way == 0 {
+        self.writer.stripes.ops[id].under_way -= 1;
+        if self.writer.stripes.ops[id].under_way == 0 {
             self.finish_stripe(id);
         }
     }
 
     fn finish_stripe(&mut self, id: Id) {
-        let op = &mut self.writer.stripes[id];
+        let op = &mut self.writer.stripes.ops[id];
         let (stripe, work, job) = (op.stripe, op.work, op.job);
         let (left, promised) = (op.left, std::mem::take(&mut op.promised));
         let pins = std::mem::take(&mut op.pins);
         if promised {
-            self.writer.held.give_back();
+            self.writer.stripes.held.give_back();
         }
         if left {
-            self.writer.held.left();
+            self.writer.stripes.held.left();
         }
         if self.core.is_mountable() {
-            self.writer.held.settled(stripe);
+            self.writer.stripes.held.settled(stripe);
         }
         if work == Work::Commit {
             self.commit_ended(stripe);
@@ -661,18 +710,18 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         for &unit in &pins {
             self.release(unit);
         }
-        (self.writer.stripes[id].pins, self.writer.stripes[id].heals) = (pins, false);
-        self.writer.stripes.give(id);
+        (self.writer.stripes.ops[id].pins, self.writer.stripes.ops[id].heals) = (pins, false);
+        self.writer.stripes.ops.give(id);
         match work {
             Work::Write => self.part_done(job),
             Work::Commit => {}
             Work::Build { waiter } => self.parity_built(waiter),
         }
         self.unlock_stripe(stripe);
-        if self.writer.held.has_waiting() {
+        if self.writer.stripes.held.has_waiting() {
             self.serve_waiting_for_room();
         }
-        if !self.writer.held.deferred.contains(&stripe.0) {
+        if !self.writer.stripes.held.deferred.contains(&stripe.0) {
             self.commit_if_condemned(stripe);
         }
         self.core.retry |= !self.host.stalled.is_empty();
@@ -681,7 +730,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Hands the lock on. Whoever waits keeps its place: an update that ends at once, because
     /// its die is dead, must not let a later one overtake those in the queue.
     fn unlock_stripe(&mut self, stripe: StripeId) {
-        while let Some(waiter) = self.writer.stripe_locks.next(stripe) {
+        while let Some(waiter) = self.writer.stripes.locks.next(stripe) {
             match waiter {
                 Waiter::Repair(target) => self.repair(target),
                 Waiter::Update(op) => {
@@ -695,18 +744,18 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// There is no space for the update and there never will be.
     pub(crate) fn fail_stripe(&mut self, id: Id) {
-        debug_assert_eq!(self.writer.stripes[id].stage, Stage::Reading);
-        let (job, stripe) = (self.writer.stripes[id].job, self.writer.stripes[id].stripe);
+        debug_assert_eq!(self.writer.stripes.ops[id].stage, Stage::Reading);
+        let (job, stripe) = (self.writer.stripes.ops[id].job, self.writer.stripes.ops[id].stripe);
         if job != NONE {
             (self.core.jobs[job].failed, self.core.jobs[job].no_room) = (true, true);
         }
-        self.parity_found_no_room(stripe, self.writer.stripes[id].work);
+        self.parity_found_no_room(stripe, self.writer.stripes.ops[id].work);
         self.finish_stripe(id);
     }
 
     /// Whether an update of the stripe is half in the map: a repair must wait for its end.
     pub(crate) fn is_being_programmed(&self, stripe: StripeId) -> bool {
-        self.writer.stripe_locks.is_held(stripe)
-            && self.writer.stripes.any(|op| op.stripe == stripe && op.stage == Stage::Programming && op.under_way > 0)
+        self.writer.stripes.locks.is_held(stripe)
+            && self.writer.stripes.ops.any(|op| op.stripe == stripe && op.stage == Stage::Programming && op.under_way > 0)
     }
 }

@@ -457,7 +457,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             let found = &with.stripes[stripe.index()];
             let (mut sums, before) = match found.partial {
                 Partial::None => {
-                    self.writer.held.keep_meanwhile(stripe, sums, before);
+                    self.writer.stripes.held.keep_meanwhile(stripe, sums, before);
                     continue;
                 }
                 Partial::Now => (sums, before),
@@ -473,7 +473,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
                 self.core.map.pin(unit);
             }
             let ftl = &self.core.map;
-            self.writer.held.restore(stripe, sums, before, |slot| ftl.unit_of(slot));
+            self.writer.stripes.held.restore(stripe, sums, before, |slot| ftl.unit_of(slot));
         }
         self.tell_worn_strips();
     }

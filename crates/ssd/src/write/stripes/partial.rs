@@ -4,10 +4,10 @@
 //! The old versions stay pinned as long as the entry lives, because the stored parity is still
 //! that of them. Collection that wants their block has the stripe committed first.
 
+use crate::core::target::Target;
 use crate::device::contents::HostPayload;
 use crate::device::slab::Id;
 use crate::engine::Engine;
-use crate::read::solve::Target;
 use crate::write::stripes::Work;
 use ftl::{Place, UnitId, UnitState};
 use nand::FlashArray;
@@ -301,28 +301,28 @@ impl<P: HostPayload> ParityCache<P> {
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Makes sure that an update finds room for a new entry; false if it has to wait for it.
     pub(crate) fn room_to_hold(&mut self, op: Id) -> bool {
-        if self.writer.held.waiting.is_empty() && self.writer.held.promise() {
+        if self.writer.stripes.held.waiting.is_empty() && self.writer.stripes.held.promise() {
             return true;
         }
-        self.writer.held.waiting.push_back(op);
+        self.writer.stripes.held.waiting.push_back(op);
         self.commit_least_recent();
         false
     }
 
     /// Commits as many entries as updates wait for room.
     fn commit_least_recent(&mut self) {
-        let wanted = self.writer.held.waiting.len().saturating_sub(self.writer.held.leaving);
-        let stripes: Vec<StripeId> = self.writer.held.stripes().take(wanted).collect();
+        let wanted = self.writer.stripes.held.waiting.len().saturating_sub(self.writer.stripes.held.leaving);
+        let stripes: Vec<StripeId> = self.writer.stripes.held.stripes().take(wanted).collect();
         stripes.into_iter().for_each(|stripe| self.commit(stripe));
     }
 
     /// Updates that wait for room go on, in order, as far as there is any.
     pub(crate) fn serve_waiting_for_room(&mut self) {
-        while !self.writer.held.waiting.is_empty() && self.writer.held.promise() {
-            let op = self.writer.held.waiting.pop_front().expect("not empty");
+        while !self.writer.stripes.held.waiting.is_empty() && self.writer.stripes.held.promise() {
+            let op = self.writer.stripes.held.waiting.pop_front().expect("not empty");
             self.room_was_promised(op);
         }
-        if !self.writer.held.waiting.is_empty() {
+        if !self.writer.stripes.held.waiting.is_empty() {
             self.commit_least_recent();
         }
     }
@@ -334,25 +334,25 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// As [`Self::commit`]; `heals`: until then the drive has not recovered.
     fn commit_healing(&mut self, stripe: StripeId, heals: bool) {
-        if self.writer.held.get(stripe).is_none() || !self.writer.held.committing.insert(stripe.0) {
+        if self.writer.stripes.held.get(stripe).is_none() || !self.writer.stripes.held.committing.insert(stripe.0) {
             return;
         }
         let commit = self.new_stripe_work(stripe, Work::Commit);
-        self.writer.stripes[commit].heals = heals;
+        self.writer.stripes.ops[commit].heals = heals;
         self.start_urgent(commit);
     }
 
     /// The commit of a stripe has ended.
     pub(crate) fn commit_ended(&mut self, stripe: StripeId) {
-        self.writer.held.committing.remove(&stripe.0);
+        self.writer.stripes.held.committing.remove(&stripe.0);
     }
 
     /// Commits every stripe that keeps old versions in the unit.
     pub(crate) fn commit_pinned_in(&mut self, unit: UnitId) {
-        if self.writer.held.is_empty() {
+        if self.writer.stripes.held.is_empty() {
             return;
         }
-        let stripes = self.writer.held.by_unit.get(&unit).cloned().unwrap_or_default();
+        let stripes = self.writer.stripes.held.by_unit.get(&unit).cloned().unwrap_or_default();
         stripes.into_iter().for_each(|stripe| self.commit(stripe));
     }
 
@@ -361,15 +361,15 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn parity_found_no_room(&mut self, stripe: StripeId, work: Work) {
         match work {
             Work::Write => {}
-            Work::Commit => drop(self.writer.held.deferred.insert(stripe.0)),
-            Work::Build { .. } => self.writer.held.not_buildable(stripe),
+            Work::Commit => drop(self.writer.stripes.held.deferred.insert(stripe.0)),
+            Work::Build { .. } => self.writer.stripes.held.not_buildable(stripe),
         }
     }
 
     /// The commit that was to make room in the parity cache fails: so does what waits for that room.
     pub(crate) fn fail_waiting_for_commit(&mut self, id: Id) {
-        if self.writer.stripes[id].work == Work::Commit
-            && let Some(waiting) = self.writer.held.take_waiting()
+        if self.writer.stripes.ops[id].work == Work::Commit
+            && let Some(waiting) = self.writer.stripes.held.take_waiting()
         {
             if self.is_eviction(waiting) {
                 self.fail_buffer_waiter();
@@ -380,14 +380,14 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// There is room again: commits that found none are tried again where a collector waits for them.
     pub(crate) fn commit_deferred(&mut self) {
-        for stripe in std::mem::take(&mut self.writer.held.deferred) {
+        for stripe in std::mem::take(&mut self.writer.stripes.held.deferred) {
             self.commit_if_condemned(StripeId(stripe));
         }
     }
 
     /// Commits the stripe at once if it keeps old versions in a unit that is being collected.
     pub(crate) fn commit_if_condemned(&mut self, stripe: StripeId) {
-        let Some(held) = self.writer.held.get(stripe) else { return };
+        let Some(held) = self.writer.stripes.held.get(stripe) else { return };
         if held.pinned().any(|slot| self.core.map.unit(self.core.map.unit_of(slot)).state == UnitState::Condemned) {
             self.commit(stripe);
         }
@@ -396,7 +396,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Commits the stripe if its partial parity leans on an old version, or an old parity, that
     /// is lost: no rebuild brings those back, full parity does without.
     pub(crate) fn commit_if_leaning_on_lost(&mut self, stripe: StripeId) {
-        let Some(held) = self.writer.held.get(stripe) else { return };
+        let Some(held) = self.writer.stripes.held.get(stripe) else { return };
         let old = held.old.iter().map(|(_, place)| *place);
         if old.chain([self.core.map.lookup_parity(stripe)]).any(|place| self.is_lost_place(place)) {
             self.commit_healing(stripe, self.core.safe.recovering);
@@ -406,10 +406,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Commits all partial parities, if the scheme wants that of a flush. The flush is answered
     /// at once: the cache is power-safe.
     pub(crate) fn flush_parity_cache(&mut self) {
-        if self.writer.held.is_empty() || !self.stripe_scheme().commits_on_flush() {
+        if self.writer.stripes.held.is_empty() || !self.stripe_scheme().commits_on_flush() {
             return;
         }
-        let stripes: Vec<StripeId> = self.writer.held.stripes().collect();
+        let stripes: Vec<StripeId> = self.writer.stripes.held.stripes().collect();
         stripes.into_iter().for_each(|stripe| self.commit(stripe));
     }
 
@@ -427,7 +427,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Whether the stripe has neither parity nor a strip that would keep it from being built.
     pub(crate) fn can_build(&self, stripe: StripeId) -> bool {
         let (present, unreadable) = self.stripe_state(stripe);
-        let tried = self.writer.held.is_unbuildable(stripe);
+        let tried = self.writer.stripes.held.is_unbuildable(stripe);
         !self.is_protected(stripe) && !tried && !present.is_empty() && present.and(unreadable).is_empty()
     }
 
@@ -441,8 +441,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// where the entries say; for tests.
     pub(crate) fn check_parity_cache(&self) {
         let mut pins: BTreeMap<UnitId, u32> = BTreeMap::new();
-        for stripe in self.writer.held.stripes() {
-            let held = self.writer.held.get(stripe).expect("ordered entries exist");
+        for stripe in self.writer.stripes.held.stripes() {
+            let held = self.writer.stripes.held.get(stripe).expect("ordered entries exist");
             let known: StripSet = held.old.iter().map(|(strip, _)| *strip).collect();
             assert!(held.covers.minus(known).is_empty(), "{stripe:?}: the old version of a covered strip is not known");
             for slot in held.pinned() {
@@ -451,11 +451,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             }
         }
         for (&unit, &count) in &pins {
-            let known = self.writer.held.by_unit.get(&unit).map_or(0, Vec::len) as u32;
+            let known = self.writer.stripes.held.by_unit.get(&unit).map_or(0, Vec::len) as u32;
             assert_eq!(known, count, "old versions kept in unit {unit}");
             let state = self.core.map.unit(unit);
             assert!(state.pins >= count, "unit {unit} has {} pins, partial parities need {count}", state.pins);
         }
-        assert_eq!(self.writer.held.by_unit.len(), pins.len(), "units with old versions");
+        assert_eq!(self.writer.stripes.held.by_unit.len(), pins.len(), "units with old versions");
     }
 }

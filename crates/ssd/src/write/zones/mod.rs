@@ -7,6 +7,7 @@ pub(crate) mod scrub;
 
 use crate::core::jobs::{Asker, PageWrite};
 use crate::core::owner::Owner;
+use crate::core::target::Target;
 use crate::core::{data_of, oob_covering};
 use crate::device::contents::HostPayload;
 use crate::device::image::Contents;
@@ -14,7 +15,6 @@ use crate::device::slab::{Id, NONE};
 use crate::engine::Engine;
 use crate::read::ahead::Ahead;
 use crate::read::around::{NewRead, Sink, Source, Want};
-use crate::read::solve::Target;
 use crate::session::SetupError;
 use crate::write::zones::encode::Encoder;
 use ftl::{Place, Segments, Stream};

@@ -1,0 +1,28 @@
+//! Who wants the contents of a page, and what a host read must return at least.
+
+use crate::device::slab::Id;
+use vocab::{Lpn, Slot, StripeId};
+
+/// A page's state when a read was sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Floor {
+    /// Newest answered version.
+    pub version: u32,
+    /// Whether the page read as unmapped.
+    pub discarded: bool,
+}
+
+/// Who wants a lost page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// A host read. `failed` is the place that could not be read, if there was one.
+    HostRead { job: Id, lpn: Lpn, floor: Floor, failed: Option<Slot> },
+    /// A collector that moves the page.
+    Move { log: u16, slot: Slot },
+    /// A partly written page; `failed` as above.
+    Merge { job: Id, page: u32, failed: Option<Slot> },
+    /// A partly written page of a static stripe.
+    StripeMerge { op: Id, strip: u32 },
+    /// A rebuild: the strip gets a new place.
+    Strip { stripe: StripeId, strip: u32 },
+}
