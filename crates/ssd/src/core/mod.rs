@@ -4,6 +4,7 @@
 //! commands. What it wants of another component it leaves in [`Core::out`]; the engine hands that on.
 
 pub(crate) mod checkpoint;
+pub(crate) mod effects;
 pub(crate) mod jobs;
 pub(crate) mod limits;
 pub(crate) mod owner;
@@ -11,6 +12,7 @@ pub(crate) mod safe;
 pub(crate) mod target;
 
 use crate::config::Power;
+use crate::core::effects::{Effect, Effects};
 use crate::core::jobs::Job;
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
@@ -22,7 +24,7 @@ use crate::device::contents::HostPayload;
 use crate::device::service::Haste;
 use crate::device::slab::{Id, Slab};
 use crate::power::rules::SafetyRule;
-use ftl::Ftl;
+use ftl::{Ftl, UnitId};
 use nand::{FlashArray, Oob, OobTag, PageRole};
 use vocab::{Cause, Lpn, Slot};
 
@@ -37,6 +39,8 @@ pub(crate) struct Core<P: HostPayload, A: FlashArray<P>> {
     pub jobs: Slab<Job<P>>,
     /// What each logical page of a host read must return at least.
     pub floors: Floors,
+    /// What components want of each other, until the engine hands it on.
+    pub out: Effects<P>,
     /// Reads and age of blocks, under a scheme that has limits on them.
     pub limits: Limits,
     /// What a power cut does not take, beside flash.
@@ -97,6 +101,7 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
         Self {
             jobs: Slab::default(),
             floors: Floors::new(device.grid.slots_per_page()),
+            out: Effects::default(),
             limits: Limits::default(),
             safe: SafeMemory::new(power, device.grid.geometry().blocks()),
             moving: vec![Moving::default(); map.logs()],
@@ -106,6 +111,27 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
             device,
             map,
         }
+    }
+
+    /// One part of a job is done.
+    #[inline]
+    pub fn part_done(&mut self, job: Id) {
+        self.out.push(Effect::PartDone { job });
+    }
+
+    /// Takes back a pin of a unit. Its collector goes on if the unit only waited for that.
+    #[inline]
+    pub fn release(&mut self, unit: UnitId) {
+        if self.map.release(unit) {
+            let log = self.map.log_of(unit);
+            self.out.push(Effect::Collect { log });
+        }
+    }
+
+    /// The log's collector starts if the log is short of space.
+    #[inline]
+    pub fn collect_if_short(&mut self, log: usize) {
+        self.out.push(Effect::CollectIfShort { log });
     }
 
     /// Whether the host has discarded the page, though a static stripe still holds its bytes.

@@ -3,6 +3,7 @@
 
 pub(crate) mod advance;
 pub(crate) mod complete;
+pub(crate) mod effects;
 pub(crate) mod replay;
 
 use crate::care::Care;

@@ -1,0 +1,158 @@
+//! Effects: what a component wants of another, as plain data.
+//!
+//! Components never call each other. A handler that wants something of a sibling pushes an effect; when the
+//! handler has returned, the engine takes the effects and hands each to the component it is for
+//! (`engine::effects`). Effects are taken **depth first**: those that one handler pushed in the order of
+//! pushing, and what an effect pushes itself before the next of them.
+//!
+//! A handler that has to go on after an effect pushes its own continuation behind it.
+
+use crate::core::target::Target;
+use crate::device::image::Contents;
+use crate::device::slab::Id;
+use ftl::UnitId;
+use nand::OobTag;
+use vocab::{BlockAddr, Cause, Slot, StripeId};
+
+/// Something that one component wants of another.
+#[derive(Clone, Debug)]
+pub(crate) enum Effect<P> {
+    /// To the host: one part of a job is done.
+    PartDone { job: Id },
+    /// To the host: whoever waits first for room in the write buffer waits for something that cannot be.
+    FailBufferWaiter,
+    /// To the host: the pages of a job are in the map, so that later jobs for them may go on.
+    LetPagesGo { job: Id },
+    /// To care: the log's collector starts if it is idle and the log is short of space.
+    CollectIfShort { log: usize },
+    /// To care: the log's collector goes on.
+    Collect { log: usize },
+    /// To care: one page of the log's victim reached its new place; the collector goes on.
+    Moved { log: usize },
+    /// To care: the unit is collected as soon as its log gets to it.
+    Want { unit: UnitId, cause: Cause },
+    /// To care: a block failed.
+    BlockFailed { block: BlockAddr },
+    /// To care: what was to bring back a page of a victim has ended.
+    MoveRepaired { log: usize, slot: Slot, payload: Option<P> },
+    /// To care: the parity that a move waited for is there, or cannot be.
+    ParityBuilt { waiter: Option<Target> },
+    /// To care: a strip lost its place on a living die.
+    StripLost { tag: OobTag },
+    /// To care: a lost strip was solved for, or cannot be.
+    StripRebuilt { stripe: StripeId, strip: u32, payload: Option<P> },
+    /// To reads: a page cannot be read where the map has it; its codeword is to bring it back.
+    Solve { target: Target },
+    /// To reads: what was to bring back a page has ended. `stored` is false for a page that was discarded meanwhile.
+    Solved { target: Target, payload: Option<P>, stored: bool },
+    /// To the way of writing: a page of a victim gets a new place.
+    Relocate { log: usize, contents: Contents<P>, from: Slot },
+    /// To the way of writing: what was moved within a region log so far is programmed.
+    SendMoved { log: usize },
+    /// To stripes: partial parities that keep old versions in the unit become full parity.
+    CommitPinnedIn { unit: UnitId },
+    /// To stripes: a stripe without parity gets one; then the waiter goes on.
+    BuildParity { stripe: StripeId, waiter: Option<Target> },
+}
+
+/// Effects that wait to be handed on: a stack.
+#[derive(Clone, Debug)]
+pub(crate) struct Effects<P> {
+    stack: Vec<Effect<P>>,
+    /// Effects from here on were pushed by the handler that ran last, in the order of pushing.
+    fresh: usize,
+    /// Effects below belong to whoever began to hand on before.
+    floor: usize,
+}
+
+impl<P> Default for Effects<P> {
+    fn default() -> Self {
+        Self { stack: Vec::new(), fresh: 0, floor: 0 }
+    }
+}
+
+impl<P> Effects<P> {
+    /// Leaves an effect for the engine.
+    #[inline]
+    pub fn push(&mut self, effect: Effect<P>) {
+        self.stack.push(effect);
+    }
+
+    /// Whether nothing waits that was pushed since the floor.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.stack.len() == self.floor
+    }
+
+    /// The next effect above the floor, depth first.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Effect<P>> {
+        if self.stack.len() == self.floor {
+            return None;
+        }
+        self.stack[self.fresh..].reverse();
+        let next = self.stack.pop();
+        self.fresh = self.stack.len();
+        next
+    }
+
+    /// From now on only what is pushed anew is handed on; the floor before.
+    #[inline]
+    pub fn raise(&mut self) -> usize {
+        std::mem::replace(&mut self.floor, self.stack.len())
+    }
+
+    /// Back to a floor before.
+    #[inline]
+    pub fn lower(&mut self, floor: usize) {
+        debug_assert_eq!(self.stack.len(), self.floor, "effects were left behind");
+        self.floor = floor;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn jobs(effects: &mut Effects<()>, jobs: impl IntoIterator<Item = Id>) {
+        jobs.into_iter().for_each(|job| effects.push(Effect::PartDone { job }));
+    }
+
+    fn next(effects: &mut Effects<()>) -> Option<Id> {
+        effects.pop().map(|effect| if let Effect::PartDone { job } = effect { job } else { unreachable!("none other is pushed") })
+    }
+
+    /// Handlers of a random tree of effects against recursion: calls in the order of pushing.
+    #[test]
+    fn effects_run_in_the_order_of_recursion() {
+        let children = |job: Id| if job < 200 { (0..job % 4).map(|n| job * 3 + n + 1).collect() } else { Vec::new() };
+        fn recurse(job: Id, children: &impl Fn(Id) -> Vec<Id>, order: &mut Vec<Id>) {
+            order.push(job);
+            children(job).into_iter().for_each(|child| recurse(child, children, order));
+        }
+        let (mut expected, mut found, mut effects) = (Vec::new(), Vec::new(), Effects::default());
+        (1..30).for_each(|job| recurse(job, &children, &mut expected));
+        jobs(&mut effects, 1..30);
+        while let Some(job) = next(&mut effects) {
+            found.push(job);
+            jobs(&mut effects, children(job));
+        }
+        assert!(expected.len() > 100, "a tree of some depth");
+        assert_eq!(found, expected);
+    }
+
+    /// A handler that hands on what it pushed itself, before it returns, leaves its caller's effects alone.
+    #[test]
+    fn a_floor_keeps_the_effects_below_it() {
+        let mut effects = Effects::default();
+        jobs(&mut effects, [1, 2, 3]);
+        assert_eq!(next(&mut effects), Some(1));
+        let floor = effects.raise();
+        assert!(effects.is_empty());
+        jobs(&mut effects, [10, 11]);
+        assert_eq!((next(&mut effects), next(&mut effects), next(&mut effects)), (Some(10), Some(11), None));
+        effects.lower(floor);
+        jobs(&mut effects, [4, 5]);
+        assert_eq!([(); 5].map(|()| next(&mut effects)), [Some(4), Some(5), Some(2), Some(3), None]);
+    }
+}
