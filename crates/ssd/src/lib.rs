@@ -8,7 +8,6 @@ mod boot;
 mod care;
 mod config;
 mod core;
-mod device;
 mod engine;
 #[cfg(unix)]
 mod files;
@@ -38,4 +37,6 @@ pub use proof::{AlternativesInFlight, CodePage, Failure, HeldParity, HeldSum, In
 pub use result::{AroundResult, Cdf, EccResult, Response, RunResult};
 pub use session::{Demand, Session, SetupError, mountable_slots_max, redundancy_share, shape, user_slots_max};
 pub use write::groups::GroupStats;
-pub use {coding, ftl, nand, protect};
+pub use {coding, ecc, ftl, nand, protect};
+
+use ::device;

@@ -3,7 +3,7 @@
 use super::{FaultKind, Scope};
 use ssd::ftl::victim::POLICIES;
 use ssd::nand::{Energy, PageKind, Pairing, Timing, Transfer};
-use ssd::protect::ecc::ECC_POLICIES;
+use ssd::ecc::ECC_POLICIES;
 use ssd::protect::registry;
 use ssd::protect::{Protection, SchemeChoice};
 use ssd::{

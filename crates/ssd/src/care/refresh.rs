@@ -25,7 +25,7 @@ use coding::odds::Per;
 use ftl::{UnitId, UnitState};
 use nand::{FlashArray, ProgramOutcome, span_of};
 use protect::Protection;
-use protect::ecc::longest_hours;
+use ecc::longest_hours;
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, Capability, Cause, Nanos, PeCycles, Ppn, SimTime, Streams};
 

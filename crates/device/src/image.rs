@@ -1,13 +1,13 @@
 //! Page images: pages being put together in the controller.
 
-use crate::device::slab::{Id, NONE, Slab};
+use crate::slab::{Id, NONE, Slab};
 use nand::{Member, Oob, OobTag, Payload, Program};
 use rustc_hash::FxHashMap;
 use vocab::{Ppn, SimTime};
 
 /// What a slot is to hold.
 #[derive(Clone, Debug)]
-pub(crate) struct Contents<P> {
+pub struct Contents<P> {
     pub tag: OobTag,
     pub payload: P,
     /// Rank of the write that made it; what is moved keeps its own.
@@ -16,7 +16,7 @@ pub(crate) struct Contents<P> {
 
 /// A page being put together in the controller: what a program command will store.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Image {
+pub struct Image {
     pub oob: Oob,
     pub filled: u32,
     pub ppn: Ppn,
@@ -30,7 +30,7 @@ impl Default for Image {
 
 /// Page images with their slots, slot `i` of image `n` at `n * slots + i`.
 #[derive(Clone, Debug)]
-pub(crate) struct Images<P> {
+pub struct Images<P> {
     pub slab: Slab<Image>,
     tags: Vec<OobTag>,
     payload: Vec<P>,

@@ -5,32 +5,33 @@
 //! looks at, and hands it back with the command that has ended. What a page holds, where it goes and who is
 //! to hear of it is for the engine to say.
 
-pub(crate) mod calendar;
-pub(crate) mod codec;
-pub(crate) mod command;
-pub(crate) mod contents;
-pub(crate) mod decode;
-pub(crate) mod ecc;
-pub(crate) mod facts;
-pub(crate) mod failed;
-pub(crate) mod image;
-pub(crate) mod queue;
-pub(crate) mod sense;
-pub(crate) mod service;
-pub(crate) mod slab;
+pub mod calendar;
+pub mod codec;
+pub mod command;
+pub mod config;
+pub mod contents;
+pub mod decode;
+pub mod ecc;
+pub mod facts;
+pub mod failed;
+pub mod image;
+pub mod queue;
+pub mod sense;
+pub mod service;
+pub mod slab;
 
-pub(crate) use service::Taken;
+pub use service::Taken;
 
 use crate::config::Scheduler;
-use crate::device::calendar::Calendar;
-use crate::device::command::{Command, Verb};
-use crate::device::contents::HostPayload;
-use crate::device::ecc::PageEcc;
-use crate::device::facts::{Fact, Folds};
-use crate::device::failed::FailedProgram;
-use crate::device::image::Images;
-use crate::device::queue::Die;
-use crate::device::slab::{Id, Slab};
+use crate::calendar::Calendar;
+use crate::command::{Command, Verb};
+use crate::contents::HostPayload;
+use crate::ecc::PageEcc;
+use crate::facts::{Fact, Folds};
+use crate::failed::FailedProgram;
+use crate::image::Images;
+use crate::queue::Die;
+use crate::slab::{Id, Slab};
 use nand::{FlashArray, Latencies, OobTag, Timing};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
@@ -38,7 +39,7 @@ use vocab::{BlockAddr, Cause, DieId, Grid, Nanos, Ppn, SimTime, StripSet};
 
 /// One drive's flash, and everything between it and the engine.
 #[derive(Clone)]
-pub(crate) struct Device<P: HostPayload, A: FlashArray<P>, O> {
+pub struct Device<P: HostPayload, A: FlashArray<P>, O> {
     pub array: A,
     pub grid: Grid,
     pub latencies: Latencies,

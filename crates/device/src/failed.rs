@@ -4,7 +4,7 @@ use nand::OobTag;
 
 /// A page whose program failed, as the map believes it to be: its codeword brings the contents back.
 #[derive(Clone, Debug)]
-pub(crate) struct FailedProgram {
+pub struct FailedProgram {
     pub tags: Box<[OobTag]>,
     pub updates: Box<[u64]>,
 }

@@ -1,11 +1,11 @@
 //! Flash commands.
 
-use crate::device::slab::{Id, NONE};
+use crate::slab::{Id, NONE};
 use vocab::{Cause, Ppn};
 
 /// What a flash command does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Verb {
+pub enum Verb {
     #[default]
     Read,
     Program,
@@ -16,7 +16,7 @@ pub(crate) enum Verb {
 
 /// One command on its way to a die.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Command<O> {
+pub struct Command<O> {
     /// Who waits for it: the device carries this and never looks at it.
     pub owner: O,
     pub ppn: Ppn,
@@ -36,7 +36,7 @@ pub(crate) struct Command<O> {
 
 /// Where a command is between its queue and its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub enum Stage {
     #[default]
     Queued,
     /// Withdrawn: its queue drops it when it is at its head.

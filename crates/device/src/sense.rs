@@ -1,18 +1,18 @@
 //! What a read brings: the page, its errors, and what the decoder makes of them.
 
-use crate::device::Device;
-use crate::device::codec::Word;
-use crate::device::command::{Command, Verb};
-use crate::device::contents::HostPayload;
-use crate::device::ecc::PageEcc;
-use crate::device::facts::Fact;
+use crate::Device;
+use crate::codec::Word;
+use crate::command::{Command, Verb};
+use crate::contents::HostPayload;
+use crate::ecc::PageEcc;
+use crate::facts::Fact;
 use nand::{Arrived, FlashArray, ReadOutcome, hours};
-use protect::ecc::{Advice, Decoded, Profile};
+use ecc::{Advice, Decoded, Profile};
 use vocab::{Capability, Nanos, PeCycles, Ppn};
 
 /// What a read of a page gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sensed {
+pub struct Sensed {
     pub verdict: Verdict,
     /// Time in the decoder.
     pub time: Nanos,
@@ -20,7 +20,7 @@ pub(crate) struct Sensed {
 
 /// Whether a page could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub enum Verdict {
     Clean,
     /// Its program failed: nobody knows whether there is anything to be read.
     Failed,
@@ -55,7 +55,7 @@ struct Words {
 
 /// Whether a controller compares the OOB bytes of a read with what it expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Compares {
+pub enum Compares {
     Yes,
     No,
 }

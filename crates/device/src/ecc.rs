@@ -10,12 +10,12 @@
 //! that an erase waits: what is decoded is still the page's contents to everybody else.
 
 use crate::config::{CodecTiming, Ecc, Errors};
-use crate::device::codec::Codec;
-use crate::device::slab::Id;
+use crate::codec::Codec;
+use crate::slab::Id;
 use nand::rber::Stress;
 use nand::{CellSettings, Cells};
-use protect::SchemeChoice;
-use protect::ecc::{CellModel, Codeword, EccPolicy, EccShape, Layout, OOB_WORD};
+use vocab::SchemeChoice;
+use ecc::{CellModel, Codeword, EccPolicy, EccShape, Layout, OOB_WORD};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl CellModel for Nominal {
 
 /// A read whose page is being decoded.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Decoding {
+pub struct Decoding {
     pub command: Id,
     pub clean: bool,
     pub until: SimTime,
@@ -41,7 +41,7 @@ pub(crate) struct Decoding {
 
 /// Settings of page ECC that no drive can be built with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct EccError(String);
+pub struct EccError(String);
 
 impl fmt::Display for EccError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -51,7 +51,7 @@ impl fmt::Display for EccError {
 
 /// Which pages the engine is told to write anew.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Rewrites {
+pub struct Rewrites {
     /// Those of which the policy says that they soon cannot be read.
     pub on_advice: bool,
     /// Those that could not be decoded, where something else brings their contents back.
@@ -60,7 +60,7 @@ pub(crate) struct Rewrites {
 
 /// What page ECC is built from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EccSetup<'a> {
+pub struct EccSetup<'a> {
     pub ecc: &'a Ecc,
     pub errors: &'a Errors,
     pub geometry: &'a Geometry,
@@ -69,7 +69,7 @@ pub(crate) struct EccSetup<'a> {
 
 /// ECC of one drive.
 #[derive(Clone)]
-pub(crate) struct PageEcc {
+pub struct PageEcc {
     pub policy: Box<dyn EccPolicy>,
     pub layout: Layout,
     pub cells: Cells,
@@ -122,7 +122,7 @@ impl PageEcc {
         let codeword = Codeword::find(&setup.ecc.codeword).map_err(|e| EccError(format!("ecc.codeword: {e}")))?;
         let choice = SchemeChoice { name: setup.ecc.policy.clone(), options: setup.ecc.options.clone() };
         let cells = Arc::new(Nominal(settings.model));
-        let policy = protect::ecc::build(&choice, &EccShape { codeword, pages_per_block: geometry.pages_per_block, cells })
+        let policy = ecc::build(&choice, &EccShape { codeword, pages_per_block: geometry.pages_per_block, cells })
             .map_err(|e| EccError(e.to_string()))?;
         if !Self::is_wanted(setup.ecc, setup.errors) {
             return Ok(None);

@@ -1,12 +1,12 @@
 //! One die: a command in service and those that wait.
 
-use crate::device::command::{Command, Stage, Verb};
-use crate::device::slab::{Id, NONE, Slab};
+use crate::command::{Command, Stage, Verb};
+use crate::slab::{Id, NONE, Slab};
 use vocab::SimTime;
 
 /// What a busy die is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub enum Phase {
     /// Waiting for the cells of a read.
     Sensing,
     /// The last phase of any command.
@@ -15,7 +15,7 @@ pub(crate) enum Phase {
 
 /// One die: a command in service and those that wait.
 #[derive(Clone, Debug)]
-pub(crate) struct Die {
+pub struct Die {
     pub service: Option<(Id, Phase)>,
     pub since: SimTime,
     /// Commands queued or in service, without withdrawn ones.
