@@ -1,0 +1,8 @@
+//! Tests of the map alone: each part against a naive model, a formula, or a tiny drive worked out by hand.
+
+mod drive;
+mod retire;
+mod room;
+mod setup;
+mod victims;
+mod wear;
