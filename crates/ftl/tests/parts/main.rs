@@ -1,8 +1,11 @@
 //! Tests of the map alone: each part against a naive model, a formula, or a tiny drive worked out by hand.
 
 mod drive;
+mod groups;
+mod mount;
 mod retire;
 mod room;
+mod rows;
 mod setup;
 mod victims;
 mod wear;
