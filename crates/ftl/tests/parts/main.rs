@@ -3,6 +3,8 @@
 mod drive;
 mod groups;
 mod mount;
+mod naive;
+mod random;
 mod retire;
 mod room;
 mod rows;
