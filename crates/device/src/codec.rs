@@ -31,6 +31,7 @@ pub struct Codec {
 }
 
 impl Codec {
+    /// A codec for these codewords, with codes up to the strongest.
     pub fn new(codeword: Codeword, strongest: Capability) -> Self {
         Self { codeword, strongest, family: None, miscorrects: BTreeMap::new() }
     }

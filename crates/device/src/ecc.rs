@@ -9,16 +9,16 @@
 //! A decoder serves the dies of one channel in order. While it works the die goes on, except
 //! that an erase waits: what is decoded is still the page's contents to everybody else.
 
-use crate::config::{CodecTiming, Ecc, Errors};
 use crate::codec::Codec;
+use crate::config::{CodecTiming, Ecc, Errors};
 use crate::slab::Id;
+use ecc::{CellModel, Codeword, EccPolicy, EccShape, Layout, OOB_WORD};
 use nand::rber::Stress;
 use nand::{CellSettings, Cells};
-use vocab::SchemeChoice;
-use ecc::{CellModel, Codeword, EccPolicy, EccShape, Layout, OOB_WORD};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
+use vocab::SchemeChoice;
 use vocab::{Capability, DieId, Geometry, Nanos, SimTime, Stream, Streams};
 
 /// The nominal cells of a drive, as its controller knows them.
@@ -34,8 +34,11 @@ impl CellModel for Nominal {
 /// A read whose page is being decoded.
 #[derive(Clone, Copy, Debug)]
 pub struct Decoding {
+    /// The command that read the page.
     pub command: Id,
+    /// Whether decoding succeeds.
     pub clean: bool,
+    /// When the decoder is done.
     pub until: SimTime,
 }
 
@@ -61,19 +64,27 @@ pub struct Rewrites {
 /// What page ECC is built from.
 #[derive(Clone, Copy, Debug)]
 pub struct EccSetup<'a> {
+    /// Policy and codec.
     pub ecc: &'a Ecc,
+    /// The cells.
     pub errors: &'a Errors,
+    /// The drive.
     pub geometry: &'a Geometry,
+    /// Which pages the engine is told to write anew.
     pub rewrites: Rewrites,
 }
 
 /// ECC of one drive.
 #[derive(Clone)]
 pub struct PageEcc {
+    /// Decides how strong the code of each page is.
     pub policy: Box<dyn EccPolicy>,
+    /// Where codewords lie in a page.
     pub layout: Layout,
+    /// Draws the errors of each read.
     pub cells: Cells,
     timing: CodecTiming,
+    /// Encoder and decoder.
     pub codec: Codec,
     /// For each channel's decoder what it has to do, in order.
     pub decoders: Vec<VecDeque<Decoding>>,
@@ -84,6 +95,7 @@ pub struct PageEcc {
     /// Whether a miscorrection passes for a correction. Drawn only where pages carry no bytes, so
     /// nothing else may draw from it.
     pub miscorrections: Stream,
+    /// Which pages the engine is told to write anew.
     pub rewrites: Rewrites,
 }
 

@@ -8,7 +8,9 @@ use vocab::{Ppn, SimTime};
 /// What a slot is to hold.
 #[derive(Clone, Debug)]
 pub struct Contents<P> {
+    /// Logical page or stripe.
     pub tag: OobTag,
+    /// The bytes, or what stands for them.
     pub payload: P,
     /// Rank of the write that made it; what is moved keeps its own.
     pub update: u64,
@@ -17,8 +19,11 @@ pub struct Contents<P> {
 /// A page being put together in the controller: what a program command will store.
 #[derive(Clone, Copy, Debug)]
 pub struct Image {
+    /// The OOB bytes of the page.
     pub oob: Oob,
+    /// Slots filled so far.
     pub filled: u32,
+    /// The page it is to be programmed into.
     pub ppn: Ppn,
 }
 
@@ -31,6 +36,7 @@ impl Default for Image {
 /// Page images with their slots, slot `i` of image `n` at `n * slots + i`.
 #[derive(Clone, Debug)]
 pub struct Images<P> {
+    /// The images.
     pub slab: Slab<Image>,
     tags: Vec<OobTag>,
     payload: Vec<P>,
@@ -44,6 +50,7 @@ pub struct Images<P> {
 }
 
 impl<P: Payload> Images<P> {
+    /// No images, of pages with so many slots.
     pub fn new(slots: u32) -> Self {
         Self {
             slab: Slab::default(),
@@ -89,6 +96,7 @@ impl<P: Payload> Images<P> {
         index
     }
 
+    /// Whether every slot of the page is filled.
     #[inline]
     pub fn is_full(&self, id: Id) -> bool {
         self.slab[id].filled as usize == self.slots
@@ -143,6 +151,7 @@ impl<P: Payload> Images<P> {
         self.slab.give(id);
     }
 
+    /// Tags and payloads, slot by slot.
     #[inline]
     pub fn contents(&self, id: Id) -> (&[OobTag], &[P]) {
         let range = id as usize * self.slots..(id as usize + 1) * self.slots;

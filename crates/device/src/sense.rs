@@ -6,13 +6,14 @@ use crate::command::{Command, Verb};
 use crate::contents::HostPayload;
 use crate::ecc::PageEcc;
 use crate::facts::Fact;
-use nand::{Arrived, FlashArray, ReadOutcome, hours};
 use ecc::{Advice, Decoded, Profile};
+use nand::{Arrived, FlashArray, ReadOutcome, hours};
 use vocab::{Capability, Nanos, PeCycles, Ppn};
 
 /// What a read of a page gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sensed {
+    /// Whether its contents are right.
     pub verdict: Verdict,
     /// Time in the decoder.
     pub time: Nanos,
@@ -21,6 +22,7 @@ pub struct Sensed {
 /// Whether a page could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
+    /// The contents are right.
     Clean,
     /// Its program failed: nobody knows whether there is anything to be read.
     Failed,
@@ -30,7 +32,9 @@ pub enum Verdict {
     Astray,
     /// It was decoded: whether that succeeded, and whether it is to be written anew.
     Decoded {
+        /// Whether that succeeded.
         clean: bool,
+        /// Whether the page is to be written anew.
         rewrite: bool,
     },
 }
@@ -56,7 +60,9 @@ struct Words {
 /// Whether a controller compares the OOB bytes of a read with what it expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compares {
+    /// It compares: another page is noticed.
     Yes,
+    /// It takes what comes (a broken drive, for tests).
     No,
 }
 

@@ -1,8 +1,8 @@
 //! Dies at work: commands are queued, taken up, and end.
 
-use crate::config::Scheduler;
 use crate::Device;
 use crate::command::{Command, Stage, Verb};
+use crate::config::Scheduler;
 use crate::contents::HostPayload;
 use crate::facts::Fact;
 use crate::queue::Phase;

@@ -23,8 +23,8 @@ pub mod registry;
 mod seam;
 
 pub use group_seam::{Across, GroupCode, GroupHistory, GroupPage, GroupScheme, PageState, PageStripe, Strip};
-pub use vocab::{Options, SchemeChoice, SchemeError};
 pub use seam::{
     CommitPlan, DisturbLimits, OpenRow, Protection, RowScheme, RowStep, Shape, StripeCommit, StripePlan, StripeScheme,
     StripeWrite, WriteCache,
 };
+pub use vocab::{Options, SchemeChoice, SchemeError};

@@ -1,8 +1,8 @@
 //! How a scheme is named and configured from outside.
 
+use crate::{Bytes, Nanos};
 use std::collections::BTreeMap;
 use std::fmt;
-use crate::{Bytes, Nanos};
 
 /// A scheme by registry name with its options as written (`key = "value"`).
 #[derive(Clone, Debug, PartialEq, Eq)]

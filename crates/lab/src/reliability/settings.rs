@@ -5,8 +5,8 @@ use super::study::{DAY, YEAR};
 use crate::problem::{Problem, printable};
 use ssd::coding::gf2::Decoder;
 use ssd::coding::odds::{BchSize, Per};
-use ssd::nand::rber::{self, RBER_MODELS, RberEntry, Stress};
 use ssd::ecc::{CODEWORDS, Codeword};
+use ssd::nand::rber::{self, RBER_MODELS, RberEntry, Stress};
 use std::ops::RangeInclusive;
 
 /// An option of studies.
