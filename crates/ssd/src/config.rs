@@ -7,7 +7,6 @@ use ftl::{GcConfig, WearConfig};
 use nand::{Energy, Pairing, Timing};
 use protect::SchemeChoice;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use vocab::{Bytes, Geometry, Nanos, PeCycles};
 
 /// A drive model: shape, timing, energy, endurance.
