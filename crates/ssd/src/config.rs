@@ -2,7 +2,7 @@
 
 pub use device::config::{CodecTiming, Ecc, Errors, Scheduler};
 
-use crate::power::rules::SafetyRule;
+use crate::core::rules::SafetyRule;
 use ftl::{GcConfig, WearConfig};
 use nand::{Energy, Pairing, Timing};
 use protect::SchemeChoice;

@@ -8,7 +8,7 @@ use crate::device::command::Verb;
 use crate::device::contents::HostPayload;
 use crate::device::image::Contents;
 use crate::engine::Engine;
-use crate::power::rules::SafetyRule;
+use crate::core::rules::SafetyRule;
 use ftl::{LogKind, Stream, UnitId};
 use nand::{FlashArray, OobTag};
 use protect::Protection;

@@ -8,6 +8,7 @@ pub(crate) mod effects;
 pub(crate) mod jobs;
 pub(crate) mod limits;
 pub(crate) mod owner;
+pub(crate) mod rules;
 pub(crate) mod safe;
 pub(crate) mod target;
 
@@ -23,7 +24,7 @@ use crate::device::command::Verb;
 use crate::device::contents::HostPayload;
 use crate::device::service::Haste;
 use crate::device::slab::{Id, Slab};
-use crate::power::rules::SafetyRule;
+use crate::core::rules::SafetyRule;
 use ftl::{Ftl, UnitId};
 use nand::{FlashArray, Oob, OobTag, PageRole};
 use vocab::{Cause, Lpn, Slot};

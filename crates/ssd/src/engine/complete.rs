@@ -8,7 +8,7 @@ use crate::device::contents::HostPayload;
 use crate::device::sense::{Compares, Sensed, Verdict};
 use crate::device::slab::Id;
 use crate::engine::Engine;
-use crate::power::rules::SafetyRule;
+use crate::core::rules::SafetyRule;
 use nand::FlashArray;
 use vocab::{Cause, DieId, Nanos, Ppn};
 

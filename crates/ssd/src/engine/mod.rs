@@ -13,7 +13,7 @@ use crate::device::Device;
 use crate::device::contents::HostPayload;
 use crate::host::HostSide;
 use crate::power::Recovery;
-use crate::power::rules::SafetyRule;
+use crate::core::rules::SafetyRule;
 use crate::read::Reads;
 use crate::session::{RECOVERY_UNITS, SetupError, commit_reserve};
 use crate::write::Writer;

@@ -10,7 +10,7 @@ use crate::device::contents::HostPayload;
 use crate::device::facts::{Fact, RequestKind};
 use crate::device::slab::Id;
 use crate::engine::Engine;
-use crate::power::rules::SafetyRule;
+use crate::core::rules::SafetyRule;
 use ftl::Place;
 use nand::{Arrived, FlashArray};
 use protect::Protection;

@@ -13,7 +13,7 @@ use crate::device::contents::HostPayload;
 use crate::device::queue::Phase;
 use crate::engine::Engine;
 use crate::power::outage::Outage;
-use crate::power::rules::SafetyRule;
+use crate::core::rules::SafetyRule;
 use crate::session::{Session, inside};
 use crate::write::groups::{GroupRemains, Redo};
 use crate::write::stripes::partial::HeldRemains;

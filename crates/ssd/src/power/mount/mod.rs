@@ -37,7 +37,7 @@ use crate::power::cut::{Fate, READS_SAVED_EVERY, Remains};
 use crate::power::mount::looks::Looks;
 pub(crate) use crate::power::mount::recovery::Mounting;
 use crate::power::outage::{MemoryLoss, Outage};
-use crate::power::rules::SafetyRule;
+use crate::core::rules::SafetyRule;
 use crate::session::{Prepared, Session, build_scheme, inside};
 use crate::write::stripes::mount::StripeFound;
 use ftl::UnitId;

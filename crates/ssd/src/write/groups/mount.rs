@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::power::cut::Remains;
 use crate::power::mount::Choice;
 use crate::power::mount::looks::Looks;
-use crate::power::rules::SafetyRule;
+use crate::core::rules::SafetyRule;
 use crate::write::groups::{GroupRemains, Redo};
 use ftl::{UnitId, UnitState};
 use nand::{Member, PageRole, Scan};

@@ -10,7 +10,7 @@ use crate::device::contents::HostPayload;
 use crate::device::image::Contents;
 use crate::device::slab::{Id, NONE, Slab};
 use crate::engine::Engine;
-use crate::power::rules::SafetyRule;
+use crate::core::rules::SafetyRule;
 use crate::write::rescue::Hurt;
 use crate::write::rows::loss::Bare;
 use ftl::{RowPlace, Stream};

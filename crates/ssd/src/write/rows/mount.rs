@@ -8,7 +8,7 @@ use crate::device::contents::HostPayload;
 use crate::engine::Engine;
 use crate::power::mount::looks::Looks;
 use crate::power::mount::{Choice, Newest};
-use crate::power::rules::SafetyRule;
+use crate::core::rules::SafetyRule;
 use nand::{Member, PageRole, Scan};
 use std::collections::BTreeSet;
 use vocab::{DieId, Ppn, StripSet};

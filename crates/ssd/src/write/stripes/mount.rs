@@ -22,7 +22,7 @@ use crate::engine::Engine;
 use crate::power::cut::Remains;
 use crate::power::mount::looks::Looks;
 use crate::power::mount::{Choice, Newest};
-use crate::power::rules::SafetyRule;
+use crate::core::rules::SafetyRule;
 use crate::write::stripes::partial::{HeldRemains, Sums, pinned};
 use ftl::Place;
 use nand::{PageRole, Scan};
