@@ -60,6 +60,11 @@ impl<P> Rebuild<P> {
     pub fn is_under_way(&self) -> bool {
         self.walk.is_some() || self.in_flight > 0 || !self.parked.is_empty()
     }
+
+    /// Whether strips that were solved for wait for room on their die.
+    pub fn has_parked(&self) -> bool {
+        !self.parked.is_empty()
+    }
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {

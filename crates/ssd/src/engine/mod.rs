@@ -5,6 +5,7 @@ pub(crate) mod advance;
 pub(crate) mod complete;
 pub(crate) mod effects;
 pub(crate) mod replay;
+pub(crate) mod space;
 
 use crate::care::Care;
 use crate::config::Setup;
