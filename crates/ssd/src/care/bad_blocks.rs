@@ -84,12 +84,16 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let log = self.log_of(command.ppn);
         let moved = matches!(command.owner, Owner::Page { moved: true, .. });
         let alive = self.core.device.array.answers(command.ppn);
-        let near = if alive { self.page_in_region(log, moved) } else { None };
+        let streams = if moved { [Stream::Gc, Stream::Host] } else { [Stream::Host, Stream::Gc] };
+        let near = if alive { self.writer.pages.page_for_displaced(&mut self.core, log, streams) } else { None };
         let (owner, ppn) = match (near, command.owner) {
             (Some(ppn), owner) => (owner, ppn),
             // Without redundancy a page may lie anywhere.
             (None, Owner::Page { .. }) if matches!(self.writer.protection, Protection::None) => {
-                let Some(other) = self.least_waiting() else { return false };
+                let Some(other) = self.writer.pages.least_waiting(&self.core) else {
+                    self.collect_on_all_dies();
+                    return false;
+                };
                 self.core.moving[log].under_way -= u32::from(moved);
                 let ppn = self.core.map.take_page(other, Stream::Host).expect("a log with room has a page");
                 (Owner::Page { log: other as u16, moved: false }, ppn)
@@ -193,7 +197,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 let slot = self.core.next_slot_of(image);
                 let pin = self.core.map.publish(lpn, slot).pinned.unwrap_or(NONE);
                 self.core.device.images.fill(image, contents, NONE, pin);
-                self.send_host_image(image);
+                self.writer.pages.send_host_image(&mut self.core, image);
             }
             (Protection::Zones(_), _) => self.care.collectors[log].stuck = true,
             // Where the stripe lacks another strip it cannot stand in for this one.
@@ -236,14 +240,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Whether the page's program has ended, well or not.
     fn is_known(&self, ppn: Ppn) -> bool {
         self.core.device.is_programmed(ppn) || self.core.device.failed_programs.contains_key(&ppn.0)
-    }
-
-    /// A page of the region log for contents that failed to be programmed; either stream's.
-    fn page_in_region(&mut self, log: usize, moved: bool) -> Option<Ppn> {
-        // A page that waits to be full must not be overtaken by the one behind it.
-        self.send_moved(log);
-        let streams = if moved { [Stream::Gc, Stream::Host] } else { [Stream::Host, Stream::Gc] };
-        streams.into_iter().find_map(|stream| self.core.map.take_page(log, stream))
     }
 
     /// There is no place for contents that failed to be programmed: the page gets back what it held

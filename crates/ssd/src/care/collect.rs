@@ -172,7 +172,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.care.collectors[log].cursor += 1;
             let valid = self.valid_slots(ppn);
             if valid > 0 && !self.core.device.is_displaced(ppn) {
-                self.send_if_unsent(ppn);
+                if self.writer.pages.is_open_and_unsent(&self.core, ppn) {
+                    self.send_open_page();
+                }
                 if self.core.device.is_programmed(ppn)
                     && let Some(lpn) = self.core.device.tags(ppn).first().copied().and_then(data_of)
                 {

@@ -4,6 +4,8 @@
 pub(crate) mod advance;
 pub(crate) mod complete;
 pub(crate) mod effects;
+pub(crate) mod flows;
+pub(crate) mod pages;
 pub(crate) mod replay;
 pub(crate) mod space;
 

@@ -9,6 +9,7 @@ pub(crate) mod zones;
 
 use crate::care::collect::Move;
 use crate::config::Setup;
+use crate::core::Core;
 use crate::device::contents::HostPayload;
 use crate::session::SetupError;
 use crate::write::groups::Groups;
@@ -17,9 +18,11 @@ use crate::write::rescue::Rescue;
 use crate::write::rows::Rows;
 use crate::write::stripes::Stripes;
 use crate::write::zones::Zones;
+use ftl::{Stream, UnitId};
+use nand::{FlashArray, Member, OobTag, PageRole};
 use protect::Protection;
 use std::collections::VecDeque;
-use vocab::Grid;
+use vocab::{Grid, Slot, StripeId};
 
 /// The scheme and its way of writing.
 #[derive(Clone)]
@@ -55,4 +58,43 @@ impl<P: HostPayload> Writer<P> {
             protection,
         })
     }
+
+    /// What a page that moves away from `from` keeps of its codeword's members.
+    pub fn members_to_keep<A: FlashArray<P>>(&self, core: &Core<P, A>, tag: OobTag, from: Slot) -> KeptMembers {
+        let members = core.device.array.members(core.device.grid.page_of(from).0);
+        let (stripe, is_data) = match (&self.protection, tag.role()) {
+            (Protection::Stripes(scheme), PageRole::Data(lpn)) => (Some(StripeId(lpn.0 / scheme.data_strips())), true),
+            (Protection::Stripes(_), PageRole::Parity(stripe)) => (Some(stripe), false),
+            _ => (None, false),
+        };
+        match stripe {
+            // Its program failed, so it has no members in flash; or it names strips that a mount dropped.
+            Some(stripe) if members.is_empty() || is_data && self.stripes.unnamed.contains(&stripe) => {
+                KeptMembers::OfStripeNow(stripe)
+            }
+            _ if members.is_empty() => KeptMembers::None,
+            _ => KeptMembers::These(members.to_vec()),
+        }
+    }
+}
+
+/// The members of its codeword that a page which moves has beside it at its new place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum KeptMembers {
+    None,
+    These(Vec<Member>),
+    /// Those that the stripe has by now.
+    OfStripeNow(StripeId),
+}
+
+/// The coverage in the OOB bytes of a page that moves away from `from`: that of the page, where a mount or a
+/// decoder needs it.
+pub(crate) fn coverage_to_keep<P: HostPayload, A: FlashArray<P>>(protection: &Protection, core: &Core<P, A>, from: Slot) -> u32 {
+    let kept = match protection {
+        Protection::Zones(_) => true,
+        Protection::Stripes(_) => core.is_mountable(),
+        Protection::None | Protection::Rows(_) | Protection::Groups(_) => false,
+    };
+    let ppn = core.device.grid.page_of(from).0;
+    if kept && core.device.is_programmed(ppn) { core.device.array.page(ppn).oob.coverage } else { 0 }
 }
