@@ -20,7 +20,6 @@ mod result;
 mod session;
 mod write;
 
-pub use care::limits::BlockView;
 pub use config::{
     Age, Buffer, BufferKind, CodecTiming, Drive, Ecc, Errors, Faults, Pace, PayloadKind, Power, Precondition, Refresh,
     RefreshPolicy, Scheduler, Setup,
@@ -34,6 +33,7 @@ pub use power::cut::{Begun, Fate};
 pub use power::mount::Mounted;
 pub use power::outage::{MemoryLoss, Outage};
 pub use power::rules::{SAFETY_RULES, SafetyRule};
+pub use proof::watch::BlockView;
 pub use proof::{AlternativesInFlight, CodePage, Failure, HeldParity, HeldSum, Inventory, ReadBack, Scrub, StoredPage};
 pub use result::{AroundResult, Cdf, EccResult, Response, RunResult};
 pub use session::{Demand, Session, SetupError, mountable_slots_max, redundancy_share, shape, user_slots_max};

@@ -2,6 +2,7 @@
 //! device completed to whoever waits for it, and hands from one component to another what they ask for.
 
 pub(crate) mod advance;
+pub(crate) mod care;
 pub(crate) mod complete;
 pub(crate) mod effects;
 pub(crate) mod flows;
@@ -18,8 +19,9 @@ use crate::host::HostSide;
 use crate::power::Recovery;
 use crate::power::rules::SafetyRule;
 use crate::read::Reads;
-use crate::session::{RECOVERY_UNITS, SetupError, commit_reserve};
+use crate::session::{RECOVERY_UNITS, SetupError};
 use crate::write::Writer;
+use crate::write::commit_reserve;
 use ftl::{Ftl, FtlSetup, LogKind};
 use nand::FlashArray;
 use protect::Protection;
