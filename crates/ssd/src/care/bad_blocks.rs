@@ -4,10 +4,10 @@
 use crate::care::Care;
 use crate::care::collect::Collector;
 use crate::core::Core;
-use crate::device::command::Verb;
-use crate::device::contents::HostPayload;
-use crate::device::slab::{Id, NONE};
 use crate::write::pages::PageWriter;
+use device::command::Verb;
+use device::contents::HostPayload;
+use device::slab::{Id, NONE};
 use ftl::UnitId;
 use ftl::UnitState;
 use nand::{FlashArray, OobTag};

@@ -3,13 +3,13 @@
 
 use crate::care::{Care, DriveIs};
 use crate::core::owner::Owner;
+use crate::core::rules::SafetyRule;
 use crate::core::{Command, Core, data_of};
-use crate::device::command::Verb;
-use crate::device::contents::HostPayload;
-use crate::device::image::Contents;
-use crate::power::rules::SafetyRule;
 use crate::write::Writer;
 use crate::write::pages::PageWriter;
+use device::command::Verb;
+use device::contents::HostPayload;
+use device::image::Contents;
 use ftl::{LogKind, UnitId, UnitState};
 use nand::FlashArray;
 use vocab::{BlockAddr, Cause, DieId, Ppn, Slot, SuperblockId};

@@ -23,8 +23,8 @@
 use crate::care::{Care, patrol};
 use crate::core::Core;
 use crate::core::limits::{Limits, Recycled, Region, Thresholds, age_of};
-use crate::device::contents::HostPayload;
 use crate::write::{Writer, commit_reserve};
+use device::contents::HostPayload;
 use ftl::{UnitId, UnitState};
 use nand::{BlockInfo, FlashArray};
 use std::collections::VecDeque;

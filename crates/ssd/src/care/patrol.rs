@@ -6,7 +6,7 @@
 use crate::care::{Care, Host};
 use crate::core::owner::Owner;
 use crate::core::{Command, Core};
-use crate::device::contents::HostPayload;
+use device::contents::HostPayload;
 use ftl::{UnitId, UnitState};
 use nand::FlashArray;
 use vocab::{Cause, DieId, Grid, Nanos};

@@ -5,8 +5,8 @@
 use crate::care::Care;
 use crate::config::Faults;
 use crate::core::Core;
-use crate::device::contents::HostPayload;
 use crate::write::Writer;
+use device::contents::HostPayload;
 use ftl::{LogKind, UnitId, UnitState};
 use nand::FlashArray;
 use std::collections::VecDeque;

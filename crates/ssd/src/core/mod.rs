@@ -8,6 +8,7 @@ pub(crate) mod effects;
 pub(crate) mod jobs;
 pub(crate) mod limits;
 pub(crate) mod owner;
+pub(crate) mod rules;
 pub(crate) mod safe;
 pub(crate) mod target;
 
@@ -16,20 +17,20 @@ use crate::core::effects::{Effect, Effects};
 use crate::core::jobs::Job;
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
+use crate::core::rules::SafetyRule;
 use crate::core::safe::SafeMemory;
 use crate::core::target::Floor;
-use crate::device::Device;
-use crate::device::command::Verb;
-use crate::device::contents::HostPayload;
-use crate::device::service::Haste;
-use crate::device::slab::{Id, Slab};
-use crate::power::rules::SafetyRule;
+use device::Device;
+use device::command::Verb;
+use device::contents::HostPayload;
+use device::service::Haste;
+use device::slab::{Id, Slab};
 use ftl::{Ftl, UnitId};
 use nand::{FlashArray, Oob, OobTag, PageRole};
 use vocab::{Cause, Lpn, Slot};
 
 /// A flash command of the engine.
-pub(crate) type Command = crate::device::command::Command<Owner>;
+pub(crate) type Command = device::command::Command<Owner>;
 
 /// What every component works on.
 #[derive(Clone)]

@@ -3,9 +3,9 @@
 use crate::care::refresh::EccBefore;
 use crate::care::{limits, patrol, refresh};
 use crate::config::Setup;
-use crate::device::contents::HostPayload;
 use crate::engine::Engine;
 use crate::session::SetupError;
+use device::contents::HostPayload;
 use nand::FlashArray;
 use vocab::{BlockAddr, Cause, Nanos, Ppn, SimTime, Streams};
 

@@ -1,8 +1,8 @@
 //! Wrappers for what other components ask of `write::pages`.
 
-use crate::device::contents::HostPayload;
-use crate::device::slab::Id;
 use crate::engine::Engine;
+use device::contents::HostPayload;
+use device::slab::Id;
 use nand::FlashArray;
 use vocab::Ppn;
 

@@ -1,8 +1,8 @@
 //! The event loop: host commands in, events in order, until the last answer.
 
 use crate::config::Pace;
-use crate::device::contents::HostPayload;
 use crate::engine::Engine;
+use device::contents::HostPayload;
 use nand::FlashArray;
 use vocab::{DieId, Grid, HostCommand, Lpn, Nanos};
 

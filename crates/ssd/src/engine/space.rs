@@ -10,8 +10,8 @@
 //! (`host::read_only`).
 
 use crate::core::jobs::Asker;
-use crate::device::contents::HostPayload;
 use crate::engine::Engine;
+use device::contents::HostPayload;
 use nand::FlashArray;
 
 /// A waiting room, by name.
@@ -279,7 +279,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::contents::Tag;
+    use device::contents::Tag;
     use nand::MemoryArray;
 
     type Drive = Engine<Tag, MemoryArray<Tag>>;

@@ -2,8 +2,8 @@
 
 use crate::config::Pace;
 use crate::core::limits::Recycled;
-use crate::device::contents::HostPayload;
 use crate::session::{Prepared, Session, inside};
+use device::contents::HostPayload;
 use nand::{BlockInfo, FlashArray};
 use vocab::{BlockAddr, HostCommand, SimTime};
 

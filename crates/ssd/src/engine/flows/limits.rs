@@ -2,8 +2,8 @@
 
 use crate::care::{Host, limits, refresh};
 use crate::core::Command;
-use crate::device::contents::HostPayload;
 use crate::engine::Engine;
+use device::contents::HostPayload;
 use ftl::UnitState;
 use nand::FlashArray;
 use vocab::{Cause, DieId, SimTime};

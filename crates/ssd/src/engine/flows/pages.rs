@@ -1,12 +1,12 @@
 //! Pages of region logs: what happens between placing a page, its program, and its loss.
 
 use crate::core::data_of;
-use crate::device::contents::HostPayload;
-use crate::device::image::{Contents, Image};
-use crate::device::slab::{Id, NONE};
 use crate::engine::Engine;
 use crate::write::KeptMembers;
 use crate::write::pages::write::{HostImage, Placing};
+use device::contents::HostPayload;
+use device::image::{Contents, Image};
+use device::slab::{Id, NONE};
 use ftl::Place;
 use nand::{FlashArray, OobTag, PageRole};
 use vocab::{Slot, StripSet};

@@ -6,8 +6,8 @@ pub(crate) mod write;
 
 use crate::core::Core;
 use crate::core::owner::Owner;
-use crate::device::contents::HostPayload;
-use crate::device::slab::{Id, NONE};
+use device::contents::HostPayload;
+use device::slab::{Id, NONE};
 use nand::FlashArray;
 use vocab::{Cause, Ppn};
 

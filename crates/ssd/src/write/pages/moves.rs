@@ -2,10 +2,10 @@
 
 use crate::core::owner::Owner;
 use crate::core::{Core, oob_covering};
-use crate::device::contents::HostPayload;
-use crate::device::image::Contents;
-use crate::device::slab::{Id, NONE};
 use crate::write::pages::PageWriter;
+use device::contents::HostPayload;
+use device::image::Contents;
+use device::slab::{Id, NONE};
 use ftl::{Published, Stream};
 use nand::FlashArray;
 use vocab::Ppn;

@@ -17,13 +17,13 @@
 //! what it lacks, it counts before one that was cut for certain.
 
 use crate::core::data_of;
-use crate::device::contents::HostPayload;
+use crate::core::rules::SafetyRule;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
 use crate::power::mount::looks::Looks;
 use crate::power::mount::{Choice, Newest};
-use crate::power::rules::SafetyRule;
 use crate::write::stripes::partial::{HeldRemains, Sums, pinned};
+use device::contents::HostPayload;
 use ftl::Place;
 use nand::{PageRole, Scan};
 use std::collections::{BTreeMap, BTreeSet};
