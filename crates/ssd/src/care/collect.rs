@@ -305,3 +305,173 @@ fn valid_slots<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, ppn: Ppn) ->
     let grid = &core.device.grid;
     (0..grid.slots_per_page()).filter(|&index| core.map.is_valid(grid.slot(ppn, index))).count() as u32
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::care::testing::Bench;
+    use ftl::Stream;
+
+    /// Log 0 with pages 0 to 3 in the first block, of which 0 and 2 are obsolete, and 4 to 7 in the second.
+    fn bench(change: impl FnOnce(&mut crate::config::Setup)) -> (Bench, UnitId, UnitId) {
+        let mut bench = Bench::new("none", change);
+        bench.write(0, 0..8);
+        let (first, second) = (bench.unit_of(0), bench.unit_of(4));
+        bench.write(0, [0, 2]);
+        (bench, first, second)
+    }
+
+    fn next(bench: &mut Bench) -> NextVictim {
+        bench.care.next_victim(&mut bench.core, &bench.writer, DriveIs::Up, 0)
+    }
+
+    fn collect(bench: &mut Bench) -> Collecting {
+        bench.care.collect(&mut bench.core, &bench.writer.pages, 0)
+    }
+
+    /// Catches a cursor that skips a page or counts one twice, and moves of obsolete pages.
+    #[test]
+    fn the_collector_reads_the_valid_pages_of_the_victim_that_the_map_condemns() {
+        let (mut bench, first, _) = bench(|_| {});
+        assert_eq!(next(&mut bench), NextVictim::Condemned(first, Cause::Gc));
+        bench.care.begin(&mut bench.core, 0, first, Cause::Gc);
+        assert_eq!(collect(&mut bench), Collecting::Waits);
+        let block = BlockAddr(first);
+        let expected = [1, 3].map(|page| bench.core.device.grid.ppn(block, page));
+        let reads = bench.carry_out();
+        assert_eq!(reads.iter().map(|read| read.ppn).collect::<Vec<_>>(), expected);
+        assert!(
+            reads.iter().all(|read| (read.verb, read.cause, read.owner) == (Verb::Read, Cause::Gc, Owner::Collect { log: 0 }))
+        );
+        assert_eq!(bench.core.moving[0].under_way, 2);
+        assert_eq!(collect(&mut bench), Collecting::Waits, "both are under way");
+        assert!(bench.carry_out().is_empty(), "nothing is read twice");
+    }
+
+    /// Catches a collector that ignores how many moves it may have under way.
+    #[test]
+    fn moves_in_flight_are_limited() {
+        let (mut bench, first, _) = bench(|setup| setup.gc.moves_in_flight = 1);
+        next(&mut bench);
+        bench.care.begin(&mut bench.core, 0, first, Cause::Gc);
+        collect(&mut bench);
+        assert_eq!(bench.carry_out().len(), 1);
+        bench.core.moving[0].under_way -= 1;
+        collect(&mut bench);
+        assert_eq!(bench.carry_out().len(), 1);
+    }
+
+    /// Catches an erase while an old version is all that a cut would leave, and an erase that is forgotten.
+    #[test]
+    fn a_victim_is_erased_when_its_pins_are_gone() {
+        let mut bench = Bench::new("none", |_| {});
+        bench.write(0, 0..4);
+        let first = bench.unit_of(0);
+        bench.write(0, [0, 1, 2]);
+        let pinned = bench.write_pinned(0, Stream::Host, 3).1;
+        assert_eq!(pinned, Some(first));
+        assert_eq!(next(&mut bench), NextVictim::Condemned(first, Cause::Gc));
+        bench.care.begin(&mut bench.core, 0, first, Cause::Gc);
+        assert_eq!(collect(&mut bench), Collecting::AllRead(first));
+        bench.care.erase_if_free(&mut bench.core, 0, first);
+        assert!(bench.carry_out().is_empty(), "the new version of page 3 may not be durable");
+        assert!(bench.core.map.release(first), "the unit waits for nothing else");
+        assert_eq!(collect(&mut bench), Collecting::AllRead(first));
+        bench.care.erase_if_free(&mut bench.core, 0, first);
+        let erases = bench.carry_out();
+        assert_eq!(erases.iter().map(|erase| (erase.verb, erase.ppn.0)).collect::<Vec<_>>(), [(Verb::Erase, first * 4)]);
+        assert!(bench.care.collectors[0].is_erasing());
+        assert_eq!(bench.care.block_erased(&mut bench.core, 0, AfterErase::Reuse), Some(first));
+        assert_eq!(bench.core.map.unit(first).state, UnitState::Free);
+        assert!(bench.care.collectors[0].is_free());
+    }
+
+    /// Catches a unit that is used again although its erase failed.
+    #[test]
+    fn a_unit_whose_erase_failed_is_retired() {
+        let mut bench = Bench::new("none", |_| {});
+        bench.write(0, (0..4).chain(0..4));
+        let NextVictim::Condemned(first, _) = next(&mut bench) else { panic!("the first block is empty") };
+        bench.care.begin(&mut bench.core, 0, first, Cause::Gc);
+        collect(&mut bench);
+        bench.care.erase_if_free(&mut bench.core, 0, first);
+        bench.carry_out();
+        bench.care.block_erased(&mut bench.core, 0, AfterErase::Retire);
+        assert_eq!(bench.core.map.unit(first).state, UnitState::Bad);
+    }
+
+    /// Catches a host page that is overtaken by the read that is to move it.
+    #[test]
+    fn the_open_page_of_the_host_is_sent_before_it_is_read() {
+        let mut bench = Bench::new("none", |setup| setup.drive.geometry.page_size.0 *= 2);
+        let job = bench.core.jobs.take();
+        let page = crate::core::jobs::PageWrite { lpn: vocab::Lpn(0), version: 1, payload: Default::default(), from: 0, to: 8 };
+        bench.core.jobs[job].pages.push(page);
+        bench.writer.pages.place(&mut bench.core, job);
+        let unit = bench.unit_of(0);
+        bench.core.map.abandon(unit);
+        assert!(bench.core.map.condemn_unit(unit));
+        let log = bench.core.map.log_of(unit);
+        bench.care.begin(&mut bench.core, log, unit, Cause::Rebuild);
+        let step = bench.care.collect(&mut bench.core, &bench.writer.pages, log);
+        assert_eq!(step, Collecting::SendOpenPage);
+        bench.writer.pages.send_open_page(&mut bench.core);
+        let step = bench.care.collect(&mut bench.core, &bench.writer.pages, log);
+        assert_eq!(step, Collecting::Waits);
+        let verbs: Vec<Verb> = bench.carry_out().iter().map(|command| command.verb).collect();
+        assert_eq!(verbs, [Verb::Program, Verb::Read]);
+    }
+
+    /// Each eighth victim is the least worn unit where P/E cycles differ too much. Catches a cause that is not
+    /// told apart: reports would count wear levelling as garbage collection.
+    #[test]
+    fn a_victim_for_wear_levelling_has_that_cause() {
+        let (mut bench, first, second) = bench(|setup| setup.wear.static_threshold = 1);
+        bench.core.map.set_pe(first, 9);
+        for turn in 1..8 {
+            assert_eq!(next(&mut bench), NextVictim::Condemned(first, Cause::Gc), "victim {turn}");
+            bench.core.map.reprieve(first);
+        }
+        assert_eq!(next(&mut bench), NextVictim::Condemned(second, Cause::WearLevel));
+    }
+
+    /// Catches wanted units that wait behind garbage, and those that take the last free unit from collection.
+    #[test]
+    fn wanted_units_come_before_the_policys_choice_while_there_is_room() {
+        let (mut bench, first, second) = bench(|_| {});
+        bench.care.queue_wanted(second, Cause::Rebuild);
+        assert_eq!(next(&mut bench), NextVictim::Condemned(second, Cause::Rebuild));
+        assert!(!bench.care.is_wanted(&bench.core, 0), "it is wanted no more");
+        bench.core.map.reprieve(second);
+        bench.care.queue_wanted(second, Cause::Rebuild);
+        while bench.core.map.free_units(0) > 1 {
+            let pinned = bench.write_pinned(0, Stream::Gc, 8).1;
+            pinned.map(|unit| bench.core.map.release(unit));
+        }
+        let NextVictim::Condemned(unit, Cause::Gc) = next(&mut bench) else { panic!("the policy has a choice") };
+        assert_ne!(unit, second, "a full block frees nothing");
+        assert_eq!(bench.core.map.unit(first).state == UnitState::Condemned, unit == first);
+        assert!(bench.care.is_wanted(&bench.core, 0));
+    }
+
+    /// Catches a collector that stays with a victim whose pages find no room, for ever.
+    #[test]
+    fn a_stuck_victim_is_spared_and_wanted_again() {
+        let (mut bench, first, _) = bench(|_| {});
+        next(&mut bench);
+        bench.care.begin(&mut bench.core, 0, first, Cause::WearLevel);
+        bench.care.collectors_of_are_stuck([first, first]);
+        bench.care.erase_if_free(&mut bench.core, 0, first);
+        assert!(bench.care.collectors[0].is_free());
+        assert_eq!(bench.core.map.unit(first).state, UnitState::Closed);
+        assert_eq!(bench.care.wanted, [(first, Cause::WearLevel)]);
+    }
+
+    /// During a mount nothing is collected: what would count without the pages that are being written anew stays.
+    #[test]
+    fn a_mount_collects_nothing() {
+        let (mut bench, ..) = bench(|_| {});
+        let found = bench.care.next_victim(&mut bench.core, &bench.writer, DriveIs::Mounting, 0);
+        assert_eq!(found, NextVictim::None);
+    }
+}

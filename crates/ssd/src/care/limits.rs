@@ -242,3 +242,124 @@ fn may_recycle<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, writer: &Wri
         UnitState::Free | UnitState::Condemned | UnitState::Dirty | UnitState::Bad => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::care::testing::Bench;
+    use crate::core::Command;
+    use device::command::Verb;
+    use protect::DisturbLimits;
+
+    const READS: u32 = 1000;
+    const RETENTION: u64 = 1_000_000;
+    const DIE: DieId = DieId(0);
+
+    /// Block 0 of die 0 is full, written at 500 ns; limits end in margins of 20 percent.
+    fn bench() -> (Bench, BlockAddr) {
+        let mut bench = Bench::new("none", |_| {});
+        let limits = DisturbLimits { reads: READS, retention: Nanos(RETENTION), margin_percent: 20 };
+        let (dies, blocks) = (bench.core.device.grid.dies(), bench.core.device.grid.geometry().blocks());
+        bench.core.device.now = SimTime(500);
+        bench.write(0, 0..4);
+        bench.core.limits = Limits {
+            at: Some(Thresholds::new(limits, 4)),
+            reads: vec![0; blocks as usize],
+            regions: vec![Region::default(); dies as usize],
+            ..Limits::default()
+        };
+        let block = BlockAddr(bench.unit_of(0));
+        note_first_program(&mut bench.core, block);
+        (bench, block)
+    }
+
+    fn due(bench: &mut Bench) -> Option<(BlockAddr, Reason)> {
+        bench.care.next_due(&mut bench.core, &bench.writer, DIE)
+    }
+
+    fn read(bench: &mut Bench, block: BlockAddr, until: u32) {
+        let grid = bench.core.device.grid.clone();
+        while bench.core.limits.reads[block.index()] < until {
+            bench.core.limits.count_read(&grid, grid.ppn(block, 0));
+        }
+    }
+
+    /// A read goes to the die, so that it is not idle.
+    fn make_busy(bench: &mut Bench) {
+        bench.core.device.timed = true;
+        bench.core.submit(Command { verb: Verb::Read, ..Command::default() });
+    }
+
+    /// The reads of the moves are set aside; the margin is the last fifth of the rest, and its halves begin at 80
+    /// and 90 percent. Catches thresholds that are off by one, or taken for one another.
+    #[test]
+    fn reads_are_recycled_at_the_halves_of_the_margin() {
+        let (mut bench, block) = bench();
+        let (idle, at_once) = ((READS - 4) * 80 / 100, (READS - 4) * 90 / 100);
+        read(&mut bench, block, idle - 1);
+        assert_eq!(due(&mut bench), None);
+        read(&mut bench, block, idle);
+        assert_eq!(due(&mut bench), Some((block, Reason::ReadsWhenIdle)));
+        make_busy(&mut bench);
+        assert_eq!(due(&mut bench), None, "the die is busy and the block can wait");
+        read(&mut bench, block, at_once - 1);
+        assert_eq!(due(&mut bench), None);
+        read(&mut bench, block, at_once);
+        assert_eq!(due(&mut bench), Some((block, Reason::ReadsAtOnce)));
+    }
+
+    /// The same of age.
+    #[test]
+    fn ages_are_recycled_at_the_halves_of_the_margin() {
+        let (mut bench, block) = bench();
+        let at = |bench: &mut Bench, age: u64| bench.core.device.now = SimTime(500 + age);
+        at(&mut bench, RETENTION * 80 / 100 - 1);
+        assert_eq!(due(&mut bench), None);
+        at(&mut bench, RETENTION * 80 / 100);
+        assert_eq!(due(&mut bench), Some((block, Reason::RetentionWhenIdle)));
+        make_busy(&mut bench);
+        at(&mut bench, RETENTION * 90 / 100 - 1);
+        assert_eq!(due(&mut bench), None, "the die is busy and the block can wait");
+        at(&mut bench, RETENTION * 90 / 100);
+        assert_eq!(due(&mut bench), Some((block, Reason::RetentionAtOnce)));
+    }
+
+    /// Catches a timer that wakes the drive too late, or for a half that has begun already.
+    #[test]
+    fn the_timer_is_set_for_the_next_half_of_a_margin() {
+        let (mut bench, _) = bench();
+        let timer = timer(&bench.core.device.grid);
+        for (age, next) in [(0, RETENTION * 80 / 100), (RETENTION * 80 / 100, RETENTION * 90 / 100)] {
+            bench.core.device.now = SimTime(500 + age);
+            bench.core.device.calendar.clear(timer);
+            set_timer(&mut bench.core);
+            assert_eq!(bench.core.device.calendar.next(), Some((SimTime(500 + next), timer)));
+        }
+        bench.core.device.now = SimTime(500 + RETENTION);
+        bench.core.device.calendar.clear(timer);
+        set_timer(&mut bench.core);
+        assert_eq!(bench.core.device.calendar.next(), None, "it waits for its collector, not for time");
+    }
+
+    /// Catches an entry of a queue that outlives the erase of its block.
+    #[test]
+    fn an_erased_block_is_not_recycled_for_what_it_was() {
+        let (mut bench, block) = bench();
+        read(&mut bench, block, READS);
+        bench.write(0, 0..4);
+        assert!(bench.core.map.condemn_unit(block.0));
+        bench.core.map.erased(block.0);
+        bench.core.limits.note_erase(block);
+        assert_eq!(due(&mut bench), None);
+        assert!(bench.core.limits.regions[0].spent.is_empty());
+    }
+
+    /// Catches a second unit wanted of a collector that has one waiting already.
+    #[test]
+    fn a_die_recycles_one_block_at_a_time() {
+        let (mut bench, block) = bench();
+        read(&mut bench, block, READS);
+        bench.care.queue_wanted(block.0, Cause::Refresh);
+        assert_eq!(due(&mut bench), None);
+    }
+}

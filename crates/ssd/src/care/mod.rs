@@ -6,6 +6,8 @@ pub(crate) mod limits;
 pub(crate) mod patrol;
 pub(crate) mod rebuild;
 pub(crate) mod refresh;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use crate::care::collect::Collector;
 use crate::care::patrol::Patrol;

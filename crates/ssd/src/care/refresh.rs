@@ -388,3 +388,109 @@ impl<P: HostPayload> Care<P> {
         self.refresh.stirred = true;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::care::testing::Bench;
+    use crate::config::Setup;
+    use vocab::Bytes;
+
+    /// A drive with FLARES' cells and codes; block 0 of die 0 was written at 2000 ns.
+    fn bench(policy: RefreshPolicy) -> (Bench, BlockAddr) {
+        let mut setup = None;
+        let mut bench = Bench::new("none", |change: &mut Setup| {
+            change.drive.geometry.oob_size = Bytes(224);
+            (change.ecc.policy, change.errors.model) = ("flares".into(), "flares".into());
+            (change.refresh.policy, change.refresh.at_share) = (policy, 0.5);
+            setup = Some(change.clone());
+        });
+        let setup = setup.expect("the bench was built");
+        bench.core.device.array = nand::MemoryArray::new(setup.drive.geometry, true).keeping_ecc();
+        for block in 0..bench.core.device.grid.geometry().blocks() {
+            bench.core.device.array.set_age(BlockAddr(block), |info| info.pe = 3000);
+        }
+        let started = bench.care.start_ecc(&mut bench.core, &bench.writer.protection, &setup, &Streams::new(1));
+        started.expect("settings in range");
+        bench.core.device.now = SimTime(2000);
+        bench.write(0, 0..4);
+        let block = BlockAddr(bench.unit_of(0));
+        let first = bench.core.device.grid.ppn(block, 0);
+        bench.care.note_programmed(&mut bench.core, first);
+        (bench, block)
+    }
+
+    fn deadline(bench: &Bench, block: BlockAddr) -> SimTime {
+        bench.care.refresh.deadline[block.index()]
+    }
+
+    /// Half of the retention that the policy gives the page, after its program; time runs as fast as at the
+    /// reference temperature, or the acceleration is taken out. Catches a share that is left out or applied twice.
+    #[test]
+    fn under_alarm_a_unit_is_due_at_its_share_of_the_policys_retention() {
+        let (mut bench, block) = bench(RefreshPolicy::Alarm);
+        let t = bench.core.device.array.page(bench.core.device.grid.ppn(block, 0)).oob.ecc;
+        let ecc = bench.core.device.ecc.as_deref_mut().expect("a drive with ECC");
+        let hours = ecc.policy.max_retention_hours(t, PeCycles(3000)) / 2.0 / ecc.cells.reference_hours(1.0);
+        assert!(t.0 > 0 && hours.is_finite() && hours > 0.0, "{hours} hours with {t:?}");
+        assert_eq!(deadline(&bench, block), SimTime(2000 + span_of(hours).0));
+    }
+
+    /// The rate of errors that the model gives the block at its deadline is half of what its code bears. Catches a
+    /// bisection that ends in the wrong place, and a rate that is held against another code's limit.
+    #[test]
+    fn under_joint_a_unit_is_due_when_its_rate_reaches_the_share_of_what_its_code_bears() {
+        let (mut bench, block) = bench(RefreshPolicy::Joint);
+        let t = bench.core.device.array.page(bench.core.device.grid.ppn(block, 0)).oob.ecc;
+        let due = deadline(&bench, block);
+        let info = *bench.core.device.array.block(block);
+        let ecc = bench.core.device.ecc.as_deref_mut().expect("a drive with ECC");
+        let bears = ecc.layout.codeword.code.max_rber(u32::from(t.0), 1e-11, Per::CodewordBit);
+        let rate = ecc.cells.nominal(&info, Nanos(due.0 - 2000));
+        assert!((rate / (bears / 2.0) - 1.0).abs() < 0.01, "{rate} of {bears}");
+        // Reads age the block, too.
+        let block_of = bench.core.device.grid.ppn(block, 0);
+        bench.core.device.array.set_age(block, |info| info.reads = 64_000_000);
+        bench.care.note_read(&mut bench.core, block_of);
+        assert!(deadline(&bench, block) < due);
+    }
+
+    /// Catches a unit that is refreshed before its time, or twice, and a deadline that outlives an erase.
+    #[test]
+    fn a_unit_is_refreshed_once_when_it_is_due() {
+        let (mut bench, block) = bench(RefreshPolicy::Alarm);
+        let due = deadline(&bench, block);
+        bench.core.device.now = SimTime(due.0 - 1);
+        assert_eq!(bench.care.unit_to_refresh(&bench.core, 0), None);
+        bench.care.set_refresh_timer(&mut bench.core);
+        assert_eq!(bench.core.device.calendar.next(), Some((due, timer(&bench.core.device.grid))));
+        bench.core.device.now = due;
+        assert_eq!(bench.care.unit_to_refresh(&bench.core, 0), Some(block.0));
+        assert_eq!(bench.care.refresh_unit(&mut bench.core, &bench.writer, 0, block.0), Some(block.0));
+        assert_eq!(bench.care.unit_to_refresh(&bench.core, 0), None);
+        assert_eq!(bench.care.refresh.refreshed, 1);
+        bench.care.refresh_at(&bench.core, block, due);
+        bench.care.note_refreshed(&bench.core, block);
+        assert_eq!(deadline(&bench, block), NEVER);
+    }
+
+    /// Catches pages that are left out of a recharge, and one that goes on although a page could not be read.
+    #[test]
+    fn a_recharge_reads_every_page_and_ends_in_collection_if_one_fails() {
+        let (mut bench, block) = bench(RefreshPolicy::Alarm);
+        bench.care.refresh.in_place_at_most = 1;
+        let due = deadline(&bench, block);
+        bench.core.device.now = due;
+        assert_eq!(bench.care.refresh_unit(&mut bench.core, &bench.writer, 0, block.0), None);
+        let reads = bench.carry_out();
+        assert_eq!(reads.iter().map(|read| read.ppn.0).collect::<Vec<_>>(), (block.0 * 4..block.0 * 4 + 4).collect::<Vec<_>>());
+        let ended: Vec<Option<UnitId>> =
+            (0..4).map(|page| bench.care.recharge_read_done(&mut bench.core, &reads[page], 0, page != 2)).collect();
+        assert_eq!(ended, [None; 4], "three pages are being recharged");
+        let recharges = bench.carry_out();
+        assert_eq!(recharges.len(), 3);
+        let ended: Vec<Option<UnitId>> =
+            recharges.iter().map(|command| bench.care.complete_recharge(&mut bench.core, command)).collect();
+        assert_eq!(ended, [None, None, Some(block.0)]);
+    }
+}
