@@ -11,6 +11,8 @@ pub(crate) mod owner;
 pub(crate) mod rules;
 pub(crate) mod safe;
 pub(crate) mod target;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use crate::config::Power;
 use crate::core::effects::{Effect, Effects};

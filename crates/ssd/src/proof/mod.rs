@@ -2,6 +2,8 @@
 //! all of it back, recompute every parity from flash, and see what lies where. For tests; no
 //! run uses it.
 
+pub(crate) mod watch;
+
 use crate::config::Pace;
 
 use crate::engine::Engine;
