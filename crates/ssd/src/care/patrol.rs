@@ -5,6 +5,7 @@
 
 use crate::core::Command;
 use crate::core::owner::Owner;
+use crate::core::timer::Timer;
 use crate::device::contents::HostPayload;
 use crate::engine::Engine;
 use ftl::UnitState;
@@ -34,7 +35,7 @@ impl Patrol {
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn patrols(&self) -> usize {
-        self.core.device.grid.dies() as usize + 2
+        self.core.timer(Timer::Patrol)
     }
 
     /// Sets out for the next row, unless the patrol is on its way.

@@ -15,6 +15,7 @@
 use crate::config::{RefreshPolicy, Setup};
 use crate::core::Command;
 use crate::core::owner::Owner;
+use crate::core::timer::Timer;
 use crate::device::command::Verb;
 use crate::device::contents::HostPayload;
 use crate::device::ecc::{EccSetup, PageEcc, Rewrites};
@@ -101,12 +102,12 @@ fn ecc_setup<'a>(setup: &'a Setup, protection: &Protection) -> EccSetup<'a> {
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// The timer of refresh, in the calendar.
     pub(crate) fn refreshes(&self) -> usize {
-        self.core.device.grid.dies() as usize + 4
+        self.core.timer(Timer::Refresh)
     }
 
     /// The decoder of a channel, in the calendar.
     pub(crate) fn decoder(&self, channel: usize) -> usize {
-        self.refreshes() + 1 + channel
+        self.core.timer(Timer::Decoder(channel as u32))
     }
 
     /// The drive was mounted: codes are those that the pages say, policies begin anew. The drive as it was

@@ -10,6 +10,9 @@ pub(crate) mod limits;
 pub(crate) mod owner;
 pub(crate) mod safe;
 pub(crate) mod target;
+#[cfg(test)]
+pub(crate) mod testing;
+pub(crate) mod timer;
 
 use crate::config::Power;
 use crate::core::effects::{Effect, Effects};
@@ -18,6 +21,7 @@ use crate::core::limits::Limits;
 use crate::core::owner::Owner;
 use crate::core::safe::SafeMemory;
 use crate::core::target::Floor;
+use crate::core::timer::Timer;
 use crate::device::Device;
 use crate::device::command::Verb;
 use crate::device::contents::HostPayload;
@@ -26,7 +30,7 @@ use crate::device::slab::{Id, Slab};
 use crate::power::rules::SafetyRule;
 use ftl::{Ftl, UnitId};
 use nand::{FlashArray, Oob, OobTag, PageRole};
-use vocab::{Cause, Lpn, Slot};
+use vocab::{Cause, Lpn, SimTime, Slot};
 
 /// A flash command of the engine.
 pub(crate) type Command = crate::device::command::Command<Owner>;
@@ -111,6 +115,35 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
             device,
             map,
         }
+    }
+
+    /// The timer's number in the calendar.
+    #[inline]
+    pub fn timer(&self, timer: Timer) -> usize {
+        timer.index(&self.device.grid)
+    }
+
+    /// The timer's next event happens at `at`, in place of any before.
+    #[inline]
+    pub fn schedule(&mut self, timer: Timer, at: SimTime) {
+        self.device.calendar.schedule(timer.index(&self.device.grid), at);
+    }
+
+    /// The timer has no event any more.
+    #[inline]
+    pub fn clear(&mut self, timer: Timer) {
+        self.device.calendar.clear(timer.index(&self.device.grid));
+    }
+
+    /// Whether the timer has an event pending.
+    #[inline]
+    pub fn is_pending(&self, timer: Timer) -> bool {
+        self.device.calendar.is_pending(timer.index(&self.device.grid))
+    }
+
+    /// Whether a host command waits for its time.
+    pub fn more_arrives(&self) -> bool {
+        self.is_pending(Timer::Arrivals)
     }
 
     /// One part of a job is done.

@@ -31,15 +31,6 @@ pub struct Oracle {
     discard: Vec<u32>,
 }
 
-/// What becomes of what host reads find, beside being checked.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Stock<P> {
-    /// Whether it is what later reads must find.
-    pub counts: bool,
-    /// Pages read, while somebody wants to have them; `None` inside: unmapped.
-    pub seen: Option<Vec<(Lpn, Option<P>)>>,
-}
-
 impl Oracle {
     /// The shadow of an empty drive.
     pub fn new<P: HostPayload>(pages: u32, sectors_per_page: u32) -> Self {

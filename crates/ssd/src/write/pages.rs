@@ -3,6 +3,7 @@
 
 use crate::core::owner::Owner;
 use crate::core::{data_of, oob_covering};
+use crate::device::Device;
 use crate::device::contents::HostPayload;
 use crate::device::image::Contents;
 use crate::device::slab::{Id, NONE};
@@ -10,7 +11,7 @@ use crate::engine::Engine;
 use ftl::{LogKind, Place, Stream};
 use nand::{FlashArray, OobTag, PageRole};
 use protect::Protection;
-use vocab::{Cause, Slot, StripSet};
+use vocab::{Cause, Ppn, Slot, StripSet};
 
 /// Page images that still have room, and whose turn it is.
 #[derive(Clone, Debug)]
@@ -42,6 +43,26 @@ impl PageWriter {
         if self.open == image {
             self.open = NONE;
         }
+    }
+
+    /// The image of an unsent page, by page number: reads of it are served from memory. That is
+    /// a half filled page of moved ones, or the last of the write history; or a page of any kind
+    /// that failed to be programmed and waits for another place.
+    #[inline]
+    pub fn unsent<P: HostPayload, A: FlashArray<P>>(&self, device: &Device<P, A, Owner>, ppn: Ppn) -> Option<Id> {
+        let is_it = |image: Id| image != NONE && device.images.slab[image].ppn == ppn;
+        if !device.displaced.is_empty()
+            && let Some(command) = device.displaced.iter().find(|command| is_it(command.image))
+        {
+            return Some(command.image);
+        }
+        if device.grid.slots_per_page() == 1 {
+            return None;
+        }
+        if is_it(self.open) && !self.open_sent {
+            return Some(self.open);
+        }
+        self.moved.iter().copied().find(|&image| is_it(image))
     }
 }
 
@@ -164,23 +185,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
-    /// The image of an unsent page, by page number: reads of it are served from memory. That is
-    /// a half filled page of moved ones, or the last of the write history; or a page of any kind
-    /// that failed to be programmed and waits for another place.
     pub(crate) fn unsent(&self, ppn: vocab::Ppn) -> Option<Id> {
-        let is_it = |image: Id| image != NONE && self.core.device.images.slab[image].ppn == ppn;
-        if !self.core.device.displaced.is_empty()
-            && let Some(command) = self.core.device.displaced.iter().find(|command| is_it(command.image))
-        {
-            return Some(command.image);
-        }
-        if self.core.device.grid.slots_per_page() == 1 {
-            return None;
-        }
-        if is_it(self.writer.pages.open) && !self.writer.pages.open_sent {
-            return Some(self.writer.pages.open);
-        }
-        self.writer.pages.moved.iter().copied().find(|&image| is_it(image))
+        self.writer.unsent(&self.core, ppn)
     }
 
     /// Queues the program of the host image, full or not, where it is that page.

@@ -1,0 +1,4 @@
+//! Flows: work that passes through several components, one file a topic. Each step is a component's own; a flow only
+//! says what follows what.
+
+pub(crate) mod host;
