@@ -6,17 +6,14 @@ use crate::config::{
 use crate::core::Core;
 use crate::core::timer::Timer;
 use crate::device::Device;
-use crate::device::contents::Tag;
+use crate::device::contents::HostPayload;
 use ftl::{Ftl, FtlSetup, LogKind};
 use nand::{FlashArray, MemoryArray};
 use protect::SchemeChoice;
 use vocab::{BusRate, Bytes, Geometry, Nanojoules, Nanos, PeCycles, PlaneUse, Streams};
 
-/// Flash of a tiny drive.
-pub(crate) type TinyArray = MemoryArray<Tag>;
-
-/// The core of a tiny drive.
-pub(crate) type TinyCore = Core<Tag, TinyArray>;
+/// The core of a tiny drive whose pages carry `P`.
+pub(crate) type TinyCore<P> = Core<P, MemoryArray<P>>;
 
 /// Five dies of 8 blocks with 4 pages each; a page is one logical page of 8 sectors.
 pub(crate) fn geometry() -> Geometry {
@@ -64,9 +61,9 @@ pub(crate) fn tiny_setup(scheme: &str, buffer: BufferKind) -> Setup {
 }
 
 /// The core of that drive with a map of region logs, one for each die, and nothing written.
-pub(crate) fn tiny_core(setup: &Setup) -> TinyCore {
+pub(crate) fn tiny_core<P: HostPayload>(setup: &Setup) -> TinyCore<P> {
     let array = MemoryArray::new(setup.drive.geometry, true);
-    let grid = FlashArray::<Tag>::grid(&array).clone();
+    let grid = FlashArray::<P>::grid(&array).clone();
     let (user_slots, gc, wear) = (setup.user_slots, &setup.gc, &setup.wear);
     let space = FtlSetup {
         kind: LogKind::Regions,

@@ -125,7 +125,7 @@ impl<P: HostPayload> Host<P> {
             if self.reads_ahead {
                 core.out.push(Effect::ForgetReadAhead { lpn: page.lpn });
             }
-            self.buffer.put(page);
+            self.buffer.write(page);
         }
     }
 
@@ -288,5 +288,186 @@ impl<P: HostPayload> Host<P> {
                 page_number <= job.next || self.buffer.get(page.lpn).is_some()
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::BufferKind;
+    use crate::device::contents::Tag;
+    use crate::host::testing::{HostAlone, SECTORS};
+    use vocab::{Fua, HostOp};
+
+    /// A drive without redundancy that evicts five pages at once, from a buffer of 16.
+    fn plain(kind: BufferKind) -> HostAlone<Tag> {
+        HostAlone::new("none", kind)
+    }
+
+    /// Catches another threshold than three quarters, another order than that of the last writes, and a rewritten
+    /// page that keeps its age.
+    #[test]
+    fn the_oldest_pages_leave_above_three_quarters() {
+        let mut alone = plain(BufferKind::PowerSafe);
+        for lpn in [9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 10, 11, 9] {
+            alone.write(lpn..lpn + 1);
+            assert!(alone.placing.is_empty(), "at most twelve are dirty");
+        }
+        alone.write(12..13);
+        assert_eq!(alone.placing_lpns(), [[8, 7, 6, 5, 4]]);
+        assert_eq!(alone.answered().len(), 14, "all are answered from the buffer");
+    }
+
+    /// Catches an eviction that leaves dirty mates behind, or takes pages of other stripes along.
+    #[test]
+    fn a_page_leaves_with_the_dirty_pages_of_its_stripe() {
+        let mut alone = HostAlone::<Tag>::new("raid5", BufferKind::PowerSafe);
+        for lpn in [5, 20, 21, 22, 23, 24, 25, 26, 27, 7, 4, 28] {
+            alone.write(lpn..lpn + 1);
+        }
+        assert!(alone.placing.is_empty());
+        alone.write(29..30);
+        assert_eq!(alone.placing_lpns(), [[4, 5, 7]]);
+    }
+
+    /// Catches a full buffer that takes a write in, a request that overtakes one that waits for room, and requests
+    /// that nobody tells of the room.
+    #[test]
+    fn a_full_buffer_lets_requests_wait_in_order() {
+        let mut alone = plain(BufferKind::PowerSafe);
+        (0..16).for_each(|lpn| drop(alone.write(lpn..lpn + 1)));
+        assert_eq!(alone.placing_lpns(), [[0, 1, 2, 3, 4]]);
+        alone.write(20..26);
+        alone.write(15..16);
+        assert_eq!(alone.answered().len(), 16, "no room for six, and nobody overtakes them");
+        assert!(alone.host.has_waiting_for_buffer());
+        let first = alone.placing[0];
+        // Room for five: one more page has to leave.
+        alone.land(first);
+        assert_eq!((alone.answered().len(), alone.placing_lpns()), (16, vec![vec![5, 6, 7, 8, 9]]));
+        let second = alone.placing[0];
+        alone.land(second);
+        assert_eq!(alone.answered()[16..], [(16, false), (17, false)]);
+        assert!(!alone.host.has_waiting_for_buffer());
+    }
+
+    /// Catches a flush that is answered too early, or waits for what was written behind it.
+    #[test]
+    fn a_flush_waits_for_the_pages_that_were_dirty_before_it() {
+        let mut alone = plain(BufferKind::Volatile);
+        (0..13).for_each(|lpn| drop(alone.write(lpn..lpn + 1)));
+        assert_eq!(alone.placing_lpns(), [[0, 1, 2, 3, 4]], "on their way already");
+        alone.flush();
+        assert_eq!(alone.placing_lpns()[1..], [vec![5, 6, 7, 8, 9], vec![10, 11, 12]]);
+        alone.write(13..14);
+        let on_their_way = alone.placing.clone();
+        for job in on_their_way {
+            assert!(!alone.answered().contains(&(13, false)));
+            alone.land(job);
+        }
+        assert_eq!(alone.answered().last(), Some(&(13, false)));
+        assert!(alone.host.buffer.is_dirty(13) && alone.placing.is_empty());
+    }
+
+    /// Catches a flush that is answered when an older version of a page is durable.
+    #[test]
+    fn a_flush_waits_for_the_newest_version_of_a_page() {
+        let mut alone = plain(BufferKind::Volatile);
+        alone.write(3..4);
+        alone.flush();
+        let first = alone.placing[0];
+        alone.write(3..4);
+        alone.flush();
+        alone.land(first);
+        assert_eq!((alone.placing_lpns(), alone.answered().len()), (vec![vec![3]], 2), "both flushes wait");
+        let second = alone.placing[0];
+        alone.land(second);
+        assert_eq!(alone.answered()[2..], [(1, false), (3, false)]);
+    }
+
+    /// Catches a forced write that is answered from a volatile buffer, and one that is answered once the first of
+    /// its pages is durable.
+    #[test]
+    fn a_forced_write_is_answered_when_all_its_pages_are_durable() {
+        let mut alone = HostAlone::<Tag>::new("raid5", BufferKind::Volatile);
+        alone.arrive(HostOp::Write(Fua::Yes), 2 * SECTORS..6 * SECTORS);
+        assert_eq!(alone.placing_lpns(), [[2, 3], [4, 5]]);
+        let jobs = alone.placing.clone();
+        alone.land(jobs[1]);
+        assert!(alone.answered().is_empty());
+        alone.land(jobs[0]);
+        assert_eq!(alone.answered(), [(0, false)]);
+    }
+
+    /// Catches an eviction that writes a discarded page, which would come back, and one that forgets the others.
+    #[test]
+    fn a_page_that_is_discarded_while_its_eviction_waits_is_not_written() {
+        let mut alone = plain(BufferKind::Volatile);
+        (3..6).for_each(|lpn| drop(alone.write(lpn..lpn + 1)));
+        alone.flush();
+        let eviction = alone.placing[0];
+        let discard = alone.discard(4..5);
+        assert_eq!(alone.placing, [eviction, discard]);
+        alone.host.discard_page(&mut alone.core, discard, Lpn(4));
+        alone.land(discard);
+        assert!(alone.host.was_discarded(&alone.core, eviction, Lpn(4)));
+        alone.host.drop_discarded(&mut alone.core, eviction);
+        assert_eq!(alone.lpns(eviction), [3, 5]);
+        assert!(alone.host.oracle.floor(Lpn(4)).discarded && alone.host.buffer.get(Lpn(4)).is_none());
+        alone.land(eviction);
+        assert_eq!(alone.answered().last(), Some(&(3, false)), "the flush");
+        assert_eq!(alone.host.buffer.len(), 0);
+    }
+
+    /// Catches a page that leaves while its discard waits, and one that never leaves after the discard failed.
+    #[test]
+    fn a_page_whose_discard_waits_stays_in_the_buffer() {
+        let mut alone = plain(BufferKind::Volatile);
+        alone.write(4..5);
+        let discard = alone.discard(4..5);
+        alone.host.stall(&mut alone.core, discard);
+        alone.flush();
+        assert_eq!((alone.placing_lpns(), alone.answered().len()), (vec![vec![4]], 1), "only the discard is under way");
+        alone.fail(discard);
+        assert_eq!(alone.answered()[1..], [(2, true), (1, true)], "the flush would have waited for ever");
+        alone.flush();
+        assert_eq!(alone.placing_lpns(), [[4]]);
+    }
+
+    /// Catches a buffer that forgets what flash did not take, one that tries for ever where there is no room, and a
+    /// flush that says all is well.
+    #[test]
+    fn pages_that_found_no_room_stay_in_the_buffer() {
+        let mut alone = plain(BufferKind::Volatile);
+        (0..3).for_each(|lpn| drop(alone.write(lpn..lpn + 1)));
+        alone.flush();
+        let eviction = alone.placing[0];
+        alone.fail(eviction);
+        assert_eq!((alone.answered().last(), alone.placing.len()), (Some(&(3, true)), 0));
+        assert_eq!((alone.host.buffer.len(), alone.host.buffer.dirty_pages()), (3, 3));
+    }
+
+    /// Catches a failed eviction that is not tried again although somebody waits for its pages.
+    #[test]
+    fn pages_that_flash_did_not_take_leave_again_where_somebody_waits() {
+        let mut alone = plain(BufferKind::Volatile);
+        alone.write(2..3);
+        alone.flush();
+        let eviction = alone.placing[0];
+        alone.core.jobs[eviction].failed = true;
+        alone.land(eviction);
+        assert_eq!((alone.placing_lpns(), alone.answered().len()), (vec![vec![2]], 1));
+    }
+
+    /// Catches a waiting request that stays although its room will never come.
+    #[test]
+    fn whoever_waits_first_for_room_can_be_failed() {
+        let mut alone = plain(BufferKind::PowerSafe);
+        (0..16).for_each(|lpn| drop(alone.write(lpn..lpn + 1)));
+        (20..22).for_each(|lpn| drop(alone.write(lpn..lpn + 1)));
+        alone.host.fail_buffer_waiter(&mut alone.core);
+        alone.hand_on();
+        assert_eq!(alone.answered()[16..], [(16, true)]);
+        assert!(alone.host.has_waiting_for_buffer(), "the second waits");
     }
 }

@@ -114,3 +114,50 @@ impl<P: HostPayload> Host<P> {
         self.stalled.push_back(job);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::config::BufferKind;
+    use crate::device::contents::Tag;
+    use crate::device::slab::Id;
+    use crate::host::testing::HostAlone;
+    use std::ops::Range;
+    use vocab::Streams;
+
+    /// The jobs of a naive queue that may go on: those that share no page with an earlier one.
+    fn may_go_on(queue: &[(Id, Range<u32>)]) -> Vec<Id> {
+        let shares = |one: &Range<u32>, other: &Range<u32>| one.start < other.end && other.start < one.end;
+        let is_first = |at: usize| !queue[..at].iter().any(|(_, earlier)| shares(earlier, &queue[at].1));
+        (0..queue.len()).filter(|&at| is_first(at)).map(|at| queue[at].0).collect()
+    }
+
+    /// Random writes and discards of few pages, which land in any order, against a queue that is searched from the
+    /// front. Catches a job that overtakes an earlier one of the same page, one that nobody wakes, and one that is
+    /// answered before it landed.
+    #[test]
+    fn jobs_of_the_same_page_go_on_in_order_of_arrival() {
+        let mut draws = Streams::new(5).stream("order");
+        let mut alone = HostAlone::<Tag>::new("none", BufferKind::Off);
+        let mut queue: Vec<(Id, Range<u32>)> = Vec::new();
+        let (mut longest, mut landed) = (0, 0);
+        for _ in 0..4000 {
+            let first = draws.below(8) as u32;
+            let pages = first..first + 1 + draws.below(3) as u32;
+            if draws.chance(0.5) && queue.len() < 20 {
+                let is_write = draws.chance(0.7);
+                let job = if is_write { alone.write(pages.clone()) } else { alone.discard(pages.clone()) };
+                queue.push((job, pages));
+            } else if let Some(&job) = alone.placing.get(draws.below(alone.placing.len().max(1) as u64) as usize) {
+                queue.retain(|(queued, _)| *queued != job);
+                alone.land(job);
+                landed += 1;
+            }
+            longest = longest.max(queue.len());
+            let mut placing = alone.placing.clone();
+            placing.sort_by_key(|job| queue.iter().position(|(queued, _)| queued == job));
+            assert_eq!(placing, may_go_on(&queue));
+            assert_eq!(alone.answered().len(), landed);
+        }
+        assert_eq!(longest, 20, "jobs wait for each other");
+    }
+}

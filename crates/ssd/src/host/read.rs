@@ -168,3 +168,69 @@ impl<P: HostPayload> Host<P> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::BufferKind;
+    use crate::device::contents::Tag;
+    use crate::device::slab::NONE;
+    use crate::host::testing::{HostAlone, SECTORS};
+    use vocab::HostOp;
+
+    /// Reads pages; the range that is left, and what is to be solved for.
+    fn read(alone: &mut HostAlone<Tag>, pages: Range<u32>) -> (Range<u32>, Option<Target>) {
+        let job = alone.arrive(HostOp::Read, pages.start * SECTORS..pages.end * SECTORS);
+        // The fixture answered it: this one is not.
+        alone.core.jobs[job].remaining = 1;
+        let mut left = pages;
+        let lost = alone.host.read_up_to_lost(&mut alone.core, &alone.writer, job, &mut left);
+        (left, lost)
+    }
+
+    /// Catches a read that goes to flash although the buffer has the page, and one that returns what flash has.
+    #[test]
+    fn a_page_of_the_buffer_is_read_from_there() {
+        let mut alone = HostAlone::<Tag>::new("none", BufferKind::Volatile);
+        alone.core.map.publish(Lpn(3), Slot(7));
+        alone.write(3..4);
+        assert_eq!(read(&mut alone, 3..4), (4..4, None));
+        assert_eq!(alone.core.device.commands.in_use(), 0, "no flash is read");
+        assert_eq!((alone.core.device.folds.checked, alone.core.device.folds.mismatches), (1, 0));
+        // The oracle notices contents that are not the buffer's.
+        let floor = alone.host.oracle.floor(Lpn(3));
+        alone.host.check_read(&mut alone.core, Lpn(3), floor, Some(&Tag::stamp(Lpn(3), 0, SECTORS)));
+        assert_eq!(alone.core.device.folds.mismatches, 1);
+        assert!(alone.host.first_mismatch.is_some());
+    }
+
+    /// Catches pages behind a lost one that are read before it is solved for.
+    #[test]
+    fn a_lost_page_stops_the_read() {
+        let mut alone = HostAlone::<Tag>::new("none", BufferKind::Off);
+        alone.core.map.publish(Lpn(2), Slot(6));
+        alone.core.map.publish_missing(Lpn(3));
+        alone.core.map.publish(Lpn(4), Slot(7));
+        let (left, lost) = read(&mut alone, 2..5);
+        assert_eq!((left, alone.core.device.commands.in_use()), (4..5, 1));
+        assert!(matches!(lost, Some(Target::HostRead { lpn: Lpn(3), failed: None, .. })));
+    }
+
+    /// Catches a page still in the controller that is read from flash, where it is not yet.
+    #[test]
+    fn a_page_that_waits_for_another_place_is_read_from_memory() {
+        let mut alone = HostAlone::<Tag>::new("none", BufferKind::Off);
+        let version = alone.host.oracle.sent(Lpn(3));
+        alone.host.oracle.answered(Lpn(3), version, 0, SECTORS);
+        let core = &mut alone.core;
+        let ppn = core.map.take_page(0, ftl::Stream::Host).expect("an empty drive has room");
+        let image = core.device.images.open(ppn, nand::Oob::default());
+        core.map.publish(Lpn(3), core.next_slot_of(image));
+        let payload = Tag::stamp(Lpn(3), version, SECTORS);
+        let contents = crate::device::image::Contents { tag: nand::OobTag::data(Lpn(3)), payload, update: 1 };
+        core.device.images.fill(image, contents, NONE, NONE);
+        core.device.displaced.push_back(Command { ppn, image, ..Command::default() });
+        assert_eq!(read(&mut alone, 3..4), (4..4, None));
+        assert_eq!((alone.core.device.folds.checked, alone.core.device.folds.mismatches), (1, 0));
+    }
+}
