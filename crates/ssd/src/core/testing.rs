@@ -5,11 +5,11 @@ use crate::config::{
 };
 use crate::core::Core;
 use crate::core::timer::Timer;
-use crate::device::Device;
-use crate::device::contents::HostPayload;
+use device::Device;
+use device::contents::HostPayload;
 use ftl::{Ftl, FtlSetup, LogKind};
 use nand::{FlashArray, MemoryArray};
-use protect::SchemeChoice;
+use protect::{Protection, SchemeChoice, Shape};
 use vocab::{BusRate, Bytes, Geometry, Nanojoules, Nanos, PeCycles, PlaneUse, Streams};
 
 /// The core of a tiny drive whose pages carry `P`.
@@ -58,6 +58,20 @@ pub(crate) fn tiny_setup(scheme: &str, buffer: BufferKind) -> Setup {
         payload: PayloadKind::Tag,
         seed: 1,
     }
+}
+
+/// The scheme of a tiny drive.
+pub(crate) fn tiny_scheme(setup: &Setup) -> Protection {
+    let geometry = &setup.drive.geometry;
+    let shape = Shape {
+        dies: geometry.dies(),
+        blocks_per_die: geometry.blocks() / geometry.dies(),
+        pages_per_block: geometry.pages_per_block,
+        page_size: geometry.page_size,
+        slots_per_page: geometry.slots_per_page(),
+        endurance: setup.drive.endurance,
+    };
+    protect::registry::build(&setup.scheme, shape).expect("a scheme for five dies")
 }
 
 /// The core of that drive with a map of region logs, one for each die, and nothing written.

@@ -3,8 +3,8 @@
 
 use crate::config::{Buffer, BufferKind};
 use crate::core::jobs::PageWrite;
-use crate::device::contents::HostPayload;
-use crate::device::slab::Id;
+use device::contents::HostPayload;
+use device::slab::Id;
 use protect::StripeScheme;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
@@ -283,9 +283,8 @@ impl<P: HostPayload> WriteBuffer<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::testing::tiny_setup;
-    use crate::device::contents::Tag;
-    use crate::session::build_scheme;
+    use crate::core::testing::{tiny_scheme, tiny_setup};
+    use device::contents::Tag;
     use protect::Protection;
 
     fn write(buffer: &mut WriteBuffer<Tag>, lpn: u32) {
@@ -301,7 +300,7 @@ mod tests {
     #[test]
     fn in_a_scheme_s_write_cache_a_stripe_is_as_old_as_its_last_write() {
         let setup = tiny_setup("da-raid5", BufferKind::Off);
-        let Ok(Protection::Stripes(scheme)) = build_scheme(&setup.drive, &setup.scheme) else { panic!("static stripes") };
+        let Protection::Stripes(scheme) = tiny_scheme(&setup) else { panic!("static stripes") };
         let mut cache = WriteBuffer::new(&setup.buffer, Bytes(4096), Some(&*scheme));
         assert_eq!((cache.kind(), cache.capacity()), (BufferKind::PowerSafe, None));
         let n = scheme.data_strips();

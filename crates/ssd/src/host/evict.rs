@@ -8,12 +8,12 @@
 use crate::core::Core;
 use crate::core::effects::Effect;
 use crate::core::jobs::{Asker, Turn};
-use crate::device::contents::HostPayload;
-use crate::device::facts::RequestKind;
-use crate::device::slab::Id;
 use crate::host::Host;
 use crate::host::buffer::Ending;
 use crate::write::{EvictedWith, Writer};
+use device::contents::HostPayload;
+use device::facts::RequestKind;
+use device::slab::Id;
 use nand::FlashArray;
 use vocab::Lpn;
 
@@ -295,8 +295,8 @@ impl<P: HostPayload> Host<P> {
 mod tests {
     use super::*;
     use crate::config::BufferKind;
-    use crate::device::contents::Tag;
     use crate::host::testing::{HostAlone, SECTORS};
+    use device::contents::Tag;
     use vocab::{Fua, HostOp};
 
     /// A drive without redundancy that evicts five pages at once, from a buffer of 16.

@@ -18,14 +18,14 @@ pub(crate) mod requests;
 pub(crate) mod testing;
 
 use crate::config::{BufferKind, Setup};
-use crate::device::contents::HostPayload;
-use crate::device::slab::Id;
 use crate::host::buffer::WriteBuffer;
 use crate::host::oracle::Oracle;
 use crate::host::order::OrderedBy;
 use crate::host::page_locks::PageLocks;
 use crate::host::read::Observation;
 use crate::host::requests::Requests;
+use device::contents::HostPayload;
+use device::slab::Id;
 use protect::Protection;
 use std::collections::VecDeque;
 

@@ -4,7 +4,7 @@
 //! behind it. That is one 32-bit word (24 bits and 8), so checking costs four bytes a page.
 
 use crate::core::target::Floor;
-use crate::device::contents::{HostPayload, Window};
+use device::contents::{HostPayload, Window};
 use vocab::{Lpn, Table};
 
 /// Versions fit in 24 bits; a page is not written more often in one run.
@@ -231,7 +231,7 @@ impl Oracle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::contents::{PageBuf, Tag, page_contents};
+    use device::contents::{PageBuf, Tag, page_contents};
     use vocab::Streams;
 
     #[test]

@@ -7,11 +7,11 @@
 use crate::core::Core;
 use crate::core::effects::Effect;
 use crate::core::jobs::Asker;
-use crate::device::contents::HostPayload;
-use crate::device::facts::RequestKind;
-use crate::device::slab::Id;
 use crate::host::{Host, Next};
 use crate::write::Writer;
+use device::contents::HostPayload;
+use device::facts::RequestKind;
+use device::slab::Id;
 use nand::FlashArray;
 use vocab::Lpn;
 
@@ -118,9 +118,9 @@ impl<P: HostPayload> Host<P> {
 #[cfg(test)]
 mod tests {
     use crate::config::BufferKind;
-    use crate::device::contents::Tag;
-    use crate::device::slab::Id;
     use crate::host::testing::HostAlone;
+    use device::contents::Tag;
+    use device::slab::Id;
     use std::ops::Range;
     use vocab::Streams;
 

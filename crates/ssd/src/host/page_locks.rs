@@ -1,6 +1,6 @@
 //! Which job holds a logical page, and which jobs queue for it.
 
-use crate::device::slab::Id;
+use device::slab::Id;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 

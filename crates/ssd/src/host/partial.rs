@@ -4,10 +4,10 @@ use crate::core::effects::Effect;
 use crate::core::owner::Owner;
 use crate::core::target::Target;
 use crate::core::{Command, Core};
-use crate::device::contents::HostPayload;
-use crate::device::slab::Id;
 use crate::host::{Host, Next};
 use crate::write::Writer;
+use device::contents::HostPayload;
+use device::slab::Id;
 use ftl::Place;
 use nand::FlashArray;
 use vocab::{Cause, Lpn};
@@ -139,8 +139,8 @@ impl<P: HostPayload> Host<P> {
 mod tests {
     use super::*;
     use crate::config::BufferKind;
-    use crate::device::contents::PageBuf;
     use crate::host::testing::{HostAlone, SECTORS};
+    use device::contents::PageBuf;
     use vocab::{Fua, HostOp, Slot};
 
     const PARTIAL: HostOp = HostOp::Write(Fua::No);

@@ -3,14 +3,14 @@
 
 use crate::core::effects::Effect;
 use crate::core::owner::Owner;
+use crate::core::rules::SafetyRule;
 use crate::core::target::{Floor, Target};
 use crate::core::{Command, Core};
-use crate::device::contents::HostPayload;
-use crate::device::facts::Fact;
-use crate::device::slab::Id;
 use crate::host::Host;
-use crate::power::rules::SafetyRule;
 use crate::write::Writer;
+use device::contents::HostPayload;
+use device::facts::Fact;
+use device::slab::Id;
 use ftl::Place;
 use nand::{Arrived, FlashArray};
 use std::ops::Range;
@@ -173,9 +173,9 @@ impl<P: HostPayload> Host<P> {
 mod tests {
     use super::*;
     use crate::config::BufferKind;
-    use crate::device::contents::Tag;
-    use crate::device::slab::NONE;
     use crate::host::testing::{HostAlone, SECTORS};
+    use device::contents::Tag;
+    use device::slab::NONE;
     use vocab::HostOp;
 
     /// Reads pages; the range that is left, and what is to be solved for.
@@ -227,7 +227,7 @@ mod tests {
         let image = core.device.images.open(ppn, nand::Oob::default());
         core.map.publish(Lpn(3), core.next_slot_of(image));
         let payload = Tag::stamp(Lpn(3), version, SECTORS);
-        let contents = crate::device::image::Contents { tag: nand::OobTag::data(Lpn(3)), payload, update: 1 };
+        let contents = device::image::Contents { tag: nand::OobTag::data(Lpn(3)), payload, update: 1 };
         core.device.images.fill(image, contents, NONE, NONE);
         core.device.displaced.push_back(Command { ppn, image, ..Command::default() });
         assert_eq!(read(&mut alone, 3..4), (4..4, None));

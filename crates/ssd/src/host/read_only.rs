@@ -14,10 +14,10 @@
 //! A drive whose blocks and dies are all there is never read-only: what finds no room fails alone.
 
 use crate::core::Core;
-use crate::device::contents::HostPayload;
-use crate::device::facts::RequestKind;
 use crate::host::Host;
 use crate::write::Writer;
+use device::contents::HostPayload;
+use device::facts::RequestKind;
 use nand::FlashArray;
 
 impl<P: HostPayload> Host<P> {

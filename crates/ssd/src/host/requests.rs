@@ -3,11 +3,11 @@
 use crate::core::Core;
 use crate::core::jobs::{Asker, PageWrite};
 use crate::core::timer::Timer;
-use crate::device::contents::HostPayload;
-use crate::device::facts::{Fact, RequestKind};
-use crate::device::slab::Id;
 use crate::host::{Host, Next};
 use crate::write::Writer;
+use device::contents::HostPayload;
+use device::facts::{Fact, RequestKind};
+use device::slab::Id;
 use nand::FlashArray;
 use std::cell::RefCell;
 use std::collections::VecDeque;

@@ -3,13 +3,12 @@
 use crate::config::BufferKind;
 use crate::core::effects::Effect;
 use crate::core::target::Target;
-use crate::core::testing::{TinyCore, tiny_core, tiny_setup};
-use crate::device::contents::HostPayload;
-use crate::device::slab::Id;
+use crate::core::testing::{TinyCore, tiny_core, tiny_scheme, tiny_setup};
 use crate::host::requests::{Arrived, HostEvent};
 use crate::host::{Host, Next};
-use crate::session::build_scheme;
 use crate::write::Writer;
+use device::contents::HostPayload;
+use device::slab::Id;
 use std::cell::RefCell;
 use std::ops::Range;
 use vocab::{Fua, HostCommand, HostOp, Lba, SimTime};
@@ -31,7 +30,7 @@ pub(crate) struct HostAlone<P: HostPayload> {
 impl<P: HostPayload> HostAlone<P> {
     pub fn new(scheme: &str, buffer: BufferKind) -> Self {
         let setup = tiny_setup(scheme, buffer);
-        let protection = build_scheme(&setup.drive, &setup.scheme).expect("a scheme for five dies");
+        let protection = tiny_scheme(&setup);
         let mut core = tiny_core(&setup);
         // Answers come at once.
         core.device.timed = false;

@@ -1,11 +1,11 @@
 //! Requests on their way: from the host to the way of writing and back, or to the reads.
 
-use crate::device::contents::HostPayload;
-use crate::device::facts::RequestKind;
-use crate::device::slab::Id;
 use crate::engine::Engine;
 use crate::host::Next;
 use crate::host::requests::Arrived;
+use device::contents::HostPayload;
+use device::facts::RequestKind;
+use device::slab::Id;
 use nand::FlashArray;
 use protect::Protection;
 use std::ops::Range;
