@@ -6,14 +6,17 @@ use crate::config::{
 use crate::core::Core;
 use crate::core::timer::Timer;
 use device::Device;
-use device::contents::HostPayload;
+use device::contents::{HostPayload, Tag};
 use ftl::{Ftl, FtlSetup, LogKind};
 use nand::{FlashArray, MemoryArray};
 use protect::{Protection, SchemeChoice, Shape};
 use vocab::{BusRate, Bytes, Geometry, Nanojoules, Nanos, PeCycles, PlaneUse, Streams};
 
-/// The core of a tiny drive whose pages carry `P`.
-pub(crate) type TinyCore<P> = Core<P, MemoryArray<P>>;
+/// Flash of a tiny drive.
+pub(crate) type TinyArray<P = Tag> = MemoryArray<P>;
+
+/// The core of a tiny drive.
+pub(crate) type TinyCore<P = Tag> = Core<P, TinyArray<P>>;
 
 /// Five dies of 8 blocks with 4 pages each; a page is one logical page of 8 sectors.
 pub(crate) fn geometry() -> Geometry {
@@ -74,8 +77,13 @@ pub(crate) fn tiny_scheme(setup: &Setup) -> Protection {
     protect::registry::build(&setup.scheme, shape).expect("a scheme for five dies")
 }
 
+/// The core of that drive, whose pages carry tags.
+pub(crate) fn tiny_core(setup: &Setup) -> TinyCore {
+    tiny_core_of(setup)
+}
+
 /// The core of that drive with a map of region logs, one for each die, and nothing written.
-pub(crate) fn tiny_core<P: HostPayload>(setup: &Setup) -> TinyCore<P> {
+pub(crate) fn tiny_core_of<P: HostPayload>(setup: &Setup) -> TinyCore<P> {
     let array = MemoryArray::new(setup.drive.geometry, true);
     let grid = FlashArray::<P>::grid(&array).clone();
     let (user_slots, gc, wear) = (setup.user_slots, &setup.gc, &setup.wear);

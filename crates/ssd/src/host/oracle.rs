@@ -1,4 +1,5 @@
-//! What the host was told, kept apart from the map: every read is held against it.
+//! The oracle: what reads must return, from what was sent and answered alone. It knows nothing of the map, and every
+//! read is held against it.
 //!
 //! For each logical page: the version last sent, and how far the last answered version lies
 //! behind it. That is one 32-bit word (24 bits and 8), so checking costs four bytes a page.

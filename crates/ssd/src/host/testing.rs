@@ -3,7 +3,7 @@
 use crate::config::BufferKind;
 use crate::core::effects::Effect;
 use crate::core::target::Target;
-use crate::core::testing::{TinyCore, tiny_core, tiny_scheme, tiny_setup};
+use crate::core::testing::{TinyCore, tiny_core_of, tiny_scheme, tiny_setup};
 use crate::host::requests::{Arrived, HostEvent};
 use crate::host::{Host, Next};
 use crate::write::Writer;
@@ -31,7 +31,7 @@ impl<P: HostPayload> HostAlone<P> {
     pub fn new(scheme: &str, buffer: BufferKind) -> Self {
         let setup = tiny_setup(scheme, buffer);
         let protection = tiny_scheme(&setup);
-        let mut core = tiny_core(&setup);
+        let mut core = tiny_core_of(&setup);
         // Answers come at once.
         core.device.timed = false;
         let mut host = Host::new(&setup, &protection);
