@@ -2,8 +2,8 @@
 
 use crate::core::jobs::Asker;
 use crate::core::timer::Timer;
-use crate::device::contents::HostPayload;
 use crate::engine::Engine;
+use device::contents::HostPayload;
 use nand::FlashArray;
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {

@@ -3,11 +3,11 @@
 
 use crate::core::owner::Owner;
 use crate::core::{data_of, oob_covering};
-use crate::device::image::Contents;
-use crate::device::slab::{Id, NONE};
 use crate::engine::Engine;
 use device::Device;
 use device::contents::HostPayload;
+use device::image::Contents;
+use device::slab::{Id, NONE};
 use ftl::{LogKind, Place, Stream};
 use nand::{FlashArray, OobTag, PageRole};
 use protect::Protection;
