@@ -10,6 +10,7 @@
 //! (`host::read_only`).
 
 use crate::core::jobs::Asker;
+use crate::core::timer::Timer;
 use crate::engine::Engine;
 use device::contents::HostPayload;
 use nand::FlashArray;
@@ -97,7 +98,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         // Data and code pages whose segment is full. Given up, the first of them fails.
         WaitingRoom {
             room: Room::Zones,
-            has_waiting: Self::has_waiting_in_zones,
+            has_waiting: |engine| engine.writer.zones.as_ref().is_some_and(|zones| !zones.waiting.is_empty()),
             retry: Self::retry_zones,
             give_up: Self::fail_waiting_in_zones,
         },
@@ -177,7 +178,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if self.core.is_mountable() && self.writer.stripes.worn_above.is_some() && self.host.requests.outstanding == 0 {
             self.build_in_idle_time();
         }
-        if !self.core.device.is_idle() || self.core.retry || self.core.device.calendar.is_pending(self.answers()) {
+        if !self.core.device.is_idle() || self.core.retry || self.core.is_pending(Timer::Answers) {
             return true;
         }
         Room::GIVEN_UP.into_iter().any(|room| self.give_up(room))

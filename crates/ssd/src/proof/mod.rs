@@ -170,10 +170,10 @@ impl Session {
     /// As [`Self::read_back`]; what is found is what every later read must find, unless it is written
     /// anew: after a power cut a page may have one of several versions, but it has one.
     pub fn take_stock(&mut self) -> ReadBack {
-        inside!(&mut self.0, prepared => prepared.engine.host.stock.counts = true);
+        inside!(&mut self.0, prepared => prepared.engine.host.observation.settles_versions = true);
         let mut found = self.read_back();
         inside!(&mut self.0, prepared => {
-            prepared.engine.host.stock.counts = false;
+            prepared.engine.host.observation.settles_versions = false;
             let oracle = &prepared.engine.host.oracle;
             found.lost.retain(|&lpn| !oracle.floor(lpn).discarded);
         });

@@ -229,13 +229,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         worn
     }
 
-    /// Whether an update of a stripe that the discard touches is under way.
-    pub(crate) fn has_locked_stripe(&self, job: Id) -> bool {
-        let (first, end) = self.core.jobs[job].range;
-        let n = self.stripe_scheme().data_strips();
-        (first / n..end.div_ceil(n)).any(|stripe| self.writer.stripes.locks.is_held(StripeId(stripe)))
-    }
-
     /// Waits until the stripe's update under way is done.
     pub(crate) fn wait_for_stripe(&mut self, stripe: StripeId, target: Target) {
         self.writer.stripes.locks.wait(stripe, Waiter::Repair(target));
