@@ -14,7 +14,7 @@ use ftl::{LogKind, Place, Stream, UnitId, UnitState};
 use nand::{FlashArray, OobTag, PageRole};
 use protect::Protection;
 use std::collections::BTreeSet;
-use vocab::{BlockAddr, Cause, Ppn, Slot, StripeId, SuperblockId};
+use vocab::{BlockAddr, Cause, Ppn, Slot, SuperblockId};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// A program of the page failed. Where the die answers, its block is bad: it is written no
@@ -72,12 +72,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 break;
             }
         }
-    }
-
-    /// Where a strip is that was read from a page whose program failed: it went elsewhere meanwhile.
-    pub(crate) fn moved_on(&self, stripe: StripeId, strip: u32, from: Ppn) -> Option<Ppn> {
-        let Place::At(slot) = self.place_of_strip(stripe, strip) else { return None };
-        Some(self.core.device.grid.page_of(slot).0).filter(|&ppn| ppn != from && self.core.device.array.answers(ppn))
     }
 
     fn place_displaced(&mut self, command: &Command) -> bool {

@@ -41,8 +41,10 @@ enum Reason {
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// The drive has its age: from now on limits count, if the scheme has any.
     pub(crate) fn start_limits(&mut self) {
-        let Protection::Stripes(scheme) = &self.writer.protection else { return };
-        let Some(limits) = scheme.limits() else { return };
+        if !matches!(self.writer.protection, Protection::Stripes(_)) {
+            return;
+        }
+        let Some(limits) = self.stripe_scheme().limits() else { return };
         let at = Thresholds::new(limits, self.core.device.grid.pages_per_block());
         let blocks = || (0..self.core.device.grid.geometry().blocks()).map(BlockAddr);
         let mut regions = vec![Region::default(); self.core.device.grid.dies() as usize];

@@ -9,7 +9,10 @@ pub(crate) mod jobs;
 pub(crate) mod limits;
 pub(crate) mod owner;
 pub(crate) mod safe;
+pub(crate) mod stripe_step;
 pub(crate) mod target;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use crate::config::Power;
 use crate::core::effects::{Effect, Effects};
@@ -24,7 +27,7 @@ use crate::device::contents::HostPayload;
 use crate::device::service::Haste;
 use crate::device::slab::{Id, Slab};
 use crate::power::rules::SafetyRule;
-use ftl::{Ftl, UnitId};
+use ftl::{Ftl, Place, UnitId};
 use nand::{FlashArray, Oob, OobTag, PageRole};
 use vocab::{Cause, Lpn, Slot};
 
@@ -132,6 +135,15 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
     #[inline]
     pub fn collect_if_short(&mut self, log: usize) {
         self.out.push(Effect::CollectIfShort { log });
+    }
+
+    /// Whether what is at the place exists and no living die holds it.
+    pub fn is_lost_place(&self, place: Place) -> bool {
+        match place {
+            Place::Unmapped => false,
+            Place::Missing => true,
+            Place::At(slot) => !self.device.array.answers(self.device.grid.page_of(slot).0),
+        }
     }
 
     /// Whether the host has discarded the page, though a static stripe still holds its bytes.

@@ -5,6 +5,7 @@ pub(crate) mod advance;
 pub(crate) mod complete;
 pub(crate) mod effects;
 pub(crate) mod replay;
+pub(crate) mod stripes;
 
 use crate::care::Care;
 use crate::config::Setup;
@@ -77,9 +78,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             power: Recovery::default(),
             writer: Writer::new(setup, protection, &grid, logs)?,
         };
-        if engine.core.is_mountable() {
-            engine.writer.stripes.held.expect_cuts();
-        }
         if engine.core.breaks(SafetyRule::Pins) {
             engine.core.map.break_pins();
         }

@@ -219,12 +219,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 self.fail_buffer_waiter();
             }
             self.fail_job(job);
-        } else if let Some(op) = self.writer.stripes.stalled.pop_front() {
-            if self.is_eviction(op) {
-                self.fail_buffer_waiter();
-            }
-            self.fail_waiting_for_commit(op);
-            self.fail_stripe(op);
+        } else if self.fail_first_stripe_update() {
         } else if self.has_waiting_for_buffer() {
             self.fail_buffer_waiter();
         } else {
@@ -243,12 +238,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.want_astray();
         self.retry_zones();
         self.retry_rebuild();
-        while let Some(op) = self.writer.stripes.stalled.pop_front() {
-            if !self.program_stripe(op) && !self.give_way(op) {
-                self.writer.stripes.stalled.push_front(op);
-                break;
-            }
-        }
+        self.retry_stripe_updates();
         while let Some(job) = self.host.stalled.pop_front() {
             self.drop_discarded(job);
             if !self.place(job) {

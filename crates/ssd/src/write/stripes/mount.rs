@@ -23,7 +23,7 @@ use crate::power::cut::Remains;
 use crate::power::mount::looks::Looks;
 use crate::power::mount::{Choice, Newest};
 use crate::power::rules::SafetyRule;
-use crate::write::stripes::partial::{HeldRemains, Sums, pinned};
+use crate::write::stripes::partial::{PartialParityRemains, Sums, pinned};
 use ftl::Place;
 use nand::{PageRole, Scan};
 use std::collections::{BTreeMap, BTreeSet};
@@ -116,7 +116,7 @@ impl Copies<'_> {
     }
 }
 
-fn by_stripe<P>(remains: &Remains<P>) -> BTreeMap<StripeId, &HeldRemains<P>> {
+fn by_stripe<P>(remains: &Remains<P>) -> BTreeMap<StripeId, &PartialParityRemains<P>> {
     remains.held.iter().map(|held| (held.stripe, held)).collect()
 }
 
@@ -222,7 +222,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         pages: &mut [Option<Newest>],
         stripe: StripeId,
         copies: &Copies<'_>,
-        held: Option<&HeldRemains<P>>,
+        held: Option<&PartialParityRemains<P>>,
         losses: &Losses<'_>,
     ) -> StripeFound {
         let states = self.states(stripe, copies, held);
@@ -281,7 +281,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     }
 
     /// Every state that is named anywhere, in order of rank.
-    fn states<'a>(&self, stripe: StripeId, copies: &Copies<'_>, held: Option<&'a HeldRemains<P>>) -> Vec<State<'a, P>> {
+    fn states<'a>(&self, stripe: StripeId, copies: &Copies<'_>, held: Option<&'a PartialParityRemains<P>>) -> Vec<State<'a, P>> {
         let mut states: BTreeMap<(u64, u32), State<'a, P>> = BTreeMap::new();
         let new = |versions| State { versions, given_up: StripSet::EMPTY, wrote: StripSet::EMPTY, parity: None, sums: None };
         for copy in copies.there() {
@@ -423,7 +423,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
 
     /// Slots of this state and newer ones that count if all pages are read as they are, or some of them are
     /// not: without its parity a partial one may make a state whole.
-    fn states_from(&self, stripe: StripeId, rank: u64, copies: &Copies<'_>, held: Option<&HeldRemains<P>>) -> Vec<Slot> {
+    fn states_from(&self, stripe: StripeId, rank: u64, copies: &Copies<'_>, held: Option<&PartialParityRemains<P>>) -> Vec<Slot> {
         let all = Copies { but: &BTreeSet::new(), ..*copies };
         let states = self.states(stripe, &all, held);
         let newer = states.iter().filter(|state| state.rank() >= rank && self.is_whole(stripe, state, &all));
@@ -441,10 +441,14 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     }
 
     /// Takes over parities and partial parities.
-    pub(crate) fn mount_stripes(&mut self, with: &Choice, held: Vec<HeldRemains<P>>) {
+    pub(crate) fn mount_stripes(&mut self, with: &Choice, held: Vec<PartialParityRemains<P>>) {
         for (stripe, found) in (0..).map(StripeId).zip(&with.stripes) {
             let is_stored = found.parity.is_some() && self.has_data(stripe);
-            let version = if found.parity_version > 0 { found.parity_version } else { self.newest_of_stripe(stripe) };
+            let version = if found.parity_version > 0 {
+                found.parity_version
+            } else {
+                self.writer.stripes.newest_of_stripe(&self.core, stripe)
+            };
             self.note_parity_version(stripe, if is_stored { version } else { 0 });
             match found.parity {
                 Some(Place::At(slot)) => drop(self.core.map.publish_parity(stripe, slot)),
@@ -453,7 +457,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             }
         }
         for held in held {
-            let HeldRemains { stripe, sums, before } = held;
+            let PartialParityRemains { stripe, sums, before } = held;
             let found = &with.stripes[stripe.index()];
             let (mut sums, before) = match found.partial {
                 Partial::None => {
