@@ -139,10 +139,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.writer.stripes.strip_of(lpn)
     }
 
-    pub(crate) fn lpn_of(&self, stripe: StripeId, strip: u32) -> Option<Lpn> {
-        self.writer.stripes.lpn_of(&self.core, stripe, strip)
-    }
-
     pub(crate) fn lpns_of_stripe(&self, stripe: StripeId) -> Vec<Lpn> {
         self.writer.stripes.lpns_of_stripe(&self.core, stripe)
     }
