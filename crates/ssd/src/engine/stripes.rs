@@ -1,9 +1,9 @@
 //! What the engine and other components ask of static stripes, one line each.
 
 use crate::core::target::Target;
-use crate::device::contents::HostPayload;
-use crate::device::slab::Id;
 use crate::engine::Engine;
+use device::contents::HostPayload;
+use device::slab::Id;
 use ftl::{Place, UnitId};
 use nand::FlashArray;
 use protect::StripeScheme;

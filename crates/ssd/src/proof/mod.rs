@@ -4,12 +4,12 @@
 
 use crate::config::Pace;
 
-use crate::device::contents::HostPayload;
-use crate::device::facts::Folds;
 use crate::engine::Engine;
 use crate::result::RunResult;
 use crate::session::{Inner, Prepared, Session, inside};
 use crate::write::stripes::partial::PartialParity;
+use device::contents::HostPayload;
+use device::facts::Folds;
 use ftl::Place;
 use nand::{Faulty, FlashArray, MemoryArray, OobTag, PageRole};
 use protect::Protection;

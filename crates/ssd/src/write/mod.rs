@@ -9,7 +9,6 @@ pub(crate) mod zones;
 
 use crate::care::collect::Move;
 use crate::config::Setup;
-use crate::device::contents::HostPayload;
 use crate::session::SetupError;
 use crate::write::groups::Groups;
 use crate::write::pages::PageWriter;
@@ -17,6 +16,7 @@ use crate::write::rescue::Rescue;
 use crate::write::rows::Rows;
 use crate::write::stripes::Stripes;
 use crate::write::zones::Zones;
+use device::contents::HostPayload;
 use protect::Protection;
 use std::collections::VecDeque;
 use vocab::Grid;
