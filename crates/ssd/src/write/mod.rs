@@ -29,6 +29,8 @@ use vocab::{Grid, Lpn, Nanos, Ppn, Slot, StripeId};
 /// The scheme and its way of writing.
 #[derive(Clone)]
 pub(crate) struct Writer<P: HostPayload> {
+    /// What protects data, as the drive was built with it. The scheme of static stripes that is in use, with its
+    /// state, is in `stripes`.
     pub protection: Protection,
     pub pages: PageWriter,
     pub rows: Rows<P>,
@@ -48,7 +50,7 @@ impl<P: HostPayload> Writer<P> {
     /// A parity cache that is too small for block groups.
     pub fn new(setup: &Setup, protection: Protection, grid: &Grid, logs: usize) -> Result<Self, SetupError> {
         let streams = 1 + u32::from(setup.gc.separate_frontier);
-        let scheme = if let Protection::Stripes(scheme) = &protection { Some(&**scheme) } else { None };
+        let scheme = if let Protection::Stripes(scheme) = &protection { Some(scheme.boxed_clone()) } else { None };
         Ok(Self {
             pages: PageWriter::new(logs),
             rows: Rows::default(),

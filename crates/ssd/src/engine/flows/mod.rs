@@ -7,3 +7,4 @@ pub(crate) mod host;
 pub(crate) mod limits;
 pub(crate) mod pages;
 pub(crate) mod rebuild;
+pub(crate) mod stripes_mount;
