@@ -9,6 +9,7 @@ use crate::device::contents::HostPayload;
 use crate::device::image::Contents;
 use crate::engine::Engine;
 use crate::power::rules::SafetyRule;
+use crate::write::group_log::Feed;
 use ftl::{LogKind, Stream, UnitId};
 use nand::{FlashArray, OobTag};
 use protect::Protection;
@@ -42,13 +43,6 @@ impl Collector {
     pub fn is_erasing(&self) -> bool {
         self.erasing > 0
     }
-}
-
-/// A page on its way from a victim to a row of the group log.
-#[derive(Clone, Debug)]
-pub(crate) struct Move<P> {
-    pub contents: Contents<P>,
-    pub from: Slot,
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
@@ -192,7 +186,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     fn finish_victim(&mut self, log: usize, victim: UnitId) {
         match self.core.map.kind() {
             LogKind::Regions => self.send_moved(log),
-            LogKind::Group => self.feed_moves(true),
+            LogKind::Group => self.feed_moves(Feed::All),
         }
         let collector = &self.care.collectors[log];
         if !self.core.map.may_erase(victim) || self.core.moving[log].under_way > 0 || collector.erasing > 0 {
@@ -252,10 +246,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 self.build_parity(stripe, Some(Target::Move { log: log as u16, slot: from }));
             }
             LogKind::Regions => self.move_in_region(log, contents, from),
-            LogKind::Group => {
-                self.writer.moves.push_back(Move { contents, from });
-                self.feed_moves(false);
-            }
+            LogKind::Group => self.move_in_group_log(contents, from),
         }
     }
 

@@ -9,7 +9,10 @@ pub(crate) mod jobs;
 pub(crate) mod limits;
 pub(crate) mod owner;
 pub(crate) mod safe;
+pub(crate) mod scrub;
 pub(crate) mod target;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use crate::config::Power;
 use crate::core::effects::{Effect, Effects};
@@ -17,7 +20,7 @@ use crate::core::jobs::Job;
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
 use crate::core::safe::SafeMemory;
-use crate::core::target::Floor;
+use crate::core::target::{Floor, Target};
 use crate::device::Device;
 use crate::device::command::Verb;
 use crate::device::contents::HostPayload;
@@ -132,6 +135,15 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
     #[inline]
     pub fn collect_if_short(&mut self, log: usize) {
         self.out.push(Effect::CollectIfShort { log });
+    }
+
+    /// The logical page that the target names, if it names one.
+    pub fn lpn_wanted(&self, target: Target) -> Option<Lpn> {
+        match target {
+            Target::HostRead { lpn, .. } => Some(lpn),
+            Target::Merge { job, page, .. } => Some(self.jobs[job].pages[page as usize].lpn),
+            Target::Move { .. } | Target::StripeMerge { .. } | Target::Strip { .. } => None,
+        }
     }
 
     /// Whether the host has discarded the page, though a static stripe still holds its bytes.

@@ -40,7 +40,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// The adder of rebuilt pages.
     pub(crate) fn adder(&self) -> usize {
-        self.core.device.grid.dies() as usize + 3
+        crate::write::groups::solve::adder_timer(&self.core.device.grid)
     }
 
     /// Replays host commands to the end and waits for the last answer. `each` hears of every
@@ -198,10 +198,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if !self.core.device.is_idle() || self.core.retry || self.core.device.calendar.is_pending(self.answers()) {
             return true;
         }
-        if self.give_up_bare() {
+        if self.give_up_uncovered() {
             return true;
         }
-        if self.give_up_hurt() {
+        if self.give_up_rescue() {
             return true;
         }
         if self.has_waiting_for_space() {

@@ -9,6 +9,7 @@ use crate::core::owner::Owner;
 use crate::device::contents::HostPayload;
 use crate::engine::Engine;
 use crate::session::{Session, inside};
+use crate::write::group_log::Feed;
 use ftl::{Stream, UnitId};
 use nand::{FlashArray, Scan};
 use protect::Protection;
@@ -89,7 +90,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Nothing more joins what is to be moved.
     fn send_what_was_moved(&mut self) {
         if self.core.map.kind() == ftl::LogKind::Group {
-            self.feed_moves(true);
+            self.feed_moves(Feed::All);
         } else {
             (0..self.core.map.logs()).for_each(|log| self.send_moved(log));
         }
