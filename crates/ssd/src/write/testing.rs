@@ -38,7 +38,7 @@ pub(crate) fn log_core<P: HostPayload>(setup: &Setup) -> (LogCore<P>, Protection
         slots_per_page: grid.slots_per_page(),
         endurance: setup.drive.endurance,
     };
-    let protection = protect::build(&setup.scheme, shape).expect("a scheme with options in range");
+    let protection = protect::registry::build(&setup.scheme, shape).expect("a scheme with options in range");
     let groups = if let Protection::Groups(scheme) = &protection { Some(GroupSpace::new(&grid, &**scheme)) } else { None };
     let space = FtlSetup {
         kind: LogKind::Group,
