@@ -78,7 +78,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             reads: Reads::new(&protection),
             care: Care::new(setup, &protection, logs),
             power: Recovery::default(),
-            writer: Writer::new(setup, protection, &grid, logs)?,
+            writer: Writer::new(setup, protection, &grid, logs).map_err(SetupError::new)?,
         };
         if engine.core.is_mountable() {
             engine.writer.stripes.held.expect_cuts();

@@ -7,13 +7,10 @@ pub(crate) mod pages;
 pub(crate) mod rescue;
 pub(crate) mod rows;
 pub(crate) mod stripes;
-#[cfg(test)]
-pub(crate) mod testing;
 pub(crate) mod zones;
 
 use crate::config::Setup;
 use crate::device::contents::HostPayload;
-use crate::session::SetupError;
 use crate::write::groups::Groups;
 use crate::write::moves::Moves;
 use crate::write::pages::PageWriter;
@@ -41,12 +38,12 @@ impl<P: HostPayload> Writer<P> {
     /// Nothing written yet.
     ///
     /// # Errors
-    /// A parity cache that is too small for block groups.
-    pub fn new(setup: &Setup, protection: Protection, grid: &Grid, logs: usize) -> Result<Self, SetupError> {
+    /// A parity cache that is too small for block groups, in words.
+    pub fn new(setup: &Setup, protection: Protection, grid: &Grid, logs: usize) -> Result<Self, String> {
         let streams = 1 + u32::from(setup.gc.separate_frontier);
         let scheme = if let Protection::Stripes(scheme) = &protection { Some(&**scheme) } else { None };
         let groups = if let Protection::Groups(scheme) = &protection { Some(&**scheme) } else { None };
-        let groups = Groups::new(groups, grid.blocks_per_die(), streams, &setup.scheme.name).map_err(SetupError::new)?;
+        let groups = Groups::new(groups, grid.blocks_per_die(), streams, &setup.scheme.name)?;
         Ok(Self {
             pages: PageWriter::new(logs),
             rows: Rows::new(if let Protection::Rows(scheme) = &protection { Some(&**scheme) } else { None }),
@@ -58,3 +55,6 @@ impl<P: HostPayload> Writer<P> {
         })
     }
 }
+
+#[cfg(test)]
+pub(crate) mod testing;

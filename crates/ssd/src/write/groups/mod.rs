@@ -11,8 +11,6 @@ pub(crate) mod parity;
 pub(crate) mod remains;
 pub(crate) mod scrub;
 pub(crate) mod solve;
-#[cfg(test)]
-mod tests;
 pub(crate) mod write;
 
 pub(crate) use crate::write::groups::remains::{GroupRemains, Redo};
@@ -240,3 +238,6 @@ pub(crate) fn row_of_group(grid: &Grid, group: SuperblockId, page: u32) -> u32 {
 fn codewords_of(group: SuperblockId, pages_per_block: u32) -> std::ops::Range<CodewordKey> {
     (group.0 * pages_per_block, 0)..((group.0 + 1) * pages_per_block, 0)
 }
+
+#[cfg(test)]
+mod tests;

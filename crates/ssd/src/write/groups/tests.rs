@@ -42,6 +42,7 @@ impl<P: HostPayload> Alone<P> {
             match effect {
                 Effect::SettleRescued => drop(groups.settle_rescued(core, moves)),
                 Effect::GroupDataEnded { row, codeword, ppn } => groups.data_ended(core, (row, codeword), ppn),
+                Effect::Release { unit } => core.release(unit),
                 other => others.push(other),
             }
         }
@@ -236,13 +237,18 @@ fn two_lost_pages_of_a_codeword_are_solved_for_and_a_third_is_not() {
     let (_, data) = alone.write(&[(0, 1), (1, 2), (2, 3)]);
     alone.end_all(&data);
     let expected = |lpn: u32| Some(PageBuf::stamp(Lpn(lpn), lpn + 1, 8));
+    let parities = programs(&mut alone.core);
     // The sums are in the cache: nothing but the third page has to be read.
     alone.lose(&[0, 1]);
     assert_eq!([0, 1].map(|lpn| alone.repair(lpn)), [0, 1].map(expected));
-    let parities = programs(&mut alone.core);
     alone.end_all(&parities);
     assert_eq!([0, 1].map(|lpn| alone.repair(lpn)), [0, 1].map(expected));
-    assert_eq!(alone.core.map.unit(0).pins, 2, "two repairs ask for their pins to be released");
+    let Place::At(slot) = alone.core.map.lookup(Lpn(0)) else { panic!("lpn0 has a place") };
+    assert_eq!(alone.core.map.unit(0).pins, 0);
+    alone.groups.repair(&mut alone.core, Target::Move { log: 0, slot });
+    assert_eq!(alone.core.map.unit(0).pins, 1, "the group stays while its pages are read");
+    alone.read_terms();
+    assert_eq!(alone.core.map.unit(0).pins, 0);
     alone.lose(&[2]);
     assert_eq!(alone.repair(2), None);
 }
@@ -255,7 +261,7 @@ fn a_page_whose_program_failed_is_written_again_and_its_job_waits() {
     let (job, data) = alone.write(&[(0, 1)]);
     assert_eq!(alone.end(&data[0], Ended::Failed), ["CacheHasRoom"]);
     assert_eq!((alone.moves.queue.len(), alone.moves.waiting.len()), (1, 1));
-    assert_eq!(alone.repair(0), None, "no other page of the codeword is written, so its sums are not due");
+    assert_eq!(alone.repair(0), Some(Tag::stamp(Lpn(0), 1, 8)), "its sums are in the cache");
     assert_eq!(alone.groups.place_moves(&mut alone.core, &mut alone.moves, Feed::All), Placed::All);
     let again = programs(&mut alone.core);
     let told = alone.end(&again[0], Ended::Stored);

@@ -10,9 +10,6 @@ pub(crate) mod scrub;
 pub(crate) mod solve;
 pub(crate) mod write;
 
-#[cfg(test)]
-mod tests;
-
 use crate::device::slab::{Id, NONE, Slab};
 use crate::write::rows::cover::Cover;
 use crate::write::rows::loss::Uncovered;
@@ -98,3 +95,6 @@ impl<P> Rows<P> {
         self.open.iter().any(|writer| writer.writes(row))
     }
 }
+
+#[cfg(test)]
+mod tests;
