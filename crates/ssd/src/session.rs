@@ -3,12 +3,12 @@
 use crate::boot;
 use crate::boot::precondition::Steady;
 use crate::config::{Drive, Pace, PayloadKind, Setup};
-use crate::device::contents::{HostPayload, Nothing, PageBuf, Tag};
-use crate::device::ecc::PageEcc;
-use crate::device::facts::Folds;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
 use crate::result::RunResult;
+use device::contents::{HostPayload, Nothing, PageBuf, Tag};
+use device::ecc::PageEcc;
+use device::facts::Folds;
 use ftl::{Ftl, FtlError, GcConfig, LogKind};
 use nand::{Faulty, FlashArray, MemoryArray};
 use protect::{Protection, SchemeChoice, SchemeError, Shape};

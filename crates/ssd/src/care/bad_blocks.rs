@@ -4,12 +4,12 @@
 use crate::care::collect::Collector;
 use crate::core::owner::Owner;
 use crate::core::{Command, oob_covering};
-use crate::device::command::Verb;
-use crate::device::contents::HostPayload;
-use crate::device::image::Contents;
-use crate::device::image::Image;
-use crate::device::slab::{Id, NONE};
 use crate::engine::Engine;
+use device::command::Verb;
+use device::contents::HostPayload;
+use device::image::Contents;
+use device::image::Image;
+use device::slab::{Id, NONE};
 use ftl::{LogKind, Place, Stream, UnitId, UnitState};
 use nand::{FlashArray, OobTag, PageRole};
 use protect::Protection;

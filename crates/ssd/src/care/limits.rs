@@ -22,9 +22,9 @@
 
 use crate::config::Pace;
 use crate::core::limits::{Limits, Recycled, Region, Thresholds, age_of};
-use crate::device::contents::HostPayload;
 use crate::engine::Engine;
 use crate::session::{Prepared, Session, commit_reserve, inside};
+use device::contents::HostPayload;
 use ftl::{UnitId, UnitState};
 use nand::{BlockInfo, FlashArray};
 use protect::Protection;

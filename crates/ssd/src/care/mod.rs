@@ -12,7 +12,7 @@ use crate::care::patrol::Patrol;
 use crate::care::rebuild::Rebuild;
 use crate::care::refresh::Refresh;
 use crate::config::Setup;
-use crate::device::contents::HostPayload;
+use device::contents::HostPayload;
 use ftl::UnitId;
 use protect::Protection;
 use std::collections::BTreeSet;

@@ -5,8 +5,8 @@
 
 use crate::core::Command;
 use crate::core::owner::Owner;
-use crate::device::contents::HostPayload;
 use crate::engine::Engine;
+use device::contents::HostPayload;
 use ftl::UnitState;
 use nand::FlashArray;
 use protect::Protection;

@@ -6,10 +6,10 @@ use crate::config::Faults;
 use crate::core::oob_covering;
 use crate::core::owner::Owner;
 use crate::core::target::Target;
-use crate::device::contents::HostPayload;
-use crate::device::image::Contents;
-use crate::device::slab::NONE;
 use crate::engine::Engine;
+use device::contents::HostPayload;
+use device::image::Contents;
+use device::slab::NONE;
 use ftl::{LogKind, Place, Stream, UnitId, UnitState};
 use nand::{FlashArray, OobTag, PageRole};
 use protect::Protection;
@@ -382,7 +382,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// A rebuilt strip is programmed, or lost again.
-    pub(crate) fn strip_programmed(&mut self, image: crate::device::slab::Id, log: usize, done: bool) {
+    pub(crate) fn strip_programmed(&mut self, image: device::slab::Id, log: usize, done: bool) {
         self.page_done(image, log, false, done);
         self.care.rebuild.in_flight -= 1;
         self.walk_on();

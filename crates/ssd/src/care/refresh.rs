@@ -15,13 +15,13 @@
 use crate::config::{RefreshPolicy, Setup};
 use crate::core::Command;
 use crate::core::owner::Owner;
-use crate::device::command::Verb;
-use crate::device::contents::HostPayload;
-use crate::device::ecc::{EccSetup, PageEcc, Rewrites};
-use crate::device::facts::Fact;
 use crate::engine::Engine;
 use crate::session::{SetupError, commit_reserve};
 use coding::odds::Per;
+use device::command::Verb;
+use device::contents::HostPayload;
+use device::ecc::{EccSetup, PageEcc, Rewrites};
+use device::facts::Fact;
 use ecc::longest_hours;
 use ftl::{UnitId, UnitState};
 use nand::{FlashArray, ProgramOutcome, span_of};

@@ -8,8 +8,8 @@
 //! A handler that has to go on after an effect pushes its own continuation behind it.
 
 use crate::core::target::Target;
-use crate::device::image::Contents;
-use crate::device::slab::Id;
+use device::image::Contents;
+use device::slab::Id;
 use ftl::UnitId;
 use nand::OobTag;
 use vocab::{BlockAddr, Cause, Ppn, Slot, StripeId};

@@ -4,8 +4,8 @@ use crate::config::{
     Age, Buffer, BufferKind, Drive, Ecc, Errors, Faults, PayloadKind, Power, Precondition, Refresh, Scheduler, Setup,
 };
 use crate::core::Core;
-use crate::device::Device;
-use crate::device::contents::Tag;
+use device::Device;
+use device::contents::Tag;
 use ftl::{Ftl, FtlSetup, LogKind};
 use nand::{FlashArray, MemoryArray};
 use protect::SchemeChoice;

@@ -2,8 +2,8 @@
 
 use crate::config::Pace;
 use crate::core::jobs::Asker;
-use crate::device::contents::HostPayload;
 use crate::engine::Engine;
+use device::contents::HostPayload;
 use nand::FlashArray;
 use vocab::{DieId, Grid, HostCommand, Lpn, Nanos};
 

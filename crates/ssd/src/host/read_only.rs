@@ -13,10 +13,10 @@
 //!
 //! A drive whose blocks and dies are all there is never read-only: what finds no room fails alone.
 
-use crate::device::contents::HostPayload;
-use crate::device::facts::RequestKind;
 use crate::engine::Engine;
 use crate::session::{Session, inside};
+use device::contents::HostPayload;
+use device::facts::RequestKind;
 use nand::FlashArray;
 use vocab::SimTime;
 

@@ -5,12 +5,12 @@
 use crate::config::Pace;
 
 pub use crate::core::scrub::{HeldSum, Scrub};
-use crate::device::contents::HostPayload;
-use crate::device::facts::Folds;
 use crate::engine::Engine;
 use crate::result::RunResult;
 use crate::session::{Inner, Prepared, Session, inside};
 use crate::write::stripes::partial::Held;
+use device::contents::HostPayload;
+use device::facts::Folds;
 use ftl::Place;
 use nand::{Faulty, FlashArray, MemoryArray, OobTag, PageRole};
 use protect::Protection;

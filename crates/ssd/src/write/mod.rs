@@ -10,13 +10,13 @@ pub(crate) mod stripes;
 pub(crate) mod zones;
 
 use crate::config::Setup;
-use crate::device::contents::HostPayload;
 use crate::write::groups::Groups;
 use crate::write::moves::Moves;
 use crate::write::pages::PageWriter;
 use crate::write::rows::Rows;
 use crate::write::stripes::Stripes;
 use crate::write::zones::Zones;
+use device::contents::HostPayload;
 use protect::Protection;
 use vocab::Grid;
 

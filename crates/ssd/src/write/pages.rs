@@ -3,10 +3,10 @@
 
 use crate::core::owner::Owner;
 use crate::core::{data_of, oob_covering};
-use crate::device::contents::HostPayload;
-use crate::device::image::Contents;
-use crate::device::slab::{Id, NONE};
 use crate::engine::Engine;
+use device::contents::HostPayload;
+use device::image::Contents;
+use device::slab::{Id, NONE};
 use ftl::{LogKind, Place, Stream};
 use nand::{FlashArray, OobTag, PageRole};
 use protect::Protection;

@@ -10,9 +10,9 @@ pub(crate) mod scrub;
 pub(crate) mod solve;
 pub(crate) mod write;
 
-use crate::device::slab::{Id, NONE, Slab};
 use crate::write::rows::cover::Cover;
 use crate::write::rows::loss::Uncovered;
+use device::slab::{Id, NONE, Slab};
 use ftl::RowPlace;
 use nand::Member;
 use protect::RowScheme;
