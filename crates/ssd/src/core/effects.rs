@@ -14,7 +14,7 @@ use device::image::Contents;
 use device::slab::Id;
 use ftl::UnitId;
 use nand::OobTag;
-use vocab::{BlockAddr, Cause, Lpn, Slot, StripeId};
+use vocab::{BlockAddr, Cause, Lpn, Ppn, Slot, StripeId};
 
 /// Something that one component wants of another.
 #[derive(Clone, Debug)]
@@ -44,6 +44,8 @@ pub(crate) enum Effect<P> {
     RetryBuffer,
     /// To reads: a page gets other contents than those that were read ahead.
     ForgetReadAhead { lpn: Lpn },
+    /// To the core: a pin of a unit is taken back, after the effects before this one.
+    Release { unit: UnitId },
     /// To care: the log's collector starts if it is idle and the log is short of space.
     CollectIfShort { log: usize },
     /// To care: the log's collector goes on.
@@ -68,6 +70,18 @@ pub(crate) enum Effect<P> {
     Solved { target: Target, payload: Option<P>, stored: bool },
     /// To the way of writing: a page of a victim gets a new place.
     Relocate { log: usize, contents: Contents<P>, from: Slot },
+    /// To the group log: whoever waits for rescued pages that are safe now may go on.
+    SettleRescued,
+    /// To rows: jobs are answered whose data have a parity after all.
+    AnswerCovered,
+    /// To rows: the cover's pages and parity have ended, and what waited for the parity alone has gone on.
+    FinishCover { cover: Id },
+    /// To rows: whoever waited for the cover has been told.
+    EndCover { cover: Id },
+    /// To block groups: the program of a data page has ended, and whoever waited for it has gone on.
+    GroupDataEnded { row: u32, codeword: u32, ppn: Ppn },
+    /// To block groups: sums may have left the parity cache; what waits for room there may go on.
+    CacheHasRoom,
     /// To the way of writing: what was moved within a region log so far is programmed.
     SendMoved { log: usize },
     /// To stripes: partial parities that keep old versions in the unit become full parity.

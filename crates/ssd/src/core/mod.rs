@@ -11,6 +11,7 @@ pub(crate) mod newest;
 pub(crate) mod owner;
 pub(crate) mod rules;
 pub(crate) mod safe;
+pub(crate) mod scrub;
 pub(crate) mod stripe_step;
 pub(crate) mod target;
 #[cfg(test)]
@@ -24,7 +25,7 @@ use crate::core::limits::Limits;
 use crate::core::owner::Owner;
 use crate::core::rules::SafetyRule;
 use crate::core::safe::SafeMemory;
-use crate::core::target::Floor;
+use crate::core::target::{Floor, Target};
 use crate::core::timer::Timer;
 use device::Device;
 use device::command::Verb;
@@ -176,6 +177,15 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
             Place::Unmapped => false,
             Place::Missing => true,
             Place::At(slot) => !self.device.array.answers(self.device.grid.page_of(slot).0),
+        }
+    }
+
+    /// The logical page that the target names, if it names one.
+    pub fn lpn_wanted(&self, target: Target) -> Option<Lpn> {
+        match target {
+            Target::HostRead { lpn, .. } => Some(lpn),
+            Target::Merge { job, page, .. } => Some(self.jobs[job].pages[page as usize].lpn),
+            Target::Move { .. } | Target::StripeMerge { .. } | Target::Strip { .. } => None,
         }
     }
 
