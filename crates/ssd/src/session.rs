@@ -395,8 +395,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Refuses a drive whose bad blocks leave too little room.
     fn check_room(&self, scheme: &str) -> Result<(), SetupError> {
-        if let Protection::Zones(zones) = &self.writer.protection {
-            return self.check_segments(zones);
+        if self.writer.zones.is_some() {
+            return self.check_segments();
         }
         let live: u64 = (0..self.core.map.logs()).map(|log| u64::from(self.core.map.live_max(log))).sum();
         let (stripes, stripe_width) = match &self.writer.protection {

@@ -7,12 +7,14 @@
 //!
 //! A handler that has to go on after an effect pushes its own continuation behind it.
 
-use crate::core::target::Target;
+use crate::core::read_step::ReadStep;
+use crate::core::target::{Floor, Target};
+use crate::core::zone_step::ZoneStep;
 use crate::device::image::Contents;
 use crate::device::slab::Id;
 use ftl::UnitId;
 use nand::OobTag;
-use vocab::{BlockAddr, Cause, Slot, StripeId};
+use vocab::{BlockAddr, Cause, Lpn, Slot, StripeId};
 
 /// Something that one component wants of another.
 #[derive(Clone, Debug)]
@@ -23,6 +25,10 @@ pub(crate) enum Effect<P> {
     FailBufferWaiter,
     /// To the host: the pages of a job are in the map, so that later jobs for them may go on.
     LetPagesGo { job: Id },
+    /// To the host: what a host read gets of a page is checked (`None`: it reads as unmapped).
+    CheckRead { lpn: Lpn, floor: Floor, contents: Option<P> },
+    /// To the host: the old contents of a partly written page are known, or lost for good.
+    Merged { job: Id, page: u32, old: Option<P> },
     /// To care: the log's collector starts if it is idle and the log is short of space.
     CollectIfShort { log: usize },
     /// To care: the log's collector goes on.
@@ -53,6 +59,14 @@ pub(crate) enum Effect<P> {
     CommitPinnedIn { unit: UnitId },
     /// To stripes: a stripe without parity gets one; then the waiter goes on.
     BuildParity { stripe: StripeId, waiter: Option<Target> },
+    /// To stripes: the old contents of a partly written strip are known, or lost for good.
+    StripeMerged { op: Id, strip: u32, old: Option<P> },
+    /// To stripes: a page of the stripe is solved for when the update under way has ended.
+    SolveAfterUpdate { stripe: StripeId, target: Target },
+    /// To reads: goes on with a step.
+    Reads(ReadStep<P>),
+    /// To code zones: goes on with a step.
+    Zones(ZoneStep<P>),
 }
 
 /// Effects that wait to be handed on: a stack.

@@ -8,8 +8,10 @@ pub(crate) mod effects;
 pub(crate) mod jobs;
 pub(crate) mod limits;
 pub(crate) mod owner;
+pub(crate) mod read_step;
 pub(crate) mod safe;
 pub(crate) mod target;
+pub(crate) mod zone_step;
 
 use crate::config::Power;
 use crate::core::effects::{Effect, Effects};

@@ -25,6 +25,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Effect::PartDone { job } => self.part_done(job),
             Effect::FailBufferWaiter => self.fail_buffer_waiter(),
             Effect::LetPagesGo { job } => self.let_pages_go(job),
+            Effect::CheckRead { lpn, floor, contents } => self.check_read(lpn, floor, contents.as_ref()),
+            Effect::Merged { job, page, old } => self.merge_done(job, page as usize, old.as_ref()),
             Effect::CollectIfShort { log } => self.start_collecting_if_short(log),
             Effect::Collect { log } => self.collect(log),
             Effect::Moved { log } => {
@@ -43,6 +45,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Effect::SendMoved { log } => self.send_moved(log),
             Effect::CommitPinnedIn { unit } => self.commit_pinned_in(unit),
             Effect::BuildParity { stripe, waiter } => self.build_parity(stripe, waiter),
+            Effect::StripeMerged { op, strip, old } => self.stripe_merge_repaired(op, strip, old.as_ref()),
+            Effect::SolveAfterUpdate { stripe, target } => self.wait_for_stripe(stripe, target),
+            Effect::Reads(step) => self.read_step(step),
+            Effect::Zones(step) => self.zone_step(step),
         }
     }
 }

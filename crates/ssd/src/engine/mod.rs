@@ -4,7 +4,10 @@
 pub(crate) mod advance;
 pub(crate) mod complete;
 pub(crate) mod effects;
+pub(crate) mod flows;
+pub(crate) mod reads;
 pub(crate) mod replay;
+pub(crate) mod zones;
 
 use crate::care::Care;
 use crate::config::Setup;

@@ -2,8 +2,9 @@
 //! all of it back, recompute every parity from flash, and see what lies where. For tests; no
 //! run uses it.
 
-use crate::config::Pace;
+mod zones;
 
+use crate::config::Pace;
 use crate::device::contents::HostPayload;
 use crate::device::facts::Folds;
 use crate::engine::Engine;
@@ -295,10 +296,7 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
             elsewhere: lpns().map(|lpn| self.is_elsewhere(lpn)).collect(),
             held: self.held_parities(),
             sums: self.held_sums(),
-            code: match &self.writer.protection {
-                Protection::Zones(zones) => self.code_pages(zones),
-                _ => Vec::new(),
-            },
+            code: self.code_pages(),
         }
     }
 }
@@ -311,7 +309,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
         match &self.writer.protection {
             Protection::None => Ok(Scrub::default()),
-            Protection::Zones(zones) => self.scrub_zones(zones),
+            Protection::Zones(_) => self.scrub_zones(),
             Protection::Stripes(_) => self.scrub_stripes(),
             Protection::Rows(_) => self.scrub_rows(),
             Protection::Groups(_) => self.scrub_groups(),

@@ -4,6 +4,7 @@ pub(crate) mod groups;
 pub(crate) mod pages;
 pub(crate) mod rescue;
 pub(crate) mod rows;
+pub(crate) mod sources;
 pub(crate) mod stripes;
 pub(crate) mod zones;
 

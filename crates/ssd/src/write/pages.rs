@@ -2,7 +2,7 @@
 //! pages within a region log, whatever protects them.
 
 use crate::core::owner::Owner;
-use crate::core::{data_of, oob_covering};
+use crate::core::{Core, data_of, oob_covering};
 use crate::device::contents::HostPayload;
 use crate::device::image::Contents;
 use crate::device::slab::{Id, NONE};
@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use ftl::{LogKind, Place, Stream};
 use nand::{FlashArray, OobTag, PageRole};
 use protect::Protection;
-use vocab::{Cause, Slot, StripSet};
+use vocab::{Cause, Ppn, Slot, StripSet};
 
 /// Page images that still have room, and whose turn it is.
 #[derive(Clone, Debug)]
@@ -34,6 +34,25 @@ impl PageWriter {
     /// Images that may still be filled; `NONE` among them.
     pub fn open_images(&self) -> impl Iterator<Item = Id> {
         self.moved.iter().copied().chain([self.open])
+    }
+
+    /// The image of an unsent page, by page number: reads of it are served from memory. That is
+    /// a half filled page of moved ones, or the last of the write history; or a page of any kind
+    /// that failed to be programmed and waits for another place.
+    pub fn unsent<P: HostPayload, A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> Option<Id> {
+        let is_it = |image: Id| image != NONE && core.device.images.slab[image].ppn == ppn;
+        if !core.device.displaced.is_empty()
+            && let Some(command) = core.device.displaced.iter().find(|command| is_it(command.image))
+        {
+            return Some(command.image);
+        }
+        if core.device.grid.slots_per_page() == 1 {
+            return None;
+        }
+        if is_it(self.open) && !self.open_sent {
+            return Some(self.open);
+        }
+        self.moved.iter().copied().find(|&image| is_it(image))
     }
 
     /// The die takes up the image: nothing more fits in.
@@ -164,27 +183,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
-    /// The image of an unsent page, by page number: reads of it are served from memory. That is
-    /// a half filled page of moved ones, or the last of the write history; or a page of any kind
-    /// that failed to be programmed and waits for another place.
-    pub(crate) fn unsent(&self, ppn: vocab::Ppn) -> Option<Id> {
-        let is_it = |image: Id| image != NONE && self.core.device.images.slab[image].ppn == ppn;
-        if !self.core.device.displaced.is_empty()
-            && let Some(command) = self.core.device.displaced.iter().find(|command| is_it(command.image))
-        {
-            return Some(command.image);
-        }
-        if self.core.device.grid.slots_per_page() == 1 {
-            return None;
-        }
-        if is_it(self.writer.pages.open) && !self.writer.pages.open_sent {
-            return Some(self.writer.pages.open);
-        }
-        self.writer.pages.moved.iter().copied().find(|&image| is_it(image))
+    /// As [`PageWriter::unsent`].
+    pub(crate) fn unsent(&self, ppn: Ppn) -> Option<Id> {
+        self.writer.pages.unsent(&self.core, ppn)
     }
 
     /// Queues the program of the host image, full or not, where it is that page.
-    pub(crate) fn send_if_unsent(&mut self, ppn: vocab::Ppn) {
+    pub(crate) fn send_if_unsent(&mut self, ppn: Ppn) {
         if self.writer.pages.open != NONE && self.core.device.images.slab[self.writer.pages.open].ppn == ppn {
             self.send_open_page();
         }
