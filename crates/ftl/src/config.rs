@@ -39,7 +39,7 @@ impl Default for GcConfig {
 pub struct WearConfig {
     /// Take the least worn free block (dynamic wear levelling) instead of the oldest.
     pub dynamic: bool,
-    /// Move cold blocks once the spread of P/E cycles within a log exceeds this; 0: never.
+    /// Move cold blocks once the P/E cycles of a log's blocks differ by more than this; 0: never.
     pub static_threshold: u32,
 }
 

@@ -1,12 +1,12 @@
-//! What block groups with codes of their own mean for space: how much a group holds, how much
-//! room collection needs, which groups have the code that new ones get.
+//! Space of groups with codes of their own: how much a group holds, how many free groups
+//! collection needs, which groups have a code that is no longer in use.
 
 use crate::log::LogShape;
 use crate::{Ftl, UnitId, UnitState};
 use protect::{GroupCode, GroupScheme};
 use vocab::{Grid, StripSet, SuperblockId, Table};
 
-/// What groups of a drive hold, for the codes that it may come to use.
+/// How much a group holds with the codes that the drive may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupSpace {
     /// Data slots of a group with the most redundant code, all blocks good.
@@ -15,7 +15,7 @@ pub struct GroupSpace {
     pub most_slots: u32,
 }
 
-/// Data slots of a group; 0 if its good blocks are too few.
+/// Data slots of a group with this code; 0 if it has too few good blocks.
 #[must_use]
 pub fn slots_of(grid: &Grid, scheme: &dyn GroupScheme, code: &GroupCode, group: SuperblockId, members: StripSet) -> u32 {
     let data = scheme.page_stripe(code, group, members).map_or(0, |stripe| stripe.data);
@@ -29,32 +29,32 @@ fn bounds(grid: &Grid, scheme: &dyn GroupScheme, group: SuperblockId, members: S
 }
 
 impl GroupSpace {
-    /// Of a drive without bad blocks.
+    /// The space of groups whose blocks are all good.
     #[must_use]
     pub fn new(grid: &Grid, scheme: &dyn GroupScheme) -> Self {
         let (least_slots, most_slots) = bounds(grid, scheme, SuperblockId(0), StripSet::first(grid.dies()));
         Self { least_slots, most_slots }
     }
 
-    /// Free groups that the host leaves to the collector: what takes any one group's data.
+    /// Free groups that only the collector may take: as many as the data of any one group may fill.
     pub(crate) fn reserve(&self) -> u32 {
         self.most_slots.div_ceil(self.least_slots.max(1)).max(1)
     }
 }
 
 impl LogShape {
-    /// Keeps as many groups free for the collector as moving any one of them may take.
+    /// Keeps at least `reserve` free groups for the collector.
     fn reserve_at_least(&mut self, reserve: u32) {
         self.collectors = self.collectors.max(reserve);
-        // Collection has to begin before the host may be stopped.
+        // Collection must begin before the host has to stop.
         self.gc.free_blocks = self.gc.free_blocks.max(self.collectors + 1);
     }
 }
 
 impl Ftl {
-    /// Gives every free group what it can hold with the members it has, retires those with too
-    /// few good blocks, and sees to the room that collection needs. New groups get `code`; those
-    /// of `outdated` codes, a bit each, are collected first.
+    /// Computes how much each free group can hold with its good blocks, retires free groups with too
+    /// few, and sets how many free groups are kept for the collector. New groups get `code`; groups of
+    /// `outdated` codes (bit n stands for code n) are collected first.
     pub fn settle_groups(&mut self, scheme: &dyn GroupScheme, code: &GroupCode, outdated: u64) {
         let all = GroupSpace::new(&self.grid, scheme);
         let mut narrowest = all.least_slots;
@@ -66,7 +66,7 @@ impl Ftl {
         }
         let most = self.units.iter().map(|unit| unit.slots).max().unwrap_or(0).max(all.most_slots);
         self.shape.reserve_at_least(most.div_ceil(narrowest.max(1)));
-        // What a victim has to have fewer of for collection to win anything.
+        // Collection gains space where a victim has fewer valid slots than a new group holds.
         let slots = slots_of(&self.grid, scheme, code, SuperblockId(0), self.working_dies());
         self.shape.unit_slots = slots.max(self.shape.granule);
         self.shape.outdated = outdated;
@@ -74,7 +74,7 @@ impl Ftl {
         log.drop_bad(units, shape);
     }
 
-    /// Gives a free group what it can hold, or retires it; what it can hold.
+    /// Sets how much a free or dirty group can hold, or retires it; returns how much it is.
     fn fit_group(&mut self, scheme: &dyn GroupScheme, unit: UnitId) -> u32 {
         let members = self.rows().members(SuperblockId(unit));
         let (least, _) = bounds(&self.grid, scheme, SuperblockId(unit), members);
@@ -88,21 +88,22 @@ impl Ftl {
         least
     }
 
-    /// A group was erased after a die was lost: it may be too narrow now.
+    /// A group was erased. Blocks of it may have gone bad since it was opened, so it may hold less, or
+    /// nothing.
     pub fn refit_group(&mut self, scheme: &dyn GroupScheme, unit: UnitId) {
         self.fit_group(scheme, unit);
         let (log, units, shape, _) = self.units_of(0);
         log.drop_bad(units, shape);
     }
 
-    /// Dies that have a good block in most groups: what a new group can count on.
+    /// Dies that have a good block in more than half of the groups.
     fn working_dies(&self) -> StripSet {
         let groups = self.units.len() as u32;
         let good = |die: u32| (0..groups).filter(|&unit| self.rows().members(SuperblockId(unit)).contains(die)).count();
         (0..self.grid.dies()).filter(|&die| good(die) * 2 > groups as usize).collect()
     }
 
-    /// The drive has more dies; addresses stay what they were. To be settled next.
+    /// The drive has more dies. Addresses do not change. The caller calls [`Self::settle_groups`] next.
     pub fn grow(&mut self, grid: &Grid) {
         let units = &self.units;
         let rows = self.rows.as_mut().expect("rows exist under a group log");
@@ -112,13 +113,13 @@ impl Ftl {
         (self.grid, self.valid) = (grid.clone(), valid);
     }
 
-    /// The group is opened with this code, and holds so many slots.
+    /// Records that the group is opened with this code and can hold so many slots.
     pub fn open_group(&mut self, group: SuperblockId, code: u8, slots: u32) {
         let unit = &mut self.units[group.index()];
         (unit.code, unit.slots) = (code, slots);
     }
 
-    /// Holds the unit back from erase until [`Self::release`].
+    /// Adds a pin: the unit is not erased before [`Self::release`].
     pub fn pin(&mut self, unit: UnitId) {
         self.units[unit as usize].pins += 1;
     }
@@ -129,14 +130,14 @@ impl Ftl {
         self.units.iter().map(|unit| unit.pe).max().unwrap_or(0)
     }
 
-    /// Closed groups of codes that are collected first.
+    /// Number of closed groups of codes that are collected first.
     #[must_use]
     pub fn outdated_groups(&self) -> u32 {
         self.units.iter().filter(|unit| self.shape.is_outdated(unit)).count() as u32
     }
 
-    /// Condemns the emptiest group of a code that goes first, if there are free groups enough
-    /// to take its data and more to spare.
+    /// Condemns the outdated group with the fewest valid slots, if there are free groups for its data
+    /// beyond those kept for the collector.
     pub fn condemn_outdated(&mut self) -> Option<UnitId> {
         let index = self.shape.first_outdated(&self.units)?;
         if self.free_units(0) <= self.shape.collectors || !self.has_room_for_group(index as UnitId) {
@@ -146,7 +147,7 @@ impl Ftl {
         Some(index as UnitId)
     }
 
-    /// Whether the free groups take all data of a group, wide as it may be, and one is left.
+    /// Whether the valid slots of a group fit the free groups, and at least one group stays free.
     #[must_use]
     pub fn has_room_for_group(&self, unit: UnitId) -> bool {
         self.free_units(0) > self.units[unit as usize].valid.div_ceil(self.shape.unit_slots)

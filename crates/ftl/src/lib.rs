@@ -1,8 +1,9 @@
-//! The map: where each logical page lies, and how space is won back.
+//! The map: where each logical page lies, and how space is reclaimed.
 //!
-//! The map holds no device and no payload: it hands out places, records what was put there,
-//! chooses victims, and knows what may be erased. Decision D4 gives it two kinds of log:
-//! region logs (one for each die) and one group log (superblocks over all dies).
+//! The map holds no device and no payload. It hands out places for pages, records which logical
+//! page was written to each, chooses victims of garbage collection, and says which units may be
+//! erased. It keeps one of two kinds of log (decision D4): region logs, one or several for each
+//! die, or a single group log, whose superblocks span all dies.
 
 mod config;
 mod groups;

@@ -1,4 +1,4 @@
-//! Self-collecting logs: units are opened, filled, closed, collected and erased.
+//! Logs: units are opened, written to the end, closed, collected and erased.
 
 use crate::victim::{Candidates, VictimPolicy};
 use crate::{GcConfig, GroupSpace, WearConfig};
@@ -19,7 +19,7 @@ pub enum UnitState {
     Closed,
     /// Being collected, then erased.
     Condemned,
-    /// Found by a mount with nothing in it that is needed: erased again before it is written.
+    /// Found by a mount, holding nothing that is needed: it is erased before it is written.
     Dirty,
     /// Never used again.
     Bad,
@@ -38,9 +38,9 @@ pub struct Unit {
     pub state: UnitState,
     /// The log's clock when the unit was closed.
     pub closed_at: u64,
-    /// Slots that can hold data; 0: as many as the log's units usually have.
+    /// Slots that can hold data; 0: as many as a unit of the log usually has.
     pub slots: u32,
-    /// Which of the drive's codes it was written with, under a scheme that has several.
+    /// Number of the code it was written with, under a scheme that has several.
     pub code: u8,
 }
 
@@ -53,8 +53,8 @@ pub enum LogKind {
     Group,
 }
 
-/// Region logs smaller than a die. Blocks of a die beyond its segments are not used. Segments have so few
-/// spare blocks that host and collector share a frontier.
+/// Size of region logs that are smaller than a die. Blocks of a die beyond its last segment are not used.
+/// Host and collector write to the same frontier, because a segment has few spare blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segments {
     /// Segments of a die.
@@ -63,15 +63,15 @@ pub struct Segments {
     pub blocks: u32,
 }
 
-/// Who writes to a log: the two may have frontiers of their own.
+/// Who writes to a log. The collector may have a frontier of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
-    /// The host, and parity for it.
+    /// The host, and parity of what it writes.
     Host,
     /// Parity that must be written before collection can go on: it shares the host's frontier
     /// and may use the reserve that the host may not.
     Commit,
-    /// Garbage collection and what else moves pages.
+    /// Garbage collection and whatever else moves pages.
     Gc,
 }
 
@@ -82,19 +82,19 @@ pub(crate) struct Frontier {
     pub next: u32,
 }
 
-/// One log: a run of units with free list, frontiers and clock.
+/// One log: neighbouring units with a list of free ones, frontiers and a clock.
 #[derive(Clone, Debug)]
 pub(crate) struct Log {
     first: UnitId,
     free: Vec<UnitId>,
-    /// Units to be erased before use, taken from the end.
+    /// Units that are erased before they are written, taken from the end.
     dirty: Vec<UnitId>,
     frontiers: [Frontier; 2],
     clock: u64,
     collections: u64,
     /// Valid slots in all units.
     pub live: u32,
-    /// Most valid slots that leave collection room to work.
+    /// Most valid slots with which collection still gains space.
     pub live_max: u32,
 }
 
@@ -105,25 +105,25 @@ pub(crate) struct LogShape {
     pub unit_slots: u32,
     /// Units of a log.
     units: u32,
-    /// Units of a die or, under a group log, of the drive; and logs in them.
+    /// Units of a die (under a group log, of the drive), and the number of logs they are divided into.
     die_units: u32,
     die_logs: u32,
     /// Whether logs are segments of dies.
     segments: bool,
-    /// Slots of one position: what goes to flash together.
+    /// Data slots of one position, which are written together.
     pub granule: u32,
     /// Free units kept for [`Stream::Commit`].
     pub reserve: u32,
     /// Free units that only the collector may take.
     pub collectors: u32,
-    /// Codes whose units are collected before all others, a bit each.
+    /// Codes whose units are collected before all others: bit n stands for code n.
     pub outdated: u64,
     pub gc: GcConfig,
     pub wear: WearConfig,
 }
 
-/// Units that can never hold data at rest: the collector's reserve of one, two open units, and
-/// one whose worth of garbage lets collection gain.
+/// Units whose slots do not count as space for data: one kept for the collector, two open ones, and one
+/// more, because collection gains space only where as many slots are invalid.
 const UNITS_HELD_BACK: u32 = 4;
 
 impl LogShape {
@@ -153,7 +153,7 @@ impl LogShape {
         Self { positions, unit_slots, units, die_units, die_logs, segments, granule, reserve, collectors, outdated: 0, gc, wear }
     }
 
-    /// With so many units more that only the collector may take.
+    /// Keeps `units` more free units that only the collector may take.
     pub fn for_recovery(mut self, units: u32) -> Self {
         self.collectors += units;
         self.gc.free_blocks = self.gc.free_blocks.max(self.collectors + 1);
@@ -169,7 +169,7 @@ impl LogShape {
     /// The log of a block of a die.
     #[inline]
     pub fn log_of(&self, die: u32, block: u32) -> usize {
-        // Most drives have a log for each die: spare them the division.
+        // Most drives have one log for each die and need no division.
         if self.die_logs == 1 { die as usize } else { (die * self.die_logs + block / self.units) as usize }
     }
 
@@ -177,12 +177,12 @@ impl LogShape {
         (die * self.die_logs) as usize..((die + 1) * self.die_logs) as usize
     }
 
-    /// Whether the unit was written with a code whose units are collected first.
+    /// Whether the unit is closed and was written with a code whose units are collected first.
     pub fn is_outdated(&self, unit: &Unit) -> bool {
         unit.state == UnitState::Closed && self.outdated >> unit.code & 1 == 1
     }
 
-    /// The emptiest of these units.
+    /// The outdated unit with the fewest valid slots.
     pub fn first_outdated(&self, units: &[Unit]) -> Option<usize> {
         if self.outdated == 0 {
             return None;
@@ -191,17 +191,17 @@ impl LogShape {
         closed.min_by_key(|(_, u)| (u.valid, u.closed_at)).map(|(index, _)| index)
     }
 
-    /// Units that can never hold data at rest.
+    /// Units of a log whose slots do not count as space for data.
     pub fn held_back(&self) -> u32 {
         if self.segments {
-            // Whoever laid out the segments left room for garbage.
+            // The layout of segments already leaves spare blocks for garbage.
             return self.collectors;
         }
         UNITS_HELD_BACK - 1 + self.collectors + self.reserve
     }
 
-    /// Slots of a unit that can hold data at rest while collection of a unit that holds more
-    /// may win nothing.
+    /// Slots of a unit that count as space for data: those of all positions but one, and one more. To
+    /// collect a unit with fewer valid slots gains at least one position; with as many it may gain none.
     pub fn slots_at_rest(&self) -> u32 {
         self.at_rest(self.unit_slots)
     }
@@ -223,7 +223,7 @@ impl Log {
         Self { first, free, dirty, frontiers: [Frontier::default(); 2], clock: 0, collections: 0, live: 0, live_max }
     }
 
-    /// Takes over what a mount found: nothing is known to be free.
+    /// Takes over the units that a mount found. None is free. The clock goes on from the closed ones.
     pub fn mount(&mut self, units: &mut [Unit]) {
         self.free.clear();
         let is = |unit: &Unit, state| unit.state == state;
@@ -238,7 +238,7 @@ impl Log {
         }
     }
 
-    /// The emptiest closed unit without pins, condemned, if that wins anything.
+    /// Condemns the closed unit without pins that has the fewest valid slots, if collecting it gains space.
     pub fn condemn_unpinned(&self, units: &mut [Unit], shape: &LogShape) -> Option<UnitId> {
         let candidates = Candidates { units, unit_slots: shape.unit_slots, granule: shape.granule, clock: self.clock };
         let free = candidates.units.iter().enumerate().filter(|(_, unit)| unit.pins == 0 && candidates.gains(unit));
@@ -247,7 +247,7 @@ impl Log {
         Some(self.first + index as u32)
     }
 
-    /// Units that are to be erased count as erased.
+    /// Makes all dirty units free without an erase: for tests that are to notice.
     pub fn break_erase_again(&mut self, units: &mut [Unit]) {
         for unit in self.dirty.drain(..) {
             units[(unit - self.first) as usize].state = UnitState::Free;
@@ -255,24 +255,24 @@ impl Log {
         }
     }
 
-    /// A unit to be erased before use, condemned.
+    /// Condemns the next dirty unit.
     pub fn condemn_dirty(&mut self, units: &mut [Unit]) -> Option<UnitId> {
         let unit = self.dirty.pop()?;
         units[(unit - self.first) as usize].state = UnitState::Condemned;
         Some(unit)
     }
 
-    /// The log's units among all units of the drive.
+    /// Indices of the log's units among all units of the drive.
     pub fn units(&self, shape: &LogShape) -> std::ops::Range<usize> {
         self.first as usize..(self.first + shape.units) as usize
     }
 
-    /// Forgets free units that went bad, and counts anew what the log holds at rest.
+    /// Removes bad units from the free ones, and computes `live_max` from the slots of each good unit.
     pub fn drop_bad(&mut self, units: &[Unit], shape: &LogShape) {
         self.free.retain(|&unit| units[(unit - self.first) as usize].state == UnitState::Free);
         let mut slots: Vec<u32> =
             units.iter().filter(|u| u.state != UnitState::Bad && u.slots > 0).map(|u| shape.at_rest(u.slots)).collect();
-        // The largest are the ones held back.
+        // The units that are held back may be the largest.
         slots.sort_unstable();
         slots.truncate(slots.len().saturating_sub(shape.held_back() as usize));
         self.live_max = slots.iter().sum();
@@ -286,8 +286,8 @@ impl Log {
         self.free.len() as u32
     }
 
-    /// Whether the stream can take one more position now. The collector always finds a unit's
-    /// worth of room: what the host may take stops short of that.
+    /// Whether the stream can take one more position now. The host stops while the collector still has
+    /// the free units that are kept for it.
     #[inline]
     pub fn has_room(&self, stream: Stream, shape: &LogShape) -> bool {
         let frontier = &self.frontiers[self.frontier_of(stream, shape)];
@@ -306,7 +306,7 @@ impl Log {
         left > reserve
     }
 
-    /// The unit and position the stream writes next, opening a unit if need be.
+    /// The unit and position that the stream writes next; opens a unit where none is open.
     #[inline]
     pub fn position(&mut self, stream: Stream, units: &mut [Unit], shape: &LogShape) -> Option<(UnitId, u32)> {
         if !self.has_room(stream, shape) {
@@ -322,7 +322,7 @@ impl Log {
         frontier.unit.map(|unit| (unit, frontier.next))
     }
 
-    /// Moves past the current position; closes the unit after its last.
+    /// Moves on to the next position; closes the unit after its last one.
     #[inline]
     pub fn advance(&mut self, stream: Stream, units: &mut [Unit], shape: &LogShape) {
         let which = self.frontier_of(stream, shape);
@@ -341,13 +341,13 @@ impl Log {
         if !shape.wear.dynamic || self.free.len() < 2 {
             return self.free.pop();
         }
-        // Later entries first, so that equal wear leaves the order of the free list.
+        // From the end, so that of equally worn units the one that became free first is taken.
         let least = (0..self.free.len()).rev().min_by_key(|&i| units[(self.free[i] - self.first) as usize].pe)?;
         Some(self.free.remove(least))
     }
 
-    /// Whether collection is due. Of segments it is when the host finds no room: they have so few spare
-    /// blocks that an earlier victim would hold hardly any garbage.
+    /// Whether collection is due. A segment is collected only when the host finds no room: it has so few
+    /// spare blocks that an earlier victim would hold hardly any invalid slots.
     #[inline]
     pub fn is_short(&self, shape: &LogShape) -> bool {
         if shape.segments {
@@ -356,17 +356,17 @@ impl Log {
         self.free_units() < shape.gc.free_blocks + shape.reserve
     }
 
-    /// The next victim, condemned: by policy, or now and then the least worn unit once the
-    /// wear of the log has spread too far (static wear levelling; at most one victim in eight,
-    /// so that levelling never starves collection). The flag tells which.
+    /// Condemns the next victim, which the policy chooses. Each eighth victim is the least worn closed
+    /// unit instead, if the P/E cycles of the log differ too much (static wear levelling); more than one
+    /// in eight would leave too little collection. The flag says whether wear levelling chose.
     pub fn condemn(&mut self, units: &mut [Unit], shape: &LogShape, policy: &mut dyn VictimPolicy) -> Option<(UnitId, bool)> {
         let candidates = Candidates { units, unit_slots: shape.unit_slots, granule: shape.granule, clock: self.clock };
-        // Policies that do not look at validity would move full units for ever.
+        // A policy that does not look at validity would move full units without end.
         if !candidates.units.iter().any(|unit| candidates.gains(unit)) {
             return None;
         }
         self.collections += 1;
-        // What was written with a code no longer in use goes first.
+        // Units of a code that is no longer in use go first.
         if let Some(index) = shape.first_outdated(units)
             && candidates.gains(&units[index])
         {
@@ -389,7 +389,7 @@ impl Log {
         (most - least.pe > shape.wear.static_threshold).then_some(index)
     }
 
-    /// Condemns a closed unit out of turn; false where it is in another state.
+    /// Condemns a unit that no policy chose; false where it is not closed.
     pub fn condemn_unit(&mut self, unit: UnitId, units: &mut [Unit]) -> bool {
         let state = &mut units[(unit - self.first) as usize].state;
         let closed = *state == UnitState::Closed;
@@ -399,7 +399,7 @@ impl Log {
         closed
     }
 
-    /// Closes an open unit before its last position: nothing more is written to it.
+    /// Closes an open unit before its last position; does nothing where the unit is not open.
     pub fn abandon(&mut self, unit: UnitId, units: &mut [Unit]) {
         for frontier in &mut self.frontiers {
             if frontier.unit == Some(unit) {
@@ -411,7 +411,7 @@ impl Log {
         }
     }
 
-    /// A free or condemned unit is never used again. What it could hold is gone from the log.
+    /// Makes a free or condemned unit bad: it is never used again, and the log can hold less.
     pub fn retire(&mut self, unit: UnitId, units: &mut [Unit], shape: &LogShape) {
         let state = &mut units[(unit - self.first) as usize];
         debug_assert!(state.valid == 0 && state.pins == 0 && matches!(state.state, UnitState::Free | UnitState::Condemned));

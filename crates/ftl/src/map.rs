@@ -1,4 +1,4 @@
-//! The map itself: logical pages and stripes to places, validity, space.
+//! The map itself: the place of each logical page and stripe parity, validity of slots, free space.
 
 use crate::log::{Log, LogShape, Segments};
 use crate::victim::{self, VictimPolicy};
@@ -6,14 +6,14 @@ use crate::{GcConfig, GroupSpace, LogKind, Rows, Stream, Unit, UnitId, UnitState
 use std::fmt;
 use vocab::{BlockAddr, DieId, Grid, Lpn, Ppn, Slot, Streams, StripeId, SuperblockId, Table};
 
-/// Where something lies.
+/// Where a logical page, or the parity of a static stripe, lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Never written, or discarded.
     Unmapped,
     /// In this slot.
     At(Slot),
-    /// It exists, but no page of flash holds it: only a stripe can bring it back.
+    /// It was written, but no page of flash holds it: only its stripe can rebuild it.
     Missing,
 }
 
@@ -28,19 +28,19 @@ fn place(word: u32) -> Place {
     }
 }
 
-/// What publishing a new place superseded.
+/// What is left of the old version when a new one is published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Published {
     /// The unit of the old version, pinned until [`Ftl::release`]; `None` where there was none.
     pub pinned: Option<UnitId>,
 }
 
-/// Settings the map cannot work with.
+/// A setting that the map refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FtlError {
-    /// The setting at fault.
+    /// Name of the setting.
     pub setting: &'static str,
-    /// What was found and what would be valid.
+    /// Its value and the valid ones.
     pub reason: String,
 }
 
@@ -52,24 +52,25 @@ impl fmt::Display for FtlError {
 
 impl std::error::Error for FtlError {}
 
-/// What a map is made for.
+/// Size and settings of a map.
 #[derive(Clone, Copy, Debug)]
 pub struct FtlSetup<'a> {
     /// Region logs or one group log.
     pub kind: LogKind,
     /// Logical pages of the host.
     pub user_slots: u32,
-    /// Logical pages in all: those of the host, and any of the drive's own behind them.
+    /// Logical pages in all: those of the host, then those that the drive keeps for itself.
     pub slots: u32,
-    /// Region logs smaller than a die.
+    /// Size of region logs that are smaller than a die; `None`: one region log for each die.
     pub segments: Option<Segments>,
     /// Static stripes, each with one parity page.
     pub stripes: u32,
     /// Free units of each log kept for [`Stream::Commit`].
     pub reserve: u32,
-    /// Free units of each log kept so that recovery from power cuts, however often, finds one.
+    /// Further free units of each log that only the collector may take, so that a mount finds free units
+    /// even after many power cuts in a row.
     pub recovery: u32,
-    /// What groups hold, where they have codes of their own.
+    /// How much a group holds, where groups have codes of their own.
     pub groups: Option<GroupSpace>,
     /// Garbage collection.
     pub gc: &'a GcConfig,
@@ -94,7 +95,7 @@ pub struct Ftl {
     pub(crate) shape: LogShape,
     policy: Box<dyn VictimPolicy>,
     pub(crate) rows: Option<Rows>,
-    /// Whether old versions are kept until the new ones are durable.
+    /// Whether a superseded slot pins its unit until the new version is durable.
     pub(crate) pins: bool,
 }
 
@@ -169,8 +170,8 @@ impl Ftl {
         })
     }
 
-    /// Most slots that logs of this kind can hold at rest without bad blocks, parity included
-    /// for region logs and excluded for the group log.
+    /// Most valid slots that all logs of a drive without bad blocks can hold. Region logs count slots
+    /// of parity among them; the group log does not.
     #[must_use]
     pub fn capacity(grid: &Grid, kind: LogKind, groups: Option<GroupSpace>, reserve: u32, gc: &GcConfig) -> u64 {
         let shape = LogShape::new(grid, kind, None, groups, reserve, gc, &WearConfig::default());
@@ -179,7 +180,7 @@ impl Ftl {
         logs * units * u64::from(shape.slots_at_rest())
     }
 
-    /// Most valid slots log `log` can hold, bad blocks taken into account.
+    /// Most valid slots that a log can hold with the good blocks it has.
     #[must_use]
     pub fn live_max(&self, log: usize) -> u32 {
         self.logs[log].live_max
@@ -191,7 +192,7 @@ impl Ftl {
         self.kind
     }
 
-    /// Number of logs: segments of all dies, dies, or one.
+    /// Number of logs: one for each die, one for each segment of each die, or one group log.
     #[must_use]
     pub fn logs(&self) -> usize {
         self.logs.len()
@@ -209,7 +210,7 @@ impl Ftl {
         self.rows.as_ref().expect("rows exist under a group log")
     }
 
-    /// Rows of the group log, to record coverage.
+    /// Rows of the group log, to record what their parity covers.
     pub fn rows_mut(&mut self) -> &mut Rows {
         self.rows.as_mut().expect("rows exist under a group log")
     }
@@ -220,7 +221,7 @@ impl Ftl {
         &self.units[unit as usize]
     }
 
-    /// Sets the wear of a unit, when a drive is aged.
+    /// Sets the P/E cycles of a unit: for a drive that starts worn.
     pub fn set_pe(&mut self, unit: UnitId, pe: u32) {
         self.units[unit as usize].pe = pe;
     }
@@ -284,13 +285,13 @@ impl Ftl {
         place(self.data[lpn.index()])
     }
 
-    /// Hints that the page's place is needed soon.
+    /// Fetches the map entry of the page into the CPU cache.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         self.data.prefetch(lpn.index());
     }
 
-    /// Hints that the page's validity is needed soon; reads its place.
+    /// Reads the map entry of the page, and fetches the validity bit of its slot into the CPU cache.
     #[inline]
     pub fn prefetch_place(&self, lpn: Lpn) {
         if let Some(Place::At(slot)) = self.data.get(lpn.index()).map(|&word| place(word)) {
@@ -312,8 +313,9 @@ impl Ftl {
         self.valid[slot.index() / 64] >> (slot.0 % 64) & 1 == 1
     }
 
-    /// Records that `slot` now holds the current version of a logical page. The version before
-    /// it stays pinned until [`Self::release`], when the new one (and its parity) is durable.
+    /// Records that `slot` now holds the current version of a logical page. The unit of the old
+    /// version stays pinned until [`Self::release`]; the caller releases it when the new version and
+    /// its parity are durable.
     #[inline]
     pub fn publish(&mut self, lpn: Lpn, slot: Slot) -> Published {
         let old = std::mem::replace(&mut self.data[lpn.index()], slot.0);
@@ -326,7 +328,7 @@ impl Ftl {
         self.replaced(old, slot)
     }
 
-    /// Records that a logical page exists without a place (see [`Place::Missing`]).
+    /// Records that no page of flash holds a logical page that was written (see [`Place::Missing`]).
     pub fn publish_missing(&mut self, lpn: Lpn) -> Published {
         let old = std::mem::replace(&mut self.data[lpn.index()], MISSING);
         Published { pinned: self.supersede(old) }
@@ -338,13 +340,13 @@ impl Ftl {
         Published { pinned: self.supersede(old) }
     }
 
-    /// Forgets a logical page.
+    /// Unmaps a logical page.
     pub fn forget(&mut self, lpn: Lpn) -> Published {
         let old = std::mem::replace(&mut self.data[lpn.index()], UNMAPPED);
         Published { pinned: self.supersede(old) }
     }
 
-    /// Forgets the parity of a static stripe.
+    /// Unmaps the parity of a static stripe.
     pub fn forget_parity(&mut self, stripe: StripeId) -> Published {
         let old = std::mem::replace(&mut self.parity[stripe.index()], UNMAPPED);
         Published { pinned: self.supersede(old) }
@@ -375,7 +377,7 @@ impl Ftl {
         self.pins.then_some(unit)
     }
 
-    /// Takes back one pin. True if the unit was condemned and is now ready for erase.
+    /// Removes one pin. True if the unit is condemned and can be erased now.
     #[inline]
     #[must_use]
     pub fn release(&mut self, unit: UnitId) -> bool {
@@ -384,7 +386,7 @@ impl Ftl {
         state.pins == 0 && state.valid == 0 && state.state == UnitState::Condemned
     }
 
-    /// Whether the log takes one more position of this stream now.
+    /// Whether the stream may write one more position (a page or a row) of the log now.
     #[inline]
     #[must_use]
     pub fn has_room(&self, log: usize, stream: Stream) -> bool {
@@ -392,7 +394,7 @@ impl Ftl {
         log.has_room(stream, &self.shape) && (stream != Stream::Host || log.live < log.live_max)
     }
 
-    /// The next page of a region log, taken; `None` where the stream must wait for collection.
+    /// Takes the next page of a region log for the stream; `None` where it must wait for collection.
     #[inline]
     pub fn take_page(&mut self, log: usize, stream: Stream) -> Option<Ppn> {
         debug_assert_eq!(self.kind, LogKind::Regions);
@@ -405,48 +407,48 @@ impl Ftl {
         Some(self.grid.ppn(BlockAddr(unit), page))
     }
 
-    /// P/E cycles of the unit that the stream's next page of a region log lies on; `None` where
-    /// the stream must wait for collection.
+    /// P/E cycles of the block that the stream writes next in a region log; opens that block. `None`
+    /// where the stream must wait for collection.
     pub fn next_pe(&mut self, log: usize, stream: Stream) -> Option<u32> {
         let (state, units, shape, _) = self.units_of(log);
         let (unit, _) = state.position(stream, units, shape)?;
         Some(self.units[unit as usize].pe)
     }
 
-    /// The superblock and page number of the row that the stream writes; `None` where it must
-    /// wait for collection. [`Self::next_row`] moves on.
+    /// The superblock and page number of the row that the stream writes, until [`Self::next_row`];
+    /// `None` where the stream must wait for collection.
     pub fn open_row(&mut self, stream: Stream) -> Option<(SuperblockId, u32)> {
         let (state, units, shape, _) = self.units_of(0);
         state.position(stream, units, shape).map(|(unit, page)| (SuperblockId(unit), page))
     }
 
-    /// Ends the row that the stream writes.
+    /// Ends the row that the stream writes: it writes the next row of the superblock from now on.
     pub fn next_row(&mut self, stream: Stream) {
         let (state, units, shape, _) = self.units_of(0);
         state.advance(stream, units, shape);
     }
 
-    /// Whether host and collector write to frontiers of their own.
+    /// Whether host and collector write to separate units.
     #[must_use]
     pub fn separates_frontiers(&self) -> bool {
         self.shape.gc.separate_frontier
     }
 
-    /// Whether the log must collect.
+    /// Whether the log has so little free space that it must collect.
     #[inline]
     #[must_use]
     pub fn is_short(&self, log: usize) -> bool {
         self.logs[log].is_short(&self.shape)
     }
 
-    /// Erased units the log has left.
+    /// Number of free units of the log.
     #[must_use]
     pub fn free_units(&self, log: usize) -> u32 {
         self.logs[log].free_units()
     }
 
-    /// Chooses and condemns a victim; the flag says that wear levelling chose it. `None` where
-    /// collecting gains nothing.
+    /// Chooses and condemns a victim; the flag says whether wear levelling chose it. `None` where
+    /// collection gains no space.
     pub fn condemn(&mut self, log: usize) -> Option<(UnitId, bool)> {
         let (state, units, shape, policy) = self.units_of(log);
         state.condemn(units, shape, policy)
@@ -470,7 +472,7 @@ impl Ftl {
         }
     }
 
-    /// The blocks of a unit.
+    /// The blocks of a unit: a block, or those blocks of a superblock that are members of its rows.
     pub fn blocks_of(&self, unit: UnitId) -> impl Iterator<Item = BlockAddr> + use<> {
         let (dies, per_die) = match (&self.rows, self.kind) {
             (Some(rows), LogKind::Group) => (rows.members(SuperblockId(unit)).0, self.grid.blocks_per_die()),
@@ -479,8 +481,8 @@ impl Ftl {
         vocab::StripSet(dies).iter().map(move |die| BlockAddr(die * per_die + unit))
     }
 
-    /// A die takes part in nothing new; its data stay mapped and are lost. Region logs of a
-    /// dead die are never written again, rows do without it.
+    /// The die is dead. Its data stay mapped, and only their stripes can rebuild them. The host writes
+    /// no more to region logs of the die; rows of the group log leave it out.
     pub fn retire_die(&mut self, die: DieId) {
         match self.kind {
             LogKind::Group => self.drop_die_from_rows(die),
@@ -488,10 +490,10 @@ impl Ftl {
         }
     }
 
-    /// Compares every derived count with a recount; for tests and debug runs.
+    /// Counts valid slots anew and compares every count that the map keeps; for tests and debug runs.
     ///
     /// # Panics
-    /// If a count is off.
+    /// If a count is wrong.
     pub fn check_counts(&self) {
         let mut valid = vec![0u32; self.units.len()];
         for word in self.data.iter().chain(self.parity.iter()) {
@@ -513,7 +515,7 @@ fn check(gc: &GcConfig, reserve: u32, units: u32) -> Result<(), FtlError> {
     if gc.free_blocks < 2 {
         return fail("gc.free_blocks", format!("found {}, at least 2: one for the collector, one to open", gc.free_blocks));
     }
-    // One is being written and one collected.
+    // One block is being written and one collected.
     let most = units.saturating_sub(2 + reserve).max(2);
     for (setting, value) in [("gc.free_blocks", gc.free_blocks), ("gc.idle_free_blocks", gc.idle_free_blocks)] {
         if value > most {

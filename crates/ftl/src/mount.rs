@@ -1,15 +1,15 @@
-//! The map as a mount finds it: nothing is open, nothing is known to be free.
+//! The map after a mount: no unit is open, and none is known to be erased.
 
 use crate::{Ftl, UnitId, UnitState};
 
 impl Ftl {
-    /// From now on old versions may be erased before the new ones are durable: for tests that are to
-    /// notice.
+    /// Breaks a safety rule for tests that are to notice: old versions may be erased before the new
+    /// ones are durable.
     pub fn break_pins(&mut self) {
         self.pins = false;
     }
 
-    /// Takes units that a mount found unneeded for erased: for tests that are to notice.
+    /// Breaks a safety rule for tests that are to notice: dirty units count as erased.
     pub fn break_erase_again(&mut self) {
         for log in 0..self.logs() {
             let (state, units, ..) = self.units_of(log);
@@ -17,9 +17,9 @@ impl Ftl {
         }
     }
 
-    /// Takes over the units of a drive that was found written, before anything is published.
-    /// `newest` says for each unit with something needed in it how new the newest of that is: such
-    /// units are closed. All others are erased before they are written.
+    /// Sets the state of every unit of a drive that was found written; to be called before anything is
+    /// published. `newest` gives the age rank of the newest needed page of a unit: such a unit becomes
+    /// closed. A unit without needed pages becomes dirty: it is erased before it is written.
     pub fn mount(&mut self, newest: impl Fn(UnitId) -> Option<u64>) {
         for (unit, state) in (0..).zip(&mut self.units) {
             if state.state == UnitState::Bad {
@@ -35,14 +35,14 @@ impl Ftl {
         }
     }
 
-    /// Condemns the emptiest closed unit that nothing holds back from erase, if collecting it wins
-    /// anything.
+    /// Condemns the closed unit without pins that has the fewest valid slots, if collecting it gains
+    /// space.
     pub fn condemn_unpinned(&mut self, log: usize) -> Option<UnitId> {
         let (state, units, shape, _) = self.units_of(log);
         state.condemn_unpinned(units, shape)
     }
 
-    /// Condemns a unit that a mount found unneeded: it is only to be erased.
+    /// Condemns the next dirty unit, which only has to be erased.
     pub fn condemn_dirty(&mut self, log: usize) -> Option<UnitId> {
         let (state, units, ..) = self.units_of(log);
         state.condemn_dirty(units)

@@ -5,7 +5,7 @@ use vocab::{BlockAddr, DieId, Grid, Ppn, StripSet, SuperblockId};
 /// A page of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowPlace {
-    /// Superblock times pages per block plus page number: rows are numbered over the drive.
+    /// Number of the row on the drive: superblock times pages per block plus page number.
     pub row: u32,
     /// The die of the page.
     pub die: DieId,
@@ -13,7 +13,7 @@ pub struct RowPlace {
     pub ppn: Ppn,
 }
 
-/// What is known of every row of the drive: 5 bytes a row.
+/// Members of each superblock, and parity of each row, in 5 bytes a row.
 #[derive(Clone, Debug)]
 pub struct Rows {
     grid: Grid,
@@ -23,7 +23,7 @@ pub struct Rows {
     covered: Vec<u32>,
     /// The die of that parity.
     parity: Vec<u8>,
-    /// Dies that take part in a superblock once it has been erased.
+    /// Dies that become members of each superblock at its next erase.
     joining: u32,
 }
 
@@ -44,7 +44,8 @@ impl Rows {
         }
     }
 
-    /// The drive has more dies: free superblocks take them in, others when they are erased.
+    /// The drive has more dies: they become members of free superblocks now, and of others at their
+    /// next erase.
     pub(crate) fn grow(&mut self, grid: &Grid, is_free: impl Fn(SuperblockId) -> bool) {
         let new = (self.grid.dies()..grid.dies()).collect::<StripSet>().0 as u32;
         self.grid = grid.clone();
@@ -54,7 +55,7 @@ impl Rows {
         }
     }
 
-    /// The die joins no superblock any more.
+    /// The die becomes a member of no further superblock.
     pub fn keep_out(&mut self, die: DieId) {
         self.joining &= !(1 << die.0);
     }
@@ -65,12 +66,13 @@ impl Rows {
         StripSet(u64::from(self.members[superblock.index()]))
     }
 
-    /// The die's block takes part in no row of its superblock from now on: it is bad.
+    /// The die's block of the superblock is bad: rows of the superblock leave the die out.
     pub(crate) fn drop_member(&mut self, superblock: SuperblockId, die: DieId) {
         self.members[superblock.index()] &= !(1 << die.0);
     }
 
-    /// The page at position `used` of a row whose positions are rotated by `rotation`.
+    /// The page that comes after `used` others of its row, in the order of dies from the member number
+    /// `rotation` on.
     #[must_use]
     pub fn place(&self, superblock: SuperblockId, page: u32, used: u32, rotation: u32) -> RowPlace {
         let members = self.members(superblock);
@@ -95,8 +97,8 @@ impl Rows {
         self.grid.ppn(self.grid.block(die, superblock), page)
     }
 
-    /// Parity on `die` now covers the data of `covered`. Of two parities of a row the later
-    /// covers more, whichever becomes durable first.
+    /// Parity on `die` is durable and covers the data of `covered`. It counts if it covers more dies
+    /// than the one before: parity that was computed earlier may become durable later.
     pub fn cover(&mut self, row: u32, covered: StripSet, die: DieId) {
         if covered.0.count_ones() <= self.covered[row as usize].count_ones() {
             return;

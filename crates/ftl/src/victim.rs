@@ -1,4 +1,4 @@
-//! Which unit garbage collection takes next: one policy a struct, one line in the registry.
+//! Which unit garbage collection takes next. Each policy is a struct and an entry of [`POLICIES`].
 
 use crate::{Unit, UnitState};
 use vocab::Stream;
@@ -7,17 +7,17 @@ use vocab::Stream;
 pub struct Candidates<'a> {
     /// All units of the log.
     pub units: &'a [Unit],
-    /// Slots that can hold data of a unit opened now.
+    /// Slots that can hold data in a unit that is opened now.
     pub unit_slots: u32,
-    /// Slots that go to flash together: a page, or a row without its parity.
+    /// Slots that are written together: those of a page, or the data slots of a row.
     pub granule: u32,
-    /// Units closed so far: the log's clock.
+    /// Number of units closed so far, which is the log's clock.
     pub clock: u64,
 }
 
 impl Candidates<'_> {
-    /// Whether collecting the unit wins back at least one page (or row): what moves out takes
-    /// whole ones, and the last may be part empty.
+    /// Whether collecting the unit gains at least one page (or row). What is valid moves to whole
+    /// pages, of which the last may be partly empty.
     #[must_use]
     pub fn gains(&self, unit: &Unit) -> bool {
         let slots = self.slots(unit).min(self.unit_slots);
@@ -31,9 +31,9 @@ impl Candidates<'_> {
     }
 }
 
-/// A victim policy. Chooses; the engine collects.
+/// A victim policy. It only chooses: the engine collects.
 pub trait VictimPolicy: Send + Sync {
-    /// Index of the victim among the candidates; `None` where collecting gains nothing.
+    /// Index of the victim among the candidates; `None` where the policy wants none of them.
     fn pick(&mut self, candidates: &Candidates<'_>) -> Option<usize>;
     /// A copy for a fork of the drive.
     fn boxed_clone(&self) -> Box<dyn VictimPolicy>;
@@ -43,7 +43,7 @@ pub trait VictimPolicy: Send + Sync {
 pub struct PolicyEntry {
     /// Name in experiments.
     pub name: &'static str,
-    /// What it takes.
+    /// Which unit it chooses.
     pub summary: &'static str,
     /// Where it is described.
     pub source: &'static str,
@@ -99,7 +99,7 @@ struct Greedy;
 
 impl VictimPolicy for Greedy {
     fn pick(&mut self, candidates: &Candidates<'_>) -> Option<usize> {
-        // Of equally empty units the one closed first.
+        // Of units with equally few valid slots, the one that was closed first.
         let best = closed(candidates).min_by_key(|(_, unit)| (unit.valid, unit.closed_at));
         best.filter(|(_, unit)| candidates.gains(unit)).map(|(index, _)| index)
     }
@@ -114,7 +114,7 @@ struct Fifo;
 
 impl VictimPolicy for Fifo {
     fn pick(&mut self, candidates: &Candidates<'_>) -> Option<usize> {
-        // Takes full units too: rewriting them is what makes the log a queue.
+        // Full units too: a log is a queue only if each unit is rewritten in its turn.
         closed(candidates).min_by_key(|(_, unit)| unit.closed_at).map(|(index, _)| index)
     }
 
@@ -133,7 +133,7 @@ impl VictimPolicy for Choices {
     fn pick(&mut self, candidates: &Candidates<'_>) -> Option<usize> {
         let mut best: Option<usize> = None;
         let mut drawn = 0;
-        // Nearly all units are closed, so rejection is quick; the bound covers the odd log.
+        // Nearly all units are closed, so few draws are rejected. The bound ends the loop where hardly any is.
         for _ in 0..self.choices as usize * 64 + candidates.units.len() * 8 {
             let index = self.draws.below(candidates.units.len() as u64) as usize;
             let unit = &candidates.units[index];

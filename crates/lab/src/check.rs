@@ -5,8 +5,8 @@
 use crate::experiment::{Experiment, Options, scheme_and_policy};
 use crate::problem::Problem;
 use crate::workload;
+use ssd::ecc::{CODEWORDS, ECC_POLICIES};
 use ssd::ftl::victim::POLICIES;
-use ssd::protect::ecc::{CODEWORDS, ECC_POLICIES};
 use ssd::protect::registry::SCHEMES;
 
 /// Names of all schemes.

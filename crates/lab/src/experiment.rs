@@ -397,7 +397,7 @@ impl Experiment {
             }
         }
         let used = |name: &str| self.schemes.iter().any(|label| self.ecc_setup(label).policy == name);
-        let policies: Vec<_> = ssd::protect::ecc::ECC_POLICIES.iter().filter(|entry| used(entry.name)).collect();
+        let policies: Vec<_> = ssd::ecc::ECC_POLICIES.iter().filter(|entry| used(entry.name)).collect();
         for entry in policies.into_iter().filter(|entry| !entry.options.is_empty()) {
             let options = self.ecc.options.entry(entry.name.to_owned()).or_default();
             for (option, default, _) in entry.options {

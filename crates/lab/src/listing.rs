@@ -115,7 +115,7 @@ fn buffers() -> Vec<Listed> {
 }
 
 fn ecc() -> Vec<Listed> {
-    ssd::protect::ecc::ECC_POLICIES.iter().map(|p| with_options(entry(p.name, p.summary, p.paper), p.options)).collect()
+    ssd::ecc::ECC_POLICIES.iter().map(|p| with_options(entry(p.name, p.summary, p.paper), p.options)).collect()
 }
 
 fn errors() -> Vec<Listed> {

@@ -1,12 +1,13 @@
 //! Flash in memory, and the rules of NAND.
 
+mod contents;
 #[cfg(unix)]
 pub(crate) mod restore;
 
 use crate::power::Scars;
 use crate::{Member, Oob, OobTag, Program};
+use contents::{BlockContents, RecoveryOob, Sequences, Stored};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use vocab::{BlockAddr, Capability, Geometry, Grid, Ppn, SimTime};
 
 /// What a slot carries. Flash stores it and never looks inside.
@@ -124,36 +125,6 @@ pub trait FlashArray<P: Payload>: Clone + Send {
     fn set_ecc(&mut self, block: BlockAddr, ecc: Capability);
 }
 
-/// The cells of one block; shared between forks until one of them programs or erases.
-#[derive(Clone, Debug)]
-pub(crate) struct Cells<P> {
-    tags: Box<[OobTag]>,
-    payload: Box<[P]>,
-    /// Sequences, relative to `base_sequence`: 4 bytes a page instead of 8.
-    sequence: Box<[u32]>,
-    coverage: Box<[u32]>,
-    /// Capability of each page's ECC, and when it was programmed in whole seconds.
-    ecc: Box<[Capability]>,
-    written_s: Box<[u32]>,
-    base_sequence: u64,
-    /// What only recovery reads, out of the way of what all reads touch.
-    told: Box<Told>,
-}
-
-/// What pages say besides, for a drive that is to be recovered.
-#[derive(Clone, Debug)]
-struct Told {
-    /// What every page of the block says in its OOB.
-    pe: u32,
-    first_program_s: u32,
-    /// Where kept: the update of each slot, and the most P/E cycles of any block when the page
-    /// was programmed.
-    update: Box<[u64]>,
-    pe_max: Box<[u32]>,
-    /// What pages name, by page.
-    members: BTreeMap<u32, Box<[Member]>>,
-}
-
 /// What the OOB of a page says of its block and of the drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct History {
@@ -176,7 +147,7 @@ pub struct MemoryArray<P> {
     grid: Grid,
     slots_per_page: usize,
     blocks: Vec<BlockInfo>,
-    cells: Vec<Option<Arc<Cells<P>>>>,
+    contents: Vec<Option<Stored<P>>>,
     keeps_coverage: bool,
     keeps_ecc: bool,
     keeps_updates: bool,
@@ -196,7 +167,7 @@ impl<P: Payload> MemoryArray<P> {
             grid: Grid::new(geometry),
             slots_per_page: geometry.slots_per_page() as usize,
             blocks: vec![BlockInfo::default(); blocks],
-            cells: (0..blocks).map(|_| None).collect(),
+            contents: (0..blocks).map(|_| None).collect(),
             keeps_coverage,
             keeps_ecc: false,
             keeps_updates: false,
@@ -228,28 +199,34 @@ impl<P: Payload> MemoryArray<P> {
         self.grid = self.grid.grown(channels);
         let blocks = self.grid.geometry().blocks() as usize;
         self.blocks.resize(blocks, BlockInfo::default());
-        self.cells.resize(blocks, None);
+        self.contents.resize(blocks, None);
     }
 
-    fn erased_cells(&self) -> Cells<P> {
+    fn erased_contents(&self) -> BlockContents<P> {
         let pages = self.grid.pages_per_block() as usize;
         let slots = pages * self.slots_per_page;
-        Cells {
+        let recovery = || RecoveryOob { update: vec![0; slots].into(), pe_max: vec![0; pages].into(), members: BTreeMap::new() };
+        BlockContents {
             tags: vec![OobTag::FILLER; slots].into(),
             payload: vec![P::default(); slots].into(),
-            sequence: vec![0; pages].into(),
+            sequence: Sequences::new(pages),
             coverage: vec![0; if self.keeps_coverage { pages } else { 0 }].into(),
             ecc: vec![Capability(0); if self.keeps_ecc { pages } else { 0 }].into(),
             written_s: vec![0; if self.keeps_ecc { pages } else { 0 }].into(),
-            base_sequence: 0,
-            told: Box::new(Told {
-                pe: 0,
-                first_program_s: 0,
-                update: vec![0; if self.keeps_updates { slots } else { 0 }].into(),
-                pe_max: vec![0; if self.keeps_updates { pages } else { 0 }].into(),
-                members: BTreeMap::new(),
-            }),
+            pe: 0,
+            first_program_s: 0,
+            recovery: self.keeps_updates.then(|| Box::new(recovery())),
         }
+    }
+
+    /// What a block that was programmed at some time holds.
+    #[inline]
+    fn contents(&self, block: BlockAddr) -> &BlockContents<P> {
+        self.contents[block.index()].as_ref().expect("a programmed block has contents").get()
+    }
+
+    fn change_contents(&mut self, block: BlockAddr) -> &mut BlockContents<P> {
+        self.contents[block.index()].as_mut().expect("a programmed block has contents").change()
     }
 
     /// Asserts the rules of NAND for a program of this page.
@@ -276,39 +253,42 @@ impl<P: Payload> MemoryArray<P> {
             info.first_program = now;
         }
         let pe = info.pe;
-        if self.cells[block.index()].is_none() {
-            self.cells[block.index()] = Some(Arc::new(self.erased_cells()));
+        if self.contents[block.index()].is_none() {
+            self.contents[block.index()] = Some(Stored::Open(Box::new(self.erased_contents())));
         }
-        let cells = Arc::make_mut(self.cells[block.index()].as_mut().expect("made above"));
+        let contents = self.contents[block.index()].as_mut().expect("made above").open();
         let page = page as usize;
         if page == 0 {
-            cells.base_sequence = oob.sequence;
-            (cells.told.pe, cells.told.first_program_s) = (pe, whole_seconds(now));
+            contents.sequence.start(oob.sequence);
+            (contents.pe, contents.first_program_s) = (pe, whole_seconds(now));
         }
         let slots = page * self.slots_per_page..(page + 1) * self.slots_per_page;
-        cells.tags[slots.clone()].copy_from_slice(tags);
-        cells.payload[slots.clone()].clone_from_slice(payload);
-        let relative = oob.sequence.checked_sub(cells.base_sequence).and_then(|d| u32::try_from(d).ok());
-        cells.sequence[page] = relative.expect("sequences within a block ascend and span less than 2^32");
+        contents.tags[slots.clone()].copy_from_slice(tags);
+        contents.payload[slots.clone()].clone_from_slice(payload);
+        let ascends = contents.sequence.set(page, oob.sequence);
+        assert!(ascends, "sequences within a block ascend and span less than 2^32");
         if self.keeps_coverage {
-            cells.coverage[page] = oob.coverage;
+            contents.coverage[page] = oob.coverage;
         }
         if self.keeps_ecc {
-            cells.ecc[page] = oob.ecc;
-            cells.written_s[page] = whole_seconds(now);
+            contents.ecc[page] = oob.ecc;
+            contents.written_s[page] = whole_seconds(now);
         }
-        if self.keeps_updates {
+        if let Some(recovery) = &mut contents.recovery {
             match updates {
-                Some(updates) => cells.told.update[slots].copy_from_slice(updates),
-                None => cells.told.update[slots].fill(oob.sequence),
+                Some(updates) => recovery.update[slots].copy_from_slice(updates),
+                None => recovery.update[slots].fill(oob.sequence),
             }
-            cells.told.pe_max[page] = self.pe_max;
+            recovery.pe_max[page] = self.pe_max;
             if page == 0 {
-                cells.told.members.clear();
+                recovery.members.clear();
             }
             if !members.is_empty() {
-                cells.told.members.insert(page as u32, members.into());
+                recovery.members.insert(page as u32, members.into());
             }
+        }
+        if page + 1 == self.grid.pages_per_block() as usize {
+            self.contents[block.index()] = self.contents[block.index()].take().map(Stored::close);
         }
         ProgramOutcome::Done
     }
@@ -317,29 +297,29 @@ impl<P: Payload> MemoryArray<P> {
     /// keeps no updates it knows no highest count but that of the block.
     pub(crate) fn history(&self, ppn: Ppn) -> History {
         let (block, page) = self.grid.split(ppn);
-        let cells = self.cells[block.index()].as_ref().expect("a programmed block has cells");
+        let contents = self.contents(block);
         History {
-            pe: cells.told.pe,
-            pe_max: cells.told.pe_max.get(page as usize).copied().unwrap_or(cells.told.pe),
-            first_program: SimTime(u64::from(cells.told.first_program_s) * NANOS_PER_S),
+            pe: contents.pe,
+            pe_max: contents.recovery.as_ref().map_or(contents.pe, |recovery| recovery.pe_max[page as usize]),
+            first_program: SimTime(u64::from(contents.first_program_s) * NANOS_PER_S),
         }
     }
 
     /// The page holds nothing any more that could be read; it stays occupied.
     pub(crate) fn wipe(&mut self, ppn: Ppn) {
         let (block, page) = self.grid.split(ppn);
-        let cells = Arc::make_mut(self.cells[block.index()].as_mut().expect("a programmed block has cells"));
         let page = page as usize;
         let slots = page * self.slots_per_page..(page + 1) * self.slots_per_page;
-        cells.tags[slots.clone()].fill(OobTag::FILLER);
-        cells.payload[slots.clone()].fill(P::default());
-        cells.sequence[page] = 0;
-        if self.keeps_coverage {
-            cells.coverage[page] = 0;
+        let contents = self.change_contents(block);
+        contents.tags[slots.clone()].fill(OobTag::FILLER);
+        contents.payload[slots.clone()].fill(P::default());
+        contents.sequence.clear(page);
+        if let Some(coverage) = contents.coverage.get_mut(page) {
+            *coverage = 0;
         }
-        if self.keeps_updates {
-            cells.told.update[slots].fill(0);
-            cells.told.members.remove(&(page as u32));
+        if let Some(recovery) = &mut contents.recovery {
+            recovery.update[slots].fill(0);
+            recovery.members.remove(&(page as u32));
         }
     }
 
@@ -350,11 +330,11 @@ impl<P: Payload> MemoryArray<P> {
 
     /// Forgets what no page and no mark says.
     pub(crate) fn forget_infos(&mut self) {
-        for (info, cells) in self.blocks.iter_mut().zip(&mut self.cells) {
+        for (info, contents) in self.blocks.iter_mut().zip(&mut self.contents) {
             *info = BlockInfo { next_page: info.next_page, bad: info.bad, ..BlockInfo::default() };
-            if let Some(cells) = cells.as_mut().filter(|_| self.keeps_ecc) {
-                let cells = Arc::make_mut(cells);
-                cells.written_s.fill(cells.told.first_program_s);
+            if let Some(contents) = contents.as_mut().filter(|_| self.keeps_ecc) {
+                let contents = contents.change();
+                contents.written_s.fill(contents.first_program_s);
             }
         }
         self.pe_max = 0;
@@ -384,18 +364,18 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
     fn page(&self, ppn: Ppn) -> PageView<'_, P> {
         let (block, page) = self.grid.split(ppn);
         assert!(page < self.blocks[block.index()].next_page, "{ppn} looked at before it was programmed");
-        let cells = self.cells[block.index()].as_ref().expect("a programmed block has cells");
+        let contents = self.contents(block);
         let page = page as usize;
         let slots = page * self.slots_per_page..(page + 1) * self.slots_per_page;
         PageView {
-            tags: &cells.tags[slots.clone()],
-            payload: &cells.payload[slots],
+            tags: &contents.tags[slots.clone()],
+            payload: &contents.payload[slots],
             oob: Oob {
-                sequence: cells.base_sequence + u64::from(cells.sequence[page]),
-                coverage: cells.coverage.get(page).copied().unwrap_or(0),
-                ecc: cells.ecc.get(page).copied().unwrap_or_default(),
+                sequence: contents.sequence.get(page),
+                coverage: contents.coverage.get(page).copied().unwrap_or(0),
+                ecc: contents.ecc.get(page).copied().unwrap_or_default(),
             },
-            written: match cells.written_s.get(page) {
+            written: match contents.written_s.get(page) {
                 Some(&s) => SimTime(u64::from(s) * NANOS_PER_S),
                 None => self.blocks[block.index()].first_program,
             },
@@ -410,15 +390,15 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
     fn update(&self, ppn: Ppn, index: u32) -> u64 {
         let (block, page) = self.grid.split(ppn);
         assert!(page < self.blocks[block.index()].next_page, "{ppn} looked at before it was programmed");
-        let cells = self.cells[block.index()].as_ref().expect("a programmed block has cells");
+        let contents = self.contents(block);
         let slot = page as usize * self.slots_per_page + index as usize;
-        cells.told.update.get(slot).copied().unwrap_or_else(|| cells.base_sequence + u64::from(cells.sequence[page as usize]))
+        contents.recovery.as_ref().map_or_else(|| contents.sequence.get(page as usize), |recovery| recovery.update[slot])
     }
 
     fn members(&self, ppn: Ppn) -> &[Member] {
         let (block, page) = self.grid.split(ppn);
-        let cells = self.cells[block.index()].as_ref();
-        cells.and_then(|cells| cells.told.members.get(&page)).map_or(&[], |members| members)
+        let recovery = self.contents[block.index()].as_ref().and_then(|contents| contents.get().recovery.as_ref());
+        recovery.and_then(|recovery| recovery.members.get(&page)).map_or(&[], |members| members)
     }
 
     fn recharge(&mut self, ppn: Ppn, now: SimTime) -> ProgramOutcome {
@@ -428,8 +408,8 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         assert!(page < info.next_page, "{ppn} recharged before it was programmed");
         // Pages of a block are recharged together, the last of them last.
         info.recharges += u32::from(page + 1 == info.next_page);
-        if let Some(cells) = &mut self.cells[block.index()].as_mut().filter(|_| self.keeps_ecc) {
-            Arc::make_mut(cells).written_s[page as usize] = whole_seconds(now);
+        if self.keeps_ecc {
+            self.change_contents(block).written_s[page as usize] = whole_seconds(now);
         }
         ProgramOutcome::Done
     }
@@ -460,17 +440,17 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         assert!(info.next_page == before.next_page, "ageing a block must not change what it holds");
         self.pe_max = self.pe_max.max(info.pe);
         // The pages of an aged block say so.
-        if let Some(cells) = &mut self.cells[block.index()]
+        if let Some(contents) = &mut self.contents[block.index()]
             && (info.pe, info.first_program) != (before.pe, before.first_program)
         {
-            let cells = Arc::make_mut(cells);
-            (cells.told.pe, cells.told.first_program_s) = (info.pe, whole_seconds(info.first_program));
+            let contents = contents.change();
+            (contents.pe, contents.first_program_s) = (info.pe, whole_seconds(info.first_program));
         }
     }
 
     fn set_ecc(&mut self, block: BlockAddr, ecc: Capability) {
-        if let Some(cells) = &mut self.cells[block.index()] {
-            Arc::make_mut(cells).ecc.fill(ecc);
+        if let Some(contents) = &mut self.contents[block.index()] {
+            contents.change().ecc.fill(ecc);
         }
     }
 }

@@ -9,11 +9,9 @@
 //! around busy dies under any scheme.
 
 mod canary;
-mod choice;
 pub mod code_zones;
 mod da_raid5;
 mod ds_raid;
-pub mod ecc;
 mod group_seam;
 pub mod lazy;
 mod mds_groups;
@@ -24,9 +22,9 @@ pub mod read_ahead;
 pub mod registry;
 mod seam;
 
-pub use choice::{Options, SchemeChoice, SchemeError};
 pub use group_seam::{Across, GroupCode, GroupHistory, GroupPage, GroupScheme, PageState, PageStripe, Strip};
 pub use seam::{
     CommitPlan, DisturbLimits, OpenRow, Protection, RowScheme, RowStep, Shape, StripeCommit, StripePlan, StripeScheme,
     StripeWrite, WriteCache,
 };
+pub use vocab::{Options, SchemeChoice, SchemeError};

@@ -1,9 +1,9 @@
 //! All schemes: one line adds one. Drives `--help`, `list schemes` and the test suites.
 
-use crate::choice::find_named;
 use crate::{
     Options, Protection, SchemeChoice, SchemeError, Shape, canary, code_zones, da_raid5, ds_raid, mds_groups, ppc, raid5,
 };
+use vocab::find_named;
 
 /// One scheme.
 pub struct SchemeEntry {

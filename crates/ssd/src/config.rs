@@ -1,11 +1,12 @@
 //! Everything that defines a drive and its state before the first host command.
 
-use crate::power::rules::SafetyRule;
+pub use device::config::{CodecTiming, Ecc, Errors, Scheduler};
+
+use crate::core::rules::SafetyRule;
 use ftl::{GcConfig, WearConfig};
 use nand::{Energy, Pairing, Timing};
 use protect::SchemeChoice;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use vocab::{Bytes, Geometry, Nanos, PeCycles};
 
 /// A drive model: shape, timing, energy, endurance.
@@ -50,16 +51,6 @@ impl Default for Buffer {
     fn default() -> Self {
         Self { kind: BufferKind::Off, size: Bytes(1 << 20), latency: Nanos(2_000) }
     }
-}
-
-/// In which order a die takes up its commands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scheduler {
-    /// In order of arrival.
-    Fifo,
-    /// Reads before programs and erases, as far as hazards allow.
-    ReadFirst,
 }
 
 /// Write history before the workload: a fill and random overwrites until steady.
@@ -157,83 +148,6 @@ impl Default for Faults {
             silent: 0.0,
             rebuild: true,
             rebuild_at_once: 4,
-        }
-    }
-}
-
-/// The ECC of pages.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Ecc {
-    /// Policy by registry name: how strong each page's code is.
-    pub policy: String,
-    /// Options of the policy.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub options: BTreeMap<String, String>,
-    /// Codeword by registry name.
-    pub codeword: String,
-    /// How long the codec takes.
-    pub codec: CodecTiming,
-    /// Power of a codec at work.
-    pub codec_microwatt: u32,
-}
-
-/// How long a codec takes for a codeword. There is an encoder for each die and a decoder for
-/// each channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CodecTiming {
-    /// No time: as if it kept up with the bus.
-    Instant,
-    /// The adaptable hardware of the FLARES paper (section 4.1): a byte in 20 ns, and a search
-    /// for errors that grows with t and with the errors found.
-    Flares,
-    /// The same, as if every codeword had t errors: the paper's worst case, always.
-    FlaresWorst,
-}
-
-impl Default for Ecc {
-    fn default() -> Self {
-        Self {
-            policy: "none".into(),
-            options: BTreeMap::new(),
-            codeword: "4KiB".into(),
-            codec: CodecTiming::Flares,
-            codec_microwatt: 3_500,
-        }
-    }
-}
-
-/// Bit errors of the cells.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Errors {
-    /// Model of the raw bit error rate by registry name.
-    pub model: String,
-    /// Temperature at which data are kept.
-    pub celsius: f64,
-    /// Temperature that the model's retention times are meant at.
-    pub reference_celsius: f64,
-    /// Activation energy of charge loss in electron volts.
-    pub activation_ev: f64,
-    /// Standard deviation of the logarithm of the factor by which a page's rate differs.
-    pub page_sigma: f64,
-    /// The same for blocks.
-    pub block_sigma: f64,
-    /// Raw bit error rate that each recharge of a block in place adds.
-    pub recharge_rber: f64,
-}
-
-impl Default for Errors {
-    fn default() -> Self {
-        Self {
-            model: "none".into(),
-            celsius: 25.0,
-            reference_celsius: 25.0,
-            activation_ev: nand::rber::JESD218_EV,
-            page_sigma: 0.0,
-            block_sigma: 0.0,
-            recharge_rber: 0.0,
         }
     }
 }

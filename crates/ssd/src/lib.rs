@@ -8,7 +8,6 @@ mod boot;
 mod care;
 mod config;
 mod core;
-mod device;
 mod engine;
 #[cfg(unix)]
 mod files;
@@ -26,6 +25,7 @@ pub use config::{
     RefreshPolicy, Scheduler, Setup,
 };
 pub use core::limits::Recycled;
+pub use core::rules::{SAFETY_RULES, SafetyRule};
 pub use device::contents::page_contents;
 #[cfg(unix)]
 pub use files::{ImageSession, ImageSessionError, MemoryError, PageFound};
@@ -33,9 +33,10 @@ pub use host::requests::HostEvent;
 pub use power::cut::{Begun, Fate};
 pub use power::mount::Mounted;
 pub use power::outage::{MemoryLoss, Outage};
-pub use power::rules::{SAFETY_RULES, SafetyRule};
 pub use proof::{AlternativesInFlight, CodePage, Failure, HeldParity, HeldSum, Inventory, ReadBack, Scrub, StoredPage};
 pub use result::{AroundResult, Cdf, EccResult, Response, RunResult};
 pub use session::{Demand, Session, SetupError, mountable_slots_max, redundancy_share, shape, user_slots_max};
 pub use write::groups::GroupStats;
-pub use {coding, ftl, nand, protect};
+pub use {coding, ecc, ftl, nand, protect};
+
+use ::device;

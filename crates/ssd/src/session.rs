@@ -1,11 +1,13 @@
 //! A drive ready for work, whatever its pages carry: the way in for everybody outside.
 
+use crate::boot;
 use crate::boot::precondition::Steady;
 use crate::config::{Drive, Pace, PayloadKind, Setup};
 use crate::device::contents::{HostPayload, Nothing, PageBuf, Tag};
 use crate::device::ecc::PageEcc;
 use crate::device::facts::Folds;
 use crate::engine::Engine;
+use crate::power::cut::Remains;
 use crate::result::RunResult;
 use ftl::{Ftl, FtlError, GcConfig, LogKind};
 use nand::{Faulty, FlashArray, MemoryArray};
@@ -309,12 +311,14 @@ impl<P: HostPayload> Prepared<P> {
         let (grid, protection) = check_setup(setup)?;
         let streams = Streams::new(setup.seed);
         let mut array = MemoryArray::new(setup.drive.geometry, !matches!(protection, Protection::None));
-        crate::boot::precondition::mark_bad_blocks(&mut array, setup, &streams);
+        boot::age::mark_bad_blocks(&mut array, setup, &streams);
         let faults = streams.stream("nand/uncorrectable");
         let array = if PageEcc::is_wanted(&setup.ecc, &setup.errors) { array.keeping_ecc() } else { array };
         let array = if setup.power.mountable { array.keeping_updates() } else { array };
         let array = Faulty::new(array, grid.dies(), setup.faults.uncorrectable_reads, faults);
-        let (mut engine, steady) = Engine::bring_up(setup, protection, array)?;
+        let mut engine = Engine::new(setup, protection, array)?;
+        let none = (None, Remains::default());
+        let steady = boot::bring_up(&mut engine, setup, none, boot::new_drive())?.steady;
         if setup.faults.wear_out > 0.0 {
             engine.core.device.array.tire(setup.faults.wear_out, streams.stream("nand/wear-out"));
         }
@@ -367,19 +371,6 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
-    /// A drive over a new array, with its history and its age.
-    pub(crate) fn bring_up(setup: &Setup, protection: Protection, array: A) -> Result<(Self, Steady), SetupError> {
-        let streams = Streams::new(setup.seed);
-        let mut engine = Self::new(setup, protection, array)?;
-        engine.check_room(&setup.scheme.name)?;
-        let steady = engine.precondition(&setup.precondition, &streams);
-        engine.age(setup, &streams)?;
-        if setup.power.mountable && setup.buffer.kind == crate::config::BufferKind::Volatile {
-            engine.host.oracle.keep_durable();
-        }
-        Ok((engine, steady))
-    }
-
     /// P/E cycles of every block, in block order.
     pub fn pe_cycles(&self) -> Vec<u32> {
         (0..self.core.device.grid.geometry().blocks()).map(|block| self.core.device.array.block(BlockAddr(block)).pe).collect()
@@ -391,31 +382,5 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if self.writer.stripes.worn_above.is_some() {
             self.check_worn_strips();
         }
-    }
-
-    /// Refuses a drive whose bad blocks leave too little room.
-    fn check_room(&self, scheme: &str) -> Result<(), SetupError> {
-        if self.writer.zones.is_some() {
-            return self.check_segments();
-        }
-        let live: u64 = (0..self.core.map.logs()).map(|log| u64::from(self.core.map.live_max(log))).sum();
-        let (stripes, stripe_width) = match &self.writer.protection {
-            Protection::Stripes(scheme) => {
-                (u64::from(self.core.map.user_slots().div_ceil(scheme.data_strips())), u64::from(scheme.data_strips()) + 1)
-            }
-            _ => (0, 0),
-        };
-        let least = (0..self.core.map.logs()).map(|log| u64::from(self.core.map.live_max(log))).min().unwrap_or(0);
-        // Stripes put as many strips on one die as on another.
-        let strips = stripes * stripe_width;
-        if u64::from(self.core.map.user_slots()) >= live
-            || strips.div_ceil(u64::from(self.core.device.grid.dies())) >= least.max(1) && stripes > 0
-        {
-            return Err(SetupError::new(format!(
-                "scheme {scheme}: bad blocks leave room for {live} slots, fewer than {} logical pages with their redundancy need",
-                self.core.map.user_slots()
-            )));
-        }
-        Ok(())
     }
 }

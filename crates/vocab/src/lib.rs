@@ -4,6 +4,7 @@
 //! addresses are types, so that a block can never be taken for a page, nor a time for a size.
 
 mod address;
+mod choice;
 mod geometry;
 mod grid;
 mod host;
@@ -12,6 +13,7 @@ mod random;
 mod table;
 
 pub use address::{BlockAddr, ChannelId, DieId, Lba, Lpn, Ppn, SECTOR_BYTES, Slot, StripSet, StripeId, SuperblockId};
+pub use choice::{Options, SchemeChoice, SchemeError, find_named};
 pub use geometry::{Geometry, GeometryError, PlaneUse};
 pub use grid::Grid;
 pub use host::{Cause, Fua, HostCommand, HostOp};

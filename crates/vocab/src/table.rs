@@ -4,20 +4,26 @@ use bytemuck::Pod;
 use memmap2::MmapMut;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
 
 /// A zeroed table of fixed length, on huge pages where the system has them: a map of millions
 /// of entries is read at random, and with ordinary pages each read misses the TLB as well as
 /// the caches (measured: half of the simulator's time). A small table is ordinary memory: it costs
 /// more to map it than to use it.
 pub struct Table<T> {
-    memory: Memory<T>,
+    /// The first entry: reads and writes go through this pointer and nothing else.
+    entries: NonNull<T>,
     length: usize,
+    /// The mapping that holds a large table; a small one is a box that was turned into the pointer.
+    mapped: Option<MmapMut>,
 }
 
-enum Memory<T> {
-    Mapped(MmapMut),
-    Small(Box<[T]>),
-}
+// SAFETY: a table owns its entries, as a box does.
+#[allow(unsafe_code)]
+unsafe impl<T: Send> Send for Table<T> {}
+// SAFETY: as above; shared references to a table only read.
+#[allow(unsafe_code)]
+unsafe impl<T: Sync> Sync for Table<T> {}
 
 /// The size of a huge page, in bytes.
 const HUGE_PAGE: usize = 2 << 20;
@@ -31,13 +37,15 @@ impl<T: Pod> Table<T> {
     pub fn zeroed(length: usize) -> Self {
         let bytes = length * size_of::<T>();
         if bytes < HUGE_PAGE {
-            return Self { memory: Memory::Small(bytemuck::zeroed_slice_box(length)), length };
+            let entries = Box::into_raw(bytemuck::zeroed_slice_box::<T>(length)).cast();
+            return Self { entries: NonNull::new(entries).expect("a box has an address"), length, mapped: None };
         }
-        let map = MmapMut::map_anon(bytes).expect("address space for a table");
+        let mut map = MmapMut::map_anon(bytes).expect("address space for a table");
         // Refused where huge pages are switched off: then it is an ordinary table.
         #[cfg(target_os = "linux")]
         let _ = map.advise(memmap2::Advice::HugePage);
-        Self { memory: Memory::Mapped(map), length }
+        let entries = bytemuck::cast_slice_mut::<u8, T>(&mut map).as_mut_ptr();
+        Self { entries: NonNull::new(entries).expect("a mapping has an address"), length, mapped: Some(map) }
     }
 
     /// A table of `length` times `value`.
@@ -71,9 +79,10 @@ impl<T: Pod> Deref for Table<T> {
     type Target = [T];
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        match &self.memory {
-            Memory::Mapped(map) => &bytemuck::cast_slice(map)[..self.length],
-            Memory::Small(table) => table,
+        // SAFETY: the pointer is of `length` initialised entries that this table owns.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::slice::from_raw_parts(self.entries.as_ptr(), self.length)
         }
     }
 }
@@ -81,9 +90,21 @@ impl<T: Pod> Deref for Table<T> {
 impl<T: Pod> DerefMut for Table<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
-        match &mut self.memory {
-            Memory::Mapped(map) => &mut bytemuck::cast_slice_mut(map)[..self.length],
-            Memory::Small(table) => table,
+        // SAFETY: as for `deref`, and the table is borrowed for writing.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::slice::from_raw_parts_mut(self.entries.as_ptr(), self.length)
+        }
+    }
+}
+
+impl<T> Drop for Table<T> {
+    fn drop(&mut self) {
+        if self.mapped.is_none() {
+            let entries = std::ptr::slice_from_raw_parts_mut(self.entries.as_ptr(), self.length);
+            // SAFETY: the pointer came from a box of this length, which nobody else has.
+            #[allow(unsafe_code)]
+            drop(unsafe { Box::from_raw(entries) });
         }
     }
 }

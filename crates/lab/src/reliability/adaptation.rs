@@ -7,7 +7,7 @@
 use super::settings::{Ageing, Settings};
 use super::{Axis, Cell, Column, Layout, PE, Plot, Series, Study, Table, cycles, model_notes};
 use crate::problem::Problem;
-use ssd::protect::ecc::{CellModel, Decoded, EccPolicy, EccShape, Flares, FlaresSettings, Profile};
+use ssd::ecc::{CellModel, Decoded, EccPolicy, EccShape, Flares, FlaresSettings, Profile};
 use std::sync::Arc;
 use vocab::{PeCycles, Ppn, Stream, Streams};
 

@@ -5,8 +5,8 @@ use super::study::{DAY, YEAR};
 use crate::problem::{Problem, printable};
 use ssd::coding::gf2::Decoder;
 use ssd::coding::odds::{BchSize, Per};
+use ssd::ecc::{CODEWORDS, Codeword};
 use ssd::nand::rber::{self, RBER_MODELS, RberEntry, Stress};
-use ssd::protect::ecc::{CODEWORDS, Codeword};
 use std::ops::RangeInclusive;
 
 /// An option of studies.

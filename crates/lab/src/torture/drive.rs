@@ -1,9 +1,9 @@
 //! Random drives: small, with everything that a drive may have, and of every scheme.
 
 use super::{FaultKind, Scope};
+use ssd::ecc::ECC_POLICIES;
 use ssd::ftl::victim::POLICIES;
 use ssd::nand::{Energy, PageKind, Pairing, Timing, Transfer};
-use ssd::protect::ecc::ECC_POLICIES;
 use ssd::protect::registry;
 use ssd::protect::{Protection, SchemeChoice};
 use ssd::{

@@ -11,7 +11,7 @@ use super::scenario::{Fates, Round, Scenario, Stop, Strike, die_of, is_ended, is
 use super::{Scope, text};
 use crate::compare::in_parallel;
 use crate::table::{Row, aligned, grouped};
-use ssd::protect::ecc::ECC_POLICIES;
+use ssd::ecc::ECC_POLICIES;
 use ssd::protect::{SchemeChoice, registry};
 use ssd::{
     Age, Begun, Buffer, Ecc, Errors, Fate, Faults, Outage, Pace, PayloadKind, Precondition, Refresh, Scheduler, Session, Setup,

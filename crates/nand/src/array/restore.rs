@@ -1,6 +1,7 @@
 //! Blocks put back as their pages tell.
 
-use super::{Arc, MemoryArray, Payload};
+use super::contents::Stored;
+use super::{MemoryArray, Payload};
 use crate::power::Scar;
 use crate::{Member, OobPage, OobSlot, OobTag, Program};
 use vocab::BlockAddr;
@@ -22,12 +23,12 @@ impl<P: Payload> MemoryArray<P> {
     /// half erased.
     pub(crate) fn restore(&mut self, block: BlockAddr, found: &[Found]) {
         let Some(last) = found.iter().rposition(|page| *page != Found::Erased) else { return };
-        let mut cells = self.erased_cells();
+        let mut contents = self.erased_contents();
         let valid = || found.iter().filter_map(|page| if let Found::Valid(oob, _) = page { Some(oob) } else { None });
-        cells.base_sequence = valid().map(|oob| oob.sequence).min().unwrap_or(0);
+        contents.sequence.start(valid().map(|oob| oob.sequence).min().unwrap_or(0));
         if let Some(first) = valid().next() {
-            (cells.told.pe, cells.told.first_program_s) = (first.pe, first.first_program_s);
-            cells.written_s.fill(first.first_program_s);
+            (contents.pe, contents.first_program_s) = (first.pe, first.first_program_s);
+            contents.written_s.fill(first.first_program_s);
         }
         let mut half_erased = !matches!(found[0], Found::Valid(..));
         for (page, found) in found[..=last].iter().enumerate() {
@@ -38,25 +39,25 @@ impl<P: Payload> MemoryArray<P> {
                 continue;
             };
             // No program of ours leaves ranks so far apart.
-            let Ok(relative) = u32::try_from(oob.sequence - cells.base_sequence) else {
+            if !contents.sequence.set(page, oob.sequence) {
                 self.scars.add(ppn, Scar::Torn);
                 continue;
-            };
-            cells.sequence[page] = relative;
-            if !members.is_empty() {
-                cells.told.members.insert(page as u32, members.clone().into());
             }
-            cells.told.pe_max[page] = oob.pe_max;
-            cells.ecc[page] = oob.ecc_profile;
+            let recovery = contents.recovery.as_mut().expect("an image keeps updates");
+            if !members.is_empty() {
+                recovery.members.insert(page as u32, members.clone().into());
+            }
+            recovery.pe_max[page] = oob.pe_max;
+            contents.ecc[page] = oob.ecc_profile;
             if self.keeps_coverage {
-                cells.coverage[page] = oob.coverage;
+                contents.coverage[page] = oob.coverage;
             }
             for (i, &OobSlot { tag, update, .. }) in oob.slots.iter().enumerate() {
-                cells.tags[page * self.slots_per_page + i] = tag;
-                cells.told.update[page * self.slots_per_page + i] = update;
+                contents.tags[page * self.slots_per_page + i] = tag;
+                recovery.update[page * self.slots_per_page + i] = update;
             }
         }
-        self.cells[block.index()] = Some(Arc::new(cells));
+        self.contents[block.index()] = Some(Stored::Open(Box::new(contents)).close());
         self.blocks[block.index()].next_page = last as u32 + 1;
         if half_erased {
             self.scars.add_half_erased(block);
@@ -65,9 +66,8 @@ impl<P: Payload> MemoryArray<P> {
 
     /// Replaces what a programmed page carries.
     pub(crate) fn refill(&mut self, block: BlockAddr, page: u32, payload: &[P]) {
-        let cells = Arc::make_mut(self.cells[block.index()].as_mut().expect("a programmed block has cells"));
         let slots = page as usize * self.slots_per_page..(page as usize + 1) * self.slots_per_page;
-        cells.payload[slots].clone_from_slice(payload);
+        self.change_contents(block).payload[slots].clone_from_slice(payload);
     }
 
     /// What stands beside a page that is about to be programmed, with a checksum for each slot.
@@ -75,8 +75,8 @@ impl<P: Payload> MemoryArray<P> {
         let &Program { ppn, tags, updates, oob, now, .. } = program;
         let (block, page) = self.grid.split(ppn);
         self.assert_programmable(ppn);
-        let (pe, first_program_s) = match &self.cells[block.index()] {
-            Some(cells) if page > 0 => (cells.told.pe, cells.told.first_program_s),
+        let (pe, first_program_s) = match &self.contents[block.index()] {
+            Some(stored) if page > 0 => (stored.get().pe, stored.get().first_program_s),
             _ => (self.blocks[block.index()].pe, super::whole_seconds(now)),
         };
         let update = |i: usize| updates.map_or(oob.sequence, |updates| updates[i]);

@@ -4,15 +4,15 @@
 //! until write amplification no longer moves. It runs the very code that host writes run, only
 //! without time: each flash command completes before the next begins.
 
-use crate::config::{Precondition, Setup};
+use crate::config::Precondition;
 use crate::core::jobs::{Asker, PageWrite};
 use crate::device::contents::HostPayload;
 use crate::device::facts::{Folds, RequestKind};
 use crate::engine::Engine;
-use crate::session::{Demand, SetupError};
+use crate::session::Demand;
 use nand::FlashArray;
 use protect::Protection;
-use vocab::{BlockAddr, HostCommand, HostOp, Lpn, SimTime, Stream, Streams};
+use vocab::{HostCommand, HostOp, Lpn, SimTime, Stream, Streams};
 
 /// What preconditioning found.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -62,7 +62,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
-    fn finish_untimed(&mut self) {
+    pub(crate) fn finish_untimed(&mut self) {
         // What the history wrote is durable when a cut may come; without cuts the last page waits to be full.
         if self.core.is_mountable() {
             self.send_open_page();
@@ -143,18 +143,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.settle();
     }
 
-    /// Stripes whose blocks have become worn get the parity that asks for.
-    fn age_stripes(&mut self) {
-        self.tell_worn_strips();
-        self.core.device.timed = false;
-        let stripes = self.stripe_count();
-        while let Some(stripe) = self.stripe_scheme_mut().next_unprotected(stripes) {
-            self.build_parity(stripe, None);
-            self.settle();
-        }
-        self.finish_untimed();
-    }
-
     /// Executes host commands in order without time; what that asked of dies and channels.
     pub(crate) fn dry_run(&mut self, commands: &mut dyn Iterator<Item = HostCommand>) -> Demand {
         self.core.device.timed = false;
@@ -169,48 +157,5 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let Folds { busy: dies, carried: channels, ecc, .. } = &self.core.device.folds;
         let (of_dies, of_channels) = (geometry.dies(), geometry.channels);
         Demand { dies: *dies, channels: *channels, decoders: ecc.decode, of_dies, of_channels }
-    }
-
-    /// Gives every block its age (decision D12).
-    ///
-    /// # Errors
-    /// Settings of ECC or errors that are out of range.
-    pub(crate) fn age(&mut self, setup: &Setup, streams: &Streams) -> Result<(), SetupError> {
-        let age = &setup.age;
-        let (mut draws, mut scattered) = (streams.stream("age/pe"), streams.stream("age/worn"));
-        let (mean, deviation) = (f64::from(age.pe_cycles.0), age.pe_deviation);
-        for block in 0..self.core.device.grid.geometry().blocks() {
-            let block = BlockAddr(block);
-            let worn = age.worn_blocks > 0.0 && scattered.chance(age.worn_blocks);
-            let mean = if worn { f64::from(age.worn_pe_cycles.0) } else { mean };
-            let added = if deviation > 0.0 { (mean + deviation * draws.normal()).round().max(0.0) } else { mean } as u32;
-            self.core.device.array.set_age(block, |info| {
-                info.pe += added;
-                // Nobody can have read an erased block.
-                info.reads = if info.next_page > 0 { age.reads } else { 0 };
-            });
-            let (unit, pe) = (self.core.map.unit_of_block(block), self.core.device.array.block(block).pe);
-            self.core.map.set_pe(unit, pe);
-        }
-        if self.writer.stripes.worn_above.is_some() {
-            self.age_stripes();
-        }
-        // Data written so far are as old as asked for: the clock starts there.
-        self.core.device.now = SimTime(age.retention.0);
-        self.start_limits();
-        self.start_ecc(setup, streams)
-    }
-}
-
-/// Marks factory-bad blocks.
-pub(crate) fn mark_bad_blocks<P: HostPayload>(array: &mut impl FlashArray<P>, setup: &Setup, streams: &Streams) {
-    if setup.age.bad_blocks <= 0.0 {
-        return;
-    }
-    let mut draws = streams.stream("nand/bad-blocks");
-    for block in 0..setup.drive.geometry.blocks() {
-        if draws.chance(setup.age.bad_blocks) {
-            array.set_age(BlockAddr(block), |info| info.bad = true);
-        }
     }
 }

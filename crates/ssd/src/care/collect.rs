@@ -2,13 +2,13 @@
 //! and erases the victim once nothing depends on it.
 
 use crate::core::owner::Owner;
+use crate::core::rules::SafetyRule;
 use crate::core::target::Target;
 use crate::core::{Command, data_of};
 use crate::device::command::Verb;
 use crate::device::contents::HostPayload;
 use crate::device::image::Contents;
 use crate::engine::Engine;
-use crate::power::rules::SafetyRule;
 use ftl::{LogKind, Stream, UnitId};
 use nand::{FlashArray, OobTag};
 use protect::Protection;

@@ -22,10 +22,10 @@ use crate::device::facts::Fact;
 use crate::engine::Engine;
 use crate::session::{SetupError, commit_reserve};
 use coding::odds::Per;
+use ecc::longest_hours;
 use ftl::{UnitId, UnitState};
 use nand::{FlashArray, ProgramOutcome, span_of};
 use protect::Protection;
-use protect::ecc::longest_hours;
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, Capability, Cause, Nanos, PeCycles, Ppn, SimTime, Streams};
 

@@ -150,11 +150,11 @@ mod tests {
 
     #[test]
     fn the_margin_has_two_halves_and_the_moves_are_set_aside() {
-        let limits = LimitsLimits { reads: 46_000, retention: Nanos(1_000_000), margin_percent: 10 };
+        let limits = DisturbLimits { reads: 46_000, retention: Nanos(1_000_000), margin_percent: 10 };
         let at = Thresholds::new(limits, 256);
         assert_eq!((at.idle_reads, at.now_reads), (45_744 * 90 / 100, 45_744 * 95 / 100));
         assert_eq!((at.idle_age, at.now_age), (Nanos(900_000), Nanos(950_000)));
-        let least = Thresholds::new(LimitsLimits { reads: 16, ..limits }, 256);
+        let least = Thresholds::new(DisturbLimits { reads: 16, ..limits }, 256);
         assert_eq!((least.idle_reads, least.now_reads), (7, 7));
     }
 

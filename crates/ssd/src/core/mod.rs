@@ -9,8 +9,11 @@ pub(crate) mod jobs;
 pub(crate) mod limits;
 pub(crate) mod owner;
 pub(crate) mod read_step;
+pub(crate) mod rules;
 pub(crate) mod safe;
 pub(crate) mod target;
+#[cfg(test)]
+pub(crate) mod testing;
 pub(crate) mod zone_step;
 
 use crate::config::Power;
@@ -18,6 +21,7 @@ use crate::core::effects::{Effect, Effects};
 use crate::core::jobs::Job;
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
+use crate::core::rules::SafetyRule;
 use crate::core::safe::SafeMemory;
 use crate::core::target::Floor;
 use crate::device::Device;
@@ -25,13 +29,12 @@ use crate::device::command::Verb;
 use crate::device::contents::HostPayload;
 use crate::device::service::Haste;
 use crate::device::slab::{Id, Slab};
-use crate::power::rules::SafetyRule;
 use ftl::{Ftl, UnitId};
 use nand::{FlashArray, Oob, OobTag, PageRole};
 use vocab::{Cause, Lpn, Slot};
 
 /// A flash command of the engine.
-pub(crate) type Command = crate::device::command::Command<Owner>;
+pub(crate) type Command = device::command::Command<Owner>;
 
 /// What every component works on.
 #[derive(Clone)]

@@ -2,13 +2,13 @@
 
 use crate::core::Command;
 use crate::core::owner::Owner;
+use crate::core::rules::SafetyRule;
 use crate::device::Taken;
 use crate::device::command::Verb;
 use crate::device::contents::HostPayload;
 use crate::device::sense::{Compares, Sensed, Verdict};
 use crate::device::slab::Id;
 use crate::engine::Engine;
-use crate::power::rules::SafetyRule;
 use nand::FlashArray;
 use vocab::{Cause, DieId, Nanos, Ppn};
 

@@ -11,7 +11,8 @@ mod bytes;
 mod memory;
 mod saved;
 
-use crate::boot::precondition::mark_bad_blocks;
+use crate::boot;
+use crate::boot::age::mark_bad_blocks;
 use crate::config::{Age, Faults, Pace, PayloadKind, Setup};
 use crate::device::contents::{HostPayload, PageBuf, Window};
 use crate::engine::Engine;
@@ -122,7 +123,8 @@ impl ImageSession {
         let (grid, protection) = check_for_files(setup)?;
         let mut flash = Flash::create(path, setup.drive.geometry, members_at_most(&protection, &grid))?;
         mark_bad_blocks(&mut flash, setup, &Streams::new(setup.seed));
-        let (mut drive, _) = Engine::bring_up(setup, protection, flash)?;
+        let mut drive = Engine::new(setup, protection, flash)?;
+        boot::bring_up(&mut drive, setup, (None, Remains::default()), boot::new_drive())?;
         drive.host.requests.journal = Some(RefCell::default());
         let saved = saved::encode(&drive, 0);
         let memory = Memory::create(&Memory::path_beside(path), &in_words(setup), &saved)?;
@@ -355,10 +357,8 @@ fn mount(drive: &mut Engine<PageBuf, Flash>, setup: &Setup, saved: SimTime, rema
     });
     // The clock was saved before the last program ended.
     drive.core.device.now = written.max().unwrap_or_default().max(saved);
-    let mounted = drive.mount(remains);
-    drive.start_limits();
-    drive.resume_ecc(None, setup, &Streams::new(setup.seed));
-    mounted
+    let found = boot::bring_up(drive, setup, (None, remains), boot::reopened()).expect("it was built before");
+    found.mounted
 }
 
 /// Saves what is power-safe, if that changed.

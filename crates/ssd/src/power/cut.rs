@@ -7,13 +7,13 @@
 //! block has, which blocks are being erased, and which logical pages are lost for good.
 
 use crate::config::BufferKind;
+use crate::core::checkpoint::Checkpoint;
+use crate::core::rules::SafetyRule;
 use crate::device::command::Verb;
 use crate::device::contents::HostPayload;
 use crate::device::queue::Phase;
 use crate::engine::Engine;
-use crate::power::mount::Checkpoint;
 use crate::power::outage::Outage;
-use crate::power::rules::SafetyRule;
 use crate::session::{Session, inside};
 use crate::write::groups::{GroupRemains, Redo};
 use crate::write::stripes::partial::HeldRemains;

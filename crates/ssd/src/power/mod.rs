@@ -3,7 +3,6 @@
 pub(crate) mod cut;
 pub(crate) mod mount;
 pub(crate) mod outage;
-pub(crate) mod rules;
 
 use crate::power::mount::Mounting;
 

@@ -26,9 +26,11 @@
 pub(crate) mod looks;
 pub(crate) mod recovery;
 
-pub(crate) use crate::core::checkpoint::Checkpoint;
+pub(crate) use crate::boot;
+use crate::core::checkpoint::Checkpoint;
 use crate::core::checkpoint::Summary;
 use crate::core::data_of;
+use crate::core::rules::SafetyRule;
 use crate::device::contents::HostPayload;
 use crate::device::failed::FailedProgram;
 use crate::engine::Engine;
@@ -36,7 +38,6 @@ use crate::power::cut::{Fate, READS_SAVED_EVERY, Remains};
 use crate::power::mount::looks::Looks;
 pub(crate) use crate::power::mount::recovery::Mounting;
 use crate::power::outage::{MemoryLoss, Outage};
-use crate::power::rules::SafetyRule;
 use crate::session::{Prepared, Session, build_scheme, inside};
 use crate::write::stripes::mount::StripeFound;
 use ftl::UnitId;
@@ -44,7 +45,7 @@ use nand::{Member, PageScan, Scan};
 use protect::Protection;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
-use vocab::{BlockAddr, Bytes, DieId, Lpn, Nanos, Ppn, Slot, Streams, StripeId};
+use vocab::{BlockAddr, Bytes, DieId, Lpn, Nanos, Ppn, Slot, StripeId};
 
 /// What a mount found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -152,28 +153,14 @@ impl Session {
 impl<P: HostPayload> Prepared<P> {
     fn cut_power(&mut self, fates: &[Fate], outage: Outage) -> Mounted {
         assert!(self.setup.power.mountable, "the drive keeps nothing that it could be mounted from");
-        let reads = self.engine.core.limits.reads().to_vec();
-        let mut remains = self.engine.cut(fates);
-        let gone = remains.lose(outage, |stripe| self.engine.lpns_of_stripe(stripe));
-        let mut oracle = std::mem::take(&mut self.engine.host.oracle);
-        oracle.power_cut();
-        gone.into_iter().for_each(|lpn| oracle.doubt(lpn));
-        let (array, now, mismatch) =
-            (self.engine.core.device.array.clone(), self.engine.core.device.now, self.engine.host.first_mismatch.take());
+        let remains = Remains { outage, ..self.engine.cut(fates) };
+        let array = self.engine.core.device.array.clone();
         let protection = build_scheme(&self.setup.drive, &self.setup.scheme).expect("it was built before");
         let mut engine = Engine::new(&self.setup, protection, array).expect("it was built before");
-        (engine.host.oracle, engine.core.device.now, engine.host.first_mismatch) = (oracle, now, mismatch);
-        engine.host.requests.read_only_since = self.engine.host.requests.read_only_since;
-        let mounted = engine.mount(remains);
-        engine.start_limits();
-        if outage.memory.reads {
-            engine.assume_read_often();
-        } else {
-            engine.check_reads(&reads);
-        }
-        engine.resume_ecc(Some(&mut self.engine), &self.setup, &Streams::new(self.setup.seed));
+        let from = (Some(&mut self.engine), remains);
+        let found = boot::bring_up(&mut engine, &self.setup, from, boot::mounted()).expect("it was built before");
         self.engine = engine;
-        mounted
+        found.mounted
     }
 }
 
@@ -274,14 +261,6 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             }
         }
         suspects
-    }
-
-    /// Counts of reads never come back lower than they were (I5), except of blocks erased by the cut.
-    fn check_reads(&self, before: &[u32]) {
-        for (block, (&before, &now)) in (0..).map(BlockAddr).zip(before.iter().zip(self.core.limits.reads())) {
-            let is_written = self.core.device.array.block(block).next_page > 0;
-            assert!(!is_written || now >= before, "{block} was read {before} times and comes back with {now}");
-        }
     }
 
     /// Pages that summaries vouch for and that are looked at nonetheless.

@@ -3,12 +3,12 @@
 //! to flash are taken out of the sums. Groups that were being written take nothing more; their sums
 //! stay, beside what new groups need, until they have been collected.
 
+use crate::core::rules::SafetyRule;
 use crate::device::contents::HostPayload;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
 use crate::power::mount::Choice;
 use crate::power::mount::looks::Looks;
-use crate::power::rules::SafetyRule;
 use crate::write::groups::{GroupRemains, Redo};
 use ftl::{UnitId, UnitState};
 use nand::{Member, PageRole, Scan};

@@ -5,12 +5,12 @@ pub(crate) mod loss;
 pub(crate) mod mount;
 
 use crate::core::owner::Owner;
+use crate::core::rules::SafetyRule;
 use crate::core::{data_of, oob_covering};
 use crate::device::contents::HostPayload;
 use crate::device::image::Contents;
 use crate::device::slab::{Id, NONE, Slab};
 use crate::engine::Engine;
-use crate::power::rules::SafetyRule;
 use crate::write::rescue::Hurt;
 use crate::write::rows::loss::Bare;
 use ftl::{RowPlace, Stream};

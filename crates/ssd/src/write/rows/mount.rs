@@ -4,11 +4,11 @@
 //! that may have been the parity, and pages count without; they are written anew.
 
 use crate::core::data_of;
+use crate::core::rules::SafetyRule;
 use crate::device::contents::HostPayload;
 use crate::engine::Engine;
 use crate::power::mount::looks::Looks;
 use crate::power::mount::{Choice, Newest};
-use crate::power::rules::SafetyRule;
 use nand::{Member, PageRole, Scan};
 use std::collections::BTreeSet;
 use vocab::{DieId, Ppn, StripSet};

@@ -17,12 +17,12 @@
 //! what it lacks, it counts before one that was cut for certain.
 
 use crate::core::data_of;
+use crate::core::rules::SafetyRule;
 use crate::device::contents::HostPayload;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
 use crate::power::mount::looks::Looks;
 use crate::power::mount::{Choice, Newest};
-use crate::power::rules::SafetyRule;
 use crate::write::stripes::partial::{HeldRemains, Sums, pinned};
 use ftl::Place;
 use nand::{PageRole, Scan};

@@ -1,12 +1,12 @@
 //! One die: a command in service and those that wait.
 
-use crate::device::command::{Command, Stage, Verb};
-use crate::device::slab::{Id, NONE, Slab};
+use crate::command::{Command, Stage, Verb};
+use crate::slab::{Id, NONE, Slab};
 use vocab::SimTime;
 
 /// What a busy die is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub enum Phase {
     /// Waiting for the cells of a read.
     Sensing,
     /// The last phase of any command.
@@ -15,8 +15,10 @@ pub(crate) enum Phase {
 
 /// One die: a command in service and those that wait.
 #[derive(Clone, Debug)]
-pub(crate) struct Die {
+pub struct Die {
+    /// The command in service, and how far it is.
     pub service: Option<(Id, Phase)>,
+    /// When it was taken up.
     pub since: SimTime,
     /// Commands queued or in service, without withdrawn ones.
     pub backlog: u32,
@@ -36,12 +38,14 @@ struct Queue {
 /// Reads that may overtake a waiting program before it gets its turn.
 const MOST_READS_IN_A_ROW: u32 = 16;
 
-impl Die {
-    pub fn new() -> Self {
+impl Default for Die {
+    fn default() -> Self {
         let empty = Queue { head: NONE, tail: NONE };
         Self { service: None, since: SimTime::ZERO, backlog: 0, erases: 0, queues: [empty; 2], reads_in_a_row: 0 }
     }
+}
 
+impl Die {
     /// Queues a command; `early` for a read that may overtake programs and erases.
     #[inline]
     pub fn push<O>(&mut self, id: Id, early: bool, commands: &mut Slab<Command<O>>) {

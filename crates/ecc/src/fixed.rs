@@ -1,8 +1,7 @@
 //! One capability for every page: the worst case that adaptive policies are measured against.
 
-use super::{Advice, Decoded, EccPolicy, EccShape, Profile};
-use crate::{Options, SchemeError};
-use vocab::{Capability, PeCycles, Ppn};
+use crate::{Advice, Decoded, EccPolicy, EccShape, Profile};
+use vocab::{Capability, Options, PeCycles, Ppn, SchemeError};
 
 /// Options of the policy.
 pub(super) const OPTIONS: &[(&str, &str, &str)] = &[("t", "50", "bits that each codeword corrects")];

@@ -9,16 +9,16 @@
 //! A decoder serves the dies of one channel in order. While it works the die goes on, except
 //! that an erase waits: what is decoded is still the page's contents to everybody else.
 
+use crate::codec::Codec;
 use crate::config::{CodecTiming, Ecc, Errors};
-use crate::device::codec::Codec;
-use crate::device::slab::Id;
+use crate::slab::Id;
+use ecc::{CellModel, Codeword, EccPolicy, EccShape, Layout, OOB_WORD};
 use nand::rber::Stress;
 use nand::{CellSettings, Cells};
-use protect::SchemeChoice;
-use protect::ecc::{CellModel, Codeword, EccPolicy, EccShape, Layout, OOB_WORD};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
+use vocab::SchemeChoice;
 use vocab::{Capability, DieId, Geometry, Nanos, SimTime, Stream, Streams};
 
 /// The nominal cells of a drive, as its controller knows them.
@@ -33,15 +33,18 @@ impl CellModel for Nominal {
 
 /// A read whose page is being decoded.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Decoding {
+pub struct Decoding {
+    /// The command that read the page.
     pub command: Id,
+    /// Whether decoding succeeds.
     pub clean: bool,
+    /// When the decoder is done.
     pub until: SimTime,
 }
 
 /// Settings of page ECC that no drive can be built with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct EccError(String);
+pub struct EccError(String);
 
 impl fmt::Display for EccError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -51,7 +54,7 @@ impl fmt::Display for EccError {
 
 /// Which pages the engine is told to write anew.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Rewrites {
+pub struct Rewrites {
     /// Those of which the policy says that they soon cannot be read.
     pub on_advice: bool,
     /// Those that could not be decoded, where something else brings their contents back.
@@ -60,20 +63,28 @@ pub(crate) struct Rewrites {
 
 /// What page ECC is built from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EccSetup<'a> {
+pub struct EccSetup<'a> {
+    /// Policy and codec.
     pub ecc: &'a Ecc,
+    /// The cells.
     pub errors: &'a Errors,
+    /// The drive.
     pub geometry: &'a Geometry,
+    /// Which pages the engine is told to write anew.
     pub rewrites: Rewrites,
 }
 
 /// ECC of one drive.
 #[derive(Clone)]
-pub(crate) struct PageEcc {
+pub struct PageEcc {
+    /// Decides how strong the code of each page is.
     pub policy: Box<dyn EccPolicy>,
+    /// Where codewords lie in a page.
     pub layout: Layout,
+    /// Draws the errors of each read.
     pub cells: Cells,
     timing: CodecTiming,
+    /// Encoder and decoder.
     pub codec: Codec,
     /// For each channel's decoder what it has to do, in order.
     pub decoders: Vec<VecDeque<Decoding>>,
@@ -84,6 +95,7 @@ pub(crate) struct PageEcc {
     /// Whether a miscorrection passes for a correction. Drawn only where pages carry no bytes, so
     /// nothing else may draw from it.
     pub miscorrections: Stream,
+    /// Which pages the engine is told to write anew.
     pub rewrites: Rewrites,
 }
 
@@ -122,7 +134,7 @@ impl PageEcc {
         let codeword = Codeword::find(&setup.ecc.codeword).map_err(|e| EccError(format!("ecc.codeword: {e}")))?;
         let choice = SchemeChoice { name: setup.ecc.policy.clone(), options: setup.ecc.options.clone() };
         let cells = Arc::new(Nominal(settings.model));
-        let policy = protect::ecc::build(&choice, &EccShape { codeword, pages_per_block: geometry.pages_per_block, cells })
+        let policy = ecc::build(&choice, &EccShape { codeword, pages_per_block: geometry.pages_per_block, cells })
             .map_err(|e| EccError(e.to_string()))?;
         if !Self::is_wanted(setup.ecc, setup.errors) {
             return Ok(None);

@@ -1,24 +1,28 @@
 //! Flash commands.
 
-use crate::device::slab::{Id, NONE};
+use crate::slab::{Id, NONE};
 use vocab::{Cause, Ppn};
 
 /// What a flash command does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Verb {
+pub enum Verb {
+    /// Sense a page and transfer it.
     #[default]
     Read,
+    /// Transfer a page and program it.
     Program,
     /// The cells of a page are recharged in place.
     Recharge,
+    /// Erase a block.
     Erase,
 }
 
 /// One command on its way to a die.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Command<O> {
+pub struct Command<O> {
     /// Who waits for it: the device carries this and never looks at it.
     pub owner: O,
+    /// The page; of an erase, the first page of the block.
     pub ppn: Ppn,
     /// Image to program.
     pub image: Id,
@@ -26,21 +30,27 @@ pub(crate) struct Command<O> {
     pub lpn: u32,
     /// The command behind it in its die's queue.
     pub next: Id,
-    /// First slot and number of slots moved.
+    /// First slot moved.
     pub first: u8,
+    /// How many slots are moved.
     pub count: u8,
+    /// What to do.
     pub verb: Verb,
+    /// Why: for the record.
     pub cause: Cause,
+    /// How far it is.
     pub stage: Stage,
 }
 
 /// Where a command is between its queue and its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub enum Stage {
+    /// It waits in the queue of its die.
     #[default]
     Queued,
     /// Withdrawn: its queue drops it when it is at its head.
     Withdrawn,
+    /// Its die has taken it up.
     Served,
 }
 

@@ -1,18 +1,18 @@
 //! Dies at work: commands are queued, taken up, and end.
 
+use crate::Device;
+use crate::command::{Command, Stage, Verb};
 use crate::config::Scheduler;
-use crate::device::Device;
-use crate::device::command::{Command, Stage, Verb};
-use crate::device::contents::HostPayload;
-use crate::device::facts::Fact;
-use crate::device::queue::Phase;
-use crate::device::slab::Id;
+use crate::contents::HostPayload;
+use crate::facts::Fact;
+use crate::queue::Phase;
+use crate::slab::Id;
 use nand::FlashArray;
 use vocab::{DieId, Ppn};
 
 /// What a die did when it was asked to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub enum Taken {
     /// It had nothing to do.
     Nothing,
     /// It took up a command, or waits for a decoder.
@@ -23,7 +23,7 @@ pub(crate) enum Taken {
 
 /// How a read is queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Haste {
+pub enum Haste {
     /// As the scheduler says.
     Usual,
     /// Before everything that waits for the die.

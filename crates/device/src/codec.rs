@@ -2,14 +2,14 @@
 
 use coding::bch::BchFamily;
 use coding::crc32c;
-use protect::ecc::Codeword;
+use ecc::Codeword;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use vocab::Capability;
 
 /// What became of a codeword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Word {
+pub enum Word {
     /// It is as it was stored.
     Corrected,
     /// The decoder gave up.
@@ -22,7 +22,7 @@ pub(crate) enum Word {
 
 /// The codes of one drive, made when they are first used.
 #[derive(Clone)]
-pub(crate) struct Codec {
+pub struct Codec {
     codeword: Codeword,
     strongest: Capability,
     /// The codes, where pages carry bytes.
@@ -31,6 +31,7 @@ pub(crate) struct Codec {
 }
 
 impl Codec {
+    /// A codec for these codewords, with codes up to the strongest.
     pub fn new(codeword: Codeword, strongest: Capability) -> Self {
         Self { codeword, strongest, family: None, miscorrects: BTreeMap::new() }
     }

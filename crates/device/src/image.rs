@@ -1,14 +1,16 @@
 //! Page images: pages being put together in the controller.
 
-use crate::device::slab::{Id, NONE, Slab};
+use crate::slab::{Id, NONE, Slab};
 use nand::{Member, Oob, OobTag, Payload, Program};
 use rustc_hash::FxHashMap;
 use vocab::{Ppn, SimTime};
 
 /// What a slot is to hold.
 #[derive(Clone, Debug)]
-pub(crate) struct Contents<P> {
+pub struct Contents<P> {
+    /// Logical page or stripe.
     pub tag: OobTag,
+    /// The bytes, or what stands for them.
     pub payload: P,
     /// Rank of the write that made it; what is moved keeps its own.
     pub update: u64,
@@ -16,9 +18,12 @@ pub(crate) struct Contents<P> {
 
 /// A page being put together in the controller: what a program command will store.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Image {
+pub struct Image {
+    /// The OOB bytes of the page.
     pub oob: Oob,
+    /// Slots filled so far.
     pub filled: u32,
+    /// The page it is to be programmed into.
     pub ppn: Ppn,
 }
 
@@ -30,7 +35,8 @@ impl Default for Image {
 
 /// Page images with their slots, slot `i` of image `n` at `n * slots + i`.
 #[derive(Clone, Debug)]
-pub(crate) struct Images<P> {
+pub struct Images<P> {
+    /// The images.
     pub slab: Slab<Image>,
     tags: Vec<OobTag>,
     payload: Vec<P>,
@@ -44,6 +50,7 @@ pub(crate) struct Images<P> {
 }
 
 impl<P: Payload> Images<P> {
+    /// No images, of pages with so many slots.
     pub fn new(slots: u32) -> Self {
         Self {
             slab: Slab::default(),
@@ -89,6 +96,7 @@ impl<P: Payload> Images<P> {
         index
     }
 
+    /// Whether every slot of the page is filled.
     #[inline]
     pub fn is_full(&self, id: Id) -> bool {
         self.slab[id].filled as usize == self.slots
@@ -143,6 +151,7 @@ impl<P: Payload> Images<P> {
         self.slab.give(id);
     }
 
+    /// Tags and payloads, slot by slot.
     #[inline]
     pub fn contents(&self, id: Id) -> (&[OobTag], &[P]) {
         let range = id as usize * self.slots..(id as usize + 1) * self.slots;

@@ -1,8 +1,8 @@
 //! How a scheme is named and configured from outside.
 
+use crate::{Bytes, Nanos};
 use std::collections::BTreeMap;
 use std::fmt;
-use vocab::{Bytes, Nanos};
 
 /// A scheme by registry name with its options as written (`key = "value"`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl std::error::Error for SchemeError {}
 ///
 /// # Errors
 /// Lists the known entries; `kind` and `noun` say of what.
-pub(crate) fn find_named<'a, T>(
+pub fn find_named<'a, T>(
     (kind, noun): (&'static str, &str),
     entries: &'a [T],
     name_of: impl Fn(&T) -> &'static str,
@@ -109,7 +109,7 @@ impl<'a> Options<'a> {
     }
 
     /// An option as written, or its default.
-    pub(crate) fn text(&self, name: &str) -> &'a str {
+    pub fn text(&self, name: &str) -> &'a str {
         let default = self.known.iter().find(|(known, ..)| *known == name).expect("a declared option").1;
         self.given.get(name).map_or(default, String::as_str)
     }

@@ -8,11 +8,9 @@ mod layout;
 pub use flares::{Flares, FlaresSettings};
 pub use layout::{CODEWORDS, Codeword, Layout, OOB_WORD};
 
-use crate::choice::find_named;
-use crate::{Options, SchemeChoice, SchemeError};
 use std::fmt::Debug;
 use std::sync::Arc;
-use vocab::{Capability, PeCycles, Ppn};
+use vocab::{Capability, Options, PeCycles, Ppn, SchemeChoice, SchemeError, find_named};
 
 /// What a policy believes of the cells.
 pub trait CellModel: Debug + Send + Sync {

@@ -2,8 +2,7 @@
 //! answer.
 
 use coding::odds::{BchSize, Per};
-use flashkeep_protect as protect;
-use protect::ecc::{Advice, CellModel, Codeword, Decoded, EccPolicy, EccShape, Flares, FlaresSettings, Profile};
+use flashkeep_ecc::{Advice, CellModel, Codeword, Decoded, EccPolicy, EccShape, Flares, FlaresSettings, Profile};
 use std::sync::Arc;
 use vocab::{Capability, PeCycles, Ppn, Stream, Streams};
 

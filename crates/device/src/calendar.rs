@@ -6,52 +6,49 @@
 
 use vocab::SimTime;
 
-/// Key of an event: time in the upper half, order of scheduling in the lower. Equal times keep
-/// that order; one wide comparison decides without a branch.
-type Key = u128;
+/// An event: its time in the upper half, then its order of scheduling, then its resource. Equal times keep the
+/// order of scheduling; one wide comparison decides without a branch.
+type Event = u128;
 
-const NEVER: Key = Key::MAX;
+const NEVER: Event = Event::MAX;
+const TIME: u32 = 64;
+/// Bits of the resource. What is left for the order is enough for 2^48 events.
+const RESOURCE: u32 = 16;
 
-fn time_of(key: Key) -> u64 {
-    (key >> 64) as u64
+fn time_of(event: Event) -> SimTime {
+    SimTime((event >> TIME) as u64)
 }
 
 /// Pending events, one for each resource at most.
 #[derive(Clone, Debug)]
 pub struct Calendar {
     /// A tournament: node `n` holds the earlier event of nodes `2n` and `2n + 1`; the leaves are
-    /// the second half. Keys lie in the nodes, so a match is one comparison of neighbours.
+    /// the second half. Events lie in the nodes, so a match is one comparison of neighbours.
     nodes: Vec<Event>,
     leaves: usize,
     scheduled: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Event {
-    key: Key,
-    resource: u32,
-}
-
 impl Calendar {
     /// An empty calendar of `resources` resources.
+    ///
+    /// # Panics
+    /// If there are more than 65,536 resources.
     #[must_use]
     pub fn new(resources: usize) -> Self {
+        assert!(resources <= 1 << RESOURCE, "{resources} resources, a calendar has 65,536 at most");
         let leaves = resources.next_power_of_two().max(2);
-        let nodes = (0..2 * leaves).map(|node| Event { key: NEVER, resource: (node % leaves) as u32 }).collect();
-        Self { nodes, leaves, scheduled: 0 }
+        Self { nodes: vec![NEVER; 2 * leaves], leaves, scheduled: 0 }
     }
 
     #[inline]
-    fn set(&mut self, resource: usize, key: Key) {
+    fn set(&mut self, resource: usize, event: Event) {
         let nodes = &mut self.nodes[..2 * self.leaves];
         let mut node = self.leaves + resource;
-        let mut winner = Event { key, resource: resource as u32 };
+        let mut winner = event;
         nodes[node] = winner;
         while node > 1 {
-            let rival = nodes[node ^ 1];
-            let loses = rival.key < winner.key;
-            winner.key = if loses { rival.key } else { winner.key };
-            winner.resource = if loses { rival.resource } else { winner.resource };
+            winner = winner.min(nodes[node ^ 1]);
             node /= 2;
             nodes[node] = winner;
         }
@@ -61,7 +58,8 @@ impl Calendar {
     #[inline]
     pub fn schedule(&mut self, resource: usize, at: SimTime) {
         self.scheduled += 1;
-        self.set(resource, Key::from(at.0) << 64 | Key::from(self.scheduled));
+        let order = Event::from(self.scheduled) << RESOURCE;
+        self.set(resource, Event::from(at.0) << TIME | order | resource as Event);
     }
 
     /// The earliest event. It stays until its resource is scheduled anew or cleared: a resource
@@ -69,14 +67,14 @@ impl Calendar {
     #[inline]
     pub fn next(&self) -> Option<(SimTime, usize)> {
         let first = self.nodes[1];
-        (first.key != NEVER).then(|| (SimTime(time_of(first.key)), first.resource as usize))
+        (first != NEVER).then(|| (time_of(first), (first & ((1 << RESOURCE) - 1)) as usize))
     }
 
     /// When the resource's next event happens.
     #[must_use]
     pub fn at(&self, resource: usize) -> Option<SimTime> {
-        let key = self.nodes[self.leaves + resource].key;
-        (key != NEVER).then(|| SimTime(time_of(key)))
+        let event = self.nodes[self.leaves + resource];
+        (event != NEVER).then(|| time_of(event))
     }
 
     /// The resource has no event any more.
@@ -91,7 +89,7 @@ impl Calendar {
     #[inline]
     #[must_use]
     pub fn is_pending(&self, resource: usize) -> bool {
-        self.nodes[self.leaves + resource].key != NEVER
+        self.nodes[self.leaves + resource] != NEVER
     }
 
     /// Whether any other resource has an event pending.

@@ -5,32 +5,33 @@
 //! looks at, and hands it back with the command that has ended. What a page holds, where it goes and who is
 //! to hear of it is for the engine to say.
 
-pub(crate) mod calendar;
-pub(crate) mod codec;
-pub(crate) mod command;
-pub(crate) mod contents;
-pub(crate) mod decode;
-pub(crate) mod ecc;
-pub(crate) mod facts;
-pub(crate) mod failed;
-pub(crate) mod image;
-pub(crate) mod queue;
-pub(crate) mod sense;
-pub(crate) mod service;
-pub(crate) mod slab;
+pub mod calendar;
+pub mod codec;
+pub mod command;
+pub mod config;
+pub mod contents;
+pub mod decode;
+pub mod ecc;
+pub mod facts;
+pub mod failed;
+pub mod image;
+pub mod queue;
+pub mod sense;
+pub mod service;
+pub mod slab;
 
-pub(crate) use service::Taken;
+pub use service::Taken;
 
+use crate::calendar::Calendar;
+use crate::command::{Command, Verb};
 use crate::config::Scheduler;
-use crate::device::calendar::Calendar;
-use crate::device::command::{Command, Verb};
-use crate::device::contents::HostPayload;
-use crate::device::ecc::PageEcc;
-use crate::device::facts::{Fact, Folds};
-use crate::device::failed::FailedProgram;
-use crate::device::image::Images;
-use crate::device::queue::Die;
-use crate::device::slab::{Id, Slab};
+use crate::contents::HostPayload;
+use crate::ecc::PageEcc;
+use crate::facts::{Fact, Folds};
+use crate::failed::FailedProgram;
+use crate::image::Images;
+use crate::queue::Die;
+use crate::slab::{Id, Slab};
 use nand::{FlashArray, Latencies, OobTag, Timing};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
@@ -38,14 +39,19 @@ use vocab::{BlockAddr, Cause, DieId, Grid, Nanos, Ppn, SimTime, StripSet};
 
 /// One drive's flash, and everything between it and the engine.
 #[derive(Clone)]
-pub(crate) struct Device<P: HostPayload, A: FlashArray<P>, O> {
+pub struct Device<P: HostPayload, A: FlashArray<P>, O> {
+    /// The medium: real flash rules, faults and errors.
     pub array: A,
+    /// Addresses of the medium.
     pub grid: Grid,
+    /// How long sensing, programming, erasing and transfers take.
     pub latencies: Latencies,
     scheduler: Scheduler,
     /// Without time, commands complete in the order they are given (preconditioning).
     pub timed: bool,
+    /// Virtual time.
     pub now: SimTime,
+    /// Pending events: one for each die, then the timers of the engine.
     pub calendar: Calendar,
     dies: Vec<Die>,
     channels: Vec<SimTime>,
@@ -60,8 +66,11 @@ pub(crate) struct Device<P: HostPayload, A: FlashArray<P>, O> {
     withdrawn: u32,
     /// Dies that stopped answering, and in which order.
     pub dead: StripSet,
+    /// The same dies in the order of their death.
     pub died: Vec<DieId>,
+    /// Commands queued or in service.
     pub commands: Slab<Command<O>>,
+    /// Pages being put together, until they are programmed.
     pub images: Images<P>,
     /// Page ECC and the errors it is there for; `None`: neither.
     pub ecc: Option<Box<PageEcc>>,
@@ -74,6 +83,7 @@ pub(crate) struct Device<P: HostPayload, A: FlashArray<P>, O> {
     pub remembered: BTreeSet<Ppn>,
     /// Rank of the last program or write.
     pub sequence: u64,
+    /// Counters over what happened.
     pub folds: Folds,
 }
 
@@ -88,7 +98,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             timed: true,
             now: SimTime::ZERO,
             calendar: Calendar::new(dies + timers),
-            dies: (0..dies).map(|_| Die::new()).collect(),
+            dies: vec![Die::default(); dies],
             channels: vec![SimTime::ZERO; grid.geometry().channels as usize],
             busy_dies: 0,
             kicks: Vec::new(),
@@ -117,11 +127,12 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         if let Some(ecc) = &mut self.ecc {
             ecc.grow(channels, grid.dies());
         }
-        self.dies.resize_with(dies, Die::new);
+        self.dies.resize_with(dies, Die::default);
         self.channels.resize(channels as usize, SimTime::ZERO);
         self.grid = grid;
     }
 
+    /// Records what happened, now.
     #[inline]
     pub fn record(&mut self, fact: Fact) {
         self.folds.record(self.now, fact);

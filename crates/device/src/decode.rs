@@ -1,9 +1,9 @@
 //! Decoders at work: a page that was read waits for the decoder of its channel.
 
-use crate::device::Device;
-use crate::device::contents::HostPayload;
-use crate::device::ecc::Decoding;
-use crate::device::slab::Id;
+use crate::Device;
+use crate::contents::HostPayload;
+use crate::ecc::Decoding;
+use crate::slab::Id;
 use nand::FlashArray;
 use vocab::Nanos;
 

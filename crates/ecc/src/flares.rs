@@ -25,12 +25,11 @@
 //! Invariant: with the floor, what a page is programmed with never corrects less than the model
 //! asks for at its age.
 
-use super::{Advice, CellModel, Codeword, Decoded, EccPolicy, EccShape, Profile, longest_hours};
-use crate::{Options, SchemeError};
+use crate::{Advice, CellModel, Codeword, Decoded, EccPolicy, EccShape, Profile, longest_hours};
 use coding::odds::Per;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use vocab::{Capability, PeCycles, Ppn};
+use vocab::{Capability, Options, PeCycles, Ppn, SchemeError};
 
 /// Options of the policy.
 pub(super) const OPTIONS: &[(&str, &str, &str)] = &[

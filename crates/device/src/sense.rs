@@ -1,18 +1,19 @@
 //! What a read brings: the page, its errors, and what the decoder makes of them.
 
-use crate::device::Device;
-use crate::device::codec::Word;
-use crate::device::command::{Command, Verb};
-use crate::device::contents::HostPayload;
-use crate::device::ecc::PageEcc;
-use crate::device::facts::Fact;
+use crate::Device;
+use crate::codec::Word;
+use crate::command::{Command, Verb};
+use crate::contents::HostPayload;
+use crate::ecc::PageEcc;
+use crate::facts::Fact;
+use ecc::{Advice, Decoded, Profile};
 use nand::{Arrived, FlashArray, ReadOutcome, hours};
-use protect::ecc::{Advice, Decoded, Profile};
 use vocab::{Capability, Nanos, PeCycles, Ppn};
 
 /// What a read of a page gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sensed {
+pub struct Sensed {
+    /// Whether its contents are right.
     pub verdict: Verdict,
     /// Time in the decoder.
     pub time: Nanos,
@@ -20,7 +21,8 @@ pub(crate) struct Sensed {
 
 /// Whether a page could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub enum Verdict {
+    /// The contents are right.
     Clean,
     /// Its program failed: nobody knows whether there is anything to be read.
     Failed,
@@ -30,7 +32,9 @@ pub(crate) enum Verdict {
     Astray,
     /// It was decoded: whether that succeeded, and whether it is to be written anew.
     Decoded {
+        /// Whether that succeeded.
         clean: bool,
+        /// Whether the page is to be written anew.
         rewrite: bool,
     },
 }
@@ -55,8 +59,10 @@ struct Words {
 
 /// Whether a controller compares the OOB bytes of a read with what it expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Compares {
+pub enum Compares {
+    /// It compares: another page is noticed.
     Yes,
+    /// It takes what comes (a broken drive, for tests).
     No,
 }
 

@@ -1,0 +1,194 @@
+//! Dies, queues and channels of a tiny device, against times worked out by hand.
+
+use flashkeep_device::command::{Command, Verb};
+use flashkeep_device::config::Scheduler;
+use flashkeep_device::contents::{HostPayload, Tag};
+use flashkeep_device::image::Contents;
+use flashkeep_device::sense::Compares;
+use flashkeep_device::service::Haste;
+use flashkeep_device::slab::{Id, NONE};
+use flashkeep_device::{Device, Taken};
+use nand::{MemoryArray, Oob, OobTag, PageKind, Timing, Transfer};
+use vocab::{BlockAddr, Bytes, Cause, DieId, Geometry, Lpn, Nanos, PlaneUse, Ppn, SimTime};
+
+const COMMAND: u64 = 100;
+const TRANSFER: u64 = 1_000;
+const READ: u64 = 50_000;
+const PROGRAM: u64 = 600_000;
+const ERASE: u64 = 3_000_000;
+
+/// Owners are plain numbers here: the device never looks at them.
+type Tiny = Device<Tag, MemoryArray<Tag>, u32>;
+
+/// Two dies on one channel, blocks of four pages.
+fn device(scheduler: Scheduler) -> Tiny {
+    let geometry = Geometry {
+        channels: 1,
+        dies_per_channel: 2,
+        planes: 1,
+        plane_use: PlaneUse::Single,
+        blocks_per_plane: 4,
+        pages_per_block: 4,
+        page_size: Bytes(4096),
+        oob_size: Bytes(64),
+        slot_size: Bytes(4096),
+    };
+    let timing = Timing {
+        command: Nanos(COMMAND),
+        erase: Nanos(ERASE),
+        transfer: Transfer::PerPage(Nanos(TRANSFER)),
+        page: vec![PageKind { name: "slc".into(), read: Nanos(READ), program: Nanos(PROGRAM) }],
+        worn: None,
+    };
+    Device::new(MemoryArray::new(geometry, true), &timing, scheduler, 1)
+}
+
+fn page(device: &Tiny, die: u16, block: u32, page: u32) -> Ppn {
+    device.grid.ppn(device.grid.block(DieId(die), block), page)
+}
+
+fn program(device: &mut Tiny, ppn: Ppn, lpn: u32, owner: u32) -> Id {
+    let image = device.images.open(ppn, Oob::default());
+    let payload = Tag::stamp(Lpn(lpn), 1, 8);
+    device.images.fill(image, Contents { tag: OobTag::data(Lpn(lpn)), payload, update: 1 }, NONE, NONE);
+    device.submit(Command { owner, ppn, image, verb: Verb::Program, ..Command::default() }, Haste::Usual)
+}
+
+fn read(device: &mut Tiny, ppn: Ppn, owner: u32) -> Id {
+    device.submit(Command { owner, ppn, ..Command::default() }, Haste::Usual)
+}
+
+fn erase(device: &mut Tiny, ppn: Ppn, owner: u32) -> Id {
+    device.submit(Command { owner, ppn, verb: Verb::Erase, ..Command::default() }, Haste::Usual)
+}
+
+/// Runs until nothing is left to do: the owner of each command with the time it ended.
+fn run(device: &mut Tiny) -> Vec<(u32, u64)> {
+    let mut ended = Vec::new();
+    loop {
+        while let Some(die) = device.next_kick() {
+            device.start_next(die);
+        }
+        let Some((now, resource)) = device.calendar.next() else { return ended };
+        device.now = now;
+        let die = DieId(resource as u16);
+        let Some(id) = device.die_event(die) else { continue };
+        let command = device.commands[id];
+        match command.verb {
+            Verb::Read => assert!(device.sense(&command, Compares::Yes).verdict.is_clean(), "{}", command.ppn),
+            Verb::Program => assert!(device.program(&command), "{}", command.ppn),
+            Verb::Erase => assert!(device.erase(device.block_of(command.ppn), Cause::Gc), "{}", command.ppn),
+            Verb::Recharge => unreachable!("none is submitted"),
+        }
+        ended.push((command.owner, now.0));
+        device.commands.give(id);
+        device.kick(die);
+    }
+}
+
+#[test]
+fn dies_of_a_channel_share_it_for_transfers_and_work_side_by_side() {
+    let mut device = device(Scheduler::Fifo);
+    let (a, b) = (page(&device, 0, 0, 0), page(&device, 1, 0, 0));
+    program(&mut device, a, 1, 1);
+    program(&mut device, b, 2, 2);
+    let sent = COMMAND + TRANSFER;
+    assert_eq!(run(&mut device), [(1, sent + PROGRAM), (2, 2 * sent + PROGRAM)]);
+    let start = device.now.0;
+    read(&mut device, a, 3);
+    read(&mut device, b, 4);
+    // Both are sensed at once, a command apart; their pages follow each other on the channel.
+    let first = start + COMMAND + READ + TRANSFER;
+    assert_eq!(run(&mut device), [(3, first), (4, first + TRANSFER)]);
+    assert_eq!(device.folds.busy, Nanos(2 * sent + 2 * PROGRAM + sent + COMMAND + READ + TRANSFER + first - start + TRANSFER));
+}
+
+#[test]
+fn reads_go_first_if_asked_but_never_before_their_own_program_nor_behind_an_erase() {
+    for (scheduler, order) in [(Scheduler::Fifo, [1, 2, 3, 4, 5]), (Scheduler::ReadFirst, [1, 4, 2, 3, 5])] {
+        let mut device = device(scheduler);
+        let [old, other, fresh] = [(0, 0), (1, 0), (2, 0)].map(|(block, p)| page(&device, 0, block, p));
+        program(&mut device, old, 7, 0);
+        run(&mut device);
+        program(&mut device, other, 8, 1);
+        while let Some(die) = device.next_kick() {
+            assert!(matches!(device.start_next(die), Taken::Program(_)), "the die takes up the program");
+        }
+        program(&mut device, fresh, 9, 2);
+        let full = page(&device, 0, 3, 0);
+        erase(&mut device, full, 3);
+        read(&mut device, old, 4);
+        // Not in flash yet: it waits its turn behind the program.
+        read(&mut device, fresh, 5);
+        let owners: Vec<u32> = run(&mut device).into_iter().map(|(owner, _)| owner).collect();
+        assert_eq!(owners, order, "{scheduler:?}");
+    }
+}
+
+#[test]
+fn a_read_that_must_stay_in_order_does_and_one_that_presses_does_not() {
+    for (haste, order) in [(Haste::InOrder, [1, 2]), (Haste::Usual, [1, 2]), (Haste::Pressing, [2, 1])] {
+        let mut device = device(Scheduler::Fifo);
+        let old = page(&device, 0, 0, 0);
+        program(&mut device, old, 7, 0);
+        run(&mut device);
+        let victim = page(&device, 0, 1, 0);
+        erase(&mut device, victim, 1);
+        assert!(device.is_erasing(DieId(0)) && !device.is_erasing(DieId(1)));
+        device.submit(Command { owner: 2, ppn: old, ..Command::default() }, haste);
+        let owners: Vec<u32> = run(&mut device).into_iter().map(|(owner, _)| owner).collect();
+        assert_eq!(owners, order, "{haste:?}");
+        assert!(!device.is_erasing(DieId(0)), "the erase has ended");
+    }
+}
+
+#[test]
+fn a_withdrawn_command_leaves_its_queue_and_one_in_service_stays() {
+    let mut device = device(Scheduler::Fifo);
+    let old = page(&device, 0, 0, 0);
+    program(&mut device, old, 7, 0);
+    run(&mut device);
+    let (served, waits) = (read(&mut device, old, 1), read(&mut device, old, 2));
+    read(&mut device, old, 3);
+    let die = device.next_kick().expect("something was queued");
+    device.start_next(die);
+    assert_eq!(device.backlog(die), 3);
+    assert!(!device.withdraw(served), "a die serves it");
+    assert!(device.withdraw(waits));
+    assert_eq!((device.backlog(die), device.has_withdrawn()), (2, true));
+    let owners: Vec<u32> = run(&mut device).into_iter().map(|(owner, _)| owner).collect();
+    assert_eq!((owners, device.has_withdrawn(), device.commands.in_use()), (vec![1, 3], false, 0));
+}
+
+#[test]
+fn without_time_commands_complete_in_the_order_they_are_given() {
+    let mut device = device(Scheduler::ReadFirst);
+    device.timed = false;
+    let (a, b) = (page(&device, 1, 0, 0), page(&device, 0, 0, 0));
+    program(&mut device, a, 1, 1);
+    program(&mut device, b, 2, 2);
+    let mut owners = Vec::new();
+    while let Some((id, taken)) = device.next_ready() {
+        let command = device.commands[id];
+        assert_eq!(taken, Taken::Program(command.image));
+        assert!(device.program(&command));
+        owners.push(command.owner);
+        device.commands.give(id);
+    }
+    assert_eq!((owners, device.now), (vec![1, 2], SimTime::ZERO));
+    assert_eq!(device.folds.busy, Nanos(2 * (COMMAND + TRANSFER + PROGRAM)));
+    let ranks = [a, b].map(|ppn| nand::FlashArray::page(&device.array, ppn).oob.sequence);
+    assert_eq!(ranks, [1, 2], "programs get their ranks in that order");
+}
+
+#[test]
+fn a_dead_die_answers_at_once_with_nothing() {
+    let mut device = device(Scheduler::Fifo);
+    device.dead.insert(1);
+    let gone = page(&device, 1, 0, 0);
+    read(&mut device, gone, 1);
+    let die = device.next_kick().expect("something was queued");
+    device.start_next(die);
+    assert_eq!(device.calendar.at(1), Some(SimTime(COMMAND)));
+    assert_eq!(device.block_of(gone), BlockAddr(4));
+}

@@ -1,0 +1,191 @@
+//! What the pages of one block hold.
+
+use crate::{Member, OobTag};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use vocab::Capability;
+
+/// What the pages of one block hold, page by page or slot by slot.
+#[derive(Clone, Debug)]
+pub(crate) struct BlockContents<P> {
+    pub tags: Box<[OobTag]>,
+    pub payload: Box<[P]>,
+    pub sequence: Sequences,
+    pub coverage: Box<[u32]>,
+    /// Capability of each page's ECC, and when it was programmed in whole seconds.
+    pub ecc: Box<[Capability]>,
+    pub written_s: Box<[u32]>,
+    /// What every page of the block says in its OOB bytes.
+    pub pe: u32,
+    pub first_program_s: u32,
+    /// What only recovery reads, apart from what all reads touch.
+    pub recovery: Option<Box<RecoveryOob>>,
+}
+
+impl<P> BlockContents<P> {
+    /// The contents of no page.
+    fn empty() -> Self {
+        Self {
+            tags: Vec::new().into(),
+            payload: Vec::new().into(),
+            sequence: Sequences::new(0),
+            coverage: Vec::new().into(),
+            ecc: Vec::new().into(),
+            written_s: Vec::new().into(),
+            pe: 0,
+            first_program_s: 0,
+            recovery: None,
+        }
+    }
+}
+
+/// OOB bytes that only recovery reads.
+#[derive(Clone, Debug)]
+pub(crate) struct RecoveryOob {
+    /// The update of each slot.
+    pub update: Box<[u64]>,
+    /// The most P/E cycles of any block when each page was programmed.
+    pub pe_max: Box<[u32]>,
+    /// What pages name, by page.
+    pub members: BTreeMap<u32, Box<[Member]>>,
+}
+
+/// Sequences of the pages of a block, relative to its first: two bytes a page as long as they span less
+/// than 2^16, else four.
+#[derive(Clone, Debug)]
+pub(crate) struct Sequences {
+    base: u64,
+    relative: Relative,
+}
+
+#[derive(Clone, Debug)]
+enum Relative {
+    Short(Box<[u16]>),
+    Long(Box<[u32]>),
+}
+
+impl Sequences {
+    pub fn new(pages: usize) -> Self {
+        Self { base: 0, relative: Relative::Short(vec![0; pages].into()) }
+    }
+
+    /// The first page of the block has this sequence.
+    #[inline]
+    pub fn start(&mut self, base: u64) {
+        self.base = base;
+        if let Relative::Long(long) = &self.relative {
+            self.relative = Relative::Short(vec![0; long.len()].into());
+        }
+    }
+
+    #[inline]
+    pub fn get(&self, page: usize) -> u64 {
+        self.base
+            + match &self.relative {
+                Relative::Short(short) => u64::from(short[page]),
+                Relative::Long(long) => u64::from(long[page]),
+            }
+    }
+
+    /// Sets the sequence of a page. False if it lies before that of the first page, or too far behind it.
+    #[inline]
+    #[must_use]
+    pub fn set(&mut self, page: usize, sequence: u64) -> bool {
+        let Some(relative) = sequence.checked_sub(self.base) else { return false };
+        if let (Relative::Short(short), Ok(relative)) = (&mut self.relative, u16::try_from(relative)) {
+            short[page] = relative;
+            return true;
+        }
+        u32::try_from(relative).is_ok_and(|relative| self.set_long(page, relative))
+    }
+
+    #[cold]
+    fn set_long(&mut self, page: usize, relative: u32) -> bool {
+        if let Relative::Short(short) = &self.relative {
+            self.relative = Relative::Long(short.iter().map(|&short| u32::from(short)).collect());
+        }
+        if let Relative::Long(long) = &mut self.relative {
+            long[page] = relative;
+        }
+        true
+    }
+
+    /// The page has no sequence of its own any more.
+    pub fn clear(&mut self, page: usize) {
+        match &mut self.relative {
+            Relative::Short(short) => short[page] = 0,
+            Relative::Long(long) => long[page] = 0,
+        }
+    }
+}
+
+/// The contents of a block that was programmed at some time. A block that is being programmed belongs to one
+/// array; a full one is shared between forks until one of them changes it.
+#[derive(Clone, Debug)]
+pub(crate) enum Stored<P> {
+    Open(Box<BlockContents<P>>),
+    Full(Arc<BlockContents<P>>),
+}
+
+impl<P: Clone> Stored<P> {
+    #[inline]
+    pub fn get(&self) -> &BlockContents<P> {
+        match self {
+            Stored::Open(contents) => contents,
+            Stored::Full(contents) => contents,
+        }
+    }
+
+    /// The contents, to be changed; a copy of its own where a fork shares them.
+    pub fn change(&mut self) -> &mut BlockContents<P> {
+        match self {
+            Stored::Open(contents) => contents,
+            Stored::Full(contents) => Arc::make_mut(contents),
+        }
+    }
+
+    /// As [`Self::change`], for a block of which pages are programmed one after the other.
+    #[inline]
+    pub fn open(&mut self) -> &mut BlockContents<P> {
+        if let Stored::Full(contents) = self {
+            let own = match Arc::get_mut(contents) {
+                Some(contents) => std::mem::replace(contents, BlockContents::empty()),
+                None => BlockContents::clone(contents),
+            };
+            *self = Stored::Open(Box::new(own));
+        }
+        match self {
+            Stored::Open(contents) => contents,
+            Stored::Full(_) => unreachable!("opened above"),
+        }
+    }
+
+    /// The last page was programmed: from now on forks share the contents.
+    pub fn close(self) -> Self {
+        match self {
+            Stored::Open(contents) => Stored::Full(Arc::new(*contents)),
+            full @ Stored::Full(_) => full,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sequences_are_kept_however_far_they_span() {
+        let mut sequences = Sequences::new(4);
+        sequences.start(1 << 40);
+        let wanted = [1 << 40, (1 << 40) + 65_535, (1 << 40) + 65_536, (1 << 40) + u64::from(u32::MAX)];
+        for (page, &sequence) in wanted.iter().enumerate() {
+            assert!(sequences.set(page, sequence));
+        }
+        assert_eq!([0, 1, 2, 3].map(|page| sequences.get(page)), wanted);
+        assert!(!sequences.set(0, (1 << 40) - 1), "before the first");
+        assert!(!sequences.set(0, (1 << 40) + (1 << 32)), "too far behind the first");
+        sequences.start(7);
+        assert!(sequences.set(2, 9));
+        assert_eq!((sequences.get(2), sequences.get(3)), (9, 7));
+    }
+}

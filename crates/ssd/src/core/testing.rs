@@ -1,0 +1,85 @@
+//! Tiny drives for tests of the parts alone.
+
+use crate::config::{
+    Age, Buffer, BufferKind, Drive, Ecc, Errors, Faults, PayloadKind, Power, Precondition, Refresh, Scheduler, Setup,
+};
+use crate::core::Core;
+use device::Device;
+use device::contents::Tag;
+use ftl::{Ftl, FtlSetup, LogKind};
+use nand::{FlashArray, MemoryArray};
+use protect::SchemeChoice;
+use vocab::{BusRate, Bytes, Geometry, Nanojoules, Nanos, PeCycles, PlaneUse, Streams};
+
+/// Flash of a tiny drive.
+pub(crate) type TinyArray = MemoryArray<Tag>;
+
+/// The core of a tiny drive.
+pub(crate) type TinyCore = Core<Tag, TinyArray>;
+
+/// Five dies of 8 blocks with 4 pages each; a page is one logical page of 8 sectors.
+pub(crate) fn geometry() -> Geometry {
+    Geometry {
+        channels: 1,
+        dies_per_channel: 5,
+        planes: 1,
+        plane_use: PlaneUse::Single,
+        blocks_per_plane: 8,
+        pages_per_block: 4,
+        page_size: Bytes(4096),
+        oob_size: Bytes(64),
+        slot_size: Bytes(4096),
+    }
+}
+
+/// A tiny drive under a scheme, with 64 logical pages and a write buffer for 16 of them, if any.
+pub(crate) fn tiny_setup(scheme: &str, buffer: BufferKind) -> Setup {
+    let timing = nand::Timing {
+        command: Nanos(300),
+        erase: Nanos(3_000_000),
+        transfer: nand::Transfer::MtPerS(BusRate(400)),
+        page: vec![nand::PageKind { name: "slc".into(), read: Nanos(40_000), program: Nanos(500_000) }],
+        worn: None,
+    };
+    let energy = nand::Energy { read: Nanojoules(1), program: Nanojoules(1), erase: Nanojoules(1) };
+    Setup {
+        drive: Drive { geometry: geometry(), timing, energy, endurance: PeCycles(3000) },
+        user_slots: 64,
+        scheme: SchemeChoice::named(scheme),
+        gc: ftl::GcConfig::default(),
+        wear: ftl::WearConfig::default(),
+        buffer: Buffer { kind: buffer, size: Bytes(16 * 4096), ..Buffer::default() },
+        scheduler: Scheduler::Fifo,
+        precondition: Precondition { fill: 0.0, converge_within: 0.0, ..Precondition::default() },
+        age: Age::default(),
+        faults: Faults::default(),
+        ecc: Ecc::default(),
+        errors: Errors::default(),
+        refresh: Refresh::default(),
+        power: Power::default(),
+        payload: PayloadKind::Tag,
+        seed: 1,
+    }
+}
+
+/// The core of that drive with a map of region logs, one for each die, and nothing written.
+pub(crate) fn tiny_core(setup: &Setup) -> TinyCore {
+    let array = MemoryArray::new(setup.drive.geometry, true);
+    let grid = FlashArray::<Tag>::grid(&array).clone();
+    let (user_slots, gc, wear) = (setup.user_slots, &setup.gc, &setup.wear);
+    let space = FtlSetup {
+        kind: LogKind::Regions,
+        user_slots,
+        slots: user_slots,
+        segments: None,
+        stripes: user_slots,
+        reserve: 0,
+        recovery: 0,
+        groups: None,
+        gc,
+        wear,
+    };
+    let map = Ftl::new(&grid, &space, &Streams::new(1), |_| false).expect("settings in range");
+    let device = Device::new(array, &setup.drive.timing, setup.scheduler, 7);
+    Core::new(device, map, setup.power)
+}
