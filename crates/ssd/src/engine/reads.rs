@@ -6,7 +6,6 @@ use crate::core::target::Target;
 use crate::device::contents::HostPayload;
 use crate::device::slab::Id;
 use crate::engine::Engine;
-use crate::proof::AlternativesInFlight;
 use crate::read::solve::{Solution, solved};
 use nand::FlashArray;
 use vocab::Lpn;
@@ -67,16 +66,5 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if let Some(ahead) = &mut self.reads.ahead {
             ahead.forget(lpn, u64::from(self.host.requests.sectors_per_slot));
         }
-    }
-
-    /// What reads in progress use beyond what they want.
-    pub(crate) fn alternatives_in_flight(&self) -> AlternativesInFlight {
-        let (extra_reads, code_of) = self.reads.lazy.in_flight();
-        AlternativesInFlight { extra_reads, code_of }
-    }
-
-    /// Whether no read with alternatives is under way.
-    pub(crate) fn has_no_lazy_reads(&self) -> bool {
-        self.reads.lazy.is_empty() && !self.core.device.has_withdrawn()
     }
 }

@@ -5,7 +5,6 @@ use crate::core::zone_step::ZoneStep;
 use crate::device::contents::HostPayload;
 use crate::device::slab::Id;
 use crate::engine::Engine;
-use crate::session::SetupError;
 use crate::write::zones::{Zones, forget_code_page};
 use ftl::Place;
 use nand::FlashArray;
@@ -59,16 +58,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// and was discarded before its turn came.
     pub(crate) fn is_void(&self, page: &PageWrite<P>) -> bool {
         page.from == page.to && !self.is_stored_page(page.lpn)
-    }
-
-    /// Whether no group is being encoded.
-    pub(crate) fn has_no_encodes(&self) -> bool {
-        self.writer.zones.as_ref().is_none_or(|zones| zones.encoder.is_idle())
-    }
-
-    /// Refuses a drive with a segment that its bad blocks leave no room to collect in.
-    pub(crate) fn check_segments(&self) -> Result<(), SetupError> {
-        self.code_zones().check_segments(&self.core).map_err(SetupError::new)
     }
 
     pub(crate) fn code_programmed(&mut self, image: Id, encode: Id, done: bool) {

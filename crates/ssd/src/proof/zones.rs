@@ -2,7 +2,7 @@
 
 use crate::device::contents::HostPayload;
 use crate::engine::Engine;
-use crate::proof::{CodePage, Scrub};
+use crate::proof::{AlternativesInFlight, CodePage, Scrub};
 use ftl::Place;
 use nand::FlashArray;
 use vocab::Ppn;
@@ -38,5 +38,21 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             }
         }
         Ok(found)
+    }
+
+    /// What reads in progress use beyond what they want.
+    pub(crate) fn alternatives_in_flight(&self) -> AlternativesInFlight {
+        let (extra_reads, code_of) = self.reads.lazy.in_flight();
+        AlternativesInFlight { extra_reads, code_of }
+    }
+
+    /// Whether no read with alternatives is under way.
+    fn has_no_lazy_reads(&self) -> bool {
+        self.reads.lazy.is_empty() && !self.core.device.has_withdrawn()
+    }
+
+    /// Whether no group is being encoded.
+    fn has_no_encodes(&self) -> bool {
+        self.writer.zones.as_ref().is_none_or(|zones| zones.encoder.is_idle())
     }
 }

@@ -3,6 +3,10 @@
 //! `encode` writes code, `read::lines` reads.
 
 pub(crate) mod encode;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
 
 use crate::core::effects::Effect;
 use crate::core::owner::Owner;
