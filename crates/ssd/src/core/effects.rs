@@ -10,8 +10,8 @@
 use crate::core::read_step::ReadStep;
 use crate::core::target::{Floor, Target};
 use crate::core::zone_step::ZoneStep;
-use crate::device::image::Contents;
-use crate::device::slab::Id;
+use device::image::Contents;
+use device::slab::Id;
 use ftl::UnitId;
 use nand::OobTag;
 use vocab::{BlockAddr, Cause, Lpn, Slot, StripeId};

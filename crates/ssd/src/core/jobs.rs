@@ -1,7 +1,7 @@
 //! Jobs: what waits for flash commands, and is done when all of them are.
 
-use crate::device::facts::RequestKind;
-use crate::device::slab::Id;
+use device::facts::RequestKind;
+use device::slab::Id;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use vocab::{Lpn, SimTime, StripeId};
@@ -81,7 +81,7 @@ impl<P> Default for Job<P> {
             versions: Vec::new(),
             holds_pages: false,
             missing: 0,
-            cover: crate::device::slab::NONE,
+            cover: device::slab::NONE,
             fua: false,
             long: false,
             failed: false,

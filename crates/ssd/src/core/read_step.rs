@@ -1,7 +1,7 @@
 //! What other components want of the reads, and what the reads leave for later.
 
 use crate::core::target::Target;
-use crate::device::slab::Id;
+use device::slab::Id;
 use protect::code_zones::CodeGroupId;
 use vocab::{Cause, Lpn, Ppn};
 

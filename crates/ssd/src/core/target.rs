@@ -1,8 +1,8 @@
 //! Who wants the contents of a page, and what a host read must return at least.
 
 use crate::core::Core;
-use crate::device::contents::HostPayload;
-use crate::device::slab::Id;
+use device::contents::HostPayload;
+use device::slab::Id;
 use nand::FlashArray;
 use vocab::{Lpn, Slot, StripeId};
 

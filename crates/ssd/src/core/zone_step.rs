@@ -1,6 +1,6 @@
 //! What other components want of code zones, and what code zones leave for later.
 
-use crate::device::slab::Id;
+use device::slab::Id;
 use protect::code_zones::CodeStamp;
 use vocab::{Lpn, Slot};
 

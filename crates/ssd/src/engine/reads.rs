@@ -3,10 +3,10 @@
 use crate::core::Command;
 use crate::core::read_step::ReadStep;
 use crate::core::target::Target;
-use crate::device::contents::HostPayload;
-use crate::device::slab::Id;
 use crate::engine::Engine;
 use crate::read::solve::{Solution, solved};
+use device::contents::HostPayload;
+use device::slab::Id;
 use nand::FlashArray;
 use vocab::Lpn;
 

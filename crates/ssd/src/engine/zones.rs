@@ -2,10 +2,10 @@
 
 use crate::core::jobs::PageWrite;
 use crate::core::zone_step::ZoneStep;
-use crate::device::contents::HostPayload;
-use crate::device::slab::Id;
 use crate::engine::Engine;
 use crate::write::zones::{Zones, forget_code_page};
+use device::contents::HostPayload;
+use device::slab::Id;
 use ftl::Place;
 use nand::FlashArray;
 use std::ops::Range;

@@ -7,10 +7,10 @@
 
 use crate::config::{Buffer, BufferKind};
 use crate::core::jobs::{Asker, PageWrite};
-use crate::device::contents::HostPayload;
-use crate::device::facts::RequestKind;
-use crate::device::slab::Id;
 use crate::engine::Engine;
+use device::contents::HostPayload;
+use device::facts::RequestKind;
+use device::slab::Id;
 use nand::FlashArray;
 use protect::{Protection, StripeScheme};
 use rustc_hash::FxHashMap;

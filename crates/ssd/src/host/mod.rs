@@ -7,11 +7,11 @@ pub(crate) mod requests;
 
 use crate::config::Setup;
 use crate::core::jobs::PageLocks;
-use crate::device::contents::HostPayload;
-use crate::device::slab::Id;
 use crate::host::buffer::WriteBuffer;
 use crate::host::oracle::{Oracle, Stock};
 use crate::host::requests::Host;
+use device::contents::HostPayload;
+use device::slab::Id;
 use protect::Protection;
 use std::collections::VecDeque;
 

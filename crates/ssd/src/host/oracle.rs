@@ -4,7 +4,7 @@
 //! behind it. That is one 32-bit word (24 bits and 8), so checking costs four bytes a page.
 
 use crate::core::target::Floor;
-use crate::device::contents::{HostPayload, Window};
+use device::contents::{HostPayload, Window};
 use vocab::{Lpn, Table};
 
 /// Versions fit in 24 bits; a page is not written more often in one run.
@@ -240,7 +240,7 @@ impl Oracle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::contents::Tag;
+    use device::contents::Tag;
 
     #[test]
     fn a_read_may_see_any_version_from_the_last_answered_to_the_last_sent() {

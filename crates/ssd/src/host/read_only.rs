@@ -13,10 +13,10 @@
 //!
 //! A drive whose blocks and dies are all there is never read-only: what finds no room fails alone.
 
-use crate::device::contents::HostPayload;
-use crate::device::facts::RequestKind;
 use crate::engine::Engine;
 use crate::session::{Session, inside};
+use device::contents::HostPayload;
+use device::facts::RequestKind;
 use nand::FlashArray;
 use vocab::SimTime;
 
@@ -33,28 +33,5 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     #[inline]
     pub(crate) fn refuses(&self, kind: RequestKind) -> bool {
         self.host.requests.read_only_since.is_some() && matches!(kind, RequestKind::Write | RequestKind::Discard)
-    }
-
-    /// Whether a write waits for space, of the host or on its behalf.
-    pub(crate) fn has_waiting_for_space(&self) -> bool {
-        let in_logs =
-            !self.core.device.displaced.is_empty() || !self.host.stalled.is_empty() || !self.writer.stripes.stalled.is_empty();
-        in_logs || self.has_waiting_in_zones() || self.has_waiting_for_buffer()
-    }
-
-    /// Whether a drive that lost room waits for some while none of its dies works: then only the host could
-    /// bring any. A drive that is asked all the time would never notice otherwise.
-    #[inline]
-    pub(crate) fn may_be_stuck(&self) -> bool {
-        (self.core.grown_bad > 0 || !self.core.device.dead.is_empty())
-            && self.core.device.is_idle()
-            && self.has_waiting_for_space()
-    }
-
-    /// Something waits for space in vain.
-    pub(crate) fn turn_read_only(&mut self) {
-        if self.core.grown_bad > 0 || !self.core.device.dead.is_empty() {
-            self.host.requests.read_only_since.get_or_insert(self.core.device.now);
-        }
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::core::Core;
 use crate::core::effects::Effect;
-use crate::device::contents::HostPayload;
-use crate::device::facts::Fact;
-use crate::device::slab::Id;
 use crate::read::around::{Sink, Want};
 use crate::read::lines::ask_of_line;
 use crate::read::{Below, Reads};
+use device::contents::HostPayload;
+use device::facts::Fact;
+use device::slab::Id;
 use nand::FlashArray;
 use protect::code_zones::{LineRead, Offer};
 use protect::lazy::Blocks;

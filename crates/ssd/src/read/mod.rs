@@ -10,14 +10,14 @@ mod tests;
 
 use crate::core::Core;
 use crate::core::target::Target;
-use crate::device::contents::HostPayload;
-use crate::device::slab::{Id, Slab};
 use crate::host::HostSide;
 use crate::read::ahead::Ahead;
 use crate::read::around::LazyReads;
 use crate::read::solve::Solve;
 use crate::write::Writer;
 use crate::write::zones::Zones;
+use device::contents::HostPayload;
+use device::slab::{Id, Slab};
 use ftl::Place;
 use nand::FlashArray;
 use protect::Protection;

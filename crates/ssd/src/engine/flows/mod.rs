@@ -1,4 +1,9 @@
-//! Flows: what spans several components. Each is short; the work is done by handlers of components.
+//! What spans components: each flow asks one component after the other, in the order in which things happen.
 
+pub(crate) mod collect;
+pub(crate) mod displaced;
+pub(crate) mod limits;
+pub(crate) mod pages;
 pub(crate) mod reads;
+pub(crate) mod rebuild;
 pub(crate) mod zones;

@@ -1,13 +1,13 @@
 //! Flows of reads: a lost page is brought back by the way of writing that it was written in.
 
 use crate::core::target::Target;
-use crate::device::contents::HostPayload;
-use crate::device::slab::Id;
 use crate::engine::Engine;
 use crate::engine::reads::reads;
 use crate::read::around::Wanted;
 use crate::read::solve::deliver;
 use crate::write::sources::Sources;
+use device::contents::HostPayload;
+use device::slab::Id;
 use ftl::{LogKind, Place};
 use nand::{FlashArray, PageRole};
 use protect::Protection;

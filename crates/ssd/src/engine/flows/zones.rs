@@ -4,12 +4,12 @@
 //! of them end, and what waited for them may write.
 
 use crate::core::jobs::Asker;
-use crate::device::contents::HostPayload;
-use crate::device::slab::Id;
 use crate::engine::Engine;
 use crate::engine::reads::reads;
 use crate::write::zones::encode::Idle;
 use crate::write::zones::{NeverWritten, Waiting};
+use device::contents::HostPayload;
+use device::slab::Id;
 use ftl::Stream;
 use nand::FlashArray;
 

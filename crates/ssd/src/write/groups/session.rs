@@ -1,10 +1,10 @@
 //! What the owner of a drive of block groups may do with it between runs: change the code,
 //! plug in more cards, look at what was written.
 
-use crate::device::contents::HostPayload;
 use crate::engine::Engine;
 use crate::session::{Inner, Prepared, Session, SetupError, build_scheme, check_drive, inside};
 use crate::write::groups::{GroupStats, room_of, with_algebra};
+use device::contents::HostPayload;
 use nand::{Faulty, FlashArray, MemoryArray};
 use protect::Protection;
 

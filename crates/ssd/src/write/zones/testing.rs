@@ -3,12 +3,12 @@
 use crate::config::{BufferKind, Setup};
 use crate::core::testing::tiny_setup;
 use crate::core::{Command, Core, oob_covering};
-use crate::device::Device;
-use crate::device::command::Verb;
-use crate::device::contents::{HostPayload, Tag};
-use crate::device::image::Contents;
-use crate::device::slab::NONE;
 use crate::write::zones::{Zones, space};
+use device::Device;
+use device::command::Verb;
+use device::contents::{HostPayload, Tag};
+use device::image::Contents;
+use device::slab::NONE;
 use ftl::{Ftl, FtlSetup, LogKind, Stream};
 use nand::{FlashArray, MemoryArray, OobTag};
 use protect::{Protection, Shape};

@@ -3,11 +3,11 @@
 use crate::core::effects::Effect;
 use crate::core::read_step::{NewSolve, ReadStep};
 use crate::core::zone_step::ZoneStep;
-use crate::device::contents::{HostPayload, Tag};
-use crate::device::slab::Id;
 use crate::write::pages::PageWriter;
 use crate::write::zones::testing::{ZonesCore, store_pages, zones_core, zones_setup};
 use crate::write::zones::{Waiting, Zones, forget_code_page};
+use device::contents::{HostPayload, Tag};
+use device::slab::Id;
 use ftl::Place;
 use nand::FlashArray;
 use protect::code_zones::CodeGroupId;
