@@ -8,8 +8,10 @@
 //! A handler that has to go on after an effect pushes its own continuation behind it.
 
 use crate::core::jobs::Turn;
+use crate::core::read_step::ReadStep;
 use crate::core::stripe_step::StripeStep;
-use crate::core::target::Target;
+use crate::core::target::{Floor, Target};
+use crate::core::zone_step::ZoneStep;
 use device::image::Contents;
 use device::slab::Id;
 use ftl::UnitId;
@@ -46,6 +48,10 @@ pub(crate) enum Effect<P> {
     ForgetReadAhead { lpn: Lpn },
     /// To the core: a pin of a unit is taken back, after the effects before this one.
     Release { unit: UnitId },
+    /// To the host: what a host read gets of a page is checked (`None`: it reads as unmapped).
+    CheckRead { lpn: Lpn, floor: Floor, contents: Option<P> },
+    /// To the host: the old contents of a partly written page are known, or lost for good.
+    Merged { job: Id, page: u32, old: Option<P> },
     /// To care: the log's collector starts if it is idle and the log is short of space.
     CollectIfShort { log: usize },
     /// To care: the log's collector goes on.
@@ -92,6 +98,14 @@ pub(crate) enum Effect<P> {
     Stripes(StripeStep),
     /// To the host: jobs that wait for space are tried again after this event, if there are any.
     RetryJobs,
+    /// To stripes: the old contents of a partly written strip are known, or lost for good.
+    StripeMerged { op: Id, strip: u32, old: Option<P> },
+    /// To stripes: a page of the stripe is solved for when the update under way has ended.
+    SolveAfterUpdate { stripe: StripeId, target: Target },
+    /// To reads: goes on with a step.
+    Reads(ReadStep<P>),
+    /// To code zones: goes on with a step.
+    Zones(ZoneStep<P>),
 }
 
 /// Effects that wait to be handed on: a stack.

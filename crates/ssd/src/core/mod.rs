@@ -9,6 +9,7 @@ pub(crate) mod jobs;
 pub(crate) mod limits;
 pub(crate) mod newest;
 pub(crate) mod owner;
+pub(crate) mod read_step;
 pub(crate) mod rules;
 pub(crate) mod safe;
 pub(crate) mod scrub;
@@ -17,6 +18,7 @@ pub(crate) mod target;
 #[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod timer;
+pub(crate) mod zone_step;
 
 use crate::config::Power;
 use crate::core::effects::{Effect, Effects};
@@ -177,15 +179,6 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
             Place::Unmapped => false,
             Place::Missing => true,
             Place::At(slot) => !self.device.array.answers(self.device.grid.page_of(slot).0),
-        }
-    }
-
-    /// The logical page that the target names, if it names one.
-    pub fn lpn_wanted(&self, target: Target) -> Option<Lpn> {
-        match target {
-            Target::HostRead { lpn, .. } => Some(lpn),
-            Target::Merge { job, page, .. } => Some(self.jobs[job].pages[page as usize].lpn),
-            Target::Move { .. } | Target::StripeMerge { .. } | Target::Strip { .. } => None,
         }
     }
 

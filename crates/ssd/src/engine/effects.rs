@@ -34,6 +34,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Effect::RetryBuffer => self.host.retry_buffer(&mut self.core, &self.writer),
             Effect::ForgetReadAhead { lpn } => self.forget_read_ahead(lpn),
             Effect::Release { unit } => self.core.release(unit),
+            Effect::CheckRead { lpn, floor, contents } => self.check_read(lpn, floor, contents.as_ref()),
+            Effect::Merged { job, page, old } => self.merge_done(job, page as usize, old.as_ref()),
             Effect::CollectIfShort { log } => self.start_collecting_if_short(log),
             Effect::Collect { log } => self.collect(log),
             Effect::Moved { log } => {
@@ -64,6 +66,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Effect::BuildParity { stripe, waiter } => self.build_parity(stripe, waiter),
             Effect::Stripes(step) => self.writer.stripes.go_on(&mut self.core, step),
             Effect::RetryJobs => self.core.retry |= !self.host.stalled.is_empty(),
+            Effect::StripeMerged { op, strip, old } => self.stripe_merge_repaired(op, strip, old.as_ref()),
+            Effect::SolveAfterUpdate { stripe, target } => self.wait_for_stripe(stripe, target),
+            Effect::Reads(step) => self.read_step(step),
+            Effect::Zones(step) => self.zone_step(step),
         }
     }
 }

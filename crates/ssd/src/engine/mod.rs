@@ -9,10 +9,12 @@ pub(crate) mod flows;
 pub(crate) mod groups;
 pub(crate) mod host;
 pub(crate) mod pages;
+pub(crate) mod reads;
 pub(crate) mod rows;
 pub(crate) mod run;
 pub(crate) mod space;
 pub(crate) mod stripes;
+pub(crate) mod zones;
 
 use crate::care::Care;
 use crate::config::Setup;

@@ -98,7 +98,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         // Data and code pages whose segment is full. Given up, the first of them fails.
         WaitingRoom {
             room: Room::Zones,
-            has_waiting: |engine| engine.writer.zones.as_ref().is_some_and(|zones| !zones.waiting.is_empty()),
+            has_waiting: |engine| engine.writer.zones.as_ref().is_some_and(|zones| zones.has_waiting()),
             retry: Self::retry_zones,
             give_up: Self::fail_waiting_in_zones,
         },

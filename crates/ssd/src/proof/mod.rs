@@ -3,6 +3,7 @@
 //! run uses it.
 
 pub(crate) mod watch;
+mod zones;
 
 use crate::config::Pace;
 
@@ -278,10 +279,7 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
             elsewhere: lpns().map(|lpn| self.is_elsewhere(lpn)).collect(),
             held: self.held_parities(),
             sums: self.held_sums(),
-            code: match &self.writer.protection {
-                Protection::Zones(zones) => self.code_pages(zones),
-                _ => Vec::new(),
-            },
+            code: self.code_pages(),
         }
     }
 }
@@ -294,7 +292,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
         match &self.writer.protection {
             Protection::None => Ok(Scrub::default()),
-            Protection::Zones(zones) => self.scrub_zones(zones),
+            Protection::Zones(_) => self.scrub_zones(),
             Protection::Stripes(_) => self.scrub_stripes(),
             Protection::Rows(_) => self.writer.rows.scrub(&self.core),
             Protection::Groups(_) => self.scrub_groups(),

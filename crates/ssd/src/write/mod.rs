@@ -6,6 +6,7 @@ pub(crate) mod moves;
 pub(crate) mod pages;
 pub(crate) mod rescue;
 pub(crate) mod rows;
+pub(crate) mod sources;
 pub(crate) mod stripes;
 pub(crate) mod zones;
 
@@ -310,7 +311,7 @@ impl<P: HostPayload> Writer<P> {
     }
 
     fn has_waiting_in_segments(&self) -> bool {
-        self.zones.as_ref().is_some_and(|zones| !zones.waiting.is_empty())
+        self.zones.as_ref().is_some_and(|zones| zones.has_waiting())
     }
 
     /// The image of a page that is not on its way to flash yet: reads of the page are served from memory.
