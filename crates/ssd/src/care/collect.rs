@@ -3,16 +3,15 @@
 
 use crate::care::{Care, DriveIs};
 use crate::core::owner::Owner;
-use crate::core::rules::SafetyRule;
 use crate::core::{Command, Core, data_of};
+use crate::rules::SafetyRule;
 use crate::write::Writer;
 use crate::write::pages::PageWriter;
 use device::command::Verb;
 use device::contents::HostPayload;
-use device::image::Contents;
 use ftl::{LogKind, UnitId, UnitState};
 use nand::FlashArray;
-use vocab::{BlockAddr, Cause, DieId, Ppn, Slot, SuperblockId};
+use vocab::{BlockAddr, Cause, DieId, Ppn, SuperblockId};
 
 /// The collector of one log.
 #[derive(Clone, Debug, Default)]
@@ -41,13 +40,6 @@ impl Collector {
     pub fn is_free(&self) -> bool {
         !self.is_busy() && !self.halted
     }
-}
-
-/// A page on its way from a victim to a row of the group log.
-#[derive(Clone, Debug)]
-pub(crate) struct Move<P> {
-    pub contents: Contents<P>,
-    pub from: Slot,
 }
 
 /// What a log's collector takes next.

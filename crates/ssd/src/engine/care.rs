@@ -1,10 +1,10 @@
 //! Wrappers for what other components ask of `care`.
 
 use crate::care::refresh::EccBefore;
-use crate::care::{limits, patrol, refresh};
+use crate::care::{limits, refresh};
 use crate::config::Setup;
+use crate::config::SetupError;
 use crate::engine::Engine;
-use crate::session::SetupError;
 use device::contents::HostPayload;
 use nand::FlashArray;
 use vocab::{BlockAddr, Cause, Nanos, Ppn, SimTime, Streams};
@@ -28,14 +28,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     pub(crate) fn stop_rebuild(&mut self) {
         self.care.stop_rebuild();
-    }
-
-    pub(crate) fn patrols(&self) -> usize {
-        patrol::timer(&self.core.device.grid)
-    }
-
-    pub(crate) fn refreshes(&self) -> usize {
-        refresh::timer(&self.core.device.grid)
     }
 
     pub(crate) fn decoder(&self, channel: usize) -> usize {

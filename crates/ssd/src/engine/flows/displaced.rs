@@ -12,7 +12,7 @@ use device::image::{Contents, Image};
 use device::slab::NONE;
 use ftl::{LogKind, Place, Stream, UnitId};
 use nand::{FlashArray, OobTag, PageRole};
-use vocab::{BlockAddr, Cause, Ppn, Slot, StripeId, SuperblockId};
+use vocab::{BlockAddr, Cause, Ppn, Slot, SuperblockId};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// A program of the page failed. Where the die answers, its block is bad: it is written no
@@ -163,12 +163,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     fn log_of(&self, ppn: Ppn) -> usize {
         self.core.map.log_of(self.core.map.unit_of_block(self.core.device.block_of(ppn)))
-    }
-
-    /// Where a strip is that was read from a page whose program failed: it went elsewhere meanwhile.
-    pub(crate) fn moved_on(&self, stripe: StripeId, strip: u32, from: Ppn) -> Option<Ppn> {
-        let Place::At(slot) = self.place_of_strip(stripe, strip) else { return None };
-        Some(self.core.device.grid.page_of(slot).0).filter(|&ppn| ppn != from && self.core.device.array.answers(ppn))
     }
 
     /// The block that went bad was the log's reserve: what a victim holds finds no room on its

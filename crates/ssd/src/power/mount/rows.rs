@@ -4,10 +4,10 @@
 //! that may have been the parity, and pages count without; they are written anew.
 
 use crate::core::data_of;
-use crate::core::rules::SafetyRule;
 use crate::engine::Engine;
 use crate::power::mount::looks::Looks;
 use crate::power::mount::{Choice, Newest};
+use crate::rules::SafetyRule;
 use device::contents::HostPayload;
 use nand::{Member, PageRole, Scan};
 use std::collections::BTreeSet;

@@ -3,11 +3,11 @@
 //! to flash are taken out of the sums. Groups that were being written take nothing more; their sums
 //! stay, beside what new groups need, until they have been collected.
 
-use crate::core::rules::SafetyRule;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
 use crate::power::mount::Choice;
 use crate::power::mount::looks::Looks;
+use crate::rules::SafetyRule;
 use crate::write::groups::{GroupRemains, row_of_group};
 use device::contents::HostPayload;
 use ftl::UnitId;
