@@ -38,5 +38,3 @@ pub use result::{AroundResult, Cdf, EccResult, Response, RunResult};
 pub use session::{Demand, Session, SetupError, mountable_slots_max, redundancy_share, shape, user_slots_max};
 pub use write::groups::GroupStats;
 pub use {coding, ecc, ftl, nand, protect};
-
-use ::device;
