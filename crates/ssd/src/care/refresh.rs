@@ -16,7 +16,7 @@ use crate::care::Care;
 use crate::config::{RefreshPolicy, Setup};
 use crate::core::owner::Owner;
 use crate::core::{Command, Core};
-use crate::write::{Writer, commit_reserve};
+use crate::write::{Writer, brings_pages_back, commit_reserve};
 use coding::odds::Per;
 use device::command::Verb;
 use device::contents::HostPayload;
@@ -104,7 +104,7 @@ impl Refresh {
 /// What page ECC is built from.
 fn ecc_setup<'a>(setup: &'a Setup, protection: &Protection) -> EccSetup<'a> {
     let rewrites =
-        Rewrites { on_advice: setup.refresh.policy == RefreshPolicy::Alarm, unreadable: !matches!(protection, Protection::None) };
+        Rewrites { on_advice: setup.refresh.policy == RefreshPolicy::Alarm, unreadable: brings_pages_back(protection) };
     EccSetup { ecc: &setup.ecc, errors: &setup.errors, geometry: &setup.drive.geometry, rewrites }
 }
 

@@ -186,6 +186,14 @@ pub(crate) fn commit_reserve(protection: &Protection, grid: &Grid) -> u32 {
     }
 }
 
+/// Whether a page that cannot be read may be had from others.
+pub(crate) fn brings_pages_back(protection: &Protection) -> bool {
+    match protection {
+        Protection::None => false,
+        Protection::Stripes(_) | Protection::Rows(_) | Protection::Groups(_) | Protection::Zones(_) => true,
+    }
+}
+
 /// How the contents of a dead die are rebuilt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RebuiltBy {

@@ -296,3 +296,77 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{BufferKind, Pace};
+    use crate::core::testing::tiny_setup;
+    use crate::engine::Engine;
+    use crate::session::build_scheme;
+    use device::contents::Tag;
+    use ftl::{Place, UnitState};
+    use nand::{Faulty, FlashArray, MemoryArray};
+    use vocab::{BlockAddr, DieId, Fua, HostCommand, HostOp, Lba, Lpn, SimTime, Streams};
+
+    type Drive = Engine<Tag, Faulty<MemoryArray<Tag>>>;
+
+    fn drive() -> Drive {
+        let setup = tiny_setup("none", BufferKind::Off);
+        let array = MemoryArray::new(setup.drive.geometry, true);
+        let faulty = Faulty::new(array, setup.drive.geometry.dies(), 0.0, Streams::new(1).stream("test"));
+        let protection = build_scheme(&setup.drive, &setup.scheme).expect("a scheme for this drive");
+        Drive::new(&setup, protection, faulty).expect("settings in range")
+    }
+
+    fn run(drive: &mut Drive, op: HostOp, lpn: u32) {
+        let command = HostCommand { at: SimTime::ZERO, op, lba: Lba(u64::from(lpn) * 8), sectors: 8 };
+        drive.replay(&mut [command].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
+    }
+
+    fn block_of(drive: &Drive, lpn: u32) -> BlockAddr {
+        let Place::At(slot) = drive.core.map.lookup(Lpn(lpn)) else { panic!("page {lpn} is lost") };
+        drive.core.device.block_of(drive.core.device.grid.page_of(slot).0)
+    }
+
+    /// A block wears out while it is written. Catches contents that are lost with their program, an answer that
+    /// never comes, a page that stays behind in the bad block, and a bad block that is used again.
+    #[test]
+    fn a_displaced_program_lands_in_another_block_of_its_die_and_the_bad_block_is_emptied() {
+        let mut drive = drive();
+        // Pages 0 and 5 go to die 0; the others take their turns on the other dies.
+        (0..5).for_each(|lpn| run(&mut drive, HostOp::Write(Fua::No), lpn));
+        let bad = block_of(&drive, 0);
+        drive.core.device.array.wear_out(bad);
+        run(&mut drive, HostOp::Write(Fua::No), 5);
+        let found = [0, 5].map(|lpn| block_of(&drive, lpn));
+        assert!(found.iter().all(|&block| block != bad), "page 0 was collected, page 5 displaced: {found:?}");
+        assert_eq!(drive.core.device.grid.split_block(found[1]).0, DieId(0));
+        assert_eq!(drive.core.map.unit(bad.0).state, UnitState::Bad, "its erase failed, too");
+        assert!(drive.core.grown_bad > 0 && drive.host.requests.read_only_since.is_none());
+        (0..6).for_each(|lpn| run(&mut drive, HostOp::Read, lpn));
+        assert_eq!((drive.core.device.folds.checked, drive.host.first_mismatch.clone()), (6, None));
+        drive.core.map.check_counts();
+    }
+
+    /// The die of a page without redundancy dies under its program. Catches a page that waits for a die which will
+    /// never answer.
+    #[test]
+    fn without_redundancy_a_page_leaves_a_dead_die() {
+        let mut drive = drive();
+        let command = HostCommand { at: SimTime::ZERO, op: HostOp::Write(Fua::No), lba: Lba(0), sectors: 8 };
+        let mut killed = false;
+        let mut commands = [command].into_iter();
+        drive.replay_stepwise(&mut commands, Pace::Closed { depth: 1 }, &mut |_, _| {}, |drive| {
+            killed = drive.core.device.is_busy(DieId(0));
+            !killed
+        });
+        assert!(killed, "die 0 is programming");
+        drive.core.device.array.kill(DieId(0));
+        drive.die_died(DieId(0));
+        drive.replay(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_, _| {});
+        assert_ne!(drive.core.device.grid.split_block(block_of(&drive, 0)).0, DieId(0));
+        run(&mut drive, HostOp::Read, 0);
+        assert_eq!(drive.host.first_mismatch, None);
+        assert!(drive.core.device.array.answers(drive.core.device.grid.ppn(block_of(&drive, 0), 0)));
+    }
+}
