@@ -1,7 +1,7 @@
 //! Programs that failed, and victims that find no room: contents that the controller still has go to another
 //! page, or wait for one.
 
-use crate::care::bad_blocks::{is_known, move_pin};
+use crate::care::bad_blocks::move_pin;
 use crate::care::rebuild::ParkedStrip;
 use crate::core::owner::Owner;
 use crate::core::{Command, oob_covering};
@@ -10,9 +10,9 @@ use crate::write::WithoutReserve;
 use device::contents::HostPayload;
 use device::image::{Contents, Image};
 use device::slab::NONE;
-use ftl::{LogKind, Place, Stream, UnitId};
+use ftl::{LogKind, Place, Stream};
 use nand::{FlashArray, OobTag, PageRole};
-use vocab::{BlockAddr, Cause, Ppn, Slot, StripeId, SuperblockId};
+use vocab::{BlockAddr, Cause, Ppn, Slot, SuperblockId};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// A program of the page failed. Where the die answers, its block is bad: it is written no
@@ -106,7 +106,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn place_anywhere(&mut self, command: &Command) -> bool {
         let (Owner::Stripe { .. } | Owner::Strip { .. }) = command.owner else { return false };
         let tag = self.core.device.images.slot(command.image, 0).0;
-        if self.may_park(tag.role()) {
+        if self.writer.may_park(&self.core, tag.role()) {
             return false;
         }
         let own = self.log_of(command.ppn);
@@ -165,12 +165,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.core.map.log_of(self.core.map.unit_of_block(self.core.device.block_of(ppn)))
     }
 
-    /// Where a strip is that was read from a page whose program failed: it went elsewhere meanwhile.
-    pub(crate) fn moved_on(&self, stripe: StripeId, strip: u32, from: Ppn) -> Option<Ppn> {
-        let Place::At(slot) = self.place_of_strip(stripe, strip) else { return None };
-        Some(self.core.device.grid.page_of(slot).0).filter(|&ppn| ppn != from && self.core.device.array.answers(ppn))
-    }
-
     /// The block that went bad was the log's reserve: what a victim holds finds no room on its
     /// die. Without redundancy it goes to another die; a strip of a static stripe is kept in the
     /// controller, its stripe standing in for it, until the erased victim gives room.
@@ -179,7 +173,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let then = match (self.writer.without_reserve(), role) {
             (WithoutReserve::OtherDie, PageRole::Data(_)) => self.move_to_other_die(contents),
             // Where the stripe lacks another strip it cannot stand in for this one.
-            (WithoutReserve::Park, _) if self.may_park(role) => {
+            (WithoutReserve::Park, _) if self.writer.may_park(&self.core, role) => {
                 self.park_contents(contents);
                 true
             }
@@ -221,40 +215,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.care.rebuild.park(ParkedStrip { stripe, strip, payload: contents.payload });
         if let Some(unit) = pinned {
             self.release(unit);
-        }
-    }
-
-    /// Whether the other strips of a page's stripe bring it back.
-    fn may_park(&self, role: PageRole) -> bool {
-        let stripe = match role {
-            PageRole::Data(lpn) => self.strip_of(lpn).0,
-            PageRole::Parity(stripe) => stripe,
-            PageRole::Filler => return false,
-        };
-        self.stripe_state(stripe).1.is_empty() && self.is_protected(stripe)
-    }
-
-    /// Whether all that a block holds may be kept in the controller until the block is erased.
-    fn may_park_all(&self, block: UnitId) -> bool {
-        let grid = &self.core.device.grid;
-        let pages = (0..grid.pages_per_block()).map(|page| grid.ppn(BlockAddr(block), page));
-        let mut slots = pages.flat_map(|ppn| (0..grid.slots_per_page()).map(move |index| (ppn, index)));
-        slots.all(|(ppn, index)| {
-            let stays = self.core.map.is_valid(grid.slot(ppn, index)) && is_known(&self.core, ppn);
-            !stays || self.may_park(self.core.device.tags(ppn)[index as usize].role())
-        })
-    }
-
-    /// Whether the victim holds pages for which there is no room at all.
-    pub(crate) fn has_nowhere_to_go(&self, log: usize, victim: UnitId) -> bool {
-        let has_room = |log, streams: &[Stream]| streams.iter().any(|&stream| self.core.map.has_room(log, stream));
-        if has_room(log, &[Stream::Gc, Stream::Host]) || self.core.map.unit(victim).valid == 0 {
-            return false;
-        }
-        match self.writer.without_reserve() {
-            WithoutReserve::OtherDie => !(0..self.core.map.logs()).any(|log| has_room(log, &[Stream::Host])),
-            WithoutReserve::Park => !self.may_park_all(victim),
-            WithoutReserve::Nothing => true,
         }
     }
 
