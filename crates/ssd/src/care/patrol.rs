@@ -5,6 +5,7 @@
 
 use crate::care::{Care, HostUse};
 use crate::core::owner::Owner;
+use crate::core::timer::Timer;
 use crate::core::{Command, Core};
 use device::contents::HostPayload;
 use ftl::{UnitId, UnitState};
@@ -30,8 +31,8 @@ impl Patrol {
 }
 
 /// The patrol's timer in the calendar.
-pub(crate) fn timer(grid: &Grid) -> usize {
-    grid.dies() as usize + 2
+fn timer(grid: &Grid) -> usize {
+    Timer::Patrol.index(grid)
 }
 
 impl<P: HostPayload> Care<P> {

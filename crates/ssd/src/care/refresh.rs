@@ -15,6 +15,7 @@
 use crate::care::Care;
 use crate::config::{RefreshPolicy, Setup};
 use crate::core::owner::Owner;
+use crate::core::timer::Timer;
 use crate::core::{Command, Core};
 use crate::write::{Writer, brings_pages_back, commit_reserve};
 use coding::odds::Per;
@@ -110,12 +111,7 @@ fn ecc_setup<'a>(setup: &'a Setup, protection: &Protection) -> EccSetup<'a> {
 
 /// The timer of refresh, in the calendar.
 pub(crate) fn timer(grid: &Grid) -> usize {
-    grid.dies() as usize + 4
-}
-
-/// The decoder of a channel, in the calendar.
-pub(crate) fn decoder_timer(grid: &Grid, channel: usize) -> usize {
-    timer(grid) + 1 + channel
+    Timer::Refresh.index(grid)
 }
 
 /// ECC and deadlines of a drive as it was before a power cut.

@@ -1,8 +1,9 @@
 //! Wrappers for what other components ask of `care`.
 
+use crate::care::limits;
 use crate::care::refresh::EccBefore;
-use crate::care::{limits, patrol, refresh};
 use crate::config::Setup;
+use crate::core::timer::Timer;
 use crate::engine::Engine;
 use crate::session::SetupError;
 use device::contents::HostPayload;
@@ -30,16 +31,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.care.stop_rebuild();
     }
 
-    pub(crate) fn patrols(&self) -> usize {
-        patrol::timer(&self.core.device.grid)
-    }
-
-    pub(crate) fn refreshes(&self) -> usize {
-        refresh::timer(&self.core.device.grid)
-    }
-
     pub(crate) fn decoder(&self, channel: usize) -> usize {
-        refresh::decoder_timer(&self.core.device.grid, channel)
+        Timer::Decoder(channel as u32).index(&self.core.device.grid)
     }
 
     pub(crate) fn start_patrol(&mut self) {

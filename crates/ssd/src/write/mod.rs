@@ -12,7 +12,6 @@ pub(crate) mod zones;
 
 use crate::config::Setup;
 use crate::core::{Core, data_of};
-use crate::session::SetupError;
 use crate::write::groups::Groups;
 use crate::write::moves::Moves;
 use crate::write::pages::PageWriter;
@@ -24,7 +23,6 @@ use device::slab::Id;
 use ftl::{Stream, UnitId};
 use nand::{FlashArray, Member, OobTag, PageRole};
 use protect::{DisturbLimits, Protection, StripeScheme, WriteCache};
-use std::collections::VecDeque;
 use std::ops::Range;
 use vocab::{BlockAddr, Grid, Lpn, Nanos, Ppn, Slot, StripeId};
 
