@@ -1,9 +1,11 @@
 //! Wrappers for what other components ask of `care`.
 
+use crate::care::limits;
 use crate::care::refresh::EccBefore;
-use crate::care::{limits, refresh};
+use crate::care::refresh;
 use crate::config::Setup;
 use crate::config::SetupError;
+use crate::core::timer::Timer;
 use crate::engine::Engine;
 use device::contents::HostPayload;
 use nand::FlashArray;
@@ -31,7 +33,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     pub(crate) fn decoder(&self, channel: usize) -> usize {
-        refresh::decoder_timer(&self.core.device.grid, channel)
+        Timer::Decoder(channel as u32).index(&self.core.device.grid)
     }
 
     pub(crate) fn start_patrol(&mut self) {
