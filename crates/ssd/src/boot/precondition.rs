@@ -6,10 +6,10 @@
 
 use crate::config::Precondition;
 use crate::core::jobs::{Asker, PageWrite};
-use crate::device::contents::HostPayload;
-use crate::device::facts::{Folds, RequestKind};
 use crate::engine::Engine;
 use crate::session::Demand;
+use device::contents::HostPayload;
+use device::facts::{Folds, RequestKind};
 use nand::FlashArray;
 use protect::Protection;
 use vocab::{HostCommand, HostOp, Lpn, SimTime, Stream, Streams};

@@ -9,8 +9,8 @@
 
 use crate::core::jobs::Turn;
 use crate::core::target::Target;
-use crate::device::image::Contents;
-use crate::device::slab::Id;
+use device::image::Contents;
+use device::slab::Id;
 use ftl::UnitId;
 use nand::OobTag;
 use vocab::{BlockAddr, Cause, Lpn, Slot, StripeId};

@@ -24,17 +24,17 @@ use crate::core::rules::SafetyRule;
 use crate::core::safe::SafeMemory;
 use crate::core::target::Floor;
 use crate::core::timer::Timer;
-use crate::device::Device;
-use crate::device::command::Verb;
-use crate::device::contents::HostPayload;
-use crate::device::service::Haste;
-use crate::device::slab::{Id, Slab};
+use device::Device;
+use device::command::Verb;
+use device::contents::HostPayload;
+use device::service::Haste;
+use device::slab::{Id, Slab};
 use ftl::{Ftl, UnitId};
 use nand::{FlashArray, Oob, OobTag, PageRole};
 use vocab::{Cause, Lpn, SimTime, Slot};
 
 /// A flash command of the engine.
-pub(crate) type Command = crate::device::command::Command<Owner>;
+pub(crate) type Command = device::command::Command<Owner>;
 
 /// What every component works on.
 #[derive(Clone)]

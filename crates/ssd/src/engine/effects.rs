@@ -1,8 +1,8 @@
 //! Hands effects to the components that they are for.
 
 use crate::core::effects::Effect;
-use crate::device::contents::HostPayload;
 use crate::engine::Engine;
+use device::contents::HostPayload;
 use nand::FlashArray;
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {

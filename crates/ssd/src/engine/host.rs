@@ -98,14 +98,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.host.is_void(&self.core, page)
     }
 
-    pub(crate) fn has_waiting_for_space(&self) -> bool {
-        self.host.has_waiting_for_space(&self.core, &self.writer)
-    }
-
-    pub(crate) fn turn_read_only(&mut self) {
-        self.host.turn_read_only(&self.core);
-    }
-
     /// The pages of the host that a request touches.
     pub(crate) fn touched(&self, first: u32, end: u32) -> Range<u32> {
         self.writer.touched(first..end, self.core.map.user_slots())

@@ -2,25 +2,28 @@
 //! device completed to whoever waits for it, and hands from one component to another what they ask for.
 
 pub(crate) mod advance;
+pub(crate) mod care;
 pub(crate) mod complete;
 pub(crate) mod effects;
 pub(crate) mod flows;
 pub(crate) mod host;
-pub(crate) mod replay;
+pub(crate) mod pages;
 pub(crate) mod run;
+pub(crate) mod space;
 
 use crate::care::Care;
 use crate::config::Setup;
 use crate::core::Core;
 use crate::core::rules::SafetyRule;
 use crate::core::timer::Timer;
-use crate::device::Device;
-use crate::device::contents::HostPayload;
 use crate::host::Host;
 use crate::power::Recovery;
 use crate::read::Reads;
-use crate::session::{RECOVERY_UNITS, SetupError, commit_reserve};
+use crate::session::{RECOVERY_UNITS, SetupError};
 use crate::write::Writer;
+use crate::write::commit_reserve;
+use device::Device;
+use device::contents::HostPayload;
 use ftl::{Ftl, FtlSetup, LogKind};
 use nand::FlashArray;
 use protect::Protection;

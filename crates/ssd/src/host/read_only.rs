@@ -13,12 +13,9 @@
 //!
 //! A drive whose blocks and dies are all there is never read-only: what finds no room fails alone.
 
-use crate::core::Core;
 use crate::host::Host;
-use crate::write::Writer;
 use device::contents::HostPayload;
 use device::facts::RequestKind;
-use nand::FlashArray;
 
 impl<P: HostPayload> Host<P> {
     /// Whether requests of the kind are refused.
@@ -26,29 +23,4 @@ impl<P: HostPayload> Host<P> {
     pub(super) fn refuses(&self, kind: RequestKind) -> bool {
         self.requests.read_only_since.is_some() && matches!(kind, RequestKind::Write | RequestKind::Discard)
     }
-
-    /// Whether a write waits for space, of the host or on its behalf.
-    pub fn has_waiting_for_space<A: FlashArray<P>>(&self, core: &Core<P, A>, writer: &Writer<P>) -> bool {
-        let in_logs = !core.device.displaced.is_empty() || !self.stalled.is_empty();
-        in_logs || writer.has_waiting_for_space() || self.has_waiting_for_buffer()
-    }
-
-    /// Whether a drive that lost room waits for some while none of its dies works: then only the host could
-    /// bring any. A drive that is asked all the time would never notice otherwise.
-    #[inline]
-    pub fn may_be_stuck<A: FlashArray<P>>(&self, core: &Core<P, A>, writer: &Writer<P>) -> bool {
-        has_lost_room(core) && core.device.is_idle() && self.has_waiting_for_space(core, writer)
-    }
-
-    /// Something waits for space that no erase will bring: if the drive lost room, it is read-only from now on.
-    pub fn turn_read_only<A: FlashArray<P>>(&mut self, core: &Core<P, A>) {
-        if has_lost_room(core) {
-            self.requests.read_only_since.get_or_insert(core.device.now);
-        }
-    }
-}
-
-/// Whether a block went bad or a die died since the drive was built.
-fn has_lost_room<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>) -> bool {
-    core.grown_bad > 0 || !core.device.dead.is_empty()
 }

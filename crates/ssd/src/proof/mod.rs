@@ -2,14 +2,16 @@
 //! all of it back, recompute every parity from flash, and see what lies where. For tests; no
 //! run uses it.
 
+pub(crate) mod watch;
+
 use crate::config::Pace;
 
-use crate::device::contents::HostPayload;
-use crate::device::facts::Folds;
 use crate::engine::Engine;
 use crate::result::RunResult;
 use crate::session::{Inner, Prepared, Session, inside};
 use crate::write::stripes::partial::Held;
+use device::contents::HostPayload;
+use device::facts::Folds;
 use ftl::Place;
 use nand::{Faulty, FlashArray, MemoryArray, OobTag, PageRole};
 use protect::Protection;

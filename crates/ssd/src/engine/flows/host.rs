@@ -14,7 +14,7 @@ use vocab::{HostCommand, Lpn, SimTime};
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// A host command arrives now; it has waited since `sent`, where the drive was off line.
     pub(crate) fn arrive(&mut self, command: &HostCommand, sent: SimTime) {
-        if self.host.may_be_stuck(&self.core, &self.writer) {
+        if self.may_be_stuck() {
             self.unstick();
         }
         self.stop_encoding();

@@ -1,4 +1,8 @@
-//! Flows: work that passes through several components, one file a topic. Each step is a component's own; a flow only
-//! says what follows what.
+//! What spans components: each flow asks one component after the other, in the order in which things happen.
 
+pub(crate) mod collect;
+pub(crate) mod displaced;
 pub(crate) mod host;
+pub(crate) mod limits;
+pub(crate) mod pages;
+pub(crate) mod rebuild;

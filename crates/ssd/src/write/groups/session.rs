@@ -2,10 +2,10 @@
 //! plug in more cards, look at what was written.
 
 use crate::core::timer::Timer;
-use crate::device::contents::HostPayload;
 use crate::engine::Engine;
 use crate::session::{Inner, Prepared, Session, SetupError, build_scheme, check_drive, inside};
 use crate::write::groups::{GroupStats, room_of, with_algebra};
+use device::contents::HostPayload;
 use nand::{Faulty, FlashArray, MemoryArray};
 use protect::Protection;
 

@@ -3,10 +3,10 @@
 
 use crate::core::jobs::Waiter;
 use crate::core::target::Target;
-use crate::device::contents::HostPayload;
-use crate::device::slab::Id;
 use crate::engine::Engine;
 use crate::write::stripes::partial::StripeVersions;
+use device::contents::HostPayload;
+use device::slab::Id;
 use ftl::{Place, Stream};
 use nand::{FlashArray, Member, OobTag};
 use protect::{Protection, StripeScheme};

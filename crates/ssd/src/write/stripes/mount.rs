@@ -18,12 +18,12 @@
 
 use crate::core::data_of;
 use crate::core::rules::SafetyRule;
-use crate::device::contents::HostPayload;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
 use crate::power::mount::looks::Looks;
 use crate::power::mount::{Choice, Newest};
 use crate::write::stripes::partial::{HeldRemains, Sums, pinned};
+use device::contents::HostPayload;
 use ftl::Place;
 use nand::{PageRole, Scan};
 use std::collections::{BTreeMap, BTreeSet};

@@ -5,10 +5,10 @@
 //! that of them. Collection that wants their block has the stripe committed first.
 
 use crate::core::target::Target;
-use crate::device::contents::HostPayload;
-use crate::device::slab::Id;
 use crate::engine::Engine;
 use crate::write::stripes::Work;
+use device::contents::HostPayload;
+use device::slab::Id;
 use ftl::{Place, UnitId, UnitState};
 use nand::FlashArray;
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -9,14 +9,14 @@ use crate::core::jobs::Asker;
 use crate::core::owner::Owner;
 use crate::core::target::Target;
 use crate::core::{data_of, oob_covering};
-use crate::device::contents::HostPayload;
-use crate::device::image::Contents;
-use crate::device::slab::{Id, NONE};
 use crate::engine::Engine;
 use crate::read::ahead::Ahead;
 use crate::read::around::{NewRead, Sink, Source, Want};
 use crate::session::SetupError;
 use crate::write::zones::encode::Encoder;
+use device::contents::HostPayload;
+use device::image::Contents;
+use device::slab::{Id, NONE};
 use ftl::{Place, Segments, Stream};
 use nand::{FlashArray, OobTag};
 use protect::Protection;
@@ -164,6 +164,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.core.submit_program(image, Owner::Page { log: log as u16, moved: false }, Cause::Host);
         self.start_collecting_if_short(log);
         true
+    }
+
+    /// Whether anything waits for room in a segment.
+    pub(crate) fn has_waiting_in_zones(&self) -> bool {
+        self.writer.zones.as_ref().is_some_and(|zones| !zones.waiting.is_empty())
     }
 
     /// Tries again what waits for room in segments.
