@@ -8,6 +8,7 @@
 //! A handler that has to go on after an effect pushes its own continuation behind it.
 
 use crate::core::jobs::Turn;
+use crate::core::stripe_step::StripeStep;
 use crate::core::target::Target;
 use device::image::Contents;
 use device::slab::Id;
@@ -73,6 +74,10 @@ pub(crate) enum Effect<P> {
     CommitPinnedIn { unit: UnitId },
     /// To stripes: a stripe without parity gets one; then the waiter goes on.
     BuildParity { stripe: StripeId, waiter: Option<Target> },
+    /// To stripes: goes on with what it left for later.
+    Stripes(StripeStep),
+    /// To the host: jobs that wait for space are tried again after this event, if there are any.
+    RetryJobs,
 }
 
 /// Effects that wait to be handed on: a stack.
@@ -122,10 +127,10 @@ impl<P> Effects<P> {
         std::mem::replace(&mut self.floor, self.stack.len())
     }
 
-    /// Back to a floor before.
+    /// Back to a floor before. What was pushed meanwhile and not handed on is what comes next.
     #[inline]
     pub fn lower(&mut self, floor: usize) {
-        debug_assert_eq!(self.stack.len(), self.floor, "effects were left behind");
+        debug_assert!(self.stack.len() >= self.floor, "effects below the floor were handed on");
         self.floor = floor;
     }
 }

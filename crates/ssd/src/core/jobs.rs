@@ -3,9 +3,7 @@
 use device::contents::HostPayload;
 use device::facts::RequestKind;
 use device::slab::Id;
-use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
-use vocab::{Lpn, SimTime, StripeId};
+use vocab::{Lpn, SimTime};
 
 /// One logical page of a write.
 #[derive(Clone, Debug)]
@@ -16,6 +14,13 @@ pub(crate) struct PageWrite<P> {
     /// Sectors written; the rest is to be merged from the old version.
     pub from: u32,
     pub to: u32,
+}
+
+impl<P: HostPayload> PageWrite<P> {
+    /// Fills in the sectors that were not written.
+    pub fn complete_with(&mut self, old: &P) {
+        self.payload.merge(old, self.from, self.to);
+    }
 }
 
 /// Who asked for a job.
@@ -138,59 +143,4 @@ pub(crate) enum Turn {
     First,
     /// Behind them.
     Last,
-}
-
-/// What waits for an update of a stripe to end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Waiter {
-    /// The next update, to be started.
-    Update(Id),
-    /// A repair, to be tried again.
-    Repair(crate::core::target::Target),
-}
-
-/// Stripes that are being updated, with what waits for each in order. Never iterated.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct StripeLocks(FxHashMap<u32, VecDeque<Waiter>>);
-
-impl StripeLocks {
-    pub fn is_held(&self, stripe: StripeId) -> bool {
-        self.0.contains_key(&stripe.0)
-    }
-
-    pub fn lock(&mut self, stripe: StripeId) {
-        let before = self.0.insert(stripe.0, VecDeque::new());
-        debug_assert!(before.is_none(), "locked twice");
-    }
-
-    pub fn wait(&mut self, stripe: StripeId, waiter: Waiter) {
-        self.0.get_mut(&stripe.0).expect("waits for a stripe that is locked").push_back(waiter);
-    }
-
-    /// As [`Self::wait`], before everything that waits already.
-    pub fn wait_first(&mut self, stripe: StripeId, waiter: Waiter) {
-        self.0.get_mut(&stripe.0).expect("waits for a stripe that is locked").push_front(waiter);
-    }
-
-    /// What waits first for a locked stripe.
-    pub fn first_waiting(&self, stripe: StripeId) -> Option<Waiter> {
-        self.0.get(&stripe.0).and_then(|queue| queue.front().copied())
-    }
-
-    /// Takes out what waits first.
-    pub fn take_first(&mut self, stripe: StripeId) {
-        self.0.get_mut(&stripe.0).expect("a locked stripe").pop_front();
-    }
-
-    /// What waits next, taken out: repairs before updates, because an update may wait for space
-    /// that a repair is to make. The stripe stays locked; unlocks where nothing waits.
-    pub fn next(&mut self, stripe: StripeId) -> Option<Waiter> {
-        let queue = self.0.get_mut(&stripe.0).expect("a locked stripe");
-        let repair = queue.iter().position(|waiter| matches!(waiter, Waiter::Repair(_)));
-        let next = queue.remove(repair.unwrap_or(0));
-        if next.is_none() {
-            self.0.remove(&stripe.0);
-        }
-        next
-    }
 }

@@ -7,9 +7,11 @@ pub(crate) mod checkpoint;
 pub(crate) mod effects;
 pub(crate) mod jobs;
 pub(crate) mod limits;
+pub(crate) mod newest;
 pub(crate) mod owner;
 pub(crate) mod rules;
 pub(crate) mod safe;
+pub(crate) mod stripe_step;
 pub(crate) mod target;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -29,7 +31,7 @@ use device::command::Verb;
 use device::contents::HostPayload;
 use device::service::Haste;
 use device::slab::{Id, Slab};
-use ftl::{Ftl, UnitId};
+use ftl::{Ftl, Place, UnitId};
 use nand::{FlashArray, Oob, OobTag, PageRole};
 use vocab::{Cause, Lpn, SimTime, Slot};
 
@@ -166,6 +168,15 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
     #[inline]
     pub fn collect_if_short(&mut self, log: usize) {
         self.out.push(Effect::CollectIfShort { log });
+    }
+
+    /// Whether what is at the place exists and no living die holds it.
+    pub fn is_lost_place(&self, place: Place) -> bool {
+        match place {
+            Place::Unmapped => false,
+            Place::Missing => true,
+            Place::At(slot) => !self.device.array.answers(self.device.grid.page_of(slot).0),
+        }
     }
 
     /// Whether the host has discarded the page, though a static stripe still holds its bytes.

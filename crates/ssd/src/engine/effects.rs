@@ -15,7 +15,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         while let Some(effect) = self.core.out.pop() {
             let floor = self.core.out.raise();
             self.apply(effect);
-            self.hand_on();
             self.core.out.lower(floor);
         }
     }
@@ -52,6 +51,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Effect::SendMoved { log } => self.send_moved(log),
             Effect::CommitPinnedIn { unit } => self.commit_pinned_in(unit),
             Effect::BuildParity { stripe, waiter } => self.build_parity(stripe, waiter),
+            Effect::Stripes(step) => self.writer.stripes.go_on(&mut self.core, step),
+            Effect::RetryJobs => self.core.retry |= !self.host.stalled.is_empty(),
         }
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod host;
 pub(crate) mod pages;
 pub(crate) mod run;
 pub(crate) mod space;
+pub(crate) mod stripes;
 
 use crate::care::Care;
 use crate::config::Setup;
@@ -84,9 +85,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             power: Recovery::default(),
             writer: Writer::new(setup, protection, &grid, logs)?,
         };
-        if engine.core.is_mountable() {
-            engine.writer.stripes.held.expect_cuts();
-        }
         if engine.core.breaks(SafetyRule::Pins) {
             engine.core.map.break_pins();
         }

@@ -98,7 +98,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         // Data and code pages whose segment is full. Given up, the first of them fails.
         WaitingRoom {
             room: Room::Zones,
-            has_waiting: Self::has_waiting_in_zones,
+            has_waiting: |engine| engine.writer.zones.as_ref().is_some_and(|zones| !zones.waiting.is_empty()),
             retry: Self::retry_zones,
             give_up: Self::fail_waiting_in_zones,
         },
@@ -221,15 +221,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
-    fn retry_stripe_updates(&mut self) {
-        while let Some(op) = self.writer.stripes.stalled.pop_front() {
-            if !self.program_stripe(op) && !self.give_way(op) {
-                self.writer.stripes.stalled.push_front(op);
-                break;
-            }
-        }
-    }
-
     fn retry_repairs(&mut self) {
         std::mem::take(&mut self.reads.uncovered_repairs).into_iter().for_each(|target| self.repair(target));
     }
@@ -262,17 +253,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.fail_buffer_waiter();
         }
         self.fail_job(job);
-        true
-    }
-
-    /// There is no room for the first update of a stripe. True if there was one.
-    fn fail_first_stripe_update(&mut self) -> bool {
-        let Some(op) = self.writer.stripes.stalled.pop_front() else { return false };
-        if self.is_eviction(op) {
-            self.fail_buffer_waiter();
-        }
-        self.fail_waiting_for_commit(op);
-        self.fail_stripe(op);
         true
     }
 }

@@ -13,7 +13,7 @@ use crate::engine::Engine;
 use crate::power::outage::Outage;
 use crate::session::{Session, inside};
 use crate::write::groups::{GroupRemains, Redo};
-use crate::write::stripes::partial::HeldRemains;
+use crate::write::stripes::partial::PartialParityRemains;
 use device::command::Verb;
 use device::contents::HostPayload;
 use device::queue::Phase;
@@ -73,7 +73,7 @@ impl Begun {
 pub(crate) struct Remains<P> {
     /// Pages of a power-safe buffer, least recently written first.
     pub buffer: Vec<(Lpn, P)>,
-    pub held: Vec<HeldRemains<P>>,
+    pub held: Vec<PartialParityRemains<P>>,
     pub groups: Option<GroupRemains<P>>,
     /// Reads of each block in whole steps, as last saved.
     pub reads: Vec<u32>,

@@ -9,7 +9,7 @@ use crate::config::Pace;
 use crate::engine::Engine;
 use crate::result::RunResult;
 use crate::session::{Inner, Prepared, Session, inside};
-use crate::write::stripes::partial::Held;
+use crate::write::stripes::partial::PartialParity;
 use device::contents::HostPayload;
 use device::facts::Folds;
 use ftl::Place;
@@ -375,13 +375,14 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     fn held_parities(&self) -> Vec<HeldParity> {
         let held = |stripe| (stripe, self.writer.stripes.held.get(stripe).expect("listed entries exist"));
-        let parity = |(stripe, held): (StripeId, &Held<P>)| HeldParity { stripe, covers: held.covers, old: held.old.clone() };
+        let parity =
+            |(stripe, held): (StripeId, &PartialParity<P>)| HeldParity { stripe, covers: held.covers, old: held.old.clone() };
         self.writer.stripes.held.stripes().map(held).map(parity).collect()
     }
 
     /// The partial parity must be the sum of the current versions it covers, the stored parity
     /// that of the old ones and of the strips outside. `None` where some page is not there.
-    fn scrub_held(&self, stripe: StripeId, held: &Held<P>) -> Result<Option<()>, String> {
+    fn scrub_held(&self, stripe: StripeId, held: &PartialParity<P>) -> Result<Option<()>, String> {
         let n = self.stripe_scheme().data_strips();
         let (mut new, mut old) = (held.sum.clone(), P::default());
         for strip in 0..=n {

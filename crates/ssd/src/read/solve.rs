@@ -4,14 +4,13 @@ use crate::core::Command;
 use crate::core::owner::Owner;
 use crate::core::target::Target;
 use crate::engine::Engine;
-use crate::write::stripes::partial::Held;
 use device::contents::HostPayload;
 use device::facts::Fact;
 use device::slab::Id;
 use ftl::Place;
 use nand::{FlashArray, PageRole};
 use protect::Protection;
-use vocab::{Cause, Lpn, Ppn, StripSet, StripeId};
+use vocab::{Cause, Lpn, Ppn, StripeId};
 
 /// A sum of pages being read.
 #[derive(Clone, Debug)]
@@ -179,46 +178,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     fn sources_of_strip(&self, stripe: StripeId, lost: u32) -> Sources<P> {
-        let n = self.stripe_scheme().data_strips();
-        if let Some(held) = self.writer.stripes.held.get(stripe) {
-            return self.sources_beside_partial(stripe, lost, held);
+        match self.writer.stripes.sources_of(&self.core, stripe, lost) {
+            Some(sources) => Sources::Partial(sources.sum, sources.pages),
+            None => Sources::None,
         }
-        let (present, unreadable) = self.stripe_state(stripe);
-        let protected = self.core.map.lookup_parity(stripe) != Place::Unmapped;
-        let strips: Option<StripSet> = if protected { self.stripe_scheme().repair(lost, present, unreadable) } else { None };
-        // Parity itself is the sum of what is present.
-        let strips = if lost == n { strips.map(|s| s.and(present)) } else { strips };
-        let Some(strips) = strips else { return Sources::None };
-        let page = |strip| match self.place_of_strip(stripe, strip) {
-            Place::At(slot) => self.core.device.grid.page_of(slot).0,
-            place => unreachable!("a readable strip has a place, found {place:?}"),
-        };
-        Sources::Pages(strips.iter().map(page).collect(), 0)
-    }
-
-    /// A strip that the partial parity covers is the sum of that and the others it covers. Any
-    /// other strip, and the old parity, is the sum of what the old parity covers: old versions
-    /// where the partial parity has newer ones (theory.md, 1.1).
-    fn sources_beside_partial(&self, stripe: StripeId, lost: u32, held: &Held<P>) -> Sources<P> {
-        let n = self.stripe_scheme().data_strips();
-        let inside = held.covers.contains(lost);
-        let place = |strip: u32| match held.old_place(strip) {
-            Some(old) if !inside => old,
-            _ => self.place_of_strip(stripe, strip),
-        };
-        let strips = if inside { held.covers } else { StripSet::first(n + 1) };
-        let mut pages = Vec::new();
-        for strip in strips.iter().filter(|&strip| strip != lost) {
-            match place(strip) {
-                Place::Unmapped if strip == n => return Sources::None,
-                Place::Unmapped => {}
-                Place::At(slot) if self.core.device.array.answers(self.core.device.grid.page_of(slot).0) => {
-                    pages.push(self.core.device.grid.page_of(slot).0)
-                }
-                _ => return Sources::None,
-            }
-        }
-        Sources::Partial(if inside { held.sum.clone() } else { P::default() }, pages)
     }
 
     fn page_sources(&mut self, target: Target, failed: &[Ppn]) -> Sources<P> {

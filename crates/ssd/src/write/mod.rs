@@ -29,6 +29,8 @@ use vocab::{Grid, Lpn, Nanos, Ppn, Slot, StripeId};
 /// The scheme and its way of writing.
 #[derive(Clone)]
 pub(crate) struct Writer<P: HostPayload> {
+    /// What protects data, as the drive was built with it. The scheme of static stripes that is in use, with its
+    /// state, is in `stripes`.
     pub protection: Protection,
     pub pages: PageWriter,
     pub rows: Rows<P>,
@@ -48,7 +50,7 @@ impl<P: HostPayload> Writer<P> {
     /// A parity cache that is too small for block groups.
     pub fn new(setup: &Setup, protection: Protection, grid: &Grid, logs: usize) -> Result<Self, SetupError> {
         let streams = 1 + u32::from(setup.gc.separate_frontier);
-        let scheme = if let Protection::Stripes(scheme) = &protection { Some(&**scheme) } else { None };
+        let scheme = if let Protection::Stripes(scheme) = &protection { Some(scheme.boxed_clone()) } else { None };
         Ok(Self {
             pages: PageWriter::new(logs),
             rows: Rows::default(),
@@ -114,7 +116,7 @@ impl<P: HostPayload> Writer<P> {
     /// Limits on reads and age that blocks have now.
     pub fn limits(&self) -> Option<DisturbLimits> {
         match &self.protection {
-            Protection::Stripes(scheme) => scheme.limits(),
+            Protection::Stripes(_) => self.stripes.scheme().limits(),
             _ => None,
         }
     }
@@ -122,7 +124,7 @@ impl<P: HostPayload> Writer<P> {
     /// Whether the stripe is to have parity once one of its strips lies on a worn block.
     pub fn wants_parity_when_worn(&self, stripe: StripeId) -> bool {
         match &self.protection {
-            Protection::Stripes(scheme) => scheme.wants_parity(stripe, true),
+            Protection::Stripes(_) => self.stripes.scheme().wants_parity(stripe, true),
             _ => false,
         }
     }
@@ -144,8 +146,9 @@ impl<P: HostPayload> Writer<P> {
     /// A unit was erased: parity that found no room may find some now, and the unit may be worn from now on.
     pub fn unit_erased<A: FlashArray<P>>(&mut self, core: &Core<P, A>, unit: UnitId) {
         let Some(limit) = self.stripes.worn_above else { return };
-        match &mut self.protection {
-            Protection::Stripes(scheme) => {
+        match &self.protection {
+            Protection::Stripes(_) => {
+                let scheme = self.stripes.scheme_mut();
                 if core.is_mountable() {
                     scheme.look_again();
                 }
@@ -283,7 +286,7 @@ impl<P: HostPayload> Writer<P> {
     /// The scheme's own write cache, or its rules for the drive's, as it is now.
     pub fn write_cache(&self) -> Option<WriteCache> {
         match &self.protection {
-            Protection::Stripes(scheme) => scheme.write_cache(),
+            Protection::Stripes(_) => self.stripes.scheme().write_cache(),
             _ => None,
         }
     }

@@ -1,4 +1,5 @@
-//! What spans components: each flow asks one component after the other, in the order in which things happen.
+//! Flows: work that passes through several components, one file a topic. Each step is a component's own; a flow only
+//! says what follows what.
 
 pub(crate) mod collect;
 pub(crate) mod displaced;
@@ -6,3 +7,4 @@ pub(crate) mod host;
 pub(crate) mod limits;
 pub(crate) mod pages;
 pub(crate) mod rebuild;
+pub(crate) mod stripes_mount;
