@@ -2,7 +2,6 @@
 
 use crate::care::limits;
 use crate::care::refresh::EccBefore;
-use crate::care::refresh;
 use crate::config::Setup;
 use crate::config::SetupError;
 use crate::core::timer::Timer;

@@ -185,18 +185,44 @@ mod tests {
         assert!(are_of(merged, 3, 9, 0..2) && are_of(merged, 3, 1, 2..4) && are_of(merged, 3, 9, 4..8));
     }
 
-    /// Catches a second page that is looked at too early, and a page written although half of it is unknown.
+    /// Catches a page that is looked at before an earlier one was solved for: its read would be queued too early.
     #[test]
-    fn lost_pages_are_solved_for_one_after_the_other() {
+    fn a_page_is_solved_for_before_the_next_is_looked_at() {
+        let mut alone = HostAlone::<PageBuf>::new("none", BufferKind::Off);
+        alone.core.map.publish_missing(Lpn(3));
+        alone.core.map.publish(Lpn(4), Slot(7));
+        let job = alone.core.jobs.take();
+        let HostAlone { core, host, writer, .. } = &mut alone;
+        core.jobs[job].reset(crate::core::jobs::Asker::Host, device::facts::RequestKind::Write, vocab::SimTime(0));
+        for (lpn, from, to) in [(3, 4, 8), (4, 0, 4)] {
+            let page = crate::core::jobs::PageWrite { lpn: Lpn(lpn), version: 1, payload: PageBuf::default(), from, to };
+            core.jobs[job].pages.push(page);
+        }
+        assert_eq!(host.enter(core, writer, job), Next::Nothing);
+        assert_eq!(core.device.commands.in_use(), 0);
+        let first = core.out.pop();
+        assert!(matches!(first, Some(Effect::Solve { target: Target::Merge { page: 0, .. } })), "{first:?}");
+        let second = core.out.pop();
+        assert!(matches!(second, Some(Effect::CompleteFrom { page: 1, .. })), "{second:?}");
+        assert_eq!(host.complete_pages_from(core, writer, job, 1), Next::Nothing);
+        assert_eq!(core.device.commands.in_use(), 1);
+    }
+
+    /// Catches a job that goes on before all its pages are solved for, and a page written although half of it is
+    /// unknown.
+    #[test]
+    fn a_job_goes_on_once_all_its_lost_pages_are_solved_for() {
         for is_found in [true, false] {
             let mut alone = HostAlone::<PageBuf>::new("none", BufferKind::Off);
-            [3, 4].into_iter().for_each(|lpn| _ = alone.core.map.publish_missing(Lpn(lpn)));
+            for lpn in [3, 4] {
+                alone.core.map.publish_missing(Lpn(lpn));
+            }
             let (id, arrived) = {
                 let job = alone.arrive(PARTIAL, 3 * SECTORS + 4..4 * SECTORS + 4);
                 (job, alone.solving.clone())
             };
             let target = |page| Target::Merge { job: id, page, failed: None };
-            assert_eq!(arrived, [target(0), target(1)]);
+            assert_eq!(alone.solving, [target(0), target(1)]);
             let old = PageBuf::default();
             for page in 0..2 {
                 assert!(alone.placing.is_empty());

@@ -65,6 +65,13 @@ impl<P: HostPayload> HostAlone<P> {
         self.arrive(HostOp::Write(Fua::No), pages.start * SECTORS..pages.end * SECTORS)
     }
 
+    /// Writes whole pages, each by a request of its own.
+    pub fn write_each(&mut self, pages: Range<u32>) {
+        for lpn in pages {
+            self.write(lpn..lpn + 1);
+        }
+    }
+
     /// Discards whole pages.
     pub fn discard(&mut self, pages: Range<u32>) -> Id {
         self.arrive(HostOp::Discard, pages.start * SECTORS..pages.end * SECTORS)

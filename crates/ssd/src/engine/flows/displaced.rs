@@ -262,7 +262,7 @@ mod tests {
     use crate::config::{BufferKind, Pace};
     use crate::core::testing::tiny_setup;
     use crate::engine::Engine;
-    use crate::session::build_scheme;
+    use crate::fit::build_scheme;
     use device::contents::Tag;
     use ftl::{Place, UnitState};
     use nand::{Faulty, FlashArray, MemoryArray};
