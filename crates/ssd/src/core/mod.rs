@@ -7,6 +7,7 @@ pub(crate) mod checkpoint;
 pub(crate) mod effects;
 pub(crate) mod jobs;
 pub(crate) mod limits;
+pub(crate) mod newest;
 pub(crate) mod owner;
 pub(crate) mod rules;
 pub(crate) mod safe;

@@ -29,7 +29,7 @@ pub(crate) mod recovery;
 pub(crate) use crate::boot;
 use crate::core::checkpoint::Checkpoint;
 use crate::core::checkpoint::Summary;
-use crate::core::data_of;
+pub(crate) use crate::core::newest::Newest;
 use crate::core::rules::SafetyRule;
 use crate::device::contents::HostPayload;
 use crate::device::failed::FailedProgram;
@@ -39,6 +39,7 @@ use crate::power::mount::looks::Looks;
 pub(crate) use crate::power::mount::recovery::Mounting;
 use crate::power::outage::{MemoryLoss, Outage};
 use crate::session::{Prepared, Session, build_scheme, inside};
+use crate::write::found;
 use crate::write::stripes::mount::StripeFound;
 use ftl::UnitId;
 use nand::{Member, PageScan, Scan};
@@ -68,16 +69,6 @@ pub struct Mounted {
     pub lost: MemoryLoss,
 }
 
-/// The newest contents of a logical page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Newest {
-    pub update: u64,
-    /// Rank of the program of this copy: of equal updates the lower one counts.
-    pub sequence: u64,
-    /// Where it lies; `None` if no page holds it and its stripe brings it back.
-    pub slot: Option<Slot>,
-}
-
 /// What counts: the state that flash and power-safe memory say the drive is in.
 #[derive(Debug, Default)]
 pub(crate) struct Choice {
@@ -96,11 +87,7 @@ impl Choice {
 
     /// A copy of a page was found.
     pub(crate) fn offer(&mut self, lpn: Lpn, found: Newest) {
-        let Some(newest) = self.pages.get_mut(lpn.index()) else { return };
-        let is_newer = |old: &Newest| (found.update, old.sequence) > (old.update, found.sequence);
-        if newest.as_ref().is_none_or(is_newer) {
-            *newest = Some(found);
-        }
+        found::offer(&mut self.pages, lpn, found);
     }
 
     /// Nothing counts that is older than what was lost for good; the pages of which that is all there is.
@@ -294,17 +281,9 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         choice
     }
 
-    /// The data in a readable page.
+    /// See [`found::data_in`].
     pub(crate) fn data_in(&self, ppn: Ppn) -> impl Iterator<Item = (Lpn, Newest)> + '_ {
-        let page = self.core.device.array.page(ppn);
-        let sequence = page.oob.sequence;
-        page.tags.iter().enumerate().filter_map(move |(index, &tag)| {
-            let lpn = data_of(tag)?;
-            let slot = self.core.device.grid.slot(ppn, index as u32);
-            let update =
-                if self.core.breaks(SafetyRule::Rank) { sequence } else { self.core.device.array.update(ppn, index as u32) };
-            Some((lpn, Newest { update, sequence, slot: Some(slot) }))
-        })
+        found::data_in(&self.core, ppn)
     }
 
     /// Wear and age of blocks as their pages tell, and counts of reads as they were saved.
@@ -421,9 +400,8 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         pages
     }
 
-    /// What is believed of a page that cannot be read: nothing, at first.
+    /// See [`found::unreadable`].
     pub(crate) fn unreadable(&mut self, ppn: Ppn) -> &mut FailedProgram {
-        let slots = self.core.device.grid.slots_per_page() as usize;
-        self.core.device.failed_programs.entry(ppn.0).or_insert_with(|| FailedProgram::nothing(slots))
+        found::unreadable(&mut self.core, ppn)
     }
 }
