@@ -7,24 +7,51 @@
 //!
 //! A handler that has to go on after an effect pushes its own continuation behind it.
 
-use crate::core::target::Target;
-use crate::device::image::Contents;
-use crate::device::slab::Id;
+use crate::core::jobs::Turn;
+use crate::core::read_step::ReadStep;
+use crate::core::stripe_step::StripeStep;
+use crate::core::target::{Floor, Target};
+use crate::core::zone_step::ZoneStep;
+use device::image::Contents;
+use device::slab::Id;
 use ftl::UnitId;
 use nand::OobTag;
-use vocab::{BlockAddr, Cause, Ppn, Slot, StripeId};
+use vocab::{BlockAddr, Cause, Lpn, Ppn, Slot, StripeId};
 
 /// Something that one component wants of another.
 #[derive(Clone, Debug)]
 pub(crate) enum Effect<P> {
-    /// To the host: one part of a job is done.
+    /// To the host: one part of the job is done.
     PartDone { job: Id },
-    /// To the host: whoever waits first for room in the write buffer waits for something that cannot be.
+    /// To the host: the job that waits first for room in the write buffer fails, because there will be none.
     FailBufferWaiter,
     /// To the host: the pages of a job are in the map, so that later jobs for them may go on.
     LetPagesGo { job: Id },
+    /// To the host: as `LetPagesGo`, from this page of the job on.
+    LetPagesGoFrom { job: Id, page: u32 },
+    /// To the host: a job has its pages; those written in part are completed, from this one on, then the job is
+    /// passed on.
+    CompleteFrom { job: Id, page: u32 },
+    /// To the host and the way of writing: the job's pages get places, behind what already waits for space.
+    Place { job: Id },
+    /// To the host: pages leave the write buffer, oldest first, until so many dirty ones are left.
+    EvictDownTo { dirty: usize },
+    /// To the host: the page leaves the write buffer if it is still dirty.
+    EvictIfDirty { lpn: Lpn },
+    /// To the host: a job is answered when these pages of the write buffer are durable. The last one comes first.
+    AwaitDurable { job: Id, pages: Vec<Lpn> },
+    /// To the host: there was no room for the job in the write buffer, and what was to make some has begun.
+    AwaitRoom { job: Id, turn: Turn },
+    /// To the host: whoever waits first for room in the write buffer tries again, then the next.
+    RetryBuffer,
+    /// To reads: a page gets other contents than those that were read ahead.
+    ForgetReadAhead { lpn: Lpn },
     /// To the core: a pin of a unit is taken back, after the effects before this one.
     Release { unit: UnitId },
+    /// To the host: what a host read gets of a page is checked (`None`: it reads as unmapped).
+    CheckRead { lpn: Lpn, floor: Floor, contents: Option<P> },
+    /// To the host: the old contents of a partly written page are known, or lost for good.
+    Merged { job: Id, page: u32, old: Option<P> },
     /// To care: the log's collector starts if it is idle and the log is short of space.
     CollectIfShort { log: usize },
     /// To care: the log's collector goes on.
@@ -67,6 +94,18 @@ pub(crate) enum Effect<P> {
     CommitPinnedIn { unit: UnitId },
     /// To stripes: a stripe without parity gets one; then the waiter goes on.
     BuildParity { stripe: StripeId, waiter: Option<Target> },
+    /// To stripes: goes on with what it left for later.
+    Stripes(StripeStep),
+    /// To the host: jobs that wait for space are tried again after this event, if there are any.
+    RetryJobs,
+    /// To stripes: the old contents of a partly written strip are known, or lost for good.
+    StripeMerged { op: Id, strip: u32, old: Option<P> },
+    /// To stripes: a page of the stripe is solved for when the update under way has ended.
+    SolveAfterUpdate { stripe: StripeId, target: Target },
+    /// To reads: goes on with a step.
+    Reads(ReadStep<P>),
+    /// To code zones: goes on with a step.
+    Zones(ZoneStep<P>),
 }
 
 /// Effects that wait to be handed on: a stack.
@@ -116,10 +155,10 @@ impl<P> Effects<P> {
         std::mem::replace(&mut self.floor, self.stack.len())
     }
 
-    /// Back to a floor before.
+    /// Back to a floor before. What was pushed meanwhile and not handed on is what comes next.
     #[inline]
     pub fn lower(&mut self, floor: usize) {
-        debug_assert_eq!(self.stack.len(), self.floor, "effects were left behind");
+        debug_assert!(self.stack.len() >= self.floor, "effects below the floor were handed on");
         self.floor = floor;
     }
 }

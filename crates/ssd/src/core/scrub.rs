@@ -1,7 +1,7 @@
 //! What a scrub finds: every parity is computed anew from flash. For tests.
 
 use crate::core::Core;
-use crate::device::contents::HostPayload;
+use device::contents::HostPayload;
 use nand::FlashArray;
 use vocab::Ppn;
 

@@ -3,13 +3,13 @@
 use crate::core::Command;
 use crate::core::owner::Owner;
 use crate::core::rules::SafetyRule;
-use crate::device::Taken;
-use crate::device::command::Verb;
-use crate::device::contents::HostPayload;
-use crate::device::sense::{Compares, Sensed, Verdict};
-use crate::device::slab::Id;
 use crate::engine::Engine;
 use crate::write::group_log::{Ended, Holds};
+use device::Taken;
+use device::command::Verb;
+use device::contents::HostPayload;
+use device::sense::{Compares, Sensed, Verdict};
+use device::slab::Id;
 use nand::FlashArray;
 use vocab::{Cause, DieId, Nanos, Ppn};
 
@@ -133,12 +133,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Owner::Merge { job, page } => self.merge_read_done(command, job, page as usize, clean),
             Owner::Collect { log } => self.collect_read_done(command.ppn, log as usize, clean),
             Owner::Stripe { op, strip } => self.stripe_read_done(command.ppn, op, u32::from(strip), clean),
-            Owner::Gather { gather } => self.gather_read_done(command, gather, clean),
+            Owner::Solve { solve, term } => self.solve_read_done(command, solve, term, clean),
             Owner::Term { gather, coefficient } => self.term_read_done(command, gather, coefficient, clean),
             Owner::Patrol { superblock } => self.patrol_read_done(superblock, clean),
             Owner::Recharge { log } => self.recharge_read_done(command, log as usize, clean),
             Owner::Lazy { read, block } => self.lazy_read_done(command, read, usize::from(block), clean),
-            Owner::Encode { encode, page } => self.encode_read_done(command, encode, usize::from(page), clean),
             owner => unreachable!("{owner:?} reads nothing"),
         }
     }

@@ -2,12 +2,12 @@
 
 use crate::core::Command;
 use crate::core::target::Target;
-use crate::device::contents::HostPayload;
-use crate::device::slab::Id;
 use crate::engine::Engine;
 use crate::proof::{HeldSum, Scrub};
 use crate::write::group_log::{Ended, Holds};
 use crate::write::groups::GroupStats;
+use device::contents::HostPayload;
+use device::slab::Id;
 use ftl::UnitId;
 use nand::FlashArray;
 use vocab::Ppn;

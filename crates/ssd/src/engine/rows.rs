@@ -1,8 +1,8 @@
 //! What other components call of rows, of rescued pages and of moves in the group log.
 
 use crate::core::target::Target;
-use crate::device::contents::HostPayload;
 use crate::engine::Engine;
+use device::contents::HostPayload;
 use ftl::UnitId;
 use nand::FlashArray;
 use vocab::Ppn;

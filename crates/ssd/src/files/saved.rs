@@ -1,12 +1,12 @@
 //! Power-safe memory as bytes, and back: `docs/spec/memory.md`.
 
-use crate::device::contents::PageBuf;
 use crate::engine::Engine;
 use crate::files::Flash;
 use crate::files::bytes::{Limits, Malformed, Reader, Writer};
 use crate::power::cut::Remains;
 use crate::write::groups::{BlockSums, GroupInfo, GroupRemains, Layout, OpenSums, Redo};
-use crate::write::stripes::partial::HeldRemains;
+use crate::write::stripes::partial::PartialParityRemains;
+use device::contents::PageBuf;
 use protect::Protection;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -126,7 +126,7 @@ pub(crate) fn decode(bytes: &[u8], drive: &Drive) -> Result<Saved, Malformed> {
     Ok(Saved { opened, now, sequence, remains })
 }
 
-fn held(from: &mut Reader<'_>, drive: &Drive, data_strips: u32) -> Result<Vec<HeldRemains<PageBuf>>, Malformed> {
+fn held(from: &mut Reader<'_>, drive: &Drive, data_strips: u32) -> Result<Vec<PartialParityRemains<PageBuf>>, Malformed> {
     from.list("partial parities", |from| {
         let stripe = StripeId(from.below(drive.stripe_count(), "stripe")?);
         let sums = from.sums(data_strips)?;
@@ -135,7 +135,7 @@ fn held(from: &mut Reader<'_>, drive: &Drive, data_strips: u32) -> Result<Vec<He
             1 => Some(None),
             _ => Some(Some(from.sums(data_strips)?)),
         };
-        Ok(HeldRemains { stripe, sums, before })
+        Ok(PartialParityRemains { stripe, sums, before })
     })
 }
 

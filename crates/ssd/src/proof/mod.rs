@@ -2,15 +2,18 @@
 //! all of it back, recompute every parity from flash, and see what lies where. For tests; no
 //! run uses it.
 
+pub(crate) mod watch;
+mod zones;
+
 use crate::config::Pace;
 
 pub use crate::core::scrub::{HeldSum, Scrub};
-use crate::device::contents::HostPayload;
-use crate::device::facts::Folds;
 use crate::engine::Engine;
 use crate::result::RunResult;
 use crate::session::{Inner, Prepared, Session, inside};
-use crate::write::stripes::partial::Held;
+use crate::write::stripes::partial::PartialParity;
+use device::contents::HostPayload;
+use device::facts::Folds;
 use ftl::Place;
 use nand::{Faulty, FlashArray, MemoryArray, OobTag, PageRole};
 use protect::Protection;
@@ -149,10 +152,10 @@ impl Session {
     /// As [`Self::read_back`]; what is found is what every later read must find, unless it is written
     /// anew: after a power cut a page may have one of several versions, but it has one.
     pub fn take_stock(&mut self) -> ReadBack {
-        inside!(&mut self.0, prepared => prepared.engine.host.stock.counts = true);
+        inside!(&mut self.0, prepared => prepared.engine.host.observation.settles_versions = true);
         let mut found = self.read_back();
         inside!(&mut self.0, prepared => {
-            prepared.engine.host.stock.counts = false;
+            prepared.engine.host.observation.settles_versions = false;
             let oracle = &prepared.engine.host.oracle;
             found.lost.retain(|&lpn| !oracle.floor(lpn).discarded);
         });
@@ -276,10 +279,7 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
             elsewhere: lpns().map(|lpn| self.is_elsewhere(lpn)).collect(),
             held: self.held_parities(),
             sums: self.held_sums(),
-            code: match &self.writer.protection {
-                Protection::Zones(zones) => self.code_pages(zones),
-                _ => Vec::new(),
-            },
+            code: self.code_pages(),
         }
     }
 }
@@ -292,7 +292,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
         match &self.writer.protection {
             Protection::None => Ok(Scrub::default()),
-            Protection::Zones(zones) => self.scrub_zones(zones),
+            Protection::Zones(_) => self.scrub_zones(),
             Protection::Stripes(_) => self.scrub_stripes(),
             Protection::Rows(_) => self.writer.rows.scrub(&self.core),
             Protection::Groups(_) => self.scrub_groups(),
@@ -347,13 +347,14 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     fn held_parities(&self) -> Vec<HeldParity> {
         let held = |stripe| (stripe, self.writer.stripes.held.get(stripe).expect("listed entries exist"));
-        let parity = |(stripe, held): (StripeId, &Held<P>)| HeldParity { stripe, covers: held.covers, old: held.old.clone() };
+        let parity =
+            |(stripe, held): (StripeId, &PartialParity<P>)| HeldParity { stripe, covers: held.covers, old: held.old.clone() };
         self.writer.stripes.held.stripes().map(held).map(parity).collect()
     }
 
     /// The partial parity must be the sum of the current versions it covers, the stored parity
     /// that of the old ones and of the strips outside. `None` where some page is not there.
-    fn scrub_held(&self, stripe: StripeId, held: &Held<P>) -> Result<Option<()>, String> {
+    fn scrub_held(&self, stripe: StripeId, held: &PartialParity<P>) -> Result<Option<()>, String> {
         let n = self.stripe_scheme().data_strips();
         let (mut new, mut old) = (held.sum.clone(), P::default());
         for strip in 0..=n {

@@ -3,8 +3,8 @@
 use crate::core::newest::Newest;
 use crate::core::rules::SafetyRule;
 use crate::core::{Core, data_of};
-use crate::device::contents::HostPayload;
-use crate::device::failed::FailedProgram;
+use device::contents::HostPayload;
+use device::failed::FailedProgram;
 use nand::{FlashArray, Member};
 use vocab::{Lpn, Ppn};
 

@@ -1,9 +1,9 @@
 //! Pages that rows and block groups write and that no job of the host waits to place: pages of a victim, and
 //! pages whose program failed.
 
-use crate::device::image::Contents;
 use crate::write::group_log::Feed;
 use crate::write::rescue::AwaitsRescue;
+use device::image::Contents;
 use ftl::Ftl;
 use std::collections::VecDeque;
 use vocab::Slot;

@@ -7,10 +7,10 @@
 use crate::core::Core;
 use crate::core::effects::Effect;
 use crate::core::target::Target;
-use crate::device::contents::HostPayload;
-use crate::device::image::Contents;
-use crate::device::slab::Id;
 use crate::write::moves::{Move, Moves};
+use device::contents::HostPayload;
+use device::image::Contents;
+use device::slab::Id;
 use ftl::{Place, UnitId};
 use nand::{FlashArray, PageRole};
 use vocab::{Lpn, Slot};

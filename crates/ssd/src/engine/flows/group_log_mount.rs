@@ -1,7 +1,6 @@
 //! The group log at a mount: what the scan of flash and power-safe memory know goes to rows or to block groups, and
 //! their choice comes back.
 
-use crate::device::contents::HostPayload;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
 use crate::power::mount::Choice;
@@ -10,6 +9,7 @@ use crate::write::found::{Found, PagesSeen};
 use crate::write::groups::mount::GroupsSeen;
 use crate::write::rows::Rows;
 use crate::write::rows::mount::RowsSeen;
+use device::contents::HostPayload;
 use nand::Scan;
 use std::collections::BTreeSet;
 use vocab::{Cause, Ppn};

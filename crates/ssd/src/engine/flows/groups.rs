@@ -1,9 +1,9 @@
 //! Flows of block groups.
 
-use crate::device::contents::HostPayload;
-use crate::device::slab::Id;
 use crate::engine::Engine;
 use crate::write::group_log::{Feed, Placed};
+use device::contents::HostPayload;
+use device::slab::Id;
 use nand::FlashArray;
 use vocab::Cause;
 

@@ -1,7 +1,16 @@
-//! Flows: what several components do in turn. Each step is a handler of one component; the engine hands on its
-//! effects before the next step.
+//! Flows: work that passes through several components, one file a topic. Each step is a component's own; a flow only
+//! says what follows what.
 
+pub(crate) mod collect;
+pub(crate) mod displaced;
 pub(crate) mod group_log_mount;
 pub(crate) mod group_session;
 pub(crate) mod groups;
+pub(crate) mod host;
+pub(crate) mod limits;
+pub(crate) mod pages;
+pub(crate) mod reads;
+pub(crate) mod rebuild;
 pub(crate) mod rows;
+pub(crate) mod stripes_mount;
+pub(crate) mod zones;

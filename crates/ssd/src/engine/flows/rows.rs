@@ -1,11 +1,11 @@
 //! Flows of the group log: here it is decided whether rows or block groups are asked.
 
-use crate::device::contents::HostPayload;
-use crate::device::image::Contents;
-use crate::device::slab::Id;
 use crate::engine::Engine;
 use crate::write::group_log::{Ended, Feed, Holds, Placed};
 use crate::write::moves::Move;
+use device::contents::HostPayload;
+use device::image::Contents;
+use device::slab::Id;
 use ftl::Stream;
 use nand::FlashArray;
 use vocab::{Cause, DieId, Slot};

@@ -2,10 +2,10 @@
 //! turn when its code is no longer the one in use, and erased.
 
 use crate::core::Core;
-use crate::device::contents::HostPayload;
 use crate::write::groups::{
     BlockSums, CodewordKey, GroupInfo, GroupStats, Groups, Layout, OpenGroup, codewords_of, row_of_group, with_algebra,
 };
+use device::contents::HostPayload;
 use ftl::{Stream, UnitId};
 use nand::FlashArray;
 use protect::{GroupHistory, GroupScheme};

@@ -16,10 +16,10 @@ pub(crate) mod write;
 
 pub(crate) use crate::write::groups::remains::{GroupRemains, Redo};
 
-use crate::device::contents::HostPayload;
-use crate::device::slab::Slab;
 use crate::write::groups::solve::{Adder, TermGather};
 use ::coding::ErasureCode;
+use device::contents::HostPayload;
+use device::slab::Slab;
 use ftl::UnitId;
 use nand::Member;
 use protect::{GroupCode, GroupScheme, PageStripe};

@@ -5,9 +5,9 @@
 
 use crate::core::Core;
 use crate::core::rules::SafetyRule;
-use crate::device::contents::HostPayload;
 use crate::write::found::{Found, PagesSeen, data_in, unreadable};
 use crate::write::groups::{GroupRemains, Groups, row_of_group};
+use device::contents::HostPayload;
 use ftl::UnitId;
 use nand::{FlashArray, Member, PageRole};
 use protect::Strip;

@@ -2,14 +2,14 @@
 
 use crate::core::effects::Effect;
 use crate::core::{Core, data_of, oob_covering};
-use crate::device::contents::HostPayload;
-use crate::device::image::Contents;
-use crate::device::slab::{Id, NONE};
 use crate::write::group_log::{Ended, Holds};
 use crate::write::groups::write::{CacheRoom, StripPage, submit_strip};
 use crate::write::groups::{CodewordKey, Groups, Layout, OpenSums, codewords_of};
 use crate::write::moves::Moves;
 use crate::write::rescue::AwaitsRescue;
+use device::contents::HostPayload;
+use device::image::Contents;
+use device::slab::{Id, NONE};
 use ftl::Place;
 use nand::{FlashArray, Member, OobTag};
 use std::sync::Arc;

@@ -2,9 +2,9 @@
 
 use crate::core::Core;
 use crate::core::owner::Owner;
-use crate::device::contents::HostPayload;
 use crate::write::groups::{BlockSums, CodewordKey, GroupInfo, Groups, OpenSums, codewords_of};
 use ::coding::ErasureCode;
+use device::contents::HostPayload;
 use ftl::UnitId;
 use nand::{FlashArray, Member};
 use protect::GroupCode;

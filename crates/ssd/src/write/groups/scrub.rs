@@ -2,8 +2,8 @@
 
 use crate::core::Core;
 use crate::core::scrub::{HeldSum, Scrub};
-use crate::device::contents::HostPayload;
 use crate::write::groups::{Groups, row_of_group};
+use device::contents::HostPayload;
 use nand::{FlashArray, OobTag};
 use protect::{PageStripe, Strip};
 use vocab::{DieId, Grid, Lpn, Ppn, SuperblockId};

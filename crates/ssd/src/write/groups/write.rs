@@ -2,12 +2,12 @@
 
 use crate::core::owner::Owner;
 use crate::core::{Core, data_of, oob_covering};
-use crate::device::contents::HostPayload;
-use crate::device::image::Contents;
-use crate::device::slab::{Id, NONE};
 use crate::write::group_log::{Feed, Holds, Placed, frontier_of};
 use crate::write::groups::{CodewordKey, Groups, Layout, OpenSums, row_of_group};
 use crate::write::moves::Moves;
+use device::contents::HostPayload;
+use device::image::Contents;
+use device::slab::{Id, NONE};
 use ftl::Stream;
 use nand::{FlashArray, Member, OobTag};
 use std::sync::Arc;

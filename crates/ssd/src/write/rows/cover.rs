@@ -2,12 +2,12 @@
 
 use crate::core::Core;
 use crate::core::effects::Effect;
-use crate::device::contents::HostPayload;
-use crate::device::slab::{Id, NONE};
 use crate::write::group_log::{Ended, Holds};
 use crate::write::moves::Moves;
 use crate::write::rescue::AwaitsRescue;
 use crate::write::rows::Rows;
+use device::contents::HostPayload;
+use device::slab::{Id, NONE};
 use nand::FlashArray;
 use vocab::{DieId, Lpn, StripSet};
 

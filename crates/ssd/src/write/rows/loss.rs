@@ -3,11 +3,11 @@
 
 use crate::core::Core;
 use crate::core::effects::Effect;
-use crate::device::contents::HostPayload;
-use crate::device::slab::Id;
 use crate::write::moves::Moves;
 use crate::write::rescue::AwaitsRescue;
 use crate::write::rows::Rows;
+use device::contents::HostPayload;
+use device::slab::Id;
 use ftl::{Place, UnitId};
 use nand::FlashArray;
 use vocab::{Lpn, Ppn, StripSet};

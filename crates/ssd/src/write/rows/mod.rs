@@ -11,9 +11,9 @@ pub(crate) mod scrub;
 pub(crate) mod solve;
 pub(crate) mod write;
 
-use crate::device::slab::{Id, NONE, Slab};
 use crate::write::rows::cover::Cover;
 use crate::write::rows::loss::Uncovered;
+use device::slab::{Id, NONE, Slab};
 use ftl::RowPlace;
 use nand::Member;
 use protect::RowScheme;
@@ -89,6 +89,11 @@ impl<P> Rows<P> {
 
     fn scheme(&self) -> &dyn RowScheme {
         self.scheme.as_deref().expect("rows belong to row schemes")
+    }
+
+    /// Whether jobs wait for another parity of their data.
+    pub fn has_uncovered(&self) -> bool {
+        !self.uncovered.is_empty()
     }
 
     /// Whether a frontier writes the row now.

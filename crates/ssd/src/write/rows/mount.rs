@@ -5,9 +5,9 @@
 
 use crate::core::Core;
 use crate::core::rules::SafetyRule;
-use crate::device::contents::HostPayload;
 use crate::write::found::{Found, PagesSeen, data_in, unreadable};
 use crate::write::rows::Rows;
+use device::contents::HostPayload;
 use nand::{FlashArray, Member, PageRole};
 use std::collections::BTreeSet;
 use vocab::{DieId, Ppn, StripSet};

@@ -2,8 +2,8 @@
 
 use crate::core::Core;
 use crate::core::scrub::Scrub;
-use crate::device::contents::HostPayload;
 use crate::write::rows::Rows;
+use device::contents::HostPayload;
 use ftl::Place;
 use nand::{FlashArray, OobTag};
 use vocab::{DieId, Lpn, Ppn, StripeId};

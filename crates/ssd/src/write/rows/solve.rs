@@ -1,8 +1,8 @@
 //! The pages of a row that sum up to one that cannot be read.
 
 use crate::core::Core;
-use crate::device::contents::HostPayload;
 use crate::write::rows::Rows;
+use device::contents::HostPayload;
 use nand::{FlashArray, PageRole};
 use vocab::{DieId, Ppn, StripSet};
 

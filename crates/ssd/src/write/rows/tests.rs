@@ -3,13 +3,13 @@
 use crate::core::Command;
 use crate::core::effects::Effect;
 use crate::core::owner::Owner;
-use crate::device::contents::{HostPayload, Tag};
-use crate::device::slab::Id;
 use crate::write::group_log::{Ended, Feed, Holds, Placed};
 use crate::write::moves::Moves;
 use crate::write::rows::Rows;
 use crate::write::rows::solve::ParityOnItsWay;
 use crate::write::testing::{LogCore, end_in_flash, in_words, log_core, log_setup, page_of, programs, sum_of, write_job};
+use device::contents::{HostPayload, Tag};
+use device::slab::Id;
 use ftl::Stream;
 use nand::{FlashArray, OobTag};
 use protect::Protection;

@@ -3,12 +3,12 @@
 use crate::core::owner::Owner;
 use crate::core::rules::SafetyRule;
 use crate::core::{Core, data_of, oob_covering};
-use crate::device::contents::HostPayload;
-use crate::device::image::Contents;
-use crate::device::slab::{Id, NONE};
 use crate::write::group_log::{Feed, Placed, frontier_of};
 use crate::write::moves::Moves;
 use crate::write::rows::Rows;
+use device::contents::HostPayload;
+use device::image::Contents;
+use device::slab::{Id, NONE};
 use ftl::{RowPlace, Stream};
 use nand::{FlashArray, Member, OobTag};
 use protect::{OpenRow, RowStep};
