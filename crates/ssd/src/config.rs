@@ -2,11 +2,14 @@
 
 pub use device::config::{CodecTiming, Ecc, Errors, Scheduler};
 
-use crate::core::rules::SafetyRule;
+use crate::rules::SafetyRule;
+use ftl::FtlError;
 use ftl::{GcConfig, WearConfig};
 use nand::{Energy, Pairing, Timing};
 use protect::SchemeChoice;
+use protect::SchemeError;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use vocab::{Bytes, Geometry, Nanos, PeCycles};
 
 /// A drive model: shape, timing, energy, endurance.
@@ -259,4 +262,34 @@ pub enum Pace {
         /// Queue depth.
         depth: u32,
     },
+}
+
+/// A setup that cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetupError(String);
+
+impl SetupError {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+}
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SetupError {}
+
+impl From<FtlError> for SetupError {
+    fn from(error: FtlError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<SchemeError> for SetupError {
+    fn from(error: SchemeError) -> Self {
+        Self(error.to_string())
+    }
 }

@@ -11,23 +11,27 @@ mod core;
 mod engine;
 #[cfg(unix)]
 mod files;
+mod fit;
 mod host;
 mod power;
 mod proof;
 mod read;
 mod result;
+mod rules;
 mod session;
 mod write;
 
+pub use boot::demand::Demand;
+pub use config::SetupError;
 pub use config::{
     Age, Buffer, BufferKind, CodecTiming, Drive, Ecc, Errors, Faults, Pace, PayloadKind, Power, Precondition, Refresh,
     RefreshPolicy, Scheduler, Setup,
 };
 pub use core::limits::Recycled;
-pub use core::rules::{SAFETY_RULES, SafetyRule};
 pub use device::contents::page_contents;
 #[cfg(unix)]
 pub use files::{ImageSession, ImageSessionError, MemoryError, PageFound};
+pub use fit::{mountable_slots_max, redundancy_share, shape, user_slots_max};
 pub use host::requests::HostEvent;
 pub use power::cut::{Begun, Fate};
 pub use power::mount::Mounted;
@@ -35,6 +39,7 @@ pub use power::outage::{MemoryLoss, Outage};
 pub use proof::watch::BlockView;
 pub use proof::{AlternativesInFlight, CodePage, Failure, HeldParity, HeldSum, Inventory, ReadBack, Scrub, StoredPage};
 pub use result::{AroundResult, Cdf, EccResult, Response, RunResult};
-pub use session::{Demand, Session, SetupError, mountable_slots_max, redundancy_share, shape, user_slots_max};
+pub use rules::{SAFETY_RULES, SafetyRule};
+pub use session::Session;
 pub use write::groups::GroupStats;
 pub use {coding, ecc, ftl, nand, protect};

@@ -14,7 +14,7 @@
 //!
 //! Not the full product, which would take hours: without cuts, each condition with every buffer and scheduler, and
 //! payloads taking turns (the condition `none` has all three). With cuts, the condition `none` has every cut with every
-//! buffer; else each condition has every cut, and buffers, schedulers and payloads take turns.
+//! buffer; else each condition has every other cut, and cuts, buffers, schedulers and payloads take turns over schemes.
 //!
 //! `FLASHKEEP_GOLDEN="ds-raid"` leaves rows whose key contains that. `FLASHKEEP_BLESS=1` writes the table anew: only
 //! for a change of behaviour that is meant, and that the commit explains.
@@ -25,7 +25,7 @@ mod cases;
 mod life;
 
 use cases::{Case, cases};
-use life::{Life, live};
+use life::{Life, Seen, live};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -42,25 +42,25 @@ fn message(payload: &(dyn Any + Send)) -> String {
     text.or_else(|| payload.downcast_ref::<&str>().map(|&text| text.into())).unwrap_or_else(|| "no message".into())
 }
 
-/// The row of a case behind its key.
-fn row(case: &Case) -> String {
+/// The row of a case behind its key, and what was seen in its life.
+fn row(case: &Case) -> (String, Seen) {
     let mut life = Life::default();
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| live(case, &mut life))) {
         life.end = "panic";
         life.state = life::Fnv::default();
         life.state.add(&message(&*payload));
     }
-    format!("{},{},{}", life.end, life.events.short(), life.state.short())
+    (format!("{},{},{}", life.end, life.events.short(), life.state.short()), life.seen)
 }
 
-/// The rows of these cases, in their order, whichever thread was first.
-fn rows(cases: &[Case]) -> Vec<(String, String)> {
+/// Key, row and what was seen of these cases, in their order, whichever thread was first.
+fn rows(cases: &[Case]) -> Vec<(String, String, Seen)> {
     let next = AtomicUsize::new(0);
     let found = Mutex::new(BTreeMap::new());
     let work = || {
         while let Some((number, case)) = Some(next.fetch_add(1, Relaxed)).and_then(|n| Some((n, cases.get(n)?))) {
-            let row = (case.key(), row(case));
-            found.lock().expect("no thread panics with it").insert(number, row);
+            let (row, seen) = row(case);
+            found.lock().expect("no thread panics with it").insert(number, (case.key(), row, seen));
         }
     };
     // Rows that panic are kept; their messages would hide what matters.
@@ -88,9 +88,18 @@ fn table() -> BTreeMap<String, String> {
     lines.map(split).collect()
 }
 
-fn bless(found: &[(String, String)]) {
-    let text: String = found.iter().map(|(key, row)| format!("{key},{row}\n")).collect();
+fn bless(found: &[(String, String, Seen)]) {
+    let text: String = found.iter().map(|(key, row, _)| format!("{key},{row}\n")).collect();
     std::fs::write(TABLE, format!("{HEADER}\n{text}")).unwrap_or_else(|error| panic!("{TABLE}: {error}"));
+}
+
+/// The table would be worth little if nothing happened to its drives.
+fn check_seen(found: &[(String, String, Seen)]) {
+    let mut total = Seen::new();
+    for (name, count) in found.iter().flat_map(|(_, _, seen)| seen) {
+        *total.entry(name).or_default() += count;
+    }
+    assert!(total.values().all(|&count| count > 0), "what never came to pass: {total:?}");
 }
 
 #[test]
@@ -102,9 +111,12 @@ fn every_drive_does_what_it_did() {
         assert!(std::env::var("FLASHKEEP_GOLDEN").is_err(), "the table is written whole: leave FLASHKEEP_GOLDEN out");
         bless(&found);
     }
+    if std::env::var("FLASHKEEP_GOLDEN").is_err() {
+        check_seen(&found);
+    }
     let mut wanted: BTreeMap<_, _> = table().into_iter().filter(|(key, _)| is_wanted(key)).collect();
     let mut differ = Vec::new();
-    for (key, row) in &found {
+    for (key, row, _) in &found {
         let expected = wanted.remove(key).unwrap_or_else(|| "no row".into());
         if expected != *row {
             differ.push(format!("{key}: expected {expected}, found {row}"));

@@ -185,6 +185,23 @@ fn of_drive(scope: &Scope, drive: u64, end: u64, with: &Runner<'_>) -> Tally {
 }
 
 impl Scope {
+    /// Runs the scenarios of one drive, numbers `drive * SCENARIOS_OF_A_DRIVE` and following, as the campaign does.
+    /// `each` hears of every one, and sees the drive as it is then; none if it cannot be built.
+    pub fn replay_drive(&self, drive: u64, each: &mut dyn FnMut(u64, &Outcome, Option<&ssd::Session>)) {
+        let first = drive * SCENARIOS_OF_A_DRIVE;
+        let ready = match guarded(|| ready(self, drive)) {
+            Ok(ready) => ready,
+            Err(violation) => {
+                return each(first, &Outcome { violation: Some((0, violation)), ..Outcome::default() }, None);
+            }
+        };
+        for number in first..first + SCENARIOS_OF_A_DRIVE {
+            let scenario = Scenario::on(self, number, &ready.setup, &ready.plan);
+            let (outcome, session) = scenario.run_and_keep(ready.session.clone());
+            each(number, &outcome, Some(&session));
+        }
+    }
+
     /// Runs one scenario as the campaign does.
     #[must_use]
     pub fn replay(&self, number: u64) -> (Option<Scenario>, Outcome) {

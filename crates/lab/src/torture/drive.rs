@@ -14,7 +14,7 @@ use vocab::{BusRate, Bytes, Geometry, Nanojoules, Nanos, PeCycles, PlaneUse, Str
 
 /// Scenarios with neighbouring numbers that start from one drive: building it costs as much as what
 /// is done with it.
-pub(super) const SCENARIOS_OF_A_DRIVE: u64 = 16;
+pub const SCENARIOS_OF_A_DRIVE: u64 = 16;
 
 /// Shapes that are tried before a scheme is given one that suits all.
 const TRIES: u32 = 6;

@@ -16,6 +16,7 @@ mod shrink;
 mod text;
 
 pub use campaign::{Found, Runner, Summary, Tally, campaign};
+pub use drive::SCENARIOS_OF_A_DRIVE;
 pub use run::{Happened, Outcome, Rule, Violation, quiet_panics};
 pub use scenario::{Fates, Round, Scenario, Stop, Strike};
 pub use shrink::shrink;

@@ -127,6 +127,11 @@ impl Scenario {
 
     /// Runs the scenario on its drive as that was built.
     pub(super) fn run_on(&self, session: Session) -> Outcome {
+        self.run_and_keep(session).0
+    }
+
+    /// The same; and the drive as it is then.
+    pub(super) fn run_and_keep(&self, session: Session) -> (Outcome, Session) {
         let mut runner = Runner { scenario: self, session, outcome: Outcome::default(), dead: Vec::new() };
         for (number, round) in self.rounds.iter().enumerate() {
             runner.outcome.happened.push(Vec::new());
@@ -136,7 +141,7 @@ impl Scenario {
                 break;
             }
         }
-        runner.outcome
+        (runner.outcome, runner.session)
     }
 }
 

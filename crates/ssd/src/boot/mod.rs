@@ -2,15 +2,16 @@
 //! reopened from its files. A step is written once; the tables say which steps a drive needs, in which order.
 
 pub(crate) mod age;
+pub(crate) mod demand;
 pub(crate) mod precondition;
 
 use crate::boot::precondition::Steady;
+use crate::config::SetupError;
 use crate::config::{BufferKind, Setup};
 use crate::core::Core;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
 use crate::power::mount::Mounted;
-use crate::session::SetupError;
 use device::contents::HostPayload;
 use nand::{FlashArray, Scan};
 use protect::Protection;

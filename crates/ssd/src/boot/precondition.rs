@@ -4,10 +4,10 @@
 //! until write amplification no longer moves. It runs the very code that host writes run, only
 //! without time: each flash command completes before the next begins.
 
+use crate::boot::demand::Demand;
 use crate::config::Precondition;
 use crate::core::jobs::{Asker, PageWrite};
 use crate::engine::Engine;
-use crate::session::Demand;
 use device::contents::HostPayload;
 use device::facts::{Folds, RequestKind};
 use nand::FlashArray;

@@ -12,7 +12,7 @@ use ftl::UnitId;
 use ftl::UnitState;
 use nand::{FlashArray, OobTag};
 use std::collections::BTreeSet;
-use vocab::{BlockAddr, Ppn, Slot};
+use vocab::{BlockAddr, Slot};
 
 impl<P: HostPayload> Care<P> {
     /// The newest copy of such contents in flash, `but` that one. It may have been superseded by what failed
@@ -69,9 +69,4 @@ fn images_under_way<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, pages: 
     let commands = of_dies.chain(device.displaced.iter().copied());
     let programs = commands.filter(|command| command.verb == Verb::Program).map(|command| command.image);
     programs.chain(pages.open_images()).filter(|&image| image != NONE).collect()
-}
-
-/// Whether the page's program has ended, well or not.
-pub(crate) fn is_known<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, ppn: Ppn) -> bool {
-    core.device.is_programmed(ppn) || core.device.failed_programs.contains_key(&ppn.0)
 }

@@ -3,16 +3,15 @@
 
 use crate::care::{Care, DriveIs};
 use crate::core::owner::Owner;
-use crate::core::rules::SafetyRule;
 use crate::core::{Command, Core, data_of};
+use crate::rules::SafetyRule;
 use crate::write::Writer;
 use crate::write::pages::PageWriter;
 use device::command::Verb;
 use device::contents::HostPayload;
-use device::image::Contents;
 use ftl::{LogKind, UnitId, UnitState};
-use nand::FlashArray;
-use vocab::{BlockAddr, Cause, DieId, Ppn, Slot, SuperblockId};
+use nand::{FlashArray, OobTag};
+use vocab::{BlockAddr, Cause, DieId, Ppn, StripeId, SuperblockId};
 
 /// The collector of one log.
 #[derive(Clone, Debug, Default)]
@@ -41,13 +40,6 @@ impl Collector {
     pub fn is_free(&self) -> bool {
         !self.is_busy() && !self.halted
     }
-}
-
-/// A page on its way from a victim to a row of the group log.
-#[derive(Clone, Debug)]
-pub(crate) struct Move<P> {
-    pub contents: Contents<P>,
-    pub from: Slot,
 }
 
 /// What a log's collector takes next.
@@ -114,6 +106,21 @@ impl<P: HostPayload> Care<P> {
     /// Whether parity that collection may come to wait for finds room on any die.
     pub fn commits_have_room<A: FlashArray<P>>(&self, core: &Core<P, A>, writer: &Writer<P>) -> bool {
         writer.commits_have_room(core, |log| !self.collectors[log].halted)
+    }
+
+    /// The stripe that has to get parity before this page of a victim moves.
+    #[inline]
+    pub fn must_build_first<A: FlashArray<P>>(
+        &self,
+        core: &mut Core<P, A>,
+        writer: &Writer<P>,
+        log: usize,
+        tag: OobTag,
+    ) -> Option<StripeId> {
+        let stripe = writer.lacks_parity_to_move(core, log, tag)?;
+        // Power cuts may have eaten the room that the parity needs: it is built once there is some.
+        let has_room = !core.is_mountable() || self.commits_have_room(core, writer);
+        has_room.then_some(stripe)
     }
 
     /// Condemns the first wanted unit of the log; an open one, which is closed for that, only

@@ -20,9 +20,10 @@
 //! is moved, and the time it takes to move the blocks of one die that fall due together; blocks
 //! whose limits lie behind them when the workload begins are recycled at once, in order.
 
-use crate::care::{Care, patrol};
+use crate::care::Care;
 use crate::core::Core;
 use crate::core::limits::{Limits, Recycled, Region, Thresholds, age_of};
+use crate::core::timer::Timer;
 use crate::write::{Writer, commit_reserve};
 use device::contents::HostPayload;
 use ftl::{UnitId, UnitState};
@@ -78,10 +79,9 @@ pub(crate) fn assume_read_often<P: HostPayload, A: FlashArray<P>>(core: &mut Cor
     }
 }
 
-/// The timer of retention shares the patrol's place in the calendar: static stripes have no
-/// patrol, and no other scheme has limits.
+/// The timer of retention, in the calendar.
 pub(crate) fn timer(grid: &Grid) -> usize {
-    patrol::timer(grid)
+    Timer::Patrol.index(grid)
 }
 
 /// A block got its first page.

@@ -31,7 +31,7 @@ pub(crate) enum DriveIs {
 
 /// Whether the host uses the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Host {
+pub(crate) enum HostUse {
     /// Requests are outstanding, or one is expected.
     Busy,
     /// The drive comes to rest: care that waits for time would keep it from that.

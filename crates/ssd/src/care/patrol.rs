@@ -3,8 +3,9 @@
 //! the live ones without anybody noticing (theory.md, I9). A row in which a page does not read
 //! has its superblock collected.
 
-use crate::care::{Care, Host};
+use crate::care::{Care, HostUse};
 use crate::core::owner::Owner;
+use crate::core::timer::Timer;
 use crate::core::{Command, Core};
 use device::contents::HostPayload;
 use ftl::{UnitId, UnitState};
@@ -30,8 +31,8 @@ impl Patrol {
 }
 
 /// The patrol's timer in the calendar.
-pub(crate) fn timer(grid: &Grid) -> usize {
-    grid.dies() as usize + 2
+fn timer(grid: &Grid) -> usize {
+    Timer::Patrol.index(grid)
 }
 
 impl<P: HostPayload> Care<P> {
@@ -47,7 +48,7 @@ impl<P: HostPayload> Care<P> {
 
     /// The patrol's time has come. It goes on while the host does: a drive that nobody uses
     /// comes to rest.
-    pub fn patrol_due<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, host: Host) {
+    pub fn patrol_due<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, host: HostUse) {
         core.device.calendar.clear(timer(&core.device.grid));
         if core.device.is_idle() || self.patrol.waited == MOST_TICKS_TO_WAIT {
             self.patrol.waited = 0;
@@ -55,7 +56,7 @@ impl<P: HostPayload> Care<P> {
         } else {
             self.patrol.waited += 1;
         }
-        if host == Host::Busy {
+        if host == HostUse::Busy {
             self.start_patrol(core);
         }
     }
@@ -130,7 +131,7 @@ mod tests {
     #[test]
     fn a_row_is_read_as_its_parity_covers_it() {
         let mut bench = bench();
-        bench.care.patrol_due(&mut bench.core, Host::Away);
+        bench.care.patrol_due(&mut bench.core, HostUse::Away);
         assert_eq!(dies_read(&mut bench), [0, 2, 3]);
     }
 
@@ -139,9 +140,9 @@ mod tests {
     fn the_patrol_goes_on_while_the_host_does() {
         let mut bench = bench();
         let timer = timer(&bench.core.device.grid);
-        bench.care.patrol_due(&mut bench.core, Host::Away);
+        bench.care.patrol_due(&mut bench.core, HostUse::Away);
         assert!(!bench.core.device.calendar.is_pending(timer));
-        bench.care.patrol_due(&mut bench.core, Host::Busy);
+        bench.care.patrol_due(&mut bench.core, HostUse::Busy);
         assert!(bench.core.device.calendar.is_pending(timer));
     }
 }

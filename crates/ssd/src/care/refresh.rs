@@ -15,8 +15,9 @@
 use crate::care::Care;
 use crate::config::{RefreshPolicy, Setup};
 use crate::core::owner::Owner;
+use crate::core::timer::Timer;
 use crate::core::{Command, Core};
-use crate::write::{Writer, commit_reserve};
+use crate::write::{Writer, brings_pages_back, commit_reserve};
 use coding::odds::Per;
 use device::command::Verb;
 use device::contents::HostPayload;
@@ -104,18 +105,13 @@ impl Refresh {
 /// What page ECC is built from.
 fn ecc_setup<'a>(setup: &'a Setup, protection: &Protection) -> EccSetup<'a> {
     let rewrites =
-        Rewrites { on_advice: setup.refresh.policy == RefreshPolicy::Alarm, unreadable: !matches!(protection, Protection::None) };
+        Rewrites { on_advice: setup.refresh.policy == RefreshPolicy::Alarm, unreadable: brings_pages_back(protection) };
     EccSetup { ecc: &setup.ecc, errors: &setup.errors, geometry: &setup.drive.geometry, rewrites }
 }
 
 /// The timer of refresh, in the calendar.
 pub(crate) fn timer(grid: &Grid) -> usize {
-    grid.dies() as usize + 4
-}
-
-/// The decoder of a channel, in the calendar.
-pub(crate) fn decoder_timer(grid: &Grid, channel: usize) -> usize {
-    timer(grid) + 1 + channel
+    Timer::Refresh.index(grid)
 }
 
 /// ECC and deadlines of a drive as it was before a power cut.
@@ -396,7 +392,10 @@ mod tests {
     use crate::config::Setup;
     use vocab::Bytes;
 
-    /// A drive with FLARES' cells and codes; block 0 of die 0 was written at 2000 ns.
+    const WRITTEN: SimTime = SimTime(2_000_000_000);
+
+    /// A drive with FLARES' cells and codes; block 0 of die 0 was written after two seconds: the
+    /// array keeps whole ones.
     fn bench(policy: RefreshPolicy) -> (Bench, BlockAddr) {
         let mut setup = None;
         let mut bench = Bench::new("none", |change: &mut Setup| {
@@ -412,7 +411,7 @@ mod tests {
         }
         let started = bench.care.start_ecc(&mut bench.core, &bench.writer.protection, &setup, &Streams::new(1));
         started.expect("settings in range");
-        bench.core.device.now = SimTime(2000);
+        bench.core.device.now = WRITTEN;
         bench.write(0, 0..4);
         let block = BlockAddr(bench.unit_of(0));
         let first = bench.core.device.grid.ppn(block, 0);
@@ -433,7 +432,7 @@ mod tests {
         let ecc = bench.core.device.ecc.as_deref_mut().expect("a drive with ECC");
         let hours = ecc.policy.max_retention_hours(t, PeCycles(3000)) / 2.0 / ecc.cells.reference_hours(1.0);
         assert!(t.0 > 0 && hours.is_finite() && hours > 0.0, "{hours} hours with {t:?}");
-        assert_eq!(deadline(&bench, block), SimTime(2000 + span_of(hours).0));
+        assert_eq!(deadline(&bench, block), SimTime(WRITTEN.0 + span_of(hours).0));
     }
 
     /// The rate of errors that the model gives the block at its deadline is half of what its code bears. Catches a
@@ -446,11 +445,11 @@ mod tests {
         let info = *bench.core.device.array.block(block);
         let ecc = bench.core.device.ecc.as_deref_mut().expect("a drive with ECC");
         let bears = ecc.layout.codeword.code.max_rber(u32::from(t.0), 1e-11, Per::CodewordBit);
-        let rate = ecc.cells.nominal(&info, Nanos(due.0 - 2000));
+        let rate = ecc.cells.nominal(&info, due.since(WRITTEN));
         assert!((rate / (bears / 2.0) - 1.0).abs() < 0.01, "{rate} of {bears}");
-        // Reads age the block, too.
+        // A read that finds the block worse than it was brings the deadline nearer.
         let block_of = bench.core.device.grid.ppn(block, 0);
-        bench.core.device.array.set_age(block, |info| info.reads = 64_000_000);
+        bench.core.device.array.set_age(block, |info| (info.reads, info.pe) = (64, 6000));
         bench.care.note_read(&mut bench.core, block_of);
         assert!(deadline(&bench, block) < due);
     }

@@ -6,7 +6,7 @@ use crate::config::{BufferKind, Setup};
 use crate::core::owner::Owner;
 use crate::core::testing::{TinyCore, tiny_core, tiny_setup};
 use crate::core::{Command, oob_covering};
-use crate::session::build_scheme;
+use crate::fit::build_scheme;
 use crate::write::Writer;
 use device::command::Verb;
 use device::contents::{HostPayload, Tag};

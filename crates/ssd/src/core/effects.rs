@@ -12,11 +12,10 @@ use crate::core::read_step::ReadStep;
 use crate::core::stripe_step::StripeStep;
 use crate::core::target::{Floor, Target};
 use crate::core::zone_step::ZoneStep;
-use device::image::Contents;
 use device::slab::Id;
 use ftl::UnitId;
 use nand::OobTag;
-use vocab::{BlockAddr, Cause, Lpn, Ppn, Slot, StripeId};
+use vocab::{Lpn, Ppn, Slot, StripeId};
 
 /// Something that one component wants of another.
 #[derive(Clone, Debug)]
@@ -58,10 +57,6 @@ pub(crate) enum Effect<P> {
     Collect { log: usize },
     /// To care: one page of the log's victim reached its new place; the collector goes on.
     Moved { log: usize },
-    /// To care: the unit is collected as soon as its log gets to it.
-    Want { unit: UnitId, cause: Cause },
-    /// To care: a block failed.
-    BlockFailed { block: BlockAddr },
     /// To care: what was to bring back a page of a victim has ended.
     MoveRepaired { log: usize, slot: Slot, payload: Option<P> },
     /// To care: the parity that a move waited for is there, or cannot be.
@@ -74,8 +69,6 @@ pub(crate) enum Effect<P> {
     Solve { target: Target },
     /// To reads: what was to bring back a page has ended. `stored` is false for a page that was discarded meanwhile.
     Solved { target: Target, payload: Option<P>, stored: bool },
-    /// To the way of writing: a page of a victim gets a new place.
-    Relocate { log: usize, contents: Contents<P>, from: Slot },
     /// To the group log: whoever waits for rescued pages that are safe now may go on.
     SettleRescued,
     /// To rows: jobs are answered whose data have a parity after all.
@@ -88,12 +81,6 @@ pub(crate) enum Effect<P> {
     GroupDataEnded { row: u32, codeword: u32, ppn: Ppn },
     /// To block groups: sums may have left the parity cache; what waits for room there may go on.
     CacheHasRoom,
-    /// To the way of writing: what was moved within a region log so far is programmed.
-    SendMoved { log: usize },
-    /// To stripes: partial parities that keep old versions in the unit become full parity.
-    CommitPinnedIn { unit: UnitId },
-    /// To stripes: a stripe without parity gets one; then the waiter goes on.
-    BuildParity { stripe: StripeId, waiter: Option<Target> },
     /// To stripes: goes on with what it left for later.
     Stripes(StripeStep),
     /// To the host: jobs that wait for space are tried again after this event, if there are any.

@@ -3,8 +3,6 @@
 use device::contents::HostPayload;
 use device::facts::RequestKind;
 use device::slab::Id;
-use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
 use vocab::{Lpn, SimTime};
 
 /// One logical page of a write.

@@ -1,10 +1,12 @@
 //! Wrappers for what other components ask of `care`.
 
+use crate::care::limits;
+use crate::care::refresh;
 use crate::care::refresh::EccBefore;
-use crate::care::{limits, patrol, refresh};
 use crate::config::Setup;
+use crate::config::SetupError;
+use crate::core::timer::Timer;
 use crate::engine::Engine;
-use crate::session::SetupError;
 use device::contents::HostPayload;
 use nand::FlashArray;
 use vocab::{BlockAddr, Cause, Nanos, Ppn, SimTime, Streams};
@@ -30,16 +32,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.care.stop_rebuild();
     }
 
-    pub(crate) fn patrols(&self) -> usize {
-        patrol::timer(&self.core.device.grid)
-    }
-
-    pub(crate) fn refreshes(&self) -> usize {
-        refresh::timer(&self.core.device.grid)
-    }
-
     pub(crate) fn decoder(&self, channel: usize) -> usize {
-        refresh::decoder_timer(&self.core.device.grid, channel)
+        Timer::Decoder(channel as u32).index(&self.core.device.grid)
     }
 
     pub(crate) fn start_patrol(&mut self) {

@@ -2,8 +2,8 @@
 
 use crate::core::Command;
 use crate::core::owner::Owner;
-use crate::core::rules::SafetyRule;
 use crate::engine::Engine;
+use crate::rules::SafetyRule;
 use crate::write::group_log::{Ended, Holds};
 use device::Taken;
 use device::command::Verb;

@@ -42,15 +42,12 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 self.core.moving[log].under_way -= 1;
                 self.collect(log);
             }
-            Effect::Want { unit, cause } => self.want(unit, cause),
-            Effect::BlockFailed { block } => self.block_failed(self.core.device.grid.ppn(block, 0)),
             Effect::MoveRepaired { log, slot, payload } => self.move_repaired(log, slot, payload),
             Effect::ParityBuilt { waiter } => self.parity_built(waiter),
             Effect::StripLost { tag } => self.strip_lost(tag),
             Effect::StripRebuilt { stripe, strip, payload } => self.strip_rebuilt(stripe, strip, payload),
             Effect::Solve { target } => self.repair(target),
             Effect::Solved { target, payload, stored } => self.repaired(target, payload.as_ref(), stored),
-            Effect::Relocate { log, contents, from } => self.relocate(log, contents, from),
             Effect::SettleRescued => self.settle_rescued(),
             Effect::AnswerCovered => {
                 self.writer.rows.answer_covered(&mut self.core);
@@ -61,9 +58,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 self.writer.groups.data_ended(&mut self.core, (row, codeword), ppn);
             }
             Effect::CacheHasRoom => self.go_on_after_cache(),
-            Effect::SendMoved { log } => self.send_moved(log),
-            Effect::CommitPinnedIn { unit } => self.commit_pinned_in(unit),
-            Effect::BuildParity { stripe, waiter } => self.build_parity(stripe, waiter),
             Effect::Stripes(step) => self.writer.stripes.go_on(&mut self.core, step),
             Effect::RetryJobs => self.core.retry |= !self.host.stalled.is_empty(),
             Effect::StripeMerged { op, strip, old } => self.stripe_merge_repaired(op, strip, old.as_ref()),

@@ -1,9 +1,9 @@
 //! What other components call of block groups.
 
 use crate::core::Command;
+use crate::core::scrub::{HeldSum, Scrub};
 use crate::core::target::Target;
 use crate::engine::Engine;
-use crate::proof::{HeldSum, Scrub};
 use crate::write::group_log::{Ended, Holds};
 use crate::write::groups::GroupStats;
 use device::contents::HostPayload;

@@ -9,7 +9,6 @@ use crate::host::read::PageRead;
 use device::contents::HostPayload;
 use device::slab::Id;
 use nand::FlashArray;
-use std::ops::Range;
 use vocab::{Lpn, Slot};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
@@ -58,10 +57,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.host.check_read(&mut self.core, lpn, floor, found);
     }
 
-    pub(crate) fn merge(&mut self, job: Id, index: usize, old: &P) {
-        self.core.jobs[job].merge(index, old);
-    }
-
     pub(crate) fn merge_read_done(&mut self, command: &Command, job: Id, page: usize, clean: bool) {
         self.host.merge_read_done(&mut self.core, &self.writer, command, (job, page), clean);
         self.hand_on();
@@ -98,11 +93,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.host.is_void(&self.core, page)
     }
 
-    /// The pages of the host that a request touches.
-    pub(crate) fn touched(&self, first: u32, end: u32) -> Range<u32> {
-        self.writer.touched(first..end, self.core.map.user_slots())
-    }
-
     /// Whether a host command waits for its time.
     pub(crate) fn more_arrives(&self) -> bool {
         self.core.more_arrives()
@@ -111,10 +101,5 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// The timer of off-line phases.
     pub(crate) fn offline_timer(&self) -> usize {
         self.core.timer(Timer::OffLine)
-    }
-
-    /// The adder of rebuilt pages.
-    pub(crate) fn adder(&self) -> usize {
-        self.core.timer(Timer::Adder)
     }
 }

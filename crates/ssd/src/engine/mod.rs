@@ -1,7 +1,6 @@
 //! The engine: it alone knows all components. It builds them, takes one event after the other, routes what the
 //! device completed to whoever waits for it, and hands from one component to another what they ask for.
 
-pub(crate) mod advance;
 pub(crate) mod care;
 pub(crate) mod complete;
 pub(crate) mod effects;
@@ -18,13 +17,14 @@ pub(crate) mod zones;
 
 use crate::care::Care;
 use crate::config::Setup;
+use crate::config::SetupError;
 use crate::core::Core;
-use crate::core::rules::SafetyRule;
+use crate::core::mounting::Recovery;
 use crate::core::timer::Timer;
+use crate::fit::{RECOVERY_UNITS, group_space};
 use crate::host::Host;
-use crate::power::Recovery;
 use crate::read::Reads;
-use crate::session::{RECOVERY_UNITS, SetupError};
+use crate::rules::SafetyRule;
 use crate::write::Writer;
 use crate::write::commit_reserve;
 use device::Device;
@@ -61,7 +61,7 @@ fn empty_map(
     };
     let (segments, slots) = crate::write::zones::space(protection, setup.user_slots);
     let reserve = commit_reserve(protection, grid);
-    let groups = crate::session::group_space(grid, protection);
+    let groups = group_space(grid, protection);
     let (user_slots, gc, wear) = (setup.user_slots, &setup.gc, &setup.wear);
     let keeps = setup.power.mountable && setup.power.without != Some(SafetyRule::Reserve);
     let recovery = if keeps { RECOVERY_UNITS } else { 0 };

@@ -179,10 +179,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.writer.stripes.is_being_programmed(stripe)
     }
 
-    pub(crate) fn has_locked_stripe(&self, job: Id) -> bool {
-        self.writer.stripes.has_locked_stripe(&self.core, job)
-    }
-
     pub(crate) fn check_parity_cache(&self) {
         self.writer.stripes.check_parity_cache(&self.core);
     }

@@ -1,14 +1,11 @@
 //! The engine asks code zones.
 
-use crate::core::jobs::PageWrite;
 use crate::core::zone_step::ZoneStep;
 use crate::engine::Engine;
 use crate::write::zones::{Zones, forget_code_page};
 use device::contents::HostPayload;
 use device::slab::Id;
-use ftl::Place;
 use nand::FlashArray;
-use std::ops::Range;
 use vocab::Lpn;
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
@@ -37,16 +34,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let Some(zones) = &mut self.writer.zones else { return };
         zones.contents_change(&mut self.core, lpn);
         self.hand_on();
-    }
-
-    /// Whether anything waits for room in a segment.
-    pub(crate) fn has_waiting_in_zones(&self) -> bool {
-        self.writer.zones.as_ref().is_some_and(|zones| zones.has_waiting())
-    }
-
-    /// Whether a page is there, to be written along with the rest of its stripe block.
-    pub(crate) fn is_stored_page(&self, lpn: Lpn) -> bool {
-        self.host.buffer.get(lpn).is_some() || self.core.map.lookup(lpn) != Place::Unmapped
     }
 
     pub(crate) fn code_programmed(&mut self, image: Id, encode: Id, done: bool) {

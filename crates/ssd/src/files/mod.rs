@@ -13,14 +13,15 @@ mod saved;
 
 use crate::boot;
 use crate::boot::age::mark_bad_blocks;
+use crate::config::SetupError;
 use crate::config::{Age, Faults, Pace, PayloadKind, Setup};
+use crate::core::scrub::Scrub;
 use crate::engine::Engine;
+use crate::fit::check_setup;
 use crate::host::oracle::Oracle;
 use crate::host::requests::HostEvent;
 use crate::power::cut::Remains;
 use crate::power::mount::Mounted;
-use crate::proof::Scrub;
-use crate::session::{SetupError, check_setup};
 use bytes::Malformed;
 use device::contents::{HostPayload, PageBuf, Window};
 use memory::Memory;

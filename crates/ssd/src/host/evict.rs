@@ -335,7 +335,7 @@ mod tests {
     #[test]
     fn a_full_buffer_lets_requests_wait_in_order() {
         let mut alone = plain(BufferKind::PowerSafe);
-        (0..16).for_each(|lpn| drop(alone.write(lpn..lpn + 1)));
+        (0..16).for_each(|lpn| _ = alone.write(lpn..lpn + 1));
         assert_eq!(alone.placing_lpns(), [[0, 1, 2, 3, 4]]);
         alone.write(20..26);
         alone.write(15..16);
@@ -355,7 +355,7 @@ mod tests {
     #[test]
     fn a_flush_waits_for_the_pages_that_were_dirty_before_it() {
         let mut alone = plain(BufferKind::Volatile);
-        (0..13).for_each(|lpn| drop(alone.write(lpn..lpn + 1)));
+        (0..13).for_each(|lpn| _ = alone.write(lpn..lpn + 1));
         assert_eq!(alone.placing_lpns(), [[0, 1, 2, 3, 4]], "on their way already");
         alone.flush();
         assert_eq!(alone.placing_lpns()[1..], [vec![5, 6, 7, 8, 9], vec![10, 11, 12]]);
@@ -403,7 +403,7 @@ mod tests {
     #[test]
     fn a_page_that_is_discarded_while_its_eviction_waits_is_not_written() {
         let mut alone = plain(BufferKind::Volatile);
-        (3..6).for_each(|lpn| drop(alone.write(lpn..lpn + 1)));
+        (3..6).for_each(|lpn| _ = alone.write(lpn..lpn + 1));
         alone.flush();
         let eviction = alone.placing[0];
         let discard = alone.discard(4..5);
@@ -439,7 +439,7 @@ mod tests {
     #[test]
     fn pages_that_found_no_room_stay_in_the_buffer() {
         let mut alone = plain(BufferKind::Volatile);
-        (0..3).for_each(|lpn| drop(alone.write(lpn..lpn + 1)));
+        (0..3).for_each(|lpn| _ = alone.write(lpn..lpn + 1));
         alone.flush();
         let eviction = alone.placing[0];
         alone.fail(eviction);
@@ -463,8 +463,8 @@ mod tests {
     #[test]
     fn whoever_waits_first_for_room_can_be_failed() {
         let mut alone = plain(BufferKind::PowerSafe);
-        (0..16).for_each(|lpn| drop(alone.write(lpn..lpn + 1)));
-        (20..22).for_each(|lpn| drop(alone.write(lpn..lpn + 1)));
+        (0..16).for_each(|lpn| _ = alone.write(lpn..lpn + 1));
+        (20..22).for_each(|lpn| _ = alone.write(lpn..lpn + 1));
         alone.host.fail_buffer_waiter(&mut alone.core);
         alone.hand_on();
         assert_eq!(alone.answered()[16..], [(16, true)]);

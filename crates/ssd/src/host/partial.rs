@@ -190,7 +190,7 @@ mod tests {
     fn lost_pages_are_solved_for_one_after_the_other() {
         for is_found in [true, false] {
             let mut alone = HostAlone::<PageBuf>::new("none", BufferKind::Off);
-            [3, 4].into_iter().for_each(|lpn| drop(alone.core.map.publish_missing(Lpn(lpn))));
+            [3, 4].into_iter().for_each(|lpn| _ = alone.core.map.publish_missing(Lpn(lpn)));
             let (id, arrived) = {
                 let job = alone.arrive(PARTIAL, 3 * SECTORS + 4..4 * SECTORS + 4);
                 (job, alone.solving.clone())

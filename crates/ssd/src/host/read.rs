@@ -3,10 +3,10 @@
 
 use crate::core::effects::Effect;
 use crate::core::owner::Owner;
-use crate::core::rules::SafetyRule;
 use crate::core::target::{Floor, Target};
 use crate::core::{Command, Core};
 use crate::host::Host;
+use crate::rules::SafetyRule;
 use crate::write::Writer;
 use device::contents::HostPayload;
 use device::facts::Fact;

@@ -13,12 +13,9 @@
 //!
 //! A drive whose blocks and dies are all there is never read-only: what finds no room fails alone.
 
-use crate::core::Core;
 use crate::host::Host;
-use crate::write::Writer;
 use device::contents::HostPayload;
 use device::facts::RequestKind;
-use nand::FlashArray;
 
 impl<P: HostPayload> Host<P> {
     /// Whether requests of the kind are refused.

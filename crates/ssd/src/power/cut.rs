@@ -8,10 +8,9 @@
 
 use crate::config::BufferKind;
 use crate::core::checkpoint::Checkpoint;
-use crate::core::rules::SafetyRule;
 use crate::engine::Engine;
 use crate::power::outage::Outage;
-use crate::session::{Session, inside};
+use crate::rules::SafetyRule;
 use crate::write::groups::GroupRemains;
 use crate::write::stripes::partial::PartialParityRemains;
 use device::command::Verb;
@@ -143,18 +142,9 @@ impl<P> Remains<P> {
 /// Reads of a block are saved whenever so many more have come.
 pub(crate) const READS_SAVED_EVERY: u32 = 16;
 
-impl Session {
-    /// Commands that dies work on and a power cut would interrupt, in order of dies. Reads leave
-    /// nothing behind, and a program is begun when its page has been transferred.
-    #[must_use]
-    pub fn begun(&self) -> Vec<Begun> {
-        inside!(&self.0, prepared => prepared.engine.begun().into_iter().map(|(begun, _)| begun).collect())
-    }
-}
-
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Commands being executed by cells, with their identities.
-    fn begun(&self) -> Vec<(Begun, device::slab::Id)> {
+    pub(crate) fn begun(&self) -> Vec<(Begun, device::slab::Id)> {
         let busy = |die: u16| Some((DieId(die), self.core.device.dies()[usize::from(die)].service?));
         (0..self.core.device.dies().len() as u16)
             .filter_map(busy)

@@ -34,7 +34,7 @@ impl Session {
         commands: &mut dyn Iterator<Item = HostCommand>,
         pace: Pace,
         each: &mut dyn FnMut(BlockView),
-    ) -> crate::RunResult {
+    ) -> crate::result::RunResult {
         inside!(&mut self.0, prepared => prepared.watched(commands, pace, each))
     }
 }
@@ -45,7 +45,7 @@ impl<P: HostPayload> Prepared<P> {
         commands: &mut dyn Iterator<Item = HostCommand>,
         pace: Pace,
         each: &mut dyn FnMut(BlockView),
-    ) -> crate::RunResult {
+    ) -> crate::result::RunResult {
         self.run_stepwise(commands, pace, &mut |_| {}, |engine| {
             for block in (0..engine.core.device.grid.geometry().blocks()).map(BlockAddr) {
                 let info = *engine.core.device.array.block(block);

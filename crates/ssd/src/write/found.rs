@@ -1,8 +1,8 @@
 //! What a mount finds in flash: which pages can be read, and which contents of each logical page are the newest.
 
 use crate::core::newest::Newest;
-use crate::core::rules::SafetyRule;
 use crate::core::{Core, data_of};
+use crate::rules::SafetyRule;
 use device::contents::HostPayload;
 use device::failed::FailedProgram;
 use nand::{FlashArray, Member};

@@ -12,8 +12,7 @@ pub(crate) mod stripes;
 pub(crate) mod zones;
 
 use crate::config::Setup;
-use crate::core::Core;
-use crate::session::SetupError;
+use crate::core::{Core, data_of};
 use crate::write::groups::Groups;
 use crate::write::moves::Moves;
 use crate::write::pages::PageWriter;
@@ -24,10 +23,9 @@ use device::contents::HostPayload;
 use device::slab::Id;
 use ftl::{Stream, UnitId};
 use nand::{FlashArray, Member, OobTag, PageRole};
-use protect::{DisturbLimits, Protection, WriteCache};
-use std::collections::VecDeque;
+use protect::{DisturbLimits, Protection, StripeScheme, WriteCache};
 use std::ops::Range;
-use vocab::{Grid, Lpn, Nanos, Ppn, Slot, StripeId};
+use vocab::{BlockAddr, Grid, Lpn, Nanos, Ppn, Slot, StripeId};
 
 /// The scheme and its way of writing.
 #[derive(Clone)]
@@ -66,10 +64,19 @@ impl<P: HostPayload> Writer<P> {
         })
     }
 
+    /// The scheme of static stripes as it is now, where the drive has one: `protection` has it as the drive was built,
+    /// before any stage of its life.
+    fn stripe_scheme(&self) -> Option<&dyn StripeScheme> {
+        match &self.protection {
+            Protection::Stripes(_) => Some(self.stripes.scheme()),
+            _ => None,
+        }
+    }
+
     /// Whether parity that collection may come to wait for finds room in every log that is `alive`.
     pub fn commits_have_room<A: FlashArray<P>>(&self, core: &Core<P, A>, alive: impl Fn(usize) -> bool) -> bool {
-        match &self.protection {
-            Protection::Stripes(scheme) if scheme.parity_cache() > 0 || scheme.worn_above().is_some() => {
+        match self.stripe_scheme() {
+            Some(scheme) if scheme.parity_cache() > 0 || scheme.worn_above().is_some() => {
                 (0..core.map.logs()).filter(|&log| alive(log)).all(|log| core.map.has_room(log, Stream::Commit))
             }
             _ => true,
@@ -116,20 +123,56 @@ impl<P: HostPayload> Writer<P> {
         self.without_reserve() == WithoutReserve::OtherDie
     }
 
+    /// Whether the other strips of a page's stripe bring it back, so that the controller may keep it until there is
+    /// room for it.
+    pub fn may_park<A: FlashArray<P>>(&self, core: &Core<P, A>, role: PageRole) -> bool {
+        let Some((stripe, _)) = self.stripes.strip_of_role(role) else { return false };
+        self.stripes.stripe_state(core, stripe).1.is_empty() && self.stripes.is_protected(core, stripe)
+    }
+
+    /// Whether all that a block holds may be kept in the controller until the block is erased.
+    fn may_park_all<A: FlashArray<P>>(&self, core: &Core<P, A>, block: BlockAddr) -> bool {
+        let (device, grid) = (&core.device, &core.device.grid);
+        let has_ended = |ppn: Ppn| device.is_programmed(ppn) || device.failed_programs.contains_key(&ppn.0);
+        let pages = (0..grid.pages_per_block()).map(|page| grid.ppn(block, page));
+        let mut slots = pages.flat_map(|ppn| (0..grid.slots_per_page()).map(move |index| (ppn, index)));
+        slots.all(|(ppn, index)| {
+            let stays = core.map.is_valid(grid.slot(ppn, index)) && has_ended(ppn);
+            !stays || self.may_park(core, device.tags(ppn)[index as usize].role())
+        })
+    }
+
+    /// Whether the victim holds pages for which there is no room at all.
+    pub fn has_nowhere_to_go<A: FlashArray<P>>(&self, core: &Core<P, A>, log: usize, victim: UnitId) -> bool {
+        let has_room = |log, streams: &[Stream]| streams.iter().any(|&stream| core.map.has_room(log, stream));
+        if has_room(log, &[Stream::Gc, Stream::Host]) || core.map.unit(victim).valid == 0 {
+            return false;
+        }
+        match self.without_reserve() {
+            WithoutReserve::OtherDie => !(0..core.map.logs()).any(|log| has_room(log, &[Stream::Host])),
+            WithoutReserve::Park => !self.may_park_all(core, BlockAddr(victim)),
+            WithoutReserve::Nothing => true,
+        }
+    }
+
+    /// The stripe of a page that would come to lie on a worn block while its stripe lacks the parity it
+    /// needs then.
+    #[inline]
+    pub fn lacks_parity_to_move<A: FlashArray<P>>(&self, core: &mut Core<P, A>, log: usize, tag: OobTag) -> Option<StripeId> {
+        let (limit, lpn) = (self.stripes.worn_above?, data_of(tag)?);
+        let (stripe, _) = self.stripes.strip_of(lpn);
+        let worn = core.map.next_pe(log, Stream::Gc).is_some_and(|pe| pe > limit.0);
+        (worn && self.stripes.can_build(core, stripe) && self.wants_parity_when_worn(stripe)).then_some(stripe)
+    }
+
     /// Limits on reads and age that blocks have now.
     pub fn limits(&self) -> Option<DisturbLimits> {
-        match &self.protection {
-            Protection::Stripes(scheme) => scheme.limits(),
-            _ => None,
-        }
+        self.stripe_scheme().and_then(|scheme| scheme.limits())
     }
 
     /// Whether the stripe is to have parity once one of its strips lies on a worn block.
     pub fn wants_parity_when_worn(&self, stripe: StripeId) -> bool {
-        match &self.protection {
-            Protection::Stripes(scheme) => scheme.wants_parity(stripe, true),
-            _ => false,
-        }
+        self.stripe_scheme().is_some_and(|scheme| scheme.wants_parity(stripe, true))
     }
 
     /// Whether the stripes on a block with so many P/E cycles have parity because the block is worn.
@@ -149,16 +192,11 @@ impl<P: HostPayload> Writer<P> {
     /// A unit was erased: parity that found no room may find some now, and the unit may be worn from now on.
     pub fn unit_erased<A: FlashArray<P>>(&mut self, core: &Core<P, A>, unit: UnitId) {
         let Some(limit) = self.stripes.worn_above else { return };
-        match &mut self.protection {
-            Protection::Stripes(scheme) => {
-                if core.is_mountable() {
-                    scheme.look_again();
-                }
-                if core.map.unit(unit).pe > limit.0 {
-                    scheme.block_wore_out();
-                }
-            }
-            _ => {}
+        if core.is_mountable() {
+            self.stripes.scheme_mut().look_again();
+        }
+        if core.map.unit(unit).pe > limit.0 {
+            self.stripes.scheme_mut().block_wore_out();
         }
     }
 
@@ -166,7 +204,7 @@ impl<P: HostPayload> Writer<P> {
     pub fn members_to_keep<A: FlashArray<P>>(&self, core: &Core<P, A>, tag: OobTag, from: Slot) -> KeptMembers {
         let members = core.device.array.members(core.device.grid.page_of(from).0);
         let (stripe, is_data) = match (&self.protection, tag.role()) {
-            (Protection::Stripes(scheme), PageRole::Data(lpn)) => (Some(StripeId(lpn.0 / scheme.data_strips())), true),
+            (Protection::Stripes(_), PageRole::Data(lpn)) => (Some(self.stripes.strip_of(lpn).0), true),
             (Protection::Stripes(_), PageRole::Parity(stripe)) => (Some(stripe), false),
             _ => (None, false),
         };
@@ -190,6 +228,14 @@ pub(crate) fn commit_reserve(protection: &Protection, grid: &Grid) -> u32 {
             scheme.parity_cache().div_ceil(grid.pages_per_block()) + build
         }
         _ => 0,
+    }
+}
+
+/// Whether a page that cannot be read may be had from others.
+pub(crate) fn brings_pages_back(protection: &Protection) -> bool {
+    match protection {
+        Protection::None => false,
+        Protection::Stripes(_) | Protection::Rows(_) | Protection::Groups(_) | Protection::Zones(_) => true,
     }
 }
 
@@ -287,10 +333,7 @@ impl<P: HostPayload> Writer<P> {
 
     /// The scheme's own write cache, or its rules for the drive's, as it is now.
     pub fn write_cache(&self) -> Option<WriteCache> {
-        match &self.protection {
-            Protection::Stripes(scheme) => scheme.write_cache(),
-            _ => None,
-        }
+        self.stripe_scheme().and_then(|scheme| scheme.write_cache())
     }
 
     /// Whether pages can be discarded now: no update of their stripes is under way, and nothing waits for room in

@@ -142,10 +142,10 @@ fn choices() -> Vec<SchemeChoice> {
 
 /// All rows, in the order of the table.
 pub fn cases() -> Vec<Case> {
-    choices().into_iter().flat_map(|scheme| of_scheme(&scheme)).collect()
+    choices().iter().enumerate().flat_map(|(number, scheme)| of_scheme(number, scheme)).collect()
 }
 
-fn of_scheme(scheme: &SchemeChoice) -> Vec<Case> {
+fn of_scheme(nth: usize, scheme: &SchemeChoice) -> Vec<Case> {
     let mut cases = Vec::new();
     let mut add = |ways: (usize, usize, usize), condition, cut| {
         let (buffer, scheduler, payload) = (BUFFERS[ways.0 % 3], SCHEDULERS[ways.1 % 2], PAYLOADS[ways.2 % 3]);
@@ -159,15 +159,19 @@ fn of_scheme(scheme: &SchemeChoice) -> Vec<Case> {
             payloads.for_each(|payload| add((buffer, scheduler, payload), condition, None));
         }
     }
-    // Every cut with every buffer where nothing else happens; else the ways take turns, so that each pair of a
-    // condition, a cut, a buffer, a scheduler and a payload meets in some scheme.
+    // Every cut with every buffer where nothing else happens; else every other cut, those left out being the turn of
+    // the next scheme, and the ways take turns.
     for (number, condition) in CONDITIONS.iter().enumerate().filter(|(_, condition)| condition.with_cuts) {
         for (turn, cut) in CUTS.iter().enumerate() {
-            let ways = if condition.name == "none" { 3 } else { 1 };
+            let ways = match condition.name {
+                "none" => 3,
+                _ if (nth + number + turn).is_multiple_of(2) => 1,
+                _ => 0,
+            };
             for way in 0..ways {
                 // A payload of nothing cannot be told from another after a cut: tags mostly.
-                let payload = if (number + turn + way) % 4 == 3 { 2 } else { 1 };
-                add((number + turn + way, number / 3 + turn + way, payload), condition, Some(*cut));
+                let payload = if (nth + turn / 2 + way) % 4 == 3 { 2 } else { 1 };
+                add((nth + number + turn / 2 + way, nth / 3 + number + turn / 4 + way, payload), condition, Some(*cut));
             }
         }
     }

@@ -5,18 +5,19 @@ use flashkeep_ssd as ssd;
 use ssd::nand::{Energy, PageKind, Timing, Transfer, Worn};
 use ssd::protect::SchemeChoice;
 use ssd::{
-    Age, Buffer, CodecTiming, Drive, Ecc, Errors, Failure, Faults, Pace, Power, Precondition, Refresh, RefreshPolicy, Session,
-    Setup,
+    Age, Buffer, CodecTiming, Drive, Ecc, Errors, Failure, Faults, Pace, Power, Precondition, Refresh, RefreshPolicy, RunResult,
+    Session, Setup,
 };
+use std::collections::BTreeMap;
 use std::fmt::{self, Debug, Write};
 use vocab::{
-    BlockAddr, BusRate, Bytes, DieId, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, Ppn,
-    SimTime, Stream, Streams,
+    BlockAddr, BusRate, Bytes, DieId, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, SimTime,
+    Stream, Streams,
 };
 
 const REQUESTS: u64 = 320;
 /// Events after which a run is given up: the drive does not come to rest.
-const EVENTS_AT_MOST: u64 = 60_000;
+const EVENTS_AT_MOST: u64 = 30_000;
 const HOUR: u64 = 3_600_000_000_000;
 
 /// FNV-1a, 64 bits, of text as it is written.
@@ -63,6 +64,39 @@ pub struct Life {
     pub state: Fnv,
     /// How it ended, in one word.
     pub end: &'static str,
+    /// How often what the conditions are there for came to pass.
+    pub seen: Seen,
+}
+
+/// Counts of what is rare, by name.
+pub type Seen = BTreeMap<&'static str, u64>;
+
+fn see(seen: &mut Seen, result: &RunResult) {
+    let of = |by_cause: &BTreeMap<String, u64>, cause: &str| by_cause.get(cause).copied().unwrap_or(0);
+    for (name, count) in [
+        ("pages collected", of(&result.flash_programs, "gc")),
+        ("pages refreshed", of(&result.flash_programs, "refresh")),
+        ("pages rebuilt", of(&result.flash_programs, "rebuild")),
+        ("pages of code", of(&result.flash_programs, "encode")),
+        ("units refreshed", result.ecc.refreshed_units),
+        ("pages recharged", result.ecc.recharged_pages),
+        ("codewords miscorrected", result.ecc.miscorrected_codewords),
+        ("pages not corrected", result.ecc.unreadable_pages),
+        ("pages solved for", result.rebuilt_reads),
+        ("media errors", result.media_errors),
+        ("write errors", result.write_errors),
+        ("requests refused", result.refused_requests),
+        ("reads astray", result.astray_reads),
+        ("pages derived", result.around.derived_pages),
+        ("reads withdrawn", result.around.withdrawn_reads),
+        ("pages read ahead", result.around.ahead_pages),
+        ("pages found read ahead", result.around.ahead_hits),
+        ("groups encoded", result.around.encoded_groups),
+        ("rebuilds that ended", u64::from(result.rebuild_s.is_some())),
+        ("rebuilds that left something", u64::from(result.rebuild_left > 0)),
+    ] {
+        *seen.entry(name).or_default() += count;
+    }
 }
 
 /// The life of the drive of a row. Panics are the caller's.
@@ -85,6 +119,16 @@ struct Row<'a> {
     session: Session,
 }
 
+/// A loss of this kind; the draws of the row say where.
+#[derive(Clone, Copy)]
+enum Strike {
+    Die(u16),
+    Block,
+    Page,
+    Plane,
+    WornOut,
+}
+
 impl Row<'_> {
     fn run(&mut self) {
         let timed = self.case.condition.timed;
@@ -97,10 +141,11 @@ impl Row<'_> {
         let mut commands = commands.into_iter();
         self.life.end = "restless";
         let strikes = self.strikes();
-        for strike in &strikes {
+        for strike in strikes {
             let stop = self.draws.below(400);
             self.advance(&mut commands, pace, stop);
-            self.session.fail(*strike);
+            let failure = self.failure(*strike);
+            self.session.fail(failure);
         }
         if let Some(cut) = self.case.cut {
             let mut stop = 100 + self.draws.below(500);
@@ -125,22 +170,35 @@ impl Row<'_> {
         });
         self.life.events.add(&(result.event_digest, result.flash_ops, result.events));
         self.life.state.add(&result);
+        see(&mut self.life.seen, &result);
         rested
     }
 
     /// What is lost for good, in order.
-    fn strikes(&mut self) -> Vec<Failure> {
-        let geometry = self.setup.drive.geometry;
-        let mut below = |most: u32| self.draws.below(u64::from(most)) as u32;
-        let (dies, blocks, pages) = (geometry.dies(), geometry.blocks(), geometry.pages_per_block);
+    fn strikes(&self) -> &'static [Strike] {
         match self.case.condition.name {
-            "die" | "die-no-rebuild" => vec![Failure::Die(DieId(below(dies) as u16))],
-            "two-dies" => vec![Failure::Die(DieId(1)), Failure::Die(DieId((2 + below(dies - 2)) as u16))],
-            "block" => vec![Failure::Block(BlockAddr(below(blocks)))],
-            "page" => (0..3).map(|_| Failure::Page(Ppn(below(blocks * pages)))).collect(),
-            "plane" => vec![Failure::Plane { die: DieId(below(dies) as u16), plane: 1 }],
-            "worn-blocks" => (0..6).map(|_| Failure::WornOut(BlockAddr(below(blocks)))).collect(),
-            _ => Vec::new(),
+            "die" | "die-no-rebuild" => &[Strike::Die(2)],
+            "two-dies" => &[Strike::Die(1), Strike::Die(4)],
+            "block" => &[Strike::Block],
+            "page" => &[Strike::Page, Strike::Page, Strike::Page],
+            "plane" => &[Strike::Plane],
+            "worn-blocks" => &[Strike::WornOut; 6],
+            _ => &[],
+        }
+    }
+
+    fn failure(&mut self, strike: Strike) -> Failure {
+        let geometry = self.setup.drive.geometry;
+        match strike {
+            Strike::Die(die) => Failure::Die(DieId(die)),
+            Strike::Block => Failure::Block(BlockAddr(self.draws.below(u64::from(geometry.blocks())) as u32)),
+            Strike::WornOut => Failure::WornOut(BlockAddr(self.draws.below(u64::from(geometry.blocks())) as u32)),
+            Strike::Plane => Failure::Plane { die: DieId(self.draws.below(u64::from(geometry.dies())) as u16), plane: 1 },
+            // A page that was never programmed has nothing to lose.
+            Strike::Page => {
+                let pages: Vec<_> = self.session.inventory().pages.into_iter().filter(|page| !page.lost).collect();
+                Failure::Page(pages[self.draws.below(pages.len() as u64) as usize].ppn)
+            }
         }
     }
 
@@ -148,6 +206,7 @@ impl Row<'_> {
         let begun = self.session.begun();
         let fates: Vec<_> = begun.iter().map(|begun| begun.draw(&mut self.draws)).collect();
         let mounted = self.session.cut_power_with(&fates, outage);
+        *self.life.seen.entry("commands cut").or_default() += begun.len() as u64;
         self.life.state.add(&(begun, fates, mounted));
     }
 
@@ -155,7 +214,11 @@ impl Row<'_> {
     fn take_stock(&mut self) {
         let (life, session) = (&mut *self.life, &mut self.session);
         session.check_counts();
-        life.state.add(&session.inventory());
+        let inventory = session.inventory();
+        for (name, count) in [("parities held", inventory.held.len()), ("sums held", inventory.sums.len())] {
+            *life.seen.entry(name).or_default() += count as u64;
+        }
+        life.state.add(&inventory);
         life.state.add(&session.take_stock());
         let result = session.drain();
         life.events.add(&(result.event_digest, result.flash_ops, result.events));
@@ -293,9 +356,10 @@ fn cells(condition: &str) -> (Ecc, Errors, Age, Refresh) {
             let errors = Errors { recharge_rber: 1e-5, ..errors("flares-disturb") };
             (fixed("24"), errors, aged(8_000, 0), refresh(RefreshPolicy::Joint, 2))
         }
+        // So weak a code takes some overloads for corrections.
         "ecc-scattered" => {
             let errors = Errors { page_sigma: 0.4, block_sigma: 0.3, celsius: 40.0, ..errors("flares") };
-            (Ecc { codec: CodecTiming::Instant, ..fixed("30") }, errors, aged(6_000, 2000), plain.3)
+            (Ecc { codec: CodecTiming::Instant, ..fixed("2") }, errors, aged(1_500, 720), plain.3)
         }
         "aged" => {
             let worn = PeCycles(3_100);

@@ -2,17 +2,17 @@
 
 use crate::care::DriveIs;
 use crate::care::collect::{AfterErase, Collecting, NextVictim};
+use crate::core::Command;
 use crate::core::owner::Owner;
 use crate::core::target::Target;
-use crate::core::{Command, data_of};
 use crate::engine::Engine;
 use crate::write::group_log::Feed;
 use crate::write::moves::Move;
 use device::contents::HostPayload;
 use device::image::Contents;
-use ftl::{LogKind, Stream, UnitId};
-use nand::{FlashArray, OobTag};
-use vocab::{BlockAddr, Cause, DieId, Ppn, Slot, StripeId};
+use ftl::{LogKind, UnitId};
+use nand::FlashArray;
+use vocab::{BlockAddr, Cause, DieId, Ppn, Slot};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Starts the log's collector if it is idle and the log is short of space.
@@ -41,7 +41,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             return;
         }
         let Some((victim, cause)) = self.next_victim(log) else { return };
-        if self.core.grown_bad > 0 && self.has_nowhere_to_go(log, victim) {
+        if self.core.grown_bad > 0 && self.writer.has_nowhere_to_go(&self.core, log, victim) {
             self.core.map.reprieve(victim);
             return;
         }
@@ -127,7 +127,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     #[inline]
     pub(crate) fn relocate(&mut self, log: usize, contents: Contents<P>, from: Slot) {
         match self.core.map.kind() {
-            LogKind::Regions => match self.must_build_first(log, contents.tag) {
+            LogKind::Regions => match self.care.must_build_first(&mut self.core, &self.writer, log, contents.tag) {
                 Some(stripe) => {
                     self.core.moving[log].under_way += 1;
                     self.build_parity(stripe, Some(Target::Move { log: log as u16, slot: from }));
@@ -139,21 +139,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 self.feed_moves(Feed::WholePages);
             }
         }
-    }
-
-    /// The stripe of a page that would come to lie on a worn block while its stripe lacks the parity it
-    /// needs then.
-    #[inline]
-    fn must_build_first(&mut self, log: usize, tag: OobTag) -> Option<StripeId> {
-        let (limit, lpn) = (self.writer.stripes.worn_above?, data_of(tag)?);
-        let (stripe, _) = self.strip_of(lpn);
-        let worn = self.core.map.next_pe(log, Stream::Gc).is_some_and(|pe| pe > limit.0);
-        if !worn || !self.can_build(stripe) || !self.writer.wants_parity_when_worn(stripe) {
-            return None;
-        }
-        // Power cuts may have eaten the room that the parity needs: it is built once there is some.
-        let has_room = !self.core.is_mountable() || self.care.commits_have_room(&self.core, &self.writer);
-        has_room.then_some(stripe)
     }
 
     /// The parity that a move waited for is there, or cannot be: the page is read again.

@@ -1,7 +1,7 @@
 //! Programs that failed, and victims that find no room: contents that the controller still has go to another
 //! page, or wait for one.
 
-use crate::care::bad_blocks::{is_known, move_pin};
+use crate::care::bad_blocks::move_pin;
 use crate::care::rebuild::ParkedStrip;
 use crate::core::owner::Owner;
 use crate::core::{Command, oob_covering};
@@ -10,9 +10,9 @@ use crate::write::WithoutReserve;
 use device::contents::HostPayload;
 use device::image::{Contents, Image};
 use device::slab::NONE;
-use ftl::{LogKind, Place, Stream, UnitId};
+use ftl::{LogKind, Place, Stream};
 use nand::{FlashArray, OobTag, PageRole};
-use vocab::{BlockAddr, Cause, Ppn, Slot, StripeId, SuperblockId};
+use vocab::{BlockAddr, Cause, Ppn, Slot, SuperblockId};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// A program of the page failed. Where the die answers, its block is bad: it is written no
@@ -106,7 +106,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn place_anywhere(&mut self, command: &Command) -> bool {
         let (Owner::Stripe { .. } | Owner::Strip { .. }) = command.owner else { return false };
         let tag = self.core.device.images.slot(command.image, 0).0;
-        if self.may_park(tag.role()) {
+        if self.writer.may_park(&self.core, tag.role()) {
             return false;
         }
         let own = self.log_of(command.ppn);
@@ -165,12 +165,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.core.map.log_of(self.core.map.unit_of_block(self.core.device.block_of(ppn)))
     }
 
-    /// Where a strip is that was read from a page whose program failed: it went elsewhere meanwhile.
-    pub(crate) fn moved_on(&self, stripe: StripeId, strip: u32, from: Ppn) -> Option<Ppn> {
-        let Place::At(slot) = self.place_of_strip(stripe, strip) else { return None };
-        Some(self.core.device.grid.page_of(slot).0).filter(|&ppn| ppn != from && self.core.device.array.answers(ppn))
-    }
-
     /// The block that went bad was the log's reserve: what a victim holds finds no room on its
     /// die. Without redundancy it goes to another die; a strip of a static stripe is kept in the
     /// controller, its stripe standing in for it, until the erased victim gives room.
@@ -179,7 +173,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let then = match (self.writer.without_reserve(), role) {
             (WithoutReserve::OtherDie, PageRole::Data(_)) => self.move_to_other_die(contents),
             // Where the stripe lacks another strip it cannot stand in for this one.
-            (WithoutReserve::Park, _) if self.may_park(role) => {
+            (WithoutReserve::Park, _) if self.writer.may_park(&self.core, role) => {
                 self.park_contents(contents);
                 true
             }
@@ -224,40 +218,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
-    /// Whether the other strips of a page's stripe bring it back.
-    fn may_park(&self, role: PageRole) -> bool {
-        let stripe = match role {
-            PageRole::Data(lpn) => self.strip_of(lpn).0,
-            PageRole::Parity(stripe) => stripe,
-            PageRole::Filler => return false,
-        };
-        self.stripe_state(stripe).1.is_empty() && self.is_protected(stripe)
-    }
-
-    /// Whether all that a block holds may be kept in the controller until the block is erased.
-    fn may_park_all(&self, block: UnitId) -> bool {
-        let grid = &self.core.device.grid;
-        let pages = (0..grid.pages_per_block()).map(|page| grid.ppn(BlockAddr(block), page));
-        let mut slots = pages.flat_map(|ppn| (0..grid.slots_per_page()).map(move |index| (ppn, index)));
-        slots.all(|(ppn, index)| {
-            let stays = self.core.map.is_valid(grid.slot(ppn, index)) && is_known(&self.core, ppn);
-            !stays || self.may_park(self.core.device.tags(ppn)[index as usize].role())
-        })
-    }
-
-    /// Whether the victim holds pages for which there is no room at all.
-    pub(crate) fn has_nowhere_to_go(&self, log: usize, victim: UnitId) -> bool {
-        let has_room = |log, streams: &[Stream]| streams.iter().any(|&stream| self.core.map.has_room(log, stream));
-        if has_room(log, &[Stream::Gc, Stream::Host]) || self.core.map.unit(victim).valid == 0 {
-            return false;
-        }
-        match self.writer.without_reserve() {
-            WithoutReserve::OtherDie => !(0..self.core.map.logs()).any(|log| has_room(log, &[Stream::Host])),
-            WithoutReserve::Park => !self.may_park_all(victim),
-            WithoutReserve::Nothing => true,
-        }
-    }
-
     /// There is no place for contents that failed to be programmed: the page gets back what it held
     /// before, which is in flash as long as unit `pin` is pinned. False where there was nothing, or
     /// something newer took its place, or a stripe is to bring the contents back.
@@ -294,5 +254,79 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
         self.care.collectors_of_are_stuck([pin, self.core.map.unit_of(old)]);
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{BufferKind, Pace};
+    use crate::core::testing::tiny_setup;
+    use crate::engine::Engine;
+    use crate::session::build_scheme;
+    use device::contents::Tag;
+    use ftl::{Place, UnitState};
+    use nand::{Faulty, FlashArray, MemoryArray};
+    use vocab::{BlockAddr, DieId, Fua, HostCommand, HostOp, Lba, Lpn, SimTime, Streams};
+
+    type Drive = Engine<Tag, Faulty<MemoryArray<Tag>>>;
+
+    fn drive() -> Drive {
+        let setup = tiny_setup("none", BufferKind::Off);
+        let array = MemoryArray::new(setup.drive.geometry, true);
+        let faulty = Faulty::new(array, setup.drive.geometry.dies(), 0.0, Streams::new(1).stream("test"));
+        let protection = build_scheme(&setup.drive, &setup.scheme).expect("a scheme for this drive");
+        Drive::new(&setup, protection, faulty).expect("settings in range")
+    }
+
+    fn run(drive: &mut Drive, op: HostOp, lpn: u32) {
+        let command = HostCommand { at: SimTime::ZERO, op, lba: Lba(u64::from(lpn) * 8), sectors: 8 };
+        drive.replay(&mut [command].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
+    }
+
+    fn block_of(drive: &Drive, lpn: u32) -> BlockAddr {
+        let Place::At(slot) = drive.core.map.lookup(Lpn(lpn)) else { panic!("page {lpn} is lost") };
+        drive.core.device.block_of(drive.core.device.grid.page_of(slot).0)
+    }
+
+    /// A block wears out while it is written. Catches contents that are lost with their program, an answer that
+    /// never comes, a page that stays behind in the bad block, and a bad block that is used again.
+    #[test]
+    fn a_displaced_program_lands_in_another_block_of_its_die_and_the_bad_block_is_emptied() {
+        let mut drive = drive();
+        // Pages 0 and 5 go to die 0; the others take their turns on the other dies.
+        (0..5).for_each(|lpn| run(&mut drive, HostOp::Write(Fua::No), lpn));
+        let bad = block_of(&drive, 0);
+        drive.core.device.array.wear_out(bad);
+        run(&mut drive, HostOp::Write(Fua::No), 5);
+        let found = [0, 5].map(|lpn| block_of(&drive, lpn));
+        assert!(found.iter().all(|&block| block != bad), "page 0 was collected, page 5 displaced: {found:?}");
+        assert_eq!(drive.core.device.grid.split_block(found[1]).0, DieId(0));
+        assert_eq!(drive.core.map.unit(bad.0).state, UnitState::Bad, "its erase failed, too");
+        assert!(drive.core.grown_bad > 0 && drive.host.requests.read_only_since.is_none());
+        (0..6).for_each(|lpn| run(&mut drive, HostOp::Read, lpn));
+        assert_eq!((drive.core.device.folds.checked, drive.host.first_mismatch.clone()), (6, None));
+        drive.core.map.check_counts();
+    }
+
+    /// The die of a page without redundancy dies under its program. Catches a page that waits for a die which will
+    /// never answer.
+    #[test]
+    fn without_redundancy_a_page_leaves_a_dead_die() {
+        let mut drive = drive();
+        let command = HostCommand { at: SimTime::ZERO, op: HostOp::Write(Fua::No), lba: Lba(0), sectors: 8 };
+        let mut killed = false;
+        let mut commands = [command].into_iter();
+        drive.replay_stepwise(&mut commands, Pace::Closed { depth: 1 }, &mut |_, _| {}, |drive| {
+            killed = drive.core.device.is_busy(DieId(0));
+            !killed
+        });
+        assert!(killed, "die 0 is programming");
+        drive.core.device.array.kill(DieId(0));
+        drive.die_died(DieId(0));
+        drive.replay(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_, _| {});
+        assert_ne!(drive.core.device.grid.split_block(block_of(&drive, 0)).0, DieId(0));
+        run(&mut drive, HostOp::Read, 0);
+        assert_eq!(drive.host.first_mismatch, None);
+        assert!(drive.core.device.array.answers(drive.core.device.grid.ppn(block_of(&drive, 0), 0)));
     }
 }

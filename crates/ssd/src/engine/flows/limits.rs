@@ -1,6 +1,6 @@
 //! Limits on reads and age, refresh and patrol: care says which unit is due, the flow has it collected.
 
-use crate::care::{Host, limits, refresh};
+use crate::care::{HostUse, limits, refresh};
 use crate::core::Command;
 use crate::engine::Engine;
 use device::contents::HostPayload;
@@ -10,8 +10,8 @@ use vocab::{Cause, DieId, SimTime};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Whether the host uses the drive.
-    pub(crate) fn host_is(&self) -> Host {
-        if self.host.requests.outstanding > 0 || self.more_arrives() { Host::Busy } else { Host::Away }
+    pub(crate) fn host_is(&self) -> HostUse {
+        if self.host.requests.outstanding > 0 || self.more_arrives() { HostUse::Busy } else { HostUse::Away }
     }
 
     /// The next event. Timers count only beside something else: alone, or one beside the other, they would keep
@@ -35,7 +35,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Recycles what is due, on every die.
     pub(crate) fn recycle_due(&mut self) {
-        if self.host_is() == Host::Away || limits::end_if_over(&mut self.core, &self.writer) {
+        if self.host_is() == HostUse::Away || limits::end_if_over(&mut self.core, &self.writer) {
             return;
         }
         for die in 0..self.core.device.grid.dies() {
@@ -47,7 +47,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// The die has nothing to do.
     #[inline]
     pub(crate) fn recycle_when_idle(&mut self, die: DieId) {
-        if limits::may_recycle_when_idle(&self.core, die) && self.host_is() == Host::Busy && self.writer.limits().is_some() {
+        if limits::may_recycle_when_idle(&self.core, die) && self.host_is() == HostUse::Busy && self.writer.limits().is_some() {
             self.recycle(die);
         }
     }
@@ -64,7 +64,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Has what is due for a refresh collected or recharged, while the host uses the drive, and sets the timer.
     pub(crate) fn refresh_due(&mut self) {
-        if self.host_is() == Host::Away {
+        if self.host_is() == HostUse::Away {
             return;
         }
         self.care.refresh.stirred = false;

@@ -3,8 +3,6 @@
 
 pub(crate) mod collect;
 pub(crate) mod displaced;
-pub(crate) mod group_log_mount;
-pub(crate) mod group_session;
 pub(crate) mod groups;
 pub(crate) mod host;
 pub(crate) mod limits;
@@ -12,5 +10,4 @@ pub(crate) mod pages;
 pub(crate) mod reads;
 pub(crate) mod rebuild;
 pub(crate) mod rows;
-pub(crate) mod stripes_mount;
 pub(crate) mod zones;

@@ -2,13 +2,11 @@
 
 use crate::engine::Engine;
 use crate::write::group_log::{Ended, Feed, Holds, Placed};
-use crate::write::moves::Move;
 use device::contents::HostPayload;
-use device::image::Contents;
 use device::slab::Id;
 use ftl::Stream;
 use nand::FlashArray;
-use vocab::{Cause, DieId, Slot};
+use vocab::{Cause, DieId};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Hands the job's pages to rows; false if it has to wait for space.
@@ -20,12 +18,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 return placed == Placed::All;
             }
         }
-    }
-
-    /// Gives a page of a victim a new place in the group log.
-    pub(crate) fn move_in_group_log(&mut self, contents: Contents<P>, from: Slot) {
-        self.writer.moves.queue.push_back(Move { contents, from });
-        self.feed_moves(Feed::WholePages);
     }
 
     /// Writes moved pages to rows or to block groups.

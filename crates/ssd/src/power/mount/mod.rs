@@ -23,20 +23,19 @@
 //!   memory knows it, or else the newest page of the drive (I14); **reads** from the step last saved, and
 //!   a step more (I5).
 
+pub(crate) mod group_log;
 pub(crate) mod looks;
 pub(crate) mod recovery;
+pub(crate) mod stripes;
 
-pub(crate) use crate::boot;
 use crate::core::checkpoint::Checkpoint;
 use crate::core::checkpoint::Summary;
 pub(crate) use crate::core::newest::Newest;
-use crate::core::rules::SafetyRule;
 use crate::engine::Engine;
-use crate::power::cut::{Fate, READS_SAVED_EVERY, Remains};
+use crate::power::cut::{READS_SAVED_EVERY, Remains};
 use crate::power::mount::looks::Looks;
-pub(crate) use crate::power::mount::recovery::Mounting;
-use crate::power::outage::{MemoryLoss, Outage};
-use crate::session::{Prepared, Session, build_scheme, inside};
+use crate::power::outage::MemoryLoss;
+use crate::rules::SafetyRule;
 use crate::write::found;
 use crate::write::stripes::mount::StripeFound;
 use device::contents::HostPayload;
@@ -114,40 +113,6 @@ impl Choice {
     fn unnamed_stripes(&self) -> impl Iterator<Item = StripeId> {
         let stripes = (0..).map(StripeId).zip(&self.stripes);
         stripes.filter(|(_, found)| found.unnamed.is_some()).map(|(stripe, _)| stripe)
-    }
-}
-
-impl Session {
-    /// Cuts the power between two events of a run that [`Session::run_until`] left, and mounts the
-    /// drive again. `fates` are those of [`Session::begun`], in its order. Requests that were not
-    /// answered are forgotten; recovery goes on with the next run.
-    ///
-    /// # Panics
-    /// If the drive was not set up to be mounted.
-    pub fn cut_power(&mut self, fates: &[Fate]) -> Mounted {
-        self.cut_power_with(fates, Outage::default())
-    }
-
-    /// As [`Self::cut_power`], and the outage takes more than that.
-    ///
-    /// # Panics
-    /// As [`Self::cut_power`].
-    pub fn cut_power_with(&mut self, fates: &[Fate], outage: Outage) -> Mounted {
-        inside!(&mut self.0, prepared => prepared.cut_power(fates, outage))
-    }
-}
-
-impl<P: HostPayload> Prepared<P> {
-    fn cut_power(&mut self, fates: &[Fate], outage: Outage) -> Mounted {
-        assert!(self.setup.power.mountable, "the drive keeps nothing that it could be mounted from");
-        let remains = Remains { outage, ..self.engine.cut(fates) };
-        let array = self.engine.core.device.array.clone();
-        let protection = build_scheme(&self.setup.drive, &self.setup.scheme).expect("it was built before");
-        let mut engine = Engine::new(&self.setup, protection, array).expect("it was built before");
-        let from = (Some(&mut self.engine), remains);
-        let found = boot::bring_up(&mut engine, &self.setup, from, boot::mounted()).expect("it was built before");
-        self.engine = engine;
-        found.mounted
     }
 }
 

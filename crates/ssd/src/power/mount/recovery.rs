@@ -5,9 +5,9 @@
 //! cut now finds what this mount found, and at most copies of it.
 
 use crate::core::Command;
+use crate::core::mounting::Mounting;
 use crate::core::owner::Owner;
 use crate::engine::Engine;
-use crate::session::{Session, inside};
 use crate::write::group_log::Feed;
 use device::contents::HostPayload;
 use ftl::{Stream, UnitId};
@@ -15,17 +15,6 @@ use nand::{FlashArray, Scan};
 use protect::Protection;
 use std::collections::BTreeSet;
 use vocab::{Cause, Ppn, StripeId};
-
-/// What a mount has still to do.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Mounting {
-    /// Pages to be read and written anew.
-    pages: Vec<Ppn>,
-    /// Units held back from erase until that is done, once for each reason.
-    pins: Vec<UnitId>,
-    /// Whether everything is on its way.
-    sent: bool,
-}
 
 impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     pub(crate) fn begin_mounting(&mut self, pages: BTreeSet<Ppn>, pins: Vec<UnitId>) {
@@ -35,17 +24,8 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     }
 }
 
-impl Session {
-    /// Whether the drive still recovers from a cut: what the cut left without redundancy gets it back
-    /// first.
-    #[must_use]
-    pub fn is_recovering(&mut self) -> bool {
-        inside!(&mut self.0, prepared => prepared.engine.is_recovering())
-    }
-}
-
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
-    fn is_recovering(&mut self) -> bool {
+    pub(crate) fn is_recovering(&mut self) -> bool {
         self.core.safe.recovering &= self.power.mounting.is_some()
             || !self.care.wanted.is_empty()
             || self.care.rebuild.is_under_way()

@@ -4,7 +4,7 @@
 //! stay, beside what new groups need, until they have been collected.
 
 use crate::core::Core;
-use crate::core::rules::SafetyRule;
+use crate::rules::SafetyRule;
 use crate::write::found::{Found, PagesSeen, data_in, unreadable};
 use crate::write::groups::{GroupRemains, Groups, row_of_group};
 use device::contents::HostPayload;

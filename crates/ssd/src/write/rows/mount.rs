@@ -4,7 +4,7 @@
 //! parity. There pages are taken without parity, and written anew.
 
 use crate::core::Core;
-use crate::core::rules::SafetyRule;
+use crate::rules::SafetyRule;
 use crate::write::found::{Found, PagesSeen, data_in, unreadable};
 use crate::write::rows::Rows;
 use device::contents::HostPayload;

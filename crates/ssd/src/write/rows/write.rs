@@ -1,8 +1,8 @@
 //! Writing a row: the scheme says what comes next, this file puts it there and sums the parity.
 
 use crate::core::owner::Owner;
-use crate::core::rules::SafetyRule;
 use crate::core::{Core, data_of, oob_covering};
+use crate::rules::SafetyRule;
 use crate::write::group_log::{Feed, Placed, frontier_of};
 use crate::write::moves::Moves;
 use crate::write::rows::Rows;

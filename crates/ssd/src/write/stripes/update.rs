@@ -251,13 +251,6 @@ impl<P: HostPayload> Stripes<P> {
             && self.ops.any(|op| op.stripe == stripe && op.progress == Progress::Programming && op.under_way > 0)
     }
 
-    /// Whether an update of a stripe that the discard touches is under way.
-    pub fn has_locked_stripe<A: FlashArray<P>>(&self, core: &Core<P, A>, job: Id) -> bool {
-        let (first, end) = core.jobs[job].range;
-        let n = self.data_strips();
-        (first / n..end.div_ceil(n)).any(|stripe| self.locks.is_held(StripeId(stripe)))
-    }
-
     /// Tries the repair again when the stripe's update under way has ended.
     pub fn wait_for_stripe(&mut self, stripe: StripeId, target: Target) {
         self.locks.wait(stripe, Waiter::Repair(target));

@@ -2,7 +2,7 @@
 
 use crate::core::Core;
 use crate::core::newest::Newest;
-use crate::core::rules::SafetyRule;
+use crate::rules::SafetyRule;
 use crate::write::stripes::Stripes;
 use crate::write::stripes::mount::states::{Copies, Copy, State, Versions};
 use crate::write::stripes::mount::{Evidence, Partial, StripeFound};

@@ -1,7 +1,7 @@
 //! The states that the pages of one stripe name.
 
 use crate::core::data_of;
-use crate::core::rules::SafetyRule;
+use crate::rules::SafetyRule;
 use crate::write::stripes::mount::Partial;
 use crate::write::stripes::mount::choose::Chooser;
 use crate::write::stripes::partial::{PartialParityRemains, Sums};

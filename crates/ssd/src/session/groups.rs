@@ -1,9 +1,11 @@
 //! What the owner of a drive of block groups may do with it between runs: change the code,
 //! plug in more cards, look at what was written.
 
+use crate::config::SetupError;
 use crate::core::timer::Timer;
 use crate::engine::Engine;
-use crate::session::{Inner, Prepared, Session, SetupError, build_scheme, check_drive, inside};
+use crate::fit::{build_scheme, check_drive};
+use crate::session::{Inner, Prepared, Session, inside};
 use crate::write::groups::{GroupStats, room_of};
 use device::contents::HostPayload;
 use nand::{Faulty, FlashArray, MemoryArray};

@@ -1,0 +1,210 @@
+//! The figures of a run, from the facts folded.
+
+use crate::config::Pace;
+use crate::result::{AroundResult, Cdf, EccResult, Response, RunResult};
+use crate::session::Prepared;
+use device::contents::HostPayload;
+use device::facts::RequestKind;
+use hdrhistogram::Histogram;
+use std::collections::BTreeMap;
+use vocab::{Cause, Nanos};
+
+impl<P: HostPayload> Prepared<P> {
+    /// What the run gave, from the facts folded.
+    pub(crate) fn result(&self, events: u64, pace: Pace) -> RunResult {
+        let engine = &self.engine;
+        let folds = &engine.core.device.folds;
+        let host = &engine.host.requests;
+        let first = host.first_arrival.unwrap_or(engine.core.device.now);
+        let span = host.last_answer.max(first).since(first).as_secs_f64();
+        let arrivals = host.last_arrival.max(first).since(first).as_secs_f64();
+        let dies = f64::from(engine.core.device.grid.dies());
+        let busy = folds.busy.as_secs_f64();
+        // Collection may go on after the last answer.
+        let until_idle = engine.core.device.now.max(host.last_answer).max(first).since(first).as_secs_f64();
+        let busy_share = if until_idle > 0.0 { busy / (dies * until_idle) } else { 0.0 };
+        let drain = span - arrivals;
+        let by_cause =
+            |counts: &[u64; Cause::ALL.len()]| Cause::ALL.iter().map(|&c| (c.name().to_string(), counts[c as usize])).collect();
+        let written = folds.pages[RequestKind::Write as usize];
+        let pe = engine.pe_cycles();
+        let [reads, writes] = folds.responses.as_deref().expect("a run counts them");
+        let mut both = reads.clone();
+        both.add(writes).expect("same precision");
+        RunResult {
+            scheme: self.setup.scheme.name.clone(),
+            requests: RequestKind::ALL.iter().map(|&(kind, name)| (name.to_string(), folds.requests[kind as usize])).collect(),
+            read_pages: folds.pages[RequestKind::Read as usize],
+            write_pages: written,
+            response_us: response(
+                &both,
+                folds.response_sum[0] + folds.response_sum[1],
+                folds.response_max[0].max(folds.response_max[1]),
+            ),
+            read_response_us: response(reads, folds.response_sum[0], folds.response_max[0]),
+            write_response_us: response(writes, folds.response_sum[1], folds.response_max[1]),
+            read_cdf: cdf(reads),
+            write_cdf: cdf(writes),
+            flash_reads: by_cause(&folds.reads),
+            flash_programs: by_cause(&folds.programs),
+            flash_erases: by_cause(&folds.erases),
+            waf: (written > 0).then(|| (folds.filled_slots + folds.padded_slots) as f64 / written as f64),
+            padded_slots: folds.padded_slots,
+            energy_j: self.energy_j(),
+            ecc: self.ecc_result(),
+            around: self.around_result(),
+            checked_reads: folds.checked,
+            mismatches: folds.mismatches,
+            rebuilt_reads: folds.rebuilt,
+            media_errors: folds.media_errors,
+            write_errors: folds.write_errors,
+            read_only_s: host.read_only_since.map(|since| since.max(first).since(first).as_secs_f64()),
+            refused_requests: folds.refused,
+            astray_reads: folds.astray,
+            rebuild_s: engine.rebuild_time().map(Nanos::as_secs_f64),
+            rebuild_left: engine.rebuild_left(),
+            simulated_s: span,
+            die_busy_share: busy_share,
+            // The drive needed noticeably longer than the arrivals took, or never rested.
+            saturated: pace == Pace::Open && span > 0.0 && (drain > 0.05 * arrivals.max(1e-3) || busy_share > 0.95),
+            offered_load: if arrivals > 0.0 { busy / (dies * arrivals) } else { f64::INFINITY },
+            precondition_overwrites: self.steady.overwrites,
+            precondition_waf: self.steady.waf,
+            precondition_converged: self.steady.converged,
+            pe_added: pe.iter().zip(&self.pe_before).map(|(after, before)| after.saturating_sub(*before)).collect(),
+            pe_cycles: pe,
+            event_digest: folds.digest,
+            flash_ops: folds.flash_ops(),
+            events,
+        }
+    }
+
+    /// Energy of the flash, and of the codecs where there are any. A program and an erase take
+    /// all planes of a gang.
+    fn energy_j(&self) -> BTreeMap<String, f64> {
+        let (folds, geometry) = (&self.engine.core.device.folds, self.engine.core.device.grid.geometry());
+        let energy = &self.setup.drive.energy;
+        let gang = f64::from(geometry.slots_per_page()) * geometry.slot_size.0 as f64 / geometry.page_size.0 as f64;
+        let joules = |counts: &[u64; Cause::ALL.len()], each: vocab::Nanojoules, planes: f64| {
+            counts.iter().sum::<u64>() as f64 * each.0 as f64 * 1e-9 * planes
+        };
+        let mut by_operation = BTreeMap::from([
+            ("read".to_string(), joules(&folds.reads, energy.read, 1.0)),
+            ("program".to_string(), joules(&folds.programs, energy.program, gang)),
+            ("erase".to_string(), joules(&folds.erases, energy.erase, gang)),
+        ]);
+        if folds.recharges > 0 {
+            by_operation.insert("recharge".into(), folds.recharges as f64 * energy.program.0 as f64 * 1e-9 * gang);
+        }
+        if self.engine.core.device.ecc.is_some() {
+            by_operation.insert("codec".into(), self.codec_joules());
+        }
+        by_operation
+    }
+
+    fn codec_joules(&self) -> f64 {
+        let ecc = &self.engine.core.device.folds.ecc;
+        let busy = ecc.decode.as_secs_f64() + ecc.encode.as_secs_f64();
+        busy * f64::from(self.setup.ecc.codec_microwatt) * 1e-6
+    }
+
+    fn around_result(&self) -> AroundResult {
+        let around = &self.engine.core.device.folds.around;
+        AroundResult {
+            reads: around.reads,
+            extra_reads: around.extra,
+            withdrawn_reads: around.withdrawn,
+            derived_pages: around.derived,
+            ahead_pages: around.ahead,
+            ahead_hits: around.ahead_hits,
+            encoded_groups: around.encoded_groups,
+            valid_groups: self.engine.writer.zones.as_ref().map_or(0, |zones| zones.scheme.valid_groups()),
+        }
+    }
+
+    fn ecc_result(&self) -> EccResult {
+        let (folds, refreshed) = (&self.engine.core.device.folds, self.engine.care.refresh.refreshed);
+        let ecc = &folds.ecc;
+        let reads: u64 = folds.reads.iter().sum();
+        EccResult {
+            codewords: ecc.codewords,
+            corrected_bits: ecc.corrected_bits,
+            failed_codewords: ecc.failed_codewords,
+            miscorrected_codewords: ecc.miscorrected_codewords,
+            unreadable_pages: ecc.unreadable_pages,
+            decode_us_mean: if reads > 0 { ecc.decode.as_micros_f64() / reads as f64 } else { 0.0 },
+            programs_by_t: ecc.programs_by_t.clone(),
+            refreshed_units: refreshed,
+            recharged_pages: folds.recharges,
+        }
+    }
+}
+
+fn response(histogram: &Histogram<u64>, sum_ns: u128, max_ns: u64) -> Response {
+    if histogram.is_empty() {
+        return Response::default();
+    }
+    let quantile = |q: f64| histogram.value_at_quantile(q).min(max_ns) as f64 / 1e3;
+    Response {
+        count: histogram.len(),
+        mean: sum_ns as f64 / histogram.len() as f64 / 1e3,
+        p50: quantile(0.5),
+        p99: quantile(0.99),
+        p999: quantile(0.999),
+        max: max_ns as f64 / 1e3,
+    }
+}
+
+/// At most a few hundred points: every 0.5 %, then ten for each further nine.
+fn cdf(histogram: &Histogram<u64>) -> Cdf {
+    if histogram.is_empty() {
+        return Cdf::new();
+    }
+    let body = (0..200).map(|i| f64::from(i) / 200.0);
+    let tail = (1..=60).map(|i| 1.0 - 0.005 * 10f64.powf(-f64::from(i) / 10.0));
+    let shares = body.chain(tail).chain([1.0]);
+    let seen = 1.0 / histogram.len() as f64;
+    let shares: Vec<f64> = shares.filter(|share| 1.0 - share >= seen || *share == 1.0).collect();
+    let values = quantiles(histogram, &shares);
+    let mut points: Cdf = values.into_iter().map(|value| value as f64 / 1e3).zip(shares).collect();
+    points.dedup_by(|next, kept| {
+        next.0 == kept.0 && {
+            kept.1 = next.1;
+            true
+        }
+    });
+    points
+}
+
+/// `value_at_quantile` of ascending shares, in one pass.
+fn quantiles(histogram: &Histogram<u64>, shares: &[f64]) -> Vec<u64> {
+    let mut recorded = histogram.iter_recorded();
+    let (mut value, mut counted) = (0, 0);
+    let quantile = |share: &f64| {
+        let wanted = ((share * histogram.len() as f64).ceil() as u64).max(1);
+        while counted < wanted
+            && let Some(next) = recorded.next()
+        {
+            (value, counted) = (next.value_iterated_to(), counted + next.count_since_last_iteration());
+        }
+        if *share == 0.0 { histogram.lowest_equivalent(value) } else { value }
+    };
+    shares.iter().map(quantile).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_in_one_pass_are_those_of_the_histogram() {
+        let mut draws = vocab::Streams::new(1).stream("test/quantiles");
+        let mut histogram = Histogram::new(3).expect("three digits");
+        let shares: Vec<f64> = (0..=1_000).map(|i| f64::from(i) / 1_000.0).collect();
+        for round in 0..60 {
+            histogram.record(draws.below(1 << (round % 40 + 1))).expect("it grows");
+            let one_by_one: Vec<u64> = shares.iter().map(|&share| histogram.value_at_quantile(share)).collect();
+            assert_eq!(quantiles(&histogram, &shares), one_by_one, "round {round}");
+        }
+    }
+}
