@@ -23,21 +23,20 @@
 //!   memory knows it, or else the newest page of the drive (I14); **reads** from the step last saved, and
 //!   a step more (I5).
 
-pub(crate) mod groups;
+pub(crate) mod group_log;
 pub(crate) mod looks;
 pub(crate) mod recovery;
-pub(crate) mod rows;
 pub(crate) mod stripes;
 
 use crate::core::checkpoint::Checkpoint;
 use crate::core::checkpoint::Summary;
-use crate::core::data_of;
 pub(crate) use crate::core::newest::Newest;
 use crate::engine::Engine;
 use crate::power::cut::{READS_SAVED_EVERY, Remains};
 use crate::power::mount::looks::Looks;
 use crate::power::outage::MemoryLoss;
 use crate::rules::SafetyRule;
+use crate::write::found;
 use crate::write::stripes::mount::StripeFound;
 use device::contents::HostPayload;
 use device::failed::FailedProgram;
@@ -87,11 +86,7 @@ impl Choice {
 
     /// A copy of a page was found.
     pub(crate) fn offer(&mut self, lpn: Lpn, found: Newest) {
-        let Some(newest) = self.pages.get_mut(lpn.index()) else { return };
-        let is_newer = |old: &Newest| (found.update, old.sequence) > (old.update, found.sequence);
-        if newest.as_ref().is_none_or(is_newer) {
-            *newest = Some(found);
-        }
+        found::offer(&mut self.pages, lpn, found);
     }
 
     /// Nothing counts that is older than what was lost for good; the pages of which that is all there is.
@@ -251,17 +246,9 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         choice
     }
 
-    /// The data in a readable page.
+    /// See [`found::data_in`].
     pub(crate) fn data_in(&self, ppn: Ppn) -> impl Iterator<Item = (Lpn, Newest)> + '_ {
-        let page = self.core.device.array.page(ppn);
-        let sequence = page.oob.sequence;
-        page.tags.iter().enumerate().filter_map(move |(index, &tag)| {
-            let lpn = data_of(tag)?;
-            let slot = self.core.device.grid.slot(ppn, index as u32);
-            let update =
-                if self.core.breaks(SafetyRule::Rank) { sequence } else { self.core.device.array.update(ppn, index as u32) };
-            Some((lpn, Newest { update, sequence, slot: Some(slot) }))
-        })
+        found::data_in(&self.core, ppn)
     }
 
     /// Wear and age of blocks as their pages tell, and counts of reads as they were saved.
@@ -378,9 +365,8 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         pages
     }
 
-    /// What is believed of a page that cannot be read: nothing, at first.
+    /// See [`found::unreadable`].
     pub(crate) fn unreadable(&mut self, ppn: Ppn) -> &mut FailedProgram {
-        let slots = self.core.device.grid.slots_per_page() as usize;
-        self.core.device.failed_programs.entry(ppn.0).or_insert_with(|| FailedProgram::nothing(slots))
+        found::unreadable(&mut self.core, ppn)
     }
 }

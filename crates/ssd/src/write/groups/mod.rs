@@ -7,6 +7,7 @@
 //! checks all parities, and [`remains`] is what outlives a power cut.
 
 pub(crate) mod life;
+pub(crate) mod mount;
 pub(crate) mod parity;
 pub(crate) mod remains;
 pub(crate) mod scrub;

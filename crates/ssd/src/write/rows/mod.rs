@@ -6,6 +6,7 @@
 
 pub(crate) mod cover;
 pub(crate) mod loss;
+pub(crate) mod mount;
 pub(crate) mod scrub;
 pub(crate) mod solve;
 pub(crate) mod write;

@@ -1,0 +1,86 @@
+//! The group log at a mount: what the scan of flash and power-safe memory know goes to rows or to block groups, and
+//! their choice comes back.
+
+use crate::engine::Engine;
+use crate::power::cut::Remains;
+use crate::power::mount::Choice;
+use crate::power::mount::looks::Looks;
+use crate::write::found::{Found, PagesSeen};
+use crate::write::groups::mount::GroupsSeen;
+use crate::write::rows::Rows;
+use crate::write::rows::mount::RowsSeen;
+use device::contents::HostPayload;
+use nand::Scan;
+use std::collections::BTreeSet;
+use vocab::{Cause, Ppn};
+
+impl PagesSeen for Looks {
+    fn is_valid(&self, ppn: Ppn) -> bool {
+        Looks::is_valid(self, ppn)
+    }
+
+    fn is_erased(&self, ppn: Ppn) -> bool {
+        Looks::is_erased(self, ppn)
+    }
+
+    fn is_believed(&self, ppn: Ppn) -> bool {
+        Looks::is_believed(self, ppn)
+    }
+}
+
+impl From<Found> for Choice {
+    fn from(found: Found) -> Self {
+        Self { pages: found.pages, solved: found.solved, ..Self::default() }
+    }
+}
+
+/// What the mount knows of the pages of block groups.
+fn seen_of_groups<'a, P>(looks: &'a Looks, remains: &'a Remains<P>) -> GroupsSeen<'a> {
+    GroupsSeen { seen: looks, erasing: &remains.erasing, erases_known: !remains.outage.memory.reads }
+}
+
+impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
+    /// Pages that only summaries vouch for and that a mount looks at nonetheless.
+    pub(crate) fn doubted_in_rows(&self, looks: &Looks, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
+        Rows::doubted(&self.core, looks, suspects)
+    }
+
+    pub(crate) fn choose_in_rows(&self, looks: &Looks, but: &BTreeSet<Ppn>, solve: bool) -> Choice {
+        self.writer.rows.choose(&self.core, RowsSeen { seen: looks, without: but }, solve).into()
+    }
+
+    pub(crate) fn choose_in_groups(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>, solve: bool) -> Choice {
+        self.writer.groups.choose(&self.core, seen_of_groups(looks, remains), but, solve).into()
+    }
+
+    /// Takes over the coverage of every row.
+    pub(crate) fn mount_rows(&mut self, looks: &Looks) {
+        self.writer.rows.mount(&mut self.core, looks);
+    }
+
+    /// Takes over the table of groups and the sums.
+    pub(crate) fn mount_groups(&mut self, remains: &mut Remains<P>, looks: &Looks) {
+        let Some(kept) = remains.groups.take() else { return };
+        self.writer.groups.mount(&mut self.core, kept, seen_of_groups(looks, remains));
+        if remains.outage.memory.sums {
+            self.writer.groups.note_groups_without_parity(&self.core, looks);
+        }
+    }
+
+    /// See [`Rows::leans_on`].
+    pub(crate) fn leans_on(&self, ppn: Ppn, suspects: &BTreeSet<Ppn>) -> bool {
+        self.writer.rows.leans_on(&self.core, ppn, suspects)
+    }
+
+    /// Whether two pages of block groups may be in one codeword: of their row, or of their block.
+    pub(crate) fn shares_codeword(&self, ppn: Ppn, other: Ppn) -> bool {
+        let row = |ppn| self.core.map.rows().row_of(ppn).0;
+        row(ppn) == row(other) || self.core.device.block_of(ppn) == self.core.device.block_of(other)
+    }
+
+    /// Groups whose parity is not all in flash are to be collected soon.
+    pub(crate) fn want_unsettled_groups(&mut self) {
+        let unsettled = self.writer.groups.take_unsettled(self.core.device.grid.pages_per_block());
+        unsettled.into_iter().for_each(|unit| self.want(unit, Cause::Rebuild));
+    }
+}

@@ -1,0 +1,78 @@
+//! What a mount finds in flash: which pages can be read, and which contents of each logical page are the newest.
+
+use crate::core::newest::Newest;
+use crate::core::{Core, data_of};
+use crate::rules::SafetyRule;
+use device::contents::HostPayload;
+use device::failed::FailedProgram;
+use nand::{FlashArray, Member};
+use vocab::{Lpn, Ppn};
+
+/// What the mount scan knows of flash pages.
+pub(crate) trait PagesSeen {
+    /// Whether the page can be read.
+    fn is_valid(&self, ppn: Ppn) -> bool;
+    /// Whether the page looks as if it was never programmed.
+    fn is_erased(&self, ppn: Ppn) -> bool;
+    /// Whether the summary of its block is all that is known of the page.
+    fn is_believed(&self, ppn: Ppn) -> bool;
+}
+
+/// The newest contents of logical pages, as far as they were looked for.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// For each logical page.
+    pub pages: Vec<Option<Newest>>,
+    /// Slots that cannot be read and that their codeword brings back, with what they hold.
+    pub solved: Vec<Member>,
+}
+
+impl Found {
+    /// Nothing is found yet of so many logical pages.
+    pub fn new(pages: u32) -> Self {
+        Self { pages: vec![None; pages as usize], solved: Vec::new() }
+    }
+
+    /// A copy of a page was found.
+    pub fn offer(&mut self, lpn: Lpn, found: Newest) {
+        offer(&mut self.pages, lpn, found);
+    }
+
+    /// Offers what a codeword brings back. Of equal contents a readable copy is taken before it.
+    pub fn offer_solved(&mut self, members: Vec<Member>) {
+        for member in members {
+            if let Some(lpn) = data_of(member.tag) {
+                self.offer(lpn, Newest { update: member.update, sequence: u64::MAX, slot: Some(member.slot) });
+                self.solved.push(member);
+            }
+        }
+    }
+}
+
+/// A copy of a page was found: it is taken if it is newer than the one found before, or as new and programmed
+/// earlier.
+pub(crate) fn offer(pages: &mut [Option<Newest>], lpn: Lpn, found: Newest) {
+    let Some(newest) = pages.get_mut(lpn.index()) else { return };
+    let is_newer = |old: &Newest| (found.update, old.sequence) > (old.update, found.sequence);
+    if newest.as_ref().is_none_or(is_newer) {
+        *newest = Some(found);
+    }
+}
+
+/// The data in a readable page.
+pub(crate) fn data_in<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, ppn: Ppn) -> impl Iterator<Item = (Lpn, Newest)> + '_ {
+    let page = core.device.array.page(ppn);
+    let sequence = page.oob.sequence;
+    page.tags.iter().enumerate().filter_map(move |(index, &tag)| {
+        let lpn = data_of(tag)?;
+        let slot = core.device.grid.slot(ppn, index as u32);
+        let update = if core.breaks(SafetyRule::Rank) { sequence } else { core.device.array.update(ppn, index as u32) };
+        Some((lpn, Newest { update, sequence, slot: Some(slot) }))
+    })
+}
+
+/// What is believed of a page that cannot be read: nothing, at first.
+pub(crate) fn unreadable<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, ppn: Ppn) -> &mut FailedProgram {
+    let slots = core.device.grid.slots_per_page() as usize;
+    core.device.failed_programs.entry(ppn.0).or_insert_with(|| FailedProgram::nothing(slots))
+}

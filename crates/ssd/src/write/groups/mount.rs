@@ -1,0 +1,178 @@
+//! Block groups after a cut. The sums of codewords whose parity is not in flash lie in the
+//! power-safe cache (I19), and so do pages that are summed and on their way: those that did not get
+//! to flash are taken out of the sums. Groups that were being written take nothing more; their sums
+//! stay, beside what new groups need, until they have been collected.
+
+use crate::core::Core;
+use crate::rules::SafetyRule;
+use crate::write::found::{Found, PagesSeen, data_in, unreadable};
+use crate::write::groups::{GroupRemains, Groups, row_of_group};
+use device::contents::HostPayload;
+use ftl::UnitId;
+use nand::{FlashArray, Member, PageRole};
+use protect::Strip;
+use std::collections::BTreeSet;
+use vocab::{BlockAddr, DieId, Grid, Ppn, SuperblockId};
+
+/// Of equal copies the one whose codeword survives more losses is taken; more losses than so many count as many.
+const LOSSES_RANKED: u64 = 15;
+
+/// What a mount knows of the pages of block groups.
+#[derive(Clone, Copy)]
+pub(crate) struct GroupsSeen<'a> {
+    pub seen: &'a dyn PagesSeen,
+    /// Blocks whose erase was asked for and had not ended.
+    pub erasing: &'a BTreeSet<BlockAddr>,
+    /// Whether these are all: an outage may take what the controller knew of erases.
+    pub erases_known: bool,
+}
+
+impl GroupsSeen<'_> {
+    /// Whether the cut came into the erase of the page's group. Otherwise a page that looks erased does so because
+    /// its program failed.
+    fn met_its_erase(&self, grid: &Grid, ppn: Ppn) -> bool {
+        self.erasing.contains(&grid.split(ppn).0) || (!self.erases_known && self.seen.is_erased(ppn))
+    }
+}
+
+impl<P: HostPayload> Groups<P> {
+    /// Takes over the table of groups and the sums.
+    pub fn mount<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, kept: GroupRemains<P>, view: GroupsSeen<'_>) {
+        let GroupRemains { codes, first_code, now, asked, info, held, blocks, redo } = kept;
+        (self.codes, self.first_code, self.now, self.asked) = (codes, first_code, now, asked);
+        (self.info, self.held, self.blocks) = (info, held, blocks);
+        self.held.values_mut().for_each(|held| held.parities = None);
+        let (there, torn): (Vec<_>, Vec<_>) = redo.into_iter().partition(|redo| view.seen.is_valid(redo.ppn));
+        if !core.breaks(SafetyRule::Sums) {
+            torn.iter().for_each(|redo| self.take_out_of_sums(&core.device.grid, redo));
+        }
+        self.redo = there;
+        self.note_erased_members(core, view);
+    }
+
+    /// The cut met the erase of a group: its sums are of pages that are gone.
+    fn note_erased_members<A: FlashArray<P>>(&self, core: &mut Core<P, A>, view: GroupsSeen<'_>) {
+        let of_rows = self.held.values().flat_map(|held| &held.members);
+        let members = of_rows.chain(self.blocks.values().flat_map(|blocks| &blocks.members));
+        for member in members {
+            let ppn = core.device.grid.page_of(member.slot).0;
+            if view.met_its_erase(&core.device.grid, ppn) {
+                unreadable(core, ppn);
+            }
+        }
+    }
+
+    /// The outage took the sums: groups with data in flash whose parity is not, all of it, are noted.
+    pub fn note_groups_without_parity<A: FlashArray<P>>(&mut self, core: &Core<P, A>, seen: &dyn PagesSeen) {
+        let groups = 0..core.device.grid.blocks_per_die();
+        self.without_parity = groups.filter(|&group| self.lacks_parity(core, seen, SuperblockId(group))).collect();
+    }
+
+    fn lacks_parity<A: FlashArray<P>>(&self, core: &Core<P, A>, seen: &dyn PagesSeen, group: SuperblockId) -> bool {
+        let Some(info) = self.info[group.index()] else { return false };
+        let (data, stripe) = (self.codes[info.code].0.data, self.stripe_of(group, &info));
+        let mut rows = (0..core.device.grid.pages_per_block()).map(|page| row_of_group(&core.device.grid, group, page));
+        rows.any(|row| {
+            let is_there = |strip: &&Strip| seen.is_valid(core.map.rows().page(row, strip.die));
+            let (data, parity): (Vec<&Strip>, Vec<&Strip>) = stripe.strips.iter().partition(|strip| strip.symbol < data);
+            data.iter().any(is_there) && !parity.iter().all(is_there)
+        })
+    }
+
+    /// The newest contents of logical pages, without the pages `but`; with `solve`, also what codewords bring back.
+    pub fn choose<A: FlashArray<P>>(&self, core: &Core<P, A>, view: GroupsSeen<'_>, but: &BTreeSet<Ppn>, solve: bool) -> Found {
+        let mut choice = Found::new(core.map.user_slots());
+        let is_there = |ppn: Ppn| view.seen.is_valid(ppn) && !but.contains(&ppn);
+        for group in (0..core.device.grid.blocks_per_die()).map(SuperblockId) {
+            self.offer_group(core, &mut choice, group, &is_there);
+        }
+        if solve {
+            self.offer_what_codewords_bring_back(core, &mut choice, view, &is_there);
+        }
+        choice
+    }
+
+    fn offer_what_codewords_bring_back<A: FlashArray<P>>(
+        &self,
+        core: &Core<P, A>,
+        choice: &mut Found,
+        view: GroupsSeen<'_>,
+        is_there: &dyn Fn(Ppn) -> bool,
+    ) {
+        let grid = &core.device.grid;
+        // Where a block was being erased, everything needed has another place.
+        let still_held = |lost: Vec<Member>| {
+            let any_erased = lost.iter().any(|member| view.met_its_erase(grid, grid.page_of(member.slot).0));
+            if any_erased { Vec::new() } else { lost }
+        };
+        // Of a suspect that was on its way at a cut only its own page tells.
+        let redone: BTreeSet<Ppn> = self.redo.iter().map(|redo| redo.ppn).collect();
+        for held in self.held.values() {
+            let sums = held.sums.len() as u32 / grid.slots_per_page();
+            let lost = lost_members(grid, &held.members, &|ppn| is_there(ppn) || redone.contains(&ppn), sums);
+            choice.offer_solved(still_held(lost));
+        }
+        for ppn in (0..grid.geometry().pages()).map(Ppn).filter(|&ppn| is_there(ppn)) {
+            let members = core.device.array.members(ppn);
+            if !members.is_empty() && matches!(core.device.array.page(ppn).tags[0].role(), PageRole::Parity(_)) {
+                let lost = lost_members(grid, members, is_there, parities_beside(core, ppn, is_there));
+                choice.offer_solved(still_held(lost));
+            }
+        }
+    }
+
+    /// Offers the readable data of a group. A group that was being erased may have lost part of its
+    /// codewords: of equal copies the one is taken whose codeword survives most losses more.
+    fn offer_group<A: FlashArray<P>>(
+        &self,
+        core: &Core<P, A>,
+        choice: &mut Found,
+        group: SuperblockId,
+        is_there: &dyn Fn(Ppn) -> bool,
+    ) {
+        let Some(info) = self.info[group.index()] else { return };
+        let (data, stripe) = (self.codes[info.code].0.data, self.stripe_of(group, &info));
+        let rows = (0..core.device.grid.pages_per_block()).map(|page| row_of_group(&core.device.grid, group, page));
+        for (row, codeword) in rows.flat_map(|row| (0..stripe.codewords).map(move |codeword| (row, codeword))) {
+            let strips = || stripe.strips.iter().filter(move |strip| strip.codeword == codeword);
+            let readable = |strip: &Strip| Some(core.map.rows().page(row, strip.die)).filter(|&ppn| is_there(ppn));
+            let parities: Vec<Ppn> = strips().filter(|strip| strip.symbol >= data).filter_map(readable).collect();
+            let of_parity =
+                |&parity: &Ppn| core.device.array.members(parity).iter().map(|member| core.device.grid.page_of(member.slot).0);
+            let missing: BTreeSet<Ppn> = parities.iter().flat_map(of_parity).filter(|&ppn| !is_there(ppn)).collect();
+            let in_flash = parities.len().saturating_sub(missing.len());
+            let is_held = self.held.contains_key(&(row, codeword));
+            let survives = if is_held { LOSSES_RANKED } else { (in_flash as u64).min(LOSSES_RANKED) };
+            for ppn in strips().filter_map(readable) {
+                data_in(core, ppn).for_each(|(lpn, mut found)| {
+                    found.sequence |= (LOSSES_RANKED - survives) << 60;
+                    choice.offer(lpn, found);
+                });
+            }
+        }
+    }
+
+    /// Groups whose parity is not all in flash: they are to be collected soon.
+    pub fn take_unsettled(&mut self, pages_per_block: u32) -> BTreeSet<UnitId> {
+        let of_rows = self.held.keys().map(|(row, _)| row / pages_per_block);
+        let mut unsettled: BTreeSet<UnitId> = of_rows.chain(self.blocks.keys().copied()).collect();
+        unsettled.append(&mut self.without_parity);
+        unsettled
+    }
+}
+
+/// Readable parities of the codeword that a parity page belongs to, itself included.
+fn parities_beside<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, ppn: Ppn, is_there: &dyn Fn(Ppn) -> bool) -> u32 {
+    let (row, _) = core.map.rows().row_of(ppn);
+    let members = core.device.array.members(ppn);
+    let pages = (0..core.device.grid.dies()).map(|die| core.map.rows().page(row, DieId(die as u16)));
+    pages.filter(|&other| is_there(other) && core.device.array.members(other) == members).count() as u32
+}
+
+/// Members that cannot be read, if the codeword brings so many pages back.
+fn lost_members(grid: &Grid, members: &[Member], is_there: &dyn Fn(Ppn) -> bool, at_most: u32) -> Vec<Member> {
+    let page = |member: &Member| grid.page_of(member.slot).0;
+    let lost: Vec<Member> = members.iter().filter(|member| !is_there(page(member))).copied().collect();
+    let pages: BTreeSet<Ppn> = lost.iter().map(page).collect();
+    if pages.len() as u32 <= at_most { lost } else { Vec::new() }
+}

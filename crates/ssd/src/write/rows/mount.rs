@@ -1,0 +1,152 @@
+//! Rows after a cut. A write is answered when its page and a parity that covers it are in flash (I10). So the
+//! host was never told of a page that no readable parity covers: the page that it was to replace is still in
+//! flash, and is taken instead. Where a page of the row cannot be read, or a die is dead, that may have been the
+//! parity. There pages are taken without parity, and written anew.
+
+use crate::core::Core;
+use crate::rules::SafetyRule;
+use crate::write::found::{Found, PagesSeen, data_in, unreadable};
+use crate::write::rows::Rows;
+use device::contents::HostPayload;
+use nand::{FlashArray, Member, PageRole};
+use std::collections::BTreeSet;
+use vocab::{DieId, Ppn, StripSet};
+
+/// A parity page of a row.
+struct Parity {
+    ppn: Ppn,
+    die: DieId,
+    covers: StripSet,
+}
+
+/// A mount's view of rows: what the scan saw, without some pages that are taken for lost.
+#[derive(Clone, Copy)]
+pub(crate) struct RowsSeen<'a> {
+    pub seen: &'a dyn PagesSeen,
+    /// Pages that are taken for lost.
+    pub without: &'a BTreeSet<Ppn>,
+}
+
+impl RowsSeen<'_> {
+    fn is_there(&self, ppn: Ppn) -> bool {
+        self.seen.is_valid(ppn) && !self.without.contains(&ppn)
+    }
+
+    fn is_unreadable(&self, ppn: Ppn) -> bool {
+        !self.seen.is_valid(ppn) && !self.seen.is_erased(ppn)
+    }
+}
+
+impl<P: HostPayload> Rows<P> {
+    /// Pages that only a summary vouches for, of rows of which the cut left something in parts: there a
+    /// page that was lost since may be one too many. Block groups ask for the same.
+    pub fn doubted<A: FlashArray<P>>(core: &Core<P, A>, seen: &dyn PagesSeen, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
+        let view = RowsSeen { seen, without: suspects };
+        let in_parts = |(die, ppn): (DieId, Ppn)| {
+            suspects.contains(&ppn)
+                || (view.is_unreadable(ppn) && !core.device.dead.contains(u32::from(die.0)))
+                || lacks_a_member(core, seen, ppn)
+        };
+        let rows = all_rows(core).filter(|&row| row_pages(core, row).any(in_parts));
+        rows.flat_map(|row| row_pages(core, row)).map(|(_, ppn)| ppn).filter(|&ppn| seen.is_believed(ppn)).collect()
+    }
+
+    /// The newest contents of logical pages; with `solve`, also what parities bring back.
+    pub fn choose<A: FlashArray<P>>(&self, core: &Core<P, A>, view: RowsSeen<'_>, solve: bool) -> Found {
+        let mut choice = Found::new(core.map.user_slots());
+        for row in all_rows(core) {
+            let parities = sound_parities(core, view, row);
+            let covered = parities.iter().fold(StripSet::EMPTY, |all, parity| all.or(parity.covers));
+            let lost_any = !core.device.dead.is_empty() || row_pages(core, row).any(|(_, ppn)| view.is_unreadable(ppn));
+            for (die, ppn) in row_pages(core, row) {
+                let is_taken = covered.contains(u32::from(die.0)) || lost_any;
+                if view.is_there(ppn) {
+                    data_in(core, ppn).filter(|_| is_taken).for_each(|(lpn, found)| choice.offer(lpn, found));
+                } else if solve && let Some(members) = solved_in_row(core, view, (row, die), &parities) {
+                    choice.offer_solved(members);
+                }
+            }
+        }
+        choice
+    }
+
+    /// Takes over the coverage of every row.
+    pub fn mount<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, seen: &dyn PagesSeen) {
+        let view = RowsSeen { seen, without: &BTreeSet::new() };
+        for row in all_rows(core) {
+            for parity in sound_parities(core, view, row) {
+                core.map.rows_mut().cover(row, parity.covers, parity.die);
+                for die in parity.covers.iter() {
+                    let ppn = core.map.rows().page(row, DieId(die as u16));
+                    if !seen.is_valid(ppn) {
+                        unreadable(core, ppn);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether no parity covers a page, or only one that may be lost with the suspects: it is one of them, or
+    /// other pages that it covers are missing, or two of these are suspects.
+    pub fn leans_on<A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn, suspects: &BTreeSet<Ppn>) -> bool {
+        let (row, of) = core.map.rows().row_of(ppn);
+        let covering = core.map.rows().coverage(row).filter(|(covered, _)| covered.contains(u32::from(of.0)));
+        let Some((covered, die)) = covering else {
+            return core.device.dead.is_empty() && !core.breaks(SafetyRule::Coverage);
+        };
+        let page = |die: u32| core.map.rows().page(row, DieId(die as u16));
+        let is_missing = |ppn: Ppn| core.device.dead.is_empty() && core.device.failed_programs.contains_key(&ppn.0);
+        let suspected = covered.iter().filter(|&die| suspects.contains(&page(die))).count();
+        suspects.contains(&page(u32::from(die.0))) || suspected > 1 || covered.iter().any(|die| is_missing(page(die)))
+    }
+}
+
+fn row_pages<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, row: u32) -> impl Iterator<Item = (DieId, Ppn)> + '_ {
+    let dies = (0..core.device.grid.dies()).map(|die| DieId(die as u16));
+    dies.map(move |die| (die, core.map.rows().page(row, die)))
+}
+
+fn all_rows<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>) -> std::ops::Range<u32> {
+    0..core.device.grid.blocks_per_die() * core.device.grid.pages_per_block()
+}
+
+/// Whether a page is parity of one that never was programmed.
+fn lacks_a_member<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, seen: &dyn PagesSeen, ppn: Ppn) -> bool {
+    let erased = |member: &Member| seen.is_erased(core.device.grid.page_of(member.slot).0);
+    seen.is_valid(ppn) && core.device.array.members(ppn).iter().any(erased)
+}
+
+/// Readable parity pages of a row of which no more members are missing than they bring back. Of others some
+/// member was never answered, unless dead dies took them.
+fn sound_parities<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: RowsSeen<'_>, row: u32) -> Vec<Parity> {
+    let readable = row_pages(core, row).filter(|(_, ppn)| view.is_there(*ppn));
+    let parity = |(die, ppn): (DieId, Ppn)| {
+        let page = core.device.array.page(ppn);
+        let is_parity = matches!(page.tags[0].role(), PageRole::Parity(_));
+        is_parity.then_some(Parity { ppn, die, covers: StripSet(u64::from(page.oob.coverage)) })
+    };
+    let is_missing = |die: &u32| {
+        let ppn = core.map.rows().page(row, DieId(*die as u16));
+        !core.device.dead.contains(*die) && !view.is_there(ppn)
+    };
+    let is_sound = |parity: &Parity| parity.covers.iter().filter(is_missing).count() <= 1;
+    readable.filter_map(parity).filter(is_sound).collect()
+}
+
+/// What an unreadable page of a row holds, if a parity that covers it brings it back.
+fn solved_in_row<P: HostPayload, A: FlashArray<P>>(
+    core: &Core<P, A>,
+    view: RowsSeen<'_>,
+    (row, lost): (u32, DieId),
+    parities: &[Parity],
+) -> Option<Vec<Member>> {
+    let is_there = |die: u32| view.is_there(core.map.rows().page(row, DieId(die as u16)));
+    let solves = |parity: &&Parity| {
+        let others = parity.covers.minus(StripSet::one(u32::from(lost.0)));
+        parity.covers.contains(u32::from(lost.0)) && others.iter().all(is_there)
+    };
+    let parity = parities.iter().find(solves)?;
+    let page = core.map.rows().page(row, lost);
+    let members = core.device.array.members(parity.ppn).iter().copied();
+    Some(members.filter(|member| core.device.grid.page_of(member.slot).0 == page).collect())
+}
