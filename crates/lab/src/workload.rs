@@ -9,9 +9,9 @@ use trace::generate::{GENERATORS, GeneratorKind};
 use trace::{AddressMap, BlkAction, Footprint, ReadCounts, ReadOptions, Record, TimeScale, TraceError, TraceSource};
 use vocab::{Bytes, HostCommand, HostOp, Streams};
 
-/// Requests up to which a workload is kept in memory (32 bytes each) instead of being read
+/// Requests up to which a workload is kept in memory (32 bytes each, 128 MiB in all) instead of being read
 /// again for every scheme.
-const KEEP_REQUESTS: usize = 1 << 20;
+const KEEP_REQUESTS: usize = 1 << 22;
 
 /// A sequence of requests that each scheme replays.
 pub struct Workload {
@@ -191,15 +191,35 @@ fn digest(hash: u64, record: &Record) -> u64 {
         HostOp::Discard => 4,
     };
     let words = [record.at.0, u64::from(record.device), op, record.lba.0, u64::from(record.sectors)];
-    fnv_on(hash, words.iter().flat_map(|word| word.to_le_bytes()))
+    words.into_iter().fold(hash, fnv_word)
 }
+
+/// FNV-1a of the eight bytes of a word behind others. A zero byte only multiplies: those at the end of the word, which
+/// most words have, take one multiplication together.
+fn fnv_word(hash: u64, word: u64) -> u64 {
+    /// Powers of the prime: 0 to 8 zero bytes.
+    const POWERS: [u64; 9] = {
+        let mut powers = [1u64; 9];
+        let mut zeros = 1;
+        while zeros < 9 {
+            powers[zeros] = powers[zeros - 1].wrapping_mul(FNV_PRIME);
+            zeros += 1;
+        }
+        powers
+    };
+    let zeros = word.leading_zeros() as usize / 8;
+    let bytes = word.to_le_bytes();
+    fnv_on(hash, bytes[..8 - zeros].iter().copied()).wrapping_mul(POWERS[zeros])
+}
+
+const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 
 /// FNV-1a of nothing.
 pub(crate) const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// FNV-1a of bytes behind others.
 pub(crate) fn fnv_on(hash: u64, bytes: impl Iterator<Item = u8>) -> u64 {
-    bytes.fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+    bytes.fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME))
 }
 
 /// FNV-1a of bytes.
@@ -430,6 +450,17 @@ mod tests {
         let map = workload.map(&experiment, 4096).unwrap();
         let sectors = 4096 * 8;
         assert!(workload.commands(&map, 1.0).unwrap().all(|c| c.lba.0 + u64::from(c.sectors) <= sectors));
+    }
+
+    #[test]
+    fn a_word_is_hashed_as_its_bytes_are() {
+        let mut draws = Streams::new(5).stream("fnv");
+        for _ in 0..1000 {
+            let word = draws.bits() >> draws.below(64);
+            let hash = draws.bits();
+            assert_eq!(fnv_word(hash, word), fnv_on(hash, word.to_le_bytes().into_iter()), "{word:#x}");
+        }
+        assert_eq!(fnv_word(FNV_START, 0), fnv([0; 8].into_iter()));
     }
 
     #[test]

@@ -19,7 +19,6 @@ mod result;
 mod session;
 mod write;
 
-pub use care::limits::BlockView;
 pub use config::{
     Age, Buffer, BufferKind, CodecTiming, Drive, Ecc, Errors, Faults, Pace, PayloadKind, Power, Precondition, Refresh,
     RefreshPolicy, Scheduler, Setup,
@@ -33,10 +32,9 @@ pub use host::requests::HostEvent;
 pub use power::cut::{Begun, Fate};
 pub use power::mount::Mounted;
 pub use power::outage::{MemoryLoss, Outage};
+pub use proof::watch::BlockView;
 pub use proof::{AlternativesInFlight, CodePage, Failure, HeldParity, HeldSum, Inventory, ReadBack, Scrub, StoredPage};
 pub use result::{AroundResult, Cdf, EccResult, Response, RunResult};
 pub use session::{Demand, Session, SetupError, mountable_slots_max, redundancy_share, shape, user_slots_max};
 pub use write::groups::GroupStats;
 pub use {coding, ecc, ftl, nand, protect};
-
-use ::device;

@@ -1,9 +1,9 @@
 //! What one run of one scheme gave, as documented in `docs/spec/results.md`.
 
 use crate::config::Pace;
-use crate::device::contents::HostPayload;
-use crate::device::facts::RequestKind;
 use crate::session::Prepared;
+use device::contents::HostPayload;
+use device::facts::RequestKind;
 use hdrhistogram::Histogram;
 use protect::Protection;
 use serde::{Deserialize, Serialize};

@@ -3,17 +3,18 @@
 use crate::boot;
 use crate::boot::precondition::Steady;
 use crate::config::{Drive, Pace, PayloadKind, Setup};
-use crate::device::contents::{HostPayload, Nothing, PageBuf, Tag};
-use crate::device::ecc::PageEcc;
-use crate::device::facts::Folds;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
 use crate::result::RunResult;
+use crate::write::commit_reserve;
+use device::contents::{HostPayload, Nothing, PageBuf, Tag};
+use device::ecc::PageEcc;
+use device::facts::Folds;
 use ftl::{Ftl, FtlError, GcConfig, LogKind};
 use nand::{Faulty, FlashArray, MemoryArray};
 use protect::{Protection, SchemeChoice, SchemeError, Shape};
 use std::fmt;
-use vocab::{BlockAddr, DieId, Grid, HostCommand, Nanos, Streams};
+use vocab::{BlockAddr, DieId, Grid, HostCommand, Nanos, SimTime, Streams};
 
 /// A setup that cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,18 +79,6 @@ pub(crate) fn build_scheme(drive: &Drive, scheme: &SchemeChoice) -> Result<Prote
         return Err(SetupError::new(format!("scheme {name}, block_parity: blocks have 1 page, valid are 2 and more")));
     }
     Ok(protection)
-}
-
-/// Blocks of each die kept free so that every partial parity can be committed, and stripes that
-/// come to need parity can get it, while collection waits for it.
-pub(crate) fn commit_reserve(protection: &Protection, grid: &Grid) -> u32 {
-    match protection {
-        Protection::Stripes(scheme) => {
-            let build = u32::from(scheme.worn_above().is_some());
-            scheme.parity_cache().div_ceil(grid.pages_per_block()) + build
-        }
-        _ => 0,
-    }
 }
 
 /// Most logical pages that this scheme can keep on that drive, garbage collection still working.
@@ -283,6 +272,12 @@ impl Session {
     #[must_use]
     pub fn first_mismatch(&self) -> Option<&str> {
         inside!(&self.0, prepared => prepared.engine.host.first_mismatch.as_deref())
+    }
+
+    /// Since when the drive is read-only; `None`: it takes writes.
+    #[must_use]
+    pub fn read_only_since(&self) -> Option<SimTime> {
+        inside!(&self.0, prepared => prepared.engine.host.requests.read_only_since)
     }
 }
 

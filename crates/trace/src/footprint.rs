@@ -3,8 +3,8 @@
 //! Touched slots are kept as maximal runs, sorted: memory grows with the footprint, not with
 //! the length of the trace, and a request, being contiguous, always lies within one run.
 
+use crate::slot_set::SlotSet;
 use crate::{Record, TraceError};
-use std::collections::BTreeMap;
 use vocab::{Bytes, Fua, HostOp, Nanos, SECTOR_BYTES};
 
 /// Most separate runs, of touched or of written slots, a footprint may have: an estimated 2 GiB
@@ -68,31 +68,6 @@ pub struct Footprint {
     counts: TraceCounts,
 }
 
-/// A set of intervals of slots, merged where they touch.
-#[derive(Default)]
-struct Intervals {
-    /// (device, first slot) -> slot after the last.
-    ends: BTreeMap<(u32, u64), u64>,
-}
-
-impl Intervals {
-    fn insert(&mut self, device: u32, mut start: u64, mut end: u64) {
-        if let Some((&(_, first), &last)) = self.ends.range((device, 0)..=(device, start)).next_back()
-            && last >= start
-        {
-            if last >= end {
-                return;
-            }
-            start = first;
-        }
-        while let Some((&key, &last)) = self.ends.range((device, start)..=(device, end)).next() {
-            end = end.max(last);
-            self.ends.remove(&key);
-        }
-        self.ends.insert((device, start), end);
-    }
-}
-
 impl Footprint {
     /// Reads `records` to the end and counts slots of `slot_size` bytes. Reads and writes touch
     /// slots; a discard touches none, since forgetting needs no room.
@@ -113,7 +88,7 @@ impl Footprint {
             return Err(TraceError::SlotSize { found: slot_size });
         }
         let per_slot = slot_size.0 / SECTOR_BYTES;
-        let (mut touched, mut written) = (Intervals::default(), Intervals::default());
+        let (mut touched, mut written) = (SlotSet::default(), SlotSet::default());
         let (mut counts, mut extents) = (TraceCounts::default(), Vec::new());
         for record in records {
             let record = record?;
@@ -137,22 +112,28 @@ impl Footprint {
                 HostOp::Discard | HostOp::Flush => {}
             }
             // Written slots can lie scattered within one touched run.
-            if touched.ends.len().max(written.ends.len()) > limit {
-                return Err(TraceError::FootprintTooLarge { limit });
+            for set in [&mut touched, &mut written] {
+                // Counting exactly merges all runs: not for each request beyond the limit.
+                if set.runs_at_most() > limit + limit / 4 && set.count_runs() > limit {
+                    return Err(TraceError::FootprintTooLarge { limit });
+                }
             }
         }
+        if touched.count_runs().max(written.count_runs()) > limit {
+            return Err(TraceError::FootprintTooLarge { limit });
+        }
         counts.devices = extents.len() as u32;
-        Ok(Self::ranked(slot_size, &touched, &written, extents, counts))
+        Ok(Self::ranked(slot_size, touched, written, extents, counts))
     }
 
-    fn ranked(slot_size: Bytes, touched: &Intervals, written: &Intervals, extents: Vec<u64>, counts: TraceCounts) -> Self {
+    fn ranked(slot_size: Bytes, touched: SlotSet, written: SlotSet, extents: Vec<u64>, counts: TraceCounts) -> Self {
         let mut slots = 0;
-        let mut runs = Vec::with_capacity(touched.ends.len());
-        for (&(device, first), &end) in &touched.ends {
+        let mut runs = Vec::new();
+        for (device, first, end) in touched.into_runs() {
             runs.push(Run { device, first, slots: end - first, rank: slots });
             slots += end - first;
         }
-        let written_slots = written.ends.iter().map(|(&(_, first), &end)| end - first).sum();
+        let written_slots = written.into_runs().iter().map(|(_, first, end)| end - first).sum();
         Self { slot_size, runs, slots, written_slots, extents, counts }
     }
 

@@ -26,6 +26,7 @@ mod reader;
 mod record;
 mod reorder;
 mod replay;
+mod slot_set;
 mod source;
 
 pub use address_map::{AddressMap, Commands};

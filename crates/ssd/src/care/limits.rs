@@ -20,308 +20,346 @@
 //! is moved, and the time it takes to move the blocks of one die that fall due together; blocks
 //! whose limits lie behind them when the workload begins are recycled at once, in order.
 
-use crate::config::Pace;
+use crate::care::{Care, patrol};
+use crate::core::Core;
 use crate::core::limits::{Limits, Recycled, Region, Thresholds, age_of};
-use crate::device::contents::HostPayload;
-use crate::engine::Engine;
-use crate::session::{Prepared, Session, commit_reserve, inside};
+use crate::write::{Writer, commit_reserve};
+use device::contents::HostPayload;
 use ftl::{UnitId, UnitState};
 use nand::{BlockInfo, FlashArray};
-use protect::Protection;
 use std::collections::VecDeque;
-use vocab::{BlockAddr, Cause, DieId, HostCommand, Nanos, SimTime, StripeId};
+use vocab::{BlockAddr, Cause, DieId, Grid, Nanos, SimTime};
 
 /// Why a block is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reason {
-    Reads { at_once: bool },
-    Retention { at_once: bool },
+pub(crate) enum Reason {
+    /// Read often, in the first half of the margin.
+    ReadsWhenIdle,
+    /// Read so often that it cannot wait.
+    ReadsAtOnce,
+    /// Old, in the first half of the margin.
+    RetentionWhenIdle,
+    /// So old that it cannot wait.
+    RetentionAtOnce,
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
-    /// The drive has its age: from now on limits count, if the scheme has any.
-    pub(crate) fn start_limits(&mut self) {
-        if !matches!(self.writer.protection, Protection::Stripes(_)) {
-            return;
-        }
-        let Some(limits) = self.stripe_scheme().limits() else { return };
-        let at = Thresholds::new(limits, self.core.device.grid.pages_per_block());
-        let blocks = || (0..self.core.device.grid.geometry().blocks()).map(BlockAddr);
-        let mut regions = vec![Region::default(); self.core.device.grid.dies() as usize];
-        let reads: Vec<u32> = blocks().map(|block| self.core.device.array.block(block).reads).collect();
-        for block in blocks().filter(|&block| self.core.device.array.block(block).next_page > 0) {
-            let region = &mut regions[self.core.device.grid.split_block(block).0.index()];
-            region.order.push_back((self.core.device.array.block(block).first_program, block));
-            if reads[block.index()] >= at.now_reads {
-                region.spent.push_back(block);
-            } else if reads[block.index()] >= at.idle_reads {
-                region.tired.push_back(block);
-            }
-        }
-        // Equal times keep the order of blocks.
-        regions.iter_mut().for_each(|region| region.order.make_contiguous().sort());
-        self.core.limits = Limits { at: Some(at), reads, regions, stirred: true, recycled: Recycled::default() };
-    }
-
-    /// Nobody knows how often blocks were read: each that is written counts as read out.
-    pub(crate) fn assume_read_often(&mut self) {
-        if !self.core.limits.is_on() {
-            return;
-        }
-        for block in (0..self.core.device.grid.geometry().blocks()).map(BlockAddr) {
-            if self.core.device.array.block(block).next_page > 0 {
-                self.core.limits.reads[block.index()] = u32::MAX / 2;
-                self.core.limits.regions[self.core.device.grid.split_block(block).0.index()].spent.push_back(block);
-            }
+/// The drive has its age: from now on limits count, if the scheme has any.
+pub(crate) fn start<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, writer: &Writer<P>) {
+    let Some(limits) = writer.limits() else { return };
+    let (grid, array) = (&core.device.grid, &core.device.array);
+    let at = Thresholds::new(limits, grid.pages_per_block());
+    let blocks = || (0..grid.geometry().blocks()).map(BlockAddr);
+    let mut regions = vec![Region::default(); grid.dies() as usize];
+    let reads: Vec<u32> = blocks().map(|block| array.block(block).reads).collect();
+    for block in blocks().filter(|&block| array.block(block).next_page > 0) {
+        let region = &mut regions[grid.split_block(block).0.index()];
+        region.order.push_back((array.block(block).first_program, block));
+        if reads[block.index()] >= at.now_reads {
+            region.spent.push_back(block);
+        } else if reads[block.index()] >= at.idle_reads {
+            region.tired.push_back(block);
         }
     }
+    // Equal times keep the order of blocks.
+    regions.iter_mut().for_each(|region| region.order.make_contiguous().sort());
+    core.limits = Limits { at: Some(at), reads, regions, stirred: true, recycled: Recycled::default() };
+}
 
-    /// The timer of retention shares the patrol's place in the calendar: static stripes have no
-    /// patrol, and no other scheme has limits.
-    fn retention_timer(&self) -> usize {
-        self.patrols()
+/// Nobody knows how often blocks were read: each that is written counts as read out.
+pub(crate) fn assume_read_often<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>) {
+    if !core.limits.is_on() {
+        return;
     }
-
-    /// A block got its first page.
-    pub(crate) fn note_first_program(&mut self, block: BlockAddr) {
-        let device = &self.core.device;
-        let is_since = |block, first| {
-            let info: &BlockInfo = device.array.block(block);
-            info.next_page > 0 && info.first_program == first
-        };
-        self.core.limits.note_first_program((&device.grid, device.now), block, is_since);
-        self.core.limits.stirred |= !self.core.device.calendar.is_pending(self.retention_timer());
-    }
-
-    /// Whether all pages of the victim are to be moved side by side.
-    pub(crate) fn hurries(&self, victim: UnitId, cause: Cause) -> bool {
-        let (device, block) = (&self.core.device, BlockAddr(victim));
-        let pressing = || self.core.limits.is_pressing(block, device.array.block(block), device.now);
-        self.core.limits.is_on() && cause == Cause::Refresh && pressing()
-    }
-
-    /// Time has come for some block, or the drive comes to rest.
-    pub(crate) fn retention_due(&mut self) {
-        self.core.device.calendar.clear(self.retention_timer());
-        self.core.limits.stirred = true;
-    }
-
-    /// The next event. Timers count only beside something else: alone, or one beside the other, they would keep
-    /// a drive from coming to rest, or from noticing that it is stuck.
-    #[inline]
-    pub(crate) fn next_event(&mut self) -> Option<(SimTime, usize)> {
-        let next = self.core.device.calendar.next();
-        let is_next = |timer: usize| next.is_some_and(|(_, resource)| resource == timer);
-        if is_next(self.refreshes()) {
-            self.refresh_timer();
-        } else if self.core.limits.is_on() && is_next(self.retention_timer()) {
-            self.retention_due();
-        } else {
-            return next;
-        }
-        let timers = [self.refreshes(), if self.core.limits.is_on() { self.retention_timer() } else { self.refreshes() }];
-        next.filter(|_| self.core.device.calendar.has_any_but(timers))
-    }
-
-    /// Recycles what is due, on every die. The drive does so while the host uses it.
-    pub(crate) fn recycle_due(&mut self) {
-        if self.host.requests.outstanding == 0 && !self.more_arrives() {
-            return;
-        }
-        self.core.limits.stirred = false;
-        if self.stripe_scheme().limits().is_none() {
-            // A later stage of life protects by other means.
-            self.core.device.calendar.clear(self.retention_timer());
-            self.core.limits = Limits { recycled: self.core.limits.recycled, ..Limits::default() };
-            return;
-        }
-        for die in 0..self.core.device.grid.dies() {
-            self.recycle(DieId(die as u16));
-        }
-        if !self.core.device.calendar.is_pending(self.retention_timer()) {
-            self.set_retention_timer();
+    for block in (0..core.device.grid.geometry().blocks()).map(BlockAddr) {
+        if core.device.array.block(block).next_page > 0 {
+            core.limits.reads[block.index()] = u32::MAX / 2;
+            core.limits.regions[core.device.grid.split_block(block).0.index()].spent.push_back(block);
         }
     }
+}
 
-    /// The die has nothing to do.
-    #[inline]
-    pub(crate) fn recycle_when_idle(&mut self, die: DieId) {
-        if let Some(at) = self.core.limits.at {
-            let region = &self.core.limits.regions[die.index()];
-            let old = region.order.front().is_some_and(|&(first, _)| age_of(self.core.device.now, first) >= at.idle_age);
-            let used = self.host.requests.outstanding > 0 || self.more_arrives();
-            if used && (old || !region.tired.is_empty()) && self.stripe_scheme().limits().is_some() {
-                self.recycle(die);
-            }
-        }
+/// The timer of retention shares the patrol's place in the calendar: static stripes have no
+/// patrol, and no other scheme has limits.
+pub(crate) fn timer(grid: &Grid) -> usize {
+    patrol::timer(grid)
+}
+
+/// A block got its first page.
+pub(crate) fn note_first_program<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, block: BlockAddr) {
+    let device = &core.device;
+    let is_since = |block, first| {
+        let info: &BlockInfo = device.array.block(block);
+        info.next_page > 0 && info.first_program == first
+    };
+    core.limits.note_first_program((&device.grid, device.now), block, is_since);
+    core.limits.stirred |= !core.device.calendar.is_pending(timer(&core.device.grid));
+}
+
+/// Whether all pages of the victim are to be moved side by side.
+#[inline]
+pub(crate) fn hurries<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, victim: UnitId, cause: Cause) -> bool {
+    let (device, block) = (&core.device, BlockAddr(victim));
+    let pressing = || core.limits.is_pressing(block, device.array.block(block), device.now);
+    core.limits.is_on() && cause == Cause::Refresh && pressing()
+}
+
+/// Time has come for some block, or the drive comes to rest.
+pub(crate) fn retention_due<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>) {
+    core.device.calendar.clear(timer(&core.device.grid));
+    core.limits.stirred = true;
+}
+
+/// Limits end with a later stage of life, which protects by other means. True if they have ended by now.
+pub(crate) fn end_if_over<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, writer: &Writer<P>) -> bool {
+    core.limits.stirred = false;
+    let is_over = writer.limits().is_none();
+    if is_over {
+        core.device.calendar.clear(timer(&core.device.grid));
+        core.limits = Limits { recycled: core.limits.recycled, ..Limits::default() };
     }
+    is_over
+}
 
-    /// Gives the die's collector the next block that is due, unless one waits for it already.
-    fn recycle(&mut self, die: DieId) {
+/// Whether an idle die may have something to recycle.
+#[inline]
+pub(crate) fn may_recycle_when_idle<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, die: DieId) -> bool {
+    let Some(at) = core.limits.at else { return false };
+    let region = &core.limits.regions[die.index()];
+    let old = region.order.front().is_some_and(|&(first, _)| age_of(core.device.now, first) >= at.idle_age);
+    old || !region.tired.is_empty()
+}
+
+/// Sets the timer, unless it is set, for the next block that enters a half of its margin. Blocks that are in
+/// the second wait for no time, but for room or for their collector.
+pub(crate) fn set_timer<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>) {
+    let (Some(at), timer) = (core.limits.at, timer(&core.device.grid)) else { return };
+    if core.device.calendar.is_pending(timer) {
+        return;
+    }
+    let now = core.device.now;
+    let next = |region: &Region, age: Nanos| {
+        let past = region.order.partition_point(|&(first, _)| first.0.saturating_add(age.0) <= now.0);
+        region.order.get(past).map(|&(first, _)| SimTime(first.0.saturating_add(age.0)))
+    };
+    let of_region = |region| [next(region, at.idle_age), next(region, at.now_age)];
+    if let Some(time) = core.limits.regions.iter().flat_map(of_region).flatten().min() {
+        core.device.calendar.schedule(timer, time);
+    }
+}
+
+/// A block was recycled.
+pub(crate) fn count(recycled: &mut Recycled, reason: Reason) {
+    *match reason {
+        Reason::ReadsWhenIdle => &mut recycled.reads_idle,
+        Reason::ReadsAtOnce => &mut recycled.reads_at_once,
+        Reason::RetentionWhenIdle => &mut recycled.retention_idle,
+        Reason::RetentionAtOnce => &mut recycled.retention_at_once,
+    } += 1;
+}
+
+impl<P: HostPayload> Care<P> {
+    /// The block that the die's collector is to recycle next, and why; nothing if a unit waits for it already.
+    pub fn next_due<A: FlashArray<P>>(
+        &self,
+        core: &mut Core<P, A>,
+        writer: &Writer<P>,
+        die: DieId,
+    ) -> Option<(BlockAddr, Reason)> {
         let log = die.index();
-        if self.core.device.is_dead(die) || self.care.collectors[log].halted || self.is_wanted(log) {
-            return;
-        }
-        self.drop_stale(die);
-        let Some((block, reason)) = self.next_due(die) else { return };
-        let unit = self.core.map.unit_of_block(block);
-        self.want(unit, Cause::Refresh);
-        if self.is_wanted(log) || self.core.map.unit(unit).state == UnitState::Condemned {
-            let recycled = &mut self.core.limits.recycled;
-            *match reason {
-                Reason::Reads { at_once: false } => &mut recycled.reads_idle,
-                Reason::Reads { at_once: true } => &mut recycled.reads_at_once,
-                Reason::Retention { at_once: false } => &mut recycled.retention_idle,
-                Reason::Retention { at_once: true } => &mut recycled.retention_at_once,
-            } += 1;
-        }
-    }
-
-    /// Forgets blocks in front of the queues that nothing is to be done about any more.
-    fn drop_stale(&mut self, die: DieId) {
-        let at = self.core.limits.at.expect("limits are on");
-        let mut region = std::mem::take(&mut self.core.limits.regions[die.index()]);
-        while region.order.front().is_some_and(|&(first, block)| !self.holds(block) || !self.is_since(block, first)) {
-            region.order.pop_front();
-        }
-        while region.tired.front().is_some_and(|&block| !self.holds(block) || self.reads_of(block) < at.idle_reads) {
-            region.tired.pop_front();
-        }
-        while region.spent.front().is_some_and(|&block| !self.holds(block) || self.reads_of(block) < at.now_reads) {
-            region.spent.pop_front();
-        }
-        self.core.limits.regions[die.index()] = region;
-    }
-
-    /// The block that the die should recycle next, and why.
-    fn next_due(&self, die: DieId) -> Option<(BlockAddr, Reason)> {
-        let (at, region) = (self.core.limits.at?, &self.core.limits.regions[die.index()]);
-        let may = |block: BlockAddr| self.may_recycle(block);
-        let read = |queue: &VecDeque<BlockAddr>, reads: u32| {
-            queue.iter().copied().find(|&block| self.reads_of(block) >= reads && may(block))
-        };
-        let old = |age: Nanos| {
-            let due = region.order.iter().take_while(|(first, _)| age_of(self.core.device.now, *first) >= age);
-            due.filter(|&&(first, block)| self.is_since(block, first)).map(|&(_, block)| block).find(|&block| may(block))
-        };
-        if let Some(block) = read(&region.spent, at.now_reads) {
-            return Some((block, Reason::Reads { at_once: true }));
-        }
-        if let Some(block) = old(at.now_age) {
-            return Some((block, Reason::Retention { at_once: true }));
-        }
-        if self.core.device.backlog(die) > 0 || self.care.collectors[die.index()].is_busy() {
+        if core.device.is_dead(die) || self.collectors[log].halted || self.is_wanted(core, log) {
             return None;
         }
-        let tired = read(&region.tired, at.idle_reads).map(|block| (block, Reason::Reads { at_once: false }));
-        tired.or_else(|| old(at.idle_age).map(|block| (block, Reason::Retention { at_once: false })))
-    }
-
-    fn reads_of(&self, block: BlockAddr) -> u32 {
-        self.core.limits.reads[block.index()]
-    }
-
-    /// Whether the block was not erased since its first page was programmed then.
-    fn is_since(&self, block: BlockAddr, first: SimTime) -> bool {
-        let info = self.core.device.array.block(block);
-        info.next_page > 0 && info.first_program == first
-    }
-
-    /// Whether the block may hold pages that the limits are there for. An open one may get some.
-    fn holds(&self, block: BlockAddr) -> bool {
-        let unit = self.core.map.unit(self.core.map.unit_of_block(block));
-        let holds = match unit.state {
-            UnitState::Open | UnitState::Condemned => true,
-            UnitState::Closed => unit.valid > 0 || unit.pins > 0,
-            UnitState::Free | UnitState::Dirty | UnitState::Bad => false,
+        drop_stale(core, writer, die);
+        let (at, core) = (core.limits.at?, &*core);
+        let now = core.device.now;
+        let region = &core.limits.regions[log];
+        let may = |block: BlockAddr| may_recycle(core, writer, block);
+        let read = |queue: &VecDeque<BlockAddr>, reads: u32| {
+            queue.iter().copied().find(|&block| core.limits.reads[block.index()] >= reads && may(block))
         };
-        holds && !self.is_exempt(block)
-    }
-
-    /// Whether the stripes on the block have parity because it is worn.
-    fn is_exempt(&self, block: BlockAddr) -> bool {
-        let worn = self.writer.stripes.worn_above.is_some_and(|limit| self.core.device.array.block(block).pe > limit.0);
-        worn && self.stripe_scheme().wants_parity(StripeId(0), true)
-    }
-
-    /// Whether the block can be wanted now. Closing an open one gives up the rest of its pages:
-    /// collection and commits must keep the blocks they count on.
-    fn may_recycle(&self, block: BlockAddr) -> bool {
-        let unit = self.core.map.unit_of_block(block);
-        let room = || {
-            let free = self.core.map.free_units(self.core.map.log_of(unit));
-            free > commit_reserve(&self.writer.protection, &self.core.device.grid)
+        let old = |age: Nanos| {
+            let due = region.order.iter().take_while(|(first, _)| age_of(now, *first) >= age);
+            due.filter(|&&(first, block)| is_since(core, block, first)).map(|&(_, block)| block).find(|&block| may(block))
         };
-        match self.core.map.unit(unit).state {
-            UnitState::Closed => self.holds(block),
-            UnitState::Open => self.holds(block) && room(),
-            UnitState::Free | UnitState::Condemned | UnitState::Dirty | UnitState::Bad => false,
+        if let Some(block) = read(&region.spent, at.now_reads) {
+            return Some((block, Reason::ReadsAtOnce));
+        }
+        if let Some(block) = old(at.now_age) {
+            return Some((block, Reason::RetentionAtOnce));
+        }
+        if core.device.backlog(die) > 0 || self.collectors[log].is_busy() {
+            return None;
+        }
+        let tired = read(&region.tired, at.idle_reads).map(|block| (block, Reason::ReadsWhenIdle));
+        tired.or_else(|| old(at.idle_age).map(|block| (block, Reason::RetentionWhenIdle)))
+    }
+}
+
+/// Forgets blocks in front of the queues that nothing is to be done about any more.
+fn drop_stale<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, writer: &Writer<P>, die: DieId) {
+    let at = core.limits.at.expect("limits are on");
+    let mut region = std::mem::take(&mut core.limits.regions[die.index()]);
+    let core_now = &*core;
+    let reads = |block: BlockAddr| core_now.limits.reads[block.index()];
+    let holds = |block| holds(core_now, writer, block);
+    while region.order.front().is_some_and(|&(first, block)| !holds(block) || !is_since(core_now, block, first)) {
+        region.order.pop_front();
+    }
+    while region.tired.front().is_some_and(|&block| !holds(block) || reads(block) < at.idle_reads) {
+        region.tired.pop_front();
+    }
+    while region.spent.front().is_some_and(|&block| !holds(block) || reads(block) < at.now_reads) {
+        region.spent.pop_front();
+    }
+    core.limits.regions[die.index()] = region;
+}
+
+/// Whether the block was not erased since its first page was programmed then.
+fn is_since<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, block: BlockAddr, first: SimTime) -> bool {
+    let info = core.device.array.block(block);
+    info.next_page > 0 && info.first_program == first
+}
+
+/// Whether the block may hold pages that the limits are there for. An open one may get some.
+fn holds<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, writer: &Writer<P>, block: BlockAddr) -> bool {
+    let unit = core.map.unit(core.map.unit_of_block(block));
+    let holds = match unit.state {
+        UnitState::Open | UnitState::Condemned => true,
+        UnitState::Closed => unit.valid > 0 || unit.pins > 0,
+        UnitState::Free | UnitState::Dirty | UnitState::Bad => false,
+    };
+    holds && !writer.has_parity_for_worn(core.device.array.block(block).pe)
+}
+
+/// Whether the block can be wanted now. Closing an open one gives up the rest of its pages:
+/// collection and commits must keep the blocks they count on.
+fn may_recycle<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, writer: &Writer<P>, block: BlockAddr) -> bool {
+    let unit = core.map.unit_of_block(block);
+    let free = || core.map.free_units(core.map.log_of(unit));
+    match core.map.unit(unit).state {
+        UnitState::Closed => holds(core, writer, block),
+        UnitState::Open => holds(core, writer, block) && free() > commit_reserve(&writer.protection, &core.device.grid),
+        UnitState::Free | UnitState::Condemned | UnitState::Dirty | UnitState::Bad => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::care::testing::Bench;
+    use crate::core::Command;
+    use device::command::Verb;
+    use protect::DisturbLimits;
+
+    const READS: u32 = 1000;
+    const RETENTION: u64 = 1_000_000;
+    const DIE: DieId = DieId(0);
+
+    /// Block 0 of die 0 is full, written at 500 ns; limits end in margins of 20 percent.
+    fn bench() -> (Bench, BlockAddr) {
+        let mut bench = Bench::new("none", |_| {});
+        let limits = DisturbLimits { reads: READS, retention: Nanos(RETENTION), margin_percent: 20 };
+        let (dies, blocks) = (bench.core.device.grid.dies(), bench.core.device.grid.geometry().blocks());
+        bench.core.device.now = SimTime(500);
+        bench.write(0, 0..4);
+        bench.core.limits = Limits {
+            at: Some(Thresholds::new(limits, 4)),
+            reads: vec![0; blocks as usize],
+            regions: vec![Region::default(); dies as usize],
+            ..Limits::default()
+        };
+        let block = BlockAddr(bench.unit_of(0));
+        note_first_program(&mut bench.core, block);
+        (bench, block)
+    }
+
+    fn due(bench: &mut Bench) -> Option<(BlockAddr, Reason)> {
+        bench.care.next_due(&mut bench.core, &bench.writer, DIE)
+    }
+
+    fn read(bench: &mut Bench, block: BlockAddr, until: u32) {
+        let grid = bench.core.device.grid.clone();
+        while bench.core.limits.reads[block.index()] < until {
+            bench.core.limits.count_read(&grid, grid.ppn(block, 0));
         }
     }
 
-    /// Sets the timer for the next block that enters a half of its margin. Blocks that are in
-    /// the second wait for no time, but for room or for their collector.
-    fn set_retention_timer(&mut self) {
-        let Some(at) = self.core.limits.at else { return };
-        let next = |region: &Region, age: Nanos| {
-            let past = region.order.partition_point(|&(first, _)| first.0.saturating_add(age.0) <= self.core.device.now.0);
-            region.order.get(past).map(|&(first, _)| SimTime(first.0.saturating_add(age.0)))
-        };
-        let of_region = |region| [next(region, at.idle_age), next(region, at.now_age)];
-        if let Some(time) = self.core.limits.regions.iter().flat_map(of_region).flatten().min() {
-            self.core.device.calendar.schedule(self.retention_timer(), time);
+    /// A read goes to the die, so that it is not idle.
+    fn make_busy(bench: &mut Bench) {
+        bench.core.device.timed = true;
+        bench.core.submit(Command { verb: Verb::Read, ..Command::default() });
+    }
+
+    /// The reads of the moves are set aside; the margin is the last fifth of the rest, and its halves begin at 80
+    /// and 90 percent. Catches thresholds that are off by one, or taken for one another.
+    #[test]
+    fn reads_are_recycled_at_the_halves_of_the_margin() {
+        let (mut bench, block) = bench();
+        let (idle, at_once) = ((READS - 4) * 80 / 100, (READS - 4) * 90 / 100);
+        read(&mut bench, block, idle - 1);
+        assert_eq!(due(&mut bench), None);
+        read(&mut bench, block, idle);
+        assert_eq!(due(&mut bench), Some((block, Reason::ReadsWhenIdle)));
+        make_busy(&mut bench);
+        assert_eq!(due(&mut bench), None, "the die is busy and the block can wait");
+        read(&mut bench, block, at_once - 1);
+        assert_eq!(due(&mut bench), None);
+        read(&mut bench, block, at_once);
+        assert_eq!(due(&mut bench), Some((block, Reason::ReadsAtOnce)));
+    }
+
+    /// The same of age.
+    #[test]
+    fn ages_are_recycled_at_the_halves_of_the_margin() {
+        let (mut bench, block) = bench();
+        let at = |bench: &mut Bench, age: u64| bench.core.device.now = SimTime(500 + age);
+        at(&mut bench, RETENTION * 80 / 100 - 1);
+        assert_eq!(due(&mut bench), None);
+        at(&mut bench, RETENTION * 80 / 100);
+        assert_eq!(due(&mut bench), Some((block, Reason::RetentionWhenIdle)));
+        make_busy(&mut bench);
+        at(&mut bench, RETENTION * 90 / 100 - 1);
+        assert_eq!(due(&mut bench), None, "the die is busy and the block can wait");
+        at(&mut bench, RETENTION * 90 / 100);
+        assert_eq!(due(&mut bench), Some((block, Reason::RetentionAtOnce)));
+    }
+
+    /// Catches a timer that wakes the drive too late, or for a half that has begun already.
+    #[test]
+    fn the_timer_is_set_for_the_next_half_of_a_margin() {
+        let (mut bench, _) = bench();
+        let timer = timer(&bench.core.device.grid);
+        for (age, next) in [(0, RETENTION * 80 / 100), (RETENTION * 80 / 100, RETENTION * 90 / 100)] {
+            bench.core.device.now = SimTime(500 + age);
+            bench.core.device.calendar.clear(timer);
+            set_timer(&mut bench.core);
+            assert_eq!(bench.core.device.calendar.next(), Some((SimTime(500 + next), timer)));
         }
-    }
-}
-
-/// What a block looks like from outside, for tests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlockView {
-    /// Its number.
-    pub block: BlockAddr,
-    /// What the medium knows of it.
-    pub info: BlockInfo,
-    /// Slots of it that are current.
-    pub valid: u32,
-    /// Virtual time.
-    pub now: SimTime,
-}
-
-impl Session {
-    /// Blocks recycled because a limit came near, since the drive was aged.
-    #[must_use]
-    pub fn recycled(&self) -> Recycled {
-        inside!(&self.0, prepared => prepared.engine.core.limits.recycled)
+        bench.core.device.now = SimTime(500 + RETENTION);
+        bench.core.device.calendar.clear(timer);
+        set_timer(&mut bench.core);
+        assert_eq!(bench.core.device.calendar.next(), None, "it waits for its collector, not for time");
     }
 
-    /// Replays as [`Session::run`] does and shows every programmed block before every event;
-    /// for tests. Blocks are units of collection only under region logs.
-    pub fn run_watched(
-        &mut self,
-        commands: &mut dyn Iterator<Item = HostCommand>,
-        pace: Pace,
-        each: &mut dyn FnMut(BlockView),
-    ) -> crate::RunResult {
-        inside!(&mut self.0, prepared => prepared.watched(commands, pace, each))
+    /// Catches an entry of a queue that outlives the erase of its block.
+    #[test]
+    fn an_erased_block_is_not_recycled_for_what_it_was() {
+        let (mut bench, block) = bench();
+        read(&mut bench, block, READS);
+        bench.write(0, 0..4);
+        assert!(bench.core.map.condemn_unit(block.0));
+        bench.core.map.erased(block.0);
+        bench.core.limits.note_erase(block);
+        assert_eq!(due(&mut bench), None);
+        assert!(bench.core.limits.regions[0].spent.is_empty());
     }
-}
 
-impl<P: HostPayload> Prepared<P> {
-    fn watched(
-        &mut self,
-        commands: &mut dyn Iterator<Item = HostCommand>,
-        pace: Pace,
-        each: &mut dyn FnMut(BlockView),
-    ) -> crate::RunResult {
-        self.run_stepwise(commands, pace, &mut |_| {}, |engine| {
-            for block in (0..engine.core.device.grid.geometry().blocks()).map(BlockAddr) {
-                let info = *engine.core.device.array.block(block);
-                if info.next_page > 0 {
-                    let valid = engine.core.map.unit(engine.core.map.unit_of_block(block)).valid;
-                    each(BlockView { block, info, valid, now: engine.core.device.now });
-                }
-            }
-            true
-        })
+    /// Catches a second unit wanted of a collector that has one waiting already.
+    #[test]
+    fn a_die_recycles_one_block_at_a_time() {
+        let (mut bench, block) = bench();
+        read(&mut bench, block, READS);
+        bench.care.queue_wanted(block.0, Cause::Refresh);
+        assert_eq!(due(&mut bench), None);
     }
 }

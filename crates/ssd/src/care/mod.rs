@@ -6,21 +6,39 @@ pub(crate) mod limits;
 pub(crate) mod patrol;
 pub(crate) mod rebuild;
 pub(crate) mod refresh;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use crate::care::collect::Collector;
 use crate::care::patrol::Patrol;
 use crate::care::rebuild::Rebuild;
 use crate::care::refresh::Refresh;
 use crate::config::Setup;
-use crate::device::contents::HostPayload;
+use crate::write::Writer;
+use device::contents::HostPayload;
 use ftl::UnitId;
 use protect::Protection;
-use std::collections::BTreeSet;
-use std::collections::VecDeque;
-use vocab::BlockAddr;
-use vocab::Cause;
+use std::collections::{BTreeSet, VecDeque};
+use vocab::{BlockAddr, Cause};
 
-/// What went bad, and what is still to be done about it.
+/// Whether the host is heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DriveIs {
+    Up,
+    /// Pages that a power cut met are still being written anew: units are only erased, not collected.
+    Mounting,
+}
+
+/// Whether the host uses the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Host {
+    /// Requests are outstanding, or one is expected.
+    Busy,
+    /// The drive comes to rest: care that waits for time would keep it from that.
+    Away,
+}
+
+/// Blocks that went bad, and what is still to be done about them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Damage {
     /// Blocks that went bad, of superblocks whose erase is still to be tried.
@@ -39,7 +57,9 @@ pub(crate) struct Care<P: HostPayload> {
     pub patrol: Patrol,
     pub refresh: Refresh,
     pub damage: Damage,
+    /// Free units of a log below which an idle die collects; 0: it never does.
     pub idle_free_blocks: u32,
+    /// Page moves that one collector keeps under way.
     pub moves_in_flight: u32,
 }
 
@@ -50,7 +70,7 @@ impl<P: HostPayload> Care<P> {
             collectors: vec![Collector::default(); logs],
             wanted: VecDeque::new(),
             rebuild: Rebuild::new(&setup.faults),
-            patrol: Patrol::new(protection),
+            patrol: Patrol::new(Writer::<P>::patrol_interval(protection)),
             refresh: Refresh::default(),
             damage: Damage::default(),
             idle_free_blocks: crate::write::zones::idle_free_blocks(protection, setup.gc.idle_free_blocks),

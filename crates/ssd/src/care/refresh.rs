@@ -12,22 +12,22 @@
 //! program and no erase. Obsolete pages are, too: they may still belong to a parity. A unit that
 //! is still being written is remapped.
 
+use crate::care::Care;
 use crate::config::{RefreshPolicy, Setup};
-use crate::core::Command;
 use crate::core::owner::Owner;
-use crate::device::command::Verb;
-use crate::device::contents::HostPayload;
-use crate::device::ecc::{EccSetup, PageEcc, Rewrites};
-use crate::device::facts::Fact;
-use crate::engine::Engine;
-use crate::session::{SetupError, commit_reserve};
+use crate::core::{Command, Core};
+use crate::write::{Writer, commit_reserve};
 use coding::odds::Per;
+use device::command::Verb;
+use device::contents::HostPayload;
+use device::ecc::{EccError, EccSetup, PageEcc, Rewrites};
+use device::facts::Fact;
 use ecc::longest_hours;
 use ftl::{UnitId, UnitState};
 use nand::{FlashArray, ProgramOutcome, span_of};
 use protect::Protection;
 use std::collections::BTreeSet;
-use vocab::{BlockAddr, Capability, Cause, Nanos, PeCycles, Ppn, SimTime, Streams};
+use vocab::{BlockAddr, Capability, Cause, Grid, Nanos, PeCycles, Ppn, SimTime, Streams};
 
 /// Deadlines of a drive's units of collection.
 #[derive(Clone, Debug, Default)]
@@ -79,6 +79,16 @@ impl Refresh {
         }
     }
 
+    /// Logs whose units have deadlines.
+    pub fn logs(&self) -> usize {
+        self.order.len()
+    }
+
+    /// The policy puts an end to what pages may be kept without a refresh.
+    fn has_deadlines(&self) -> bool {
+        matches!(self.policy, Some(RefreshPolicy::Alarm | RefreshPolicy::Joint))
+    }
+
     fn set(&mut self, log: usize, unit: UnitId, at: SimTime) {
         let deadline = &mut self.deadline[unit as usize];
         if *deadline != NEVER {
@@ -98,262 +108,389 @@ fn ecc_setup<'a>(setup: &'a Setup, protection: &Protection) -> EccSetup<'a> {
     EccSetup { ecc: &setup.ecc, errors: &setup.errors, geometry: &setup.drive.geometry, rewrites }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
-    /// The timer of refresh, in the calendar.
-    pub(crate) fn refreshes(&self) -> usize {
-        self.core.device.grid.dies() as usize + 4
-    }
+/// The timer of refresh, in the calendar.
+pub(crate) fn timer(grid: &Grid) -> usize {
+    grid.dies() as usize + 4
+}
 
-    /// The decoder of a channel, in the calendar.
-    pub(crate) fn decoder(&self, channel: usize) -> usize {
-        self.refreshes() + 1 + channel
-    }
+/// The decoder of a channel, in the calendar.
+pub(crate) fn decoder_timer(grid: &Grid, channel: usize) -> usize {
+    timer(grid) + 1 + channel
+}
 
+/// ECC and deadlines of a drive as it was before a power cut.
+pub(crate) struct EccBefore<'a> {
+    pub ecc: Option<Box<PageEcc>>,
+    pub refresh: &'a Refresh,
+}
+
+impl<P: HostPayload> Care<P> {
     /// The drive was mounted: codes are those that the pages say, policies begin anew. The drive as it was
     /// `before` the cut has the codes that were built for it.
-    pub(crate) fn resume_ecc(&mut self, before: Option<&mut Self>, setup: &Setup, streams: &Streams) {
+    pub fn resume_ecc<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        protection: &Protection,
+        before: Option<EccBefore<'_>>,
+        setup: &Setup,
+        streams: &Streams,
+    ) {
+        let ecc_setup = ecc_setup(setup, protection);
         if let Some(before) = before {
-            self.core.device.ecc = before.core.device.ecc.take();
-            if let Some(ecc) = &mut self.core.device.ecc {
-                ecc.restart(&ecc_setup(setup, &self.writer.protection), streams);
-                self.resume_refresh(&before.care.refresh, setup);
+            core.device.ecc = before.ecc;
+            if let Some(ecc) = &mut core.device.ecc {
+                ecc.restart(&ecc_setup, streams);
+                let limits = before.refresh.limits.clone();
+                self.note_all_blocks(core, Refresh::new(setup, limits, core.map.units(), core.map.logs()));
             }
             return;
         }
-        self.core.device.ecc = PageEcc::new(&ecc_setup(setup, &self.writer.protection), streams).expect("it was built before");
-        if self.core.device.ecc.is_some() {
-            self.start_refresh(setup);
+        core.device.ecc = PageEcc::new(&ecc_setup, streams).expect("it was built before");
+        if core.device.ecc.is_some() {
+            self.start_refresh(core, setup);
         }
     }
 
     /// The drive has its age: from now on its pages have errors, and a code that suits their age.
-    pub(crate) fn start_ecc(&mut self, setup: &Setup, streams: &Streams) -> Result<(), SetupError> {
-        let built = PageEcc::new(&ecc_setup(setup, &self.writer.protection), streams);
-        self.core.device.ecc = built.map_err(|error| SetupError::new(error.to_string()))?;
-        if self.core.device.ecc.is_none() {
+    ///
+    /// # Errors
+    /// Settings of ECC or errors that are out of range.
+    pub fn start_ecc<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        protection: &Protection,
+        setup: &Setup,
+        streams: &Streams,
+    ) -> Result<(), EccError> {
+        core.device.ecc = PageEcc::new(&ecc_setup(setup, protection), streams)?;
+        if core.device.ecc.is_none() {
             return Ok(());
         }
-        for block in (0..self.core.device.grid.geometry().blocks()).map(BlockAddr) {
-            if self.core.device.array.block(block).next_page > 0 {
-                let t = self.core.device.capability(self.core.device.grid.ppn(block, 0));
-                self.core.device.array.set_ecc(block, t);
+        for block in (0..core.device.grid.geometry().blocks()).map(BlockAddr) {
+            if core.device.array.block(block).next_page > 0 {
+                let t = core.device.capability(core.device.grid.ppn(block, 0));
+                core.device.array.set_ecc(block, t);
             }
         }
-        self.start_refresh(setup);
+        self.start_refresh(core, setup);
         Ok(())
     }
 
     /// Deadlines of what is stored already.
-    pub(crate) fn start_refresh(&mut self, setup: &Setup) {
-        let ecc = self.core.device.ecc.as_deref().expect("refresh belongs to ECC");
+    fn start_refresh<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, setup: &Setup) {
+        let ecc = core.device.ecc.as_deref().expect("refresh belongs to ECC");
         let limit = |t: u32| ecc.layout.codeword.code.max_rber(t, setup.refresh.uber, Per::CodewordBit);
         let joint = setup.refresh.policy == RefreshPolicy::Joint;
         let limits = if joint { (0..=u32::from(ecc.policy.strongest().0)).map(limit).collect() } else { Vec::new() };
-        self.note_all_blocks(Refresh::new(setup, limits, self.core.map.units(), self.core.map.logs()));
+        self.note_all_blocks(core, Refresh::new(setup, limits, core.map.units(), core.map.logs()));
     }
 
-    /// As [`Self::start_refresh`], after a cut.
-    pub(crate) fn resume_refresh(&mut self, before: &Refresh, setup: &Setup) {
-        self.note_all_blocks(Refresh::new(setup, before.limits.clone(), self.core.map.units(), self.core.map.logs()));
-    }
-
-    fn note_all_blocks(&mut self, refresh: Refresh) {
-        self.care.refresh = refresh;
-        (0..self.core.device.grid.geometry().blocks()).for_each(|block| self.note_block(BlockAddr(block)));
+    fn note_all_blocks<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, refresh: Refresh) {
+        self.refresh = refresh;
+        (0..core.device.grid.geometry().blocks()).for_each(|block| self.note_block(core, BlockAddr(block)));
     }
 
     /// Sets the deadline of a block by its first page, which is its oldest.
-    fn note_block(&mut self, block: BlockAddr) {
-        if self.core.device.array.block(block).next_page > 0 {
-            self.note_programmed(self.core.device.grid.ppn(block, 0));
+    fn note_block<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, block: BlockAddr) {
+        if core.device.array.block(block).next_page > 0 {
+            self.note_programmed(core, core.device.grid.ppn(block, 0));
         }
     }
 
     /// The page was programmed: its unit may be due earlier than before.
-    pub(crate) fn note_programmed(&mut self, ppn: Ppn) {
-        if !matches!(self.care.refresh.policy, Some(RefreshPolicy::Alarm | RefreshPolicy::Joint)) {
+    pub fn note_programmed<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, ppn: Ppn) {
+        if !self.refresh.has_deadlines() {
             return;
         }
-        let block = self.core.device.grid.split(ppn).0;
-        let view = self.core.device.array.page(ppn);
+        let block = core.device.block_of(ppn);
+        let view = core.device.array.page(ppn);
         let (written, t) = (view.written, view.oob.ecc);
-        let hours = self.hours_until_due(block, t);
+        let hours = self.hours_until_due(core, block, t);
         if hours.is_finite() {
-            self.refresh_at(block, SimTime(written.0.saturating_add(span_of(hours).0)));
+            self.refresh_at(core, block, SimTime(written.0.saturating_add(span_of(hours).0)));
         }
     }
 
     /// How long after its program a page of the block is due, at the reads so far.
-    fn hours_until_due(&mut self, block: BlockAddr, t: Capability) -> f64 {
-        let info = *self.core.device.array.block(block);
-        let Some(ecc) = self.core.device.ecc.as_deref_mut() else { return f64::INFINITY };
-        let share = self.care.refresh.at_share;
-        if self.care.refresh.policy == Some(RefreshPolicy::Alarm) {
+    fn hours_until_due<A: FlashArray<P>>(&self, core: &mut Core<P, A>, block: BlockAddr, t: Capability) -> f64 {
+        let info = *core.device.array.block(block);
+        let Some(ecc) = core.device.ecc.as_deref_mut() else { return f64::INFINITY };
+        let share = self.refresh.at_share;
+        if self.refresh.policy == Some(RefreshPolicy::Alarm) {
             return share * ecc.policy.max_retention_hours(t, PeCycles(info.pe)) / ecc.cells.reference_hours(1.0);
         }
-        let limit = self.care.refresh.limits[usize::from(t.0)] * share;
+        let limit = self.refresh.limits[usize::from(t.0)] * share;
         longest_hours(1e-4, |hours| ecc.cells.nominal(&info, span_of(hours)) <= limit)
     }
 
     /// Under `joint`, a read brings the block's deadline nearer.
-    pub(crate) fn note_read(&mut self, ppn: Ppn) {
-        if self.care.refresh.policy != Some(RefreshPolicy::Joint) {
+    #[inline]
+    pub fn note_read<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, ppn: Ppn) {
+        if self.refresh.policy != Some(RefreshPolicy::Joint) {
             return;
         }
         // The bisection costs more than a read: it is done anew each 64 reads.
-        if self.core.device.array.block(self.core.device.grid.split(ppn).0).reads.is_multiple_of(64) {
-            self.note_programmed(ppn);
+        if core.device.array.block(core.device.block_of(ppn)).reads.is_multiple_of(64) {
+            self.note_programmed(core, ppn);
         }
     }
 
     /// The block is due at this time, if it was not before.
-    pub(crate) fn refresh_at(&mut self, block: BlockAddr, at: SimTime) {
-        let unit = self.core.map.unit_of_block(block);
-        if self.care.refresh.deadline.get(unit as usize).is_some_and(|&deadline| at < deadline) {
-            self.care.refresh.set(self.core.map.log_of(unit), unit, at);
-            self.care.refresh.stirred = true;
+    pub fn refresh_at<A: FlashArray<P>>(&mut self, core: &Core<P, A>, block: BlockAddr, at: SimTime) {
+        let unit = core.map.unit_of_block(block);
+        if self.refresh.deadline.get(unit as usize).is_some_and(|&deadline| at < deadline) {
+            self.refresh.set(core.map.log_of(unit), unit, at);
+            self.refresh.stirred = true;
         }
     }
 
     /// A block was erased: nothing of its unit is old.
-    pub(crate) fn note_refreshed(&mut self, block: BlockAddr) {
-        let unit = self.core.map.unit_of_block(block);
-        if self.care.refresh.deadline.get(unit as usize).is_some_and(|&deadline| deadline != NEVER) {
-            self.care.refresh.set(self.core.map.log_of(unit), unit, NEVER);
+    pub fn note_refreshed<A: FlashArray<P>>(&mut self, core: &Core<P, A>, block: BlockAddr) {
+        let unit = core.map.unit_of_block(block);
+        if self.refresh.deadline.get(unit as usize).is_some_and(|&deadline| deadline != NEVER) {
+            self.refresh.set(core.map.log_of(unit), unit, NEVER);
         }
-        self.care.refresh.stirred = self.care.refresh.policy.is_some();
+        self.refresh.stirred = self.refresh.policy.is_some();
     }
 
-    /// Has what is due collected, while the host uses the drive, and sets the timer for the rest.
-    pub(crate) fn refresh_due(&mut self) {
-        if self.host.requests.outstanding == 0 && !self.more_arrives() {
-            return;
-        }
-        self.care.refresh.stirred = false;
-        for log in 0..self.care.refresh.order.len() {
-            while let Some(&(at, unit)) = self.care.refresh.order[log].first()
-                && at <= self.core.device.now
-                && !self.is_wanted(log)
-                && self.care.refresh.recharging[log].is_none()
-                && !self.care.collectors[log].halted
-            {
-                self.refresh_unit(log, unit);
-            }
-        }
-        let next = self
-            .care
-            .refresh
-            .order
-            .iter()
-            .filter_map(|order| order.range((SimTime(self.core.device.now.0 + 1), 0)..).next())
-            .min();
+    /// The most overdue unit of the log, if the log can do anything about it now.
+    pub fn unit_to_refresh<A: FlashArray<P>>(&self, core: &Core<P, A>, log: usize) -> Option<UnitId> {
+        let &(at, unit) = self.refresh.order[log].first()?;
+        let is_free = self.refresh.recharging[log].is_none() && !self.collectors[log].halted;
+        (at <= core.device.now && is_free && !self.is_wanted(core, log)).then_some(unit)
+    }
+
+    /// Sets the timer for the next unit that falls due.
+    pub fn set_refresh_timer<A: FlashArray<P>>(&self, core: &mut Core<P, A>) {
+        let (after, timer) = (SimTime(core.device.now.0 + 1), timer(&core.device.grid));
+        let next = self.refresh.order.iter().filter_map(|order| order.range((after, 0)..).next()).min();
         match next {
-            Some(&(at, _)) => self.core.device.calendar.schedule(self.refreshes(), at),
-            None => self.core.device.calendar.clear(self.refreshes()),
+            Some(&(at, _)) => core.device.calendar.schedule(timer, at),
+            None => core.device.calendar.clear(timer),
         }
     }
 
-    fn refresh_unit(&mut self, log: usize, unit: UnitId) {
-        let entry = self.core.map.unit(unit);
+    /// Begins to refresh a unit that is due, unless it holds nothing or has to wait. The unit, if it is to be
+    /// collected.
+    pub fn refresh_unit<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        writer: &Writer<P>,
+        log: usize,
+        unit: UnitId,
+    ) -> Option<UnitId> {
+        let entry = core.map.unit(unit);
         let holds = entry.valid > 0 || entry.pins > 0;
+        let is_open = entry.state == UnitState::Open;
         let may = match entry.state {
             UnitState::Closed => holds,
             // Closing it gives up the rest of its pages.
-            UnitState::Open => {
-                holds && self.core.map.free_units(log) > commit_reserve(&self.writer.protection, &self.core.device.grid) + 1
-            }
+            UnitState::Open => holds && core.map.free_units(log) > commit_reserve(&writer.protection, &core.device.grid) + 1,
             UnitState::Free | UnitState::Condemned | UnitState::Dirty | UnitState::Bad => false,
         };
-        let later = if matches!(entry.state, UnitState::Open) && holds && !may { self.core.device.now + LATER } else { NEVER };
-        self.care.refresh.set(log, unit, later);
-        if may {
-            self.care.refresh.refreshed += 1;
-            if self.may_recharge(unit) {
-                self.care.refresh.recharging[log] = Some(Recharging { unit, cursor: 0, in_flight: 0, failed: false });
-                self.recharge(log);
-            } else {
-                self.want(unit, Cause::Refresh);
-            }
+        let later = if is_open && holds && !may { core.device.now + LATER } else { NEVER };
+        self.refresh.set(log, unit, later);
+        if !may {
+            return None;
         }
+        self.refresh.refreshed += 1;
+        if !self.may_recharge(core, unit) {
+            return Some(unit);
+        }
+        self.refresh.recharging[log] = Some(Recharging { unit, cursor: 0, in_flight: 0, failed: false });
+        self.recharge(core, log)
     }
 
-    fn may_recharge(&self, unit: UnitId) -> bool {
-        let most = self.care.refresh.in_place_at_most;
-        let recharges = |block| self.core.device.array.block(block).recharges;
+    fn may_recharge<A: FlashArray<P>>(&self, core: &Core<P, A>, unit: UnitId) -> bool {
+        let most = self.refresh.in_place_at_most;
+        let recharges = |block| core.device.array.block(block).recharges;
         most > 0
-            && self.core.map.unit(unit).state == UnitState::Closed
-            && self.core.map.blocks_of(unit).all(|block| recharges(block) < most)
+            && core.map.unit(unit).state == UnitState::Closed
+            && core.map.blocks_of(unit).all(|block| recharges(block) < most)
     }
 
     /// Reads the next pages of the unit that the log recharges, as many at once as a collector
-    /// moves.
-    fn recharge(&mut self, log: usize) {
-        let Some(mut work) = self.care.refresh.recharging[log] else { return };
-        let blocks: Vec<BlockAddr> = self.core.map.blocks_of(work.unit).collect();
-        let (pages, width) = (self.core.device.grid.pages_per_block(), blocks.len() as u32);
+    /// moves. The unit, if that has ended and it is to be collected instead.
+    fn recharge<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, log: usize) -> Option<UnitId> {
+        let mut work = self.refresh.recharging[log]?;
+        let blocks: Vec<BlockAddr> = core.map.blocks_of(work.unit).collect();
+        let (pages, width) = (core.device.grid.pages_per_block(), blocks.len() as u32);
         // Collected meanwhile: there is nothing left to recharge.
-        if self.core.map.unit(work.unit).state != UnitState::Closed || work.failed {
+        if core.map.unit(work.unit).state != UnitState::Closed || work.failed {
             work.cursor = pages * width;
         }
-        while work.in_flight < self.care.moves_in_flight * width && work.cursor < pages * width {
+        while work.in_flight < self.moves_in_flight * width && work.cursor < pages * width {
             let (block, page) = (blocks[(work.cursor % width) as usize], work.cursor / width);
             work.cursor += 1;
-            let ppn = self.core.device.grid.ppn(block, page);
-            let stored =
-                page < self.core.device.array.block(block).next_page && !self.core.device.failed_programs.contains_key(&ppn.0);
-            if stored && self.core.device.array.answers(ppn) {
+            let ppn = core.device.grid.ppn(block, page);
+            let stored = page < core.device.array.block(block).next_page && !core.device.failed_programs.contains_key(&ppn.0);
+            if stored && core.device.array.answers(ppn) {
                 work.in_flight += 1;
-                let (owner, count) = (Owner::Recharge { log: log as u16 }, self.core.device.grid.slots_per_page() as u8);
-                self.core.submit(Command { owner, ppn, count, cause: Cause::Refresh, ..Command::default() });
+                let (owner, count) = (Owner::Recharge { log: log as u16 }, core.device.grid.slots_per_page() as u8);
+                core.submit(Command { owner, ppn, count, cause: Cause::Refresh, ..Command::default() });
             }
         }
         let done = work.cursor == pages * width && work.in_flight == 0;
-        self.care.refresh.recharging[log] = (!done).then_some(work);
-        if done {
-            self.recharged(log, work);
-        }
+        self.refresh.recharging[log] = (!done).then_some(work);
+        if done { self.recharged(core, log, work) } else { None }
     }
 
-    fn recharged(&mut self, log: usize, work: Recharging) {
-        self.care.refresh.stirred = true;
+    /// All pages of a unit are recharged, or one of them could not be: then the unit is to be collected.
+    fn recharged<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, log: usize, work: Recharging) -> Option<UnitId> {
+        self.refresh.stirred = true;
         if work.failed {
-            self.want(work.unit, Cause::Refresh);
-        } else if self.core.map.unit(work.unit).state == UnitState::Closed {
-            self.care.refresh.set(log, work.unit, NEVER);
-            self.core.map.blocks_of(work.unit).for_each(|block| self.note_block(block));
+            return Some(work.unit);
         }
+        if core.map.unit(work.unit).state == UnitState::Closed {
+            self.refresh.set(log, work.unit, NEVER);
+            core.map.blocks_of(work.unit).for_each(|block| self.note_block(core, block));
+        }
+        None
     }
 
-    /// A page to be recharged was read.
-    pub(crate) fn recharge_read_done(&mut self, command: &Command, log: usize, clean: bool) {
-        if clean && self.core.device.is_programmed(command.ppn) {
-            self.core.submit(Command { verb: Verb::Recharge, ..*command });
-            return;
+    /// A page to be recharged was read. The unit, if it is to be collected instead.
+    pub fn recharge_read_done<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        command: &Command,
+        log: usize,
+        clean: bool,
+    ) -> Option<UnitId> {
+        if clean && core.device.is_programmed(command.ppn) {
+            core.submit(Command { verb: Verb::Recharge, ..*command });
+            return None;
         }
-        self.page_over(log, !clean);
+        self.page_over(core, log, !clean)
     }
 
     /// One page of what the log recharges is done with.
-    fn page_over(&mut self, log: usize, failed: bool) {
-        let work = self.care.refresh.recharging[log].as_mut().expect("a recharge under way");
+    fn page_over<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, log: usize, failed: bool) -> Option<UnitId> {
+        let work = self.refresh.recharging[log].as_mut().expect("a recharge under way");
         (work.in_flight, work.failed) = (work.in_flight - 1, work.failed || failed);
-        self.recharge(log);
+        self.recharge(core, log)
     }
 
-    /// A page was recharged, or cannot be: then its block fails when it is written next.
-    pub(crate) fn complete_recharge(&mut self, command: &Command) {
+    /// A page was recharged, or cannot be: then its block fails when it is written next. The unit, if it is to be
+    /// collected.
+    pub fn complete_recharge<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, command: &Command) -> Option<UnitId> {
         let Owner::Recharge { log } = command.owner else { unreachable!("{:?} recharges nothing", command.owner) };
-        let there = self.core.device.is_programmed(command.ppn);
-        let done = there && self.core.device.array.recharge(command.ppn, self.core.device.now) == ProgramOutcome::Done;
+        let there = core.device.is_programmed(command.ppn);
+        let done = there && core.device.array.recharge(command.ppn, core.device.now) == ProgramOutcome::Done;
         if done {
-            self.core.device.record(Fact::Recharged { ppn: command.ppn.0 });
+            core.device.record(Fact::Recharged { ppn: command.ppn.0 });
         }
-        self.page_over(log as usize, there && !done);
+        self.page_over(core, log as usize, there && !done)
     }
 
     /// The timer went off.
-    pub(crate) fn refresh_timer(&mut self) {
-        self.core.device.calendar.clear(self.refreshes());
-        self.care.refresh.stirred = true;
+    pub fn refresh_timer<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+        core.device.calendar.clear(timer(&core.device.grid));
+        self.refresh.stirred = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::care::testing::Bench;
+    use crate::config::Setup;
+    use vocab::Bytes;
+
+    /// A drive with FLARES' cells and codes; block 0 of die 0 was written at 2000 ns.
+    fn bench(policy: RefreshPolicy) -> (Bench, BlockAddr) {
+        let mut setup = None;
+        let mut bench = Bench::new("none", |change: &mut Setup| {
+            change.drive.geometry.oob_size = Bytes(224);
+            (change.ecc.policy, change.errors.model) = ("flares".into(), "flares".into());
+            (change.refresh.policy, change.refresh.at_share) = (policy, 0.5);
+            setup = Some(change.clone());
+        });
+        let setup = setup.expect("the bench was built");
+        bench.core.device.array = nand::MemoryArray::new(setup.drive.geometry, true).keeping_ecc();
+        for block in 0..bench.core.device.grid.geometry().blocks() {
+            bench.core.device.array.set_age(BlockAddr(block), |info| info.pe = 3000);
+        }
+        let started = bench.care.start_ecc(&mut bench.core, &bench.writer.protection, &setup, &Streams::new(1));
+        started.expect("settings in range");
+        bench.core.device.now = SimTime(2000);
+        bench.write(0, 0..4);
+        let block = BlockAddr(bench.unit_of(0));
+        let first = bench.core.device.grid.ppn(block, 0);
+        bench.care.note_programmed(&mut bench.core, first);
+        (bench, block)
+    }
+
+    fn deadline(bench: &Bench, block: BlockAddr) -> SimTime {
+        bench.care.refresh.deadline[block.index()]
+    }
+
+    /// Half of the retention that the policy gives the page, after its program; time runs as fast as at the
+    /// reference temperature, or the acceleration is taken out. Catches a share that is left out or applied twice.
+    #[test]
+    fn under_alarm_a_unit_is_due_at_its_share_of_the_policys_retention() {
+        let (mut bench, block) = bench(RefreshPolicy::Alarm);
+        let t = bench.core.device.array.page(bench.core.device.grid.ppn(block, 0)).oob.ecc;
+        let ecc = bench.core.device.ecc.as_deref_mut().expect("a drive with ECC");
+        let hours = ecc.policy.max_retention_hours(t, PeCycles(3000)) / 2.0 / ecc.cells.reference_hours(1.0);
+        assert!(t.0 > 0 && hours.is_finite() && hours > 0.0, "{hours} hours with {t:?}");
+        assert_eq!(deadline(&bench, block), SimTime(2000 + span_of(hours).0));
+    }
+
+    /// The rate of errors that the model gives the block at its deadline is half of what its code bears. Catches a
+    /// bisection that ends in the wrong place, and a rate that is held against another code's limit.
+    #[test]
+    fn under_joint_a_unit_is_due_when_its_rate_reaches_the_share_of_what_its_code_bears() {
+        let (mut bench, block) = bench(RefreshPolicy::Joint);
+        let t = bench.core.device.array.page(bench.core.device.grid.ppn(block, 0)).oob.ecc;
+        let due = deadline(&bench, block);
+        let info = *bench.core.device.array.block(block);
+        let ecc = bench.core.device.ecc.as_deref_mut().expect("a drive with ECC");
+        let bears = ecc.layout.codeword.code.max_rber(u32::from(t.0), 1e-11, Per::CodewordBit);
+        let rate = ecc.cells.nominal(&info, Nanos(due.0 - 2000));
+        assert!((rate / (bears / 2.0) - 1.0).abs() < 0.01, "{rate} of {bears}");
+        // Reads age the block, too.
+        let block_of = bench.core.device.grid.ppn(block, 0);
+        bench.core.device.array.set_age(block, |info| info.reads = 64_000_000);
+        bench.care.note_read(&mut bench.core, block_of);
+        assert!(deadline(&bench, block) < due);
+    }
+
+    /// Catches a unit that is refreshed before its time, or twice, and a deadline that outlives an erase.
+    #[test]
+    fn a_unit_is_refreshed_once_when_it_is_due() {
+        let (mut bench, block) = bench(RefreshPolicy::Alarm);
+        let due = deadline(&bench, block);
+        bench.core.device.now = SimTime(due.0 - 1);
+        assert_eq!(bench.care.unit_to_refresh(&bench.core, 0), None);
+        bench.care.set_refresh_timer(&mut bench.core);
+        assert_eq!(bench.core.device.calendar.next(), Some((due, timer(&bench.core.device.grid))));
+        bench.core.device.now = due;
+        assert_eq!(bench.care.unit_to_refresh(&bench.core, 0), Some(block.0));
+        assert_eq!(bench.care.refresh_unit(&mut bench.core, &bench.writer, 0, block.0), Some(block.0));
+        assert_eq!(bench.care.unit_to_refresh(&bench.core, 0), None);
+        assert_eq!(bench.care.refresh.refreshed, 1);
+        bench.care.refresh_at(&bench.core, block, due);
+        bench.care.note_refreshed(&bench.core, block);
+        assert_eq!(deadline(&bench, block), NEVER);
+    }
+
+    /// Catches pages that are left out of a recharge, and one that goes on although a page could not be read.
+    #[test]
+    fn a_recharge_reads_every_page_and_ends_in_collection_if_one_fails() {
+        let (mut bench, block) = bench(RefreshPolicy::Alarm);
+        bench.care.refresh.in_place_at_most = 1;
+        let due = deadline(&bench, block);
+        bench.core.device.now = due;
+        assert_eq!(bench.care.refresh_unit(&mut bench.core, &bench.writer, 0, block.0), None);
+        let reads = bench.carry_out();
+        assert_eq!(reads.iter().map(|read| read.ppn.0).collect::<Vec<_>>(), (block.0 * 4..block.0 * 4 + 4).collect::<Vec<_>>());
+        let ended: Vec<Option<UnitId>> =
+            (0..4).map(|page| bench.care.recharge_read_done(&mut bench.core, &reads[page], 0, page != 2)).collect();
+        assert_eq!(ended, [None; 4], "three pages are being recharged");
+        let recharges = bench.carry_out();
+        assert_eq!(recharges.len(), 3);
+        let ended: Vec<Option<UnitId>> =
+            recharges.iter().map(|command| bench.care.complete_recharge(&mut bench.core, command)).collect();
+        assert_eq!(ended, [None, None, Some(block.0)]);
     }
 }

@@ -18,7 +18,7 @@
 use nand::{FlashArray, Latencies};
 use vocab::{BlockAddr, Grid, Nanos};
 
-use crate::device::contents::HostPayload;
+use device::contents::HostPayload;
 
 /// What is noted of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,23 +7,43 @@
 //!
 //! A handler that has to go on after an effect pushes its own continuation behind it.
 
+use crate::core::jobs::Turn;
 use crate::core::stripe_step::StripeStep;
 use crate::core::target::Target;
-use crate::device::image::Contents;
-use crate::device::slab::Id;
+use device::image::Contents;
+use device::slab::Id;
 use ftl::UnitId;
 use nand::OobTag;
-use vocab::{BlockAddr, Cause, Slot, StripeId};
+use vocab::{BlockAddr, Cause, Lpn, Slot, StripeId};
 
 /// Something that one component wants of another.
 #[derive(Clone, Debug)]
 pub(crate) enum Effect<P> {
-    /// To the host: one part of a job is done.
+    /// To the host: one part of the job is done.
     PartDone { job: Id },
-    /// To the host: whoever waits first for room in the write buffer waits for something that cannot be.
+    /// To the host: the job that waits first for room in the write buffer fails, because there will be none.
     FailBufferWaiter,
     /// To the host: the pages of a job are in the map, so that later jobs for them may go on.
     LetPagesGo { job: Id },
+    /// To the host: as `LetPagesGo`, from this page of the job on.
+    LetPagesGoFrom { job: Id, page: u32 },
+    /// To the host: a job has its pages; those written in part are completed, from this one on, then the job is
+    /// passed on.
+    CompleteFrom { job: Id, page: u32 },
+    /// To the host and the way of writing: the job's pages get places, behind what already waits for space.
+    Place { job: Id },
+    /// To the host: pages leave the write buffer, oldest first, until so many dirty ones are left.
+    EvictDownTo { dirty: usize },
+    /// To the host: the page leaves the write buffer if it is still dirty.
+    EvictIfDirty { lpn: Lpn },
+    /// To the host: a job is answered when these pages of the write buffer are durable. The last one comes first.
+    AwaitDurable { job: Id, pages: Vec<Lpn> },
+    /// To the host: there was no room for the job in the write buffer, and what was to make some has begun.
+    AwaitRoom { job: Id, turn: Turn },
+    /// To the host: whoever waits first for room in the write buffer tries again, then the next.
+    RetryBuffer,
+    /// To reads: a page gets other contents than those that were read ahead.
+    ForgetReadAhead { lpn: Lpn },
     /// To care: the log's collector starts if it is idle and the log is short of space.
     CollectIfShort { log: usize },
     /// To care: the log's collector goes on.

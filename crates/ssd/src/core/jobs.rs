@@ -1,10 +1,8 @@
 //! Jobs: what waits for flash commands, and is done when all of them are.
 
-use crate::device::contents::HostPayload;
-use crate::device::facts::RequestKind;
-use crate::device::slab::Id;
-use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
+use device::contents::HostPayload;
+use device::facts::RequestKind;
+use device::slab::Id;
 use vocab::{Lpn, SimTime};
 
 /// One logical page of a write.
@@ -16,13 +14,6 @@ pub(crate) struct PageWrite<P> {
     /// Sectors written; the rest is to be merged from the old version.
     pub from: u32,
     pub to: u32,
-}
-
-impl<P: HostPayload> PageWrite<P> {
-    /// Fills in the sectors that were not written.
-    pub fn complete_with(&mut self, old: &P) {
-        self.payload.merge(old, self.from, self.to);
-    }
 }
 
 /// Who asked for a job.
@@ -89,7 +80,7 @@ impl<P> Default for Job<P> {
             versions: Vec::new(),
             holds_pages: false,
             missing: 0,
-            cover: crate::device::slab::NONE,
+            cover: device::slab::NONE,
             fua: false,
             long: false,
             failed: false,
@@ -106,38 +97,43 @@ impl<P> Job<P> {
         pages.clear();
         *self = Self { asker, kind, arrival, remaining: 1, pages, ..Self::default() };
     }
+
+    /// The logical page at this place of the job: the pages of a write, or the range of a discard.
+    #[inline]
+    pub fn lpn(&self, at: usize) -> Option<u32> {
+        match self.pages.get(at) {
+            Some(page) => Some(page.lpn.0),
+            None => Some(self.range.0 + (at - self.pages.len()) as u32).filter(|&lpn| lpn < self.range.1),
+        }
+    }
+
+    /// The logical pages that the job writes or discards.
+    #[inline]
+    pub fn lpns(&self) -> impl Iterator<Item = u32> + use<'_, P> {
+        self.pages.iter().map(|page| page.lpn.0).chain(self.range.0..self.range.1)
+    }
+
+    /// The first page from `at` on that is written in part, where whole pages have so many sectors.
+    #[inline]
+    pub fn next_partial(&self, at: usize, sectors: u32) -> Option<usize> {
+        let is_partial = |page: &PageWrite<P>| (page.from, page.to) != (0, sectors);
+        self.pages.get(at..)?.iter().position(is_partial).map(|found| at + found)
+    }
 }
 
-/// Logical pages that jobs hold until the map shows what they write, each with the jobs that
-/// queue for it. A job queues for all its pages at once, in order of arrival, so jobs only ever
-/// wait for earlier ones. Never iterated.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PageLocks(FxHashMap<u32, VecDeque<Id>>);
-
-impl PageLocks {
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+impl<P: HostPayload> Job<P> {
+    /// Completes a partly written page with its old contents.
+    pub fn merge(&mut self, at: usize, old: &P) {
+        let page = &mut self.pages[at];
+        page.payload.merge(old, page.from, page.to);
     }
+}
 
-    pub fn is_held(&self, lpn: u32) -> bool {
-        self.0.contains_key(&lpn)
-    }
-
-    /// Queues the job for a page; true if it holds it now.
-    pub fn queue(&mut self, lpn: u32, job: Id) -> bool {
-        let queue = self.0.entry(lpn).or_default();
-        queue.push_back(job);
-        queue.len() == 1
-    }
-
-    /// The holder lets go; the job that holds the page now.
-    pub fn release(&mut self, lpn: u32) -> Option<Id> {
-        let queue = self.0.get_mut(&lpn).expect("a held page");
-        queue.pop_front();
-        let next = queue.front().copied();
-        if next.is_none() {
-            self.0.remove(&lpn);
-        }
-        next
-    }
+/// Where a job queues among those that wait already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// Before all of them: it had its turn and there was no room.
+    First,
+    /// Behind them.
+    Last,
 }

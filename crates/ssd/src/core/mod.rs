@@ -15,6 +15,7 @@ pub(crate) mod stripe_step;
 pub(crate) mod target;
 #[cfg(test)]
 pub(crate) mod testing;
+pub(crate) mod timer;
 
 use crate::config::Power;
 use crate::core::effects::{Effect, Effects};
@@ -24,17 +25,18 @@ use crate::core::owner::Owner;
 use crate::core::rules::SafetyRule;
 use crate::core::safe::SafeMemory;
 use crate::core::target::Floor;
-use crate::device::Device;
-use crate::device::command::Verb;
-use crate::device::contents::HostPayload;
-use crate::device::service::Haste;
-use crate::device::slab::{Id, Slab};
+use crate::core::timer::Timer;
+use device::Device;
+use device::command::Verb;
+use device::contents::HostPayload;
+use device::service::Haste;
+use device::slab::{Id, Slab};
 use ftl::{Ftl, Place, UnitId};
 use nand::{FlashArray, Oob, OobTag, PageRole};
-use vocab::{Cause, Lpn, Slot};
+use vocab::{Cause, Lpn, SimTime, Slot};
 
 /// A flash command of the engine.
-pub(crate) type Command = crate::device::command::Command<Owner>;
+pub(crate) type Command = device::command::Command<Owner>;
 
 /// What every component works on.
 #[derive(Clone)]
@@ -116,6 +118,35 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
             device,
             map,
         }
+    }
+
+    /// The timer's number in the calendar.
+    #[inline]
+    pub fn timer(&self, timer: Timer) -> usize {
+        timer.index(&self.device.grid)
+    }
+
+    /// The timer's next event happens at `at`, in place of any before.
+    #[inline]
+    pub fn schedule(&mut self, timer: Timer, at: SimTime) {
+        self.device.calendar.schedule(timer.index(&self.device.grid), at);
+    }
+
+    /// The timer has no event any more.
+    #[inline]
+    pub fn clear(&mut self, timer: Timer) {
+        self.device.calendar.clear(timer.index(&self.device.grid));
+    }
+
+    /// Whether the timer has an event pending.
+    #[inline]
+    pub fn is_pending(&self, timer: Timer) -> bool {
+        self.device.calendar.is_pending(timer.index(&self.device.grid))
+    }
+
+    /// Whether a host command waits for its time.
+    pub fn more_arrives(&self) -> bool {
+        self.is_pending(Timer::Arrivals)
     }
 
     /// One part of a job is done.

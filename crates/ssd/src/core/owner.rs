@@ -1,6 +1,6 @@
 //! Who waits for a flash command.
 
-use crate::device::slab::Id;
+use device::slab::Id;
 
 /// Who waits for a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! How the writing of static stripes goes on: `write::stripes` pushes a step behind the effects that it must wait
 //! for, and the engine hands it back in its turn.
 
-use crate::device::slab::Id;
+use device::slab::Id;
 use vocab::StripeId;
 
 /// What to do with an update for which a die lacks space.

@@ -1,6 +1,6 @@
 //! Who wants the contents of a page, and what a host read must return at least.
 
-use crate::device::slab::Id;
+use device::slab::Id;
 use vocab::{Lpn, Slot, StripeId};
 
 /// A page's state when a read was sent.

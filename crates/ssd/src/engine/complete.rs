@@ -3,12 +3,12 @@
 use crate::core::Command;
 use crate::core::owner::Owner;
 use crate::core::rules::SafetyRule;
-use crate::device::Taken;
-use crate::device::command::Verb;
-use crate::device::contents::HostPayload;
-use crate::device::sense::{Compares, Sensed, Verdict};
-use crate::device::slab::Id;
 use crate::engine::Engine;
+use device::Taken;
+use device::command::Verb;
+use device::contents::HostPayload;
+use device::sense::{Compares, Sensed, Verdict};
+use device::slab::Id;
 use nand::FlashArray;
 use vocab::{Cause, DieId, Nanos, Ppn};
 

@@ -1,8 +1,8 @@
 //! Hands effects to the components that they are for.
 
 use crate::core::effects::Effect;
-use crate::device::contents::HostPayload;
 use crate::engine::Engine;
+use device::contents::HostPayload;
 use nand::FlashArray;
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
@@ -21,9 +21,18 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     fn apply(&mut self, effect: Effect<P>) {
         match effect {
-            Effect::PartDone { job } => self.part_done(job),
-            Effect::FailBufferWaiter => self.fail_buffer_waiter(),
-            Effect::LetPagesGo { job } => self.let_pages_go(job),
+            Effect::PartDone { job } => self.host.part_done(&mut self.core, job),
+            Effect::FailBufferWaiter => self.host.fail_buffer_waiter(&mut self.core),
+            Effect::LetPagesGo { job } => self.host.let_pages_go(&mut self.core, job),
+            Effect::LetPagesGoFrom { job, page } => self.host.let_pages_go_from(&mut self.core, job, page),
+            Effect::CompleteFrom { job, page } => self.complete_pages_from(job, page as usize),
+            Effect::Place { job } => self.place_or_wait(job),
+            Effect::EvictDownTo { dirty } => self.host.evict_down_to(&mut self.core, &self.writer, dirty),
+            Effect::EvictIfDirty { lpn } => self.host.evict_if_dirty(&mut self.core, &self.writer, lpn),
+            Effect::AwaitDurable { job, pages } => self.host.await_durable(&mut self.core, &self.writer, job, pages),
+            Effect::AwaitRoom { job, turn } => self.host.await_room(&mut self.core, job, turn),
+            Effect::RetryBuffer => self.host.retry_buffer(&mut self.core, &self.writer),
+            Effect::ForgetReadAhead { lpn } => self.forget_read_ahead(lpn),
             Effect::CollectIfShort { log } => self.start_collecting_if_short(log),
             Effect::Collect { log } => self.collect(log),
             Effect::Moved { log } => {

@@ -2,23 +2,29 @@
 //! device completed to whoever waits for it, and hands from one component to another what they ask for.
 
 pub(crate) mod advance;
+pub(crate) mod care;
 pub(crate) mod complete;
 pub(crate) mod effects;
 pub(crate) mod flows;
-pub(crate) mod replay;
+pub(crate) mod host;
+pub(crate) mod pages;
+pub(crate) mod run;
+pub(crate) mod space;
 pub(crate) mod stripes;
 
 use crate::care::Care;
 use crate::config::Setup;
 use crate::core::Core;
 use crate::core::rules::SafetyRule;
-use crate::device::Device;
-use crate::device::contents::HostPayload;
-use crate::host::HostSide;
+use crate::core::timer::Timer;
+use crate::host::Host;
 use crate::power::Recovery;
 use crate::read::Reads;
-use crate::session::{RECOVERY_UNITS, SetupError, commit_reserve};
+use crate::session::{RECOVERY_UNITS, SetupError};
 use crate::write::Writer;
+use crate::write::commit_reserve;
+use device::Device;
+use device::contents::HostPayload;
 use ftl::{Ftl, FtlSetup, LogKind};
 use nand::FlashArray;
 use protect::Protection;
@@ -28,7 +34,7 @@ use vocab::{BlockAddr, Grid, Streams};
 #[derive(Clone)]
 pub struct Engine<P: HostPayload, A: FlashArray<P>> {
     pub(crate) core: Core<P, A>,
-    pub(crate) host: HostSide<P>,
+    pub(crate) host: Host<P>,
     pub(crate) writer: Writer<P>,
     pub(crate) reads: Reads<P>,
     pub(crate) care: Care<P>,
@@ -69,11 +75,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let streams = Streams::new(setup.seed);
         let map = empty_map(setup, &grid, &protection, &streams, |block| array.block(block).bad)?;
         let logs = map.logs();
-        let device = Device::new(array, &setup.drive.timing, setup.scheduler, replay::timers(&grid));
+        let device = Device::new(array, &setup.drive.timing, setup.scheduler, Timer::count(&grid));
         let core = Core::new(device, map, setup.power);
         let mut engine = Self {
             core,
-            host: HostSide::new(setup, &protection),
+            host: Host::new(setup, &protection),
             reads: Reads::new(&protection),
             care: Care::new(setup, &protection, logs),
             power: Recovery::default(),

@@ -1,9 +1,9 @@
 //! What the engine and other components ask of static stripes, one line each.
 
 use crate::core::target::Target;
-use crate::device::contents::HostPayload;
-use crate::device::slab::Id;
 use crate::engine::Engine;
+use device::contents::HostPayload;
+use device::slab::Id;
 use ftl::{Place, UnitId};
 use nand::FlashArray;
 use protect::StripeScheme;
@@ -177,10 +177,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     pub(crate) fn is_being_programmed(&self, stripe: StripeId) -> bool {
         self.writer.stripes.is_being_programmed(stripe)
-    }
-
-    pub(crate) fn has_locked_stripe(&self, job: Id) -> bool {
-        self.writer.stripes.has_locked_stripe(&self.core, job)
     }
 
     pub(crate) fn check_parity_cache(&self) {

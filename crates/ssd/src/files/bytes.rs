@@ -1,8 +1,8 @@
 //! Writing and reading the fields of power-safe memory.
 
-use crate::device::contents::PageBuf;
 use crate::write::stripes::partial::StripeVersions;
 use crate::write::stripes::partial::Sums;
+use device::contents::PageBuf;
 use ftl::Place;
 use nand::{Member, OobTag, StoredPayload};
 use vocab::{Lpn, Slot, StripSet};
@@ -48,7 +48,7 @@ impl Writer {
 
     /// Zeros take one byte.
     pub fn payload(&mut self, payload: &PageBuf) {
-        let is_there = !crate::device::contents::HostPayload::is_zero(payload);
+        let is_there = !device::contents::HostPayload::is_zero(payload);
         self.u8(is_there.into());
         if is_there {
             let from = self.bytes.len();

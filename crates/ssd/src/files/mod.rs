@@ -14,7 +14,6 @@ mod saved;
 use crate::boot;
 use crate::boot::age::mark_bad_blocks;
 use crate::config::{Age, Faults, Pace, PayloadKind, Setup};
-use crate::device::contents::{HostPayload, PageBuf, Window};
 use crate::engine::Engine;
 use crate::host::oracle::Oracle;
 use crate::host::requests::HostEvent;
@@ -23,6 +22,7 @@ use crate::power::mount::Mounted;
 use crate::proof::Scrub;
 use crate::session::{SetupError, check_setup};
 use bytes::Malformed;
+use device::contents::{HostPayload, PageBuf, Window};
 use memory::Memory;
 pub use memory::MemoryError;
 use nand::{FileArray, FlashArray, ImageError, PageScan, Scan};
@@ -208,10 +208,10 @@ impl ImageSession {
         let (numbered, sectors) = (self.drive.host.requests.arrived, self.drive.host.requests.sectors_per_slot);
         let lba = Lba(u64::from(lpn.0) * u64::from(sectors));
         let read = HostCommand { at: SimTime(0), op: HostOp::Read, lba, sectors };
-        self.drive.host.stock.seen = Some(Vec::new());
+        self.drive.host.observation.pages = Some(Vec::new());
         let done = self.advance(&mut std::iter::once(read), Pace::Closed { depth: 1 }, &mut |_| {}, &mut |_| true);
         self.drive.host.requests.arrived = numbered;
-        let seen = self.drive.host.stock.seen.take().unwrap_or_default();
+        let seen = self.drive.host.observation.pages.take().unwrap_or_default();
         done?;
         let page = seen.into_iter().find(|(found, _)| *found == lpn);
         Ok(match page {

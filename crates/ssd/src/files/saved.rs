@@ -1,12 +1,12 @@
 //! Power-safe memory as bytes, and back: `docs/spec/memory.md`.
 
-use crate::device::contents::PageBuf;
 use crate::engine::Engine;
 use crate::files::Flash;
 use crate::files::bytes::{Limits, Malformed, Reader, Writer};
 use crate::power::cut::Remains;
 use crate::write::groups::{BlockSums, GroupInfo, GroupRemains, Held, Layout, Redo};
 use crate::write::stripes::partial::PartialParityRemains;
+use device::contents::PageBuf;
 use protect::Protection;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -9,14 +9,14 @@
 use crate::config::BufferKind;
 use crate::core::checkpoint::Checkpoint;
 use crate::core::rules::SafetyRule;
-use crate::device::command::Verb;
-use crate::device::contents::HostPayload;
-use crate::device::queue::Phase;
 use crate::engine::Engine;
 use crate::power::outage::Outage;
 use crate::session::{Session, inside};
 use crate::write::groups::{GroupRemains, Redo};
 use crate::write::stripes::partial::PartialParityRemains;
+use device::command::Verb;
+use device::contents::HostPayload;
+use device::queue::Phase;
 use nand::{EraseFate, Faulty, FlashArray, InFlight, MemoryArray, Oob, Pairing, ProgramFate, Scan};
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{BlockAddr, DieId, Lpn, Stream, StripeId};
@@ -154,7 +154,7 @@ impl Session {
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Commands being executed by cells, with their identities.
-    fn begun(&self) -> Vec<(Begun, crate::device::slab::Id)> {
+    fn begun(&self) -> Vec<(Begun, device::slab::Id)> {
         let busy = |die: u16| Some((DieId(die), self.core.device.dies()[usize::from(die)].service?));
         (0..self.core.device.dies().len() as u16)
             .filter_map(busy)
@@ -162,7 +162,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             .collect()
     }
 
-    fn interrupted(&self, die: DieId, id: crate::device::slab::Id, phase: Phase) -> Option<Begun> {
+    fn interrupted(&self, die: DieId, id: device::slab::Id, phase: Phase) -> Option<Begun> {
         let command = &self.core.device.commands[id];
         if phase != Phase::Ending || self.core.device.is_dead(die) {
             return None;
@@ -253,7 +253,7 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
         remains
     }
 
-    fn oob_in_flight(&mut self, id: crate::device::slab::Id) -> Oob {
+    fn oob_in_flight(&mut self, id: device::slab::Id) -> Oob {
         let command = self.core.device.commands[id];
         if command.verb != Verb::Program {
             return Oob::default();

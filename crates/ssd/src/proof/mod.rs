@@ -2,14 +2,16 @@
 //! all of it back, recompute every parity from flash, and see what lies where. For tests; no
 //! run uses it.
 
+pub(crate) mod watch;
+
 use crate::config::Pace;
 
-use crate::device::contents::HostPayload;
-use crate::device::facts::Folds;
 use crate::engine::Engine;
 use crate::result::RunResult;
 use crate::session::{Inner, Prepared, Session, inside};
 use crate::write::stripes::partial::PartialParity;
+use device::contents::HostPayload;
+use device::facts::Folds;
 use ftl::Place;
 use nand::{Faulty, FlashArray, MemoryArray, OobTag, PageRole};
 use protect::Protection;
@@ -168,10 +170,10 @@ impl Session {
     /// As [`Self::read_back`]; what is found is what every later read must find, unless it is written
     /// anew: after a power cut a page may have one of several versions, but it has one.
     pub fn take_stock(&mut self) -> ReadBack {
-        inside!(&mut self.0, prepared => prepared.engine.host.stock.counts = true);
+        inside!(&mut self.0, prepared => prepared.engine.host.observation.settles_versions = true);
         let mut found = self.read_back();
         inside!(&mut self.0, prepared => {
-            prepared.engine.host.stock.counts = false;
+            prepared.engine.host.observation.settles_versions = false;
             let oracle = &prepared.engine.host.oracle;
             found.lost.retain(|&lpn| !oracle.floor(lpn).discarded);
         });

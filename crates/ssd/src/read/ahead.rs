@@ -1,10 +1,10 @@
 //! Read-ahead buffers: what `protect::read_ahead` fetches beyond what the host asks for waits here.
 
-use crate::device::contents::HostPayload;
-use crate::device::facts::Fact;
-use crate::device::slab::Id;
 use crate::engine::Engine;
 use crate::read::around::{Sink, Want};
+use device::contents::HostPayload;
+use device::facts::Fact;
+use device::slab::Id;
 use ftl::Place;
 use nand::FlashArray;
 use protect::code_zones::{LineRead, Offer};

@@ -5,10 +5,10 @@ pub(crate) mod around;
 pub(crate) mod solve;
 
 use crate::core::target::Target;
-use crate::device::contents::HostPayload;
-use crate::device::slab::Slab;
 use crate::read::around::LazyReads;
 use crate::read::solve::Gather;
+use device::contents::HostPayload;
+use device::slab::Slab;
 use protect::Protection;
 
 /// Reads that need more than one page.

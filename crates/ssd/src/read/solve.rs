@@ -3,10 +3,10 @@
 use crate::core::Command;
 use crate::core::owner::Owner;
 use crate::core::target::Target;
-use crate::device::contents::HostPayload;
-use crate::device::facts::Fact;
-use crate::device::slab::Id;
 use crate::engine::Engine;
+use device::contents::HostPayload;
+use device::facts::Fact;
+use device::slab::Id;
 use ftl::Place;
 use nand::{FlashArray, PageRole};
 use protect::Protection;

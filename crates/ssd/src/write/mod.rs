@@ -9,7 +9,7 @@ pub(crate) mod zones;
 
 use crate::care::collect::Move;
 use crate::config::Setup;
-use crate::device::contents::HostPayload;
+use crate::core::Core;
 use crate::session::SetupError;
 use crate::write::groups::Groups;
 use crate::write::pages::PageWriter;
@@ -17,9 +17,14 @@ use crate::write::rescue::Rescue;
 use crate::write::rows::Rows;
 use crate::write::stripes::Stripes;
 use crate::write::zones::Zones;
-use protect::Protection;
+use device::contents::HostPayload;
+use device::slab::Id;
+use ftl::{Stream, UnitId};
+use nand::{FlashArray, Member, OobTag, PageRole};
+use protect::{DisturbLimits, Protection, WriteCache};
 use std::collections::VecDeque;
-use vocab::Grid;
+use std::ops::Range;
+use vocab::{Grid, Lpn, Nanos, Ppn, Slot, StripeId};
 
 /// The scheme and its way of writing.
 #[derive(Clone)]
@@ -56,5 +61,246 @@ impl<P: HostPayload> Writer<P> {
             zones: Zones::new(&protection),
             protection,
         })
+    }
+
+    /// Whether parity that collection may come to wait for finds room in every log that is `alive`.
+    pub fn commits_have_room<A: FlashArray<P>>(&self, core: &Core<P, A>, alive: impl Fn(usize) -> bool) -> bool {
+        match &self.protection {
+            Protection::Stripes(scheme) if scheme.parity_cache() > 0 || scheme.worn_above().is_some() => {
+                (0..core.map.logs()).filter(|&log| alive(log)).all(|log| core.map.has_room(log, Stream::Commit))
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether there is no room for what the unit holds, though the log has free units: a block group may hold
+    /// more than one group of the code now in use.
+    pub fn lacks_room_for<A: FlashArray<P>>(&self, core: &Core<P, A>, unit: UnitId) -> bool {
+        match &self.protection {
+            Protection::Groups(_) => !core.map.has_room_for_group(unit),
+            _ => false,
+        }
+    }
+
+    /// Whether units that are being written go on with pages on a dead die.
+    pub fn goes_on_with_dead_dies(&self) -> bool {
+        match &self.protection {
+            Protection::Groups(_) => true,
+            _ => false,
+        }
+    }
+
+    /// How the contents of a dead die are rebuilt.
+    pub fn rebuilt_by(&self) -> RebuiltBy {
+        match &self.protection {
+            Protection::None | Protection::Zones(_) => RebuiltBy::Nothing,
+            Protection::Rows(_) | Protection::Groups(_) => RebuiltBy::Collection,
+            Protection::Stripes(_) => RebuiltBy::Stripes,
+        }
+    }
+
+    /// Where a page of a region log may go when its log has no page for it.
+    pub fn without_reserve(&self) -> WithoutReserve {
+        match &self.protection {
+            Protection::None => WithoutReserve::OtherDie,
+            Protection::Stripes(_) => WithoutReserve::Park,
+            Protection::Rows(_) | Protection::Groups(_) | Protection::Zones(_) => WithoutReserve::Nothing,
+        }
+    }
+
+    /// Whether pages may lie on any die.
+    pub fn places_pages_anywhere(&self) -> bool {
+        self.without_reserve() == WithoutReserve::OtherDie
+    }
+
+    /// Limits on reads and age that blocks have now.
+    pub fn limits(&self) -> Option<DisturbLimits> {
+        match &self.protection {
+            Protection::Stripes(_) => self.stripes.scheme().limits(),
+            _ => None,
+        }
+    }
+
+    /// Whether the stripe is to have parity once one of its strips lies on a worn block.
+    pub fn wants_parity_when_worn(&self, stripe: StripeId) -> bool {
+        match &self.protection {
+            Protection::Stripes(_) => self.stripes.scheme().wants_parity(stripe, true),
+            _ => false,
+        }
+    }
+
+    /// Whether the stripes on a block with so many P/E cycles have parity because the block is worn.
+    pub fn has_parity_for_worn(&self, pe: u32) -> bool {
+        self.stripes.worn_above.is_some_and(|limit| pe > limit.0) && self.wants_parity_when_worn(StripeId(0))
+    }
+
+    /// Time between two rows that the patrol reads; `None`: there is no patrol.
+    pub fn patrol_interval(protection: &Protection) -> Option<Nanos> {
+        let pace = match protection {
+            Protection::Rows(scheme) => scheme.patrol_rows_per_s(),
+            _ => 0,
+        };
+        (pace > 0).then(|| Nanos(1_000_000_000 / u64::from(pace)))
+    }
+
+    /// A unit was erased: parity that found no room may find some now, and the unit may be worn from now on.
+    pub fn unit_erased<A: FlashArray<P>>(&mut self, core: &Core<P, A>, unit: UnitId) {
+        self.stripes.unit_erased(core, unit);
+    }
+
+    /// What a page that moves away from `from` keeps of its codeword's members.
+    pub fn members_to_keep<A: FlashArray<P>>(&self, core: &Core<P, A>, tag: OobTag, from: Slot) -> KeptMembers {
+        let members = core.device.array.members(core.device.grid.page_of(from).0);
+        let (stripe, is_data) = match (&self.protection, tag.role()) {
+            (Protection::Stripes(_), PageRole::Data(lpn)) => (Some(self.stripes.strip_of(lpn).0), true),
+            (Protection::Stripes(_), PageRole::Parity(stripe)) => (Some(stripe), false),
+            _ => (None, false),
+        };
+        match stripe {
+            // Its program failed, so it has no members in flash; or it names strips that a mount dropped.
+            Some(stripe) if members.is_empty() || is_data && self.stripes.unnamed.contains(&stripe) => {
+                KeptMembers::OfStripeNow(stripe)
+            }
+            _ if members.is_empty() => KeptMembers::None,
+            _ => KeptMembers::These(members.to_vec()),
+        }
+    }
+}
+
+/// Blocks of each die kept free so that every partial parity can be committed, and stripes that
+/// come to need parity can get it, while collection waits for it.
+pub(crate) fn commit_reserve(protection: &Protection, grid: &Grid) -> u32 {
+    match protection {
+        Protection::Stripes(scheme) => {
+            let build = u32::from(scheme.worn_above().is_some());
+            scheme.parity_cache().div_ceil(grid.pages_per_block()) + build
+        }
+        _ => 0,
+    }
+}
+
+/// How the contents of a dead die are rebuilt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RebuiltBy {
+    /// Not at all.
+    Nothing,
+    /// Every superblock is collected.
+    Collection,
+    /// Lost strips are solved for and get another place.
+    Stripes,
+}
+
+/// Where a page may go when its log has no page for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WithoutReserve {
+    /// To any die.
+    OtherDie,
+    /// Into the controller, as long as its stripe stands in for it.
+    Park,
+    /// Nowhere.
+    Nothing,
+}
+
+/// The members of its codeword that a page which moves has beside it at its new place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum KeptMembers {
+    None,
+    These(Vec<Member>),
+    /// Those that the stripe has by now.
+    OfStripeNow(StripeId),
+}
+
+/// The coverage in the OOB bytes of a page that moves away from `from`: that of the page, where a mount or a
+/// decoder needs it.
+pub(crate) fn coverage_to_keep<P: HostPayload, A: FlashArray<P>>(protection: &Protection, core: &Core<P, A>, from: Slot) -> u32 {
+    let kept = match protection {
+        Protection::Zones(_) => true,
+        Protection::Stripes(_) => core.is_mountable(),
+        Protection::None | Protection::Rows(_) | Protection::Groups(_) => false,
+    };
+    let ppn = core.device.grid.page_of(from).0;
+    if kept && core.device.is_programmed(ppn) { core.device.array.page(ppn).oob.coverage } else { 0 }
+}
+
+/// The pages that leave the write buffer together with a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum EvictedWith {
+    /// The oldest ones, `most` with the page itself.
+    Oldest { most: usize },
+    /// Those of the page's stripe, the page among them.
+    Stripe(Range<u32>),
+}
+
+/// Questions of the host: what it has to know of the scheme.
+impl<P: HostPayload> Writer<P> {
+    /// The pages of the host that a request touches: of whole stripe blocks, where the drive maps these.
+    pub fn touched(&self, pages: Range<u32>, user_slots: u32) -> Range<u32> {
+        match &self.protection {
+            Protection::Zones(zones) => {
+                let touched = zones.touched(Lpn(pages.start), pages.len() as u32);
+                touched.start..touched.end.min(user_slots)
+            }
+            _ => pages,
+        }
+    }
+
+    /// Pages that are written to flash at once so that it costs the scheme least: what fills a row.
+    pub fn full_write(&self, grid: &Grid) -> u32 {
+        let slots = grid.slots_per_page();
+        match &self.protection {
+            Protection::Rows(_) => (grid.dies() - 1) * slots,
+            Protection::Stripes(scheme) => scheme.data_strips(),
+            Protection::Groups(scheme) => scheme.codes()[0].codewords * scheme.codes()[0].data * slots,
+            Protection::None => slots,
+            Protection::Zones(zones) => zones.layout().stripe_pages(),
+        }
+    }
+
+    /// What leaves the write buffer together with a page.
+    pub fn evicted_with(&self, lpn: Lpn, grid: &Grid) -> EvictedWith {
+        match &self.protection {
+            // A page on every die: what keeps all of them at work.
+            Protection::None => EvictedWith::Oldest { most: (grid.dies() * grid.slots_per_page()) as usize },
+            Protection::Stripes(scheme) => {
+                let n = scheme.data_strips();
+                EvictedWith::Stripe(lpn.0 / n * n..lpn.0 / n * n + n)
+            }
+            Protection::Rows(_) | Protection::Groups(_) => EvictedWith::Oldest { most: self.full_write(grid) as usize },
+            // Each page has its own place to go to.
+            Protection::Zones(_) => EvictedWith::Oldest { most: 1 },
+        }
+    }
+
+    /// The scheme's own write cache, or its rules for the drive's, as it is now.
+    pub fn write_cache(&self) -> Option<WriteCache> {
+        match &self.protection {
+            Protection::Stripes(_) => self.stripes.scheme().write_cache(),
+            _ => None,
+        }
+    }
+
+    /// Whether pages can be discarded now: no update of their stripes is under way, and nothing waits for room in
+    /// its segment.
+    pub fn may_discard(&self, pages: Range<u32>) -> bool {
+        match &self.protection {
+            Protection::Stripes(_) => !self.stripes.is_any_locked(pages),
+            _ => !self.has_waiting_in_segments(),
+        }
+    }
+
+    /// Whether discarded bytes stay in the map: static stripes keep them until a whole stripe is gone (theory.md, I23:
+    /// members of a parity are stored bytes, never silently zero).
+    pub fn keeps_discarded(&self) -> bool {
+        matches!(self.protection, Protection::Stripes(_))
+    }
+
+    fn has_waiting_in_segments(&self) -> bool {
+        self.zones.as_ref().is_some_and(|zones| !zones.waiting.is_empty())
+    }
+
+    /// The image of a page that is not on its way to flash yet: reads of the page are served from memory.
+    #[inline]
+    pub fn unsent<A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> Option<Id> {
+        self.pages.unsent(core, ppn)
     }
 }

@@ -1,6 +1,6 @@
 //! Pages of rows and groups whose program failed and that go elsewhere.
 
-use crate::device::slab::Id;
+use device::slab::Id;
 use ftl::UnitId;
 use vocab::Lpn;
 

@@ -1,13 +1,13 @@
 //! Static stripes at a mount: what the scan of flash and power-safe memory know goes to the stripes, and their
 //! choice comes back.
 
-use crate::device::contents::HostPayload;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
 use crate::power::mount::Choice;
 use crate::power::mount::looks::Looks;
 use crate::write::stripes::mount::Evidence;
 use crate::write::stripes::partial::PartialParityRemains;
+use device::contents::HostPayload;
 use nand::Scan;
 use std::collections::BTreeSet;
 use vocab::Ppn;

@@ -5,8 +5,8 @@ use std::ops::Range;
 use vocab::{BlockAddr, Bytes, Grid, Nanos, Ppn};
 
 use crate::core::checkpoint::{Checkpoint, Summary, beside};
-use crate::device::contents::HostPayload;
 use crate::power::mount::Mounted;
+use device::contents::HostPayload;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Look {

@@ -6,9 +6,9 @@
 
 use crate::core::Command;
 use crate::core::owner::Owner;
-use crate::device::contents::HostPayload;
 use crate::engine::Engine;
 use crate::session::{Session, inside};
+use device::contents::HostPayload;
 use ftl::{Stream, UnitId};
 use nand::{FlashArray, Scan};
 use protect::Protection;

@@ -1,9 +1,9 @@
 //! The life of a block group: opened with a code, given up where a block goes bad, erased, and
 //! collected ahead of its turn when its code is no longer the one in use.
 
-use crate::device::contents::HostPayload;
 use crate::engine::Engine;
 use crate::write::groups::{BlockSums, GroupInfo, GroupStats, Layout, OpenGroup};
+use device::contents::HostPayload;
 use ftl::{Stream, UnitId};
 use nand::FlashArray;
 use protect::{GroupHistory, Protection};

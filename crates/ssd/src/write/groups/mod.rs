@@ -12,14 +12,14 @@ pub(crate) mod solve;
 
 use crate::core::owner::Owner;
 use crate::core::{data_of, oob_covering};
-use crate::device::contents::HostPayload;
-use crate::device::image::Contents;
-use crate::device::slab::{Id, NONE, Slab};
 use crate::engine::Engine;
 use crate::session::SetupError;
 use crate::write::groups::solve::{Rebuilds, TermGather};
 use crate::write::rescue::Hurt;
 use ::coding::ErasureCode;
+use device::contents::HostPayload;
+use device::image::Contents;
+use device::slab::{Id, NONE, Slab};
 use ftl::{Stream, UnitId};
 use nand::{FlashArray, Member, OobTag};
 use protect::{GroupCode, GroupScheme, PageStripe, Protection};

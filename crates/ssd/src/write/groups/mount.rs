@@ -4,12 +4,12 @@
 //! stay, beside what new groups need, until they have been collected.
 
 use crate::core::rules::SafetyRule;
-use crate::device::contents::HostPayload;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
 use crate::power::mount::Choice;
 use crate::power::mount::looks::Looks;
 use crate::write::groups::{GroupRemains, Redo};
+use device::contents::HostPayload;
 use ftl::{UnitId, UnitState};
 use nand::{Member, PageRole, Scan};
 use std::collections::BTreeSet;

@@ -1,8 +1,8 @@
 //! The scrub of block groups: every parity is computed anew from flash. For tests.
 
-use crate::device::contents::HostPayload;
 use crate::engine::Engine;
 use crate::proof::{HeldSum, Scrub};
+use device::contents::HostPayload;
 use nand::{FlashArray, OobTag};
 use protect::{GroupPage, PageStripe};
 use vocab::{DieId, Lpn, Ppn, SuperblockId};

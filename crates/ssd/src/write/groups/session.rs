@@ -1,10 +1,11 @@
 //! What the owner of a drive of block groups may do with it between runs: change the code,
 //! plug in more cards, look at what was written.
 
-use crate::device::contents::HostPayload;
+use crate::core::timer::Timer;
 use crate::engine::Engine;
 use crate::session::{Inner, Prepared, Session, SetupError, build_scheme, check_drive, inside};
 use crate::write::groups::{GroupStats, room_of, with_algebra};
+use device::contents::HostPayload;
 use nand::{Faulty, FlashArray, MemoryArray};
 use protect::Protection;
 
@@ -81,7 +82,7 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
         self.core.device.array.grow(channels);
         let grid = self.core.device.array.grid().clone();
         self.core.map.grow(&grid);
-        let timers = crate::engine::replay::timers(&grid);
+        let timers = Timer::count(&grid);
         self.core.device.grow(grid, timers);
         let Protection::Groups(scheme) = &protection else { unreachable!("only groups grow") };
         let groups = &mut self.writer.groups;

@@ -5,9 +5,9 @@
 use crate::core::Command;
 use crate::core::owner::Owner;
 use crate::core::target::Target;
-use crate::device::contents::HostPayload;
-use crate::device::slab::Id;
 use crate::engine::Engine;
+use device::contents::HostPayload;
+use device::slab::Id;
 use ftl::Place;
 use nand::FlashArray;
 use protect::{Across, GroupPage, PageState, PageStripe};

@@ -3,10 +3,10 @@
 
 use crate::care::collect::Move;
 use crate::core::target::Target;
-use crate::device::contents::HostPayload;
-use crate::device::image::Contents;
-use crate::device::slab::Id;
 use crate::engine::Engine;
+use device::contents::HostPayload;
+use device::image::Contents;
+use device::slab::Id;
 use ftl::{Place, UnitId};
 use nand::{FlashArray, PageRole};
 use vocab::{Cause, DieId, Lpn, Ppn, StripSet};

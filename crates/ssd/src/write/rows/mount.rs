@@ -5,10 +5,10 @@
 
 use crate::core::data_of;
 use crate::core::rules::SafetyRule;
-use crate::device::contents::HostPayload;
 use crate::engine::Engine;
 use crate::power::mount::looks::Looks;
 use crate::power::mount::{Choice, Newest};
+use device::contents::HostPayload;
 use nand::{Member, PageRole, Scan};
 use std::collections::BTreeSet;
 use vocab::{DieId, Ppn, StripSet};

@@ -4,9 +4,9 @@
 use crate::core::Core;
 use crate::core::stripe_step::StripeStep;
 use crate::core::target::Target;
-use crate::device::contents::HostPayload;
 use crate::write::stripes::Stripes;
 use crate::write::stripes::op::Work;
+use device::contents::HostPayload;
 use ftl::{UnitId, UnitState};
 use nand::FlashArray;
 use std::collections::BTreeMap;

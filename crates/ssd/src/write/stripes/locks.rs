@@ -1,7 +1,7 @@
 //! Locks of stripes: updates of one stripe are serial, and repairs wait for an update that is half in the map.
 
 use crate::core::target::Target;
-use crate::device::slab::Id;
+use device::slab::Id;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use vocab::StripeId;

@@ -3,9 +3,9 @@
 
 use crate::core::Core;
 use crate::core::stripe_step::StripeStep;
-use crate::device::contents::HostPayload;
 use crate::write::stripes::Stripes;
-use ftl::{Place, Stream};
+use device::contents::HostPayload;
+use ftl::{Place, Stream, UnitId};
 use nand::{FlashArray, PageRole};
 use vocab::{DieId, Lpn, Ppn, StripSet, StripeId};
 
@@ -141,6 +141,17 @@ impl<P: HostPayload> Stripes<P> {
         }
     }
 
+    /// A unit was erased: parity that found no space may find some now, and the unit may be worn from now on.
+    pub fn unit_erased<A: FlashArray<P>>(&mut self, core: &Core<P, A>, unit: UnitId) {
+        let Some(limit) = self.worn_above else { return };
+        if core.is_mountable() {
+            self.scheme_mut().look_again();
+        }
+        if core.map.unit(unit).pe > limit.0 {
+            self.scheme_mut().block_wore_out();
+        }
+    }
+
     /// Compares the scheme's counts of strips on worn blocks with a recount; for tests.
     pub fn check_worn_strips<A: FlashArray<P>>(&self, core: &Core<P, A>) {
         for stripe in (0..self.stripe_count(core)).map(StripeId) {
@@ -163,7 +174,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Hides the job's pages from the host; frees stripes all of whose pages are hidden.
-    pub fn discard<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: crate::device::slab::Id) {
+    pub fn discard<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: device::slab::Id) {
         let (first, end) = core.jobs[job].range;
         let n = self.data_strips();
         for lpn in (first..end).map(Lpn) {

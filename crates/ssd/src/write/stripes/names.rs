@@ -2,10 +2,10 @@
 //! programmed. A mount goes by these names.
 
 use crate::core::Core;
-use crate::device::contents::HostPayload;
-use crate::device::slab::Id;
 use crate::write::stripes::Stripes;
 use crate::write::stripes::partial::StripeVersions;
+use device::contents::HostPayload;
+use device::slab::Id;
 use ftl::Place;
 use nand::{FlashArray, Member, OobTag};
 use vocab::{Lpn, Slot, StripSet, StripeId};

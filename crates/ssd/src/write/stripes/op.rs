@@ -1,7 +1,7 @@
 //! An update of one stripe, and how far it is.
 
 use crate::core::target::Target;
-use crate::device::slab::{Id, NONE};
+use device::slab::{Id, NONE};
 use ftl::Place;
 use vocab::{StripSet, StripeId};
 

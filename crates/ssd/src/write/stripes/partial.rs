@@ -4,9 +4,9 @@
 //! The old versions stay pinned as long as the entry lives, because the stored parity is still
 //! that of them. Collection that wants their block has the stripe committed first.
 
-use crate::device::contents::HostPayload;
-use crate::device::slab::Id;
 use crate::write::stripes::op::Work;
+use device::contents::HostPayload;
+use device::slab::Id;
 use ftl::{Place, UnitId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

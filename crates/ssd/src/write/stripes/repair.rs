@@ -1,9 +1,9 @@
 //! What brings a lost strip back.
 
 use crate::core::Core;
-use crate::device::contents::HostPayload;
 use crate::write::stripes::Stripes;
 use crate::write::stripes::partial::PartialParity;
+use device::contents::HostPayload;
 use ftl::Place;
 use nand::FlashArray;
 use vocab::{Ppn, StripSet, StripeId};

@@ -5,13 +5,14 @@ use crate::core::effects::Effect;
 use crate::core::jobs::Asker;
 use crate::core::stripe_step::{Attempt, StripeStep};
 use crate::core::target::Target;
-use crate::device::contents::HostPayload;
-use crate::device::slab::{Id, NONE};
 use crate::write::stripes::Stripes;
 use crate::write::stripes::locks::Waiter;
 use crate::write::stripes::op::{Progress, Work};
+use device::contents::HostPayload;
+use device::slab::{Id, NONE};
 use ftl::Place;
 use nand::FlashArray;
+use std::ops::Range;
 use vocab::StripeId;
 
 impl<P: HostPayload> Stripes<P> {
@@ -120,7 +121,7 @@ impl<P: HostPayload> Stripes<P> {
         let op = &mut self.ops[id];
         op.merge.remove(strip);
         let index = op.strips.iter().position(|&s| s == strip).expect("a written strip");
-        core.jobs[op.job].pages[op.first_page + index].complete_with(old);
+        core.jobs[op.job].merge(op.first_page + index, old);
     }
 
     /// Everything was read: programs the update, or lets it wait for space.
@@ -251,11 +252,10 @@ impl<P: HostPayload> Stripes<P> {
             && self.ops.any(|op| op.stripe == stripe && op.progress == Progress::Programming && op.under_way > 0)
     }
 
-    /// Whether an update of a stripe that the discard touches is under way.
-    pub fn has_locked_stripe<A: FlashArray<P>>(&self, core: &Core<P, A>, job: Id) -> bool {
-        let (first, end) = core.jobs[job].range;
+    /// Whether an update of a stripe of these logical pages is under way.
+    pub fn is_any_locked(&self, pages: Range<u32>) -> bool {
         let n = self.data_strips();
-        (first / n..end.div_ceil(n)).any(|stripe| self.locks.is_held(StripeId(stripe)))
+        (pages.start / n..pages.end.div_ceil(n)).any(|stripe| self.locks.is_held(StripeId(stripe)))
     }
 
     /// Tries the repair again when the stripe's update under way has ended.

@@ -8,12 +8,12 @@
 
 use crate::core::owner::Owner;
 use crate::core::{Command, oob_covering};
-use crate::device::contents::HostPayload;
-use crate::device::facts::Fact;
-use crate::device::image::Contents;
-use crate::device::slab::{Id, NONE, Slab};
 use crate::engine::Engine;
 use crate::write::zones::Waiting;
+use device::contents::HostPayload;
+use device::facts::Fact;
+use device::image::Contents;
+use device::slab::{Id, NONE, Slab};
 use ftl::{Place, Stream};
 use nand::{FlashArray, OobTag};
 use protect::code_zones::{CodeStamp, CodeZones, Encode, When};

@@ -5,18 +5,18 @@
 pub(crate) mod encode;
 pub(crate) mod scrub;
 
-use crate::core::jobs::{Asker, PageWrite};
+use crate::core::jobs::Asker;
 use crate::core::owner::Owner;
 use crate::core::target::Target;
 use crate::core::{data_of, oob_covering};
-use crate::device::contents::HostPayload;
-use crate::device::image::Contents;
-use crate::device::slab::{Id, NONE};
 use crate::engine::Engine;
 use crate::read::ahead::Ahead;
 use crate::read::around::{NewRead, Sink, Source, Want};
 use crate::session::SetupError;
 use crate::write::zones::encode::Encoder;
+use device::contents::HostPayload;
+use device::image::Contents;
+use device::slab::{Id, NONE};
 use ftl::{Place, Segments, Stream};
 use nand::{FlashArray, OobTag};
 use protect::Protection;
@@ -166,11 +166,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         true
     }
 
-    /// Whether anything waits for room in a segment.
-    pub(crate) fn has_waiting_in_zones(&self) -> bool {
-        self.writer.zones.as_ref().is_some_and(|zones| !zones.waiting.is_empty())
-    }
-
     /// Tries again what waits for room in segments.
     pub(crate) fn retry_zones(&mut self) {
         let Some(zones) = &self.writer.zones else { return };
@@ -279,28 +274,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if let Some(unit) = self.core.map.forget(lpn).pinned {
             self.release(unit);
         }
-    }
-
-    /// The pages of the host that a request touches: of whole stripe blocks, where the drive maps these.
-    pub(crate) fn touched(&self, first: u32, end: u32) -> Range<u32> {
-        match &self.writer.protection {
-            Protection::Zones(zones) => {
-                let touched = zones.touched(Lpn(first), end - first);
-                touched.start..touched.end.min(self.core.map.user_slots())
-            }
-            _ => first..end,
-        }
-    }
-
-    /// Whether a page is there, to be written along with the rest of its stripe block.
-    pub(crate) fn is_stored_page(&self, lpn: Lpn) -> bool {
-        self.host.buffer.get(lpn).is_some() || self.core.map.lookup(lpn) != Place::Unmapped
-    }
-
-    /// Whether a page of a write has nothing to say: it was to be written along with its stripe block,
-    /// and was discarded before its turn came.
-    pub(crate) fn is_void(&self, page: &PageWrite<P>) -> bool {
-        page.from == page.to && !self.is_stored_page(page.lpn)
     }
 
     /// Reads for the host.

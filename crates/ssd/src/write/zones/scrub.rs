@@ -1,8 +1,8 @@
 //! Proof of code zones: valid code is the sum of the data as they are now.
 
-use crate::device::contents::HostPayload;
 use crate::engine::Engine;
 use crate::proof::{CodePage, Scrub};
+use device::contents::HostPayload;
 use ftl::Place;
 use nand::FlashArray;
 use protect::code_zones::{CodeGroupId, CodeLine, CodeZones};

@@ -3,11 +3,11 @@
 use crate::core::Core;
 use crate::core::newest::Newest;
 use crate::core::rules::SafetyRule;
-use crate::device::contents::HostPayload;
 use crate::write::stripes::Stripes;
 use crate::write::stripes::mount::states::{Copies, Copy, State, Versions};
 use crate::write::stripes::mount::{Evidence, Partial, StripeFound};
 use crate::write::stripes::partial::{PartialParityRemains, Sums};
+use device::contents::HostPayload;
 use ftl::Place;
 use nand::FlashArray;
 use vocab::{Slot, StripSet, StripeId};

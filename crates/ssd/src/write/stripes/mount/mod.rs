@@ -22,11 +22,11 @@ mod states;
 
 use crate::core::Core;
 use crate::core::newest::Newest;
-use crate::device::contents::HostPayload;
 use crate::write::stripes::Stripes;
 use crate::write::stripes::mount::choose::Chooser;
 use crate::write::stripes::mount::states::{Copies, Copy};
 use crate::write::stripes::partial::{PartialParityRemains, pinned};
+use device::contents::HostPayload;
 use ftl::Place;
 use nand::{FlashArray, PageRole};
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,10 +2,10 @@
 
 use crate::core::data_of;
 use crate::core::rules::SafetyRule;
-use crate::device::contents::HostPayload;
 use crate::write::stripes::mount::Partial;
 use crate::write::stripes::mount::choose::Chooser;
 use crate::write::stripes::partial::{PartialParityRemains, Sums};
+use device::contents::HostPayload;
 use nand::FlashArray;
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{Ppn, StripSet, StripeId};

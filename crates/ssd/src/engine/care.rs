@@ -1,0 +1,93 @@
+//! Wrappers for what other components ask of `care`.
+
+use crate::care::refresh::EccBefore;
+use crate::care::{limits, patrol, refresh};
+use crate::config::Setup;
+use crate::engine::Engine;
+use crate::session::SetupError;
+use device::contents::HostPayload;
+use nand::FlashArray;
+use vocab::{BlockAddr, Cause, Nanos, Ppn, SimTime, Streams};
+
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+    pub(crate) fn collectors_at(&self, cause: Cause) -> usize {
+        self.care.collectors_at(&self.core, cause)
+    }
+
+    pub(crate) fn is_wanted(&self, log: usize) -> bool {
+        self.care.is_wanted(&self.core, log)
+    }
+
+    pub(crate) fn rebuild_time(&self) -> Option<Nanos> {
+        self.care.rebuild_time(&self.core)
+    }
+
+    pub(crate) fn rebuild_left(&self) -> u64 {
+        self.care.rebuild_left(&self.core)
+    }
+
+    pub(crate) fn stop_rebuild(&mut self) {
+        self.care.stop_rebuild();
+    }
+
+    pub(crate) fn patrols(&self) -> usize {
+        patrol::timer(&self.core.device.grid)
+    }
+
+    pub(crate) fn refreshes(&self) -> usize {
+        refresh::timer(&self.core.device.grid)
+    }
+
+    pub(crate) fn decoder(&self, channel: usize) -> usize {
+        refresh::decoder_timer(&self.core.device.grid, channel)
+    }
+
+    pub(crate) fn start_patrol(&mut self) {
+        self.care.start_patrol(&mut self.core);
+    }
+
+    pub(crate) fn patrol_due(&mut self) {
+        let host = self.host_is();
+        self.care.patrol_due(&mut self.core, host);
+    }
+
+    pub(crate) fn start_limits(&mut self) {
+        limits::start(&mut self.core, &self.writer);
+    }
+
+    pub(crate) fn assume_read_often(&mut self) {
+        limits::assume_read_often(&mut self.core);
+    }
+
+    pub(crate) fn note_first_program(&mut self, block: BlockAddr) {
+        limits::note_first_program(&mut self.core, block);
+    }
+
+    pub(crate) fn start_ecc(&mut self, setup: &Setup, streams: &Streams) -> Result<(), SetupError> {
+        let started = self.care.start_ecc(&mut self.core, &self.writer.protection, setup, streams);
+        started.map_err(|error| SetupError::new(error.to_string()))
+    }
+
+    pub(crate) fn resume_ecc(&mut self, before: Option<&mut Self>, setup: &Setup, streams: &Streams) {
+        let before = before.map(|before| EccBefore { ecc: before.core.device.ecc.take(), refresh: &before.care.refresh });
+        self.care.resume_ecc(&mut self.core, &self.writer.protection, before, setup, streams);
+    }
+
+    #[inline]
+    pub(crate) fn note_programmed(&mut self, ppn: Ppn) {
+        self.care.note_programmed(&mut self.core, ppn);
+    }
+
+    #[inline]
+    pub(crate) fn note_read(&mut self, ppn: Ppn) {
+        self.care.note_read(&mut self.core, ppn);
+    }
+
+    pub(crate) fn refresh_at(&mut self, block: BlockAddr, at: SimTime) {
+        self.care.refresh_at(&self.core, block, at);
+    }
+
+    pub(crate) fn note_refreshed(&mut self, block: BlockAddr) {
+        self.care.note_refreshed(&self.core, block);
+    }
+}

@@ -1,0 +1,203 @@
+//! Collection: care chooses and reads, the way of writing moves, care erases.
+
+use crate::care::DriveIs;
+use crate::care::collect::{AfterErase, Collecting, Move, NextVictim};
+use crate::core::owner::Owner;
+use crate::core::target::Target;
+use crate::core::{Command, data_of};
+use crate::engine::Engine;
+use device::contents::HostPayload;
+use device::image::Contents;
+use ftl::{LogKind, Stream, UnitId};
+use nand::{FlashArray, OobTag};
+use vocab::{BlockAddr, Cause, DieId, Ppn, Slot, StripeId};
+
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+    /// Starts the log's collector if it is idle and the log is short of space.
+    #[inline]
+    pub(crate) fn start_collecting_if_short(&mut self, log: usize) {
+        if self.core.map.is_short(log) {
+            self.start_collecting(log);
+        }
+    }
+
+    /// The die has nothing to do: its logs get more free blocks than they need, where that is asked for.
+    pub(crate) fn collect_when_idle(&mut self, die: DieId) {
+        if self.care.idle_free_blocks == 0 || self.core.device.is_dead(die) {
+            return;
+        }
+        for log in self.core.map.logs_of_die(die) {
+            if self.care.wants_more_free(&self.core, log) {
+                self.start_collecting(log);
+            }
+        }
+    }
+
+    /// Starts the log's collector if it is idle.
+    pub(crate) fn start_collecting(&mut self, log: usize) {
+        if !self.care.collectors[log].is_free() {
+            return;
+        }
+        let Some((victim, cause)) = self.next_victim(log) else { return };
+        if self.core.grown_bad > 0 && self.has_nowhere_to_go(log, victim) {
+            self.core.map.reprieve(victim);
+            return;
+        }
+        self.begin_collecting(log, victim, cause);
+    }
+
+    /// The log's next victim, condemned.
+    fn next_victim(&mut self, log: usize) -> Option<(UnitId, Cause)> {
+        let drive = if self.power.mounting.is_some() { DriveIs::Mounting } else { DriveIs::Up };
+        loop {
+            match self.care.next_victim(&mut self.core, &self.writer, drive, log) {
+                NextVictim::None => return None,
+                NextVictim::Condemned(unit, cause) => return Some((unit, cause)),
+                NextVictim::CloseFirst(unit, cause) => {
+                    self.close_superblock(log, unit);
+                    if self.core.map.condemn_unit(unit) {
+                        return Some((unit, cause));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends the open rows of a superblock: nothing more is written to it.
+    fn close_superblock(&mut self, log: usize, unit: UnitId) {
+        // Ending a row may find the log short: the collector has its victim already.
+        self.care.collectors[log].halted = true;
+        self.end_rows_of(Some(unit));
+        self.care.collectors[log].halted = false;
+        self.core.map.abandon(unit);
+    }
+
+    /// Collects a condemned victim.
+    pub(crate) fn begin_collecting(&mut self, log: usize, victim: UnitId, cause: Cause) {
+        self.care.begin(&mut self.core, log, victim, cause);
+        self.commit_pinned_in(victim);
+        self.collect(log);
+    }
+
+    /// Advances the log's collection as far as it goes without waiting.
+    #[inline]
+    pub(crate) fn collect(&mut self, log: usize) {
+        loop {
+            match self.care.collect(&mut self.core, &self.writer.pages, log) {
+                Collecting::Waits => return,
+                Collecting::SendOpenPage => self.writer.pages.send_open_page(&mut self.core),
+                Collecting::AllRead(victim) => {
+                    match self.core.map.kind() {
+                        LogKind::Regions => self.writer.pages.send_moved(&mut self.core, log),
+                        LogKind::Group => self.feed_moves(true),
+                    }
+                    self.care.erase_if_free(&mut self.core, log, victim);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// A page of the victim was read.
+    pub(crate) fn collect_read_done(&mut self, ppn: Ppn, log: usize, clean: bool) {
+        self.core.moving[log].under_way -= 1;
+        let slots = if self.core.device.is_displaced(ppn) { 0 } else { self.core.device.grid.slots_per_page() };
+        for index in 0..slots {
+            let slot = self.core.device.grid.slot(ppn, index);
+            // The host may have overwritten the page meanwhile.
+            if !self.core.map.is_valid(slot) {
+                continue;
+            }
+            if clean {
+                let tag = self.core.device.tags(ppn)[index as usize];
+                let payload = self.core.device.array.page(ppn).payload[index as usize].clone();
+                let update = self.core.device.update_at(ppn, index);
+                self.relocate(log, Contents { tag, payload, update }, slot);
+            } else {
+                self.core.moving[log].under_way += 1;
+                self.repair(Target::Move { log: log as u16, slot });
+            }
+        }
+        self.collect(log);
+    }
+
+    /// Gives a page of the victim a new place.
+    #[inline]
+    pub(crate) fn relocate(&mut self, log: usize, contents: Contents<P>, from: Slot) {
+        match self.core.map.kind() {
+            LogKind::Regions => match self.must_build_first(log, contents.tag) {
+                Some(stripe) => {
+                    self.core.moving[log].under_way += 1;
+                    self.build_parity(stripe, Some(Target::Move { log: log as u16, slot: from }));
+                }
+                None => self.move_in_region(log, contents, from),
+            },
+            LogKind::Group => {
+                self.writer.moves.push_back(Move { contents, from });
+                self.feed_moves(false);
+            }
+        }
+    }
+
+    /// The stripe of a page that would come to lie on a worn block while its stripe lacks the parity it
+    /// needs then.
+    #[inline]
+    fn must_build_first(&mut self, log: usize, tag: OobTag) -> Option<StripeId> {
+        let (limit, lpn) = (self.writer.stripes.worn_above?, data_of(tag)?);
+        let (stripe, _) = self.strip_of(lpn);
+        let worn = self.core.map.next_pe(log, Stream::Gc).is_some_and(|pe| pe > limit.0);
+        if !worn || !self.can_build(stripe) || !self.writer.wants_parity_when_worn(stripe) {
+            return None;
+        }
+        // Power cuts may have eaten the room that the parity needs: it is built once there is some.
+        let has_room = !self.core.is_mountable() || self.care.commits_have_room(&self.core, &self.writer);
+        has_room.then_some(stripe)
+    }
+
+    /// The parity that a move waited for is there, or cannot be: the page is read again.
+    pub(crate) fn parity_built(&mut self, waiter: Option<Target>) {
+        let Some(Target::Move { log, slot }) = waiter else { return };
+        let (ppn, _) = self.core.device.grid.page_of(slot);
+        if self.core.map.is_valid(slot) {
+            let (owner, cause) = (Owner::Collect { log }, self.core.moving[usize::from(log)].cause);
+            self.core.submit(Command { owner, ppn, cause, ..Command::default() });
+        } else {
+            self.core.moving[usize::from(log)].under_way -= 1;
+            self.collect(usize::from(log));
+        }
+    }
+
+    /// A page of the victim was repaired, or cannot be.
+    pub(crate) fn move_repaired(&mut self, log: usize, slot: Slot, payload: Option<P>) {
+        self.core.moving[log].under_way -= 1;
+        if self.core.map.is_valid(slot) {
+            let (ppn, index) = self.core.device.grid.page_of(slot);
+            let (tag, update) = (self.core.device.tags(ppn)[index as usize], self.core.device.update_at(ppn, index));
+            match payload {
+                Some(payload) => self.relocate(log, Contents { tag, payload, update }, slot),
+                None => {
+                    self.note_lost(tag, update);
+                    self.lose(tag, slot);
+                }
+            }
+        }
+        self.collect(log);
+    }
+
+    /// A block of the victim was erased, or cannot be: then it is bad from now on.
+    pub(crate) fn erase_done(&mut self, log: usize, block: BlockAddr, done: bool) {
+        let then = if !done && self.drop_bad_block(block) { AfterErase::Retire } else { AfterErase::Reuse };
+        let Some(victim) = self.care.block_erased(&mut self.core, log, then) else { return };
+        if then == AfterErase::Reuse {
+            self.writer.unit_erased(&self.core, victim);
+        }
+        self.group_erased(victim);
+        self.superblock_was_emptied(victim);
+        self.commit_deferred();
+        self.core.retry = true;
+        self.care.note_rebuilt(&self.core);
+        if self.care.goes_on(&self.core, log) {
+            self.start_collecting(log);
+        }
+    }
+}

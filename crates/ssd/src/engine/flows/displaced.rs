@@ -1,0 +1,292 @@
+//! Programs that failed, and victims that find no room: contents that the controller still has go to another
+//! page, or wait for one.
+
+use crate::care::bad_blocks::{is_known, move_pin};
+use crate::care::rebuild::ParkedStrip;
+use crate::core::owner::Owner;
+use crate::core::{Command, oob_covering};
+use crate::engine::Engine;
+use crate::write::WithoutReserve;
+use device::contents::HostPayload;
+use device::image::{Contents, Image};
+use device::slab::NONE;
+use ftl::{LogKind, Place, Stream, UnitId};
+use nand::{FlashArray, OobTag, PageRole};
+use vocab::{BlockAddr, Cause, Ppn, Slot, SuperblockId};
+
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+    /// A program of the page failed. Where the die answers, its block is bad: it is written no
+    /// more, and what it still holds is brought to safety.
+    pub(crate) fn block_failed(&mut self, ppn: Ppn) {
+        if self.core.device.array.answers(ppn) {
+            let block = self.core.device.block_of(ppn);
+            self.drop_bad_block(block);
+            self.want(self.core.map.unit_of_block(block), Cause::Rebuild);
+        }
+    }
+
+    /// Counts a block of a living die as bad and takes it out of the rows of its superblock.
+    /// True where the block is a unit of its own, which must be retired then.
+    pub(crate) fn drop_bad_block(&mut self, block: BlockAddr) -> bool {
+        let (die, superblock) = self.core.device.grid.split_block(block);
+        if self.core.device.is_dead(die) {
+            return false;
+        }
+        let is_unit = self.core.map.kind() == LogKind::Regions;
+        if !is_unit && self.core.map.rows().members(superblock).contains(u32::from(die.0)) {
+            self.core.map.drop_member(SuperblockId(superblock.0), die);
+            // What it holds must not be found once its superblock holds something else.
+            self.care.damage.uncleared.insert(block);
+            self.narrow_open_rows(die, Some(superblock.0));
+            self.end_rows_of(Some(superblock.0));
+        }
+        // Later failures of the same block count again: this only tells none from some.
+        self.core.grown_bad += 1;
+        is_unit
+    }
+
+    /// A program failed: its contents, still in the controller, go to another block, now or
+    /// when there is room. True if they do; a page of a row stays lost, because its row solves
+    /// for it, and so does a strip of a static stripe whose die is dead.
+    pub(crate) fn program_elsewhere(&mut self, command: &Command) -> bool {
+        let alive = self.core.device.array.answers(command.ppn);
+        match command.owner {
+            Owner::Page { .. } | Owner::Stripe { .. } | Owner::Strip { .. } if alive => self.block_failed(command.ppn),
+            Owner::Page { .. } if self.writer.places_pages_anywhere() => {}
+            _ => return false,
+        }
+        if !self.core.device.displaced.is_empty() || !self.place_displaced(command) {
+            self.core.device.displaced.push_back(*command);
+        }
+        true
+    }
+
+    /// Places what waits for it, in order.
+    pub(crate) fn retry_displaced(&mut self) {
+        while let Some(command) = self.core.device.displaced.pop_front() {
+            if !self.place_displaced(&command) {
+                self.core.device.displaced.push_front(command);
+                break;
+            }
+        }
+    }
+
+    /// Places contents whose program failed. True if that is settled: they have a place, or are lost.
+    fn place_displaced(&mut self, command: &Command) -> bool {
+        let log = self.log_of(command.ppn);
+        let moved = matches!(command.owner, Owner::Page { moved: true, .. });
+        let alive = self.core.device.array.answers(command.ppn);
+        let streams = if moved { [Stream::Gc, Stream::Host] } else { [Stream::Host, Stream::Gc] };
+        let near = if alive { self.writer.pages.page_for_displaced(&mut self.core, log, streams) } else { None };
+        let (owner, ppn) = match (near, command.owner) {
+            (Some(ppn), owner) => (owner, ppn),
+            // Without redundancy a page may lie anywhere.
+            (None, Owner::Page { .. }) if self.writer.places_pages_anywhere() => {
+                let Some(other) = self.writer.pages.least_waiting(&self.core) else {
+                    self.collect_on_all_dies();
+                    return false;
+                };
+                self.core.moving[log].under_way -= u32::from(moved);
+                let ppn = self.core.map.take_page(other, Stream::Host).expect("a log with room has a page");
+                (Owner::Page { log: other as u16, moved: false }, ppn)
+            }
+            (None, _) if alive => return false,
+            // Its die died while it waited: what redundancy there is brings it back.
+            (None, _) => {
+                self.program_over(command, false);
+                return true;
+            }
+        };
+        self.send_elsewhere(command, owner, ppn);
+        true
+    }
+
+    /// There is no room on its die for a strip, and its stripe cannot do without it: any die is better than
+    /// none. True if one has room. Two strips may then share a die, until the next write of one of them.
+    pub(crate) fn place_anywhere(&mut self, command: &Command) -> bool {
+        let (Owner::Stripe { .. } | Owner::Strip { .. }) = command.owner else { return false };
+        let tag = self.core.device.images.slot(command.image, 0).0;
+        if self.may_park(tag.role()) {
+            return false;
+        }
+        let own = self.log_of(command.ppn);
+        let logs = (0..self.core.map.logs()).filter(|&log| log != own && !self.care.collectors[log].halted);
+        let streams = logs.flat_map(|log| [(log, Stream::Gc), (log, Stream::Host)]);
+        let Some((log, stream)) = streams.into_iter().find(|&(log, stream)| self.core.map.has_room(log, stream)) else {
+            return false;
+        };
+        let ppn = self.core.map.take_page(log, stream).expect("a log with room has a page");
+        let owner = if let Owner::Strip { .. } = command.owner { Owner::Strip { log: log as u16 } } else { command.owner };
+        self.send_elsewhere(command, owner, ppn);
+        true
+    }
+
+    /// Programs contents that failed to be programmed into this page.
+    fn send_elsewhere(&mut self, command: &Command, owner: Owner, ppn: Ppn) {
+        let Image { oob, filled, .. } = self.core.device.images.slab[command.image];
+        let oob = oob_covering(oob.coverage);
+        self.core.device.images.slab[command.image] = Image { oob, filled, ppn };
+        for index in 0..filled {
+            let tag = self.core.device.images.slot(command.image, index).0;
+            let (from, to) = (self.core.device.grid.slot(command.ppn, index), self.core.device.grid.slot(ppn, index));
+            if !self.republish(tag, from, to) {
+                let update = self.core.device.images.updates(command.image)[index as usize];
+                if let Some(unit) = move_pin(&mut self.core, &self.writer.pages, (tag, update), from, to) {
+                    self.release(unit);
+                }
+            }
+        }
+        self.core.submit_program(command.image, owner, command.cause);
+        // Not before: collection may take pages behind this one.
+        self.start_collecting_if_short(self.log_of(ppn));
+    }
+
+    /// What was to lie in slot `from` will lie in `to`; false if something newer took its place.
+    fn republish(&mut self, tag: OobTag, from: Slot, to: Slot) -> bool {
+        let published = match tag.role() {
+            PageRole::Data(lpn) if self.core.map.lookup(lpn) == Place::At(from) => {
+                let published = self.core.map.publish(lpn, to);
+                self.note_move_of(lpn, Place::At(from));
+                published
+            }
+            PageRole::Parity(stripe) if self.core.map.lookup_parity(stripe) == Place::At(from) => {
+                self.core.map.publish_parity(stripe, to)
+            }
+            _ => return false,
+        };
+        // The slot that failed holds nothing that anyone could go back to.
+        if let Some(unit) = published.pinned {
+            self.release(unit);
+        }
+        true
+    }
+
+    fn log_of(&self, ppn: Ppn) -> usize {
+        self.core.map.log_of(self.core.map.unit_of_block(self.core.device.block_of(ppn)))
+    }
+
+    /// The block that went bad was the log's reserve: what a victim holds finds no room on its
+    /// die. Without redundancy it goes to another die; a strip of a static stripe is kept in the
+    /// controller, its stripe standing in for it, until the erased victim gives room.
+    pub(crate) fn move_without_reserve(&mut self, log: usize, contents: Contents<P>) {
+        let role = contents.tag.role();
+        let then = match (self.writer.without_reserve(), role) {
+            (WithoutReserve::OtherDie, PageRole::Data(_)) => self.move_to_other_die(contents),
+            // Where the stripe lacks another strip it cannot stand in for this one.
+            (WithoutReserve::Park, _) if self.may_park(role) => {
+                self.park_contents(contents);
+                true
+            }
+            _ => false,
+        };
+        if !then {
+            self.care.collectors[log].stuck = true;
+        }
+    }
+
+    /// Moves a page that has no redundancy to a die that has room; false if none has.
+    fn move_to_other_die(&mut self, contents: Contents<P>) -> bool {
+        let PageRole::Data(lpn) = contents.tag.role() else { return false };
+        let Some(image) = self.host_image() else { return false };
+        let slot = self.core.next_slot_of(image);
+        let pin = self.core.map.publish(lpn, slot).pinned.unwrap_or(NONE);
+        self.core.device.images.fill(image, contents, NONE, pin);
+        self.writer.pages.send_host_image(&mut self.core, image);
+        true
+    }
+
+    /// Keeps a strip that finds no room in the controller.
+    fn park_contents(&mut self, contents: Contents<P>) {
+        let (stripe, strip, pinned) = match contents.tag.role() {
+            PageRole::Data(lpn) => {
+                let (stripe, strip) = self.strip_of(lpn);
+                let from = self.core.map.lookup(lpn);
+                let pinned = self.core.map.publish_missing(lpn).pinned;
+                self.note_move_of(lpn, from);
+                (stripe, strip, pinned)
+            }
+            PageRole::Parity(stripe) => {
+                let pinned = self.core.map.publish_missing_parity(stripe).pinned;
+                (stripe, self.stripe_scheme().data_strips(), pinned)
+            }
+            PageRole::Filler => unreachable!("fillers are never valid"),
+        };
+        self.care.rebuild.strip_begun();
+        self.care.rebuild.park(ParkedStrip { stripe, strip, payload: contents.payload });
+        if let Some(unit) = pinned {
+            self.release(unit);
+        }
+    }
+
+    /// Whether the other strips of a page's stripe bring it back.
+    fn may_park(&self, role: PageRole) -> bool {
+        let stripe = match role {
+            PageRole::Data(lpn) => self.strip_of(lpn).0,
+            PageRole::Parity(stripe) => stripe,
+            PageRole::Filler => return false,
+        };
+        self.stripe_state(stripe).1.is_empty() && self.is_protected(stripe)
+    }
+
+    /// Whether all that a block holds may be kept in the controller until the block is erased.
+    fn may_park_all(&self, block: UnitId) -> bool {
+        let grid = &self.core.device.grid;
+        let pages = (0..grid.pages_per_block()).map(|page| grid.ppn(BlockAddr(block), page));
+        let mut slots = pages.flat_map(|ppn| (0..grid.slots_per_page()).map(move |index| (ppn, index)));
+        slots.all(|(ppn, index)| {
+            let stays = self.core.map.is_valid(grid.slot(ppn, index)) && is_known(&self.core, ppn);
+            !stays || self.may_park(self.core.device.tags(ppn)[index as usize].role())
+        })
+    }
+
+    /// Whether the victim holds pages for which there is no room at all.
+    pub(crate) fn has_nowhere_to_go(&self, log: usize, victim: UnitId) -> bool {
+        let has_room = |log, streams: &[Stream]| streams.iter().any(|&stream| self.core.map.has_room(log, stream));
+        if has_room(log, &[Stream::Gc, Stream::Host]) || self.core.map.unit(victim).valid == 0 {
+            return false;
+        }
+        match self.writer.without_reserve() {
+            WithoutReserve::OtherDie => !(0..self.core.map.logs()).any(|log| has_room(log, &[Stream::Host])),
+            WithoutReserve::Park => !self.may_park_all(victim),
+            WithoutReserve::Nothing => true,
+        }
+    }
+
+    /// There is no place for contents that failed to be programmed: the page gets back what it held
+    /// before, which is in flash as long as unit `pin` is pinned. False where there was nothing, or
+    /// something newer took its place, or a stripe is to bring the contents back.
+    pub(crate) fn take_back(&mut self, tag: OobTag, failed: Slot, pin: u32) -> bool {
+        let place = match tag.role() {
+            PageRole::Data(lpn) => self.core.map.lookup(lpn),
+            PageRole::Parity(stripe) => self.core.map.lookup_parity(stripe),
+            PageRole::Filler => return false,
+        };
+        if pin == NONE || place != Place::At(failed) {
+            return false;
+        }
+        let Some(old) = self.care.newest_copy(&self.core, tag, failed) else { return false };
+        let (ppn, index) = self.core.device.grid.page_of(old);
+        let rank = self.core.device.update_at(ppn, index);
+        let published = match tag.role() {
+            PageRole::Parity(stripe) => {
+                self.note_parity_version(stripe, rank);
+                self.core.map.publish_parity(stripe, old)
+            }
+            PageRole::Filler => unreachable!("fillers have no place"),
+            PageRole::Data(lpn) => {
+                if lpn.0 < self.core.map.user_slots() {
+                    self.contents_change(lpn);
+                }
+                self.note_version(lpn, rank);
+                let published = self.core.map.publish(lpn, old);
+                self.note_move_of(lpn, place);
+                published
+            }
+        };
+        if let Some(unit) = published.pinned {
+            self.release(unit);
+        }
+        self.care.collectors_of_are_stuck([pin, self.core.map.unit_of(old)]);
+        true
+    }
+}

@@ -1,0 +1,101 @@
+//! Limits on reads and age, refresh and patrol: care says which unit is due, the flow has it collected.
+
+use crate::care::{Host, limits, refresh};
+use crate::core::Command;
+use crate::engine::Engine;
+use device::contents::HostPayload;
+use ftl::UnitState;
+use nand::FlashArray;
+use vocab::{Cause, DieId, SimTime};
+
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+    /// Whether the host uses the drive.
+    pub(crate) fn host_is(&self) -> Host {
+        if self.host.requests.outstanding > 0 || self.more_arrives() { Host::Busy } else { Host::Away }
+    }
+
+    /// The next event. Timers count only beside something else: alone, or one beside the other, they would keep
+    /// a drive from coming to rest, or from noticing that it is stuck.
+    #[inline]
+    pub(crate) fn next_event(&mut self) -> Option<(SimTime, usize)> {
+        let grid = &self.core.device.grid;
+        let (refreshes, retention) = (refresh::timer(grid), limits::timer(grid));
+        let next = self.core.device.calendar.next();
+        let is_next = |timer: usize| next.is_some_and(|(_, resource)| resource == timer);
+        if is_next(refreshes) {
+            self.care.refresh_timer(&mut self.core);
+        } else if self.core.limits.is_on() && is_next(retention) {
+            limits::retention_due(&mut self.core);
+        } else {
+            return next;
+        }
+        let timers = [refreshes, if self.core.limits.is_on() { retention } else { refreshes }];
+        next.filter(|_| self.core.device.calendar.has_any_but(timers))
+    }
+
+    /// Recycles what is due, on every die.
+    pub(crate) fn recycle_due(&mut self) {
+        if self.host_is() == Host::Away || limits::end_if_over(&mut self.core, &self.writer) {
+            return;
+        }
+        for die in 0..self.core.device.grid.dies() {
+            self.recycle(DieId(die as u16));
+        }
+        limits::set_timer(&mut self.core);
+    }
+
+    /// The die has nothing to do.
+    #[inline]
+    pub(crate) fn recycle_when_idle(&mut self, die: DieId) {
+        if limits::may_recycle_when_idle(&self.core, die) && self.host_is() == Host::Busy && self.writer.limits().is_some() {
+            self.recycle(die);
+        }
+    }
+
+    /// Gives the die's collector the next block that is due, unless one waits for it already.
+    fn recycle(&mut self, die: DieId) {
+        let Some((block, reason)) = self.care.next_due(&mut self.core, &self.writer, die) else { return };
+        let unit = self.core.map.unit_of_block(block);
+        self.want(unit, Cause::Refresh);
+        if self.care.is_wanted(&self.core, die.index()) || self.core.map.unit(unit).state == UnitState::Condemned {
+            limits::count(&mut self.core.limits.recycled, reason);
+        }
+    }
+
+    /// Has what is due for a refresh collected or recharged, while the host uses the drive, and sets the timer.
+    pub(crate) fn refresh_due(&mut self) {
+        if self.host_is() == Host::Away {
+            return;
+        }
+        self.care.refresh.stirred = false;
+        for log in 0..self.care.refresh.logs() {
+            while let Some(unit) = self.care.unit_to_refresh(&self.core, log) {
+                if let Some(unit) = self.care.refresh_unit(&mut self.core, &self.writer, log, unit) {
+                    self.want(unit, Cause::Refresh);
+                }
+            }
+        }
+        self.care.set_refresh_timer(&mut self.core);
+    }
+
+    /// A page to be recharged was read.
+    pub(crate) fn recharge_read_done(&mut self, command: &Command, log: usize, clean: bool) {
+        if let Some(unit) = self.care.recharge_read_done(&mut self.core, command, log, clean) {
+            self.want(unit, Cause::Refresh);
+        }
+    }
+
+    /// A page was recharged, or cannot be.
+    pub(crate) fn complete_recharge(&mut self, command: &Command) {
+        if let Some(unit) = self.care.complete_recharge(&mut self.core, command) {
+            self.want(unit, Cause::Refresh);
+        }
+    }
+
+    /// The patrol read a page.
+    pub(crate) fn patrol_read_done(&mut self, superblock: u32, clean: bool) {
+        if !clean {
+            self.want(superblock, Cause::Refresh);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Pages of region logs: what happens between placing a page, its program, and its loss.
+
+use crate::core::data_of;
+use crate::engine::Engine;
+use crate::write::KeptMembers;
+use crate::write::pages::write::{HostImage, Placing};
+use device::contents::HostPayload;
+use device::image::{Contents, Image};
+use device::slab::{Id, NONE};
+use ftl::Place;
+use nand::{FlashArray, OobTag, PageRole};
+use vocab::{Slot, StripSet};
+
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+    /// Hands the job's pages to region logs; false if it has to wait for space.
+    pub(crate) fn place_in_pages(&mut self, job: Id) -> bool {
+        loop {
+            match self.writer.pages.place(&mut self.core, job) {
+                Placing::Done => return true,
+                Placing::Short { log } => self.start_collecting(log),
+                Placing::NoRoom => {
+                    self.collect_on_all_dies();
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// The image that the next host page goes into; `None` if no log has room.
+    pub(crate) fn host_image(&mut self) -> Option<Id> {
+        match self.writer.pages.host_image(&mut self.core) {
+            HostImage::Open(image) => Some(image),
+            HostImage::Taken(image, log) => {
+                self.start_collecting_if_short(log);
+                Some(image)
+            }
+            HostImage::NoRoom => {
+                self.collect_on_all_dies();
+                None
+            }
+        }
+    }
+
+    /// No log has room: every log that is short of space is to be collected.
+    pub(crate) fn collect_on_all_dies(&mut self) {
+        (0..self.core.device.dies().len()).for_each(|log| self.start_collecting_if_short(log));
+    }
+
+    /// Moves a page, read or repaired, to the collector's frontier of the region log. `from` is
+    /// where the page lies.
+    pub(crate) fn move_in_region(&mut self, log: usize, contents: Contents<P>, from: Slot) {
+        let (pages, writer) = (&mut self.writer.pages, &self.writer.protection);
+        let coverage = |core: &_| crate::write::coverage_to_keep(writer, core, from);
+        let Some(to) = pages.image_for_moved(&mut self.core, log, coverage) else {
+            // A block that went bad, or several cuts in a row, may have used up what was reserved.
+            assert!(self.core.grown_bad > 0 || self.core.is_mountable(), "the collector's reserve holds a victim");
+            self.move_without_reserve(log, contents);
+            return;
+        };
+        if to.is_new {
+            self.keep_members(to.image, contents.tag, from);
+        }
+        let slot = self.core.next_slot_of(to.image);
+        let published = match contents.tag.role() {
+            PageRole::Data(lpn) => {
+                let old = self.core.map.lookup(lpn);
+                let published = self.core.map.publish(lpn, slot);
+                self.note_move_of(lpn, old);
+                published
+            }
+            PageRole::Parity(stripe) => self.core.map.publish_parity(stripe, slot),
+            PageRole::Filler => unreachable!("fillers are never valid"),
+        };
+        self.writer.pages.put_moved(&mut self.core, log, to, contents, published);
+    }
+
+    /// A page that moves keeps the names of its codeword's members: parity and the pages of static stripes have
+    /// such names.
+    fn keep_members(&mut self, image: Id, tag: OobTag, from: Slot) {
+        match self.writer.members_to_keep(&self.core, tag, from) {
+            KeptMembers::None => {}
+            KeptMembers::These(members) => self.core.device.images.set_members(image, members),
+            KeptMembers::OfStripeNow(stripe) => self.tell_strips(image, stripe, StripSet::EMPTY, 0),
+        }
+    }
+
+    /// A page of a region log is programmed (or lost with its die).
+    pub(crate) fn page_done(&mut self, image: Id, log: usize, moved: bool, done: bool) {
+        let Image { ppn, filled, .. } = self.core.device.images.slab[image];
+        for index in 0..filled {
+            let (tag, job, pin) = self.core.device.images.slot(image, index);
+            if !done && !self.take_back(tag, self.core.device.grid.slot(ppn, index), pin) {
+                self.lose_program(image, index, moved);
+            }
+            if pin != NONE {
+                self.release(pin);
+            }
+            if job != NONE {
+                self.core.jobs[job].failed |= !done;
+                self.part_done(job);
+            }
+        }
+        if moved {
+            self.core.moving[log].under_way -= 1;
+            self.collect(log);
+        }
+    }
+
+    /// A slot of a program that failed did not get its contents, and nobody has them any more.
+    pub(crate) fn lose_program(&mut self, image: Id, index: u32, moved: bool) {
+        let (ppn, tag) = (self.core.device.images.slab[image].ppn, self.core.device.images.slot(image, index).0);
+        if moved {
+            self.note_lost(tag, self.core.device.images.updates(image)[index as usize]);
+        }
+        self.lose(tag, self.core.device.grid.slot(ppn, index));
+    }
+
+    /// The contents of a page, of this rank, are lost for good: after a cut, too, nothing older is taken for them.
+    pub(crate) fn note_lost(&mut self, tag: OobTag, update: u64) {
+        if let (Some(lpn), true) = (data_of(tag), self.core.is_mountable()) {
+            self.core.safe.lost.insert(lpn, update);
+        }
+    }
+
+    /// The slot did not get its contents: if it is still current, only a stripe has them now.
+    pub(crate) fn lose(&mut self, tag: OobTag, slot: Slot) {
+        let pinned = match tag.role() {
+            PageRole::Data(lpn) if self.core.map.lookup(lpn) == Place::At(slot) => {
+                let pinned = self.core.map.publish_missing(lpn).pinned;
+                self.note_move_of(lpn, Place::At(slot));
+                pinned
+            }
+            // Rows and groups keep no map of their parities.
+            PageRole::Parity(stripe)
+                if self.core.map.kind() == ftl::LogKind::Regions && self.core.map.lookup_parity(stripe) == Place::At(slot) =>
+            {
+                self.core.map.publish_missing_parity(stripe).pinned
+            }
+            _ => None,
+        };
+        if let Some(unit) = pinned {
+            self.release(unit);
+            self.strip_lost(tag);
+        }
+    }
+
+    /// Takes back a pin. The unit is erased if it only waited for that.
+    #[inline]
+    pub(crate) fn release(&mut self, unit: u32) {
+        if self.core.map.release(unit) {
+            self.collect(self.core.map.log_of(unit));
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Rebuild after a loss: care keeps the queue of wanted units and the walk over stripes, reads solve for lost
+//! strips, stripes say where a strip goes.
+
+use crate::care::rebuild::{MayWant, ParkedStrip, Walk};
+use crate::core::oob_covering;
+use crate::core::owner::Owner;
+use crate::core::target::Target;
+use crate::engine::Engine;
+use crate::write::RebuiltBy;
+use device::contents::HostPayload;
+use device::image::Contents;
+use device::slab::{Id, NONE};
+use ftl::{Place, Stream, UnitId};
+use nand::{FlashArray, OobTag, PageRole};
+use vocab::{Cause, DieId, Lpn, StripSet, StripeId};
+
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+    /// A die died: everything that has pages on it is to be rebuilt.
+    pub(crate) fn rebuild_die(&mut self, die: DieId) {
+        self.core.device.died.push(die);
+        match self.writer.rebuilt_by() {
+            RebuiltBy::Nothing => {}
+            RebuiltBy::Collection => self.rebuild_superblocks(),
+            RebuiltBy::Stripes => self.rebuild_stripes(),
+        }
+    }
+
+    /// Superblocks were written with pages on a die that is dead: all of them are collected.
+    pub(crate) fn rebuild_superblocks(&mut self) {
+        if self.care.rebuild.on {
+            self.care.rebuild.begin(self.core.device.now);
+            self.care.want_all_superblocks(&self.core, &self.writer);
+            self.start_collecting(0);
+            self.care.note_rebuilt(&self.core);
+        }
+    }
+
+    /// Strips have no place, or one on a die that is dead: they are solved for.
+    pub(crate) fn rebuild_stripes(&mut self) {
+        if self.care.rebuild.on {
+            self.care.rebuild.begin(self.core.device.now);
+            self.walk_stripes();
+        }
+    }
+
+    /// Wants the unit collected as soon as its log gets to it.
+    pub(crate) fn want(&mut self, unit: UnitId, cause: Cause) {
+        let log = self.core.map.log_of(unit);
+        match crate::care::Care::may_want(&self.core, unit) {
+            MayWant::No => return,
+            MayWant::AfterClosing => {
+                self.writer.pages.send_moved(&mut self.core, log);
+                self.core.map.abandon(unit);
+            }
+            MayWant::Now => {}
+        }
+        self.care.queue_wanted(unit, cause);
+        self.start_collecting(log);
+    }
+
+    /// A strip lost its place on a living die: the next walk gives it another.
+    pub(crate) fn strip_lost(&mut self, tag: OobTag) {
+        if self.writer.rebuilt_by() != RebuiltBy::Stripes {
+            return;
+        }
+        let (stripe, strip) = match tag.role() {
+            PageRole::Data(lpn) => self.strip_of(lpn),
+            PageRole::Parity(stripe) => (stripe, self.stripe_scheme().data_strips()),
+            PageRole::Filler => return,
+        };
+        if self.home_of(stripe, strip).is_some() {
+            self.walk_stripes();
+        }
+    }
+
+    /// Walks all stripes, from the first, for strips that no living die holds.
+    fn walk_stripes(&mut self) {
+        if self.care.rebuild.on && self.writer.rebuilt_by() == RebuiltBy::Stripes && self.care.rebuild.walk_again() {
+            self.walk_on();
+        }
+    }
+
+    /// Starts to solve for lost strips, about as many as may be under way at once.
+    fn walk_on(&mut self) {
+        if !self.care.rebuild.start_walking() {
+            return;
+        }
+        let stripes = self.stripe_count();
+        while let Walk::Look(stripe) = self.care.rebuild.next_step(stripes) {
+            self.rebuild_stripe(stripe);
+        }
+        self.care.rebuild.stop_walking();
+        self.care.note_rebuilt(&self.core);
+    }
+
+    /// Starts to solve for the stripe's lost strips.
+    fn rebuild_stripe(&mut self, stripe: StripeId) {
+        self.commit_if_leaning_on_lost(stripe);
+        for strip in 0..=self.stripe_scheme().data_strips() {
+            if !self.is_strip_lost(stripe, strip) {
+                continue;
+            }
+            if self.home_of(stripe, strip).is_none() {
+                self.care.rebuild.strip_has_no_die();
+                continue;
+            }
+            self.care.rebuild.strip_begun();
+            self.repair(Target::Strip { stripe, strip });
+        }
+    }
+
+    /// A lost strip was solved for, or cannot be.
+    pub(crate) fn strip_rebuilt(&mut self, stripe: StripeId, strip: u32, payload: Option<P>) {
+        match payload {
+            // The host may have written the strip anew meanwhile.
+            _ if !self.is_strip_lost(stripe, strip) => {
+                self.care.rebuild.strip_done();
+                self.commit_if_leaning_on_lost(stripe);
+            }
+            Some(payload) => {
+                self.care.rebuild.park(ParkedStrip { stripe, strip, payload });
+                self.place_parked();
+            }
+            None => self.care.rebuild.strip_is_left(),
+        }
+        self.walk_on();
+    }
+
+    /// Programs strips that were solved for, in order, as far as there is room.
+    fn place_parked(&mut self) {
+        while let Some(parked) = self.care.rebuild.take_parked() {
+            let (stripe, strip) = (parked.stripe, parked.strip);
+            let home = self.home_of(stripe, strip).filter(|_| self.is_strip_lost(stripe, strip));
+            let Some(log) = home.map(DieId::index) else {
+                self.care.rebuild.strip_done();
+                continue;
+            };
+            let Some(ppn) = self.core.map.take_page(log, Stream::Host) else {
+                self.start_collecting_if_short(log);
+                self.care.rebuild.park_again(parked);
+                return;
+            };
+            let image = self.core.device.images.open(ppn, oob_covering(0));
+            self.put_parked(image, parked);
+            self.core.submit_program(image, Owner::Strip { log: log as u16 }, Cause::Rebuild);
+            self.start_collecting_if_short(log);
+        }
+    }
+
+    /// Puts a strip that was solved for into an image, and into the map.
+    fn put_parked(&mut self, image: Id, ParkedStrip { stripe, strip, payload }: ParkedStrip<P>) {
+        let slot = self.core.next_slot_of(image);
+        let n = self.stripe_scheme().data_strips();
+        let is_parity = strip == n;
+        let lpn = Lpn(stripe.0 * n + strip);
+        let (tag, published) = if is_parity {
+            (OobTag::parity(stripe), self.core.map.publish_parity(stripe, slot))
+        } else {
+            let old = self.core.map.lookup(lpn);
+            let published = self.core.map.publish(lpn, slot);
+            self.note_move(stripe, old, Place::At(slot));
+            (OobTag::data(lpn), published)
+        };
+        let update = self.version_of_strip(stripe, strip);
+        self.core.device.images.fill(image, Contents { tag, payload, update }, NONE, published.pinned.unwrap_or(NONE));
+        if is_parity {
+            self.tell_strips_of_stored_parity(image, stripe);
+        } else {
+            self.tell_strips(image, stripe, StripSet::EMPTY, 0);
+        }
+    }
+
+    /// A rebuilt strip is programmed, or lost again.
+    pub(crate) fn strip_programmed(&mut self, image: Id, log: usize, done: bool) {
+        self.page_done(image, log, false, done);
+        self.care.rebuild.strip_done();
+        self.walk_on();
+    }
+
+    /// Tries again to place rebuilt strips.
+    pub(crate) fn retry_rebuild(&mut self) {
+        if self.care.rebuild.has_parked() {
+            self.place_parked();
+            self.walk_on();
+        }
+    }
+
+    /// There is no room for a rebuilt strip and there never will be: it stays lost. True if
+    /// there was one.
+    pub(crate) fn drop_parked(&mut self) -> bool {
+        let dropped = self.care.rebuild.take_parked().is_some();
+        if dropped {
+            self.care.rebuild.strip_is_left();
+            self.walk_on();
+        }
+        dropped
+    }
+}

@@ -1,0 +1,287 @@
+//! Who waits for space, in which order they are served, and in which order they are given up.
+//!
+//! A drive has eleven waiting rooms: the rows of `Engine::ROOMS`. Whenever space or parity appeared
+//! (`core.retry`), all rooms are tried again, in the order of the table: work that collection depends on comes
+//! before work that only the host waits for. When nothing moves any more, no erase will ever bring the space that
+//! is still waited for: then the rooms are given up one entry at a time, in the order of [`Room::GIVEN_UP`], until
+//! something moves again.
+//!
+//! The first room that refuses a write for want of space turns a drive that lost blocks or dies read-only
+//! (`host::read_only`).
+
+use crate::core::jobs::Asker;
+use crate::core::timer::Timer;
+use crate::engine::Engine;
+use device::contents::HostPayload;
+use nand::FlashArray;
+
+/// A waiting room, by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    ParityCache,
+    Displaced,
+    Rescued,
+    Astray,
+    Zones,
+    Parked,
+    StripeUpdates,
+    Jobs,
+    Buffer,
+    UncoveredRepairs,
+    BareRows,
+}
+
+impl Room {
+    /// The rooms that can be given up, in this order: first what costs no write, then what fails writes, last
+    /// what leaves a rebuild incomplete.
+    const GIVEN_UP: [Room; 8] = [
+        Room::BareRows,
+        Room::Rescued,
+        Room::Displaced,
+        Room::Zones,
+        Room::Jobs,
+        Room::StripeUpdates,
+        Room::Buffer,
+        Room::Parked,
+    ];
+
+    /// Whether writes wait here for space, of the host or on its behalf.
+    const fn holds_writes(self) -> bool {
+        matches!(self, Room::Displaced | Room::Zones | Room::Jobs | Room::StripeUpdates | Room::Buffer)
+    }
+}
+
+/// A row of the table of waiting rooms.
+struct WaitingRoom<E> {
+    room: Room,
+    has_waiting: fn(&E) -> bool,
+    /// Tries everything in the room again, in order, as far as there is space.
+    retry: fn(&mut E),
+    /// There is no space for what waits first, and there never will be. True if something moved.
+    give_up: fn(&mut E) -> bool,
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+    /// All waiting rooms, in the order in which they are tried again.
+    const ROOMS: [WaitingRoom<Self>; 11] = [
+        // Updates of stripes that need an entry in the parity cache. They take what room there is; for the others
+        // the least recently updated entries are committed. They fail with the commit that they wait for.
+        WaitingRoom {
+            room: Room::ParityCache,
+            has_waiting: |engine| engine.writer.stripes.held.has_waiting(),
+            retry: Self::serve_waiting_for_room,
+            give_up: Self::is_never_given_up,
+        },
+        // Programs that failed, until another page takes their contents: one of the same die, or of any die where
+        // pages have no redundancy. Given up, a strip goes to any die that has room; else the program has failed.
+        WaitingRoom {
+            room: Room::Displaced,
+            has_waiting: |engine| !engine.core.device.displaced.is_empty(),
+            retry: Self::retry_displaced,
+            give_up: Self::give_up_displaced,
+        },
+        // Pages of rows and groups whose program failed, until an open row or group takes them. Given up, their
+        // codewords stand in for them; where these cannot, their writers are told that there is no room.
+        WaitingRoom {
+            room: Room::Rescued,
+            has_waiting: |engine| engine.writer.rescue.under_way || !engine.writer.rescue.hurt.is_empty(),
+            retry: Self::place_rescued,
+            give_up: Self::give_up_hurt,
+        },
+        // Blocks that returned another page than was asked for. They are collected out of turn.
+        WaitingRoom {
+            room: Room::Astray,
+            has_waiting: |engine| !engine.care.damage.astray.is_empty(),
+            retry: Self::want_astray,
+            give_up: Self::is_never_given_up,
+        },
+        // Data and code pages whose segment is full. Given up, the first of them fails.
+        WaitingRoom {
+            room: Room::Zones,
+            has_waiting: |engine| engine.writer.zones.as_ref().is_some_and(|zones| !zones.waiting.is_empty()),
+            retry: Self::retry_zones,
+            give_up: Self::fail_waiting_in_zones,
+        },
+        // Strips that were solved for, until their die has room. Given up, the first of them stays lost.
+        WaitingRoom {
+            room: Room::Parked,
+            has_waiting: |engine| engine.care.rebuild.has_parked(),
+            retry: Self::retry_rebuild,
+            give_up: Self::drop_parked,
+        },
+        // Updates of stripes that lack a page on some die. Tried again, a write lets urgent work of its stripe go
+        // first. Given up, the first update fails, and so does what waits in the parity cache for this commit.
+        WaitingRoom {
+            room: Room::StripeUpdates,
+            has_waiting: |engine| !engine.writer.stripes.stalled.is_empty(),
+            retry: Self::retry_stripe_updates,
+            give_up: Self::fail_first_stripe_update,
+        },
+        // Writes and discards, of the host or of the write buffer, whose pages are not all placed. Given up, the
+        // first of them fails.
+        WaitingRoom {
+            room: Room::Jobs,
+            has_waiting: |engine| !engine.host.stalled.is_empty(),
+            retry: Self::retry_jobs,
+            give_up: Self::fail_first_job,
+        },
+        // Writes that need room in the write buffer. Given up, the first of them fails.
+        WaitingRoom {
+            room: Room::Buffer,
+            has_waiting: Self::has_waiting_for_buffer,
+            retry: Self::retry_buffer,
+            give_up: |engine| {
+                engine.fail_buffer_waiter();
+                true
+            },
+        },
+        // Repairs of pages whose row has no parity yet: the end of the row brings it.
+        WaitingRoom {
+            room: Room::UncoveredRepairs,
+            has_waiting: |engine| !engine.reads.uncovered_repairs.is_empty(),
+            retry: Self::retry_repairs,
+            give_up: Self::is_never_given_up,
+        },
+        // Answers to writes whose row lost its parity. They are looked at whenever a row gets a parity, not here.
+        // Given up, they are sent although one more loss would take the data.
+        WaitingRoom {
+            room: Room::BareRows,
+            has_waiting: |engine| !engine.writer.rows.bare.is_empty(),
+            retry: |_| {},
+            give_up: Self::give_up_bare,
+        },
+    ];
+
+    fn is_never_given_up(&mut self) -> bool {
+        false
+    }
+
+    /// Tries again whatever waits for space.
+    pub(crate) fn retry_stalled(&mut self) {
+        for row in Self::ROOMS {
+            if (row.has_waiting)(self) {
+                (row.retry)(self);
+            }
+        }
+    }
+
+    /// The drive fell idle. What only waits for company is finished; then what still waits for space will never
+    /// get it and is given up, one entry at a time. True if anything moved.
+    pub(crate) fn unstick(&mut self) -> bool {
+        if self.power.mounting.is_some() || self.cover_open_rows() {
+            return true;
+        }
+        for log in 0..self.core.map.logs() {
+            self.start_collecting_if_short(log);
+        }
+        self.retry_stalled();
+        if self.core.is_mountable() && self.writer.stripes.worn_above.is_some() && self.host.requests.outstanding == 0 {
+            self.build_in_idle_time();
+        }
+        if !self.core.device.is_idle() || self.core.retry || self.core.is_pending(Timer::Answers) {
+            return true;
+        }
+        Room::GIVEN_UP.into_iter().any(|room| self.give_up(room))
+    }
+
+    /// Gives up what waits first in the room. True if something moved.
+    fn give_up(&mut self, room: Room) -> bool {
+        let row = &Self::ROOMS[room as usize];
+        if !(row.has_waiting)(self) {
+            return false;
+        }
+        if room.holds_writes() {
+            self.turn_read_only();
+        }
+        (row.give_up)(self)
+    }
+
+    /// Whether a write waits for space, of the host or on its behalf.
+    fn has_waiting_for_space(&self) -> bool {
+        Self::ROOMS.iter().any(|row| row.room.holds_writes() && (row.has_waiting)(self))
+    }
+
+    /// Whether a drive that lost room waits for some while none of its dies works: then only the host could
+    /// bring any. A drive that is asked all the time would never notice otherwise.
+    #[inline]
+    pub(crate) fn may_be_stuck(&self) -> bool {
+        self.has_lost_room() && self.core.device.is_idle() && self.has_waiting_for_space()
+    }
+
+    /// Whether blocks or dies are gone.
+    #[inline]
+    fn has_lost_room(&self) -> bool {
+        self.core.grown_bad > 0 || !self.core.device.dead.is_empty()
+    }
+
+    /// A write waits for space that will not come: a drive that lost blocks or dies is read-only from now on.
+    fn turn_read_only(&mut self) {
+        if self.has_lost_room() {
+            self.host.requests.read_only_since.get_or_insert(self.core.device.now);
+        }
+    }
+
+    fn retry_repairs(&mut self) {
+        std::mem::take(&mut self.reads.uncovered_repairs).into_iter().for_each(|target| self.repair(target));
+    }
+
+    fn retry_jobs(&mut self) {
+        while let Some(job) = self.host.stalled.pop_front() {
+            self.drop_discarded(job);
+            if !self.place(job) {
+                self.host.stalled.push_front(job);
+                break;
+            }
+        }
+    }
+
+    /// A program that failed finds no place on its die. True if there was one.
+    fn give_up_displaced(&mut self) -> bool {
+        let Some(command) = self.core.device.displaced.pop_front() else { return false };
+        if !self.place_anywhere(&command) {
+            self.program_over(&command, false);
+        }
+        true
+    }
+
+    /// There is no room for the pages of the first job. True if there was one.
+    fn fail_first_job(&mut self) -> bool {
+        let Some(job) = self.host.stalled.pop_front() else { return false };
+        if self.core.jobs[job].asker == Asker::Buffer {
+            // A request waits for the room in the buffer that this job was to make. It fails with the job:
+            // otherwise the same pages would be sent to flash again, and so for ever.
+            self.fail_buffer_waiter();
+        }
+        self.fail_job(job);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use device::contents::Tag;
+    use nand::MemoryArray;
+
+    type Drive = Engine<Tag, MemoryArray<Tag>>;
+
+    /// Giving up finds a room by its number: a row in another place would give up another room's work.
+    #[test]
+    fn every_room_has_its_row() {
+        let found: Vec<usize> = Drive::ROOMS.iter().map(|row| row.room as usize).collect();
+        assert_eq!(found, (0..11).collect::<Vec<_>>());
+    }
+
+    /// A write that waits can be refused, and is refused only after what costs no write: otherwise a drive would
+    /// hang, or turn read-only too early.
+    #[test]
+    fn rooms_are_given_up_once_and_those_without_writes_first() {
+        for room in Room::GIVEN_UP {
+            assert_eq!(Room::GIVEN_UP.iter().filter(|&&other| other == room).count(), 1, "{room:?}");
+        }
+        let first = Room::GIVEN_UP.iter().position(|room| room.holds_writes()).expect("some hold writes");
+        assert_eq!(&Room::GIVEN_UP[..first], &[Room::BareRows, Room::Rescued]);
+        let holds = Drive::ROOMS.iter().map(|row| row.room).filter(|room| room.holds_writes());
+        assert_eq!(holds.filter(|room| Room::GIVEN_UP.contains(room)).count(), 5);
+    }
+}

@@ -1,0 +1,60 @@
+//! What a run looks like from outside, block by block; for tests.
+
+use crate::config::Pace;
+use crate::core::limits::Recycled;
+use crate::session::{Prepared, Session, inside};
+use device::contents::HostPayload;
+use nand::{BlockInfo, FlashArray};
+use vocab::{BlockAddr, HostCommand, SimTime};
+
+/// What a block looks like from outside, for tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockView {
+    /// Its number.
+    pub block: BlockAddr,
+    /// What the medium knows of it.
+    pub info: BlockInfo,
+    /// Slots of it that are current.
+    pub valid: u32,
+    /// Virtual time.
+    pub now: SimTime,
+}
+
+impl Session {
+    /// Blocks recycled because a limit came near, since the drive was aged.
+    #[must_use]
+    pub fn recycled(&self) -> Recycled {
+        inside!(&self.0, prepared => prepared.engine.core.limits.recycled)
+    }
+
+    /// Replays as [`Session::run`] does and shows every programmed block before every event;
+    /// for tests. Blocks are units of collection only under region logs.
+    pub fn run_watched(
+        &mut self,
+        commands: &mut dyn Iterator<Item = HostCommand>,
+        pace: Pace,
+        each: &mut dyn FnMut(BlockView),
+    ) -> crate::RunResult {
+        inside!(&mut self.0, prepared => prepared.watched(commands, pace, each))
+    }
+}
+
+impl<P: HostPayload> Prepared<P> {
+    fn watched(
+        &mut self,
+        commands: &mut dyn Iterator<Item = HostCommand>,
+        pace: Pace,
+        each: &mut dyn FnMut(BlockView),
+    ) -> crate::RunResult {
+        self.run_stepwise(commands, pace, &mut |_| {}, |engine| {
+            for block in (0..engine.core.device.grid.geometry().blocks()).map(BlockAddr) {
+                let info = *engine.core.device.array.block(block);
+                if info.next_page > 0 {
+                    let valid = engine.core.map.unit(engine.core.map.unit_of_block(block)).valid;
+                    each(BlockView { block, info, valid, now: engine.core.device.now });
+                }
+            }
+            true
+        })
+    }
+}

@@ -1,0 +1,231 @@
+//! Pages of region logs, put together in the controller: pages that the host writes without redundancy
+//! (`write`), and pages that a collector moves within a log, whatever protects them (`moves`).
+
+pub(crate) mod moves;
+pub(crate) mod write;
+
+use crate::core::Core;
+use crate::core::owner::Owner;
+use device::contents::HostPayload;
+use device::slab::{Id, NONE};
+use nand::FlashArray;
+use vocab::{Cause, Ppn};
+
+/// Page images that still have room, and the die whose turn it is.
+#[derive(Clone, Debug)]
+pub(crate) struct PageWriter {
+    /// The die that is asked first next time: equal backlogs take turns.
+    turn: usize,
+    /// The image host pages are put into.
+    open: Id,
+    open_log: usize,
+    /// Whether the open image's program is queued already.
+    open_sent: bool,
+    /// For each log, the image moved pages are put into; not queued before it is full.
+    moved: Vec<Id>,
+}
+
+impl PageWriter {
+    pub fn new(logs: usize) -> Self {
+        Self { turn: 0, open: NONE, open_log: 0, open_sent: false, moved: vec![NONE; logs] }
+    }
+
+    /// Images that may still be filled; `NONE` among them.
+    pub fn open_images(&self) -> impl Iterator<Item = Id> {
+        self.moved.iter().copied().chain([self.open])
+    }
+
+    /// The die takes up the image: nothing more fits in.
+    #[inline]
+    pub fn sealed(&mut self, image: Id) {
+        if self.open == image {
+            self.open = NONE;
+        }
+    }
+
+    /// The image of a page that the controller still has, by page number: reads of it are served from memory.
+    /// That is a half filled page of moved ones, or the last of the write history; or a page of any kind that
+    /// failed to be programmed and waits for another place.
+    pub fn unsent<P: HostPayload, A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> Option<Id> {
+        let is_it = |image: Id| image != NONE && core.device.images.slab[image].ppn == ppn;
+        if !core.device.displaced.is_empty()
+            && let Some(command) = core.device.displaced.iter().find(|command| is_it(command.image))
+        {
+            return Some(command.image);
+        }
+        if core.device.grid.slots_per_page() == 1 {
+            return None;
+        }
+        if is_it(self.open) && !self.open_sent {
+            return Some(self.open);
+        }
+        self.moved.iter().copied().find(|&image| is_it(image))
+    }
+
+    /// Whether the page is the host's open one and its program is not queued.
+    #[inline]
+    pub fn is_open_and_unsent<P: HostPayload, A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> bool {
+        self.open != NONE && !self.open_sent && core.device.images.slab[self.open].ppn == ppn
+    }
+
+    /// Queues the program of the host's open image, full or not, if there is one.
+    pub fn send_open_page<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+        if self.open != NONE && !self.open_sent {
+            let log = self.open_log as u16;
+            core.submit_program(self.open, Owner::Page { log, moved: false }, Cause::Host);
+            self.open_sent = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::BufferKind;
+    use crate::core::Command;
+    use crate::core::jobs::PageWrite;
+    use crate::core::testing::{TinyCore, tiny_core, tiny_setup};
+    use crate::write::pages::write::{HostImage, Placing};
+    use device::contents::Tag;
+    use device::image::Contents;
+    use ftl::{Place, Stream};
+    use nand::OobTag;
+    use vocab::{DieId, Lpn};
+
+    /// A drive of five dies with two logical pages to a page.
+    fn tiny() -> (TinyCore, PageWriter) {
+        let mut setup = tiny_setup("none", BufferKind::Off);
+        setup.drive.geometry.page_size.0 *= 2;
+        let core = tiny_core(&setup);
+        let logs = core.map.logs();
+        (core, PageWriter::new(logs))
+    }
+
+    fn job(core: &mut TinyCore, lpns: std::ops::Range<u32>) -> Id {
+        let job = core.jobs.take();
+        let pages = lpns.map(|lpn| PageWrite { lpn: Lpn(lpn), version: 1, payload: Tag::default(), from: 0, to: 8 });
+        core.jobs[job].pages.extend(pages);
+        job
+    }
+
+    fn commands(core: &TinyCore) -> Vec<Command> {
+        core.device.commands_of_dies().into_iter().map(|id| core.device.commands[id]).collect()
+    }
+
+    /// Catches a die that is asked twice before others, and one with a longer queue that is asked all the same.
+    #[test]
+    fn the_die_with_the_least_waiting_is_next_and_equals_take_turns() {
+        let (mut core, mut pages) = tiny();
+        let turns: Vec<_> = (0..6).map(|_| pages.least_waiting(&core)).collect();
+        assert_eq!(turns, [0, 1, 2, 3, 4, 0].map(Some));
+        let ppn = core.device.grid.ppn(core.device.grid.block(DieId(1), 0), 0);
+        core.submit(Command { ppn, ..Command::default() });
+        assert_eq!(pages.least_waiting(&core), Some(2), "die 1 has one waiting");
+    }
+
+    /// Catches a page that is sent twice, or left behind when it is full.
+    #[test]
+    fn pages_of_a_job_fill_pages_of_one_die_after_another() {
+        let (mut core, mut pages) = tiny();
+        let job = job(&mut core, 0..3);
+        assert_eq!(pages.place(&mut core, job), Placing::Done);
+        assert_eq!(core.jobs[job].remaining, 3);
+        let sent: Vec<Owner> = commands(&core).iter().map(|command| command.owner).collect();
+        assert_eq!(sent, [0, 1].map(|log| Owner::Page { log, moved: false }), "with time an open page is queued at once");
+        let places: Vec<u32> = (0..3)
+            .map(|lpn| {
+                let Place::At(slot) = core.map.lookup(Lpn(lpn)) else { panic!("it was placed") };
+                slot.0
+            })
+            .collect();
+        let die = core.device.grid.blocks_per_die() * 4 * 2;
+        assert_eq!(places.iter().map(|slot| slot / die).collect::<Vec<_>>(), [0, 0, 1]);
+        assert_eq!(places[0] + 1, places[1]);
+        assert!(matches!(pages.host_image(&mut core), HostImage::Open(_)));
+        pages.sealed(commands(&core)[1].image);
+        assert!(matches!(pages.host_image(&mut core), HostImage::Taken(_, 2)), "the die took the page up");
+    }
+
+    /// Without time a page waits to be full. Catches reads that would miss what only the controller has.
+    #[test]
+    fn an_unsent_page_is_found_and_sent_once() {
+        let (mut core, mut pages) = tiny();
+        core.device.timed = false;
+        let job = job(&mut core, 0..1);
+        pages.place(&mut core, job);
+        let Place::At(slot) = core.map.lookup(Lpn(0)) else { panic!("it was placed") };
+        let ppn = core.device.grid.page_of(slot).0;
+        let image = pages.unsent(&core, ppn);
+        assert!(image.is_some() && pages.is_open_and_unsent(&core, ppn));
+        pages.send_open_page(&mut core);
+        pages.send_open_page(&mut core);
+        assert_eq!(pages.unsent(&core, ppn), None);
+        assert!(core.device.next_ready().is_some() && core.device.next_ready().is_none());
+    }
+
+    /// Catches a job that goes on although its log is short: its collector would start too late.
+    #[test]
+    fn placing_stops_where_a_log_is_short_and_goes_on_behind_it() {
+        let (mut core, mut pages) = tiny();
+        core.device.timed = false;
+        let all = job(&mut core, 0..64);
+        let again = job(&mut core, 0..64);
+        let (mut short, mut no_room) = (Vec::new(), false);
+        for job in [all, again].into_iter().cycle().take(6) {
+            core.jobs[job].next = 0;
+            loop {
+                match pages.place(&mut core, job) {
+                    Placing::Done => break,
+                    Placing::Short { log } => short.push((log, core.jobs[job].next)),
+                    Placing::NoRoom => {
+                        no_room = true;
+                        break;
+                    }
+                }
+            }
+        }
+        assert!(no_room, "nobody collects here");
+        assert!(short.iter().all(|&(log, _)| core.map.is_short(log)));
+        assert_eq!(short.iter().map(|&(log, _)| log).collect::<std::collections::BTreeSet<_>>().len(), 5);
+        let taken: u32 = (0..5).map(|log| 8 - core.map.free_units(log)).sum();
+        assert!(taken >= 5 * 5, "room was used up before");
+    }
+
+    /// Moved pages share a page. Catches a half filled one that is left behind, and one that is sent too early.
+    #[test]
+    fn moved_pages_are_sent_when_full_or_asked_for() {
+        let (mut core, mut pages) = tiny();
+        for (lpn, sent) in [(0, 0), (1, 1), (2, 1)] {
+            let to = pages.image_for_moved(&mut core, 3, |_| 7).expect("an empty log has room");
+            assert_eq!(to.is_new, lpn != 1);
+            let published = core.map.publish(Lpn(lpn), core.next_slot_of(to.image));
+            let contents = Contents { tag: OobTag::data(Lpn(lpn)), payload: Tag::default(), update: 1 };
+            pages.put_moved(&mut core, 3, to, contents, published);
+            assert_eq!(commands(&core).len(), sent);
+            assert_eq!(core.device.images.slab[to.image].oob.coverage, 7);
+        }
+        pages.send_moved(&mut core, 3);
+        pages.send_moved(&mut core, 3);
+        assert_eq!(
+            commands(&core).iter().map(|command| command.owner).collect::<Vec<_>>(),
+            [Owner::Page { log: 3, moved: true }; 2]
+        );
+        assert_eq!(core.moving[3].under_way, 2);
+    }
+
+    /// Contents that failed go behind what was moved before, in the same log. Catches pages that are overtaken.
+    #[test]
+    fn a_displaced_program_lands_on_another_page_of_its_log() {
+        let (mut core, mut pages) = tiny();
+        let failed = core.map.take_page(2, Stream::Host).expect("an empty log has room");
+        core.map.abandon(core.map.unit_of_block(core.device.block_of(failed)));
+        let to = pages.image_for_moved(&mut core, 2, |_| 0).expect("an empty log has room");
+        let published = core.map.publish(Lpn(0), core.next_slot_of(to.image));
+        let contents = Contents { tag: OobTag::data(Lpn(0)), payload: Tag::default(), update: 1 };
+        pages.put_moved(&mut core, 2, to, contents, published);
+        let found = pages.page_for_displaced(&mut core, 2, [Stream::Host, Stream::Gc]).expect("room is left");
+        assert_eq!(commands(&core).len(), 1, "the half filled page of moved ones was sent");
+        assert_eq!(core.device.grid.die_of(found), DieId(2));
+        assert_ne!(core.device.block_of(found), core.device.block_of(failed));
+    }
+}

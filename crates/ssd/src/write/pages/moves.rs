@@ -1,0 +1,84 @@
+//! Moving pages within a region log, whatever protects them: they go to the collector's frontier of their log.
+
+use crate::core::owner::Owner;
+use crate::core::{Core, oob_covering};
+use crate::write::pages::PageWriter;
+use device::contents::HostPayload;
+use device::image::Contents;
+use device::slab::{Id, NONE};
+use ftl::{Published, Stream};
+use nand::FlashArray;
+use vocab::Ppn;
+
+/// The image that a moved page goes into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MovedImage {
+    pub image: Id,
+    /// Whether nothing is in it yet.
+    pub is_new: bool,
+    /// Whether it is of the host's frontier. The host's next page must not overtake it, so it is sent at once.
+    borrowed: bool,
+}
+
+impl PageWriter {
+    /// The image for the next page moved within the log: the open one, or a new one that has this `coverage` in
+    /// its OOB bytes. `None` if neither frontier of the log has a page.
+    #[inline]
+    pub fn image_for_moved<P: HostPayload, A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        log: usize,
+        coverage: impl FnOnce(&Core<P, A>) -> u32,
+    ) -> Option<MovedImage> {
+        let image = self.moved[log];
+        if image != NONE {
+            return Some(MovedImage { image, is_new: false, borrowed: false });
+        }
+        let own = core.map.take_page(log, Stream::Gc);
+        let borrowed = own.is_none();
+        let ppn = own.or_else(|| core.map.take_page(log, Stream::Host))?;
+        let oob = oob_covering(coverage(core));
+        let image = core.device.images.open(ppn, oob);
+        self.moved[log] = image;
+        Some(MovedImage { image, is_new: true, borrowed })
+    }
+
+    /// Puts a moved page, which the map has there already, into the image.
+    #[inline]
+    pub fn put_moved<P: HostPayload, A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        log: usize,
+        to: MovedImage,
+        contents: Contents<P>,
+        published: Published,
+    ) {
+        core.device.images.fill(to.image, contents, NONE, published.pinned.unwrap_or(NONE));
+        if core.device.images.is_full(to.image) || to.borrowed {
+            self.send_moved(core, log);
+        }
+    }
+
+    /// Queues the program of what was moved within the log so far.
+    #[inline]
+    pub fn send_moved<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, log: usize) {
+        let image = std::mem::replace(&mut self.moved[log], NONE);
+        if image != NONE {
+            core.moving[log].under_way += 1;
+            let cause = core.moving[log].cause;
+            core.submit_program(image, Owner::Page { log: log as u16, moved: true }, cause);
+        }
+    }
+
+    /// A page of the region log for contents that failed to be programmed there; of either stream.
+    pub fn page_for_displaced<P: HostPayload, A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        log: usize,
+        streams: [Stream; 2],
+    ) -> Option<Ppn> {
+        // A page that waits to be full must not be overtaken by the one behind it.
+        self.send_moved(core, log);
+        streams.into_iter().find_map(|stream| core.map.take_page(log, stream))
+    }
+}

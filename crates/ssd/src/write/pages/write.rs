@@ -1,0 +1,105 @@
+//! Writing without redundancy: each page goes to the die with the least waiting.
+
+use crate::core::owner::Owner;
+use crate::core::{Core, oob_covering};
+use crate::write::pages::PageWriter;
+use device::contents::HostPayload;
+use device::image::Contents;
+use device::slab::{Id, NONE};
+use ftl::Stream;
+use nand::{FlashArray, OobTag};
+use vocab::Cause;
+
+/// How far a job's pages were placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Placing {
+    /// All of them are in images.
+    Done,
+    /// A page of this log was taken, and the log is short of space: its collector is to start before the job
+    /// goes on.
+    Short { log: usize },
+    /// No log has room.
+    NoRoom,
+}
+
+/// Where the next page of the host goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HostImage {
+    /// Into this image, which was open.
+    Open(Id),
+    /// Into this image, for which a page of the log was taken. The log may be short now.
+    Taken(Id, usize),
+    /// No log has room.
+    NoRoom,
+}
+
+impl PageWriter {
+    /// Puts the job's pages into images of region logs, from where it stopped before.
+    #[inline]
+    pub fn place<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id) -> Placing {
+        while core.jobs[job].next < core.jobs[job].pages.len() {
+            let image = match self.host_image(core) {
+                HostImage::Open(image) => image,
+                HostImage::Taken(_, log) if core.map.is_short(log) => return Placing::Short { log },
+                HostImage::Taken(image, _) => image,
+                HostImage::NoRoom => return Placing::NoRoom,
+            };
+            let page = &core.jobs[job].pages[core.jobs[job].next];
+            let (lpn, payload) = (page.lpn, page.payload.clone());
+            let published = core.map.publish(lpn, core.next_slot_of(image));
+            let pin = published.pinned.unwrap_or(NONE);
+            let contents = Contents { tag: OobTag::data(lpn), payload, update: core.device.next_rank() };
+            core.device.images.fill(image, contents, job, pin);
+            core.jobs[job].remaining += 1;
+            core.jobs[job].next += 1;
+            self.send_host_image(core, image);
+        }
+        Placing::Done
+    }
+
+    /// The image the next host page goes into.
+    #[inline]
+    pub fn host_image<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) -> HostImage {
+        if self.open != NONE {
+            return HostImage::Open(self.open);
+        }
+        let Some(log) = self.least_waiting(core) else { return HostImage::NoRoom };
+        let ppn = core.map.take_page(log, Stream::Host).expect("a log with room has a page");
+        let image = core.device.images.open(ppn, oob_covering(0));
+        (self.open, self.open_log, self.open_sent) = (image, log, false);
+        HostImage::Taken(image, log)
+    }
+
+    /// The log with room whose die has the least waiting, in turn among equals. Each die has one log.
+    #[inline]
+    pub fn least_waiting<P: HostPayload, A: FlashArray<P>>(&mut self, core: &Core<P, A>) -> Option<usize> {
+        let dies = core.device.dies();
+        let (mut best, mut least) = (None, u32::MAX);
+        for die in (self.turn..dies.len()).chain(0..self.turn) {
+            if dies[die].backlog < least && core.map.has_room(die, Stream::Host) {
+                (best, least) = (Some(die), dies[die].backlog);
+                if least == 0 {
+                    break;
+                }
+            }
+        }
+        let best = best?;
+        self.turn = if best + 1 == dies.len() { 0 } else { best + 1 };
+        Some(best)
+    }
+
+    /// Queues the program of the host image: with the first page in it, so that an idle die
+    /// takes it up as soon as the request is placed; without time, when it is full.
+    #[inline]
+    pub fn send_host_image<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, image: Id) {
+        let full = core.device.images.is_full(image);
+        if !self.open_sent && (full || core.device.timed) {
+            let log = self.open_log as u16;
+            core.submit_program(image, Owner::Page { log, moved: false }, Cause::Host);
+            self.open_sent = true;
+        }
+        if full {
+            self.open = NONE;
+        }
+    }
+}
