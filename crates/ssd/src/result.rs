@@ -5,7 +5,6 @@ use crate::session::Prepared;
 use device::contents::HostPayload;
 use device::facts::RequestKind;
 use hdrhistogram::Histogram;
-use protect::Protection;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use vocab::{Cause, Nanos};
@@ -286,10 +285,7 @@ impl<P: HostPayload> Prepared<P> {
             ahead_pages: around.ahead,
             ahead_hits: around.ahead_hits,
             encoded_groups: around.encoded_groups,
-            valid_groups: match &self.engine.writer.protection {
-                Protection::Zones(zones) => zones.valid_groups(),
-                _ => 0,
-            },
+            valid_groups: self.engine.writer.zones.as_ref().map_or(0, |zones| zones.scheme.valid_groups()),
         }
     }
 

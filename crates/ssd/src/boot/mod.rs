@@ -203,8 +203,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Refuses a drive whose bad blocks leave too little room.
     fn check_room(&self, scheme: &str) -> Result<(), SetupError> {
         let map = &self.core.map;
-        if let Protection::Zones(zones) = &self.writer.protection {
-            return self.check_segments(zones);
+        if let Some(zones) = &self.writer.zones {
+            return zones.check_segments(&self.core).map_err(SetupError::new);
         }
         let live: u64 = (0..map.logs()).map(|log| u64::from(map.live_max(log))).sum();
         let (stripes, width) = match &self.writer.protection {

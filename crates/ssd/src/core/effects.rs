@@ -8,13 +8,15 @@
 //! A handler that has to go on after an effect pushes its own continuation behind it.
 
 use crate::core::jobs::Turn;
+use crate::core::read_step::ReadStep;
 use crate::core::stripe_step::StripeStep;
-use crate::core::target::Target;
+use crate::core::target::{Floor, Target};
+use crate::core::zone_step::ZoneStep;
 use device::image::Contents;
 use device::slab::Id;
 use ftl::UnitId;
 use nand::OobTag;
-use vocab::{BlockAddr, Cause, Lpn, Slot, StripeId};
+use vocab::{BlockAddr, Cause, Lpn, Ppn, Slot, StripeId};
 
 /// Something that one component wants of another.
 #[derive(Clone, Debug)]
@@ -44,6 +46,12 @@ pub(crate) enum Effect<P> {
     RetryBuffer,
     /// To reads: a page gets other contents than those that were read ahead.
     ForgetReadAhead { lpn: Lpn },
+    /// To the core: a pin of a unit is taken back, after the effects before this one.
+    Release { unit: UnitId },
+    /// To the host: what a host read gets of a page is checked (`None`: it reads as unmapped).
+    CheckRead { lpn: Lpn, floor: Floor, contents: Option<P> },
+    /// To the host: the old contents of a partly written page are known, or lost for good.
+    Merged { job: Id, page: u32, old: Option<P> },
     /// To care: the log's collector starts if it is idle and the log is short of space.
     CollectIfShort { log: usize },
     /// To care: the log's collector goes on.
@@ -68,6 +76,18 @@ pub(crate) enum Effect<P> {
     Solved { target: Target, payload: Option<P>, stored: bool },
     /// To the way of writing: a page of a victim gets a new place.
     Relocate { log: usize, contents: Contents<P>, from: Slot },
+    /// To the group log: whoever waits for rescued pages that are safe now may go on.
+    SettleRescued,
+    /// To rows: jobs are answered whose data have a parity after all.
+    AnswerCovered,
+    /// To rows: the cover's pages and parity have ended, and what waited for the parity alone has gone on.
+    FinishCover { cover: Id },
+    /// To rows: whoever waited for the cover has been told.
+    EndCover { cover: Id },
+    /// To block groups: the program of a data page has ended, and whoever waited for it has gone on.
+    GroupDataEnded { row: u32, codeword: u32, ppn: Ppn },
+    /// To block groups: sums may have left the parity cache; what waits for room there may go on.
+    CacheHasRoom,
     /// To the way of writing: what was moved within a region log so far is programmed.
     SendMoved { log: usize },
     /// To stripes: partial parities that keep old versions in the unit become full parity.
@@ -78,6 +98,14 @@ pub(crate) enum Effect<P> {
     Stripes(StripeStep),
     /// To the host: jobs that wait for space are tried again after this event, if there are any.
     RetryJobs,
+    /// To stripes: the old contents of a partly written strip are known, or lost for good.
+    StripeMerged { op: Id, strip: u32, old: Option<P> },
+    /// To stripes: a page of the stripe is solved for when the update under way has ended.
+    SolveAfterUpdate { stripe: StripeId, target: Target },
+    /// To reads: goes on with a step.
+    Reads(ReadStep<P>),
+    /// To code zones: goes on with a step.
+    Zones(ZoneStep<P>),
 }
 
 /// Effects that wait to be handed on: a stack.

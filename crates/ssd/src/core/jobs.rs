@@ -3,6 +3,8 @@
 use device::contents::HostPayload;
 use device::facts::RequestKind;
 use device::slab::Id;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 use vocab::{Lpn, SimTime};
 
 /// One logical page of a write.
@@ -14,6 +16,13 @@ pub(crate) struct PageWrite<P> {
     /// Sectors written; the rest is to be merged from the old version.
     pub from: u32,
     pub to: u32,
+}
+
+impl<P: HostPayload> PageWrite<P> {
+    /// Fills in the sectors that were not written.
+    pub fn complete_with(&mut self, old: &P) {
+        self.payload.merge(old, self.from, self.to);
+    }
 }
 
 /// Who asked for a job.

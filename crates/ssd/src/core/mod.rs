@@ -9,13 +9,16 @@ pub(crate) mod jobs;
 pub(crate) mod limits;
 pub(crate) mod newest;
 pub(crate) mod owner;
+pub(crate) mod read_step;
 pub(crate) mod rules;
 pub(crate) mod safe;
+pub(crate) mod scrub;
 pub(crate) mod stripe_step;
 pub(crate) mod target;
 #[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod timer;
+pub(crate) mod zone_step;
 
 use crate::config::Power;
 use crate::core::effects::{Effect, Effects};
@@ -24,7 +27,7 @@ use crate::core::limits::Limits;
 use crate::core::owner::Owner;
 use crate::core::rules::SafetyRule;
 use crate::core::safe::SafeMemory;
-use crate::core::target::Floor;
+use crate::core::target::{Floor, Target};
 use crate::core::timer::Timer;
 use device::Device;
 use device::command::Verb;

@@ -27,12 +27,10 @@ pub(crate) enum Owner {
     Patrol { superblock: u32 },
     /// A strip that a rebuild writes.
     Strip { log: u16 },
-    /// A source of a repair.
-    Gather { gather: Id },
+    /// Page `term` of a solve.
+    Solve { solve: Id, term: u16 },
     /// A block of a read with alternatives.
     Lazy { read: Id, block: u8 },
-    /// A data page of a group that is encoded: page `page` of all it reads.
-    Encode { encode: Id, page: u16 },
     /// A code page.
     Code { encode: Id },
     /// The erase of a victim's block.

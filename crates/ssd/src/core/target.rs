@@ -1,6 +1,9 @@
 //! Who wants the contents of a page, and what a host read must return at least.
 
+use crate::core::Core;
+use device::contents::HostPayload;
 use device::slab::Id;
+use nand::FlashArray;
 use vocab::{Lpn, Slot, StripeId};
 
 /// A page's state when a read was sent.
@@ -25,4 +28,15 @@ pub(crate) enum Target {
     StripeMerge { op: Id, strip: u32 },
     /// A rebuild: the strip gets a new place.
     Strip { stripe: StripeId, strip: u32 },
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
+    /// The logical page that the target wants, where it wants one of the host.
+    pub fn lpn_wanted(&self, target: Target) -> Option<Lpn> {
+        match target {
+            Target::HostRead { lpn, .. } => Some(lpn),
+            Target::Merge { job, page, .. } => Some(self.jobs[job].pages[page as usize].lpn),
+            Target::Move { .. } | Target::StripeMerge { .. } | Target::Strip { .. } => None,
+        }
+    }
 }

@@ -4,6 +4,7 @@ use crate::core::Command;
 use crate::core::owner::Owner;
 use crate::core::rules::SafetyRule;
 use crate::engine::Engine;
+use crate::write::group_log::{Ended, Holds};
 use device::Taken;
 use device::command::Verb;
 use device::contents::HostPayload;
@@ -132,12 +133,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Owner::Merge { job, page } => self.merge_read_done(command, job, page as usize, clean),
             Owner::Collect { log } => self.collect_read_done(command.ppn, log as usize, clean),
             Owner::Stripe { op, strip } => self.stripe_read_done(command.ppn, op, u32::from(strip), clean),
-            Owner::Gather { gather } => self.gather_read_done(command, gather, clean),
+            Owner::Solve { solve, term } => self.solve_read_done(command, solve, term, clean),
             Owner::Term { gather, coefficient } => self.term_read_done(command, gather, coefficient, clean),
             Owner::Patrol { superblock } => self.patrol_read_done(superblock, clean),
             Owner::Recharge { log } => self.recharge_read_done(command, log as usize, clean),
             Owner::Lazy { read, block } => self.lazy_read_done(command, read, usize::from(block), clean),
-            Owner::Encode { encode, page } => self.encode_read_done(command, encode, usize::from(page), clean),
             owner => unreachable!("{owner:?} reads nothing"),
         }
     }
@@ -174,15 +174,25 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// A program is done, or its contents are lost.
     pub(crate) fn program_over(&mut self, command: &Command, done: bool) {
         let image = command.image;
+        let ended = if done { Ended::Stored } else { Ended::Failed };
         match command.owner {
             Owner::Page { log, moved } => self.page_done(image, log as usize, moved, done),
             Owner::Cover { cover, parity } => {
-                let moved = !parity && command.cause != Cause::Host;
-                self.cover_program_done(image, cover, parity, moved, done);
+                let holds = match (parity, command.cause) {
+                    (true, _) => Holds::Parity,
+                    (false, Cause::Host) => Holds::Data,
+                    (false, _) => Holds::MovedData,
+                };
+                self.cover_program_done(image, cover, holds, ended);
             }
             Owner::Stripe { op, .. } => self.stripe_program_done(image, op, done),
             Owner::GroupPage { row, codeword, parity, moved } => {
-                self.strip_program_done(image, (row, u32::from(codeword)), parity, moved, done);
+                let holds = match (parity, moved) {
+                    (true, _) => Holds::Parity,
+                    (false, false) => Holds::Data,
+                    (false, true) => Holds::MovedData,
+                };
+                self.strip_program_done(image, (row, u32::from(codeword)), holds, ended);
             }
             Owner::Strip { log } => self.strip_programmed(image, log as usize, done),
             Owner::Code { encode } => self.code_programmed(image, encode, done),

@@ -6,11 +6,15 @@ pub(crate) mod care;
 pub(crate) mod complete;
 pub(crate) mod effects;
 pub(crate) mod flows;
+pub(crate) mod groups;
 pub(crate) mod host;
 pub(crate) mod pages;
+pub(crate) mod reads;
+pub(crate) mod rows;
 pub(crate) mod run;
 pub(crate) mod space;
 pub(crate) mod stripes;
+pub(crate) mod zones;
 
 use crate::care::Care;
 use crate::config::Setup;
@@ -83,7 +87,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             reads: Reads::new(&protection),
             care: Care::new(setup, &protection, logs),
             power: Recovery::default(),
-            writer: Writer::new(setup, protection, &grid, logs)?,
+            writer: Writer::new(setup, protection, &grid, logs).map_err(SetupError::new)?,
         };
         if engine.core.breaks(SafetyRule::Pins) {
             engine.core.map.break_pins();

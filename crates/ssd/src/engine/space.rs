@@ -84,9 +84,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         // codewords stand in for them; where these cannot, their writers are told that there is no room.
         WaitingRoom {
             room: Room::Rescued,
-            has_waiting: |engine| engine.writer.rescue.under_way || !engine.writer.rescue.hurt.is_empty(),
+            has_waiting: |engine| engine.writer.moves.rescuing || !engine.writer.moves.waiting.is_empty(),
             retry: Self::place_rescued,
-            give_up: Self::give_up_hurt,
+            give_up: Self::give_up_rescue,
         },
         // Blocks that returned another page than was asked for. They are collected out of turn.
         WaitingRoom {
@@ -98,7 +98,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         // Data and code pages whose segment is full. Given up, the first of them fails.
         WaitingRoom {
             room: Room::Zones,
-            has_waiting: |engine| engine.writer.zones.as_ref().is_some_and(|zones| !zones.waiting.is_empty()),
+            has_waiting: |engine| engine.writer.zones.as_ref().is_some_and(|zones| zones.has_waiting()),
             retry: Self::retry_zones,
             give_up: Self::fail_waiting_in_zones,
         },
@@ -146,9 +146,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         // Given up, they are sent although one more loss would take the data.
         WaitingRoom {
             room: Room::BareRows,
-            has_waiting: |engine| !engine.writer.rows.bare.is_empty(),
+            has_waiting: |engine| engine.writer.rows.has_uncovered(),
             retry: |_| {},
-            give_up: Self::give_up_bare,
+            give_up: Self::give_up_uncovered,
         },
     ];
 

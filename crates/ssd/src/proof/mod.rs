@@ -3,9 +3,11 @@
 //! run uses it.
 
 pub(crate) mod watch;
+mod zones;
 
 use crate::config::Pace;
 
+pub use crate::core::scrub::{HeldSum, Scrub};
 use crate::engine::Engine;
 use crate::result::RunResult;
 use crate::session::{Inner, Prepared, Session, inside};
@@ -46,17 +48,6 @@ pub struct ReadBack {
     pub lost: Vec<Lpn>,
     /// The first wrong read in the life of the drive, in words. Anything here is a defect.
     pub wrong: Option<String>,
-}
-
-/// What a scrub found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Scrub {
-    /// Codewords whose parity, recomputed from flash, is the parity stored, or held.
-    pub sound: u32,
-    /// Codewords that were never programmed in whole: a page of theirs failed.
-    pub broken: u32,
-    /// Logical pages in flash that no parity covers.
-    pub uncovered: u32,
 }
 
 /// A programmed page.
@@ -119,15 +110,6 @@ pub struct AlternativesInFlight {
     pub extra_reads: u32,
     /// Groups whose code reads may decode with, once for each read.
     pub code_of: Vec<CodeGroupId>,
-}
-
-/// Sums of these pages in the power-safe cache of block groups, of a row or of a block.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeldSum {
-    /// The pages that are in the sums.
-    pub members: Vec<Ppn>,
-    /// How many sums of them there are: so many pages they bring back.
-    pub sums: u32,
 }
 
 impl Session {
@@ -297,10 +279,7 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
             elsewhere: lpns().map(|lpn| self.is_elsewhere(lpn)).collect(),
             held: self.held_parities(),
             sums: self.held_sums(),
-            code: match &self.writer.protection {
-                Protection::Zones(zones) => self.code_pages(zones),
-                _ => Vec::new(),
-            },
+            code: self.code_pages(),
         }
     }
 }
@@ -313,9 +292,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
         match &self.writer.protection {
             Protection::None => Ok(Scrub::default()),
-            Protection::Zones(zones) => self.scrub_zones(zones),
+            Protection::Zones(_) => self.scrub_zones(),
             Protection::Stripes(_) => self.scrub_stripes(),
-            Protection::Rows(_) => self.scrub_rows(),
+            Protection::Rows(_) => self.writer.rows.scrub(&self.core),
             Protection::Groups(_) => self.scrub_groups(),
         }
     }
@@ -331,16 +310,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if tag == OobTag::data(lpn) { Ok(()) } else { Err(format!("{lpn} is mapped to {slot}, which holds {:?}", tag.role())) }
     }
 
-    /// Whether the sum of these pages is that page, slot by slot; `None` where one was never programmed.
+    /// See [`crate::core::Core::is_sum`].
     pub(crate) fn is_sum(&self, pages: &[Ppn], of: Ppn) -> Option<bool> {
-        if !self.core.device.is_stored(of) || !pages.iter().all(|&ppn| self.core.device.is_stored(ppn)) {
-            return None;
-        }
-        let mut sum = vec![P::default(); self.core.device.grid.slots_per_page() as usize];
-        for &ppn in pages.iter().chain([&of]) {
-            sum.iter_mut().zip(self.core.device.array.page(ppn).payload).for_each(|(sum, payload)| sum.add(payload));
-        }
-        Some(sum.iter().all(P::is_zero))
+        self.core.is_sum(pages, of)
     }
 
     fn scrub_stripes(&self) -> Result<Scrub, String> {
@@ -431,32 +403,5 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             return Err(format!("strips {worn:?} of {stripe} lie on worn blocks and have no parity"));
         }
         Ok(())
-    }
-
-    fn scrub_rows(&self) -> Result<Scrub, String> {
-        let (rows, mut found) = (self.core.map.rows(), Scrub::default());
-        for row in 0..self.core.device.grid.blocks_per_die() * self.core.device.grid.pages_per_block() {
-            let Some((covered, parity)) = rows.coverage(row) else { continue };
-            let pages: Vec<Ppn> = covered.iter().map(|die| rows.page(row, DieId(die as u16))).collect();
-            let parity = rows.page(row, parity);
-            match self.is_sum(&pages, parity) {
-                None => found.broken += 1,
-                Some(false) => return Err(format!("the parity of row {row} at {parity} is not the sum of {pages:?}")),
-                Some(true) => {
-                    let page = self.core.device.array.page(parity);
-                    if page.oob.coverage != covered.0 as u32 || page.tags[0] != OobTag::parity(StripeId(row)) {
-                        return Err(format!("{parity} covers {covered:?} of row {row} and says {:?}", page.oob));
-                    }
-                    found.sound += 1;
-                }
-            }
-        }
-        for lpn in (0..self.core.map.user_slots()).map(Lpn) {
-            let Place::At(slot) = self.core.map.lookup(lpn) else { continue };
-            let (row, die) = rows.row_of(self.core.device.grid.page_of(slot).0);
-            let covered = rows.coverage(row).is_some_and(|(covered, _)| covered.contains(u32::from(die.0)));
-            found.uncovered += u32::from(!covered);
-        }
-        Ok(found)
     }
 }

@@ -1,11 +1,13 @@
-//! Read-ahead buffers: what `protect::read_ahead` fetches beyond what the host asks for waits here.
+//! Read-ahead: `protect::read_ahead` says what to fetch beyond what the host asks for; the buffers here keep it.
 
-use crate::engine::Engine;
+use crate::core::Core;
+use crate::core::effects::Effect;
 use crate::read::around::{Sink, Want};
+use crate::read::lines::ask_of_line;
+use crate::read::{Below, Reads};
 use device::contents::HostPayload;
 use device::facts::Fact;
 use device::slab::Id;
-use ftl::Place;
 use nand::FlashArray;
 use protect::code_zones::{LineRead, Offer};
 use protect::lazy::Blocks;
@@ -19,7 +21,7 @@ enum Page<P> {
     #[default]
     Gone,
     /// The read that brings it.
-    Coming(Id),
+    UnderWay(Id),
     /// Its contents; `None`: it was never written.
     Here(Option<P>),
 }
@@ -68,126 +70,142 @@ impl<P> Ahead<P> {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
-    fn ahead(&mut self) -> Option<&mut Ahead<P>> {
-        self.writer.zones.as_mut()?.ahead.as_mut()
-    }
-
+impl<P: HostPayload> Ahead<P> {
     /// The page has or gets other contents: buffers forget what they hold of its group.
-    pub(crate) fn forget_read_ahead(&mut self, lpn: Lpn) {
-        let per = u64::from(self.host.requests.sectors_per_slot);
-        let Some(ahead) = self.ahead() else { return };
-        ahead.table.on_write(Lba(u64::from(lpn.0) * per), per as u32);
-        ahead.buffers.iter_mut().filter(|buffer| buffer.range().contains(&lpn.0)).for_each(|buffer| buffer.reset(0..0));
+    pub fn forget(&mut self, lpn: Lpn, sectors_per_slot: u64) {
+        self.table.on_write(Lba(u64::from(lpn.0) * sectors_per_slot), sectors_per_slot as u32);
+        self.buffers.iter_mut().filter(|buffer| buffer.range().contains(&lpn.0)).for_each(|buffer| buffer.reset(0..0));
     }
 
+    /// The page of a buffer, if the buffer still holds what it did when it had this serial number.
+    fn page(&mut self, thread: u16, serial: u32, lpn: Lpn) -> Option<&mut Page<P>> {
+        let buffer = &mut self.buffers[usize::from(thread)];
+        if buffer.serial == serial { buffer.page(lpn.0) } else { None }
+    }
+}
+
+impl<P: HostPayload> Reads<P> {
     /// Serves a read of a thread that is followed. False: it is served as it is.
-    pub(crate) fn read_ahead(&mut self, job: Id, first: u32, end: u32, command: &HostCommand) -> bool {
-        let per = u64::from(self.host.requests.sectors_per_slot);
-        let Some(ahead) = self.ahead() else { return false };
+    pub(crate) fn read_ahead<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        below: Below<'_, P>,
+        job: Id,
+        asked: Range<u32>,
+        command: &HostCommand,
+    ) -> bool {
+        let per = below.sectors_per_slot();
+        let Some(ahead) = &mut self.ahead else { return false };
         let Some(served) = ahead.table.on_read(command.lba, command.sectors) else { return false };
         if ahead.buffers.len() <= served.thread {
             ahead.buffers.resize_with(served.thread + 1, Buffer::default);
         }
-        let missing: Vec<u32> = (first..end).filter(|&lpn| !self.read_from_ahead(job, Lpn(lpn), served.thread)).collect();
+        let missing: Vec<u32> = asked.filter(|&lpn| !self.read_from_ahead(core, below, job, Lpn(lpn), served.thread)).collect();
         let fetch = served.fetch.map_or(0..0, |extent| {
             let pages = |sectors: u64| sectors.div_ceil(per) as u32;
             (extent.lba.0 / per) as u32..pages(extent.lba.0 + extent.sectors)
         });
         let (fetched, rest): (Vec<u32>, Vec<u32>) = missing.into_iter().partition(|lpn| fetch.contains(lpn));
         for lpn in rest {
-            self.read_lines(job, lpn..lpn + 1, lpn..lpn + 1);
+            self.read_lines(core, below, job, &(lpn..lpn + 1), lpn..lpn + 1);
         }
         if !fetch.is_empty() {
-            self.fetch(job, served.thread, fetch, &fetched);
+            self.fetch(core, below, job, served.thread, fetch, &fetched);
         }
         true
     }
 
-    /// Serves a page from the thread's buffer, now or when it comes.
-    fn read_from_ahead(&mut self, job: Id, lpn: Lpn, thread: usize) -> bool {
-        let floor = self.host.oracle.floor(lpn);
-        let Some(page) = self.ahead().and_then(|ahead| ahead.buffers[thread].page(lpn.0)) else { return false };
+    /// Serves a page from the thread's buffer, now or when the read that brings it ends.
+    fn read_from_ahead<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        below: Below<'_, P>,
+        job: Id,
+        lpn: Lpn,
+        thread: usize,
+    ) -> bool {
+        let floor = below.host.oracle.floor(lpn);
+        let Some(page) = self.ahead.as_mut().and_then(|ahead| ahead.buffers[thread].page(lpn.0)) else { return false };
         match page {
             Page::Gone => return false,
-            Page::Coming(read) => {
+            Page::UnderWay(read) => {
                 let read = *read;
-                self.join_read(read, lpn, Sink::Host { job, floor });
+                self.join_read(core, read, lpn, Sink::Host { job, floor });
             }
             Page::Here(contents) => {
                 let contents = contents.clone();
-                self.check_read(lpn, floor, contents.as_ref());
+                core.out.push(Effect::CheckRead { lpn, floor, contents });
             }
         }
-        self.core.device.record(Fact::AheadHit);
+        core.device.record(Fact::AheadHit);
         true
     }
 
     /// Reads pages that the host wants along with those of the last group, which becomes the buffer's.
-    fn fetch(&mut self, job: Id, thread: usize, fetch: Range<u32>, wanted: &[u32]) {
-        let group = {
-            let layout = self.code_zones().layout();
-            layout.group_size() * layout.stripe_pages()
-        };
+    fn fetch<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        below: Below<'_, P>,
+        job: Id,
+        thread: usize,
+        fetch: Range<u32>,
+        wanted: &[u32],
+    ) {
+        let scheme = &below.zones().scheme;
+        let group = scheme.layout().group_size() * scheme.layout().stripe_pages();
         let kept = (fetch.end - 1) / group * group..fetch.end;
-        let buffer = &mut self.ahead().expect("a thread is followed").buffers[thread];
+        let buffer = &mut self.ahead.as_mut().expect("a thread is followed").buffers[thread];
         buffer.reset(kept.clone());
         let serial = buffer.serial;
-        let lines = self.code_zones().lines(Lpn(fetch.start), fetch.len() as u32);
-        for line in lines {
+        for line in scheme.lines(Lpn(fetch.start), fetch.len() as u32) {
             let mut wants = Vec::new();
             for block in line.wanted.iter() {
-                let lpn = self.code_zones().page(&line, block);
+                let lpn = scheme.page(&line, block);
                 let want = |sink| Want { block: block as u8, slot: 0, lpn, sink };
                 if wanted.binary_search(&lpn.0).is_ok() {
-                    let floor = self.host.oracle.floor(lpn);
+                    let floor = below.host.oracle.floor(lpn);
                     wants.push(want(Sink::Host { job, floor }));
                 }
                 if kept.contains(&lpn.0) {
-                    self.core.device.record(Fact::ReadAhead);
+                    core.device.record(Fact::ReadAhead);
                     wants.push(want(Sink::Ahead { thread: thread as u16, serial }));
                 }
             }
-            self.fetch_line(&line, wants);
+            self.fetch_line(core, below, &line, wants);
         }
     }
 
     /// Reads what is wanted of a line, with its code if that is admitted.
-    fn fetch_line(&mut self, line: &LineRead, wants: Vec<Want>) {
-        let (at_hand, wants): (Vec<Want>, Vec<Want>) = wants.into_iter().partition(|want| self.is_at_hand(want.lpn));
-        at_hand.iter().for_each(|want| self.take_at_hand(want));
+    fn fetch_line<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, line: &LineRead, wants: Vec<Want>) {
+        let (at_hand, wants): (Vec<Want>, Vec<Want>) = wants.into_iter().partition(|want| below.is_at_hand(core, want.lpn));
+        at_hand.iter().for_each(|want| self.take_at_hand(core, below, want));
         if wants.is_empty() {
             return;
         }
-        let wanted: Blocks = wants.iter().map(|want| usize::from(want.block)).collect();
+        let (zones, wanted): (_, Blocks) = (below.zones(), wants.iter().map(|want| usize::from(want.block)).collect());
         let mut line = LineRead { wanted, ..*line };
-        let (mut ask, mut sources) = self.ask_of_line(&line, self.code_zones().offer());
-        let dies: Vec<_> = wants.iter().map(|want| self.segment_of(want.lpn).1).collect();
-        let extra = ask.offered.without(&ask.wanted).without(&ask.held).len() as u32;
-        if line.code.is_none() || !self.admits(dies.into_iter(), extra) {
+        let mut ask = ask_of_line(core, below, &line, zones.scheme.offer());
+        let dies: Vec<_> = wants.iter().map(|want| zones.segment_of(core, want.lpn).1).collect();
+        let extra = ask.0.offered.without(&ask.0.wanted).without(&ask.0.held).len() as u32;
+        if line.code.is_none() || !self.admits(core, dies.into_iter(), extra) {
             line.code = None;
-            (ask, sources) = self.ask_of_line(&line, Offer::Wanted);
+            ask = ask_of_line(core, below, &line, Offer::Wanted);
         }
         let ahead = wants.iter().filter(|want| matches!(want.sink, Sink::Ahead { .. }));
-        let coming: Vec<(Lpn, Sink)> = ahead.map(|want| (want.lpn, want.sink)).collect();
-        let Some(read) = self.start_line(&line, ask, sources, wants, Cause::Host) else { return };
-        for (lpn, sink) in coming {
+        let fetched: Vec<(Lpn, Sink)> = ahead.map(|want| (want.lpn, want.sink)).collect();
+        let Some(read) = self.start_line(core, below, &line, ask, wants, Cause::Host) else { return };
+        for (lpn, sink) in fetched {
             if let Some(page) = self.page_of_sink(sink, lpn) {
-                *page = Page::Coming(read);
+                *page = Page::UnderWay(read);
             }
         }
     }
 
-    /// Whether a page needs no read: it is in the write buffer, or was never written.
-    pub(crate) fn is_at_hand(&self, lpn: Lpn) -> bool {
-        self.host.buffer.get(lpn).is_some() || self.core.map.lookup(lpn) == Place::Unmapped
-    }
-
-    /// A page that is in the write buffer, or was never written.
-    fn take_at_hand(&mut self, want: &Want) {
-        let contents = self.host.buffer.get(want.lpn).cloned();
+    /// Takes a page that is in the write buffer, or was never written.
+    fn take_at_hand<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, want: &Want) {
+        let contents = below.host.buffer.get(want.lpn).cloned();
         match want.sink {
-            Sink::Host { floor, .. } => self.check_read(want.lpn, floor, contents.as_ref()),
+            Sink::Host { floor, .. } => core.out.push(Effect::CheckRead { lpn: want.lpn, floor, contents }),
             sink => {
                 if let Some(page) = self.page_of_sink(sink, want.lpn) {
                     *page = Page::Here(contents);
@@ -198,14 +216,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     fn page_of_sink(&mut self, sink: Sink, lpn: Lpn) -> Option<&mut Page<P>> {
         let Sink::Ahead { thread, serial } = sink else { return None };
-        let buffer = &mut self.ahead()?.buffers[usize::from(thread)];
-        if buffer.serial == serial { buffer.page(lpn.0) } else { None }
+        self.ahead.as_mut()?.page(thread, serial, lpn)
     }
 
-    /// A page that was read ahead has come, or is lost.
-    pub(crate) fn read_ahead_done(&mut self, thread: u16, serial: u32, lpn: Lpn, contents: Option<&P>) {
+    /// The read that was to bring a page ahead has ended; `None`: the page is lost.
+    pub(crate) fn read_ahead_done(&mut self, thread: u16, serial: u32, lpn: Lpn, contents: Option<P>) {
         if let Some(page) = self.page_of_sink(Sink::Ahead { thread, serial }, lpn) {
-            *page = contents.map_or(Page::Gone, |contents| Page::Here(Some(contents.clone())));
+            *page = contents.map_or(Page::Gone, |contents| Page::Here(Some(contents)));
         }
     }
 }

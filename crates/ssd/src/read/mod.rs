@@ -1,27 +1,79 @@
-//! Reads that need more than one page.
+//! Reads that need more than one page, or a page that is not where it should be: solving for lost pages,
+//! reads around busy dies, lines of code zones, and read-ahead.
 
 pub(crate) mod ahead;
 pub(crate) mod around;
+pub(crate) mod lines;
 pub(crate) mod solve;
+#[cfg(test)]
+mod tests;
 
+use crate::core::Core;
 use crate::core::target::Target;
+use crate::host::Host;
+use crate::read::ahead::Ahead;
 use crate::read::around::LazyReads;
-use crate::read::solve::Gather;
+use crate::read::solve::Solve;
+use crate::write::Writer;
+use crate::write::zones::Zones;
 use device::contents::HostPayload;
-use device::slab::Slab;
+use device::slab::{Id, Slab};
+use ftl::Place;
+use nand::FlashArray;
 use protect::Protection;
+use vocab::{Lpn, Ppn};
 
-/// Reads that need more than one page.
+/// All reads that need more than one page.
 #[derive(Clone)]
 pub(crate) struct Reads<P: HostPayload> {
-    pub gathers: Slab<Gather<P>>,
+    pub solves: Slab<Solve<P>>,
+    /// Lost pages of rows whose parity is still on its way.
     pub uncovered_repairs: Vec<Target>,
     pub lazy: LazyReads<P>,
+    /// Read-ahead, where the scheme has it.
+    pub ahead: Option<Ahead<P>>,
 }
 
 impl<P: HostPayload> Reads<P> {
     /// No reads.
     pub fn new(protection: &Protection) -> Self {
-        Self { gathers: Slab::default(), uncovered_repairs: Vec::new(), lazy: LazyReads::new(protection) }
+        let ahead = if let Protection::Zones(zones) = protection { zones.read_ahead().map(Ahead::new) } else { None };
+        Self { solves: Slab::default(), uncovered_repairs: Vec::new(), lazy: LazyReads::new(protection), ahead }
+    }
+}
+
+/// The components below the reads, which answer questions.
+pub(crate) struct Below<'a, P: HostPayload> {
+    pub writer: &'a Writer<P>,
+    pub host: &'a Host<P>,
+}
+
+impl<P: HostPayload> Clone for Below<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P: HostPayload> Copy for Below<'_, P> {}
+
+impl<'a, P: HostPayload> Below<'a, P> {
+    /// The code zones of the drive.
+    pub fn zones(&self) -> &'a Zones<P> {
+        self.writer.zones.as_deref().expect("a drive of code zones")
+    }
+
+    /// Logical pages in sectors.
+    pub fn sectors_per_slot(&self) -> u64 {
+        u64::from(self.host.requests.sectors_per_slot)
+    }
+
+    /// The image that holds a page which is not in flash yet, or not where it should be.
+    pub fn unsent<A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> Option<Id> {
+        self.writer.pages.unsent(core, ppn)
+    }
+
+    /// Whether a page needs no read: it is in the write buffer, or was never written.
+    pub fn is_at_hand<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn) -> bool {
+        self.host.buffer.get(lpn).is_some() || core.map.lookup(lpn) == Place::Unmapped
     }
 }

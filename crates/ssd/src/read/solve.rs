@@ -1,296 +1,287 @@
-//! Solving for a page that cannot be read: from its stripe, or from its row.
+//! Solving: pages are read and added up, and the sums go to whoever wants them.
+//!
+//! A lost page is the sum of other pages. Which these are, the way of writing says ([`Sources`]); this file
+//! reads them and adds them up. If one of them cannot be read, the way of writing is asked for others. The
+//! encoder of code zones has its data pages added up here, too.
 
-use crate::core::Command;
+use crate::core::effects::Effect;
 use crate::core::owner::Owner;
+use crate::core::read_step::{NewSolve, Pace, ReadStep, SumsFor, Term};
 use crate::core::target::Target;
-use crate::engine::Engine;
+use crate::core::zone_step::ZoneStep;
+use crate::core::{Command, Core};
+use crate::read::{Below, Reads};
+use crate::write::sources::Sources;
 use device::contents::HostPayload;
 use device::facts::Fact;
 use device::slab::Id;
 use ftl::Place;
-use nand::{FlashArray, PageRole};
-use protect::Protection;
-use vocab::{Cause, Lpn, Ppn, StripeId};
+use nand::FlashArray;
+use vocab::{Cause, DieId, Ppn};
 
-/// A sum of pages being read.
+/// Pages being read and added up.
 #[derive(Clone, Debug)]
-pub(crate) struct Gather<P> {
-    target: Target,
-    sum: P,
+pub(crate) struct Solve<P> {
+    /// `None`: this is not in use.
+    wanted_by: Option<SumsFor>,
+    cause: Cause,
+    pace: Pace,
+    sums: Vec<P>,
+    terms: Vec<Term>,
+    /// Terms that wait until another page of the same die was added.
+    waiting: Vec<u16>,
+    /// Terms that are not added yet.
     left: u32,
     /// Pages that could not be read, in this attempt and before.
     failed: Vec<Ppn>,
-    /// Failed reads before this attempt.
+    /// How many of them failed before this attempt.
     failed_before: usize,
 }
 
-impl<P: Default> Default for Gather<P> {
+impl<P> Default for Solve<P> {
     fn default() -> Self {
-        let target = Target::StripeMerge { op: 0, strip: 0 };
-        Self { target, sum: P::default(), left: 0, failed: Vec::new(), failed_before: 0 }
+        Self {
+            wanted_by: None,
+            cause: Cause::Rebuild,
+            pace: Pace::AllAtOnce,
+            sums: Vec::new(),
+            terms: Vec::new(),
+            waiting: Vec::new(),
+            left: 0,
+            failed: Vec::new(),
+            failed_before: 0,
+        }
     }
 }
 
-/// What brings a page back.
-enum Sources<P> {
-    /// The sum of one slot of each of these pages.
-    Pages(Vec<Ppn>, u32),
-    /// The sum of a partial parity and these pages.
-    Partial(P, Vec<Ppn>),
-    /// Nothing does.
-    None,
-    /// Something may, later: the target waits somewhere.
-    Later,
-    /// There is nothing to bring back any more.
-    Gone,
-}
-
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
-    /// Solves for a lost page and hands it to whoever wants it.
-    pub(crate) fn repair(&mut self, target: Target) {
-        if self.read_where_it_lies_now(target) {
-            return;
+impl<P: HostPayload> Solve<P> {
+    /// Adds the slot of a term to its sums.
+    fn add(&mut self, term: u16, payload: &P) {
+        for &(sum, coefficient) in &self.terms[usize::from(term)].adds {
+            self.sums[usize::from(sum)].add_scaled(payload, coefficient);
         }
-        if let Some(payload) = self.rescued(target) {
-            self.deliver(target, Some(&payload));
-            return;
-        }
-        let sources = match &self.writer.protection {
-            Protection::None => self.without_redundancy(target),
-            Protection::Stripes(_) => self.stripe_sources(target),
-            Protection::Rows(_) => self.page_sources(target, &[]),
-            Protection::Groups(_) => {
-                self.repair_in_group(target);
-                return;
-            }
-            Protection::Zones(_) => {
-                self.repair_by_code(target);
-                return;
-            }
-        };
-        self.repair_from(target, sources, Vec::new());
     }
 
-    fn repair_from(&mut self, target: Target, sources: Sources<P>, failed: Vec<Ppn>) {
+    /// Whether a page whose program failed may be taken from the controller, while it waits there for
+    /// another place.
+    fn takes_displaced(&self) -> bool {
+        matches!(self.wanted_by, Some(SumsFor::Lost(_)))
+    }
+}
+
+/// What solving for a lost page gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Solution<P> {
+    /// Its contents.
+    Contents(P),
+    /// Nothing, because it was discarded meanwhile: it reads as unmapped.
+    Discarded,
+    /// Nothing: it is lost.
+    Lost,
+}
+
+impl<P: HostPayload> Reads<P> {
+    /// Brings back a page that cannot be read where the map has it, and hands it to whoever wants it.
+    pub(crate) fn solve<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, target: Target) {
+        if below.writer.zones.is_none() {
+            core.out.push(Effect::Solve { target });
+        } else if !self.read_where_it_lies_now(core, below, target) {
+            let sources = below.zones().sources(core, target);
+            self.solve_from(core, below, target, sources, Vec::new());
+        }
+    }
+
+    /// Solves for a lost page from its sources.
+    pub(crate) fn solve_from<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        below: Below<'_, P>,
+        target: Target,
+        sources: Sources<P>,
+        failed: Vec<Ppn>,
+    ) {
         match sources {
-            Sources::Later => {}
-            Sources::Gone => self.repaired(target, Some(&P::default()), false),
-            Sources::None => self.repaired(target, None, true),
-            Sources::Pages(pages, index) => self.gather(target, P::default(), &pages, index, failed),
-            Sources::Partial(sum, pages) => self.gather(target, sum, &pages, 0, failed),
+            Sources::Sum { held, pages, slot } => {
+                let terms = pages.into_iter().map(|ppn| Term::once(ppn, slot, 1)).collect();
+                let (wanted_by, cause, pace) = (SumsFor::Lost(target), Cause::Rebuild, Pace::AllAtOnce);
+                self.start_solve(core, NewSolve { wanted_by, cause, pace, sums: vec![held], terms, failed });
+            }
+            Sources::Line { line, lpn, failed } => self.solve_by_code(core, below, target, (line, lpn), failed),
+            Sources::NoneOfCodePage { lpn } => {
+                core.out.push(Effect::Zones(ZoneStep::LoseCodePage { lpn }));
+                solved(core, target, Solution::Lost);
+            }
+            Sources::None => solved(core, target, Solution::Lost),
+            Sources::AfterParity => self.uncovered_repairs.push(target),
+            Sources::AfterUpdate(stripe) => core.out.push(Effect::SolveAfterUpdate { stripe, target }),
+            Sources::Discarded => solved(core, target, Solution::Discarded),
         }
     }
 
-    /// Reads the pages and adds them to `sum`.
-    fn gather(&mut self, target: Target, sum: P, pages: &[Ppn], index: u32, failed: Vec<Ppn>) {
-        if pages.is_empty() {
-            // All other strips of the stripe are zero.
-            self.repaired(target, Some(&sum), true);
+    /// Reads pages and adds them up.
+    pub(crate) fn start_solve<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, new: NewSolve<P>) {
+        let NewSolve { wanted_by, cause, pace, sums, terms, failed } = new;
+        let id = self.solves.take();
+        let (left, failed_before) = (terms.len() as u32, failed.len());
+        let waiting = (0..terms.len() as u16).collect();
+        self.solves[id] = Solve { wanted_by: Some(wanted_by), cause, pace, sums, terms, waiting, left, failed, failed_before };
+        if left == 0 {
+            self.end_solve(core, id);
             return;
         }
-        let id = self.reads.gathers.take();
-        let failed_before = failed.len();
-        self.reads.gathers[id] = Gather { target, sum, left: pages.len() as u32, failed, failed_before };
-        for &ppn in pages {
-            let owner = Owner::Gather { gather: id };
-            self.core.submit(Command { owner, ppn, first: index as u8, cause: Cause::Rebuild, ..Command::default() });
+        match pace {
+            Pace::AllAtOnce => {
+                std::mem::take(&mut self.solves[id].waiting).into_iter().for_each(|term| self.read_term(core, id, term))
+            }
+            Pace::OneADie => (0..core.device.grid.dies()).for_each(|die| self.read_next_term(core, id, DieId(die as u16))),
         }
     }
 
-    /// While a repair waited, the page may have been written anew or moved: then it is read
-    /// again. True if so.
-    pub(crate) fn read_where_it_lies_now(&mut self, target: Target) -> bool {
+    fn read_term<A: FlashArray<P>>(&self, core: &mut Core<P, A>, id: Id, term: u16) {
+        let solve = &self.solves[id];
+        let Term { ppn, slot, .. } = solve.terms[usize::from(term)];
+        let owner = Owner::Solve { solve: id, term };
+        core.submit(Command { owner, ppn, first: slot, cause: solve.cause, ..Command::default() });
+    }
+
+    /// Reads the next page of the die that the solve needs, if any.
+    fn read_next_term<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, die: DieId) {
+        let solve = &mut self.solves[id];
+        let on_die = |term: &u16| core.device.grid.die_of(solve.terms[usize::from(*term)].ppn) == die;
+        let Some(at) = solve.waiting.iter().position(on_die) else { return };
+        let term = solve.waiting.remove(at);
+        self.read_term(core, id, term);
+    }
+
+    /// A page of a solve was read, or could not be.
+    pub(crate) fn solve_read_done<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        command: &Command,
+        (id, term): (Id, u16),
+        clean: bool,
+    ) {
+        let (ppn, slot) = (command.ppn, usize::from(command.first));
+        let solve = &mut self.solves[id];
+        if clean {
+            solve.add(term, &core.device.array.page(ppn).payload[slot]);
+        } else if let Some(payload) = core.device.displaced_contents(ppn, slot).filter(|_| solve.takes_displaced()) {
+            solve.add(term, &payload);
+        } else {
+            solve.failed.push(ppn);
+        }
+        self.term_done(core, id, core.device.grid.die_of(ppn));
+    }
+
+    /// A page of a solve is added, or could not be read.
+    fn term_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, die: DieId) {
+        self.solves[id].left -= 1;
+        if self.solves[id].left == 0 {
+            self.end_solve(core, id);
+        } else {
+            self.read_next_term(core, id, die);
+        }
+    }
+
+    /// All pages of a solve are added, or could not be read.
+    fn end_solve<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+        let Solve { wanted_by, mut sums, failed, failed_before, .. } = std::mem::take(&mut self.solves[id]);
+        self.solves.give(id);
+        let clean = failed.len() == failed_before;
+        match wanted_by.expect("a solve in progress") {
+            SumsFor::Lost(target) if clean => solved(core, target, Solution::Contents(sums.swap_remove(0))),
+            SumsFor::Lost(target) => core.out.push(Effect::Reads(ReadStep::SolveAgain { target, failed })),
+            SumsFor::Code { encode } => {
+                core.out.push(Effect::Zones(ZoneStep::CodeSummed { encode, sums: clean.then_some(sums) }));
+            }
+        }
+    }
+
+    /// While a target waited, its page may have been written anew or moved: then it is read again. True if so.
+    pub(crate) fn read_where_it_lies_now<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        below: Below<'_, P>,
+        target: Target,
+    ) -> bool {
         let failed = match target {
             Target::HostRead { failed, .. } | Target::Merge { failed, .. } => failed,
             Target::Move { .. } | Target::StripeMerge { .. } | Target::Strip { .. } => return false,
         };
-        let lpn = self.lpn_wanted(target).expect("a host page");
-        if let Some(payload) = self.host.buffer.get(lpn).cloned() {
-            self.deliver(target, Some(&payload));
+        let lpn = core.lpn_wanted(target).expect("a host page");
+        if let Some(payload) = below.host.buffer.get(lpn).cloned() {
+            deliver(core, target, Some(payload));
             return true;
         }
-        let Place::At(slot) = self.core.map.lookup(lpn) else { return false };
-        let (ppn, index) = self.core.device.grid.page_of(slot);
-        if let Some(image) = self.unsent(ppn) {
-            let payload = self.core.device.images.contents(image).1[index as usize].clone();
-            self.deliver(target, Some(&payload));
+        let Place::At(slot) = core.map.lookup(lpn) else { return false };
+        let (ppn, index) = core.device.grid.page_of(slot);
+        if let Some(image) = below.unsent(core, ppn) {
+            let payload = core.device.images.contents(image).1[index as usize].clone();
+            deliver(core, target, Some(payload));
             return true;
         }
-        if Some(slot) == failed || !self.core.device.array.answers(ppn) {
+        if Some(slot) == failed || !core.device.array.answers(ppn) {
             return false;
         }
+        let first = index as u8;
         match target {
             Target::HostRead { job, floor, .. } => {
                 let owner = Owner::HostRead { job };
-                let id = self.core.submit(Command { owner, ppn, lpn: lpn.0, first: index as u8, ..Command::default() });
-                self.core.floors.set(id, 0, floor);
+                let id = core.submit(Command { owner, ppn, lpn: lpn.0, first, ..Command::default() });
+                core.floors.set(id, 0, floor);
             }
             Target::Merge { job, page, .. } => {
                 let owner = Owner::Merge { job, page: page as u16 };
-                self.core.submit(Command { owner, ppn, first: index as u8, cause: Cause::HostRmw, ..Command::default() });
+                core.submit(Command { owner, ppn, first, cause: Cause::HostRmw, ..Command::default() });
             }
             Target::Move { .. } | Target::StripeMerge { .. } | Target::Strip { .. } => unreachable!("handled above"),
         }
         true
     }
 
-    pub(crate) fn lpn_wanted(&self, target: Target) -> Option<Lpn> {
-        match target {
-            Target::HostRead { lpn, .. } => Some(lpn),
-            Target::Merge { job, page, .. } => Some(self.core.jobs[job].pages[page as usize].lpn),
-            Target::Move { .. } | Target::StripeMerge { .. } | Target::Strip { .. } => None,
+    /// Nothing brings the page back from code; unless it was written anew, it is lost.
+    pub(crate) fn give_up<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, target: Target) {
+        if !self.read_where_it_lies_now(core, below, target) {
+            solved(core, target, Solution::Lost);
         }
     }
+}
 
-    fn without_redundancy(&self, target: Target) -> Sources<P> {
-        match self.lpn_wanted(target).map(|lpn| self.core.map.lookup(lpn)) {
-            Some(Place::Unmapped) => Sources::Gone,
-            _ => Sources::None,
-        }
-    }
-
-    fn stripe_sources(&mut self, target: Target) -> Sources<P> {
-        let n = self.stripe_scheme().data_strips();
-        let (stripe, lost) = match target {
-            Target::StripeMerge { op, strip } => (self.stripe_of_op(op), strip),
-            Target::Strip { stripe, strip } => (stripe, strip),
-            Target::Move { slot, .. } => {
-                let (ppn, index) = self.core.device.grid.page_of(slot);
-                match self.core.device.tags(ppn)[index as usize].role() {
-                    PageRole::Data(lpn) => self.strip_of(lpn),
-                    PageRole::Parity(stripe) => (stripe, n),
-                    PageRole::Filler => return Sources::Gone,
-                }
+/// Hands over what solving for a lost page gave.
+pub(crate) fn solved<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, target: Target, solution: Solution<P>) {
+    if let Target::HostRead { job, lpn, floor, .. } = target {
+        let is_lost = solution == Solution::Lost;
+        core.device.record(if is_lost { Fact::MediaError } else { Fact::Rebuilt });
+        match solution {
+            Solution::Contents(contents) => deliver(core, target, Some(contents)),
+            Solution::Discarded => {
+                core.out.push(Effect::CheckRead { lpn, floor, contents: None });
+                core.part_done(job);
             }
-            Target::HostRead { .. } | Target::Merge { .. } => {
-                let lpn = self.lpn_wanted(target).expect("a host page");
-                if self.core.map.lookup(lpn) == Place::Unmapped {
-                    return Sources::Gone;
-                }
-                self.strip_of(lpn)
-            }
-        };
-        if self.is_being_programmed(stripe) {
-            self.wait_for_stripe(stripe, target);
-            return Sources::Later;
+            Solution::Lost => core.part_done(job),
         }
-        self.sources_of_strip(stripe, lost)
+        return;
     }
+    let contents = match solution {
+        Solution::Contents(contents) => Some(contents),
+        Solution::Discarded => Some(P::default()),
+        Solution::Lost => None,
+    };
+    deliver(core, target, contents);
+}
 
-    fn sources_of_strip(&self, stripe: StripeId, lost: u32) -> Sources<P> {
-        match self.writer.stripes.sources_of(&self.core, stripe, lost) {
-            Some(sources) => Sources::Partial(sources.sum, sources.pages),
-            None => Sources::None,
+/// Gives the contents of a page to whoever wants them; `None`: they are lost.
+pub(crate) fn deliver<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, target: Target, contents: Option<P>) {
+    match target {
+        Target::HostRead { job, lpn, floor, .. } => {
+            core.out.push(Effect::CheckRead { lpn, floor, contents });
+            core.part_done(job);
         }
-    }
-
-    fn page_sources(&mut self, target: Target, failed: &[Ppn]) -> Sources<P> {
-        let place = match (target, self.lpn_wanted(target)) {
-            (Target::Move { slot, .. }, _) => Place::At(slot),
-            (_, Some(lpn)) => self.core.map.lookup(lpn),
-            (_, None) => unreachable!("rows have no stripe updates"),
-        };
-        let slot = match place {
-            Place::Unmapped => return Sources::Gone,
-            Place::Missing => return Sources::None,
-            Place::At(slot) => slot,
-        };
-        let (ppn, index) = self.core.device.grid.page_of(slot);
-        match self.row_sources(ppn, failed) {
-            Ok(Some(pages)) => Sources::Pages(pages, index),
-            Ok(None) => Sources::None,
-            Err(()) => {
-                self.reads.uncovered_repairs.push(target);
-                Sources::Later
-            }
+        Target::Move { log, slot } => {
+            core.out.push(Effect::MoveRepaired { log: usize::from(log), slot, payload: contents });
         }
-    }
-
-    /// A source was read.
-    pub(crate) fn gather_read_done(&mut self, command: &Command, id: Id, clean: bool) {
-        let index = usize::from(command.first);
-        if clean {
-            self.reads.gathers[id].sum.add(&self.core.device.array.page(command.ppn).payload[index]);
-        } else if let Some(payload) = self.core.device.displaced_contents(command.ppn, index) {
-            self.reads.gathers[id].sum.add(&payload);
-        } else {
-            self.reads.gathers[id].failed.push(command.ppn);
-        }
-        self.reads.gathers[id].left -= 1;
-        if self.reads.gathers[id].left > 0 {
-            return;
-        }
-        let gather = std::mem::take(&mut self.reads.gathers[id]);
-        self.reads.gathers.give(id);
-        let clean = gather.failed.len() == gather.failed_before;
-        if !clean && matches!(self.writer.protection, Protection::Rows(_)) {
-            let sources = self.page_sources(gather.target, &gather.failed);
-            self.repair_from(gather.target, sources, gather.failed);
-            return;
-        }
-        if !clean && matches!(self.writer.protection, Protection::Stripes(_)) {
-            // What could not be read may have gone elsewhere because its program failed.
-            let sources = self.stripe_sources(gather.target);
-            let fresh = match &sources {
-                Sources::Pages(pages, _) | Sources::Partial(_, pages) => pages.iter().all(|ppn| !gather.failed.contains(ppn)),
-                Sources::Later | Sources::Gone => true,
-                Sources::None => false,
-            };
-            if fresh {
-                self.repair_from(gather.target, sources, Vec::new());
-                return;
-            }
-        }
-        self.repaired(gather.target, clean.then_some(&gather.sum), true);
-    }
-
-    /// Hands over what a repair gave. `stored` is false for a page that was discarded meanwhile.
-    pub(crate) fn repaired(&mut self, target: Target, payload: Option<&P>, stored: bool) {
-        if matches!(target, Target::HostRead { .. }) {
-            self.core.device.record(if payload.is_some() { Fact::Rebuilt } else { Fact::MediaError });
-        }
-        match (target, payload) {
-            (Target::HostRead { job, .. }, None) => self.part_done(job),
-            (Target::HostRead { job, lpn, floor, .. }, Some(_)) if !stored => {
-                self.check_read(lpn, floor, None);
-                self.part_done(job);
-            }
-            _ => self.deliver(target, payload),
-        }
-    }
-
-    /// Gives the contents of a page to whoever wants them; `None`: they are lost.
-    fn deliver(&mut self, target: Target, payload: Option<&P>) {
-        match target {
-            Target::HostRead { job, lpn, floor, .. } => {
-                self.check_read(lpn, floor, payload);
-                self.part_done(job);
-            }
-            Target::Move { log, slot } => self.move_repaired(log as usize, slot, payload.cloned()),
-            Target::Merge { job, page, .. } => self.merge_done(job, page as usize, payload),
-            Target::StripeMerge { op, strip } => self.stripe_merge_repaired(op, strip, payload),
-            Target::Strip { stripe, strip } => self.strip_rebuilt(stripe, strip, payload.cloned()),
-        }
-    }
-
-    /// The die stops answering, for good. Its data stay in the map; reads solve for them.
-    pub(crate) fn die_died(&mut self, die: vocab::DieId) {
-        self.core.device.dead.insert(u32::from(die.0));
-        self.leave_die_out(die);
-        self.rebuild_die(die);
-    }
-
-    /// A dead die takes part in nothing new.
-    pub(crate) fn leave_die_out(&mut self, die: vocab::DieId) {
-        if self.core.map.kind() == ftl::LogKind::Group {
-            self.drop_die_from_rows(die);
-        } else {
-            for log in self.core.map.logs_of_die(die) {
-                self.send_moved(log);
-                self.care.collectors[log].halted = true;
-            }
-            self.core.map.retire_die(die);
-            self.core.map.logs_of_die(die).for_each(|log| self.fail_waiting_of(log));
-        }
+        Target::Merge { job, page, .. } => core.out.push(Effect::Merged { job, page, old: contents }),
+        Target::StripeMerge { op, strip } => core.out.push(Effect::StripeMerged { op, strip, old: contents }),
+        Target::Strip { stripe, strip } => core.out.push(Effect::StripRebuilt { stripe, strip, payload: contents }),
     }
 }

@@ -1,19 +1,21 @@
 //! The ways of writing: one folder each.
 
+pub(crate) mod group_log;
 pub(crate) mod groups;
+pub(crate) mod moves;
 pub(crate) mod pages;
 pub(crate) mod rescue;
 pub(crate) mod rows;
+pub(crate) mod sources;
 pub(crate) mod stripes;
 pub(crate) mod zones;
 
-use crate::care::collect::Move;
 use crate::config::Setup;
 use crate::core::Core;
 use crate::session::SetupError;
 use crate::write::groups::Groups;
+use crate::write::moves::Moves;
 use crate::write::pages::PageWriter;
-use crate::write::rescue::Rescue;
 use crate::write::rows::Rows;
 use crate::write::stripes::Stripes;
 use crate::write::zones::Zones;
@@ -34,9 +36,8 @@ pub(crate) struct Writer<P: HostPayload> {
     pub protection: Protection,
     pub pages: PageWriter,
     pub rows: Rows<P>,
-    /// Pages on their way from a victim to a row or group.
-    pub moves: VecDeque<Move<P>>,
-    pub rescue: Rescue,
+    /// Pages on their way from a victim, or from a failed program, to a row or block group.
+    pub moves: Moves<P>,
     pub groups: Groups<P>,
     pub stripes: Stripes<P>,
     /// What a drive of code zones has beside its map; `None` under other schemes.
@@ -47,16 +48,17 @@ impl<P: HostPayload> Writer<P> {
     /// Nothing written yet.
     ///
     /// # Errors
-    /// A parity cache that is too small for block groups.
-    pub fn new(setup: &Setup, protection: Protection, grid: &Grid, logs: usize) -> Result<Self, SetupError> {
+    /// A parity cache that is too small for block groups, in words.
+    pub fn new(setup: &Setup, protection: Protection, grid: &Grid, logs: usize) -> Result<Self, String> {
         let streams = 1 + u32::from(setup.gc.separate_frontier);
         let scheme = if let Protection::Stripes(scheme) = &protection { Some(scheme.boxed_clone()) } else { None };
+        let groups = if let Protection::Groups(scheme) = &protection { Some(&**scheme) } else { None };
+        let groups = Groups::new(groups, grid.blocks_per_die(), streams, &setup.scheme.name)?;
         Ok(Self {
             pages: PageWriter::new(logs),
-            rows: Rows::default(),
-            moves: VecDeque::new(),
-            rescue: Rescue::default(),
-            groups: Groups::new(&protection, grid.blocks_per_die(), streams, &setup.scheme.name)?,
+            rows: Rows::new(if let Protection::Rows(scheme) = &protection { Some(&**scheme) } else { None }),
+            moves: Moves::default(),
+            groups,
             stripes: Stripes::new(scheme, &setup.power, setup.user_slots),
             zones: Zones::new(&protection),
             protection,
@@ -295,7 +297,7 @@ impl<P: HostPayload> Writer<P> {
     }
 
     fn has_waiting_in_segments(&self) -> bool {
-        self.zones.as_ref().is_some_and(|zones| !zones.waiting.is_empty())
+        self.zones.as_ref().is_some_and(|zones| zones.has_waiting())
     }
 
     /// The image of a page that is not on its way to flash yet: reads of the page are served from memory.
@@ -304,3 +306,6 @@ impl<P: HostPayload> Writer<P> {
         self.pages.unsent(core, ppn)
     }
 }
+
+#[cfg(test)]
+pub(crate) mod testing;

@@ -3,8 +3,15 @@
 
 pub(crate) mod collect;
 pub(crate) mod displaced;
+pub(crate) mod group_session;
+pub(crate) mod groups;
+pub(crate) mod groups_mount;
 pub(crate) mod host;
 pub(crate) mod limits;
 pub(crate) mod pages;
+pub(crate) mod reads;
 pub(crate) mod rebuild;
+pub(crate) mod rows;
+pub(crate) mod rows_mount;
 pub(crate) mod stripes_mount;
+pub(crate) mod zones;

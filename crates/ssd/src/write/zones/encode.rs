@@ -6,27 +6,32 @@
 //! soon as the host asks for something no further group is begun, unless the phase is at a given time:
 //! then the host waits.
 
+use crate::core::effects::Effect;
 use crate::core::owner::Owner;
-use crate::core::{Command, oob_covering};
-use crate::engine::Engine;
-use crate::write::zones::Waiting;
+use crate::core::read_step::{NewSolve, Pace, ReadStep, SumsFor, Term};
+use crate::core::zone_step::ZoneStep;
+use crate::core::{Core, oob_covering};
+use crate::write::pages::PageWriter;
+use crate::write::zones::Zones;
 use device::contents::HostPayload;
 use device::facts::Fact;
 use device::image::Contents;
 use device::slab::{Id, NONE, Slab};
 use ftl::{Place, Stream};
 use nand::{FlashArray, OobTag};
-use protect::code_zones::{CodeStamp, CodeZones, Encode, When};
-use vocab::{Cause, Lpn, SimTime, Slot};
+use protect::code_zones::{CodeStamp, CodeZones, Encode, EncodeLine, When};
+use vocab::{Cause, Lpn, Nanos, SimTime, Slot};
 
-/// A group on its way to having code.
+/// A group that is being encoded.
 #[derive(Clone, Debug)]
 struct EncodeOp<P> {
     encode: Option<Encode>,
-    /// Reads, then programs, that have not ended.
+    /// Programs that have not ended.
     left: u32,
-    /// The code pages, line by line, each with the data blocks that have contents.
-    sums: Vec<(P, u32)>,
+    /// The code pages, line by line.
+    sums: Vec<P>,
+    /// For each code page, the data blocks of its line that have contents.
+    blocks: Vec<u32>,
     /// Where code pages were put.
     places: Vec<(Lpn, Slot)>,
     failed: bool,
@@ -34,11 +39,28 @@ struct EncodeOp<P> {
 
 impl<P> Default for EncodeOp<P> {
     fn default() -> Self {
-        Self { encode: None, left: 0, sums: Vec::new(), places: Vec::new(), failed: false }
+        Self { encode: None, left: 0, sums: Vec::new(), blocks: Vec::new(), places: Vec::new(), failed: false }
     }
 }
 
-/// The off-line phase, and what is encoded.
+impl<P> EncodeOp<P> {
+    fn lines(&self) -> &[EncodeLine] {
+        &self.encode.as_ref().expect("a group being encoded").lines
+    }
+
+    fn stamp(&self) -> CodeStamp {
+        self.encode.as_ref().expect("a group being encoded").stamp
+    }
+
+    /// The logical page of code page `which` of the group.
+    fn code_page(&self, which: u32) -> Lpn {
+        let lines = self.lines();
+        let code = lines[0].code.len() as u32;
+        lines[(which / code) as usize].code[(which % code) as usize].0
+    }
+}
+
+/// The off-line phase, and the groups that are being encoded.
 #[derive(Clone, Debug)]
 pub(crate) struct Encoder<P> {
     when: When,
@@ -62,6 +84,17 @@ pub(crate) struct Encoder<P> {
     next_time: usize,
 }
 
+/// What the off-line phase does while the host asks for nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Idle {
+    /// It begins now.
+    Begin,
+    /// It is due when the drive has been idle for so long.
+    WaitFor(Nanos),
+    /// Nothing.
+    Nothing,
+}
+
 impl<P> Encoder<P> {
     pub fn new(zones: &CodeZones) -> Self {
         let offline = zones.offline();
@@ -82,318 +115,228 @@ impl<P> Encoder<P> {
         }
     }
 
-    fn is_at_times(&self) -> bool {
-        matches!(self.when, When::At(_))
-    }
-}
-
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
-    fn encoder(&mut self) -> &mut Encoder<P> {
-        &mut self.zones().encoder
-    }
-
     /// A run begins: its given times count from now.
-    pub(crate) fn expect_offline(&mut self) {
-        if self.writer.zones.is_some() {
-            let now = self.core.device.now;
-            let encoder = self.encoder();
-            (encoder.start, encoder.next_time) = (now, 0);
-            self.expect_next_time();
-        }
+    pub fn begin_run(&mut self, now: SimTime) {
+        (self.start, self.next_time) = (now, 0);
     }
 
-    fn expect_next_time(&mut self) {
-        let encoder = self.encoder();
-        let When::At(times) = &encoder.when else { return };
-        if let Some(&time) = times.get(encoder.next_time) {
-            let at = encoder.start + time;
-            encoder.next_time += 1;
-            self.core.device.calendar.schedule(self.offline_timer(), at.max(self.core.device.now));
-        }
+    /// The next of the given times, which is then over.
+    pub fn take_next_time(&mut self) -> Option<SimTime> {
+        let When::At(times) = &self.when else { return None };
+        let &time = times.get(self.next_time)?;
+        self.next_time += 1;
+        Some(self.start + time)
     }
 
     /// Whether the drive takes no requests now.
-    #[inline]
-    pub(crate) fn is_off_line(&self) -> bool {
-        self.power.mounting.is_some()
-            || self
-                .writer
-                .zones
-                .as_ref()
-                .is_some_and(|zones| zones.encoder.is_at_times() && (zones.encoder.due || zones.encoder.on))
+    pub fn is_off_line(&self) -> bool {
+        matches!(self.when, When::At(_)) && (self.due || self.on)
+    }
+
+    /// Whether the work of the phase takes time.
+    pub fn is_charged(&self) -> bool {
+        self.charged
     }
 
     /// The host is done: there is nothing to prepare for.
-    pub(crate) fn stay_on_line(&mut self) {
-        if self.writer.zones.is_some() {
-            let encoder = self.encoder();
-            (encoder.due, encoder.budget) = (false, 0);
-            encoder.on &= encoder.in_flight > 0;
-            self.core.device.calendar.clear(self.offline_timer());
-        }
+    pub fn stay_on_line(&mut self) {
+        (self.due, self.budget) = (false, 0);
+        self.on &= self.in_flight > 0;
     }
 
-    /// A request arrives: no further group is begun.
-    pub(crate) fn stop_encoding(&mut self) {
-        let Some(zones) = &mut self.writer.zones else { return };
-        let encoder = &mut zones.encoder;
-        if matches!(encoder.when, When::Idle(_)) {
-            (encoder.on, encoder.due, encoder.rested) = (false, false, false);
-            self.core.device.calendar.clear(self.offline_timer());
+    /// A request arrives: no further group is begun. True if the phase is one of idle time.
+    pub fn stop(&mut self) -> bool {
+        let idle = matches!(self.when, When::Idle(_));
+        if idle {
+            (self.on, self.due, self.rested) = (false, false, false);
         }
+        idle
     }
 
     /// The drive was idle for long enough, or a given time has come.
-    pub(crate) fn offline_due(&mut self) {
-        self.core.device.calendar.clear(self.offline_timer());
-        self.encoder().due = true;
+    pub fn set_due(&mut self) {
+        self.due = true;
     }
 
-    /// Begins a phase that is due, once the host and, where it is to take no time, all dies are idle; or
-    /// waits for one.
-    pub(crate) fn go_off_line_if_idle(&mut self) {
-        if self.host.requests.outstanding > 0 {
-            return;
+    /// The host asks for nothing. Whether a phase begins, which takes idle dies if it is to take no time.
+    pub fn idle(&mut self, dies_are_idle: bool) -> Idle {
+        if self.due && (self.charged || dies_are_idle) {
+            (self.due, self.rested) = (false, true);
+            return Idle::Begin;
         }
-        let is_idle = self.core.device.is_idle();
-        let encoder = self.encoder();
-        if encoder.due && (encoder.charged || is_idle) {
-            (encoder.due, encoder.rested) = (false, true);
-            self.begin_offline();
-        } else if let When::Idle(after) = encoder.when
-            && !encoder.due
-            && !encoder.rested
-            && self.more_arrives()
-            && !self.core.device.calendar.is_pending(self.offline_timer())
-        {
-            let at = self.core.device.now + after;
-            self.core.device.calendar.schedule(self.offline_timer(), at);
+        match self.when {
+            When::Idle(after) if !self.due && !self.rested => Idle::WaitFor(after),
+            _ => Idle::Nothing,
         }
-    }
-
-    /// Goes off line on command, between two runs: no host waits, so it takes no time.
-    pub(crate) fn go_off_line(&mut self) {
-        assert!(
-            self.core.device.is_idle() && self.host.requests.outstanding == 0,
-            "a drive goes off line on command between runs"
-        );
-        if self.writer.zones.is_some() {
-            self.choose_zones();
-            self.encode_without_time();
-        }
-    }
-
-    fn begin_offline(&mut self) {
-        self.choose_zones();
-        if self.encoder().charged {
-            self.encode_more();
-            self.kick();
-        } else {
-            self.encode_without_time();
-        }
-    }
-
-    /// Gives code zones to the zones read most; what is stale then may be encoded.
-    fn choose_zones(&mut self) {
-        let changes = self.code_zones_mut().enter_offline();
-        self.drop_stale_reads();
-        for change in changes {
-            let pages = self.code_zones().layout().code_zone_pages(change.code_zone);
-            pages.for_each(|lpn| self.forget_code_page(Lpn(lpn)));
-        }
-        let budget = self.code_zones().stale_groups();
-        let encoder = self.encoder();
-        (encoder.budget, encoder.on) = (budget, true);
-    }
-
-    /// Encodes everything at once, off the clock.
-    fn encode_without_time(&mut self) {
-        let (busy, carried) = (self.core.device.folds.busy, self.core.device.folds.carried);
-        self.core.device.timed = false;
-        self.encode_more();
-        self.settle();
-        self.core.device.timed = true;
-        (self.core.device.folds.busy, self.core.device.folds.carried) = (busy, carried);
-    }
-
-    /// Starts to encode further groups, as many as may be under way.
-    fn encode_more(&mut self) {
-        // A group that ends as soon as it is begun leads here again.
-        if std::mem::replace(&mut self.encoder().starting, true) {
-            return;
-        }
-        while self.encoder().on && self.encoder().budget > 0 && self.encoder().in_flight < self.encoder().at_once {
-            let Some(encode) = self.code_zones_mut().next_encode() else {
-                self.encoder().budget = 0;
-                break;
-            };
-            self.encoder().budget -= 1;
-            self.encoder().in_flight += 1;
-            self.start_encode(encode);
-        }
-        let encoder = self.encoder();
-        encoder.starting = false;
-        if encoder.on && encoder.in_flight == 0 {
-            encoder.on = false;
-            self.expect_next_time();
-        }
-    }
-
-    /// Reads the data of a group.
-    fn start_encode(&mut self, encode: Encode) {
-        let id = self.encoder().ops.take();
-        let code = encode.lines.iter().map(|line| line.code.len()).sum();
-        let data: Vec<Lpn> = encode.lines.iter().flat_map(|line| line.data.iter().copied()).collect();
-        // One for itself, so that it does not end before all is asked for.
-        self.encoder().ops[id] =
-            EncodeOp { encode: Some(encode), left: 1, sums: vec![(P::default(), 0); code], places: Vec::new(), failed: false };
-        for (page, &lpn) in data.iter().enumerate() {
-            let slot = match self.core.map.lookup(lpn) {
-                Place::Unmapped => continue,
-                Place::Missing => {
-                    self.encoder().ops[id].failed = true;
-                    continue;
-                }
-                Place::At(slot) => slot,
-            };
-            let (ppn, index) = self.core.device.grid.page_of(slot);
-            if let Some(image) = self.unsent(ppn) {
-                let payload = self.core.device.images.contents(image).1[index as usize].clone();
-                self.add_to_code(id, page, &payload);
-                continue;
-            }
-            self.encoder().ops[id].left += 1;
-            let owner = Owner::Encode { encode: id, page: page as u16 };
-            self.core.submit(Command { owner, ppn, cause: Cause::Encode, ..Command::default() });
-        }
-        self.encode_part_read(id);
-    }
-
-    fn add_to_code(&mut self, id: Id, page: usize, payload: &P) {
-        let op = &mut self.encoder().ops[id];
-        let lines = &op.encode.as_ref().expect("a group being encoded").lines;
-        let (data, code) = (lines[0].data.len(), lines[0].code.len());
-        let line = page / data;
-        for (i, (_, sum)) in lines[line].code.iter().enumerate() {
-            if sum.contains(page % data) {
-                let (sum, blocks) = &mut op.sums[line * code + i];
-                sum.add(payload);
-                *blocks |= 1 << (page % data);
-            }
-        }
-    }
-
-    /// A data page of a group was read, or could not be.
-    pub(crate) fn encode_read_done(&mut self, command: &Command, id: Id, page: usize, clean: bool) {
-        if clean {
-            let payload = self.core.device.array.page(command.ppn).payload[0].clone();
-            self.add_to_code(id, page, &payload);
-        }
-        self.encoder().ops[id].failed |= !clean;
-        self.encode_part_read(id);
-    }
-
-    fn encode_part_read(&mut self, id: Id) {
-        self.encoder().ops[id].left -= 1;
-        if self.encoder().ops[id].left > 0 {
-            return;
-        }
-        let stamp = self.stamp_of(id);
-        if self.encoder().ops[id].failed || !self.code_zones().is_encoding(&stamp) {
-            self.end_encode(id, false);
-            return;
-        }
-        let code = self.encoder().ops[id].sums.len() as u32;
-        self.encoder().ops[id].left = code;
-        for which in 0..code {
-            let lpn = self.code_page(id, which);
-            let (log, _) = self.segment_of(lpn);
-            if self.zones().waiting.contains_key(&log) || !self.write_code(id, which, log) {
-                self.zones().waiting.entry(log).or_default().push_back(Waiting::Code { encode: id, which });
-            }
-        }
-    }
-
-    fn stamp_of(&mut self, id: Id) -> CodeStamp {
-        self.encoder().ops[id].encode.as_ref().expect("a group being encoded").stamp
-    }
-
-    fn code_page(&mut self, id: Id, which: u32) -> Lpn {
-        let lines = &self.encoder().ops[id].encode.as_ref().expect("a group being encoded").lines;
-        let code = lines[0].code.len() as u32;
-        lines[(which / code) as usize].code[(which % code) as usize].0
-    }
-
-    /// Writes a code page, if its segment has room; not where the data have changed meanwhile.
-    pub(crate) fn write_code(&mut self, id: Id, which: u32, log: usize) -> bool {
-        let (stamp, lpn) = (self.stamp_of(id), self.code_page(id, which));
-        if !self.code_zones().is_encoding(&stamp) || self.core.device.is_dead(self.segment_of(lpn).1) {
-            self.code_page_over(id, false);
-            return true;
-        }
-        let Some(ppn) = self.core.map.take_page(log, Stream::Host) else {
-            self.start_collecting_if_short(log);
-            return false;
-        };
-        let (payload, blocks) = self.encoder().ops[id].sums[which as usize].clone();
-        let slot = self.core.device.grid.slot(ppn, 0);
-        let pin = self.core.map.publish(lpn, slot).pinned.unwrap_or(NONE);
-        self.encoder().ops[id].places.push((lpn, slot));
-        let oob = oob_covering(blocks);
-        let image = self.core.device.images.open(ppn, oob);
-        let contents = Contents { tag: OobTag::data(lpn), payload, update: self.core.device.next_rank() };
-        self.core.device.images.fill(image, contents, NONE, pin);
-        self.core.submit_program(image, Owner::Code { encode: id }, Cause::Encode);
-        self.start_collecting_if_short(log);
-        true
-    }
-
-    /// A code page was programmed, or could not be.
-    pub(crate) fn code_programmed(&mut self, image: Id, id: Id, done: bool) {
-        let (tag, _, pin) = self.core.device.images.slot(image, 0);
-        if !done {
-            self.lose(tag, self.core.device.grid.slot(self.core.device.images.slab[image].ppn, 0));
-        }
-        if pin != NONE {
-            self.release(pin);
-        }
-        self.code_page_over(id, done);
-    }
-
-    pub(crate) fn code_page_over(&mut self, id: Id, done: bool) {
-        let op = &mut self.encoder().ops[id];
-        op.failed |= !done;
-        op.left -= 1;
-        if op.left == 0 {
-            let written = !op.failed;
-            self.end_encode(id, written);
-        }
-    }
-
-    fn end_encode(&mut self, id: Id, written: bool) {
-        let stamp = self.stamp_of(id);
-        let op = std::mem::take(&mut self.encoder().ops[id]);
-        self.encoder().ops.give(id);
-        if written && self.code_zones_mut().encoded(&stamp) {
-            self.core.device.record(Fact::GroupEncoded);
-        } else {
-            if !written {
-                self.code_zones_mut().abandoned(&stamp);
-            }
-            // It may be encoded anew already, by another.
-            let is_stale = self.code_zones().is_stale(&stamp);
-            for (lpn, slot) in op.places {
-                if is_stale || self.core.map.lookup(lpn) == Place::At(slot) {
-                    self.forget_code_page(lpn);
-                }
-            }
-        }
-        self.encoder().in_flight -= 1;
-        self.encode_more();
     }
 
     /// Whether no group is being encoded.
-    pub(crate) fn has_no_encodes(&self) -> bool {
-        self.writer.zones.as_ref().is_none_or(|zones| zones.encoder.in_flight == 0 && zones.encoder.ops.in_use() == 0)
+    pub fn is_idle(&self) -> bool {
+        self.in_flight == 0 && self.ops.in_use() == 0
+    }
+
+    /// Begins to start groups. False if that is being done already: a group that ends as soon as it is begun
+    /// asks for more.
+    pub fn begin_starting(&mut self) -> bool {
+        !std::mem::replace(&mut self.starting, true)
+    }
+
+    /// As many groups are under way as may be. True if the phase is over.
+    pub fn end_starting(&mut self) -> bool {
+        self.starting = false;
+        let over = self.on && self.in_flight == 0;
+        self.on &= !over;
+        over
+    }
+}
+
+impl<P: HostPayload> Zones<P> {
+    /// Gives code zones to the zones read most. Their owners before lose their code: answers the logical pages
+    /// of it.
+    pub(crate) fn choose_zones(&mut self) -> Vec<Lpn> {
+        let changes = self.scheme.enter_offline();
+        let layout = self.scheme.layout();
+        changes.iter().flat_map(|change| layout.code_zone_pages(change.code_zone)).map(Lpn).collect()
+    }
+
+    /// A phase begins: each group that is stale now is tried once.
+    pub(crate) fn begin_phase<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, garbage: Vec<Lpn>) {
+        for lpn in garbage {
+            core.out.push(Effect::Zones(ZoneStep::ForgetCodePage { lpn, only_at: None }));
+        }
+        (self.encoder.budget, self.encoder.on) = (self.scheme.stale_groups(), true);
+    }
+
+    /// Starts to encode the next group, if a further one may be under way. False if not.
+    pub(crate) fn start_next<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, pages: &PageWriter) -> bool {
+        let encoder = &mut self.encoder;
+        if !encoder.on || encoder.budget == 0 || encoder.in_flight >= encoder.at_once {
+            return false;
+        }
+        let Some(encode) = self.scheme.next_encode() else {
+            self.encoder.budget = 0;
+            return false;
+        };
+        self.encoder.budget -= 1;
+        self.encoder.in_flight += 1;
+        self.start_encode(core, pages, encode);
+        true
+    }
+
+    /// Has the data of a group read and added up.
+    fn start_encode<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, pages: &PageWriter, encode: Encode) {
+        let code: usize = encode.lines.iter().map(|line| line.code.len()).sum();
+        let (mut sums, mut blocks) = (vec![P::default(); code], vec![0; code]);
+        let (mut terms, mut lost) = (Vec::new(), false);
+        let mut first = 0;
+        for line in &encode.lines {
+            for (block, &lpn) in line.data.iter().enumerate() {
+                let place = core.map.lookup(lpn);
+                lost |= place == Place::Missing;
+                let Place::At(slot) = place else { continue };
+                let of_block = line.code.iter().enumerate().filter(|(_, (_, sum))| sum.contains(block));
+                let adds: Vec<(u16, u8)> = of_block.map(|(i, _)| ((first + i) as u16, 1)).collect();
+                adds.iter().for_each(|&(sum, _)| blocks[usize::from(sum)] |= 1 << block);
+                let (ppn, index) = core.device.grid.page_of(slot);
+                match pages.unsent(core, ppn) {
+                    Some(image) => {
+                        let payload = &core.device.images.contents(image).1[index as usize];
+                        adds.iter().for_each(|&(sum, _)| sums[usize::from(sum)].add(payload));
+                    }
+                    None => terms.push(Term { ppn, slot: index as u8, adds }),
+                }
+            }
+            first += line.code.len();
+        }
+        let id = self.encoder.ops.take();
+        self.encoder.ops[id] = EncodeOp { encode: Some(encode), blocks, failed: lost, ..EncodeOp::default() };
+        let (wanted_by, cause, pace) = (SumsFor::Code { encode: id }, Cause::Encode, Pace::AllAtOnce);
+        let new = NewSolve { wanted_by, cause, pace, sums, terms, failed: Vec::new() };
+        core.out.push(Effect::Reads(ReadStep::Sum(new)));
+    }
+
+    /// The code pages of a group are computed, or some of its data cannot be read. Answers how many pages are
+    /// to be written now.
+    pub(crate) fn code_summed<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, sums: Option<Vec<P>>) -> u32 {
+        let op = &mut self.encoder.ops[id];
+        op.failed |= sums.is_none();
+        if op.failed || !self.scheme.is_encoding(&op.stamp()) {
+            self.end_encode(core, id, false);
+            return 0;
+        }
+        op.sums = sums.expect("it did not fail");
+        op.left = op.sums.len() as u32;
+        op.left
+    }
+
+    /// The log of the segment of a code page.
+    pub(crate) fn log_of_code<A: FlashArray<P>>(&self, core: &Core<P, A>, id: Id, which: u32) -> usize {
+        self.segment_of(core, self.encoder.ops[id].code_page(which)).0
+    }
+
+    /// Writes a code page, if its segment has room; not where the data have changed meanwhile.
+    pub(crate) fn write_code<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, which: u32, log: usize) -> bool {
+        let op = &self.encoder.ops[id];
+        let lpn = op.code_page(which);
+        if !self.scheme.is_encoding(&op.stamp()) || core.device.is_dead(self.segment_of(core, lpn).1) {
+            self.code_page_over(core, id, false);
+            return true;
+        }
+        let Some(ppn) = core.map.take_page(log, Stream::Host) else {
+            core.collect_if_short(log);
+            return false;
+        };
+        let op = &mut self.encoder.ops[id];
+        let (payload, blocks) = (op.sums[which as usize].clone(), op.blocks[which as usize]);
+        let slot = core.device.grid.slot(ppn, 0);
+        let pin = core.map.publish(lpn, slot).pinned.unwrap_or(NONE);
+        op.places.push((lpn, slot));
+        let image = core.device.images.open(ppn, oob_covering(blocks));
+        let contents = Contents { tag: OobTag::data(lpn), payload, update: core.device.next_rank() };
+        core.device.images.fill(image, contents, NONE, pin);
+        core.submit_program(image, Owner::Code { encode: id }, Cause::Encode);
+        core.collect_if_short(log);
+        true
+    }
+
+    /// A code page was programmed, or could not be: then its place in the map is given up already.
+    pub(crate) fn code_programmed<A: FlashArray<P>>(&self, core: &mut Core<P, A>, image: Id, id: Id, done: bool) {
+        let pin = core.device.images.slot(image, 0).2;
+        if pin != NONE {
+            core.release(pin);
+        }
+        core.out.push(Effect::Zones(ZoneStep::CodePageOver { encode: id, written: done }));
+    }
+
+    /// A code page of a group is written, or never will be.
+    pub(crate) fn code_page_over<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, written: bool) {
+        let op = &mut self.encoder.ops[id];
+        op.failed |= !written;
+        op.left -= 1;
+        if op.left == 0 {
+            let all_written = !op.failed;
+            self.end_encode(core, id, all_written);
+        }
+    }
+
+    fn end_encode<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, written: bool) {
+        let op = std::mem::take(&mut self.encoder.ops[id]);
+        self.encoder.ops.give(id);
+        let stamp = op.stamp();
+        if written && self.scheme.encoded(&stamp) {
+            core.device.record(Fact::GroupEncoded);
+        } else {
+            if !written {
+                self.scheme.abandoned(&stamp);
+            }
+            // It may be encoded anew already, by another.
+            let is_stale = self.scheme.is_stale(&stamp);
+            for (lpn, slot) in op.places {
+                let only_at = if is_stale { None } else { Some(slot) };
+                core.out.push(Effect::Zones(ZoneStep::ForgetCodePage { lpn, only_at }));
+            }
+        }
+        self.encoder.in_flight -= 1;
+        core.out.push(Effect::Zones(ZoneStep::EncodeMore));
     }
 }

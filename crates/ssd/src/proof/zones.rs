@@ -1,37 +1,23 @@
 //! Proof of code zones: valid code is the sum of the data as they are now.
 
 use crate::engine::Engine;
-use crate::proof::{CodePage, Scrub};
+use crate::proof::{AlternativesInFlight, CodePage, Scrub};
 use device::contents::HostPayload;
 use ftl::Place;
 use nand::FlashArray;
-use protect::code_zones::{CodeGroupId, CodeLine, CodeZones};
-use vocab::{Lpn, Ppn};
+use vocab::Ppn;
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Every page of valid code.
-    pub(crate) fn code_pages(&self, zones: &CodeZones) -> Vec<CodePage> {
-        let layout = zones.layout();
-        let groups = (0..layout.data_zones() * layout.zone_groups()).map(CodeGroupId);
-        let coded = groups.filter_map(|group| zones.stamp(group));
-        let pages = coded.flat_map(|stamp| {
-            let lines = (0..layout.stripe_pages()).map(move |page| CodeLine { group: stamp.group, page });
-            lines.flat_map(move |line| {
-                layout.graph().code().iter().enumerate().map(move |(i, sum)| {
-                    let page = |block| layout.block_page(line, stamp.code_zone, block);
-                    let place = self.core.map.lookup(page(layout.graph().data() + i));
-                    let is_user = |lpn: &Lpn| lpn.0 < self.core.map.user_slots();
-                    CodePage { place, of: sum.iter().map(page).filter(is_user).collect() }
-                })
-            })
-        });
-        pages.collect()
+    pub(crate) fn code_pages(&self) -> Vec<CodePage> {
+        let pages = self.writer.zones.as_ref().map(|zones| zones.code_pages(&self.core)).unwrap_or_default();
+        pages.into_iter().map(|(place, of)| CodePage { place, of }).collect()
     }
 
-    pub(crate) fn scrub_zones(&self, zones: &CodeZones) -> Result<Scrub, String> {
+    pub(crate) fn scrub_zones(&self) -> Result<Scrub, String> {
         assert!(self.has_no_lazy_reads() && self.has_no_encodes(), "scrub the drive after it was drained");
         let mut found = Scrub::default();
-        for CodePage { place, of } in self.code_pages(zones) {
+        for CodePage { place, of } in self.code_pages() {
             let page = |place| match place {
                 Place::At(slot) => Some(self.core.device.grid.page_of(slot).0),
                 _ => None,
@@ -52,5 +38,21 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             }
         }
         Ok(found)
+    }
+
+    /// What reads in progress use beyond what they want.
+    pub(crate) fn alternatives_in_flight(&self) -> AlternativesInFlight {
+        let (extra_reads, code_of) = self.reads.lazy.in_flight();
+        AlternativesInFlight { extra_reads, code_of }
+    }
+
+    /// Whether no read with alternatives is under way.
+    fn has_no_lazy_reads(&self) -> bool {
+        self.reads.lazy.is_empty() && !self.core.device.has_withdrawn()
+    }
+
+    /// Whether no group is being encoded.
+    fn has_no_encodes(&self) -> bool {
+        self.writer.zones.as_ref().is_none_or(|zones| zones.encoder.is_idle())
     }
 }

@@ -4,7 +4,7 @@
 use crate::core::timer::Timer;
 use crate::engine::Engine;
 use crate::session::{Inner, Prepared, Session, SetupError, build_scheme, check_drive, inside};
-use crate::write::groups::{GroupStats, room_of, with_algebra};
+use crate::write::groups::{GroupStats, room_of};
 use device::contents::HostPayload;
 use nand::{Faulty, FlashArray, MemoryArray};
 use protect::Protection;
@@ -68,7 +68,7 @@ impl<P: HostPayload> Prepared<P> {
         let protection = build_scheme(&self.setup.drive, &self.setup.scheme)?;
         let Protection::Groups(scheme) = &protection else { unreachable!("the same scheme as before") };
         let streams = 1 + u32::from(self.setup.gc.separate_frontier);
-        let room = room_of(&**scheme, streams, &name)?;
+        let room = room_of(&**scheme, streams, &name).map_err(SetupError::new)?;
         self.engine.grow(channels, protection, room);
         self.pe_before.resize(self.setup.drive.geometry.blocks() as usize, 0);
         Ok(self)
@@ -85,10 +85,7 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
         let timers = Timer::count(&grid);
         self.core.device.grow(grid, timers);
         let Protection::Groups(scheme) = &protection else { unreachable!("only groups grow") };
-        let groups = &mut self.writer.groups;
-        groups.first_code = groups.codes.len();
-        groups.codes.extend(scheme.codes().iter().copied().map(with_algebra));
-        groups.room = room;
+        self.writer.groups.grow(&**scheme, room);
         self.writer.protection = protection;
         self.settle_group_space();
     }

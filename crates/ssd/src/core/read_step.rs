@@ -1,0 +1,70 @@
+//! What other components want of the reads, and what the reads leave for later.
+
+use crate::core::target::Target;
+use device::slab::Id;
+use protect::code_zones::CodeGroupId;
+use vocab::{Cause, Lpn, Ppn};
+
+/// Who gets sums of pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SumsFor {
+    /// One sum, the contents of a lost page. Sources that cannot be read are replaced by others, if there are any.
+    Lost(Target),
+    /// The code pages of a group that is being encoded. One source that cannot be read ends the encoding.
+    Code { encode: Id },
+}
+
+/// How fast the pages of a solve are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// All reads are queued at once.
+    #[default]
+    AllAtOnce,
+    /// One read of each die at a time; the next one is queued when the page is added.
+    OneADie,
+}
+
+/// A page of a solve: what it adds to which sums.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Term {
+    pub ppn: Ppn,
+    /// The slot of the page that is read.
+    pub slot: u8,
+    /// For each sum that the slot is added to: the number of the sum, and the coefficient.
+    pub adds: Vec<(u16, u8)>,
+}
+
+impl Term {
+    /// A page that is added to the only sum.
+    pub fn once(ppn: Ppn, slot: u32, coefficient: u8) -> Self {
+        Self { ppn, slot: slot as u8, adds: vec![(0, coefficient)] }
+    }
+}
+
+/// Pages to be read and added up.
+#[derive(Clone, Debug)]
+pub(crate) struct NewSolve<P> {
+    pub wanted_by: SumsFor,
+    pub cause: Cause,
+    pub pace: Pace,
+    /// What the sums consist of before anything is read.
+    pub sums: Vec<P>,
+    pub terms: Vec<Term>,
+    /// Pages that could not be read in earlier attempts.
+    pub failed: Vec<Ppn>,
+}
+
+/// A step of the reads.
+#[derive(Clone, Debug)]
+pub(crate) enum ReadStep<P> {
+    /// Some sources of a lost page could not be read: other sources are looked up.
+    SolveAgain { target: Target, failed: Vec<Ppn> },
+    /// Pages are read and added up.
+    Sum(NewSolve<P>),
+    /// Reads that decode with the code of the group go on without it.
+    DropCode { group: CodeGroupId },
+    /// One of these reads, if it is still under way.
+    DropCodeOf { read: Id, group: CodeGroupId },
+    /// The page has or gets other contents: read-ahead buffers forget what they hold of its group.
+    ForgetAhead { lpn: Lpn },
+}

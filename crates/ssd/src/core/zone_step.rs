@@ -1,0 +1,22 @@
+//! What other components want of code zones, and what code zones leave for later.
+
+use device::slab::Id;
+use protect::code_zones::CodeStamp;
+use vocab::{Lpn, Slot};
+
+/// A step of code zones.
+#[derive(Clone, Debug)]
+pub(crate) enum ZoneStep<P> {
+    /// The code was valid and is stale now, and no read decodes with it any more: its pages are garbage.
+    ForgetCode { stamp: CodeStamp },
+    /// A code page is garbage. With `only_at`: unless it lies elsewhere by now.
+    ForgetCodePage { lpn: Lpn, only_at: Option<Slot> },
+    /// A code page cannot be read: its group does without code until it is encoded again.
+    LoseCodePage { lpn: Lpn },
+    /// The code pages of a group are computed; `None`: some of its data cannot be read.
+    CodeSummed { encode: Id, sums: Option<Vec<P>> },
+    /// A code page was programmed, or never will be.
+    CodePageOver { encode: Id, written: bool },
+    /// Further groups are encoded, as many as may be under way.
+    EncodeMore,
+}

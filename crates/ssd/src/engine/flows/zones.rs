@@ -1,0 +1,289 @@
+//! Flows of code zones: pages of jobs go to their segments, and the off-line phase encodes group after group.
+//!
+//! A write makes code stale *before* it takes a page. Reads that decoded with that code go on without it, some
+//! of them end, and what waited for them may write.
+
+use crate::core::jobs::Asker;
+use crate::engine::Engine;
+use crate::engine::reads::reads;
+use crate::write::zones::encode::Idle;
+use crate::write::zones::{NeverWritten, Waiting};
+use device::contents::HostPayload;
+use device::slab::Id;
+use ftl::Stream;
+use nand::FlashArray;
+
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+    /// Hands the job's pages to their segments. Those without room wait there, and nobody behind them
+    /// but writers of the same segment.
+    pub(crate) fn place_in_zones(&mut self, job: Id) -> bool {
+        let pages = self.core.jobs[job].pages.len() as u32;
+        self.core.jobs[job].unplaced = pages;
+        for index in 0..pages {
+            let lpn = self.core.jobs[job].pages[index as usize].lpn;
+            let (log, die) = self.code_zones().segment_of(&self.core, lpn);
+            if self.core.device.is_dead(die) {
+                self.lose_homeless(job, index);
+                self.core.jobs[job].unplaced -= 1;
+                continue;
+            }
+            self.core.jobs[job].remaining += 1;
+            if self.code_zones().has_waiting_for(log) || !self.write_in_zone(job, index, log) {
+                self.hold_pages(job);
+                self.code_zones_mut().wait(log, Waiting::Page { job, index });
+            } else {
+                self.core.jobs[job].unplaced -= 1;
+            }
+        }
+        if self.core.jobs[job].unplaced == 0 {
+            self.placed_in_zones(job);
+        }
+        true
+    }
+
+    /// The page's die is dead. What the buffer has answered for is lost; of what was never answered the
+    /// old contents may still be had from code.
+    fn lose_homeless(&mut self, job: Id, index: u32) {
+        (self.core.jobs[job].failed, self.core.jobs[job].homeless) = (true, true);
+        if self.core.jobs[job].asker == Asker::Buffer {
+            let lpn = self.core.jobs[job].pages[index as usize].lpn;
+            self.contents_change(lpn);
+            if let Some(unit) = self.core.map.publish_missing(lpn).pinned {
+                self.core.release(unit);
+                self.hand_on();
+            }
+        }
+    }
+
+    /// All pages of the job are in the map, or never will be.
+    fn placed_in_zones(&mut self, job: Id) {
+        self.core.jobs[job].next = self.core.jobs[job].pages.len();
+        self.let_pages_go(job);
+        self.part_done(job);
+    }
+
+    fn one_placed(&mut self, job: Id) {
+        self.core.jobs[job].unplaced -= 1;
+        if self.core.jobs[job].unplaced == 0 {
+            self.placed_in_zones(job);
+        }
+    }
+
+    /// Writes a page to its segment, if that has room. A page that was discarded meanwhile is not written.
+    fn write_in_zone(&mut self, job: Id, index: u32, log: usize) -> bool {
+        let page = &self.core.jobs[job].pages[index as usize];
+        let lpn = page.lpn;
+        if self.was_discarded(job, lpn) || self.is_void(page) {
+            self.part_done(job);
+            return true;
+        }
+        if self.core.map.has_room(log, Stream::Host) {
+            self.contents_change(lpn);
+        }
+        let zones = self.writer.zones.as_mut().expect("a drive of code zones");
+        let placed = zones.write_page(&mut self.core, job, index, log);
+        self.hand_on();
+        placed
+    }
+
+    /// Writes a code page, if its segment has room.
+    fn write_code(&mut self, encode: Id, which: u32, log: usize) -> bool {
+        let zones = self.writer.zones.as_mut().expect("a drive of code zones");
+        let placed = zones.write_code(&mut self.core, encode, which, log);
+        self.hand_on();
+        placed
+    }
+
+    /// Tries again what waits for room in segments.
+    pub(crate) fn retry_zones(&mut self) {
+        let Some(zones) = &self.writer.zones else { return };
+        for log in zones.logs_waited_for() {
+            while let Some(waiting) = self.code_zones_mut().take_waiting(log) {
+                let placed = match waiting {
+                    Waiting::Page { job, index } => self.write_in_zone(job, index, log),
+                    Waiting::Code { encode, which } => self.write_code(encode, which, log),
+                };
+                if !placed {
+                    self.code_zones_mut().wait_first(log, waiting);
+                    break;
+                }
+                if let Waiting::Page { job, .. } = waiting {
+                    self.one_placed(job);
+                }
+            }
+        }
+    }
+
+    /// There is no room for what waits first and there never will be. True if anything waited.
+    pub(crate) fn fail_waiting_in_zones(&mut self) -> bool {
+        let Some((log, first)) = self.writer.zones.as_ref().and_then(|zones| zones.first_waiting()) else { return false };
+        if let Waiting::Page { job, .. } = first
+            && self.core.jobs[job].asker == Asker::Buffer
+        {
+            // Whoever waits for the room in the buffer that this was to make will not get it either.
+            self.fail_buffer_waiter();
+        }
+        self.fail_first_waiting(log, NeverWritten::NoRoom);
+        true
+    }
+
+    /// The die of a log is dead: nothing that waits for it will be written.
+    pub(crate) fn fail_waiting_of(&mut self, log: usize) {
+        while self.writer.zones.as_ref().is_some_and(|zones| zones.has_waiting_for(log)) {
+            self.fail_first_waiting(log, NeverWritten::DeadDie);
+        }
+    }
+
+    fn fail_first_waiting(&mut self, log: usize, why: NeverWritten) {
+        match self.code_zones_mut().take_waiting(log).expect("something waits") {
+            Waiting::Page { job, index } => {
+                self.core.jobs[job].failed = true;
+                if why == NeverWritten::DeadDie {
+                    self.lose_homeless(job, index);
+                    self.one_placed(job);
+                } else if self.core.jobs[job].asker == Asker::Buffer {
+                    // The buffer learns that its page was not placed.
+                    self.let_pages_go(job);
+                    self.part_done(job);
+                } else {
+                    self.one_placed(job);
+                }
+                self.part_done(job);
+            }
+            Waiting::Code { encode, .. } => {
+                self.writer.zones.as_mut().expect("a drive of code zones").code_page_over(&mut self.core, encode, false);
+                self.hand_on();
+            }
+        }
+    }
+
+    /// A run begins: the given times of off-line phases count from now.
+    pub(crate) fn expect_offline(&mut self) {
+        let now = self.core.device.now;
+        if let Some(zones) = &mut self.writer.zones {
+            zones.encoder.begin_run(now);
+            self.expect_next_time();
+        }
+    }
+
+    fn expect_next_time(&mut self) {
+        if let Some(at) = self.code_zones_mut().encoder.take_next_time() {
+            self.core.device.calendar.schedule(self.offline_timer(), at.max(self.core.device.now));
+        }
+    }
+
+    /// Whether the drive takes no requests now.
+    #[inline]
+    pub(crate) fn is_off_line(&self) -> bool {
+        self.power.mounting.is_some() || self.writer.zones.as_ref().is_some_and(|zones| zones.encoder.is_off_line())
+    }
+
+    /// The host is done: there is nothing to prepare for.
+    pub(crate) fn stay_on_line(&mut self) {
+        if let Some(zones) = &mut self.writer.zones {
+            zones.encoder.stay_on_line();
+            self.core.device.calendar.clear(self.offline_timer());
+        }
+    }
+
+    /// A request arrives: no further group is begun.
+    pub(crate) fn stop_encoding(&mut self) {
+        if self.writer.zones.as_mut().is_some_and(|zones| zones.encoder.stop()) {
+            self.core.device.calendar.clear(self.offline_timer());
+        }
+    }
+
+    /// The drive was idle for long enough, or a given time has come.
+    pub(crate) fn offline_due(&mut self) {
+        self.core.device.calendar.clear(self.offline_timer());
+        self.code_zones_mut().encoder.set_due();
+    }
+
+    /// Begins a phase that is due, once the host and, where it is to take no time, all dies are idle; or
+    /// waits for one.
+    pub(crate) fn go_off_line_if_idle(&mut self) {
+        if self.host.requests.outstanding > 0 {
+            return;
+        }
+        let is_idle = self.core.device.is_idle();
+        match self.code_zones_mut().encoder.idle(is_idle) {
+            Idle::Begin => self.begin_offline(),
+            Idle::WaitFor(after) if self.more_arrives() && !self.core.device.calendar.is_pending(self.offline_timer()) => {
+                let at = self.core.device.now + after;
+                self.core.device.calendar.schedule(self.offline_timer(), at);
+            }
+            Idle::WaitFor(_) | Idle::Nothing => {}
+        }
+    }
+
+    /// Goes off line on command, between two runs: no host waits, so it takes no time.
+    pub(crate) fn go_off_line(&mut self) {
+        assert!(
+            self.core.device.is_idle() && self.host.requests.outstanding == 0,
+            "a drive goes off line on command between runs"
+        );
+        if self.writer.zones.is_some() {
+            self.choose_zones();
+            self.encode_without_time();
+        }
+    }
+
+    fn begin_offline(&mut self) {
+        self.choose_zones();
+        if self.code_zones().encoder.is_charged() {
+            self.encode_more();
+            self.kick();
+        } else {
+            self.encode_without_time();
+        }
+    }
+
+    /// Gives code zones to the zones read most; what is stale then may be encoded.
+    fn choose_zones(&mut self) {
+        let garbage = self.code_zones_mut().choose_zones();
+        reads!(self.drop_stale_code());
+        self.writer.zones.as_mut().expect("a drive of code zones").begin_phase(&mut self.core, garbage);
+        self.hand_on();
+    }
+
+    /// Encodes everything at once, off the clock.
+    fn encode_without_time(&mut self) {
+        let (busy, carried) = (self.core.device.folds.busy, self.core.device.folds.carried);
+        self.core.device.timed = false;
+        self.encode_more();
+        self.settle();
+        self.core.device.timed = true;
+        (self.core.device.folds.busy, self.core.device.folds.carried) = (busy, carried);
+    }
+
+    /// Starts to encode further groups, as many as may be under way.
+    pub(crate) fn encode_more(&mut self) {
+        if !self.code_zones_mut().encoder.begin_starting() {
+            return;
+        }
+        loop {
+            let zones = self.writer.zones.as_mut().expect("a drive of code zones");
+            if !zones.start_next(&mut self.core, &self.writer.pages) {
+                break;
+            }
+            self.hand_on();
+        }
+        if self.code_zones_mut().encoder.end_starting() {
+            self.expect_next_time();
+        }
+    }
+
+    /// The code pages of a group are computed, or some of its data cannot be read: writes them, as far as there
+    /// is room.
+    pub(crate) fn code_summed(&mut self, encode: Id, sums: Option<Vec<P>>) {
+        let zones = self.writer.zones.as_mut().expect("a drive of code zones");
+        let pages = zones.code_summed(&mut self.core, encode, sums);
+        self.hand_on();
+        for which in 0..pages {
+            let log = self.code_zones().log_of_code(&self.core, encode, which);
+            if self.code_zones().has_waiting_for(log) || !self.write_code(encode, which, log) {
+                self.code_zones_mut().wait(log, Waiting::Code { encode, which });
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The engine asks the reads.
+
+use crate::core::Command;
+use crate::core::read_step::ReadStep;
+use crate::core::target::Target;
+use crate::engine::Engine;
+use crate::read::solve::{Solution, solved};
+use device::contents::HostPayload;
+use device::slab::Id;
+use nand::FlashArray;
+use vocab::Lpn;
+
+/// Calls a handler of the reads, and hands on what it wants of others.
+macro_rules! reads {
+    ($engine:ident.$handler:ident($($argument:expr),*)) => {{
+        let below = crate::read::Below { writer: &$engine.writer, host: &$engine.host };
+        let result = $engine.reads.$handler(&mut $engine.core, below, $($argument),*);
+        $engine.hand_on();
+        result
+    }};
+}
+pub(crate) use reads;
+
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+    pub(crate) fn read_step(&mut self, step: ReadStep<P>) {
+        match step {
+            ReadStep::SolveAgain { target, failed } => self.solve_again(target, failed),
+            ReadStep::Sum(new) => self.reads.start_solve(&mut self.core, new),
+            ReadStep::DropCode { group } => self.reads.drop_code(&mut self.core, group),
+            ReadStep::DropCodeOf { read, group } => reads!(self.drop_code_of(read, group)),
+            ReadStep::ForgetAhead { lpn } => self.forget_read_ahead(lpn),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn solve_read_done(&mut self, command: &Command, solve: Id, term: u16, clean: bool) {
+        self.reads.solve_read_done(&mut self.core, command, (solve, term), clean);
+        self.hand_on();
+    }
+
+    #[inline]
+    pub(crate) fn lazy_read_done(&mut self, command: &Command, read: Id, block: usize, clean: bool) {
+        reads!(self.lazy_read_done(command, (read, block), clean));
+    }
+
+    /// Hands over what solving for a lost page gave. `stored` is false for a page that was discarded meanwhile.
+    pub(crate) fn repaired(&mut self, target: Target, payload: Option<&P>, stored: bool) {
+        let solution = match payload {
+            Some(_) if !stored => Solution::Discarded,
+            Some(payload) => Solution::Contents(payload.clone()),
+            None => Solution::Lost,
+        };
+        solved(&mut self.core, target, solution);
+        self.hand_on();
+    }
+
+    pub(crate) fn lpn_wanted(&self, target: Target) -> Option<Lpn> {
+        self.core.lpn_wanted(target)
+    }
+
+    pub(crate) fn may_read_around(&self) -> bool {
+        self.reads.may_read_around(&self.core)
+    }
+
+    pub(crate) fn forget_read_ahead(&mut self, lpn: Lpn) {
+        if let Some(ahead) = &mut self.reads.ahead {
+            ahead.forget(lpn, u64::from(self.host.requests.sectors_per_slot));
+        }
+    }
+}

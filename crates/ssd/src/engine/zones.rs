@@ -1,0 +1,60 @@
+//! The engine asks code zones.
+
+use crate::core::jobs::PageWrite;
+use crate::core::zone_step::ZoneStep;
+use crate::engine::Engine;
+use crate::write::zones::{Zones, forget_code_page};
+use device::contents::HostPayload;
+use device::slab::Id;
+use ftl::Place;
+use nand::FlashArray;
+use std::ops::Range;
+use vocab::Lpn;
+
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+    pub(crate) fn code_zones(&self) -> &Zones<P> {
+        self.writer.zones.as_ref().expect("a drive of code zones")
+    }
+
+    pub(crate) fn code_zones_mut(&mut self) -> &mut Zones<P> {
+        self.writer.zones.as_mut().expect("a drive of code zones")
+    }
+
+    pub(crate) fn zone_step(&mut self, step: ZoneStep<P>) {
+        let zones = self.writer.zones.as_mut().expect("a drive of code zones");
+        match step {
+            ZoneStep::ForgetCode { stamp } => zones.forget_code(&mut self.core, stamp),
+            ZoneStep::ForgetCodePage { lpn, only_at } => forget_code_page(&mut self.core, lpn, only_at),
+            ZoneStep::LoseCodePage { lpn } => zones.lose_code_page(&mut self.core, lpn),
+            ZoneStep::CodePageOver { encode, written } => zones.code_page_over(&mut self.core, encode, written),
+            ZoneStep::CodeSummed { encode, sums } => self.code_summed(encode, sums),
+            ZoneStep::EncodeMore => self.encode_more(),
+        }
+    }
+
+    /// The page gets other contents in the map, now.
+    pub(crate) fn contents_change(&mut self, lpn: Lpn) {
+        let Some(zones) = &mut self.writer.zones else { return };
+        zones.contents_change(&mut self.core, lpn);
+        self.hand_on();
+    }
+
+    /// Whether anything waits for room in a segment.
+    pub(crate) fn has_waiting_in_zones(&self) -> bool {
+        self.writer.zones.as_ref().is_some_and(|zones| zones.has_waiting())
+    }
+
+    /// Whether a page is there, to be written along with the rest of its stripe block.
+    pub(crate) fn is_stored_page(&self, lpn: Lpn) -> bool {
+        self.host.buffer.get(lpn).is_some() || self.core.map.lookup(lpn) != Place::Unmapped
+    }
+
+    pub(crate) fn code_programmed(&mut self, image: Id, encode: Id, done: bool) {
+        if !done {
+            let (tag, ppn) = (self.core.device.images.slot(image, 0).0, self.core.device.images.slab[image].ppn);
+            self.lose(tag, self.core.device.grid.slot(ppn, 0));
+        }
+        self.writer.zones.as_mut().expect("a drive of code zones").code_programmed(&mut self.core, image, encode, done);
+        self.hand_on();
+    }
+}

@@ -1,0 +1,224 @@
+//! Code zones alone: no reads, no host, no engine. Effects for others are kept and compared.
+
+use crate::core::effects::Effect;
+use crate::core::read_step::{NewSolve, ReadStep};
+use crate::core::zone_step::ZoneStep;
+use crate::write::pages::PageWriter;
+use crate::write::zones::testing::{ZonesCore, store_pages, zones_core, zones_setup};
+use crate::write::zones::{Waiting, Zones, forget_code_page};
+use device::contents::{HostPayload, Tag};
+use device::slab::Id;
+use ftl::Place;
+use nand::FlashArray;
+use protect::code_zones::CodeGroupId;
+use vocab::{Lpn, Ppn, Slot};
+
+struct Alone {
+    core: ZonesCore,
+    zones: Box<Zones<Tag>>,
+    pages: PageWriter,
+}
+
+impl Alone {
+    /// Pages `0..8` stored; reads of zone 0 counted.
+    fn new() -> Self {
+        let (core, protection) = zones_core(&mut zones_setup(&[]));
+        let pages = PageWriter::new(core.map.logs());
+        let mut alone = Self { core, zones: Zones::new(&protection).expect("a drive of code zones"), pages };
+        alone.core.device.timed = false;
+        store_pages(&mut alone.core, &alone.zones, 0..8);
+        alone.zones.scheme.on_read(Lpn(0), 8);
+        alone
+    }
+
+    fn effects(&mut self) -> Vec<Effect<Tag>> {
+        std::iter::from_fn(|| self.core.out.pop()).collect()
+    }
+
+    /// Begins a phase, and to encode a group; what is to be read and added up for it.
+    fn begin(&mut self) -> NewSolve<Tag> {
+        let garbage = self.zones.choose_zones();
+        self.zones.begin_phase(&mut self.core, garbage);
+        self.effects();
+        assert!(self.zones.start_next(&mut self.core, &self.pages));
+        match self.effects().as_slice() {
+            [Effect::Reads(ReadStep::Sum(new))] => new.clone(),
+            other => panic!("{other:?} instead of sums to be read"),
+        }
+    }
+
+    /// What reads would make of that.
+    fn sums(&self, new: &NewSolve<Tag>) -> Vec<Tag> {
+        let mut sums = new.sums.clone();
+        for term in &new.terms {
+            let payload = self.core.device.array.page(term.ppn).payload[0];
+            term.adds.iter().for_each(|&(sum, coefficient)| sums[usize::from(sum)].add_scaled(&payload, coefficient));
+        }
+        sums
+    }
+
+    /// Writes all code pages of group 0, and ends their programs; the effects of the last.
+    fn write_all(&mut self, encode: Id, pages: u32) -> Vec<Effect<Tag>> {
+        for which in 0..pages {
+            let log = self.zones.log_of_code(&self.core, encode, which);
+            assert!(self.zones.write_code(&mut self.core, encode, which, log));
+        }
+        self.effects();
+        while let Some((id, _)) = self.core.device.next_ready() {
+            let command = self.core.device.commands[id];
+            assert!(self.core.device.program(&command));
+            self.zones.code_programmed(&mut self.core, command.image, encode, true);
+            self.core.device.images.give(command.image);
+            self.core.device.commands.give(id);
+        }
+        let over = self.effects();
+        for effect in over {
+            let Effect::Zones(ZoneStep::CodePageOver { encode, written }) = effect else { panic!("{effect:?}") };
+            self.zones.code_page_over(&mut self.core, encode, written);
+        }
+        self.effects()
+    }
+
+    /// Group 0 has valid code.
+    fn encode(&mut self) {
+        let new = self.begin();
+        let sums = self.sums(&new);
+        let pages = self.zones.code_summed(&mut self.core, 0, Some(sums));
+        let effects = self.write_all(0, pages);
+        assert!(matches!(effects.as_slice(), [Effect::Zones(ZoneStep::EncodeMore)]), "{effects:?}");
+    }
+}
+
+/// Fails if a data page is left out of a sum, added to the sum of another code page, or not named by the
+/// coverage; or if the code is called valid before all of it is in flash.
+#[test]
+fn the_encoder_writes_the_sums_of_the_data() {
+    let mut alone = Alone::new();
+    let new = alone.begin();
+    assert_eq!(new.terms.len(), 4, "each data page of the group is read once");
+    let sums = alone.sums(&new);
+    let pages = alone.zones.code_summed(&mut alone.core, 0, Some(sums));
+    assert_eq!((pages, alone.zones.scheme.valid_groups()), (4, 0));
+    let effects = alone.write_all(0, pages);
+    assert!(matches!(effects.as_slice(), [Effect::Zones(ZoneStep::EncodeMore)]), "{effects:?}");
+    assert_eq!((alone.zones.scheme.valid_groups(), alone.core.device.folds.around.encoded_groups), (1, 1));
+    assert!(alone.zones.encoder.is_idle());
+    let code = alone.zones.code_pages(&alone.core);
+    assert_eq!(code.len(), 4);
+    for (place, of) in code {
+        let Place::At(slot) = place else { panic!("valid code at {place:?}") };
+        let page = alone.core.device.array.page(alone.core.device.grid.page_of(slot).0);
+        // By hand: two different pages below 4 of version 1 add up to lpn + 1 of both, and version 0.
+        let [a, b] = of.as_slice() else { panic!("{of:?}: each code page is the sum of two") };
+        assert_eq!(page.payload[0], Tag::stamp(Lpn(((a.0 + 1) ^ (b.0 + 1)).wrapping_sub(1)), 0, 8));
+        assert_eq!(page.oob.coverage, 1 << a.0 | 1 << b.0);
+    }
+}
+
+/// Fails if code of data that changed while it was computed is written, or called valid.
+#[test]
+fn data_that_change_while_they_are_encoded_get_no_code() {
+    let mut alone = Alone::new();
+    let new = alone.begin();
+    alone.zones.contents_change(&mut alone.core, Lpn(1));
+    alone.effects();
+    let sums = alone.sums(&new);
+    assert_eq!(alone.zones.code_summed(&mut alone.core, 0, Some(sums)), 0);
+    assert!(matches!(alone.effects().as_slice(), [Effect::Zones(ZoneStep::EncodeMore)]));
+    assert_eq!(alone.zones.scheme.valid_groups(), 0);
+    assert!(alone.zones.encoder.is_idle(), "the group is given up");
+}
+
+/// Fails if a group with a page that cannot be read is encoded all the same.
+#[test]
+fn a_group_that_cannot_be_read_is_given_up() {
+    let mut alone = Alone::new();
+    alone.begin();
+    assert_eq!(alone.zones.code_summed(&mut alone.core, 0, None), 0);
+    assert_eq!((alone.zones.scheme.valid_groups(), alone.zones.encoder.is_idle()), (0, true));
+}
+
+/// Fails if reads may decode with code of what is no longer there, if pages of stale code stay in the map, or if
+/// they leave it before reads have stopped to use them.
+#[test]
+fn a_write_makes_code_stale_and_its_pages_garbage() {
+    let mut alone = Alone::new();
+    alone.encode();
+    let stamp = alone.zones.scheme.stamp(CodeGroupId(0)).expect("valid code");
+    let mut code: Vec<Lpn> = alone.zones.scheme.layout().code_pages(stamp.group, stamp.code_zone).collect();
+    code.sort_unstable();
+    let is_mapped = |alone: &Alone, lpn| alone.core.map.lookup(lpn) != Place::Unmapped;
+    assert!(code.iter().all(|&lpn| is_mapped(&alone, lpn)));
+
+    alone.zones.contents_change(&mut alone.core, Lpn(2));
+    assert!(!alone.zones.is_current_code(&stamp));
+    let effects: Vec<String> = alone.effects().iter().map(|effect| format!("{effect:?}")).collect();
+    let expected = [
+        format!("Reads(ForgetAhead {{ lpn: {:?} }})", Lpn(2)),
+        "Reads(DropCode { group: CodeGroupId(0) })".to_owned(),
+        format!("Zones(ForgetCode {{ stamp: {stamp:?} }})"),
+    ];
+    assert_eq!(effects, expected);
+
+    assert!(code.iter().all(|&lpn| is_mapped(&alone, lpn)), "reads go on without it first");
+    alone.zones.forget_code(&mut alone.core, stamp);
+    let mut forgotten = Vec::new();
+    for effect in alone.effects() {
+        let Effect::Zones(ZoneStep::ForgetCodePage { lpn, only_at }) = effect else { panic!("{effect:?}") };
+        forget_code_page(&mut alone.core, lpn, only_at);
+        forgotten.push(lpn);
+    }
+    forgotten.sort_unstable();
+    assert_eq!(forgotten, code);
+    assert!(!code.iter().any(|&lpn| is_mapped(&alone, lpn)));
+    // A second write finds no code.
+    alone.zones.contents_change(&mut alone.core, Lpn(2));
+    assert_eq!(alone.effects().len(), 1);
+}
+
+/// Fails if code that was written anew meanwhile is taken for the one to be forgotten.
+#[test]
+fn code_that_lies_elsewhere_by_now_is_not_forgotten() {
+    let mut alone = Alone::new();
+    let lpn = Lpn(3);
+    let Place::At(slot) = alone.core.map.lookup(lpn) else { panic!("it was stored") };
+    forget_code_page(&mut alone.core, lpn, Some(Slot(slot.0 + 1)));
+    assert_eq!(alone.core.map.lookup(lpn), Place::At(slot));
+    forget_code_page(&mut alone.core, lpn, Some(slot));
+    assert_eq!(alone.core.map.lookup(lpn), Place::Unmapped);
+}
+
+/// Fails if what waits for a segment is served out of order, or if another segment waits with it.
+#[test]
+fn what_waits_for_a_segment_keeps_its_turn() {
+    let mut alone = Alone::new();
+    let page = |job| Waiting::Page { job, index: 0 };
+    alone.zones.wait(5, page(1));
+    alone.zones.wait(2, page(2));
+    alone.zones.wait(5, Waiting::Code { encode: 7, which: 1 });
+    assert_eq!((alone.zones.logs_waited_for(), alone.zones.first_waiting()), (vec![2, 5], Some((2, page(2)))));
+    let first = alone.zones.take_waiting(5).expect("it waits");
+    alone.zones.wait_first(5, first);
+    assert_eq!(alone.zones.take_waiting(5), Some(page(1)));
+    assert_eq!(alone.zones.take_waiting(5), Some(Waiting::Code { encode: 7, which: 1 }));
+    assert_eq!((alone.zones.take_waiting(5), alone.zones.has_waiting_for(5), alone.zones.has_waiting()), (None, false, true));
+}
+
+/// Fails if pages that are written do not get their place in the segment that the layout gives them, or if the
+/// job is not told to wait for the program.
+#[test]
+fn a_page_goes_to_its_own_segment() {
+    let mut alone = Alone::new();
+    let job = alone.core.jobs.take();
+    let lpn = Lpn(6);
+    let payload = Tag::stamp(lpn, 2, 8);
+    alone.core.jobs[job].pages.push(crate::core::jobs::PageWrite { lpn, version: 2, payload, from: 0, to: 8 });
+    let (log, die) = alone.zones.segment_of(&alone.core, lpn);
+    assert!(alone.zones.write_page(&mut alone.core, job, 0, log));
+    let Place::At(slot) = alone.core.map.lookup(lpn) else { panic!("it has a place") };
+    let ppn: Ppn = alone.core.device.grid.page_of(slot).0;
+    assert_eq!(alone.core.device.grid.die_of(ppn), die);
+    let (id, _) = alone.core.device.next_ready().expect("a program");
+    let image = alone.core.device.commands[id].image;
+    assert_eq!((alone.core.device.images.slot(image, 0).1, alone.core.device.images.contents(image).1[0]), (job, payload));
+}
