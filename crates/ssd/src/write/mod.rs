@@ -31,8 +31,8 @@ use vocab::{Grid, Lpn, Nanos, Ppn, Slot, StripeId};
 /// The scheme and its way of writing.
 #[derive(Clone)]
 pub(crate) struct Writer<P: HostPayload> {
-    /// What protects data, as the drive was built with it. The scheme of static stripes that is in use, with its
-    /// state, is in `stripes`.
+    /// What protects data, as the drive was built with it. The scheme of static stripes in here may only be asked for
+    /// what never changes: the one in use, whose state does, is in `stripes`.
     pub protection: Protection,
     pub pages: PageWriter,
     pub rows: Rows<P>,
@@ -68,7 +68,7 @@ impl<P: HostPayload> Writer<P> {
     /// Whether parity that collection may come to wait for finds room in every log that is `alive`.
     pub fn commits_have_room<A: FlashArray<P>>(&self, core: &Core<P, A>, alive: impl Fn(usize) -> bool) -> bool {
         match &self.protection {
-            Protection::Stripes(scheme) if scheme.parity_cache() > 0 || scheme.worn_above().is_some() => {
+            Protection::Stripes(_) if self.stripes.may_keep_collection_waiting() => {
                 (0..core.map.logs()).filter(|&log| alive(log)).all(|log| core.map.has_room(log, Stream::Commit))
             }
             _ => true,
@@ -251,7 +251,7 @@ impl<P: HostPayload> Writer<P> {
         let slots = grid.slots_per_page();
         match &self.protection {
             Protection::Rows(_) => (grid.dies() - 1) * slots,
-            Protection::Stripes(scheme) => scheme.data_strips(),
+            Protection::Stripes(_) => self.stripes.data_strips(),
             Protection::Groups(scheme) => scheme.codes()[0].codewords * scheme.codes()[0].data * slots,
             Protection::None => slots,
             Protection::Zones(zones) => zones.layout().stripe_pages(),
@@ -263,8 +263,8 @@ impl<P: HostPayload> Writer<P> {
         match &self.protection {
             // A page on every die: what keeps all of them at work.
             Protection::None => EvictedWith::Oldest { most: (grid.dies() * grid.slots_per_page()) as usize },
-            Protection::Stripes(scheme) => {
-                let n = scheme.data_strips();
+            Protection::Stripes(_) => {
+                let n = self.stripes.data_strips();
                 EvictedWith::Stripe(lpn.0 / n * n..lpn.0 / n * n + n)
             }
             Protection::Rows(_) | Protection::Groups(_) => EvictedWith::Oldest { most: self.full_write(grid) as usize },

@@ -141,6 +141,11 @@ impl<P: HostPayload> Stripes<P> {
         }
     }
 
+    /// Whether collection may come to wait for parity that is not stored yet: of a commit, or of a build.
+    pub fn may_keep_collection_waiting(&self) -> bool {
+        self.scheme().parity_cache() > 0 || self.worn_above.is_some()
+    }
+
     /// A unit was erased: parity that found no space may find some now, and the unit may be worn from now on.
     pub fn unit_erased<A: FlashArray<P>>(&mut self, core: &Core<P, A>, unit: UnitId) {
         let Some(limit) = self.worn_above else { return };
