@@ -110,7 +110,7 @@ pub(crate) fn decode(bytes: &[u8], drive: &Drive) -> Result<Saved, Malformed> {
     let sequence = from.u64("rank")?;
     let buffer = from.list("buffered pages", |from| Ok((from.lpn("buffered page")?, from.payload("buffered page")?)))?;
     let held = match &drive.writer.protection {
-        Protection::Stripes(scheme) => held(&mut from, drive, scheme.data_strips())?,
+        Protection::Stripes(_) => held(&mut from, drive, drive.writer.stripes.data_strips())?,
         _ => from.exactly(0, "partial parities", |_| unreachable!("there are none"))?,
     };
     let groups = usize::from(drive.has_groups());

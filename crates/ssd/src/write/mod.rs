@@ -30,8 +30,8 @@ use vocab::{BlockAddr, Grid, Lpn, Nanos, Ppn, Slot, StripeId};
 /// The scheme and its way of writing.
 #[derive(Clone)]
 pub(crate) struct Writer<P: HostPayload> {
-    /// What protects data, as the drive was built with it. The scheme of static stripes that is in use, with its
-    /// state, is in `stripes`.
+    /// What protects data, as the drive was built with it. The scheme of static stripes in here may only be asked for
+    /// what never changes: the one in use, whose state does, is in `stripes`.
     pub protection: Protection,
     pub pages: PageWriter,
     pub rows: Rows<P>,
@@ -75,8 +75,8 @@ impl<P: HostPayload> Writer<P> {
 
     /// Whether parity that collection may come to wait for finds room in every log that is `alive`.
     pub fn commits_have_room<A: FlashArray<P>>(&self, core: &Core<P, A>, alive: impl Fn(usize) -> bool) -> bool {
-        match self.stripe_scheme() {
-            Some(scheme) if scheme.parity_cache() > 0 || scheme.worn_above().is_some() => {
+        match &self.protection {
+            Protection::Stripes(_) if self.stripes.may_keep_collection_waiting() => {
                 (0..core.map.logs()).filter(|&log| alive(log)).all(|log| core.map.has_room(log, Stream::Commit))
             }
             _ => true,
@@ -191,13 +191,7 @@ impl<P: HostPayload> Writer<P> {
 
     /// A unit was erased: parity that found no room may find some now, and the unit may be worn from now on.
     pub fn unit_erased<A: FlashArray<P>>(&mut self, core: &Core<P, A>, unit: UnitId) {
-        let Some(limit) = self.stripes.worn_above else { return };
-        if core.is_mountable() {
-            self.stripes.scheme_mut().look_again();
-        }
-        if core.map.unit(unit).pe > limit.0 {
-            self.stripes.scheme_mut().block_wore_out();
-        }
+        self.stripes.unit_erased(core, unit);
     }
 
     /// What a page that moves away from `from` keeps of its codeword's members.
@@ -309,7 +303,7 @@ impl<P: HostPayload> Writer<P> {
         let slots = grid.slots_per_page();
         match &self.protection {
             Protection::Rows(_) => (grid.dies() - 1) * slots,
-            Protection::Stripes(scheme) => scheme.data_strips(),
+            Protection::Stripes(_) => self.stripes.data_strips(),
             Protection::Groups(scheme) => scheme.codes()[0].codewords * scheme.codes()[0].data * slots,
             Protection::None => slots,
             Protection::Zones(zones) => zones.layout().stripe_pages(),
@@ -321,8 +315,8 @@ impl<P: HostPayload> Writer<P> {
         match &self.protection {
             // A page on every die: what keeps all of them at work.
             Protection::None => EvictedWith::Oldest { most: (grid.dies() * grid.slots_per_page()) as usize },
-            Protection::Stripes(scheme) => {
-                let n = scheme.data_strips();
+            Protection::Stripes(_) => {
+                let n = self.stripes.data_strips();
                 EvictedWith::Stripe(lpn.0 / n * n..lpn.0 / n * n + n)
             }
             Protection::Rows(_) | Protection::Groups(_) => EvictedWith::Oldest { most: self.full_write(grid) as usize },
@@ -340,10 +334,7 @@ impl<P: HostPayload> Writer<P> {
     /// its segment.
     pub fn may_discard(&self, pages: Range<u32>) -> bool {
         match &self.protection {
-            Protection::Stripes(scheme) => {
-                let n = scheme.data_strips();
-                !(pages.start / n..pages.end.div_ceil(n)).any(|stripe| self.stripes.locks.is_held(StripeId(stripe)))
-            }
+            Protection::Stripes(_) => !self.stripes.is_any_locked(pages),
             _ => !self.has_waiting_in_segments(),
         }
     }

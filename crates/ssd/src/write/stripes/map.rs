@@ -5,7 +5,7 @@ use crate::core::Core;
 use crate::core::stripe_step::StripeStep;
 use crate::write::stripes::Stripes;
 use device::contents::HostPayload;
-use ftl::{Place, Stream};
+use ftl::{Place, Stream, UnitId};
 use nand::{FlashArray, PageRole};
 use vocab::{DieId, Lpn, Ppn, StripSet, StripeId};
 
@@ -138,6 +138,22 @@ impl<P: HostPayload> Stripes<P> {
         if self.worn_above.is_some() {
             let (stripe, _) = self.strip_of(lpn);
             self.note_move(core, stripe, from, core.map.lookup(lpn));
+        }
+    }
+
+    /// Whether collection may come to wait for parity that is not stored yet: of a commit, or of a build.
+    pub fn may_keep_collection_waiting(&self) -> bool {
+        self.scheme().parity_cache() > 0 || self.worn_above.is_some()
+    }
+
+    /// A unit was erased: parity that found no space may find some now, and the unit may be worn from now on.
+    pub fn unit_erased<A: FlashArray<P>>(&mut self, core: &Core<P, A>, unit: UnitId) {
+        let Some(limit) = self.worn_above else { return };
+        if core.is_mountable() {
+            self.scheme_mut().look_again();
+        }
+        if core.map.unit(unit).pe > limit.0 {
+            self.scheme_mut().block_wore_out();
         }
     }
 

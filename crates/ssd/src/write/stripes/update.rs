@@ -12,6 +12,7 @@ use device::contents::HostPayload;
 use device::slab::{Id, NONE};
 use ftl::Place;
 use nand::FlashArray;
+use std::ops::Range;
 use vocab::StripeId;
 
 impl<P: HostPayload> Stripes<P> {
@@ -120,7 +121,7 @@ impl<P: HostPayload> Stripes<P> {
         let op = &mut self.ops[id];
         op.merge.remove(strip);
         let index = op.strips.iter().position(|&s| s == strip).expect("a written strip");
-        core.jobs[op.job].pages[op.first_page + index].complete_with(old);
+        core.jobs[op.job].merge(op.first_page + index, old);
     }
 
     /// Everything was read: programs the update, or lets it wait for space.
@@ -249,6 +250,12 @@ impl<P: HostPayload> Stripes<P> {
     pub fn is_being_programmed(&self, stripe: StripeId) -> bool {
         self.locks.is_held(stripe)
             && self.ops.any(|op| op.stripe == stripe && op.progress == Progress::Programming && op.under_way > 0)
+    }
+
+    /// Whether an update of a stripe of these logical pages is under way.
+    pub fn is_any_locked(&self, pages: Range<u32>) -> bool {
+        let n = self.data_strips();
+        (pages.start / n..pages.end.div_ceil(n)).any(|stripe| self.locks.is_held(StripeId(stripe)))
     }
 
     /// Tries the repair again when the stripe's update under way has ended.

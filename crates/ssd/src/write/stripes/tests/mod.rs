@@ -19,7 +19,7 @@ use device::facts::RequestKind;
 use device::sense::Compares;
 use device::slab::Id;
 use ftl::{Place, Stream, UnitId, UnitState};
-use nand::{FlashArray, OobTag};
+use nand::{FlashArray, MemoryArray, OobTag};
 use protect::{Protection, SchemeChoice, Shape};
 use vocab::{Bytes, Cause, DieId, Lpn, Ppn, SimTime, Slot, StripSet, StripeId};
 
@@ -60,6 +60,9 @@ impl Drive {
     fn with(setup: Setup) -> Self {
         let mut core = tiny_core(&setup);
         core.device.timed = false;
+        if setup.power.mountable {
+            core.device.array = MemoryArray::new(setup.drive.geometry, true).keeping_updates();
+        }
         let shape = Shape {
             dies: core.device.grid.dies(),
             blocks_per_die: core.device.grid.blocks_per_die(),
