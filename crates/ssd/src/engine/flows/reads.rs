@@ -3,7 +3,7 @@
 use crate::core::target::Target;
 use crate::engine::Engine;
 use crate::engine::reads::reads;
-use crate::read::around::Wanted;
+use crate::read::around::SumRead;
 use crate::read::solve::deliver;
 use crate::write::sources::Sources;
 use device::contents::HostPayload;
@@ -161,7 +161,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// The page and those that sum up to it, with how many logical pages from `lpn` on lie in it side by
     /// side; `None` where it is not in flash, or nothing stands in for it now.
-    fn alternatives_of(&self, lpn: Lpn, most: u32) -> Option<(Wanted, u32)> {
+    fn alternatives_of(&self, lpn: Lpn, most: u32) -> Option<(SumRead, u32)> {
         if self.host.buffer.get(lpn).is_some() || self.core.is_hidden(lpn) {
             return None;
         }
@@ -181,7 +181,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         together.push(ppn);
         together.sort_unstable();
         let count = self.run_of(lpn, slot, most);
-        Some((Wanted { together, slots: (index as u8, count as u8), pages: vec![(ppn, lpn)] }, count))
+        Some((SumRead { together, slots: (index as u8, count as u8), pages: vec![(ppn, lpn)] }, count))
     }
 
     /// The other strips of the page's stripe, parity included, where they sum up to it as they are now.
