@@ -14,7 +14,7 @@ use ftl::{Ftl, FtlError, GcConfig, LogKind};
 use nand::{Faulty, FlashArray, MemoryArray};
 use protect::{Protection, SchemeChoice, SchemeError, Shape};
 use std::fmt;
-use vocab::{BlockAddr, DieId, Grid, HostCommand, Nanos, Streams};
+use vocab::{BlockAddr, DieId, Grid, HostCommand, Nanos, SimTime, Streams};
 
 /// A setup that cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -272,6 +272,12 @@ impl Session {
     #[must_use]
     pub fn first_mismatch(&self) -> Option<&str> {
         inside!(&self.0, prepared => prepared.engine.host.first_mismatch.as_deref())
+    }
+
+    /// Since when the drive is read-only; `None`: it takes writes.
+    #[must_use]
+    pub fn read_only_since(&self) -> Option<SimTime> {
+        inside!(&self.0, prepared => prepared.engine.host.requests.read_only_since)
     }
 }
 

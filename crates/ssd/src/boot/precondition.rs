@@ -51,15 +51,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Pages written at once: what fills a row, so that history costs each scheme its least.
     pub(crate) fn history_batch(&self) -> u32 {
-        match &self.writer.protection {
-            Protection::Rows(_) => (self.core.device.grid.dies() - 1) * self.core.device.grid.slots_per_page(),
-            Protection::Stripes(scheme) => scheme.data_strips(),
-            Protection::Groups(scheme) => {
-                scheme.codes()[0].codewords * scheme.codes()[0].data * self.core.device.grid.slots_per_page()
-            }
-            Protection::None => self.core.device.grid.slots_per_page(),
-            Protection::Zones(zones) => zones.layout().stripe_pages(),
-        }
+        self.writer.full_write(&self.core.device.grid)
     }
 
     pub(crate) fn finish_untimed(&mut self) {

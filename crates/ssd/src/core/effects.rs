@@ -7,24 +7,47 @@
 //!
 //! A handler that has to go on after an effect pushes its own continuation behind it.
 
+use crate::core::jobs::Turn;
 use crate::core::read_step::ReadStep;
+use crate::core::stripe_step::StripeStep;
 use crate::core::target::{Floor, Target};
 use crate::core::zone_step::ZoneStep;
 use device::image::Contents;
 use device::slab::Id;
 use ftl::UnitId;
 use nand::OobTag;
-use vocab::{BlockAddr, Cause, Lpn, Slot, StripeId};
+use vocab::{BlockAddr, Cause, Lpn, Ppn, Slot, StripeId};
 
 /// Something that one component wants of another.
 #[derive(Clone, Debug)]
 pub(crate) enum Effect<P> {
-    /// To the host: one part of a job is done.
+    /// To the host: one part of the job is done.
     PartDone { job: Id },
-    /// To the host: whoever waits first for room in the write buffer waits for something that cannot be.
+    /// To the host: the job that waits first for room in the write buffer fails, because there will be none.
     FailBufferWaiter,
     /// To the host: the pages of a job are in the map, so that later jobs for them may go on.
     LetPagesGo { job: Id },
+    /// To the host: as `LetPagesGo`, from this page of the job on.
+    LetPagesGoFrom { job: Id, page: u32 },
+    /// To the host: a job has its pages; those written in part are completed, from this one on, then the job is
+    /// passed on.
+    CompleteFrom { job: Id, page: u32 },
+    /// To the host and the way of writing: the job's pages get places, behind what already waits for space.
+    Place { job: Id },
+    /// To the host: pages leave the write buffer, oldest first, until so many dirty ones are left.
+    EvictDownTo { dirty: usize },
+    /// To the host: the page leaves the write buffer if it is still dirty.
+    EvictIfDirty { lpn: Lpn },
+    /// To the host: a job is answered when these pages of the write buffer are durable. The last one comes first.
+    AwaitDurable { job: Id, pages: Vec<Lpn> },
+    /// To the host: there was no room for the job in the write buffer, and what was to make some has begun.
+    AwaitRoom { job: Id, turn: Turn },
+    /// To the host: whoever waits first for room in the write buffer tries again, then the next.
+    RetryBuffer,
+    /// To reads: a page gets other contents than those that were read ahead.
+    ForgetReadAhead { lpn: Lpn },
+    /// To the core: a pin of a unit is taken back, after the effects before this one.
+    Release { unit: UnitId },
     /// To the host: what a host read gets of a page is checked (`None`: it reads as unmapped).
     CheckRead { lpn: Lpn, floor: Floor, contents: Option<P> },
     /// To the host: the old contents of a partly written page are known, or lost for good.
@@ -53,12 +76,28 @@ pub(crate) enum Effect<P> {
     Solved { target: Target, payload: Option<P>, stored: bool },
     /// To the way of writing: a page of a victim gets a new place.
     Relocate { log: usize, contents: Contents<P>, from: Slot },
+    /// To the group log: whoever waits for rescued pages that are safe now may go on.
+    SettleRescued,
+    /// To rows: jobs are answered whose data have a parity after all.
+    AnswerCovered,
+    /// To rows: the cover's pages and parity have ended, and what waited for the parity alone has gone on.
+    FinishCover { cover: Id },
+    /// To rows: whoever waited for the cover has been told.
+    EndCover { cover: Id },
+    /// To block groups: the program of a data page has ended, and whoever waited for it has gone on.
+    GroupDataEnded { row: u32, codeword: u32, ppn: Ppn },
+    /// To block groups: sums may have left the parity cache; what waits for room there may go on.
+    CacheHasRoom,
     /// To the way of writing: what was moved within a region log so far is programmed.
     SendMoved { log: usize },
     /// To stripes: partial parities that keep old versions in the unit become full parity.
     CommitPinnedIn { unit: UnitId },
     /// To stripes: a stripe without parity gets one; then the waiter goes on.
     BuildParity { stripe: StripeId, waiter: Option<Target> },
+    /// To stripes: goes on with what it left for later.
+    Stripes(StripeStep),
+    /// To the host: jobs that wait for space are tried again after this event, if there are any.
+    RetryJobs,
     /// To stripes: the old contents of a partly written strip are known, or lost for good.
     StripeMerged { op: Id, strip: u32, old: Option<P> },
     /// To stripes: a page of the stripe is solved for when the update under way has ended.
@@ -116,10 +155,10 @@ impl<P> Effects<P> {
         std::mem::replace(&mut self.floor, self.stack.len())
     }
 
-    /// Back to a floor before.
+    /// Back to a floor before. What was pushed meanwhile and not handed on is what comes next.
     #[inline]
     pub fn lower(&mut self, floor: usize) {
-        debug_assert_eq!(self.stack.len(), self.floor, "effects were left behind");
+        debug_assert!(self.stack.len() >= self.floor, "effects below the floor were handed on");
         self.floor = floor;
     }
 }

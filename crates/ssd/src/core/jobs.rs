@@ -1,10 +1,11 @@
 //! Jobs: what waits for flash commands, and is done when all of them are.
 
+use device::contents::HostPayload;
 use device::facts::RequestKind;
 use device::slab::Id;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use vocab::{Lpn, SimTime, StripeId};
+use vocab::{Lpn, SimTime};
 
 /// One logical page of a write.
 #[derive(Clone, Debug)]
@@ -15,6 +16,13 @@ pub(crate) struct PageWrite<P> {
     /// Sectors written; the rest is to be merged from the old version.
     pub from: u32,
     pub to: u32,
+}
+
+impl<P: HostPayload> PageWrite<P> {
+    /// Fills in the sectors that were not written.
+    pub fn complete_with(&mut self, old: &P) {
+        self.payload.merge(old, self.from, self.to);
+    }
 }
 
 /// Who asked for a job.
@@ -98,93 +106,43 @@ impl<P> Job<P> {
         pages.clear();
         *self = Self { asker, kind, arrival, remaining: 1, pages, ..Self::default() };
     }
-}
 
-/// Logical pages that jobs hold until the map shows what they write, each with the jobs that
-/// queue for it. A job queues for all its pages at once, in order of arrival, so jobs only ever
-/// wait for earlier ones. Never iterated.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PageLocks(FxHashMap<u32, VecDeque<Id>>);
-
-impl PageLocks {
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub fn is_held(&self, lpn: u32) -> bool {
-        self.0.contains_key(&lpn)
-    }
-
-    /// Queues the job for a page; true if it holds it now.
-    pub fn queue(&mut self, lpn: u32, job: Id) -> bool {
-        let queue = self.0.entry(lpn).or_default();
-        queue.push_back(job);
-        queue.len() == 1
-    }
-
-    /// The holder lets go; the job that holds the page now.
-    pub fn release(&mut self, lpn: u32) -> Option<Id> {
-        let queue = self.0.get_mut(&lpn).expect("a held page");
-        queue.pop_front();
-        let next = queue.front().copied();
-        if next.is_none() {
-            self.0.remove(&lpn);
+    /// The logical page at this place of the job: the pages of a write, or the range of a discard.
+    #[inline]
+    pub fn lpn(&self, at: usize) -> Option<u32> {
+        match self.pages.get(at) {
+            Some(page) => Some(page.lpn.0),
+            None => Some(self.range.0 + (at - self.pages.len()) as u32).filter(|&lpn| lpn < self.range.1),
         }
-        next
+    }
+
+    /// The logical pages that the job writes or discards.
+    #[inline]
+    pub fn lpns(&self) -> impl Iterator<Item = u32> + use<'_, P> {
+        self.pages.iter().map(|page| page.lpn.0).chain(self.range.0..self.range.1)
+    }
+
+    /// The first page from `at` on that is written in part, where whole pages have so many sectors.
+    #[inline]
+    pub fn next_partial(&self, at: usize, sectors: u32) -> Option<usize> {
+        let is_partial = |page: &PageWrite<P>| (page.from, page.to) != (0, sectors);
+        self.pages.get(at..)?.iter().position(is_partial).map(|found| at + found)
     }
 }
 
-/// What waits for an update of a stripe to end.
+impl<P: HostPayload> Job<P> {
+    /// Completes a partly written page with its old contents.
+    pub fn merge(&mut self, at: usize, old: &P) {
+        let page = &mut self.pages[at];
+        page.payload.merge(old, page.from, page.to);
+    }
+}
+
+/// Where a job queues among those that wait already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Waiter {
-    /// The next update, to be started.
-    Update(Id),
-    /// A repair, to be tried again.
-    Repair(crate::core::target::Target),
-}
-
-/// Stripes that are being updated, with what waits for each in order. Never iterated.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct StripeLocks(FxHashMap<u32, VecDeque<Waiter>>);
-
-impl StripeLocks {
-    pub fn is_held(&self, stripe: StripeId) -> bool {
-        self.0.contains_key(&stripe.0)
-    }
-
-    pub fn lock(&mut self, stripe: StripeId) {
-        let before = self.0.insert(stripe.0, VecDeque::new());
-        debug_assert!(before.is_none(), "locked twice");
-    }
-
-    pub fn wait(&mut self, stripe: StripeId, waiter: Waiter) {
-        self.0.get_mut(&stripe.0).expect("waits for a stripe that is locked").push_back(waiter);
-    }
-
-    /// As [`Self::wait`], before everything that waits already.
-    pub fn wait_first(&mut self, stripe: StripeId, waiter: Waiter) {
-        self.0.get_mut(&stripe.0).expect("waits for a stripe that is locked").push_front(waiter);
-    }
-
-    /// What waits first for a locked stripe.
-    pub fn first_waiting(&self, stripe: StripeId) -> Option<Waiter> {
-        self.0.get(&stripe.0).and_then(|queue| queue.front().copied())
-    }
-
-    /// Takes out what waits first.
-    pub fn take_first(&mut self, stripe: StripeId) {
-        self.0.get_mut(&stripe.0).expect("a locked stripe").pop_front();
-    }
-
-    /// What waits next, taken out: repairs before updates, because an update may wait for space
-    /// that a repair is to make. The stripe stays locked; unlocks where nothing waits.
-    pub fn next(&mut self, stripe: StripeId) -> Option<Waiter> {
-        let queue = self.0.get_mut(&stripe.0).expect("a locked stripe");
-        let repair = queue.iter().position(|waiter| matches!(waiter, Waiter::Repair(_)));
-        let next = queue.remove(repair.unwrap_or(0));
-        if next.is_none() {
-            self.0.remove(&stripe.0);
-        }
-        next
-    }
+pub(crate) enum Turn {
+    /// Before all of them: it had its turn and there was no room.
+    First,
+    /// Behind them.
+    Last,
 }

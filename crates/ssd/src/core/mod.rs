@@ -7,13 +7,17 @@ pub(crate) mod checkpoint;
 pub(crate) mod effects;
 pub(crate) mod jobs;
 pub(crate) mod limits;
+pub(crate) mod newest;
 pub(crate) mod owner;
 pub(crate) mod read_step;
 pub(crate) mod rules;
 pub(crate) mod safe;
+pub(crate) mod scrub;
+pub(crate) mod stripe_step;
 pub(crate) mod target;
 #[cfg(test)]
 pub(crate) mod testing;
+pub(crate) mod timer;
 pub(crate) mod zone_step;
 
 use crate::config::Power;
@@ -23,15 +27,16 @@ use crate::core::limits::Limits;
 use crate::core::owner::Owner;
 use crate::core::rules::SafetyRule;
 use crate::core::safe::SafeMemory;
-use crate::core::target::Floor;
+use crate::core::target::{Floor, Target};
+use crate::core::timer::Timer;
 use device::Device;
 use device::command::Verb;
 use device::contents::HostPayload;
 use device::service::Haste;
 use device::slab::{Id, Slab};
-use ftl::{Ftl, UnitId};
+use ftl::{Ftl, Place, UnitId};
 use nand::{FlashArray, Oob, OobTag, PageRole};
-use vocab::{Cause, Lpn, Slot};
+use vocab::{Cause, Lpn, SimTime, Slot};
 
 /// A flash command of the engine.
 pub(crate) type Command = device::command::Command<Owner>;
@@ -118,6 +123,35 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
         }
     }
 
+    /// The timer's number in the calendar.
+    #[inline]
+    pub fn timer(&self, timer: Timer) -> usize {
+        timer.index(&self.device.grid)
+    }
+
+    /// The timer's next event happens at `at`, in place of any before.
+    #[inline]
+    pub fn schedule(&mut self, timer: Timer, at: SimTime) {
+        self.device.calendar.schedule(timer.index(&self.device.grid), at);
+    }
+
+    /// The timer has no event any more.
+    #[inline]
+    pub fn clear(&mut self, timer: Timer) {
+        self.device.calendar.clear(timer.index(&self.device.grid));
+    }
+
+    /// Whether the timer has an event pending.
+    #[inline]
+    pub fn is_pending(&self, timer: Timer) -> bool {
+        self.device.calendar.is_pending(timer.index(&self.device.grid))
+    }
+
+    /// Whether a host command waits for its time.
+    pub fn more_arrives(&self) -> bool {
+        self.is_pending(Timer::Arrivals)
+    }
+
     /// One part of a job is done.
     #[inline]
     pub fn part_done(&mut self, job: Id) {
@@ -137,6 +171,15 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
     #[inline]
     pub fn collect_if_short(&mut self, log: usize) {
         self.out.push(Effect::CollectIfShort { log });
+    }
+
+    /// Whether what is at the place exists and no living die holds it.
+    pub fn is_lost_place(&self, place: Place) -> bool {
+        match place {
+            Place::Unmapped => false,
+            Place::Missing => true,
+            Place::At(slot) => !self.device.array.answers(self.device.grid.page_of(slot).0),
+        }
     }
 
     /// Whether the host has discarded the page, though a static stripe still holds its bytes.

@@ -4,18 +4,19 @@ use crate::config::{
     Age, Buffer, BufferKind, Drive, Ecc, Errors, Faults, PayloadKind, Power, Precondition, Refresh, Scheduler, Setup,
 };
 use crate::core::Core;
+use crate::core::timer::Timer;
 use device::Device;
-use device::contents::Tag;
+use device::contents::{HostPayload, Tag};
 use ftl::{Ftl, FtlSetup, LogKind};
 use nand::{FlashArray, MemoryArray};
-use protect::SchemeChoice;
+use protect::{Protection, SchemeChoice, Shape};
 use vocab::{BusRate, Bytes, Geometry, Nanojoules, Nanos, PeCycles, PlaneUse, Streams};
 
 /// Flash of a tiny drive.
-pub(crate) type TinyArray = MemoryArray<Tag>;
+pub(crate) type TinyArray<P = Tag> = MemoryArray<P>;
 
 /// The core of a tiny drive.
-pub(crate) type TinyCore = Core<Tag, TinyArray>;
+pub(crate) type TinyCore<P = Tag> = Core<P, TinyArray<P>>;
 
 /// Five dies of 8 blocks with 4 pages each; a page is one logical page of 8 sectors.
 pub(crate) fn geometry() -> Geometry {
@@ -62,10 +63,29 @@ pub(crate) fn tiny_setup(scheme: &str, buffer: BufferKind) -> Setup {
     }
 }
 
-/// The core of that drive with a map of region logs, one for each die, and nothing written.
+/// The scheme of a tiny drive.
+pub(crate) fn tiny_scheme(setup: &Setup) -> Protection {
+    let geometry = &setup.drive.geometry;
+    let shape = Shape {
+        dies: geometry.dies(),
+        blocks_per_die: geometry.blocks() / geometry.dies(),
+        pages_per_block: geometry.pages_per_block,
+        page_size: geometry.page_size,
+        slots_per_page: geometry.slots_per_page(),
+        endurance: setup.drive.endurance,
+    };
+    protect::registry::build(&setup.scheme, shape).expect("a scheme for five dies")
+}
+
+/// The core of that drive, whose pages carry tags.
 pub(crate) fn tiny_core(setup: &Setup) -> TinyCore {
+    tiny_core_of(setup)
+}
+
+/// The core of that drive with a map of region logs, one for each die, and nothing written.
+pub(crate) fn tiny_core_of<P: HostPayload>(setup: &Setup) -> TinyCore<P> {
     let array = MemoryArray::new(setup.drive.geometry, true);
-    let grid = FlashArray::<Tag>::grid(&array).clone();
+    let grid = FlashArray::<P>::grid(&array).clone();
     let (user_slots, gc, wear) = (setup.user_slots, &setup.gc, &setup.wear);
     let space = FtlSetup {
         kind: LogKind::Regions,
@@ -80,6 +100,6 @@ pub(crate) fn tiny_core(setup: &Setup) -> TinyCore {
         wear,
     };
     let map = Ftl::new(&grid, &space, &Streams::new(1), |_| false).expect("settings in range");
-    let device = Device::new(array, &setup.drive.timing, setup.scheduler, 7);
+    let device = Device::new(array, &setup.drive.timing, setup.scheduler, Timer::count(&grid));
     Core::new(device, map, setup.power)
 }

@@ -4,6 +4,7 @@ use crate::core::Command;
 use crate::core::owner::Owner;
 use crate::core::rules::SafetyRule;
 use crate::engine::Engine;
+use crate::write::group_log::{Ended, Holds};
 use device::Taken;
 use device::command::Verb;
 use device::contents::HostPayload;
@@ -173,15 +174,25 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// A program is done, or its contents are lost.
     pub(crate) fn program_over(&mut self, command: &Command, done: bool) {
         let image = command.image;
+        let ended = if done { Ended::Stored } else { Ended::Failed };
         match command.owner {
             Owner::Page { log, moved } => self.page_done(image, log as usize, moved, done),
             Owner::Cover { cover, parity } => {
-                let moved = !parity && command.cause != Cause::Host;
-                self.cover_program_done(image, cover, parity, moved, done);
+                let holds = match (parity, command.cause) {
+                    (true, _) => Holds::Parity,
+                    (false, Cause::Host) => Holds::Data,
+                    (false, _) => Holds::MovedData,
+                };
+                self.cover_program_done(image, cover, holds, ended);
             }
             Owner::Stripe { op, .. } => self.stripe_program_done(image, op, done),
             Owner::GroupPage { row, codeword, parity, moved } => {
-                self.strip_program_done(image, (row, u32::from(codeword)), parity, moved, done);
+                let holds = match (parity, moved) {
+                    (true, _) => Holds::Parity,
+                    (false, false) => Holds::Data,
+                    (false, true) => Holds::MovedData,
+                };
+                self.strip_program_done(image, (row, u32::from(codeword)), holds, ended);
             }
             Owner::Strip { log } => self.strip_programmed(image, log as usize, done),
             Owner::Code { encode } => self.code_programmed(image, encode, done),

@@ -6,17 +6,22 @@ pub(crate) mod care;
 pub(crate) mod complete;
 pub(crate) mod effects;
 pub(crate) mod flows;
+pub(crate) mod groups;
+pub(crate) mod host;
 pub(crate) mod pages;
 pub(crate) mod reads;
-pub(crate) mod replay;
+pub(crate) mod rows;
+pub(crate) mod run;
 pub(crate) mod space;
+pub(crate) mod stripes;
 pub(crate) mod zones;
 
 use crate::care::Care;
 use crate::config::Setup;
 use crate::core::Core;
 use crate::core::rules::SafetyRule;
-use crate::host::HostSide;
+use crate::core::timer::Timer;
+use crate::host::Host;
 use crate::power::Recovery;
 use crate::read::Reads;
 use crate::session::{RECOVERY_UNITS, SetupError};
@@ -33,7 +38,7 @@ use vocab::{BlockAddr, Grid, Streams};
 #[derive(Clone)]
 pub struct Engine<P: HostPayload, A: FlashArray<P>> {
     pub(crate) core: Core<P, A>,
-    pub(crate) host: HostSide<P>,
+    pub(crate) host: Host<P>,
     pub(crate) writer: Writer<P>,
     pub(crate) reads: Reads<P>,
     pub(crate) care: Care<P>,
@@ -74,19 +79,16 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let streams = Streams::new(setup.seed);
         let map = empty_map(setup, &grid, &protection, &streams, |block| array.block(block).bad)?;
         let logs = map.logs();
-        let device = Device::new(array, &setup.drive.timing, setup.scheduler, replay::timers(&grid));
+        let device = Device::new(array, &setup.drive.timing, setup.scheduler, Timer::count(&grid));
         let core = Core::new(device, map, setup.power);
         let mut engine = Self {
             core,
-            host: HostSide::new(setup, &protection),
+            host: Host::new(setup, &protection),
             reads: Reads::new(&protection),
             care: Care::new(setup, &protection, logs),
             power: Recovery::default(),
-            writer: Writer::new(setup, protection, &grid, logs)?,
+            writer: Writer::new(setup, protection, &grid, logs).map_err(SetupError::new)?,
         };
-        if engine.core.is_mountable() {
-            engine.writer.stripes.held.expect_cuts();
-        }
         if engine.core.breaks(SafetyRule::Pins) {
             engine.core.map.break_pins();
         }

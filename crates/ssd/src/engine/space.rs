@@ -10,6 +10,7 @@
 //! (`host::read_only`).
 
 use crate::core::jobs::Asker;
+use crate::core::timer::Timer;
 use crate::engine::Engine;
 use device::contents::HostPayload;
 use nand::FlashArray;
@@ -83,9 +84,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         // codewords stand in for them; where these cannot, their writers are told that there is no room.
         WaitingRoom {
             room: Room::Rescued,
-            has_waiting: |engine| engine.writer.rescue.under_way || !engine.writer.rescue.hurt.is_empty(),
+            has_waiting: |engine| engine.writer.moves.rescuing || !engine.writer.moves.waiting.is_empty(),
             retry: Self::place_rescued,
-            give_up: Self::give_up_hurt,
+            give_up: Self::give_up_rescue,
         },
         // Blocks that returned another page than was asked for. They are collected out of turn.
         WaitingRoom {
@@ -97,7 +98,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         // Data and code pages whose segment is full. Given up, the first of them fails.
         WaitingRoom {
             room: Room::Zones,
-            has_waiting: Self::has_waiting_in_zones,
+            has_waiting: |engine| engine.writer.zones.as_ref().is_some_and(|zones| zones.has_waiting()),
             retry: Self::retry_zones,
             give_up: Self::fail_waiting_in_zones,
         },
@@ -145,9 +146,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         // Given up, they are sent although one more loss would take the data.
         WaitingRoom {
             room: Room::BareRows,
-            has_waiting: |engine| !engine.writer.rows.bare.is_empty(),
+            has_waiting: |engine| engine.writer.rows.has_uncovered(),
             retry: |_| {},
-            give_up: Self::give_up_bare,
+            give_up: Self::give_up_uncovered,
         },
     ];
 
@@ -177,7 +178,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if self.core.is_mountable() && self.writer.stripes.worn_above.is_some() && self.host.requests.outstanding == 0 {
             self.build_in_idle_time();
         }
-        if !self.core.device.is_idle() || self.core.retry || self.core.device.calendar.is_pending(self.answers()) {
+        if !self.core.device.is_idle() || self.core.retry || self.core.is_pending(Timer::Answers) {
             return true;
         }
         Room::GIVEN_UP.into_iter().any(|room| self.give_up(room))
@@ -220,15 +221,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
-    fn retry_stripe_updates(&mut self) {
-        while let Some(op) = self.writer.stripes.stalled.pop_front() {
-            if !self.program_stripe(op) && !self.give_way(op) {
-                self.writer.stripes.stalled.push_front(op);
-                break;
-            }
-        }
-    }
-
     fn retry_repairs(&mut self) {
         std::mem::take(&mut self.reads.uncovered_repairs).into_iter().for_each(|target| self.repair(target));
     }
@@ -261,17 +253,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.fail_buffer_waiter();
         }
         self.fail_job(job);
-        true
-    }
-
-    /// There is no room for the first update of a stripe. True if there was one.
-    fn fail_first_stripe_update(&mut self) -> bool {
-        let Some(op) = self.writer.stripes.stalled.pop_front() else { return false };
-        if self.is_eviction(op) {
-            self.fail_buffer_waiter();
-        }
-        self.fail_waiting_for_commit(op);
-        self.fail_stripe(op);
         true
     }
 }

@@ -44,20 +44,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.writer.zones.as_ref().is_some_and(|zones| zones.has_waiting())
     }
 
-    /// The pages of the host that a request touches: of whole stripe blocks, where the drive maps these.
-    pub(crate) fn touched(&self, first: u32, end: u32) -> Range<u32> {
-        self.writer.zones.as_ref().map_or(first..end, |zones| zones.touched(&self.core, first..end))
-    }
-
     /// Whether a page is there, to be written along with the rest of its stripe block.
     pub(crate) fn is_stored_page(&self, lpn: Lpn) -> bool {
         self.host.buffer.get(lpn).is_some() || self.core.map.lookup(lpn) != Place::Unmapped
-    }
-
-    /// Whether a page of a write has nothing to say: it was to be written along with its stripe block,
-    /// and was discarded before its turn came.
-    pub(crate) fn is_void(&self, page: &PageWrite<P>) -> bool {
-        page.from == page.to && !self.is_stored_page(page.lpn)
     }
 
     pub(crate) fn code_programmed(&mut self, image: Id, encode: Id, done: bool) {

@@ -208,10 +208,10 @@ impl ImageSession {
         let (numbered, sectors) = (self.drive.host.requests.arrived, self.drive.host.requests.sectors_per_slot);
         let lba = Lba(u64::from(lpn.0) * u64::from(sectors));
         let read = HostCommand { at: SimTime(0), op: HostOp::Read, lba, sectors };
-        self.drive.host.stock.seen = Some(Vec::new());
+        self.drive.host.observation.pages = Some(Vec::new());
         let done = self.advance(&mut std::iter::once(read), Pace::Closed { depth: 1 }, &mut |_| {}, &mut |_| true);
         self.drive.host.requests.arrived = numbered;
-        let seen = self.drive.host.stock.seen.take().unwrap_or_default();
+        let seen = self.drive.host.observation.pages.take().unwrap_or_default();
         done?;
         let page = seen.into_iter().find(|(found, _)| *found == lpn);
         Ok(match page {

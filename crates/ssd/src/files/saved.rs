@@ -4,8 +4,8 @@ use crate::engine::Engine;
 use crate::files::Flash;
 use crate::files::bytes::{Limits, Malformed, Reader, Writer};
 use crate::power::cut::Remains;
-use crate::write::groups::{BlockSums, GroupInfo, GroupRemains, Held, Layout, Redo};
-use crate::write::stripes::partial::HeldRemains;
+use crate::write::groups::{BlockSums, GroupInfo, GroupRemains, Layout, OpenSums, Redo};
+use crate::write::stripes::partial::PartialParityRemains;
 use device::contents::PageBuf;
 use protect::Protection;
 use std::collections::BTreeMap;
@@ -126,7 +126,7 @@ pub(crate) fn decode(bytes: &[u8], drive: &Drive) -> Result<Saved, Malformed> {
     Ok(Saved { opened, now, sequence, remains })
 }
 
-fn held(from: &mut Reader<'_>, drive: &Drive, data_strips: u32) -> Result<Vec<HeldRemains<PageBuf>>, Malformed> {
+fn held(from: &mut Reader<'_>, drive: &Drive, data_strips: u32) -> Result<Vec<PartialParityRemains<PageBuf>>, Malformed> {
     from.list("partial parities", |from| {
         let stripe = StripeId(from.below(drive.stripe_count(), "stripe")?);
         let sums = from.sums(data_strips)?;
@@ -135,7 +135,7 @@ fn held(from: &mut Reader<'_>, drive: &Drive, data_strips: u32) -> Result<Vec<He
             1 => Some(None),
             _ => Some(Some(from.sums(data_strips)?)),
         };
-        Ok(HeldRemains { stripe, sums, before })
+        Ok(PartialParityRemains { stripe, sums, before })
     })
 }
 
@@ -172,7 +172,7 @@ impl Layouts<'_> {
         let group = SuperblockId(group);
         let stripe = info.and_then(|info| {
             let code = &self.drive.writer.groups.codes[info.code].0;
-            self.drive.group_scheme().page_stripe(code, group, info.members)
+            self.drive.writer.groups.scheme().page_stripe(code, group, info.members)
         });
         match (info, stripe) {
             (Some(info), Some(stripe)) => Ok(Arc::new(Layout { group, code: info.code, stripe })),
@@ -188,7 +188,7 @@ impl Layouts<'_> {
         Ok(((row, from.below(layout.stripe.codewords, "codeword")?), layout))
     }
 
-    fn held(&self, from: &mut Reader<'_>) -> Result<((u32, u32), Held<PageBuf>), Malformed> {
+    fn held(&self, from: &mut Reader<'_>) -> Result<((u32, u32), OpenSums<PageBuf>), Malformed> {
         let (key, layout) = self.codeword(from)?;
         let stream = from.below(2, "stream")? as usize;
         let slots = self.drive.core.device.grid.slots_per_page();
@@ -197,7 +197,7 @@ impl Layouts<'_> {
         let members = from.list("members of sums", Reader::member)?;
         let data = from.set("dies in sums")?;
         let (missing, first) = (from.u32("pages missing")?, from.u64("first write")?);
-        Ok((key, Held { layout, stream, sums, members, data, missing, parities: None, first }))
+        Ok((key, OpenSums { layout, stream, sums, members, data, missing, parities: None, first }))
     }
 
     fn blocks(&self, from: &mut Reader<'_>) -> Result<(u32, BlockSums<PageBuf>), Malformed> {

@@ -1,20 +1,14 @@
-//! The write buffer: answers writes before flash does, and gathers pages on their way.
-//!
-//! Pages leave it oldest first once more than three quarters of it are dirty, together with
-//! what the scheme can write along: the dirty pages of the same static stripe, or a row's worth.
-//! A scheme may bring a write cache of its own, or rules for the drive's: then a stripe is as old
-//! as its last write, and long requests pass through, answered when flash has them.
+//! The write buffer's pages: what each holds, how old it is, and who waits for it to be durable. `evict` says when
+//! pages come and go.
 
 use crate::config::{Buffer, BufferKind};
-use crate::core::jobs::{Asker, PageWrite};
-use crate::engine::Engine;
+use crate::core::jobs::PageWrite;
 use device::contents::HostPayload;
-use device::facts::RequestKind;
 use device::slab::Id;
-use nand::FlashArray;
-use protect::{Protection, StripeScheme};
+use protect::StripeScheme;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use vocab::{Bytes, Lpn};
 
 /// One buffered page.
@@ -37,24 +31,47 @@ pub(crate) struct WriteBuffer<P> {
     kind: BufferKind,
     /// Pages it holds; `None`: the scheme says, it is its own write cache.
     capacity: Option<usize>,
-    /// Whether a write to a page makes all pages of its stripe as young: stripe-level LRU.
-    by_stripe: bool,
+    /// Data strips of a stripe, where a write to a page makes all pages of its stripe as young: stripe-level LRU.
+    stripe: Option<u32>,
     entries: FxHashMap<u32, Entry<P>>,
     /// Dirty pages, least recently written first.
     dirty: BTreeMap<u64, u32>,
     clock: u64,
     /// Jobs that wait for room.
-    waiting: VecDeque<Id>,
+    pub(super) waiting: VecDeque<Id>,
+}
+
+/// How an eviction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// Flash has its pages.
+    Durable,
+    /// Flash did not take them. Another die may.
+    Failed,
+    /// There is no room for them on any die.
+    NoRoom,
+    /// A page of its stripe has no die to lie on and no parity to stand in for it. Waiting would not change that;
+    /// reads report what is lost.
+    Homeless,
+}
+
+/// What follows for a page whose eviction has ended.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Followup {
+    /// Jobs that need not, or cannot, wait for it any longer.
+    pub waiters: Vec<Id>,
+    /// Whether it is to leave the buffer again at once, because somebody still waits for it.
+    pub again: bool,
 }
 
 impl<P: HostPayload> WriteBuffer<P> {
     pub fn new(buffer: &Buffer, slot_size: Bytes, scheme: Option<&dyn StripeScheme>) -> Self {
-        let by_stripe = scheme.is_some_and(StripeScheme::has_write_cache);
-        let own = by_stripe && buffer.kind == BufferKind::Off;
+        let cached = scheme.filter(|scheme| scheme.has_write_cache());
+        let own = cached.is_some() && buffer.kind == BufferKind::Off;
         Self {
             kind: if own { BufferKind::PowerSafe } else { buffer.kind },
             capacity: (!own).then_some((buffer.size.0 / slot_size.0) as usize),
-            by_stripe,
+            stripe: cached.map(StripeScheme::data_strips),
             entries: FxHashMap::default(),
             dirty: BTreeMap::new(),
             clock: 0,
@@ -67,11 +84,75 @@ impl<P: HostPayload> WriteBuffer<P> {
     }
 
     #[inline]
+    pub(super) fn is_off(&self) -> bool {
+        self.kind == BufferKind::Off
+    }
+
+    #[inline]
+    pub(super) fn is_volatile(&self) -> bool {
+        self.kind == BufferKind::Volatile
+    }
+
+    /// Pages that the buffer was built for; `None`: the scheme says, it is its own write cache.
+    pub(super) fn capacity(&self) -> Option<usize> {
+        self.capacity
+    }
+
+    /// Whether the scheme has rules for the buffer.
+    pub(super) fn is_write_cache(&self) -> bool {
+        self.stripe.is_some()
+    }
+
+    #[inline]
     pub fn get(&self, lpn: Lpn) -> Option<&P> {
         if self.kind == BufferKind::Off {
             return None;
         }
         self.entries.get(&lpn.0).map(|entry| &entry.payload)
+    }
+
+    /// Pages in the buffer.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Dirty pages in the buffer.
+    #[inline]
+    pub(super) fn dirty_pages(&self) -> usize {
+        self.dirty.len()
+    }
+
+    pub(super) fn is_dirty(&self, lpn: u32) -> bool {
+        self.entries.get(&lpn).is_some_and(|entry| entry.dirty.is_some())
+    }
+
+    /// The dirty page that was written least recently.
+    pub(super) fn oldest(&self) -> Option<u32> {
+        self.dirty.first_key_value().map(|(_, &lpn)| lpn)
+    }
+
+    /// The page and the oldest other dirty ones, `most` in all.
+    pub(super) fn oldest_with(&self, lpn: u32, most: usize) -> Vec<u32> {
+        let others = self.dirty.values().copied().filter(|&other| other != lpn);
+        std::iter::once(lpn).chain(others.take(most - 1)).collect()
+    }
+
+    /// The dirty pages among these.
+    pub(super) fn dirty_among(&self, lpns: Range<u32>) -> Vec<u32> {
+        lpns.filter(|&lpn| self.is_dirty(lpn)).collect()
+    }
+
+    /// All pages that are not durable: dirty ones, least recently written first, then those on their way to flash.
+    pub(super) fn not_durable(&self) -> Vec<Lpn> {
+        let mut pages: Vec<u32> = self.dirty.values().copied().collect();
+        #[expect(clippy::iter_over_hash_type, reason = "sorted right below")]
+        for (&lpn, entry) in &self.entries {
+            if entry.dirty.is_none() {
+                pages.push(lpn);
+            }
+        }
+        pages[self.dirty.len()..].sort_unstable();
+        pages.into_iter().map(Lpn).collect()
     }
 
     /// All pages, those on their way to flash first, then dirty ones, least recently written first.
@@ -85,7 +166,7 @@ impl<P: HostPayload> WriteBuffer<P> {
         pages.into_iter().map(|(_, lpn)| (Lpn(lpn), self.entries[&lpn].payload.clone())).collect()
     }
 
-    /// Takes in what a buffer of before the cut held.
+    /// Takes in what a buffer of before the cut held. Each page keeps its age, whatever its mates'.
     pub fn restore(&mut self, pages: Vec<(Lpn, P)>) {
         for (lpn, payload) in pages {
             self.put(&PageWrite { lpn, version: 0, payload, from: 0, to: 0 });
@@ -93,10 +174,19 @@ impl<P: HostPayload> WriteBuffer<P> {
     }
 
     /// A page that is about to be discarded is not evicted any more: it would come back.
-    pub fn freeze(&mut self, lpn: Lpn) {
+    pub(super) fn freeze(&mut self, lpn: Lpn) {
         if let Some(key) = self.entries.get_mut(&lpn.0).and_then(|entry| entry.dirty.take()) {
             self.dirty.remove(&key);
         }
+    }
+
+    /// A page that was frozen is dirty again, as if just written: it is not discarded after all. Those that waited
+    /// for it to be durable.
+    pub(super) fn thaw(&mut self, lpn: Lpn) -> Vec<Id> {
+        let Some(entry) = self.entries.get_mut(&lpn.0).filter(|entry| entry.dirty.is_none()) else { return Vec::new() };
+        let waiters = std::mem::take(&mut entry.waiters);
+        self.touch(lpn.0);
+        waiters
     }
 
     fn touch(&mut self, lpn: u32) {
@@ -109,6 +199,14 @@ impl<P: HostPayload> WriteBuffer<P> {
         self.dirty.insert(self.clock, lpn);
     }
 
+    /// The page is written: nothing is as young, except, in a scheme's write cache, its mates.
+    pub(super) fn write(&mut self, page: &PageWrite<P>) {
+        self.put(page);
+        if let Some(n) = self.stripe {
+            self.rejuvenate_mates(page.lpn.0, n);
+        }
+    }
+
     fn put(&mut self, page: &PageWrite<P>) {
         let fresh = || Entry { version: 0, payload: P::default(), dirty: None, flying: 0, waiters: Vec::new() };
         let entry = self.entries.entry(page.lpn.0).or_insert_with(fresh);
@@ -117,311 +215,129 @@ impl<P: HostPayload> WriteBuffer<P> {
         self.touch(page.lpn.0);
     }
 
-    /// Marks a page as on its way to flash; what to write.
-    fn launch(&mut self, lpn: u32, per: u32) -> PageWrite<P> {
+    /// Makes the dirty pages of the page's stripe, of `n` data strips, as young as the page.
+    fn rejuvenate_mates(&mut self, lpn: u32, n: u32) {
+        for mate in lpn / n * n..lpn / n * n + n {
+            if mate != lpn && self.is_dirty(mate) {
+                self.touch(mate);
+            }
+        }
+    }
+
+    /// The job is answered when the page is durable. Whether the page is dirty; `None` if the buffer does not have it.
+    pub(super) fn await_durable(&mut self, lpn: Lpn, job: Id) -> Option<bool> {
+        let entry = self.entries.get_mut(&lpn.0)?;
+        entry.waiters.push(job);
+        Some(entry.dirty.is_some())
+    }
+
+    /// Marks a page as on its way to flash; what to write, all of `sectors`.
+    pub(super) fn launch(&mut self, lpn: u32, sectors: u32) -> PageWrite<P> {
         let entry = self.entries.get_mut(&lpn).expect("a buffered page");
         let key = entry.dirty.take().expect("only dirty pages are evicted");
         self.dirty.remove(&key);
         entry.flying += 1;
-        PageWrite { lpn: Lpn(lpn), version: entry.version, payload: entry.payload.clone(), from: 0, to: per }
+        PageWrite { lpn: Lpn(lpn), version: entry.version, payload: entry.payload.clone(), from: 0, to: sectors }
+    }
+
+    /// Drops a page; those that waited for it to be durable. `None` if the buffer does not have it.
+    pub(super) fn drop_page(&mut self, lpn: Lpn) -> Option<Vec<Id>> {
+        let entry = self.entries.remove(&lpn.0)?;
+        if let Some(key) = entry.dirty {
+            self.dirty.remove(&key);
+        }
+        Some(entry.waiters)
+    }
+
+    /// The eviction of a page has ended. The page stays where flash did not take it, and where it was written anew
+    /// meanwhile.
+    pub(super) fn landed(&mut self, page: &PageWrite<P>, ending: Ending) -> Followup {
+        let lpn = page.lpn.0;
+        let Some(entry) = self.entries.get_mut(&lpn) else { return Followup::default() };
+        entry.flying = entry.flying.saturating_sub(1);
+        let is_same = entry.version == page.version && entry.dirty.is_none();
+        match ending {
+            Ending::Durable | Ending::Homeless if is_same => {
+                let waiters = self.entries.remove(&lpn).map_or(Vec::new(), |entry| entry.waiters);
+                Followup { waiters, again: false }
+            }
+            Ending::Durable => {
+                let again = !entry.waiters.is_empty() && entry.dirty.is_some() && entry.flying == 0;
+                Followup { waiters: Vec::new(), again }
+            }
+            Ending::Homeless => Followup { waiters: std::mem::take(&mut entry.waiters), again: false },
+            // The buffer keeps what flash did not take. If all dies are full, whoever waits for these pages learns
+            // that they will not become durable.
+            Ending::Failed | Ending::NoRoom => {
+                let waiters = if ending == Ending::NoRoom { std::mem::take(&mut entry.waiters) } else { Vec::new() };
+                let again = !entry.waiters.is_empty();
+                if is_same {
+                    self.touch(lpn);
+                }
+                Followup { waiters, again }
+            }
+        }
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
-    /// Takes a write or discard into the buffer, or lets it wait for room.
-    pub(crate) fn buffer_job(&mut self, job: Id) {
-        self.core.jobs[job].remaining += 1;
-        if !self.host.buffer.waiting.is_empty() || !self.buffer_takes(job) {
-            self.hold_pages(job);
-            self.host.buffer.waiting.push_back(job);
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::testing::{tiny_scheme, tiny_setup};
+    use device::contents::Tag;
+    use protect::Protection;
+
+    fn write(buffer: &mut WriteBuffer<Tag>, lpn: u32) {
+        let payload = Tag::stamp(Lpn(lpn), 1, 8);
+        buffer.write(&PageWrite { lpn: Lpn(lpn), version: 1, payload, from: 0, to: 8 });
     }
 
-    /// A page is not discarded after all: it is to be written again, later. Whoever waits for it to be
-    /// durable waits in vain.
-    pub(crate) fn thaw(&mut self, lpn: Lpn) {
-        let Some(entry) = self.host.buffer.entries.get_mut(&lpn.0).filter(|entry| entry.dirty.is_none()) else { return };
-        let waiters = std::mem::take(&mut entry.waiters);
-        self.host.buffer.touch(lpn.0);
-        for job in waiters {
-            self.core.jobs[job].failed = true;
-            self.part_done(job);
-        }
+    fn by_age(buffer: &WriteBuffer<Tag>) -> Vec<u32> {
+        buffer.dirty.values().copied().collect()
     }
 
-    /// Drops a discarded page from the buffer.
-    pub(crate) fn unbuffer(&mut self, lpn: Lpn) {
-        let Some(entry) = self.host.buffer.entries.remove(&lpn.0) else { return };
-        self.core.retry |= self.has_waiting_for_buffer();
-        if let Some(key) = entry.dirty {
-            self.host.buffer.dirty.remove(&key);
-        }
-        entry.waiters.into_iter().for_each(|job| self.part_done(job));
+    /// Catches mates that keep their age, and pages of other stripes that become young.
+    #[test]
+    fn in_a_scheme_s_write_cache_a_stripe_is_as_old_as_its_last_write() {
+        let setup = tiny_setup("da-raid5", BufferKind::Off);
+        let Protection::Stripes(scheme) = tiny_scheme(&setup) else { panic!("static stripes") };
+        let mut cache = WriteBuffer::new(&setup.buffer, Bytes(4096), Some(&*scheme));
+        assert_eq!((cache.kind(), cache.capacity()), (BufferKind::PowerSafe, None));
+        let n = scheme.data_strips();
+        [0, n, 1, 2 * n].into_iter().for_each(|lpn| write(&mut cache, lpn));
+        assert_eq!(by_age(&cache), [n, 1, 0, 2 * n]);
+        let mut restored = WriteBuffer::new(&setup.buffer, Bytes(4096), Some(&*scheme));
+        restored.restore(cache.pages_by_age());
+        assert_eq!(by_age(&restored), [n, 1, 0, 2 * n], "a cut makes no page younger");
     }
 
-    fn buffer_takes(&mut self, job: Id) -> bool {
-        if self.core.jobs[job].kind == RequestKind::Discard {
-            self.place_or_wait(job);
-            self.part_done(job);
-            return true;
-        }
-        if self.passes_buffer(job) {
-            self.pass_buffer(job);
-            return true;
-        }
-        let capacity = self.buffer_capacity();
-        let pages = &self.core.jobs[job].pages;
-        let new = pages.iter().filter(|page| !self.host.buffer.entries.contains_key(&page.lpn.0)).count();
-        // A request larger than the buffer passes through an empty one.
-        if self.host.buffer.entries.len() + new > capacity && !self.host.buffer.entries.is_empty() {
-            self.evict_down_to(capacity.saturating_sub(new));
-            return false;
-        }
-        self.put_in_buffer(job);
-        if self.core.jobs[job].fua && self.host.buffer.kind == BufferKind::Volatile {
-            self.wait_until_durable(job);
-        }
-        self.evict_down_to(capacity * 3 / 4);
-        self.let_pages_go(job);
-        self.part_done(job);
-        true
+    /// Catches a rewritten page that its older version takes out of the buffer.
+    #[test]
+    fn a_page_written_anew_while_on_its_way_stays() {
+        let setup = tiny_setup("none", BufferKind::Volatile);
+        let mut buffer = WriteBuffer::<Tag>::new(&setup.buffer, Bytes(4096), None);
+        write(&mut buffer, 3);
+        let old = buffer.launch(3, 8);
+        write(&mut buffer, 3);
+        assert_eq!(buffer.landed(&old, Ending::Durable), Followup::default());
+        assert_eq!((buffer.len(), by_age(&buffer)), (1, vec![3]));
+        let new = buffer.launch(3, 8);
+        buffer.landed(&new, Ending::Durable);
+        assert_eq!(buffer.len(), 0);
     }
 
-    fn put_in_buffer(&mut self, job: Id) {
-        for index in 0..self.core.jobs[job].pages.len() {
-            let page = self.core.jobs[job].pages[index].clone();
-            if self.is_void(&page) {
-                continue;
-            }
-            self.forget_read_ahead(page.lpn);
-            self.host.buffer.put(&page);
-            if self.host.buffer.by_stripe {
-                self.rejuvenate_mates(page.lpn.0);
-            }
-        }
-    }
-
-    /// Makes the dirty pages of the page's stripe as young as the page.
-    fn rejuvenate_mates(&mut self, lpn: u32) {
-        let n = self.stripe_scheme().data_strips();
-        for mate in lpn / n * n..lpn / n * n + n {
-            if mate != lpn && self.host.buffer.entries.get(&mate).is_some_and(|entry| entry.dirty.is_some()) {
-                self.host.buffer.touch(mate);
-            }
-        }
-    }
-
-    /// Pages the buffer holds.
-    fn buffer_capacity(&self) -> usize {
-        let own = || self.stripe_scheme().write_cache().map_or(0, |cache| cache.pages as usize);
-        self.host.buffer.capacity.unwrap_or_else(own)
-    }
-
-    /// Whether the request is too long for the scheme's write cache, or that is off.
-    fn passes_buffer(&self, job: Id) -> bool {
-        if !self.host.buffer.by_stripe {
-            return false;
-        }
-        let cache = self.stripe_scheme().write_cache();
-        let long = cache.is_some_and(|cache| self.core.jobs[job].pages.len() > cache.bypass_over as usize);
-        long || self.buffer_capacity() == 0
-    }
-
-    /// Writes the request to flash at once and answers it when it is durable. Until then the
-    /// buffer shows its pages, so that no older copy is seen or written after it.
-    fn pass_buffer(&mut self, job: Id) {
-        self.put_in_buffer(job);
-        let lpns: Vec<u32> = self.core.jobs[job].pages.iter().map(|page| page.lpn.0).collect();
-        for lpn in &lpns {
-            self.host.buffer.entries.get_mut(lpn).expect("just buffered").waiters.push(job);
-            self.core.jobs[job].remaining += 1;
-        }
-        self.launch(&lpns, true);
-        self.let_pages_go(job);
-        self.part_done(job);
-    }
-
-    /// The job is answered when its pages are durable.
-    fn wait_until_durable(&mut self, job: Id) {
-        let written = self.core.jobs[job].pages.iter().filter(|page| !self.is_void(page));
-        let lpns: Vec<u32> = written.map(|page| page.lpn.0).collect();
-        for lpn in lpns {
-            let Some(entry) = self.host.buffer.entries.get_mut(&lpn) else {
-                // It left with a page of its stripe, and no flash took it.
-                self.core.jobs[job].failed = true;
-                continue;
-            };
-            entry.waiters.push(job);
-            self.core.jobs[job].remaining += 1;
-            if entry.dirty.is_some() {
-                self.evict(lpn);
-            }
-        }
-    }
-
-    /// A flush: every write answered before becomes durable.
-    pub(crate) fn flush(&mut self, job: Id) {
-        if self.host.buffer.kind != BufferKind::Volatile {
-            return;
-        }
-        // In order of age, and after that those already on their way, by page: no hash order.
-        let mut pending: Vec<u32> = self.host.buffer.dirty.values().copied().collect();
-        #[expect(clippy::iter_over_hash_type, reason = "sorted right below")]
-        for (lpn, entry) in &self.host.buffer.entries {
-            if entry.dirty.is_none() {
-                pending.push(*lpn);
-            }
-        }
-        let dirty = self.host.buffer.dirty.len();
-        pending[dirty..].sort_unstable();
-        for &lpn in &pending {
-            let entry = self.host.buffer.entries.get_mut(&lpn).expect("listed above");
-            entry.waiters.push(job);
-            self.core.jobs[job].remaining += 1;
-        }
-        for &lpn in &pending {
-            self.evict_if_dirty(lpn);
-        }
-    }
-
-    fn evict_if_dirty(&mut self, lpn: u32) {
-        if self.host.buffer.entries.get(&lpn).is_some_and(|entry| entry.dirty.is_some()) {
-            self.evict(lpn);
-        }
-    }
-
-    fn evict_down_to(&mut self, dirty: usize) {
-        while self.host.buffer.dirty.len() > dirty {
-            let (_, &lpn) = self.host.buffer.dirty.first_key_value().expect("not empty");
-            self.evict(lpn);
-        }
-    }
-
-    /// Writes the page to flash, with what the scheme can write along.
-    fn evict(&mut self, lpn: u32) {
-        let along: Vec<u32> = match &self.writer.protection {
-            // A page on every die: what keeps all of them at work.
-            Protection::None => {
-                self.oldest_with(lpn, (self.core.device.grid.dies() * self.core.device.grid.slots_per_page()) as usize)
-            }
-            Protection::Stripes(scheme) => {
-                let n = scheme.data_strips();
-                let mates = lpn / n * n..lpn / n * n + n;
-                mates.filter(|mate| self.host.buffer.entries.get(mate).is_some_and(|entry| entry.dirty.is_some())).collect()
-            }
-            Protection::Rows(_) | Protection::Groups(_) => self.oldest_with(lpn, self.history_batch() as usize),
-            // Each page has its own place to go to.
-            Protection::Zones(_) => vec![lpn],
-        };
-        self.launch(&along, false);
-    }
-
-    /// Sends dirty pages to flash as one write; `long`: they passed through the buffer.
-    fn launch(&mut self, lpns: &[u32], long: bool) {
-        let job = self.core.jobs.take();
-        self.core.jobs[job].reset(Asker::Buffer, RequestKind::Write, self.core.device.now);
-        self.core.jobs[job].long = long;
-        let per = self.core.device.grid.geometry().sectors_per_slot();
-        for &lpn in lpns {
-            let page = self.host.buffer.launch(lpn, per);
-            self.core.jobs[job].pages.push(page);
-        }
-        self.place_or_wait(job);
-        self.part_done(job);
-    }
-
-    /// The page and the oldest other dirty ones, at most `most`.
-    fn oldest_with(&self, lpn: u32, most: usize) -> Vec<u32> {
-        let others = self.host.buffer.dirty.values().copied().filter(|&other| other != lpn);
-        std::iter::once(lpn).chain(others.take(most - 1)).collect()
-    }
-
-    /// Whether the page left the buffer by a discard while its eviction waited for room.
-    pub(crate) fn was_discarded(&self, job: Id, lpn: Lpn) -> bool {
-        self.core.jobs[job].asker == Asker::Buffer && self.host.buffer.get(lpn).is_none()
-    }
-
-    /// Pages of an eviction that were discarded while it waited are not written any more.
-    pub(crate) fn drop_discarded(&mut self, job: Id) {
-        let next = self.core.jobs[job].next;
-        let lpns: Vec<Lpn> = self.core.jobs[job].pages[next..].iter().map(|page| page.lpn).collect();
-        for (index, lpn) in lpns.into_iter().enumerate().rev() {
-            if self.was_discarded(job, lpn) {
-                self.core.jobs[job].pages.remove(next + index);
-            }
-        }
-    }
-
-    /// An eviction is durable, or failed for want of space.
-    pub(crate) fn evicted(&mut self, job: Id) {
-        let failed = self.core.jobs[job].failed;
-        let out_of_space = self.core.jobs[job].no_room || self.core.jobs[job].next < self.core.jobs[job].pages.len();
-        let homeless = self.core.jobs[job].homeless;
-        let pages = std::mem::take(&mut self.core.jobs[job].pages);
-        let mut again = Vec::new();
-        for page in &pages {
-            let Some(entry) = self.host.buffer.entries.get_mut(&page.lpn.0) else { continue };
-            entry.flying = entry.flying.saturating_sub(1);
-            if failed && homeless {
-                // Another page of its stripe, or this one, has no die to lie on and no parity to
-                // stand in for it. Waiting would not change that; reads report what is lost.
-                let waiters = if entry.version == page.version && entry.dirty.is_none() {
-                    self.host.buffer.entries.remove(&page.lpn.0).map_or(Vec::new(), |entry| entry.waiters)
-                } else {
-                    std::mem::take(&mut entry.waiters)
-                };
-                for job in waiters {
-                    self.core.jobs[job].failed = true;
-                    self.part_done(job);
-                }
-            } else if failed {
-                // The buffer keeps what flash did not take. Another die may; if all are full,
-                // whoever waits for these pages learns that they will not become durable.
-                let waiters = if out_of_space { std::mem::take(&mut entry.waiters) } else { Vec::new() };
-                again.extend((!entry.waiters.is_empty()).then_some(page.lpn.0));
-                if entry.dirty.is_none() && entry.version == page.version {
-                    self.host.buffer.touch(page.lpn.0);
-                }
-                for job in waiters {
-                    self.core.jobs[job].failed = true;
-                    self.part_done(job);
-                }
-            } else if entry.version == page.version && entry.dirty.is_none() {
-                let waiters = std::mem::take(&mut entry.waiters);
-                self.host.buffer.entries.remove(&page.lpn.0);
-                waiters.into_iter().for_each(|job| self.part_done(job));
-            } else if !entry.waiters.is_empty() && entry.dirty.is_some() && entry.flying == 0 {
-                again.push(page.lpn.0);
-            }
-        }
-        self.core.jobs[job].pages = pages;
-        for lpn in again {
-            self.evict_if_dirty(lpn);
-        }
-        self.retry_buffer();
-    }
-
-    /// Whether anything waits for room in the buffer.
-    pub(crate) fn has_waiting_for_buffer(&self) -> bool {
-        !self.host.buffer.waiting.is_empty()
-    }
-
-    /// Takes in what waits for room, in order, as far as there is any.
-    pub(crate) fn retry_buffer(&mut self) {
-        while let Some(job) = self.host.buffer.waiting.pop_front() {
-            if !self.buffer_takes(job) {
-                self.host.buffer.waiting.push_front(job);
-                break;
-            }
-        }
-    }
-
-    /// There is no room in the buffer and there never will be.
-    pub(crate) fn fail_buffer_waiter(&mut self) {
-        if let Some(job) = self.host.buffer.waiting.pop_front() {
-            self.core.jobs[job].failed = true;
-            self.let_pages_go(job);
-            self.part_done(job);
-        }
+    /// Catches an order that depends on the hash, and pages on their way that are left out: these are oldest.
+    #[test]
+    fn a_cut_finds_all_pages_by_age() {
+        let setup = tiny_setup("none", BufferKind::PowerSafe);
+        let mut buffer = WriteBuffer::<Tag>::new(&setup.buffer, Bytes(4096), None);
+        [5, 9, 2, 7].into_iter().for_each(|lpn| write(&mut buffer, lpn));
+        buffer.launch(2, 8);
+        let pages = buffer.pages_by_age();
+        let lpns = |pages: &[(Lpn, Tag)]| pages.iter().map(|(lpn, _)| lpn.0).collect::<Vec<_>>();
+        assert_eq!(lpns(&pages), [2, 5, 9, 7]);
+        let mut restored = WriteBuffer::<Tag>::new(&setup.buffer, Bytes(4096), None);
+        restored.restore(pages.clone());
+        assert_eq!((restored.pages_by_age(), restored.dirty_pages()), (pages, 4));
     }
 }

@@ -1,15 +1,29 @@
 //! The host's side: requests, their order, the write buffer, and what reads must return.
+//!
+//! A write or discard goes through here in steps. It arrives (`requests`), waits for earlier ones of the same pages
+//! (`order`), is completed where it writes pages in part (`partial`), and is then taken in by the write buffer
+//! (`buffer`, `evict`) or handed to the way of writing: that one step spans components, so `engine::flows::host` takes
+//! it. Where it waited for nothing on its way, [`Next`] says so and no effect is needed.
 
 pub(crate) mod buffer;
+pub(crate) mod evict;
 pub(crate) mod oracle;
+pub(crate) mod order;
+pub(crate) mod page_locks;
+pub(crate) mod partial;
+pub(crate) mod read;
 pub(crate) mod read_only;
 pub(crate) mod requests;
+#[cfg(test)]
+pub(crate) mod testing;
 
-use crate::config::Setup;
-use crate::core::jobs::PageLocks;
+use crate::config::{BufferKind, Setup};
 use crate::host::buffer::WriteBuffer;
-use crate::host::oracle::{Oracle, Stock};
-use crate::host::requests::Host;
+use crate::host::oracle::Oracle;
+use crate::host::order::OrderedBy;
+use crate::host::page_locks::PageLocks;
+use crate::host::read::Observation;
+use crate::host::requests::Requests;
 use device::contents::HostPayload;
 use device::slab::Id;
 use protect::Protection;
@@ -17,30 +31,47 @@ use std::collections::VecDeque;
 
 /// The host's side: requests and their order, the write buffer, and what reads must return.
 #[derive(Clone)]
-pub(crate) struct HostSide<P: HostPayload> {
-    pub requests: Host,
-    pub page_locks: PageLocks,
+pub(crate) struct Host<P: HostPayload> {
+    pub requests: Requests,
+    ordered_by: OrderedBy,
+    page_locks: PageLocks,
     pub buffer: WriteBuffer<P>,
+    /// Whether the drive reads ahead: then it has to forget pages that are written.
+    reads_ahead: bool,
     /// Jobs whose pages wait for space, in order.
     pub stalled: VecDeque<Id>,
     pub oracle: Oracle,
-    pub stock: Stock<P>,
+    pub observation: Observation<P>,
     /// The first wrong read, in words.
     pub first_mismatch: Option<String>,
 }
 
-impl<P: HostPayload> HostSide<P> {
+/// What a job does next that has just been put in order, or completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Next {
+    /// Its pages get places.
+    Place,
+    /// It waits, or an effect takes it on.
+    Nothing,
+}
+
+impl<P: HostPayload> Host<P> {
     /// A host that has asked for nothing yet.
     pub fn new(setup: &Setup, protection: &Protection) -> Self {
         let geometry = &setup.drive.geometry;
         let stripe_scheme = if let Protection::Stripes(scheme) = protection { Some(&**scheme) } else { None };
+        let buffer = WriteBuffer::new(&setup.buffer, geometry.slot_size, stripe_scheme);
+        let by_stripes = stripe_scheme.is_some() && buffer.kind() == BufferKind::Off;
         Self {
-            requests: Host::new(setup.user_slots, geometry.sectors_per_slot(), setup.buffer.latency),
+            requests: Requests::new(setup.user_slots, geometry.sectors_per_slot(), setup.buffer.latency),
+            ordered_by: if by_stripes { OrderedBy::StripeUpdates } else { OrderedBy::PageLocks },
             page_locks: PageLocks::default(),
-            buffer: WriteBuffer::new(&setup.buffer, geometry.slot_size, stripe_scheme),
+            buffer,
+            reads_ahead: matches!(protection, Protection::Zones(zones) if zones.read_ahead().is_some()),
             stalled: VecDeque::new(),
             oracle: Oracle::new::<P>(setup.user_slots, geometry.sectors_per_slot()),
-            stock: Stock::default(),
+            observation: Observation::default(),
             first_mismatch: None,
         }
     }

@@ -1,4 +1,5 @@
-//! What the host was told, kept apart from the map: every read is held against it.
+//! The oracle: what reads must return, from what was sent and answered alone. It knows nothing of the map, and every
+//! read is held against it.
 //!
 //! For each logical page: the version last sent, and how far the last answered version lies
 //! behind it. That is one 32-bit word (24 bits and 8), so checking costs four bytes a page.
@@ -29,15 +30,6 @@ pub struct Oracle {
     durable: Vec<u32>,
     /// Then also the version of the last discard of each page: nothing older is durable after it.
     discard: Vec<u32>,
-}
-
-/// What becomes of what host reads find, beside being checked.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Stock<P> {
-    /// Whether it is what later reads must find.
-    pub counts: bool,
-    /// Pages read, while somebody wants to have them; `None` inside: unmapped.
-    pub seen: Option<Vec<(Lpn, Option<P>)>>,
 }
 
 impl Oracle {
@@ -240,7 +232,8 @@ impl Oracle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use device::contents::Tag;
+    use device::contents::{PageBuf, Tag, page_contents};
+    use vocab::Streams;
 
     #[test]
     fn a_read_may_see_any_version_from_the_last_answered_to_the_last_sent() {
@@ -285,5 +278,136 @@ mod tests {
         let second = oracle.sent(lpn);
         oracle.answered(lpn, second, 0, 8);
         assert!(oracle.check::<Tag>(lpn, oracle.floor(lpn), None).is_err());
+    }
+
+    const SECTORS: usize = 4;
+
+    /// What a naive shadow knows of one page: for each sector the last answered write, and the page as a whole.
+    #[derive(Clone, Default)]
+    struct Naive {
+        sectors: [u32; SECTORS],
+        answered: u32,
+        newest: u32,
+        discarded: bool,
+        /// Writes and discards (`None`) that were sent and not answered, in order.
+        under_way: Vec<(u32, Option<std::ops::Range<usize>>)>,
+    }
+
+    impl Naive {
+        /// Whether a read that was sent now may find these versions, one for each sector; 0 stands for zeros.
+        fn allows(&self, found: [u32; SECTORS]) -> bool {
+            let in_window = |sector: usize| (self.sectors[sector]..=self.newest).contains(&found[sector]);
+            (0..SECTORS).all(in_window) && found.into_iter().max() >= Some(self.answered)
+        }
+    }
+
+    fn page_of(lpn: Lpn, versions: [u32; SECTORS]) -> PageBuf {
+        let sector = |(sector, &version): (usize, &u32)| match version {
+            0 => vec![0; 512],
+            _ => page_contents(lpn, version, SECTORS as u32)[sector * 512..(sector + 1) * 512].to_vec(),
+        };
+        let bytes: Vec<u8> = versions.iter().enumerate().flat_map(sector).collect();
+        PageBuf::from(Some(bytes.into_boxed_slice()))
+    }
+
+    /// Random writes of parts of two pages, answered in order of each page, discards, and reads that find any mixture
+    /// of versions: the oracle accepts exactly what the naive shadow allows, and while answers come between the
+    /// sending of a read and its end never less. Catches a floor or a ceiling that is off by one, sectors that are
+    /// mixed up, and a discard that leaves floors behind.
+    #[test]
+    fn windows_are_those_of_a_naive_shadow_of_sectors() {
+        let mut draws = Streams::new(11).stream("oracle");
+        let mut oracle = Oracle::new::<PageBuf>(2, SECTORS as u32);
+        oracle.whole = false;
+        let mut shadow = [Naive { discarded: true, ..Naive::default() }, Naive { discarded: true, ..Naive::default() }];
+        let mut sent: Vec<(Lpn, Floor, Naive)> = Vec::new();
+        let (mut accepted, mut refused) = (0, 0);
+        for _ in 0..6000 {
+            let lpn = Lpn(draws.below(2) as u32);
+            let page = &mut shadow[lpn.index()];
+            match draws.below(8) {
+                0..3 if page.under_way.len() < 5 => {
+                    let version = oracle.sent(lpn);
+                    page.newest += 1;
+                    assert_eq!(version, page.newest);
+                    let from = draws.below(SECTORS as u64) as usize;
+                    let to = from + 1 + draws.below((SECTORS - from) as u64) as usize;
+                    page.under_way.push((version, (!draws.chance(0.1)).then_some(from..to)));
+                }
+                0..5 if !page.under_way.is_empty() => {
+                    let (version, sectors) = page.under_way.remove(0);
+                    page.answered = version;
+                    page.discarded = sectors.is_none();
+                    match sectors {
+                        Some(sectors) => {
+                            oracle.answered(lpn, version, sectors.start as u32, sectors.end as u32);
+                            page.sectors[sectors].fill(version);
+                        }
+                        None => {
+                            oracle.discard(lpn, version);
+                            page.sectors = [0; SECTORS];
+                        }
+                    }
+                }
+                5 => sent.push((lpn, oracle.floor(lpn), page.clone())),
+                _ => {
+                    let (lpn, floor, then) = match sent.pop() {
+                        Some(read) if draws.chance(0.5) => read,
+                        _ => (lpn, oracle.floor(lpn), page.clone()),
+                    };
+                    let now = &shadow[lpn.index()];
+                    let unmapped = oracle.check::<PageBuf>(lpn, floor, None).is_ok();
+                    assert_eq!(unmapped, then.discarded || now.discarded);
+                    let around = |base: u32, draw: u64| (base + draw as u32).saturating_sub(1);
+                    let found = now.sectors.map(|version| around(version, draws.below(4)));
+                    let accepts = oracle.check(lpn, floor, Some(&page_of(lpn, found))).is_ok();
+                    if then.answered == now.answered {
+                        assert_eq!(accepts, now.allows(found), "{found:?} of {:?}, sent up to {}", now.sectors, now.newest);
+                        (accepted, refused) = (accepted + u32::from(accepts), refused + u32::from(!accepts));
+                    } else if (Naive { newest: now.newest, ..then.clone() }).allows(found) {
+                        assert!(accepts, "{found:?} was legal when the read was sent");
+                    }
+                }
+            }
+        }
+        assert!(accepted > 100 && refused > 100, "{accepted} reads accepted, {refused} refused");
+    }
+
+    /// Catches a floor that survives a power cut although nothing made it durable, and a flush that makes nothing so.
+    #[test]
+    fn after_a_power_cut_a_page_has_any_version_since_the_last_flush() {
+        let mut oracle = Oracle::new::<Tag>(10, 8);
+        oracle.keep_durable();
+        let lpn = Lpn(4);
+        let write = |oracle: &mut Oracle| {
+            let version = oracle.sent(lpn);
+            oracle.answered(lpn, version, 0, 8);
+        };
+        (0..2).for_each(|_| write(&mut oracle));
+        let flush = oracle.flush_sent();
+        (0..2).for_each(|_| write(&mut oracle));
+        oracle.flushed(&flush);
+        oracle.power_cut();
+        let sees = |oracle: &Oracle, version| oracle.check(lpn, oracle.floor(lpn), Some(&Tag::stamp(lpn, version, 8))).is_ok();
+        assert_eq!([1, 2, 3, 4, 5].map(|v| sees(&oracle, v)), [false, true, true, true, false]);
+        oracle.observed(lpn, 3);
+        assert_eq!([2, 3, 4].map(|v| sees(&oracle, v)), [false, true, true]);
+    }
+
+    /// Catches an older write that becomes durable again after a discard, and a discard that outlives a cut.
+    #[test]
+    fn a_discard_is_not_durable_and_neither_is_what_was_before_it() {
+        let mut oracle = Oracle::new::<Tag>(10, 8);
+        oracle.keep_durable();
+        let lpn = Lpn(4);
+        let first = oracle.sent(lpn);
+        oracle.answered(lpn, first, 0, 8);
+        let flush = oracle.flush_sent();
+        let version = oracle.sent(lpn);
+        oracle.discard(lpn, version);
+        oracle.flushed(&flush);
+        oracle.power_cut();
+        assert!(oracle.check::<Tag>(lpn, oracle.floor(lpn), None).is_ok(), "it may be gone");
+        assert!(oracle.check(lpn, oracle.floor(lpn), Some(&Tag::stamp(lpn, first, 8))).is_ok(), "or back");
     }
 }

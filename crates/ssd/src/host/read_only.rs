@@ -4,7 +4,7 @@
 //! and something still waits, no erase will ever bring that room: blocks went bad, or dies died, and
 //! what is left holds the data and no more. From then on the drive is **read-only**: writes and
 //! discards are refused with an error of their own, reads are served, and what was acknowledged stays.
-//! What was under way fails as it did before: for want of space. A strip that could not be programmed, and
+//! What was under way fails as it did before: for lack of space. A strip that could not be programmed, and
 //! that its stripe cannot do without, goes to any die that has room. Pages of a buffer that found no room stay in
 //! the buffer; a flush that would have to bring them to flash is refused.
 //!
@@ -13,25 +13,17 @@
 //!
 //! A drive whose blocks and dies are all there is never read-only: what finds no room fails alone.
 
-use crate::engine::Engine;
-use crate::session::{Session, inside};
+use crate::core::Core;
+use crate::host::Host;
+use crate::write::Writer;
 use device::contents::HostPayload;
 use device::facts::RequestKind;
 use nand::FlashArray;
-use vocab::SimTime;
 
-impl Session {
-    /// Since when the drive is read-only; `None`: it takes writes.
-    #[must_use]
-    pub fn read_only_since(&self) -> Option<SimTime> {
-        inside!(&self.0, prepared => prepared.engine.host.requests.read_only_since)
-    }
-}
-
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: HostPayload> Host<P> {
     /// Whether requests of the kind are refused.
     #[inline]
-    pub(crate) fn refuses(&self, kind: RequestKind) -> bool {
-        self.host.requests.read_only_since.is_some() && matches!(kind, RequestKind::Write | RequestKind::Discard)
+    pub(super) fn refuses(&self, kind: RequestKind) -> bool {
+        self.requests.read_only_since.is_some() && matches!(kind, RequestKind::Write | RequestKind::Discard)
     }
 }

@@ -12,8 +12,8 @@ use crate::core::rules::SafetyRule;
 use crate::engine::Engine;
 use crate::power::outage::Outage;
 use crate::session::{Session, inside};
-use crate::write::groups::{GroupRemains, Redo};
-use crate::write::stripes::partial::HeldRemains;
+use crate::write::groups::GroupRemains;
+use crate::write::stripes::partial::PartialParityRemains;
 use device::command::Verb;
 use device::contents::HostPayload;
 use device::queue::Phase;
@@ -73,7 +73,7 @@ impl Begun {
 pub(crate) struct Remains<P> {
     /// Pages of a power-safe buffer, least recently written first.
     pub buffer: Vec<(Lpn, P)>,
-    pub held: Vec<HeldRemains<P>>,
+    pub held: Vec<PartialParityRemains<P>>,
     pub groups: Option<GroupRemains<P>>,
     /// Reads of each block in whole steps, as last saved.
     pub reads: Vec<u32>,
@@ -194,7 +194,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 Vec::new()
             },
             held: self.writer.stripes.held.remains(),
-            groups: self.has_groups().then(|| self.writer.groups.remains(self.group_pages_in_flight())),
+            groups: self.has_groups().then(|| self.writer.groups.remains(&self.core)),
             reads: self.core.limits.reads().iter().map(step).collect(),
             most_worn: Some(self.most_worn()),
             erasing: self.core.safe.erasing.keys().copied().collect(),
@@ -211,20 +211,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let blocks = (0..self.core.device.grid.geometry().blocks()).map(BlockAddr);
         let pe = |block: BlockAddr| self.core.device.array.block(block).pe;
         blocks.map(pe).chain(erased.map(|block| pe(block) + 1)).max().unwrap_or(0)
-    }
-
-    /// Data pages of groups on their way to flash: the parity cache has them until they are there.
-    fn group_pages_in_flight(&self) -> Vec<Redo<P>> {
-        let mut redo = Vec::new();
-        for id in self.core.device.commands_of_dies() {
-            let command = &self.core.device.commands[id];
-            let crate::core::owner::Owner::GroupPage { row, codeword, parity: false, .. } = command.owner else { continue };
-            let (image, key) = (command.image, (row, u32::from(codeword)));
-            let filled = self.core.device.images.slab[image].filled as usize;
-            let payload = self.core.device.images.contents(image).1[..filled].to_vec();
-            redo.push(Redo { ppn: command.ppn, key, payload });
-        }
-        redo
     }
 }
 

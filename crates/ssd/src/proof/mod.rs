@@ -6,10 +6,12 @@ pub(crate) mod watch;
 mod zones;
 
 use crate::config::Pace;
+
+pub use crate::core::scrub::{HeldSum, Scrub};
 use crate::engine::Engine;
 use crate::result::RunResult;
 use crate::session::{Inner, Prepared, Session, inside};
-use crate::write::stripes::partial::Held;
+use crate::write::stripes::partial::PartialParity;
 use device::contents::HostPayload;
 use device::facts::Folds;
 use ftl::Place;
@@ -46,17 +48,6 @@ pub struct ReadBack {
     pub lost: Vec<Lpn>,
     /// The first wrong read in the life of the drive, in words. Anything here is a defect.
     pub wrong: Option<String>,
-}
-
-/// What a scrub found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Scrub {
-    /// Codewords whose parity, recomputed from flash, is the parity stored, or held.
-    pub sound: u32,
-    /// Codewords that were never programmed in whole: a page of theirs failed.
-    pub broken: u32,
-    /// Logical pages in flash that no parity covers.
-    pub uncovered: u32,
 }
 
 /// A programmed page.
@@ -121,15 +112,6 @@ pub struct AlternativesInFlight {
     pub code_of: Vec<CodeGroupId>,
 }
 
-/// Sums of these pages in the power-safe cache of block groups, of a row or of a block.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeldSum {
-    /// The pages that are in the sums.
-    pub members: Vec<Ppn>,
-    /// How many sums of them there are: so many pages they bring back.
-    pub sums: u32,
-}
-
 impl Session {
     /// Replays as [`Session::run`] does, and stops before every event: `each` hears its number
     /// and may fork the drive as it stands, commands in flight and all.
@@ -170,10 +152,10 @@ impl Session {
     /// As [`Self::read_back`]; what is found is what every later read must find, unless it is written
     /// anew: after a power cut a page may have one of several versions, but it has one.
     pub fn take_stock(&mut self) -> ReadBack {
-        inside!(&mut self.0, prepared => prepared.engine.host.stock.counts = true);
+        inside!(&mut self.0, prepared => prepared.engine.host.observation.settles_versions = true);
         let mut found = self.read_back();
         inside!(&mut self.0, prepared => {
-            prepared.engine.host.stock.counts = false;
+            prepared.engine.host.observation.settles_versions = false;
             let oracle = &prepared.engine.host.oracle;
             found.lost.retain(|&lpn| !oracle.floor(lpn).discarded);
         });
@@ -312,7 +294,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Protection::None => Ok(Scrub::default()),
             Protection::Zones(_) => self.scrub_zones(),
             Protection::Stripes(_) => self.scrub_stripes(),
-            Protection::Rows(_) => self.scrub_rows(),
+            Protection::Rows(_) => self.writer.rows.scrub(&self.core),
             Protection::Groups(_) => self.scrub_groups(),
         }
     }
@@ -328,16 +310,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if tag == OobTag::data(lpn) { Ok(()) } else { Err(format!("{lpn} is mapped to {slot}, which holds {:?}", tag.role())) }
     }
 
-    /// Whether the sum of these pages is that page, slot by slot; `None` where one was never programmed.
+    /// See [`crate::core::Core::is_sum`].
     pub(crate) fn is_sum(&self, pages: &[Ppn], of: Ppn) -> Option<bool> {
-        if !self.core.device.is_stored(of) || !pages.iter().all(|&ppn| self.core.device.is_stored(ppn)) {
-            return None;
-        }
-        let mut sum = vec![P::default(); self.core.device.grid.slots_per_page() as usize];
-        for &ppn in pages.iter().chain([&of]) {
-            sum.iter_mut().zip(self.core.device.array.page(ppn).payload).for_each(|(sum, payload)| sum.add(payload));
-        }
-        Some(sum.iter().all(P::is_zero))
+        self.core.is_sum(pages, of)
     }
 
     fn scrub_stripes(&self) -> Result<Scrub, String> {
@@ -372,13 +347,14 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     fn held_parities(&self) -> Vec<HeldParity> {
         let held = |stripe| (stripe, self.writer.stripes.held.get(stripe).expect("listed entries exist"));
-        let parity = |(stripe, held): (StripeId, &Held<P>)| HeldParity { stripe, covers: held.covers, old: held.old.clone() };
+        let parity =
+            |(stripe, held): (StripeId, &PartialParity<P>)| HeldParity { stripe, covers: held.covers, old: held.old.clone() };
         self.writer.stripes.held.stripes().map(held).map(parity).collect()
     }
 
     /// The partial parity must be the sum of the current versions it covers, the stored parity
     /// that of the old ones and of the strips outside. `None` where some page is not there.
-    fn scrub_held(&self, stripe: StripeId, held: &Held<P>) -> Result<Option<()>, String> {
+    fn scrub_held(&self, stripe: StripeId, held: &PartialParity<P>) -> Result<Option<()>, String> {
         let n = self.stripe_scheme().data_strips();
         let (mut new, mut old) = (held.sum.clone(), P::default());
         for strip in 0..=n {
@@ -427,32 +403,5 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             return Err(format!("strips {worn:?} of {stripe} lie on worn blocks and have no parity"));
         }
         Ok(())
-    }
-
-    fn scrub_rows(&self) -> Result<Scrub, String> {
-        let (rows, mut found) = (self.core.map.rows(), Scrub::default());
-        for row in 0..self.core.device.grid.blocks_per_die() * self.core.device.grid.pages_per_block() {
-            let Some((covered, parity)) = rows.coverage(row) else { continue };
-            let pages: Vec<Ppn> = covered.iter().map(|die| rows.page(row, DieId(die as u16))).collect();
-            let parity = rows.page(row, parity);
-            match self.is_sum(&pages, parity) {
-                None => found.broken += 1,
-                Some(false) => return Err(format!("the parity of row {row} at {parity} is not the sum of {pages:?}")),
-                Some(true) => {
-                    let page = self.core.device.array.page(parity);
-                    if page.oob.coverage != covered.0 as u32 || page.tags[0] != OobTag::parity(StripeId(row)) {
-                        return Err(format!("{parity} covers {covered:?} of row {row} and says {:?}", page.oob));
-                    }
-                    found.sound += 1;
-                }
-            }
-        }
-        for lpn in (0..self.core.map.user_slots()).map(Lpn) {
-            let Place::At(slot) = self.core.map.lookup(lpn) else { continue };
-            let (row, die) = rows.row_of(self.core.device.grid.page_of(slot).0);
-            let covered = rows.coverage(row).is_some_and(|(covered, _)| covered.contains(u32::from(die.0)));
-            found.uncovered += u32::from(!covered);
-        }
-        Ok(found)
     }
 }

@@ -10,7 +10,7 @@ mod tests;
 
 use crate::core::Core;
 use crate::core::target::Target;
-use crate::host::HostSide;
+use crate::host::Host;
 use crate::read::ahead::Ahead;
 use crate::read::around::LazyReads;
 use crate::read::solve::Solve;
@@ -45,7 +45,7 @@ impl<P: HostPayload> Reads<P> {
 /// The components below the reads, which answer questions.
 pub(crate) struct Below<'a, P: HostPayload> {
     pub writer: &'a Writer<P>,
-    pub host: &'a HostSide<P>,
+    pub host: &'a Host<P>,
 }
 
 impl<P: HostPayload> Clone for Below<'_, P> {

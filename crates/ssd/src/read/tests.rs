@@ -7,7 +7,7 @@ use crate::core::read_step::{NewSolve, Pace, ReadStep, SumsFor, Term};
 use crate::core::target::{Floor, Target};
 use crate::core::testing::{tiny_core, tiny_setup};
 use crate::core::{Command, Core};
-use crate::host::HostSide;
+use crate::host::Host;
 use crate::read::around::SumRead;
 use crate::read::{Below, Reads};
 use crate::write::Writer;
@@ -24,7 +24,7 @@ struct Alone {
     core: Core<Tag, MemoryArray<Tag>>,
     reads: Reads<Tag>,
     writer: Writer<Tag>,
-    host: HostSide<Tag>,
+    host: Host<Tag>,
     /// Reads of these pages fail.
     failing: Vec<Ppn>,
     /// Plain reads that have ended.
@@ -41,7 +41,7 @@ macro_rules! reads {
 
 impl Alone {
     fn build(setup: &Setup, core: Core<Tag, MemoryArray<Tag>>, protection: Protection) -> Self {
-        let (reads, host) = (Reads::new(&protection), HostSide::new(setup, &protection));
+        let (reads, host) = (Reads::new(&protection), Host::new(setup, &protection));
         let writer = Writer::new(setup, protection, &core.device.grid, core.map.logs()).expect("a writer");
         Self { core, reads, writer, host, failing: Vec::new(), plain: Vec::new() }
     }

@@ -1,11 +1,13 @@
 //! Collection: care chooses and reads, the way of writing moves, care erases.
 
 use crate::care::DriveIs;
-use crate::care::collect::{AfterErase, Collecting, Move, NextVictim};
+use crate::care::collect::{AfterErase, Collecting, NextVictim};
 use crate::core::owner::Owner;
 use crate::core::target::Target;
 use crate::core::{Command, data_of};
 use crate::engine::Engine;
+use crate::write::group_log::Feed;
+use crate::write::moves::Move;
 use device::contents::HostPayload;
 use device::image::Contents;
 use ftl::{LogKind, Stream, UnitId};
@@ -89,7 +91,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 Collecting::AllRead(victim) => {
                     match self.core.map.kind() {
                         LogKind::Regions => self.writer.pages.send_moved(&mut self.core, log),
-                        LogKind::Group => self.feed_moves(true),
+                        LogKind::Group => self.feed_moves(Feed::All),
                     }
                     self.care.erase_if_free(&mut self.core, log, victim);
                     return;
@@ -133,8 +135,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 None => self.move_in_region(log, contents, from),
             },
             LogKind::Group => {
-                self.writer.moves.push_back(Move { contents, from });
-                self.feed_moves(false);
+                self.writer.moves.queue.push_back(Move { contents, from });
+                self.feed_moves(Feed::WholePages);
             }
         }
     }

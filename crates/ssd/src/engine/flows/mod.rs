@@ -1,9 +1,17 @@
-//! What spans components: each flow asks one component after the other, in the order in which things happen.
+//! Flows: work that passes through several components, one file a topic. Each step is a component's own; a flow only
+//! says what follows what.
 
 pub(crate) mod collect;
 pub(crate) mod displaced;
+pub(crate) mod group_session;
+pub(crate) mod groups;
+pub(crate) mod groups_mount;
+pub(crate) mod host;
 pub(crate) mod limits;
 pub(crate) mod pages;
 pub(crate) mod reads;
 pub(crate) mod rebuild;
+pub(crate) mod rows;
+pub(crate) mod rows_mount;
+pub(crate) mod stripes_mount;
 pub(crate) mod zones;

@@ -195,22 +195,4 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
         dropped
     }
-
-    /// Whether the stripe has strips that no living die holds.
-    pub(crate) fn lacks_a_strip(&self, stripe: StripeId) -> bool {
-        (0..=self.stripe_scheme().data_strips()).any(|strip| self.is_strip_lost(stripe, strip))
-    }
-
-    /// Whether the strip exists and no living die holds it.
-    fn is_strip_lost(&self, stripe: StripeId, strip: u32) -> bool {
-        self.is_lost_place(self.place_of_strip(stripe, strip))
-    }
-
-    /// The die that the strip is written to: its own, or a substitute for a dead one.
-    pub(crate) fn home_of(&self, stripe: StripeId, strip: u32) -> Option<DieId> {
-        if self.core.device.died.is_empty() {
-            return Some(self.stripe_scheme().die_of(stripe, strip));
-        }
-        self.stripe_scheme().home(stripe, strip, &self.core.device.died)
-    }
 }

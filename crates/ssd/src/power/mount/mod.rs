@@ -30,6 +30,7 @@ pub(crate) use crate::boot;
 use crate::core::checkpoint::Checkpoint;
 use crate::core::checkpoint::Summary;
 use crate::core::data_of;
+pub(crate) use crate::core::newest::Newest;
 use crate::core::rules::SafetyRule;
 use crate::engine::Engine;
 use crate::power::cut::{Fate, READS_SAVED_EVERY, Remains};
@@ -66,16 +67,6 @@ pub struct Mounted {
     pub read_only: bool,
     /// Power-safe memory that was found to be gone.
     pub lost: MemoryLoss,
-}
-
-/// The newest contents of a logical page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Newest {
-    pub update: u64,
-    /// Rank of the program of this copy: of equal updates the lower one counts.
-    pub sequence: u64,
-    /// Where it lies; `None` if no page holds it and its stripe brings it back.
-    pub slot: Option<Slot>,
 }
 
 /// What counts: the state that flash and power-safe memory say the drive is in.

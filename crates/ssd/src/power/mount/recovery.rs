@@ -8,6 +8,7 @@ use crate::core::Command;
 use crate::core::owner::Owner;
 use crate::engine::Engine;
 use crate::session::{Session, inside};
+use crate::write::group_log::Feed;
 use device::contents::HostPayload;
 use ftl::{Stream, UnitId};
 use nand::{FlashArray, Scan};
@@ -89,7 +90,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Nothing more joins what is to be moved.
     fn send_what_was_moved(&mut self) {
         if self.core.map.kind() == ftl::LogKind::Group {
-            self.feed_moves(true);
+            self.feed_moves(Feed::All);
         } else {
             (0..self.core.map.logs()).for_each(|log| self.send_moved(log));
         }

@@ -1,168 +1,196 @@
-//! The life of a block group: opened with a code, given up where a block goes bad, erased, and
-//! collected ahead of its turn when its code is no longer the one in use.
+//! The life of a block group: it is opened with a code, given up where a block goes bad, collected ahead of its
+//! turn when its code is no longer the one in use, and erased.
 
-use crate::engine::Engine;
-use crate::write::groups::{BlockSums, GroupInfo, GroupStats, Layout, OpenGroup};
+use crate::core::Core;
+use crate::write::groups::{
+    BlockSums, CodewordKey, GroupInfo, GroupStats, Groups, Layout, OpenGroup, codewords_of, row_of_group, with_algebra,
+};
 use device::contents::HostPayload;
 use ftl::{Stream, UnitId};
 use nand::FlashArray;
-use protect::{GroupHistory, Protection};
+use protect::{GroupHistory, GroupScheme};
 use std::sync::Arc;
-use vocab::{Cause, DieId, StripSet};
+use vocab::{DieId, StripSet, SuperblockId};
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
-    pub(crate) fn open_group(&mut self, stream: Stream, writer: usize) -> bool {
-        self.choose_code();
-        let code = self.writer.groups.first_code + self.writer.groups.now;
-        let instance = self.writer.groups.codes[code].0;
+impl<P: HostPayload> Groups<P> {
+    /// Opens a group for the stream; false if there is no space for one, or no room for its sums.
+    pub fn open_group<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stream: Stream, frontier: usize) -> bool {
+        self.choose_code(core);
+        let code = self.first_code + self.now;
+        let instance = self.codes[code].0;
         let blocks = if instance.block { instance.codewords * (instance.data + instance.parity) } else { 0 };
-        if self.writer.groups.used[writer] + blocks > self.writer.groups.room {
+        if self.used[frontier] + blocks > self.room {
             return false;
         }
-        let Some((group, page)) = self.core.map.open_row(stream) else { return false };
+        let Some((group, page)) = core.map.open_row(stream) else { return false };
         debug_assert_eq!(page, 0);
-        let members = self.core.map.rows().members(group);
-        let slots = ftl::slots_of(&self.core.device.grid, self.group_scheme(), &instance, group, members);
-        let stripe = self.group_scheme().page_stripe(&instance, group, members).expect("groups too narrow are retired");
-        self.core.map.open_group(group, code as u8, slots);
-        self.writer.groups.info[group.index()] = Some(GroupInfo { code, members, written: 0 });
-        self.writer.groups.stats.opened += 1;
+        let members = core.map.rows().members(group);
+        let slots = ftl::slots_of(&core.device.grid, self.scheme(), &instance, group, members);
+        let stripe = self.scheme().page_stripe(&instance, group, members).expect("groups too narrow are retired");
+        core.map.open_group(group, code as u8, slots);
+        self.info[group.index()] = Some(GroupInfo { code, members, written: 0 });
+        self.stats.opened += 1;
         if instance.block {
-            let sums = vec![P::default(); (stripe.data * self.core.device.grid.slots_per_page()) as usize];
-            self.hold(writer, stripe.data + stripe.codewords * instance.parity);
-            self.core.map.pin(group.0);
-            self.writer.groups.blocks.insert(
-                group.0,
-                BlockSums { sums, members: Vec::new(), done: StripSet::EMPTY, codewords_left: stripe.codewords },
-            );
+            let sums = vec![P::default(); (stripe.data * core.device.grid.slots_per_page()) as usize];
+            self.hold(frontier, stripe.data + stripe.codewords * instance.parity);
+            core.map.pin(group.0);
+            let codewords_left = stripe.codewords;
+            self.blocks.insert(group.0, BlockSums { sums, members: Vec::new(), done: StripSet::EMPTY, codewords_left });
         }
-        self.writer.groups.open[writer] = Some(OpenGroup { layout: Arc::new(Layout { group, code, stripe }), page: 0, next: 0 });
+        self.open[frontier] = Some(OpenGroup { layout: Arc::new(Layout { group, code, stripe }), page: 0, next: 0 });
         true
     }
 
     /// Asks the scheme for the code of the next group.
-    fn choose_code(&mut self) {
-        let history = GroupHistory {
-            opened: self.writer.groups.stats.opened,
-            most_pe: self.core.map.most_pe(),
-            asked: self.writer.groups.asked,
-        };
-        let code = self.group_scheme().code_for(self.writer.groups.now, &history);
-        if code != self.writer.groups.now {
-            self.writer.groups.now = code;
-            self.writer.groups.migrating = true;
-            self.settle_group_space();
+    fn choose_code<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+        let history = GroupHistory { opened: self.stats.opened, most_pe: core.map.most_pe(), asked: self.asked };
+        let code = self.scheme().code_for(self.now, &history);
+        if code != self.now {
+            self.now = code;
+            self.migrating = true;
+            self.settle_space(core);
         }
     }
 
     /// Tells the map what groups hold: at first, and when code or dies have changed.
-    pub(crate) fn settle_group_space(&mut self) {
-        let Protection::Groups(scheme) = &self.writer.protection else { return };
-        let code = self.writer.groups.codes[self.writer.groups.first_code + self.writer.groups.now].0;
-        let first = self.writer.groups.codes.iter().map(|(other, _)| scheme.cleans_first(other, &code));
+    pub fn settle_space<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+        let Some(scheme) = &self.scheme else { return };
+        let code = self.codes[self.first_code + self.now].0;
+        let first = self.codes.iter().map(|(other, _)| scheme.cleans_first(other, &code));
         let outdated = (0..).zip(first).fold(0, |bits, (number, first): (u32, bool)| bits | u64::from(first) << number);
-        self.core.map.settle_groups(&**scheme, &code, outdated);
+        core.map.settle_groups(&**scheme, &code, outdated);
+    }
+
+    /// The drive has more dies, and a scheme and a cache to suit them. Groups keep their codes.
+    pub fn grow(&mut self, scheme: &dyn GroupScheme, room: u32) {
+        self.first_code = self.codes.len();
+        self.codes.extend(scheme.codes().iter().copied().map(with_algebra));
+        self.room = room;
+        self.scheme = Some(Arc::from(scheme.boxed_clone()));
+    }
+
+    /// The die takes no further page of open groups; where `superblock` is given, it was but a block of that
+    /// group that failed.
+    pub fn narrow<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, die: DieId, superblock: Option<u32>) {
+        if superblock.is_none() {
+            core.map.rows_mut().keep_out(die);
+        }
+        self.settle_space(core);
+        if superblock.is_none() {
+            self.end_groups_on(core, die);
+        }
     }
 
     /// A die died: open groups that it belongs to end where there are groups left to write to,
-    /// because data written to them now would have a loss less to survive. Otherwise they go on,
-    /// what would lie on the die being in the sums and then in the parity, unless a codeword has
+    /// because data written to them now would have a loss less to survive. Otherwise they go on:
+    /// what the die would get is in the sums and then in the parity, unless a codeword has
     /// lost more than its code brings back.
-    pub(crate) fn end_groups_on(&mut self, die: DieId) {
-        for writer in 0..2 {
-            let Some(open) = &self.writer.groups.open[writer] else { continue };
+    fn end_groups_on<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, die: DieId) {
+        for frontier in 0..2 {
+            let Some(open) = &self.open[frontier] else { continue };
             let (group, stripe) = (open.layout.group.0, &open.layout.stripe);
-            let parity = self.writer.groups.codes[open.layout.code].0.parity;
-            let dead = |codeword: u32| {
-                stripe.strips.iter().filter(|s| s.codeword == codeword && self.core.device.is_dead(s.die)).count()
-            };
+            let parity = self.codes[open.layout.code].0.parity;
+            let dead =
+                |codeword: u32| stripe.strips.iter().filter(|s| s.codeword == codeword && core.device.is_dead(s.die)).count();
             let beyond = (0..stripe.codewords).any(|codeword| dead(codeword) as u32 > parity);
-            if beyond || stripe.strip_on(die).is_some() && self.core.map.free_units(0) > 2 {
-                self.abandon_group(group);
+            if beyond || stripe.strip_on(die).is_some() && core.map.free_units(0) > 2 {
+                self.abandon(core, group);
             }
         }
     }
 
     /// Nothing more is written to an open group, a block of which went bad: its codewords get
     /// their parity as they stand, and it is a group without a block code from now on.
-    pub(crate) fn abandon_group(&mut self, group: u32) {
-        let Some(writer) = (0..2).find(|&w| self.writer.groups.open[w].as_ref().is_some_and(|open| open.layout.group.0 == group))
-        else {
-            return;
-        };
-        let layout = self.writer.groups.open[writer].take().expect("just found").layout;
-        self.core.map.abandon(group);
-        let pages = self.core.device.grid.pages_per_block();
-        self.abandon_block_sums(&layout, writer);
-        let keys: Vec<(u32, u32)> =
-            self.writer.groups.held.range((group * pages, 0)..((group + 1) * pages, 0)).map(|(key, _)| *key).collect();
+    pub fn abandon<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, group: u32) {
+        let is_it = |frontier: &usize| self.open[*frontier].as_ref().is_some_and(|open| open.layout.group.0 == group);
+        let Some(frontier) = (0..2).find(is_it) else { return };
+        let layout = self.open[frontier].take().expect("just found").layout;
+        core.map.abandon(group);
+        self.abandon_block_sums(core, &layout, frontier);
+        let rows = codewords_of(layout.group, core.device.grid.pages_per_block());
+        let keys: Vec<CodewordKey> = self.held.range(rows).map(|(key, _)| *key).collect();
         for key in &keys {
-            let held = self.writer.groups.held.get_mut(key).expect("just listed");
+            let held = self.held.get_mut(key).expect("just listed");
             held.missing -= layout.stripe.data_of(key.1) - held.data.len();
         }
         for key in keys {
-            self.put_due_parity(key, &layout);
+            self.put_due_parity(core, key, &layout);
         }
     }
 
     /// Sums of blocks whose parity was not written yet leave the cache.
-    fn abandon_block_sums(&mut self, layout: &Layout, writer: usize) {
-        let last_row = self.row_of_group(layout.group, self.core.device.grid.pages_per_block() - 1);
-        let parity = self.writer.groups.codes[layout.code].0.parity;
-        let Some(blocks) = self.writer.groups.blocks.get_mut(&layout.group.0) else { return };
+    fn abandon_block_sums<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, layout: &Layout, frontier: usize) {
+        let last_row = row_of_group(&core.device.grid, layout.group, core.device.grid.pages_per_block() - 1);
+        let parity = self.codes[layout.code].0.parity;
+        let Some(blocks) = self.blocks.get_mut(&layout.group.0) else { return };
         for (position, strip) in (0..layout.stripe.data).zip(&layout.stripe.strips) {
-            let held = self.writer.groups.held.get(&(last_row, strip.codeword));
+            let held = self.held.get(&(last_row, strip.codeword));
             let written = held.is_some_and(|held| held.data.contains(u32::from(strip.die.0)));
             if !written && !blocks.done.contains(position) {
                 blocks.done.insert(position);
-                self.writer.groups.used[writer] -= 1;
+                self.used[frontier] -= 1;
             }
         }
-        let begun = |codeword: &u32| self.writer.groups.held.contains_key(&(last_row, *codeword));
+        let begun = |codeword: &u32| self.held.contains_key(&(last_row, *codeword));
         let never = (0..layout.stripe.codewords).filter(|codeword| !begun(codeword)).count() as u32;
         // A codeword whose parity is in flash already is counted out, too.
         let ended = layout.stripe.codewords - blocks.codewords_left;
         blocks.codewords_left -= never - ended;
-        self.writer.groups.used[writer] -= (never - ended) * parity;
+        self.used[frontier] -= (never - ended) * parity;
         if blocks.codewords_left == 0 {
-            self.writer.groups.blocks.remove(&layout.group.0);
-            self.release(layout.group.0);
+            self.blocks.remove(&layout.group.0);
+            core.release(layout.group.0);
         }
     }
 
     /// A group was erased.
-    pub(crate) fn group_erased(&mut self, unit: UnitId) {
-        if self.core.is_mountable() && self.has_groups() {
-            self.forget_sums(unit);
+    pub fn group_erased<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, unit: UnitId) {
+        if !self.is_in_use() {
+            return;
         }
-        let Protection::Groups(scheme) = &self.writer.protection else { return };
-        if let Some(info) = self.writer.groups.info[unit as usize].take() {
-            let now = &self.writer.groups.codes[self.writer.groups.first_code + self.writer.groups.now].0;
-            let outdated = scheme.cleans_first(&self.writer.groups.codes[info.code].0, now);
-            self.writer.groups.stats.collected += 1;
-            self.writer.groups.stats.collected_outdated += u64::from(outdated);
+        if core.is_mountable() {
+            self.forget_sums(unit, core.device.grid.pages_per_block());
         }
-        if !self.core.device.dead.is_empty() || self.core.grown_bad > 0 || self.writer.groups.first_code > 0 {
-            self.core.map.refit_group(&**scheme, unit);
+        if let Some(info) = self.info[unit as usize].take() {
+            let now = &self.codes[self.first_code + self.now].0;
+            let outdated = self.scheme().cleans_first(&self.codes[info.code].0, now);
+            self.stats.collected += 1;
+            self.stats.collected_outdated += u64::from(outdated);
+        }
+        if !core.device.dead.is_empty() || core.grown_bad > 0 || self.first_code > 0 {
+            core.map.refit_group(self.scheme(), unit);
         }
     }
 
-    /// The drive has nothing to do: a group of a code no longer in use is collected.
-    pub(crate) fn migrate_when_idle(&mut self) {
-        if !self.writer.groups.migrating || !self.host.stalled.is_empty() || self.care.collectors[0].is_busy() {
-            return;
+    /// Whether groups of a code that is no longer in use may be left.
+    pub fn is_migrating(&self) -> bool {
+        self.migrating
+    }
+
+    /// There is no group to be collected for its code now. Looks whether there may be one later.
+    pub fn settle_migration<A: FlashArray<P>>(&mut self, core: &Core<P, A>) {
+        let now = self.first_code + self.now;
+        let open = self.open.iter().flatten().any(|open| open.layout.code != now);
+        self.migrating = open || core.map.outdated_groups() > 0;
+    }
+
+    /// The drive was mounted: groups with nothing needed are forgotten, others get back their codes.
+    pub fn settle_mounted<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+        for unit in 0..self.info.len() as UnitId {
+            let info = self.info[unit as usize];
+            if core.map.unit(unit).state != ftl::UnitState::Closed {
+                self.forget_group(unit, core.device.grid.pages_per_block());
+            } else if let Some(info) = info {
+                let code = self.codes[info.code].0;
+                let slots = ftl::slots_of(&core.device.grid, self.scheme(), &code, SuperblockId(unit), info.members);
+                core.map.open_group(SuperblockId(unit), info.code as u8, slots);
+            }
         }
-        if let Some(victim) = self.core.map.condemn_outdated() {
-            self.begin_collecting(0, victim, Cause::Gc);
-            return;
-        }
-        let now = self.writer.groups.first_code + self.writer.groups.now;
-        let open = self.writer.groups.open.iter().flatten().any(|open| open.layout.code != now);
-        self.writer.groups.migrating = open || self.core.map.outdated_groups() > 0;
+        self.settle_space(core);
     }
 
     /// What was written to block groups so far.
-    pub(crate) fn group_stats(&self) -> GroupStats {
-        GroupStats { outdated: self.core.map.outdated_groups(), ..self.writer.groups.stats }
+    pub fn stats<A: FlashArray<P>>(&self, core: &Core<P, A>) -> GroupStats {
+        GroupStats { outdated: core.map.outdated_groups(), ..self.stats }
     }
 }

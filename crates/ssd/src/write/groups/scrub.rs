@@ -1,11 +1,12 @@
 //! The scrub of block groups: every parity is computed anew from flash. For tests.
 
-use crate::engine::Engine;
-use crate::proof::{HeldSum, Scrub};
+use crate::core::Core;
+use crate::core::scrub::{HeldSum, Scrub};
+use crate::write::groups::{Groups, row_of_group};
 use device::contents::HostPayload;
 use nand::{FlashArray, OobTag};
-use protect::{GroupPage, PageStripe};
-use vocab::{DieId, Lpn, Ppn, SuperblockId};
+use protect::{PageStripe, Strip};
+use vocab::{DieId, Grid, Lpn, Ppn, SuperblockId};
 
 /// A group as a scrub sees it.
 struct Scrubbed {
@@ -14,79 +15,71 @@ struct Scrubbed {
     stripe: PageStripe,
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
-    pub(crate) fn scrub_groups(&self) -> Result<Scrub, String> {
+impl Scrubbed {
+    /// The page of a strip in a page stripe.
+    fn ppn(&self, grid: &Grid, page: u32, strip: u32) -> Ppn {
+        grid.ppn(grid.block(self.stripe.strips[strip as usize].die, self.group.0), page)
+    }
+
+    /// The strips of a codeword, each with its number.
+    fn strips_of(&self, codeword: u32) -> impl Iterator<Item = (u32, &Strip)> {
+        (0..).zip(&self.stripe.strips).filter(move |(_, strip)| strip.codeword == codeword)
+    }
+}
+
+impl<P: HostPayload> Groups<P> {
+    /// Computes every parity anew and compares it with what is stored, or held.
+    ///
+    /// # Errors
+    /// A parity that is wrong, in words.
+    pub fn scrub<A: FlashArray<P>>(&self, core: &Core<P, A>) -> Result<Scrub, String> {
         let mut found = Scrub::default();
-        for group in (0..self.core.device.grid.blocks_per_die()).map(SuperblockId) {
-            let Some(info) = self.writer.groups.info[group.index()] else { continue };
-            let code = self.writer.groups.codes[info.code].0;
-            let stripe = self.group_scheme().page_stripe(&code, group, info.members).expect("as when it was opened");
+        for group in (0..core.device.grid.blocks_per_die()).map(SuperblockId) {
+            let Some(info) = self.info[group.index()] else { continue };
+            let code = self.codes[info.code].0;
+            let stripe = self.stripe_of(group, &info);
             let scrubbed = Scrubbed { group, code: info.code, stripe };
-            for page in 0..self.core.device.grid.pages_per_block() {
+            for page in 0..core.device.grid.pages_per_block() {
                 for codeword in 0..scrubbed.stripe.codewords {
-                    self.scrub_codeword(&scrubbed, page, codeword, &mut found)?;
+                    self.scrub_codeword(core, &scrubbed, page, codeword, &mut found)?;
                 }
             }
-            if code.block && !self.writer.groups.is_unsettled(group, self.rows_of(group)) {
-                self.scrub_blocks(&scrubbed, &mut found)?;
+            if code.block && !self.is_unsettled(group, core.device.grid.pages_per_block()) {
+                self.scrub_blocks(core, &scrubbed, &mut found)?;
             }
         }
-        found.uncovered = self.uncovered_pages();
+        found.uncovered = self.uncovered_pages(core);
         Ok(found)
     }
 
-    fn rows_of(&self, group: SuperblockId) -> std::ops::Range<u32> {
-        let pages = self.core.device.grid.pages_per_block();
-        group.0 * pages..(group.0 + 1) * pages
-    }
-
-    fn ppn_in(&self, group: &Scrubbed, page: GroupPage) -> Ppn {
-        let die = group.stripe.strips[page.strip as usize].die;
-        self.core.device.grid.ppn(self.core.device.grid.block(die, group.group.0), page.page)
-    }
-
-    /// Compares the parities of a codeword with the sum of its data, in flash or in the cache.
-    fn scrub_codeword(&self, group: &Scrubbed, page: u32, codeword: u32, found: &mut Scrub) -> Result<(), String> {
-        let (code, erasure) = &self.writer.groups.codes[group.code];
-        let (row, slots) =
-            (group.group.0 * self.core.device.grid.pages_per_block() + page, self.core.device.grid.slots_per_page() as usize);
-        let held = self.writer.groups.held.get(&(row, codeword));
-        let mut sums = vec![P::default(); code.parity as usize * slots];
-        let (mut members, mut lost) = (0u32, 0);
-        let members_of = (0..).zip(&group.stripe.strips).filter(|(_, strip)| strip.codeword == codeword);
-        for (index, strip) in members_of.clone().filter(|(_, strip)| strip.symbol < code.data) {
-            let ppn = self.ppn_in(group, GroupPage { page, strip: index });
-            lost += u32::from(self.core.device.failed_programs.contains_key(&ppn.0));
-            // A page that a cut spoilt may be there and in no sum.
-            let summed = held.is_none_or(|held| held.data.contains(u32::from(strip.die.0)));
-            if !self.core.device.is_stored(ppn) || !summed || self.is_torn(ppn) {
-                continue;
-            }
-            members += 1;
-            for parity in 0..code.parity as usize {
-                let c = erasure.coefficient(parity, strip.symbol as usize);
-                for (slot, payload) in self.core.device.array.page(ppn).payload.iter().enumerate() {
-                    sums[parity * slots + slot].add_scaled(payload, c);
-                }
-            }
-        }
-        // A cut may have met the erase of a group that was being collected.
-        let erased = held.is_some_and(|held| held.data.len() > members);
-        if lost > 0 || erased {
+    /// Compares the parities of a codeword with the sums of its data.
+    fn scrub_codeword<A: FlashArray<P>>(
+        &self,
+        core: &Core<P, A>,
+        group: &Scrubbed,
+        page: u32,
+        codeword: u32,
+        found: &mut Scrub,
+    ) -> Result<(), String> {
+        let Some((sums, members)) = self.sum_up(core, group, page, codeword) else {
             found.broken += 1;
             return Ok(());
-        }
-        for (index, strip) in members_of.filter(|(_, strip)| strip.symbol >= code.data) {
-            let ppn = self.ppn_in(group, GroupPage { page, strip: index });
-            let first = (strip.symbol - code.data) as usize * slots;
+        };
+        let (data, slots) = (self.codes[group.code].0.data, core.device.grid.slots_per_page() as usize);
+        let row = row_of_group(&core.device.grid, group.group, page);
+        let held = self.held.get(&(row, codeword));
+        for (index, strip) in group.strips_of(codeword).filter(|(_, strip)| strip.symbol >= data) {
+            let ppn = group.ppn(&core.device.grid, page, index);
+            let first = (strip.symbol - data) as usize * slots;
+            let is_stored = core.device.is_stored(ppn);
             let stored: &[P] = match held {
                 Some(held) => &held.sums[first..first + slots],
                 // A cut may have met the erase of the group.
-                None if self.is_torn(ppn) || self.core.device.is_stored(ppn) && self.covers_more_than(ppn, members) => {
+                None if is_torn(core, ppn) || is_stored && covers_more_than(core, ppn, members) => {
                     found.broken += 1;
                     continue;
                 }
-                None if self.core.device.is_stored(ppn) => self.core.device.array.page(ppn).payload,
+                None if is_stored => core.device.array.page(ppn).payload,
                 None if members == 0 => continue,
                 None => {
                     found.broken += 1;
@@ -94,31 +87,51 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 }
             };
             if stored != &sums[first..first + slots] {
-                return Err(format!("{ppn} is not parity {} of its codeword in row {row}", strip.symbol - code.data));
+                return Err(format!("{ppn} is not parity {} of its codeword in row {row}", strip.symbol - data));
             }
             found.sound += 1;
         }
         Ok(())
     }
 
-    /// Whether the page tells nothing: a cut tore it, or the erase of its block.
-    fn is_torn(&self, ppn: Ppn) -> bool {
-        self.core.device.is_stored(ppn) && self.core.device.array.page(ppn).tags.iter().all(|&tag| tag == OobTag::FILLER)
-    }
-
-    fn covers_more_than(&self, parity: Ppn, members: u32) -> bool {
-        self.core.device.array.page(parity).oob.coverage.count_ones() > members
+    /// The parities of a codeword as its data in flash have them, parity by parity, and how many pages these are.
+    /// `None` where a page failed to be programmed, or was erased.
+    fn sum_up<A: FlashArray<P>>(&self, core: &Core<P, A>, group: &Scrubbed, page: u32, codeword: u32) -> Option<(Vec<P>, u32)> {
+        let (code, erasure) = &self.codes[group.code];
+        let slots = core.device.grid.slots_per_page() as usize;
+        let held = self.held.get(&(row_of_group(&core.device.grid, group.group, page), codeword));
+        let mut sums = vec![P::default(); code.parity as usize * slots];
+        let (mut members, mut lost) = (0, 0);
+        for (index, strip) in group.strips_of(codeword).filter(|(_, strip)| strip.symbol < code.data) {
+            let ppn = group.ppn(&core.device.grid, page, index);
+            lost += u32::from(core.device.failed_programs.contains_key(&ppn.0));
+            // A page that a cut spoilt may be there and in no sum.
+            let summed = held.is_none_or(|held| held.data.contains(u32::from(strip.die.0)));
+            if !core.device.is_stored(ppn) || !summed || is_torn(core, ppn) {
+                continue;
+            }
+            members += 1;
+            for parity in 0..code.parity as usize {
+                let c = erasure.coefficient(parity, strip.symbol as usize);
+                for (slot, payload) in core.device.array.page(ppn).payload.iter().enumerate() {
+                    sums[parity * slots + slot].add_scaled(payload, c);
+                }
+            }
+        }
+        // A cut may have met the erase of a group that was being collected.
+        let erased = held.is_some_and(|held| held.data.len() > members);
+        (lost == 0 && !erased).then_some((sums, members))
     }
 
     /// Every block of a whole group sums up to nothing; parity blocks do where all that they sum are whole.
-    fn scrub_blocks(&self, group: &Scrubbed, found: &mut Scrub) -> Result<(), String> {
-        let data = self.writer.groups.codes[group.code].0.data;
+    fn scrub_blocks<A: FlashArray<P>>(&self, core: &Core<P, A>, group: &Scrubbed, found: &mut Scrub) -> Result<(), String> {
+        let data = self.codes[group.code].0.data;
         let strips = &group.stripe.strips;
         let all_of = |strip: usize| -> Vec<Ppn> {
-            let pages = 0..self.core.device.grid.pages_per_block();
-            pages.map(|page| self.ppn_in(group, GroupPage { page, strip: strip as u32 })).collect()
+            let pages = 0..core.device.grid.pages_per_block();
+            pages.map(|page| group.ppn(&core.device.grid, page, strip as u32)).collect()
         };
-        let is_there = |&ppn: &Ppn| self.core.device.is_stored(ppn) && !self.is_torn(ppn);
+        let is_there = |&ppn: &Ppn| core.device.is_stored(ppn) && !is_torn(core, ppn);
         let is_whole: Vec<bool> = (0..strips.len()).map(|strip| all_of(strip).iter().all(is_there)).collect();
         for (strip, of) in strips.iter().enumerate() {
             let summed = |other: usize| strips[other].codeword == of.codeword && strips[other].symbol < data;
@@ -128,9 +141,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 continue;
             }
             let all = all_of(strip);
-            let mut sums = vec![P::default(); self.core.device.grid.slots_per_page() as usize];
+            let mut sums = vec![P::default(); core.device.grid.slots_per_page() as usize];
             for ppn in &all {
-                sums.iter_mut().zip(self.core.device.array.page(*ppn).payload).for_each(|(sum, payload)| sum.add(payload));
+                sums.iter_mut().zip(core.device.array.page(*ppn).payload).for_each(|(sum, payload)| sum.add(payload));
             }
             if !sums.iter().all(P::is_zero) {
                 return Err(format!("the pages of the block of {} do not sum up to nothing", all[0]));
@@ -141,45 +154,43 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// Logical pages in a codeword that has no parity, in flash or held.
-    fn uncovered_pages(&self) -> u32 {
+    fn uncovered_pages<A: FlashArray<P>>(&self, core: &Core<P, A>) -> u32 {
         let is_uncovered = |lpn: u32| {
-            let ftl::Place::At(slot) = self.core.map.lookup(Lpn(lpn)) else { return false };
-            let (block, page) = self.core.device.grid.split(self.core.device.grid.page_of(slot).0);
-            let (die, group) = self.core.device.grid.split_block(block);
-            let info = self.writer.groups.info[group.index()].expect("a group with valid pages");
-            let code = self.writer.groups.codes[info.code].0;
-            let stripe = self.group_scheme().page_stripe(&code, group, info.members).expect("as when it was opened");
+            let ftl::Place::At(slot) = core.map.lookup(Lpn(lpn)) else { return false };
+            let (block, page) = core.device.grid.split(core.device.grid.page_of(slot).0);
+            let (die, group) = core.device.grid.split_block(block);
+            let info = self.info[group.index()].expect("a group with valid pages");
+            let stripe = self.stripe_of(group, &info);
             let strip = stripe.strip_on(die).expect("a member");
             let codeword = stripe.strips[strip as usize].codeword;
-            let key = (group.0 * self.core.device.grid.pages_per_block() + page, codeword);
+            let key = (group.0 * core.device.grid.pages_per_block() + page, codeword);
             let parity = |strip: u32| {
                 stripe.strips[strip as usize].codeword == codeword
-                    && self.core.device.is_programmed(
-                        self.core.device.grid.ppn(self.core.device.grid.block(stripe.strips[strip as usize].die, group.0), page),
+                    && core.device.is_programmed(
+                        core.device.grid.ppn(core.device.grid.block(stripe.strips[strip as usize].die, group.0), page),
                     )
             };
-            !self.writer.groups.held.contains_key(&key) && !(stripe.data..stripe.strips.len() as u32).any(parity)
+            !self.held.contains_key(&key) && !(stripe.data..stripe.strips.len() as u32).any(parity)
         };
-        (0..self.core.map.user_slots()).filter(|&lpn| is_uncovered(lpn)).count() as u32
+        (0..core.map.user_slots()).filter(|&lpn| is_uncovered(lpn)).count() as u32
     }
 
     /// Sums in the parity cache, of a drive at rest.
-    pub(crate) fn held_sums(&self) -> Vec<HeldSum> {
-        let rows = self.writer.groups.held.iter().map(|((row, _), held)| HeldSum {
-            members: held.data.iter().map(|die| self.core.map.rows().page(*row, DieId(die as u16))).collect(),
-            sums: held.sums.len() as u32 / self.core.device.grid.slots_per_page(),
+    pub fn held_sums<A: FlashArray<P>>(&self, core: &Core<P, A>) -> Vec<HeldSum> {
+        let rows = self.held.iter().map(|((row, _), held)| HeldSum {
+            members: held.data.iter().map(|die| core.map.rows().page(*row, DieId(die as u16))).collect(),
+            sums: held.sums.len() as u32 / core.device.grid.slots_per_page(),
         });
-        let blocks = self.writer.groups.blocks.iter().flat_map(|(&group, blocks)| {
+        let blocks = self.blocks.iter().flat_map(|(&group, blocks)| {
             let group = SuperblockId(group);
-            let info = self.writer.groups.info[group.index()].expect("a group with sums");
-            let code = self.writer.groups.codes[info.code].0;
-            let stripe = self.group_scheme().page_stripe(&code, group, info.members).expect("as when it was opened");
+            let info = self.info[group.index()].expect("a group with sums");
+            let stripe = self.stripe_of(group, &info);
             let open = (0..stripe.data).filter(|&strip| !blocks.done.contains(strip));
-            let page =
-                |page, strip: u32| self.core.map.rows().page(self.row_of_group(group, page), stripe.strips[strip as usize].die);
-            let last = self.core.device.grid.pages_per_block() - 1;
-            let written =
-                |ppn: &Ppn| self.core.device.is_programmed(*ppn) || self.core.device.failed_programs.contains_key(&ppn.0);
+            let page = |page, strip: u32| {
+                core.map.rows().page(row_of_group(&core.device.grid, group, page), stripe.strips[strip as usize].die)
+            };
+            let last = core.device.grid.pages_per_block() - 1;
+            let written = |ppn: &Ppn| core.device.is_programmed(*ppn) || core.device.failed_programs.contains_key(&ppn.0);
             let sum = |strip| HeldSum { members: (0..last).map(|n| page(n, strip)).filter(written).collect(), sums: 1 };
             open.map(sum).collect::<Vec<_>>()
         });
@@ -187,8 +198,17 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// Whether the page is in a sum in the parity cache.
-    pub(crate) fn is_held(&self, ppn: Ppn) -> bool {
-        let (row, die) = self.core.map.rows().row_of(ppn);
-        self.writer.groups.held.range((row, 0)..(row + 1, 0)).any(|(_, held)| held.data.contains(u32::from(die.0)))
+    pub fn is_held<A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> bool {
+        let (row, die) = core.map.rows().row_of(ppn);
+        self.held.range((row, 0)..(row + 1, 0)).any(|(_, held)| held.data.contains(u32::from(die.0)))
     }
+}
+
+/// Whether the page tells nothing: a cut tore it, or the erase of its block.
+fn is_torn<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, ppn: Ppn) -> bool {
+    core.device.is_stored(ppn) && core.device.array.page(ppn).tags.iter().all(|&tag| tag == OobTag::FILLER)
+}
+
+fn covers_more_than<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, parity: Ppn, members: u32) -> bool {
+    core.device.array.page(parity).oob.coverage.count_ones() > members
 }

@@ -4,20 +4,17 @@
 //! The old versions stay pinned as long as the entry lives, because the stored parity is still
 //! that of them. Collection that wants their block has the stripe committed first.
 
-use crate::core::target::Target;
-use crate::engine::Engine;
-use crate::write::stripes::Work;
+use crate::write::stripes::op::Work;
 use device::contents::HostPayload;
 use device::slab::Id;
-use ftl::{Place, UnitId, UnitState};
-use nand::FlashArray;
+use ftl::{Place, UnitId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use vocab::{Slot, StripSet, StripeId};
 
 /// A partial parity.
 #[derive(Clone, Debug)]
-pub(crate) struct Held<P> {
+pub(crate) struct PartialParity<P> {
     /// Strips whose current contents it sums, B.
     pub covers: StripSet,
     pub sum: P,
@@ -31,14 +28,14 @@ pub(crate) struct Held<P> {
     used: u64,
 }
 
-impl<P: Clone> Held<P> {
+impl<P: Clone> PartialParity<P> {
     fn sums(&self) -> Sums<P> {
         let Self { covers, sum, old, versions, .. } = self;
         Sums { covers: *covers, sum: sum.clone(), stripe: versions.clone(), old: old.clone() }
     }
 }
 
-impl<P> Held<P> {
+impl<P> PartialParity<P> {
     /// Where a strip lay when the stored parity was written.
     pub fn old_place(&self, strip: u32) -> Option<Place> {
         self.old.iter().find(|(s, _)| *s == strip).map(|(_, place)| *place)
@@ -57,7 +54,7 @@ pub(crate) fn pinned(old: &[(u32, Place)]) -> impl Iterator<Item = Slot> {
 
 /// A partial parity as power-safe memory keeps it.
 #[derive(Clone, Debug)]
-pub(crate) struct HeldRemains<P> {
+pub(crate) struct PartialParityRemains<P> {
     pub stripe: StripeId,
     pub sums: Sums<P>,
     /// What was held before the update that is under way, if one is: `None` inside where nothing was.
@@ -89,7 +86,7 @@ pub(crate) struct StripeVersions {
 #[derive(Clone, Debug)]
 pub(crate) struct ParityCache<P> {
     capacity: usize,
-    entries: FxHashMap<u32, Held<P>>,
+    entries: FxHashMap<u32, PartialParity<P>>,
     /// Stripes, least recently updated first.
     order: BTreeMap<u64, StripeId>,
     clock: u64,
@@ -101,13 +98,13 @@ pub(crate) struct ParityCache<P> {
     /// Stripes being committed, or waiting for their turn.
     committing: FxHashSet<u32>,
     /// Stripes whose commit found no room, until there may be some.
-    pub deferred: BTreeSet<u32>,
+    deferred: BTreeSet<u32>,
     /// Stripes with old versions in a unit.
     by_unit: FxHashMap<UnitId, Vec<StripeId>>,
-    /// Stripes whose parity could not be built, for want of a page, since their last update.
+    /// Stripes whose parity could not be built, because a page could not be read, since their last update.
     unbuildable: FxHashSet<u32>,
     /// On a drive that is to be mounted, entries taken out whose successors are not durable.
-    going: Option<BTreeMap<StripeId, Held<P>>>,
+    going: Option<BTreeMap<StripeId, PartialParity<P>>>,
 }
 
 impl<P: HostPayload> ParityCache<P> {
@@ -128,17 +125,17 @@ impl<P: HostPayload> ParityCache<P> {
         }
     }
 
-    /// A cut may come: what is being replaced is kept until what replaces it is durable.
+    /// The drive is to be mounted after cuts: a partial parity that is replaced is kept until its successor is durable.
     pub fn expect_cuts(&mut self) {
         self.going = Some(BTreeMap::new());
     }
 
-    /// What power-safe memory keeps, least recently updated first.
-    pub fn remains(&self) -> Vec<HeldRemains<P>> {
+    /// The partial parities that power-safe memory keeps through a cut, least recently updated first.
+    pub fn remains(&self) -> Vec<PartialParityRemains<P>> {
         let held = self.order.values().map(|stripe| (*stripe, &self.entries[&stripe.0]));
         let going = self.going.iter().flatten().map(|(stripe, held)| (*stripe, held));
         let all = going.chain(held);
-        let remains = |(stripe, held): (StripeId, &Held<P>)| HeldRemains {
+        let remains = |(stripe, held): (StripeId, &PartialParity<P>)| PartialParityRemains {
             stripe,
             sums: held.sums(),
             before: held.before.as_deref().cloned(),
@@ -156,7 +153,8 @@ impl<P: HostPayload> ParityCache<P> {
         }
     }
 
-    /// Puts back what power-safe memory kept: what counts, and what does if that turns out to be torn.
+    /// Puts back what power-safe memory kept: the partial parity of the newest consistent state, and the one
+    /// before, which is needed if a page of that state turns out to be torn.
     pub fn restore(
         &mut self,
         stripe: StripeId,
@@ -171,10 +169,11 @@ impl<P: HostPayload> ParityCache<P> {
         (entry.versions, entry.before) = (versions, before.map(Box::new));
     }
 
-    /// Keeps what does not count unless the stored parity turns out to be torn.
+    /// Keeps a partial parity that is not of the newest consistent state, in case the stored parity turns out to be
+    /// torn.
     pub fn keep_meanwhile(&mut self, stripe: StripeId, sums: Sums<P>, before: Option<Option<Sums<P>>>) {
         let Sums { covers, sum, stripe: versions, old } = sums;
-        let held = Held { covers, sum, old, versions, before: before.map(Box::new), used: 0 };
+        let held = PartialParity { covers, sum, old, versions, before: before.map(Box::new), used: 0 };
         self.going.iter_mut().for_each(|going| drop(going.insert(stripe, held.clone())));
     }
 
@@ -196,7 +195,7 @@ impl<P: HostPayload> ParityCache<P> {
     }
 
     #[inline]
-    pub fn get(&self, stripe: StripeId) -> Option<&Held<P>> {
+    pub fn get(&self, stripe: StripeId) -> Option<&PartialParity<P>> {
         if self.entries.is_empty() { None } else { self.entries.get(&stripe.0) }
     }
 
@@ -210,6 +209,70 @@ impl<P: HostPayload> ParityCache<P> {
         let room = self.entries.len() + self.promised + self.leaving < self.capacity;
         self.promised += usize::from(room);
         room
+    }
+
+    /// Room for a new entry, promised; where there is none the update joins those that wait for it, and that is
+    /// false.
+    pub fn promise_or_wait(&mut self, op: Id) -> bool {
+        let promised = self.waiting.is_empty() && self.promise();
+        if !promised {
+            self.waiting.push_back(op);
+        }
+        promised
+    }
+
+    /// The first update that waits for room has it promised, if there is one and there is room.
+    pub fn promise_to_first_waiting(&mut self) -> Option<Id> {
+        if self.waiting.is_empty() || !self.promise() {
+            return None;
+        }
+        self.waiting.pop_front()
+    }
+
+    /// Stripes to commit so that all updates that wait for room get some, least recently updated first.
+    pub fn to_be_committed(&self) -> Vec<StripeId> {
+        let missing = self.waiting.len().saturating_sub(self.leaving);
+        self.stripes().take(missing).collect()
+    }
+
+    /// A commit of the stripe begins; false if there is nothing to commit or one is under way.
+    pub fn begin_commit(&mut self, stripe: StripeId) -> bool {
+        self.get(stripe).is_some() && self.committing.insert(stripe.0)
+    }
+
+    /// The commit of the stripe has ended.
+    pub fn commit_ended(&mut self, stripe: StripeId) {
+        self.committing.remove(&stripe.0);
+    }
+
+    /// Whether the stripe's commit found no space, and there was none since.
+    pub fn is_deferred(&self, stripe: StripeId) -> bool {
+        self.deferred.contains(&stripe.0)
+    }
+
+    /// There is space again: the stripes whose commits found none.
+    pub fn take_deferred(&mut self) -> BTreeSet<u32> {
+        std::mem::take(&mut self.deferred)
+    }
+
+    /// There is no space for the parity of a stripe. It is not asked for again at once by a collector that
+    /// waits for it.
+    pub fn found_no_space(&mut self, stripe: StripeId, work: Work) {
+        match work {
+            Work::Write => {}
+            Work::Commit => drop(self.deferred.insert(stripe.0)),
+            Work::Build { .. } => self.not_buildable(stripe),
+        }
+    }
+
+    /// Stripes with old versions in the unit, once for each old version.
+    pub fn pinned_in(&self, unit: UnitId) -> &[StripeId] {
+        if self.entries.is_empty() { &[] } else { self.by_unit.get(&unit).map_or(&[], Vec::as_slice) }
+    }
+
+    /// Units with old versions.
+    pub fn pinned_units(&self) -> usize {
+        self.by_unit.len()
     }
 
     /// The promise is not needed after all.
@@ -227,7 +290,7 @@ impl<P: HostPayload> ParityCache<P> {
                 self.by_unit.entry(unit_of(*slot)).or_default().push(stripe);
             }
         }
-        let before = self.going.is_some().then(|| Box::new(self.entries.get(&stripe.0).map(Held::sums)));
+        let before = self.going.is_some().then(|| Box::new(self.entries.get(&stripe.0).map(PartialParity::sums)));
         if let Some(entry) = self.entries.get_mut(&stripe.0) {
             self.order.remove(&entry.used);
             entry.before = before;
@@ -236,14 +299,14 @@ impl<P: HostPayload> ParityCache<P> {
         } else {
             self.promised -= 1;
             let versions = StripeVersions::default();
-            self.entries.insert(stripe.0, Held { covers, sum, old, versions, before, used: clock });
+            self.entries.insert(stripe.0, PartialParity { covers, sum, old, versions, before, used: clock });
         }
         self.order.insert(clock, stripe);
     }
 
     /// Takes the entry out. Its room is free once [`Self::left`] says that the parity that
     /// replaces it is durable.
-    pub fn take(&mut self, stripe: StripeId, unit_of: impl Fn(Slot) -> UnitId) -> Option<Held<P>> {
+    pub fn take(&mut self, stripe: StripeId, unit_of: impl Fn(Slot) -> UnitId) -> Option<PartialParity<P>> {
         if self.entries.is_empty() {
             return None;
         }
@@ -275,7 +338,7 @@ impl<P: HostPayload> ParityCache<P> {
         self.unbuildable.insert(stripe.0);
     }
 
-    /// Whether a page was wanting when the stripe's parity was to be built.
+    /// Whether the stripe's parity could not be built when it was to be.
     pub fn is_unbuildable(&self, stripe: StripeId) -> bool {
         self.unbuildable.contains(&stripe.0)
     }
@@ -295,167 +358,5 @@ impl<P: HostPayload> ParityCache<P> {
     /// The first update that waits for room, which will not come.
     pub fn take_waiting(&mut self) -> Option<Id> {
         self.waiting.pop_front()
-    }
-}
-
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
-    /// Makes sure that an update finds room for a new entry; false if it has to wait for it.
-    pub(crate) fn room_to_hold(&mut self, op: Id) -> bool {
-        if self.writer.stripes.held.waiting.is_empty() && self.writer.stripes.held.promise() {
-            return true;
-        }
-        self.writer.stripes.held.waiting.push_back(op);
-        self.commit_least_recent();
-        false
-    }
-
-    /// Commits as many entries as updates wait for room.
-    fn commit_least_recent(&mut self) {
-        let wanted = self.writer.stripes.held.waiting.len().saturating_sub(self.writer.stripes.held.leaving);
-        let stripes: Vec<StripeId> = self.writer.stripes.held.stripes().take(wanted).collect();
-        stripes.into_iter().for_each(|stripe| self.commit(stripe));
-    }
-
-    /// Updates that wait for room go on, in order, as far as there is any.
-    pub(crate) fn serve_waiting_for_room(&mut self) {
-        while !self.writer.stripes.held.waiting.is_empty() && self.writer.stripes.held.promise() {
-            let op = self.writer.stripes.held.waiting.pop_front().expect("not empty");
-            self.room_was_promised(op);
-        }
-        if !self.writer.stripes.held.waiting.is_empty() {
-            self.commit_least_recent();
-        }
-    }
-
-    /// Writes full parity for a stripe with a partial one.
-    pub(crate) fn commit(&mut self, stripe: StripeId) {
-        self.commit_healing(stripe, false);
-    }
-
-    /// As [`Self::commit`]; `heals`: until then the drive has not recovered.
-    fn commit_healing(&mut self, stripe: StripeId, heals: bool) {
-        if self.writer.stripes.held.get(stripe).is_none() || !self.writer.stripes.held.committing.insert(stripe.0) {
-            return;
-        }
-        let commit = self.new_stripe_work(stripe, Work::Commit);
-        self.writer.stripes.ops[commit].heals = heals;
-        self.start_urgent(commit);
-    }
-
-    /// The commit of a stripe has ended.
-    pub(crate) fn commit_ended(&mut self, stripe: StripeId) {
-        self.writer.stripes.held.committing.remove(&stripe.0);
-    }
-
-    /// Commits every stripe that keeps old versions in the unit.
-    pub(crate) fn commit_pinned_in(&mut self, unit: UnitId) {
-        if self.writer.stripes.held.is_empty() {
-            return;
-        }
-        let stripes = self.writer.stripes.held.by_unit.get(&unit).cloned().unwrap_or_default();
-        stripes.into_iter().for_each(|stripe| self.commit(stripe));
-    }
-
-    /// There is no room for the parity of a stripe. It is not asked for again at once by a collector that
-    /// waits for it.
-    pub(crate) fn parity_found_no_room(&mut self, stripe: StripeId, work: Work) {
-        match work {
-            Work::Write => {}
-            Work::Commit => drop(self.writer.stripes.held.deferred.insert(stripe.0)),
-            Work::Build { .. } => self.writer.stripes.held.not_buildable(stripe),
-        }
-    }
-
-    /// The commit that was to make room in the parity cache fails: so does what waits for that room.
-    pub(crate) fn fail_waiting_for_commit(&mut self, id: Id) {
-        if self.writer.stripes.ops[id].work == Work::Commit
-            && let Some(waiting) = self.writer.stripes.held.take_waiting()
-        {
-            if self.is_eviction(waiting) {
-                self.fail_buffer_waiter();
-            }
-            self.fail_stripe(waiting);
-        }
-    }
-
-    /// There is room again: commits that found none are tried again where a collector waits for them.
-    pub(crate) fn commit_deferred(&mut self) {
-        for stripe in std::mem::take(&mut self.writer.stripes.held.deferred) {
-            self.commit_if_condemned(StripeId(stripe));
-        }
-    }
-
-    /// Commits the stripe at once if it keeps old versions in a unit that is being collected.
-    pub(crate) fn commit_if_condemned(&mut self, stripe: StripeId) {
-        let Some(held) = self.writer.stripes.held.get(stripe) else { return };
-        if held.pinned().any(|slot| self.core.map.unit(self.core.map.unit_of(slot)).state == UnitState::Condemned) {
-            self.commit(stripe);
-        }
-    }
-
-    /// Commits the stripe if its partial parity leans on an old version, or an old parity, that
-    /// is lost: no rebuild brings those back, full parity does without.
-    pub(crate) fn commit_if_leaning_on_lost(&mut self, stripe: StripeId) {
-        let Some(held) = self.writer.stripes.held.get(stripe) else { return };
-        let old = held.old.iter().map(|(_, place)| *place);
-        if old.chain([self.core.map.lookup_parity(stripe)]).any(|place| self.is_lost_place(place)) {
-            self.commit_healing(stripe, self.core.safe.recovering);
-        }
-    }
-
-    /// Commits all partial parities, if the scheme wants that of a flush. The flush is answered
-    /// at once: the cache is power-safe.
-    pub(crate) fn flush_parity_cache(&mut self) {
-        if self.writer.stripes.held.is_empty() || !self.stripe_scheme().commits_on_flush() {
-            return;
-        }
-        let stripes: Vec<StripeId> = self.writer.stripes.held.stripes().collect();
-        stripes.into_iter().for_each(|stripe| self.commit(stripe));
-    }
-
-    /// Builds parity that stripes lack, one stripe at a time, while the host wants nothing.
-    pub(crate) fn build_in_idle_time(&mut self) {
-        let stripes = self.stripe_count();
-        while self.core.device.is_idle() && self.core.device.dies().iter().all(|die| die.backlog == 0) {
-            let Some(stripe) = self.stripe_scheme_mut().next_unprotected(stripes) else { return };
-            if self.can_build(stripe) {
-                self.build_parity(stripe, None);
-            }
-        }
-    }
-
-    /// Whether the stripe has neither parity nor a strip that would keep it from being built.
-    pub(crate) fn can_build(&self, stripe: StripeId) -> bool {
-        let (present, unreadable) = self.stripe_state(stripe);
-        let tried = self.writer.stripes.held.is_unbuildable(stripe);
-        !self.is_protected(stripe) && !tried && !present.is_empty() && present.and(unreadable).is_empty()
-    }
-
-    /// Builds the parity of a stripe that has none; then `waiter` goes on.
-    pub(crate) fn build_parity(&mut self, stripe: StripeId, waiter: Option<Target>) {
-        let build = self.new_stripe_work(stripe, Work::Build { waiter });
-        self.start_urgent(build);
-    }
-
-    /// Recounts what the parity cache derives: pins by unit, and that old versions are still
-    /// where the entries say; for tests.
-    pub(crate) fn check_parity_cache(&self) {
-        let mut pins: BTreeMap<UnitId, u32> = BTreeMap::new();
-        for stripe in self.writer.stripes.held.stripes() {
-            let held = self.writer.stripes.held.get(stripe).expect("ordered entries exist");
-            let known: StripSet = held.old.iter().map(|(strip, _)| *strip).collect();
-            assert!(held.covers.minus(known).is_empty(), "{stripe:?}: the old version of a covered strip is not known");
-            for slot in held.pinned() {
-                assert!(!self.core.map.is_valid(slot), "{stripe:?}: an old version is current");
-                *pins.entry(self.core.map.unit_of(slot)).or_default() += 1;
-            }
-        }
-        for (&unit, &count) in &pins {
-            let known = self.writer.stripes.held.by_unit.get(&unit).map_or(0, Vec::len) as u32;
-            assert_eq!(known, count, "old versions kept in unit {unit}");
-            let state = self.core.map.unit(unit);
-            assert!(state.pins >= count, "unit {unit} has {} pins, partial parities need {count}", state.pins);
-        }
-        assert_eq!(self.writer.stripes.held.by_unit.len(), pins.len(), "units with old versions");
     }
 }

@@ -8,9 +8,9 @@ use crate::engine::Engine;
 use crate::power::cut::Remains;
 use crate::power::mount::Choice;
 use crate::power::mount::looks::Looks;
-use crate::write::groups::{GroupRemains, Redo};
+use crate::write::groups::{GroupRemains, row_of_group};
 use device::contents::HostPayload;
-use ftl::{UnitId, UnitState};
+use ftl::UnitId;
 use nand::{Member, PageRole, Scan};
 use std::collections::BTreeSet;
 use vocab::{Cause, Ppn, SuperblockId};
@@ -31,12 +31,12 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         }
         let (there, torn): (Vec<_>, Vec<_>) = redo.into_iter().partition(|redo| looks.is_valid(redo.ppn));
         if !self.core.breaks(SafetyRule::Sums) {
-            torn.iter().for_each(|redo| self.take_out_of_sums(redo));
+            torn.iter().for_each(|redo| self.writer.groups.take_out_of_sums(&self.core.device.grid, redo));
         }
         self.writer.groups.redo = there;
         self.note_erased_members(looks, remains);
         if remains.outage.memory.sums {
-            self.writer.groups.bare = self.groups_without_parity(looks);
+            self.writer.groups.without_parity = self.groups_without_parity(looks);
         }
     }
 
@@ -56,43 +56,16 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         let lacks = |group: SuperblockId| {
             let Some(info) = self.writer.groups.info[group.index()] else { return false };
             let code = self.writer.groups.codes[info.code].0;
-            let stripe = self.group_scheme().page_stripe(&code, group, info.members).expect("as when it was opened");
+            let stripe = self.writer.groups.stripe_of(group, &info);
             let is_there = |row: u32, strip: &protect::Strip| looks.is_valid(self.core.map.rows().page(row, strip.die));
-            (0..self.core.device.grid.pages_per_block()).map(|page| self.row_of_group(group, page)).any(|row| {
-                let (data, parity): (Vec<_>, Vec<_>) = stripe.strips.iter().partition(|strip| strip.symbol < code.data);
-                data.iter().any(|strip| is_there(row, strip)) && !parity.iter().all(|strip| is_there(row, strip))
-            })
+            (0..self.core.device.grid.pages_per_block()).map(|page| row_of_group(&self.core.device.grid, group, page)).any(
+                |row| {
+                    let (data, parity): (Vec<_>, Vec<_>) = stripe.strips.iter().partition(|strip| strip.symbol < code.data);
+                    data.iter().any(|strip| is_there(row, strip)) && !parity.iter().all(|strip| is_there(row, strip))
+                },
+            )
         };
         (0..self.core.device.grid.blocks_per_die()).filter(|&group| lacks(SuperblockId(group))).collect()
-    }
-
-    /// A page did not get to flash: sums are of what did.
-    fn take_out_of_sums(&mut self, redo: &Redo<P>) {
-        let slots = self.core.device.grid.slots_per_page() as usize;
-        let (block, page) = self.core.device.grid.split(redo.ppn);
-        let (die, group) = self.core.device.grid.split_block(block);
-        let Some(held) = self.writer.groups.held.get_mut(&redo.key) else { return };
-        let layout = held.layout();
-        let position = layout.stripe.strip_on(die).expect("a member of its group");
-        let strip = layout.stripe.strips[position as usize];
-        let erasure = &self.writer.groups.codes[layout.code].1;
-        for (index, payload) in redo.payload.iter().enumerate() {
-            for parity in 0..erasure.parity() {
-                let c = erasure.coefficient(parity, strip.symbol as usize);
-                held.sums[parity * slots + index].add_scaled(payload, c);
-            }
-        }
-        held.data.remove(u32::from(die.0));
-        let lies_there = |member: &Member| self.core.device.grid.page_of(member.slot).0 == redo.ppn;
-        held.members.retain(|member| !lies_there(member));
-        let is_block_parity =
-            self.writer.groups.codes[layout.code].0.block && page + 1 == self.core.device.grid.pages_per_block();
-        if let Some(blocks) = self.writer.groups.blocks.get_mut(&group.0).filter(|_| !is_block_parity) {
-            for (index, payload) in redo.payload.iter().enumerate() {
-                blocks.sums[position as usize * slots + index].add(payload);
-            }
-            blocks.members.retain(|member| !lies_there(member));
-        }
     }
 
     /// Whether a cut came into the erase of the page's group. Else it looks erased because its program failed.
@@ -138,9 +111,9 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     fn offer_group(&self, choice: &mut Choice, group: SuperblockId, is_there: &impl Fn(Ppn) -> bool) {
         let Some(info) = self.writer.groups.info[group.index()] else { return };
         let code = self.writer.groups.codes[info.code].0;
-        let stripe = self.group_scheme().page_stripe(&code, group, info.members).expect("as when it was opened");
+        let stripe = self.writer.groups.stripe_of(group, &info);
         for page in 0..self.core.device.grid.pages_per_block() {
-            let row = self.row_of_group(group, page);
+            let row = row_of_group(&self.core.device.grid, group, page);
             let ppn = |strip: &protect::Strip| self.core.map.rows().page(row, strip.die);
             for codeword in 0..stripe.codewords {
                 let strips = || stripe.strips.iter().filter(move |strip| strip.codeword == codeword);
@@ -186,45 +159,12 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         row(ppn) == row(other) || self.core.device.grid.split(ppn).0 == self.core.device.grid.split(other).0
     }
 
-    /// Groups with nothing needed are forgotten, others get back their codes.
-    pub(crate) fn settle_mounted_groups(&mut self) {
-        for unit in 0..self.writer.groups.info.len() as UnitId {
-            let info = self.writer.groups.info[unit as usize];
-            if self.core.map.unit(unit).state != UnitState::Closed {
-                self.forget_group(unit);
-            } else if let Some(info) = info {
-                let code = self.writer.groups.codes[info.code].0;
-                let slots = ftl::slots_of(&self.core.device.grid, self.group_scheme(), &code, SuperblockId(unit), info.members);
-                self.core.map.open_group(SuperblockId(unit), info.code as u8, slots);
-            }
-        }
-        self.settle_group_space();
-    }
-
     /// Groups whose parity is not all in flash: to be collected soon.
     pub(crate) fn want_unsettled_groups(&mut self) {
         let pages = self.core.device.grid.pages_per_block();
         let of_rows = self.writer.groups.held.keys().map(|(row, _)| row / pages);
         let mut unsettled: BTreeSet<u32> = of_rows.chain(self.writer.groups.blocks.keys().copied()).collect();
-        unsettled.append(&mut self.writer.groups.bare);
+        unsettled.append(&mut self.writer.groups.without_parity);
         unsettled.into_iter().for_each(|unit| self.want(unit, Cause::Rebuild));
-    }
-}
-
-impl<P: HostPayload, A: nand::FlashArray<P>> Engine<P, A> {
-    /// Nothing of the group is needed any more.
-    pub(crate) fn forget_group(&mut self, unit: UnitId) {
-        self.writer.groups.info[unit as usize] = None;
-        self.forget_sums(unit);
-    }
-
-    /// The group is erased, or will be: sums that a mount kept for it are not needed.
-    pub(crate) fn forget_sums(&mut self, unit: UnitId) {
-        let pages = self.core.device.grid.pages_per_block();
-        let keys: Vec<(u32, u32)> =
-            self.writer.groups.held.range((unit * pages, 0)..((unit + 1) * pages, 0)).map(|(key, _)| *key).collect();
-        keys.iter().for_each(|key| drop(self.writer.groups.held.remove(key)));
-        self.writer.groups.blocks.remove(&unit);
-        self.writer.groups.redo.retain(|redo| redo.key.0 / pages != unit);
     }
 }

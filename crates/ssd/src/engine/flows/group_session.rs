@@ -1,9 +1,10 @@
 //! What the owner of a drive of block groups may do with it between runs: change the code,
 //! plug in more cards, look at what was written.
 
+use crate::core::timer::Timer;
 use crate::engine::Engine;
 use crate::session::{Inner, Prepared, Session, SetupError, build_scheme, check_drive, inside};
-use crate::write::groups::{GroupStats, room_of, with_algebra};
+use crate::write::groups::{GroupStats, room_of};
 use device::contents::HostPayload;
 use nand::{Faulty, FlashArray, MemoryArray};
 use protect::Protection;
@@ -67,7 +68,7 @@ impl<P: HostPayload> Prepared<P> {
         let protection = build_scheme(&self.setup.drive, &self.setup.scheme)?;
         let Protection::Groups(scheme) = &protection else { unreachable!("the same scheme as before") };
         let streams = 1 + u32::from(self.setup.gc.separate_frontier);
-        let room = room_of(&**scheme, streams, &name)?;
+        let room = room_of(&**scheme, streams, &name).map_err(SetupError::new)?;
         self.engine.grow(channels, protection, room);
         self.pe_before.resize(self.setup.drive.geometry.blocks() as usize, 0);
         Ok(self)
@@ -81,13 +82,10 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
         self.core.device.array.grow(channels);
         let grid = self.core.device.array.grid().clone();
         self.core.map.grow(&grid);
-        let timers = crate::engine::replay::timers(&grid);
+        let timers = Timer::count(&grid);
         self.core.device.grow(grid, timers);
         let Protection::Groups(scheme) = &protection else { unreachable!("only groups grow") };
-        let groups = &mut self.writer.groups;
-        groups.first_code = groups.codes.len();
-        groups.codes.extend(scheme.codes().iter().copied().map(with_algebra));
-        groups.room = room;
+        self.writer.groups.grow(&**scheme, room);
         self.writer.protection = protection;
         self.settle_group_space();
     }

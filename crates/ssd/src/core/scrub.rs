@@ -1,0 +1,41 @@
+//! What a scrub finds: every parity is computed anew from flash. For tests.
+
+use crate::core::Core;
+use device::contents::HostPayload;
+use nand::FlashArray;
+use vocab::Ppn;
+
+/// What a scrub found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scrub {
+    /// Codewords whose parity, recomputed from flash, is the parity stored, or held.
+    pub sound: u32,
+    /// Codewords that were never programmed in whole: a page of theirs failed.
+    pub broken: u32,
+    /// Logical pages in flash that no parity covers.
+    pub uncovered: u32,
+}
+
+/// Sums of these pages in the power-safe cache of block groups, of a row or of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldSum {
+    /// The pages that are in the sums.
+    pub members: Vec<Ppn>,
+    /// How many sums of them there are: so many pages they bring back.
+    pub sums: u32,
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
+    /// Whether the sum of these pages is that page, slot by slot; `None` where one was never programmed.
+    pub fn is_sum(&self, pages: &[Ppn], of: Ppn) -> Option<bool> {
+        let device = &self.device;
+        if !device.is_stored(of) || !pages.iter().all(|&ppn| device.is_stored(ppn)) {
+            return None;
+        }
+        let mut sum = vec![P::default(); device.grid.slots_per_page() as usize];
+        for &ppn in pages.iter().chain([&of]) {
+            sum.iter_mut().zip(device.array.page(ppn).payload).for_each(|(sum, payload)| sum.add(payload));
+        }
+        Some(sum.iter().all(P::is_zero))
+    }
+}

@@ -1,0 +1,46 @@
+//! How the writing of static stripes goes on: `write::stripes` pushes a step behind the effects that it must wait
+//! for, and the engine hands it back in its turn.
+
+use device::slab::Id;
+use vocab::StripeId;
+
+/// What to do with an update for which a die lacks space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    /// It joins the updates that wait for space.
+    First,
+    /// It waited for space already and stays the first one that waits.
+    Again,
+}
+
+/// A continuation of `write::stripes`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StripeStep {
+    /// The update starts, once no other update of its stripe is under way.
+    Start { op: Id },
+    /// Looks for space for the update's strips from strip `from` on. `lacks`: a strip before that found none.
+    FindSpace { op: Id, from: u32, lacks: bool, attempt: Attempt },
+    /// One program of the update has ended; `done` is false for one that failed.
+    Programmed { op: Id, done: bool },
+    /// The lock of a stripe passes to whoever waits for it.
+    HandLockOn { stripe: StripeId },
+    /// The update of a stripe has ended and the lock was handed on: what waited for room in the parity cache goes on.
+    Ended { stripe: StripeId },
+    /// Updates that wait for room in the parity cache go on.
+    ServeWaiting,
+    /// A stripe with a partial parity gets full parity.
+    Commit { stripe: StripeId },
+    /// The same, if the partial parity keeps old versions in a unit that is being collected.
+    CommitIfCondemned { stripe: StripeId },
+    /// Updates that wait for space are tried again.
+    RetryStalled,
+    /// Stripes get the parity that they lack, while the drive is idle.
+    BuildInIdleTime,
+    /// Stripes from `first` on whose pages are all discarded are freed.
+    FreeDiscarded { first: StripeId, end: StripeId },
+    /// If the update is a commit, the first update that waits for room in the parity cache fails: the commit was to
+    /// make that room.
+    FailWaitingForCommit { op: Id },
+    /// There is no space for the update and there never will be.
+    Fail { op: Id },
+}

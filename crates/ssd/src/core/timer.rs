@@ -1,0 +1,99 @@
+//! The timers of the calendar: one row for everything that has events of its own and is not a die.
+//!
+//! The calendar knows resources by number. Dies come first, one number each; the timers follow in the order of
+//! [`Timer`], the decoders with one number for each channel.
+
+use vocab::{DieId, Grid};
+
+/// Whose next event the calendar keeps, dies aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timer {
+    /// The next host command arrives.
+    Arrivals,
+    /// The first of the answers that the controller gives without flash is due.
+    Answers,
+    /// The patrol reads its next row. Under a scheme with limits on age: some block reaches its age. No scheme has
+    /// both: limits belong to static stripes, which have no patrol.
+    Patrol,
+    /// The adder of block groups has added a page.
+    Adder,
+    /// Some block is due for a refresh.
+    Refresh,
+    /// The decoder of this channel is done with a page.
+    Decoder(u32),
+    /// An off-line phase of code zones begins.
+    OffLine,
+}
+
+/// A resource that has an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resource {
+    Die(DieId),
+    Timer(Timer),
+}
+
+/// Timers before the decoders, and behind them.
+const BEFORE: u32 = 5;
+const BEHIND: u32 = 1;
+
+impl Timer {
+    /// How many numbers the timers of a drive take.
+    pub fn count(grid: &Grid) -> usize {
+        (BEFORE + grid.geometry().channels + BEHIND) as usize
+    }
+
+    /// The timer's number in the calendar.
+    #[inline]
+    pub fn index(self, grid: &Grid) -> usize {
+        let row = match self {
+            Timer::Arrivals => 0,
+            Timer::Answers => 1,
+            Timer::Patrol => 2,
+            Timer::Adder => 3,
+            Timer::Refresh => 4,
+            Timer::Decoder(channel) => BEFORE + channel,
+            Timer::OffLine => BEFORE + grid.geometry().channels,
+        };
+        (grid.dies() + row) as usize
+    }
+}
+
+impl Resource {
+    /// What has this number in the calendar.
+    #[inline]
+    pub fn of(index: usize, grid: &Grid) -> Self {
+        let Some(row) = (index as u32).checked_sub(grid.dies()) else { return Resource::Die(DieId(index as u16)) };
+        Resource::Timer(match row {
+            0 => Timer::Arrivals,
+            1 => Timer::Answers,
+            2 => Timer::Patrol,
+            3 => Timer::Adder,
+            4 => Timer::Refresh,
+            row if row == BEFORE + grid.geometry().channels => Timer::OffLine,
+            row => Timer::Decoder(row - BEFORE),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::testing::geometry;
+    use vocab::Geometry;
+
+    /// Catches a timer that has another's number, or a number that is taken for another timer.
+    #[test]
+    fn each_number_is_of_one_resource() {
+        for channels in [1, 3] {
+            let grid = Grid::new(Geometry { channels, ..geometry() });
+            let first = grid.dies() as usize;
+            for index in 0..first + Timer::count(&grid) {
+                match Resource::of(index, &grid) {
+                    Resource::Die(die) => assert!(index < first && die.index() == index),
+                    Resource::Timer(timer) => assert_eq!(timer.index(&grid), index, "{timer:?}"),
+                }
+            }
+            assert_eq!(Timer::OffLine.index(&grid), first + Timer::count(&grid) - 1, "the last");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Flows of block groups.
+
+use crate::engine::Engine;
+use crate::write::group_log::{Feed, Placed};
+use device::contents::HostPayload;
+use device::slab::Id;
+use nand::FlashArray;
+use vocab::Cause;
+
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+    /// Hands the job's pages to the host's open group; false if it has to wait for space, or
+    /// for room in the parity cache.
+    pub(crate) fn place_in_groups(&mut self, job: Id) -> bool {
+        loop {
+            let placed = self.writer.groups.place(&mut self.core, job);
+            self.hand_on();
+            if placed != Placed::RowEnded {
+                return placed == Placed::All;
+            }
+        }
+    }
+
+    /// There may be room in the parity cache for what waited: jobs of the host, and moved pages.
+    pub(crate) fn go_on_after_cache(&mut self) {
+        self.core.retry |= !self.host.stalled.is_empty();
+        if !self.writer.moves.queue.is_empty() {
+            self.feed_moves(Feed::WholePages);
+            self.collect(0);
+        }
+    }
+
+    /// The drive has nothing to do: a group of a code no longer in use is collected.
+    pub(crate) fn migrate_when_idle(&mut self) {
+        if !self.writer.groups.is_migrating() || !self.host.stalled.is_empty() || self.care.collectors[0].is_busy() {
+            return;
+        }
+        match self.core.map.condemn_outdated() {
+            Some(victim) => self.begin_collecting(0, victim, Cause::Gc),
+            None => self.writer.groups.settle_migration(&self.core),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Requests on their way: from the host to the way of writing and back, or to the reads.
+
+use crate::engine::Engine;
+use crate::host::Next;
+use crate::host::requests::Arrived;
+use device::contents::HostPayload;
+use device::facts::RequestKind;
+use device::slab::Id;
+use nand::FlashArray;
+use protect::Protection;
+use std::ops::Range;
+use vocab::{HostCommand, Lpn, SimTime};
+
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+    /// A host command arrives now; it has waited since `sent`, where the drive was off line.
+    pub(crate) fn arrive(&mut self, command: &HostCommand, sent: SimTime) {
+        if self.may_be_stuck() {
+            self.unstick();
+        }
+        self.stop_encoding();
+        self.start_patrol();
+        let (job, arrived) = self.host.arrive(&mut self.core, command, sent);
+        match arrived {
+            Arrived::Failed => {}
+            Arrived::Read(pages) => self.read_pages(job, pages, command),
+            Arrived::Write(pages) => {
+                let next = self.host.write_pages(&mut self.core, &self.writer, job, pages, command);
+                self.go_on(job, next);
+            }
+            Arrived::Discard => {
+                let next = self.host.enter(&mut self.core, &self.writer, job);
+                self.go_on(job, next);
+            }
+            Arrived::Flush => {
+                self.host.flush(&mut self.core, job);
+                self.hand_on();
+                self.flush_parity_cache();
+            }
+        }
+        self.hand_on();
+        self.host.part_done(&mut self.core, job);
+    }
+
+    fn read_pages(&mut self, job: Id, pages: Range<u32>, command: &HostCommand) {
+        if self.writer.zones.is_some() {
+            self.read_in_zones(job, pages.start, pages.end, command);
+        } else if self.may_read_around() {
+            self.read_around(job, pages.start, pages.end);
+        } else {
+            self.read_plainly(job, pages);
+        }
+    }
+
+    /// Reads these pages and nothing else. A lost page is solved for before the next one is read.
+    #[inline]
+    fn read_plainly(&mut self, job: Id, mut pages: Range<u32>) {
+        while let Some(lost) = self.host.read_up_to_lost(&mut self.core, &self.writer, job, &mut pages) {
+            self.repair(lost);
+        }
+    }
+
+    /// Does what comes next for a job that was put in order.
+    #[inline]
+    fn go_on(&mut self, job: Id, next: Next) {
+        match next {
+            Next::Place => self.place_or_wait(job),
+            Next::Nothing => self.hand_on(),
+        }
+    }
+
+    /// A job has its pages: those written in part are completed, from this one on, and it goes on.
+    pub(in crate::engine) fn complete_pages_from(&mut self, job: Id, page: usize) {
+        let next = self.host.complete_pages_from(&mut self.core, &self.writer, job, page);
+        self.go_on(job, next);
+    }
+
+    /// Hands a job to the log, behind what already waits for space.
+    pub(crate) fn place_or_wait(&mut self, job: Id) {
+        self.core.jobs[job].remaining += 1;
+        if !self.host.stalled.is_empty() || !self.place(job) {
+            self.host.stall(&mut self.core, job);
+        }
+    }
+
+    /// Hands as much of the job to the log as it takes; true if that is all of it.
+    pub(crate) fn place(&mut self, job: Id) -> bool {
+        let all = match (self.core.jobs[job].kind, &self.writer.protection) {
+            (RequestKind::Discard, _) => self.discard_pages(job),
+            (_, Protection::None) => self.place_in_pages(job),
+            (_, Protection::Rows(_)) => self.place_in_rows(job),
+            (_, Protection::Groups(_)) => self.place_in_groups(job),
+            (_, Protection::Stripes(_)) => self.place_in_stripes(job),
+            (_, Protection::Zones(_)) => return self.place_in_zones(job),
+        };
+        if all {
+            self.host.leave(&mut self.core, job);
+            self.hand_on();
+        }
+        all
+    }
+
+    /// Carries out a discard; false if it has to wait.
+    fn discard_pages(&mut self, job: Id) -> bool {
+        let (first, end) = self.core.jobs[job].range;
+        if !self.writer.may_discard(first..end) {
+            return false;
+        }
+        let keeps = self.writer.keeps_discarded();
+        for lpn in (first..end).map(Lpn) {
+            self.host.discard_page(&mut self.core, job, lpn);
+            self.contents_change(lpn);
+            self.core.safe.lost.remove(&lpn);
+            if !keeps && let Some(unit) = self.core.map.forget(lpn).pinned {
+                self.core.release(unit);
+                self.hand_on();
+            }
+        }
+        if keeps {
+            self.discard_in_stripes(job);
+        }
+        true
+    }
+}

@@ -1,0 +1,79 @@
+//! What other components call of block groups.
+
+use crate::core::Command;
+use crate::core::target::Target;
+use crate::engine::Engine;
+use crate::proof::{HeldSum, Scrub};
+use crate::write::group_log::{Ended, Holds};
+use crate::write::groups::GroupStats;
+use device::contents::HostPayload;
+use device::slab::Id;
+use ftl::UnitId;
+use nand::FlashArray;
+use vocab::Ppn;
+
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+    /// Whether the drive writes block groups.
+    pub(crate) fn has_groups(&self) -> bool {
+        self.writer.groups.is_in_use()
+    }
+
+    /// See [`crate::write::groups::Groups::settle_space`].
+    pub(crate) fn settle_group_space(&mut self) {
+        self.writer.groups.settle_space(&mut self.core);
+    }
+
+    /// See [`crate::write::groups::Groups::program_ended`].
+    pub(crate) fn strip_program_done(&mut self, image: Id, key: (u32, u32), holds: Holds, ended: Ended) {
+        self.writer.groups.program_ended(&mut self.core, &mut self.writer.moves, (image, key), holds, ended);
+        self.hand_on();
+    }
+
+    /// See [`crate::write::groups::Groups::group_erased`].
+    pub(crate) fn group_erased(&mut self, unit: UnitId) {
+        self.writer.groups.group_erased(&mut self.core, unit);
+    }
+
+    /// See [`crate::write::groups::Groups::settle_mounted`].
+    pub(crate) fn settle_mounted_groups(&mut self) {
+        self.writer.groups.settle_mounted(&mut self.core);
+    }
+
+    /// See [`crate::write::groups::Groups::repair`].
+    pub(crate) fn repair_in_group(&mut self, target: Target) {
+        self.writer.groups.repair(&mut self.core, target);
+        self.hand_on();
+    }
+
+    /// See [`crate::write::groups::Groups::term_read_done`].
+    pub(crate) fn term_read_done(&mut self, command: &Command, gather: Id, coefficient: u8, clean: bool) {
+        self.writer.groups.term_read_done(&mut self.core, command, (gather, coefficient), clean);
+        self.hand_on();
+    }
+
+    /// See [`crate::write::groups::Groups::addition_due`].
+    pub(crate) fn addition_due(&mut self) {
+        self.writer.groups.addition_due(&mut self.core);
+        self.hand_on();
+    }
+
+    /// See [`crate::write::groups::Groups::stats`].
+    pub(crate) fn group_stats(&self) -> GroupStats {
+        self.writer.groups.stats(&self.core)
+    }
+
+    /// See [`crate::write::groups::Groups::scrub`].
+    pub(crate) fn scrub_groups(&self) -> Result<Scrub, String> {
+        self.writer.groups.scrub(&self.core)
+    }
+
+    /// See [`crate::write::groups::Groups::held_sums`].
+    pub(crate) fn held_sums(&self) -> Vec<HeldSum> {
+        self.writer.groups.held_sums(&self.core)
+    }
+
+    /// See [`crate::write::groups::Groups::is_held`].
+    pub(crate) fn is_held(&self, ppn: Ppn) -> bool {
+        self.writer.groups.is_held(&self.core, ppn)
+    }
+}

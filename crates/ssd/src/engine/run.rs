@@ -1,0 +1,181 @@
+//! The event loop: host commands in, events in order, until the last answer.
+
+use crate::config::Pace;
+use crate::core::timer::{Resource, Timer};
+use crate::engine::Engine;
+use device::contents::HostPayload;
+use nand::FlashArray;
+use vocab::{HostCommand, Lpn, Nanos, SimTime};
+
+/// Called before a request arrives, with its number; it may act on the drive (fault injection, progress).
+type BeforeEach<'a, P, A> = &'a mut dyn FnMut(&mut Engine<P, A>, u64);
+
+/// The commands of a workload that have not arrived: two are looked at, so that what they touch can be fetched into
+/// the processor's cache.
+struct Upcoming<'a> {
+    commands: &'a mut dyn Iterator<Item = HostCommand>,
+    next: Option<HostCommand>,
+    after_next: Option<HostCommand>,
+    /// When the run began: the times of commands count from then.
+    start: SimTime,
+    /// Commands that have arrived in this run.
+    arrived: u64,
+}
+
+impl<'a> Upcoming<'a> {
+    fn new(commands: &'a mut dyn Iterator<Item = HostCommand>, start: SimTime) -> Self {
+        let (next, after_next) = (commands.next(), commands.next());
+        Self { commands, next, after_next, start, arrived: 0 }
+    }
+
+    /// When a command arrives at an open pace.
+    fn time_of(&self, command: &HostCommand) -> SimTime {
+        self.start + Nanos(command.at.0)
+    }
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+    /// Replays host commands to the end and waits for the last answer. `each` is called before a request arrives.
+    pub fn replay(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, each: &mut dyn FnMut(&mut Self, u64)) {
+        self.replay_stepwise(commands, pace, each, |_| true);
+    }
+
+    /// As [`Self::replay`]; `step` looks at the drive before every event, and stops the run there with false.
+    pub(crate) fn replay_stepwise(
+        &mut self,
+        commands: &mut dyn Iterator<Item = HostCommand>,
+        pace: Pace,
+        each: BeforeEach<'_, P, A>,
+        mut step: impl FnMut(&Self) -> bool,
+    ) {
+        // A fork taken between two arrivals starts with commands of its own.
+        self.core.clear(Timer::Arrivals);
+        let mut upcoming = Upcoming::new(commands, self.core.device.now);
+        self.expect_offline();
+        loop {
+            match pace {
+                Pace::Closed { depth } => self.let_arrive_up_to(depth, &mut upcoming, each),
+                Pace::Open => self.expect_arrival(&upcoming),
+            }
+            self.after_event();
+            if !step(self) {
+                return;
+            }
+            if upcoming.next.is_none() && self.host.requests.outstanding == 0 {
+                self.stay_on_line();
+            }
+            if let Some((time, resource)) = self.next_event() {
+                self.core.device.now = time;
+                self.event(resource, &mut upcoming, each);
+            } else if !self.unstick() {
+                let waiting = self.host.requests.outstanding;
+                assert!(waiting == 0, "nothing moves, yet {waiting} requests wait");
+                if upcoming.next.is_none() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Lets commands arrive until so many are unanswered.
+    #[inline]
+    fn let_arrive_up_to(&mut self, depth: u32, upcoming: &mut Upcoming<'_>, each: BeforeEach<'_, P, A>) {
+        while self.host.requests.outstanding < depth
+            && !self.is_off_line()
+            && let Some(command) = upcoming.next.take()
+        {
+            self.arrive_next(&command, self.core.device.now, upcoming, each);
+            self.after_event();
+        }
+    }
+
+    /// Schedules the arrival of the next command, once.
+    #[inline]
+    fn expect_arrival(&mut self, upcoming: &Upcoming<'_>) {
+        if let Some(command) = &upcoming.next
+            && !self.core.is_pending(Timer::Arrivals)
+            && !self.is_off_line()
+        {
+            let at = upcoming.time_of(command).max(self.core.device.now);
+            self.core.schedule(Timer::Arrivals, at);
+        }
+    }
+
+    #[inline]
+    fn arrive_next(&mut self, command: &HostCommand, sent: SimTime, upcoming: &mut Upcoming<'_>, each: BeforeEach<'_, P, A>) {
+        each(self, upcoming.arrived);
+        upcoming.arrived += 1;
+        self.arrive(command, sent);
+        self.look_ahead(upcoming);
+    }
+
+    /// What happens to a resource of the drive.
+    #[inline]
+    fn event(&mut self, resource: usize, upcoming: &mut Upcoming<'_>, each: BeforeEach<'_, P, A>) {
+        match Resource::of(resource, &self.core.device.grid) {
+            Resource::Die(die) => self.die_event(die),
+            Resource::Timer(Timer::Arrivals) => self.arrival_due(upcoming, each),
+            Resource::Timer(Timer::Answers) => self.host.answer_due(&mut self.core),
+            Resource::Timer(Timer::Adder) => self.addition_due(),
+            Resource::Timer(Timer::Decoder(channel)) => self.decoded(channel as usize),
+            Resource::Timer(Timer::OffLine) => self.offline_due(),
+            Resource::Timer(Timer::Patrol) if !self.core.limits.is_on() => self.patrol_due(),
+            // Both have done all they do when their event was taken (`next_event`).
+            Resource::Timer(Timer::Patrol | Timer::Refresh) => {}
+        }
+        self.hand_on();
+    }
+
+    /// The next command's time has come. While the drive is off line the host waits with it.
+    #[inline]
+    fn arrival_due(&mut self, upcoming: &mut Upcoming<'_>, each: BeforeEach<'_, P, A>) {
+        self.core.clear(Timer::Arrivals);
+        if self.is_off_line() {
+            return;
+        }
+        let command = upcoming.next.take().expect("an arrival was scheduled for it");
+        let sent = upcoming.time_of(&command).min(self.core.device.now);
+        self.arrive_next(&command, sent, upcoming, each);
+    }
+
+    /// Moves up the commands to come, and starts to bring into the cache what they will touch:
+    /// first the map's entry, then, one command later, what the entry points to.
+    #[inline]
+    fn look_ahead(&self, upcoming: &mut Upcoming<'_>) {
+        let page = |command: &HostCommand| Lpn((command.lba.0 / u64::from(self.host.requests.sectors_per_slot)) as u32);
+        upcoming.next = upcoming.after_next.take();
+        if let Some(command) = &upcoming.next {
+            self.core.map.prefetch_place(page(command));
+        }
+        upcoming.after_next = upcoming.commands.next();
+        if let Some(command) = &upcoming.after_next {
+            self.core.map.prefetch(page(command));
+            self.host.oracle.prefetch(page(command));
+        }
+    }
+
+    /// What every event may have made possible.
+    #[inline]
+    fn after_event(&mut self) {
+        if std::mem::take(&mut self.core.retry) {
+            self.retry_stalled();
+        }
+        if self.power.mounting.is_some() {
+            self.mount_on();
+        }
+        if self.writer.stripes.worn_above.is_some() && self.host.requests.outstanding == 0 && self.power.mounting.is_none() {
+            self.build_in_idle_time();
+        }
+        if self.core.limits.stirred {
+            self.recycle_due();
+        }
+        if self.care.refresh.stirred {
+            self.refresh_due();
+        }
+        self.kick();
+        if self.writer.zones.is_some() {
+            self.go_off_line_if_idle();
+        }
+        self.hand_on();
+    }
+}

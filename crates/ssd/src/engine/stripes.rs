@@ -1,0 +1,193 @@
+//! What the engine and other components ask of static stripes, one line each.
+
+use crate::core::target::Target;
+use crate::engine::Engine;
+use device::contents::HostPayload;
+use device::slab::Id;
+use ftl::{Place, UnitId};
+use nand::FlashArray;
+use protect::StripeScheme;
+use vocab::{DieId, Lpn, Ppn, StripSet, StripeId};
+
+/// Events and orders.
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+    pub(crate) fn stripe_scheme_mut(&mut self) -> &mut dyn StripeScheme {
+        self.writer.stripes.scheme_mut()
+    }
+
+    pub(crate) fn place_in_stripes(&mut self, job: Id) -> bool {
+        self.writer.stripes.place(&mut self.core, job);
+        self.hand_on();
+        true
+    }
+
+    pub(crate) fn discard_in_stripes(&mut self, job: Id) {
+        self.writer.stripes.discard(&mut self.core, job);
+        self.hand_on();
+    }
+
+    pub(crate) fn flush_parity_cache(&mut self) {
+        // A drive without static stripes holds nothing there.
+        self.writer.stripes.flush_parity_cache(&mut self.core);
+        self.hand_on();
+    }
+
+    pub(crate) fn stripe_read_done(&mut self, ppn: Ppn, op: Id, strip: u32, clean: bool) {
+        self.writer.stripes.read_done(&mut self.core, ppn, op, strip, clean);
+        self.hand_on();
+    }
+
+    pub(crate) fn stripe_program_done(&mut self, image: Id, op: Id, done: bool) {
+        self.writer.stripes.program_done(&mut self.core, image, op, done);
+        self.hand_on();
+    }
+
+    pub(crate) fn stripe_merge_repaired(&mut self, op: Id, strip: u32, old: Option<&P>) {
+        self.writer.stripes.merge_repaired(&mut self.core, op, strip, old);
+        self.hand_on();
+    }
+
+    pub(crate) fn retry_stripe_updates(&mut self) {
+        self.writer.stripes.retry_stalled(&mut self.core);
+        self.hand_on();
+    }
+
+    pub(crate) fn fail_first_stripe_update(&mut self) -> bool {
+        let failed = self.writer.stripes.fail_first_stalled(&mut self.core);
+        self.hand_on();
+        failed
+    }
+
+    pub(crate) fn serve_waiting_for_room(&mut self) {
+        self.writer.stripes.serve_waiting_for_room(&mut self.core);
+        self.hand_on();
+    }
+
+    pub(crate) fn commit_pinned_in(&mut self, unit: UnitId) {
+        self.writer.stripes.commit_pinned_in(&mut self.core, unit);
+        self.hand_on();
+    }
+
+    pub(crate) fn commit_deferred(&mut self) {
+        self.writer.stripes.commit_deferred(&mut self.core);
+        self.hand_on();
+    }
+
+    pub(crate) fn commit_if_leaning_on_lost(&mut self, stripe: StripeId) {
+        self.writer.stripes.commit_if_leaning_on_lost(&mut self.core, stripe);
+        self.hand_on();
+    }
+
+    pub(crate) fn build_in_idle_time(&mut self) {
+        self.writer.stripes.build_in_idle_time(&mut self.core);
+        self.hand_on();
+    }
+
+    pub(crate) fn build_parity(&mut self, stripe: StripeId, waiter: Option<Target>) {
+        self.writer.stripes.build_parity(&mut self.core, stripe, waiter);
+        self.hand_on();
+    }
+
+    pub(crate) fn note_move(&mut self, stripe: StripeId, from: Place, to: Place) {
+        self.writer.stripes.note_move(&self.core, stripe, from, to);
+    }
+
+    pub(crate) fn note_move_of(&mut self, lpn: Lpn, from: Place) {
+        self.writer.stripes.note_move_of(&self.core, lpn, from);
+    }
+
+    pub(crate) fn note_version(&mut self, lpn: Lpn, rank: u64) {
+        self.writer.stripes.note_version(lpn, rank);
+    }
+
+    pub(crate) fn note_parity_version(&mut self, stripe: StripeId, rank: u64) {
+        self.writer.stripes.note_parity_version(stripe, rank);
+    }
+
+    pub(crate) fn tell_worn_strips(&mut self) {
+        self.writer.stripes.tell_worn_strips(&self.core);
+    }
+
+    pub(crate) fn tell_strips(&mut self, image: Id, stripe: StripeId, written: StripSet, rank: u64) {
+        self.writer.stripes.tell_strips(&mut self.core, image, stripe, written, rank);
+    }
+
+    pub(crate) fn tell_strips_of_stored_parity(&mut self, image: Id, stripe: StripeId) {
+        self.writer.stripes.tell_strips_of_stored_parity(&mut self.core, image, stripe);
+    }
+
+    pub(crate) fn wait_for_stripe(&mut self, stripe: StripeId, target: Target) {
+        self.writer.stripes.wait_for_stripe(stripe, target);
+    }
+}
+
+/// Questions.
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+    pub(crate) fn stripe_scheme(&self) -> &dyn StripeScheme {
+        self.writer.stripes.scheme()
+    }
+
+    pub(crate) fn stripe_of_op(&self, op: Id) -> StripeId {
+        self.writer.stripes.stripe_of_op(op)
+    }
+
+    pub(crate) fn stripe_count(&self) -> u32 {
+        self.writer.stripes.stripe_count(&self.core)
+    }
+
+    pub(crate) fn strip_of(&self, lpn: Lpn) -> (StripeId, u32) {
+        self.writer.stripes.strip_of(lpn)
+    }
+
+    pub(crate) fn lpns_of_stripe(&self, stripe: StripeId) -> Vec<Lpn> {
+        self.writer.stripes.lpns_of_stripe(&self.core, stripe)
+    }
+
+    pub(crate) fn place_of_strip(&self, stripe: StripeId, strip: u32) -> Place {
+        self.writer.stripes.place_of_strip(&self.core, stripe, strip)
+    }
+
+    pub(crate) fn home_of(&self, stripe: StripeId, strip: u32) -> Option<DieId> {
+        self.writer.stripes.home_of(&self.core, stripe, strip)
+    }
+
+    pub(crate) fn is_strip_lost(&self, stripe: StripeId, strip: u32) -> bool {
+        self.writer.stripes.is_strip_lost(&self.core, stripe, strip)
+    }
+
+    pub(crate) fn version_of_strip(&self, stripe: StripeId, strip: u32) -> u64 {
+        self.writer.stripes.version_of_strip(&self.core, stripe, strip)
+    }
+
+    pub(crate) fn is_protected(&self, stripe: StripeId) -> bool {
+        self.writer.stripes.is_protected(&self.core, stripe)
+    }
+
+    pub(crate) fn stripe_state(&self, stripe: StripeId) -> (StripSet, StripSet) {
+        self.writer.stripes.stripe_state(&self.core, stripe)
+    }
+
+    pub(crate) fn worn_strips(&self, stripe: StripeId) -> StripSet {
+        self.writer.stripes.worn_strips(&self.core, stripe)
+    }
+
+    pub(crate) fn can_build(&self, stripe: StripeId) -> bool {
+        self.writer.stripes.can_build(&self.core, stripe)
+    }
+
+    pub(crate) fn is_being_programmed(&self, stripe: StripeId) -> bool {
+        self.writer.stripes.is_being_programmed(stripe)
+    }
+
+    pub(crate) fn has_locked_stripe(&self, job: Id) -> bool {
+        self.writer.stripes.has_locked_stripe(&self.core, job)
+    }
+
+    pub(crate) fn check_parity_cache(&self) {
+        self.writer.stripes.check_parity_cache(&self.core);
+    }
+
+    pub(crate) fn check_worn_strips(&self) {
+        self.writer.stripes.check_worn_strips(&self.core);
+    }
+}

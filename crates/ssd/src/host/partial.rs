@@ -1,0 +1,214 @@
+//! Pages that a write covers in part get the rest from their old contents before they go on.
+
+use crate::core::effects::Effect;
+use crate::core::owner::Owner;
+use crate::core::target::Target;
+use crate::core::{Command, Core};
+use crate::host::{Host, Next};
+use crate::write::Writer;
+use device::contents::HostPayload;
+use device::slab::Id;
+use ftl::Place;
+use nand::FlashArray;
+use vocab::{Cause, Lpn};
+
+impl<P: HostPayload> Host<P> {
+    /// Reads what completes partly written pages, then passes the job on.
+    #[inline]
+    pub fn complete_pages<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, job: Id) -> Next {
+        // What is solved for may be there at once, before the next page was looked at.
+        core.jobs[job].merges = 1;
+        self.complete_pages_from(core, writer, job, 0)
+    }
+
+    /// As [`Self::complete_pages`], from this page on. A page that has to be solved for is solved for before the next
+    /// one is looked at.
+    #[inline]
+    pub fn complete_pages_from<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        writer: &Writer<P>,
+        job: Id,
+        mut page: usize,
+    ) -> Next {
+        while let Some(found) = core.jobs[job].next_partial(page, self.requests.sectors_per_slot) {
+            page = found + 1;
+            if let Some(target) = self.complete_page(core, writer, job, found) {
+                core.out.push(Effect::Solve { target });
+                core.out.push(Effect::CompleteFrom { job, page: page as u32 });
+                return Next::Nothing;
+            }
+        }
+        self.one_merge_less(core, writer, job)
+    }
+
+    /// Reads the old contents of a partly written page, unless they are at hand. What has to be solved for, where
+    /// they cannot be read.
+    fn complete_page<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        writer: &Writer<P>,
+        job: Id,
+        page: usize,
+    ) -> Option<Target> {
+        let lpn = core.jobs[job].pages[page].lpn;
+        if let Some(old) = self.old_contents_at_hand(core, writer, lpn) {
+            core.jobs[job].merge(page, &old);
+            return None;
+        }
+        core.jobs[job].merges += 1;
+        core.jobs[job].remaining += 1;
+        let Place::At(slot) = core.map.lookup(lpn) else {
+            return Some(Target::Merge { job, page: page as u32, failed: None });
+        };
+        let (ppn, first) = core.device.grid.page_of(slot);
+        let owner = Owner::Merge { job, page: page as u16 };
+        core.submit(Command { owner, ppn, first: first as u8, cause: Cause::HostRmw, ..Command::default() });
+        None
+    }
+
+    fn old_contents_at_hand<A: FlashArray<P>>(&self, core: &Core<P, A>, writer: &Writer<P>, lpn: Lpn) -> Option<P> {
+        if let Some(payload) = self.buffer.get(lpn) {
+            return Some(payload.clone());
+        }
+        if core.is_hidden(lpn) {
+            return Some(P::default());
+        }
+        match core.map.lookup(lpn) {
+            Place::Unmapped => Some(P::default()),
+            Place::Missing => None,
+            Place::At(slot) => {
+                let (ppn, index) = core.device.grid.page_of(slot);
+                writer.unsent(core, ppn).map(|image| core.device.images.contents(image).1[index as usize].clone())
+            }
+        }
+    }
+
+    /// The old contents of a partly written page were read.
+    pub fn merge_read_done<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        writer: &Writer<P>,
+        command: &Command,
+        (job, page): (Id, usize),
+        clean: bool,
+    ) {
+        if clean {
+            let old = core.device.array.page(command.ppn).payload[usize::from(command.first)].clone();
+            self.merge_done(core, writer, (job, page), Some(&old));
+        } else {
+            let failed = Some(core.device.grid.slot(command.ppn, u32::from(command.first)));
+            core.out.push(Effect::Solve { target: Target::Merge { job, page: page as u32, failed } });
+        }
+    }
+
+    /// The old contents are known, or lost for good: then the page is not written, because what it would hold beside
+    /// the new sectors is unknown.
+    pub fn merge_done<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        writer: &Writer<P>,
+        (job, page): (Id, usize),
+        old: Option<&P>,
+    ) {
+        match old {
+            Some(old) => core.jobs[job].merge(page, old),
+            None => core.jobs[job].failed = true,
+        }
+        if self.one_merge_less(core, writer, job) == Next::Place {
+            core.out.push(Effect::Place { job });
+        }
+        core.part_done(job);
+    }
+
+    #[inline]
+    fn one_merge_less<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, job: Id) -> Next {
+        core.jobs[job].merges -= 1;
+        match (core.jobs[job].merges, core.jobs[job].failed) {
+            (0, true) => {
+                core.out.push(Effect::LetPagesGo { job });
+                Next::Nothing
+            }
+            (0, false) => self.pass_on(core, writer, job),
+            _ => Next::Nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::BufferKind;
+    use crate::host::testing::{HostAlone, SECTORS};
+    use device::contents::PageBuf;
+    use vocab::{Fua, HostOp, Slot};
+
+    const PARTIAL: HostOp = HostOp::Write(Fua::No);
+
+    /// Whether sectors of a page are of this version; 0 stands for zeros.
+    fn are_of(page: &PageBuf, lpn: u32, version: u32, sectors: std::ops::Range<usize>) -> bool {
+        let zeros = vec![0; 4096];
+        let stamp = PageBuf::stamp(Lpn(lpn), version, SECTORS);
+        let expected = if version == 0 { &zeros[..] } else { stamp.bytes().expect("a stamp has bytes") };
+        let range = sectors.start * 512..sectors.end * 512;
+        page.bytes().expect("a written page has bytes")[range.clone()] == expected[range]
+    }
+
+    /// Catches sectors that are taken from the wrong side, and a buffer that is not asked.
+    #[test]
+    fn the_other_sectors_come_from_what_the_page_held() {
+        let mut alone = HostAlone::<PageBuf>::new("none", BufferKind::PowerSafe);
+        let page = |alone: &HostAlone<PageBuf>| alone.host.buffer.get(Lpn(3)).expect("it was written").clone();
+        alone.arrive(PARTIAL, 3 * SECTORS + 1..3 * SECTORS + 4);
+        let first = page(&alone);
+        assert!(are_of(&first, 3, 0, 0..1) && are_of(&first, 3, 1, 1..4) && are_of(&first, 3, 0, 4..8), "never written");
+        alone.arrive(PARTIAL, 3 * SECTORS + 3..4 * SECTORS);
+        let second = page(&alone);
+        assert!(are_of(&second, 3, 1, 1..3) && are_of(&second, 3, 2, 3..8), "in the buffer");
+        assert_eq!(alone.answered().len(), 2);
+    }
+
+    /// Catches a job that goes on before its old contents are there, and a merge of another page's contents.
+    #[test]
+    fn a_page_in_flash_is_read_first() {
+        let mut alone = HostAlone::<PageBuf>::new("none", BufferKind::Off);
+        alone.core.map.publish(Lpn(3), Slot(7));
+        let job = alone.arrive(PARTIAL, 3 * SECTORS + 2..3 * SECTORS + 4);
+        assert!(alone.placing.is_empty() && alone.solving.is_empty());
+        let command = alone.core.device.commands[0];
+        assert_eq!((command.owner, command.ppn), (Owner::Merge { job, page: 0 }, vocab::Ppn(7)));
+        let old = PageBuf::stamp(Lpn(3), 9, SECTORS);
+        alone.host.merge_done(&mut alone.core, &alone.writer, (job, 0), Some(&old));
+        alone.hand_on();
+        assert_eq!(alone.placing, [job]);
+        let merged = &alone.core.jobs[job].pages[0].payload;
+        assert!(are_of(merged, 3, 9, 0..2) && are_of(merged, 3, 1, 2..4) && are_of(merged, 3, 9, 4..8));
+    }
+
+    /// Catches a second page that is looked at too early, and a page written although half of it is unknown.
+    #[test]
+    fn lost_pages_are_solved_for_one_after_the_other() {
+        for is_found in [true, false] {
+            let mut alone = HostAlone::<PageBuf>::new("none", BufferKind::Off);
+            [3, 4].into_iter().for_each(|lpn| drop(alone.core.map.publish_missing(Lpn(lpn))));
+            let (id, arrived) = {
+                let job = alone.arrive(PARTIAL, 3 * SECTORS + 4..4 * SECTORS + 4);
+                (job, alone.solving.clone())
+            };
+            let target = |page| Target::Merge { job: id, page, failed: None };
+            assert_eq!(arrived, [target(0), target(1)]);
+            let old = PageBuf::default();
+            for page in 0..2 {
+                assert!(alone.placing.is_empty());
+                alone.host.merge_done(&mut alone.core, &alone.writer, (id, page), (page == 0 || is_found).then_some(&old));
+                alone.hand_on();
+            }
+            assert_eq!(alone.placing.len(), usize::from(is_found));
+            let failed = alone.answered();
+            assert_eq!(failed, if is_found { vec![] } else { vec![(0, true)] });
+            // A later write of the page does not wait for the one that failed.
+            alone.write(4..5);
+            assert_eq!(alone.placing.len(), 1);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Words that rows and block groups share: both write the group log, whose units span all dies.
+
+use ftl::{Ftl, Stream};
+
+/// What a page of a row or of a block group holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holds {
+    /// Data of the host, or what is written like them: the sum of a block in a block group.
+    Data,
+    /// Data that were moved from another place in flash.
+    MovedData,
+    /// The parity of pages on other dies.
+    Parity,
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// The page is in flash.
+    Stored,
+    /// The program failed: the page is not in flash.
+    Failed,
+}
+
+/// How far a handler got that was to write pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Placed {
+    /// Every page has its place, or waits in memory until more pages come.
+    All,
+    /// A row or a page stripe ended. The engine hands on the effects of that and calls the handler again.
+    RowEnded,
+    /// There is no room for the next page.
+    NoRoom,
+}
+
+/// Which moved pages are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Feed {
+    /// Only as many as fill flash pages whole.
+    WholePages,
+    /// All of them, and the parity of rows behind them.
+    All,
+}
+
+/// The frontier that the stream writes: 0, or 1 where the collector has a frontier of its own.
+#[inline]
+pub(crate) fn frontier_of(map: &Ftl, stream: Stream) -> usize {
+    usize::from(stream == Stream::Gc && map.separates_frontiers())
+}

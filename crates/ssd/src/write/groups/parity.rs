@@ -1,0 +1,250 @@
+//! Parity of block groups: when it is written, and when its sums leave the cache.
+
+use crate::core::effects::Effect;
+use crate::core::{Core, data_of, oob_covering};
+use crate::write::group_log::{Ended, Holds};
+use crate::write::groups::write::{CacheRoom, StripPage, submit_strip};
+use crate::write::groups::{CodewordKey, Groups, Layout, OpenSums, codewords_of};
+use crate::write::moves::Moves;
+use crate::write::rescue::AwaitsRescue;
+use device::contents::HostPayload;
+use device::image::Contents;
+use device::slab::{Id, NONE};
+use ftl::Place;
+use nand::{FlashArray, Member, OobTag};
+use std::sync::Arc;
+use vocab::{Cause, DieId, Lpn, Ppn, StripeId};
+
+impl<P: HostPayload> Groups<P> {
+    /// The program of a page of a group has ended. A page that failed is in the sums, or will be: a read solves
+    /// for it.
+    pub fn program_ended<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        moves: &mut Moves<P>,
+        (image, key): (Id, CodewordKey),
+        holds: Holds,
+        ended: Ended,
+    ) {
+        let mut waiting = AwaitsRescue::default();
+        if ended == Ended::Failed {
+            core.device.note_failed(image);
+            waiting.lpns = moves.rescue(core, image);
+        }
+        if holds == Holds::Parity {
+            self.parity_ended(core, key);
+            return;
+        }
+        let is_rescued = !waiting.lpns.is_empty();
+        let lost = ended == Ended::Failed && self.is_beyond_repair(core, key);
+        for index in 0..core.device.images.slab[image].filled {
+            let (_, job, pin) = core.device.images.slot(image, index);
+            if lost {
+                lose_slot(core, image, index, holds);
+            }
+            if is_rescued {
+                waiting.pins.extend((pin != NONE).then_some(pin));
+                waiting.jobs.extend((job != NONE).then_some(job));
+                continue;
+            }
+            if pin != NONE {
+                core.release(pin);
+            }
+            if job != NONE {
+                core.jobs[job].failed |= lost;
+                core.part_done(job);
+            }
+        }
+        if is_rescued {
+            moves.waiting.push(waiting);
+        }
+        if !moves.waiting.is_empty() {
+            core.out.push(Effect::SettleRescued);
+        }
+        let ppn = core.device.images.slab[image].ppn;
+        core.out.push(Effect::GroupDataEnded { row: key.0, codeword: key.1, ppn });
+        if holds == Holds::MovedData {
+            core.out.push(Effect::Moved { log: 0 });
+        }
+    }
+
+    /// Lets one go that waits for rescued pages that are in flash now. True if there was one.
+    pub fn settle_rescued<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>) -> bool {
+        moves.let_one_go(core, is_in_flash)
+    }
+
+    /// Rescued pages find no room: see [`Moves::give_up`].
+    pub fn give_up_rescue<A: FlashArray<P>>(&self, core: &mut Core<P, A>, moves: &mut Moves<P>, waiting: AwaitsRescue) -> bool {
+        moves.give_up(core, waiting, |core, lpn| self.is_solvable(core, lpn))
+    }
+
+    /// Whether the rest of its codeword brings back a page that failed to be programmed.
+    fn is_solvable<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn) -> bool {
+        if is_in_flash(core, lpn) {
+            return true;
+        }
+        let Place::At(slot) = core.map.lookup(lpn) else { return true };
+        let (row, _) = core.map.rows().row_of(core.device.grid.page_of(slot).0);
+        let Some(info) = self.info[(row / core.device.grid.pages_per_block()) as usize] else { return false };
+        let page = |die: u32| core.map.rows().page(row, DieId(die as u16)).0;
+        let is_lost = |die: &u32| core.device.dead.contains(*die) || core.device.failed_programs.contains_key(&page(*die));
+        info.members.iter().filter(is_lost).count() <= self.codes[info.code].1.parity()
+    }
+
+    /// Whether more strips of the codeword are on dead dies than its code brings back.
+    fn is_beyond_repair<A: FlashArray<P>>(&self, core: &Core<P, A>, key: CodewordKey) -> bool {
+        let layout = &self.held[&key].layout;
+        let dead = layout.stripe.strips.iter().filter(|strip| strip.codeword == key.1 && core.device.is_dead(strip.die));
+        dead.count() as u32 > self.codes[layout.code].0.parity
+    }
+
+    /// A data page is in flash, or failed: then its sums stand in for it.
+    pub fn data_ended<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, key: CodewordKey, ppn: Ppn) {
+        let held = self.held.get_mut(&key).expect("sums outlive their data's programs");
+        held.missing -= 1;
+        let (missing, layout, frontier) = (held.missing, Arc::clone(&held.layout), held.stream);
+        let (block, page) = core.device.grid.split(ppn);
+        if page + 1 == core.device.grid.pages_per_block()
+            && let Some(blocks) = self.blocks.get_mut(&layout.group.0)
+        {
+            // The parity of a block: its sum may leave the cache.
+            let strip = layout.stripe.strip_on(core.device.grid.split_block(block).0).expect("a member");
+            blocks.done.insert(strip);
+            self.used[frontier] -= 1;
+        }
+        if self.scheme().parity_due(missing) {
+            self.put_due_parity(core, key, &layout);
+        }
+        core.out.push(Effect::CacheHasRoom);
+    }
+
+    /// Writes the sum of a block as its last page, a data page of the last page stripe.
+    pub fn put_block_parity<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        layout: &Arc<Layout>,
+        position: u32,
+        frontier: usize,
+    ) {
+        let strip = StripPage { layout: Arc::clone(layout), page: core.device.grid.pages_per_block() - 1, position };
+        let (row, _) = self.begin_sums(core, &strip, frontier, CacheRoom::SetAside);
+        let die = layout.stripe.strips[position as usize].die;
+        let image = core.device.images.open(core.map.rows().page(row, die), oob_covering(1 << die.0));
+        let slots = core.device.grid.slots_per_page();
+        let (tag, update) = (OobTag::parity(StripeId(row)), core.device.next_rank());
+        for index in 0..slots {
+            let payload = self.blocks[&layout.group.0].sums[(position * slots + index) as usize].clone();
+            let slot = core.next_slot_of(image);
+            self.add_to_sums(core, &strip, Member { slot, tag, update }, &payload);
+            core.device.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
+        }
+        if core.is_mountable() {
+            let grid = &core.device.grid;
+            let (block, _) = grid.split(core.device.images.slab[image].ppn);
+            let is_in = |member: &&Member| grid.split(grid.page_of(member.slot).0).0 == block;
+            let members = self.blocks[&layout.group.0].members.iter().filter(is_in).copied().collect();
+            core.device.images.set_members(image, members);
+        }
+        let written = self.info[layout.group.index()].expect("an open group").written;
+        let turn = layout.stripe.order.iter().position(|&p| p == position).expect("a data strip") as u64;
+        self.stats.block_parity_pages += 1;
+        self.stats.longest_block_residence = self.stats.longest_block_residence.max(written - turn);
+        submit_strip(core, image, &strip, Holds::Data, Cause::Parity);
+    }
+
+    /// Writes the parity that is due of one codeword's page stripes, in order: a block takes its
+    /// pages in order, and where a group was given up a later stripe may be ready first.
+    pub fn put_due_parity<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, key: CodewordKey, layout: &Arc<Layout>) {
+        let rows = codewords_of(layout.group, core.device.grid.pages_per_block());
+        let waits = |(other, held): (&CodewordKey, &OpenSums<P>)| {
+            (other.1 == key.1 && held.parities.is_none()).then_some((*other, held.missing))
+        };
+        while let Some((next, missing)) = self.held.range(rows.clone()).find_map(waits) {
+            if !self.scheme().parity_due(missing) {
+                return;
+            }
+            self.put_parity(core, next, layout);
+        }
+    }
+
+    /// Writes the parity pages of a codeword.
+    fn put_parity<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, key: CodewordKey, layout: &Arc<Layout>) {
+        let slots = core.device.grid.slots_per_page() as usize;
+        let code = self.codes[layout.code].0;
+        let written = self.info[layout.group.index()].expect("a group with sums").written;
+        let held = self.held.get_mut(&key).expect("sums of a codeword");
+        held.parities = Some(code.parity);
+        let coverage = held.data.0 as u32;
+        self.stats.parity_pages += u64::from(code.parity);
+        let residence = (written + 1).saturating_sub(held.first);
+        self.stats.longest_parity_residence = self.stats.longest_parity_residence.max(residence);
+        let page = key.0 % core.device.grid.pages_per_block();
+        let held = &self.held[&key];
+        for position in layout.stripe.data..layout.stripe.strips.len() as u32 {
+            let strip = layout.stripe.strips[position as usize];
+            if strip.codeword != key.1 {
+                continue;
+            }
+            let image = core.device.images.open(core.map.rows().page(key.0, strip.die), oob_covering(coverage));
+            let parity = (strip.symbol - code.data) as usize;
+            let (tag, update) = (OobTag::parity(StripeId(key.0)), core.device.next_rank());
+            for index in 0..slots {
+                let payload = held.sums[parity * slots + index].clone();
+                core.device.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
+            }
+            if core.is_mountable() {
+                core.device.images.set_members(image, held.members.clone());
+            }
+            let strip = StripPage { layout: Arc::clone(layout), page, position };
+            submit_strip(core, image, &strip, Holds::Parity, Cause::Parity);
+        }
+    }
+
+    /// A parity page is in flash, or failed. After the last, the sums leave the cache.
+    fn parity_ended<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, key: CodewordKey) {
+        let held = self.held.get_mut(&key).expect("sums outlive their parity's programs");
+        let left = held.parities.as_mut().expect("parity was due");
+        *left -= 1;
+        if *left > 0 {
+            return;
+        }
+        let held = self.held.remove(&key).expect("found above");
+        let group = held.layout.group.0;
+        self.used[held.stream] -= self.codes[held.layout.code].0.parity;
+        let pages = core.device.grid.pages_per_block();
+        if key.0 % pages + 1 == pages
+            && let Some(blocks) = self.blocks.get_mut(&group)
+        {
+            blocks.codewords_left -= 1;
+            if blocks.codewords_left == 0 {
+                self.blocks.remove(&group);
+                core.release(group);
+            }
+        }
+        core.release(group);
+        core.out.push(Effect::CacheHasRoom);
+    }
+}
+
+/// A slot of a program that failed did not get its contents, and neither its codeword nor the controller has
+/// them any more.
+fn lose_slot<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, image: Id, index: u32, holds: Holds) {
+    let tag = core.device.images.slot(image, index).0;
+    let Some(lpn) = data_of(tag) else { return };
+    if holds == Holds::MovedData && core.is_mountable() {
+        // It was answered long ago: after a cut, nothing older may take its place.
+        core.safe.lost.insert(lpn, core.device.images.updates(image)[index as usize]);
+    }
+    let slot = core.device.grid.slot(core.device.images.slab[image].ppn, index);
+    if core.map.lookup(lpn) == Place::At(slot)
+        && let Some(unit) = core.map.publish_missing(lpn).pinned
+    {
+        core.release(unit);
+    }
+}
+
+/// Whether the page is in flash where the map has it, or the map has no place for it.
+fn is_in_flash<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, lpn: Lpn) -> bool {
+    let Place::At(slot) = core.map.lookup(lpn) else { return true };
+    core.device.is_stored(core.device.grid.page_of(slot).0)
+}

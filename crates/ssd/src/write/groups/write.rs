@@ -1,0 +1,253 @@
+//! Writing data pages of block groups: to the map, to the sums, to flash.
+
+use crate::core::owner::Owner;
+use crate::core::{Core, data_of, oob_covering};
+use crate::write::group_log::{Feed, Holds, Placed, frontier_of};
+use crate::write::groups::{CodewordKey, Groups, Layout, OpenSums, row_of_group};
+use crate::write::moves::Moves;
+use device::contents::HostPayload;
+use device::image::Contents;
+use device::slab::{Id, NONE};
+use ftl::Stream;
+use nand::{FlashArray, Member, OobTag};
+use std::sync::Arc;
+use vocab::{Cause, StripSet};
+
+/// A page of a group: strip `position` of page stripe `page`.
+#[derive(Clone, Debug)]
+pub(crate) struct StripPage {
+    pub layout: Arc<Layout>,
+    pub page: u32,
+    pub position: u32,
+}
+
+/// Whether sums that begin take room in the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CacheRoom {
+    /// They take it now.
+    Taken,
+    /// It was set aside when the group was opened.
+    SetAside,
+}
+
+impl<P: HostPayload> Groups<P> {
+    /// Hands the job's pages to the host's open group, until a page stripe ends.
+    pub fn place<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id) -> Placed {
+        while core.jobs[job].next < core.jobs[job].pages.len() {
+            if !self.can_put(core, Stream::Host) {
+                core.collect_if_short(0);
+                return Placed::NoRoom;
+            }
+            if self.put_host_page(core, job) == Placed::RowEnded {
+                return Placed::RowEnded;
+            }
+        }
+        Placed::All
+    }
+
+    /// Writes moved pages to the collector's open group, until a page stripe ends.
+    pub fn place_moves<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>, feed: Feed) -> Placed {
+        loop {
+            let waiting = moves.pages_to_write(&core.map, core.device.grid.slots_per_page(), feed);
+            if waiting == 0 {
+                return Placed::All;
+            }
+            if !self.can_put(core, Stream::Gc) {
+                return Placed::NoRoom;
+            }
+            if self.put_moved_page(core, moves) == Placed::RowEnded {
+                return Placed::RowEnded;
+            }
+        }
+    }
+
+    /// Whether the stream has an open group, and the cache takes the sums of its next page.
+    fn can_put<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stream: Stream) -> bool {
+        let frontier = frontier_of(&core.map, stream);
+        if self.open[frontier].is_none() && !self.open_group(core, stream, frontier) {
+            return false;
+        }
+        // Where both streams write to one group, the host must leave the collector its room
+        // page by page: a page stripe may be half full.
+        if core.map.open_row(stream).is_none() {
+            return false;
+        }
+        let open = self.open[frontier].as_ref().expect("just opened");
+        let strip = open.layout.stripe.strips[open.layout.stripe.order[open.next as usize] as usize];
+        let row = row_of_group(&core.device.grid, open.layout.group, open.page);
+        let parity = self.codes[open.layout.code].0.parity;
+        self.held.contains_key(&(row, strip.codeword)) || self.used[frontier] + parity <= self.room
+    }
+
+    /// The frontier holds so many more pages of sums.
+    pub fn hold(&mut self, frontier: usize, pages: u32) {
+        self.used[frontier] += pages;
+        let held = self.used.iter().sum();
+        self.stats.most_held = self.stats.most_held.max(held);
+    }
+
+    /// Begins the sums of a codeword, if there are none yet.
+    pub fn begin_sums<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        strip: &StripPage,
+        frontier: usize,
+        room: CacheRoom,
+    ) -> CodewordKey {
+        let StripPage { layout, page, position } = strip;
+        let codeword = layout.stripe.strips[*position as usize].codeword;
+        let key = (row_of_group(&core.device.grid, layout.group, *page), codeword);
+        if self.held.contains_key(&key) {
+            return key;
+        }
+        let parity = self.codes[layout.code].0.parity;
+        if room == CacheRoom::Taken {
+            self.hold(frontier, parity);
+        }
+        core.map.pin(layout.group.0);
+        let sums = OpenSums {
+            layout: Arc::clone(layout),
+            stream: frontier,
+            sums: vec![P::default(); (parity * core.device.grid.slots_per_page()) as usize],
+            members: Vec::new(),
+            data: StripSet::EMPTY,
+            missing: layout.stripe.data_of(codeword),
+            parities: None,
+            first: self.info[layout.group.index()].expect("an open group").written + 1,
+        };
+        self.held.insert(key, sums);
+        key
+    }
+
+    fn put_host_page<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id) -> Placed {
+        let (image, strip) = self.next_strip(core, 0);
+        while !core.device.images.is_full(image) {
+            let Some(page) = core.jobs[job].pages.get(core.jobs[job].next) else { break };
+            let (lpn, payload) = (page.lpn, page.payload.clone());
+            core.jobs[job].next += 1;
+            core.jobs[job].remaining += 1;
+            let contents = Contents { tag: OobTag::data(lpn), payload, update: core.device.next_rank() };
+            self.put_slot(core, &strip, image, contents, job);
+        }
+        self.send_data(core, Stream::Host, strip, image, Cause::Host)
+    }
+
+    fn put_moved_page<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>) -> Placed {
+        let (image, strip) = self.next_strip(core, frontier_of(&core.map, Stream::Gc));
+        while !core.device.images.is_full(image) {
+            let Some(page) = moves.queue.pop_front() else { break };
+            self.put_slot(core, &strip, image, page.contents, NONE);
+        }
+        let cause = core.moving[0].cause;
+        self.send_data(core, Stream::Gc, strip, image, cause)
+    }
+
+    /// The next data page of the open group, as an empty image.
+    fn next_strip<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, frontier: usize) -> (Id, StripPage) {
+        let open = self.open[frontier].as_ref().expect("an open group");
+        let (layout, page) = (Arc::clone(&open.layout), open.page);
+        let position = layout.stripe.order[open.next as usize];
+        let die = layout.stripe.strips[position as usize].die;
+        let strip = StripPage { layout, page, position };
+        let (row, _) = self.begin_sums(core, &strip, frontier, CacheRoom::Taken);
+        let ppn = core.map.rows().page(row, die);
+        (core.device.images.open(ppn, oob_covering(0)), strip)
+    }
+
+    /// Adds a page to an image: to the map, to the sums and to the image.
+    fn put_slot<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        strip: &StripPage,
+        image: Id,
+        contents: Contents<P>,
+        job: Id,
+    ) {
+        let index = core.device.images.slab[image].filled;
+        let slot = core.next_slot_of(image);
+        let lpn = data_of(contents.tag).expect("groups hold host data and parity");
+        let pin = core.map.publish(lpn, slot).pinned.unwrap_or(NONE);
+        let member = Member { slot, tag: contents.tag, update: contents.update };
+        self.add_to_sums(core, strip, member, &contents.payload);
+        if let Some(blocks) = self.blocks.get_mut(&strip.layout.group.0) {
+            blocks.sums[(strip.position * core.device.grid.slots_per_page() + index) as usize].add(&contents.payload);
+            if core.is_mountable() {
+                blocks.members.push(member);
+            }
+        }
+        core.device.images.fill(image, contents, job, pin);
+    }
+
+    /// Adds one slot of a page to the sums of its codeword.
+    pub fn add_to_sums<A: FlashArray<P>>(&mut self, core: &Core<P, A>, strip: &StripPage, member: Member, payload: &P) {
+        let StripPage { layout, page, position } = strip;
+        let index = core.device.grid.page_of(member.slot).1;
+        let strip = layout.stripe.strips[*position as usize];
+        let slots = core.device.grid.slots_per_page() as usize;
+        let key = (row_of_group(&core.device.grid, layout.group, *page), strip.codeword);
+        let erasure = &self.codes[layout.code].1;
+        let held = self.held.get_mut(&key).expect("sums of a codeword being written");
+        for parity in 0..erasure.parity() {
+            let c = erasure.coefficient(parity, strip.symbol as usize);
+            held.sums[parity * slots + index as usize].add_scaled(payload, c);
+        }
+        held.data.insert(u32::from(strip.die.0));
+        if core.is_mountable() {
+            held.members.push(member);
+        }
+    }
+
+    /// Queues the program of a data page and goes on to the next. Says whether the page stripe has ended.
+    fn send_data<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        stream: Stream,
+        strip: StripPage,
+        image: Id,
+        cause: Cause,
+    ) -> Placed {
+        let frontier = frontier_of(&core.map, stream);
+        let layout = &strip.layout;
+        let open = self.open[frontier].as_mut().expect("an open group");
+        open.next += 1;
+        if open.next == layout.stripe.data {
+            (open.page, open.next) = (open.page + 1, 0);
+        }
+        let stripe_ends = open.next == 0;
+        self.info[layout.group.index()].as_mut().expect("an open group").written += 1;
+        self.stats.data_pages += 1;
+        let holds = if cause == Cause::Host { Holds::Data } else { Holds::MovedData };
+        core.moving[0].under_way += u32::from(holds == Holds::MovedData);
+        submit_strip(core, image, &strip, holds, cause);
+        let code = self.codes[layout.code].0;
+        let last = strip.page + 1 == code.data_stripes(core.device.grid.pages_per_block());
+        if last && code.block {
+            // On the same die, behind the last page it is the sum of: nothing has to be waited for.
+            self.put_block_parity(core, layout, strip.position, frontier);
+        }
+        if !stripe_ends {
+            return Placed::All;
+        }
+        core.map.next_row(stream);
+        if last {
+            self.open[frontier] = None;
+            (0..u32::from(code.block)).for_each(|_| core.map.next_row(stream));
+        }
+        core.collect_if_short(0);
+        Placed::RowEnded
+    }
+}
+
+/// Queues the program of a page of a group.
+pub(crate) fn submit_strip<P: HostPayload, A: FlashArray<P>>(
+    core: &mut Core<P, A>,
+    image: Id,
+    strip: &StripPage,
+    holds: Holds,
+    cause: Cause,
+) {
+    let codeword = strip.layout.stripe.strips[strip.position as usize].codeword as u8;
+    let row = row_of_group(&core.device.grid, strip.layout.group, strip.page);
+    let (parity, moved) = (holds == Holds::Parity, holds == Holds::MovedData);
+    core.submit_program(image, Owner::GroupPage { row, codeword, parity, moved }, cause);
+}

@@ -1,0 +1,42 @@
+//! The scrub of rows: every parity is computed anew from flash. For tests.
+
+use crate::core::Core;
+use crate::core::scrub::Scrub;
+use crate::write::rows::Rows;
+use device::contents::HostPayload;
+use ftl::Place;
+use nand::{FlashArray, OobTag};
+use vocab::{DieId, Lpn, Ppn, StripeId};
+
+impl<P: HostPayload> Rows<P> {
+    /// Computes the newest parity of every row anew and compares it with what is stored.
+    ///
+    /// # Errors
+    /// A parity that is wrong, in words.
+    pub fn scrub<A: FlashArray<P>>(&self, core: &Core<P, A>) -> Result<Scrub, String> {
+        let (rows, mut found) = (core.map.rows(), Scrub::default());
+        for row in 0..core.device.grid.blocks_per_die() * core.device.grid.pages_per_block() {
+            let Some((covered, parity)) = rows.coverage(row) else { continue };
+            let pages: Vec<Ppn> = covered.iter().map(|die| rows.page(row, DieId(die as u16))).collect();
+            let parity = rows.page(row, parity);
+            match core.is_sum(&pages, parity) {
+                None => found.broken += 1,
+                Some(false) => return Err(format!("the parity of row {row} at {parity} is not the sum of {pages:?}")),
+                Some(true) => {
+                    let page = core.device.array.page(parity);
+                    if page.oob.coverage != covered.0 as u32 || page.tags[0] != OobTag::parity(StripeId(row)) {
+                        return Err(format!("{parity} covers {covered:?} of row {row} and says {:?}", page.oob));
+                    }
+                    found.sound += 1;
+                }
+            }
+        }
+        for lpn in (0..core.map.user_slots()).map(Lpn) {
+            let Place::At(slot) = core.map.lookup(lpn) else { continue };
+            let (row, die) = rows.row_of(core.device.grid.page_of(slot).0);
+            let covered = rows.coverage(row).is_some_and(|(covered, _)| covered.contains(u32::from(die.0)));
+            found.uncovered += u32::from(!covered);
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,256 @@
+//! Writing a row: the scheme says what comes next, this file puts it there and sums the parity.
+
+use crate::core::owner::Owner;
+use crate::core::rules::SafetyRule;
+use crate::core::{Core, data_of, oob_covering};
+use crate::write::group_log::{Feed, Placed, frontier_of};
+use crate::write::moves::Moves;
+use crate::write::rows::Rows;
+use device::contents::HostPayload;
+use device::image::Contents;
+use device::slab::{Id, NONE};
+use ftl::{RowPlace, Stream};
+use nand::{FlashArray, Member, OobTag};
+use protect::{OpenRow, RowStep};
+use vocab::{Cause, DieId, StripSet, StripeId};
+
+impl<P: HostPayload> Rows<P> {
+    /// Hands the job's pages to rows, until a row ends.
+    pub fn place<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id) -> Placed {
+        loop {
+            let left = core.jobs[job].pages.len() - core.jobs[job].next;
+            if self.open[0].places.is_empty() && left == 0 {
+                return Placed::All;
+            }
+            if !self.open_row(core, Stream::Host) {
+                core.collect_if_short(0);
+                return Placed::NoRoom;
+            }
+            let waiting = (left as u32).div_ceil(core.device.grid.slots_per_page());
+            match self.next_step(0, waiting) {
+                RowStep::Data => self.put_host_data(core, job),
+                RowStep::Parity => self.put_parity(core, 0),
+                RowStep::NextRow => {
+                    self.end_row(core, Stream::Host);
+                    return Placed::RowEnded;
+                }
+                RowStep::Wait => return Placed::All,
+            }
+        }
+    }
+
+    /// Writes moved pages to rows, until a row ends.
+    pub fn place_moves<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>, feed: Feed) -> Placed {
+        let frontier = frontier_of(&core.map, Stream::Gc);
+        loop {
+            let waiting = moves.pages_to_write(&core.map, core.device.grid.slots_per_page(), feed);
+            let row = &self.open[frontier];
+            let last_is_free = !row.places.is_empty() && row.used + 1 >= row.places.len() as u32;
+            if waiting == 0 && !last_is_free {
+                break;
+            }
+            if !self.open_row(core, Stream::Gc) {
+                // Only possible with many bad blocks: the pages wait for the next erase.
+                return Placed::NoRoom;
+            }
+            match self.next_step(frontier, waiting) {
+                RowStep::Data => self.put_moved_data(core, moves, frontier),
+                RowStep::Parity => self.put_parity(core, frontier),
+                RowStep::NextRow => {
+                    self.end_row(core, Stream::Gc);
+                    return Placed::RowEnded;
+                }
+                RowStep::Wait => break,
+            }
+        }
+        if feed == Feed::All && self.open[frontier].waits_for_parity() {
+            self.put_parity(core, frontier);
+        }
+        Placed::All
+    }
+
+    /// Gives every open row the parity that it still waits for. True if there was any.
+    pub fn cover_open_rows<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) -> bool {
+        let waiting: Vec<usize> = (0..2).filter(|&frontier| self.open[frontier].waits_for_parity()).collect();
+        waiting.iter().for_each(|&frontier| self.put_parity(core, frontier));
+        !waiting.is_empty()
+    }
+
+    /// Ends the row that the stream writes, with parity over all its data; only a row of `superblock`, if one is
+    /// given. A row that lost a page takes no more data: they would have no protection from the start.
+    pub fn end_open_row<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stream: Stream, superblock: Option<u32>) {
+        let frontier = frontier_of(&core.map, stream);
+        let Some(place) = self.open[frontier].places.first() else { return };
+        if superblock.is_none_or(|superblock| place.row / core.device.grid.pages_per_block() == superblock) {
+            if self.open[frontier].waits_for_parity() {
+                self.put_parity(core, frontier);
+            }
+            self.end_row(core, stream);
+        }
+    }
+
+    /// The die takes no further page of the row that a frontier writes; only of a row of `superblock`, if one is
+    /// given: then it was but a block that failed, and else the die.
+    pub fn narrow<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        moves: &mut Moves<P>,
+        frontier: usize,
+        (die, superblock): (DieId, Option<u32>),
+    ) {
+        let row = &mut self.open[frontier];
+        let pages = core.device.grid.pages_per_block();
+        let is_meant = |row: u32| superblock.is_none_or(|superblock| row / pages == superblock);
+        if row.places.first().is_none_or(|place| !is_meant(place.row)) {
+            return;
+        }
+        let used = row.used as usize;
+        let mut index = 0;
+        row.places.retain(|place| {
+            index += 1;
+            index <= used || place.die != die
+        });
+        if row.uncovered == 0 || used < row.places.len() {
+            return;
+        }
+        // The only page left was that of the die. The row's data, all on other dies, stay without parity. The
+        // one loss that the scheme covers has just happened, unless it was but a block.
+        let cover = std::mem::replace(&mut row.cover, NONE);
+        row.uncovered = 0;
+        self.covers[cover].leave_without_parity(row.data, superblock.is_some());
+        self.part_of_cover_ended(core, moves, cover);
+    }
+
+    /// Whether writes are answered before parity covers them, which no sound drive does.
+    fn answers_early<A: FlashArray<P>>(&self, core: &Core<P, A>) -> bool {
+        self.scheme().answers_before_parity() || core.breaks(SafetyRule::Cover)
+    }
+
+    fn next_step(&self, frontier: usize, waiting: u32) -> RowStep {
+        let row = &self.open[frontier];
+        self.scheme().next(&OpenRow { width: row.places.len() as u32, used: row.used, uncovered: row.uncovered, waiting })
+    }
+
+    /// Makes sure that the stream has an open row; false if there is no space for one.
+    fn open_row<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stream: Stream) -> bool {
+        let frontier = frontier_of(&core.map, stream);
+        if !self.open[frontier].places.is_empty() {
+            return true;
+        }
+        let Some((superblock, page)) = core.map.open_row(stream) else { return false };
+        let rotation = self.scheme().rotation(page);
+        let width = core.map.rows().members(superblock).len();
+        let row = &mut self.open[frontier];
+        row.places.extend((0..width).map(|used| core.map.rows().place(superblock, page, used, rotation)));
+        row.sum.clear();
+        row.sum.resize(core.device.grid.slots_per_page() as usize, P::default());
+        row.members.clear();
+        (row.used, row.uncovered, row.data) = (0, 0, StripSet::EMPTY);
+        true
+    }
+
+    /// The next page of the row, as an empty image.
+    fn next_image<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, frontier: usize, coverage: u32) -> (Id, RowPlace) {
+        let row = &mut self.open[frontier];
+        let place = row.places[row.used as usize];
+        row.used += 1;
+        (core.device.images.open(place.ppn, oob_covering(coverage)), place)
+    }
+
+    fn put_host_data<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id) {
+        let cover = self.cover(0);
+        let (image, place) = self.next_image(core, 0, 0);
+        if core.jobs[job].cover != cover && !self.answers_early(core) {
+            core.jobs[job].cover = cover;
+            core.jobs[job].remaining += 1;
+            self.covers[cover].jobs.push(job);
+        }
+        while !core.device.images.is_full(image) {
+            let Some(page) = core.jobs[job].pages.get(core.jobs[job].next) else { break };
+            let (lpn, payload) = (page.lpn, page.payload.clone());
+            core.jobs[job].next += 1;
+            let contents = Contents { tag: OobTag::data(lpn), payload, update: core.device.next_rank() };
+            self.put_slot(core, 0, image, contents);
+        }
+        self.send_data(core, 0, (image, place), Cause::Host);
+    }
+
+    fn put_moved_data<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>, frontier: usize) {
+        self.cover(frontier);
+        let (image, place) = self.next_image(core, frontier, 0);
+        while !core.device.images.is_full(image) {
+            let Some(page) = moves.queue.pop_front() else { break };
+            self.put_slot(core, frontier, image, page.contents);
+        }
+        let cause = core.moving[0].cause;
+        self.send_data(core, frontier, (image, place), cause);
+    }
+
+    /// Adds a page to a row's image: to the map, to the parity sum and to the image.
+    fn put_slot<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, frontier: usize, image: Id, contents: Contents<P>) {
+        let index = core.device.images.slab[image].filled;
+        let slot = core.next_slot_of(image);
+        let lpn = data_of(contents.tag).expect("rows hold host data and parity");
+        let published = core.map.publish(lpn, slot);
+        let cover = self.cover(frontier);
+        self.covers[cover].pins.extend(published.pinned);
+        let row = &mut self.open[frontier];
+        row.sum[index as usize].add(&contents.payload);
+        if core.is_mountable() {
+            row.members.push(Member { slot, tag: contents.tag, update: contents.update });
+        }
+        core.device.images.fill(image, contents, NONE, NONE);
+    }
+
+    /// Queues the program of a data page.
+    fn send_data<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        frontier: usize,
+        (image, place): (Id, RowPlace),
+        cause: Cause,
+    ) {
+        let cover = self.cover(frontier);
+        let row = &mut self.open[frontier];
+        row.uncovered += 1;
+        row.data.insert(u32::from(place.die.0));
+        self.covers[cover].wait_for_program();
+        if cause != Cause::Host {
+            core.moving[0].under_way += 1;
+        }
+        core.submit_program(image, Owner::Cover { cover, parity: false }, cause);
+    }
+
+    /// Writes the parity of all data of the row so far.
+    fn put_parity<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, frontier: usize) {
+        let cover = self.cover(frontier);
+        let data = self.open[frontier].data;
+        let (image, place) = self.next_image(core, frontier, data.0 as u32);
+        let row = &mut self.open[frontier];
+        let (tag, update) = (OobTag::parity(StripeId(place.row)), core.device.next_rank());
+        for payload in row.sum.clone() {
+            core.device.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
+        }
+        if core.is_mountable() {
+            core.device.images.set_members(image, row.members.clone());
+        }
+        row.uncovered = 0;
+        row.cover = NONE;
+        row.before = cover;
+        self.covers[cover].parity_is_sent(data, place.die);
+        core.submit_program(image, Owner::Cover { cover, parity: true }, Cause::Parity);
+    }
+
+    /// Ends the row. Pages left over are programmed empty: a block takes its pages in order.
+    fn end_row<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stream: Stream) {
+        let frontier = frontier_of(&core.map, stream);
+        while self.open[frontier].has_room() {
+            let (image, _) = self.next_image(core, frontier, 0);
+            core.submit_program(image, Owner::Nobody, Cause::Parity);
+        }
+        self.open[frontier].places.clear();
+        self.open[frontier].before = NONE;
+        core.map.next_row(stream);
+        core.collect_if_short(0);
+    }
+}

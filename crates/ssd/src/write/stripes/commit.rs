@@ -1,0 +1,130 @@
+//! How partial parities become full parity, because the cache needs room, a collector wants what they pin, or a
+//! strip is lost; and how stripes get parity that have none.
+
+use crate::core::Core;
+use crate::core::stripe_step::StripeStep;
+use crate::core::target::Target;
+use crate::write::stripes::Stripes;
+use crate::write::stripes::op::Work;
+use device::contents::HostPayload;
+use ftl::{UnitId, UnitState};
+use nand::FlashArray;
+use std::collections::BTreeMap;
+use vocab::{StripSet, StripeId};
+
+impl<P: HostPayload> Stripes<P> {
+    /// Commits as many entries as updates wait for room.
+    pub(super) fn commit_least_recent<A: FlashArray<P>>(&self, core: &mut Core<P, A>) {
+        self.held.to_be_committed().into_iter().for_each(|stripe| Self::later(core, StripeStep::Commit { stripe }));
+    }
+
+    /// Updates that wait for room go on, in order, as far as there is any.
+    pub fn serve_waiting_for_room<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+        if let Some(op) = self.held.promise_to_first_waiting() {
+            self.room_was_promised(core, op);
+            Self::later(core, StripeStep::ServeWaiting);
+        } else if self.held.has_waiting() {
+            self.commit_least_recent(core);
+        }
+    }
+
+    /// Writes full parity for a stripe with a partial one.
+    pub fn commit<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId) {
+        self.commit_healing(core, stripe, false);
+    }
+
+    /// As [`Self::commit`]; `heals`: until then the drive has not recovered.
+    fn commit_healing<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId, heals: bool) {
+        if self.held.begin_commit(stripe) {
+            let commit = self.new_update(stripe, Work::Commit);
+            self.ops[commit].heals = heals;
+            self.start_urgent(core, commit);
+        }
+    }
+
+    /// Commits every stripe that keeps old versions in the unit.
+    pub fn commit_pinned_in<A: FlashArray<P>>(&self, core: &mut Core<P, A>, unit: UnitId) {
+        self.held.pinned_in(unit).iter().for_each(|&stripe| Self::later(core, StripeStep::Commit { stripe }));
+    }
+
+    /// There is space again: commits that found none are tried again where a collector waits for them.
+    pub fn commit_deferred<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+        for stripe in self.held.take_deferred().into_iter().map(StripeId) {
+            Self::later(core, StripeStep::CommitIfCondemned { stripe });
+        }
+    }
+
+    /// Commits the stripe at once if it keeps old versions in a unit that is being collected, unless its commit
+    /// found no space.
+    pub(super) fn commit_if_condemned<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId) {
+        let Some(partial) = self.held.get(stripe).filter(|_| !self.held.is_deferred(stripe)) else { return };
+        if partial.pinned().any(|slot| core.map.unit(core.map.unit_of(slot)).state == UnitState::Condemned) {
+            self.commit(core, stripe);
+        }
+    }
+
+    /// Commits the stripe if its partial parity leans on an old version, or an old parity, that
+    /// is lost: no rebuild brings those back, full parity does without.
+    pub fn commit_if_leaning_on_lost<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId) {
+        let Some(partial) = self.held.get(stripe) else { return };
+        let old = partial.old.iter().map(|(_, place)| *place);
+        if old.chain([core.map.lookup_parity(stripe)]).any(|place| core.is_lost_place(place)) {
+            self.commit_healing(core, stripe, core.safe.recovering);
+        }
+    }
+
+    /// Commits all partial parities, if the scheme wants that of a flush. The flush is answered
+    /// at once: the cache is power-safe.
+    pub fn flush_parity_cache<A: FlashArray<P>>(&self, core: &mut Core<P, A>) {
+        if !self.held.is_empty() && self.scheme().commits_on_flush() {
+            self.held.stripes().for_each(|stripe| Self::later(core, StripeStep::Commit { stripe }));
+        }
+    }
+
+    /// Builds parity that stripes lack, one stripe at a time, while the host wants nothing.
+    pub fn build_in_idle_time<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+        let stripes = self.stripe_count(core);
+        while core.device.is_idle() && core.device.dies().iter().all(|die| die.backlog == 0) {
+            let Some(stripe) = self.scheme_mut().next_unprotected(stripes) else { return };
+            if self.can_build(core, stripe) {
+                self.build_parity(core, stripe, None);
+                Self::later(core, StripeStep::BuildInIdleTime);
+                return;
+            }
+        }
+    }
+
+    /// Whether the stripe has neither parity nor a strip that would keep it from being built.
+    pub fn can_build<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId) -> bool {
+        let (present, unreadable) = self.stripe_state(core, stripe);
+        let tried = self.held.is_unbuildable(stripe);
+        !self.is_protected(core, stripe) && !tried && !present.is_empty() && present.and(unreadable).is_empty()
+    }
+
+    /// Builds the parity of a stripe that has none; then `waiter` goes on.
+    pub fn build_parity<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId, waiter: Option<Target>) {
+        let build = self.new_update(stripe, Work::Build { waiter });
+        self.start_urgent(core, build);
+    }
+
+    /// Recounts what the parity cache derives: pins by unit, and that old versions are still
+    /// where the entries say; for tests.
+    pub fn check_parity_cache<A: FlashArray<P>>(&self, core: &Core<P, A>) {
+        let mut pins: BTreeMap<UnitId, u32> = BTreeMap::new();
+        for stripe in self.held.stripes() {
+            let partial = self.held.get(stripe).expect("ordered entries exist");
+            let known: StripSet = partial.old.iter().map(|(strip, _)| *strip).collect();
+            assert!(partial.covers.minus(known).is_empty(), "{stripe:?}: the old version of a covered strip is not known");
+            for slot in partial.pinned() {
+                assert!(!core.map.is_valid(slot), "{stripe:?}: an old version is current");
+                *pins.entry(core.map.unit_of(slot)).or_default() += 1;
+            }
+        }
+        for (&unit, &count) in &pins {
+            assert_eq!(self.held.pinned_in(unit).len() as u32, count, "old versions kept in unit {unit}");
+            let state = core.map.unit(unit);
+            assert!(state.pins >= count, "unit {unit} has {} pins, partial parities need {count}", state.pins);
+        }
+        assert_eq!(self.held.pinned_units(), pins.len(), "units with old versions");
+    }
+}

@@ -1,0 +1,230 @@
+//! Which state of a stripe a mount chooses, and where its redundancy is.
+
+use crate::core::Core;
+use crate::core::newest::Newest;
+use crate::core::rules::SafetyRule;
+use crate::write::stripes::Stripes;
+use crate::write::stripes::mount::states::{Copies, Copy, State, Versions};
+use crate::write::stripes::mount::{Evidence, Partial, StripeFound};
+use crate::write::stripes::partial::{PartialParityRemains, Sums};
+use device::contents::HostPayload;
+use ftl::Place;
+use nand::FlashArray;
+use vocab::{Slot, StripSet, StripeId};
+
+/// What a choice is made of.
+pub(super) struct Chooser<'a, P: HostPayload, A: FlashArray<P>> {
+    pub stripes: &'a Stripes<P>,
+    pub core: &'a Core<P, A>,
+    pub evidence: &'a Evidence<'a, P>,
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Chooser<'_, P, A> {
+    /// Chooses a state of the stripe; its pages go to `pages`.
+    pub fn choose(
+        &self,
+        pages: &mut [Option<Newest>],
+        stripe: StripeId,
+        copies: &Copies<'_>,
+        partial: Option<&PartialParityRemains<P>>,
+    ) -> StripeFound {
+        let states = self.states(stripe, copies, partial);
+        let Some(state) = self.chosen(stripe, &states, copies) else { return StripeFound::default() };
+        let (is_whole, gone) = (self.is_whole(stripe, state, copies), self.gone(stripe, state, copies));
+        let (mut part, mut lost) = (state.versions.clone(), Vec::new());
+        gone.iter().for_each(|strip| part[strip as usize] = 0);
+        for (strip, &version) in (0..).zip(&part) {
+            let Some(lpn) = self.stripes.lpn_of(self.core, stripe, strip).filter(|_| version > 0) else { continue };
+            let at = copies.with(strip, version);
+            let (slot, age) = at.map_or((None, 0), |copy| (Some(self.slot(copy)), copy.age));
+            pages[lpn.index()] = Some(Newest { update: version, sequence: u64::MAX - age, slot });
+            if slot.is_none() && !is_whole {
+                lost.push((lpn, version));
+            }
+        }
+        let has_suspects = copies.all.iter().any(|copy| copies.but.contains(&copy.ppn));
+        let newer = if has_suspects { self.slots_from(stripe, state.rank(), copies, partial) } else { Vec::new() };
+        let redundancy =
+            if gone.is_empty() { self.redundancy_of(stripe, state, copies) } else { self.redundancy_to_build(state, copies) };
+        StripeFound { newer, lost, unnamed: self.unnamed(stripe, &part, copies), ..redundancy }
+    }
+
+    /// The chosen one of these states, which are in order of rank: the newest that is whole or durable; else the
+    /// newest that may be complete but for losses; else the newest.
+    fn chosen<'s, 'b>(&self, stripe: StripeId, states: &'s [State<'b, P>], copies: &Copies<'_>) -> Option<&'s State<'b, P>> {
+        let newest = |is: &dyn Fn(&State<'b, P>) -> bool| states.iter().rev().find(|state| is(state));
+        let is_whole = |state: &State<'b, P>| self.is_whole(stripe, state, copies);
+        let state = newest(&|state| is_whole(state) || self.is_durable(stripe, state, copies))
+            .or_else(|| newest(&|state| !self.was_cut(stripe, state, copies)))
+            .or(states.last())?;
+        if self.evidence.lost_partials && !is_whole(state) && !self.gone(stripe, state, copies).is_empty() {
+            // The missing contents may have been lost with a partial parity: an older state is better than none.
+            return newest(&is_whole).or(Some(state));
+        }
+        Some(state)
+    }
+
+    /// Strips that are missing from a state and that the stripe goes on without.
+    fn gone(&self, stripe: StripeId, state: &State<'_, P>, copies: &Copies<'_>) -> StripSet {
+        if self.is_whole(stripe, state, copies) {
+            state.missing(copies).and(state.given_up)
+        } else if self.was_cut(stripe, state, copies) {
+            state.missing(&copies.with_suspects())
+        } else {
+            StripSet::EMPTY
+        }
+    }
+
+    /// Whether the update that made a state was cut for certain: contents are missing of a die that lost nothing,
+    /// so they were never there.
+    fn was_cut(&self, stripe: StripeId, state: &State<'_, P>, copies: &Copies<'_>) -> bool {
+        !state.missing(&copies.with_suspects()).iter().all(|strip| self.may_be_lost(stripe, state, strip))
+    }
+
+    /// Whether contents that are missing may have been in flash and were lost.
+    fn may_be_lost(&self, stripe: StripeId, state: &State<'_, P>, strip: u32) -> bool {
+        let die = self.stripes.scheme().die_of(stripe, strip);
+        let known = self.stripes.lpn_of(self.core, stripe, strip).and_then(|lpn| self.evidence.lost.get(&lpn));
+        self.core.device.is_dead(die)
+            || self.evidence.losing_dies.contains(&die)
+            || known.is_some_and(|&update| update >= state.versions[strip as usize])
+    }
+
+    fn slot(&self, copy: &Copy) -> Slot {
+        self.core.device.grid.slot(copy.ppn, 0)
+    }
+
+    fn place(&self, copy: &Copy) -> Place {
+        Place::At(self.slot(copy))
+    }
+
+    /// A page of a part of a stripe, if no page names exactly this part.
+    fn unnamed(&self, stripe: StripeId, part: &Versions, copies: &Copies<'_>) -> Option<Slot> {
+        let is_part =
+            (0..).zip(part).any(|(strip, &version)| version == 0 && self.stripes.lpn_of(self.core, stripe, strip).is_some());
+        let mut pages = (0..).zip(part).filter_map(|(strip, &version)| copies.with(strip, version)).filter(|_| is_part);
+        let one = pages.clone().next()?;
+        let is_named = pages.any(|copy| self.named_by(stripe, copies, copy) == *part);
+        (!is_named).then(|| self.slot(one))
+    }
+
+    /// Whether all contents of a state can be read or solved for. Where a die of the stripe is dead, its
+    /// parity is needed for that die: whatever else is missing was torn.
+    fn is_whole(&self, stripe: StripeId, state: &State<'_, P>, copies: &Copies<'_>) -> bool {
+        let missing = state.missing(copies);
+        let stay = missing.minus(state.given_up);
+        if stay != missing {
+            return stay.is_empty();
+        }
+        let dead: StripSet = (0..=copies.data_strips).filter(|&strip| self.is_on_dead_die(stripe, strip)).collect();
+        let torn = if dead.is_empty() { StripSet::EMPTY } else { missing.minus(dead) };
+        match (missing.len(), &state.sums) {
+            _ if !torn.is_empty() => self.core.breaks(SafetyRule::Whole),
+            (0, _) => true,
+            (1, _) if state.parity.is_some() => true,
+            (1, Some((_, sums))) if missing.minus(sums.covers).is_empty() => true,
+            // A strip outside the partial parity: the stored one solves for it, with what it sums.
+            (1, Some((_, sums))) => {
+                let old = self.old_of(stripe, sums, copies);
+                old.is_some_and(|old| old.iter().all(|(_, place)| *place != Place::Missing))
+            }
+            _ => self.core.breaks(SafetyRule::Whole),
+        }
+    }
+
+    /// Whether the die that a strip was laid out for is dead: it may have been lost with it.
+    fn is_on_dead_die(&self, stripe: StripeId, strip: u32) -> bool {
+        self.core.device.is_dead(self.stripes.scheme().die_of(stripe, strip))
+    }
+
+    /// Whether the update that made a state is all in flash.
+    fn is_durable(&self, stripe: StripeId, state: &State<'_, P>, copies: &Copies<'_>) -> bool {
+        let rank = state.rank();
+        let wrote_parity = state.wrote.contains(copies.data_strips);
+        let mut written = (0..).zip(&state.versions).filter(|&(_, &version)| version == rank).map(|(strip, _)| strip);
+        let is_there =
+            |strip: u32| copies.with(strip, rank).is_some() || self.stripes.home_of(self.core, stripe, strip).is_none();
+        rank > 0 && written.all(is_there) && (!wrote_parity || state.parity.is_some())
+    }
+
+    /// Where the redundancy of a state is.
+    fn redundancy_of(&self, stripe: StripeId, state: &State<'_, P>, copies: &Copies<'_>) -> StripeFound {
+        match (&state.parity, state.sums) {
+            (Some(parity), _) => {
+                StripeFound { parity: Some(self.place(parity)), parity_version: parity.update, ..StripeFound::default() }
+            }
+            (None, Some(sums)) => self.redundancy_of_sums(stripe, sums, copies),
+            (None, None) => self.redundancy_to_build(state, copies),
+        }
+    }
+
+    /// A partial parity, and the stored parity and old versions that it leans on.
+    fn redundancy_of_sums(&self, stripe: StripeId, (partial, sums): (Partial, &Sums<P>), copies: &Copies<'_>) -> StripeFound {
+        let stored = self.stored_parity(stripe, sums, copies).map_or(Place::Missing, |copy| self.place(copy));
+        StripeFound {
+            parity: (sums.stripe.parity > 0).then_some(stored),
+            parity_version: sums.stripe.parity,
+            partial,
+            old: self.old_of(stripe, sums, copies).unwrap_or_default(),
+            ..StripeFound::default()
+        }
+    }
+
+    /// Of a state that is not there in full: its parity sums strips that are gone, and is built anew.
+    fn redundancy_to_build(&self, state: &State<'_, P>, copies: &Copies<'_>) -> StripeFound {
+        let has_parity = self.stripes.scheme().survives_dies() > 0 || state.wrote.contains(copies.data_strips);
+        StripeFound { parity: has_parity.then_some(Place::Missing), ..StripeFound::default() }
+    }
+
+    /// The parity beside a partial one, which sums the old versions of strips, and all others as they are. A
+    /// part of a stripe has a parity of the same rank as the whole of it had: names tell them apart.
+    fn stored_parity<'c>(&self, stripe: StripeId, sums: &Sums<P>, copies: &'c Copies<'_>) -> Option<&'c Copy> {
+        let is_of_sums = |copy: &&Copy| {
+            let mut named = (0..).zip(self.named_by(stripe, copies, copy));
+            named.all(|(strip, version)| match sums.old.iter().find(|(of, _)| *of == strip) {
+                Some((_, Place::Missing)) => true,
+                Some((_, old)) => (*old == Place::Unmapped) == (version == 0),
+                None => version == sums.stripe.strips[strip as usize],
+            })
+        };
+        let parities = copies.there().filter(|copy| (copy.strip, copy.update) == (copies.data_strips, sums.stripe.parity));
+        parities.filter(is_of_sums).max()
+    }
+
+    /// Where the contents lie that the stored parity sums and a partial parity has newer ones for; `None`
+    /// if that parity is gone. They may have been on the move when the cut came.
+    fn old_of(&self, stripe: StripeId, sums: &Sums<P>, copies: &Copies<'_>) -> Option<Vec<(u32, Place)>> {
+        let parity = self.stored_parity(stripe, sums, copies)?;
+        let named = self.named_by(stripe, copies, parity);
+        let place = |strip: u32| match named[strip as usize] {
+            0 => Place::Unmapped,
+            version => copies.with(strip, version).map_or(Place::Missing, |copy| self.place(copy)),
+        };
+        Some(sums.old.iter().map(|&(strip, _)| (strip, place(strip))).collect())
+    }
+
+    /// Slots of this state and newer ones that are needed if all pages are read as they are, or some of them are
+    /// not: without its parity a partial one may make a state whole.
+    fn slots_from(
+        &self,
+        stripe: StripeId,
+        rank: u64,
+        copies: &Copies<'_>,
+        partial: Option<&PartialParityRemains<P>>,
+    ) -> Vec<Slot> {
+        let all = copies.with_suspects();
+        let states = self.states(stripe, &all, partial);
+        let newer = states.iter().filter(|state| state.rank() >= rank && self.is_whole(stripe, state, &all));
+        let slots = |state: &State<'_, P>| {
+            let of_data = (0..).zip(&state.versions).filter_map(|(strip, &version)| all.with(strip, version));
+            let mut slots: Vec<Slot> = of_data.map(|copy| self.slot(copy)).collect();
+            let of_sums = state.sums.map(|sums| self.redundancy_of_sums(stripe, sums, &all));
+            for found in [Some(self.redundancy_of(stripe, state, &all)), of_sums].into_iter().flatten() {
+                slots.extend(found.parity_slot());
+                slots.extend(found.old_slots());
+            }
+            slots
+        };
+        newer.flat_map(slots).collect()
+    }
+}

@@ -1,0 +1,127 @@
+//! An update of one stripe, and how far it is.
+
+use crate::core::target::Target;
+use device::slab::{Id, NONE};
+use ftl::Place;
+use vocab::{StripSet, StripeId};
+
+/// What an update of a stripe is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// New contents of the host, or of the write buffer.
+    #[default]
+    Write,
+    /// Full parity from a partial one.
+    Commit,
+    /// Parity where there is none. A collector may wait for it to move a page.
+    Build { waiter: Option<Target> },
+}
+
+/// What becomes of the parity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It goes to flash.
+    #[default]
+    Program,
+    /// It goes to the parity cache, with the strips it covers.
+    Hold(StripSet),
+    /// There is none any more.
+    Forget,
+}
+
+/// How far an update is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// Old contents are being read. The map still shows the old stripe, whole.
+    #[default]
+    Reading,
+    /// New contents are being programmed. Old ones are pinned until all are durable.
+    Programming,
+}
+
+/// An update of one stripe.
+#[derive(Clone, Debug)]
+pub(crate) struct StripeOp<P> {
+    pub(super) stripe: StripeId,
+    pub work: Work,
+    /// The job that brings new contents, if any.
+    pub(super) job: Id,
+    /// First page of the job in this stripe; `strips` has one entry for it and each that follows.
+    pub(super) first_page: usize,
+    /// The strip of each page.
+    pub(super) strips: Vec<u32>,
+    pub(super) written: StripSet,
+    /// Strips to add up.
+    pub(super) add: StripSet,
+    /// Whether those to add up are the versions that the stored parity covers.
+    pub(super) add_old: bool,
+    /// Strips whose old contents complete a partly written page.
+    pub(super) merge: StripSet,
+    pub(super) outcome: Outcome,
+    /// Whether room in the parity cache was promised.
+    pub(super) promised: bool,
+    /// Written strips that the plan expects on worn blocks.
+    pub(super) worn_after: StripSet,
+    /// Strips whose current versions were found unreadable.
+    pub(super) unreadable: StripSet,
+    /// Strips whose old versions, which a partial parity needs, were found unreadable.
+    pub(super) unreadable_old: StripSet,
+    pub(super) sum: P,
+    pub(super) progress: Progress,
+    /// Rank of the contents that it writes.
+    pub(super) rank: u64,
+    /// Reads or programs under way.
+    pub(super) under_way: u32,
+    /// Units that it keeps from being erased until it is durable, once for each reason.
+    pub(super) pins: Vec<u32>,
+    /// Old versions of strips that join the partial parity.
+    pub(super) joined: Vec<(u32, Place)>,
+    /// Whether a partial parity gives way to this update.
+    pub(super) replaces_partial: bool,
+    /// Whether the drive recovers and the stripe lacked something: until this is durable it does.
+    pub heals: bool,
+}
+
+impl<P: Default> Default for StripeOp<P> {
+    fn default() -> Self {
+        Self {
+            stripe: StripeId(0),
+            work: Work::Write,
+            job: NONE,
+            first_page: 0,
+            strips: Vec::new(),
+            written: StripSet::EMPTY,
+            add: StripSet::EMPTY,
+            add_old: false,
+            merge: StripSet::EMPTY,
+            outcome: Outcome::Program,
+            promised: false,
+            worn_after: StripSet::EMPTY,
+            unreadable: StripSet::EMPTY,
+            unreadable_old: StripSet::EMPTY,
+            sum: P::default(),
+            progress: Progress::Reading,
+            rank: 0,
+            under_way: 0,
+            pins: Vec::new(),
+            joined: Vec::new(),
+            replaces_partial: false,
+            heals: false,
+        }
+    }
+}
+
+impl<P: Default> StripeOp<P> {
+    /// Makes a recycled update new, keeping its buffers.
+    pub(super) fn reset(&mut self, stripe: StripeId, work: Work) {
+        let (mut strips, mut pins) = (std::mem::take(&mut self.strips), std::mem::take(&mut self.pins));
+        strips.clear();
+        pins.clear();
+        *self = Self { stripe, work, strips, pins, ..Self::default() };
+    }
+
+    /// Whether it writes new contents, rather than parity alone.
+    pub(super) fn is_write(&self) -> bool {
+        self.work == Work::Write
+    }
+}

@@ -1,0 +1,237 @@
+//! What an update reads: the scheme decides, and decides again where something turns out to be unreadable.
+
+use crate::core::effects::Effect;
+use crate::core::owner::Owner;
+use crate::core::target::Target;
+use crate::core::{Command, Core};
+use crate::write::stripes::Stripes;
+use crate::write::stripes::op::{Outcome, Work};
+use device::contents::HostPayload;
+use device::slab::Id;
+use ftl::Place;
+use nand::FlashArray;
+use protect::{CommitPlan, StripeCommit, StripePlan, StripeWrite};
+use vocab::{Cause, Ppn, StripSet};
+
+/// What follows from a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Planned {
+    /// The strips of the plan are read.
+    Read,
+    /// The update waits for room in the parity cache, or it has ended.
+    NoMore,
+}
+
+impl<P: HostPayload> Stripes<P> {
+    /// Asks the scheme, then reads what it wants to add and what completes partly written pages.
+    pub(super) fn plan<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+        let planned = match self.ops[id].work {
+            Work::Write => self.plan_write(core, id),
+            Work::Commit => self.plan_commit(core, id),
+            Work::Build { .. } => self.plan_build(core, id),
+        };
+        if planned == Planned::Read {
+            self.read_what_is_planned(core, id);
+        }
+    }
+
+    /// What the scheme sees of a write.
+    fn stripe_write<A: FlashArray<P>>(&self, core: &mut Core<P, A>, id: Id) -> StripeWrite {
+        let op = &self.ops[id];
+        let (stripe, written) = (op.stripe, op.written);
+        let (present, unreadable) = self.stripe_state(core, stripe);
+        StripeWrite {
+            stripe,
+            written,
+            present,
+            has_parity: core.map.lookup_parity(stripe) != Place::Unmapped,
+            held: self.held.get(stripe).map(|partial| partial.covers),
+            unreadable: unreadable.or(op.unreadable),
+            worn: self.worn_strips(core, stripe),
+            worn_after: self.worn_places(core, stripe, written),
+            long: core.jobs[op.job].long,
+        }
+    }
+
+    fn plan_write<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) -> Planned {
+        let write = self.stripe_write(core, id);
+        let plan = self.scheme().plan(&write);
+        let op = &mut self.ops[id];
+        (op.unreadable, op.worn_after, op.add_old) = (write.unreadable, write.worn_after, false);
+        op.sum = P::default();
+        (op.outcome, op.add) = match plan {
+            StripePlan::Parity { add } => (Outcome::Program, add),
+            StripePlan::Hold { add, covers, .. } => (Outcome::Hold(covers), add),
+            StripePlan::NoParity => (Outcome::Forget, StripSet::EMPTY),
+        };
+        if let StripePlan::Hold { keep: true, .. } = plan {
+            op.sum.add(&self.held.get(write.stripe).expect("only what is held can be kept").sum);
+        }
+        if !matches!(plan, StripePlan::Hold { .. }) || write.held.is_some() {
+            self.give_promise_back(core, id);
+            return Planned::Read;
+        }
+        if self.ops[id].promised {
+            return Planned::Read;
+        }
+        self.ops[id].promised = self.held.promise_or_wait(id);
+        if self.ops[id].promised {
+            return Planned::Read;
+        }
+        self.commit_least_recent(core);
+        Planned::NoMore
+    }
+
+    /// The update needs no new entry in the parity cache after all.
+    pub(super) fn give_promise_back<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+        if std::mem::take(&mut self.ops[id].promised) {
+            self.held.give_back();
+            core.retry |= self.held.has_waiting();
+        }
+    }
+
+    /// An update that waited for room in the parity cache has it. Meanwhile the stripe may have
+    /// lost a strip, so the plan is made anew.
+    pub(super) fn room_was_promised<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+        self.ops[id].promised = true;
+        let write = self.stripe_write(core, id);
+        let still = matches!(self.scheme().plan(&write), StripePlan::Hold { .. });
+        if still && write.unreadable == self.ops[id].unreadable {
+            self.read_what_is_planned(core, id);
+        } else {
+            self.plan(core, id);
+        }
+    }
+
+    fn plan_commit<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) -> Planned {
+        let stripe = self.ops[id].stripe;
+        let Some(partial) = self.held.get(stripe) else {
+            // An update was faster and wrote full parity.
+            self.finish(core, id);
+            return Planned::NoMore;
+        };
+        let n = self.data_strips();
+        let (mut old, mut unreadable_old) = (StripSet::EMPTY, self.ops[id].unreadable_old);
+        for &(strip, place) in &partial.old {
+            if place != Place::Unmapped {
+                old.insert(strip);
+            }
+            if core.is_lost_place(place) {
+                unreadable_old.insert(strip);
+            }
+        }
+        if core.is_lost_place(core.map.lookup_parity(stripe)) {
+            unreadable_old.insert(n);
+        }
+        let (present, unreadable) = self.stripe_state(core, stripe);
+        let unreadable = unreadable.or(self.ops[id].unreadable);
+        let has_parity = core.map.lookup_parity(stripe) != Place::Unmapped;
+        let commit = StripeCommit { held: partial.covers, present, has_parity, unreadable, unreadable_old, old };
+        let (sum, plan) = (partial.sum.clone(), self.scheme().commit(&commit));
+        let op = &mut self.ops[id];
+        (op.unreadable, op.unreadable_old, op.sum) = (unreadable, unreadable_old, sum);
+        (op.outcome, op.add, op.add_old) = match plan {
+            CommitPlan::Current(add) => (Outcome::Program, add, false),
+            CommitPlan::Old(old) => (Outcome::Program, old.or(StripSet::one(n)), true),
+            CommitPlan::NoParity => (Outcome::Forget, StripSet::EMPTY, false),
+        };
+        Planned::Read
+    }
+
+    /// Parity over all present strips, where there is none.
+    fn plan_build<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) -> Planned {
+        let stripe = self.ops[id].stripe;
+        let (present, unreadable) = self.stripe_state(core, stripe);
+        let unreadable = unreadable.or(self.ops[id].unreadable);
+        let protected = self.is_protected(core, stripe);
+        if protected || present.is_empty() || !present.and(unreadable).is_empty() {
+            if !protected {
+                self.held.not_buildable(stripe);
+            }
+            self.finish(core, id);
+            return Planned::NoMore;
+        }
+        let op = &mut self.ops[id];
+        (op.add, op.unreadable, op.sum, op.outcome) = (present, unreadable, P::default(), Outcome::Program);
+        Planned::Read
+    }
+
+    fn read_what_is_planned<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+        let op = &mut self.ops[id];
+        let (stripe, add, add_old) = (op.stripe, op.add, op.add_old);
+        let reads = op.add.or(op.merge.minus(op.unreadable));
+        let lost_merges = op.merge.and(op.unreadable);
+        op.under_way = reads.len() + lost_merges.len();
+        let n = self.data_strips();
+        for strip in reads.iter() {
+            let partial = if add_old && strip < n { self.held.get(stripe) } else { None };
+            let old = partial.and_then(|partial| partial.old_place(strip));
+            let place = old.unwrap_or_else(|| self.place_of_strip(core, stripe, strip));
+            let Place::At(slot) = place else { unreachable!("a readable strip has a place, found {place:?}") };
+            let cause = if strip == n || add.contains(strip) { Cause::Parity } else { Cause::HostRmw };
+            let (owner, ppn) = (Owner::Stripe { op: id, strip: strip as u8 }, core.device.grid.page_of(slot).0);
+            core.submit(Command { owner, ppn, cause, ..Command::default() });
+        }
+        for strip in lost_merges.iter() {
+            core.out.push(Effect::Solve { target: Target::StripeMerge { op: id, strip } });
+        }
+        if reads.or(lost_merges).is_empty() {
+            self.program_or_wait(core, id);
+        }
+    }
+
+    /// A strip was read; `clean`: without errors that the page's code cannot correct.
+    pub fn read_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, ppn: Ppn, id: Id, strip: u32, clean: bool) {
+        let payload =
+            if clean { Some(core.device.array.page(ppn).payload[0].clone()) } else { core.device.displaced_contents(ppn, 0) };
+        let op = &mut self.ops[id];
+        if let Some(payload) = payload {
+            if op.add.contains(strip) {
+                op.sum.add(&payload);
+            }
+            if op.merge.contains(strip) {
+                self.merge_strip(core, id, strip, &payload);
+            }
+        } else if op.add_old {
+            op.unreadable_old.insert(strip);
+        } else {
+            let stripe = op.stripe;
+            if let Some(ppn) = self.went_elsewhere(core, stripe, strip, ppn) {
+                let owner = Owner::Stripe { op: id, strip: strip as u8 };
+                core.submit(Command { owner, ppn, cause: Cause::Parity, ..Command::default() });
+                return;
+            }
+            self.ops[id].unreadable.insert(strip);
+        }
+        self.read_or_solved(core, id);
+    }
+
+    /// The old contents of a partly written page, which could not be read, were solved for; `None`: they are lost.
+    pub fn merge_repaired<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, strip: u32, old: Option<&P>) {
+        match old {
+            Some(old) => self.merge_strip(core, id, strip, old),
+            None => {
+                let op = &mut self.ops[id];
+                op.merge.remove(strip);
+                core.jobs[op.job].failed = true;
+            }
+        }
+        self.read_or_solved(core, id);
+    }
+
+    /// One read or repair of the update has ended.
+    fn read_or_solved<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+        let op = &mut self.ops[id];
+        op.under_way -= 1;
+        if op.under_way > 0 {
+            return;
+        }
+        // Another way round what turned out to be unreadable: the scheme decides again.
+        let missed = if op.add_old { op.unreadable_old } else { op.unreadable };
+        if op.add.or(op.merge).and(missed).is_empty() {
+            self.program_or_wait(core, id);
+        } else {
+            self.plan(core, id);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Space for an update, and the programs of its strips. All or nothing: an update that waits for space has
+//! changed nothing, so repairs of its stripe can go ahead.
+
+use crate::core::effects::Effect;
+use crate::core::owner::Owner;
+use crate::core::stripe_step::{Attempt, StripeStep};
+use crate::core::{Core, data_of, oob_covering};
+use crate::write::stripes::Stripes;
+use crate::write::stripes::op::{Outcome, Progress};
+use device::contents::HostPayload;
+use device::image::Contents;
+use device::slab::{Id, NONE};
+use ftl::{Place, Stream};
+use nand::{FlashArray, OobTag, PageRole};
+use vocab::{Cause, DieId, Slot, StripSet};
+
+impl<P: HostPayload> Stripes<P> {
+    /// Strips that the update programs.
+    fn strips_to_program(&self, id: Id) -> StripSet {
+        let op = &self.ops[id];
+        match op.outcome {
+            Outcome::Program => op.written.or(StripSet::one(self.data_strips())),
+            _ => op.written,
+        }
+    }
+
+    /// The stream of pages that the update may take.
+    fn stream_of(&self, id: Id) -> Stream {
+        if self.ops[id].is_write() { Stream::Host } else { Stream::Commit }
+    }
+
+    /// Looks for space for the strips from `from` on; asks for collection where there is none. Programs the update
+    /// if no strip lacks space.
+    pub(super) fn find_space<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        id: Id,
+        from: u32,
+        lacks: bool,
+        attempt: Attempt,
+    ) {
+        let stripe = self.ops[id].stripe;
+        for strip in self.strips_to_program(id).iter().filter(|&strip| strip >= from) {
+            let Some(log) = self.home_of(core, stripe, strip).map(DieId::index) else { continue };
+            if !core.map.has_room(log, self.stream_of(id)) {
+                core.collect_if_short(log);
+                Self::later(core, StripeStep::FindSpace { op: id, from: strip + 1, lacks: true, attempt });
+                return;
+            }
+        }
+        if lacks {
+            self.lacks_space(core, id, attempt);
+            return;
+        }
+        self.program(core, id);
+        if attempt == Attempt::Again {
+            Self::later(core, StripeStep::RetryStalled);
+        }
+    }
+
+    /// Programs data and parity; there is space for all of it.
+    fn program<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+        let (stripe, written) = (self.ops[id].stripe, self.ops[id].written);
+        if self.ops[id].worn_after != self.worn_places(core, stripe, written) {
+            // A frontier has reached a block of another age since the plan was made.
+            self.plan(core, id);
+            return;
+        }
+        let targets = self.strips_to_program(id);
+        let heals = core.safe.recovering && self.lacks_a_strip(core, stripe);
+        self.held.buildable_again(stripe);
+        let op = &mut self.ops[id];
+        debug_assert_eq!((op.progress, op.under_way), (Progress::Reading, 0));
+        op.rank = core.device.next_rank();
+        op.heals |= heals;
+        op.progress = Progress::Programming;
+        op.under_way = 1;
+        self.program_data(core, id, targets);
+        self.program_parity(core, id, targets);
+        // Not before: collection may commit other stripes, which take pages that this one was promised.
+        for strip in targets.iter() {
+            if let Some(die) = self.home_of(core, stripe, strip) {
+                core.collect_if_short(die.index());
+            }
+        }
+        Self::later(core, StripeStep::Programmed { op: id, done: true });
+    }
+
+    fn program_data<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, targets: StripSet) {
+        for index in 0..self.ops[id].strips.len() {
+            let op = &mut self.ops[id];
+            let (stripe, strip) = (op.stripe, op.strips[index]);
+            let page = &core.jobs[op.job].pages[op.first_page + index];
+            let (lpn, payload) = (page.lpn, page.payload.clone());
+            op.sum.add(&payload);
+            core.hide(lpn, false);
+            let old = core.map.lookup(lpn);
+            let pinned = self.program_strip(core, id, strip, OobTag::data(lpn), payload, targets);
+            self.note_move(core, stripe, old, core.map.lookup(lpn));
+            self.keep_or_pin(id, strip, old, pinned);
+        }
+    }
+
+    /// The version that a partial parity needs stays pinned as long as that is held, any other
+    /// until the update is durable.
+    fn keep_or_pin(&mut self, id: Id, strip: u32, old: Place, pinned: Option<u32>) {
+        let op = &mut self.ops[id];
+        let joins = matches!(op.outcome, Outcome::Hold(_))
+            && self.held.get(op.stripe).is_none_or(|partial| partial.old_place(strip).is_none());
+        if joins {
+            op.joined.push((strip, old));
+        } else {
+            op.pins.extend(pinned);
+        }
+    }
+
+    fn program_parity<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, targets: StripSet) {
+        let op = &mut self.ops[id];
+        let (stripe, rank, sum) = (op.stripe, op.rank, op.sum.clone());
+        match op.outcome {
+            Outcome::Program => {
+                let n = self.data_strips();
+                self.give_up_partial_parity(core, id);
+                let pinned = self.program_strip(core, id, n, OobTag::parity(stripe), sum, targets);
+                self.ops[id].pins.extend(pinned);
+            }
+            Outcome::Hold(covers) => {
+                let old = std::mem::take(&mut op.joined);
+                op.promised = false;
+                self.held.put(stripe, covers, sum, old, |slot| core.map.unit_of(slot));
+                if core.is_mountable() {
+                    let versions = self.versions_of_stripe(core, stripe, rank);
+                    self.held.stamp(stripe, versions);
+                }
+            }
+            Outcome::Forget => {
+                self.give_up_partial_parity(core, id);
+                let published = core.map.forget_parity(stripe);
+                self.note_parity_version(stripe, 0);
+                self.ops[id].pins.extend(published.pinned);
+            }
+        }
+    }
+
+    /// Full parity, or none, replaces a partial one: old versions may go once that is durable.
+    fn give_up_partial_parity<A: FlashArray<P>>(&mut self, core: &Core<P, A>, id: Id) {
+        let op = &mut self.ops[id];
+        let Some(partial) = self.held.take(op.stripe, |slot| core.map.unit_of(slot)) else { return };
+        op.replaces_partial = true;
+        op.pins.extend(partial.pinned().map(|slot| core.map.unit_of(slot)));
+    }
+
+    /// Programs a strip, or records that its die is gone; the unit of the old version, pinned.
+    fn program_strip<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        id: Id,
+        strip: u32,
+        tag: OobTag,
+        payload: P,
+        targets: StripSet,
+    ) -> Option<u32> {
+        let op = &self.ops[id];
+        let (stripe, written, rank) = (op.stripe, op.written, op.rank);
+        let lpn = data_of(tag);
+        match lpn {
+            Some(lpn) => self.note_version(lpn, rank),
+            None => self.note_parity_version(stripe, rank),
+        }
+        let Some(die) = self.home_of(core, stripe, strip) else {
+            self.fail_without_parity(core, id);
+            return match lpn {
+                Some(lpn) => core.map.publish_missing(lpn).pinned,
+                None => core.map.publish_missing_parity(stripe).pinned,
+            };
+        };
+        // Parity of a write goes with its data.
+        let (stream, cause) = if lpn.is_some() { (Stream::Host, Cause::Host) } else { (self.stream_of(id), Cause::Parity) };
+        let ppn = core.map.take_page(die.index(), stream).expect("room was checked");
+        let image = core.device.images.open(ppn, oob_covering(targets.0 as u32));
+        core.device.images.fill(image, Contents { tag, payload, update: rank }, NONE, NONE);
+        self.tell_strips(core, image, stripe, written, rank);
+        self.ops[id].under_way += 1;
+        core.submit_program(image, Owner::Stripe { op: id, strip: strip as u8 }, cause);
+        let slot = core.device.grid.slot(ppn, 0);
+        match lpn {
+            Some(lpn) => core.map.publish(lpn, slot).pinned,
+            None => core.map.publish_parity(stripe, slot).pinned,
+        }
+    }
+
+    /// What no flash took is lost if no parity has it either: the host must be told.
+    fn fail_without_parity<A: FlashArray<P>>(&self, core: &mut Core<P, A>, id: Id) {
+        let op = &self.ops[id];
+        if op.is_write() && op.outcome == Outcome::Forget {
+            (core.jobs[op.job].failed, core.jobs[op.job].homeless) = (true, true);
+        }
+    }
+
+    /// The program of a strip has ended; `done` is false for one that failed, or whose die died.
+    pub fn program_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, image: Id, id: Id, done: bool) {
+        if !done {
+            let (tag, ..) = core.device.images.slot(image, 0);
+            let slot = core.device.grid.slot(core.device.images.slab[image].ppn, 0);
+            self.lose(core, tag, slot);
+        }
+        Self::later(core, StripeStep::Programmed { op: id, done });
+    }
+
+    /// One program of the update, or the issuing of all of them, has ended.
+    pub(super) fn programmed<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, done: bool) {
+        if !done {
+            self.fail_without_parity(core, id);
+        }
+        self.ops[id].under_way -= 1;
+        if self.ops[id].under_way == 0 {
+            self.finish(core, id);
+        }
+    }
+
+    /// The slot did not get its contents: if the map still has them there, only the rest of the stripe can bring
+    /// them back.
+    pub fn lose<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, tag: OobTag, slot: Slot) {
+        let pinned = match tag.role() {
+            PageRole::Data(lpn) if core.map.lookup(lpn) == Place::At(slot) => {
+                let pinned = core.map.publish_missing(lpn).pinned;
+                self.note_move_of(core, lpn, Place::At(slot));
+                pinned
+            }
+            PageRole::Parity(stripe) if core.map.lookup_parity(stripe) == Place::At(slot) => {
+                core.map.publish_missing_parity(stripe).pinned
+            }
+            _ => None,
+        };
+        if let Some(unit) = pinned {
+            core.release(unit);
+            core.out.push(Effect::StripLost { tag });
+        }
+    }
+}

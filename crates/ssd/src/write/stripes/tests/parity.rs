@@ -1,0 +1,245 @@
+//! Partial parities, commits, builds, discards and repair sources.
+
+use super::*;
+
+/// A drive with a parity cache and a full stripe 0, of which strips 1 and 2 have newer contents.
+fn with_partial_parity() -> Drive {
+    let mut drive = Drive::new("ppc", &[]);
+    drive.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
+    drive.write(&[(1, 2)]);
+    drive.write(&[(2, 2)]);
+    (drive.commands(), drive.parts_done());
+    drive
+}
+
+/// Catches a partial parity that reads or programs anything but the page, sums the wrong pages, or forgets where
+/// the old version lies.
+#[test]
+fn a_partial_parity_sums_new_pages_and_keeps_the_old_ones() {
+    let mut drive = Drive::new("ppc", &[]);
+    drive.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
+    drive.commands();
+    let (parity, old) = (drive.place(STRIPE, N), drive.place(STRIPE, 1).expect("stored"));
+    drive.write(&[(1, 2)]);
+    assert_eq!(drive.commands(), (vec![], vec![1]));
+    let partial = drive.stripes.held.get(STRIPE).expect("a partial parity");
+    assert_eq!((partial.covers, partial.sum), (strips([1]), page(1, 2)));
+    assert_eq!(partial.old, [(1, Place::At(old))]);
+    assert_eq!(drive.pins(drive.core.map.unit_of(old)), 1, "the stored parity is of that version");
+    assert_eq!(drive.place(STRIPE, N), parity);
+    drive.write(&[(1, 3)]);
+    assert_eq!(drive.commands(), (vec![1], vec![1]), "what it covers already has to be taken out");
+    let partial = drive.stripes.held.get(STRIPE).expect("a partial parity");
+    assert_eq!((partial.covers, partial.sum), (strips([1]), page(1, 3)));
+    assert_eq!(partial.old, [(1, Place::At(old))], "the stored parity is still of the first version");
+    drive.check();
+}
+
+/// Catches a commit that sums wrongly, or that gives old versions up before the parity is durable, or never.
+#[test]
+fn a_commit_makes_full_parity_and_releases_old_versions() {
+    let mut drive = with_partial_parity();
+    let old: Vec<UnitId> =
+        drive.stripes.held.get(STRIPE).expect("held").pinned().map(|slot| drive.core.map.unit_of(slot)).collect();
+    drive.stripes.commit(&mut drive.core, STRIPE);
+    drive.go_on();
+    assert_eq!(drive.stripes.ops.in_use(), 1);
+    drive.stripes.commit(&mut drive.core, STRIPE);
+    drive.go_on();
+    assert_eq!(drive.stripes.ops.in_use(), 1, "one commit at a time is enough");
+    assert!(old.iter().all(|&unit| drive.pins(unit) == 1));
+    drive.settle();
+    assert_eq!(drive.commands(), (vec![0, 3], vec![N]), "pages that the partial parity does not cover");
+    assert_eq!(drive.stored(STRIPE, N), sum([page(0, 1), page(1, 2), page(2, 2), page(3, 1)]));
+    assert!(drive.stripes.held.is_empty() && old.iter().all(|&unit| drive.pins(unit) == 0));
+    drive.check();
+}
+
+/// Catches an update that takes room in the cache that another has, or that is forgotten while it waits.
+#[test]
+fn an_update_waits_for_room_in_the_parity_cache_until_another_stripe_is_committed() {
+    let mut drive = Drive::new("ppc", &[("parity_cache", "4KiB")]);
+    for stripe in 0..3 {
+        drive.write(&[0, 1, 2, 3].map(|strip| (stripe * N + strip, 1)));
+    }
+    drive.write(&[(1, 2)]);
+    (drive.commands(), drive.parts_done());
+    let jobs = [drive.begin(&[(N + 1, 2)]), drive.begin(&[(2 * N + 1, 2)])];
+    assert!(drive.stripes.held.has_waiting() && drive.parts_done().is_empty());
+    drive.settle();
+    assert_eq!(drive.parts_done(), jobs, "in order");
+    assert_eq!(drive.stripes.held.stripes().collect::<Vec<_>>(), [StripeId(2)], "there is room for one");
+    assert_eq!(drive.stored(STRIPE, N), sum([page(0, 1), page(1, 2), page(2, 1), page(3, 1)]));
+    assert_eq!(drive.stored(StripeId(1), N), sum([page(4, 1), page(5, 2), page(6, 1), page(7, 1)]));
+    drive.check();
+}
+
+/// A drive with a partial parity of strip 1, whose old version lies in a unit that is being collected.
+fn with_collected_old_version() -> (Drive, UnitId) {
+    let mut drive = Drive::new("ppc", &[]);
+    drive.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
+    let unit = drive.unit(STRIPE, 1);
+    let die = drive.core.map.log_of(unit);
+    // The pages behind it go elsewhere: the unit holds the old version alone.
+    drive.core.map.abandon(unit);
+    drive.write(&[(1, 2)]);
+    assert_eq!(drive.core.map.unit(unit).state, UnitState::Closed);
+    assert!(drive.core.map.condemn_unit(unit) && !drive.core.map.may_erase(unit), "log {die}");
+    (drive.commands(), drive.parts_done());
+    (drive, unit)
+}
+
+/// Catches a collector that waits for ever for what a partial parity keeps in its victim.
+#[test]
+fn a_commit_that_collection_waits_for_lets_its_victim_go() {
+    let (mut drive, unit) = with_collected_old_version();
+    drive.stripes.commit_pinned_in(&mut drive.core, unit);
+    drive.go_on();
+    assert!(drive.wanted.is_empty());
+    drive.settle();
+    let log = drive.core.map.log_of(unit);
+    assert!(drive.core.map.may_erase(unit));
+    assert!(
+        matches!(drive.wanted.last_chunk(), Some([Effect::Collect { log: collected }, Effect::RetryJobs]) if *collected == log)
+    );
+    assert_eq!(drive.stored(STRIPE, N), sum([page(0, 1), page(1, 2), page(2, 1), page(3, 1)]));
+}
+
+/// Catches a commit without space that is tried again for ever, or never again.
+#[test]
+fn a_commit_without_space_is_put_off_until_there_is_some() {
+    let (mut drive, unit) = with_collected_old_version();
+    let die = drive.stripes.home_of(&drive.core, STRIPE, N).expect("all dies live").index();
+    while drive.core.map.take_page(die, Stream::Commit).is_some() {}
+    drive.stripes.commit_pinned_in(&mut drive.core, unit);
+    drive.go_on();
+    drive.settle();
+    assert_eq!(drive.stripes.stalled.len(), 1);
+    assert!(drive.stripes.fail_first_stalled(&mut drive.core));
+    drive.go_on();
+    assert!(drive.stripes.stalled.is_empty() && drive.stripes.held.is_deferred(STRIPE));
+    assert!(!drive.core.map.may_erase(unit), "the partial parity stays");
+    drive.empty(die);
+    drive.stripes.commit_deferred(&mut drive.core);
+    drive.go_on();
+    drive.settle();
+    assert!(drive.stripes.held.is_empty() && drive.core.map.may_erase(unit));
+}
+
+/// Catches a deadlock: a write that waits for space keeps the lock that the commit needs which is to make the space.
+#[test]
+fn a_write_that_waits_for_space_gives_way_to_a_commit_of_its_stripe() {
+    let (mut drive, unit) = with_collected_old_version();
+    let full = drive.stripes.home_of(&drive.core, STRIPE, 0).expect("all dies live").index();
+    drive.fill(full);
+    let job = drive.begin(&[(0, 2)]);
+    assert_eq!(drive.stripes.stalled.len(), 1);
+    drive.wanted.clear();
+    drive.stripes.commit_pinned_in(&mut drive.core, unit);
+    drive.go_on();
+    assert!(drive.stripes.stalled.is_empty(), "it waits behind the commit now");
+    drive.settle();
+    assert_eq!(drive.commands().1, [N], "the commit");
+    assert!(drive.core.map.may_erase(unit));
+    assert_eq!(drive.stripes.stalled.len(), 1, "it started again and lacks space again");
+    assert!(drive.parts_done().is_empty());
+    drive.empty(full);
+    drive.stripes.retry_stalled(&mut drive.core);
+    drive.go_on();
+    drive.settle();
+    assert_eq!(drive.parts_done(), [job]);
+    drive.check();
+}
+
+fn discard(drive: &mut Drive, range: (u32, u32)) {
+    let job = drive.core.jobs.take();
+    drive.core.jobs[job].reset(Asker::Host, RequestKind::Discard, SimTime::ZERO);
+    drive.core.jobs[job].range = range;
+    drive.stripes.discard(&mut drive.core, job);
+    drive.go_on();
+}
+
+/// Catches pages of a parity that are forgotten while others lean on them, and a stripe that is never freed.
+#[test]
+fn a_stripe_is_freed_when_all_its_pages_are_discarded() {
+    let mut drive = with_partial_parity();
+    drive.write(&[(4, 1), (5, 1), (6, 1), (7, 1)]);
+    discard(&mut drive, (0, 2));
+    assert!(drive.core.is_hidden(Lpn(1)) && drive.place(STRIPE, 1).is_some(), "others are solved for with it");
+    assert!(drive.stripes.held.get(STRIPE).is_some());
+    discard(&mut drive, (2, 6));
+    assert!((0..=N).all(|strip| drive.stripes.place_of_strip(&drive.core, STRIPE, strip) == Place::Unmapped));
+    assert!(drive.stripes.held.is_empty() && !drive.core.is_hidden(Lpn(1)));
+    assert_eq!((0..drive.core.map.units() as u32).map(|unit| drive.pins(unit)).sum::<u32>(), 0);
+    assert!((0..=N).all(|strip| drive.place(StripeId(1), strip).is_some()), "half of it is still seen");
+    drive.check();
+    drive.write(&[(1, 9)]);
+    assert_eq!(drive.commands().1, [0, 1, 2, 3, N, 1], "it is alone in its stripe: its partial parity is held");
+}
+
+/// Catches sources that do not sum to the lost strip, with full parity and with a partial one.
+#[test]
+fn repair_sources_sum_to_the_lost_strip() {
+    let mut drive = Drive::new("ppc", &[]);
+    drive.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
+    let old_parity = drive.stored(STRIPE, N);
+    assert_eq!(solved(&drive, STRIPE, 2), Some(page(2, 1)));
+    assert_eq!(solved(&drive, STRIPE, N), Some(old_parity));
+    drive.write(&[(1, 2)]);
+    drive.write(&[(2, 2)]);
+    assert_eq!(solved(&drive, STRIPE, 1), Some(page(1, 2)), "from the partial parity and strip 2");
+    assert_eq!(solved(&drive, STRIPE, 3), Some(page(3, 1)), "from the old parity and the old versions");
+    assert_eq!(solved(&drive, STRIPE, N), Some(old_parity));
+    drive.lose(STRIPE, 1);
+    assert_eq!(solved(&drive, STRIPE, 1), Some(page(1, 2)));
+    assert_eq!(solved(&drive, STRIPE, 2), None, "two strips that the partial parity covers");
+    assert_eq!(solved(&drive, STRIPE, 3), Some(page(3, 1)), "the old version of strip 1 is still there");
+    drive.lose(STRIPE, N);
+    assert_eq!(solved(&drive, STRIPE, 3), None);
+    drive.write(&[(8, 1)]);
+    drive.stripes.commit(&mut drive.core, StripeId(2));
+    drive.go_on();
+    drive.settle();
+    assert_eq!(solved(&drive, StripeId(2), 0), Some(page(8, 1)), "alone in its stripe: parity is the same");
+    assert_eq!(solved(&drive, StripeId(3), 0), None, "a stripe without parity");
+}
+
+/// Catches a partial parity that keeps leaning on what no rebuild brings back.
+#[test]
+fn a_partial_parity_that_leans_on_a_lost_parity_is_committed() {
+    let mut drive = with_partial_parity();
+    drive.stripes.commit_if_leaning_on_lost(&mut drive.core, STRIPE);
+    drive.go_on();
+    assert_eq!(drive.stripes.ops.in_use(), 0, "nothing is lost");
+    drive.lose(STRIPE, N);
+    drive.stripes.commit_if_leaning_on_lost(&mut drive.core, STRIPE);
+    drive.go_on();
+    drive.settle();
+    assert!(drive.stripes.held.is_empty());
+    assert_eq!(drive.stored(STRIPE, N), sum([page(0, 1), page(1, 2), page(2, 2), page(3, 1)]));
+}
+
+/// Catches a build over a stripe that has parity, and a collector that is never told.
+#[test]
+fn parity_is_built_once_and_its_waiter_goes_on() {
+    let mut drive = Drive::new("raid5", &[]);
+    drive.write(&[(0, 1), (1, 1)]);
+    drive.lose(STRIPE, N);
+    let unit = drive.core.map.forget_parity(STRIPE).pinned;
+    assert_eq!(unit, None, "a lost parity pins nothing");
+    (drive.commands(), drive.parts_done());
+    assert!(drive.stripes.can_build(&drive.core, STRIPE));
+    let waiter = Some(Target::Move { log: 0, slot: Slot(0) });
+    drive.stripes.build_parity(&mut drive.core, STRIPE, waiter);
+    drive.stripes.build_parity(&mut drive.core, STRIPE, None);
+    drive.go_on();
+    drive.settle();
+    assert_eq!(drive.commands(), (vec![0, 1], vec![N]));
+    assert_eq!(drive.stored(STRIPE, N), sum([page(0, 1), page(1, 1)]));
+    let built: Vec<Option<Target>> = drive
+        .wanted
+        .iter()
+        .filter_map(|effect| if let Effect::ParityBuilt { waiter } = effect { Some(*waiter) } else { None })
+        .collect();
+    assert_eq!(built, [waiter, None]);
+}

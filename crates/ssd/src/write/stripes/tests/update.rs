@@ -1,0 +1,204 @@
+//! Updates: order, space, failure.
+
+use super::*;
+
+/// Catches parity that misses a strip, two strips on a die, and an answer before all programs are done.
+#[test]
+fn a_full_stripe_is_written_with_its_parity_and_nothing_is_read() {
+    let mut drive = Drive::new("raid5", &[]);
+    let job = drive.begin(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
+    for _ in 0..N {
+        let (id, _) = drive.core.device.next_ready().expect("five programs are queued");
+        drive.complete(id);
+    }
+    assert!(drive.parts_done().is_empty(), "the parity is not programmed yet");
+    drive.settle();
+    assert_eq!(drive.parts_done(), [job]);
+    assert_eq!(drive.commands(), (vec![], vec![0, 1, 2, 3, N]));
+    assert_eq!(drive.stored(STRIPE, N), sum((0..N).map(|lpn| page(lpn, 1))));
+    let mut dies: Vec<DieId> = (0..=N)
+        .map(|strip| drive.core.device.grid.die_of(drive.core.device.grid.page_of(drive.place(STRIPE, strip).expect("stored")).0))
+        .collect();
+    dies.sort_unstable();
+    dies.dedup();
+    assert_eq!(dies.len(), 5);
+    drive.check();
+}
+
+/// Catches parity without the old contents taken out, and old contents released before the new ones are durable,
+/// or never.
+#[test]
+fn a_small_write_reads_old_contents_and_keeps_them_until_it_is_durable() {
+    let mut drive = Drive::new("raid5", &[]);
+    drive.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
+    drive.commands();
+    let units = [drive.unit(STRIPE, 1), drive.unit(STRIPE, N)];
+    drive.begin(&[(1, 2)]);
+    for _ in 0..3 {
+        let (id, _) = drive.core.device.next_ready().expect("two reads and a program");
+        drive.complete(id);
+    }
+    assert_eq!(units.map(|unit| drive.pins(unit)), [1, 1], "the parity is not programmed yet");
+    drive.settle();
+    assert_eq!(drive.commands(), (vec![1, N], vec![1, N]));
+    assert_eq!(drive.stored(STRIPE, N), sum([page(0, 1), page(1, 2), page(2, 1), page(3, 1)]));
+    assert_eq!(units.map(|unit| drive.pins(unit)), [0, 0]);
+    drive.check();
+}
+
+/// Catches an update that starts beside another of its stripe, or before an earlier one.
+#[test]
+fn updates_of_a_stripe_are_serial_and_keep_their_order() {
+    let mut drive = Drive::new("raid5", &[]);
+    drive.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
+    drive.commands();
+    drive.parts_done();
+    let jobs = [drive.begin(&[(1, 2)]), drive.begin(&[(1, 3)]), drive.begin(&[(1, 4)])];
+    assert!(drive.stripes.locks.is_held(STRIPE));
+    drive.settle();
+    assert_eq!(drive.parts_done(), jobs);
+    assert_eq!(drive.commands().1, [1, N, 1, N, 1, N]);
+    assert_eq!(drive.stored(STRIPE, N), sum([page(0, 1), page(1, 4), page(2, 1), page(3, 1)]));
+    assert!(!drive.stripes.locks.is_held(STRIPE));
+    assert_eq!(drive.stripes.ops.in_use(), 0);
+}
+
+/// Catches a job over two stripes whose second part starts first or not at all.
+#[test]
+fn a_job_over_two_stripes_is_two_updates() {
+    let mut drive = Drive::new("raid5", &[]);
+    let job = drive.write(&[(2, 1), (3, 1), (4, 1)]);
+    assert_eq!(drive.commands(), (vec![], vec![2, 3, N, 0, N]));
+    assert_eq!(drive.parts_done(), [job, job]);
+    assert_eq!(drive.stored(STRIPE, N), sum([page(2, 1), page(3, 1)]));
+    assert_eq!(drive.stored(StripeId(1), N), page(4, 1));
+}
+
+/// Catches a partly written page that is programmed without its old contents, or before they were solved for.
+#[test]
+fn a_partly_written_page_that_cannot_be_read_waits_for_a_repair() {
+    let mut drive = Drive::new("raid5", &[]);
+    drive.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
+    drive.lose(STRIPE, 1);
+    assert!(drive.wanted.iter().any(|effect| matches!(effect, Effect::StripLost { tag } if data_of(*tag) == Some(Lpn(1)))));
+    (drive.commands(), drive.parts_done());
+    let job = drive.job(&[(1, 2)], (0, 4));
+    drive.stripes.place(&mut drive.core, job);
+    drive.go_on();
+    drive.settle();
+    let target = Target::StripeMerge { op: 0, strip: 1 };
+    assert!(matches!(drive.wanted[..], [Effect::Solve { target: asked }] if asked == target));
+    assert_eq!(drive.commands(), (vec![0, 2, 3], vec![]), "the rest of the stripe, for its parity");
+    drive.stripes.merge_repaired(&mut drive.core, 0, 1, Some(&page(1, 1)));
+    drive.go_on();
+    drive.settle();
+    assert_eq!(drive.commands(), (vec![], vec![1, N]));
+    assert_eq!(drive.parts_done(), [job]);
+}
+
+/// Catches an answer that says a page is written though its old contents, which it needs, are lost.
+#[test]
+fn a_partly_written_page_whose_old_contents_are_lost_fails() {
+    let mut drive = Drive::new("raid5", &[]);
+    drive.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
+    drive.lose(STRIPE, 1);
+    (drive.commands(), drive.parts_done());
+    let job = drive.job(&[(1, 2)], (0, 4));
+    drive.stripes.place(&mut drive.core, job);
+    drive.go_on();
+    drive.settle();
+    drive.stripes.merge_repaired(&mut drive.core, 0, 1, None);
+    drive.go_on();
+    drive.settle();
+    assert!(drive.core.jobs[job].failed && drive.commands().1.is_empty());
+    assert_eq!(drive.parts_done(), [job]);
+    assert!(!drive.stripes.locks.is_held(STRIPE));
+}
+
+/// Catches an update that programs some of its strips though another has no space; one that does not ask for
+/// collection of the die that is full; and later updates that overtake it.
+#[test]
+fn an_update_without_space_changes_nothing_and_goes_on_when_there_is_some() {
+    let mut drive = Drive::new("raid5", &[]);
+    let full = drive.stripes.home_of(&drive.core, STRIPE, 2).expect("all dies live").index();
+    drive.fill(full);
+    let first = drive.begin(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
+    assert!(matches!(drive.wanted[..], [Effect::CollectIfShort { log }] if log == full));
+    assert!(drive.core.device.next_ready().is_none());
+    assert_eq!(drive.stripes.place_of_strip(&drive.core, STRIPE, 0), Place::Unmapped);
+    assert!(!drive.stripes.is_being_programmed(STRIPE), "a repair may go ahead");
+    let second = drive.begin(&[(4, 1)]);
+    assert_eq!(drive.stripes.stalled.len(), 2, "there is space for it, but it came later");
+    drive.stripes.retry_stalled(&mut drive.core);
+    drive.go_on();
+    assert_eq!(drive.stripes.stalled.len(), 2, "nothing changed");
+    drive.empty(full);
+    drive.stripes.retry_stalled(&mut drive.core);
+    drive.go_on();
+    drive.settle();
+    assert_eq!(drive.parts_done(), [first, second]);
+    assert_eq!(drive.commands().1, [0, 1, 2, 3, N, 0, N]);
+}
+
+/// Catches updates for which no space comes and that are not failed, or failed without the reason.
+#[test]
+fn an_update_that_never_gets_space_fails_and_unlocks_its_stripe() {
+    let mut drive = Drive::new("raid5", &[]);
+    drive.fill(drive.stripes.home_of(&drive.core, STRIPE, 2).expect("all dies live").index());
+    let job = drive.begin(&[(2, 1)]);
+    drive.wanted.clear();
+    assert!(drive.stripes.fail_first_stalled(&mut drive.core));
+    drive.go_on();
+    assert!(drive.core.jobs[job].failed && drive.core.jobs[job].no_room);
+    assert_eq!(drive.parts_done(), [job]);
+    assert!(!drive.stripes.locks.is_held(STRIPE) && !drive.stripes.fail_first_stalled(&mut drive.core));
+}
+
+/// Catches a repair that is forgotten with the lock, or that overtakes an update half in the map.
+#[test]
+fn a_repair_waits_for_an_update_half_in_the_map_and_goes_before_the_next_one() {
+    let mut drive = Drive::new("raid5", &[]);
+    let target = Target::Strip { stripe: STRIPE, strip: 0 };
+    drive.begin(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
+    assert!(drive.stripes.is_being_programmed(STRIPE));
+    drive.begin(&[(1, 2)]);
+    drive.stripes.wait_for_stripe(STRIPE, target);
+    drive.wanted.clear();
+    for _ in 0..=N {
+        let (id, _) = drive.core.device.next_ready().expect("five programs");
+        drive.complete(id);
+    }
+    let asked = |effect: &Effect<Tag>| matches!(effect, Effect::Solve { target: asked } if *asked == target);
+    assert!(drive.wanted.iter().any(asked) && drive.stripes.locks.is_held(STRIPE));
+    assert!(!drive.stripes.is_being_programmed(STRIPE), "the next update reads");
+    drive.settle();
+    assert!(!drive.stripes.locks.is_held(STRIPE));
+}
+
+/// Catches an update that says that it is durable though a die took neither the page nor a parity of it.
+#[test]
+fn a_strip_without_a_die_is_left_to_its_parity() {
+    let mut drive = Drive::new("raid5", &[]);
+    let dead = drive.stripes.home_of(&drive.core, STRIPE, 1).expect("all dies live");
+    drive.core.device.dead.insert(u32::from(dead.0));
+    drive.core.device.died.push(dead);
+    let job = drive.write(&[(0, 1), (1, 1)]);
+    assert_eq!(drive.commands(), (vec![], vec![0, N]));
+    assert_eq!(drive.stripes.place_of_strip(&drive.core, STRIPE, 1), Place::Missing);
+    assert!(!drive.core.jobs[job].failed);
+    assert_eq!(solved(&drive, STRIPE, 1), Some(page(1, 1)));
+}
+
+/// Catches collection that is asked for under another cause or before the pages of the update are taken.
+#[test]
+fn collection_is_asked_for_behind_the_programs_of_an_update() {
+    let mut drive = Drive::new("raid5", &[]);
+    let job = drive.begin(&[(0, 1)]);
+    let logs = [0, N].map(|strip| drive.stripes.home_of(&drive.core, STRIPE, strip).expect("all dies live").index());
+    let asked: Vec<usize> =
+        drive.wanted.iter().map(|effect| if let Effect::CollectIfShort { log } = effect { *log } else { usize::MAX }).collect();
+    assert_eq!(asked, logs);
+    drive.settle();
+    assert!(drive.done.iter().map(|command| command.cause).eq([Cause::Host, Cause::Parity]));
+    assert_eq!(drive.parts_done(), [job]);
+}

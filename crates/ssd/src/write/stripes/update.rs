@@ -1,0 +1,265 @@
+//! An update of a stripe from its start to its end: who goes first, and who goes on behind it.
+
+use crate::core::Core;
+use crate::core::effects::Effect;
+use crate::core::jobs::Asker;
+use crate::core::stripe_step::{Attempt, StripeStep};
+use crate::core::target::Target;
+use crate::write::stripes::Stripes;
+use crate::write::stripes::locks::Waiter;
+use crate::write::stripes::op::{Progress, Work};
+use device::contents::HostPayload;
+use device::slab::{Id, NONE};
+use ftl::Place;
+use nand::FlashArray;
+use vocab::StripeId;
+
+impl<P: HostPayload> Stripes<P> {
+    /// The stripe of an update.
+    pub fn stripe_of_op(&self, op: Id) -> StripeId {
+        self.ops[op].stripe
+    }
+
+    /// Whether the update writes what leaves the write buffer.
+    fn is_eviction<A: FlashArray<P>>(&self, core: &Core<P, A>, op: Id) -> bool {
+        let job = self.ops[op].job;
+        job != NONE && core.jobs[job].asker == Asker::Buffer
+    }
+
+    /// A fresh update.
+    pub(super) fn new_update(&mut self, stripe: StripeId, work: Work) -> Id {
+        let id = self.ops.take();
+        self.ops[id].reset(stripe, work);
+        id
+    }
+
+    /// Cuts the job into updates of one stripe each, which start in order.
+    pub fn place<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id) {
+        let n = self.data_strips();
+        let per = core.device.grid.geometry().sectors_per_slot();
+        let mut first = 0;
+        while let Some(page) = core.jobs[job].pages.get(first) {
+            let stripe = StripeId(page.lpn.0 / n);
+            let id = self.new_update(stripe, Work::Write);
+            let op = &mut self.ops[id];
+            for page in &core.jobs[job].pages[first..] {
+                if page.lpn.0 / n != stripe.0 {
+                    break;
+                }
+                op.strips.push(page.lpn.0 % n);
+                op.written.insert(page.lpn.0 % n);
+                if (page.from, page.to) != (0, per) {
+                    op.merge.insert(page.lpn.0 % n);
+                }
+            }
+            (op.job, op.first_page) = (job, first);
+            first += op.strips.len();
+            core.jobs[job].remaining += 1;
+            Self::later(core, StripeStep::Start { op: id });
+        }
+        core.jobs[job].next = first;
+    }
+
+    /// Starts the update once no other of its stripe is under way.
+    pub(super) fn start<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+        let stripe = self.ops[id].stripe;
+        if self.locks.is_held(stripe) {
+            self.locks.wait(stripe, Waiter::Update(id));
+            return;
+        }
+        self.locks.lock(stripe);
+        self.merge_what_is_not_stored(core, id);
+        self.plan(core, id);
+    }
+
+    /// Starts work that collection may be waiting for: before queued updates of its stripe, and
+    /// before one that waits for space, because the space may be waiting for this very work.
+    pub(super) fn start_urgent<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+        let stripe = self.ops[id].stripe;
+        if !self.locks.is_held(stripe) {
+            self.locks.lock(stripe);
+            self.plan(core, id);
+            return;
+        }
+        self.locks.wait_first(stripe, Waiter::Update(id));
+        let gives_way = |op: &Id| self.ops[*op].stripe == stripe && self.ops[*op].is_write();
+        if let Some(at) = self.stalled.iter().position(gives_way) {
+            let stalled = self.stalled.remove(at).expect("found above");
+            self.give_way(core, stalled);
+        }
+    }
+
+    /// A write that would wait for space lets urgent work of its stripe go first; true if there is any.
+    /// It has changed nothing yet and starts again behind it. Urgent work itself stays first:
+    /// otherwise two would start anew for each other for ever.
+    pub(super) fn give_way<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) -> bool {
+        let stripe = self.ops[id].stripe;
+        let urgent = match self.locks.first_waiting(stripe) {
+            Some(Waiter::Update(first)) if self.ops[id].is_write() && !self.ops[first].is_write() => first,
+            _ => return false,
+        };
+        self.locks.take_first(stripe);
+        self.locks.wait_first(stripe, Waiter::Update(id));
+        self.give_promise_back(core, id);
+        self.plan(core, urgent);
+        true
+    }
+
+    /// Strips without stored (or with discarded) contents complete a page with zeros.
+    fn merge_what_is_not_stored<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+        for strip in self.ops[id].merge.iter() {
+            let lpn = self.lpn_of(core, self.ops[id].stripe, strip).expect("a written page exists");
+            if core.map.lookup(lpn) == Place::Unmapped || core.is_hidden(lpn) {
+                self.merge_strip(core, id, strip, &P::default());
+            }
+        }
+    }
+
+    /// The old contents of a partly written page are known.
+    pub(super) fn merge_strip<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, strip: u32, old: &P) {
+        let op = &mut self.ops[id];
+        op.merge.remove(strip);
+        let index = op.strips.iter().position(|&s| s == strip).expect("a written strip");
+        core.jobs[op.job].pages[op.first_page + index].complete_with(old);
+    }
+
+    /// Everything was read: programs the update, or lets it wait for space.
+    pub(super) fn program_or_wait<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+        let op = &self.ops[id];
+        if op.is_write() && core.jobs[op.job].failed {
+            self.finish(core, id);
+        } else if op.is_write() && !self.stalled.is_empty() {
+            self.lacks_space(core, id, Attempt::First);
+        } else {
+            self.find_space(core, id, 0, false, Attempt::First);
+        }
+    }
+
+    /// The update has to wait for space.
+    pub(super) fn lacks_space<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, attempt: Attempt) {
+        let gives_way = self.give_way(core, id);
+        match attempt {
+            Attempt::Again if gives_way => Self::later(core, StripeStep::RetryStalled),
+            Attempt::Again => self.stalled.push_front(id),
+            Attempt::First if gives_way => {}
+            Attempt::First if self.ops[id].is_write() => self.stalled.push_back(id),
+            // Collection waits for it: it goes before all that wait for collection.
+            Attempt::First => self.stalled.push_front(id),
+        }
+    }
+
+    /// Tries again what waits for space, in order, as far as there is any.
+    pub fn retry_stalled<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+        if let Some(op) = self.stalled.pop_front() {
+            self.find_space(core, op, 0, false, Attempt::Again);
+        }
+    }
+
+    /// The update ended: what it held back is released, then who waits for it goes on.
+    pub(super) fn finish<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+        let op = &mut self.ops[id];
+        let (stripe, work, job) = (op.stripe, op.work, op.job);
+        if std::mem::take(&mut op.promised) {
+            self.held.give_back();
+        }
+        if op.replaces_partial {
+            self.held.left();
+        }
+        if core.is_mountable() {
+            self.held.settled(stripe);
+        }
+        if work == Work::Commit {
+            self.held.commit_ended(stripe);
+        }
+        for &unit in &op.pins {
+            core.release(unit);
+        }
+        op.heals = false;
+        self.ops.give(id);
+        match work {
+            Work::Write => core.part_done(job),
+            Work::Commit => {}
+            Work::Build { waiter } => core.out.push(Effect::ParityBuilt { waiter }),
+        }
+        Self::later(core, StripeStep::HandLockOn { stripe });
+        Self::later(core, StripeStep::Ended { stripe });
+    }
+
+    /// Hands the lock on. Whoever waits keeps its place: an update that ends at once, because
+    /// its die is dead, must not let a later one overtake those in the queue.
+    pub(super) fn hand_lock_on<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId) {
+        match self.locks.next(stripe) {
+            Some(Waiter::Repair(target)) => {
+                core.out.push(Effect::Solve { target });
+                Self::later(core, StripeStep::HandLockOn { stripe });
+            }
+            Some(Waiter::Update(op)) => {
+                self.merge_what_is_not_stored(core, op);
+                self.plan(core, op);
+            }
+            None => {}
+        }
+    }
+
+    /// An update of the stripe ended and its lock was handed on.
+    pub(super) fn ended<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId) {
+        if self.held.has_waiting() {
+            Self::later(core, StripeStep::ServeWaiting);
+        }
+        Self::later(core, StripeStep::CommitIfCondemned { stripe });
+        core.out.push(Effect::RetryJobs);
+    }
+
+    /// No more space comes: the first update that waits for space fails, and with it whoever waits for what it
+    /// was to do. True if there was one.
+    pub fn fail_first_stalled<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) -> bool {
+        let Some(op) = self.stalled.pop_front() else { return false };
+        if self.is_eviction(core, op) {
+            core.out.push(Effect::FailBufferWaiter);
+        }
+        Self::later(core, StripeStep::FailWaitingForCommit { op });
+        Self::later(core, StripeStep::Fail { op });
+        true
+    }
+
+    /// If the update is a commit, the first update that waits for the room that it was to make fails.
+    pub(super) fn fail_waiting_for_commit<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+        if self.ops[id].work == Work::Commit
+            && let Some(waiting) = self.held.take_waiting()
+        {
+            if self.is_eviction(core, waiting) {
+                core.out.push(Effect::FailBufferWaiter);
+            }
+            Self::later(core, StripeStep::Fail { op: waiting });
+        }
+    }
+
+    /// There is no space for the update and there never will be.
+    pub(super) fn fail<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+        let op = &self.ops[id];
+        debug_assert_eq!(op.progress, Progress::Reading);
+        if op.job != NONE {
+            (core.jobs[op.job].failed, core.jobs[op.job].no_room) = (true, true);
+        }
+        self.held.found_no_space(op.stripe, op.work);
+        self.finish(core, id);
+    }
+
+    /// Whether an update of the stripe is half in the map: a repair must wait for its end.
+    pub fn is_being_programmed(&self, stripe: StripeId) -> bool {
+        self.locks.is_held(stripe)
+            && self.ops.any(|op| op.stripe == stripe && op.progress == Progress::Programming && op.under_way > 0)
+    }
+
+    /// Whether an update of a stripe that the discard touches is under way.
+    pub fn has_locked_stripe<A: FlashArray<P>>(&self, core: &Core<P, A>, job: Id) -> bool {
+        let (first, end) = core.jobs[job].range;
+        let n = self.data_strips();
+        (first / n..end.div_ceil(n)).any(|stripe| self.locks.is_held(StripeId(stripe)))
+    }
+
+    /// Tries the repair again when the stripe's update under way has ended.
+    pub fn wait_for_stripe(&mut self, stripe: StripeId, target: Target) {
+        self.locks.wait(stripe, Waiter::Repair(target));
+    }
+}

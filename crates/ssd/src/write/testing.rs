@@ -1,0 +1,108 @@
+//! Group logs of tiny drives, for tests of rows and of block groups alone: five dies of 8 blocks with 4 pages.
+
+use crate::config::{BufferKind, Setup};
+use crate::core::effects::Effect;
+use crate::core::jobs::{Asker, PageWrite};
+use crate::core::testing::tiny_setup;
+use crate::core::{Command, Core};
+use crate::write::group_log::Ended;
+use device::Device;
+use device::contents::HostPayload;
+use device::facts::RequestKind;
+use device::slab::Id;
+use ftl::{Ftl, FtlSetup, GroupSpace, LogKind, Place};
+use nand::{FlashArray, MemoryArray};
+use protect::{Protection, Shape};
+use vocab::{Lpn, Ppn, SimTime, Streams};
+
+/// The core of a tiny drive with a group log.
+pub(crate) type LogCore<P> = Core<P, MemoryArray<P>>;
+
+/// The setup of a drive under the scheme with these options. One frontier takes both streams.
+pub(crate) fn log_setup(scheme: &str, options: &[(&str, &str)]) -> Setup {
+    let mut setup = tiny_setup(scheme, BufferKind::Off);
+    setup.scheme.options = options.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    setup.gc.separate_frontier = false;
+    setup
+}
+
+/// The scheme, and a core without time: commands end in the order in which they are given.
+pub(crate) fn log_core<P: HostPayload>(setup: &Setup) -> (LogCore<P>, Protection) {
+    let array = MemoryArray::<P>::new(setup.drive.geometry, true).keeping_updates();
+    let grid = array.grid().clone();
+    let shape = Shape {
+        dies: grid.dies(),
+        blocks_per_die: grid.blocks_per_die(),
+        pages_per_block: grid.pages_per_block(),
+        page_size: setup.drive.geometry.page_size,
+        slots_per_page: grid.slots_per_page(),
+        endurance: setup.drive.endurance,
+    };
+    let protection = protect::registry::build(&setup.scheme, shape).expect("a scheme with options in range");
+    let groups = if let Protection::Groups(scheme) = &protection { Some(GroupSpace::new(&grid, &**scheme)) } else { None };
+    let space = FtlSetup {
+        kind: LogKind::Group,
+        user_slots: setup.user_slots,
+        slots: setup.user_slots,
+        segments: None,
+        stripes: 0,
+        reserve: 0,
+        recovery: 0,
+        groups,
+        gc: &setup.gc,
+        wear: &setup.wear,
+    };
+    let map = Ftl::new(&grid, &space, &Streams::new(1), |_| false).expect("settings in range");
+    let mut core = Core::new(Device::new(array, &setup.drive.timing, setup.scheduler, 7), map, setup.power);
+    core.device.timed = false;
+    (core, protection)
+}
+
+/// A host write of these pages, each with its version.
+pub(crate) fn write_job<P: HostPayload>(core: &mut LogCore<P>, pages: &[(u32, u32)]) -> Id {
+    let id = core.jobs.take();
+    core.jobs[id].reset(Asker::Host, RequestKind::Write, SimTime::ZERO);
+    let sectors = core.device.grid.geometry().sectors_per_slot();
+    let write = |&(lpn, version): &(u32, u32)| {
+        let payload = P::stamp(Lpn(lpn), version, sectors);
+        PageWrite { lpn: Lpn(lpn), version, payload, from: 0, to: sectors }
+    };
+    core.jobs[id].pages.extend(pages.iter().map(write));
+    id
+}
+
+/// The programs that are under way, in order, none of them ended.
+pub(crate) fn programs<P: HostPayload>(core: &mut LogCore<P>) -> Vec<Command> {
+    let mut all = Vec::new();
+    while let Some((id, _)) = core.device.next_ready() {
+        all.push(core.device.commands[id]);
+    }
+    all
+}
+
+/// The program ends in flash so.
+pub(crate) fn end_in_flash<P: HostPayload>(core: &mut LogCore<P>, command: &Command, ended: Ended) {
+    if ended == Ended::Stored {
+        assert!(core.device.program(command), "pages of a block are programmed in order");
+    }
+}
+
+/// The flash page of a logical page.
+pub(crate) fn page_of<P: HostPayload>(core: &LogCore<P>, lpn: u32) -> Ppn {
+    match core.map.lookup(Lpn(lpn)) {
+        Place::At(slot) => core.device.grid.page_of(slot).0,
+        place => panic!("lpn{lpn} has a place, found {place:?}"),
+    }
+}
+
+/// The sum of these pages, in flash.
+pub(crate) fn sum_of<P: HostPayload>(core: &LogCore<P>, pages: &[Ppn]) -> P {
+    let mut sum = P::default();
+    pages.iter().for_each(|&ppn| sum.add(&core.device.array.page(ppn).payload[0]));
+    sum
+}
+
+/// Effects in words, for comparison.
+pub(crate) fn in_words<P: HostPayload>(effects: &[Effect<P>]) -> Vec<String> {
+    effects.iter().map(|effect| format!("{effect:?}")).collect()
+}
