@@ -1,6 +1,5 @@
 //! The engine asks code zones.
 
-use crate::core::jobs::PageWrite;
 use crate::core::zone_step::ZoneStep;
 use crate::engine::Engine;
 use crate::write::zones::{Zones, forget_code_page};
@@ -8,7 +7,6 @@ use device::contents::HostPayload;
 use device::slab::Id;
 use ftl::Place;
 use nand::FlashArray;
-use std::ops::Range;
 use vocab::Lpn;
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
