@@ -89,6 +89,8 @@ pub(crate) enum Effect<P> {
     StripeMerged { op: Id, strip: u32, old: Option<P> },
     /// To stripes: a page of the stripe is solved for when the update under way has ended.
     SolveAfterUpdate { stripe: StripeId, target: Target },
+    /// To block groups: a lost page is solved for by its group.
+    SolveInGroup { target: Target },
     /// To reads: goes on with a step.
     Reads(ReadStep<P>),
     /// To code zones: goes on with a step.

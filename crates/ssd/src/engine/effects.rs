@@ -62,6 +62,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Effect::RetryJobs => self.core.retry |= !self.host.stalled.is_empty(),
             Effect::StripeMerged { op, strip, old } => self.stripe_merge_repaired(op, strip, old.as_ref()),
             Effect::SolveAfterUpdate { stripe, target } => self.wait_for_stripe(stripe, target),
+            Effect::SolveInGroup { target } => self.repair_in_group(target),
             Effect::Reads(step) => self.read_step(step),
             Effect::Zones(step) => self.zone_step(step),
         }

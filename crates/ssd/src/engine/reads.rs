@@ -24,12 +24,17 @@ pub(crate) use reads;
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn read_step(&mut self, step: ReadStep<P>) {
         match step {
-            ReadStep::SolveAgain { target, failed } => self.solve_again(target, failed),
+            ReadStep::SolveAgain { target, failed } => reads!(self.solve_again(target, failed)),
             ReadStep::Sum(new) => self.reads.start_solve(&mut self.core, new),
             ReadStep::DropCode { group } => self.reads.drop_code(&mut self.core, group),
             ReadStep::DropCodeOf { read, group } => reads!(self.drop_code_of(read, group)),
             ReadStep::ForgetAhead { lpn } => self.forget_read_ahead(lpn),
         }
+    }
+
+    /// Brings back a page that cannot be read where the map has it, and hands it to whoever wants it.
+    pub(crate) fn repair(&mut self, target: Target) {
+        reads!(self.solve(target));
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use crate::core::Core;
 use crate::core::effects::Effect;
-use crate::read::around::{Sink, Want};
+use crate::read::around::{Sink, WantedPage};
 use crate::read::lines::ask_of_line;
 use crate::read::{Below, Reads};
 use device::contents::HostPayload;
@@ -161,7 +161,7 @@ impl<P: HostPayload> Reads<P> {
             let mut wants = Vec::new();
             for block in line.wanted.iter() {
                 let lpn = scheme.page(&line, block);
-                let want = |sink| Want { block: block as u8, slot: 0, lpn, sink };
+                let want = |sink| WantedPage { block: block as u8, slot: 0, lpn, sink };
                 if wanted.binary_search(&lpn.0).is_ok() {
                     let floor = below.host.oracle.floor(lpn);
                     wants.push(want(Sink::Host { job, floor }));
@@ -176,8 +176,15 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Reads what is wanted of a line, with its code if that is admitted.
-    fn fetch_line<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, line: &LineRead, wants: Vec<Want>) {
-        let (at_hand, wants): (Vec<Want>, Vec<Want>) = wants.into_iter().partition(|want| below.is_at_hand(core, want.lpn));
+    fn fetch_line<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        below: Below<'_, P>,
+        line: &LineRead,
+        wants: Vec<WantedPage>,
+    ) {
+        let (at_hand, wants): (Vec<WantedPage>, Vec<WantedPage>) =
+            wants.into_iter().partition(|want| below.is_at_hand(core, want.lpn));
         at_hand.iter().for_each(|want| self.take_at_hand(core, below, want));
         if wants.is_empty() {
             return;
@@ -202,7 +209,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Takes a page that is in the write buffer, or was never written.
-    fn take_at_hand<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, want: &Want) {
+    fn take_at_hand<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, want: &WantedPage) {
         let contents = below.host.buffer.get(want.lpn).cloned();
         match want.sink {
             Sink::Host { floor, .. } => core.out.push(Effect::CheckRead { lpn: want.lpn, floor, contents }),

@@ -41,7 +41,7 @@ pub(crate) enum Sink {
 
 /// A page that is wanted: slot `slot` of those that are read of a block.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Want {
+pub(crate) struct WantedPage {
     pub block: u8,
     pub slot: u8,
     pub lpn: Lpn,
@@ -83,7 +83,7 @@ pub(crate) struct LazyOp<P> {
     /// First slot of each page, and how many.
     slots: (u8, u8),
     blocks: Vec<Block<P>>,
-    wants: Vec<Want>,
+    wants: Vec<WantedPage>,
     /// Commands that have not ended.
     outstanding: u32,
 }
@@ -104,7 +104,7 @@ pub(crate) struct NewRead<'a, P> {
     pub cause: Cause,
     pub slots: (u8, u8),
     pub sources: Vec<Source<P>>,
-    pub wants: Vec<Want>,
+    pub wants: Vec<WantedPage>,
 }
 
 /// All reads with alternatives.
@@ -129,7 +129,7 @@ impl<P> LazyReads<P> {
 
 /// Pages of one stripe or row that a request wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct SumRead {
     /// The pages whose sum is zero, in order.
     pub together: Vec<Ppn>,
     /// First slot and number of slots of each run.
@@ -242,7 +242,7 @@ impl<P: HostPayload> Reads<P> {
         core: &mut Core<P, A>,
         below: Below<'_, P>,
         job: Id,
-        wanted: impl Iterator<Item = Wanted>,
+        wanted: impl Iterator<Item = SumRead>,
     ) -> Vec<u32> {
         let mut around: Vec<u32> = Vec::new();
         for group in together(wanted) {
@@ -258,7 +258,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Reads pages with all others of a sum as alternatives.
-    fn read_of_sum<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, job: Id, group: &Wanted) {
+    fn read_of_sum<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, job: Id, group: &SumRead) {
         let is_wanted = |ppn: &Ppn| group.pages.iter().any(|(page, _)| page == ppn);
         let others = group.together.iter().copied().filter(|ppn| !is_wanted(ppn));
         let pages: Vec<Ppn> = group.pages.iter().map(|&(ppn, _)| ppn).chain(others).collect();
@@ -271,7 +271,7 @@ impl<P: HostPayload> Reads<P> {
             for slot in 0..group.slots.1 {
                 let lpn = Lpn(lpn.0 + u32::from(slot));
                 let sink = Sink::Host { job, floor: below.host.oracle.floor(lpn) };
-                wants.push(Want { block: block as u8, slot, lpn, sink });
+                wants.push(WantedPage { block: block as u8, slot, lpn, sink });
             }
         }
         let sources = pages.into_iter().map(Source::Page).collect();
@@ -426,7 +426,7 @@ impl<P: HostPayload> Reads<P> {
         &mut self,
         core: &mut Core<P, A>,
         below: Below<'_, P>,
-        want: &Want,
+        want: &WantedPage,
         contents: Option<P>,
         failed: Option<Slot>,
     ) {
@@ -448,7 +448,7 @@ impl<P: HostPayload> Reads<P> {
     pub(crate) fn join_read<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, lpn: Lpn, sink: Sink) {
         let op = &mut self.lazy.ops[id];
         let want = *op.wants.iter().find(|want| want.lpn == lpn).expect("a page of the read");
-        op.wants.push(Want { sink, ..want });
+        op.wants.push(WantedPage { sink, ..want });
         if let Sink::Host { job, .. } = sink {
             core.jobs[job].remaining += 1;
         }
@@ -456,8 +456,8 @@ impl<P: HostPayload> Reads<P> {
 }
 
 /// Wanted pages that are of the same sum, together.
-fn together(wanted: impl Iterator<Item = Wanted>) -> Vec<Wanted> {
-    let mut groups: Vec<Wanted> = Vec::new();
+fn together(wanted: impl Iterator<Item = SumRead>) -> Vec<SumRead> {
+    let mut groups: Vec<SumRead> = Vec::new();
     for wanted in wanted {
         match groups.iter_mut().find(|group| group.together == wanted.together && group.slots == wanted.slots) {
             Some(group) => group.pages.extend(wanted.pages),

@@ -5,7 +5,7 @@ use crate::core::effects::Effect;
 use crate::core::owner::Owner;
 use crate::core::target::Target;
 use crate::core::{Command, Core};
-use crate::read::around::{NewRead, Sink, Source, Want};
+use crate::read::around::{NewRead, Sink, Source, WantedPage};
 use crate::read::{Below, Reads};
 use device::contents::HostPayload;
 use device::slab::Id;
@@ -60,7 +60,7 @@ impl<P: HostPayload> Reads<P> {
             let lpn = below.zones().scheme.page(&line, block);
             let is_asked = asked.contains(&lpn.0);
             let sink = if is_asked { Sink::Host { job, floor: below.host.oracle.floor(lpn) } } else { Sink::Along { job } };
-            let want = Want { block: block as u8, slot: 0, lpn, sink };
+            let want = WantedPage { block: block as u8, slot: 0, lpn, sink };
             if line.code.is_none() || below.is_at_hand(core, lpn) {
                 self.read_one(core, below, &line, want);
             } else {
@@ -74,7 +74,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Reads a page where it lies.
-    fn read_one<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, line: &LineRead, want: Want) {
+    fn read_one<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, line: &LineRead, want: WantedPage) {
         match want.sink {
             Sink::Host { job, .. } => self.read_plainly(core, below, job, want.lpn),
             // What is not in flash takes no time.
@@ -124,7 +124,7 @@ impl<P: HostPayload> Reads<P> {
         core: &mut Core<P, A>,
         below: Below<'_, P>,
         line: &LineRead,
-        wants: &[Want],
+        wants: &[WantedPage],
         dies: impl Iterator<Item = DieId>,
     ) -> bool {
         if wants.is_empty() {
@@ -147,7 +147,7 @@ impl<P: HostPayload> Reads<P> {
         below: Below<'_, P>,
         line: &LineRead,
         (ask, sources): (Ask, Vec<Source<P>>),
-        wants: Vec<Want>,
+        wants: Vec<WantedPage>,
         cause: Cause,
     ) -> Option<Id> {
         let scheme = &below.zones().scheme;
@@ -170,7 +170,7 @@ impl<P: HostPayload> Reads<P> {
         if failed.is_some_and(lies_there) {
             ask.offered.remove(block);
         }
-        let wants = vec![Want { block: block as u8, slot: 0, lpn, sink: Sink::Repair(target) }];
+        let wants = vec![WantedPage { block: block as u8, slot: 0, lpn, sink: Sink::Repair(target) }];
         self.start_line(core, below, &line, (ask, sources), wants, Cause::Rebuild);
         self.lazy.queue_alternatives(core);
     }

@@ -83,12 +83,25 @@ pub(crate) enum Solution<P> {
 impl<P: HostPayload> Reads<P> {
     /// Brings back a page that cannot be read where the map has it, and hands it to whoever wants it.
     pub(crate) fn solve<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, target: Target) {
-        if below.writer.zones.is_none() {
-            core.out.push(Effect::Solve { target });
-        } else if !self.read_where_it_lies_now(core, below, target) {
-            let sources = below.zones().sources(core, target);
-            self.solve_from(core, below, target, sources, Vec::new());
+        if self.read_where_it_lies_now(core, below, target) {
+            return;
         }
+        match below.writer.moves.rescued_contents(core, target) {
+            Some(payload) => deliver(core, target, Some(payload)),
+            None => self.solve_again(core, below, target, Vec::new()),
+        }
+    }
+
+    /// Looks for sources of a lost page beside those of which reads `failed`, and solves for it.
+    pub(crate) fn solve_again<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        below: Below<'_, P>,
+        target: Target,
+        failed: Vec<Ppn>,
+    ) {
+        let sources = below.writer.sources(core, target, &failed);
+        self.solve_from(core, below, target, sources, failed);
     }
 
     /// Solves for a lost page from its sources.
@@ -106,6 +119,7 @@ impl<P: HostPayload> Reads<P> {
                 let (wanted_by, cause, pace) = (SumsFor::Lost(target), Cause::Rebuild, Pace::AllAtOnce);
                 self.start_solve(core, NewSolve { wanted_by, cause, pace, sums: vec![held], terms, failed });
             }
+            Sources::Group => core.out.push(Effect::SolveInGroup { target }),
             Sources::Line { line, lpn, failed } => self.solve_by_code(core, below, target, (line, lpn), failed),
             Sources::NoneOfCodePage { lpn } => {
                 core.out.push(Effect::Zones(ZoneStep::LoseCodePage { lpn }));

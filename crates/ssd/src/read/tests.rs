@@ -8,7 +8,7 @@ use crate::core::target::{Floor, Target};
 use crate::core::testing::{tiny_core, tiny_setup};
 use crate::core::{Command, Core};
 use crate::host::Host;
-use crate::read::around::Wanted;
+use crate::read::around::SumRead;
 use crate::read::{Below, Reads};
 use crate::write::Writer;
 use crate::write::sources::Sources;
@@ -298,10 +298,10 @@ fn busy_stripe(busy: u32) -> (Alone, Vec<Ppn>) {
     (alone, pages)
 }
 
-fn wanted(pages: &[Ppn]) -> Wanted {
+fn wanted(pages: &[Ppn]) -> SumRead {
     let mut together = pages.to_vec();
     together.sort_unstable();
-    Wanted { together, slots: (0, 1), pages: vec![(pages[0], Lpn(0))] }
+    SumRead { together, slots: (0, 1), pages: vec![(pages[0], Lpn(0))] }
 }
 
 /// Fails if a busy die is waited for although the rest of the stripe gives the page, if the sum is wrong, or if the

@@ -1,5 +1,15 @@
-//! What brings a lost page back. The ways of writing answer that; the reads read it.
+//! What brings a lost page back, and what can stand in for one. The ways of writing answer that; the reads
+//! read it.
 
+use crate::core::Core;
+use crate::core::target::Target;
+use crate::write::Writer;
+use crate::write::rows::Rows;
+use crate::write::stripes::Stripes;
+use device::contents::HostPayload;
+use ftl::Place;
+use nand::FlashArray;
+use protect::Protection;
 use protect::code_zones::LineRead;
 use vocab::{Lpn, Ppn, Slot, StripeId};
 
@@ -10,6 +20,8 @@ pub(crate) enum Sources<P> {
     Sum { held: P, pages: Vec<Ppn>, slot: u32 },
     /// The code of its line. The page itself may still be read, unless it lies where a read `failed`.
     Line { line: LineRead, lpn: Lpn, failed: Option<Slot> },
+    /// Its block group, which reads and adds up for itself.
+    Group,
     /// Nothing does, because it is a code page.
     NoneOfCodePage { lpn: Lpn },
     /// Nothing does.
@@ -20,4 +32,102 @@ pub(crate) enum Sources<P> {
     AfterUpdate(StripeId),
     /// There is nothing to bring back: the page was discarded.
     Discarded,
+}
+
+impl<P: HostPayload> Writer<P> {
+    /// What brings back the page that the target wants, without the pages of which reads `failed`.
+    pub fn sources<A: FlashArray<P>>(&self, core: &Core<P, A>, target: Target, failed: &[Ppn]) -> Sources<P> {
+        match &self.protection {
+            Protection::None => match core.lpn_wanted(target).map(|lpn| core.map.lookup(lpn)) {
+                Some(Place::Unmapped) => Sources::Discarded,
+                _ => Sources::None,
+            },
+            Protection::Stripes(_) => match stripe_sources(&self.stripes, core, target) {
+                // What could not be read may have gone elsewhere because its program failed; nothing else helps.
+                Sources::Sum { pages, .. } if pages.iter().any(|page| failed.contains(page)) => Sources::None,
+                sources => sources,
+            },
+            Protection::Rows(_) => row_sources(&self.rows, core, target, failed),
+            Protection::Groups(_) => Sources::Group,
+            Protection::Zones(_) => self.zones.as_ref().expect("a drive of code zones").sources(core, target),
+        }
+    }
+
+    /// Pages whose sum the page is as they are now, where the scheme has such sums: reads of a busy die go to them.
+    pub fn stand_ins<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn, ppn: Ppn) -> Option<Vec<Ppn>> {
+        match &self.protection {
+            Protection::Stripes(_) => self.rest_of_stripe(core, lpn),
+            Protection::Rows(_) => self.rows.sources(core, ppn, &[]).ok()?,
+            Protection::None | Protection::Groups(_) | Protection::Zones(_) => None,
+        }
+    }
+
+    /// The other strips of the page's stripe, parity included, where they sum up to it as they are now.
+    fn rest_of_stripe<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn) -> Option<Vec<Ppn>> {
+        let stripes = &self.stripes;
+        let (stripe, strip) = stripes.strip_of(lpn);
+        let (present, unreadable) = stripes.stripe_state(core, stripe);
+        let has_partial = stripes.held.get(stripe).is_some();
+        if stripes.locks.is_held(stripe) || has_partial || core.map.lookup_parity(stripe) == Place::Unmapped {
+            return None;
+        }
+        let strips = stripes.scheme().repair(strip, present, unreadable)?;
+        let page = |strip| match stripes.place_of_strip(core, stripe, strip) {
+            Place::At(slot) => Some(core.device.grid.page_of(slot).0).filter(|ppn| self.unsent(core, *ppn).is_none()),
+            _ => None,
+        };
+        strips.iter().map(page).collect()
+    }
+}
+
+fn row_sources<P: HostPayload, A: FlashArray<P>>(
+    rows: &Rows<P>,
+    core: &Core<P, A>,
+    target: Target,
+    failed: &[Ppn],
+) -> Sources<P> {
+    let place = match (target, core.lpn_wanted(target)) {
+        (Target::Move { slot, .. }, _) => Place::At(slot),
+        (_, Some(lpn)) => core.map.lookup(lpn),
+        (_, None) => unreachable!("rows have no stripe updates"),
+    };
+    let slot = match place {
+        Place::Unmapped => return Sources::Discarded,
+        Place::Missing => return Sources::None,
+        Place::At(slot) => slot,
+    };
+    let (ppn, slot) = core.device.grid.page_of(slot);
+    match rows.sources(core, ppn, failed) {
+        Ok(Some(pages)) => Sources::Sum { held: P::default(), pages, slot },
+        Ok(None) => Sources::None,
+        Err(_) => Sources::AfterParity,
+    }
+}
+
+fn stripe_sources<P: HostPayload, A: FlashArray<P>>(stripes: &Stripes<P>, core: &Core<P, A>, target: Target) -> Sources<P> {
+    let (stripe, lost) = match target {
+        Target::StripeMerge { op, strip } => (stripes.stripe_of_op(op), strip),
+        Target::Strip { stripe, strip } => (stripe, strip),
+        Target::Move { slot, .. } => {
+            let (ppn, index) = core.device.grid.page_of(slot);
+            let Some(strip) = stripes.strip_of_role(core.device.tags(ppn)[index as usize].role()) else {
+                return Sources::Discarded;
+            };
+            strip
+        }
+        Target::HostRead { .. } | Target::Merge { .. } => {
+            let lpn = core.lpn_wanted(target).expect("a host page");
+            if core.map.lookup(lpn) == Place::Unmapped {
+                return Sources::Discarded;
+            }
+            stripes.strip_of(lpn)
+        }
+    };
+    if stripes.is_being_programmed(stripe) {
+        return Sources::AfterUpdate(stripe);
+    }
+    match stripes.sources_of(core, stripe, lost) {
+        Some(sources) => Sources::Sum { held: sources.sum, pages: sources.pages, slot: 0 },
+        None => Sources::None,
+    }
 }
