@@ -1,10 +1,8 @@
 //! Rebuild: a die dies under load, what it held is written to the others while requests go on,
 //! and then another die may die.
 
-mod common;
-
-use common::codewords::{beyond_repair, in_open_rows, without};
-use common::{MIX, Mix, buffers, drive, run, seeds, setup, workload};
+use crate::common::codewords::{beyond_repair, in_open_rows, without};
+use crate::common::{MIX, Mix, buffers, drive, run, seeds, setup, workload};
 use flashkeep_ssd as ssd;
 use ssd::{Buffer, BufferKind, Failure, Faults, Pace, PayloadKind, Session, Setup};
 use vocab::{Bytes, DieId, Fua, HostCommand, HostOp, Lba, SimTime};
@@ -13,7 +11,7 @@ const DIES: u32 = 6;
 const LOAD: Mix = Mix { reads: 0.4, discards: 0.03, every: 150_000, ..MIX };
 
 fn again(test: &str, seed: u64) -> String {
-    format!("repeat with: FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd --test rebuild {test}")
+    format!("repeat with: FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd-tests --test conformance rebuild::{test}")
 }
 
 /// Schemes that can rebuild, with room for it: half of what they could keep.

@@ -1,8 +1,6 @@
 //! Page ECC on ageing cells, end to end: what is corrected, what is not, and what that costs.
 
-mod common;
-
-use common::{MIX, drive, read_all, run, schemes, seeds, setup, setup_of, workload};
+use crate::common::{MIX, drive, read_all, run, schemes, seeds, setup, setup_of, workload};
 use flashkeep_ssd as ssd;
 use ssd::coding::odds;
 use ssd::{Age, CodecTiming, Ecc, Errors, Pace, PayloadKind, Precondition, Refresh, RefreshPolicy, RunResult, Session, Setup};
@@ -150,7 +148,7 @@ fn every_scheme_works_under_every_policy() {
                 let mut session = Session::new(&setup).unwrap_or_else(|e| panic!("{choice}: {e}"));
                 let result = run(&mut session, &workload(seed, setup.user_slots, 600, MIX), Pace::Open);
                 let what = format!(
-                    "{choice} under {}: FLASHKEEP_SEED={seed} FLASHKEEP_SCHEME=\"{choice}\" cargo test -p flashkeep-ssd --test page_ecc every_scheme",
+                    "{choice} under {}: FLASHKEEP_SEED={seed} FLASHKEEP_SCHEME=\"{choice}\" cargo test -p flashkeep-ssd-tests --test conformance page_ecc::every_scheme",
                     policy.policy
                 );
                 assert_eq!(result.mismatches, 0, "{what}");

@@ -1,9 +1,7 @@
 //! What a cut may take besides power, and wrong data without a word: the drive notices, and nothing wrong
 //! is read.
 
-mod common;
-
-use common::{MIX, Mix, check_all, promise, schemes, seeds, setup_with_spare, workload};
+use crate::common::{MIX, Mix, check_all, promise, schemes, seeds, setup_with_spare, workload};
 use flashkeep_ssd as ssd;
 use ssd::protect::SchemeChoice;
 use ssd::{BufferKind, MemoryLoss, Outage, Pace, Power, SafetyRule, Session, Setup};
@@ -49,7 +47,7 @@ fn lost_memory_is_noticed_and_flash_keeps_what_it_had() {
     for seed in seeds(3) {
         for choice in schemes() {
             for (memory, buffer) in losses.into_iter().zip([BufferKind::PowerSafe, BufferKind::Off].into_iter().cycle()) {
-                let again = format!("FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd --test outages");
+                let again = format!("FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd-tests --test conformance outages::");
                 let name = format!("{choice}, {memory:?}, buffer {buffer:?}; repeat with: {again}");
                 survive(&small(&choice, buffer, seed), Outage { memory, ..Outage::default() }, &name);
             }
@@ -63,7 +61,7 @@ fn a_clock_that_jumps_loses_nothing() {
     for seed in seeds(2) {
         for choice in schemes() {
             for clock_jump in [YEAR, -YEAR, 2_000_000_000, -2_000_000_000] {
-                let again = format!("FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd --test outages");
+                let again = format!("FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd-tests --test conformance outages::");
                 let name = format!("{choice}, the clock jumps by {clock_jump} ns; repeat with: {again}");
                 survive(&small(&choice, BufferKind::Off, seed), Outage { clock_jump, ..Outage::default() }, &name);
             }
@@ -89,7 +87,7 @@ fn misread(choice: &SchemeChoice, without: Option<SafetyRule>, seed: u64) -> (u6
 fn a_read_that_brings_another_page_is_noticed_and_solved_for() {
     for seed in seeds(3) {
         for choice in schemes() {
-            let again = format!("FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd --test outages");
+            let again = format!("FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd-tests --test conformance outages::");
             let (astray, rebuilt, wrong) = misread(&choice, None, seed);
             assert_eq!(wrong, None, "{choice}; repeat with: {again}");
             assert!(astray > 5, "{choice}: {astray} reads went astray; repeat with: {again}");

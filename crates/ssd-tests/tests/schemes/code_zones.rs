@@ -1,11 +1,9 @@
 //! Code zones in the engine: what is read while data change, dies die and pages cannot be corrected, and
 //! where segments keep their pages. Times are in `code_zone_times`.
 
-mod common;
-
-use common::codewords::beyond_repair;
-use common::zones::{WRITE, coded, coded_groups, coded_pages, command, layout, warm_up, zones};
-use common::{MIX, Mix, buffers, drive, run, run_both_paces, seeds, setup_of, workload};
+use crate::common::codewords::beyond_repair;
+use crate::common::zones::{WRITE, coded, coded_groups, coded_pages, command, layout, warm_up, zones};
+use crate::common::{MIX, Mix, buffers, drive, run, run_both_paces, seeds, setup_of, workload};
 use flashkeep_ssd as ssd;
 use ssd::ftl::Place;
 use ssd::protect::code_zones::ZoneId;
@@ -14,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use vocab::{DieId, Grid, HostCommand, HostOp, Lpn, Ppn, Streams};
 
 fn again(test: &str, seed: u64) -> String {
-    format!("repeat with: FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd --test code_zones {test}")
+    format!("repeat with: FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd-tests --test schemes code_zones::{test}")
 }
 
 /// Reads of whole groups among overwrites, partial ones too, discards and flushes, all in one zone.

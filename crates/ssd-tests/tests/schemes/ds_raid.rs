@@ -1,10 +1,8 @@
 //! What DS-RAID owes its rows beyond the paper: patrol reads of obsolete members (I9), and bad
 //! blocks that leave rows without breaking them (I11).
 
-mod common;
-
-use common::codewords::beyond_repair;
-use common::{MIX, Mix, drive, run, setup, workload};
+use crate::common::codewords::beyond_repair;
+use crate::common::{MIX, Mix, drive, run, setup, workload};
 use flashkeep_ssd as ssd;
 use ssd::nand::PageRole;
 use ssd::{Failure, Pace, Session, Setup};

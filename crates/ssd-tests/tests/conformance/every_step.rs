@@ -2,10 +2,8 @@
 //! then stands, requests in flight and all, something fails. What was in flight completes, then
 //! everything is read back. A scheme is tested by being registered.
 
-mod common;
-
-use common::codewords::{beyond_repair, in_open_rows, protection, without};
-use common::{MIX, Mix, buffers, drive, promise, run, schemes, seeds, setup_of, workload};
+use crate::common::codewords::{beyond_repair, in_open_rows, protection, without};
+use crate::common::{MIX, Mix, buffers, drive, promise, run, schemes, seeds, setup_of, workload};
 use flashkeep_ssd as ssd;
 use ssd::ftl::Place;
 use ssd::protect::registry::SCHEMES;
@@ -21,7 +19,7 @@ const PAGES: u32 = 6;
 const SMALL: Mix = Mix { reads: 0.25, discards: 0.06, max_pages: 5, every: 60_000, ..MIX };
 
 fn again(test: &str, seed: u64) -> String {
-    format!("repeat with: FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd --test every_step {test}")
+    format!("repeat with: FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd-tests --test conformance every_step::{test}")
 }
 
 /// A small drive, three quarters of it written, so that collection begins at once.

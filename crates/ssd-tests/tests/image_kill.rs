@@ -145,7 +145,7 @@ fn a_killed_process_leaves_all_that_it_answered() {
     let (mut answers, mut torn, mut kills) = (0, 0, 0);
     for seed in seeds(1) {
         for case in cases(seed) {
-            let again = "cargo test -p flashkeep-ssd --test image_kill a_killed_process";
+            let again = "cargo test -p flashkeep-ssd-tests --test image_kill a_killed_process";
             let found = kill_again_and_again(&case, Breaks::Nothing, KILLS);
             let found = found.unwrap_or_else(|what| {
                 panic!("{what}; repeat with: FLASHKEEP_SEED={seed} FLASHKEEP_SCHEME=\"{}\" {again}", case.choice)

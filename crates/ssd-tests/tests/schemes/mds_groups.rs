@@ -2,9 +2,7 @@
 //! that leave the cache in time, every loss within the code brought back, codes that change on
 //! the fly, a drive that grows.
 
-mod common;
-
-use common::{MIX, Mix, drive, read_all, run, setup, workload};
+use crate::common::{MIX, Mix, drive, read_all, run, setup, workload};
 use flashkeep_ssd as ssd;
 use ssd::ftl::GcConfig;
 use ssd::ftl::Place;

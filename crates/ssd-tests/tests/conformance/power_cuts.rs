@@ -2,9 +2,7 @@
 //! is mounted again, and nothing that was acknowledged is lost, not even if the power goes again
 //! while it recovers.
 
-mod common;
-
-use common::{MIX, Mix, drive, promise, schemes, seeds, setup_of, workload};
+use crate::common::{MIX, Mix, drive, promise, schemes, seeds, setup_of, workload};
 use flashkeep_ssd as ssd;
 use ssd::protect::SchemeChoice;
 use ssd::{Buffer, BufferKind, Failure, Fate, Pace, Power, Session, Setup};
@@ -16,7 +14,7 @@ const PAGES: u32 = 4;
 const SMALL: Mix = Mix { reads: 0.2, discards: 0.05, max_pages: 5, every: 100_000, partial: 0.0, ..MIX };
 
 fn again(test: &str, seed: u64) -> String {
-    format!("repeat with: FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd --test power_cuts {test}")
+    format!("repeat with: FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd-tests --test conformance power_cuts::{test}")
 }
 
 fn small(scheme: &SchemeChoice, buffer: Buffer, slots: u64, seed: u64) -> Setup {

@@ -1,9 +1,7 @@
 //! Limits on read disturb and retention: what the engine promises is recounted here from the
 //! blocks themselves, before every event.
 
-mod common;
-
-use common::{again, drive, run, seeds, setup_of};
+use crate::common::{again, drive, run, seeds, setup_of};
 use flashkeep_ssd as ssd;
 use ssd::ftl::Place;
 use ssd::protect::SchemeChoice;

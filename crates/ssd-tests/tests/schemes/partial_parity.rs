@@ -22,25 +22,21 @@
 //!
 //! Tolerances, set beforehand: 2 %, and 0.002 where the table has less than 0.01.
 
-mod common;
-#[allow(dead_code)]
-mod theory;
-
-use common::{drive, run, setup_of};
+use crate::common::{drive, run, setup_of};
+use crate::theory::{Row, Table};
 use flashkeep_ssd::protect::SchemeChoice;
 use flashkeep_ssd::{Pace, PayloadKind, RunResult, Session, Setup};
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
-use theory::{Row, Table};
 use vocab::{Fua, HostCommand, HostOp, Lba, SimTime, Stream, Streams};
 
 const STRIPES: u32 = 4096;
 const DEPTH_ONE: Pace = Pace::Closed { depth: 1 };
 
 fn table() -> Table {
-    Table::new(include_str!("oracles/ppc_cost_mc.csv"))
+    Table::new(include_str!("../oracles/ppc_cost_mc.csv"))
 }
 
 /// Draws pages: all alike, or by Zipf's law of exponent 0.99.

@@ -1,8 +1,6 @@
 //! On an idle drive every response time is a sum of data-sheet times, to the nanosecond.
 
-mod common;
-
-use common::{drive, run, setup};
+use crate::common::{drive, run, setup};
 use flashkeep_ssd as ssd;
 use ssd::{Pace, Session, Setup, nand};
 use vocab::{BusRate, Fua, HostCommand, HostOp, Lba, Nanos, SimTime};
@@ -125,11 +123,11 @@ fn worn_blocks_take_the_worn_times() {
 #[test]
 fn a_power_safe_buffer_answers_at_its_own_latency() {
     let mut setup = plain("none");
-    setup.buffer = common::buffers()[2].1;
+    setup.buffer = crate::common::buffers()[2].1;
     assert_eq!(last_response(&setup, &[(WRITE, 3, 1)]).0, setup.buffer.latency.0);
     assert_eq!(last_response(&setup, &[(WRITE, 3, 1), (HostOp::Read, 3, 1)]).0, setup.buffer.latency.0);
     // A volatile buffer makes a forced write wait for flash.
-    setup.buffer = common::buffers()[1].1;
+    setup.buffer = crate::common::buffers()[1].1;
     assert_eq!(last_response(&setup, &[(WRITE, 3, 1)]).0, setup.buffer.latency.0);
     assert_eq!(last_response(&setup, &[(HostOp::Write(Fua::Yes), 3, 1)]).0, COMMAND + TRANSFER + PROGRAM);
 }

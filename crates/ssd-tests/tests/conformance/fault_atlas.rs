@@ -1,9 +1,7 @@
 //! The fault atlas: which failures each registered scheme survives, as found by trying.
 //! `docs/fault-atlas.md` must say what this finds; one command writes it anew.
 
-mod common;
-
-use common::{MIX, Mix, drive, promise, run, schemes, setup_of, workload};
+use crate::common::{MIX, Mix, drive, promise, run, schemes, setup_of, workload};
 use flashkeep_ssd as ssd;
 use ssd::protect::SchemeChoice;
 use ssd::protect::registry::SCHEMES;
@@ -12,7 +10,7 @@ use std::fmt::Write as _;
 use vocab::{BlockAddr, DieId, Stream, Streams};
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fault-atlas.md");
-const COMMAND: &str = "FLASHKEEP_WRITE_ATLAS=1 cargo test -p flashkeep-ssd --test fault_atlas";
+const COMMAND: &str = "FLASHKEEP_WRITE_ATLAS=1 cargo test -p flashkeep-ssd-tests --test conformance fault_atlas::";
 const DIES: u64 = 6;
 const BLOCKS: u64 = 16;
 const TRIALS: u64 = 24;
@@ -112,7 +110,7 @@ fn atlas() -> String {
          something current); then every logical page (LPN) is read and compared with what was written. *survives*: all of them\n\
          came back in every trial. *lost, reported*: so many LPNs answered with a media error, least and most of the trials. Wrong\n\
          bytes would fail the test. `one read in a thousand`: each page read is uncorrectable with that probability, for once.\n\
-         Failures in the middle of requests are the business of `crates/ssd/tests/every_step.rs`.\n\n| scheme | LPNs |"
+         Failures in the middle of requests are the business of `crates/ssd-tests/tests/conformance/every_step.rs`.\n\n| scheme | LPNs |"
     );
     STRIKES.iter().for_each(|(what, _)| write!(text, " {what} |").expect("writes to a text"));
     writeln!(text, "\n|---|---|{}", "---|".repeat(STRIKES.len())).expect("writes to a text");

@@ -1,9 +1,7 @@
 //! Block groups over a drive's life: codes that change on the fly, mixed encodings, bad blocks,
 //! cards that are added.
 
-mod common;
-
-use common::{MIX, Mix, drive, read_all, run, setup, workload};
+use crate::common::{MIX, Mix, drive, read_all, run, setup, workload};
 use flashkeep_ssd as ssd;
 use ssd::ftl::GcConfig;
 use ssd::protect::SchemeChoice;

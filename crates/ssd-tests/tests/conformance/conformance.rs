@@ -1,9 +1,7 @@
 //! Conformance: what every registered scheme must do, whoever wrote it. A scheme is tested by
 //! being registered.
 
-mod common;
-
-use common::{MIX, Mix, again, buffers, drive, promise, prove, read_all, run, schemes, seeds, setup, setup_of, workload};
+use crate::common::{MIX, Mix, again, buffers, drive, promise, prove, read_all, run, schemes, seeds, setup, setup_of, workload};
 use flashkeep_ssd as ssd;
 use ssd::protect::SchemeChoice;
 use ssd::protect::registry::SCHEMES;

@@ -141,7 +141,7 @@ fn a_drive_that_stops_has_all_that_was_answered() {
     for (seed, cases) in usual.clone().map(|seed| (seed, cases(seed))).chain(once.map(|case| (case.seed, vec![case]))) {
         for case in cases {
             let (erases, unsaved) = lives(&case, 9).unwrap_or_else(|what| {
-                let again = "cargo test -p flashkeep-ssd --test image_drive a_drive_that_stops";
+                let again = "cargo test -p flashkeep-ssd-tests --test image_drive a_drive_that_stops";
                 panic!("{what}; repeat with: FLASHKEEP_SEED={seed} FLASHKEEP_SCHEME=\"{}\" {again}", case.choice)
             });
             assert!(erases > 20, "{case}: {erases} erases; collection must be at work");
@@ -282,7 +282,8 @@ fn damage_is_an_error_or_a_loss_and_never_wrong_bytes() {
         opened += 1;
         let commands = &mut case.commands(2).into_iter().take(200);
         session.advance(commands, Pace::Closed { depth: 4 }, &mut |_| {}, &mut |_| true).expect("files that can be written");
-        let again = format!("{case}; repeat with: FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd --test image_drive damage");
+        let again =
+            format!("{case}; repeat with: FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd-tests --test image_drive damage");
         assert_eq!(session.first_mismatch(), None, "{again}");
     }
     assert!(opened > 20 || seeds(70).count() < 70, "{opened} were opened");

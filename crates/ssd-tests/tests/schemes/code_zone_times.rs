@@ -1,11 +1,11 @@
 //! Code zones in virtual time: what off-line work costs, what reads of busy dies gain, what is read ahead,
 //! and how far extra reads go. Nothing here depends on the time of the host.
 
-mod common;
-
-use common::codewords::protection;
-use common::zones::{COMMAND, OFF_LINE, PROGRAM, READ, TRANSFER, WRITE, coded, coded_groups, command, layout, zones, zones_on};
-use common::{MIX, Mix, buffers, run, workload};
+use crate::common::codewords::protection;
+use crate::common::zones::{
+    COMMAND, OFF_LINE, PROGRAM, READ, TRANSFER, WRITE, coded, coded_groups, command, layout, zones, zones_on,
+};
+use crate::common::{MIX, Mix, buffers, run, workload};
 use flashkeep_ssd as ssd;
 use ssd::ftl::Place;
 use ssd::protect::Protection;
@@ -144,7 +144,7 @@ fn on_command_the_drive_encodes_what_was_read_and_nothing_else() {
     let after = run(&mut session, &of_zone_1, Pace::Open);
     assert_eq!((after.around.reads, after.around.encoded_groups, after.mismatches), (40, 0, 0));
     // Under another scheme nothing happens.
-    let mut other = Session::new(&common::setup("ds-raid", common::drive(8, 24, 8, 1), 0.5)).unwrap();
+    let mut other = Session::new(&crate::common::setup("ds-raid", crate::common::drive(8, 24, 8, 1), 0.5)).unwrap();
     other.go_off_line();
     assert_eq!(run(&mut other, &of_zone_1[..1], Pace::Open).flash_programs["encode"], 0);
 }

@@ -1,10 +1,8 @@
 //! RAID-5 and DS-RAID that read around busy dies: the same bytes, sooner.
 
-mod common;
-
-use common::codewords::protection;
-use common::zones::{COMMAND, PROGRAM, READ, TRANSFER, WRITE, command};
-use common::{MIX, Mix, buffers, drive, run, run_both_paces, seeds, setup_of, workload};
+use crate::common::codewords::protection;
+use crate::common::zones::{COMMAND, PROGRAM, READ, TRANSFER, WRITE, command};
+use crate::common::{MIX, Mix, buffers, drive, run, run_both_paces, seeds, setup_of, workload};
 use flashkeep_ssd as ssd;
 use ssd::protect::{Protection, SchemeChoice};
 use ssd::{Pace, PayloadKind, ReadBack, Scheduler, Session, Setup, nand};
@@ -222,7 +220,7 @@ fn whatever_the_options_and_the_fault_nothing_is_wrong() {
     for seed in seeds(24) {
         let (name, setup) = anything(seed);
         let name = format!(
-            "{name}; repeat with: FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd --test read_around whatever_the_options"
+            "{name}; repeat with: FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd-tests --test conformance read_around::whatever_the_options"
         );
         let mut session = run_both_paces(&name, &setup, &mut |name, _, result| {
             derived += result.around.derived_pages;

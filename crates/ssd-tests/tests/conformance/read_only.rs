@@ -1,9 +1,7 @@
 //! The end of life: blocks wear out one after the other until the drive is read-only. It says so, refuses
 //! what it cannot do, and everything that it acknowledged can still be read, also after a power cut.
 
-mod common;
-
-use common::{MIX, Mix, check_all, schemes, seeds, setup_with_spare, workload};
+use crate::common::{MIX, Mix, check_all, schemes, seeds, setup_with_spare, workload};
 use flashkeep_ssd as ssd;
 use ssd::protect::SchemeChoice;
 use ssd::{BufferKind, Failure, Pace, Power, Session, Setup};
@@ -45,7 +43,7 @@ fn a_drive_whose_blocks_wear_out_turns_read_only_and_keeps_what_it_has() {
     for seed in seeds(2) {
         for choice in schemes() {
             for buffer in [BufferKind::Off, BufferKind::PowerSafe, BufferKind::Volatile] {
-                let again = format!("FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd --test read_only");
+                let again = format!("FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd-tests --test conformance read_only::");
                 let name = format!("{choice}, buffer {buffer:?}; repeat with: {again}");
                 let setup = small(&choice, buffer, seed);
                 let mut session = Session::new(&setup).unwrap_or_else(|error| panic!("{name}: {error}"));

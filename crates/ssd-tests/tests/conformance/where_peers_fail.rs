@@ -2,9 +2,7 @@
 //! runs out of memory, scaled to a device of 128 Ki pages: all complete, every request is
 //! answered, and throughput follows queue depth to the limit of the dies.
 
-mod common;
-
-use common::{drive, setup};
+use crate::common::{drive, setup};
 use flashkeep_ssd as ssd;
 use ssd::{Pace, PayloadKind, Precondition, RunResult, Session, Setup};
 use vocab::{Fua, HostCommand, HostOp, Lba, Nanos, SimTime, Streams};

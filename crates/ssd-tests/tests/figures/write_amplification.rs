@@ -14,8 +14,8 @@
 //! standard error below 0.2 %, judged by the scatter of windows of U / 2: 200 000 under greedy,
 //! 600 000 under d-choices with d = 2, whose random victims scatter most.
 
-mod theory;
-
+use crate::theory::greedy_log::{self, GreedyLog, Ties};
+use crate::theory::{self, Class, Row, Table};
 use flashkeep_ssd::ftl::{GcConfig, WearConfig};
 use flashkeep_ssd::nand::{Energy, PageKind, Timing, Transfer};
 use flashkeep_ssd::protect::SchemeChoice;
@@ -25,8 +25,6 @@ use flashkeep_ssd::{
 use std::cell::RefCell;
 use std::sync::OnceLock;
 use std::thread;
-use theory::greedy_log::{self, GreedyLog, Ties};
-use theory::{Class, Row, Table};
 use vocab::{Bytes, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, SimTime, Stream, Streams};
 
 const SEED: u64 = 0x3A11;
@@ -35,15 +33,15 @@ const SPARES: [f64; 6] = [0.05, 0.07, 0.10, 0.15, 0.20, 0.28];
 const FREE_BLOCKS: u32 = 3;
 
 fn uniform_table() -> Table {
-    Table::new(include_str!("oracles/wa_uniform.csv"))
+    Table::new(include_str!("../oracles/wa_uniform.csv"))
 }
 
 fn raid_table() -> Table {
-    Table::new(include_str!("oracles/wa_raid_models.csv"))
+    Table::new(include_str!("../oracles/wa_raid_models.csv"))
 }
 
 fn substripe_table() -> Table {
-    Table::new(include_str!("oracles/dsraid_substripe_overhead.csv"))
+    Table::new(include_str!("../oracles/dsraid_substripe_overhead.csv"))
 }
 
 /// A drive of `dies`, each with `blocks`, under a scheme and a victim policy.

@@ -1,8 +1,6 @@
 //! DA-RAID-5 through its life: no parity, parity where blocks are worn, parity everywhere.
 
-mod common;
-
-use common::{MIX, Mix, buffers, drive, prove, run, setup_of, workload};
+use crate::common::{MIX, Mix, buffers, drive, prove, run, setup_of, workload};
 use flashkeep_ssd as ssd;
 use ssd::ftl::Place;
 use ssd::nand::PageRole;

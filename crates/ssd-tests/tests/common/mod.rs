@@ -177,7 +177,7 @@ pub fn seeds(usual: u64) -> std::ops::Range<u64> {
 
 /// The command that repeats a failure.
 pub fn again(test: &str, seed: u64) -> String {
-    format!("repeat with: FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd --test conformance {test}")
+    format!("repeat with: FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd-tests --test conformance {test}")
 }
 
 /// Replays, then reads everything back; fails on the first wrong byte or lost count.

@@ -1,0 +1,10 @@
+//! Figures of the engine against theory and data sheets.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../theory/mod.rs"]
+mod theory;
+
+mod idle_latency;
+mod wear_and_space;
+mod write_amplification;

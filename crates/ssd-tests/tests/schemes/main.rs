@@ -1,0 +1,15 @@
+//! What single schemes promise.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[allow(dead_code)]
+#[path = "../theory/mod.rs"]
+mod theory;
+
+mod code_zone_times;
+mod code_zones;
+mod ds_raid;
+mod mds_changes;
+mod mds_groups;
+mod partial_parity;
+mod pe_aware;
