@@ -2,8 +2,6 @@
 
 #[path = "../common/mod.rs"]
 mod common;
-#[path = "../theory/mod.rs"]
-mod theory;
 
 mod idle_latency;
 mod wear_and_space;

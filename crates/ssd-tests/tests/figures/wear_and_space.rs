@@ -166,7 +166,7 @@ fn discarding_half_of_the_pages_gives_the_write_amplification_of_the_spare_gaine
         replay(&mut session, uniform(3, left, 4 * u64::from(left)).map(keep), 1);
         let after = replay(&mut session, uniform(4, left, 200_000).map(keep), 1);
         session.check_counts();
-        let (full, spared) = (crate::theory::fifo(0.10), crate::theory::fifo(1.0 - f64::from(left) / holding_data));
+        let (full, spared) = (theory::fifo(0.10), theory::fifo(1.0 - f64::from(left) / holding_data));
         let found = after.waf.unwrap();
         eprintln!("{name}: {before:.4} before (theory {full:.4}), {found:.4} after (theory {spared:.4})");
         assert_eq!(after.write_errors, 0, "{name}");

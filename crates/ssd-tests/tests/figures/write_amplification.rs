@@ -14,8 +14,6 @@
 //! standard error below 0.2 %, judged by the scatter of windows of U / 2: 200 000 under greedy,
 //! 600 000 under d-choices with d = 2, whose random victims scatter most.
 
-use crate::theory::greedy_log::{self, GreedyLog, Ties};
-use crate::theory::{self, Class, Row, Table};
 use flashkeep_ssd::ftl::{GcConfig, WearConfig};
 use flashkeep_ssd::nand::{Energy, PageKind, Timing, Transfer};
 use flashkeep_ssd::protect::SchemeChoice;
@@ -25,6 +23,8 @@ use flashkeep_ssd::{
 use std::cell::RefCell;
 use std::sync::OnceLock;
 use std::thread;
+use theory::greedy_log::{self, GreedyLog, Ties};
+use theory::{Class, Row, Table};
 use vocab::{Bytes, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, SimTime, Stream, Streams};
 
 const SEED: u64 = 0x3A11;

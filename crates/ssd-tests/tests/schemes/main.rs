@@ -2,9 +2,6 @@
 
 #[path = "../common/mod.rs"]
 mod common;
-#[allow(dead_code)]
-#[path = "../theory/mod.rs"]
-mod theory;
 
 mod code_zone_times;
 mod code_zones;

@@ -23,13 +23,13 @@
 //! Tolerances, set beforehand: 2 %, and 0.002 where the table has less than 0.01.
 
 use crate::common::{drive, run, setup_of};
-use crate::theory::{Row, Table};
 use flashkeep_ssd::protect::SchemeChoice;
 use flashkeep_ssd::{Pace, PayloadKind, RunResult, Session, Setup};
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
+use theory::{Row, Table};
 use vocab::{Fua, HostCommand, HostOp, Lba, SimTime, Stream, Streams};
 
 const STRIPES: u32 = 4096;

@@ -3,6 +3,9 @@
 //! Conventions: U user pages; T pages that can hold data while garbage collection chooses its
 //! victim, so without free reserve and open blocks; spare factor Sf = (T - U) / T; b pages a
 //! block. Written from the papers, not from the engine.
+//!
+//! A crate of its own because its simulation takes four times as long when it is not optimised, as the tests are not.
+#![expect(missing_docs, reason = "tests alone use it")]
 
 pub mod greedy_log;
 
