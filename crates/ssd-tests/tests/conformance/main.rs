@@ -1,0 +1,16 @@
+//! What every registered scheme must do, whatever fails.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod conformance;
+mod disturb;
+mod every_step;
+mod fault_atlas;
+mod outages;
+mod page_ecc;
+mod power_cuts;
+mod read_around;
+mod read_only;
+mod rebuild;
+mod where_peers_fail;

@@ -1,0 +1,181 @@
+//! Rebuild: a die dies under load, what it held is written to the others while requests go on,
+//! and then another die may die.
+
+use crate::common::codewords::{beyond_repair, in_open_rows, without};
+use crate::common::{MIX, Mix, buffers, drive, run, seeds, setup, workload};
+use flashkeep_ssd as ssd;
+use ssd::{Buffer, BufferKind, Failure, Faults, Pace, PayloadKind, Session, Setup};
+use vocab::{Bytes, DieId, Fua, HostCommand, HostOp, Lba, SimTime};
+
+const DIES: u32 = 6;
+const LOAD: Mix = Mix { reads: 0.4, discards: 0.03, every: 150_000, ..MIX };
+
+fn again(test: &str, seed: u64) -> String {
+    format!("repeat with: FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd-tests --test conformance rebuild::{test}")
+}
+
+/// Schemes that can rebuild, with room for it: half of what they could keep.
+fn cases(seed: u64) -> Vec<(String, Setup)> {
+    let mut all = Vec::new();
+    for (scheme, options) in
+        [("ds-raid", &[][..]), ("mds-groups", &[]), ("raid5", &[("data_strips", "3")]), ("raid5", &[("data_strips", "1")])]
+    {
+        for (name, buffer) in buffers() {
+            let mut setup = setup(scheme, drive(DIES, 16, 8, 1), 1.0);
+            setup.scheme.options = options.iter().map(|&(key, value)| (key.into(), value.into())).collect();
+            let most = ssd::user_slots_max(&setup.drive, &setup.scheme, &setup.gc).expect("a valid setup");
+            (setup.user_slots, setup.buffer, setup.seed) = (most / 2, buffer, seed);
+            setup.precondition.fill = 0.9;
+            all.push((format!("{scheme} {options:?} {name}"), setup));
+        }
+    }
+    all
+}
+
+/// Runs half of the workload, loses a die, and runs the rest.
+fn lose_under_load(setup: &Setup, commands: &[HostCommand], die: DieId) -> (Session, ssd::RunResult) {
+    let faults = Faults { dead_die: Some(die.0), dead_die_at_request: commands.len() as u64 / 2, ..setup.faults };
+    let mut session = Session::new(&Setup { faults, ..setup.clone() }).unwrap_or_else(|e| panic!("{e}"));
+    let result = run(&mut session, commands, Pace::Closed { depth: 6 });
+    (session, result)
+}
+
+#[test]
+fn when_a_rebuild_is_done_another_die_may_die() {
+    const TEST: &str = "when_a_rebuild_is_done";
+    for seed in seeds(1) {
+        for (name, setup) in cases(seed) {
+            let commands = workload(seed, setup.user_slots, 600, LOAD);
+            for first in (0..DIES as u16).map(DieId) {
+                let (session, result) = lose_under_load(&setup, &commands, first);
+                let name = format!("{name}, {first}; {}", again(TEST, seed));
+                assert_eq!((result.media_errors, result.write_errors, result.rebuild_left), (0, 0, 0), "{name}");
+                assert!(result.rebuild_s.is_some_and(|s| s > 0.0), "{name}: {:?}", result.rebuild_s);
+                assert!(result.flash_programs["rebuild"] > 0, "{name}");
+                session.check_counts();
+                let found = session.scrub().unwrap_or_else(|what| panic!("{name}: {what}"));
+                assert_eq!((found.broken, found.uncovered), (0, 0), "{name}");
+                for second in (0..DIES as u16).map(DieId).filter(|&die| die != first) {
+                    let mut fork = session.clone();
+                    fork.fail(Failure::Die(second));
+                    let found = fork.read_back();
+                    assert_eq!((found.wrong, &found.lost[..]), (None, &[][..]), "{name}, then {second}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn one_rebuild_follows_another_while_there_are_dies_left() {
+    const TEST: &str = "one_rebuild_follows_another";
+    for seed in seeds(1) {
+        for (name, mut setup) in cases(seed) {
+            // Three of six dies must hold it all.
+            setup.user_slots /= 2;
+            let commands = workload(seed, setup.user_slots, 300, LOAD);
+            let mut session = Session::new(&setup).unwrap();
+            for die in [2, 5, 3].map(DieId) {
+                let name = format!("{name}, {die}; {}", again(TEST, seed));
+                session.fail(Failure::Die(die));
+                let result = run(&mut session, &commands, Pace::Closed { depth: 4 });
+                // Stripes of four strips have no fourth die left after the third death.
+                let left = die.0 == 3 && name.contains("\"3\"");
+                assert_eq!(result.rebuild_left > 0, left, "{name}");
+                assert_eq!(result.rebuild_s.is_some(), !left, "{name}");
+                assert!(session.scrub().is_ok_and(|found| left || (found.broken, found.uncovered) == (0, 0)), "{name}");
+                let found = session.read_back();
+                assert_eq!((found.wrong, &found.lost[..]), (None, &[][..]), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_second_loss_before_the_rebuild_ends_takes_exactly_what_was_not_rebuilt() {
+    const TEST: &str = "a_second_loss_before";
+    for seed in seeds(1) {
+        for (name, setup) in cases(seed) {
+            let (name, commands) = (format!("{name}; {}", again(TEST, seed)), workload(seed, setup.user_slots, 40, LOAD));
+            let faults = Faults { rebuild_at_once: 1, ..setup.faults };
+            let setup = Setup { faults, ..setup };
+            let mut session = Session::new(&setup).unwrap();
+            session.fail(Failure::Die(DieId(1)));
+            let mut losses = Vec::new();
+            session.run_stepwise(&mut commands.iter().copied(), Pace::Open, &mut |step, fork| {
+                if step.is_multiple_of(40) {
+                    let mut fork = fork();
+                    fork.stop_rebuild();
+                    fork.drain();
+                    fork.fail(Failure::Die(DieId(2)));
+                    let expected = beyond_repair(&fork, &setup);
+                    let open = in_open_rows(&fork);
+                    let found = fork.read_back();
+                    let lost = (without(&found.lost, &open), without(&expected, &open));
+                    assert_eq!((found.wrong, lost.0), (None, lost.1), "{name}, step {step}");
+                    losses.push(expected.len());
+                }
+            });
+            session.fail(Failure::Die(DieId(2)));
+            assert_eq!(session.read_back().lost, [], "{name}: the rebuild was over");
+            let (first, last) = (losses[0], losses[losses.len() - 1]);
+            assert!(first > 10 && last < first / 4, "{name}: a rebuild leaves less and less to lose, found {losses:?}");
+        }
+    }
+}
+
+#[test]
+fn without_a_spare_die_there_is_no_rebuild_and_the_result_says_so() {
+    let setup = Setup { seed: 1, ..setup("raid5", drive(DIES, 16, 8, 1), 0.6) };
+    let (session, result) = lose_under_load(&setup, &workload(1, setup.user_slots, 600, LOAD), DieId(3));
+    assert_eq!((result.rebuild_s, result.flash_programs["rebuild"]), (None, 0));
+    assert!(result.rebuild_left > 0);
+    assert_eq!(session.scrub().map(|found| found.uncovered), Ok(0));
+}
+
+#[test]
+fn rebuild_can_be_switched_off() {
+    let faults = Faults { rebuild: false, ..Faults::default() };
+    for (name, base) in cases(1) {
+        let setup = Setup { faults, ..base };
+        let (_, result) = lose_under_load(&setup, &workload(1, setup.user_slots, 600, LOAD), DieId(3));
+        assert_eq!((result.rebuild_s, result.flash_programs["rebuild"]), (None, 0), "{name}");
+        assert_eq!((result.media_errors, result.write_errors), (0, 0), "{name}");
+    }
+}
+
+#[test]
+fn a_stripe_wider_than_the_drive_is_refused_with_the_valid_range() {
+    let mut setup = setup("raid5", drive(DIES, 16, 8, 1), 0.6);
+    setup.scheme.options.insert("data_strips".into(), "6".into());
+    let error = Session::new(&setup).err().expect("six data strips and parity need seven dies").to_string();
+    assert_eq!(error, "scheme raid5, data_strips: found `6`, valid are 1 to 5");
+}
+
+/// A page that a partial parity brings back without a read is there at once; the other one of the request
+/// has to be read first, whether the buffer has room or not.
+#[test]
+fn a_write_that_completes_one_page_at_once_waits_for_the_other() {
+    let write = |lba, sectors| HostCommand { at: SimTime::ZERO, op: HostOp::Write(Fua::No), lba: Lba(lba), sectors };
+    let whole = |pages: &[u64]| -> Vec<HostCommand> { pages.iter().map(|page| write(page * 8, 8)).collect() };
+    let others: Vec<u64> = (20..40).step_by(2).collect();
+    for ahead in [&[][..], &others] {
+        for (die, page) in (0..3).flat_map(|die| (0..6).map(move |page| (DieId(die), page))) {
+            let mut setup = setup("ppc", drive(3, 32, 8, 1), 0.5);
+            (setup.payload, setup.faults.rebuild) = (PayloadKind::Page, false);
+            setup.buffer = Buffer { kind: BufferKind::PowerSafe, size: Bytes(32 << 10), ..Buffer::default() };
+            let mut session = Session::new(&setup).unwrap();
+            session.fail(Failure::Die(die));
+            // Out of the buffer, into partial parities of one page each.
+            run(&mut session, &whole(&[page, page + 1]), Pace::Closed { depth: 1 });
+            run(&mut session, &whole(&others), Pace::Closed { depth: 1 });
+            let mut commands = whole(ahead);
+            commands.push(write(page * 8 + 3, 9));
+            let result = run(&mut session, &commands, Pace::Closed { depth: 16 });
+            let name = format!("{die} dead, pages {page} and {}, behind {ahead:?}", page + 1);
+            assert_eq!((result.mismatches, result.write_errors), (0, 0), "{name}");
+            let found = session.read_back();
+            assert_eq!((found.wrong, &found.lost[..]), (None, &[][..]), "{name}");
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Figures of the engine against theory and data sheets.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod idle_latency;
+mod wear_and_space;
+mod write_amplification;

@@ -1,0 +1,315 @@
+//! Drives in files, in one process: what a process leaves that stops between two events, what is
+//! refused, and what damage does. `image_kill` has the kills.
+#![cfg(unix)]
+
+mod common;
+
+use common::files::{Case, Witness, case, cases, memory_of, remove};
+use common::{buffers, seeds};
+use flashkeep_ssd as ssd;
+use ssd::protect::SchemeChoice;
+use ssd::{BufferKind, ImageSession, Pace, PayloadKind, SafetyRule, Setup};
+use std::cell::Cell;
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use vocab::{Stream, Streams};
+
+/// Where the pages of a small image begin.
+const RECORDS: usize = 8192;
+
+/// What a process leaves that stops.
+#[derive(Clone, Copy, PartialEq)]
+enum Stop {
+    /// Between two events.
+    Between,
+    /// In an event, when flash has changed and memory was not saved.
+    Unsaved,
+    /// In an event, when flash has changed in part.
+    Torn,
+}
+
+/// The bytes of both files.
+type Files = [Vec<u8>; 2];
+
+fn files(image: &Path) -> Files {
+    [image.to_owned(), memory_of(image)].map(|path| std::fs::read(path).expect("a file of the drive"))
+}
+
+/// A life of the drive in this process, of so many events, which leaves files behind; whether they differ
+/// from what was there between events.
+fn live(
+    case: &Case,
+    session: &mut ImageSession,
+    witness: &mut Witness,
+    life: u64,
+    stop: (Stop, u64),
+    draws: &mut Stream,
+) -> bool {
+    let (stop, events) = stop;
+    let path = case.path_of("stops");
+    let commands = case.commands(life);
+    witness.new_life(commands.clone());
+    let pace = Pace::Closed { depth: case.depth() };
+    let (over, mut before) = (Cell::new(false), None);
+    let told = &mut |event| {
+        if !over.get() {
+            witness.hear(&event);
+        }
+    };
+    let go_on = &mut |event| {
+        if event < events {
+            return true;
+        }
+        let goes_on = stop != Stop::Between && before.is_none();
+        over.set(true);
+        before.get_or_insert_with(|| files(&path));
+        goes_on
+    };
+    session.advance(&mut commands.into_iter(), pace, told, go_on).expect("files that can be written");
+    let (Some([image, memory]), true) = (before, stop != Stop::Between) else { return false };
+    witness.died(case.depth());
+    let mut after = files(&path)[0].clone();
+    if stop == Stop::Torn {
+        tear(&image, &mut after, draws);
+    }
+    put(&path, &after);
+    put(&memory_of(&path), &memory);
+    after != image
+}
+
+/// Bytes of what a page takes in the image.
+fn record(image: &[u8]) -> usize {
+    let field = |at: usize| u64::from_le_bytes(image[at..at + 8].try_into().expect("8 bytes")) as usize;
+    let (members, page, slots) = (field(32) >> 32, field(40), field(40) / field(56));
+    page + if members == 0 { 0 } else { 8 + 16 * members } + 32 + 16 * slots
+}
+
+/// Of the bytes that an event changed only some of the first have changed. An erase begins with the whole
+/// first page of its block.
+fn tear(before: &[u8], after: &mut [u8], draws: &mut Stream) {
+    let changed: Vec<usize> = (0..before.len()).filter(|&byte| before[byte] != after[byte]).collect();
+    let (Some(&first), Some(&last)) = (changed.first(), changed.last()) else { return };
+    let first_page_ends = RECORDS + ((first - RECORDS) / record(before) + 1) * record(before);
+    let from = if last < first_page_ends { first } else { first_page_ends };
+    let torn = from + draws.below((last + 1 - from) as u64) as usize;
+    after[torn..].copy_from_slice(&before[torn..]);
+}
+
+/// Writes in place: some file systems wait for the disk where a file is truncated and written anew.
+fn put(path: &Path, bytes: &[u8]) {
+    let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).expect("a file that can be written");
+    file.set_len(bytes.len() as u64).and_then(|()| file.write_all_at(bytes, 0)).expect("a file that can be written");
+}
+
+fn open(case: &Case, path: &Path) -> ImageSession {
+    ImageSession::open(&case.setup, path).unwrap_or_else(|error| panic!("{case}: {error}"))
+}
+
+/// Stops a drive at some event, opens it again, checks it, and so on; what was wrong, else how many blocks
+/// were erased, and how many events had changed flash and were not saved.
+fn lives(case: &Case, lives: u64) -> Result<(u64, u64), String> {
+    let path = case.path("stops");
+    let mut session = ImageSession::create(&case.setup, &path).unwrap_or_else(|error| panic!("{case}: {error}"));
+    let mut witness = Witness::of(case, &mut session);
+    let mut draws = Streams::new(case.seed).stream_of("test/stops", case.number);
+    let (mut erases, mut unsaved) = (0, 0);
+    for life in 0..lives {
+        let stop = [Stop::Between, Stop::Unsaved, Stop::Torn][life as usize % 3];
+        let events = draws.below(600);
+        unsaved += u64::from(live(case, &mut session, &mut witness, life, (stop, events), &mut draws));
+        assert_eq!(session.first_mismatch(), None, "{case}, life {life}");
+        erases += session.erases();
+        drop(session);
+        session = open(case, &path);
+        witness.check(&mut session).map_err(|what| format!("{case}, life {life}: {what}"))?;
+    }
+    remove(&path);
+    Ok((erases, unsaved))
+}
+
+/// Drives that lost a page once, or had a wrong parity: seed and scheme.
+const ONCE_BROKEN: [(u64, &str); 4] =
+    [(7, "raid5 read_around=2"), (306, "ppc"), (414, "da-raid5"), (442, "ppc parity_cache=4KiB")];
+
+#[test]
+fn a_drive_that_stops_has_all_that_was_answered() {
+    let (mut stops, mut struck) = (0, 0);
+    let usual = seeds(1);
+    let once = ONCE_BROKEN.into_iter().filter(|(seed, _)| !usual.contains(seed));
+    let once = once.flat_map(|(seed, choice)| cases(seed).into_iter().filter(move |case| case.choice == choice));
+    for (seed, cases) in usual.clone().map(|seed| (seed, cases(seed))).chain(once.map(|case| (case.seed, vec![case]))) {
+        for case in cases {
+            let (erases, unsaved) = lives(&case, 9).unwrap_or_else(|what| {
+                let again = "cargo test -p flashkeep-ssd-tests --test image_drive a_drive_that_stops";
+                panic!("{what}; repeat with: FLASHKEEP_SEED={seed} FLASHKEEP_SCHEME=\"{}\" {again}", case.choice)
+            });
+            assert!(erases > 20, "{case}: {erases} erases; collection must be at work");
+            (stops, struck) = (stops + 6, struck + unsaved);
+        }
+    }
+    assert!(struck * 6 > stops, "of {stops} stops in an event {struck} changed flash");
+}
+
+#[test]
+fn a_power_safe_buffer_that_is_not_saved_is_noticed() {
+    let buffer = buffers().into_iter().find(|(_, buffer)| buffer.kind == BufferKind::PowerSafe).expect("there is one").1;
+    for scheme in ["none", "raid5", "ds-raid", "mds-groups"] {
+        let mut case = case(&SchemeChoice::named(scheme), buffer, 1, 1 << 20);
+        assert!(lives(&case, 3).is_ok(), "{case}");
+        case.setup.power.without = Some(SafetyRule::Buffer);
+        let what = lives(&case, 3).expect_err("a drive that forgets its buffer");
+        assert!(what.contains("or newer"), "{what}");
+    }
+}
+
+fn refusal(case: &Case, path: &Path) -> String {
+    ImageSession::open(&case.setup, path).err().map(|error| error.to_string()).unwrap_or_default()
+}
+
+/// A drive with a power-safe buffer that has seen some requests, its files closed.
+fn lived(name: &str, scheme: &str, number: u64) -> (Case, PathBuf) {
+    let case = case(&SchemeChoice::named(scheme), buffers()[2].1, 3, (2 << 20) + number);
+    let path = case.path(name);
+    let mut session = ImageSession::create(&case.setup, &path).unwrap_or_else(|error| panic!("{case}: {error}"));
+    let pace = Pace::Closed { depth: 4 };
+    session.advance(&mut case.commands(1).into_iter(), pace, &mut |_| {}, &mut |event| event < 200).expect("a new drive");
+    session.sync().expect("a new drive");
+    (case, path)
+}
+
+#[test]
+fn what_is_no_power_safe_memory_of_the_drive_is_refused_by_name() {
+    let (mut case, path) = lived("refused", "mds-groups", 0);
+    let [image, memory] = files(&path);
+    let said = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = memory.clone();
+        change(&mut bytes);
+        put(&memory_of(&path), &bytes);
+        let said = refusal(&case, &path);
+        put(&path, &image);
+        said
+    };
+    let expect = |said: String, what: &str| assert!(said.contains(".memory: ") && said.contains(what), "{said}; wanted {what}");
+    expect(said(&|bytes| bytes[0] ^= 1), "byte 0, magic: found [");
+    expect(said(&|bytes| bytes[8] = 9), "byte 8, version: found 9, valid is 3");
+    expect(said(&|bytes| bytes[20] ^= 1), "byte 4092, header_crc: found ");
+    expect(said(&|bytes| bytes[4100] ^= 1), "byte 4096, record of a state: its checksum is that of other bytes");
+    expect(said(&|bytes| bytes.truncate(100)), "byte 100, header: found the end after 100 bytes, 8192 are needed");
+    expect(said(&|bytes| bytes[4096..8192].fill(0)), "byte 4096, record of a state: there is no state");
+    expect(said(&|bytes| bytes.truncate(8200)), ", place of a state: found ");
+    let newest = (0..2).max_by_key(|record| u64_at(&memory, 4096 + 512 * record)).expect("two records");
+    let state = u64_at(&memory, 4096 + 512 * newest + 8) as usize;
+    expect(said(&|bytes| bytes[state + 30] ^= 1), &format!("byte {state}, state: found checksum "));
+    put(&memory_of(&path), &memory);
+    case.setup.user_slots -= 1;
+    expect(refusal(&case, &path), "byte 16, setup: found scheme mds-groups, ");
+    case.setup.user_slots += 1;
+    assert_eq!(refusal(&case, &path), "");
+    std::fs::remove_file(memory_of(&path)).expect("it was there");
+    expect(refusal(&case, &path), "cannot open: ");
+    remove(&path);
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"))
+}
+
+#[test]
+fn states_that_end_too_early_are_refused_by_name() {
+    for (number, scheme) in ["ppc", "mds-groups"].into_iter().enumerate() {
+        let (case, path) = lived("short", scheme, 100 + number as u64);
+        let [image, memory] = files(&path);
+        let at = (0..2).map(|record| 4096 + 512 * record).max_by_key(|&at| u64_at(&memory, at)).expect("two records");
+        let (state, length) = (u64_at(&memory, at + 8) as usize, u64_at(&memory, at + 16) as usize);
+        for length in (0..40).chain((40..length).step_by(length / 100)) {
+            let mut bytes = memory.clone();
+            bytes[at + 16..at + 24].copy_from_slice(&(length as u64).to_le_bytes());
+            let crc = ssd::coding::crc32c(&bytes[state..state + length]);
+            bytes[at + 24..at + 28].copy_from_slice(&crc.to_le_bytes());
+            let crc = ssd::coding::crc32c(&bytes[at..at + 28]);
+            bytes[at + 28..at + 32].copy_from_slice(&crc.to_le_bytes());
+            put(&memory_of(&path), &bytes);
+            let said = refusal(&case, &path);
+            let names_it = said.contains(" follow") || said.contains(": found the end after ");
+            assert!(names_it, "{length} bytes of {scheme}: {said}");
+        }
+        assert!(files(&path)[0] == image, "a drive that is refused is left alone");
+        remove(&path);
+    }
+}
+
+#[test]
+fn memory_of_an_earlier_time_is_refused() {
+    let (case, path) = lived("earlier", "ppc", 0);
+    let [_, memory] = files(&path);
+    let mut session = open(&case, &path);
+    let commands = &mut case.commands(2).into_iter();
+    session
+        .advance(commands, Pace::Closed { depth: 4 }, &mut |_| {}, &mut |event| event < 100)
+        .expect("files that can be written");
+    let said = refusal(&case, &path);
+    assert!(said.ends_with(".image: in use by another process"), "{said}");
+    drop(session);
+    put(&memory_of(&path), &memory);
+    let said = refusal(&case, &path);
+    assert!(said.contains(".memory: byte ") && said.ends_with("this is the memory of an earlier time"), "{said}");
+    remove(&path);
+}
+
+#[test]
+fn damage_is_an_error_or_a_loss_and_never_wrong_bytes() {
+    let schemes = ssd::protect::registry::SCHEMES.iter().filter(|entry| !entry.canary);
+    let drives = schemes.enumerate().map(|(number, entry)| lived("damaged", entry.name, number as u64));
+    let drives: Vec<_> = drives.map(|(case, path)| (files(&path), case, path)).collect();
+    let mut opened = 0;
+    for seed in seeds(70) {
+        let mut draws = Streams::new(seed).stream("test/damage");
+        let (mut bytes, case, path) = drives[seed as usize % drives.len()].clone();
+        for _ in 0..1 + draws.below(5) {
+            let bytes = &mut bytes[usize::from(draws.chance(0.1))];
+            let from = draws.below(bytes.len() as u64) as usize;
+            let to = (from + 1 + draws.below(9000) as usize).min(bytes.len());
+            match draws.below(3) {
+                0 => bytes[from] ^= 1 << draws.below(8),
+                1 => bytes[from..to].fill([0, 0xff][draws.below(2) as usize]),
+                _ => bytes[from..to].iter_mut().for_each(|byte| *byte = draws.bits() as u8),
+            }
+        }
+        put(&path, &bytes[0]);
+        put(&memory_of(&path), &bytes[1]);
+        let Ok(mut session) = ImageSession::open(&case.setup, &path) else { continue };
+        opened += 1;
+        let commands = &mut case.commands(2).into_iter().take(200);
+        session.advance(commands, Pace::Closed { depth: 4 }, &mut |_| {}, &mut |_| true).expect("files that can be written");
+        let again =
+            format!("{case}; repeat with: FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd-tests --test image_drive damage");
+        assert_eq!(session.first_mismatch(), None, "{again}");
+    }
+    assert!(opened > 20 || seeds(70).count() < 70, "{opened} were opened");
+    drives.iter().for_each(|(_, _, path)| remove(path));
+}
+
+#[test]
+fn what_files_do_not_keep_is_refused_by_name() {
+    let base = case(&SchemeChoice::named("raid5"), buffers()[0].1, 1, 3 << 20);
+    let said = |change: &dyn Fn(&mut Setup)| {
+        let mut setup = base.setup.clone();
+        change(&mut setup);
+        let error = ImageSession::create(&setup, &base.path("kept")).err().expect("a setup that files do not keep");
+        error.to_string()
+    };
+    assert!(said(&|setup| setup.payload = PayloadKind::Tag).starts_with("a drive in files: payload: valid is page"));
+    assert!(said(&|setup| setup.power.mountable = false).starts_with("a drive in files: power.mountable: "));
+    assert!(said(&|setup| setup.power.checkpoint = true).starts_with("a drive in files: power.checkpoint: "));
+    assert!(said(&|setup| setup.faults.uncorrectable_reads = 0.1).starts_with("a drive in files: faults: "));
+    assert!(said(&|setup| setup.age.reads = 7).starts_with("a drive in files: age: "));
+    let free = |setup: &mut Setup| {
+        setup.scheme = SchemeChoice::named("code-zones");
+        setup.scheme.options.insert("offline_cost".into(), "free".into());
+        setup.user_slots = 1;
+    };
+    let what = said(&free);
+    assert!(what.starts_with("a drive in files: scheme code-zones, offline_cost: found free"), "{what}");
+    assert!(said(&|setup| setup.user_slots = 1 << 20).contains("logical pages asked for"));
+}

@@ -1,0 +1,12 @@
+//! What single schemes promise.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod code_zone_times;
+mod code_zones;
+mod ds_raid;
+mod mds_changes;
+mod mds_groups;
+mod partial_parity;
+mod pe_aware;
