@@ -67,8 +67,6 @@ pub(crate) enum Effect<P> {
     StripRebuilt { stripe: StripeId, strip: u32, payload: Option<P> },
     /// To reads: a page cannot be read where the map has it; its codeword is to bring it back.
     Solve { target: Target },
-    /// To reads: what was to bring back a page has ended. `stored` is false for a page that was discarded meanwhile.
-    Solved { target: Target, payload: Option<P>, stored: bool },
     /// To the group log: whoever waits for rescued pages that are safe now may go on.
     SettleRescued,
     /// To rows: jobs are answered whose data have a parity after all.
@@ -89,8 +87,6 @@ pub(crate) enum Effect<P> {
     StripeMerged { op: Id, strip: u32, old: Option<P> },
     /// To stripes: a page of the stripe is solved for when the update under way has ended.
     SolveAfterUpdate { stripe: StripeId, target: Target },
-    /// To block groups: a lost page is solved for by its group.
-    SolveInGroup { target: Target },
     /// To reads: goes on with a step.
     Reads(ReadStep<P>),
     /// To code zones: goes on with a step.

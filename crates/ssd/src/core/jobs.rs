@@ -16,12 +16,7 @@ pub(crate) struct PageWrite<P> {
     pub to: u32,
 }
 
-impl<P: HostPayload> PageWrite<P> {
-    /// Fills in the sectors that were not written.
-    pub fn complete_with(&mut self, old: &P) {
-        self.payload.merge(old, self.from, self.to);
-    }
-}
+impl<P: HostPayload> PageWrite<P> {}
 
 /// Who asked for a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -17,8 +17,6 @@ pub(crate) enum Owner {
     Cover { cover: Id, parity: bool },
     /// A page of codeword `codeword` of a row of a block group.
     GroupPage { row: u32, codeword: u8, parity: bool, moved: bool },
-    /// A page of a weighted sum that brings back a page of a block group.
-    Term { gather: Id, coefficient: u8 },
     /// A strip of a stripe update.
     Stripe { op: Id, strip: u8 },
     /// A page that is recharged in place.

@@ -2,6 +2,7 @@
 
 use crate::core::target::Target;
 use device::slab::Id;
+use ftl::UnitId;
 use protect::code_zones::CodeGroupId;
 use vocab::{Cause, Lpn, Ppn};
 
@@ -10,6 +11,9 @@ use vocab::{Cause, Lpn, Ppn};
 pub(crate) enum SumsFor {
     /// One sum, the contents of a lost page. Sources that cannot be read are replaced by others, if there are any.
     Lost(Target),
+    /// One sum, the contents of a slot of a lost page of a block group, which is pinned meanwhile. Sources that cannot be
+    /// read are replaced by others, if there are any.
+    LostInGroup { target: Target, lost: (Ppn, u32), group: UnitId },
     /// The code pages of a group that is being encoded. One source that cannot be read ends the encoding.
     Code { encode: Id },
 }
@@ -59,6 +63,8 @@ pub(crate) struct NewSolve<P> {
 pub(crate) enum ReadStep<P> {
     /// Some sources of a lost page could not be read: other sources are looked up.
     SolveAgain { target: Target, failed: Vec<Ppn> },
+    /// The same for a page of a block group.
+    SolveAgainInGroup { target: Target, lost: (Ppn, u32), failed: Vec<Ppn> },
     /// Pages are read and added up.
     Sum(NewSolve<P>),
     /// Reads that decode with the code of the group go on without it.

@@ -134,7 +134,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Owner::Collect { log } => self.collect_read_done(command.ppn, log as usize, clean),
             Owner::Stripe { op, strip } => self.stripe_read_done(command.ppn, op, u32::from(strip), clean),
             Owner::Solve { solve, term } => self.solve_read_done(command, solve, term, clean),
-            Owner::Term { gather, coefficient } => self.term_read_done(command, gather, coefficient, clean),
             Owner::Patrol { superblock } => self.patrol_read_done(superblock, clean),
             Owner::Recharge { log } => self.recharge_read_done(command, log as usize, clean),
             Owner::Lazy { read, block } => self.lazy_read_done(command, read, usize::from(block), clean),

@@ -47,7 +47,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Effect::StripLost { tag } => self.strip_lost(tag),
             Effect::StripRebuilt { stripe, strip, payload } => self.strip_rebuilt(stripe, strip, payload),
             Effect::Solve { target } => self.repair(target),
-            Effect::Solved { target, payload, stored } => self.repaired(target, payload.as_ref(), stored),
             Effect::SettleRescued => self.settle_rescued(),
             Effect::AnswerCovered => {
                 self.writer.rows.answer_covered(&mut self.core);
@@ -62,7 +61,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Effect::RetryJobs => self.core.retry |= !self.host.stalled.is_empty(),
             Effect::StripeMerged { op, strip, old } => self.stripe_merge_repaired(op, strip, old.as_ref()),
             Effect::SolveAfterUpdate { stripe, target } => self.wait_for_stripe(stripe, target),
-            Effect::SolveInGroup { target } => self.repair_in_group(target),
             Effect::Reads(step) => self.read_step(step),
             Effect::Zones(step) => self.zone_step(step),
         }

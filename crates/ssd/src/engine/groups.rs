@@ -1,8 +1,6 @@
 //! What other components call of block groups.
 
-use crate::core::Command;
 use crate::core::scrub::{HeldSum, Scrub};
-use crate::core::target::Target;
 use crate::engine::Engine;
 use crate::write::group_log::{Ended, Holds};
 use crate::write::groups::GroupStats;
@@ -37,24 +35,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// See [`crate::write::groups::Groups::settle_mounted`].
     pub(crate) fn settle_mounted_groups(&mut self) {
         self.writer.groups.settle_mounted(&mut self.core);
-    }
-
-    /// See [`crate::write::groups::Groups::repair`].
-    pub(crate) fn repair_in_group(&mut self, target: Target) {
-        self.writer.groups.repair(&mut self.core, target);
-        self.hand_on();
-    }
-
-    /// See [`crate::write::groups::Groups::term_read_done`].
-    pub(crate) fn term_read_done(&mut self, command: &Command, gather: Id, coefficient: u8, clean: bool) {
-        self.writer.groups.term_read_done(&mut self.core, command, (gather, coefficient), clean);
-        self.hand_on();
-    }
-
-    /// See [`crate::write::groups::Groups::addition_due`].
-    pub(crate) fn addition_due(&mut self) {
-        self.writer.groups.addition_due(&mut self.core);
-        self.hand_on();
     }
 
     /// See [`crate::write::groups::Groups::stats`].

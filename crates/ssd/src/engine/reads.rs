@@ -4,7 +4,6 @@ use crate::core::Command;
 use crate::core::read_step::ReadStep;
 use crate::core::target::Target;
 use crate::engine::Engine;
-use crate::read::solve::{Solution, solved};
 use device::contents::HostPayload;
 use device::slab::Id;
 use nand::FlashArray;
@@ -25,6 +24,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn read_step(&mut self, step: ReadStep<P>) {
         match step {
             ReadStep::SolveAgain { target, failed } => reads!(self.solve_again(target, failed)),
+            ReadStep::SolveAgainInGroup { target, lost, failed } => reads!(self.solve_again_in_group(target, lost, failed)),
             ReadStep::Sum(new) => self.reads.start_solve(&mut self.core, new),
             ReadStep::DropCode { group } => self.reads.drop_code(&mut self.core, group),
             ReadStep::DropCodeOf { read, group } => reads!(self.drop_code_of(read, group)),
@@ -37,6 +37,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         reads!(self.solve(target));
     }
 
+    pub(crate) fn addition_due(&mut self) {
+        self.reads.addition_due(&mut self.core);
+        self.hand_on();
+    }
+
     #[inline]
     pub(crate) fn solve_read_done(&mut self, command: &Command, solve: Id, term: u16, clean: bool) {
         self.reads.solve_read_done(&mut self.core, command, (solve, term), clean);
@@ -46,21 +51,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     #[inline]
     pub(crate) fn lazy_read_done(&mut self, command: &Command, read: Id, block: usize, clean: bool) {
         reads!(self.lazy_read_done(command, (read, block), clean));
-    }
-
-    /// Hands over what solving for a lost page gave. `stored` is false for a page that was discarded meanwhile.
-    pub(crate) fn repaired(&mut self, target: Target, payload: Option<&P>, stored: bool) {
-        let solution = match payload {
-            Some(_) if !stored => Solution::Discarded,
-            Some(payload) => Solution::Contents(payload.clone()),
-            None => Solution::Lost,
-        };
-        solved(&mut self.core, target, solution);
-        self.hand_on();
-    }
-
-    pub(crate) fn lpn_wanted(&self, target: Target) -> Option<Lpn> {
-        self.core.lpn_wanted(target)
     }
 
     pub(crate) fn may_read_around(&self) -> bool {

@@ -1,11 +1,9 @@
 //! What other components call of rows, of rescued pages and of moves in the group log.
 
-use crate::core::target::Target;
 use crate::engine::Engine;
 use device::contents::HostPayload;
 use ftl::UnitId;
 use nand::FlashArray;
-use vocab::Ppn;
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// See [`crate::write::rows::Rows::cover_open_rows`].
@@ -22,15 +20,5 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// See [`crate::write::rows::Rows::is_open`].
     pub(crate) fn is_open_row(&self, row: u32) -> bool {
         self.writer.rows.is_open(row)
-    }
-
-    /// See [`crate::write::rows::Rows::sources`].
-    pub(crate) fn row_sources(&self, ppn: Ppn, failed: &[Ppn]) -> Result<Option<Vec<Ppn>>, ()> {
-        self.writer.rows.sources(&self.core, ppn, failed).map_err(|_| ())
-    }
-
-    /// The contents that a repair wants, if they wait to be written to another place.
-    pub(crate) fn rescued(&self, target: Target) -> Option<P> {
-        self.writer.moves.rescued_contents(&self.core, target)
     }
 }

@@ -127,10 +127,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.writer.stripes.scheme()
     }
 
-    pub(crate) fn stripe_of_op(&self, op: Id) -> StripeId {
-        self.writer.stripes.stripe_of_op(op)
-    }
-
     pub(crate) fn stripe_count(&self) -> u32 {
         self.writer.stripes.stripe_count(&self.core)
     }
@@ -169,14 +165,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     pub(crate) fn worn_strips(&self, stripe: StripeId) -> StripSet {
         self.writer.stripes.worn_strips(&self.core, stripe)
-    }
-
-    pub(crate) fn can_build(&self, stripe: StripeId) -> bool {
-        self.writer.stripes.can_build(&self.core, stripe)
-    }
-
-    pub(crate) fn is_being_programmed(&self, stripe: StripeId) -> bool {
-        self.writer.stripes.is_being_programmed(stripe)
     }
 
     pub(crate) fn check_parity_cache(&self) {

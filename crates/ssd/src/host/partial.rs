@@ -217,10 +217,7 @@ mod tests {
             for lpn in [3, 4] {
                 alone.core.map.publish_missing(Lpn(lpn));
             }
-            let (id, arrived) = {
-                let job = alone.arrive(PARTIAL, 3 * SECTORS + 4..4 * SECTORS + 4);
-                (job, alone.solving.clone())
-            };
+            let id = alone.arrive(PARTIAL, 3 * SECTORS + 4..4 * SECTORS + 4);
             let target = |page| Target::Merge { job: id, page, failed: None };
             assert_eq!(alone.solving, [target(0), target(1)]);
             let old = PageBuf::default();

@@ -13,7 +13,7 @@ use crate::core::target::Target;
 use crate::host::Host;
 use crate::read::ahead::Ahead;
 use crate::read::around::LazyReads;
-use crate::read::solve::Solve;
+use crate::read::solve::{Adder, Solve};
 use crate::write::Writer;
 use crate::write::zones::Zones;
 use device::contents::HostPayload;
@@ -21,12 +21,13 @@ use device::slab::{Id, Slab};
 use ftl::Place;
 use nand::FlashArray;
 use protect::Protection;
-use vocab::{Lpn, Ppn};
+use vocab::{Lpn, Nanos, Ppn};
 
 /// All reads that need more than one page.
 #[derive(Clone)]
 pub(crate) struct Reads<P: HostPayload> {
     pub solves: Slab<Solve<P>>,
+    pub adder: Adder,
     /// Lost pages of rows whose parity is still on its way.
     pub uncovered_repairs: Vec<Target>,
     pub lazy: LazyReads<P>,
@@ -38,7 +39,9 @@ impl<P: HostPayload> Reads<P> {
     /// No reads.
     pub fn new(protection: &Protection) -> Self {
         let ahead = if let Protection::Zones(zones) = protection { zones.read_ahead().map(Ahead::new) } else { None };
-        Self { solves: Slab::default(), uncovered_repairs: Vec::new(), lazy: LazyReads::new(protection), ahead }
+        let sum_time = if let Protection::Groups(scheme) = protection { scheme.sum_time() } else { Nanos(0) };
+        let adder = Adder::new(sum_time);
+        Self { solves: Slab::default(), adder, uncovered_repairs: Vec::new(), lazy: LazyReads::new(protection), ahead }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::core::effects::Effect;
 use crate::core::owner::Owner;
 use crate::core::read_step::{NewSolve, Pace, ReadStep, SumsFor, Term};
 use crate::core::target::Target;
+use crate::core::timer::Timer;
 use crate::core::zone_step::ZoneStep;
 use crate::core::{Command, Core};
 use crate::read::{Below, Reads};
@@ -17,7 +18,8 @@ use device::facts::Fact;
 use device::slab::Id;
 use ftl::Place;
 use nand::FlashArray;
-use vocab::{Cause, DieId, Ppn};
+use std::collections::VecDeque;
+use vocab::{Cause, DieId, Nanos, Ppn, SimTime};
 
 /// Pages being read and added up.
 #[derive(Clone, Debug)]
@@ -25,7 +27,6 @@ pub(crate) struct Solve<P> {
     /// `None`: this is not in use.
     wanted_by: Option<SumsFor>,
     cause: Cause,
-    pace: Pace,
     sums: Vec<P>,
     terms: Vec<Term>,
     /// Terms that wait until another page of the same die was added.
@@ -43,7 +44,6 @@ impl<P> Default for Solve<P> {
         Self {
             wanted_by: None,
             cause: Cause::Rebuild,
-            pace: Pace::AllAtOnce,
             sums: Vec::new(),
             terms: Vec::new(),
             waiting: Vec::new(),
@@ -66,6 +66,23 @@ impl<P: HostPayload> Solve<P> {
     /// another place.
     fn takes_displaced(&self) -> bool {
         matches!(self.wanted_by, Some(SumsFor::Lost(_)))
+    }
+}
+
+/// The controller's adder for pages of block groups: one page after the other. Of each die one page is read at a
+/// time, and it is added before the next is read (section 4.3 of the block group paper: "loaded by the same page
+/// register").
+#[derive(Clone, Debug)]
+pub(crate) struct Adder {
+    /// Time to add one page.
+    sum_time: Nanos,
+    /// Pages read and not added yet: when that is done, for which solve, and the die they came from.
+    adding: VecDeque<(SimTime, Id, DieId)>,
+}
+
+impl Adder {
+    pub fn new(sum_time: Nanos) -> Self {
+        Self { sum_time, adding: VecDeque::new() }
     }
 }
 
@@ -104,6 +121,20 @@ impl<P: HostPayload> Reads<P> {
         self.solve_from(core, below, target, sources, failed);
     }
 
+    /// As [`Self::solve_again`], for a page of a block group: of the page that was lost then, wherever the contents that
+    /// the target wants are now.
+    pub(crate) fn solve_again_in_group<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        below: Below<'_, P>,
+        target: Target,
+        lost: (Ppn, u32),
+        failed: Vec<Ppn>,
+    ) {
+        let sources = below.writer.groups.sources_of(core, lost, &failed);
+        self.solve_from(core, below, target, sources, failed);
+    }
+
     /// Solves for a lost page from its sources.
     pub(crate) fn solve_from<A: FlashArray<P>>(
         &mut self,
@@ -119,7 +150,16 @@ impl<P: HostPayload> Reads<P> {
                 let (wanted_by, cause, pace) = (SumsFor::Lost(target), Cause::Rebuild, Pace::AllAtOnce);
                 self.start_solve(core, NewSolve { wanted_by, cause, pace, sums: vec![held], terms, failed });
             }
-            Sources::Group => core.out.push(Effect::SolveInGroup { target }),
+            Sources::Weighted { held, pages, lost, group } => {
+                if !pages.is_empty() {
+                    // The group stays until the last of them is read.
+                    core.map.pin(group);
+                }
+                let terms = pages.into_iter().map(|(ppn, coefficient)| Term::once(ppn, lost.1, coefficient)).collect();
+                let wanted_by = SumsFor::LostInGroup { target, lost, group };
+                let (cause, pace) = (Cause::Rebuild, Pace::OneADie);
+                self.start_solve(core, NewSolve { wanted_by, cause, pace, sums: vec![held], terms, failed });
+            }
             Sources::Line { line, lpn, failed } => self.solve_by_code(core, below, target, (line, lpn), failed),
             Sources::NoneOfCodePage { lpn } => {
                 core.out.push(Effect::Zones(ZoneStep::LoseCodePage { lpn }));
@@ -138,7 +178,7 @@ impl<P: HostPayload> Reads<P> {
         let id = self.solves.take();
         let (left, failed_before) = (terms.len() as u32, failed.len());
         let waiting = (0..terms.len() as u16).collect();
-        self.solves[id] = Solve { wanted_by: Some(wanted_by), cause, pace, sums, terms, waiting, left, failed, failed_before };
+        self.solves[id] = Solve { wanted_by: Some(wanted_by), cause, sums, terms, waiting, left, failed, failed_before };
         if left == 0 {
             self.end_solve(core, id);
             return;
@@ -179,12 +219,38 @@ impl<P: HostPayload> Reads<P> {
         let solve = &mut self.solves[id];
         if clean {
             solve.add(term, &core.device.array.page(ppn).payload[slot]);
+            let takes_time = matches!(solve.wanted_by, Some(SumsFor::LostInGroup { .. }));
+            if takes_time && core.device.timed && self.adder.sum_time.0 > 0 {
+                self.add_later(core, id, core.device.grid.die_of(ppn));
+                return;
+            }
         } else if let Some(payload) = core.device.displaced_contents(ppn, slot).filter(|_| solve.takes_displaced()) {
             solve.add(term, &payload);
         } else {
             solve.failed.push(ppn);
         }
         self.term_done(core, id, core.device.grid.die_of(ppn));
+    }
+
+    /// The adder takes up the page after those that were read before it.
+    fn add_later<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, die: DieId) {
+        let adder = &mut self.adder;
+        let begin = adder.adding.back().map_or(core.device.now, |&(end, ..)| end);
+        let end = begin + adder.sum_time;
+        adder.adding.push_back((end, id, die));
+        if adder.adding.len() == 1 {
+            core.schedule(Timer::Adder, end);
+        }
+    }
+
+    /// The adder is done with a page.
+    pub(crate) fn addition_due<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+        let (_, id, die) = self.adder.adding.pop_front().expect("an addition was scheduled for it");
+        match self.adder.adding.front() {
+            Some(&(end, ..)) => core.schedule(Timer::Adder, end),
+            None => core.clear(Timer::Adder),
+        }
+        self.term_done(core, id, die);
     }
 
     /// A page of a solve is added, or could not be read.
@@ -199,12 +265,22 @@ impl<P: HostPayload> Reads<P> {
 
     /// All pages of a solve are added, or could not be read.
     fn end_solve<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
-        let Solve { wanted_by, mut sums, failed, failed_before, .. } = std::mem::take(&mut self.solves[id]);
+        let Solve { wanted_by, mut sums, terms, failed, failed_before, .. } = std::mem::take(&mut self.solves[id]);
         self.solves.give(id);
         let clean = failed.len() == failed_before;
         match wanted_by.expect("a solve in progress") {
             SumsFor::Lost(target) if clean => solved(core, target, Solution::Contents(sums.swap_remove(0))),
             SumsFor::Lost(target) => core.out.push(Effect::Reads(ReadStep::SolveAgain { target, failed })),
+            SumsFor::LostInGroup { target, lost, group } => {
+                if clean {
+                    solved(core, target, Solution::Contents(sums.swap_remove(0)));
+                } else {
+                    core.out.push(Effect::Reads(ReadStep::SolveAgainInGroup { target, lost, failed }));
+                }
+                if !terms.is_empty() {
+                    core.out.push(Effect::Release { unit: group });
+                }
+            }
             SumsFor::Code { encode } => {
                 core.out.push(Effect::Zones(ZoneStep::CodeSummed { encode, sums: clean.then_some(sums) }));
             }

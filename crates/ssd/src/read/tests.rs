@@ -275,6 +275,28 @@ fn a_solve_of_one_read_a_die_multiplies_by_coefficients() {
     assert_eq!(alone.run(), [format!("Zones(CodeSummed {{ encode: 1, sums: Some([{sum:?}]) }})")]);
 }
 
+/// Fails if a group may be erased while its pages are read, if it stays pinned, or if a failed read makes the reads
+/// look for another page than the one that was lost.
+#[test]
+fn a_block_group_stays_while_a_page_of_it_is_solved_for() {
+    let mut alone = Alone::new();
+    let pages = three_pages(&mut alone);
+    let (target, lost, group) = (host_read(4), (Ppn(99), 0), 0);
+    let sources = || {
+        let pages = vec![(pages[0], 2), (pages[1], 3)];
+        Sources::Weighted { held: Tag::stamp(Lpn(2), 4, 8), pages, lost, group }
+    };
+    alone.solve_from(target, sources(), Vec::new());
+    assert_eq!(alone.core.map.unit(group).pins, 1);
+    // In GF(256): 3 ^ 2 * 1 ^ 3 * 2 = 7, which is lpn 6; the versions 4 ^ 2 * 1 ^ 3 * 2 = 0.
+    let release = format!("{:?}", Effect::<Tag>::Release { unit: group });
+    assert_eq!(alone.run(), [check_against(FLOOR, 3, Some(Tag::stamp(Lpn(6), 0, 8))), part_done(4), release.clone()]);
+    alone.failing = vec![pages[1]];
+    alone.solve_from(target, sources(), Vec::new());
+    let again = ReadStep::SolveAgainInGroup { target, lost, failed: vec![pages[1]] };
+    assert_eq!(alone.run(), [format!("{:?}", Effect::<Tag>::Reads(again)), release]);
+}
+
 /// A page of a busy die, with the rest of its stripe on other dies.
 fn busy_stripe(busy: u32) -> (Alone, Vec<Ppn>) {
     let mut setup = tiny_setup("raid5", BufferKind::Off);

@@ -7,7 +7,7 @@ use crate::write::Writer;
 use crate::write::rows::Rows;
 use crate::write::stripes::Stripes;
 use device::contents::HostPayload;
-use ftl::Place;
+use ftl::{Place, UnitId};
 use nand::FlashArray;
 use protect::Protection;
 use protect::code_zones::LineRead;
@@ -20,8 +20,9 @@ pub(crate) enum Sources<P> {
     Sum { held: P, pages: Vec<Ppn>, slot: u32 },
     /// The code of its line. The page itself may still be read, unless it lies where a read `failed`.
     Line { line: LineRead, lpn: Lpn, failed: Option<Slot> },
-    /// Its block group, which reads and adds up for itself.
-    Group,
+    /// The sum of what the parity cache of block groups has and these pages, each times its coefficient. `lost` is
+    /// the page and its slot; its group must not be erased meanwhile.
+    Weighted { held: P, pages: Vec<(Ppn, u8)>, lost: (Ppn, u32), group: UnitId },
     /// Nothing does, because it is a code page.
     NoneOfCodePage { lpn: Lpn },
     /// Nothing does.
@@ -48,7 +49,7 @@ impl<P: HostPayload> Writer<P> {
                 sources => sources,
             },
             Protection::Rows(_) => row_sources(&self.rows, core, target, failed),
-            Protection::Groups(_) => Sources::Group,
+            Protection::Groups(_) => self.groups.sources(core, target),
             Protection::Zones(_) => self.zones.as_ref().expect("a drive of code zones").sources(core, target),
         }
     }

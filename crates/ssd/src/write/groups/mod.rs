@@ -16,10 +16,8 @@ pub(crate) mod write;
 
 pub(crate) use crate::write::groups::remains::{GroupRemains, Redo};
 
-use crate::write::groups::solve::{Adder, TermGather};
 use ::coding::ErasureCode;
 use device::contents::HostPayload;
-use device::slab::Slab;
 use ftl::UnitId;
 use nand::Member;
 use protect::{GroupCode, GroupScheme, PageStripe};
@@ -146,8 +144,6 @@ pub(crate) struct Groups<P> {
     stats: GroupStats,
     /// Groups whose sums a cut took: their data have no parity.
     pub without_parity: BTreeSet<UnitId>,
-    gathers: Slab<TermGather<P>>,
-    adder: Adder,
 }
 
 impl<P: HostPayload> Groups<P> {
@@ -159,7 +155,6 @@ impl<P: HostPayload> Groups<P> {
         let scheme: Option<Arc<dyn GroupScheme>> = scheme.map(|scheme| Arc::from(scheme.boxed_clone()));
         let room = scheme.as_deref().map_or(Ok(0), |scheme| room_of(scheme, streams, name))?;
         let codes = scheme.iter().flat_map(|scheme| scheme.codes()).copied().map(with_algebra).collect();
-        let sum_time = scheme.as_ref().map_or(vocab::Nanos(0), |scheme| scheme.sum_time());
         let info = if scheme.is_some() { groups as usize } else { 0 };
         Ok(Self {
             scheme,
@@ -177,8 +172,6 @@ impl<P: HostPayload> Groups<P> {
             redo: Vec::new(),
             stats: GroupStats::default(),
             without_parity: BTreeSet::new(),
-            gathers: Slab::default(),
-            adder: Adder::new(sum_time),
         })
     }
 

@@ -1,63 +1,15 @@
-//! Solving for a page of a block group: the scheme names pages and coefficients, this file
-//! reads them, adds them up in the time that takes the controller, and tries again without
-//! those that could not be read.
+//! Solving for a page of a block group: the scheme names pages and coefficients, this file says where they are.
+//! The reads read them and add them up.
 
-use crate::core::effects::Effect;
-use crate::core::owner::Owner;
+use crate::core::Core;
 use crate::core::target::Target;
-use crate::core::{Command, Core};
 use crate::write::groups::Groups;
+use crate::write::sources::Sources;
 use device::contents::HostPayload;
-use device::slab::Id;
 use ftl::Place;
 use nand::FlashArray;
 use protect::{Across, GroupPage, PageState, PageStripe};
-use std::collections::VecDeque;
-use vocab::{Cause, DieId, Grid, Nanos, Ppn, SimTime, SuperblockId};
-
-/// The timer of the adder, in the calendar.
-pub(crate) fn adder_timer(grid: &Grid) -> usize {
-    grid.dies() as usize + 3
-}
-
-/// The controller's adder: one page after the other.
-#[derive(Clone, Debug)]
-pub(crate) struct Adder {
-    /// Time to add one page.
-    sum_time: Nanos,
-    /// Pages read and not added yet: when that is done, for which sum, and the die they came from.
-    adding: VecDeque<(SimTime, Id, DieId)>,
-}
-
-impl Adder {
-    pub fn new(sum_time: Nanos) -> Self {
-        Self { sum_time, adding: VecDeque::new() }
-    }
-}
-
-/// A weighted sum of pages being read: of each die one at a time, each added before the next
-/// is read (section 4.3 of the block group paper: "loaded by the same page register").
-#[derive(Clone, Debug)]
-pub(crate) struct TermGather<P> {
-    target: Option<Target>,
-    lost: Ppn,
-    index: u32,
-    sum: P,
-    /// Pages to be read after another of the same die.
-    waiting: Vec<(Ppn, u8)>,
-    left: u32,
-    /// Pages that could not be read, in this attempt and before.
-    failed: Vec<Ppn>,
-    /// Failed reads before this attempt.
-    failed_before: usize,
-}
-
-impl<P: Default> Default for TermGather<P> {
-    fn default() -> Self {
-        let (waiting, failed) = (Vec::new(), Vec::new());
-        Self { target: None, lost: Ppn(0), index: 0, sum: P::default(), waiting, left: 0, failed, failed_before: 0 }
-    }
-}
+use vocab::{Grid, Ppn, SuperblockId};
 
 /// A group that a page is solved in.
 struct Solved<'a> {
@@ -75,40 +27,25 @@ impl Solved<'_> {
 }
 
 impl<P: HostPayload> Groups<P> {
-    /// Solves for a lost page of a block group and hands it to whoever wants it.
-    pub fn repair<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, target: Target) {
+    /// What brings back the page of a block group that the target wants.
+    pub fn sources<A: FlashArray<P>>(&self, core: &Core<P, A>, target: Target) -> Sources<P> {
         let place = match (target, core.lpn_wanted(target)) {
             (Target::Move { slot, .. }, _) => Place::At(slot),
             (_, Some(lpn)) => core.map.lookup(lpn),
             (_, None) => unreachable!("groups have no stripe updates"),
         };
         match place {
-            Place::Unmapped => core.out.push(Effect::Solved { target, payload: Some(P::default()), stored: false }),
-            Place::Missing => core.out.push(Effect::Solved { target, payload: None, stored: true }),
-            Place::At(slot) => {
-                let (ppn, index) = core.device.grid.page_of(slot);
-                self.rebuild(core, target, (ppn, index), Vec::new());
-            }
+            Place::Unmapped => Sources::Discarded,
+            Place::Missing => Sources::None,
+            Place::At(slot) => self.sources_of(core, core.device.grid.page_of(slot), &[]),
         }
     }
 
-    /// Reads what sums up to the page, without the pages that `failed`.
-    fn rebuild<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, target: Target, (lost, index): (Ppn, u32), failed: Vec<Ppn>) {
-        let Some((sum, reads)) = self.terms_of(core, (lost, index), &failed) else {
-            core.out.push(Effect::Solved { target, payload: None, stored: true });
-            return;
-        };
-        if reads.is_empty() {
-            core.out.push(Effect::Solved { target, payload: Some(sum), stored: true });
-            return;
-        }
-        // The group stays until the last of them is read.
-        core.map.pin(group_of(&core.device.grid, lost).0);
-        let id = self.gathers.take();
-        let (left, failed_before) = (reads.len() as u32, failed.len());
-        self.gathers[id] = TermGather { target: Some(target), lost, index, sum, waiting: reads, left, failed, failed_before };
-        for die in 0..core.device.grid.dies() {
-            self.read_next_term(core, id, DieId(die as u16));
+    /// What sums up to a slot of a page, without the pages of which reads `failed`.
+    pub fn sources_of<A: FlashArray<P>>(&self, core: &Core<P, A>, lost: (Ppn, u32), failed: &[Ppn]) -> Sources<P> {
+        match self.terms_of(core, lost, failed) {
+            Some((held, pages)) => Sources::Weighted { held, pages, lost, group: group_of(&core.device.grid, lost.0).0 },
+            None => Sources::None,
         }
     }
 
@@ -210,74 +147,6 @@ impl<P: HostPayload> Groups<P> {
         let is_held = |done: &vocab::StripSet| page.page + 1 == pages && !done.contains(page.strip);
         let blocks = self.blocks.get(&solved.group.0).filter(|sums| is_held(&sums.done))?;
         Some(&blocks.sums[(page.strip * slots + index) as usize])
-    }
-
-    /// Reads the next page of the die that a sum needs, if any.
-    fn read_next_term<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, die: DieId) {
-        let gather = &mut self.gathers[id];
-        let Some(at) = gather.waiting.iter().position(|&(ppn, _)| core.device.grid.die_of(ppn) == die) else { return };
-        let (ppn, coefficient) = gather.waiting.remove(at);
-        let first = gather.index as u8;
-        let owner = Owner::Term { gather: id, coefficient };
-        core.submit(Command { owner, ppn, first, cause: Cause::Rebuild, ..Command::default() });
-    }
-
-    /// A page of a sum was read.
-    pub fn term_read_done<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        command: &Command,
-        (id, coefficient): (Id, u8),
-        clean: bool,
-    ) {
-        let die = core.device.grid.die_of(command.ppn);
-        if !clean {
-            self.gathers[id].failed.push(command.ppn);
-            self.term_done(core, id, die);
-            return;
-        }
-        let payload = &core.device.array.page(command.ppn).payload[usize::from(command.first)];
-        self.gathers[id].sum.add_scaled(payload, coefficient);
-        let adder = &mut self.adder;
-        if !core.device.timed || adder.sum_time.0 == 0 {
-            self.term_done(core, id, die);
-            return;
-        }
-        let begin = adder.adding.back().map_or(core.device.now, |&(end, ..)| end);
-        let end = begin + adder.sum_time;
-        adder.adding.push_back((end, id, die));
-        if adder.adding.len() == 1 {
-            core.device.calendar.schedule(adder_timer(&core.device.grid), end);
-        }
-    }
-
-    /// The adder is done with a page.
-    pub fn addition_due<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
-        let timer = adder_timer(&core.device.grid);
-        let (_, id, die) = self.adder.adding.pop_front().expect("an addition was scheduled for it");
-        match self.adder.adding.front() {
-            Some(&(end, ..)) => core.device.calendar.schedule(timer, end),
-            None => core.device.calendar.clear(timer),
-        }
-        self.term_done(core, id, die);
-    }
-
-    /// One page of a sum is added, or could not be read.
-    fn term_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, die: DieId) {
-        self.gathers[id].left -= 1;
-        if self.gathers[id].left > 0 {
-            self.read_next_term(core, id, die);
-            return;
-        }
-        let gather = std::mem::take(&mut self.gathers[id]);
-        self.gathers.give(id);
-        let target = gather.target.expect("a sum is for somebody");
-        if gather.failed.len() > gather.failed_before {
-            self.rebuild(core, target, (gather.lost, gather.index), gather.failed);
-        } else {
-            core.out.push(Effect::Solved { target, payload: Some(gather.sum), stored: true });
-        }
-        core.out.push(Effect::Release { unit: group_of(&core.device.grid, gather.lost).0 });
     }
 }
 
