@@ -94,10 +94,7 @@ impl<P: HostPayload> Writer<P> {
 
     /// Whether units that are being written go on with pages on a dead die.
     pub fn goes_on_with_dead_dies(&self) -> bool {
-        match &self.protection {
-            Protection::Groups(_) => true,
-            _ => false,
-        }
+        matches!(self.protection, Protection::Groups(_))
     }
 
     /// How the contents of a dead die are rebuilt.

@@ -33,7 +33,7 @@ impl Drive {
     /// What a mount chooses that cannot read the pages `gone`, on dies of which `losing` lost pages. It has the
     /// partial parities of power-safe memory, unless the outage took them.
     fn choose(&self, gone: &[Ppn], losing: &[DieId], lost_partials: bool) -> ChosenStripes {
-        let pages = (0..self.core.device.grid.geometry().pages() as u32).map(Ppn);
+        let pages = (0..self.core.device.grid.geometry().pages()).map(Ppn);
         let readable = pages.filter(|ppn| self.core.device.is_programmed(*ppn) && !gone.contains(ppn)).collect();
         let partials = if lost_partials { Vec::new() } else { self.stripes.held.remains() };
         let losing_dies = losing.iter().copied().collect();

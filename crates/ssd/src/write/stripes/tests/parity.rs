@@ -8,7 +8,8 @@ fn with_partial_parity() -> Drive {
     drive.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
     drive.write(&[(1, 2)]);
     drive.write(&[(2, 2)]);
-    (drive.commands(), drive.parts_done());
+    drive.commands();
+    drive.parts_done();
     drive
 }
 
@@ -63,7 +64,8 @@ fn an_update_waits_for_room_in_the_parity_cache_until_another_stripe_is_committe
         drive.write(&[0, 1, 2, 3].map(|strip| (stripe * N + strip, 1)));
     }
     drive.write(&[(1, 2)]);
-    (drive.commands(), drive.parts_done());
+    drive.commands();
+    drive.parts_done();
     let jobs = [drive.begin(&[(N + 1, 2)]), drive.begin(&[(2 * N + 1, 2)])];
     assert!(drive.stripes.held.has_waiting() && drive.parts_done().is_empty());
     drive.settle();
@@ -85,7 +87,8 @@ fn with_collected_old_version() -> (Drive, UnitId) {
     drive.write(&[(1, 2)]);
     assert_eq!(drive.core.map.unit(unit).state, UnitState::Closed);
     assert!(drive.core.map.condemn_unit(unit) && !drive.core.map.may_erase(unit), "log {die}");
-    (drive.commands(), drive.parts_done());
+    drive.commands();
+    drive.parts_done();
     (drive, unit)
 }
 
@@ -227,7 +230,8 @@ fn parity_is_built_once_and_its_waiter_goes_on() {
     drive.lose(STRIPE, N);
     let unit = drive.core.map.forget_parity(STRIPE).pinned;
     assert_eq!(unit, None, "a lost parity pins nothing");
-    (drive.commands(), drive.parts_done());
+    drive.commands();
+    drive.parts_done();
     assert!(drive.stripes.can_build(&drive.core, STRIPE));
     let waiter = Some(Target::Move { log: 0, slot: Slot(0) });
     drive.stripes.build_parity(&mut drive.core, STRIPE, waiter);

@@ -81,7 +81,8 @@ fn a_partly_written_page_that_cannot_be_read_waits_for_a_repair() {
     drive.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
     drive.lose(STRIPE, 1);
     assert!(drive.wanted.iter().any(|effect| matches!(effect, Effect::StripLost { tag } if data_of(*tag) == Some(Lpn(1)))));
-    (drive.commands(), drive.parts_done());
+    drive.commands();
+    drive.parts_done();
     let job = drive.job(&[(1, 2)], (0, 4));
     drive.stripes.place(&mut drive.core, job);
     drive.go_on();
@@ -102,7 +103,8 @@ fn a_partly_written_page_whose_old_contents_are_lost_fails() {
     let mut drive = Drive::new("raid5", &[]);
     drive.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
     drive.lose(STRIPE, 1);
-    (drive.commands(), drive.parts_done());
+    drive.commands();
+    drive.parts_done();
     let job = drive.job(&[(1, 2)], (0, 4));
     drive.stripes.place(&mut drive.core, job);
     drive.go_on();
