@@ -12,9 +12,9 @@ use crate::core::Core;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
 use crate::power::mount::Mounted;
+use crate::write::Way;
 use device::contents::HostPayload;
 use nand::{FlashArray, Scan};
-use protect::Protection;
 use std::fmt;
 use vocab::{BlockAddr, SimTime, Streams};
 
@@ -208,9 +208,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             return zones.check_segments(&self.core).map_err(SetupError::new);
         }
         let live: u64 = (0..map.logs()).map(|log| u64::from(map.live_max(log))).sum();
-        let (stripes, width) = match &self.writer.protection {
-            Protection::Stripes(scheme) => {
-                (u64::from(map.user_slots().div_ceil(scheme.data_strips())), u64::from(scheme.data_strips()) + 1)
+        let (stripes, width) = match self.writer.way {
+            Way::Stripes => {
+                let data = self.writer.stripes.data_strips();
+                (u64::from(map.user_slots().div_ceil(data)), u64::from(data) + 1)
             }
             _ => (0, 0),
         };

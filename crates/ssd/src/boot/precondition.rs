@@ -8,10 +8,10 @@ use crate::boot::demand::Demand;
 use crate::config::Precondition;
 use crate::core::jobs::{Asker, PageWrite};
 use crate::engine::Engine;
+use crate::write::Way;
 use device::contents::HostPayload;
 use device::facts::{Folds, RequestKind};
 use nand::FlashArray;
-use protect::Protection;
 use vocab::{HostCommand, HostOp, Lpn, SimTime, Stream, Streams};
 
 /// What preconditioning found.
@@ -98,10 +98,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Overwrites random pages. Rows take a row's worth in one request: sub-stripe parity is
     /// the workload's to cause, not the history's.
     fn overwrite(&mut self, count: u32, working_set: u32, draws: &mut Stream) {
-        let together = match &self.writer.protection {
-            Protection::Rows(_) => self.history_batch() as usize,
+        let together = match self.writer.way {
+            Way::Rows => self.history_batch() as usize,
             // A page at a time: stripes wait, and are not padded.
-            Protection::Groups(_) => self.core.device.grid.slots_per_page() as usize,
+            Way::Groups => self.core.device.grid.slots_per_page() as usize,
             _ => 1,
         };
         let mut left = count as usize;

@@ -24,7 +24,7 @@ use crate::care::Care;
 use crate::core::Core;
 use crate::core::limits::{Limits, Recycled, Region, Thresholds, age_of};
 use crate::core::timer::Timer;
-use crate::write::{Writer, commit_reserve};
+use crate::write::Writer;
 use device::contents::HostPayload;
 use ftl::{UnitId, UnitState};
 use nand::{BlockInfo, FlashArray};
@@ -238,7 +238,7 @@ fn may_recycle<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, writer: &Wri
     let free = || core.map.free_units(core.map.log_of(unit));
     match core.map.unit(unit).state {
         UnitState::Closed => holds(core, writer, block),
-        UnitState::Open => holds(core, writer, block) && free() > commit_reserve(&writer.protection, &core.device.grid),
+        UnitState::Open => holds(core, writer, block) && free() > writer.commit_reserve,
         UnitState::Free | UnitState::Condemned | UnitState::Dirty | UnitState::Bad => false,
     }
 }

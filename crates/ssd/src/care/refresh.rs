@@ -17,7 +17,7 @@ use crate::config::{RefreshPolicy, Setup};
 use crate::core::owner::Owner;
 use crate::core::timer::Timer;
 use crate::core::{Command, Core};
-use crate::write::{Writer, brings_pages_back, commit_reserve};
+use crate::write::{Way, Writer};
 use coding::odds::Per;
 use device::command::Verb;
 use device::contents::HostPayload;
@@ -26,7 +26,6 @@ use device::facts::Fact;
 use ecc::longest_hours;
 use ftl::{UnitId, UnitState};
 use nand::{FlashArray, ProgramOutcome, span_of};
-use protect::Protection;
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, Capability, Cause, Grid, Nanos, PeCycles, Ppn, SimTime, Streams};
 
@@ -103,9 +102,8 @@ impl Refresh {
 }
 
 /// What page ECC is built from.
-fn ecc_setup<'a>(setup: &'a Setup, protection: &Protection) -> EccSetup<'a> {
-    let rewrites =
-        Rewrites { on_advice: setup.refresh.policy == RefreshPolicy::Alarm, unreadable: brings_pages_back(protection) };
+fn ecc_setup<'a>(setup: &'a Setup, way: Way) -> EccSetup<'a> {
+    let rewrites = Rewrites { on_advice: setup.refresh.policy == RefreshPolicy::Alarm, unreadable: way.brings_pages_back() };
     EccSetup { ecc: &setup.ecc, errors: &setup.errors, geometry: &setup.drive.geometry, rewrites }
 }
 
@@ -126,12 +124,12 @@ impl<P: HostPayload> Care<P> {
     pub fn resume_ecc<A: FlashArray<P>>(
         &mut self,
         core: &mut Core<P, A>,
-        protection: &Protection,
+        way: Way,
         before: Option<EccBefore<'_>>,
         setup: &Setup,
         streams: &Streams,
     ) {
-        let ecc_setup = ecc_setup(setup, protection);
+        let ecc_setup = ecc_setup(setup, way);
         if let Some(before) = before {
             core.device.ecc = before.ecc;
             if let Some(ecc) = &mut core.device.ecc {
@@ -154,11 +152,11 @@ impl<P: HostPayload> Care<P> {
     pub fn start_ecc<A: FlashArray<P>>(
         &mut self,
         core: &mut Core<P, A>,
-        protection: &Protection,
+        way: Way,
         setup: &Setup,
         streams: &Streams,
     ) -> Result<(), EccError> {
-        core.device.ecc = PageEcc::new(&ecc_setup(setup, protection), streams)?;
+        core.device.ecc = PageEcc::new(&ecc_setup(setup, way), streams)?;
         if core.device.ecc.is_none() {
             return Ok(());
         }
@@ -281,7 +279,7 @@ impl<P: HostPayload> Care<P> {
         let may = match entry.state {
             UnitState::Closed => holds,
             // Closing it gives up the rest of its pages.
-            UnitState::Open => holds && core.map.free_units(log) > commit_reserve(&writer.protection, &core.device.grid) + 1,
+            UnitState::Open => holds && core.map.free_units(log) > writer.commit_reserve + 1,
             UnitState::Free | UnitState::Condemned | UnitState::Dirty | UnitState::Bad => false,
         };
         let later = if is_open && holds && !may { core.device.now + LATER } else { NEVER };
@@ -409,7 +407,7 @@ mod tests {
         for block in 0..bench.core.device.grid.geometry().blocks() {
             bench.core.device.array.set_age(BlockAddr(block), |info| info.pe = 3000);
         }
-        let started = bench.care.start_ecc(&mut bench.core, &bench.writer.protection, &setup, &Streams::new(1));
+        let started = bench.care.start_ecc(&mut bench.core, bench.writer.way, &setup, &Streams::new(1));
         started.expect("settings in range");
         bench.core.device.now = WRITTEN;
         bench.write(0, 0..4);

@@ -57,13 +57,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     pub(crate) fn start_ecc(&mut self, setup: &Setup, streams: &Streams) -> Result<(), SetupError> {
-        let started = self.care.start_ecc(&mut self.core, &self.writer.protection, setup, streams);
+        let started = self.care.start_ecc(&mut self.core, self.writer.way, setup, streams);
         started.map_err(|error| SetupError::new(error.to_string()))
     }
 
     pub(crate) fn resume_ecc(&mut self, before: Option<&mut Self>, setup: &Setup, streams: &Streams) {
         let before = before.map(|before| EccBefore { ecc: before.core.device.ecc.take(), refresh: &before.care.refresh });
-        self.care.resume_ecc(&mut self.core, &self.writer.protection, before, setup, streams);
+        self.care.resume_ecc(&mut self.core, self.writer.way, before, setup, streams);
     }
 
     #[inline]

@@ -4,10 +4,10 @@ use crate::engine::Engine;
 use crate::files::Flash;
 use crate::files::bytes::{Limits, Malformed, Reader, Writer};
 use crate::power::cut::Remains;
+use crate::write::Way;
 use crate::write::groups::{BlockSums, GroupInfo, GroupRemains, Layout, OpenSums, Redo};
 use crate::write::stripes::partial::PartialParityRemains;
 use device::contents::PageBuf;
-use protect::Protection;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use vocab::{BlockAddr, Ppn, SimTime, StripeId, SuperblockId};
@@ -109,8 +109,8 @@ pub(crate) fn decode(bytes: &[u8], drive: &Drive) -> Result<Saved, Malformed> {
     let (now, opened) = (SimTime(from.u64("clock")?), from.u64("times opened")?);
     let sequence = from.u64("rank")?;
     let buffer = from.list("buffered pages", |from| Ok((from.lpn("buffered page")?, from.payload("buffered page")?)))?;
-    let held = match &drive.writer.protection {
-        Protection::Stripes(_) => held(&mut from, drive, drive.writer.stripes.data_strips())?,
+    let held = match drive.writer.way {
+        Way::Stripes => held(&mut from, drive, drive.writer.stripes.data_strips())?,
         _ => from.exactly(0, "partial parities", |_| unreachable!("there are none"))?,
     };
     let groups = usize::from(drive.has_groups());

@@ -11,12 +11,12 @@ pub use crate::core::scrub::{HeldSum, Scrub};
 use crate::engine::Engine;
 use crate::result::RunResult;
 use crate::session::{Inner, Prepared, Session, inside};
+use crate::write::Way;
 use crate::write::stripes::partial::PartialParity;
 use device::contents::HostPayload;
 use device::facts::Folds;
 use ftl::Place;
 use nand::{Faulty, FlashArray, MemoryArray, OobTag, PageRole};
-use protect::Protection;
 use protect::code_zones::CodeGroupId;
 use vocab::{BlockAddr, DieId, HostCommand, HostOp, Lba, Lpn, Ppn, SimTime, StripSet, StripeId};
 
@@ -250,10 +250,10 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
 
     fn is_in_open_row(&self, lpn: Lpn) -> bool {
         let Place::At(slot) = self.core.map.lookup(lpn) else { return false };
-        match &self.writer.protection {
-            Protection::Rows(_) => self.is_open_row(self.core.map.rows().row_of(self.core.device.grid.page_of(slot).0).0),
-            Protection::Groups(_) => self.is_held(self.core.device.grid.page_of(slot).0),
-            Protection::None | Protection::Stripes(_) | Protection::Zones(_) => false,
+        match self.writer.way {
+            Way::Rows => self.is_open_row(self.core.map.rows().row_of(self.core.device.grid.page_of(slot).0).0),
+            Way::Groups => self.is_held(self.core.device.grid.page_of(slot).0),
+            Way::Pages | Way::Stripes | Way::Zones => false,
         }
     }
 
@@ -290,12 +290,12 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         for lpn in (0..self.core.map.user_slots()).map(Lpn) {
             self.scrub_place(lpn)?;
         }
-        match &self.writer.protection {
-            Protection::None => Ok(Scrub::default()),
-            Protection::Zones(_) => self.scrub_zones(),
-            Protection::Stripes(_) => self.scrub_stripes(),
-            Protection::Rows(_) => self.writer.rows.scrub(&self.core),
-            Protection::Groups(_) => self.scrub_groups(),
+        match self.writer.way {
+            Way::Pages => Ok(Scrub::default()),
+            Way::Zones => self.scrub_zones(),
+            Way::Stripes => self.scrub_stripes(),
+            Way::Rows => self.writer.rows.scrub(&self.core),
+            Way::Groups => self.scrub_groups(),
         }
     }
 

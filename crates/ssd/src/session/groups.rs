@@ -6,6 +6,7 @@ use crate::core::timer::Timer;
 use crate::engine::Engine;
 use crate::fit::{build_scheme, check_drive};
 use crate::session::{Inner, Prepared, Session, inside};
+use crate::write::Way;
 use crate::write::groups::{GroupStats, room_of};
 use device::contents::HostPayload;
 use nand::{Faulty, FlashArray, MemoryArray};
@@ -46,9 +47,10 @@ impl Session {
 impl<P: HostPayload> Prepared<P> {
     fn change_code(&mut self) -> Result<(), SetupError> {
         let name = &self.setup.scheme.name;
-        match &self.engine.writer.protection {
-            Protection::Groups(scheme) if scheme.codes().len() > 1 => self.engine.writer.groups.asked = true,
-            Protection::Groups(_) => {
+        let groups = &mut self.engine.writer.groups;
+        match self.engine.writer.way {
+            Way::Groups if groups.scheme().codes().len() > 1 => groups.asked = true,
+            Way::Groups => {
                 return Err(SetupError::new(format!("scheme {name}, then: found none, must name the code to change to")));
             }
             _ => return Err(SetupError::new(format!("scheme {name}: it has one code, that of mds-groups may change"))),
@@ -88,7 +90,6 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
         self.core.device.grow(grid, timers);
         let Protection::Groups(scheme) = &protection else { unreachable!("only groups grow") };
         self.writer.groups.grow(&**scheme, room);
-        self.writer.protection = protection;
         self.settle_group_space();
     }
 }

@@ -23,16 +23,61 @@ use device::contents::HostPayload;
 use device::slab::Id;
 use ftl::{Stream, UnitId};
 use nand::{FlashArray, Member, OobTag, PageRole};
+use protect::code_zones::CodeZones;
 use protect::{DisturbLimits, Protection, StripeScheme, WriteCache};
 use std::ops::Range;
 use vocab::{BlockAddr, Grid, Lpn, Nanos, Ppn, Slot, StripeId};
 
-/// The scheme and its way of writing.
+/// How pages are written: by pages alone, or as one of the schemes' ways demands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// To any die, without redundancy.
+    Pages,
+    /// Stripes of logical pages, one strip on each die's region log.
+    Stripes,
+    /// Rows of a group log.
+    Rows,
+    /// Page stripes of block groups, in a group log.
+    Groups,
+    /// To segments of zones, which may have code.
+    Zones,
+}
+
+impl Way {
+    pub fn of(protection: &Protection) -> Self {
+        match protection {
+            Protection::None => Way::Pages,
+            Protection::Stripes(_) => Way::Stripes,
+            Protection::Rows(_) => Way::Rows,
+            Protection::Groups(_) => Way::Groups,
+            Protection::Zones(_) => Way::Zones,
+        }
+    }
+
+    /// Whether a page that cannot be read may be had from others.
+    pub fn brings_pages_back(self) -> bool {
+        self != Way::Pages
+    }
+
+    /// The coverage in the OOB bytes of a page that moves away from `from`: that of the page, where a mount or a
+    /// decoder needs it.
+    pub fn coverage_to_keep<P: HostPayload, A: FlashArray<P>>(self, core: &Core<P, A>, from: Slot) -> u32 {
+        let kept = match self {
+            Way::Zones => true,
+            Way::Stripes => core.is_mountable(),
+            Way::Pages | Way::Rows | Way::Groups => false,
+        };
+        let ppn = core.device.grid.page_of(from).0;
+        if kept && core.device.is_programmed(ppn) { core.device.array.page(ppn).oob.coverage } else { 0 }
+    }
+}
+
+/// The ways of writing. Of those for which a scheme decides, only the one in use has its scheme.
 #[derive(Clone)]
 pub(crate) struct Writer<P: HostPayload> {
-    /// What protects data, as the drive was built with it. The scheme of static stripes in here may only be asked for
-    /// what never changes: the one in use, whose state does, is in `stripes`.
-    pub protection: Protection,
+    pub way: Way,
+    /// Blocks of each die kept free for parity: see [`commit_reserve`].
+    pub commit_reserve: u32,
     pub pages: PageWriter,
     pub rows: Rows<P>,
     /// Pages on their way from a victim, or from a failed program, to a row or block group.
@@ -49,34 +94,40 @@ impl<P: HostPayload> Writer<P> {
     /// # Errors
     /// A parity cache that is too small for block groups, in words.
     pub fn new(setup: &Setup, protection: Protection, grid: &Grid, logs: usize) -> Result<Self, String> {
+        let (way, commit_reserve) = (Way::of(&protection), commit_reserve(&protection, grid));
         let streams = 1 + u32::from(setup.gc.separate_frontier);
         let scheme = if let Protection::Stripes(scheme) = &protection { Some(scheme.boxed_clone()) } else { None };
         let groups = if let Protection::Groups(scheme) = &protection { Some(&**scheme) } else { None };
         let groups = Groups::new(groups, grid.blocks_per_die(), streams, &setup.scheme.name)?;
         Ok(Self {
+            way,
+            commit_reserve,
             pages: PageWriter::new(logs),
             rows: Rows::new(if let Protection::Rows(scheme) = &protection { Some(&**scheme) } else { None }),
             moves: Moves::default(),
             groups,
             stripes: Stripes::new(scheme, &setup.power, setup.user_slots),
             zones: Zones::new(&protection),
-            protection,
         })
     }
 
-    /// The scheme of static stripes as it is now, where the drive has one: `protection` has it as the drive was built,
-    /// before any stage of its life.
+    /// The scheme of static stripes, at the stage of its life that it is in, where the drive has one.
     fn stripe_scheme(&self) -> Option<&dyn StripeScheme> {
-        match &self.protection {
-            Protection::Stripes(_) => Some(self.stripes.scheme()),
+        match self.way {
+            Way::Stripes => Some(self.stripes.scheme()),
             _ => None,
         }
     }
 
+    /// The scheme of a drive of code zones.
+    fn zone_scheme(&self) -> &CodeZones {
+        &self.zones.as_ref().expect("a drive of code zones").scheme
+    }
+
     /// Whether parity that collection may come to wait for finds room in every log that is `alive`.
     pub fn commits_have_room<A: FlashArray<P>>(&self, core: &Core<P, A>, alive: impl Fn(usize) -> bool) -> bool {
-        match &self.protection {
-            Protection::Stripes(_) if self.stripes.may_keep_collection_waiting() => {
+        match self.way {
+            Way::Stripes if self.stripes.may_keep_collection_waiting() => {
                 (0..core.map.logs()).filter(|&log| alive(log)).all(|log| core.map.has_room(log, Stream::Commit))
             }
             _ => true,
@@ -86,32 +137,32 @@ impl<P: HostPayload> Writer<P> {
     /// Whether there is no room for what the unit holds, though the log has free units: a block group may hold
     /// more than one group of the code now in use.
     pub fn lacks_room_for<A: FlashArray<P>>(&self, core: &Core<P, A>, unit: UnitId) -> bool {
-        match &self.protection {
-            Protection::Groups(_) => !core.map.has_room_for_group(unit),
+        match self.way {
+            Way::Groups => !core.map.has_room_for_group(unit),
             _ => false,
         }
     }
 
     /// Whether units that are being written go on with pages on a dead die.
     pub fn goes_on_with_dead_dies(&self) -> bool {
-        matches!(self.protection, Protection::Groups(_))
+        matches!(self.way, Way::Groups)
     }
 
     /// How the contents of a dead die are rebuilt.
     pub fn rebuilt_by(&self) -> RebuiltBy {
-        match &self.protection {
-            Protection::None | Protection::Zones(_) => RebuiltBy::Nothing,
-            Protection::Rows(_) | Protection::Groups(_) => RebuiltBy::Collection,
-            Protection::Stripes(_) => RebuiltBy::Stripes,
+        match self.way {
+            Way::Pages | Way::Zones => RebuiltBy::Nothing,
+            Way::Rows | Way::Groups => RebuiltBy::Collection,
+            Way::Stripes => RebuiltBy::Stripes,
         }
     }
 
     /// Where a page of a region log may go when its log has no page for it.
     pub fn without_reserve(&self) -> WithoutReserve {
-        match &self.protection {
-            Protection::None => WithoutReserve::OtherDie,
-            Protection::Stripes(_) => WithoutReserve::Park,
-            Protection::Rows(_) | Protection::Groups(_) | Protection::Zones(_) => WithoutReserve::Nothing,
+        match self.way {
+            Way::Pages => WithoutReserve::OtherDie,
+            Way::Stripes => WithoutReserve::Park,
+            Way::Rows | Way::Groups | Way::Zones => WithoutReserve::Nothing,
         }
     }
 
@@ -194,9 +245,9 @@ impl<P: HostPayload> Writer<P> {
     /// What a page that moves away from `from` keeps of its codeword's members.
     pub fn members_to_keep<A: FlashArray<P>>(&self, core: &Core<P, A>, tag: OobTag, from: Slot) -> KeptMembers {
         let members = core.device.array.members(core.device.grid.page_of(from).0);
-        let (stripe, is_data) = match (&self.protection, tag.role()) {
-            (Protection::Stripes(_), PageRole::Data(lpn)) => (Some(self.stripes.strip_of(lpn).0), true),
-            (Protection::Stripes(_), PageRole::Parity(stripe)) => (Some(stripe), false),
+        let (stripe, is_data) = match (self.way, tag.role()) {
+            (Way::Stripes, PageRole::Data(lpn)) => (Some(self.stripes.strip_of(lpn).0), true),
+            (Way::Stripes, PageRole::Parity(stripe)) => (Some(stripe), false),
             _ => (None, false),
         };
         match stripe {
@@ -219,14 +270,6 @@ pub(crate) fn commit_reserve(protection: &Protection, grid: &Grid) -> u32 {
             scheme.parity_cache().div_ceil(grid.pages_per_block()) + build
         }
         _ => 0,
-    }
-}
-
-/// Whether a page that cannot be read may be had from others.
-pub(crate) fn brings_pages_back(protection: &Protection) -> bool {
-    match protection {
-        Protection::None => false,
-        Protection::Stripes(_) | Protection::Rows(_) | Protection::Groups(_) | Protection::Zones(_) => true,
     }
 }
 
@@ -261,18 +304,6 @@ pub(crate) enum KeptMembers {
     OfStripeNow(StripeId),
 }
 
-/// The coverage in the OOB bytes of a page that moves away from `from`: that of the page, where a mount or a
-/// decoder needs it.
-pub(crate) fn coverage_to_keep<P: HostPayload, A: FlashArray<P>>(protection: &Protection, core: &Core<P, A>, from: Slot) -> u32 {
-    let kept = match protection {
-        Protection::Zones(_) => true,
-        Protection::Stripes(_) => core.is_mountable(),
-        Protection::None | Protection::Rows(_) | Protection::Groups(_) => false,
-    };
-    let ppn = core.device.grid.page_of(from).0;
-    if kept && core.device.is_programmed(ppn) { core.device.array.page(ppn).oob.coverage } else { 0 }
-}
-
 /// The pages that leave the write buffer together with a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum EvictedWith {
@@ -286,9 +317,9 @@ pub(crate) enum EvictedWith {
 impl<P: HostPayload> Writer<P> {
     /// The pages of the host that a request touches: of whole stripe blocks, where the drive maps these.
     pub fn touched(&self, pages: Range<u32>, user_slots: u32) -> Range<u32> {
-        match &self.protection {
-            Protection::Zones(zones) => {
-                let touched = zones.touched(Lpn(pages.start), pages.len() as u32);
+        match self.way {
+            Way::Zones => {
+                let touched = self.zone_scheme().touched(Lpn(pages.start), pages.len() as u32);
                 touched.start..touched.end.min(user_slots)
             }
             _ => pages,
@@ -298,27 +329,30 @@ impl<P: HostPayload> Writer<P> {
     /// Pages that are written to flash at once so that it costs the scheme least: what fills a row.
     pub fn full_write(&self, grid: &Grid) -> u32 {
         let slots = grid.slots_per_page();
-        match &self.protection {
-            Protection::Rows(_) => (grid.dies() - 1) * slots,
-            Protection::Stripes(_) => self.stripes.data_strips(),
-            Protection::Groups(scheme) => scheme.codes()[0].codewords * scheme.codes()[0].data * slots,
-            Protection::None => slots,
-            Protection::Zones(zones) => zones.layout().stripe_pages(),
+        match self.way {
+            Way::Rows => (grid.dies() - 1) * slots,
+            Way::Stripes => self.stripes.data_strips(),
+            Way::Groups => {
+                let code = self.groups.scheme().codes()[0];
+                code.codewords * code.data * slots
+            }
+            Way::Pages => slots,
+            Way::Zones => self.zone_scheme().layout().stripe_pages(),
         }
     }
 
     /// What leaves the write buffer together with a page.
     pub fn evicted_with(&self, lpn: Lpn, grid: &Grid) -> EvictedWith {
-        match &self.protection {
+        match self.way {
             // A page on every die: what keeps all of them at work.
-            Protection::None => EvictedWith::Oldest { most: (grid.dies() * grid.slots_per_page()) as usize },
-            Protection::Stripes(_) => {
+            Way::Pages => EvictedWith::Oldest { most: (grid.dies() * grid.slots_per_page()) as usize },
+            Way::Stripes => {
                 let n = self.stripes.data_strips();
                 EvictedWith::Stripe(lpn.0 / n * n..lpn.0 / n * n + n)
             }
-            Protection::Rows(_) | Protection::Groups(_) => EvictedWith::Oldest { most: self.full_write(grid) as usize },
+            Way::Rows | Way::Groups => EvictedWith::Oldest { most: self.full_write(grid) as usize },
             // Each page has its own place to go to.
-            Protection::Zones(_) => EvictedWith::Oldest { most: 1 },
+            Way::Zones => EvictedWith::Oldest { most: 1 },
         }
     }
 
@@ -330,8 +364,8 @@ impl<P: HostPayload> Writer<P> {
     /// Whether pages can be discarded now: no update of their stripes is under way, and nothing waits for room in
     /// its segment.
     pub fn may_discard(&self, pages: Range<u32>) -> bool {
-        match &self.protection {
-            Protection::Stripes(_) => !self.stripes.is_any_locked(pages),
+        match self.way {
+            Way::Stripes => !self.stripes.is_any_locked(pages),
             _ => !self.has_waiting_in_segments(),
         }
     }
@@ -339,7 +373,7 @@ impl<P: HostPayload> Writer<P> {
     /// Whether discarded bytes stay in the map: static stripes keep them until a whole stripe is gone (theory.md, I23:
     /// members of a parity are stored bytes, never silently zero).
     pub fn keeps_discarded(&self) -> bool {
-        matches!(self.protection, Protection::Stripes(_))
+        matches!(self.way, Way::Stripes)
     }
 
     fn has_waiting_in_segments(&self) -> bool {

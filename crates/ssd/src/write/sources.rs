@@ -3,13 +3,13 @@
 
 use crate::core::Core;
 use crate::core::target::Target;
+use crate::write::Way;
 use crate::write::Writer;
 use crate::write::rows::Rows;
 use crate::write::stripes::Stripes;
 use device::contents::HostPayload;
 use ftl::{Place, UnitId};
 use nand::FlashArray;
-use protect::Protection;
 use protect::code_zones::LineRead;
 use vocab::{Lpn, Ppn, Slot, StripeId};
 
@@ -38,28 +38,28 @@ pub(crate) enum Sources<P> {
 impl<P: HostPayload> Writer<P> {
     /// What brings back the page that the target wants, without the pages of which reads `failed`.
     pub fn sources<A: FlashArray<P>>(&self, core: &Core<P, A>, target: Target, failed: &[Ppn]) -> Sources<P> {
-        match &self.protection {
-            Protection::None => match core.lpn_wanted(target).map(|lpn| core.map.lookup(lpn)) {
+        match self.way {
+            Way::Pages => match core.lpn_wanted(target).map(|lpn| core.map.lookup(lpn)) {
                 Some(Place::Unmapped) => Sources::Discarded,
                 _ => Sources::None,
             },
-            Protection::Stripes(_) => match stripe_sources(&self.stripes, core, target) {
+            Way::Stripes => match stripe_sources(&self.stripes, core, target) {
                 // What could not be read may have gone elsewhere because its program failed; nothing else helps.
                 Sources::Sum { pages, .. } if pages.iter().any(|page| failed.contains(page)) => Sources::None,
                 sources => sources,
             },
-            Protection::Rows(_) => row_sources(&self.rows, core, target, failed),
-            Protection::Groups(_) => self.groups.sources(core, target),
-            Protection::Zones(_) => self.zones.as_ref().expect("a drive of code zones").sources(core, target),
+            Way::Rows => row_sources(&self.rows, core, target, failed),
+            Way::Groups => self.groups.sources(core, target),
+            Way::Zones => self.zones.as_ref().expect("a drive of code zones").sources(core, target),
         }
     }
 
     /// Pages whose sum the page is as they are now, where the scheme has such sums: reads of a busy die go to them.
     pub fn stand_ins<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn, ppn: Ppn) -> Option<Vec<Ppn>> {
-        match &self.protection {
-            Protection::Stripes(_) => self.rest_of_stripe(core, lpn),
-            Protection::Rows(_) => self.rows.sources(core, ppn, &[]).ok()?,
-            Protection::None | Protection::Groups(_) | Protection::Zones(_) => None,
+        match self.way {
+            Way::Stripes => self.rest_of_stripe(core, lpn),
+            Way::Rows => self.rows.sources(core, ppn, &[]).ok()?,
+            Way::Pages | Way::Groups | Way::Zones => None,
         }
     }
 

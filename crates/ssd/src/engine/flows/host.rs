@@ -3,11 +3,11 @@
 use crate::engine::Engine;
 use crate::host::Next;
 use crate::host::requests::Arrived;
+use crate::write::Way;
 use device::contents::HostPayload;
 use device::facts::RequestKind;
 use device::slab::Id;
 use nand::FlashArray;
-use protect::Protection;
 use std::ops::Range;
 use vocab::{HostCommand, Lpn, SimTime};
 
@@ -84,13 +84,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Hands as much of the job to the log as it takes; true if that is all of it.
     pub(crate) fn place(&mut self, job: Id) -> bool {
-        let all = match (self.core.jobs[job].kind, &self.writer.protection) {
+        let all = match (self.core.jobs[job].kind, self.writer.way) {
             (RequestKind::Discard, _) => self.discard_pages(job),
-            (_, Protection::None) => self.place_in_pages(job),
-            (_, Protection::Rows(_)) => self.place_in_rows(job),
-            (_, Protection::Groups(_)) => self.place_in_groups(job),
-            (_, Protection::Stripes(_)) => self.place_in_stripes(job),
-            (_, Protection::Zones(_)) => return self.place_in_zones(job),
+            (_, Way::Pages) => self.place_in_pages(job),
+            (_, Way::Rows) => self.place_in_rows(job),
+            (_, Way::Groups) => self.place_in_groups(job),
+            (_, Way::Stripes) => self.place_in_stripes(job),
+            (_, Way::Zones) => return self.place_in_zones(job),
         };
         if all {
             self.host.leave(&mut self.core, job);

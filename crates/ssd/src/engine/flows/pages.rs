@@ -49,8 +49,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Moves a page, read or repaired, to the collector's frontier of the region log. `from` is
     /// where the page lies.
     pub(crate) fn move_in_region(&mut self, log: usize, contents: Contents<P>, from: Slot) {
-        let (pages, writer) = (&mut self.writer.pages, &self.writer.protection);
-        let coverage = |core: &_| crate::write::coverage_to_keep(writer, core, from);
+        let (pages, way) = (&mut self.writer.pages, self.writer.way);
+        let coverage = |core: &_| way.coverage_to_keep(core, from);
         let Some(to) = pages.image_for_moved(&mut self.core, log, coverage) else {
             // A block that went bad, or several cuts in a row, may have used up what was reserved.
             assert!(self.core.grown_bad > 0 || self.core.is_mountable(), "the collector's reserve holds a victim");

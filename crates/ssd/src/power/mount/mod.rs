@@ -36,13 +36,13 @@ use crate::power::cut::{READS_SAVED_EVERY, Remains};
 use crate::power::mount::looks::Looks;
 use crate::power::outage::MemoryLoss;
 use crate::rules::SafetyRule;
+use crate::write::Way;
 use crate::write::found;
 use crate::write::stripes::mount::StripeFound;
 use device::contents::HostPayload;
 use device::failed::FailedProgram;
 use ftl::UnitId;
 use nand::{Member, PageScan, Scan};
-use protect::Protection;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{BlockAddr, Bytes, DieId, Lpn, Nanos, Ppn, Slot, StripeId};
@@ -134,7 +134,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         let mut with = self.choose(&looks, &remains, &BTreeSet::new(), true);
         // Unless a die took it, what can only be solved for is as suspect.
         let mut without = self.choose(&looks, &remains, &suspects, !self.core.device.dead.is_empty());
-        if let Protection::Stripes(_) = &self.writer.protection {
+        if let Way::Stripes = self.writer.way {
             self.core.safe.lost = with.stripes.iter().flat_map(|found| found.lost.iter().copied()).collect();
         } else {
             self.core.safe.lost = with.lose(&remains.lost);
@@ -217,20 +217,20 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
 
     /// Pages that summaries vouch for and that are looked at nonetheless.
     fn doubted(&self, looks: &Looks, remains: &Remains<P>, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
-        match &self.writer.protection {
-            Protection::None | Protection::Zones(_) => Vec::new(),
-            Protection::Stripes(_) => self.doubted_in_stripes(looks, remains, suspects),
-            Protection::Rows(_) | Protection::Groups(_) => self.doubted_in_rows(looks, suspects),
+        match self.writer.way {
+            Way::Pages | Way::Zones => Vec::new(),
+            Way::Stripes => self.doubted_in_stripes(looks, remains, suspects),
+            Way::Rows | Way::Groups => self.doubted_in_rows(looks, suspects),
         }
     }
 
     /// What counts if the pages `but` could not be read; `solve`: with what rows and groups bring back.
     fn choose(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>, solve: bool) -> Choice {
-        match &self.writer.protection {
-            Protection::None | Protection::Zones(_) => self.choose_pages(looks, but),
-            Protection::Stripes(_) => self.choose_stripes(looks, remains, but),
-            Protection::Rows(_) => self.choose_in_rows(looks, but, solve),
-            Protection::Groups(_) => self.choose_in_groups(looks, remains, but, solve),
+        match self.writer.way {
+            Way::Pages | Way::Zones => self.choose_pages(looks, but),
+            Way::Stripes => self.choose_stripes(looks, remains, but),
+            Way::Rows => self.choose_in_rows(looks, but, solve),
+            Way::Groups => self.choose_in_groups(looks, remains, but, solve),
         }
     }
 
@@ -338,11 +338,11 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
 
     /// Takes over what belongs to the scheme.
     fn mount_redundancy(&mut self, looks: &Looks, with: &Choice, remains: &mut Remains<P>) {
-        match &self.writer.protection {
-            Protection::None | Protection::Zones(_) => {}
-            Protection::Stripes(_) => self.mount_stripes(with, std::mem::take(&mut remains.held)),
-            Protection::Rows(_) => self.mount_rows(looks),
-            Protection::Groups(_) => self.settle_mounted_groups(),
+        match self.writer.way {
+            Way::Pages | Way::Zones => {}
+            Way::Stripes => self.mount_stripes(with, std::mem::take(&mut remains.held)),
+            Way::Rows => self.mount_rows(looks),
+            Way::Groups => self.settle_mounted_groups(),
         }
     }
 
@@ -350,10 +350,10 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     fn pages_to_rewrite(&self, with: &Choice, suspects: &BTreeSet<Ppn>) -> BTreeSet<Ppn> {
         let page = |slot: Slot| self.core.device.grid.page_of(slot).0;
         let mut pages: BTreeSet<Ppn> = with.slots().map(page).filter(|ppn| suspects.contains(ppn)).collect();
-        if matches!(self.writer.protection, Protection::Rows(_)) {
+        if matches!(self.writer.way, Way::Rows) {
             pages.extend(with.slots().map(page).filter(|&ppn| self.leans_on(ppn, suspects)));
         }
-        if matches!(self.writer.protection, Protection::Groups(_)) {
+        if matches!(self.writer.way, Way::Groups) {
             let solved: BTreeSet<Slot> = with.solved.iter().map(|member| member.slot).collect();
             let leaning = with.slots().filter(|slot| solved.contains(slot)).map(page);
             pages.extend(leaning.filter(|&ppn| suspects.iter().any(|&suspect| self.shares_codeword(ppn, suspect))));
