@@ -3,12 +3,13 @@
 use crate::capacity::{Plan, PlannedDrive, plan, refused};
 use crate::clock::{Clock, clock, needs_demand};
 use crate::experiment::{Experiment, Fairness};
+use crate::forks::Drives;
 use crate::problem::Problem;
 use crate::workload::{TraceFacts, Workload};
 use ssd::protect::SchemeChoice;
 use ssd::{Demand, RunResult, Session, Setup};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use trace::AddressMap;
 use vocab::Bytes;
 
@@ -97,10 +98,15 @@ impl Comparison {
 /// # Errors
 /// Bad input: a trace that cannot be read, a scheme that cannot work on the drive.
 pub fn compare(experiment: &Experiment, bench: &Bench<'_>) -> Result<Comparison, Problem> {
+    compare_on(experiment, bench, None)
+}
+
+/// As [`compare`], on forks of drives that other runs use, too.
+pub(crate) fn compare_on(experiment: &Experiment, bench: &Bench<'_>, drives: Option<&Drives>) -> Result<Comparison, Problem> {
     let workload = Workload::open(experiment, &|done| (bench.progress)(Progress::Reading(done)))?;
     let plan = plan(experiment, workload.touched())?;
     let map = workload.map(experiment, plan.user_slots)?;
-    let runs = Runs { experiment, bench, workload: &workload, plan: &plan, map: &map };
+    let runs = Runs { experiment, bench, drives, workload: &workload, plan: &plan, map: &map };
     let mut prepared = runs.prepare_all()?;
     let clock = runs.clock(&prepared)?;
     let outcomes = runs.run_all(&mut prepared, &clock)?;
@@ -120,6 +126,7 @@ pub fn compare(experiment: &Experiment, bench: &Bench<'_>) -> Result<Comparison,
 struct Runs<'a> {
     experiment: &'a Experiment,
     bench: &'a Bench<'a>,
+    drives: Option<&'a Drives>,
     workload: &'a Workload,
     plan: &'a Plan,
     map: &'a AddressMap,
@@ -132,7 +139,7 @@ struct Prepared {
     label: String,
     choice: SchemeChoice,
     planned: PlannedDrive,
-    session: Session,
+    session: Arc<Session>,
     /// What the workload will ask of it, where the clock depends on that.
     demand: Option<Demand>,
     wall_s: f64,
@@ -174,18 +181,43 @@ impl Runs<'_> {
 
     /// Builds, preconditions and ages every scheme's drive.
     fn prepare_all(&self) -> Result<Vec<Prepared>, Problem> {
-        let indices: Vec<usize> = (0..self.experiment.schemes.len()).collect();
-        in_parallel(self.bench.threads, indices, |index| self.prepare(index))
+        let mut left: Vec<usize> = (0..self.experiment.schemes.len()).collect();
+        let Some(drives) = self.drives else {
+            return in_parallel(self.bench.threads, left, |index| self.prepare(index));
+        };
+        let mut prepared: Vec<_> = left.iter().map(|_| None).collect();
+        while !left.is_empty() {
+            // What another run is preparing comes last.
+            let is_free = |&index: &usize| !drives.is_being_prepared(&self.setup_of(index));
+            let index = left.remove(left.iter().position(is_free).unwrap_or(0));
+            prepared[index] = Some(self.prepare(index));
+        }
+        prepared.into_iter().map(|prepared| prepared.expect("each was prepared")).collect()
+    }
+
+    /// The setup of a scheme of the experiment.
+    fn setup_of(&self, index: usize) -> Setup {
+        let label = &self.experiment.schemes[index];
+        self.setup(&self.plan.drives[index].drive, self.experiment.choice(label), self.experiment.ecc_setup(label))
+    }
+
+    /// A drive before its first request.
+    fn session(&self, setup: &Setup) -> Result<Arc<Session>, Problem> {
+        let session = match self.drives {
+            Some(drives) => drives.drive(setup),
+            None => Session::new(setup).map(Arc::new),
+        };
+        session.map_err(|error| refused(&setup.scheme, &error))
     }
 
     fn prepare(&self, index: usize) -> Result<Prepared, Problem> {
         let (bench, planned) = (self.bench, &self.plan.drives[index]);
         let label = self.experiment.schemes[index].clone();
-        let (choice, ecc) = (self.experiment.choice(&label), self.experiment.ecc_setup(&label));
-        let ecc_policy = ecc.policy.clone();
+        let setup = self.setup_of(index);
+        let (choice, ecc_policy) = (setup.scheme.clone(), setup.ecc.policy.clone());
         (bench.progress)(Progress::Preparing(index));
         let started = (bench.clock)();
-        let session = Session::new(&self.setup(&planned.drive, choice.clone(), ecc)).map_err(|e| refused(&choice, &e))?;
+        let session = self.session(&setup)?;
         let demand = if self.needs_demand() { Some(self.demand(&session)?) } else { None };
         let wall_s = (bench.clock)() - started;
         Ok(Prepared { planned: planned.clone(), label, ecc_policy, choice, session, demand, wall_s })
@@ -198,9 +230,8 @@ impl Runs<'_> {
             Some(demand) => demand,
             None if self.needs_demand() => {
                 let choice = SchemeChoice::named("none");
-                let setup = self.setup(&self.plan.reference, choice.clone(), self.experiment.ecc_setup("none"));
-                let session = Session::new(&setup).map_err(|e| refused(&choice, &e))?;
-                Some(self.demand(&session)?)
+                let setup = self.setup(&self.plan.reference, choice, self.experiment.ecc_setup("none"));
+                Some(self.demand(&*self.session(&setup)?)?)
             }
             None => None,
         };
@@ -214,13 +245,14 @@ impl Runs<'_> {
         in_parallel(self.bench.threads, indexed, |(index, prepared)| self.run(index, prepared, clock))
     }
 
-    fn run(&self, index: usize, mut prepared: Prepared, clock: &Clock) -> Result<Outcome, Problem> {
+    fn run(&self, index: usize, prepared: Prepared, clock: &Clock) -> Result<Outcome, Problem> {
         let bench = self.bench;
         let started = (bench.clock)();
         let mut commands = self.workload.commands(self.map, clock.factor)?;
         let total = self.workload.requests();
         let mut progress = |done| (bench.progress)(Progress::Running { scheme: index, done, total });
-        let mut result = prepared.session.run(&mut commands, clock.pace, &mut progress);
+        let mut session = Arc::unwrap_or_clone(prepared.session);
+        let mut result = session.run(&mut commands, clock.pace, &mut progress);
         let finished = (bench.clock)();
         commands.finish()?;
         result.scheme.clone_from(&prepared.label);

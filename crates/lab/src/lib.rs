@@ -17,6 +17,7 @@ mod document;
 mod drives;
 mod experiment;
 pub mod figures;
+mod forks;
 mod generate;
 mod listing;
 mod parquet_file;

@@ -4,8 +4,9 @@ use super::census::census;
 use super::sheet::Sheet;
 use super::spec::{Figure, Job, StudySpec};
 use super::values::VALUES;
-use crate::compare::{Bench, Comparison, compare, in_parallel};
+use crate::compare::{Bench, Comparison, compare_on, in_parallel};
 use crate::experiment::Experiment;
+use crate::forks::{Grouped, grouped};
 use crate::problem::Problem;
 use crate::textual::Arrival;
 use std::collections::BTreeMap;
@@ -177,13 +178,14 @@ fn measure(experiments: Vec<Experiment>, known: &mut Known, with: &Run<'_>, befo
     let new: BTreeMap<String, Experiment> = by_text.filter(|(text, _)| !known.contains_key(text)).collect();
     let (done, total) = (AtomicUsize::new(before), before + new.len());
     (with.progress)(before, total);
-    let each = |(text, experiment): (String, Experiment)| {
+    let each = |(drives, (text, experiment)): Grouped<(String, Experiment)>| {
         let bench = Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} };
-        let measured = measured(&compare(&experiment, &bench)?);
+        let measured = measured(&compare_on(&experiment, &bench, drives.as_deref())?);
         (with.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, total);
         Ok((text, measured))
     };
-    known.extend(in_parallel(with.threads, new.into_iter().collect(), each)?);
+    let work = grouped(new.into_iter().collect(), |(_, experiment)| experiment);
+    known.extend(in_parallel(with.threads, work, each)?);
     Ok(())
 }
 

@@ -27,7 +27,8 @@ mod directory;
 mod grid;
 mod part;
 
-use crate::compare::{Bench, compare, in_parallel};
+use crate::compare::{Bench, compare_on, in_parallel};
+use crate::forks::{Drives, grouped};
 use crate::problem::Problem;
 use crate::rows::Row;
 pub use directory::{Directory, Known};
@@ -65,8 +66,13 @@ impl GridRun {
     /// # Errors
     /// Bad input, such as a trace that cannot be read; names the run.
     pub fn part(&self) -> Result<Part, Problem> {
+        self.part_on(None)
+    }
+
+    /// As [`Self::part`], on forks of drives that other runs use, too.
+    fn part_on(&self, drives: Option<&Drives>) -> Result<Part, Problem> {
         let bench = Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} };
-        let comparison = compare(&self.experiment, &bench).map_err(|problem| self.named(problem))?;
+        let comparison = compare_on(&self.experiment, &bench, drives).map_err(|problem| self.named(problem))?;
         Ok(Part { key: self.key, rows: comparison.rows() })
     }
 
@@ -94,11 +100,15 @@ pub fn sweep(grid: &Grid, directory: &Directory, with: &Sweeper<'_>) -> Result<S
     let missing: Vec<&GridRun> = runs.iter().filter(|run| !known.found.contains(&run.key)).collect();
     let done = AtomicUsize::new(runs.len() - missing.len());
     (with.progress)(done.load(Ordering::Relaxed), runs.len());
-    in_parallel(with.threads, missing, |run: &GridRun| {
-        directory.keep(&run.part()?)?;
+    let keep = |drives: Option<&Drives>, run: &GridRun| {
+        directory.keep(&run.part_on(drives)?)?;
         (with.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, runs.len());
         Ok(())
-    })?;
+    };
+    let work = grouped(missing, |run| &run.experiment);
+    let mut kept = in_parallel(with.threads, work, |(drives, run)| Ok((run.index, keep(drives.as_deref(), run))))?;
+    kept.sort_by_key(|(index, _)| *index);
+    kept.into_iter().try_for_each(|(_, kept)| kept)?;
     let (columns, failed) = directory.merge(&runs)?;
     Ok(Summary { runs: runs.len(), found: known.found.len(), others: known.others, rows: columns.rows(), failed })
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::compare::compare;
 use crate::experiment::Experiment;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;

@@ -20,6 +20,7 @@ use crate::engine::Engine;
 use crate::fit::check_setup;
 use crate::host::oracle::Oracle;
 use crate::host::requests::HostEvent;
+use crate::host::requests::Journal;
 use crate::power::cut::Remains;
 use crate::power::mount::Mounted;
 use bytes::Malformed;
@@ -29,7 +30,6 @@ pub use memory::MemoryError;
 use nand::{FileArray, FlashArray, ImageError, PageScan, Scan};
 use protect::Protection;
 use saved::{CLOCK, Saved};
-use std::cell::RefCell;
 use std::fmt;
 use std::path::Path;
 use vocab::{Grid, HostCommand, HostOp, Lba, Lpn, Ppn, SimTime, Streams};
@@ -126,7 +126,7 @@ impl ImageSession {
         mark_bad_blocks(&mut flash, setup, &Streams::new(setup.seed));
         let mut drive = Engine::new(setup, protection, flash)?;
         boot::bring_up(&mut drive, setup, (None, Remains::default()), boot::new_drive())?;
-        drive.host.requests.journal = Some(RefCell::default());
+        drive.host.requests.journal = Some(Journal::default());
         let saved = saved::encode(&drive, 0);
         let memory = Memory::create(&Memory::path_beside(path), &in_words(setup), &saved)?;
         Ok(Self { drive, memory, opened: 0, saved, mounted: Mounted::default(), broken: false })
@@ -151,7 +151,7 @@ impl ImageSession {
         is_as_new_as_flash(&saved, &drive).map_err(refuse)?;
         let Saved { opened, now, remains, .. } = saved;
         let mounted = mount(&mut drive, setup, now, remains);
-        drive.host.requests.journal = Some(RefCell::default());
+        drive.host.requests.journal = Some(Journal::default());
         let mut session = Self { drive, memory, opened: opened + 1, saved: Vec::new(), mounted, broken: false };
         session.advance(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_| {}, &mut |_| true)?;
         session.take_stock()?;

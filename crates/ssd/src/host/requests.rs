@@ -9,9 +9,9 @@ use device::contents::HostPayload;
 use device::facts::{Fact, RequestKind};
 use device::slab::Id;
 use nand::FlashArray;
-use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::{Mutex, MutexGuard};
 use vocab::{Fua, HostCommand, HostOp, Lpn, Nanos, SimTime};
 
 /// What becomes of host requests, which are numbered as they arrive, from 0.
@@ -55,13 +55,34 @@ pub(crate) struct Requests {
     /// Requests that have arrived in the life of the drive.
     pub arrived: u64,
     /// What happened to requests since somebody last took it out; `None`: nobody wants to know.
-    pub journal: Option<RefCell<Vec<HostEvent>>>,
+    pub journal: Option<Journal>,
     /// When the first request of the run arrived, the last arrived, and the last was answered.
     pub first_arrival: Option<SimTime>,
     pub last_arrival: SimTime,
     pub last_answer: SimTime,
     /// Since when the drive is read-only.
     pub read_only_since: Option<SimTime>,
+}
+
+/// What the host was told since this was last emptied. Drives in files empty it between events, while the rest of the
+/// drive is only looked at: hence the lock.
+#[derive(Debug, Default)]
+pub(crate) struct Journal(Mutex<Vec<HostEvent>>);
+
+impl Journal {
+    pub fn events(&self) -> MutexGuard<'_, Vec<HostEvent>> {
+        self.0.lock().expect("nothing panics while it is held")
+    }
+
+    pub fn take(&self) -> Vec<HostEvent> {
+        std::mem::take(&mut self.events())
+    }
+}
+
+impl Clone for Journal {
+    fn clone(&self) -> Self {
+        Self(Mutex::new(self.events().clone()))
+    }
 }
 
 impl Requests {
@@ -83,7 +104,7 @@ impl Requests {
 
     fn note(&self, event: impl FnOnce() -> HostEvent) {
         if let Some(journal) = &self.journal {
-            journal.borrow_mut().push(event());
+            journal.events().push(event());
         }
     }
 

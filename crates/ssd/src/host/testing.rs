@@ -4,12 +4,12 @@ use crate::config::BufferKind;
 use crate::core::effects::Effect;
 use crate::core::target::Target;
 use crate::core::testing::{TinyCore, tiny_core_of, tiny_scheme, tiny_setup};
+use crate::host::requests::Journal;
 use crate::host::requests::{Arrived, HostEvent};
 use crate::host::{Host, Next};
 use crate::write::Writer;
 use device::contents::HostPayload;
 use device::slab::Id;
-use std::cell::RefCell;
 use std::ops::Range;
 use vocab::{Fua, HostCommand, HostOp, Lba, SimTime};
 
@@ -35,7 +35,7 @@ impl<P: HostPayload> HostAlone<P> {
         // Answers come at once.
         core.device.timed = false;
         let mut host = Host::new(&setup, &protection);
-        host.requests.journal = Some(RefCell::default());
+        host.requests.journal = Some(Journal::default());
         let writer = Writer::new(&setup, protection, &core.device.grid, core.map.logs()).expect("a tiny drive has room");
         Self { core, writer, host, placing: Vec::new(), solving: Vec::new() }
     }
@@ -109,7 +109,7 @@ impl<P: HostPayload> HostAlone<P> {
 
     /// Numbers of the requests that were answered so far, in order, and whether they failed.
     pub fn answered(&self) -> Vec<(u64, bool)> {
-        let journal = self.host.requests.journal.as_ref().expect("kept from the start").borrow();
+        let journal = self.host.requests.journal.as_ref().expect("kept from the start").events();
         let answered = |event: &HostEvent| match event {
             HostEvent::Answered { request, failed } => Some((*request, *failed)),
             _ => None,
