@@ -294,10 +294,10 @@ fn check_for_files(setup: &Setup) -> Result<(Grid, Protection), SetupError> {
         return refuse("payload: valid is page, an image holds all bytes");
     }
     if !setup.power.mountable {
-        return refuse("core.is_mountable(): a drive that cannot be mounted cannot be opened");
+        return refuse("power.mountable: a drive that cannot be mounted cannot be opened");
     }
     if setup.power.checkpoint {
-        return refuse("core.safe.checkpoint: all pages are looked at when the image is opened");
+        return refuse("power.checkpoint: all pages are looked at when the image is opened");
     }
     if setup.faults
         != (Faults { rebuild: setup.faults.rebuild, rebuild_at_once: setup.faults.rebuild_at_once, ..Faults::default() })
