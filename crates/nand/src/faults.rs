@@ -20,7 +20,7 @@
 //! * **An uncorrectable read** strikes one page read with a given probability, independently of
 //!   address, wear and time. The page itself stays: the next read may succeed.
 //!
-//! Wrong data without a word: see `silent.rs`.
+//! Wrong data, while the medium reports success: see `silent.rs`.
 //!
 //! What a failure takes, it takes between two commands: a program that completed before it is
 //! lost with the rest, one that completes after it fails. A page that fails to program holds
@@ -119,7 +119,7 @@ impl<A> Faulty<A> {
         self.any = true;
     }
 
-    /// From now on reads are wrong without a word, with the given probability, and programs do not happen.
+    /// From now on reads are wrong with the given probability, though they report success, and programs do not happen.
     pub fn hush(&mut self, chance: f64, draws: Stream) {
         self.silent = Some(Silent::new(chance, draws));
         self.any = true;

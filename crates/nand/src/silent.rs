@@ -1,4 +1,4 @@
-//! Wrong data without a word: the medium says that all went well.
+//! Wrong data, while the medium reports success.
 //!
 //! The fault model:
 //!

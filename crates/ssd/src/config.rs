@@ -126,7 +126,7 @@ pub struct Faults {
     /// out, up to one in ten (`nand::faults`).
     #[serde(skip_serializing_if = "is_zero")]
     pub wear_out: f64,
-    /// Probability that a page read returns another page without a word; a program does not happen with a
+    /// Probability that a page read returns another page and reports success; a program does not happen with a
     /// tenth of it (`nand::silent`).
     #[serde(skip_serializing_if = "is_zero")]
     pub silent: f64,

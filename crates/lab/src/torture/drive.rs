@@ -35,7 +35,7 @@ pub(super) struct Plan {
     pub memory: bool,
     /// Whether the clock jumps at cuts.
     pub clock: bool,
-    /// Whether the flash gives wrong data without a word.
+    /// Whether the flash gives wrong data and reports success.
     pub silent: bool,
     /// Whether pages may be reported lost; none may ever be read wrong.
     pub may_lose: bool,

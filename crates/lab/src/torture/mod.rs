@@ -44,7 +44,7 @@ pub enum FaultKind {
     WearOut,
     /// A cut takes power-safe memory, too.
     Memory,
-    /// Reads return other pages without a word, and programs do not happen.
+    /// Reads return other pages, and programs do not happen; both report success.
     Silent,
     /// The clock jumps at a cut.
     Clock,
@@ -60,7 +60,7 @@ pub const FAULT_KINDS: &[(&str, FaultKind, &str)] = &[
     ("plane", FaultKind::Plane, "a plane of a die, every other of its blocks, keeps nothing and takes nothing"),
     ("wear-out", FaultKind::WearOut, "blocks wear out, more and more often, until the drive is read-only; if named"),
     ("memory", FaultKind::Memory, "a cut takes power-safe memory, too"),
-    ("silent", FaultKind::Silent, "reads return other pages without a word, and programs do not happen"),
+    ("silent", FaultKind::Silent, "reads return other pages, and programs do not happen; both report success"),
     ("clock", FaultKind::Clock, "the clock comes back from a cut earlier or later than it was"),
 ];
 

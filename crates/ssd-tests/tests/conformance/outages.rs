@@ -1,4 +1,4 @@
-//! What a cut may take besides power, and wrong data without a word: the drive notices, and nothing wrong
+//! What a cut may take besides power, and wrong data that flash reports as good: the drive notices, and nothing wrong
 //! is read.
 
 use crate::common::{MIX, Mix, check_all, promise, schemes, seeds, setup_with_spare, workload};

@@ -240,7 +240,7 @@ fn uncorrectable_reads_of_coded_zones_are_rebuilt_and_others_are_reported() {
     assert_eq!(session.first_mismatch(), None);
 }
 
-/// Where the layout wants what lies there.
+/// Where the layout wants the page that is stored there.
 fn assert_in_segments(inventory: &Inventory, setup: &Setup, name: &str) {
     let (layout, grid) = (layout(setup), Grid::new(setup.drive.geometry));
     let place = |ppn: Ppn| {

@@ -68,7 +68,7 @@ pub struct Mounted {
     pub lost: MemoryLoss,
 }
 
-/// What counts: the state that flash and power-safe memory say the drive is in.
+/// The newest consistent state that flash and power-safe memory name.
 #[derive(Debug, Default)]
 pub(crate) struct Choice {
     /// For each logical page.
@@ -109,7 +109,7 @@ impl Choice {
         pages.chain(parities)
     }
 
-    /// Static stripes of which no page says what counts.
+    /// Static stripes of which no page names a consistent state.
     fn unnamed_stripes(&self) -> impl Iterator<Item = StripeId> {
         let stripes = (0..).map(StripeId).zip(&self.stripes);
         stripes.filter(|(_, found)| found.unnamed.is_some()).map(|(stripe, _)| stripe)
@@ -224,7 +224,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         }
     }
 
-    /// What counts if the pages `but` could not be read; `solve`: with what rows and groups bring back.
+    /// The newest consistent state if the pages `but` could not be read; `solve`: with what rows and groups bring back.
     fn choose(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>, solve: bool) -> Choice {
         match self.writer.way {
             Way::Pages | Way::Zones => self.choose_pages(looks, but),
@@ -281,7 +281,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         let behind = without.stripes.iter().flat_map(|found| found.old_slots().chain(found.newer_slots()));
         let needed = without.slots().chain(behind).filter(|slot| !counting.contains(slot));
         let mut units: Vec<UnitId> = needed.map(|slot| self.core.map.unit_of(slot)).collect();
-        // Not all suspects need fail: one may be what counts if another does.
+        // Not all suspects need fail: one may be in the newest consistent state if another is.
         for &ppn in suspects {
             let counts_next = |(lpn, found): (Lpn, Newest)| {
                 let newest = with.pages.get(lpn.index()).copied().flatten();
@@ -319,7 +319,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         self.core.grown_bad += u32::from(looks.has_lost_block(&self.core.device.grid));
     }
 
-    /// Publishes what counts.
+    /// Publishes the newest consistent state.
     fn mount_map(&mut self, with: &Choice) {
         for member in &with.solved {
             let (ppn, index) = self.core.device.grid.page_of(member.slot);
