@@ -10,8 +10,7 @@
 //! What was lost since a block was filled is not in its summary. It is found as any loss is, by reading;
 //! then the summary is struck out, because what is brought back has another copy from then on. Only where
 //! the cut left a stripe, row or group in parts does one more loss decide which state is the newest consistent one:
-//! pages of these are
-//! looked at whatever their summary says.
+//! pages of these are looked at whatever their summary says.
 //!
 //! The model charges a mount for reading summaries. It does not charge the drive for writing them: 48
 //! bytes for a page of one slot, less than a percent of a program.
