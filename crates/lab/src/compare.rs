@@ -241,8 +241,13 @@ impl Runs<'_> {
 
     /// Runs every scheme; results in the experiment's order.
     fn run_all(&self, prepared: &mut Vec<Prepared>, clock: &Clock) -> Result<Vec<Outcome>, Problem> {
-        let indexed = prepared.drain(..).enumerate().collect();
-        in_parallel(self.bench.threads, indexed, |(index, prepared)| self.run(index, prepared, clock))
+        let mut indexed: Vec<_> = prepared.drain(..).enumerate().collect();
+        // What took longest to prepare is likely to run longest: begun first, it is not waited for alone at the end.
+        indexed.sort_by(|(_, one), (_, other)| other.wall_s.total_cmp(&one.wall_s));
+        let run = |(index, prepared)| Ok((index, self.run(index, prepared, clock)?));
+        let mut outcomes = in_parallel(self.bench.threads, indexed, run)?;
+        outcomes.sort_by_key(|(index, _)| *index);
+        Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
     }
 
     fn run(&self, index: usize, prepared: Prepared, clock: &Clock) -> Result<Outcome, Problem> {
