@@ -1,5 +1,5 @@
 //! Page ECC at work: a page that was read is decoded, and what the decoder says decides whether
-//! it is clean, who hears of it, and how long that takes.
+//! the read is clean, whether the policy and the refresh are told, and how long decoding takes.
 //!
 //! Errors are drawn when a page is read (`nand::Cells`). Where pages carry all their bytes, they
 //! really flip and the real decoder runs; else the count alone decides, which is the same: t

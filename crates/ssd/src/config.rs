@@ -7,7 +7,7 @@ use ftl::FtlError;
 use ftl::{GcConfig, WearConfig};
 use nand::{Energy, Pairing, Timing};
 use protect::SchemeChoice;
-use protect::SchemeError;
+use protect::{SchemeError, Shape};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use vocab::{Bytes, Geometry, Nanos, PeCycles};
@@ -24,6 +24,20 @@ pub struct Drive {
     pub energy: Energy,
     /// Rated P/E cycles.
     pub endurance: PeCycles,
+}
+
+/// What a scheme may know of a drive.
+#[must_use]
+pub fn shape(drive: &Drive) -> Shape {
+    let geometry = &drive.geometry;
+    Shape {
+        dies: geometry.dies(),
+        blocks_per_die: geometry.blocks() / geometry.dies(),
+        pages_per_block: geometry.pages_per_block,
+        page_size: geometry.page_size,
+        slots_per_page: geometry.slots_per_page(),
+        endurance: drive.endurance,
+    }
 }
 
 /// What acknowledges a write before flash does.

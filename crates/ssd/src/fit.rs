@@ -1,9 +1,9 @@
 //! What fits on a drive: checks of settings, and how much the host can store, before a drive is built.
 
-use crate::config::{Drive, Setup, SetupError};
+use crate::config::{Drive, Setup, SetupError, shape};
 use crate::write::commit_reserve;
 use ftl::{Ftl, GcConfig, LogKind};
-use protect::{Protection, SchemeChoice, Shape};
+use protect::{Protection, SchemeChoice};
 use vocab::Grid;
 
 pub(crate) fn check_drive(drive: &Drive) -> Result<Grid, SetupError> {
@@ -13,20 +13,6 @@ pub(crate) fn check_drive(drive: &Drive) -> Result<Grid, SetupError> {
         return Err(SetupError::new(format!("geometry: {} slots a page, at most 255", drive.geometry.slots_per_page())));
     }
     Ok(Grid::new(drive.geometry))
-}
-
-/// What a scheme may know of a drive.
-#[must_use]
-pub fn shape(drive: &Drive) -> Shape {
-    let geometry = &drive.geometry;
-    Shape {
-        dies: geometry.dies(),
-        blocks_per_die: geometry.blocks() / geometry.dies(),
-        pages_per_block: geometry.pages_per_block,
-        page_size: geometry.page_size,
-        slots_per_page: geometry.slots_per_page(),
-        endurance: drive.endurance,
-    }
 }
 
 pub(crate) fn build_scheme(drive: &Drive, scheme: &SchemeChoice) -> Result<Protection, SetupError> {

@@ -25,13 +25,13 @@ pub use boot::demand::Demand;
 pub use config::SetupError;
 pub use config::{
     Age, Buffer, BufferKind, CodecTiming, Drive, Ecc, Errors, Faults, Pace, PayloadKind, Power, Precondition, Refresh,
-    RefreshPolicy, Scheduler, Setup,
+    RefreshPolicy, Scheduler, Setup, shape,
 };
 pub use core::limits::Recycled;
 pub use device::contents::page_contents;
 #[cfg(unix)]
 pub use files::{ImageSession, ImageSessionError, MemoryError, PageFound};
-pub use fit::{mountable_slots_max, redundancy_share, shape, user_slots_max};
+pub use fit::{mountable_slots_max, redundancy_share, user_slots_max};
 pub use host::requests::HostEvent;
 pub use power::cut::{Begun, Fate};
 pub use power::mount::Mounted;

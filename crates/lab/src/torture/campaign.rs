@@ -186,7 +186,7 @@ fn of_drive(scope: &Scope, drive: u64, end: u64, with: &Runner<'_>) -> Tally {
 
 impl Scope {
     /// Runs the scenarios of one drive, numbers `drive * SCENARIOS_OF_A_DRIVE` and following, as the campaign does.
-    /// `each` hears of every one, and sees the drive as it is then; none if it cannot be built.
+    /// `each` gets the number and outcome of each scenario, and the drive after it; `None` if the drive cannot be built.
     pub fn replay_drive(&self, drive: u64, each: &mut dyn FnMut(u64, &Outcome, Option<&ssd::Session>)) {
         let first = drive * SCENARIOS_OF_A_DRIVE;
         let ready = match guarded(|| ready(self, drive)) {

@@ -103,7 +103,7 @@ pub(crate) fn hurries<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, victi
     core.limits.is_on() && cause == Cause::Refresh && pressing()
 }
 
-/// Time has come for some block, or the drive comes to rest.
+/// The retention timer has expired for some block, or the run is ending.
 pub(crate) fn retention_due<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>) {
     core.device.calendar.clear(timer(&core.device.grid));
     core.limits.stirred = true;

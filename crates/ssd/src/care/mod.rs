@@ -34,7 +34,7 @@ pub(crate) enum DriveIs {
 pub(crate) enum HostUse {
     /// Requests are outstanding, or one is expected.
     Busy,
-    /// The drive comes to rest: care that waits for time would keep it from that.
+    /// The run ends when all commands have ended: the patrol and timers must not submit more.
     Away,
 }
 

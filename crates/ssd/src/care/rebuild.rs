@@ -38,7 +38,7 @@ pub(crate) struct Rebuild<P> {
     walking: bool,
     in_flight: u32,
     parked: VecDeque<ParkedStrip<P>>,
-    /// Strips that nothing can bring back, or for which there is no die, or no room.
+    /// Strips that the rebuild leaves undone: their stripe cannot give them, or no die takes them, or no log has room.
     left: u32,
 }
 

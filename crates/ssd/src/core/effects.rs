@@ -57,7 +57,7 @@ pub(crate) enum Effect<P> {
     Collect { log: usize },
     /// To care: one page of the log's victim reached its new place; the collector goes on.
     Moved { log: usize },
-    /// To care: what was to bring back a page of a victim has ended.
+    /// To care: the solve for a page of a victim has ended; without a payload the page is lost.
     MoveRepaired { log: usize, slot: Slot, payload: Option<P> },
     /// To care: the parity that a move waited for is there, or cannot be.
     ParityBuilt { waiter: Option<Target> },

@@ -21,7 +21,7 @@ pub struct Scrub {
 pub struct HeldSum {
     /// The pages that are in the sums.
     pub members: Vec<Ppn>,
-    /// How many sums of them there are: so many pages they bring back.
+    /// Number of these sums: the most lost pages among `members` that can be solved for.
     pub sums: u32,
 }
 

@@ -1,7 +1,7 @@
 //! Tiny drives for tests of the parts alone.
 
 use crate::config::{
-    Age, Buffer, BufferKind, Drive, Ecc, Errors, Faults, PayloadKind, Power, Precondition, Refresh, Scheduler, Setup,
+    Age, Buffer, BufferKind, Drive, Ecc, Errors, Faults, PayloadKind, Power, Precondition, Refresh, Scheduler, Setup, shape,
 };
 use crate::core::Core;
 use crate::core::timer::Timer;
@@ -9,7 +9,7 @@ use device::Device;
 use device::contents::{HostPayload, Tag};
 use ftl::{Ftl, FtlSetup, LogKind};
 use nand::{FlashArray, MemoryArray};
-use protect::{Protection, SchemeChoice, Shape};
+use protect::{Protection, SchemeChoice};
 use vocab::{BusRate, Bytes, Geometry, Nanojoules, Nanos, PeCycles, PlaneUse, Streams};
 
 /// Flash of a tiny drive.
@@ -65,16 +65,7 @@ pub(crate) fn tiny_setup(scheme: &str, buffer: BufferKind) -> Setup {
 
 /// The scheme of a tiny drive.
 pub(crate) fn tiny_scheme(setup: &Setup) -> Protection {
-    let geometry = &setup.drive.geometry;
-    let shape = Shape {
-        dies: geometry.dies(),
-        blocks_per_die: geometry.blocks() / geometry.dies(),
-        pages_per_block: geometry.pages_per_block,
-        page_size: geometry.page_size,
-        slots_per_page: geometry.slots_per_page(),
-        endurance: setup.drive.endurance,
-    };
-    protect::registry::build(&setup.scheme, shape).expect("a scheme for five dies")
+    protect::registry::build(&setup.scheme, shape(&setup.drive)).expect("a scheme for the drive")
 }
 
 /// The core of that drive, whose pages carry tags.

@@ -32,7 +32,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
-    /// Brings back a page that cannot be read where the map has it, and hands it to whoever wants it.
+    /// Solves for a page that cannot be read where the map has it, and gives its contents to the target.
     pub(crate) fn repair(&mut self, target: Target) {
         reads!(self.solve(target));
     }

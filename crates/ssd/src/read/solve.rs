@@ -98,7 +98,7 @@ pub(crate) enum Solution<P> {
 }
 
 impl<P: HostPayload> Reads<P> {
-    /// Brings back a page that cannot be read where the map has it, and hands it to whoever wants it.
+    /// Solves for a page that cannot be read where the map has it, and gives its contents to the target.
     pub(crate) fn solve<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, target: Target) {
         if self.read_where_it_lies_now(core, below, target) {
             return;

@@ -5,7 +5,7 @@ use crate::core::effects::Effect;
 use crate::core::owner::Owner;
 use crate::core::read_step::{NewSolve, Pace, ReadStep, SumsFor, Term};
 use crate::core::target::{Floor, Target};
-use crate::core::testing::{tiny_core, tiny_setup};
+use crate::core::testing::{tiny_core, tiny_scheme, tiny_setup};
 use crate::core::{Command, Core};
 use crate::host::Host;
 use crate::read::around::SumRead;
@@ -301,16 +301,8 @@ fn a_block_group_stays_while_a_page_of_it_is_solved_for() {
 fn busy_stripe(busy: u32) -> (Alone, Vec<Ppn>) {
     let mut setup = tiny_setup("raid5", BufferKind::Off);
     setup.scheme.options.insert("read_around".into(), "1".into());
-    let geometry = setup.drive.geometry;
-    let shape = protect::Shape {
-        dies: geometry.dies(),
-        blocks_per_die: geometry.blocks_per_plane,
-        pages_per_block: geometry.pages_per_block,
-        page_size: geometry.page_size,
-        slots_per_page: 1,
-        endurance: setup.drive.endurance,
-    };
-    let protection = protect::registry::build(&setup.scheme, shape).expect("a scheme for the drive");
+    let _geometry = setup.drive.geometry;
+    let protection = tiny_scheme(&setup);
     let mut alone = Alone::build(&setup, tiny_core(&setup), protection);
     let mut pages = three_pages(&mut alone);
     // 1 ^ 2 ^ 3 = 0 and 1 ^ 2 ^ 4 = 7: the rest of the stripe is that of page 3, and parity makes the sum zero.

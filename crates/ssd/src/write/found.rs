@@ -23,7 +23,7 @@ pub(crate) trait PagesSeen {
 pub(crate) struct Found {
     /// For each logical page.
     pub pages: Vec<Option<Newest>>,
-    /// Slots that cannot be read and that their codeword brings back, with what they hold.
+    /// Slots that the mount scan cannot read and that their codewords give, with the contents of each.
     pub solved: Vec<Member>,
 }
 

@@ -3,7 +3,7 @@
 use crate::config::{BufferKind, Setup};
 use crate::core::effects::Effect;
 use crate::core::jobs::{Asker, PageWrite};
-use crate::core::testing::tiny_setup;
+use crate::core::testing::{tiny_scheme, tiny_setup};
 use crate::core::{Command, Core};
 use crate::write::group_log::Ended;
 use device::Device;
@@ -12,7 +12,7 @@ use device::facts::RequestKind;
 use device::slab::Id;
 use ftl::{Ftl, FtlSetup, GroupSpace, LogKind, Place};
 use nand::{FlashArray, MemoryArray};
-use protect::{Protection, Shape};
+use protect::Protection;
 use vocab::{Lpn, Ppn, SimTime, Streams};
 
 /// The core of a tiny drive with a group log.
@@ -30,15 +30,7 @@ pub(crate) fn log_setup(scheme: &str, options: &[(&str, &str)]) -> Setup {
 pub(crate) fn log_core<P: HostPayload>(setup: &Setup) -> (LogCore<P>, Protection) {
     let array = MemoryArray::<P>::new(setup.drive.geometry, true).keeping_updates();
     let grid = array.grid().clone();
-    let shape = Shape {
-        dies: grid.dies(),
-        blocks_per_die: grid.blocks_per_die(),
-        pages_per_block: grid.pages_per_block(),
-        page_size: setup.drive.geometry.page_size,
-        slots_per_page: grid.slots_per_page(),
-        endurance: setup.drive.endurance,
-    };
-    let protection = protect::registry::build(&setup.scheme, shape).expect("a scheme with options in range");
+    let protection = tiny_scheme(setup);
     let groups = if let Protection::Groups(scheme) = &protection { Some(GroupSpace::new(&grid, &**scheme)) } else { None };
     let space = FtlSetup {
         kind: LogKind::Group,

@@ -75,7 +75,7 @@ pub(crate) struct Choice {
     pub pages: Vec<Option<Newest>>,
     /// For each static stripe.
     pub stripes: Vec<StripeFound>,
-    /// Slots that cannot be read and that their codeword brings back, with what they hold.
+    /// Slots that the mount scan cannot read and that their codewords give, with the contents of each.
     pub solved: Vec<Member>,
 }
 
@@ -224,7 +224,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         }
     }
 
-    /// The newest consistent state if the pages `but` could not be read; `solve`: with what rows and groups bring back.
+    /// The newest consistent state if the pages `but` cannot be read. With `solve`, rows and groups give lost pages.
     fn choose(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>, solve: bool) -> Choice {
         match self.writer.way {
             Way::Pages | Way::Zones => self.choose_pages(looks, but),

@@ -1,7 +1,7 @@
 //! A tiny drive of code zones for tests of the parts alone.
 
 use crate::config::{BufferKind, Setup};
-use crate::core::testing::tiny_setup;
+use crate::core::testing::{tiny_scheme, tiny_setup};
 use crate::core::{Command, Core, oob_covering};
 use crate::write::zones::{Zones, space};
 use device::Device;
@@ -11,7 +11,7 @@ use device::image::Contents;
 use device::slab::NONE;
 use ftl::{Ftl, FtlSetup, LogKind, Stream};
 use nand::{FlashArray, MemoryArray, OobTag};
-use protect::{Protection, Shape};
+use protect::Protection;
 use vocab::{Lpn, Ppn, Streams};
 
 /// The core of a tiny drive.
@@ -30,15 +30,7 @@ pub(crate) fn zones_setup(options: &[(&str, &str)]) -> Setup {
 /// The core of that drive, nothing written, and its scheme.
 pub(crate) fn zones_core(setup: &mut Setup) -> (ZonesCore, Protection) {
     let geometry = setup.drive.geometry;
-    let shape = Shape {
-        dies: geometry.dies(),
-        blocks_per_die: geometry.blocks_per_plane,
-        pages_per_block: geometry.pages_per_block,
-        page_size: geometry.page_size,
-        slots_per_page: 1,
-        endurance: setup.drive.endurance,
-    };
-    let protection = protect::registry::build(&setup.scheme, shape).expect("a scheme for the drive");
+    let protection = tiny_scheme(setup);
     let Protection::Zones(zones) = &protection else { unreachable!("code zones") };
     setup.user_slots = zones.layout().user_pages();
     let array = MemoryArray::new(geometry, true);

@@ -10,7 +10,7 @@ use crate::core::effects::Effect;
 use crate::core::jobs::{Asker, PageWrite};
 use crate::core::owner::Owner;
 use crate::core::target::Target;
-use crate::core::testing::{TinyCore, tiny_core, tiny_setup};
+use crate::core::testing::{TinyCore, tiny_core, tiny_scheme, tiny_setup};
 use crate::core::{Command, data_of};
 use crate::write::stripes::Stripes;
 use device::command::Verb;
@@ -20,8 +20,8 @@ use device::sense::Compares;
 use device::slab::Id;
 use ftl::{Place, Stream, UnitId, UnitState};
 use nand::{FlashArray, MemoryArray, OobTag};
-use protect::{Protection, SchemeChoice, Shape};
-use vocab::{Bytes, Cause, DieId, Lpn, Ppn, SimTime, Slot, StripSet, StripeId};
+use protect::{Protection, SchemeChoice};
+use vocab::{Cause, DieId, Lpn, Ppn, SimTime, Slot, StripSet, StripeId};
 
 /// Data strips of a stripe on five dies; the strip of this number is parity.
 const N: u32 = 4;
@@ -63,15 +63,7 @@ impl Drive {
         if setup.power.mountable {
             core.device.array = MemoryArray::new(setup.drive.geometry, true).keeping_updates();
         }
-        let shape = Shape {
-            dies: core.device.grid.dies(),
-            blocks_per_die: core.device.grid.blocks_per_die(),
-            pages_per_block: core.device.grid.pages_per_block(),
-            page_size: Bytes(4096),
-            slots_per_page: 1,
-            endurance: setup.drive.endurance,
-        };
-        let protection = protect::registry::build(&setup.scheme, shape).expect("the scheme fits");
+        let protection = tiny_scheme(&setup);
         let Protection::Stripes(scheme) = protection else { panic!("a scheme of static stripes") };
         let stripes = Stripes::new(Some(scheme), &setup.power, setup.user_slots);
         Self { stripes, core, wanted: Vec::new(), done: Vec::new() }
