@@ -1,9 +1,8 @@
 //! Block groups over a drive's life: codes that change on the fly, mixed encodings, bad blocks,
 //! cards that are added.
 
-use crate::common::{MIX, Mix, drive, read_all, run, setup, workload};
+use crate::common::{MIX, Mix, drive, read_all, run, setup, setup_of, workload};
 use flashkeep_ssd as ssd;
-use ssd::ftl::GcConfig;
 use ssd::protect::SchemeChoice;
 use ssd::{Failure, Pace, PayloadKind, Session, Setup};
 use vocab::{BlockAddr, DieId, Fua, HostCommand, HostOp, Lba, SimTime};
@@ -14,10 +13,7 @@ fn choice(options: &[(&str, &str)]) -> SchemeChoice {
 }
 
 fn groups(options: &[(&str, &str)], drive: ssd::Drive, share: f64) -> Setup {
-    let scheme = choice(options);
-    let most = ssd::user_slots_max(&drive, &scheme, &GcConfig::default()).expect("a valid drive");
-    let plain = setup("none", drive, 0.1);
-    Setup { user_slots: (f64::from(most) * share) as u32, scheme, ..plain }
+    setup_of(&choice(options), drive, share)
 }
 
 const DEPTH: Pace = Pace::Closed { depth: 8 };

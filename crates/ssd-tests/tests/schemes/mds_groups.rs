@@ -2,9 +2,8 @@
 //! that leave the cache in time, every loss within the code brought back, codes that change on
 //! the fly, a drive that grows.
 
-use crate::common::{MIX, Mix, drive, read_all, run, setup, workload};
+use crate::common::{MIX, Mix, drive, read_all, run, setup, setup_of, workload};
 use flashkeep_ssd as ssd;
-use ssd::ftl::GcConfig;
 use ssd::ftl::Place;
 use ssd::protect::SchemeChoice;
 use ssd::{Failure, Faults, Pace, PayloadKind, Session, Setup};
@@ -17,10 +16,7 @@ fn choice(options: &[(&str, &str)]) -> SchemeChoice {
 
 /// As `common::setup`, with options of the scheme.
 fn groups(options: &[(&str, &str)], drive: ssd::Drive, share: f64) -> Setup {
-    let scheme = choice(options);
-    let most = ssd::user_slots_max(&drive, &scheme, &GcConfig::default()).expect("a valid drive");
-    let plain = setup("none", drive, 0.1);
-    Setup { user_slots: (f64::from(most) * share) as u32, scheme, ..plain }
+    setup_of(&choice(options), drive, share)
 }
 
 fn refused(options: &[(&str, &str)], drive: ssd::Drive) -> String {
