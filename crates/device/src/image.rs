@@ -68,7 +68,11 @@ impl<P: Payload> Images<P> {
     #[inline]
     pub fn open(&mut self, ppn: Ppn, oob: Oob) -> Id {
         let id = self.slab.take();
-        self.slab[id] = Image { oob, filled: 0, ppn };
+        let image = &mut self.slab[id];
+        // Field by field: a copy of the whole would wait for fields that were written just now.
+        let Oob { sequence, coverage, ecc } = oob;
+        (image.oob.sequence, image.oob.coverage, image.oob.ecc) = (sequence, coverage, ecc);
+        (image.filled, image.ppn) = (0, ppn);
         let end = (id as usize + 1) * self.slots;
         if self.tags.len() < end {
             self.tags.resize(end, OobTag::FILLER);

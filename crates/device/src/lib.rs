@@ -204,7 +204,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     pub fn tags(&self, ppn: Ppn) -> &[OobTag] {
         match self.failed_programs.get(&ppn.0) {
             Some(failed) => &failed.tags,
-            None => self.array.page(ppn).tags,
+            None => self.array.tags(ppn),
         }
     }
 

@@ -142,7 +142,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     fn decode_words(&mut self, ecc: &mut PageEcc, command: &Command<O>, t: Capability, rber: f64) -> Words {
         let die = self.grid.die_of(command.ppn);
         let bits = ecc.layout.codeword.bits(t);
-        let payload = self.array.page(command.ppn).payload;
+        let payload = self.array.payload(command.ppn);
         let mut words =
             Words { decoded: Decoded { codewords: 0, errors: 0, failed: 0 }, miscorrected: 0, undetected: false, time: Nanos(0) };
         for slot in command.first..command.first + command.count {

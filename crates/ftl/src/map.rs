@@ -285,18 +285,41 @@ impl Ftl {
         place(self.data[lpn.index()])
     }
 
+    /// Where neighbouring logical pages lie.
+    #[inline]
+    pub fn places(&self, pages: std::ops::Range<u32>) -> impl Iterator<Item = Place> {
+        self.data[pages.start as usize..pages.end as usize].iter().map(|&word| place(word))
+    }
+
     /// Fetches the map entry of the page into the CPU cache.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         self.data.prefetch(lpn.index());
     }
 
-    /// Reads the map entry of the page, and fetches the validity bit of its slot into the CPU cache.
+    /// As [`Self::prefetch`], for the parity of a static stripe.
     #[inline]
-    pub fn prefetch_place(&self, lpn: Lpn) {
-        if let Some(Place::At(slot)) = self.data.get(lpn.index()).map(|&word| place(word)) {
-            self.valid.prefetch(slot.index() / 64);
-        }
+    pub fn prefetch_parity(&self, stripe: StripeId) {
+        self.parity.prefetch(stripe.index());
+    }
+
+    /// Reads the map entry of the page, and fetches the validity bit of its slot into the CPU cache. The slot.
+    #[inline]
+    pub fn prefetch_place(&self, lpn: Lpn) -> Option<Slot> {
+        self.prefetch_validity(*self.data.get(lpn.index())?)
+    }
+
+    /// As [`Self::prefetch_place`], for the parity of a static stripe.
+    #[inline]
+    pub fn prefetch_place_of_parity(&self, stripe: StripeId) -> Option<Slot> {
+        self.prefetch_validity(*self.parity.get(stripe.index())?)
+    }
+
+    #[inline]
+    fn prefetch_validity(&self, word: u32) -> Option<Slot> {
+        let Place::At(slot) = place(word) else { return None };
+        self.valid.prefetch(slot.index() / 64);
+        Some(slot)
     }
 
     /// Where the parity of a static stripe lies.

@@ -95,8 +95,24 @@ pub trait FlashArray<P: Payload>: Clone + Send {
     fn arrived(&self) -> Arrived {
         Arrived::AsAsked
     }
+    /// Starts to bring what a page holds into the processor's cache. Changes nothing but speed; any page is fine.
+    #[inline]
+    fn prefetch(&self, _ppn: Ppn) {}
+    /// As [`Self::prefetch`], for what is known of the page's block: where its contents are.
+    #[inline]
+    fn prefetch_block(&self, _ppn: Ppn) {}
     /// The page as programmed, without sensing it. Slots beyond the given ones were fillers.
     fn page(&self, ppn: Ppn) -> PageView<'_, P>;
+    /// As [`Self::page`]: the tags alone.
+    #[inline]
+    fn tags(&self, ppn: Ppn) -> &[OobTag] {
+        self.page(ppn).tags
+    }
+    /// As [`Self::page`]: the payloads alone.
+    #[inline]
+    fn payload(&self, ppn: Ppn) -> &[P] {
+        self.page(ppn).payload
+    }
     /// Programs a page. Arrays that keep no updates ignore them, and what the page names.
     fn program_page(&mut self, program: &Program<'_, P>) -> ProgramOutcome;
     /// Programs a page all of whose slots are written anew and that names no other page.
@@ -225,6 +241,14 @@ impl<P: Payload> MemoryArray<P> {
         self.contents[block.index()].as_ref().expect("a programmed block has contents").get()
     }
 
+    /// What the block of a programmed page holds, and the number of the page's first slot there.
+    #[inline]
+    fn programmed(&self, ppn: Ppn) -> (&BlockContents<P>, usize) {
+        let (block, page) = self.grid.split(ppn);
+        assert!(page < self.blocks[block.index()].next_page, "{ppn} looked at before it was programmed");
+        (self.contents(block), page as usize * self.slots_per_page)
+    }
+
     fn change_contents(&mut self, block: BlockAddr) -> &mut BlockContents<P> {
         self.contents[block.index()].as_mut().expect("a programmed block has contents").change()
     }
@@ -263,8 +287,17 @@ impl<P: Payload> MemoryArray<P> {
             (contents.pe, contents.first_program_s) = (pe, whole_seconds(now));
         }
         let slots = page * self.slots_per_page..(page + 1) * self.slots_per_page;
-        contents.tags[slots.clone()].copy_from_slice(tags);
-        contents.payload[slots.clone()].clone_from_slice(payload);
+        match (tags, payload) {
+            // The usual case without a call that copies any length.
+            (&[tag], [payload]) if self.slots_per_page == 1 => {
+                contents.tags[page] = tag;
+                contents.payload[page].clone_from(payload);
+            }
+            _ => {
+                contents.tags[slots.clone()].copy_from_slice(tags);
+                contents.payload[slots.clone()].clone_from_slice(payload);
+            }
+        }
         let ascends = contents.sequence.set(page, oob.sequence);
         assert!(ascends, "sequences within a block ascend and span less than 2^32");
         if self.keeps_coverage {
@@ -361,6 +394,22 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
     }
 
     #[inline]
+    fn prefetch(&self, ppn: Ppn) {
+        let (block, page) = self.grid.split(ppn);
+        let Some(Some(stored)) = self.contents.get(block.index()) else { return };
+        let (contents, slot) = (stored.get(), page as usize * self.slots_per_page);
+        contents.tags.get(slot).into_iter().for_each(vocab::prefetch);
+        contents.payload.get(slot).into_iter().for_each(vocab::prefetch);
+    }
+
+    #[inline]
+    fn prefetch_block(&self, ppn: Ppn) {
+        let (block, _) = self.grid.split(ppn);
+        self.blocks.get(block.index()).into_iter().for_each(vocab::prefetch);
+        self.contents.get(block.index()).into_iter().flatten().for_each(|stored| vocab::prefetch(stored.get()));
+    }
+
+    #[inline]
     fn page(&self, ppn: Ppn) -> PageView<'_, P> {
         let (block, page) = self.grid.split(ppn);
         assert!(page < self.blocks[block.index()].next_page, "{ppn} looked at before it was programmed");
@@ -380,6 +429,18 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
                 None => self.blocks[block.index()].first_program,
             },
         }
+    }
+
+    #[inline]
+    fn tags(&self, ppn: Ppn) -> &[OobTag] {
+        let (contents, first) = self.programmed(ppn);
+        &contents.tags[first..first + self.slots_per_page]
+    }
+
+    #[inline]
+    fn payload(&self, ppn: Ppn) -> &[P] {
+        let (contents, first) = self.programmed(ppn);
+        &contents.payload[first..first + self.slots_per_page]
     }
 
     #[inline]
@@ -502,7 +563,7 @@ pub(crate) mod tests {
         program(&mut fork, 1, 2);
         fork.erase(BlockAddr(0));
         program(&mut fork, 0, 9);
-        assert_eq!(array.page(Ppn(0)).payload, [1]);
+        assert_eq!(array.payload(Ppn(0)), [1]);
         assert_eq!(fork.page(Ppn(0)).payload, [9]);
         assert_eq!((array.block(BlockAddr(0)).pe, fork.block(BlockAddr(0)).pe), (0, 1));
     }

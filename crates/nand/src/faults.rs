@@ -30,7 +30,7 @@
 //! loss did not strike, so that the same reads meet the same faults whatever the pages carry.
 
 use crate::silent::Silent;
-use crate::{Arrived, BlockInfo, EraseFate, FlashArray, InFlight, Member, PageScan, PageView};
+use crate::{Arrived, BlockInfo, EraseFate, FlashArray, InFlight, Member, OobTag, PageScan, PageView};
 use crate::{Pairing, Payload, Program, ProgramFate, ProgramOutcome, ReadOutcome, Scan};
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, Capability, DieId, Grid, Ppn, SimTime, Stream};
@@ -296,8 +296,28 @@ impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
     }
 
     #[inline]
+    fn prefetch(&self, ppn: Ppn) {
+        self.inner.prefetch(ppn);
+    }
+
+    #[inline]
+    fn prefetch_block(&self, ppn: Ppn) {
+        self.inner.prefetch_block(ppn);
+    }
+
+    #[inline]
     fn page(&self, ppn: Ppn) -> PageView<'_, P> {
         self.inner.page(ppn)
+    }
+
+    #[inline]
+    fn tags(&self, ppn: Ppn) -> &[OobTag] {
+        self.inner.tags(ppn)
+    }
+
+    #[inline]
+    fn payload(&self, ppn: Ppn) -> &[P] {
+        self.inner.payload(ppn)
     }
 
     #[inline]
@@ -360,7 +380,7 @@ impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{MemoryArray, Oob, OobTag};
+    use crate::{MemoryArray, Oob};
     use vocab::{Lpn, Streams};
 
     #[test]

@@ -94,6 +94,9 @@ fn main() {
     if let Some(payload) = std::env::args().skip_while(|arg| arg != "--memory").nth(1) {
         return memory(if payload == "tags" { PayloadKind::Tag } else { PayloadKind::None });
     }
+    if let Some(scheme) = std::env::args().skip_while(|arg| arg != "--scheme").nth(1) {
+        return one_scheme(&scheme);
+    }
     let write = HostOp::Write(Fua::No);
     for (payload, name) in [(PayloadKind::None, "none, no payload"), (PayloadKind::Tag, "none, tags")] {
         let setup = setup("none", payload, 512);
@@ -121,6 +124,21 @@ fn main() {
         print!("{payload:<28} {}", String::from_utf8_lossy(&child.stdout));
     }
     against_a_peer();
+}
+
+/// One scheme alone, for a profiler: prepared, written, read.
+#[expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+fn one_scheme(scheme: &str) {
+    let payload = if std::env::args().any(|arg| arg == "--no-payload") { PayloadKind::None } else { PayloadKind::Tag };
+    let blocks = std::env::args().skip_while(|arg| arg != "--blocks-per-plane").nth(1);
+    let blocks = blocks.map_or(512, |blocks| blocks.parse().expect("--blocks-per-plane: a number"));
+    let setup = setup(scheme, payload, blocks);
+    let (prepare, mut session) = timed(|| Session::new(&setup).expect("a valid setup"));
+    println!("{scheme:<28} {prepare:>8.2} s to precondition {} pages", setup.user_slots);
+    let (seconds, result) = timed(|| replay(&mut session, setup.user_slots, HostOp::Write(Fua::No), 500_000, 16));
+    row(&format!("{scheme}: random writes"), 500_000, seconds, &result);
+    let (seconds, result) = timed(|| replay(&mut session, setup.user_slots, HostOp::Read, 500_000, 64));
+    row(&format!("{scheme}: random reads"), 500_000, seconds, &result);
 }
 
 /// Reads and writes of an aged drive whose pages have errors and codes.

@@ -19,4 +19,4 @@ pub use grid::Grid;
 pub use host::{Cause, Fua, HostCommand, HostOp};
 pub use quantity::{BusRate, Bytes, Capability, Nanojoules, Nanos, PeCycles, QuantityError, SimTime};
 pub use random::{Stream, Streams};
-pub use table::Table;
+pub use table::{Table, prefetch};

@@ -121,7 +121,7 @@ fn look(array: &mut FileArray<Data, Failing>) -> String {
         PageScan::Valid(found) => {
             assert_eq!(found.tags[0], OobTag::data(Lpn(ppn)));
             assert_eq!(array.read(Ppn(ppn)), ReadOutcome::Clean);
-            assert_eq!(array.page(Ppn(ppn)).payload, contents(ppn));
+            assert_eq!(array.payload(Ppn(ppn)), contents(ppn));
             assert_eq!(array.members(Ppn(ppn)), named(ppn));
             'v'
         }
@@ -210,7 +210,7 @@ fn memory_keeps_the_contents_of_some_pages_and_all_read_back() {
     (0..pages).for_each(|ppn| assert_eq!(program(&mut array, ppn), ProgramOutcome::Done));
     for ppn in (0..pages).chain((0..pages).rev()) {
         assert_eq!(array.read(Ppn(ppn)), ReadOutcome::Clean);
-        assert_eq!(array.page(Ppn(ppn)).payload, contents(ppn));
+        assert_eq!(array.payload(Ppn(ppn)), contents(ppn));
         let kept = array.contents.iter().filter(|contents| contents.get().is_some()).count();
         assert!(kept <= CACHED_PAGES + 1, "{kept} pages after ppn{ppn}");
     }

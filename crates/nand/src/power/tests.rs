@@ -58,7 +58,7 @@ fn look(array: &impl Scan<u64>, block: u32) -> String {
         PageScan::Erased => ".".into(),
         PageScan::Unreadable => "?".into(),
         PageScan::Valid(found) => {
-            let value = array.page(Ppn(block * PAGES + page)).payload[0];
+            let value = array.payload(Ppn(block * PAGES + page))[0];
             let (tags, updates, oob) = sent(&value);
             assert_eq!((found.tags, found.oob, array.update(Ppn(block * PAGES + page), 0)), (&tags[..], oob, updates[0]));
             value.to_string()

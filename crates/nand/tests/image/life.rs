@@ -150,7 +150,7 @@ pub fn see<A: Scan<Data>>(array: &mut A, ppn: Ppn) -> Seen {
         PageScan::Valid(found) => format!("{found:?} {:?}", array.members(ppn)),
     };
     assert_eq!(array.read(ppn), ReadOutcome::Clean, "{ppn} is said to be valid");
-    Seen::Valid(said, (0..2).map(|i| array.update(ppn, i)).collect(), array.page(ppn).payload.to_vec())
+    Seen::Valid(said, (0..2).map(|i| array.update(ppn, i)).collect(), array.payload(ppn).to_vec())
 }
 
 pub fn see_all<A: Scan<Data>>(array: &mut A) -> Vec<Seen> {

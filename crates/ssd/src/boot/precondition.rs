@@ -9,6 +9,7 @@ use crate::config::Precondition;
 use crate::core::jobs::{Asker, PageWrite};
 use crate::engine::Engine;
 use crate::write::Way;
+use crate::write::ahead::Wanted;
 use device::contents::HostPayload;
 use device::facts::{Folds, RequestKind};
 use nand::FlashArray;
@@ -110,9 +111,12 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             drawn.clear();
             drawn.extend((0..left.min(AHEAD.max(together))).map(|_| draws.below(u64::from(working_set)) as u32));
             // Random places of the map are far from any cache: fetch them side by side.
-            drawn.iter().for_each(|&lpn| self.core.map.prefetch(Lpn(lpn)));
+            drawn.iter().for_each(|&lpn| self.writer.fetch_map(&self.core, Lpn(lpn)));
             drawn.iter().for_each(|&lpn| self.host.oracle.prefetch(Lpn(lpn)));
-            drawn.iter().for_each(|&lpn| self.core.map.prefetch_place(Lpn(lpn)));
+            drawn.iter().for_each(|&lpn| self.writer.fetch_places(&self.core, Lpn(lpn), Wanted::Write));
+            if self.writer.way == Way::Stripes {
+                drawn.iter().for_each(|&lpn| self.writer.fetch_contents(&self.core, Lpn(lpn), Wanted::Write));
+            }
             for batch in drawn.chunks(together) {
                 self.write_now(batch.iter().copied());
             }

@@ -23,7 +23,7 @@ impl<P: HostPayload> Care<P> {
         let pages = blocks.flat_map(|block| (0..grid.pages_per_block()).map(move |page| grid.ppn(block, page)));
         let slots =
             pages.filter(|&ppn| device.is_stored(ppn)).flat_map(|ppn| (0..grid.slots_per_page()).map(move |index| (ppn, index)));
-        let same = slots.filter(|&(ppn, index)| device.array.page(ppn).tags[index as usize] == tag);
+        let same = slots.filter(|&(ppn, index)| device.array.tags(ppn)[index as usize] == tag);
         let ranked = same
             .map(|(ppn, index)| ((device.array.update(ppn, index), device.array.page(ppn).oob.sequence), grid.slot(ppn, index)));
         ranked.filter(|&(_, slot)| slot != but).max().map(|(_, slot)| slot)

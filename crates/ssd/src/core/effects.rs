@@ -12,14 +12,15 @@ use crate::core::read_step::ReadStep;
 use crate::core::stripe_step::StripeStep;
 use crate::core::target::{Floor, Target};
 use crate::core::zone_step::ZoneStep;
-use device::slab::Id;
+use device::slab::{Id, Slab};
 use ftl::UnitId;
 use nand::OobTag;
 use vocab::{Lpn, Ppn, Slot, StripeId};
 
-/// Something that one component wants of another.
-#[derive(Clone, Debug)]
-pub(crate) enum Effect<P> {
+/// Something that one component wants of another: plain numbers of 16 bytes at most, because effects are pushed and
+/// taken several times for each flash command. What does not fit is a [`Parcel`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Effect {
     /// To the host: one part of the job is done.
     PartDone { job: Id },
     /// To the host: the job that waits first for room in the write buffer fails, because there will be none.
@@ -34,11 +35,9 @@ pub(crate) enum Effect<P> {
     /// To the host and the way of writing: the job's pages get places, behind what already waits for space.
     Place { job: Id },
     /// To the host: pages leave the write buffer, oldest first, until so many dirty ones are left.
-    EvictDownTo { dirty: usize },
+    EvictDownTo { dirty: u32 },
     /// To the host: the page leaves the write buffer if it is still dirty.
     EvictIfDirty { lpn: Lpn },
-    /// To the host: a job is answered when these pages of the write buffer are durable. The last one comes first.
-    AwaitDurable { job: Id, pages: Vec<Lpn> },
     /// To the host: there was no room for the job in the write buffer, and what was to make some has begun.
     AwaitRoom { job: Id, turn: Turn },
     /// To the host: whoever waits first for room in the write buffer tries again, then the next.
@@ -47,26 +46,14 @@ pub(crate) enum Effect<P> {
     ForgetReadAhead { lpn: Lpn },
     /// To the core: a pin of a unit is taken back, after the effects before this one.
     Release { unit: UnitId },
-    /// To the host: what a host read gets of a page is checked (`None`: it reads as unmapped).
-    CheckRead { lpn: Lpn, floor: Floor, contents: Option<P> },
-    /// To the host: the old contents of a partly written page are known, or lost for good.
-    Merged { job: Id, page: u32, old: Option<P> },
     /// To care: the log's collector starts if it is idle and the log is short of space.
-    CollectIfShort { log: usize },
+    CollectIfShort { log: u16 },
     /// To care: the log's collector goes on.
-    Collect { log: usize },
+    Collect { log: u16 },
     /// To care: one page of the log's victim reached its new place; the collector goes on.
-    Moved { log: usize },
-    /// To care: the solve for a page of a victim has ended; without a payload the page is lost.
-    MoveRepaired { log: usize, slot: Slot, payload: Option<P> },
-    /// To care: the parity that a move waited for is there, or cannot be.
-    ParityBuilt { waiter: Option<Target> },
+    Moved { log: u16 },
     /// To care: a strip lost its place on a living die.
     StripLost { tag: OobTag },
-    /// To care: a lost strip was solved for, or cannot be.
-    StripRebuilt { stripe: StripeId, strip: u32, payload: Option<P> },
-    /// To reads: a page cannot be read where the map has it; its codeword is to bring it back.
-    Solve { target: Target },
     /// To the group log: whoever waits for rescued pages that are safe now may go on.
     SettleRescued,
     /// To rows: jobs are answered whose data have a parity after all.
@@ -79,10 +66,31 @@ pub(crate) enum Effect<P> {
     GroupDataEnded { row: u32, codeword: u32, ppn: Ppn },
     /// To block groups: sums may have left the parity cache; what waits for room there may go on.
     CacheHasRoom,
+    /// What does not fit here.
+    Parcel(ParcelId),
     /// To stripes: goes on with what it left for later.
     Stripes(StripeStep),
     /// To the host: jobs that wait for space are tried again after this event, if there are any.
     RetryJobs,
+}
+
+/// An effect that brings contents, or a list. It waits beside the stack.
+#[derive(Clone, Debug)]
+pub(crate) enum Parcel<P> {
+    /// To the host: a job is answered when these pages of the write buffer are durable. The last one comes first.
+    AwaitDurable { job: Id, pages: Vec<Lpn> },
+    /// To the host: what a host read gets of a page is checked (`None`: it reads as unmapped).
+    CheckRead { lpn: Lpn, floor: Floor, contents: Option<P> },
+    /// To the host: the old contents of a partly written page are known, or lost for good.
+    Merged { job: Id, page: u32, old: Option<P> },
+    /// To care: the solve for a page of a victim has ended; without a payload the page is lost.
+    MoveRepaired { log: usize, slot: Slot, payload: Option<P> },
+    /// To care: the parity that a move waited for is there, or cannot be.
+    ParityBuilt { waiter: Option<Target> },
+    /// To care: a lost strip was solved for, or cannot be.
+    StripRebuilt { stripe: StripeId, strip: u32, payload: Option<P> },
+    /// To reads: a page cannot be read where the map has it; its codeword is to bring it back.
+    Solve { target: Target },
     /// To stripes: the old contents of a partly written strip are known, or lost for good.
     StripeMerged { op: Id, strip: u32, old: Option<P> },
     /// To stripes: a page of the stripe is solved for when the update under way has ended.
@@ -93,58 +101,136 @@ pub(crate) enum Effect<P> {
     Zones(ZoneStep<P>),
 }
 
-/// Effects that wait to be handed on: a stack.
+/// A parcel that waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ParcelId(Id);
+
+/// Effects that wait to be handed on. What one handler pushed is a run of neighbours, handed on from its first to its
+/// last; what an effect pushes meanwhile is a run behind them, handed on before. Effects stay where they were written,
+/// and are read in place: to move what was written just now costs more than to hand it on.
 #[derive(Clone, Debug)]
 pub(crate) struct Effects<P> {
-    stack: Vec<Effect<P>>,
-    /// Effects from here on were pushed by the handler that ran last, in the order of pushing.
+    /// Runs, one behind the other. Entries from `end` on are left over.
+    entries: Vec<Effect>,
+    end: usize,
+    parcels: Slab<Option<Parcel<P>>>,
+    /// Entries from here on were pushed by the handler that ran last: they are no run yet.
     fresh: usize,
-    /// Effects below belong to whoever began to hand on before.
+    runs: Vec<Run>,
+    /// Runs below belong to whoever began to hand on before.
     floor: usize,
+}
+
+/// Effects that one handler pushed.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    first: usize,
+    /// The one to be handed on next.
+    next: usize,
+    end: usize,
 }
 
 impl<P> Default for Effects<P> {
     fn default() -> Self {
-        Self { stack: Vec::new(), fresh: 0, floor: 0 }
+        Self { entries: Vec::new(), end: 0, parcels: Slab::default(), fresh: 0, runs: Vec::new(), floor: 0 }
     }
 }
 
 impl<P> Effects<P> {
     /// Leaves an effect for the engine.
     #[inline]
-    pub fn push(&mut self, effect: Effect<P>) {
-        self.stack.push(effect);
+    pub fn push(&mut self, effect: Effect) {
+        match self.entries.get_mut(self.end) {
+            Some(entry) => *entry = effect,
+            None => self.entries.push(effect),
+        }
+        self.end += 1;
+    }
+
+    /// As [`Self::push`], for what does not fit into an effect.
+    pub fn send(&mut self, parcel: Parcel<P>) {
+        let id = self.parcels.take();
+        self.parcels[id] = Some(parcel);
+        self.push(Effect::Parcel(ParcelId(id)));
+    }
+
+    /// Takes the parcel of an effect.
+    pub fn open(&mut self, parcel: ParcelId) -> Parcel<P> {
+        let contents = self.parcels[parcel.0].take().expect("a parcel is opened once");
+        self.parcels.give(parcel.0);
+        contents
     }
 
     /// Whether nothing waits that was pushed since the floor.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.stack.len() == self.floor
+        self.end == self.fresh && self.runs.len() == self.floor
     }
 
-    /// The next effect above the floor, depth first.
+    /// The number of the next effect above the floor, depth first. It can be read until something is pushed.
     #[inline]
-    pub fn pop(&mut self) -> Option<Effect<P>> {
-        if self.stack.len() == self.floor {
-            return None;
+    pub fn next(&mut self) -> Option<usize> {
+        if self.end > self.fresh {
+            self.runs.push(Run { first: self.fresh, next: self.fresh, end: self.end });
         }
-        self.stack[self.fresh..].reverse();
-        let next = self.stack.pop();
-        self.fresh = self.stack.len();
-        next
+        while self.runs.len() > self.floor {
+            let run = self.runs.last_mut()?;
+            if run.next < run.end {
+                run.next += 1;
+                self.fresh = self.end;
+                return Some(run.next - 1);
+            }
+            (self.end, self.fresh) = (run.first, run.first);
+            self.runs.pop();
+        }
+        None
+    }
+
+    /// The effect of a number that [`Self::next`] gave.
+    #[inline]
+    pub fn at(&self, number: usize) -> &Effect {
+        &self.entries[number]
     }
 
     /// From now on only what is pushed anew is handed on; the floor before.
     #[inline]
     pub fn raise(&mut self) -> usize {
-        std::mem::replace(&mut self.floor, self.stack.len())
+        std::mem::replace(&mut self.floor, self.runs.len())
     }
 
     /// Back to a floor before. What was pushed meanwhile and not handed on is what comes next.
     #[inline]
     pub fn lower(&mut self, floor: usize) {
-        debug_assert!(self.stack.len() >= self.floor, "effects below the floor were handed on");
+        debug_assert!(self.runs.len() >= self.floor, "effects below the floor were handed on");
         self.floor = floor;
+    }
+
+    /// The next effect above the floor, its parcel opened.
+    #[cfg(test)]
+    pub fn pop(&mut self) -> Option<Popped<P>> {
+        let number = self.next()?;
+        Some(match *self.at(number) {
+            Effect::Parcel(parcel) => Popped::Parcel(self.open(parcel)),
+            effect => Popped::Effect(effect),
+        })
+    }
+}
+
+/// An effect with what it brings, for tests.
+#[cfg(test)]
+#[derive(Clone)]
+pub(crate) enum Popped<P> {
+    Effect(Effect),
+    Parcel(Parcel<P>),
+}
+
+#[cfg(test)]
+impl<P: std::fmt::Debug> std::fmt::Debug for Popped<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Effect(effect) => effect.fmt(f),
+            Self::Parcel(parcel) => parcel.fmt(f),
+        }
     }
 }
 
@@ -157,7 +243,13 @@ mod tests {
     }
 
     fn next(effects: &mut Effects<()>) -> Option<Id> {
-        effects.pop().map(|effect| if let Effect::PartDone { job } = effect { job } else { unreachable!("none other is pushed") })
+        let next = effects.pop()?;
+        if let Popped::Effect(Effect::PartDone { job }) = next { Some(job) } else { unreachable!("{next:?} was not pushed") }
+    }
+
+    #[test]
+    fn an_effect_is_small() {
+        assert!(size_of::<Effect>() <= 16, "{} bytes", size_of::<Effect>());
     }
 
     /// Handlers of a random tree of effects against recursion: calls in the order of pushing.

@@ -59,6 +59,8 @@ pub(crate) struct Core<P: HostPayload, A: FlashArray<P>> {
     pub moving: Vec<Moving>,
     /// Discarded pages whose bytes a static stripe still holds.
     hidden: Vec<u64>,
+    /// How many there are: a drive without discards never looks at the bits.
+    hidden_pages: u32,
     /// Blocks that went bad since the drive was built.
     pub grown_bad: u32,
     /// Set when space or parity appeared that something may wait for.
@@ -116,6 +118,7 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
             safe: SafeMemory::new(power, device.grid.geometry().blocks()),
             moving: vec![Moving::default(); map.logs()],
             hidden: vec![0; map.user_slots().div_ceil(64) as usize],
+            hidden_pages: 0,
             grown_bad: 0,
             retry: false,
             device,
@@ -163,17 +166,18 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
     pub fn release(&mut self, unit: UnitId) {
         if self.map.release(unit) {
             let log = self.map.log_of(unit);
-            self.out.push(Effect::Collect { log });
+            self.out.push(Effect::Collect { log: log as u16 });
         }
     }
 
     /// The log's collector starts if the log is short of space.
     #[inline]
     pub fn collect_if_short(&mut self, log: usize) {
-        self.out.push(Effect::CollectIfShort { log });
+        self.out.push(Effect::CollectIfShort { log: log as u16 });
     }
 
     /// Whether what is at the place exists and no living die holds it.
+    #[inline]
     pub fn is_lost_place(&self, place: Place) -> bool {
         match place {
             Place::Unmapped => false,
@@ -185,25 +189,28 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
     /// Whether the host has discarded the page, though a static stripe still holds its bytes.
     #[inline]
     pub fn is_hidden(&self, lpn: Lpn) -> bool {
-        self.hidden[lpn.index() / 64] >> (lpn.0 % 64) & 1 == 1
+        self.hidden_pages > 0 && self.hidden[lpn.index() / 64] >> (lpn.0 % 64) & 1 == 1
     }
 
     /// Hides a page from the host, or shows it again.
+    #[inline]
     pub fn hide(&mut self, lpn: Lpn, hidden: bool) {
-        let bit = 1 << (lpn.0 % 64);
-        let word = &mut self.hidden[lpn.index() / 64];
-        *word = if hidden { *word | bit } else { *word & !bit };
+        if self.is_hidden(lpn) != hidden {
+            self.hidden[lpn.index() / 64] ^= 1 << (lpn.0 % 64);
+            self.hidden_pages = if hidden { self.hidden_pages + 1 } else { self.hidden_pages - 1 };
+        }
     }
 
     /// Gives a command to its die.
     #[inline(always)]
     pub fn submit(&mut self, command: Command) -> Id {
-        let haste = if self.limits.is_on() { self.haste_under_limits(&command) } else { Haste::Usual };
+        let haste = if self.limits.is_on() { self.haste_under_limits(command) } else { Haste::Usual };
         self.device.submit(command, haste)
     }
 
     /// Counts a read, and says how it is queued where blocks have limits on reads and age.
-    fn haste_under_limits(&mut self, command: &Command) -> Haste {
+    #[cold]
+    fn haste_under_limits(&mut self, command: Command) -> Haste {
         let die = self.device.grid.die_of(command.ppn);
         if command.verb != Verb::Read {
             return Haste::Usual;

@@ -4,7 +4,7 @@ use crate::core::target::Target;
 use device::slab::Id;
 use ftl::UnitId;
 use protect::code_zones::CodeGroupId;
-use vocab::{Cause, Lpn, Ppn};
+use vocab::{Cause, Ppn};
 
 /// Who gets sums of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +71,4 @@ pub(crate) enum ReadStep<P> {
     DropCode { group: CodeGroupId },
     /// One of these reads, if it is still under way.
     DropCodeOf { read: Id, group: CodeGroupId },
-    /// The page has or gets other contents: read-ahead buffers forget what they hold of its group.
-    ForgetAhead { lpn: Lpn },
 }

@@ -34,7 +34,7 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
         }
         let mut sum = vec![P::default(); device.grid.slots_per_page() as usize];
         for &ppn in pages.iter().chain([&of]) {
-            sum.iter_mut().zip(device.array.page(ppn).payload).for_each(|(sum, payload)| sum.add(payload));
+            sum.iter_mut().zip(device.array.payload(ppn)).for_each(|(sum, payload)| sum.add(payload));
         }
         Some(sum.iter().all(P::is_zero))
     }

@@ -1,6 +1,6 @@
 //! Hands effects to the components that they are for.
 
-use crate::core::effects::Effect;
+use crate::core::effects::{Effect, Parcel, ParcelId};
 use crate::engine::Engine;
 use device::contents::HostPayload;
 use nand::FlashArray;
@@ -12,41 +12,34 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if self.core.out.is_empty() {
             return;
         }
-        while let Some(effect) = self.core.out.pop() {
+        while let Some(number) = self.core.out.next() {
             let floor = self.core.out.raise();
-            self.apply(effect);
+            self.apply(number);
             self.core.out.lower(floor);
         }
     }
 
-    fn apply(&mut self, effect: Effect<P>) {
-        match effect {
+    fn apply(&mut self, number: usize) {
+        match *self.core.out.at(number) {
             Effect::PartDone { job } => self.host.part_done(&mut self.core, job),
             Effect::FailBufferWaiter => self.host.fail_buffer_waiter(&mut self.core),
             Effect::LetPagesGo { job } => self.host.let_pages_go(&mut self.core, job),
             Effect::LetPagesGoFrom { job, page } => self.host.let_pages_go_from(&mut self.core, job, page),
             Effect::CompleteFrom { job, page } => self.complete_pages_from(job, page as usize),
             Effect::Place { job } => self.place_or_wait(job),
-            Effect::EvictDownTo { dirty } => self.host.evict_down_to(&mut self.core, &self.writer, dirty),
+            Effect::EvictDownTo { dirty } => self.host.evict_down_to(&mut self.core, &self.writer, dirty as usize),
             Effect::EvictIfDirty { lpn } => self.host.evict_if_dirty(&mut self.core, &self.writer, lpn),
-            Effect::AwaitDurable { job, pages } => self.host.await_durable(&mut self.core, &self.writer, job, pages),
             Effect::AwaitRoom { job, turn } => self.host.await_room(&mut self.core, job, turn),
             Effect::RetryBuffer => self.host.retry_buffer(&mut self.core, &self.writer),
             Effect::ForgetReadAhead { lpn } => self.forget_read_ahead(lpn),
             Effect::Release { unit } => self.core.release(unit),
-            Effect::CheckRead { lpn, floor, contents } => self.check_read(lpn, floor, contents.as_ref()),
-            Effect::Merged { job, page, old } => self.merge_done(job, page as usize, old.as_ref()),
-            Effect::CollectIfShort { log } => self.start_collecting_if_short(log),
-            Effect::Collect { log } => self.collect(log),
+            Effect::CollectIfShort { log } => self.start_collecting_if_short(usize::from(log)),
+            Effect::Collect { log } => self.collect(usize::from(log)),
             Effect::Moved { log } => {
-                self.core.moving[log].under_way -= 1;
-                self.collect(log);
+                self.core.moving[usize::from(log)].under_way -= 1;
+                self.collect(usize::from(log));
             }
-            Effect::MoveRepaired { log, slot, payload } => self.move_repaired(log, slot, payload),
-            Effect::ParityBuilt { waiter } => self.parity_built(waiter),
             Effect::StripLost { tag } => self.strip_lost(tag),
-            Effect::StripRebuilt { stripe, strip, payload } => self.strip_rebuilt(stripe, strip, payload),
-            Effect::Solve { target } => self.repair(target),
             Effect::SettleRescued => self.settle_rescued(),
             Effect::AnswerCovered => {
                 self.writer.rows.answer_covered(&mut self.core);
@@ -57,12 +50,24 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 self.writer.groups.data_ended(&mut self.core, (row, codeword), ppn);
             }
             Effect::CacheHasRoom => self.go_on_after_cache(),
+            Effect::Parcel(parcel) => self.open(parcel),
             Effect::Stripes(step) => self.writer.stripes.go_on(&mut self.core, step),
             Effect::RetryJobs => self.core.retry |= !self.host.stalled.is_empty(),
-            Effect::StripeMerged { op, strip, old } => self.stripe_merge_repaired(op, strip, old.as_ref()),
-            Effect::SolveAfterUpdate { stripe, target } => self.wait_for_stripe(stripe, target),
-            Effect::Reads(step) => self.read_step(step),
-            Effect::Zones(step) => self.zone_step(step),
+        }
+    }
+    fn open(&mut self, parcel: ParcelId) {
+        match self.core.out.open(parcel) {
+            Parcel::AwaitDurable { job, pages } => self.host.await_durable(&mut self.core, &self.writer, job, pages),
+            Parcel::CheckRead { lpn, floor, contents } => self.check_read(lpn, floor, contents.as_ref()),
+            Parcel::Merged { job, page, old } => self.merge_done(job, page as usize, old.as_ref()),
+            Parcel::MoveRepaired { log, slot, payload } => self.move_repaired(log, slot, payload),
+            Parcel::ParityBuilt { waiter } => self.parity_built(waiter),
+            Parcel::StripRebuilt { stripe, strip, payload } => self.strip_rebuilt(stripe, strip, payload),
+            Parcel::Solve { target } => self.repair(target),
+            Parcel::StripeMerged { op, strip, old } => self.stripe_merge_repaired(op, strip, old.as_ref()),
+            Parcel::SolveAfterUpdate { stripe, target } => self.wait_for_stripe(stripe, target),
+            Parcel::Reads(step) => self.read_step(step),
+            Parcel::Zones(step) => self.zone_step(step),
         }
     }
 }

@@ -28,7 +28,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             ReadStep::Sum(new) => self.reads.start_solve(&mut self.core, new),
             ReadStep::DropCode { group } => self.reads.drop_code(&mut self.core, group),
             ReadStep::DropCodeOf { read, group } => reads!(self.drop_code_of(read, group)),
-            ReadStep::ForgetAhead { lpn } => self.forget_read_ahead(lpn),
         }
     }
 

@@ -3,9 +3,10 @@
 use crate::config::Pace;
 use crate::core::timer::{Resource, Timer};
 use crate::engine::Engine;
+use crate::write::ahead::Wanted;
 use device::contents::HostPayload;
 use nand::FlashArray;
-use vocab::{HostCommand, Lpn, Nanos, SimTime};
+use vocab::{HostCommand, HostOp, Lpn, Nanos, SimTime};
 
 /// Called before a request arrives, with its number; it may act on the drive (fault injection, progress).
 type BeforeEach<'a, P, A> = &'a mut dyn FnMut(&mut Engine<P, A>, u64);
@@ -145,11 +146,12 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let page = |command: &HostCommand| Lpn((command.lba.0 / u64::from(self.host.requests.sectors_per_slot)) as u32);
         upcoming.next = upcoming.after_next.take();
         if let Some(command) = &upcoming.next {
-            self.core.map.prefetch_place(page(command));
+            let wanted = if command.op == HostOp::Read { Wanted::Read } else { Wanted::Write };
+            self.writer.fetch_contents(&self.core, page(command), wanted);
         }
         upcoming.after_next = upcoming.commands.next();
         if let Some(command) = &upcoming.after_next {
-            self.core.map.prefetch(page(command));
+            self.writer.fetch_map(&self.core, page(command));
             self.host.oracle.prefetch(page(command));
         }
     }

@@ -6,7 +6,7 @@
 //! when flash has them.
 
 use crate::core::Core;
-use crate::core::effects::Effect;
+use crate::core::effects::{Effect, Parcel};
 use crate::core::jobs::{Asker, Turn};
 use crate::host::Host;
 use crate::host::buffer::Ending;
@@ -75,7 +75,7 @@ impl<P: HostPayload> Host<P> {
         if self.buffer.len() + new > capacity && self.buffer.len() > 0 {
             let dirty = capacity.saturating_sub(new);
             if self.buffer.dirty_pages() > dirty {
-                core.out.push(Effect::EvictDownTo { dirty });
+                core.out.push(Effect::EvictDownTo { dirty: dirty as u32 });
                 core.out.push(Effect::AwaitRoom { job, turn });
             } else {
                 self.await_room(core, job, turn);
@@ -99,9 +99,9 @@ impl<P: HostPayload> Host<P> {
         if forced {
             let written = job.pages.iter().rev().filter(|page| !self.is_void(core, page));
             let pages = written.map(|page| page.lpn).collect();
-            core.out.push(Effect::AwaitDurable { job: id, pages });
+            core.out.send(Parcel::AwaitDurable { job: id, pages });
         }
-        core.out.push(Effect::EvictDownTo { dirty });
+        core.out.push(Effect::EvictDownTo { dirty: dirty as u32 });
         core.out.push(Effect::LetPagesGo { job: id });
         core.part_done(id);
     }
@@ -170,7 +170,7 @@ impl<P: HostPayload> Host<P> {
             core.jobs[job].remaining += 1;
             if dirty {
                 self.evict(core, writer, lpn.0);
-                core.out.push(Effect::AwaitDurable { job, pages });
+                core.out.send(Parcel::AwaitDurable { job, pages });
                 return;
             }
         }
@@ -201,7 +201,7 @@ impl<P: HostPayload> Host<P> {
         if self.buffer.dirty_pages() > dirty {
             let oldest = self.buffer.oldest().expect("more pages are dirty than none");
             self.evict(core, writer, oldest);
-            core.out.push(Effect::EvictDownTo { dirty });
+            core.out.push(Effect::EvictDownTo { dirty: dirty as u32 });
         }
     }
 

@@ -147,6 +147,7 @@ impl Oracle {
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         self.words.prefetch(lpn.index());
+        self.discarded.get(lpn.index() / 64).into_iter().for_each(vocab::prefetch);
     }
 
     /// A write of the page is sent; its version. 0 where nothing is checked.

@@ -1,6 +1,6 @@
 //! Pages that a write covers in part get the rest from their old contents before they go on.
 
-use crate::core::effects::Effect;
+use crate::core::effects::{Effect, Parcel};
 use crate::core::owner::Owner;
 use crate::core::target::Target;
 use crate::core::{Command, Core};
@@ -34,7 +34,7 @@ impl<P: HostPayload> Host<P> {
         while let Some(found) = core.jobs[job].next_partial(page, self.requests.sectors_per_slot) {
             page = found + 1;
             if let Some(target) = self.complete_page(core, writer, job, found) {
-                core.out.push(Effect::Solve { target });
+                core.out.send(Parcel::Solve { target });
                 core.out.push(Effect::CompleteFrom { job, page: page as u32 });
                 return Next::Nothing;
             }
@@ -94,11 +94,11 @@ impl<P: HostPayload> Host<P> {
         clean: bool,
     ) {
         if clean {
-            let old = core.device.array.page(command.ppn).payload[usize::from(command.first)].clone();
+            let old = core.device.array.payload(command.ppn)[usize::from(command.first)].clone();
             self.merge_done(core, writer, (job, page), Some(&old));
         } else {
             let failed = Some(core.device.grid.slot(command.ppn, u32::from(command.first)));
-            core.out.push(Effect::Solve { target: Target::Merge { job, page: page as u32, failed } });
+            core.out.send(Parcel::Solve { target: Target::Merge { job, page: page as u32, failed } });
         }
     }
 
@@ -138,6 +138,7 @@ impl<P: HostPayload> Host<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::effects::Popped;
     use crate::config::BufferKind;
     use crate::host::testing::{HostAlone, SECTORS};
     use device::contents::PageBuf;
@@ -201,9 +202,9 @@ mod tests {
         assert_eq!(host.enter(core, writer, job), Next::Nothing);
         assert_eq!(core.device.commands.in_use(), 0);
         let first = core.out.pop();
-        assert!(matches!(first, Some(Effect::Solve { target: Target::Merge { page: 0, .. } })), "{first:?}");
+        assert!(matches!(first, Some(Popped::Parcel(Parcel::Solve { target: Target::Merge { page: 0, .. } }))), "{first:?}");
         let second = core.out.pop();
-        assert!(matches!(second, Some(Effect::CompleteFrom { page: 1, .. })), "{second:?}");
+        assert!(matches!(second, Some(Popped::Effect(Effect::CompleteFrom { page: 1, .. }))), "{second:?}");
         assert_eq!(host.complete_pages_from(core, writer, job, 1), Next::Nothing);
         assert_eq!(core.device.commands.in_use(), 1);
     }

@@ -1,7 +1,7 @@
 //! Reads of the host: served from the write buffer, from pages that are still being put together, or from flash;
 //! and held against what the host was told before.
 
-use crate::core::effects::Effect;
+use crate::core::effects::Parcel;
 use crate::core::owner::Owner;
 use crate::core::target::{Floor, Target};
 use crate::core::{Command, Core};
@@ -127,7 +127,7 @@ impl<P: HostPayload> Host<P> {
         for i in 0..u32::from(command.count) {
             let floor = core.floors.get(id, i as usize);
             let at = u32::from(command.first) + i;
-            let payload = core.device.array.page(brought).payload[at as usize].clone();
+            let payload = core.device.array.payload(brought)[at as usize].clone();
             self.check_read(core, Lpn(command.lpn + i), floor, Some(&payload));
         }
         self.part_done(core, job);
@@ -139,7 +139,7 @@ impl<P: HostPayload> Host<P> {
             core.jobs[job].remaining += 1;
             let floor = core.floors.get(id, i as usize);
             let failed = Some(core.device.grid.slot(command.ppn, u32::from(command.first) + i));
-            core.out.push(Effect::Solve { target: Target::HostRead { job, lpn: Lpn(command.lpn + i), floor, failed } });
+            core.out.send(Parcel::Solve { target: Target::HostRead { job, lpn: Lpn(command.lpn + i), floor, failed } });
         }
         core.part_done(job);
     }

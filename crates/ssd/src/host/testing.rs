@@ -1,7 +1,7 @@
 //! The host's side of a tiny drive alone: the test is the way of writing, and says when jobs are placed.
 
 use crate::config::BufferKind;
-use crate::core::effects::Effect;
+use crate::core::effects::{Effect, Parcel, Popped};
 use crate::core::target::Target;
 use crate::core::testing::{TinyCore, tiny_core_of, tiny_scheme, tiny_setup};
 use crate::host::requests::Journal;
@@ -135,23 +135,23 @@ impl<P: HostPayload> HostAlone<P> {
         }
     }
 
-    fn apply(&mut self, effect: Effect<P>) {
+    fn apply(&mut self, effect: Popped<P>) {
         let Self { core, writer, host, .. } = self;
         match effect {
-            Effect::PartDone { job } => host.part_done(core, job),
-            Effect::LetPagesGo { job } => host.let_pages_go(core, job),
-            Effect::LetPagesGoFrom { job, page } => host.let_pages_go_from(core, job, page),
-            Effect::CompleteFrom { job, page } => {
+            Popped::Effect(Effect::PartDone { job }) => host.part_done(core, job),
+            Popped::Effect(Effect::LetPagesGo { job }) => host.let_pages_go(core, job),
+            Popped::Effect(Effect::LetPagesGoFrom { job, page }) => host.let_pages_go_from(core, job, page),
+            Popped::Effect(Effect::CompleteFrom { job, page }) => {
                 let next = host.complete_pages_from(core, writer, job, page as usize);
                 self.go_on(job, next);
             }
-            Effect::Place { job } => self.go_on(job, Next::Place),
-            Effect::EvictDownTo { dirty } => host.evict_down_to(core, writer, dirty),
-            Effect::EvictIfDirty { lpn } => host.evict_if_dirty(core, writer, lpn),
-            Effect::AwaitDurable { job, pages } => host.await_durable(core, writer, job, pages),
-            Effect::AwaitRoom { job, turn } => host.await_room(core, job, turn),
-            Effect::RetryBuffer => host.retry_buffer(core, writer),
-            Effect::Solve { target } => self.solving.push(target),
+            Popped::Effect(Effect::Place { job }) => self.go_on(job, Next::Place),
+            Popped::Effect(Effect::EvictDownTo { dirty }) => host.evict_down_to(core, writer, dirty as usize),
+            Popped::Effect(Effect::EvictIfDirty { lpn }) => host.evict_if_dirty(core, writer, lpn),
+            Popped::Parcel(Parcel::AwaitDurable { job, pages }) => host.await_durable(core, writer, job, pages),
+            Popped::Effect(Effect::AwaitRoom { job, turn }) => host.await_room(core, job, turn),
+            Popped::Effect(Effect::RetryBuffer) => host.retry_buffer(core, writer),
+            Popped::Parcel(Parcel::Solve { target }) => self.solving.push(target),
             effect => unreachable!("{effect:?} is not the host's"),
         }
     }

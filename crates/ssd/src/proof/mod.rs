@@ -306,7 +306,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if !self.core.device.is_stored(ppn) {
             return Ok(());
         }
-        let tag = self.core.device.array.page(ppn).tags[index as usize];
+        let tag = self.core.device.array.tags(ppn)[index as usize];
         if tag == OobTag::data(lpn) { Ok(()) } else { Err(format!("{lpn} is mapped to {slot}, which holds {:?}", tag.role())) }
     }
 
@@ -385,7 +385,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Place::Missing => None,
             Place::At(slot) => {
                 let (ppn, index) = self.core.device.grid.page_of(slot);
-                self.core.device.is_stored(ppn).then(|| self.core.device.array.page(ppn).payload[index as usize].clone())
+                self.core.device.is_stored(ppn).then(|| self.core.device.array.payload(ppn)[index as usize].clone())
             }
         }
     }

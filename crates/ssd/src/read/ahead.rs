@@ -1,7 +1,7 @@
 //! Read-ahead: `protect::read_ahead` says what to fetch beyond what the host asks for; the buffers here keep it.
 
 use crate::core::Core;
-use crate::core::effects::Effect;
+use crate::core::effects::Parcel;
 use crate::read::around::{Sink, WantedPage};
 use crate::read::lines::ask_of_line;
 use crate::read::{Below, Reads};
@@ -134,7 +134,7 @@ impl<P: HostPayload> Reads<P> {
             }
             Page::Here(contents) => {
                 let contents = contents.clone();
-                core.out.push(Effect::CheckRead { lpn, floor, contents });
+                core.out.send(Parcel::CheckRead { lpn, floor, contents });
             }
         }
         core.device.record(Fact::AheadHit);
@@ -212,7 +212,7 @@ impl<P: HostPayload> Reads<P> {
     fn take_at_hand<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, want: &WantedPage) {
         let contents = below.host.buffer.get(want.lpn).cloned();
         match want.sink {
-            Sink::Host { floor, .. } => core.out.push(Effect::CheckRead { lpn: want.lpn, floor, contents }),
+            Sink::Host { floor, .. } => core.out.send(Parcel::CheckRead { lpn: want.lpn, floor, contents }),
             sink => {
                 if let Some(page) = self.page_of_sink(sink, want.lpn) {
                     *page = Page::Here(contents);

@@ -7,7 +7,7 @@
 //! until an erase, which queues behind. Sub-requests that became of no use leave their queues; one that a
 //! die is serving ends as any other.
 
-use crate::core::effects::Effect;
+use crate::core::effects::Parcel;
 use crate::core::owner::Owner;
 use crate::core::read_step::ReadStep;
 use crate::core::target::{Floor, Target};
@@ -348,7 +348,7 @@ impl<P: HostPayload> Reads<P> {
         self.lazy.extra -= u32::from(of.extra);
         if clean && op.read.is_some() {
             let slots = usize::from(command.first)..usize::from(command.first) + usize::from(command.count);
-            of.contents = core.device.array.page(command.ppn).payload[slots].to_vec();
+            of.contents = core.device.array.payload(command.ppn)[slots].to_vec();
         }
         let Some(read) = &mut op.read else {
             self.lazy.free_if_over(id);
@@ -362,7 +362,7 @@ impl<P: HostPayload> Reads<P> {
     pub(crate) fn drop_code<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, group: CodeGroupId) {
         let is_of = |id: &Id| self.lazy.ops[*id].stamp.is_some_and(|stamp| stamp.group == group);
         let of_group = self.lazy.open.iter().copied().filter(is_of);
-        of_group.for_each(|read| core.out.push(Effect::Reads(ReadStep::DropCodeOf { read, group })));
+        of_group.for_each(|read| core.out.send(Parcel::Reads(ReadStep::DropCodeOf { read, group })));
     }
 
     /// A read goes on without the code of the group, unless it has ended meanwhile.
@@ -393,7 +393,7 @@ impl<P: HostPayload> Reads<P> {
     /// Code zones changed hands: reads that decode with code of what is no longer there go on without.
     pub(crate) fn drop_stale_code<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>) {
         let stale = self.lazy.stamps().filter(|stamp| !below.zones().is_current_code(stamp));
-        stale.for_each(|stamp| core.out.push(Effect::Reads(ReadStep::DropCode { group: stamp.group })));
+        stale.for_each(|stamp| core.out.send(Parcel::Reads(ReadStep::DropCode { group: stamp.group })));
     }
 
     /// Every wanted block is known or lost: gives them to whoever wants them.
@@ -433,7 +433,7 @@ impl<P: HostPayload> Reads<P> {
         let lpn = want.lpn;
         match (want.sink, contents) {
             (Sink::Host { job, floor }, Some(contents)) => {
-                core.out.push(Effect::CheckRead { lpn, floor, contents: Some(contents) });
+                core.out.send(Parcel::CheckRead { lpn, floor, contents: Some(contents) });
                 core.part_done(job);
             }
             (Sink::Host { job, floor }, None) => self.solve(core, below, Target::HostRead { job, lpn, floor, failed }),

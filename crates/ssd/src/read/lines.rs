@@ -1,7 +1,7 @@
 //! Reads of code zones: a line (the pages of a codeword) is read from its data and from its code, whichever
 //! comes first. Pages without valid code, and pages that need no flash, are read as under any scheme.
 
-use crate::core::effects::Effect;
+use crate::core::effects::Parcel;
 use crate::core::owner::Owner;
 use crate::core::target::Target;
 use crate::core::{Command, Core};
@@ -91,12 +91,12 @@ impl<P: HostPayload> Reads<P> {
     fn read_plainly<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, job: Id, lpn: Lpn) {
         let floor = below.host.oracle.floor(lpn);
         if let Some(payload) = below.host.buffer.get(lpn) {
-            core.out.push(Effect::CheckRead { lpn, floor, contents: Some(payload.clone()) });
+            core.out.send(Parcel::CheckRead { lpn, floor, contents: Some(payload.clone()) });
             return;
         }
         let slot = match core.map.lookup(lpn) {
             Place::Unmapped => {
-                core.out.push(Effect::CheckRead { lpn, floor, contents: None });
+                core.out.send(Parcel::CheckRead { lpn, floor, contents: None });
                 return;
             }
             Place::Missing => {
@@ -109,7 +109,7 @@ impl<P: HostPayload> Reads<P> {
         let (ppn, index) = core.device.grid.page_of(slot);
         if let Some(image) = below.unsent(core, ppn) {
             let payload = core.device.images.contents(image).1[index as usize].clone();
-            core.out.push(Effect::CheckRead { lpn, floor, contents: Some(payload) });
+            core.out.send(Parcel::CheckRead { lpn, floor, contents: Some(payload) });
             return;
         }
         core.jobs[job].remaining += 1;

@@ -4,7 +4,7 @@
 //! reads them and adds them up. If one of them cannot be read, the way of writing is asked for others. The
 //! encoder of code zones has its data pages added up here, too.
 
-use crate::core::effects::Effect;
+use crate::core::effects::{Effect, Parcel};
 use crate::core::owner::Owner;
 use crate::core::read_step::{NewSolve, Pace, ReadStep, SumsFor, Term};
 use crate::core::target::Target;
@@ -162,12 +162,12 @@ impl<P: HostPayload> Reads<P> {
             }
             Sources::Line { line, lpn, failed } => self.solve_by_code(core, below, target, (line, lpn), failed),
             Sources::NoneOfCodePage { lpn } => {
-                core.out.push(Effect::Zones(ZoneStep::LoseCodePage { lpn }));
+                core.out.send(Parcel::Zones(ZoneStep::LoseCodePage { lpn }));
                 solved(core, target, Solution::Lost);
             }
             Sources::None => solved(core, target, Solution::Lost),
             Sources::AfterParity => self.uncovered_repairs.push(target),
-            Sources::AfterUpdate(stripe) => core.out.push(Effect::SolveAfterUpdate { stripe, target }),
+            Sources::AfterUpdate(stripe) => core.out.send(Parcel::SolveAfterUpdate { stripe, target }),
             Sources::Discarded => solved(core, target, Solution::Discarded),
         }
     }
@@ -218,7 +218,7 @@ impl<P: HostPayload> Reads<P> {
         let (ppn, slot) = (command.ppn, usize::from(command.first));
         let solve = &mut self.solves[id];
         if clean {
-            solve.add(term, &core.device.array.page(ppn).payload[slot]);
+            solve.add(term, &core.device.array.payload(ppn)[slot]);
             let takes_time = matches!(solve.wanted_by, Some(SumsFor::LostInGroup { .. }));
             if takes_time && core.device.timed && self.adder.sum_time.0 > 0 {
                 self.add_later(core, id, core.device.grid.die_of(ppn));
@@ -270,19 +270,19 @@ impl<P: HostPayload> Reads<P> {
         let clean = failed.len() == failed_before;
         match wanted_by.expect("a solve in progress") {
             SumsFor::Lost(target) if clean => solved(core, target, Solution::Contents(sums.swap_remove(0))),
-            SumsFor::Lost(target) => core.out.push(Effect::Reads(ReadStep::SolveAgain { target, failed })),
+            SumsFor::Lost(target) => core.out.send(Parcel::Reads(ReadStep::SolveAgain { target, failed })),
             SumsFor::LostInGroup { target, lost, group } => {
                 if clean {
                     solved(core, target, Solution::Contents(sums.swap_remove(0)));
                 } else {
-                    core.out.push(Effect::Reads(ReadStep::SolveAgainInGroup { target, lost, failed }));
+                    core.out.send(Parcel::Reads(ReadStep::SolveAgainInGroup { target, lost, failed }));
                 }
                 if !terms.is_empty() {
                     core.out.push(Effect::Release { unit: group });
                 }
             }
             SumsFor::Code { encode } => {
-                core.out.push(Effect::Zones(ZoneStep::CodeSummed { encode, sums: clean.then_some(sums) }));
+                core.out.send(Parcel::Zones(ZoneStep::CodeSummed { encode, sums: clean.then_some(sums) }));
             }
         }
     }
@@ -345,7 +345,7 @@ pub(crate) fn solved<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, ta
         match solution {
             Solution::Contents(contents) => deliver(core, target, Some(contents)),
             Solution::Discarded => {
-                core.out.push(Effect::CheckRead { lpn, floor, contents: None });
+                core.out.send(Parcel::CheckRead { lpn, floor, contents: None });
                 core.part_done(job);
             }
             Solution::Lost => core.part_done(job),
@@ -364,14 +364,14 @@ pub(crate) fn solved<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, ta
 pub(crate) fn deliver<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, target: Target, contents: Option<P>) {
     match target {
         Target::HostRead { job, lpn, floor, .. } => {
-            core.out.push(Effect::CheckRead { lpn, floor, contents });
+            core.out.send(Parcel::CheckRead { lpn, floor, contents });
             core.part_done(job);
         }
         Target::Move { log, slot } => {
-            core.out.push(Effect::MoveRepaired { log: usize::from(log), slot, payload: contents });
+            core.out.send(Parcel::MoveRepaired { log: usize::from(log), slot, payload: contents });
         }
-        Target::Merge { job, page, .. } => core.out.push(Effect::Merged { job, page, old: contents }),
-        Target::StripeMerge { op, strip } => core.out.push(Effect::StripeMerged { op, strip, old: contents }),
-        Target::Strip { stripe, strip } => core.out.push(Effect::StripRebuilt { stripe, strip, payload: contents }),
+        Target::Merge { job, page, .. } => core.out.send(Parcel::Merged { job, page, old: contents }),
+        Target::StripeMerge { op, strip } => core.out.send(Parcel::StripeMerged { op, strip, old: contents }),
+        Target::Strip { stripe, strip } => core.out.send(Parcel::StripRebuilt { stripe, strip, payload: contents }),
     }
 }

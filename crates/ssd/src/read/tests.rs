@@ -1,7 +1,7 @@
 //! Reads alone: no host at work, no engine. Effects for others are kept and compared.
 
 use crate::config::{BufferKind, Setup};
-use crate::core::effects::Effect;
+use crate::core::effects::{Effect, Parcel, Popped};
 use crate::core::owner::Owner;
 use crate::core::read_step::{NewSolve, Pace, ReadStep, SumsFor, Term};
 use crate::core::target::{Floor, Target};
@@ -145,8 +145,8 @@ impl Alone {
         let mut others = Vec::new();
         while let Some(effect) = self.core.out.pop() {
             match effect {
-                Effect::Reads(ReadStep::DropCode { group }) => self.reads.drop_code(&mut self.core, group),
-                Effect::Reads(ReadStep::DropCodeOf { read, group }) => reads!(self.drop_code_of(read, group)),
+                Popped::Parcel(Parcel::Reads(ReadStep::DropCode { group })) => self.reads.drop_code(&mut self.core, group),
+                Popped::Parcel(Parcel::Reads(ReadStep::DropCodeOf { read, group })) => reads!(self.drop_code_of(read, group)),
                 other => others.push(format!("{other:?}")),
             }
         }
@@ -170,11 +170,11 @@ fn check(lpn: u32, contents: Option<Tag>) -> String {
 }
 
 fn check_against(floor: Floor, lpn: u32, contents: Option<Tag>) -> String {
-    format!("{:?}", Effect::CheckRead { lpn: Lpn(lpn), floor, contents })
+    format!("{:?}", Parcel::CheckRead { lpn: Lpn(lpn), floor, contents })
 }
 
 fn part_done(job: Id) -> String {
-    format!("{:?}", Effect::<Tag>::PartDone { job })
+    format!("{:?}", Effect::PartDone { job })
 }
 
 /// Pages 0, 1 and 2 with versions 1, 2 and 4 on three dies.
@@ -219,8 +219,8 @@ fn a_source_that_cannot_be_read_leads_to_other_sources() {
     let pages = three_pages(&mut alone);
     alone.failing = vec![pages[1]];
     alone.solve_from(host_read(0), Sources::Sum { held: Tag::default(), pages: pages.clone(), slot: 0 }, Vec::new());
-    let again = ReadStep::SolveAgain { target: host_read(0), failed: vec![pages[1]] };
-    assert_eq!(alone.run(), [format!("{:?}", Effect::<Tag>::Reads(again))]);
+    let again: ReadStep<Tag> = ReadStep::SolveAgain { target: host_read(0), failed: vec![pages[1]] };
+    assert_eq!(alone.run(), [format!("{:?}", Popped::Parcel(Parcel::Reads(again)))]);
     let others = Sources::Sum { held: Tag::default(), pages: vec![pages[0], pages[2]], slot: 0 };
     alone.solve_from(host_read(0), others, vec![pages[1]]);
     // 1 ^ 3 = 2 is lpn 1; 1 ^ 4 = 5.
@@ -241,7 +241,7 @@ fn a_page_without_sources_is_a_media_error_unless_it_was_discarded() {
     let merge = Target::Merge { job: 1, page: 0, failed: None };
     alone.solve_from(merge, Sources::None, Vec::new());
     alone.solve_from(merge, Sources::Discarded, Vec::new());
-    let merged = |old: Option<Tag>| format!("{:?}", Effect::Merged { job: 1, page: 0, old });
+    let merged = |old: Option<Tag>| format!("{:?}", Popped::Parcel(Parcel::Merged { job: 1, page: 0, old }));
     assert_eq!(alone.effects(), [merged(None), merged(Some(Tag::default()))], "a discarded page is zeros");
 }
 
@@ -252,7 +252,7 @@ fn a_solve_waits_for_the_parity_of_its_row_or_for_the_update_of_its_stripe() {
     alone.solve_from(host_read(1), Sources::AfterParity, Vec::new());
     assert_eq!((alone.effects(), &alone.reads.uncovered_repairs), (Vec::new(), &vec![host_read(1)]));
     alone.solve_from(host_read(2), Sources::AfterUpdate(StripeId(6)), Vec::new());
-    let wait = Effect::<Tag>::SolveAfterUpdate { stripe: StripeId(6), target: host_read(2) };
+    let wait: Parcel<Tag> = Parcel::SolveAfterUpdate { stripe: StripeId(6), target: host_read(2) };
     assert_eq!(alone.effects(), [format!("{wait:?}")]);
     assert_eq!(alone.core.device.commands.in_use(), 0);
 }
@@ -289,12 +289,12 @@ fn a_block_group_stays_while_a_page_of_it_is_solved_for() {
     alone.solve_from(target, sources(), Vec::new());
     assert_eq!(alone.core.map.unit(group).pins, 1);
     // In GF(256): 3 ^ 2 * 1 ^ 3 * 2 = 7, which is lpn 6; the versions 4 ^ 2 * 1 ^ 3 * 2 = 0.
-    let release = format!("{:?}", Effect::<Tag>::Release { unit: group });
+    let release = format!("{:?}", Effect::Release { unit: group });
     assert_eq!(alone.run(), [check_against(FLOOR, 3, Some(Tag::stamp(Lpn(6), 0, 8))), part_done(4), release.clone()]);
     alone.failing = vec![pages[1]];
     alone.solve_from(target, sources(), Vec::new());
-    let again = ReadStep::SolveAgainInGroup { target, lost, failed: vec![pages[1]] };
-    assert_eq!(alone.run(), [format!("{:?}", Effect::<Tag>::Reads(again)), release]);
+    let again: ReadStep<Tag> = ReadStep::SolveAgainInGroup { target, lost, failed: vec![pages[1]] };
+    assert_eq!(alone.run(), [format!("{:?}", Popped::Parcel(Parcel::Reads(again))), release]);
 }
 
 /// A page of a busy die, with the rest of its stripe on other dies.

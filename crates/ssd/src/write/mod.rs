@@ -1,5 +1,6 @@
 //! The ways of writing: one folder each.
 
+pub(crate) mod ahead;
 pub(crate) mod found;
 pub(crate) mod group_log;
 pub(crate) mod groups;

@@ -1,7 +1,7 @@
 //! Group logs of tiny drives, for tests of rows and of block groups alone: five dies of 8 blocks with 4 pages.
 
 use crate::config::{BufferKind, Setup};
-use crate::core::effects::Effect;
+use crate::core::effects::Popped;
 use crate::core::jobs::{Asker, PageWrite};
 use crate::core::testing::{tiny_scheme, tiny_setup};
 use crate::core::{Command, Core};
@@ -90,11 +90,11 @@ pub(crate) fn page_of<P: HostPayload>(core: &LogCore<P>, lpn: u32) -> Ppn {
 /// The sum of these pages, in flash.
 pub(crate) fn sum_of<P: HostPayload>(core: &LogCore<P>, pages: &[Ppn]) -> P {
     let mut sum = P::default();
-    pages.iter().for_each(|&ppn| sum.add(&core.device.array.page(ppn).payload[0]));
+    pages.iter().for_each(|&ppn| sum.add(&core.device.array.payload(ppn)[0]));
     sum
 }
 
 /// Effects in words, for comparison.
-pub(crate) fn in_words<P: HostPayload>(effects: &[Effect<P>]) -> Vec<String> {
+pub(crate) fn in_words<P: HostPayload>(effects: &[Popped<P>]) -> Vec<String> {
     effects.iter().map(|effect| format!("{effect:?}")).collect()
 }

@@ -112,7 +112,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             }
             if clean {
                 let tag = self.core.device.tags(ppn)[index as usize];
-                let payload = self.core.device.array.page(ppn).payload[index as usize].clone();
+                let payload = self.core.device.array.payload(ppn)[index as usize].clone();
                 let update = self.core.device.update_at(ppn, index);
                 self.relocate(log, Contents { tag, payload, update }, slot);
             } else {

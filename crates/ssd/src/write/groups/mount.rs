@@ -114,7 +114,7 @@ impl<P: HostPayload> Groups<P> {
         }
         for ppn in (0..grid.geometry().pages()).map(Ppn).filter(|&ppn| is_there(ppn)) {
             let members = core.device.array.members(ppn);
-            if !members.is_empty() && matches!(core.device.array.page(ppn).tags[0].role(), PageRole::Parity(_)) {
+            if !members.is_empty() && matches!(core.device.array.tags(ppn)[0].role(), PageRole::Parity(_)) {
                 let lost = lost_members(grid, members, is_there, parities_beside(core, ppn, is_there));
                 choice.offer_solved(still_held(lost));
             }

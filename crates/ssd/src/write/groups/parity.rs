@@ -102,17 +102,17 @@ impl<P: HostPayload> Groups<P> {
     pub fn data_ended<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, key: CodewordKey, ppn: Ppn) {
         let held = self.held.get_mut(&key).expect("sums outlive their data's programs");
         held.missing -= 1;
-        let (missing, layout, frontier) = (held.missing, Arc::clone(&held.layout), held.stream);
         let (block, page) = core.device.grid.split(ppn);
         if page + 1 == core.device.grid.pages_per_block()
-            && let Some(blocks) = self.blocks.get_mut(&layout.group.0)
+            && let Some(blocks) = self.blocks.get_mut(&held.layout.group.0)
         {
             // The parity of a block: its sum may leave the cache.
-            let strip = layout.stripe.strip_on(core.device.grid.split_block(block).0).expect("a member");
+            let strip = held.layout.stripe.strip_on(core.device.grid.split_block(block).0).expect("a member");
             blocks.done.insert(strip);
-            self.used[frontier] -= 1;
+            self.used[held.stream] -= 1;
         }
-        if self.scheme().parity_due(missing) {
+        if self.scheme.as_deref().is_some_and(|scheme| scheme.parity_due(held.missing)) {
+            let layout = Arc::clone(&held.layout);
             self.put_due_parity(core, key, &layout);
         }
         core.out.push(Effect::CacheHasRoom);

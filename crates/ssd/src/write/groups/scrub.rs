@@ -79,7 +79,7 @@ impl<P: HostPayload> Groups<P> {
                     found.broken += 1;
                     continue;
                 }
-                None if is_stored => core.device.array.page(ppn).payload,
+                None if is_stored => core.device.array.payload(ppn),
                 None if members == 0 => continue,
                 None => {
                     found.broken += 1;
@@ -113,7 +113,7 @@ impl<P: HostPayload> Groups<P> {
             members += 1;
             for parity in 0..code.parity as usize {
                 let c = erasure.coefficient(parity, strip.symbol as usize);
-                for (slot, payload) in core.device.array.page(ppn).payload.iter().enumerate() {
+                for (slot, payload) in core.device.array.payload(ppn).iter().enumerate() {
                     sums[parity * slots + slot].add_scaled(payload, c);
                 }
             }
@@ -143,7 +143,7 @@ impl<P: HostPayload> Groups<P> {
             let all = all_of(strip);
             let mut sums = vec![P::default(); core.device.grid.slots_per_page() as usize];
             for ppn in &all {
-                sums.iter_mut().zip(core.device.array.page(*ppn).payload).for_each(|(sum, payload)| sum.add(payload));
+                sums.iter_mut().zip(core.device.array.payload(*ppn)).for_each(|(sum, payload)| sum.add(payload));
             }
             if !sums.iter().all(P::is_zero) {
                 return Err(format!("the pages of the block of {} do not sum up to nothing", all[0]));
@@ -206,7 +206,7 @@ impl<P: HostPayload> Groups<P> {
 
 /// Whether the page tells nothing: a cut tore it, or the erase of its block.
 fn is_torn<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, ppn: Ppn) -> bool {
-    core.device.is_stored(ppn) && core.device.array.page(ppn).tags.iter().all(|&tag| tag == OobTag::FILLER)
+    core.device.is_stored(ppn) && core.device.array.tags(ppn).iter().all(|&tag| tag == OobTag::FILLER)
 }
 
 fn covers_more_than<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, parity: Ppn, members: u32) -> bool {

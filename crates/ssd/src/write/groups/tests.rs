@@ -1,7 +1,7 @@
 //! Block groups alone: no host, no collector, no engine. Effects for others are kept and compared.
 
 use crate::core::Command;
-use crate::core::effects::Effect;
+use crate::core::effects::{Effect, Popped};
 use crate::core::owner::Owner;
 use crate::core::target::Target;
 use crate::write::group_log::{Ended, Feed, Holds, Placed};
@@ -35,14 +35,14 @@ impl<P: HostPayload> Alone<P> {
     }
 
     /// Hands on effects to groups; the others, in order.
-    fn effects(&mut self) -> Vec<Effect<P>> {
+    fn effects(&mut self) -> Vec<Popped<P>> {
         let Self { core, groups, moves } = self;
         let mut others = Vec::new();
         while let Some(effect) = core.out.pop() {
             match effect {
-                Effect::SettleRescued => drop(groups.settle_rescued(core, moves)),
-                Effect::GroupDataEnded { row, codeword, ppn } => groups.data_ended(core, (row, codeword), ppn),
-                Effect::Release { unit } => core.release(unit),
+                Popped::Effect(Effect::SettleRescued) => drop(groups.settle_rescued(core, moves)),
+                Popped::Effect(Effect::GroupDataEnded { row, codeword, ppn }) => groups.data_ended(core, (row, codeword), ppn),
+                Popped::Effect(Effect::Release { unit }) => core.release(unit),
                 other => others.push(other),
             }
         }
@@ -104,7 +104,7 @@ impl<P: HostPayload> Alone<P> {
             Sources::Weighted { mut held, pages, lost, .. } => {
                 assert_eq!(lost, self.core.device.grid.page_of(slot));
                 for (ppn, coefficient) in pages {
-                    held.add_scaled(&self.core.device.array.page(ppn).payload[lost.1 as usize], coefficient);
+                    held.add_scaled(&self.core.device.array.payload(ppn)[lost.1 as usize], coefficient);
                 }
                 Some(held)
             }

@@ -1,7 +1,7 @@
 //! Rows alone: no host, no collector, no engine. Effects for others are kept and compared.
 
 use crate::core::Command;
-use crate::core::effects::Effect;
+use crate::core::effects::{Effect, Popped};
 use crate::core::owner::Owner;
 use crate::write::group_log::{Ended, Feed, Holds, Placed};
 use crate::write::moves::Moves;
@@ -30,15 +30,15 @@ impl Alone {
     }
 
     /// Hands on effects to rows; the others, in order.
-    fn effects(&mut self) -> Vec<Effect<Tag>> {
+    fn effects(&mut self) -> Vec<Popped<Tag>> {
         let Self { core, rows, moves } = self;
         let mut others = Vec::new();
         while let Some(effect) = core.out.pop() {
             match effect {
-                Effect::SettleRescued => drop(rows.settle_rescued(core, moves)),
-                Effect::AnswerCovered => drop(rows.answer_covered(core)),
-                Effect::FinishCover { cover } => rows.finish_cover(core, moves, cover),
-                Effect::EndCover { cover } => rows.end_cover(core, moves, cover),
+                Popped::Effect(Effect::SettleRescued) => drop(rows.settle_rescued(core, moves)),
+                Popped::Effect(Effect::AnswerCovered) => drop(rows.answer_covered(core)),
+                Popped::Effect(Effect::FinishCover { cover }) => rows.finish_cover(core, moves, cover),
+                Popped::Effect(Effect::EndCover { cover }) => rows.end_cover(core, moves, cover),
                 other => others.push(other),
             }
         }
@@ -250,7 +250,7 @@ fn a_row_with_several_parities_gives_a_page_in_several_ways() {
     let sources = |lost: Ppn, failed: &[Ppn]| {
         let mut found = alone.rows.sources(&alone.core, lost, failed).expect("no parity is on its way")?;
         let sum = sum_of(&alone.core, &found);
-        assert_eq!(sum, alone.core.device.array.page(lost).payload[0], "the sum is the page");
+        assert_eq!(sum, alone.core.device.array.payload(lost)[0], "the sum is the page");
         found.sort_unstable();
         Some(found)
     };

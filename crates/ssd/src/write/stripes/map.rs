@@ -82,21 +82,24 @@ impl<P: HostPayload> Stripes<P> {
     pub fn stripe_state<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId) -> (StripSet, StripSet) {
         let n = self.data_strips();
         let (mut present, mut unreadable) = (StripSet::EMPTY, StripSet::EMPTY);
-        for strip in 0..=n {
-            let place = self.place_of_strip(core, stripe, strip);
-            if strip < n && place != Place::Unmapped {
+        let first = stripe.0 * n;
+        for (strip, place) in (0..).zip(core.map.places(first..(first + n).min(core.map.user_slots()))) {
+            if place != Place::Unmapped {
                 present.insert(strip);
             }
             if core.is_lost_place(place) {
                 unreadable.insert(strip);
             }
         }
+        if core.is_lost_place(core.map.lookup_parity(stripe)) {
+            unreadable.insert(n);
+        }
         (present, unreadable)
     }
 
     /// Present data strips on worn blocks; empty where wear does not matter.
     pub fn worn_strips<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId) -> StripSet {
-        if self.worn_above.is_none() {
+        if !self.any_worn {
             return StripSet::EMPTY;
         }
         (0..self.data_strips())
@@ -127,7 +130,7 @@ impl<P: HostPayload> Stripes<P> {
     /// Tells a scheme that minds wear that a data strip moved.
     #[inline]
     pub fn note_move<A: FlashArray<P>>(&mut self, core: &Core<P, A>, stripe: StripeId, from: Place, to: Place) {
-        if self.worn_above.is_some() {
+        if self.any_worn {
             let (from, to) = (self.is_worn(core, from), self.is_worn(core, to));
             self.scheme_mut().moved(stripe, from, to);
         }
@@ -135,7 +138,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// As [`Self::note_move`], for a logical page whose place was `from`.
     pub fn note_move_of<A: FlashArray<P>>(&mut self, core: &Core<P, A>, lpn: Lpn, from: Place) {
-        if self.worn_above.is_some() {
+        if self.any_worn {
             let (stripe, _) = self.strip_of(lpn);
             self.note_move(core, stripe, from, core.map.lookup(lpn));
         }
@@ -153,6 +156,7 @@ impl<P: HostPayload> Stripes<P> {
             self.scheme_mut().look_again();
         }
         if core.map.unit(unit).pe > limit.0 {
+            self.any_worn = true;
             self.scheme_mut().block_wore_out();
         }
     }
@@ -170,6 +174,7 @@ impl<P: HostPayload> Stripes<P> {
     pub fn tell_worn_strips<A: FlashArray<P>>(&mut self, core: &Core<P, A>) {
         let Some(limit) = self.worn_above else { return };
         if (0..core.map.units()).any(|unit| core.map.unit(unit as u32).pe > limit.0) {
+            self.any_worn = true;
             self.scheme_mut().block_wore_out();
         }
         for stripe in (0..self.stripe_count(core)).map(StripeId) {

@@ -67,6 +67,8 @@ pub(crate) struct Stripes<P> {
     pub held: ParityCache<P>,
     /// P/E cycles above which the scheme takes a block for worn.
     pub worn_above: Option<PeCycles>,
+    /// Whether any block is: as long as none is, nobody has to look.
+    any_worn: bool,
     /// Rank of the contents of each logical page, of a drive that is to be mounted.
     pub versions: Vec<u64>,
     /// The same for the parity of each stripe; 0: none.
@@ -89,6 +91,7 @@ impl<P: HostPayload> Stripes<P> {
             stalled: VecDeque::new(),
             held,
             worn_above: scheme.as_ref().and_then(|scheme| scheme.worn_above()),
+            any_worn: false,
             versions: vec![0; width.map_or(0, |_| user_slots as usize)],
             parity_versions: vec![0; width.map_or(0, |width| user_slots.div_ceil(width) as usize)],
             unnamed: BTreeSet::new(),
@@ -114,6 +117,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Goes on with what was left for later, behind an effect.
+    #[inline(always)]
     pub fn go_on<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, step: StripeStep) {
         match step {
             StripeStep::Start { op } => self.start(core, op),

@@ -1,6 +1,6 @@
 //! What an update reads: the scheme decides, and decides again where something turns out to be unreadable.
 
-use crate::core::effects::Effect;
+use crate::core::effects::Parcel;
 use crate::core::owner::Owner;
 use crate::core::target::Target;
 use crate::core::{Command, Core};
@@ -173,7 +173,7 @@ impl<P: HostPayload> Stripes<P> {
             core.submit(Command { owner, ppn, cause, ..Command::default() });
         }
         for strip in lost_merges.iter() {
-            core.out.push(Effect::Solve { target: Target::StripeMerge { op: id, strip } });
+            core.out.send(Parcel::Solve { target: Target::StripeMerge { op: id, strip } });
         }
         if reads.or(lost_merges).is_empty() {
             self.program_or_wait(core, id);
@@ -183,7 +183,7 @@ impl<P: HostPayload> Stripes<P> {
     /// A strip was read; `clean`: without errors that the page's code cannot correct.
     pub fn read_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, ppn: Ppn, id: Id, strip: u32, clean: bool) {
         let payload =
-            if clean { Some(core.device.array.page(ppn).payload[0].clone()) } else { core.device.displaced_contents(ppn, 0) };
+            if clean { Some(core.device.array.payload(ppn)[0].clone()) } else { core.device.displaced_contents(ppn, 0) };
         let op = &mut self.ops[id];
         if let Some(payload) = payload {
             if op.add.contains(strip) {

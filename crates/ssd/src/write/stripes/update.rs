@@ -1,7 +1,7 @@
 //! An update of a stripe from its start to its end: who goes first, and who goes on behind it.
 
 use crate::core::Core;
-use crate::core::effects::Effect;
+use crate::core::effects::{Effect, Parcel};
 use crate::core::jobs::Asker;
 use crate::core::stripe_step::{Attempt, StripeStep};
 use crate::core::target::Target;
@@ -180,7 +180,7 @@ impl<P: HostPayload> Stripes<P> {
         match work {
             Work::Write => core.part_done(job),
             Work::Commit => {}
-            Work::Build { waiter } => core.out.push(Effect::ParityBuilt { waiter }),
+            Work::Build { waiter } => core.out.send(Parcel::ParityBuilt { waiter }),
         }
         Self::later(core, StripeStep::HandLockOn { stripe });
         Self::later(core, StripeStep::Ended { stripe });
@@ -191,7 +191,7 @@ impl<P: HostPayload> Stripes<P> {
     pub(super) fn hand_lock_on<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId) {
         match self.locks.next(stripe) {
             Some(Waiter::Repair(target)) => {
-                core.out.push(Effect::Solve { target });
+                core.out.send(Parcel::Solve { target });
                 Self::later(core, StripeStep::HandLockOn { stripe });
             }
             Some(Waiter::Update(op)) => {

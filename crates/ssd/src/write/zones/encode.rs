@@ -6,7 +6,7 @@
 //! soon as the host asks for something no further group is begun, unless the phase is at a given time:
 //! then the host waits.
 
-use crate::core::effects::Effect;
+use crate::core::effects::Parcel;
 use crate::core::owner::Owner;
 use crate::core::read_step::{NewSolve, Pace, ReadStep, SumsFor, Term};
 use crate::core::zone_step::ZoneStep;
@@ -202,7 +202,7 @@ impl<P: HostPayload> Zones<P> {
     /// A phase begins: each group that is stale now is tried once.
     pub(crate) fn begin_phase<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, garbage: Vec<Lpn>) {
         for lpn in garbage {
-            core.out.push(Effect::Zones(ZoneStep::ForgetCodePage { lpn, only_at: None }));
+            core.out.send(Parcel::Zones(ZoneStep::ForgetCodePage { lpn, only_at: None }));
         }
         (self.encoder.budget, self.encoder.on) = (self.scheme.stale_groups(), true);
     }
@@ -252,7 +252,7 @@ impl<P: HostPayload> Zones<P> {
         self.encoder.ops[id] = EncodeOp { encode: Some(encode), blocks, failed: lost, ..EncodeOp::default() };
         let (wanted_by, cause, pace) = (SumsFor::Code { encode: id }, Cause::Encode, Pace::AllAtOnce);
         let new = NewSolve { wanted_by, cause, pace, sums, terms, failed: Vec::new() };
-        core.out.push(Effect::Reads(ReadStep::Sum(new)));
+        core.out.send(Parcel::Reads(ReadStep::Sum(new)));
     }
 
     /// The code pages of a group are computed, or some of its data cannot be read. Answers how many pages are
@@ -305,7 +305,7 @@ impl<P: HostPayload> Zones<P> {
         if pin != NONE {
             core.release(pin);
         }
-        core.out.push(Effect::Zones(ZoneStep::CodePageOver { encode: id, written: done }));
+        core.out.send(Parcel::Zones(ZoneStep::CodePageOver { encode: id, written: done }));
     }
 
     /// A code page of a group is written, or never will be.
@@ -333,10 +333,10 @@ impl<P: HostPayload> Zones<P> {
             let is_stale = self.scheme.is_stale(&stamp);
             for (lpn, slot) in op.places {
                 let only_at = if is_stale { None } else { Some(slot) };
-                core.out.push(Effect::Zones(ZoneStep::ForgetCodePage { lpn, only_at }));
+                core.out.send(Parcel::Zones(ZoneStep::ForgetCodePage { lpn, only_at }));
             }
         }
         self.encoder.in_flight -= 1;
-        core.out.push(Effect::Zones(ZoneStep::EncodeMore));
+        core.out.send(Parcel::Zones(ZoneStep::EncodeMore));
     }
 }

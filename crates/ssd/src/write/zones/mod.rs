@@ -8,7 +8,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-use crate::core::effects::Effect;
+use crate::core::effects::{Effect, Parcel};
 use crate::core::owner::Owner;
 use crate::core::read_step::ReadStep;
 use crate::core::target::Target;
@@ -185,7 +185,7 @@ impl<P: HostPayload> Zones<P> {
 
     /// The page gets other contents in the map, now: its code becomes stale.
     pub(crate) fn contents_change<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, lpn: Lpn) {
-        core.out.push(Effect::Reads(ReadStep::ForgetAhead { lpn }));
+        core.out.push(Effect::ForgetReadAhead { lpn });
         let line = self.scheme.layout().line(lpn).0;
         let stamp = self.scheme.stamp(line.group);
         self.scheme.on_write(lpn, 1);
@@ -197,7 +197,7 @@ impl<P: HostPayload> Zones<P> {
     /// The pages of code that nobody decodes with any more are garbage.
     pub(crate) fn forget_code<A: FlashArray<P>>(&self, core: &mut Core<P, A>, stamp: CodeStamp) {
         for lpn in self.scheme.layout().code_pages(stamp.group, stamp.code_zone) {
-            core.out.push(Effect::Zones(ZoneStep::ForgetCodePage { lpn, only_at: None }));
+            core.out.send(Parcel::Zones(ZoneStep::ForgetCodePage { lpn, only_at: None }));
         }
     }
 
@@ -229,8 +229,8 @@ impl<P: HostPayload> Zones<P> {
 
 /// Code was valid and is not any more: nobody decodes with it from now on, and then its pages are garbage.
 fn code_is_stale<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, stamp: CodeStamp) {
-    core.out.push(Effect::Reads(ReadStep::DropCode { group: stamp.group }));
-    core.out.push(Effect::Zones(ZoneStep::ForgetCode { stamp }));
+    core.out.send(Parcel::Reads(ReadStep::DropCode { group: stamp.group }));
+    core.out.send(Parcel::Zones(ZoneStep::ForgetCode { stamp }));
 }
 
 /// A code page is garbage. With `only_at`: unless it lies elsewhere by now.

@@ -1,6 +1,6 @@
 //! Code zones alone: no reads, no host, no engine. Effects for others are kept and compared.
 
-use crate::core::effects::Effect;
+use crate::core::effects::{Parcel, Popped};
 use crate::core::read_step::{NewSolve, ReadStep};
 use crate::core::zone_step::ZoneStep;
 use crate::write::pages::PageWriter;
@@ -31,7 +31,7 @@ impl Alone {
         alone
     }
 
-    fn effects(&mut self) -> Vec<Effect<Tag>> {
+    fn effects(&mut self) -> Vec<Popped<Tag>> {
         std::iter::from_fn(|| self.core.out.pop()).collect()
     }
 
@@ -42,7 +42,7 @@ impl Alone {
         self.effects();
         assert!(self.zones.start_next(&mut self.core, &self.pages));
         match self.effects().as_slice() {
-            [Effect::Reads(ReadStep::Sum(new))] => new.clone(),
+            [Popped::Parcel(Parcel::Reads(ReadStep::Sum(new)))] => new.clone(),
             other => panic!("{other:?} instead of sums to be read"),
         }
     }
@@ -51,14 +51,14 @@ impl Alone {
     fn sums(&self, new: &NewSolve<Tag>) -> Vec<Tag> {
         let mut sums = new.sums.clone();
         for term in &new.terms {
-            let payload = self.core.device.array.page(term.ppn).payload[0];
+            let payload = self.core.device.array.payload(term.ppn)[0];
             term.adds.iter().for_each(|&(sum, coefficient)| sums[usize::from(sum)].add_scaled(&payload, coefficient));
         }
         sums
     }
 
     /// Writes all code pages of group 0, and ends their programs; the effects of the last.
-    fn write_all(&mut self, encode: Id, pages: u32) -> Vec<Effect<Tag>> {
+    fn write_all(&mut self, encode: Id, pages: u32) -> Vec<Popped<Tag>> {
         for which in 0..pages {
             let log = self.zones.log_of_code(&self.core, encode, which);
             assert!(self.zones.write_code(&mut self.core, encode, which, log));
@@ -73,7 +73,7 @@ impl Alone {
         }
         let over = self.effects();
         for effect in over {
-            let Effect::Zones(ZoneStep::CodePageOver { encode, written }) = effect else { panic!("{effect:?}") };
+            let Popped::Parcel(Parcel::Zones(ZoneStep::CodePageOver { encode, written })) = effect else { panic!("{effect:?}") };
             self.zones.code_page_over(&mut self.core, encode, written);
         }
         self.effects()
@@ -85,7 +85,7 @@ impl Alone {
         let sums = self.sums(&new);
         let pages = self.zones.code_summed(&mut self.core, 0, Some(sums));
         let effects = self.write_all(0, pages);
-        assert!(matches!(effects.as_slice(), [Effect::Zones(ZoneStep::EncodeMore)]), "{effects:?}");
+        assert!(matches!(effects.as_slice(), [Popped::Parcel(Parcel::Zones(ZoneStep::EncodeMore))]), "{effects:?}");
     }
 }
 
@@ -100,7 +100,7 @@ fn the_encoder_writes_the_sums_of_the_data() {
     let pages = alone.zones.code_summed(&mut alone.core, 0, Some(sums));
     assert_eq!((pages, alone.zones.scheme.valid_groups()), (4, 0));
     let effects = alone.write_all(0, pages);
-    assert!(matches!(effects.as_slice(), [Effect::Zones(ZoneStep::EncodeMore)]), "{effects:?}");
+    assert!(matches!(effects.as_slice(), [Popped::Parcel(Parcel::Zones(ZoneStep::EncodeMore))]), "{effects:?}");
     assert_eq!((alone.zones.scheme.valid_groups(), alone.core.device.folds.around.encoded_groups), (1, 1));
     assert!(alone.zones.encoder.is_idle());
     let code = alone.zones.code_pages(&alone.core);
@@ -124,7 +124,7 @@ fn data_that_change_while_they_are_encoded_get_no_code() {
     alone.effects();
     let sums = alone.sums(&new);
     assert_eq!(alone.zones.code_summed(&mut alone.core, 0, Some(sums)), 0);
-    assert!(matches!(alone.effects().as_slice(), [Effect::Zones(ZoneStep::EncodeMore)]));
+    assert!(matches!(alone.effects().as_slice(), [Popped::Parcel(Parcel::Zones(ZoneStep::EncodeMore))]));
     assert_eq!(alone.zones.scheme.valid_groups(), 0);
     assert!(alone.zones.encoder.is_idle(), "the group is given up");
 }
@@ -154,7 +154,7 @@ fn a_write_makes_code_stale_and_its_pages_garbage() {
     assert!(!alone.zones.is_current_code(&stamp));
     let effects: Vec<String> = alone.effects().iter().map(|effect| format!("{effect:?}")).collect();
     let expected = [
-        format!("Reads(ForgetAhead {{ lpn: {:?} }})", Lpn(2)),
+        format!("ForgetReadAhead {{ lpn: {:?} }}", Lpn(2)),
         "Reads(DropCode { group: CodeGroupId(0) })".to_owned(),
         format!("Zones(ForgetCode {{ stamp: {stamp:?} }})"),
     ];
@@ -164,7 +164,7 @@ fn a_write_makes_code_stale_and_its_pages_garbage() {
     alone.zones.forget_code(&mut alone.core, stamp);
     let mut forgotten = Vec::new();
     for effect in alone.effects() {
-        let Effect::Zones(ZoneStep::ForgetCodePage { lpn, only_at }) = effect else { panic!("{effect:?}") };
+        let Popped::Parcel(Parcel::Zones(ZoneStep::ForgetCodePage { lpn, only_at })) = effect else { panic!("{effect:?}") };
         forget_code_page(&mut alone.core, lpn, only_at);
         forgotten.push(lpn);
     }

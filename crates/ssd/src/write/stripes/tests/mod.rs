@@ -6,7 +6,7 @@ mod parity;
 mod update;
 
 use crate::config::{BufferKind, Setup};
-use crate::core::effects::Effect;
+use crate::core::effects::{Effect, Parcel, Popped};
 use crate::core::jobs::{Asker, PageWrite};
 use crate::core::owner::Owner;
 use crate::core::target::Target;
@@ -31,7 +31,7 @@ const STRIPE: StripeId = StripeId(0);
 struct Drive {
     stripes: Stripes<Tag>,
     core: TinyCore,
-    wanted: Vec<Effect<Tag>>,
+    wanted: Vec<Popped<Tag>>,
     /// Flash commands that were completed.
     done: Vec<Command>,
 }
@@ -73,7 +73,7 @@ impl Drive {
     fn go_on(&mut self) {
         while let Some(effect) = self.core.out.pop() {
             match effect {
-                Effect::Stripes(step) => self.stripes.go_on(&mut self.core, step),
+                Popped::Effect(Effect::Stripes(step)) => self.stripes.go_on(&mut self.core, step),
                 other => self.wanted.push(other),
             }
         }
@@ -144,7 +144,7 @@ impl Drive {
     }
 
     fn payload(&self, ppn: Ppn) -> Tag {
-        self.core.device.array.page(ppn).payload[0]
+        self.core.device.array.payload(ppn)[0]
     }
 
     /// What flash has of a strip.
@@ -162,7 +162,7 @@ impl Drive {
 
     /// Jobs of which a part was done since the last call.
     fn parts_done(&mut self) -> Vec<Id> {
-        let jobs = |effect| if let Effect::PartDone { job } = effect { Some(job) } else { None };
+        let jobs = |effect| if let Popped::Effect(Effect::PartDone { job }) = effect { Some(job) } else { None };
         std::mem::take(&mut self.wanted).into_iter().filter_map(jobs).collect()
     }
 

@@ -103,7 +103,7 @@ fn a_commit_that_collection_waits_for_lets_its_victim_go() {
     let log = drive.core.map.log_of(unit);
     assert!(drive.core.map.may_erase(unit));
     assert!(
-        matches!(drive.wanted.last_chunk(), Some([Effect::Collect { log: collected }, Effect::RetryJobs]) if *collected == log)
+        matches!(drive.wanted.last_chunk(), Some([Popped::Effect(Effect::Collect { log: collected }), Popped::Effect(Effect::RetryJobs)]) if usize::from(*collected) == log)
     );
     assert_eq!(drive.stored(STRIPE, N), sum([page(0, 1), page(1, 2), page(2, 1), page(3, 1)]));
 }
@@ -243,7 +243,7 @@ fn parity_is_built_once_and_its_waiter_goes_on() {
     let built: Vec<Option<Target>> = drive
         .wanted
         .iter()
-        .filter_map(|effect| if let Effect::ParityBuilt { waiter } = effect { Some(*waiter) } else { None })
+        .filter_map(|effect| if let Popped::Parcel(Parcel::ParityBuilt { waiter }) = effect { Some(*waiter) } else { None })
         .collect();
     assert_eq!(built, [waiter, None]);
 }

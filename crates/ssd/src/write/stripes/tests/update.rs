@@ -80,7 +80,7 @@ fn a_partly_written_page_that_cannot_be_read_waits_for_a_repair() {
     let mut drive = Drive::new("raid5", &[]);
     drive.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
     drive.lose(STRIPE, 1);
-    assert!(drive.wanted.iter().any(|effect| matches!(effect, Effect::StripLost { tag } if data_of(*tag) == Some(Lpn(1)))));
+    assert!(drive.wanted.iter().any(|effect| matches!(effect, Popped::Effect(Effect::StripLost { tag }) if data_of(*tag) == Some(Lpn(1)))));
     drive.commands();
     drive.parts_done();
     let job = drive.job(&[(1, 2)], (0, 4));
@@ -88,7 +88,7 @@ fn a_partly_written_page_that_cannot_be_read_waits_for_a_repair() {
     drive.go_on();
     drive.settle();
     let target = Target::StripeMerge { op: 0, strip: 1 };
-    assert!(matches!(drive.wanted[..], [Effect::Solve { target: asked }] if asked == target));
+    assert!(matches!(drive.wanted[..], [Popped::Parcel(Parcel::Solve { target: asked })] if asked == target));
     assert_eq!(drive.commands(), (vec![0, 2, 3], vec![]), "the rest of the stripe, for its parity");
     drive.stripes.merge_repaired(&mut drive.core, 0, 1, Some(&page(1, 1)));
     drive.go_on();
@@ -125,7 +125,7 @@ fn an_update_without_space_changes_nothing_and_goes_on_when_there_is_some() {
     let full = drive.stripes.home_of(&drive.core, STRIPE, 2).expect("all dies live").index();
     drive.fill(full);
     let first = drive.begin(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
-    assert!(matches!(drive.wanted[..], [Effect::CollectIfShort { log }] if log == full));
+    assert!(matches!(drive.wanted[..], [Popped::Effect(Effect::CollectIfShort { log })] if usize::from(log) == full));
     assert!(drive.core.device.next_ready().is_none());
     assert_eq!(drive.stripes.place_of_strip(&drive.core, STRIPE, 0), Place::Unmapped);
     assert!(!drive.stripes.is_being_programmed(STRIPE), "a repair may go ahead");
@@ -170,7 +170,7 @@ fn a_repair_waits_for_an_update_half_in_the_map_and_goes_before_the_next_one() {
         let (id, _) = drive.core.device.next_ready().expect("five programs");
         drive.complete(id);
     }
-    let asked = |effect: &Effect<Tag>| matches!(effect, Effect::Solve { target: asked } if *asked == target);
+    let asked = |effect: &Popped<Tag>| matches!(effect, Popped::Parcel(Parcel::Solve { target: asked }) if *asked == target);
     assert!(drive.wanted.iter().any(asked) && drive.stripes.locks.is_held(STRIPE));
     assert!(!drive.stripes.is_being_programmed(STRIPE), "the next update reads");
     drive.settle();
@@ -198,7 +198,7 @@ fn collection_is_asked_for_behind_the_programs_of_an_update() {
     let job = drive.begin(&[(0, 1)]);
     let logs = [0, N].map(|strip| drive.stripes.home_of(&drive.core, STRIPE, strip).expect("all dies live").index());
     let asked: Vec<usize> =
-        drive.wanted.iter().map(|effect| if let Effect::CollectIfShort { log } = effect { *log } else { usize::MAX }).collect();
+        drive.wanted.iter().map(|effect| if let Popped::Effect(Effect::CollectIfShort { log }) = effect { usize::from(*log) } else { usize::MAX }).collect();
     assert_eq!(asked, logs);
     drive.settle();
     assert!(drive.done.iter().map(|command| command.cause).eq([Cause::Host, Cause::Parity]));

@@ -1,0 +1,57 @@
+//! What a page that the host asks for soon will touch is brought into the processor's cache: first its entries in
+//! the map, then, when those have come, what they point to. A drive has more pages than any cache has entries, and
+//! fetches side by side cost little more than one.
+
+use crate::core::Core;
+use crate::write::{Way, Writer};
+use device::contents::HostPayload;
+use nand::FlashArray;
+use vocab::{Lpn, Slot};
+
+/// What the host will do with a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Read,
+    Write,
+}
+
+impl<P: HostPayload> Writer<P> {
+    /// Fetches the entries of the map.
+    #[inline]
+    pub fn fetch_map<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn) {
+        if self.way != Way::Stripes {
+            core.map.prefetch(lpn);
+            return;
+        }
+        let (stripe, strip) = self.stripes.strip_of(lpn);
+        let first = lpn.0 - strip;
+        // The entries of a stripe lie side by side: in one cache line, or two.
+        core.map.prefetch(Lpn(first));
+        core.map.prefetch(Lpn(first + self.stripes.data_strips() - 1));
+        core.map.prefetch_parity(stripe);
+    }
+
+    /// Fetches what the entries of the map point to: what is kept of a place that will be given up, and of the blocks
+    /// whose pages will be read.
+    #[inline]
+    pub fn fetch_places<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn, wanted: Wanted) {
+        self.each_place(core, lpn, wanted, |slot| core.device.array.prefetch_block(core.device.grid.page_of(slot).0));
+    }
+
+    /// Fetches what the pages hold that will be read.
+    #[inline]
+    pub fn fetch_contents<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn, wanted: Wanted) {
+        self.each_place(core, lpn, wanted, |slot| core.device.array.prefetch(core.device.grid.page_of(slot).0));
+    }
+
+    /// The places of pages that will be read: of the page itself, and to write static stripes, of its old contents and
+    /// of the parity.
+    #[inline]
+    fn each_place<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn, wanted: Wanted, fetch: impl Fn(Slot)) {
+        let (data, is_striped) = (core.map.prefetch_place(lpn), self.way == Way::Stripes);
+        data.filter(|_| is_striped || wanted == Wanted::Read).into_iter().for_each(&fetch);
+        if is_striped && wanted == Wanted::Write {
+            core.map.prefetch_place_of_parity(self.stripes.strip_of(lpn).0).into_iter().for_each(fetch);
+        }
+    }
+}
