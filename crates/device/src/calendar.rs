@@ -43,13 +43,15 @@ impl Calendar {
 
     #[inline]
     fn set(&mut self, resource: usize, event: Event) {
-        let nodes = &mut self.nodes[..2 * self.leaves];
-        let mut node = self.leaves + resource;
+        let nodes = &mut self.nodes[..];
+        // Nodes are a power of two, so a masked number is one of theirs: no check within the loop.
+        let mask = nodes.len() - 1;
+        let mut node = (self.leaves + resource) & mask;
         let mut winner = event;
         nodes[node] = winner;
         while node > 1 {
-            winner = winner.min(nodes[node ^ 1]);
-            node /= 2;
+            winner = winner.min(nodes[(node ^ 1) & mask]);
+            node = (node / 2) & mask;
             nodes[node] = winner;
         }
     }

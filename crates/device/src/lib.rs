@@ -54,6 +54,9 @@ pub struct Device<P: HostPayload, A: FlashArray<P>, O> {
     /// Pending events: one for each die, then the timers of the engine.
     pub calendar: Calendar,
     dies: Vec<Die>,
+    /// Commands queued or in service at each die, without withdrawn ones: side by side, because a page that may go
+    /// to any die looks at all of them.
+    backlogs: Vec<u32>,
     channels: Vec<SimTime>,
     busy_dies: u32,
     /// Idle dies for which something was queued.
@@ -99,6 +102,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             now: SimTime::ZERO,
             calendar: Calendar::new(dies + timers),
             dies: vec![Die::default(); dies],
+            backlogs: vec![0; dies],
             channels: vec![SimTime::ZERO; grid.geometry().channels as usize],
             busy_dies: 0,
             kicks: Vec::new(),
@@ -128,6 +132,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             ecc.grow(channels, grid.dies());
         }
         self.dies.resize_with(dies, Die::default);
+        self.backlogs.resize(dies, 0);
         self.channels.resize(channels as usize, SimTime::ZERO);
         self.grid = grid;
     }
@@ -175,7 +180,13 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     /// Commands queued or in service at a die.
     #[inline]
     pub fn backlog(&self, die: DieId) -> u32 {
-        self.dies[die.index()].backlog
+        self.backlogs[die.index()]
+    }
+
+    /// As [`Self::backlog`], of all dies in order.
+    #[inline]
+    pub fn backlogs(&self) -> &[u32] {
+        &self.backlogs
     }
 
     /// The dies, in order.

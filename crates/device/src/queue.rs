@@ -20,8 +20,6 @@ pub struct Die {
     pub service: Option<(Id, Phase)>,
     /// When it was taken up.
     pub since: SimTime,
-    /// Commands queued or in service, without withdrawn ones.
-    pub backlog: u32,
     /// Erases that were asked for and have not ended.
     pub erases: u32,
     /// Reads that may go first, and everything else in order.
@@ -41,7 +39,7 @@ const MOST_READS_IN_A_ROW: u32 = 16;
 impl Default for Die {
     fn default() -> Self {
         let empty = Queue { head: NONE, tail: NONE };
-        Self { service: None, since: SimTime::ZERO, backlog: 0, erases: 0, queues: [empty; 2], reads_in_a_row: 0 }
+        Self { service: None, since: SimTime::ZERO, erases: 0, queues: [empty; 2], reads_in_a_row: 0 }
     }
 }
 
@@ -51,7 +49,6 @@ impl Die {
     pub fn push<O>(&mut self, id: Id, early: bool, commands: &mut Slab<Command<O>>) {
         let queue = &mut self.queues[usize::from(!early)];
         commands[id].next = NONE;
-        self.backlog += 1;
         if queue.head == NONE {
             queue.head = id;
         } else {

@@ -47,6 +47,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let early = command.verb == Verb::Read && self.goes_first(command.ppn, haste);
         let state = &mut self.dies[die.index()];
         state.push(id, early, &mut self.commands);
+        self.backlogs[die.index()] += 1;
         if state.service.is_none() {
             self.kicks.push(die);
         }
@@ -58,6 +59,12 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     fn goes_first(&self, ppn: Ppn, haste: Haste) -> bool {
         let wanted = haste == Haste::Pressing || haste == Haste::Usual && self.scheduler == Scheduler::ReadFirst;
         wanted && self.is_programmed(ppn)
+    }
+
+    /// Whether something was queued for an idle die.
+    #[inline]
+    pub fn has_kicks(&self) -> bool {
+        !self.kicks.is_empty()
     }
 
     /// The next idle die for which something was queued.
@@ -146,9 +153,9 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         }
         let state = &mut self.dies[die.index()];
         state.service = None;
-        state.backlog -= 1;
         let busy = self.now.since(state.since);
         self.busy_dies -= 1;
+        self.backlogs[die.index()] -= 1;
         let carried = self.transfer_time(&self.commands[id]);
         self.record(Fact::Served { busy, carried });
         Some(id)
@@ -184,7 +191,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         self.commands[id].stage = Stage::Withdrawn;
         self.withdrawn += 1;
         let die = self.grid.die_of(self.commands[id].ppn);
-        self.dies[die.index()].backlog -= 1;
+        self.backlogs[die.index()] -= 1;
         self.record(Fact::Withdrawn);
         true
     }

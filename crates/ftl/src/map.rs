@@ -4,6 +4,7 @@ use crate::log::{Log, LogShape, Segments};
 use crate::victim::{self, VictimPolicy};
 use crate::{GcConfig, GroupSpace, LogKind, Rows, Stream, Unit, UnitId, UnitState, WearConfig};
 use std::fmt;
+use std::ops::Range;
 use vocab::{BlockAddr, DieId, Grid, Lpn, Ppn, Slot, Streams, StripeId, SuperblockId, Table};
 
 /// Where a logical page, or the parity of a static stripe, lies.
@@ -265,7 +266,7 @@ impl Ftl {
 
     /// The region logs of a die; of a group log, the only one.
     #[must_use]
-    pub fn logs_of_die(&self, die: DieId) -> std::ops::Range<usize> {
+    pub fn logs_of_die(&self, die: DieId) -> Range<usize> {
         match self.kind {
             LogKind::Regions => self.shape.logs_of_die(u32::from(die.0)),
             LogKind::Group => 0..1,
@@ -287,8 +288,8 @@ impl Ftl {
 
     /// Where neighbouring logical pages lie.
     #[inline]
-    pub fn places(&self, pages: std::ops::Range<u32>) -> impl Iterator<Item = Place> {
-        self.data[pages.start as usize..pages.end as usize].iter().map(|&word| place(word))
+    pub fn places(&self, pages: Range<Lpn>) -> impl Iterator<Item = Place> {
+        self.data[pages.start.index()..pages.end.index()].iter().map(|&word| place(word))
     }
 
     /// Fetches the map entry of the page into the CPU cache.
@@ -334,6 +335,20 @@ impl Ftl {
     #[must_use]
     pub fn is_valid(&self, slot: Slot) -> bool {
         self.valid[slot.index() / 64] >> (slot.0 % 64) & 1 == 1
+    }
+
+    /// The first slot of these that holds a current version; the end of the range where none does.
+    #[must_use]
+    pub fn next_valid(&self, slots: Range<Slot>) -> Slot {
+        let (mut at, end) = (slots.start.0, slots.end.0);
+        while at < end {
+            let rest = self.valid[at as usize / 64] >> (at % 64);
+            if rest != 0 {
+                return Slot((at + rest.trailing_zeros()).min(end));
+            }
+            at = (at / 64 + 1) * 64;
+        }
+        slots.end
     }
 
     /// Records that `slot` now holds the current version of a logical page. The unit of the old

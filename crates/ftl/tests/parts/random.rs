@@ -225,6 +225,13 @@ impl Pair {
         for slot in 0..self.naive.drive.grid().geometry().slots() {
             assert_eq!(self.map.is_valid(Slot(slot)), valid.contains(&slot), "validity of slot {slot}");
         }
+        for (first, length) in [(0, u32::MAX), (3, 70), (64, 64), (65, 1), (100, 200)] {
+            let end = self.naive.drive.grid().geometry().slots().min(u32::saturating_add(first, length));
+            let expected = valid.range(first.min(end)..end).next().map_or(end, |&slot| slot);
+            assert_eq!(self.map.next_valid(Slot(first.min(end))..Slot(end)), Slot(expected), "from {first}, before {end}");
+        }
+        let expected: Vec<Place> = (0..self.naive.drive.lpns).map(|lpn| self.map.lookup(Lpn(lpn))).collect();
+        assert_eq!(self.map.places(Lpn(0)..Lpn(self.naive.drive.lpns)).collect::<Vec<_>>(), expected);
         for (number, naive) in (0..).zip(&self.naive.units) {
             let unit = self.map.unit(number);
             let expected = (naive.state, naive.pe, self.naive.valid(number), self.naive.pins(number));

@@ -3,15 +3,15 @@
 
 use crate::care::{Care, DriveIs};
 use crate::core::owner::Owner;
-use crate::core::{Command, Core, data_of};
+use crate::core::{Command, Core};
 use crate::rules::SafetyRule;
 use crate::write::Writer;
 use crate::write::pages::PageWriter;
 use device::command::Verb;
 use device::contents::HostPayload;
 use ftl::{LogKind, UnitId, UnitState};
-use nand::{FlashArray, OobTag};
-use vocab::{BlockAddr, Cause, DieId, Ppn, StripeId, SuperblockId};
+use nand::{FlashArray, OobTag, PageRole};
+use vocab::{BlockAddr, Cause, DieId, Ppn, Slot, StripeId, SuperblockId};
 
 /// The collector of one log.
 #[derive(Clone, Debug, Default)]
@@ -179,6 +179,12 @@ impl<P: HostPayload> Care<P> {
             collector.cursor = pages;
         }
         while core.moving[log].under_way < at_most && collector.cursor < pages {
+            if core.map.kind() == LogKind::Regions {
+                collector.cursor = next_valid_page(core, victim, collector.cursor);
+                if collector.cursor == pages {
+                    break;
+                }
+            }
             let ppn = victim_page(core, victim, collector.cursor);
             let valid = valid_slots(core, ppn);
             if valid > 0 && !core.device.is_displaced(ppn) {
@@ -277,10 +283,12 @@ fn gc(unit: Option<UnitId>) -> NextVictim {
 /// Reads a page with so many valid slots, to be moved.
 #[inline]
 fn read_to_move<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, log: usize, ppn: Ppn, valid: u32) {
-    if core.device.is_programmed(ppn)
-        && let Some(lpn) = core.device.tags(ppn).first().copied().and_then(data_of)
-    {
-        core.map.prefetch(lpn);
+    if core.device.is_programmed(ppn) {
+        match core.device.tags(ppn).first().map(|tag| tag.role()) {
+            Some(PageRole::Data(lpn)) => core.map.prefetch(lpn),
+            Some(PageRole::Parity(stripe)) => core.map.prefetch_parity(stripe),
+            _ => {}
+        }
     }
     core.moving[log].under_way += 1;
     let (owner, cause) = (Owner::Collect { log: log as u16 }, core.moving[log].cause);
@@ -307,9 +315,24 @@ fn victim_page<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, victim: Unit
     }
 }
 
+/// The first page with valid slots of a block that is collected, from page `from` on; the number of its pages where
+/// there is none.
+#[inline]
+fn next_valid_page<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, victim: UnitId, from: u32) -> u32 {
+    let grid = &core.device.grid;
+    let first = grid.slot(grid.ppn(BlockAddr(victim), 0), 0);
+    let slot = |page| Slot(first.0 + page * grid.slots_per_page());
+    let found = core.map.next_valid(slot(from)..slot(grid.pages_per_block())).0 - first.0;
+    // Most drives have one slot in a page and need no division.
+    if grid.slots_per_page() == 1 { found } else { found / grid.slots_per_page() }
+}
+
 #[inline]
 fn valid_slots<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, ppn: Ppn) -> u32 {
     let grid = &core.device.grid;
+    if grid.slots_per_page() == 1 {
+        return u32::from(core.map.is_valid(grid.slot(ppn, 0)));
+    }
     (0..grid.slots_per_page()).filter(|&index| core.map.is_valid(grid.slot(ppn, index))).count() as u32
 }
 

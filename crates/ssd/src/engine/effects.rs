@@ -7,11 +7,14 @@ use nand::FlashArray;
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Hands on every effect that was pushed since the last call, depth first, until none is left.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn hand_on(&mut self) {
-        if self.core.out.is_empty() {
-            return;
+        if !self.core.out.is_empty() {
+            self.hand_on_all();
         }
+    }
+
+    fn hand_on_all(&mut self) {
         while let Some(number) = self.core.out.next() {
             let floor = self.core.out.raise();
             self.apply(number);

@@ -156,9 +156,24 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
-    /// What every event may have made possible.
-    #[inline]
+    /// What every event may have made possible. Most events make nothing possible, so the questions are asked in
+    /// place, and the work is elsewhere.
+    #[inline(always)]
     fn after_event(&mut self) {
+        let fills_idle_time = self.writer.stripes.worn_above.is_some() || self.power.mounting.is_some();
+        if self.core.retry || fills_idle_time || self.core.limits.stirred || self.care.refresh.stirred {
+            self.go_on_with_what_waits();
+        }
+        if self.core.device.has_kicks() {
+            self.kick();
+        }
+        if self.writer.zones.is_some() {
+            self.go_off_line_if_idle();
+        }
+        self.hand_on();
+    }
+
+    fn go_on_with_what_waits(&mut self) {
         if std::mem::take(&mut self.core.retry) {
             self.retry_stalled();
         }
@@ -174,10 +189,5 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if self.care.refresh.stirred {
             self.refresh_due();
         }
-        self.kick();
-        if self.writer.zones.is_some() {
-            self.go_off_line_if_idle();
-        }
-        self.hand_on();
     }
 }

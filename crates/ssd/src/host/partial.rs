@@ -138,8 +138,8 @@ impl<P: HostPayload> Host<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::effects::Popped;
     use crate::config::BufferKind;
+    use crate::core::effects::Popped;
     use crate::host::testing::{HostAlone, SECTORS};
     use device::contents::PageBuf;
     use vocab::{Fua, HostOp, Slot};

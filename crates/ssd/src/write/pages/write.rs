@@ -73,18 +73,23 @@ impl PageWriter {
     /// The log with room whose die has the least waiting, in turn among equals. Each die has one log.
     #[inline]
     pub fn least_waiting<P: HostPayload, A: FlashArray<P>>(&mut self, core: &Core<P, A>) -> Option<usize> {
-        let dies = core.device.dies();
+        let backlogs = core.device.backlogs();
         let (mut best, mut least) = (None, u32::MAX);
-        for die in (self.turn..dies.len()).chain(0..self.turn) {
-            if dies[die].backlog < least && core.map.has_room(die, Stream::Host) {
-                (best, least) = (Some(die), dies[die].backlog);
-                if least == 0 {
-                    break;
+        let mut look = |first: usize, backlogs: &[u32]| {
+            for (die, &backlog) in (first..).zip(backlogs) {
+                if backlog < least && core.map.has_room(die, Stream::Host) {
+                    (best, least) = (Some(die), backlog);
+                    if least == 0 {
+                        return;
+                    }
                 }
             }
-        }
+        };
+        let (before, from_turn) = backlogs.split_at(self.turn);
+        look(self.turn, from_turn);
+        look(0, before);
         let best = best?;
-        self.turn = if best + 1 == dies.len() { 0 } else { best + 1 };
+        self.turn = if best + 1 == backlogs.len() { 0 } else { best + 1 };
         Some(best)
     }
 

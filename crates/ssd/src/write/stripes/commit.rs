@@ -84,7 +84,7 @@ impl<P: HostPayload> Stripes<P> {
     /// Builds parity that stripes lack, one stripe at a time, while the host wants nothing.
     pub fn build_in_idle_time<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
         let stripes = self.stripe_count(core);
-        while core.device.is_idle() && core.device.dies().iter().all(|die| die.backlog == 0) {
+        while core.device.is_idle() && core.device.backlogs().iter().all(|&backlog| backlog == 0) {
             let Some(stripe) = self.scheme_mut().next_unprotected(stripes) else { return };
             if self.can_build(core, stripe) {
                 self.build_parity(core, stripe, None);

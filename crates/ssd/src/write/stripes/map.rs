@@ -83,7 +83,8 @@ impl<P: HostPayload> Stripes<P> {
         let n = self.data_strips();
         let (mut present, mut unreadable) = (StripSet::EMPTY, StripSet::EMPTY);
         let first = stripe.0 * n;
-        for (strip, place) in (0..).zip(core.map.places(first..(first + n).min(core.map.user_slots()))) {
+        let end = (first + n).min(core.map.user_slots());
+        for (strip, place) in (0..).zip(core.map.places(Lpn(first)..Lpn(end))) {
             if place != Place::Unmapped {
                 present.insert(strip);
             }

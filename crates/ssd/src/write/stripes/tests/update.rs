@@ -80,7 +80,12 @@ fn a_partly_written_page_that_cannot_be_read_waits_for_a_repair() {
     let mut drive = Drive::new("raid5", &[]);
     drive.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
     drive.lose(STRIPE, 1);
-    assert!(drive.wanted.iter().any(|effect| matches!(effect, Popped::Effect(Effect::StripLost { tag }) if data_of(*tag) == Some(Lpn(1)))));
+    assert!(
+        drive
+            .wanted
+            .iter()
+            .any(|effect| matches!(effect, Popped::Effect(Effect::StripLost { tag }) if data_of(*tag) == Some(Lpn(1))))
+    );
     drive.commands();
     drive.parts_done();
     let job = drive.job(&[(1, 2)], (0, 4));
@@ -197,8 +202,11 @@ fn collection_is_asked_for_behind_the_programs_of_an_update() {
     let mut drive = Drive::new("raid5", &[]);
     let job = drive.begin(&[(0, 1)]);
     let logs = [0, N].map(|strip| drive.stripes.home_of(&drive.core, STRIPE, strip).expect("all dies live").index());
-    let asked: Vec<usize> =
-        drive.wanted.iter().map(|effect| if let Popped::Effect(Effect::CollectIfShort { log }) = effect { usize::from(*log) } else { usize::MAX }).collect();
+    let asked: Vec<usize> = drive
+        .wanted
+        .iter()
+        .map(|effect| if let Popped::Effect(Effect::CollectIfShort { log }) = effect { usize::from(*log) } else { usize::MAX })
+        .collect();
     assert_eq!(asked, logs);
     drive.settle();
     assert!(drive.done.iter().map(|command| command.cause).eq([Cause::Host, Cause::Parity]));
