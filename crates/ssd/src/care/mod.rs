@@ -8,6 +8,8 @@ pub(crate) mod rebuild;
 pub(crate) mod refresh;
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod toy;
 
 use crate::care::collect::Collector;
 use crate::care::patrol::Patrol;

@@ -390,3 +390,5 @@ impl<P: HostPayload> Writer<P> {
 
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod toy;

@@ -1,0 +1,183 @@
+//! A toy way of writing, for tests alone: each page lies on two dies. It shows what a way of writing consists of
+//! (ARCHITECTURE.md, "Adding a way of writing"), and that it needs the core and nothing above it.
+
+use crate::config::BufferKind;
+use crate::core::effects::{Effect, Popped};
+use crate::core::jobs::{Asker, PageWrite};
+use crate::core::owner::Owner;
+use crate::core::testing::{TinyCore, tiny_core, tiny_setup};
+use crate::core::{Core, oob_covering};
+use crate::write::group_log::Ended;
+use device::contents::{HostPayload, Tag};
+use device::facts::RequestKind;
+use device::image::Contents;
+use device::slab::{Id, NONE};
+use ftl::{Place, Stream};
+use nand::{FlashArray, OobTag};
+use std::collections::BTreeSet;
+use vocab::{Cause, DieId, Lpn, Ppn, SimTime, StripeId};
+
+/// Mirrors being written. The second copy is the parity of a stripe of one page.
+#[derive(Default)]
+struct Mirrors {
+    /// Images whose other copy has failed: they must not.
+    alone: BTreeSet<Id>,
+    /// The other copy of each image under way.
+    pairs: Vec<(Id, Id)>,
+}
+
+/// How far a job's pages were placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Placed {
+    All,
+    NoRoom,
+}
+
+impl Mirrors {
+    fn homes<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, lpn: Lpn) -> [DieId; 2] {
+        let dies = core.device.grid.dies();
+        [0, 1].map(|copy| DieId(((lpn.0 + copy) % dies) as u16))
+    }
+
+    /// Puts the job's pages on their dies, from where it stopped before. Wishes for collection are effects.
+    fn place<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id) -> Placed {
+        while let Some(page) = core.jobs[job].pages.get(core.jobs[job].next) {
+            let (lpn, payload) = (page.lpn, page.payload.clone());
+            let homes = Self::homes(core, lpn);
+            if let Some(die) = homes.iter().find(|die| !core.map.has_room(die.index(), Stream::Host)) {
+                core.collect_if_short(die.index());
+                return Placed::NoRoom;
+            }
+            let update = core.device.next_rank();
+            let tags = [OobTag::data(lpn), OobTag::parity(StripeId(lpn.0))];
+            let images = [0, 1].map(|copy| {
+                let ppn = core.map.take_page(homes[copy].index(), Stream::Host).expect("room was checked");
+                let image = core.device.images.open(ppn, oob_covering(1 << homes[1 - copy].0));
+                let slot = core.next_slot_of(image);
+                let published =
+                    if copy == 0 { core.map.publish(lpn, slot) } else { core.map.publish_parity(StripeId(lpn.0), slot) };
+                let contents = Contents { tag: tags[copy], payload: payload.clone(), update };
+                core.device.images.fill(image, contents, job, published.pinned.unwrap_or(NONE));
+                core.submit_program(image, Owner::Page { log: homes[copy].0, moved: false }, Cause::Host);
+                core.jobs[job].remaining += 1;
+                image
+            });
+            self.pairs.push(images.into());
+            core.jobs[job].next += 1;
+        }
+        Placed::All
+    }
+
+    /// A program has ended: the old copy may go, and the job has one part less to wait for. It fails with both copies.
+    fn program_ended<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, image: Id, ended: Ended) {
+        let (_, job, pin) = core.device.images.slot(image, 0);
+        if ended == Ended::Failed {
+            core.jobs[job].failed |= self.alone.contains(&image);
+            let other = self.pairs.iter().find_map(|&(a, b)| if a == image { Some(b) } else { (b == image).then_some(a) });
+            self.alone.extend(other);
+        }
+        if pin != NONE {
+            core.release(pin);
+        }
+        core.part_done(job);
+    }
+
+    /// The page that has the contents of a logical page, where one of its dies is dead.
+    fn source_of<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, lpn: Lpn) -> Option<Ppn> {
+        let places = [core.map.lookup(lpn), core.map.lookup_parity(StripeId(lpn.0))];
+        let pages = places.into_iter().filter_map(|place| if let Place::At(slot) = place { Some(slot) } else { None });
+        let mut pages = pages.map(|slot| core.device.grid.page_of(slot).0);
+        pages.find(|&ppn| !core.device.is_dead(core.device.grid.die_of(ppn)))
+    }
+}
+
+/// Mirrors on a tiny drive without time.
+fn mirrors() -> (TinyCore, Mirrors) {
+    let mut core = tiny_core(&tiny_setup("none", BufferKind::Off));
+    core.device.timed = false;
+    (core, Mirrors::default())
+}
+
+fn job(core: &mut TinyCore, lpns: std::ops::Range<u32>, version: u32) -> Id {
+    let job = core.jobs.take();
+    core.jobs[job].reset(Asker::Host, RequestKind::Write, SimTime::ZERO);
+    let write = |lpn| PageWrite { lpn, version, payload: Tag::stamp(lpn, version, 8), from: 0, to: 8 };
+    core.jobs[job].pages.extend(lpns.map(|lpn| write(Lpn(lpn))));
+    job
+}
+
+/// Ends the next program, as the engine would; what the mirrors want of others.
+fn end_next(core: &mut TinyCore, mirrors: &mut Mirrors, ended: Ended) -> Vec<Popped<Tag>> {
+    let (id, _) = core.device.next_ready().expect("a program is under way");
+    let command = core.device.commands[id];
+    if ended == Ended::Stored {
+        assert!(core.device.program(&command));
+    }
+    mirrors.program_ended(core, command.image, ended);
+    core.device.commands.give(id);
+    std::iter::from_fn(|| core.out.pop()).collect()
+}
+
+fn parts_done(effects: &[Popped<Tag>], job: Id) -> usize {
+    effects.iter().filter(|effect| matches!(effect, Popped::Effect(Effect::PartDone { job: done }) if *done == job)).count()
+}
+
+#[test]
+fn a_page_is_on_two_dies_and_its_job_waits_for_both() {
+    let (mut core, mut mirrors) = mirrors();
+    let job = job(&mut core, 3..5, 1);
+    // Two copies of two pages, and the placing itself.
+    assert_eq!((mirrors.place(&mut core, job), core.jobs[job].remaining), (Placed::All, 5));
+    let done: Vec<usize> = (0..4).map(|_| parts_done(&end_next(&mut core, &mut mirrors, Ended::Stored), job)).collect();
+    assert_eq!(done, [1; 4]);
+    for lpn in [3, 4].map(Lpn) {
+        let mut dies = BTreeSet::new();
+        for dead in Mirrors::homes(&core, lpn) {
+            core.device.dead.insert(u32::from(dead.0));
+            let ppn = Mirrors::source_of(&core, lpn).expect("one copy is left");
+            assert_eq!(core.device.array.payload(ppn), [Tag::stamp(lpn, 1, 8)]);
+            dies.insert(core.device.grid.die_of(ppn));
+            core.device.dead.remove(u32::from(dead.0));
+        }
+        assert_eq!(dies.len(), 2, "copies on different dies");
+    }
+}
+
+#[test]
+fn old_copies_are_pinned_until_the_new_ones_are_in_flash() {
+    let (mut core, mut mirrors) = mirrors();
+    for version in [1, 2] {
+        let job = job(&mut core, 0..1, version);
+        mirrors.place(&mut core, job);
+        let pins = |core: &TinyCore| (0..core.map.units()).map(|unit| core.map.unit(unit as u32).pins).sum::<u32>();
+        let before = if version == 1 { [0, 0, 0] } else { [2, 1, 0] };
+        assert_eq!(pins(&core), before[0]);
+        for left in &before[1..] {
+            end_next(&mut core, &mut mirrors, Ended::Stored);
+            assert_eq!(pins(&core), *left);
+        }
+    }
+}
+
+#[test]
+fn a_job_fails_with_both_copies_and_not_with_one() {
+    for (ends, fails) in [([Ended::Failed, Ended::Stored], false), ([Ended::Failed, Ended::Failed], true)] {
+        let (mut core, mut mirrors) = mirrors();
+        let job = job(&mut core, 0..1, 1);
+        mirrors.place(&mut core, job);
+        ends.into_iter().for_each(|ended| drop(end_next(&mut core, &mut mirrors, ended)));
+        assert_eq!(core.jobs[job].failed, fails);
+    }
+}
+
+#[test]
+fn a_full_die_is_to_be_collected_and_the_job_goes_on_where_it_stopped() {
+    let (mut core, mut mirrors) = mirrors();
+    let placed = (0..64).find_map(|round| {
+        let job = job(&mut core, 0..5, round + 1);
+        (mirrors.place(&mut core, job) == Placed::NoRoom).then_some(core.jobs[job].next)
+    });
+    assert!(placed.is_some_and(|next| next < 5), "nobody collects here");
+    let wanted: Vec<_> = std::iter::from_fn(|| core.out.pop()).collect();
+    assert!(matches!(wanted[..], [Popped::Effect(Effect::CollectIfShort { .. })]), "{wanted:?}");
+}
