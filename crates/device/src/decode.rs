@@ -4,32 +4,32 @@ use crate::Device;
 use crate::contents::HostPayload;
 use crate::ecc::Decoding;
 use crate::slab::Id;
-use nand::FlashArray;
+use nand::{FlashArray, ReadOutcome};
 use vocab::Nanos;
 
 impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     /// The page of a read goes to the decoder of its channel, which has the event `timer` of the calendar.
-    pub fn decode_later(&mut self, id: Id, clean: bool, time: Nanos, timer: impl Fn(usize) -> usize) {
+    pub fn decode_later(&mut self, id: Id, outcome: ReadOutcome, time: Nanos, timer: impl Fn(usize) -> usize) {
         let die = self.grid.die_of(self.commands[id].ppn);
         let channel = self.grid.channel_of(die).index();
         let (resource, now) = (timer(channel), self.now);
         let ecc = self.ecc.as_mut().expect("only pages with a code are decoded");
-        let until = ecc.queue(channel, die, Decoding { command: id, clean, until: now }, time);
+        let until = ecc.queue(channel, die, Decoding { command: id, outcome, until: now }, time);
         if !self.calendar.is_pending(resource) {
             self.calendar.schedule(resource, until);
         }
     }
 
-    /// A decoder is done with a page: the command that read it, and whether its contents are right.
-    pub fn decoded(&mut self, channel: usize, timer: usize) -> (Id, bool) {
+    /// A decoder is done with a page: the command that read it, and what came of it.
+    pub fn decoded(&mut self, channel: usize, timer: usize) -> (Id, ReadOutcome) {
         let ecc = self.ecc.as_mut().expect("decoders belong to ECC");
-        let Decoding { command: id, clean, .. } = ecc.decoders[channel].pop_front().expect("a decoder works on something");
+        let Decoding { command: id, outcome, .. } = ecc.decoders[channel].pop_front().expect("a decoder works on something");
         match ecc.decoders[channel].front() {
             Some(next) => self.calendar.schedule(timer, next.until),
             None => self.calendar.clear(timer),
         }
         let die = self.grid.die_of(self.commands[id].ppn);
         ecc.of_die[die.index()] -= 1;
-        (id, clean)
+        (id, outcome)
     }
 }

@@ -14,7 +14,7 @@ use crate::config::{CodecTiming, Ecc, Errors};
 use crate::slab::Id;
 use ecc::{CellModel, Codeword, EccPolicy, EccShape, Layout, OOB_WORD};
 use nand::rber::Stress;
-use nand::{CellSettings, Cells};
+use nand::{CellSettings, Cells, ReadOutcome};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub struct Decoding {
     /// The command that read the page.
     pub command: Id,
     /// Whether decoding succeeds.
-    pub clean: bool,
+    pub outcome: ReadOutcome,
     /// When the decoder is done.
     pub until: SimTime,
 }

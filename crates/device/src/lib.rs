@@ -32,7 +32,7 @@ use crate::failed::FailedProgram;
 use crate::image::Images;
 use crate::queue::Die;
 use crate::slab::{Id, Slab};
-use nand::{FlashArray, Latencies, OobTag, Timing};
+use nand::{FlashArray, Latencies, OobTag, ProgramOutcome, Timing};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 use vocab::{BlockAddr, Cause, DieId, Grid, Nanos, Ppn, SimTime, StripSet};
@@ -276,35 +276,35 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         self.transfer_time(command) + cells + self.encode_time(command.verb)
     }
 
-    /// Programs the page of a command now. False if the program failed.
-    pub fn program(&mut self, command: &Command<O>) -> bool {
+    /// Programs the page of a command now.
+    pub fn program(&mut self, command: &Command<O>) -> ProgramOutcome {
         let mut oob = self.images.slab[command.image].oob;
         if self.ecc.is_some() {
             oob.ecc = self.capability(command.ppn);
         }
         let filled = self.images.slab[command.image].filled;
         let program = self.images.program(command.image, command.ppn, oob, self.now);
-        if self.array.program_page(&program) != nand::ProgramOutcome::Done {
-            return false;
+        if self.array.program_page(&program) == ProgramOutcome::Failed {
+            return ProgramOutcome::Failed;
         }
         self.record(Fact::Programmed { ppn: command.ppn.0, cause: command.cause, filled });
         if self.ecc.is_some() {
             let time = self.encode_time(Verb::Program);
             self.record(Fact::Encoded { capability: oob.ecc.0, time });
         }
-        true
+        ProgramOutcome::Done
     }
 
-    /// Erases a block now. False if the erase failed.
-    pub fn erase(&mut self, block: BlockAddr, cause: Cause) -> bool {
+    /// Erases a block now.
+    pub fn erase(&mut self, block: BlockAddr, cause: Cause) -> ProgramOutcome {
         let die = self.grid.split_block(block).0;
         self.dies[die.index()].erases -= 1;
-        let done = self.array.erase(block) == nand::ProgramOutcome::Done;
-        if done {
+        let outcome = self.array.erase(block);
+        if outcome.is_done() {
             self.record(Fact::Erased { block: block.0, cause });
             let grid = &self.grid;
             self.remembered.retain(|&ppn| grid.split(ppn).0 != block);
         }
-        done
+        outcome
     }
 }

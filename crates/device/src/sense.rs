@@ -42,8 +42,11 @@ pub enum Verdict {
 impl Verdict {
     /// Whether the contents are right.
     #[inline]
-    pub fn is_clean(self) -> bool {
-        matches!(self, Verdict::Clean | Verdict::Decoded { clean: true, .. })
+    pub fn outcome(self) -> ReadOutcome {
+        match self {
+            Verdict::Clean | Verdict::Decoded { clean: true, .. } => ReadOutcome::Clean,
+            _ => ReadOutcome::Uncorrectable,
+        }
     }
 }
 

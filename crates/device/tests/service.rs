@@ -75,9 +75,9 @@ fn run(device: &mut Tiny) -> Vec<(u32, u64)> {
         let Some(id) = device.die_event(die) else { continue };
         let command = device.commands[id];
         match command.verb {
-            Verb::Read => assert!(device.sense(&command, Compares::Yes).verdict.is_clean(), "{}", command.ppn),
-            Verb::Program => assert!(device.program(&command), "{}", command.ppn),
-            Verb::Erase => assert!(device.erase(device.block_of(command.ppn), Cause::Gc), "{}", command.ppn),
+            Verb::Read => assert!(device.sense(&command, Compares::Yes).verdict.outcome().is_clean(), "{}", command.ppn),
+            Verb::Program => assert!(device.program(&command).is_done(), "{}", command.ppn),
+            Verb::Erase => assert!(device.erase(device.block_of(command.ppn), Cause::Gc).is_done(), "{}", command.ppn),
             Verb::Recharge => unreachable!("none is submitted"),
         }
         ended.push((command.owner, now.0));
@@ -171,7 +171,7 @@ fn without_time_commands_complete_in_the_order_they_are_given() {
     while let Some((id, taken)) = device.next_ready() {
         let command = device.commands[id];
         assert_eq!(taken, Taken::Program(command.image));
-        assert!(device.program(&command));
+        assert!(device.program(&command).is_done());
         owners.push(command.owner);
         device.commands.give(id);
     }

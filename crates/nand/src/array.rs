@@ -22,6 +22,15 @@ pub enum ReadOutcome {
     Uncorrectable,
 }
 
+impl ReadOutcome {
+    /// Whether the page holds what was programmed.
+    #[inline]
+    #[must_use]
+    pub fn is_clean(self) -> bool {
+        self == Self::Clean
+    }
+}
+
 /// What came over the bus, as the out-of-band bytes with right checksums say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Arrived {
@@ -41,6 +50,15 @@ pub enum ProgramOutcome {
     Done,
     /// The die did not take it.
     Failed,
+}
+
+impl ProgramOutcome {
+    /// Whether the die did it.
+    #[inline]
+    #[must_use]
+    pub fn is_done(self) -> bool {
+        self == Self::Done
+    }
 }
 
 /// State of one block.

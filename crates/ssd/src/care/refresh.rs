@@ -25,7 +25,7 @@ use device::ecc::{EccError, EccSetup, PageEcc, Rewrites};
 use device::facts::Fact;
 use ecc::longest_hours;
 use ftl::{UnitId, UnitState};
-use nand::{FlashArray, ProgramOutcome, span_of};
+use nand::{FlashArray, ProgramOutcome, ReadOutcome, span_of};
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, Capability, Cause, Grid, Nanos, PeCycles, Ppn, SimTime, Streams};
 
@@ -348,13 +348,13 @@ impl<P: HostPayload> Care<P> {
         core: &mut Core<P, A>,
         command: &Command,
         log: usize,
-        clean: bool,
+        outcome: ReadOutcome,
     ) -> Option<UnitId> {
-        if clean && core.device.is_programmed(command.ppn) {
+        if outcome.is_clean() && core.device.is_programmed(command.ppn) {
             core.submit(Command { verb: Verb::Recharge, ..*command });
             return None;
         }
-        self.page_over(core, log, !clean)
+        self.page_over(core, log, !outcome.is_clean())
     }
 
     /// One page of what the log recharges is done with.
@@ -481,8 +481,16 @@ mod tests {
         assert_eq!(bench.care.refresh_unit(&mut bench.core, &bench.writer, 0, block.0), None);
         let reads = bench.carry_out();
         assert_eq!(reads.iter().map(|read| read.ppn.0).collect::<Vec<_>>(), (block.0 * 4..block.0 * 4 + 4).collect::<Vec<_>>());
-        let ended: Vec<Option<UnitId>> =
-            (0..4).map(|page| bench.care.recharge_read_done(&mut bench.core, &reads[page], 0, page != 2)).collect();
+        let ended: Vec<Option<UnitId>> = (0..4)
+            .map(|page| {
+                bench.care.recharge_read_done(
+                    &mut bench.core,
+                    &reads[page],
+                    0,
+                    if page == 2 { ReadOutcome::Uncorrectable } else { ReadOutcome::Clean },
+                )
+            })
+            .collect();
         assert_eq!(ended, [None; 4], "three pages are being recharged");
         let recharges = bench.carry_out();
         assert_eq!(recharges.len(), 3);

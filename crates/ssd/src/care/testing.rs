@@ -41,8 +41,8 @@ impl Bench {
         while let Some((id, _)) = self.core.device.next_ready() {
             let command = self.core.device.commands[id];
             match command.verb {
-                Verb::Program => assert!(self.core.device.program(&command)),
-                Verb::Erase => assert!(self.core.device.erase(self.core.device.block_of(command.ppn), command.cause)),
+                Verb::Program => assert!(self.core.device.program(&command).is_done()),
+                Verb::Erase => assert!(self.core.device.erase(self.core.device.block_of(command.ppn), command.cause).is_done()),
                 Verb::Read | Verb::Recharge => {}
             }
             self.core.device.commands.give(id);

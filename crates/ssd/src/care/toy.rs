@@ -8,7 +8,7 @@ use crate::core::timer::Timer;
 use crate::core::{Command, Core};
 use device::contents::HostPayload;
 use ftl::{UnitId, UnitState};
-use nand::FlashArray;
+use nand::{FlashArray, ReadOutcome};
 use vocab::{BlockAddr, Cause, Nanos, Ppn};
 
 /// Where the inspection is, and what it found.
@@ -37,8 +37,8 @@ impl Inspection {
     }
 
     /// The owner's arm: a page was read.
-    fn read_done<P: HostPayload, A: FlashArray<P>>(&mut self, core: &Core<P, A>, ppn: Ppn, clean: bool) {
-        self.unreadable.extend((!clean).then(|| core.device.block_of(ppn)));
+    fn read_done<P: HostPayload, A: FlashArray<P>>(&mut self, core: &Core<P, A>, ppn: Ppn, outcome: ReadOutcome) {
+        self.unreadable.extend((!outcome.is_clean()).then(|| core.device.block_of(ppn)));
     }
 }
 
@@ -59,7 +59,8 @@ fn full_blocks_are_read_in_turn_and_one_that_cannot_be_read_is_noticed() {
         inspection.due(&mut bench.core);
         for command in bench.carry_out() {
             let block = bench.core.device.block_of(command.ppn);
-            inspection.read_done(&bench.core, command.ppn, block != BlockAddr(8));
+            let outcome = if block == BlockAddr(8) { ReadOutcome::Uncorrectable } else { ReadOutcome::Clean };
+            inspection.read_done(&bench.core, command.ppn, outcome);
             read.push(block.0);
         }
     }

@@ -2,6 +2,7 @@
 //! for, and the engine hands it back in its turn.
 
 use device::slab::Id;
+use nand::ProgramOutcome;
 use vocab::StripeId;
 
 /// What to do with an update for which a die lacks space.
@@ -20,8 +21,8 @@ pub(crate) enum StripeStep {
     Start { op: Id },
     /// Looks for space for the update's strips from strip `from` on. `lacks`: a strip before that found none.
     FindSpace { op: Id, from: u32, lacks: bool, attempt: Attempt },
-    /// One program of the update has ended; `done` is false for one that failed.
-    Programmed { op: Id, done: bool },
+    /// One program of the update has ended.
+    Programmed { op: Id, outcome: ProgramOutcome },
     /// The lock of a stripe passes to whoever waits for it.
     HandLockOn { stripe: StripeId },
     /// The update of a stripe has ended and the lock was handed on: what waited for room in the parity cache goes on.

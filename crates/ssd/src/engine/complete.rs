@@ -4,13 +4,13 @@ use crate::core::Command;
 use crate::core::owner::Owner;
 use crate::engine::Engine;
 use crate::rules::SafetyRule;
-use crate::write::group_log::{Ended, Holds};
+use crate::write::group_log::Holds;
 use device::Taken;
 use device::command::Verb;
 use device::contents::HostPayload;
 use device::sense::{Compares, Sensed, Verdict};
 use device::slab::Id;
-use nand::FlashArray;
+use nand::{FlashArray, ProgramOutcome, ReadOutcome};
 use vocab::{Cause, DieId, Nanos, Ppn};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
@@ -57,8 +57,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let command = self.core.device.commands[id];
         match command.verb {
             Verb::Read => {
-                let (clean, _) = self.sense(&command);
-                self.read_done(id, &command, clean);
+                let (outcome, _) = self.sense(&command);
+                self.read_done(id, &command, outcome);
             }
             Verb::Program => self.complete_program(&command),
             Verb::Recharge => self.complete_recharge(&command),
@@ -74,23 +74,23 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if command.verb != Verb::Read {
             return false;
         }
-        let (clean, time) = self.sense(&command);
+        let (outcome, time) = self.sense(&command);
         if time == Nanos(0) {
-            self.read_done(id, &command, clean);
+            self.read_done(id, &command, outcome);
             self.core.device.commands.give(id);
             return true;
         }
         let first = self.decoder(0);
-        self.core.device.decode_later(id, clean, time, |channel| first + channel);
+        self.core.device.decode_later(id, outcome, time, |channel| first + channel);
         true
     }
 
     /// A decoder is done with a page.
     pub(crate) fn decoded(&mut self, channel: usize) {
         let timer = self.decoder(channel);
-        let (id, clean) = self.core.device.decoded(channel, timer);
+        let (id, outcome) = self.core.device.decoded(channel, timer);
         let command = self.core.device.commands[id];
-        self.read_done(id, &command, clean);
+        self.read_done(id, &command, outcome);
         self.core.device.commands.give(id);
         // An erase may have waited for this.
         let die = self.core.device.grid.die_of(command.ppn);
@@ -99,13 +99,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
-    /// Reads the page of a command and decodes it: whether its contents are right, and the time in the decoder.
+    /// Reads the page of a command and decodes it: what came of it, and the time in the decoder.
     #[inline]
-    fn sense(&mut self, command: &Command) -> (bool, Nanos) {
+    fn sense(&mut self, command: &Command) -> (ReadOutcome, Nanos) {
         let compares = if self.core.breaks(SafetyRule::Compare) { Compares::No } else { Compares::Yes };
         let Sensed { verdict, time } = self.core.device.sense(command, compares);
         match verdict {
-            Verdict::Clean => return (true, time),
+            Verdict::Clean => return (ReadOutcome::Clean, time),
             Verdict::Failed => {}
             Verdict::Unanswered => {
                 let block = self.core.device.block_of(command.ppn);
@@ -122,33 +122,33 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 }
             }
         }
-        (verdict.is_clean(), time)
+        (verdict.outcome(), time)
     }
 
     /// A page was read and, where there is a code, decoded.
     #[inline]
-    fn read_done(&mut self, id: Id, command: &Command, clean: bool) {
+    fn read_done(&mut self, id: Id, command: &Command, outcome: ReadOutcome) {
         match command.owner {
-            Owner::HostRead { job } => self.host_read_done(id, command, job, clean),
-            Owner::Merge { job, page } => self.merge_read_done(command, job, page as usize, clean),
-            Owner::Collect { log } => self.collect_read_done(command.ppn, log as usize, clean),
-            Owner::Stripe { op, strip } => self.stripe_read_done(command.ppn, op, u32::from(strip), clean),
-            Owner::Solve { solve, term } => self.solve_read_done(command, solve, term, clean),
-            Owner::Patrol { superblock } => self.patrol_read_done(superblock, clean),
-            Owner::Recharge { log } => self.recharge_read_done(command, log as usize, clean),
-            Owner::Lazy { read, block } => self.lazy_read_done(command, read, usize::from(block), clean),
+            Owner::HostRead { job } => self.host_read_done(id, command, job, outcome),
+            Owner::Merge { job, page } => self.merge_read_done(command, job, page as usize, outcome),
+            Owner::Collect { log } => self.collect_read_done(command.ppn, log as usize, outcome),
+            Owner::Stripe { op, strip } => self.stripe_read_done(command.ppn, op, u32::from(strip), outcome),
+            Owner::Solve { solve, term } => self.solve_read_done(command, solve, term, outcome),
+            Owner::Patrol { superblock } => self.patrol_read_done(superblock, outcome),
+            Owner::Recharge { log } => self.recharge_read_done(command, log as usize, outcome),
+            Owner::Lazy { read, block } => self.lazy_read_done(command, read, usize::from(block), outcome),
             owner => unreachable!("{owner:?} reads nothing"),
         }
     }
 
     fn complete_program(&mut self, command: &Command) {
-        let done = self.core.device.program(command);
-        if done {
+        let outcome = self.core.device.program(command);
+        if outcome.is_done() {
             self.note_program(command.ppn);
         } else if self.program_elsewhere(command) {
             return;
         }
-        self.program_over(command, done);
+        self.program_over(command, outcome);
     }
 
     /// A page was programmed: deadlines, summaries and limits begin.
@@ -170,44 +170,43 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
-    /// A program is done, or its contents are lost.
-    pub(crate) fn program_over(&mut self, command: &Command, done: bool) {
+    /// A program has ended: with its page in flash, or lost.
+    pub(crate) fn program_over(&mut self, command: &Command, outcome: ProgramOutcome) {
         let image = command.image;
-        let ended = if done { Ended::Stored } else { Ended::Failed };
         match command.owner {
-            Owner::Page { log, moved } => self.page_done(image, log as usize, moved, done),
+            Owner::Page { log, moved } => self.page_done(image, log as usize, moved, outcome),
             Owner::Cover { cover, parity } => {
                 let holds = match (parity, command.cause) {
                     (true, _) => Holds::Parity,
                     (false, Cause::Host) => Holds::Data,
                     (false, _) => Holds::MovedData,
                 };
-                self.cover_program_done(image, cover, holds, ended);
+                self.cover_program_done(image, cover, holds, outcome);
             }
-            Owner::Stripe { op, .. } => self.stripe_program_done(image, op, done),
+            Owner::Stripe { op, .. } => self.stripe_program_done(image, op, outcome),
             Owner::GroupPage { row, codeword, parity, moved } => {
                 let holds = match (parity, moved) {
                     (true, _) => Holds::Parity,
                     (false, false) => Holds::Data,
                     (false, true) => Holds::MovedData,
                 };
-                self.strip_program_done(image, (row, u32::from(codeword)), holds, ended);
+                self.strip_program_done(image, (row, u32::from(codeword)), holds, outcome);
             }
-            Owner::Strip { log } => self.strip_programmed(image, log as usize, done),
-            Owner::Code { encode } => self.code_programmed(image, encode, done),
+            Owner::Strip { log } => self.strip_programmed(image, log as usize, outcome),
+            Owner::Code { encode } => self.code_programmed(image, encode, outcome),
             Owner::Nobody => {}
             owner => unreachable!("{owner:?} programs nothing"),
         }
         self.core.device.images.give(image);
-        if !done {
+        if !outcome.is_done() {
             self.block_failed(command.ppn);
         }
     }
 
     fn complete_erase(&mut self, command: &Command) {
         let block = self.core.device.block_of(command.ppn);
-        let done = self.core.device.erase(block, command.cause);
-        if done {
+        let outcome = self.core.device.erase(block, command.cause);
+        if outcome.is_done() {
             self.core.safe.erasing.insert(block, true);
             if self.core.limits.is_on() {
                 self.core.limits.note_erase(block);
@@ -218,7 +217,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.core.safe.checkpoint.iter_mut().for_each(|checkpoint| checkpoint.erased(block));
         }
         match command.owner {
-            Owner::Erase { log } => self.erase_done(log as usize, block, done),
+            Owner::Erase { log } => self.erase_done(log as usize, block, outcome),
             owner => unreachable!("{owner:?} erases nothing"),
         }
     }

@@ -2,12 +2,12 @@
 
 use crate::core::scrub::{HeldSum, Scrub};
 use crate::engine::Engine;
-use crate::write::group_log::{Ended, Holds};
+use crate::write::group_log::Holds;
 use crate::write::groups::GroupStats;
 use device::contents::HostPayload;
 use device::slab::Id;
 use ftl::UnitId;
-use nand::FlashArray;
+use nand::{FlashArray, ProgramOutcome};
 use vocab::Ppn;
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
@@ -22,8 +22,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// See [`crate::write::groups::Groups::program_ended`].
-    pub(crate) fn strip_program_done(&mut self, image: Id, key: (u32, u32), holds: Holds, ended: Ended) {
-        self.writer.groups.program_ended(&mut self.core, &mut self.writer.moves, (image, key), holds, ended);
+    pub(crate) fn strip_program_done(&mut self, image: Id, key: (u32, u32), holds: Holds, outcome: ProgramOutcome) {
+        self.writer.groups.program_ended(&mut self.core, &mut self.writer.moves, (image, key), holds, outcome);
         self.hand_on();
     }
 

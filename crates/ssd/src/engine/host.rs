@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::host::read::PageRead;
 use device::contents::HostPayload;
 use device::slab::Id;
-use nand::FlashArray;
+use nand::{FlashArray, ReadOutcome};
 use vocab::{Lpn, Slot};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
@@ -48,8 +48,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     #[inline]
-    pub(crate) fn host_read_done(&mut self, id: Id, command: &Command, job: Id, clean: bool) {
-        self.host.host_read_done(&mut self.core, id, command, job, clean);
+    pub(crate) fn host_read_done(&mut self, id: Id, command: &Command, job: Id, outcome: ReadOutcome) {
+        self.host.host_read_done(&mut self.core, id, command, job, outcome);
         self.hand_on();
     }
 
@@ -57,8 +57,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.host.check_read(&mut self.core, lpn, floor, found);
     }
 
-    pub(crate) fn merge_read_done(&mut self, command: &Command, job: Id, page: usize, clean: bool) {
-        self.host.merge_read_done(&mut self.core, &self.writer, command, (job, page), clean);
+    pub(crate) fn merge_read_done(&mut self, command: &Command, job: Id, page: usize, outcome: ReadOutcome) {
+        self.host.merge_read_done(&mut self.core, &self.writer, command, (job, page), outcome);
         self.hand_on();
     }
 

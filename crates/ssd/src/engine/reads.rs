@@ -6,7 +6,7 @@ use crate::core::target::Target;
 use crate::engine::Engine;
 use device::contents::HostPayload;
 use device::slab::Id;
-use nand::FlashArray;
+use nand::{FlashArray, ReadOutcome};
 use vocab::Lpn;
 
 /// Calls a handler of the reads, and hands on what it wants of others.
@@ -42,14 +42,14 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     #[inline]
-    pub(crate) fn solve_read_done(&mut self, command: &Command, solve: Id, term: u16, clean: bool) {
-        self.reads.solve_read_done(&mut self.core, command, (solve, term), clean);
+    pub(crate) fn solve_read_done(&mut self, command: &Command, solve: Id, term: u16, outcome: ReadOutcome) {
+        self.reads.solve_read_done(&mut self.core, command, (solve, term), outcome);
         self.hand_on();
     }
 
     #[inline]
-    pub(crate) fn lazy_read_done(&mut self, command: &Command, read: Id, block: usize, clean: bool) {
-        reads!(self.lazy_read_done(command, (read, block), clean));
+    pub(crate) fn lazy_read_done(&mut self, command: &Command, read: Id, block: usize, outcome: ReadOutcome) {
+        reads!(self.lazy_read_done(command, (read, block), outcome));
     }
 
     pub(crate) fn may_read_around(&self) -> bool {

@@ -13,7 +13,7 @@ use crate::core::jobs::Asker;
 use crate::core::timer::Timer;
 use crate::engine::Engine;
 use device::contents::HostPayload;
-use nand::FlashArray;
+use nand::{FlashArray, ProgramOutcome};
 
 /// A waiting room, by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -239,7 +239,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     fn give_up_displaced(&mut self) -> bool {
         let Some(command) = self.core.device.displaced.pop_front() else { return false };
         if !self.place_anywhere(&command) {
-            self.program_over(&command, false);
+            self.program_over(&command, ProgramOutcome::Failed);
         }
         true
     }

@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use device::contents::HostPayload;
 use device::slab::Id;
 use ftl::{Place, UnitId};
-use nand::FlashArray;
+use nand::{FlashArray, ProgramOutcome, ReadOutcome};
 use protect::StripeScheme;
 use vocab::{DieId, Lpn, Ppn, StripSet, StripeId};
 
@@ -32,13 +32,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.hand_on();
     }
 
-    pub(crate) fn stripe_read_done(&mut self, ppn: Ppn, op: Id, strip: u32, clean: bool) {
-        self.writer.stripes.read_done(&mut self.core, ppn, op, strip, clean);
+    pub(crate) fn stripe_read_done(&mut self, ppn: Ppn, op: Id, strip: u32, outcome: ReadOutcome) {
+        self.writer.stripes.read_done(&mut self.core, ppn, op, strip, outcome);
         self.hand_on();
     }
 
-    pub(crate) fn stripe_program_done(&mut self, image: Id, op: Id, done: bool) {
-        self.writer.stripes.program_done(&mut self.core, image, op, done);
+    pub(crate) fn stripe_program_done(&mut self, image: Id, op: Id, outcome: ProgramOutcome) {
+        self.writer.stripes.program_done(&mut self.core, image, op, outcome);
         self.hand_on();
     }
 

@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::write::zones::{Zones, forget_code_page};
 use device::contents::HostPayload;
 use device::slab::Id;
-use nand::FlashArray;
+use nand::{FlashArray, ProgramOutcome};
 use vocab::Lpn;
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
@@ -36,12 +36,12 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.hand_on();
     }
 
-    pub(crate) fn code_programmed(&mut self, image: Id, encode: Id, done: bool) {
-        if !done {
+    pub(crate) fn code_programmed(&mut self, image: Id, encode: Id, outcome: ProgramOutcome) {
+        if !outcome.is_done() {
             let (tag, ppn) = (self.core.device.images.slot(image, 0).0, self.core.device.images.slab[image].ppn);
             self.lose(tag, self.core.device.grid.slot(ppn, 0));
         }
-        self.writer.zones.as_mut().expect("a drive of code zones").code_programmed(&mut self.core, image, encode, done);
+        self.writer.zones.as_mut().expect("a drive of code zones").code_programmed(&mut self.core, image, encode, outcome);
         self.hand_on();
     }
 }

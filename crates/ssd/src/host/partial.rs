@@ -9,7 +9,7 @@ use crate::write::Writer;
 use device::contents::HostPayload;
 use device::slab::Id;
 use ftl::Place;
-use nand::FlashArray;
+use nand::{FlashArray, ReadOutcome};
 use vocab::{Cause, Lpn};
 
 impl<P: HostPayload> Host<P> {
@@ -91,9 +91,9 @@ impl<P: HostPayload> Host<P> {
         writer: &Writer<P>,
         command: &Command,
         (job, page): (Id, usize),
-        clean: bool,
+        outcome: ReadOutcome,
     ) {
-        if clean {
+        if outcome.is_clean() {
             let old = core.device.array.payload(command.ppn)[usize::from(command.first)].clone();
             self.merge_done(core, writer, (job, page), Some(&old));
         } else {

@@ -12,7 +12,7 @@ use device::contents::HostPayload;
 use device::facts::Fact;
 use device::slab::Id;
 use ftl::Place;
-use nand::{Arrived, FlashArray};
+use nand::{Arrived, FlashArray, ReadOutcome};
 use std::ops::Range;
 use vocab::{Lpn, Slot};
 
@@ -116,8 +116,15 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// A flash page was read for the host.
-    pub fn host_read_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, command: &Command, job: Id, clean: bool) {
-        if !clean {
+    pub fn host_read_done<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        id: Id,
+        command: &Command,
+        job: Id,
+        outcome: ReadOutcome,
+    ) {
+        if !outcome.is_clean() {
             return self.solve_pages_of(core, id, command, job);
         }
         let brought = match core.device.array.arrived() {

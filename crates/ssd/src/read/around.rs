@@ -20,7 +20,7 @@ use device::contents::HostPayload;
 use device::facts::Fact;
 use device::slab::{Id, Slab};
 use ftl::Place;
-use nand::FlashArray;
+use nand::{FlashArray, ReadOutcome};
 use protect::Protection;
 use protect::code_zones::{CodeGroupId, CodeStamp};
 use protect::lazy::{Ask, Blocks, LazyRead, ReadAround, Step};
@@ -339,14 +339,14 @@ impl<P: HostPayload> Reads<P> {
         below: Below<'_, P>,
         command: &Command,
         (id, block): (Id, usize),
-        clean: bool,
+        outcome: ReadOutcome,
     ) {
         let op = &mut self.lazy.ops[id];
         let of = &mut op.blocks[block];
         of.command = None;
         op.outstanding -= 1;
         self.lazy.extra -= u32::from(of.extra);
-        if clean && op.read.is_some() {
+        if outcome.is_clean() && op.read.is_some() {
             let slots = usize::from(command.first)..usize::from(command.first) + usize::from(command.count);
             of.contents = core.device.array.payload(command.ppn)[slots].to_vec();
         }
@@ -354,7 +354,7 @@ impl<P: HostPayload> Reads<P> {
             self.lazy.free_if_over(id);
             return;
         };
-        let step = if clean { read.complete(block) } else { read.fail(block) };
+        let step = if outcome.is_clean() { read.complete(block) } else { read.fail(block) };
         self.carry_out(core, below, id, &step);
     }
 

@@ -17,7 +17,7 @@ use device::contents::HostPayload;
 use device::facts::Fact;
 use device::slab::Id;
 use ftl::Place;
-use nand::FlashArray;
+use nand::{FlashArray, ReadOutcome};
 use std::collections::VecDeque;
 use vocab::{Cause, DieId, Nanos, Ppn, SimTime};
 
@@ -213,11 +213,11 @@ impl<P: HostPayload> Reads<P> {
         core: &mut Core<P, A>,
         command: &Command,
         (id, term): (Id, u16),
-        clean: bool,
+        outcome: ReadOutcome,
     ) {
         let (ppn, slot) = (command.ppn, usize::from(command.first));
         let solve = &mut self.solves[id];
-        if clean {
+        if outcome.is_clean() {
             solve.add(term, &core.device.array.payload(ppn)[slot]);
             let takes_time = matches!(solve.wanted_by, Some(SumsFor::LostInGroup { .. }));
             if takes_time && core.device.timed && self.adder.sum_time.0 > 0 {

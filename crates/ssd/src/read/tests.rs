@@ -15,7 +15,7 @@ use crate::write::sources::Sources;
 use crate::write::zones::testing::{store, store_pages, zones_core, zones_setup};
 use device::contents::{HostPayload, Tag};
 use device::slab::Id;
-use nand::MemoryArray;
+use nand::{MemoryArray, ReadOutcome};
 use protect::Protection;
 use protect::code_zones::CodeGroupId;
 use vocab::{Cause, DieId, HostCommand, HostOp, Lba, Lpn, Ppn, SimTime, Slot, StripeId};
@@ -123,10 +123,10 @@ impl Alone {
     /// One command ends. False if there is none.
     fn step(&mut self) -> bool {
         let Some((id, command)) = self.next_end() else { return false };
-        let clean = !self.failing.contains(&command.ppn);
+        let outcome = if self.failing.contains(&command.ppn) { ReadOutcome::Uncorrectable } else { ReadOutcome::Clean };
         match command.owner {
-            Owner::Solve { solve, term } => self.reads.solve_read_done(&mut self.core, &command, (solve, term), clean),
-            Owner::Lazy { read, block } => reads!(self.lazy_read_done(&command, (read, usize::from(block)), clean)),
+            Owner::Solve { solve, term } => self.reads.solve_read_done(&mut self.core, &command, (solve, term), outcome),
+            Owner::Lazy { read, block } => reads!(self.lazy_read_done(&command, (read, usize::from(block)), outcome)),
             Owner::Nobody => {}
             _ => self.plain.push(command),
         }

@@ -13,15 +13,6 @@ pub(crate) enum Holds {
     Parity,
 }
 
-/// How a program ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// The page is in flash.
-    Stored,
-    /// The program failed: the page is not in flash.
-    Failed,
-}
-
 /// How far a handler got that was to write pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Placed {

@@ -5,13 +5,12 @@ use crate::core::effects::Popped;
 use crate::core::jobs::{Asker, PageWrite};
 use crate::core::testing::{tiny_scheme, tiny_setup};
 use crate::core::{Command, Core};
-use crate::write::group_log::Ended;
 use device::Device;
 use device::contents::HostPayload;
 use device::facts::RequestKind;
 use device::slab::Id;
 use ftl::{Ftl, FtlSetup, GroupSpace, LogKind, Place};
-use nand::{FlashArray, MemoryArray};
+use nand::{FlashArray, MemoryArray, ProgramOutcome};
 use protect::Protection;
 use vocab::{Lpn, Ppn, SimTime, Streams};
 
@@ -73,9 +72,9 @@ pub(crate) fn programs<P: HostPayload>(core: &mut LogCore<P>) -> Vec<Command> {
 }
 
 /// The program ends in flash so.
-pub(crate) fn end_in_flash<P: HostPayload>(core: &mut LogCore<P>, command: &Command, ended: Ended) {
-    if ended == Ended::Stored {
-        assert!(core.device.program(command), "pages of a block are programmed in order");
+pub(crate) fn end_in_flash<P: HostPayload>(core: &mut LogCore<P>, command: &Command, outcome: ProgramOutcome) {
+    if outcome == ProgramOutcome::Done {
+        assert!(core.device.program(command).is_done(), "pages of a block are programmed in order");
     }
 }
 

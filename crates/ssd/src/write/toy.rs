@@ -7,13 +7,12 @@ use crate::core::jobs::{Asker, PageWrite};
 use crate::core::owner::Owner;
 use crate::core::testing::{TinyCore, tiny_core, tiny_setup};
 use crate::core::{Core, oob_covering};
-use crate::write::group_log::Ended;
 use device::contents::{HostPayload, Tag};
 use device::facts::RequestKind;
 use device::image::Contents;
 use device::slab::{Id, NONE};
 use ftl::{Place, Stream};
-use nand::{FlashArray, OobTag};
+use nand::{FlashArray, OobTag, ProgramOutcome};
 use std::collections::BTreeSet;
 use vocab::{Cause, DieId, Lpn, Ppn, SimTime, StripeId};
 
@@ -69,9 +68,9 @@ impl Mirrors {
     }
 
     /// A program has ended: the old copy may go, and the job has one part less to wait for. It fails with both copies.
-    fn program_ended<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, image: Id, ended: Ended) {
+    fn program_ended<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, image: Id, outcome: ProgramOutcome) {
         let (_, job, pin) = core.device.images.slot(image, 0);
-        if ended == Ended::Failed {
+        if outcome == ProgramOutcome::Failed {
             core.jobs[job].failed |= self.alone.contains(&image);
             let other = self.pairs.iter().find_map(|&(a, b)| if a == image { Some(b) } else { (b == image).then_some(a) });
             self.alone.extend(other);
@@ -107,13 +106,13 @@ fn job(core: &mut TinyCore, lpns: std::ops::Range<u32>, version: u32) -> Id {
 }
 
 /// Ends the next program, as the engine would; what the mirrors want of others.
-fn end_next(core: &mut TinyCore, mirrors: &mut Mirrors, ended: Ended) -> Vec<Popped<Tag>> {
+fn end_next(core: &mut TinyCore, mirrors: &mut Mirrors, outcome: ProgramOutcome) -> Vec<Popped<Tag>> {
     let (id, _) = core.device.next_ready().expect("a program is under way");
     let command = core.device.commands[id];
-    if ended == Ended::Stored {
-        assert!(core.device.program(&command));
+    if outcome == ProgramOutcome::Done {
+        assert!(core.device.program(&command).is_done());
     }
-    mirrors.program_ended(core, command.image, ended);
+    mirrors.program_ended(core, command.image, outcome);
     core.device.commands.give(id);
     std::iter::from_fn(|| core.out.pop()).collect()
 }
@@ -128,7 +127,7 @@ fn a_page_is_on_two_dies_and_its_job_waits_for_both() {
     let job = job(&mut core, 3..5, 1);
     // Two copies of two pages, and the placing itself.
     assert_eq!((mirrors.place(&mut core, job), core.jobs[job].remaining), (Placed::All, 5));
-    let done: Vec<usize> = (0..4).map(|_| parts_done(&end_next(&mut core, &mut mirrors, Ended::Stored), job)).collect();
+    let done: Vec<usize> = (0..4).map(|_| parts_done(&end_next(&mut core, &mut mirrors, ProgramOutcome::Done), job)).collect();
     assert_eq!(done, [1; 4]);
     for lpn in [3, 4].map(Lpn) {
         let mut dies = BTreeSet::new();
@@ -153,7 +152,7 @@ fn old_copies_are_pinned_until_the_new_ones_are_in_flash() {
         let before = if version == 1 { [0, 0, 0] } else { [2, 1, 0] };
         assert_eq!(pins(&core), before[0]);
         for left in &before[1..] {
-            end_next(&mut core, &mut mirrors, Ended::Stored);
+            end_next(&mut core, &mut mirrors, ProgramOutcome::Done);
             assert_eq!(pins(&core), *left);
         }
     }
@@ -161,11 +160,13 @@ fn old_copies_are_pinned_until_the_new_ones_are_in_flash() {
 
 #[test]
 fn a_job_fails_with_both_copies_and_not_with_one() {
-    for (ends, fails) in [([Ended::Failed, Ended::Stored], false), ([Ended::Failed, Ended::Failed], true)] {
+    for (ends, fails) in
+        [([ProgramOutcome::Failed, ProgramOutcome::Done], false), ([ProgramOutcome::Failed, ProgramOutcome::Failed], true)]
+    {
         let (mut core, mut mirrors) = mirrors();
         let job = job(&mut core, 0..1, 1);
         mirrors.place(&mut core, job);
-        ends.into_iter().for_each(|ended| drop(end_next(&mut core, &mut mirrors, ended)));
+        ends.into_iter().for_each(|outcome| drop(end_next(&mut core, &mut mirrors, outcome)));
         assert_eq!(core.jobs[job].failed, fails);
     }
 }

@@ -11,7 +11,7 @@ use crate::write::moves::Move;
 use device::contents::HostPayload;
 use device::image::Contents;
 use ftl::{LogKind, UnitId};
-use nand::FlashArray;
+use nand::{FlashArray, ProgramOutcome, ReadOutcome};
 use vocab::{BlockAddr, Cause, DieId, Ppn, Slot};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
@@ -101,7 +101,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// A page of the victim was read.
-    pub(crate) fn collect_read_done(&mut self, ppn: Ppn, log: usize, clean: bool) {
+    pub(crate) fn collect_read_done(&mut self, ppn: Ppn, log: usize, outcome: ReadOutcome) {
         self.core.moving[log].under_way -= 1;
         let slots = if self.core.device.is_displaced(ppn) { 0 } else { self.core.device.grid.slots_per_page() };
         for index in 0..slots {
@@ -110,7 +110,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             if !self.core.map.is_valid(slot) {
                 continue;
             }
-            if clean {
+            if outcome.is_clean() {
                 let tag = self.core.device.tags(ppn)[index as usize];
                 let payload = self.core.device.array.payload(ppn)[index as usize].clone();
                 let update = self.core.device.update_at(ppn, index);
@@ -172,8 +172,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// A block of the victim was erased, or cannot be: then it is bad from now on.
-    pub(crate) fn erase_done(&mut self, log: usize, block: BlockAddr, done: bool) {
-        let then = if !done && self.drop_bad_block(block) { AfterErase::Retire } else { AfterErase::Reuse };
+    pub(crate) fn erase_done(&mut self, log: usize, block: BlockAddr, outcome: ProgramOutcome) {
+        let then = if !outcome.is_done() && self.drop_bad_block(block) { AfterErase::Retire } else { AfterErase::Reuse };
         let Some(victim) = self.care.block_erased(&mut self.core, log, then) else { return };
         if then == AfterErase::Reuse {
             self.writer.unit_erased(&self.core, victim);

@@ -11,7 +11,7 @@ use device::contents::HostPayload;
 use device::image::{Contents, Image};
 use device::slab::NONE;
 use ftl::{LogKind, Place, Stream};
-use nand::{FlashArray, OobTag, PageRole};
+use nand::{FlashArray, OobTag, PageRole, ProgramOutcome};
 use vocab::{BlockAddr, Cause, Ppn, Slot, SuperblockId};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
@@ -93,7 +93,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             (None, _) if alive => return false,
             // Its die died while it waited: what redundancy there is brings it back.
             (None, _) => {
-                self.program_over(command, false);
+                self.program_over(command, ProgramOutcome::Failed);
                 return true;
             }
         };

@@ -5,7 +5,7 @@ use crate::core::Command;
 use crate::engine::Engine;
 use device::contents::HostPayload;
 use ftl::UnitState;
-use nand::FlashArray;
+use nand::{FlashArray, ReadOutcome};
 use vocab::{Cause, DieId, SimTime};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
@@ -79,8 +79,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// A page to be recharged was read.
-    pub(crate) fn recharge_read_done(&mut self, command: &Command, log: usize, clean: bool) {
-        if let Some(unit) = self.care.recharge_read_done(&mut self.core, command, log, clean) {
+    pub(crate) fn recharge_read_done(&mut self, command: &Command, log: usize, outcome: ReadOutcome) {
+        if let Some(unit) = self.care.recharge_read_done(&mut self.core, command, log, outcome) {
             self.want(unit, Cause::Refresh);
         }
     }
@@ -93,8 +93,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// The patrol read a page.
-    pub(crate) fn patrol_read_done(&mut self, superblock: u32, clean: bool) {
-        if !clean {
+    pub(crate) fn patrol_read_done(&mut self, superblock: u32, outcome: ReadOutcome) {
+        if !outcome.is_clean() {
             self.want(superblock, Cause::Refresh);
         }
     }

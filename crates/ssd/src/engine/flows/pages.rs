@@ -8,7 +8,7 @@ use device::contents::HostPayload;
 use device::image::{Contents, Image};
 use device::slab::{Id, NONE};
 use ftl::Place;
-use nand::{FlashArray, OobTag, PageRole};
+use nand::{FlashArray, OobTag, PageRole, ProgramOutcome};
 use vocab::{Slot, StripSet};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
@@ -85,18 +85,18 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// A page of a region log is programmed (or lost with its die).
-    pub(crate) fn page_done(&mut self, image: Id, log: usize, moved: bool, done: bool) {
+    pub(crate) fn page_done(&mut self, image: Id, log: usize, moved: bool, outcome: ProgramOutcome) {
         let Image { ppn, filled, .. } = self.core.device.images.slab[image];
         for index in 0..filled {
             let (tag, job, pin) = self.core.device.images.slot(image, index);
-            if !done && !self.take_back(tag, self.core.device.grid.slot(ppn, index), pin) {
+            if !outcome.is_done() && !self.take_back(tag, self.core.device.grid.slot(ppn, index), pin) {
                 self.lose_program(image, index, moved);
             }
             if pin != NONE {
                 self.release(pin);
             }
             if job != NONE {
-                self.core.jobs[job].failed |= !done;
+                self.core.jobs[job].failed |= !outcome.is_done();
                 self.part_done(job);
             }
         }

@@ -11,7 +11,7 @@ use device::contents::HostPayload;
 use device::image::Contents;
 use device::slab::{Id, NONE};
 use ftl::{Place, Stream, UnitId};
-use nand::{FlashArray, OobTag, PageRole};
+use nand::{FlashArray, OobTag, PageRole, ProgramOutcome};
 use vocab::{Cause, DieId, Lpn, StripSet, StripeId};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
@@ -171,8 +171,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// A rebuilt strip is programmed, or lost again.
-    pub(crate) fn strip_programmed(&mut self, image: Id, log: usize, done: bool) {
-        self.page_done(image, log, false, done);
+    pub(crate) fn strip_programmed(&mut self, image: Id, log: usize, outcome: ProgramOutcome) {
+        self.page_done(image, log, false, outcome);
         self.care.rebuild.strip_done();
         self.walk_on();
     }

@@ -1,11 +1,11 @@
 //! Flows of the group log: here it is decided whether rows or block groups are asked.
 
 use crate::engine::Engine;
-use crate::write::group_log::{Ended, Feed, Holds, Placed};
+use crate::write::group_log::{Feed, Holds, Placed};
 use device::contents::HostPayload;
 use device::slab::Id;
 use ftl::Stream;
-use nand::FlashArray;
+use nand::{FlashArray, ProgramOutcome};
 use vocab::{Cause, DieId};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
@@ -80,8 +80,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// The program of a page of a row has ended.
-    pub(crate) fn cover_program_done(&mut self, image: Id, cover: Id, holds: Holds, ended: Ended) {
-        self.writer.rows.program_ended(&mut self.core, &mut self.writer.moves, (image, cover), holds, ended);
+    pub(crate) fn cover_program_done(&mut self, image: Id, cover: Id, holds: Holds, outcome: ProgramOutcome) {
+        self.writer.rows.program_ended(&mut self.core, &mut self.writer.moves, (image, cover), holds, outcome);
         self.hand_on();
     }
 

@@ -2,7 +2,7 @@
 
 use crate::core::effects::Effect;
 use crate::core::{Core, data_of, oob_covering};
-use crate::write::group_log::{Ended, Holds};
+use crate::write::group_log::Holds;
 use crate::write::groups::write::{CacheRoom, StripPage, submit_strip};
 use crate::write::groups::{CodewordKey, Groups, Layout, OpenSums, codewords_of};
 use crate::write::moves::Moves;
@@ -11,7 +11,7 @@ use device::contents::HostPayload;
 use device::image::Contents;
 use device::slab::{Id, NONE};
 use ftl::Place;
-use nand::{FlashArray, Member, OobTag};
+use nand::{FlashArray, Member, OobTag, ProgramOutcome};
 use std::sync::Arc;
 use vocab::{Cause, DieId, Lpn, Ppn, StripeId};
 
@@ -24,10 +24,10 @@ impl<P: HostPayload> Groups<P> {
         moves: &mut Moves<P>,
         (image, key): (Id, CodewordKey),
         holds: Holds,
-        ended: Ended,
+        outcome: ProgramOutcome,
     ) {
         let mut waiting = AwaitsRescue::default();
-        if ended == Ended::Failed {
+        if outcome == ProgramOutcome::Failed {
             core.device.note_failed(image);
             waiting.lpns = moves.rescue(core, image);
         }
@@ -36,7 +36,7 @@ impl<P: HostPayload> Groups<P> {
             return;
         }
         let is_rescued = !waiting.lpns.is_empty();
-        let lost = ended == Ended::Failed && self.is_beyond_repair(core, key);
+        let lost = outcome == ProgramOutcome::Failed && self.is_beyond_repair(core, key);
         for index in 0..core.device.images.slab[image].filled {
             let (_, job, pin) = core.device.images.slot(image, index);
             if lost {

@@ -4,7 +4,7 @@ use crate::core::Command;
 use crate::core::effects::{Effect, Popped};
 use crate::core::owner::Owner;
 use crate::core::target::Target;
-use crate::write::group_log::{Ended, Feed, Holds, Placed};
+use crate::write::group_log::{Feed, Holds, Placed};
 use crate::write::groups::Groups;
 use crate::write::moves::Moves;
 use crate::write::sources::Sources;
@@ -14,7 +14,7 @@ use device::contents::{HostPayload, PageBuf, Tag};
 use device::failed::FailedProgram;
 use device::slab::Id;
 use ftl::Place;
-use nand::{FlashArray, OobTag};
+use nand::{FlashArray, OobTag, ProgramOutcome};
 use protect::Protection;
 use vocab::{DieId, Lpn, StripSet, StripeId};
 
@@ -68,8 +68,8 @@ impl<P: HostPayload> Alone<P> {
     }
 
     /// The program of a page ends; what others are to do then.
-    fn end(&mut self, command: &Command, ended: Ended) -> Vec<String> {
-        end_in_flash(&mut self.core, command, ended);
+    fn end(&mut self, command: &Command, outcome: ProgramOutcome) -> Vec<String> {
+        end_in_flash(&mut self.core, command, outcome);
         let Owner::GroupPage { row, codeword, parity, moved } = command.owner else {
             unreachable!("groups program nothing else")
         };
@@ -79,14 +79,14 @@ impl<P: HostPayload> Alone<P> {
             (false, true) => Holds::MovedData,
         };
         let key = (row, u32::from(codeword));
-        self.groups.program_ended(&mut self.core, &mut self.moves, (command.image, key), holds, ended);
+        self.groups.program_ended(&mut self.core, &mut self.moves, (command.image, key), holds, outcome);
         let effects = self.effects();
         self.core.device.images.give(command.image);
         in_words(&effects)
     }
 
     fn end_all(&mut self, commands: &[Command]) -> Vec<String> {
-        commands.iter().flat_map(|command| self.end(command, Ended::Stored)).collect()
+        commands.iter().flat_map(|command| self.end(command, ProgramOutcome::Done)).collect()
     }
 
     /// The pages of these logical pages are lost.
@@ -159,13 +159,13 @@ fn a_job_waits_for_its_page_alone_and_sums_stay_until_the_parity_is_in_flash() {
     let (job, data) = alone.write(&[(0, 1), (1, 1), (2, 1)]);
     let part = format!("PartDone {{ job: {job} }}");
     for command in &data {
-        assert_eq!(alone.end(command, Ended::Stored), [part.clone(), "CacheHasRoom".into()]);
+        assert_eq!(alone.end(command, ProgramOutcome::Done), [part.clone(), "CacheHasRoom".into()]);
     }
     let parities = programs(&mut alone.core);
     assert_eq!((alone.groups.used, alone.core.map.unit(0).pins), ([2, 0], 1));
-    assert_eq!(alone.end(&parities[0], Ended::Stored), Vec::<String>::new());
+    assert_eq!(alone.end(&parities[0], ProgramOutcome::Done), Vec::<String>::new());
     assert_eq!(alone.groups.used, [2, 0]);
-    assert_eq!(alone.end(&parities[1], Ended::Stored), ["CacheHasRoom"]);
+    assert_eq!(alone.end(&parities[1], ProgramOutcome::Done), ["CacheHasRoom"]);
     assert_eq!((alone.groups.used, alone.core.map.unit(0).pins, alone.groups.held.len()), ([0, 0], 0, 0));
 }
 
@@ -202,11 +202,11 @@ fn a_cache_that_is_too_small_is_refused_with_the_least_that_would_do() {
 fn a_group_that_is_given_up_gets_its_parity_as_it_stands() {
     let mut alone = Alone::<Tag>::new(&[("m", "2")]);
     let (_, data) = alone.write(&[(0, 1), (1, 1)]);
-    alone.end(&data[0], Ended::Stored);
+    alone.end(&data[0], ProgramOutcome::Done);
     alone.groups.abandon(&mut alone.core, 0);
     alone.effects();
     assert!(programs(&mut alone.core).is_empty(), "a page is still on its way");
-    alone.end(&data[1], Ended::Stored);
+    alone.end(&data[1], ProgramOutcome::Done);
     let parities = programs(&mut alone.core);
     assert_eq!(parities.len(), 2);
     for parity in &parities {
@@ -243,12 +243,12 @@ fn two_lost_pages_of_a_codeword_are_solved_for_and_a_third_is_not() {
 fn a_page_whose_program_failed_is_written_again_and_its_job_waits() {
     let mut alone = Alone::<Tag>::new(&[("m", "2")]);
     let (job, data) = alone.write(&[(0, 1)]);
-    assert_eq!(alone.end(&data[0], Ended::Failed), ["CacheHasRoom"]);
+    assert_eq!(alone.end(&data[0], ProgramOutcome::Failed), ["CacheHasRoom"]);
     assert_eq!((alone.moves.queue.len(), alone.moves.waiting.len()), (1, 1));
     assert_eq!(alone.repair(0), Some(Tag::stamp(Lpn(0), 1, 8)), "its sums are in the cache");
     assert_eq!(alone.groups.place_moves(&mut alone.core, &mut alone.moves, Feed::All), Placed::All);
     let again = programs(&mut alone.core);
-    let told = alone.end(&again[0], Ended::Stored);
+    let told = alone.end(&again[0], ProgramOutcome::Done);
     assert_eq!(told, [format!("PartDone {{ job: {job} }}"), "CacheHasRoom".into(), "Moved { log: 0 }".into()]);
     assert!(alone.moves.waiting.is_empty());
 }

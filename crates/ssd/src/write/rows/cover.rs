@@ -2,13 +2,13 @@
 
 use crate::core::Core;
 use crate::core::effects::Effect;
-use crate::write::group_log::{Ended, Holds};
+use crate::write::group_log::Holds;
 use crate::write::moves::Moves;
 use crate::write::rescue::AwaitsRescue;
 use crate::write::rows::Rows;
 use device::contents::HostPayload;
 use device::slab::{Id, NONE};
-use nand::FlashArray;
+use nand::{FlashArray, ProgramOutcome};
 use vocab::{DieId, Lpn, StripSet};
 
 /// Data pages that one parity covers first. The cover ends when all of them and the parity are in flash, and
@@ -88,12 +88,12 @@ impl<P: HostPayload> Rows<P> {
         moves: &mut Moves<P>,
         (image, cover): (Id, Id),
         holds: Holds,
-        ended: Ended,
+        outcome: ProgramOutcome,
     ) {
         if holds == Holds::MovedData {
             core.moving[0].under_way -= 1;
         }
-        if ended == Ended::Failed {
+        if outcome == ProgramOutcome::Failed {
             self.program_failed(core, moves, (image, cover), holds);
         }
         self.part_of_cover_ended(core, moves, cover);

@@ -3,7 +3,7 @@
 use crate::core::Command;
 use crate::core::effects::{Effect, Popped};
 use crate::core::owner::Owner;
-use crate::write::group_log::{Ended, Feed, Holds, Placed};
+use crate::write::group_log::{Feed, Holds, Placed};
 use crate::write::moves::Moves;
 use crate::write::rows::Rows;
 use crate::write::rows::solve::ParityOnItsWay;
@@ -11,7 +11,7 @@ use crate::write::testing::{LogCore, end_in_flash, in_words, log_core, log_setup
 use device::contents::{HostPayload, Tag};
 use device::slab::Id;
 use ftl::Stream;
-use nand::{FlashArray, OobTag};
+use nand::{FlashArray, OobTag, ProgramOutcome};
 use protect::Protection;
 use vocab::{Cause, DieId, Lpn, Ppn, StripSet, StripeId};
 
@@ -62,15 +62,15 @@ impl Alone {
     }
 
     /// The program of a page ends; what others are to do then.
-    fn end(&mut self, command: &Command, ended: Ended) -> Vec<String> {
-        end_in_flash(&mut self.core, command, ended);
+    fn end(&mut self, command: &Command, outcome: ProgramOutcome) -> Vec<String> {
+        end_in_flash(&mut self.core, command, outcome);
         if let Owner::Cover { cover, parity } = command.owner {
             let holds = match (parity, command.cause) {
                 (true, _) => Holds::Parity,
                 (false, Cause::Host) => Holds::Data,
                 (false, _) => Holds::MovedData,
             };
-            self.rows.program_ended(&mut self.core, &mut self.moves, (command.image, cover), holds, ended);
+            self.rows.program_ended(&mut self.core, &mut self.moves, (command.image, cover), holds, outcome);
         }
         let effects = self.effects();
         self.core.device.images.give(command.image);
@@ -78,7 +78,7 @@ impl Alone {
     }
 
     fn end_all(&mut self, commands: &[Command]) -> Vec<String> {
-        commands.iter().flat_map(|command| self.end(command, Ended::Stored)).collect()
+        commands.iter().flat_map(|command| self.end(command, ProgramOutcome::Done)).collect()
     }
 
     fn coverage(&self, row: u32) -> Option<(StripSet, DieId)> {
@@ -112,7 +112,7 @@ fn the_parity_of_a_row_is_the_sum_of_its_data_and_jobs_wait_for_it() {
 
     assert_eq!(alone.end_all(&commands[..4]), Vec::<String>::new());
     assert_eq!(alone.coverage(0), None);
-    assert_eq!(alone.end(&parity, Ended::Stored), [format!("PartDone {{ job: {job} }}")]);
+    assert_eq!(alone.end(&parity, ProgramOutcome::Done), [format!("PartDone {{ job: {job} }}")]);
     assert_eq!(alone.coverage(0), Some((StripSet(u64::from(data)), alone.core.device.grid.die_of(parity.ppn))));
     assert_eq!(alone.rows.covers.in_use(), 0);
 }
@@ -132,7 +132,7 @@ fn a_cover_waits_for_the_cover_before_it_in_its_row() {
     // All but one page of the first job is in flash.
     alone.end_all(&sub_stripe[1..]);
     assert_eq!(alone.end_all(&rest), Vec::<String>::new(), "the second job waits for the first");
-    let done = alone.end(&sub_stripe[0], Ended::Stored);
+    let done = alone.end(&sub_stripe[0], ProgramOutcome::Done);
     assert_eq!(done, [format!("PartDone {{ job: {first} }}"), format!("PartDone {{ job: {second} }}")]);
     assert_eq!(alone.coverage(0).map(|(covered, _)| covered.len()), Some(3));
 }
@@ -163,7 +163,7 @@ fn a_page_whose_program_failed_goes_to_another_row_and_its_job_waits() {
 
     let (job, commands) = alone.write(&[(0, 2), (1, 2), (2, 2), (3, 2)]);
     let failed = commands[0];
-    assert_eq!(alone.end(&failed, Ended::Failed), Vec::<String>::new());
+    assert_eq!(alone.end(&failed, ProgramOutcome::Failed), Vec::<String>::new());
     assert_eq!(alone.end_all(&commands[1..]), Vec::<String>::new(), "the parity is in flash, the page is not");
     assert_eq!((alone.moves.queue.len(), alone.moves.waiting.len(), alone.core.retry), (1, 1, true));
     assert_eq!(alone.core.map.unit(old).pins, 1, "the old version stays");
@@ -174,8 +174,8 @@ fn a_page_whose_program_failed_goes_to_another_row_and_its_job_waits() {
 
     let rescue = alone.move_all();
     assert_eq!(rescue.iter().map(is_parity).collect::<Vec<_>>(), [false, true]);
-    assert_eq!(alone.end(&rescue[0], Ended::Stored), ["Collect { log: 0 }"], "no parity covers the page yet");
-    let done = alone.end(&rescue[1], Ended::Stored);
+    assert_eq!(alone.end(&rescue[0], ProgramOutcome::Done), ["Collect { log: 0 }"], "no parity covers the page yet");
+    let done = alone.end(&rescue[1], ProgramOutcome::Done);
     assert_eq!(done, [format!("PartDone {{ job: {job} }}")]);
     assert_eq!((alone.core.map.unit(old).pins, alone.moves.waiting.len()), (0, 0));
     assert_ne!(page_of(&alone.core, 0), failed.ppn);
@@ -188,8 +188,8 @@ fn rescued_pages_without_room_are_given_up_unless_their_row_stands_in() {
     for stands_in in [true, false] {
         let mut alone = Alone::new(&[]);
         let (job, commands) = alone.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
-        alone.end(&commands[0], Ended::Failed);
-        alone.end(&commands[1], if stands_in { Ended::Stored } else { Ended::Failed });
+        alone.end(&commands[0], ProgramOutcome::Failed);
+        alone.end(&commands[1], if stands_in { ProgramOutcome::Done } else { ProgramOutcome::Failed });
         alone.end_all(&commands[2..]);
         let waiting = std::mem::take(&mut alone.moves.waiting).pop().expect("the job waits");
         assert!(alone.rows.give_up_rescue(&mut alone.core, &mut alone.moves, waiting));
@@ -205,7 +205,7 @@ fn a_job_whose_parity_failed_waits_until_its_data_have_moved() {
     let mut alone = Alone::new(&[]);
     let (job, commands) = alone.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
     alone.end_all(&commands[..4]);
-    assert_eq!(alone.end(&commands[4], Ended::Failed), Vec::<String>::new());
+    assert_eq!(alone.end(&commands[4], ProgramOutcome::Failed), Vec::<String>::new());
     assert_eq!(alone.coverage(0), None);
     alone.rows.superblock_was_emptied(&mut alone.core, 1);
     assert_eq!(in_words(&alone.effects()), Vec::<String>::new(), "another superblock");

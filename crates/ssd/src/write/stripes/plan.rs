@@ -9,7 +9,7 @@ use crate::write::stripes::op::{Outcome, Work};
 use device::contents::HostPayload;
 use device::slab::Id;
 use ftl::Place;
-use nand::FlashArray;
+use nand::{FlashArray, ReadOutcome};
 use protect::{CommitPlan, StripeCommit, StripePlan, StripeWrite};
 use vocab::{Cause, Ppn, StripSet};
 
@@ -180,10 +180,13 @@ impl<P: HostPayload> Stripes<P> {
         }
     }
 
-    /// A strip was read; `clean`: without errors that the page's code cannot correct.
-    pub fn read_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, ppn: Ppn, id: Id, strip: u32, clean: bool) {
-        let payload =
-            if clean { Some(core.device.array.payload(ppn)[0].clone()) } else { core.device.displaced_contents(ppn, 0) };
+    /// A strip was read.
+    pub fn read_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, ppn: Ppn, id: Id, strip: u32, outcome: ReadOutcome) {
+        let payload = if outcome.is_clean() {
+            Some(core.device.array.payload(ppn)[0].clone())
+        } else {
+            core.device.displaced_contents(ppn, 0)
+        };
         let op = &mut self.ops[id];
         if let Some(payload) = payload {
             if op.add.contains(strip) {

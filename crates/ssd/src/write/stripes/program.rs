@@ -11,7 +11,7 @@ use device::contents::HostPayload;
 use device::image::Contents;
 use device::slab::{Id, NONE};
 use ftl::{Place, Stream};
-use nand::{FlashArray, OobTag, PageRole};
+use nand::{FlashArray, OobTag, PageRole, ProgramOutcome};
 use vocab::{Cause, DieId, Slot, StripSet};
 
 impl<P: HostPayload> Stripes<P> {
@@ -83,7 +83,7 @@ impl<P: HostPayload> Stripes<P> {
                 core.collect_if_short(die.index());
             }
         }
-        Self::later(core, StripeStep::Programmed { op: id, done: true });
+        Self::later(core, StripeStep::Programmed { op: id, outcome: ProgramOutcome::Done });
     }
 
     fn program_data<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, targets: StripSet) {
@@ -197,19 +197,19 @@ impl<P: HostPayload> Stripes<P> {
         }
     }
 
-    /// The program of a strip has ended; `done` is false for one that failed, or whose die died.
-    pub fn program_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, image: Id, id: Id, done: bool) {
-        if !done {
+    /// The program of a strip has ended. One whose die died has failed.
+    pub fn program_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, image: Id, id: Id, outcome: ProgramOutcome) {
+        if !outcome.is_done() {
             let (tag, ..) = core.device.images.slot(image, 0);
             let slot = core.device.grid.slot(core.device.images.slab[image].ppn, 0);
             self.lose(core, tag, slot);
         }
-        Self::later(core, StripeStep::Programmed { op: id, done });
+        Self::later(core, StripeStep::Programmed { op: id, outcome });
     }
 
     /// One program of the update, or the issuing of all of them, has ended.
-    pub(super) fn programmed<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, done: bool) {
-        if !done {
+    pub(super) fn programmed<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, outcome: ProgramOutcome) {
+        if !outcome.is_done() {
             self.fail_without_parity(core, id);
         }
         self.ops[id].under_way -= 1;

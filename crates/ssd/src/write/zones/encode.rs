@@ -18,7 +18,7 @@ use device::facts::Fact;
 use device::image::Contents;
 use device::slab::{Id, NONE, Slab};
 use ftl::{Place, Stream};
-use nand::{FlashArray, OobTag};
+use nand::{FlashArray, OobTag, ProgramOutcome};
 use protect::code_zones::{CodeStamp, CodeZones, Encode, EncodeLine, When};
 use vocab::{Cause, Lpn, Nanos, SimTime, Slot};
 
@@ -300,12 +300,12 @@ impl<P: HostPayload> Zones<P> {
     }
 
     /// A code page was programmed, or could not be: then its place in the map is given up already.
-    pub(crate) fn code_programmed<A: FlashArray<P>>(&self, core: &mut Core<P, A>, image: Id, id: Id, done: bool) {
+    pub(crate) fn code_programmed<A: FlashArray<P>>(&self, core: &mut Core<P, A>, image: Id, id: Id, outcome: ProgramOutcome) {
         let pin = core.device.images.slot(image, 0).2;
         if pin != NONE {
             core.release(pin);
         }
-        core.out.send(Parcel::Zones(ZoneStep::CodePageOver { encode: id, written: done }));
+        core.out.send(Parcel::Zones(ZoneStep::CodePageOver { encode: id, written: outcome.is_done() }));
     }
 
     /// A code page of a group is written, or never will be.

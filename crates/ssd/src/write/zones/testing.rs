@@ -54,7 +54,7 @@ pub(crate) fn store(core: &mut ZonesCore, log: usize, lpn: Lpn, payload: Tag) ->
     let update = core.device.next_rank();
     core.device.images.fill(image, Contents { tag: OobTag::data(lpn), payload, update }, NONE, NONE);
     core.device.images.seal(image, update);
-    assert!(core.device.program(&Command { ppn, image, verb: Verb::Program, ..Command::default() }));
+    assert!(core.device.program(&Command { ppn, image, verb: Verb::Program, ..Command::default() }).is_done());
     core.device.images.give(image);
     ppn
 }

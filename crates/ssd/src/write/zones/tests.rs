@@ -9,7 +9,7 @@ use crate::write::zones::{Waiting, Zones, forget_code_page};
 use device::contents::{HostPayload, Tag};
 use device::slab::Id;
 use ftl::Place;
-use nand::FlashArray;
+use nand::{FlashArray, ProgramOutcome};
 use protect::code_zones::CodeGroupId;
 use vocab::{Lpn, Ppn, Slot};
 
@@ -66,8 +66,8 @@ impl Alone {
         self.effects();
         while let Some((id, _)) = self.core.device.next_ready() {
             let command = self.core.device.commands[id];
-            assert!(self.core.device.program(&command));
-            self.zones.code_programmed(&mut self.core, command.image, encode, true);
+            assert!(self.core.device.program(&command).is_done());
+            self.zones.code_programmed(&mut self.core, command.image, encode, ProgramOutcome::Done);
             self.core.device.images.give(command.image);
             self.core.device.commands.give(id);
         }

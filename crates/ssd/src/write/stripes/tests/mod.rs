@@ -19,7 +19,7 @@ use device::facts::RequestKind;
 use device::sense::Compares;
 use device::slab::Id;
 use ftl::{Place, Stream, UnitId, UnitState};
-use nand::{FlashArray, MemoryArray, OobTag};
+use nand::{FlashArray, MemoryArray, OobTag, ProgramOutcome};
 use protect::{Protection, SchemeChoice};
 use vocab::{Cause, DieId, Lpn, Ppn, SimTime, Slot, StripSet, StripeId};
 
@@ -117,11 +117,11 @@ impl Drive {
         let command = self.core.device.commands[id];
         let Owner::Stripe { op, strip } = command.owner else { panic!("{:?} asks for nothing here", command.owner) };
         if command.verb == Verb::Read {
-            let clean = self.core.device.sense(&command, Compares::No).verdict.is_clean();
-            self.stripes.read_done(&mut self.core, command.ppn, op, u32::from(strip), clean);
+            let outcome = self.core.device.sense(&command, Compares::No).verdict.outcome();
+            self.stripes.read_done(&mut self.core, command.ppn, op, u32::from(strip), outcome);
         } else {
-            assert!(self.core.device.program(&command), "nothing makes programs fail here");
-            self.stripes.program_done(&mut self.core, command.image, op, true);
+            assert!(self.core.device.program(&command).is_done(), "nothing makes programs fail here");
+            self.stripes.program_done(&mut self.core, command.image, op, ProgramOutcome::Done);
             self.core.device.images.give(command.image);
         }
         self.done.push(command);
