@@ -192,12 +192,20 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
         self.hidden_pages > 0 && self.hidden[lpn.index() / 64] >> (lpn.0 % 64) & 1 == 1
     }
 
-    /// Hides a page from the host, or shows it again.
+    /// Hides a page from the host.
+    pub fn hide(&mut self, lpn: Lpn) {
+        if !self.is_hidden(lpn) {
+            self.hidden[lpn.index() / 64] |= 1 << (lpn.0 % 64);
+            self.hidden_pages += 1;
+        }
+    }
+
+    /// Shows a page to the host again.
     #[inline]
-    pub fn hide(&mut self, lpn: Lpn, hidden: bool) {
-        if self.is_hidden(lpn) != hidden {
-            self.hidden[lpn.index() / 64] ^= 1 << (lpn.0 % 64);
-            self.hidden_pages = if hidden { self.hidden_pages + 1 } else { self.hidden_pages - 1 };
+    pub fn show(&mut self, lpn: Lpn) {
+        if self.is_hidden(lpn) {
+            self.hidden[lpn.index() / 64] &= !(1 << (lpn.0 % 64));
+            self.hidden_pages -= 1;
         }
     }
 

@@ -2,6 +2,17 @@
 
 use device::slab::Id;
 
+/// What a page that is programmed holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holds {
+    /// Data of the host, or what is written like them: the sum of a block in a block group.
+    Data,
+    /// Data that were moved from another place in flash.
+    MovedData,
+    /// The parity of pages on other dies.
+    Parity,
+}
+
 /// Who waits for a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Owner {
@@ -10,13 +21,13 @@ pub(crate) enum Owner {
     /// Old contents of a partly written page: page `page` of a job.
     Merge { job: Id, page: u16 },
     /// A page of a log without redundancy, or a page moved within a region.
-    Page { log: u16, moved: bool },
+    Page { log: u16, holds: Holds },
     /// A victim's page is read to be moved.
     Collect { log: u16 },
     /// A data page or the parity of a row.
-    Cover { cover: Id, parity: bool },
+    Cover { cover: Id, holds: Holds },
     /// A page of codeword `codeword` of a row of a block group.
-    GroupPage { row: u32, codeword: u8, parity: bool, moved: bool },
+    GroupPage { row: u32, codeword: u8, holds: Holds },
     /// A strip of a stripe update.
     Stripe { op: Id, strip: u8 },
     /// A page that is recharged in place.

@@ -4,14 +4,13 @@ use crate::core::Command;
 use crate::core::owner::Owner;
 use crate::engine::Engine;
 use crate::rules::SafetyRule;
-use crate::write::group_log::Holds;
 use device::Taken;
 use device::command::Verb;
 use device::contents::HostPayload;
 use device::sense::{Compares, Sensed, Verdict};
 use device::slab::Id;
 use nand::{FlashArray, ProgramOutcome, ReadOutcome};
-use vocab::{Cause, DieId, Nanos, Ppn};
+use vocab::{DieId, Nanos, Ppn};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Lets idle dies take up what was queued for them.
@@ -174,22 +173,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn program_over(&mut self, command: &Command, outcome: ProgramOutcome) {
         let image = command.image;
         match command.owner {
-            Owner::Page { log, moved } => self.page_done(image, log as usize, moved, outcome),
-            Owner::Cover { cover, parity } => {
-                let holds = match (parity, command.cause) {
-                    (true, _) => Holds::Parity,
-                    (false, Cause::Host) => Holds::Data,
-                    (false, _) => Holds::MovedData,
-                };
-                self.cover_program_done(image, cover, holds, outcome);
-            }
+            Owner::Page { log, holds } => self.page_done(image, log as usize, holds, outcome),
+            Owner::Cover { cover, holds } => self.cover_program_done(image, cover, holds, outcome),
             Owner::Stripe { op, .. } => self.stripe_program_done(image, op, outcome),
-            Owner::GroupPage { row, codeword, parity, moved } => {
-                let holds = match (parity, moved) {
-                    (true, _) => Holds::Parity,
-                    (false, false) => Holds::Data,
-                    (false, true) => Holds::MovedData,
-                };
+            Owner::GroupPage { row, codeword, holds } => {
                 self.strip_program_done(image, (row, u32::from(codeword)), holds, outcome);
             }
             Owner::Strip { log } => self.strip_programmed(image, log as usize, outcome),

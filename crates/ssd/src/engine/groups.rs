@@ -1,8 +1,8 @@
 //! What other components call of block groups.
 
+use crate::core::owner::Holds;
 use crate::core::scrub::{HeldSum, Scrub};
 use crate::engine::Engine;
-use crate::write::group_log::Holds;
 use crate::write::groups::GroupStats;
 use device::contents::HostPayload;
 use device::slab::Id;

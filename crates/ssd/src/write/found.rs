@@ -18,6 +18,15 @@ pub(crate) trait PagesSeen {
     fn is_believed(&self, ppn: Ppn) -> bool;
 }
 
+/// What a mount does about pages that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// Their codewords give them, where they can.
+    AreSolvedFor,
+    /// They are left out.
+    AreLeftOut,
+}
+
 /// The newest contents of logical pages, as far as they were looked for.
 #[derive(Debug)]
 pub(crate) struct Found {

@@ -2,17 +2,6 @@
 
 use ftl::{Ftl, Stream};
 
-/// What a page of a row or of a block group holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Holds {
-    /// Data of the host, or what is written like them: the sum of a block in a block group.
-    Data,
-    /// Data that were moved from another place in flash.
-    MovedData,
-    /// The parity of pages on other dies.
-    Parity,
-}
-
 /// How far a handler got that was to write pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Placed {

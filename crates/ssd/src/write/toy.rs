@@ -4,7 +4,7 @@
 use crate::config::BufferKind;
 use crate::core::effects::{Effect, Popped};
 use crate::core::jobs::{Asker, PageWrite};
-use crate::core::owner::Owner;
+use crate::core::owner::{Holds, Owner};
 use crate::core::testing::{TinyCore, tiny_core, tiny_setup};
 use crate::core::{Core, oob_covering};
 use device::contents::{HostPayload, Tag};
@@ -57,7 +57,7 @@ impl Mirrors {
                     if copy == 0 { core.map.publish(lpn, slot) } else { core.map.publish_parity(StripeId(lpn.0), slot) };
                 let contents = Contents { tag: tags[copy], payload: payload.clone(), update };
                 core.device.images.fill(image, contents, job, published.pinned.unwrap_or(NONE));
-                core.submit_program(image, Owner::Page { log: homes[copy].0, moved: false }, Cause::Host);
+                core.submit_program(image, Owner::Page { log: homes[copy].0, holds: Holds::Data }, Cause::Host);
                 core.jobs[job].remaining += 1;
                 image
             });

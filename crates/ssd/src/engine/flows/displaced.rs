@@ -3,7 +3,7 @@
 
 use crate::care::bad_blocks::move_pin;
 use crate::care::rebuild::ParkedStrip;
-use crate::core::owner::Owner;
+use crate::core::owner::{Holds, Owner};
 use crate::core::{Command, oob_covering};
 use crate::engine::Engine;
 use crate::write::WithoutReserve;
@@ -74,7 +74,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Places contents whose program failed. True if that is settled: they have a place, or are lost.
     fn place_displaced(&mut self, command: &Command) -> bool {
         let log = self.log_of(command.ppn);
-        let moved = matches!(command.owner, Owner::Page { moved: true, .. });
+        let moved = matches!(command.owner, Owner::Page { holds: Holds::MovedData, .. });
         let alive = self.core.device.array.answers(command.ppn);
         let streams = if moved { [Stream::Gc, Stream::Host] } else { [Stream::Host, Stream::Gc] };
         let near = if alive { self.writer.pages.page_for_displaced(&mut self.core, log, streams) } else { None };
@@ -88,7 +88,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 };
                 self.core.moving[log].under_way -= u32::from(moved);
                 let ppn = self.core.map.take_page(other, Stream::Host).expect("a log with room has a page");
-                (Owner::Page { log: other as u16, moved: false }, ppn)
+                (Owner::Page { log: other as u16, holds: Holds::Data }, ppn)
             }
             (None, _) if alive => return false,
             // Its die died while it waited: what redundancy there is brings it back.

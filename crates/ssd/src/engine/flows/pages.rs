@@ -1,6 +1,7 @@
 //! Pages of region logs: what happens between placing a page, its program, and its loss.
 
 use crate::core::data_of;
+use crate::core::owner::Holds;
 use crate::engine::Engine;
 use crate::write::KeptMembers;
 use crate::write::pages::write::{HostImage, Placing};
@@ -85,12 +86,12 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// A page of a region log is programmed (or lost with its die).
-    pub(crate) fn page_done(&mut self, image: Id, log: usize, moved: bool, outcome: ProgramOutcome) {
+    pub(crate) fn page_done(&mut self, image: Id, log: usize, holds: Holds, outcome: ProgramOutcome) {
         let Image { ppn, filled, .. } = self.core.device.images.slab[image];
         for index in 0..filled {
             let (tag, job, pin) = self.core.device.images.slot(image, index);
             if !outcome.is_done() && !self.take_back(tag, self.core.device.grid.slot(ppn, index), pin) {
-                self.lose_program(image, index, moved);
+                self.lose_program(image, index, holds);
             }
             if pin != NONE {
                 self.release(pin);
@@ -100,16 +101,16 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 self.part_done(job);
             }
         }
-        if moved {
+        if holds == Holds::MovedData {
             self.core.moving[log].under_way -= 1;
             self.collect(log);
         }
     }
 
     /// A slot of a program that failed did not get its contents, and nobody has them any more.
-    pub(crate) fn lose_program(&mut self, image: Id, index: u32, moved: bool) {
+    pub(crate) fn lose_program(&mut self, image: Id, index: u32, holds: Holds) {
         let (ppn, tag) = (self.core.device.images.slab[image].ppn, self.core.device.images.slot(image, index).0);
-        if moved {
+        if holds == Holds::MovedData {
             self.note_lost(tag, self.core.device.images.updates(image)[index as usize]);
         }
         self.lose(tag, self.core.device.grid.slot(ppn, index));

@@ -3,7 +3,7 @@
 
 use crate::care::rebuild::{MayWant, ParkedStrip, Walk};
 use crate::core::oob_covering;
-use crate::core::owner::Owner;
+use crate::core::owner::{Holds, Owner};
 use crate::core::target::Target;
 use crate::engine::Engine;
 use crate::write::RebuiltBy;
@@ -172,7 +172,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// A rebuilt strip is programmed, or lost again.
     pub(crate) fn strip_programmed(&mut self, image: Id, log: usize, outcome: ProgramOutcome) {
-        self.page_done(image, log, false, outcome);
+        self.page_done(image, log, Holds::Data, outcome);
         self.care.rebuild.strip_done();
         self.walk_on();
     }

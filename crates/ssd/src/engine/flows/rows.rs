@@ -1,7 +1,8 @@
 //! Flows of the group log: here it is decided whether rows or block groups are asked.
 
+use crate::core::owner::Holds;
 use crate::engine::Engine;
-use crate::write::group_log::{Feed, Holds, Placed};
+use crate::write::group_log::{Feed, Placed};
 use device::contents::HostPayload;
 use device::slab::Id;
 use ftl::Stream;

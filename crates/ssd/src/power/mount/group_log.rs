@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::power::cut::Remains;
 use crate::power::mount::Choice;
 use crate::power::mount::looks::Looks;
-use crate::write::found::{Found, PagesSeen};
+use crate::write::found::{Found, Lost, PagesSeen};
 use crate::write::groups::mount::GroupsSeen;
 use crate::write::rows::Rows;
 use crate::write::rows::mount::RowsSeen;
@@ -45,12 +45,12 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         Rows::doubted(&self.core, looks, suspects)
     }
 
-    pub(crate) fn choose_in_rows(&self, looks: &Looks, but: &BTreeSet<Ppn>, solve: bool) -> Choice {
-        self.writer.rows.choose(&self.core, RowsSeen { seen: looks, without: but }, solve).into()
+    pub(crate) fn choose_in_rows(&self, looks: &Looks, but: &BTreeSet<Ppn>, lost: Lost) -> Choice {
+        self.writer.rows.choose(&self.core, RowsSeen { seen: looks, without: but }, lost).into()
     }
 
-    pub(crate) fn choose_in_groups(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>, solve: bool) -> Choice {
-        self.writer.groups.choose(&self.core, seen_of_groups(looks, remains), but, solve).into()
+    pub(crate) fn choose_in_groups(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>, lost: Lost) -> Choice {
+        self.writer.groups.choose(&self.core, seen_of_groups(looks, remains), but, lost).into()
     }
 
     /// Takes over the coverage of every row.

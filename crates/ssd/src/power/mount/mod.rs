@@ -38,6 +38,7 @@ use crate::power::outage::MemoryLoss;
 use crate::rules::SafetyRule;
 use crate::write::Way;
 use crate::write::found;
+use crate::write::found::Lost;
 use crate::write::stripes::mount::StripeFound;
 use device::contents::HostPayload;
 use device::failed::FailedProgram;
@@ -131,9 +132,10 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         }
         self.mount_checkpoint(&looks, &suspects, remains.checkpoint.as_ref());
         self.mount_groups(&mut remains, &looks);
-        let mut with = self.choose(&looks, &remains, &BTreeSet::new(), true);
+        let mut with = self.choose(&looks, &remains, &BTreeSet::new(), Lost::AreSolvedFor);
         // Unless a die took it, what can only be solved for is as suspect.
-        let mut without = self.choose(&looks, &remains, &suspects, !self.core.device.dead.is_empty());
+        let lost = if self.core.device.dead.is_empty() { Lost::AreLeftOut } else { Lost::AreSolvedFor };
+        let mut without = self.choose(&looks, &remains, &suspects, lost);
         if let Way::Stripes = self.writer.way {
             self.core.safe.lost = with.stripes.iter().flat_map(|found| found.lost.iter().copied()).collect();
         } else {
@@ -224,13 +226,13 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         }
     }
 
-    /// The newest consistent state if the pages `but` cannot be read. With `solve`, rows and groups give lost pages.
-    fn choose(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>, solve: bool) -> Choice {
+    /// The newest consistent state if the pages `but` cannot be read. `lost`: those of rows and groups.
+    fn choose(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>, lost: Lost) -> Choice {
         match self.writer.way {
             Way::Pages | Way::Zones => self.choose_pages(looks, but),
             Way::Stripes => self.choose_stripes(looks, remains, but),
-            Way::Rows => self.choose_in_rows(looks, but, solve),
-            Way::Groups => self.choose_in_groups(looks, remains, but, solve),
+            Way::Rows => self.choose_in_rows(looks, but, lost),
+            Way::Groups => self.choose_in_groups(looks, remains, but, lost),
         }
     }
 

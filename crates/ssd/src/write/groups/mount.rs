@@ -5,7 +5,7 @@
 
 use crate::core::Core;
 use crate::rules::SafetyRule;
-use crate::write::found::{Found, PagesSeen, data_in, unreadable};
+use crate::write::found::{Found, Lost, PagesSeen, data_in, unreadable};
 use crate::write::groups::{GroupRemains, Groups, row_of_group};
 use device::contents::HostPayload;
 use ftl::UnitId;
@@ -79,14 +79,14 @@ impl<P: HostPayload> Groups<P> {
         })
     }
 
-    /// The newest contents of logical pages, without the pages `but`; with `solve`, also what codewords bring back.
-    pub fn choose<A: FlashArray<P>>(&self, core: &Core<P, A>, view: GroupsSeen<'_>, but: &BTreeSet<Ppn>, solve: bool) -> Found {
+    /// The newest contents of logical pages, without the pages `but`.
+    pub fn choose<A: FlashArray<P>>(&self, core: &Core<P, A>, view: GroupsSeen<'_>, but: &BTreeSet<Ppn>, lost: Lost) -> Found {
         let mut choice = Found::new(core.map.user_slots());
         let is_there = |ppn: Ppn| view.seen.is_valid(ppn) && !but.contains(&ppn);
         for group in (0..core.device.grid.blocks_per_die()).map(SuperblockId) {
             self.offer_group(core, &mut choice, group, &is_there);
         }
-        if solve {
+        if lost == Lost::AreSolvedFor {
             self.offer_what_codewords_bring_back(core, &mut choice, view, &is_there);
         }
         choice

@@ -1,8 +1,8 @@
 //! Parity of block groups: when it is written, and when its sums leave the cache.
 
 use crate::core::effects::Effect;
+use crate::core::owner::Holds;
 use crate::core::{Core, data_of, oob_covering};
-use crate::write::group_log::Holds;
 use crate::write::groups::write::{CacheRoom, StripPage, submit_strip};
 use crate::write::groups::{CodewordKey, Groups, Layout, OpenSums, codewords_of};
 use crate::write::moves::Moves;

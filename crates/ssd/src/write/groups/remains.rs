@@ -1,7 +1,7 @@
 //! What of block groups outlives a power cut: the table of groups and the parity cache.
 
 use crate::core::Core;
-use crate::core::owner::Owner;
+use crate::core::owner::{Holds, Owner};
 use crate::write::groups::{BlockSums, CodewordKey, GroupInfo, Groups, OpenSums, codewords_of};
 use ::coding::ErasureCode;
 use device::contents::HostPayload;
@@ -108,7 +108,7 @@ fn pages_in_flight<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>) -> Vec<R
     let mut redo = Vec::new();
     for id in core.device.commands_of_dies() {
         let command = &core.device.commands[id];
-        let Owner::GroupPage { row, codeword, parity: false, .. } = command.owner else { continue };
+        let Owner::GroupPage { row, codeword, holds: Holds::Data | Holds::MovedData } = command.owner else { continue };
         let (image, key) = (command.image, (row, u32::from(codeword)));
         let filled = core.device.images.slab[image].filled as usize;
         let payload = core.device.images.contents(image).1[..filled].to_vec();

@@ -2,9 +2,9 @@
 
 use crate::core::Command;
 use crate::core::effects::{Effect, Popped};
-use crate::core::owner::Owner;
+use crate::core::owner::{Holds, Owner};
 use crate::core::target::Target;
-use crate::write::group_log::{Feed, Holds, Placed};
+use crate::write::group_log::{Feed, Placed};
 use crate::write::groups::Groups;
 use crate::write::moves::Moves;
 use crate::write::sources::Sources;
@@ -70,14 +70,7 @@ impl<P: HostPayload> Alone<P> {
     /// The program of a page ends; what others are to do then.
     fn end(&mut self, command: &Command, outcome: ProgramOutcome) -> Vec<String> {
         end_in_flash(&mut self.core, command, outcome);
-        let Owner::GroupPage { row, codeword, parity, moved } = command.owner else {
-            unreachable!("groups program nothing else")
-        };
-        let holds = match (parity, moved) {
-            (true, _) => Holds::Parity,
-            (false, false) => Holds::Data,
-            (false, true) => Holds::MovedData,
-        };
+        let Owner::GroupPage { row, codeword, holds } = command.owner else { unreachable!("groups program nothing else") };
         let key = (row, u32::from(codeword));
         self.groups.program_ended(&mut self.core, &mut self.moves, (command.image, key), holds, outcome);
         let effects = self.effects();
@@ -115,7 +108,7 @@ impl<P: HostPayload> Alone<P> {
 }
 
 fn is_parity(command: &Command) -> bool {
-    matches!(command.owner, Owner::GroupPage { parity: true, .. })
+    matches!(command.owner, Owner::GroupPage { holds: Holds::Parity, .. })
 }
 
 /// Fails if a coefficient, a symbol or a sum is mixed up, or if parity covers other dies than those of the data.

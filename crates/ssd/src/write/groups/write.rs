@@ -1,8 +1,8 @@
 //! Writing data pages of block groups: to the map, to the sums, to flash.
 
-use crate::core::owner::Owner;
+use crate::core::owner::{Holds, Owner};
 use crate::core::{Core, data_of, oob_covering};
-use crate::write::group_log::{Feed, Holds, Placed, frontier_of};
+use crate::write::group_log::{Feed, Placed, frontier_of};
 use crate::write::groups::{CodewordKey, Groups, Layout, OpenSums, row_of_group};
 use crate::write::moves::Moves;
 use device::contents::HostPayload;
@@ -248,6 +248,5 @@ pub(crate) fn submit_strip<P: HostPayload, A: FlashArray<P>>(
 ) {
     let codeword = strip.layout.stripe.strips[strip.position as usize].codeword as u8;
     let row = row_of_group(&core.device.grid, strip.layout.group, strip.page);
-    let (parity, moved) = (holds == Holds::Parity, holds == Holds::MovedData);
-    core.submit_program(image, Owner::GroupPage { row, codeword, parity, moved }, cause);
+    core.submit_program(image, Owner::GroupPage { row, codeword, holds }, cause);
 }

@@ -5,7 +5,7 @@ pub(crate) mod moves;
 pub(crate) mod write;
 
 use crate::core::Core;
-use crate::core::owner::Owner;
+use crate::core::owner::{Holds, Owner};
 use device::contents::HostPayload;
 use device::slab::{Id, NONE};
 use nand::FlashArray;
@@ -72,7 +72,7 @@ impl PageWriter {
     pub fn send_open_page<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
         if self.open != NONE && !self.open_sent {
             let log = self.open_log as u16;
-            core.submit_program(self.open, Owner::Page { log, moved: false }, Cause::Host);
+            core.submit_program(self.open, Owner::Page { log, holds: Holds::Data }, Cause::Host);
             self.open_sent = true;
         }
     }
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(pages.place(&mut core, job), Placing::Done);
         assert_eq!(core.jobs[job].remaining, 3);
         let sent: Vec<Owner> = commands(&core).iter().map(|command| command.owner).collect();
-        assert_eq!(sent, [0, 1].map(|log| Owner::Page { log, moved: false }), "with time an open page is queued at once");
+        assert_eq!(sent, [0, 1].map(|log| Owner::Page { log, holds: Holds::Data }), "with time an open page is queued at once");
         let places: Vec<u32> = (0..3)
             .map(|lpn| {
                 let Place::At(slot) = core.map.lookup(Lpn(lpn)) else { panic!("it was placed") };
@@ -208,7 +208,7 @@ mod tests {
         pages.send_moved(&mut core, 3);
         assert_eq!(
             commands(&core).iter().map(|command| command.owner).collect::<Vec<_>>(),
-            [Owner::Page { log: 3, moved: true }; 2]
+            [Owner::Page { log: 3, holds: Holds::MovedData }; 2]
         );
         assert_eq!(core.moving[3].under_way, 2);
     }

@@ -1,6 +1,6 @@
 //! Moving pages within a region log, whatever protects them: they go to the collector's frontier of their log.
 
-use crate::core::owner::Owner;
+use crate::core::owner::{Holds, Owner};
 use crate::core::{Core, oob_covering};
 use crate::write::pages::PageWriter;
 use device::contents::HostPayload;
@@ -66,7 +66,7 @@ impl PageWriter {
         if image != NONE {
             core.moving[log].under_way += 1;
             let cause = core.moving[log].cause;
-            core.submit_program(image, Owner::Page { log: log as u16, moved: true }, cause);
+            core.submit_program(image, Owner::Page { log: log as u16, holds: Holds::MovedData }, cause);
         }
     }
 

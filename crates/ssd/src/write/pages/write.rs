@@ -1,6 +1,6 @@
 //! Writing without redundancy: each page goes to the die with the least waiting.
 
-use crate::core::owner::Owner;
+use crate::core::owner::{Holds, Owner};
 use crate::core::{Core, oob_covering};
 use crate::write::pages::PageWriter;
 use device::contents::HostPayload;
@@ -100,7 +100,7 @@ impl PageWriter {
         let full = core.device.images.is_full(image);
         if !self.open_sent && (full || core.device.timed) {
             let log = self.open_log as u16;
-            core.submit_program(image, Owner::Page { log, moved: false }, Cause::Host);
+            core.submit_program(image, Owner::Page { log, holds: Holds::Data }, Cause::Host);
             self.open_sent = true;
         }
         if full {

@@ -2,7 +2,7 @@
 
 use crate::core::Core;
 use crate::core::effects::Effect;
-use crate::write::group_log::Holds;
+use crate::core::owner::Holds;
 use crate::write::moves::Moves;
 use crate::write::rescue::AwaitsRescue;
 use crate::write::rows::Rows;

@@ -5,7 +5,7 @@
 
 use crate::core::Core;
 use crate::rules::SafetyRule;
-use crate::write::found::{Found, PagesSeen, data_in, unreadable};
+use crate::write::found::{Found, Lost, PagesSeen, data_in, unreadable};
 use crate::write::rows::Rows;
 use device::contents::HostPayload;
 use nand::{FlashArray, Member, PageRole};
@@ -51,8 +51,8 @@ impl<P: HostPayload> Rows<P> {
         rows.flat_map(|row| row_pages(core, row)).map(|(_, ppn)| ppn).filter(|&ppn| seen.is_believed(ppn)).collect()
     }
 
-    /// The newest contents of logical pages; with `solve`, also what parities bring back.
-    pub fn choose<A: FlashArray<P>>(&self, core: &Core<P, A>, view: RowsSeen<'_>, solve: bool) -> Found {
+    /// The newest contents of logical pages.
+    pub fn choose<A: FlashArray<P>>(&self, core: &Core<P, A>, view: RowsSeen<'_>, lost: Lost) -> Found {
         let mut choice = Found::new(core.map.user_slots());
         for row in all_rows(core) {
             let parities = sound_parities(core, view, row);
@@ -62,7 +62,9 @@ impl<P: HostPayload> Rows<P> {
                 let is_taken = covered.contains(u32::from(die.0)) || lost_any;
                 if view.is_there(ppn) {
                     data_in(core, ppn).filter(|_| is_taken).for_each(|(lpn, found)| choice.offer(lpn, found));
-                } else if solve && let Some(members) = solved_in_row(core, view, (row, die), &parities) {
+                } else if lost == Lost::AreSolvedFor
+                    && let Some(members) = solved_in_row(core, view, (row, die), &parities)
+                {
                     choice.offer_solved(members);
                 }
             }

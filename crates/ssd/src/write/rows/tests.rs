@@ -2,8 +2,8 @@
 
 use crate::core::Command;
 use crate::core::effects::{Effect, Popped};
-use crate::core::owner::Owner;
-use crate::write::group_log::{Feed, Holds, Placed};
+use crate::core::owner::{Holds, Owner};
+use crate::write::group_log::{Feed, Placed};
 use crate::write::moves::Moves;
 use crate::write::rows::Rows;
 use crate::write::rows::solve::ParityOnItsWay;
@@ -13,7 +13,7 @@ use device::slab::Id;
 use ftl::Stream;
 use nand::{FlashArray, OobTag, ProgramOutcome};
 use protect::Protection;
-use vocab::{Cause, DieId, Lpn, Ppn, StripSet, StripeId};
+use vocab::{DieId, Lpn, Ppn, StripSet, StripeId};
 
 /// Rows of a tiny drive, under DS-RAID with these options.
 struct Alone {
@@ -64,12 +64,7 @@ impl Alone {
     /// The program of a page ends; what others are to do then.
     fn end(&mut self, command: &Command, outcome: ProgramOutcome) -> Vec<String> {
         end_in_flash(&mut self.core, command, outcome);
-        if let Owner::Cover { cover, parity } = command.owner {
-            let holds = match (parity, command.cause) {
-                (true, _) => Holds::Parity,
-                (false, Cause::Host) => Holds::Data,
-                (false, _) => Holds::MovedData,
-            };
+        if let Owner::Cover { cover, holds } = command.owner {
             self.rows.program_ended(&mut self.core, &mut self.moves, (command.image, cover), holds, outcome);
         }
         let effects = self.effects();
@@ -91,7 +86,7 @@ impl Alone {
 }
 
 fn is_parity(command: &Command) -> bool {
-    matches!(command.owner, Owner::Cover { parity: true, .. })
+    matches!(command.owner, Owner::Cover { holds: Holds::Parity, .. })
 }
 
 /// Fails if a page is left out of the sum, if the coverage names other dies than those of the data, or if the

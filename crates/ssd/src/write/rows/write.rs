@@ -1,6 +1,6 @@
 //! Writing a row: the scheme says what comes next, this file puts it there and sums the parity.
 
-use crate::core::owner::Owner;
+use crate::core::owner::{Holds, Owner};
 use crate::core::{Core, data_of, oob_covering};
 use crate::rules::SafetyRule;
 use crate::write::group_log::{Feed, Placed, frontier_of};
@@ -215,10 +215,9 @@ impl<P: HostPayload> Rows<P> {
         row.uncovered += 1;
         row.data.insert(u32::from(place.die.0));
         self.covers[cover].wait_for_program();
-        if cause != Cause::Host {
-            core.moving[0].under_way += 1;
-        }
-        core.submit_program(image, Owner::Cover { cover, parity: false }, cause);
+        let holds = if cause == Cause::Host { Holds::Data } else { Holds::MovedData };
+        core.moving[0].under_way += u32::from(holds == Holds::MovedData);
+        core.submit_program(image, Owner::Cover { cover, holds }, cause);
     }
 
     /// Writes the parity of all data of the row so far.
@@ -238,7 +237,7 @@ impl<P: HostPayload> Rows<P> {
         row.cover = NONE;
         row.before = cover;
         self.covers[cover].parity_is_sent(data, place.die);
-        core.submit_program(image, Owner::Cover { cover, parity: true }, Cause::Parity);
+        core.submit_program(image, Owner::Cover { cover, holds: Holds::Parity }, Cause::Parity);
     }
 
     /// Ends the row. Pages left over are programmed empty: a block takes its pages in order.

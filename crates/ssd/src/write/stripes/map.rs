@@ -190,7 +190,7 @@ impl<P: HostPayload> Stripes<P> {
         let n = self.data_strips();
         for lpn in (first..end).map(Lpn) {
             if core.map.lookup(lpn) != Place::Unmapped {
-                core.hide(lpn, true);
+                core.hide(lpn);
             }
         }
         if first < end {
@@ -218,7 +218,7 @@ impl<P: HostPayload> Stripes<P> {
         }
         let mut pins: Vec<u32> = Vec::new();
         for lpn in lpns {
-            core.hide(lpn, false);
+            core.show(lpn);
             let old = core.map.lookup(lpn);
             pins.extend(core.map.forget(lpn).pinned);
             self.note_move_of(core, lpn, old);

@@ -93,7 +93,7 @@ impl<P: HostPayload> Stripes<P> {
             let page = &core.jobs[op.job].pages[op.first_page + index];
             let (lpn, payload) = (page.lpn, page.payload.clone());
             op.sum.add(&payload);
-            core.hide(lpn, false);
+            core.show(lpn);
             let old = core.map.lookup(lpn);
             let pinned = self.program_strip(core, id, strip, OobTag::data(lpn), payload, targets);
             self.note_move(core, stripe, old, core.map.lookup(lpn));

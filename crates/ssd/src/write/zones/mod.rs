@@ -9,7 +9,7 @@ pub(crate) mod testing;
 mod tests;
 
 use crate::core::effects::{Effect, Parcel};
-use crate::core::owner::Owner;
+use crate::core::owner::{Holds, Owner};
 use crate::core::read_step::ReadStep;
 use crate::core::target::Target;
 use crate::core::zone_step::ZoneStep;
@@ -221,7 +221,7 @@ impl<P: HostPayload> Zones<P> {
         let image = core.device.images.open(ppn, oob_covering(0));
         let contents = Contents { tag: OobTag::data(lpn), payload, update: core.device.next_rank() };
         core.device.images.fill(image, contents, job, pin);
-        core.submit_program(image, Owner::Page { log: log as u16, moved: false }, Cause::Host);
+        core.submit_program(image, Owner::Page { log: log as u16, holds: Holds::Data }, Cause::Host);
         core.collect_if_short(log);
         true
     }
