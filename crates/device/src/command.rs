@@ -1,6 +1,6 @@
 //! Flash commands.
 
-use crate::slab::{Id, NONE};
+use crate::slab::{CommandId, Id, ImageId};
 use vocab::{Cause, Ppn};
 
 /// What a flash command does.
@@ -25,11 +25,11 @@ pub struct Command<O> {
     /// The page; of an erase, the first page of the block.
     pub ppn: Ppn,
     /// Image to program.
-    pub image: Id,
+    pub image: ImageId,
     /// First logical page of a host read.
     pub lpn: u32,
     /// The command behind it in its die's queue.
-    pub next: Id,
+    pub next: CommandId,
     /// First slot moved.
     pub first: u8,
     /// How many slots are moved.
@@ -59,9 +59,9 @@ impl<O: Default> Default for Command<O> {
         Self {
             owner: O::default(),
             ppn: Ppn(0),
-            image: NONE,
+            image: Id::NONE,
             lpn: 0,
-            next: NONE,
+            next: Id::NONE,
             first: 0,
             count: 1,
             verb: Verb::Read,

@@ -3,13 +3,13 @@
 use crate::Device;
 use crate::contents::HostPayload;
 use crate::ecc::Decoding;
-use crate::slab::Id;
+use crate::slab::CommandId;
 use nand::{FlashArray, ReadOutcome};
 use vocab::Nanos;
 
 impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     /// The page of a read goes to the decoder of its channel, which has the event `timer` of the calendar.
-    pub fn decode_later(&mut self, id: Id, outcome: ReadOutcome, time: Nanos, timer: impl Fn(usize) -> usize) {
+    pub fn decode_later(&mut self, id: CommandId, outcome: ReadOutcome, time: Nanos, timer: impl Fn(usize) -> usize) {
         let die = self.grid.die_of(self.commands[id].ppn);
         let channel = self.grid.channel_of(die).index();
         let (resource, now) = (timer(channel), self.now);
@@ -21,7 +21,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     }
 
     /// A decoder is done with a page: the command that read it, and what came of it.
-    pub fn decoded(&mut self, channel: usize, timer: usize) -> (Id, ReadOutcome) {
+    pub fn decoded(&mut self, channel: usize, timer: usize) -> (CommandId, ReadOutcome) {
         let ecc = self.ecc.as_mut().expect("decoders belong to ECC");
         let Decoding { command: id, outcome, .. } = ecc.decoders[channel].pop_front().expect("a decoder works on something");
         match ecc.decoders[channel].front() {

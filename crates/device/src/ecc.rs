@@ -11,7 +11,7 @@
 
 use crate::codec::Codec;
 use crate::config::{CodecTiming, Ecc, Errors};
-use crate::slab::Id;
+use crate::slab::CommandId;
 use ecc::{CellModel, Codeword, EccPolicy, EccShape, Layout, OOB_WORD};
 use nand::rber::Stress;
 use nand::{CellSettings, Cells, ReadOutcome};
@@ -35,7 +35,7 @@ impl CellModel for Nominal {
 #[derive(Clone, Copy, Debug)]
 pub struct Decoding {
     /// The command that read the page.
-    pub command: Id,
+    pub command: CommandId,
     /// Whether decoding succeeds.
     pub outcome: ReadOutcome,
     /// When the decoder is done.

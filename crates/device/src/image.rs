@@ -1,6 +1,6 @@
 //! Page images: pages being put together in the controller.
 
-use crate::slab::{Id, NONE, Slab};
+use crate::slab::{ImageId, JobId, OfImage, Slab};
 use nand::{Member, Oob, OobTag, Payload, Program};
 use rustc_hash::FxHashMap;
 use vocab::{Ppn, SimTime};
@@ -37,15 +37,15 @@ impl Default for Image {
 #[derive(Clone, Debug)]
 pub struct Images<P> {
     /// The images.
-    pub slab: Slab<Image>,
+    pub slab: Slab<Image, OfImage>,
     tags: Vec<OobTag>,
     payload: Vec<P>,
-    jobs: Vec<Id>,
-    pins: Vec<u32>,
+    jobs: Vec<Option<JobId>>,
+    pins: Vec<Option<u32>>,
     /// Rank of the write that gave each slot its contents.
     updates: Vec<u64>,
     /// Of parity on a drive that is to be mounted: the members of its codeword.
-    members: FxHashMap<Id, Vec<Member>>,
+    members: FxHashMap<ImageId, Vec<Member>>,
     slots: usize,
 }
 
@@ -66,31 +66,31 @@ impl<P: Payload> Images<P> {
 
     /// An empty image for `ppn`.
     #[inline]
-    pub fn open(&mut self, ppn: Ppn, oob: Oob) -> Id {
+    pub fn open(&mut self, ppn: Ppn, oob: Oob) -> ImageId {
         let id = self.slab.take();
         let image = &mut self.slab[id];
         // Field by field: a copy of the whole would wait for fields that were written just now.
         let Oob { sequence, coverage, ecc } = oob;
         (image.oob.sequence, image.oob.coverage, image.oob.ecc) = (sequence, coverage, ecc);
         (image.filled, image.ppn) = (0, ppn);
-        let end = (id as usize + 1) * self.slots;
+        let end = (id.index() + 1) * self.slots;
         if self.tags.len() < end {
             self.tags.resize(end, OobTag::FILLER);
             self.payload.resize(end, P::default());
-            self.jobs.resize(end, NONE);
-            self.pins.resize(end, NONE);
+            self.jobs.resize(end, None);
+            self.pins.resize(end, None);
             self.updates.resize(end, 0);
         }
         id
     }
 
     /// Puts a page into the next slot; the slot's number. `job` waits for the program, `pin` is
-    /// the unit to release after it (`NONE`: nobody, nothing).
+    /// the unit to release after it.
     #[inline]
-    pub fn fill(&mut self, id: Id, contents: Contents<P>, job: Id, pin: u32) -> u32 {
+    pub fn fill(&mut self, id: ImageId, contents: Contents<P>, job: Option<JobId>, pin: Option<u32>) -> u32 {
         let Contents { tag, payload, update } = contents;
         let index = self.slab[id].filled;
-        let at = id as usize * self.slots + index as usize;
+        let at = id.index() * self.slots + index as usize;
         self.tags[at] = tag;
         self.payload[at] = payload;
         self.jobs[at] = job;
@@ -102,44 +102,44 @@ impl<P: Payload> Images<P> {
 
     /// Whether every slot of the page is filled.
     #[inline]
-    pub fn is_full(&self, id: Id) -> bool {
+    pub fn is_full(&self, id: ImageId) -> bool {
         self.slab[id].filled as usize == self.slots
     }
 
     /// The die takes the image up: it gets its rank among programs, and slots that were not filled
     /// are blanked, so that the whole image can be programmed.
     #[inline]
-    pub fn seal(&mut self, id: Id, sequence: u64) {
+    pub fn seal(&mut self, id: ImageId, sequence: u64) {
         self.slab[id].oob.sequence = sequence;
-        let first = id as usize * self.slots;
+        let first = id.index() * self.slots;
         for at in first + self.slab[id].filled as usize..first + self.slots {
             self.tags[at] = OobTag::FILLER;
             self.payload[at] = P::default();
-            self.jobs[at] = NONE;
-            self.pins[at] = NONE;
+            self.jobs[at] = None;
+            self.pins[at] = None;
             self.updates[at] = sequence;
         }
     }
 
     /// Rank of the contents of each slot.
     #[inline]
-    pub fn updates(&self, id: Id) -> &[u64] {
-        &self.updates[id as usize * self.slots..(id as usize + 1) * self.slots]
+    pub fn updates(&self, id: ImageId) -> &[u64] {
+        &self.updates[id.index() * self.slots..(id.index() + 1) * self.slots]
     }
 
     /// Another unit is to be released after the program.
-    pub fn set_pin(&mut self, id: Id, index: u32, pin: u32) {
-        self.pins[id as usize * self.slots + index as usize] = pin;
+    pub fn set_pin(&mut self, id: ImageId, index: u32, pin: Option<u32>) {
+        self.pins[id.index() * self.slots + index as usize] = pin;
     }
 
     /// The image is parity of these.
-    pub fn set_members(&mut self, id: Id, members: Vec<Member>) {
+    pub fn set_members(&mut self, id: ImageId, members: Vec<Member>) {
         self.members.insert(id, members);
     }
 
     /// The program of the image.
     #[inline]
-    pub fn program(&self, id: Id, ppn: Ppn, oob: Oob, now: SimTime) -> Program<'_, P> {
+    pub fn program(&self, id: ImageId, ppn: Ppn, oob: Oob, now: SimTime) -> Program<'_, P> {
         let (tags, payload) = self.contents(id);
         let members = if self.members.is_empty() { None } else { self.members.get(&id) };
         let members = members.map_or(&[][..], Vec::as_slice);
@@ -148,7 +148,7 @@ impl<P: Payload> Images<P> {
 
     /// The image is done with.
     #[inline]
-    pub fn give(&mut self, id: Id) {
+    pub fn give(&mut self, id: ImageId) {
         if !self.members.is_empty() {
             self.members.remove(&id);
         }
@@ -157,15 +157,15 @@ impl<P: Payload> Images<P> {
 
     /// Tags and payloads, slot by slot.
     #[inline]
-    pub fn contents(&self, id: Id) -> (&[OobTag], &[P]) {
-        let range = id as usize * self.slots..(id as usize + 1) * self.slots;
+    pub fn contents(&self, id: ImageId) -> (&[OobTag], &[P]) {
+        let range = id.index() * self.slots..(id.index() + 1) * self.slots;
         (&self.tags[range.clone()], &self.payload[range])
     }
 
     /// Tag, waiting job and pinned unit of a slot.
     #[inline]
-    pub fn slot(&self, id: Id, index: u32) -> (OobTag, Id, u32) {
-        let at = id as usize * self.slots + index as usize;
+    pub fn slot(&self, id: ImageId, index: u32) -> (OobTag, Option<JobId>, Option<u32>) {
+        let at = id.index() * self.slots + index as usize;
         (self.tags[at], self.jobs[at], self.pins[at])
     }
 }

@@ -31,7 +31,7 @@ use crate::facts::{Fact, Folds};
 use crate::failed::FailedProgram;
 use crate::image::Images;
 use crate::queue::Die;
-use crate::slab::{Id, Slab};
+use crate::slab::{CommandId, ImageId, OfCommand, Slab};
 use nand::{FlashArray, Latencies, OobTag, ProgramOutcome, Timing};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
@@ -64,7 +64,7 @@ pub struct Device<P: HostPayload, A: FlashArray<P>, O> {
     /// How many of `kicks` were served already.
     kicked: usize,
     /// Commands to be completed, without time.
-    ready: VecDeque<Id>,
+    ready: VecDeque<CommandId>,
     /// Withdrawn commands that are still linked in queues.
     withdrawn: u32,
     /// Dies that stopped answering, and in which order.
@@ -72,7 +72,7 @@ pub struct Device<P: HostPayload, A: FlashArray<P>, O> {
     /// The same dies in the order of their death.
     pub died: Vec<DieId>,
     /// Commands queued or in service.
-    pub commands: Slab<Command<O>>,
+    pub commands: Slab<Command<O>, OfCommand>,
     /// Pages being put together, until they are programmed.
     pub images: Images<P>,
     /// Page ECC and the errors it is there for; `None`: neither.
@@ -228,7 +228,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     }
 
     /// The image's program failed and its place in the map stays.
-    pub fn note_failed(&mut self, image: Id) {
+    pub fn note_failed(&mut self, image: ImageId) {
         let tags = self.images.contents(image).0.into();
         let updates = self.images.updates(image).into();
         self.failed_programs.insert(self.images.slab[image].ppn.0, FailedProgram { tags, updates });
@@ -246,7 +246,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     }
 
     /// Every command that a die has, in service or queued.
-    pub fn commands_of_dies(&self) -> Vec<Id> {
+    pub fn commands_of_dies(&self) -> Vec<CommandId> {
         let of_die = |die: &Die| {
             let served = die.service.map(|(id, _)| id);
             served.into_iter().chain(die.queued(&self.commands)).collect::<Vec<_>>()

@@ -1,7 +1,7 @@
 //! One die: a command in service and those that wait.
 
 use crate::command::{Command, Stage, Verb};
-use crate::slab::{Id, NONE, Slab};
+use crate::slab::{CommandId, Id, OfCommand, Slab};
 use vocab::SimTime;
 
 /// What a busy die is doing.
@@ -17,7 +17,7 @@ pub enum Phase {
 #[derive(Clone, Debug)]
 pub struct Die {
     /// The command in service, and how far it is.
-    pub service: Option<(Id, Phase)>,
+    pub service: Option<(CommandId, Phase)>,
     /// When it was taken up.
     pub since: SimTime,
     /// Erases that were asked for and have not ended.
@@ -29,8 +29,8 @@ pub struct Die {
 
 #[derive(Clone, Copy, Debug)]
 struct Queue {
-    head: Id,
-    tail: Id,
+    head: CommandId,
+    tail: CommandId,
 }
 
 /// Reads that may overtake a waiting program before it gets its turn.
@@ -38,7 +38,7 @@ const MOST_READS_IN_A_ROW: u32 = 16;
 
 impl Default for Die {
     fn default() -> Self {
-        let empty = Queue { head: NONE, tail: NONE };
+        let empty = Queue { head: Id::NONE, tail: Id::NONE };
         Self { service: None, since: SimTime::ZERO, erases: 0, queues: [empty; 2], reads_in_a_row: 0 }
     }
 }
@@ -46,10 +46,10 @@ impl Default for Die {
 impl Die {
     /// Queues a command; `early` for a read that may overtake programs and erases.
     #[inline]
-    pub fn push<O>(&mut self, id: Id, early: bool, commands: &mut Slab<Command<O>>) {
+    pub fn push<O>(&mut self, id: CommandId, early: bool, commands: &mut Slab<Command<O>, OfCommand>) {
         let queue = &mut self.queues[usize::from(!early)];
-        commands[id].next = NONE;
-        if queue.head == NONE {
+        commands[id].next = Id::NONE;
+        if queue.head == Id::NONE {
             queue.head = id;
         } else {
             commands[queue.tail].next = id;
@@ -58,16 +58,16 @@ impl Die {
     }
 
     /// Which queue has its turn.
-    fn turn<O>(&self, commands: &Slab<Command<O>>) -> usize {
+    fn turn<O>(&self, commands: &Slab<Command<O>, OfCommand>) -> usize {
         let [reads, rest] = &self.queues;
         let program_is_due =
-            self.reads_in_a_row >= MOST_READS_IN_A_ROW && rest.head != NONE && commands[rest.head].verb == Verb::Program;
-        usize::from(reads.head == NONE || program_is_due)
+            self.reads_in_a_row >= MOST_READS_IN_A_ROW && rest.head != Id::NONE && commands[rest.head].verb == Verb::Program;
+        usize::from(reads.head == Id::NONE || program_is_due)
     }
 
     /// Takes out the first command of a queue if it was withdrawn.
-    pub fn take_withdrawn<O>(&mut self, commands: &Slab<Command<O>>) -> Option<Id> {
-        let is_withdrawn = |queue: &Queue| queue.head != NONE && commands[queue.head].stage == Stage::Withdrawn;
+    pub fn take_withdrawn<O>(&mut self, commands: &Slab<Command<O>, OfCommand>) -> Option<CommandId> {
+        let is_withdrawn = |queue: &Queue| queue.head != Id::NONE && commands[queue.head].stage == Stage::Withdrawn;
         let queue = self.queues.iter_mut().find(|queue| is_withdrawn(queue))?;
         let id = queue.head;
         queue.head = commands[id].next;
@@ -75,26 +75,26 @@ impl Die {
     }
 
     /// Everything that waits, queue by queue.
-    pub fn queued<'a, O>(&'a self, commands: &'a Slab<Command<O>>) -> impl Iterator<Item = Id> + 'a {
-        let next = |&id: &Id| Some(commands[id].next).filter(|&id| id != NONE);
-        let first = |queue: &Queue| Some(queue.head).filter(|&id| id != NONE);
+    pub fn queued<'a, O>(&'a self, commands: &'a Slab<Command<O>, OfCommand>) -> impl Iterator<Item = CommandId> + 'a {
+        let next = |&id: &CommandId| Some(commands[id].next).filter(|&id| id != Id::NONE);
+        let first = |queue: &Queue| Some(queue.head).filter(|&id| id != Id::NONE);
         self.queues.iter().flat_map(move |queue| std::iter::successors(first(queue), next))
     }
 
     /// The command to serve next; it stays.
-    pub fn peek<O>(&self, commands: &Slab<Command<O>>) -> Option<Id> {
+    pub fn peek<O>(&self, commands: &Slab<Command<O>, OfCommand>) -> Option<CommandId> {
         let id = self.queues[self.turn(commands)].head;
-        (id != NONE).then_some(id)
+        (id != Id::NONE).then_some(id)
     }
 
     /// Takes the command to serve next. An erase never overtakes a read: the read may be of the
     /// very block. A program may: nothing reads a page before it is programmed.
     #[inline]
-    pub fn pop<O>(&mut self, commands: &Slab<Command<O>>) -> Option<Id> {
+    pub fn pop<O>(&mut self, commands: &Slab<Command<O>, OfCommand>) -> Option<CommandId> {
         let which = self.turn(commands);
         self.reads_in_a_row = if which == 0 { self.reads_in_a_row + 1 } else { 0 };
         let queue = &mut self.queues[which];
-        if queue.head == NONE {
+        if queue.head == Id::NONE {
             return None;
         }
         let id = queue.head;

@@ -6,7 +6,7 @@ use crate::config::Scheduler;
 use crate::contents::HostPayload;
 use crate::facts::Fact;
 use crate::queue::Phase;
-use crate::slab::Id;
+use crate::slab::{CommandId, ImageId};
 use nand::FlashArray;
 use vocab::{DieId, Ppn};
 
@@ -18,7 +18,7 @@ pub enum Taken {
     /// It took up a command, or waits for a decoder.
     Command,
     /// It took up the program of this image.
-    Program(Id),
+    Program(ImageId),
 }
 
 /// How a read is queued.
@@ -35,7 +35,7 @@ pub enum Haste {
 impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     /// Gives a command to its die.
     #[inline(always)]
-    pub fn submit(&mut self, command: Command<O>, haste: Haste) -> Id {
+    pub fn submit(&mut self, command: Command<O>, haste: Haste) -> CommandId {
         let id = self.commands.take();
         self.commands[id] = command;
         let die = self.grid.die_of(command.ppn);
@@ -106,7 +106,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         if command.verb == Verb::Program { Taken::Program(command.image) } else { Taken::Command }
     }
 
-    fn serve(&mut self, die: DieId, id: Id, command: &Command<O>) {
+    fn serve(&mut self, die: DieId, id: CommandId, command: &Command<O>) {
         let (block, page) = self.grid.split(command.ppn);
         let encode = self.encode_time(command.verb);
         let channel = &mut self.channels[self.grid.channel_of(die).index()];
@@ -140,7 +140,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
 
     /// An event of a die: the cells of a read are sensed, or its command ends. The command that ended.
     #[inline]
-    pub fn die_event(&mut self, die: DieId) -> Option<Id> {
+    pub fn die_event(&mut self, die: DieId) -> Option<CommandId> {
         let (id, phase) = self.dies[die.index()].service.expect("only busy dies have events");
         if phase == Phase::Sensing {
             let channel = &mut self.channels[self.grid.channel_of(die).index()];
@@ -168,7 +168,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     }
 
     /// Without time: the next command to be completed, as if its die had served it.
-    pub fn next_ready(&mut self) -> Option<(Id, Taken)> {
+    pub fn next_ready(&mut self) -> Option<(CommandId, Taken)> {
         let id = self.ready.pop_front()?;
         let command = self.commands[id];
         let mut taken = Taken::Command;
@@ -184,7 +184,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
 
     /// Withdraws a command from its queue. False if a die serves it already, or there are no queues
     /// without time.
-    pub fn withdraw(&mut self, id: Id) -> bool {
+    pub fn withdraw(&mut self, id: CommandId) -> bool {
         if self.commands[id].stage != Stage::Queued || !self.timed {
             return false;
         }

@@ -6,7 +6,7 @@ use flashkeep_device::contents::{HostPayload, Tag};
 use flashkeep_device::image::Contents;
 use flashkeep_device::sense::Compares;
 use flashkeep_device::service::Haste;
-use flashkeep_device::slab::{Id, NONE};
+use flashkeep_device::slab::CommandId;
 use flashkeep_device::{Device, Taken};
 use nand::{MemoryArray, Oob, OobTag, PageKind, Timing, Transfer};
 use vocab::{BlockAddr, Bytes, Cause, DieId, Geometry, Lpn, Nanos, PlaneUse, Ppn, SimTime};
@@ -47,18 +47,18 @@ fn page(device: &Tiny, die: u16, block: u32, page: u32) -> Ppn {
     device.grid.ppn(device.grid.block(DieId(die), block), page)
 }
 
-fn program(device: &mut Tiny, ppn: Ppn, lpn: u32, owner: u32) -> Id {
+fn program(device: &mut Tiny, ppn: Ppn, lpn: u32, owner: u32) -> CommandId {
     let image = device.images.open(ppn, Oob::default());
     let payload = Tag::stamp(Lpn(lpn), 1, 8);
-    device.images.fill(image, Contents { tag: OobTag::data(Lpn(lpn)), payload, update: 1 }, NONE, NONE);
+    device.images.fill(image, Contents { tag: OobTag::data(Lpn(lpn)), payload, update: 1 }, None, None);
     device.submit(Command { owner, ppn, image, verb: Verb::Program, ..Command::default() }, Haste::Usual)
 }
 
-fn read(device: &mut Tiny, ppn: Ppn, owner: u32) -> Id {
+fn read(device: &mut Tiny, ppn: Ppn, owner: u32) -> CommandId {
     device.submit(Command { owner, ppn, ..Command::default() }, Haste::Usual)
 }
 
-fn erase(device: &mut Tiny, ppn: Ppn, owner: u32) -> Id {
+fn erase(device: &mut Tiny, ppn: Ppn, owner: u32) -> CommandId {
     device.submit(Command { owner, ppn, verb: Verb::Erase, ..Command::default() }, Haste::Usual)
 }
 

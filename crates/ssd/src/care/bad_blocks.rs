@@ -7,7 +7,7 @@ use crate::core::Core;
 use crate::write::pages::PageWriter;
 use device::command::Verb;
 use device::contents::HostPayload;
-use device::slab::{Id, NONE};
+use device::slab::{Id, ImageId};
 use ftl::UnitId;
 use ftl::UnitState;
 use nand::{FlashArray, OobTag};
@@ -54,19 +54,19 @@ pub(crate) fn move_pin<P: HostPayload, A: FlashArray<P>>(
         images_under_way(core, pages).into_iter().flat_map(|id| (0..images.slab[id].filled).map(move |index| (id, index)));
     let newer = slots.filter(|&(id, index)| images.slot(id, index).0 == tag && images.updates(id)[index as usize] > update);
     let (id, index) = newer.min_by_key(|&(id, index)| images.updates(id)[index as usize])?;
-    if images.slot(id, index).2 != left {
+    if images.slot(id, index).2 != Some(left) {
         return None;
     }
-    core.device.images.set_pin(id, index, kept);
+    core.device.images.set_pin(id, index, Some(kept));
     core.map.pin(kept);
     Some(left)
 }
 
 /// Pages that are filled, or on their way, or wait for another place.
-fn images_under_way<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, pages: &PageWriter) -> BTreeSet<Id> {
+fn images_under_way<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, pages: &PageWriter) -> BTreeSet<ImageId> {
     let device = &core.device;
     let of_dies = device.commands_of_dies().into_iter().map(|id| device.commands[id]);
     let commands = of_dies.chain(device.displaced.iter().copied());
     let programs = commands.filter(|command| command.verb == Verb::Program).map(|command| command.image);
-    programs.chain(pages.open_images()).filter(|&image| image != NONE).collect()
+    programs.chain(pages.open_images()).filter(|&image| image != Id::NONE).collect()
 }

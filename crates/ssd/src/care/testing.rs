@@ -11,7 +11,6 @@ use crate::write::Writer;
 use device::command::Verb;
 use device::contents::{HostPayload, Tag};
 use device::image::Contents;
-use device::slab::NONE;
 use ftl::{Stream, UnitId};
 use nand::OobTag;
 use vocab::{Cause, Lpn, Slot};
@@ -59,7 +58,7 @@ impl Bench {
         let published = self.core.map.publish(Lpn(lpn), slot);
         let update = self.core.device.next_rank();
         let contents = Contents { tag: OobTag::data(Lpn(lpn)), payload: Tag::stamp(Lpn(lpn), 1, 8), update };
-        self.core.device.images.fill(image, contents, NONE, NONE);
+        self.core.device.images.fill(image, contents, None, None);
         self.core.submit_program(image, Owner::Nobody, Cause::Host);
         self.carry_out();
         self.core.device.images.give(image);

@@ -7,12 +7,13 @@
 //!
 //! A handler that has to go on after an effect pushes its own continuation behind it.
 
+use crate::core::ids::{CoverId, OfParcel, OpId, ParcelId};
 use crate::core::jobs::Turn;
 use crate::core::read_step::ReadStep;
 use crate::core::stripe_step::StripeStep;
 use crate::core::target::{Floor, Target};
 use crate::core::zone_step::ZoneStep;
-use device::slab::{Id, Slab};
+use device::slab::{JobId, Slab};
 use ftl::UnitId;
 use nand::OobTag;
 use vocab::{Lpn, Ppn, Slot, StripeId};
@@ -22,24 +23,24 @@ use vocab::{Lpn, Ppn, Slot, StripeId};
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Effect {
     /// To the host: one part of the job is done.
-    PartDone { job: Id },
+    PartDone { job: JobId },
     /// To the host: the job that waits first for room in the write buffer fails, because there will be none.
     FailBufferWaiter,
     /// To the host: the pages of a job are in the map, so that later jobs for them may go on.
-    LetPagesGo { job: Id },
+    LetPagesGo { job: JobId },
     /// To the host: as `LetPagesGo`, from this page of the job on.
-    LetPagesGoFrom { job: Id, page: u32 },
+    LetPagesGoFrom { job: JobId, page: u32 },
     /// To the host: a job has its pages; those written in part are completed, from this one on, then the job is
     /// passed on.
-    CompleteFrom { job: Id, page: u32 },
+    CompleteFrom { job: JobId, page: u32 },
     /// To the host and the way of writing: the job's pages get places, behind what already waits for space.
-    Place { job: Id },
+    Place { job: JobId },
     /// To the host: pages leave the write buffer, oldest first, until so many dirty ones are left.
     EvictDownTo { dirty: u32 },
     /// To the host: the page leaves the write buffer if it is still dirty.
     EvictIfDirty { lpn: Lpn },
     /// To the host: there was no room for the job in the write buffer, and what was to make some has begun.
-    AwaitRoom { job: Id, turn: Turn },
+    AwaitRoom { job: JobId, turn: Turn },
     /// To the host: whoever waits first for room in the write buffer tries again, then the next.
     RetryBuffer,
     /// To reads: a page gets other contents than those that were read ahead.
@@ -59,9 +60,9 @@ pub(crate) enum Effect {
     /// To rows: jobs are answered whose data have a parity after all.
     AnswerCovered,
     /// To rows: the cover's pages and parity have ended, and what waited for the parity alone has gone on.
-    FinishCover { cover: Id },
+    FinishCover { cover: CoverId },
     /// To rows: whoever waited for the cover has been told.
-    EndCover { cover: Id },
+    EndCover { cover: CoverId },
     /// To block groups: the program of a data page has ended, and whoever waited for it has gone on.
     GroupDataEnded { row: u32, codeword: u32, ppn: Ppn },
     /// To block groups: sums may have left the parity cache; what waits for room there may go on.
@@ -78,11 +79,11 @@ pub(crate) enum Effect {
 #[derive(Clone, Debug)]
 pub(crate) enum Parcel<P> {
     /// To the host: a job is answered when these pages of the write buffer are durable. The last one comes first.
-    AwaitDurable { job: Id, pages: Vec<Lpn> },
+    AwaitDurable { job: JobId, pages: Vec<Lpn> },
     /// To the host: what a host read gets of a page is checked (`None`: it reads as unmapped).
     CheckRead { lpn: Lpn, floor: Floor, contents: Option<P> },
     /// To the host: the old contents of a partly written page are known, or lost for good.
-    Merged { job: Id, page: u32, old: Option<P> },
+    Merged { job: JobId, page: u32, old: Option<P> },
     /// To care: the solve for a page of a victim has ended; without a payload the page is lost.
     MoveRepaired { log: usize, slot: Slot, payload: Option<P> },
     /// To care: the parity that a move waited for is there, or cannot be.
@@ -92,7 +93,7 @@ pub(crate) enum Parcel<P> {
     /// To reads: a page cannot be read where the map has it; its codeword is to bring it back.
     Solve { target: Target },
     /// To stripes: the old contents of a partly written strip are known, or lost for good.
-    StripeMerged { op: Id, strip: u32, old: Option<P> },
+    StripeMerged { op: OpId, strip: u32, old: Option<P> },
     /// To stripes: a page of the stripe is solved for when the update under way has ended.
     SolveAfterUpdate { stripe: StripeId, target: Target },
     /// To reads: goes on with a step.
@@ -100,10 +101,6 @@ pub(crate) enum Parcel<P> {
     /// To code zones: goes on with a step.
     Zones(ZoneStep<P>),
 }
-
-/// A parcel that waits.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ParcelId(Id);
 
 /// Effects that wait to be handed on. What one handler pushed is a run of neighbours, handed on from its first to its
 /// last; what an effect pushes meanwhile is a run behind them, handed on before. Effects stay where they were written,
@@ -113,7 +110,7 @@ pub(crate) struct Effects<P> {
     /// Runs, one behind the other. Entries from `end` on are left over.
     entries: Vec<Effect>,
     end: usize,
-    parcels: Slab<Option<Parcel<P>>>,
+    parcels: Slab<Option<Parcel<P>>, OfParcel>,
     /// Entries from here on were pushed by the handler that ran last: they are no run yet.
     fresh: usize,
     runs: Vec<Run>,
@@ -151,13 +148,13 @@ impl<P> Effects<P> {
     pub fn send(&mut self, parcel: Parcel<P>) {
         let id = self.parcels.take();
         self.parcels[id] = Some(parcel);
-        self.push(Effect::Parcel(ParcelId(id)));
+        self.push(Effect::Parcel(id));
     }
 
     /// Takes the parcel of an effect.
     pub fn open(&mut self, parcel: ParcelId) -> Parcel<P> {
-        let contents = self.parcels[parcel.0].take().expect("a parcel is opened once");
-        self.parcels.give(parcel.0);
+        let contents = self.parcels[parcel].take().expect("a parcel is opened once");
+        self.parcels.give(parcel);
         contents
     }
 
@@ -237,14 +234,19 @@ impl<P: std::fmt::Debug> std::fmt::Debug for Popped<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use device::slab::Id;
 
-    fn jobs(effects: &mut Effects<()>, jobs: impl IntoIterator<Item = Id>) {
-        jobs.into_iter().for_each(|job| effects.push(Effect::PartDone { job }));
+    fn jobs(effects: &mut Effects<()>, jobs: impl IntoIterator<Item = u32>) {
+        jobs.into_iter().for_each(|job| effects.push(Effect::PartDone { job: Id::new(job) }));
     }
 
-    fn next(effects: &mut Effects<()>) -> Option<Id> {
+    fn next(effects: &mut Effects<()>) -> Option<u32> {
         let next = effects.pop()?;
-        if let Popped::Effect(Effect::PartDone { job }) = next { Some(job) } else { unreachable!("{next:?} was not pushed") }
+        if let Popped::Effect(Effect::PartDone { job }) = next {
+            Some(job.index() as u32)
+        } else {
+            unreachable!("{next:?} was not pushed")
+        }
     }
 
     #[test]
@@ -255,8 +257,8 @@ mod tests {
     /// Handlers of a random tree of effects against recursion: calls in the order of pushing.
     #[test]
     fn effects_run_in_the_order_of_recursion() {
-        let children = |job: Id| if job < 200 { (0..job % 4).map(|n| job * 3 + n + 1).collect() } else { Vec::new() };
-        fn recurse(job: Id, children: &impl Fn(Id) -> Vec<Id>, order: &mut Vec<Id>) {
+        let children = |job: u32| if job < 200 { (0..job % 4).map(|n| job * 3 + n + 1).collect() } else { Vec::new() };
+        fn recurse(job: u32, children: &impl Fn(u32) -> Vec<u32>, order: &mut Vec<u32>) {
             order.push(job);
             children(job).into_iter().for_each(|child| recurse(child, children, order));
         }

@@ -1,8 +1,8 @@
 //! Jobs: what waits for flash commands, and is done when all of them are.
 
+use crate::core::ids::CoverId;
 use device::contents::HostPayload;
 use device::facts::RequestKind;
-use device::slab::Id;
 use vocab::{Lpn, SimTime};
 
 /// One logical page of a write.
@@ -55,7 +55,7 @@ pub(crate) struct Job<P> {
     pub holds_pages: bool,
     pub missing: u32,
     /// The last row cover that this job waits for.
-    pub cover: Id,
+    pub cover: CoverId,
     pub fua: bool,
     /// Too long for the write cache: it passed through.
     pub long: bool,
@@ -82,7 +82,7 @@ impl<P> Default for Job<P> {
             versions: Vec::new(),
             holds_pages: false,
             missing: 0,
-            cover: device::slab::NONE,
+            cover: CoverId::NONE,
             fua: false,
             long: false,
             failed: false,

@@ -5,6 +5,7 @@
 
 pub(crate) mod checkpoint;
 pub(crate) mod effects;
+pub(crate) mod ids;
 pub(crate) mod jobs;
 pub(crate) mod limits;
 pub(crate) mod mounting;
@@ -33,7 +34,7 @@ use device::Device;
 use device::command::Verb;
 use device::contents::HostPayload;
 use device::service::Haste;
-use device::slab::{Id, Slab};
+use device::slab::{CommandId, ImageId, JobId, OfJob, Slab};
 use ftl::{Ftl, Place, UnitId};
 use nand::{FlashArray, Oob, OobTag, PageRole};
 use vocab::{Cause, Lpn, SimTime, Slot};
@@ -46,7 +47,7 @@ pub(crate) type Command = device::command::Command<Owner>;
 pub(crate) struct Core<P: HostPayload, A: FlashArray<P>> {
     pub device: Device<P, A, Owner>,
     pub map: Ftl,
-    pub jobs: Slab<Job<P>>,
+    pub jobs: Slab<Job<P>, OfJob>,
     /// What each logical page of a host read must return at least.
     pub floors: Floors,
     /// What components want of each other, until the engine hands it on.
@@ -94,16 +95,16 @@ impl Floors {
         Self { of: Vec::new(), slots: slots as usize }
     }
 
-    pub fn set(&mut self, command: Id, index: usize, floor: Floor) {
-        let at = command as usize * self.slots + index;
+    pub fn set(&mut self, command: CommandId, index: usize, floor: Floor) {
+        let at = command.index() * self.slots + index;
         if at >= self.of.len() {
-            self.of.resize((command as usize + 1) * self.slots, Floor::default());
+            self.of.resize((command.index() + 1) * self.slots, Floor::default());
         }
         self.of[at] = floor;
     }
 
-    pub fn get(&self, command: Id, index: usize) -> Floor {
-        self.of[command as usize * self.slots + index]
+    pub fn get(&self, command: CommandId, index: usize) -> Floor {
+        self.of[command.index() * self.slots + index]
     }
 }
 
@@ -157,7 +158,7 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
 
     /// One part of a job is done.
     #[inline]
-    pub fn part_done(&mut self, job: Id) {
+    pub fn part_done(&mut self, job: JobId) {
         self.out.push(Effect::PartDone { job });
     }
 
@@ -211,7 +212,7 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
 
     /// Gives a command to its die.
     #[inline(always)]
-    pub fn submit(&mut self, command: Command) -> Id {
+    pub fn submit(&mut self, command: Command) -> CommandId {
         let haste = if self.limits.is_on() { self.haste_under_limits(command) } else { Haste::Usual };
         self.device.submit(command, haste)
     }
@@ -238,7 +239,7 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
 
     /// Submits the program of an image.
     #[inline]
-    pub fn submit_program(&mut self, image: Id, owner: Owner, cause: Cause) {
+    pub fn submit_program(&mut self, image: ImageId, owner: Owner, cause: Cause) {
         let ppn = self.device.images.slab[image].ppn;
         if let Some(checkpoint) = &mut self.safe.checkpoint
             && self.device.grid.split(ppn).1 == 0
@@ -261,7 +262,7 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
     }
 
     /// The slot that the next page put into an image gets.
-    pub fn next_slot_of(&self, image: Id) -> Slot {
+    pub fn next_slot_of(&self, image: ImageId) -> Slot {
         let image = &self.device.images.slab[image];
         self.device.grid.slot(image.ppn, image.filled)
     }

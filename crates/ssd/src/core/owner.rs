@@ -1,6 +1,7 @@
 //! Who waits for a flash command.
 
-use device::slab::Id;
+use crate::core::ids::{CoverId, EncodeId, LazyId, OpId, SolveId};
+use device::slab::JobId;
 
 /// What a page that is programmed holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,19 +18,19 @@ pub(crate) enum Holds {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// Host read: logical pages `lpn..lpn + count` of a job.
-    HostRead { job: Id },
+    HostRead { job: JobId },
     /// Old contents of a partly written page: page `page` of a job.
-    Merge { job: Id, page: u16 },
+    Merge { job: JobId, page: u16 },
     /// A page of a log without redundancy, or a page moved within a region.
     Page { log: u16, holds: Holds },
     /// A victim's page is read to be moved.
     Collect { log: u16 },
     /// A data page or the parity of a row.
-    Cover { cover: Id, holds: Holds },
+    Cover { cover: CoverId, holds: Holds },
     /// A page of codeword `codeword` of a row of a block group.
     GroupPage { row: u32, codeword: u8, holds: Holds },
     /// A strip of a stripe update.
-    Stripe { op: Id, strip: u8 },
+    Stripe { op: OpId, strip: u8 },
     /// A page that is recharged in place.
     Recharge { log: u16 },
     /// The patrol looks at a page of a row.
@@ -37,11 +38,11 @@ pub(crate) enum Owner {
     /// A strip that a rebuild writes.
     Strip { log: u16 },
     /// Page `term` of a solve.
-    Solve { solve: Id, term: u16 },
+    Solve { solve: SolveId, term: u16 },
     /// A block of a read with alternatives.
-    Lazy { read: Id, block: u8 },
+    Lazy { read: LazyId, block: u8 },
     /// A code page.
-    Code { encode: Id },
+    Code { encode: EncodeId },
     /// The erase of a victim's block.
     Erase { log: u16 },
     /// Nobody: a page that only keeps a row in step.

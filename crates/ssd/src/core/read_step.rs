@@ -1,7 +1,7 @@
 //! What other components want of the reads, and what the reads leave for later.
 
+use crate::core::ids::{EncodeId, LazyId};
 use crate::core::target::Target;
-use device::slab::Id;
 use ftl::UnitId;
 use protect::code_zones::CodeGroupId;
 use vocab::{Cause, Ppn};
@@ -15,7 +15,7 @@ pub(crate) enum SumsFor {
     /// read are replaced by others, if there are any.
     LostInGroup { target: Target, lost: (Ppn, u32), group: UnitId },
     /// The code pages of a group that is being encoded. One source that cannot be read ends the encoding.
-    Code { encode: Id },
+    Code { encode: EncodeId },
 }
 
 /// How fast the pages of a solve are read.
@@ -70,5 +70,5 @@ pub(crate) enum ReadStep<P> {
     /// Reads that decode with the code of the group go on without it.
     DropCode { group: CodeGroupId },
     /// One of these reads, if it is still under way.
-    DropCodeOf { read: Id, group: CodeGroupId },
+    DropCodeOf { read: LazyId, group: CodeGroupId },
 }

@@ -1,7 +1,7 @@
 //! How the writing of static stripes goes on: `write::stripes` pushes a step behind the effects that it must wait
 //! for, and the engine hands it back in its turn.
 
-use device::slab::Id;
+use crate::core::ids::OpId;
 use nand::ProgramOutcome;
 use vocab::StripeId;
 
@@ -18,11 +18,11 @@ pub(crate) enum Attempt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StripeStep {
     /// The update starts, once no other update of its stripe is under way.
-    Start { op: Id },
+    Start { op: OpId },
     /// Looks for space for the update's strips from strip `from` on. `lacks`: a strip before that found none.
-    FindSpace { op: Id, from: u32, lacks: bool, attempt: Attempt },
+    FindSpace { op: OpId, from: u32, lacks: bool, attempt: Attempt },
     /// One program of the update has ended.
-    Programmed { op: Id, outcome: ProgramOutcome },
+    Programmed { op: OpId, outcome: ProgramOutcome },
     /// The lock of a stripe passes to whoever waits for it.
     HandLockOn { stripe: StripeId },
     /// The update of a stripe has ended and the lock was handed on: what waited for room in the parity cache goes on.
@@ -41,7 +41,7 @@ pub(crate) enum StripeStep {
     FreeDiscarded { first: StripeId, end: StripeId },
     /// If the update is a commit, the first update that waits for room in the parity cache fails: the commit was to
     /// make that room.
-    FailWaitingForCommit { op: Id },
+    FailWaitingForCommit { op: OpId },
     /// There is no space for the update and there never will be.
-    Fail { op: Id },
+    Fail { op: OpId },
 }

@@ -1,8 +1,9 @@
 //! Who wants the contents of a page, and what a host read must return at least.
 
 use crate::core::Core;
+use crate::core::ids::OpId;
 use device::contents::HostPayload;
-use device::slab::Id;
+use device::slab::JobId;
 use nand::FlashArray;
 use vocab::{Lpn, Slot, StripeId};
 
@@ -19,13 +20,13 @@ pub struct Floor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// A host read. `failed` is the place that could not be read, if there was one.
-    HostRead { job: Id, lpn: Lpn, floor: Floor, failed: Option<Slot> },
+    HostRead { job: JobId, lpn: Lpn, floor: Floor, failed: Option<Slot> },
     /// A collector that moves the page.
     Move { log: u16, slot: Slot },
     /// A partly written page; `failed` as above.
-    Merge { job: Id, page: u32, failed: Option<Slot> },
+    Merge { job: JobId, page: u32, failed: Option<Slot> },
     /// A partly written page of a static stripe.
-    StripeMerge { op: Id, strip: u32 },
+    StripeMerge { op: OpId, strip: u32 },
     /// A rebuild: the strip gets a new place.
     Strip { stripe: StripeId, strip: u32 },
 }

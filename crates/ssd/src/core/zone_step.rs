@@ -1,6 +1,6 @@
 //! What other components want of code zones, and what code zones leave for later.
 
-use device::slab::Id;
+use crate::core::ids::EncodeId;
 use protect::code_zones::CodeStamp;
 use vocab::{Lpn, Slot};
 
@@ -14,9 +14,9 @@ pub(crate) enum ZoneStep<P> {
     /// A code page cannot be read: its group does without code until it is encoded again.
     LoseCodePage { lpn: Lpn },
     /// The code pages of a group are computed; `None`: some of its data cannot be read.
-    CodeSummed { encode: Id, sums: Option<Vec<P>> },
+    CodeSummed { encode: EncodeId, sums: Option<Vec<P>> },
     /// A code page was programmed, or never will be.
-    CodePageOver { encode: Id, written: bool },
+    CodePageOver { encode: EncodeId, written: bool },
     /// Further groups are encoded, as many as may be under way.
     EncodeMore,
 }

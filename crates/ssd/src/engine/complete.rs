@@ -8,7 +8,7 @@ use device::Taken;
 use device::command::Verb;
 use device::contents::HostPayload;
 use device::sense::{Compares, Sensed, Verdict};
-use device::slab::Id;
+use device::slab::CommandId;
 use nand::{FlashArray, ProgramOutcome, ReadOutcome};
 use vocab::{DieId, Nanos, Ppn};
 
@@ -52,7 +52,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
-    fn complete(&mut self, id: Id) {
+    fn complete(&mut self, id: CommandId) {
         let command = self.core.device.commands[id];
         match command.verb {
             Verb::Read => {
@@ -68,7 +68,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// The transfer of a command's page ended; a read is decoded. True if that command is taken
     /// care of.
-    fn decode_later(&mut self, id: Id) -> bool {
+    fn decode_later(&mut self, id: CommandId) -> bool {
         let command = self.core.device.commands[id];
         if command.verb != Verb::Read {
             return false;
@@ -126,7 +126,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// A page was read and, where there is a code, decoded.
     #[inline]
-    fn read_done(&mut self, id: Id, command: &Command, outcome: ReadOutcome) {
+    fn read_done(&mut self, id: CommandId, command: &Command, outcome: ReadOutcome) {
         match command.owner {
             Owner::HostRead { job } => self.host_read_done(id, command, job, outcome),
             Owner::Merge { job, page } => self.merge_read_done(command, job, page as usize, outcome),

@@ -1,6 +1,7 @@
 //! Hands effects to the components that they are for.
 
-use crate::core::effects::{Effect, Parcel, ParcelId};
+use crate::core::effects::{Effect, Parcel};
+use crate::core::ids::ParcelId;
 use crate::engine::Engine;
 use device::contents::HostPayload;
 use nand::FlashArray;

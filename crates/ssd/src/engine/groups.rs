@@ -5,7 +5,7 @@ use crate::core::scrub::{HeldSum, Scrub};
 use crate::engine::Engine;
 use crate::write::groups::GroupStats;
 use device::contents::HostPayload;
-use device::slab::Id;
+use device::slab::ImageId;
 use ftl::UnitId;
 use nand::{FlashArray, ProgramOutcome};
 use vocab::Ppn;
@@ -22,7 +22,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// See [`crate::write::groups::Groups::program_ended`].
-    pub(crate) fn strip_program_done(&mut self, image: Id, key: (u32, u32), holds: Holds, outcome: ProgramOutcome) {
+    pub(crate) fn strip_program_done(&mut self, image: ImageId, key: (u32, u32), holds: Holds, outcome: ProgramOutcome) {
         self.writer.groups.program_ended(&mut self.core, &mut self.writer.moves, (image, key), holds, outcome);
         self.hand_on();
     }

@@ -7,33 +7,33 @@ use crate::core::timer::Timer;
 use crate::engine::Engine;
 use crate::host::read::PageRead;
 use device::contents::HostPayload;
-use device::slab::Id;
+use device::slab::{CommandId, JobId};
 use nand::{FlashArray, ReadOutcome};
 use vocab::{Lpn, Slot};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     #[inline]
-    pub(crate) fn part_done(&mut self, job: Id) {
+    pub(crate) fn part_done(&mut self, job: JobId) {
         self.host.part_done(&mut self.core, job);
         self.hand_on();
     }
 
-    pub(crate) fn let_pages_go(&mut self, job: Id) {
+    pub(crate) fn let_pages_go(&mut self, job: JobId) {
         self.host.let_pages_go(&mut self.core, job);
         self.hand_on();
     }
 
-    pub(crate) fn hold_pages(&mut self, job: Id) {
+    pub(crate) fn hold_pages(&mut self, job: JobId) {
         self.host.hold_pages(&mut self.core, job);
     }
 
-    pub(crate) fn fail_job(&mut self, job: Id) {
+    pub(crate) fn fail_job(&mut self, job: JobId) {
         self.host.fail_job(&mut self.core, job);
         self.hand_on();
     }
 
     /// Reads the page and those after it that the same flash read gives; how many that were.
-    pub(crate) fn read_from(&mut self, job: Id, lpn: Lpn, most: u32) -> u32 {
+    pub(crate) fn read_from(&mut self, job: JobId, lpn: Lpn, most: u32) -> u32 {
         match self.host.read_from(&mut self.core, &self.writer, job, lpn, most) {
             PageRead::Begun(count) => count,
             PageRead::Lost(target) => {
@@ -48,7 +48,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     #[inline]
-    pub(crate) fn host_read_done(&mut self, id: Id, command: &Command, job: Id, outcome: ReadOutcome) {
+    pub(crate) fn host_read_done(&mut self, id: CommandId, command: &Command, job: JobId, outcome: ReadOutcome) {
         self.host.host_read_done(&mut self.core, id, command, job, outcome);
         self.hand_on();
     }
@@ -57,21 +57,21 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.host.check_read(&mut self.core, lpn, floor, found);
     }
 
-    pub(crate) fn merge_read_done(&mut self, command: &Command, job: Id, page: usize, outcome: ReadOutcome) {
+    pub(crate) fn merge_read_done(&mut self, command: &Command, job: JobId, page: usize, outcome: ReadOutcome) {
         self.host.merge_read_done(&mut self.core, &self.writer, command, (job, page), outcome);
         self.hand_on();
     }
 
-    pub(crate) fn merge_done(&mut self, job: Id, page: usize, old: Option<&P>) {
+    pub(crate) fn merge_done(&mut self, job: JobId, page: usize, old: Option<&P>) {
         self.host.merge_done(&mut self.core, &self.writer, (job, page), old);
         self.hand_on();
     }
 
-    pub(crate) fn was_discarded(&self, job: Id, lpn: Lpn) -> bool {
+    pub(crate) fn was_discarded(&self, job: JobId, lpn: Lpn) -> bool {
         self.host.was_discarded(&self.core, job, lpn)
     }
 
-    pub(crate) fn drop_discarded(&mut self, job: Id) {
+    pub(crate) fn drop_discarded(&mut self, job: JobId) {
         self.host.drop_discarded(&mut self.core, job);
     }
 

@@ -2,12 +2,12 @@
 
 use crate::engine::Engine;
 use device::contents::HostPayload;
-use device::slab::Id;
+use device::slab::ImageId;
 use nand::FlashArray;
 use vocab::Ppn;
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
-    pub(crate) fn unsent(&self, ppn: Ppn) -> Option<Id> {
+    pub(crate) fn unsent(&self, ppn: Ppn) -> Option<ImageId> {
         self.writer.pages.unsent(&self.core, ppn)
     }
 

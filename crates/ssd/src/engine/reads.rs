@@ -1,11 +1,11 @@
 //! The engine asks the reads.
 
 use crate::core::Command;
+use crate::core::ids::{LazyId, SolveId};
 use crate::core::read_step::ReadStep;
 use crate::core::target::Target;
 use crate::engine::Engine;
 use device::contents::HostPayload;
-use device::slab::Id;
 use nand::{FlashArray, ReadOutcome};
 use vocab::Lpn;
 
@@ -42,13 +42,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     #[inline]
-    pub(crate) fn solve_read_done(&mut self, command: &Command, solve: Id, term: u16, outcome: ReadOutcome) {
+    pub(crate) fn solve_read_done(&mut self, command: &Command, solve: SolveId, term: u16, outcome: ReadOutcome) {
         self.reads.solve_read_done(&mut self.core, command, (solve, term), outcome);
         self.hand_on();
     }
 
     #[inline]
-    pub(crate) fn lazy_read_done(&mut self, command: &Command, read: Id, block: usize, outcome: ReadOutcome) {
+    pub(crate) fn lazy_read_done(&mut self, command: &Command, read: LazyId, block: usize, outcome: ReadOutcome) {
         reads!(self.lazy_read_done(command, (read, block), outcome));
     }
 

@@ -1,9 +1,10 @@
 //! What the engine and other components ask of static stripes, one line each.
 
+use crate::core::ids::OpId;
 use crate::core::target::Target;
 use crate::engine::Engine;
 use device::contents::HostPayload;
-use device::slab::Id;
+use device::slab::{ImageId, JobId};
 use ftl::{Place, UnitId};
 use nand::{FlashArray, ProgramOutcome, ReadOutcome};
 use protect::StripeScheme;
@@ -15,13 +16,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.writer.stripes.scheme_mut()
     }
 
-    pub(crate) fn place_in_stripes(&mut self, job: Id) -> bool {
+    pub(crate) fn place_in_stripes(&mut self, job: JobId) -> bool {
         self.writer.stripes.place(&mut self.core, job);
         self.hand_on();
         true
     }
 
-    pub(crate) fn discard_in_stripes(&mut self, job: Id) {
+    pub(crate) fn discard_in_stripes(&mut self, job: JobId) {
         self.writer.stripes.discard(&mut self.core, job);
         self.hand_on();
     }
@@ -32,17 +33,17 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.hand_on();
     }
 
-    pub(crate) fn stripe_read_done(&mut self, ppn: Ppn, op: Id, strip: u32, outcome: ReadOutcome) {
+    pub(crate) fn stripe_read_done(&mut self, ppn: Ppn, op: OpId, strip: u32, outcome: ReadOutcome) {
         self.writer.stripes.read_done(&mut self.core, ppn, op, strip, outcome);
         self.hand_on();
     }
 
-    pub(crate) fn stripe_program_done(&mut self, image: Id, op: Id, outcome: ProgramOutcome) {
+    pub(crate) fn stripe_program_done(&mut self, image: ImageId, op: OpId, outcome: ProgramOutcome) {
         self.writer.stripes.program_done(&mut self.core, image, op, outcome);
         self.hand_on();
     }
 
-    pub(crate) fn stripe_merge_repaired(&mut self, op: Id, strip: u32, old: Option<&P>) {
+    pub(crate) fn stripe_merge_repaired(&mut self, op: OpId, strip: u32, old: Option<&P>) {
         self.writer.stripes.merge_repaired(&mut self.core, op, strip, old);
         self.hand_on();
     }
@@ -108,11 +109,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.writer.stripes.tell_worn_strips(&self.core);
     }
 
-    pub(crate) fn tell_strips(&mut self, image: Id, stripe: StripeId, written: StripSet, rank: u64) {
+    pub(crate) fn tell_strips(&mut self, image: ImageId, stripe: StripeId, written: StripSet, rank: u64) {
         self.writer.stripes.tell_strips(&mut self.core, image, stripe, written, rank);
     }
 
-    pub(crate) fn tell_strips_of_stored_parity(&mut self, image: Id, stripe: StripeId) {
+    pub(crate) fn tell_strips_of_stored_parity(&mut self, image: ImageId, stripe: StripeId) {
         self.writer.stripes.tell_strips_of_stored_parity(&mut self.core, image, stripe);
     }
 

@@ -1,10 +1,11 @@
 //! The engine asks code zones.
 
+use crate::core::ids::EncodeId;
 use crate::core::zone_step::ZoneStep;
 use crate::engine::Engine;
 use crate::write::zones::{Zones, forget_code_page};
 use device::contents::HostPayload;
-use device::slab::Id;
+use device::slab::ImageId;
 use nand::{FlashArray, ProgramOutcome};
 use vocab::Lpn;
 
@@ -36,7 +37,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.hand_on();
     }
 
-    pub(crate) fn code_programmed(&mut self, image: Id, encode: Id, outcome: ProgramOutcome) {
+    pub(crate) fn code_programmed(&mut self, image: ImageId, encode: EncodeId, outcome: ProgramOutcome) {
         if !outcome.is_done() {
             let (tag, ppn) = (self.core.device.images.slot(image, 0).0, self.core.device.images.slab[image].ppn);
             self.lose(tag, self.core.device.grid.slot(ppn, 0));

@@ -4,7 +4,7 @@
 use crate::config::{Buffer, BufferKind};
 use crate::core::jobs::PageWrite;
 use device::contents::HostPayload;
-use device::slab::Id;
+use device::slab::JobId;
 use protect::StripeScheme;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
@@ -22,7 +22,7 @@ struct Entry<P> {
     /// Evictions of it under way.
     flying: u32,
     /// Jobs answered when it is durable.
-    waiters: Vec<Id>,
+    waiters: Vec<JobId>,
 }
 
 /// The write buffer of one drive.
@@ -38,7 +38,7 @@ pub(crate) struct WriteBuffer<P> {
     dirty: BTreeMap<u64, u32>,
     clock: u64,
     /// Jobs that wait for room.
-    pub(super) waiting: VecDeque<Id>,
+    pub(super) waiting: VecDeque<JobId>,
 }
 
 /// How an eviction ended.
@@ -59,7 +59,7 @@ pub(super) enum Ending {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Followup {
     /// Jobs that need not, or cannot, wait for it any longer.
-    pub waiters: Vec<Id>,
+    pub waiters: Vec<JobId>,
     /// Whether it is to leave the buffer again at once, because somebody still waits for it.
     pub again: bool,
 }
@@ -182,7 +182,7 @@ impl<P: HostPayload> WriteBuffer<P> {
 
     /// A page that was frozen is dirty again, as if just written: it is not discarded after all. Those that waited
     /// for it to be durable.
-    pub(super) fn thaw(&mut self, lpn: Lpn) -> Vec<Id> {
+    pub(super) fn thaw(&mut self, lpn: Lpn) -> Vec<JobId> {
         let Some(entry) = self.entries.get_mut(&lpn.0).filter(|entry| entry.dirty.is_none()) else { return Vec::new() };
         let waiters = std::mem::take(&mut entry.waiters);
         self.touch(lpn.0);
@@ -225,7 +225,7 @@ impl<P: HostPayload> WriteBuffer<P> {
     }
 
     /// The job is answered when the page is durable. Whether the page is dirty; `None` if the buffer does not have it.
-    pub(super) fn await_durable(&mut self, lpn: Lpn, job: Id) -> Option<bool> {
+    pub(super) fn await_durable(&mut self, lpn: Lpn, job: JobId) -> Option<bool> {
         let entry = self.entries.get_mut(&lpn.0)?;
         entry.waiters.push(job);
         Some(entry.dirty.is_some())
@@ -241,7 +241,7 @@ impl<P: HostPayload> WriteBuffer<P> {
     }
 
     /// Drops a page; those that waited for it to be durable. `None` if the buffer does not have it.
-    pub(super) fn drop_page(&mut self, lpn: Lpn) -> Option<Vec<Id>> {
+    pub(super) fn drop_page(&mut self, lpn: Lpn) -> Option<Vec<JobId>> {
         let entry = self.entries.remove(&lpn.0)?;
         if let Some(key) = entry.dirty {
             self.dirty.remove(&key);

@@ -13,7 +13,7 @@ use crate::host::buffer::Ending;
 use crate::write::{EvictedWith, Writer};
 use device::contents::HostPayload;
 use device::facts::RequestKind;
-use device::slab::Id;
+use device::slab::JobId;
 use nand::FlashArray;
 use vocab::Lpn;
 
@@ -27,7 +27,7 @@ enum TakenIn {
 
 impl<P: HostPayload> Host<P> {
     /// Takes a write or discard into the buffer, or lets it wait for room.
-    pub(super) fn buffer_job<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, job: Id) {
+    pub(super) fn buffer_job<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, job: JobId) {
         core.jobs[job].remaining += 1;
         if self.buffer.waiting.is_empty() {
             self.take_in(core, writer, job, Turn::Last);
@@ -59,7 +59,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// Takes in a job if there is room; else it waits, in its turn, while pages leave.
-    fn take_in<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, job: Id, turn: Turn) -> TakenIn {
+    fn take_in<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, job: JobId, turn: Turn) -> TakenIn {
         if core.jobs[job].kind == RequestKind::Discard {
             core.out.push(Effect::Place { job });
             core.part_done(job);
@@ -89,7 +89,7 @@ impl<P: HostPayload> Host<P> {
 
     /// The job's pages are in the buffer: it is answered, once so few pages are dirty, and where it is a forced write
     /// and the buffer is volatile, once its pages are durable.
-    fn answer_from_buffer<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, dirty: usize) {
+    fn answer_from_buffer<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: JobId, dirty: usize) {
         let job = &core.jobs[id];
         let forced = job.fua && self.buffer.is_volatile();
         if !forced && self.buffer.dirty_pages() <= dirty {
@@ -107,7 +107,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// There was no room for the job: it waits in its turn.
-    pub fn await_room<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id, turn: Turn) {
+    pub fn await_room<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId, turn: Turn) {
         match turn {
             Turn::First => self.buffer.waiting.push_front(job),
             Turn::Last => {
@@ -117,7 +117,7 @@ impl<P: HostPayload> Host<P> {
         }
     }
 
-    fn put_in_buffer<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id) {
+    fn put_in_buffer<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
         for page in &core.jobs[job].pages {
             if self.is_void(core, page) {
                 continue;
@@ -136,7 +136,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// Whether the request is too long for the scheme's write cache, or that is off.
-    fn passes_buffer<A: FlashArray<P>>(&self, core: &Core<P, A>, writer: &Writer<P>, job: Id, capacity: usize) -> bool {
+    fn passes_buffer<A: FlashArray<P>>(&self, core: &Core<P, A>, writer: &Writer<P>, job: JobId, capacity: usize) -> bool {
         if !self.buffer.is_write_cache() {
             return false;
         }
@@ -146,7 +146,7 @@ impl<P: HostPayload> Host<P> {
 
     /// Writes the request to flash at once and answers it when it is durable. Until then the buffer shows its pages,
     /// so that no older copy is seen or written after it.
-    fn pass_buffer<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id) {
+    fn pass_buffer<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
         self.put_in_buffer(core, job);
         let lpns: Vec<u32> = core.jobs[job].pages.iter().map(|page| page.lpn.0).collect();
         for &lpn in &lpns {
@@ -160,7 +160,13 @@ impl<P: HostPayload> Host<P> {
 
     /// The job is answered when these pages are durable, the last one coming first. Each leaves the buffer, if it is
     /// dirty, before the next one is looked at.
-    pub fn await_durable<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, job: Id, mut pages: Vec<Lpn>) {
+    pub fn await_durable<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        writer: &Writer<P>,
+        job: JobId,
+        mut pages: Vec<Lpn>,
+    ) {
         while let Some(lpn) = pages.pop() {
             let Some(dirty) = self.buffer.await_durable(lpn, job) else {
                 // It left with a page of its stripe, and no flash took it.
@@ -177,7 +183,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// A flush: every write answered before becomes durable.
-    pub fn flush<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id) {
+    pub fn flush<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
         if !self.buffer.is_volatile() {
             return;
         }
@@ -226,7 +232,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// An eviction is durable, or failed for want of space.
-    pub(super) fn evicted<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+    pub(super) fn evicted<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: JobId) {
         let job = &mut core.jobs[id];
         let ending = match job.failed {
             false => Ending::Durable,
@@ -262,7 +268,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// Carries out the discard of a page, as far as the buffer and what reads must return are concerned.
-    pub fn discard_page<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id, lpn: Lpn) {
+    pub fn discard_page<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId, lpn: Lpn) {
         if let Some(waiters) = self.buffer.drop_page(lpn) {
             core.retry |= self.has_waiting_for_buffer();
             waiters.into_iter().for_each(|job| self.part_done(core, job));
@@ -274,12 +280,12 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// Whether the page left the buffer by a discard while its eviction waited for room.
-    pub fn was_discarded<A: FlashArray<P>>(&self, core: &Core<P, A>, job: Id, lpn: Lpn) -> bool {
+    pub fn was_discarded<A: FlashArray<P>>(&self, core: &Core<P, A>, job: JobId, lpn: Lpn) -> bool {
         core.jobs[job].asker == Asker::Buffer && self.buffer.get(lpn).is_none()
     }
 
     /// Pages of an eviction that were discarded while it waited are not written any more.
-    pub fn drop_discarded<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+    pub fn drop_discarded<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: JobId) {
         let job = &mut core.jobs[id];
         if job.asker == Asker::Buffer {
             let mut page_number = 0;

@@ -25,7 +25,7 @@ use crate::host::page_locks::PageLocks;
 use crate::host::read::Observation;
 use crate::host::requests::Requests;
 use device::contents::HostPayload;
-use device::slab::Id;
+use device::slab::JobId;
 use protect::Protection;
 use std::collections::VecDeque;
 
@@ -39,7 +39,7 @@ pub(crate) struct Host<P: HostPayload> {
     /// Whether the drive reads ahead: then it has to forget pages that are written.
     reads_ahead: bool,
     /// Jobs whose pages wait for space, in order.
-    pub stalled: VecDeque<Id>,
+    pub stalled: VecDeque<JobId>,
     pub oracle: Oracle,
     pub observation: Observation<P>,
     /// The first wrong read, in words.

@@ -11,7 +11,7 @@ use crate::host::{Host, Next};
 use crate::write::Writer;
 use device::contents::HostPayload;
 use device::facts::RequestKind;
-use device::slab::Id;
+use device::slab::JobId;
 use nand::FlashArray;
 use vocab::Lpn;
 
@@ -29,7 +29,7 @@ impl<P: HostPayload> Host<P> {
     /// Orders a write or discard behind earlier ones of the same pages that the map does not show yet, then
     /// completes partly written pages.
     #[inline]
-    pub fn enter<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, job: Id) -> Next {
+    pub fn enter<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, job: JobId) -> Next {
         if self.ordered_by == OrderedBy::StripeUpdates {
             return self.pass_on(core, writer, job);
         }
@@ -46,7 +46,7 @@ impl<P: HostPayload> Host<P> {
 
     /// Hands a job that has its pages, all of them complete, to the write buffer or to the way of writing.
     #[inline]
-    pub fn pass_on<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, job: Id) -> Next {
+    pub fn pass_on<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, job: JobId) -> Next {
         if !self.buffer.is_off() && core.jobs[job].asker == Asker::Host {
             self.buffer_job(core, writer, job);
             Next::Nothing
@@ -56,7 +56,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// Queues for all pages of the job, so that nothing later overtakes it.
-    pub fn hold_pages<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+    pub fn hold_pages<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: JobId) {
         let job = &mut core.jobs[id];
         if job.kind == RequestKind::Discard && job.versions.is_empty() {
             job.versions = (job.range.0..job.range.1).map(|lpn| self.oracle.sent(Lpn(lpn))).collect();
@@ -70,7 +70,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// The job's pages are in the map or in the buffer, or never will be: what queues behind it goes on.
-    pub fn let_pages_go<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id) {
+    pub fn let_pages_go<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
         if std::mem::take(&mut core.jobs[job].holds_pages) {
             self.let_pages_go_from(core, job, 0);
         }
@@ -78,7 +78,7 @@ impl<P: HostPayload> Host<P> {
 
     /// As [`Self::let_pages_go`], from this page on. A job that holds all its pages then goes on before the next page
     /// is let go.
-    pub fn let_pages_go_from<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id, mut page: u32) {
+    pub fn let_pages_go_from<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId, mut page: u32) {
         while let Some(lpn) = core.jobs[job].lpn(page as usize) {
             page += 1;
             let Some(next) = self.page_locks.release(lpn) else { continue };
@@ -95,7 +95,7 @@ impl<P: HostPayload> Host<P> {
 
     /// The job lets its pages go, and one part of it is done.
     #[inline]
-    pub fn leave<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id) {
+    pub fn leave<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
         if core.jobs[job].holds_pages {
             core.out.push(Effect::LetPagesGo { job });
             core.part_done(job);
@@ -105,7 +105,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// There is no space for the job now: it waits behind what already does.
-    pub fn stall<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id) {
+    pub fn stall<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
         self.hold_pages(core, job);
         if core.jobs[job].kind == RequestKind::Discard {
             let (first, end) = core.jobs[job].range;
@@ -120,12 +120,12 @@ mod tests {
     use crate::config::BufferKind;
     use crate::host::testing::HostAlone;
     use device::contents::Tag;
-    use device::slab::Id;
+    use device::slab::JobId;
     use std::ops::Range;
     use vocab::Streams;
 
     /// The jobs of a naive queue that may go on: those that share no page with an earlier one.
-    fn may_go_on(queue: &[(Id, Range<u32>)]) -> Vec<Id> {
+    fn may_go_on(queue: &[(JobId, Range<u32>)]) -> Vec<JobId> {
         let shares = |one: &Range<u32>, other: &Range<u32>| one.start < other.end && other.start < one.end;
         let is_first = |at: usize| !queue[..at].iter().any(|(_, earlier)| shares(earlier, &queue[at].1));
         (0..queue.len()).filter(|&at| is_first(at)).map(|at| queue[at].0).collect()
@@ -138,7 +138,7 @@ mod tests {
     fn jobs_of_the_same_page_go_on_in_order_of_arrival() {
         let mut draws = Streams::new(5).stream("order");
         let mut alone = HostAlone::<Tag>::new("none", BufferKind::Off);
-        let mut queue: Vec<(Id, Range<u32>)> = Vec::new();
+        let mut queue: Vec<(JobId, Range<u32>)> = Vec::new();
         let (mut longest, mut landed) = (0, 0);
         for _ in 0..4000 {
             let first = draws.below(8) as u32;

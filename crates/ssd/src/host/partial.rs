@@ -7,7 +7,7 @@ use crate::core::{Command, Core};
 use crate::host::{Host, Next};
 use crate::write::Writer;
 use device::contents::HostPayload;
-use device::slab::Id;
+use device::slab::JobId;
 use ftl::Place;
 use nand::{FlashArray, ReadOutcome};
 use vocab::{Cause, Lpn};
@@ -15,7 +15,7 @@ use vocab::{Cause, Lpn};
 impl<P: HostPayload> Host<P> {
     /// Reads what completes partly written pages, then passes the job on.
     #[inline]
-    pub fn complete_pages<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, job: Id) -> Next {
+    pub fn complete_pages<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, job: JobId) -> Next {
         // What is solved for may be there at once, before the next page was looked at.
         core.jobs[job].merges = 1;
         self.complete_pages_from(core, writer, job, 0)
@@ -28,7 +28,7 @@ impl<P: HostPayload> Host<P> {
         &mut self,
         core: &mut Core<P, A>,
         writer: &Writer<P>,
-        job: Id,
+        job: JobId,
         mut page: usize,
     ) -> Next {
         while let Some(found) = core.jobs[job].next_partial(page, self.requests.sectors_per_slot) {
@@ -48,7 +48,7 @@ impl<P: HostPayload> Host<P> {
         &mut self,
         core: &mut Core<P, A>,
         writer: &Writer<P>,
-        job: Id,
+        job: JobId,
         page: usize,
     ) -> Option<Target> {
         let lpn = core.jobs[job].pages[page].lpn;
@@ -90,7 +90,7 @@ impl<P: HostPayload> Host<P> {
         core: &mut Core<P, A>,
         writer: &Writer<P>,
         command: &Command,
-        (job, page): (Id, usize),
+        (job, page): (JobId, usize),
         outcome: ReadOutcome,
     ) {
         if outcome.is_clean() {
@@ -108,7 +108,7 @@ impl<P: HostPayload> Host<P> {
         &mut self,
         core: &mut Core<P, A>,
         writer: &Writer<P>,
-        (job, page): (Id, usize),
+        (job, page): (JobId, usize),
         old: Option<&P>,
     ) {
         match old {
@@ -122,7 +122,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     #[inline]
-    fn one_merge_less<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, job: Id) -> Next {
+    fn one_merge_less<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, job: JobId) -> Next {
         core.jobs[job].merges -= 1;
         match (core.jobs[job].merges, core.jobs[job].failed) {
             (0, true) => {
@@ -142,6 +142,7 @@ mod tests {
     use crate::core::effects::Popped;
     use crate::host::testing::{HostAlone, SECTORS};
     use device::contents::PageBuf;
+    use device::slab::CommandId;
     use vocab::{Fua, HostOp, Slot};
 
     const PARTIAL: HostOp = HostOp::Write(Fua::No);
@@ -176,7 +177,7 @@ mod tests {
         alone.core.map.publish(Lpn(3), Slot(7));
         let job = alone.arrive(PARTIAL, 3 * SECTORS + 2..3 * SECTORS + 4);
         assert!(alone.placing.is_empty() && alone.solving.is_empty());
-        let command = alone.core.device.commands[0];
+        let command = alone.core.device.commands[CommandId::new(0)];
         assert_eq!((command.owner, command.ppn), (Owner::Merge { job, page: 0 }, vocab::Ppn(7)));
         let old = PageBuf::stamp(Lpn(3), 9, SECTORS);
         alone.host.merge_done(&mut alone.core, &alone.writer, (job, 0), Some(&old));

@@ -10,7 +10,7 @@ use crate::rules::SafetyRule;
 use crate::write::Writer;
 use device::contents::HostPayload;
 use device::facts::Fact;
-use device::slab::Id;
+use device::slab::{CommandId, JobId};
 use ftl::Place;
 use nand::{Arrived, FlashArray, ReadOutcome};
 use std::ops::Range;
@@ -43,7 +43,7 @@ impl<P: HostPayload> Host<P> {
         &mut self,
         core: &mut Core<P, A>,
         writer: &Writer<P>,
-        job: Id,
+        job: JobId,
         pages: &mut Range<u32>,
     ) -> Option<Target> {
         while pages.start < pages.end {
@@ -64,7 +64,7 @@ impl<P: HostPayload> Host<P> {
         &mut self,
         core: &mut Core<P, A>,
         writer: &Writer<P>,
-        job: Id,
+        job: JobId,
         lpn: Lpn,
         most: u32,
     ) -> PageRead {
@@ -119,9 +119,9 @@ impl<P: HostPayload> Host<P> {
     pub fn host_read_done<A: FlashArray<P>>(
         &mut self,
         core: &mut Core<P, A>,
-        id: Id,
+        id: CommandId,
         command: &Command,
-        job: Id,
+        job: JobId,
         outcome: ReadOutcome,
     ) {
         if !outcome.is_clean() {
@@ -141,7 +141,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// A flash page could not be read: each logical page that was wanted of it is solved for.
-    fn solve_pages_of<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, command: &Command, job: Id) {
+    fn solve_pages_of<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: CommandId, command: &Command, job: JobId) {
         for i in 0..u32::from(command.count) {
             core.jobs[job].remaining += 1;
             let floor = core.floors.get(id, i as usize);
@@ -182,7 +182,7 @@ mod tests {
     use crate::config::BufferKind;
     use crate::host::testing::{HostAlone, SECTORS};
     use device::contents::Tag;
-    use device::slab::NONE;
+
     use vocab::HostOp;
 
     /// Reads pages; the range that is left, and what is to be solved for.
@@ -235,7 +235,7 @@ mod tests {
         core.map.publish(Lpn(3), core.next_slot_of(image));
         let payload = Tag::stamp(Lpn(3), version, SECTORS);
         let contents = device::image::Contents { tag: nand::OobTag::data(Lpn(3)), payload, update: 1 };
-        core.device.images.fill(image, contents, NONE, NONE);
+        core.device.images.fill(image, contents, None, None);
         core.device.displaced.push_back(Command { ppn, image, ..Command::default() });
         assert_eq!(read(&mut alone, 3..4), (4..4, None));
         assert_eq!((alone.core.device.folds.checked, alone.core.device.folds.mismatches), (1, 0));

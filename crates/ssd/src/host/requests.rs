@@ -7,7 +7,7 @@ use crate::host::{Host, Next};
 use crate::write::Writer;
 use device::contents::HostPayload;
 use device::facts::{Fact, RequestKind};
-use device::slab::Id;
+use device::slab::JobId;
 use nand::FlashArray;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -50,7 +50,7 @@ pub(crate) struct Requests {
     /// Time to answer what needs no flash.
     latency: Nanos,
     /// Answers on their way, each after the same latency.
-    answers: VecDeque<(SimTime, Id)>,
+    answers: VecDeque<(SimTime, JobId)>,
     pub outstanding: u32,
     /// Requests that have arrived in the life of the drive.
     pub arrived: u64,
@@ -144,7 +144,7 @@ pub(crate) enum Arrived {
 impl<P: HostPayload> Host<P> {
     /// A host command arrives now; it has waited since `sent`, where the drive was off line. Its job, which still
     /// has the part that stands for its being issued.
-    pub fn arrive<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, command: &HostCommand, sent: SimTime) -> (Id, Arrived) {
+    pub fn arrive<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, command: &HostCommand, sent: SimTime) -> (JobId, Arrived) {
         self.requests.first_arrival.get_or_insert(sent);
         self.requests.last_arrival = sent;
         self.requests.outstanding += 1;
@@ -189,7 +189,7 @@ impl<P: HostPayload> Host<P> {
         &mut self,
         core: &mut Core<P, A>,
         writer: &Writer<P>,
-        job: Id,
+        job: JobId,
         pages: Range<u32>,
         command: &HostCommand,
     ) -> Next {
@@ -204,7 +204,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// Adds a page to a write, with new contents in these sectors.
-    fn push_page<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id, lpn: Lpn, sectors: Range<u32>) {
+    fn push_page<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId, lpn: Lpn, sectors: Range<u32>) {
         let version = self.oracle.sent(lpn);
         self.oracle.whole &= sectors == (0..self.requests.sectors_per_slot);
         let mut payload = P::stamp(lpn, version, self.requests.sectors_per_slot);
@@ -230,14 +230,14 @@ impl<P: HostPayload> Host<P> {
 
     /// One part of a job is done. Only of an eviction does more than an answer follow: then there may be effects.
     #[inline]
-    pub fn part_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id) {
+    pub fn part_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
         core.jobs[job].remaining -= 1;
         if core.jobs[job].remaining == 0 {
             self.job_done(core, job);
         }
     }
 
-    fn job_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id) {
+    fn job_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
         match core.jobs[job].asker {
             Asker::Nobody => self.tell_oracle(core, job),
             Asker::Buffer => self.evicted(core, job),
@@ -269,7 +269,7 @@ impl<P: HostPayload> Host<P> {
         }
     }
 
-    fn answer<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id) {
+    fn answer<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
         self.tell_oracle(core, job);
         let (kind, arrival) = (core.jobs[job].kind, core.jobs[job].arrival);
         let (request, failed) = (core.jobs[job].request, core.jobs[job].failed);
@@ -280,7 +280,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// What was answered is what reads must return from now on.
-    fn tell_oracle<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id) {
+    fn tell_oracle<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
         let job = &core.jobs[job];
         if job.failed {
             if job.kind == RequestKind::Flush && self.requests.read_only_since.is_some() {
@@ -302,7 +302,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// There is no space for the rest of a job and there never will be.
-    pub fn fail_job<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id) {
+    pub fn fail_job<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
         core.jobs[job].failed = true;
         if core.jobs[job].kind == RequestKind::Discard {
             let (first, end) = core.jobs[job].range;

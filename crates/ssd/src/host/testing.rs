@@ -9,7 +9,7 @@ use crate::host::requests::{Arrived, HostEvent};
 use crate::host::{Host, Next};
 use crate::write::Writer;
 use device::contents::HostPayload;
-use device::slab::Id;
+use device::slab::JobId;
 use std::ops::Range;
 use vocab::{Fua, HostCommand, HostOp, Lba, SimTime};
 
@@ -22,7 +22,7 @@ pub(crate) struct HostAlone<P: HostPayload> {
     pub writer: Writer<P>,
     pub host: Host<P>,
     /// Jobs that were handed to the way of writing, in order.
-    pub placing: Vec<Id>,
+    pub placing: Vec<JobId>,
     /// What is to be solved for, in order.
     pub solving: Vec<Target>,
 }
@@ -41,7 +41,7 @@ impl<P: HostPayload> HostAlone<P> {
     }
 
     /// Lets a command arrive; its job.
-    pub fn arrive(&mut self, op: HostOp, sectors: Range<u32>) -> Id {
+    pub fn arrive(&mut self, op: HostOp, sectors: Range<u32>) -> JobId {
         let command =
             HostCommand { at: SimTime(0), op, lba: Lba(u64::from(sectors.start)), sectors: sectors.end - sectors.start };
         let (job, arrived) = self.host.arrive(&mut self.core, &command, SimTime(0));
@@ -61,7 +61,7 @@ impl<P: HostPayload> HostAlone<P> {
     }
 
     /// Writes whole pages.
-    pub fn write(&mut self, pages: Range<u32>) -> Id {
+    pub fn write(&mut self, pages: Range<u32>) -> JobId {
         self.arrive(HostOp::Write(Fua::No), pages.start * SECTORS..pages.end * SECTORS)
     }
 
@@ -73,16 +73,16 @@ impl<P: HostPayload> HostAlone<P> {
     }
 
     /// Discards whole pages.
-    pub fn discard(&mut self, pages: Range<u32>) -> Id {
+    pub fn discard(&mut self, pages: Range<u32>) -> JobId {
         self.arrive(HostOp::Discard, pages.start * SECTORS..pages.end * SECTORS)
     }
 
-    pub fn flush(&mut self) -> Id {
+    pub fn flush(&mut self) -> JobId {
         self.arrive(HostOp::Flush, 0..0)
     }
 
     /// The way of writing has given all pages of the job a place, and they are durable.
-    pub fn land(&mut self, job: Id) {
+    pub fn land(&mut self, job: JobId) {
         let at = self.placing.iter().position(|&placing| placing == job).expect("a job that is being placed");
         self.placing.remove(at);
         self.core.jobs[job].next = self.core.jobs[job].pages.len();
@@ -91,14 +91,14 @@ impl<P: HostPayload> HostAlone<P> {
     }
 
     /// The way of writing has no room for the job.
-    pub fn fail(&mut self, job: Id) {
+    pub fn fail(&mut self, job: JobId) {
         self.placing.retain(|&placing| placing != job);
         self.host.fail_job(&mut self.core, job);
         self.hand_on();
     }
 
     /// Logical pages of a job.
-    pub fn lpns(&self, job: Id) -> Vec<u32> {
+    pub fn lpns(&self, job: JobId) -> Vec<u32> {
         self.core.jobs[job].lpns().collect()
     }
 
@@ -127,7 +127,7 @@ impl<P: HostPayload> HostAlone<P> {
         }
     }
 
-    fn go_on(&mut self, job: Id, next: Next) {
+    fn go_on(&mut self, job: JobId, next: Next) {
         if next == Next::Place {
             self.core.jobs[job].remaining += 1;
             self.host.hold_pages(&mut self.core, job);

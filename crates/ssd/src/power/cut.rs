@@ -16,6 +16,7 @@ use crate::write::stripes::partial::PartialParityRemains;
 use device::command::Verb;
 use device::contents::HostPayload;
 use device::queue::Phase;
+use device::slab::CommandId;
 use nand::{EraseFate, Faulty, FlashArray, InFlight, MemoryArray, Oob, Pairing, ProgramFate, Scan};
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{BlockAddr, DieId, Lpn, Stream, StripeId};
@@ -144,7 +145,7 @@ pub(crate) const READS_SAVED_EVERY: u32 = 16;
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Commands being executed by cells, with their identities.
-    pub(crate) fn begun(&self) -> Vec<(Begun, device::slab::Id)> {
+    pub(crate) fn begun(&self) -> Vec<(Begun, CommandId)> {
         let busy = |die: u16| Some((DieId(die), self.core.device.dies()[usize::from(die)].service?));
         (0..self.core.device.dies().len() as u16)
             .filter_map(busy)
@@ -152,7 +153,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             .collect()
     }
 
-    fn interrupted(&self, die: DieId, id: device::slab::Id, phase: Phase) -> Option<Begun> {
+    fn interrupted(&self, die: DieId, id: CommandId, phase: Phase) -> Option<Begun> {
         let command = &self.core.device.commands[id];
         if phase != Phase::Ending || self.core.device.is_dead(die) {
             return None;
@@ -229,7 +230,7 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
         remains
     }
 
-    fn oob_in_flight(&mut self, id: device::slab::Id) -> Oob {
+    fn oob_in_flight(&mut self, id: CommandId) -> Oob {
         let command = self.core.device.commands[id];
         if command.verb != Verb::Program {
             return Oob::default();

@@ -2,12 +2,13 @@
 
 use crate::core::Core;
 use crate::core::effects::Parcel;
+use crate::core::ids::LazyId;
 use crate::read::around::{Sink, WantedPage};
 use crate::read::lines::ask_of_line;
 use crate::read::{Below, Reads};
 use device::contents::HostPayload;
 use device::facts::Fact;
-use device::slab::Id;
+use device::slab::JobId;
 use nand::FlashArray;
 use protect::code_zones::{LineRead, Offer};
 use protect::lazy::Blocks;
@@ -21,7 +22,7 @@ enum Page<P> {
     #[default]
     Gone,
     /// The read that brings it.
-    UnderWay(Id),
+    UnderWay(LazyId),
     /// Its contents; `None`: it was never written.
     Here(Option<P>),
 }
@@ -90,7 +91,7 @@ impl<P: HostPayload> Reads<P> {
         &mut self,
         core: &mut Core<P, A>,
         below: Below<'_, P>,
-        job: Id,
+        job: JobId,
         asked: Range<u32>,
         command: &HostCommand,
     ) -> bool {
@@ -120,7 +121,7 @@ impl<P: HostPayload> Reads<P> {
         &mut self,
         core: &mut Core<P, A>,
         below: Below<'_, P>,
-        job: Id,
+        job: JobId,
         lpn: Lpn,
         thread: usize,
     ) -> bool {
@@ -146,7 +147,7 @@ impl<P: HostPayload> Reads<P> {
         &mut self,
         core: &mut Core<P, A>,
         below: Below<'_, P>,
-        job: Id,
+        job: JobId,
         thread: usize,
         fetch: Range<u32>,
         wanted: &[u32],

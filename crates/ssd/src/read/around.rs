@@ -8,6 +8,7 @@
 //! die is serving ends as any other.
 
 use crate::core::effects::Parcel;
+use crate::core::ids::{LazyId, OfLazy};
 use crate::core::owner::Owner;
 use crate::core::read_step::ReadStep;
 use crate::core::target::{Floor, Target};
@@ -18,7 +19,7 @@ use coding::gf2::{Decoder, Solved};
 use coding::graph::CodeGraph;
 use device::contents::HostPayload;
 use device::facts::Fact;
-use device::slab::{Id, Slab};
+use device::slab::{CommandId, JobId, Slab};
 use ftl::Place;
 use nand::{FlashArray, ReadOutcome};
 use protect::Protection;
@@ -30,11 +31,11 @@ use vocab::{Cause, DieId, Lpn, Ppn, Slot};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sink {
     /// A host read.
-    Host { job: Id, floor: Floor },
+    Host { job: JobId, floor: Floor },
     /// Whoever lost the page.
     Repair(Target),
     /// A host read that touches it, though it does not ask for it.
-    Along { job: Id },
+    Along { job: JobId },
     /// The read-ahead buffer of a thread, if it is still the same.
     Ahead { thread: u16, serial: u32 },
 }
@@ -66,7 +67,7 @@ pub(crate) enum Source<P> {
 struct Block<P> {
     source: Source<P>,
     /// Its command, while that is queued or served.
-    command: Option<Id>,
+    command: Option<CommandId>,
     /// Whether it is read only to stand in for others.
     extra: bool,
     /// Slots that were read.
@@ -111,11 +112,11 @@ pub(crate) struct NewRead<'a, P> {
 #[derive(Clone, Debug)]
 pub(crate) struct LazyReads<P> {
     pub around: Option<ReadAround>,
-    ops: Slab<LazyOp<P>>,
+    ops: Slab<LazyOp<P>, OfLazy>,
     /// Reads that are not answered yet.
-    open: Vec<Id>,
+    open: Vec<LazyId>,
     /// Alternatives to be queued when all that a request wants is: they are not to delay it.
-    behind: Vec<(Id, usize)>,
+    behind: Vec<(LazyId, usize)>,
     /// Sub-requests beyond what is wanted, in queues or in service.
     extra: u32,
 }
@@ -155,7 +156,7 @@ impl<P: HostPayload> LazyReads<P> {
     }
 
     /// Ends a read whose last command has ended.
-    fn free_if_over(&mut self, id: Id) {
+    fn free_if_over(&mut self, id: LazyId) {
         let op = &self.ops[id];
         if op.read.is_none() && op.outstanding == 0 && !op.blocks.is_empty() {
             self.ops[id] = LazyOp::default();
@@ -163,7 +164,7 @@ impl<P: HostPayload> LazyReads<P> {
         }
     }
 
-    fn issue<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, block: usize) {
+    fn issue<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: LazyId, block: usize) {
         let op = &self.ops[id];
         let (of, (first, count)) = (&op.blocks[block], op.slots);
         if of.command.is_some() {
@@ -179,7 +180,7 @@ impl<P: HostPayload> LazyReads<P> {
         op.outstanding += 1;
     }
 
-    fn withdraw<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, block: usize) {
+    fn withdraw<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: LazyId, block: usize) {
         let op = &mut self.ops[id];
         let Some(command) = op.blocks[block].command else { return };
         if !core.device.withdraw(command) {
@@ -200,7 +201,7 @@ impl<P: HostPayload> LazyReads<P> {
     }
 
     /// Wanted blocks that are read after all are read where they lie now. Answers those without a place.
-    fn look_up_again<A: FlashArray<P>>(&mut self, core: &Core<P, A>, id: Id, step: &mut Step) -> Blocks {
+    fn look_up_again<A: FlashArray<P>>(&mut self, core: &Core<P, A>, id: LazyId, step: &mut Step) -> Blocks {
         let mut gone = Blocks::EMPTY;
         for block in step.issued.iter() {
             let op = &self.ops[id];
@@ -241,7 +242,7 @@ impl<P: HostPayload> Reads<P> {
         &mut self,
         core: &mut Core<P, A>,
         below: Below<'_, P>,
-        job: Id,
+        job: JobId,
         wanted: impl Iterator<Item = SumRead>,
     ) -> Vec<u32> {
         let mut around: Vec<u32> = Vec::new();
@@ -258,7 +259,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Reads pages with all others of a sum as alternatives.
-    fn read_of_sum<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, job: Id, group: &SumRead) {
+    fn read_of_sum<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, job: JobId, group: &SumRead) {
         let is_wanted = |ppn: &Ppn| group.pages.iter().any(|(page, _)| page == ppn);
         let others = group.together.iter().copied().filter(|ppn| !is_wanted(ppn));
         let pages: Vec<Ppn> = group.pages.iter().map(|&(ppn, _)| ppn).chain(others).collect();
@@ -286,7 +287,7 @@ impl<P: HostPayload> Reads<P> {
         core: &mut Core<P, A>,
         below: Below<'_, P>,
         new: NewRead<'_, P>,
-    ) -> Option<Id> {
+    ) -> Option<LazyId> {
         let NewRead { graph, decoder, ask, stamp, cause, slots, sources, wants } = new;
         for want in &wants {
             if let Sink::Host { job, .. } | Sink::Along { job } = want.sink {
@@ -315,7 +316,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Carries out a step, and ends the read if that was the last.
-    fn carry_out<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, id: Id, step: &Step) {
+    fn carry_out<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, id: LazyId, step: &Step) {
         for block in step.withdrawn.iter() {
             self.lazy.withdraw(core, id, block);
         }
@@ -338,7 +339,7 @@ impl<P: HostPayload> Reads<P> {
         core: &mut Core<P, A>,
         below: Below<'_, P>,
         command: &Command,
-        (id, block): (Id, usize),
+        (id, block): (LazyId, usize),
         outcome: ReadOutcome,
     ) {
         let op = &mut self.lazy.ops[id];
@@ -360,7 +361,7 @@ impl<P: HostPayload> Reads<P> {
 
     /// Reads that decode with the code of the group go on without it, one after the other.
     pub(crate) fn drop_code<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, group: CodeGroupId) {
-        let is_of = |id: &Id| self.lazy.ops[*id].stamp.is_some_and(|stamp| stamp.group == group);
+        let is_of = |id: &LazyId| self.lazy.ops[*id].stamp.is_some_and(|stamp| stamp.group == group);
         let of_group = self.lazy.open.iter().copied().filter(is_of);
         of_group.for_each(|read| core.out.send(Parcel::Reads(ReadStep::DropCodeOf { read, group })));
     }
@@ -370,7 +371,7 @@ impl<P: HostPayload> Reads<P> {
         &mut self,
         core: &mut Core<P, A>,
         below: Below<'_, P>,
-        id: Id,
+        id: LazyId,
         group: CodeGroupId,
     ) {
         let op = &mut self.lazy.ops[id];
@@ -397,7 +398,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Every wanted block is known or lost: gives them to whoever wants them.
-    fn end_lazy_read<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, id: Id) {
+    fn end_lazy_read<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, id: LazyId) {
         let op = &mut self.lazy.ops[id];
         let read = op.read.take().expect("a read in progress");
         let (wants, blocks) = (std::mem::take(&mut op.wants), std::mem::take(&mut op.blocks));
@@ -445,7 +446,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// One more wants a page that a read in progress will give.
-    pub(crate) fn join_read<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, lpn: Lpn, sink: Sink) {
+    pub(crate) fn join_read<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: LazyId, lpn: Lpn, sink: Sink) {
         let op = &mut self.lazy.ops[id];
         let want = *op.wants.iter().find(|want| want.lpn == lpn).expect("a page of the read");
         op.wants.push(WantedPage { sink, ..want });

@@ -2,13 +2,14 @@
 //! comes first. Pages without valid code, and pages that need no flash, are read as under any scheme.
 
 use crate::core::effects::Parcel;
+use crate::core::ids::LazyId;
 use crate::core::owner::Owner;
 use crate::core::target::Target;
 use crate::core::{Command, Core};
 use crate::read::around::{NewRead, Sink, Source, WantedPage};
 use crate::read::{Below, Reads};
 use device::contents::HostPayload;
-use device::slab::Id;
+use device::slab::JobId;
 use ftl::Place;
 use nand::FlashArray;
 use protect::code_zones::{LineRead, Offer};
@@ -22,7 +23,7 @@ impl<P: HostPayload> Reads<P> {
         &mut self,
         core: &mut Core<P, A>,
         below: Below<'_, P>,
-        job: Id,
+        job: JobId,
         asked: Range<u32>,
         command: &HostCommand,
     ) {
@@ -38,7 +39,7 @@ impl<P: HostPayload> Reads<P> {
         &mut self,
         core: &mut Core<P, A>,
         below: Below<'_, P>,
-        job: Id,
+        job: JobId,
         asked: &Range<u32>,
         touched: Range<u32>,
     ) {
@@ -51,7 +52,7 @@ impl<P: HostPayload> Reads<P> {
         &mut self,
         core: &mut Core<P, A>,
         below: Below<'_, P>,
-        job: Id,
+        job: JobId,
         line: LineRead,
         asked: &Range<u32>,
     ) {
@@ -88,7 +89,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Reads a page for the host from where it lies, without alternatives.
-    fn read_plainly<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, job: Id, lpn: Lpn) {
+    fn read_plainly<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, job: JobId, lpn: Lpn) {
         let floor = below.host.oracle.floor(lpn);
         if let Some(payload) = below.host.buffer.get(lpn) {
             core.out.send(Parcel::CheckRead { lpn, floor, contents: Some(payload.clone()) });
@@ -149,7 +150,7 @@ impl<P: HostPayload> Reads<P> {
         (ask, sources): (Ask, Vec<Source<P>>),
         wants: Vec<WantedPage>,
         cause: Cause,
-    ) -> Option<Id> {
+    ) -> Option<LazyId> {
         let scheme = &below.zones().scheme;
         let (graph, decoder, stamp) = (scheme.layout().graph(), scheme.decoder(), line.code);
         self.read_lazily(core, below, NewRead { graph, decoder, ask, stamp, cause, slots: (0, 1), sources, wants })

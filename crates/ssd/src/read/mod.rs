@@ -9,6 +9,7 @@ pub(crate) mod solve;
 mod tests;
 
 use crate::core::Core;
+use crate::core::ids::OfSolve;
 use crate::core::target::Target;
 use crate::host::Host;
 use crate::read::ahead::Ahead;
@@ -17,7 +18,7 @@ use crate::read::solve::{Adder, Solve};
 use crate::write::Writer;
 use crate::write::zones::Zones;
 use device::contents::HostPayload;
-use device::slab::{Id, Slab};
+use device::slab::{ImageId, Slab};
 use ftl::Place;
 use nand::FlashArray;
 use protect::Protection;
@@ -26,7 +27,7 @@ use vocab::{Lpn, Nanos, Ppn};
 /// All reads that need more than one page.
 #[derive(Clone)]
 pub(crate) struct Reads<P: HostPayload> {
-    pub solves: Slab<Solve<P>>,
+    pub solves: Slab<Solve<P>, OfSolve>,
     pub adder: Adder,
     /// Lost pages of rows whose parity is still on its way.
     pub uncovered_repairs: Vec<Target>,
@@ -71,7 +72,7 @@ impl<'a, P: HostPayload> Below<'a, P> {
     }
 
     /// The image that holds a page which is not in flash yet, or not where it should be.
-    pub fn unsent<A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> Option<Id> {
+    pub fn unsent<A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> Option<ImageId> {
         self.writer.pages.unsent(core, ppn)
     }
 

@@ -5,6 +5,7 @@
 //! encoder of code zones has its data pages added up here, too.
 
 use crate::core::effects::{Effect, Parcel};
+use crate::core::ids::SolveId;
 use crate::core::owner::Owner;
 use crate::core::read_step::{NewSolve, Pace, ReadStep, SumsFor, Term};
 use crate::core::target::Target;
@@ -15,7 +16,6 @@ use crate::read::{Below, Reads};
 use crate::write::sources::Sources;
 use device::contents::HostPayload;
 use device::facts::Fact;
-use device::slab::Id;
 use ftl::Place;
 use nand::{FlashArray, ReadOutcome};
 use std::collections::VecDeque;
@@ -77,7 +77,7 @@ pub(crate) struct Adder {
     /// Time to add one page.
     sum_time: Nanos,
     /// Pages read and not added yet: when that is done, for which solve, and the die they came from.
-    adding: VecDeque<(SimTime, Id, DieId)>,
+    adding: VecDeque<(SimTime, SolveId, DieId)>,
 }
 
 impl Adder {
@@ -191,7 +191,7 @@ impl<P: HostPayload> Reads<P> {
         }
     }
 
-    fn read_term<A: FlashArray<P>>(&self, core: &mut Core<P, A>, id: Id, term: u16) {
+    fn read_term<A: FlashArray<P>>(&self, core: &mut Core<P, A>, id: SolveId, term: u16) {
         let solve = &self.solves[id];
         let Term { ppn, slot, .. } = solve.terms[usize::from(term)];
         let owner = Owner::Solve { solve: id, term };
@@ -199,7 +199,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Reads the next page of the die that the solve needs, if any.
-    fn read_next_term<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, die: DieId) {
+    fn read_next_term<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: SolveId, die: DieId) {
         let solve = &mut self.solves[id];
         let on_die = |term: &u16| core.device.grid.die_of(solve.terms[usize::from(*term)].ppn) == die;
         let Some(at) = solve.waiting.iter().position(on_die) else { return };
@@ -212,7 +212,7 @@ impl<P: HostPayload> Reads<P> {
         &mut self,
         core: &mut Core<P, A>,
         command: &Command,
-        (id, term): (Id, u16),
+        (id, term): (SolveId, u16),
         outcome: ReadOutcome,
     ) {
         let (ppn, slot) = (command.ppn, usize::from(command.first));
@@ -233,7 +233,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// The adder takes up the page after those that were read before it.
-    fn add_later<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, die: DieId) {
+    fn add_later<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: SolveId, die: DieId) {
         let adder = &mut self.adder;
         let begin = adder.adding.back().map_or(core.device.now, |&(end, ..)| end);
         let end = begin + adder.sum_time;
@@ -254,7 +254,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// A page of a solve is added, or could not be read.
-    fn term_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, die: DieId) {
+    fn term_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: SolveId, die: DieId) {
         self.solves[id].left -= 1;
         if self.solves[id].left == 0 {
             self.end_solve(core, id);
@@ -264,7 +264,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// All pages of a solve are added, or could not be read.
-    fn end_solve<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+    fn end_solve<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: SolveId) {
         let Solve { wanted_by, mut sums, terms, failed, failed_before, .. } = std::mem::take(&mut self.solves[id]);
         self.solves.give(id);
         let clean = failed.len() == failed_before;

@@ -14,7 +14,7 @@ use crate::write::Writer;
 use crate::write::sources::Sources;
 use crate::write::zones::testing::{store, store_pages, zones_core, zones_setup};
 use device::contents::{HostPayload, Tag};
-use device::slab::Id;
+use device::slab::{CommandId, Id, JobId};
 use nand::{MemoryArray, ReadOutcome};
 use protect::Protection;
 use protect::code_zones::CodeGroupId;
@@ -78,14 +78,14 @@ impl Alone {
         assert!(zones.scheme.encoded(&encode.stamp));
     }
 
-    fn job(&mut self) -> Id {
+    fn job(&mut self) -> JobId {
         let job = self.core.jobs.take();
         self.core.jobs[job].remaining = 1;
         job
     }
 
     /// A read of two pages arrives under code zones.
-    fn read(&mut self, first: u32) -> Id {
+    fn read(&mut self, first: u32) -> JobId {
         let job = self.job();
         let command = HostCommand { at: SimTime(0), op: HostOp::Read, lba: Lba(u64::from(first) * 8), sectors: 16 };
         reads!(self.read_in_zones(job, first..first + 2, &command));
@@ -100,7 +100,7 @@ impl Alone {
     }
 
     /// The next command that ends.
-    fn next_end(&mut self) -> Option<(Id, Command)> {
+    fn next_end(&mut self) -> Option<(CommandId, Command)> {
         let device = &mut self.core.device;
         if !device.timed {
             let (id, _) = device.next_ready()?;
@@ -160,8 +160,8 @@ impl Alone {
 
 const FLOOR: Floor = Floor { version: 0, discarded: false };
 
-fn host_read(job: Id) -> Target {
-    Target::HostRead { job, lpn: Lpn(3), floor: FLOOR, failed: None }
+fn host_read(job: u32) -> Target {
+    Target::HostRead { job: Id::new(job), lpn: Lpn(3), floor: FLOOR, failed: None }
 }
 
 /// What the host checks of a page that it has never been answered a write of.
@@ -173,7 +173,7 @@ fn check_against(floor: Floor, lpn: u32, contents: Option<Tag>) -> String {
     format!("{:?}", Parcel::CheckRead { lpn: Lpn(lpn), floor, contents })
 }
 
-fn part_done(job: Id) -> String {
+fn part_done(job: JobId) -> String {
     format!("{:?}", Effect::PartDone { job })
 }
 
@@ -191,10 +191,16 @@ fn a_solve_gives_the_sum_of_its_sources_to_the_target() {
     let sum = Tag::stamp(Lpn(3), 15, 8);
     let slot = Slot(9);
     let targets = [
-        (host_read(0), vec![check_against(FLOOR, 3, Some(sum)), part_done(0)]),
+        (host_read(0), vec![check_against(FLOOR, 3, Some(sum)), part_done(Id::new(0))]),
         (Target::Move { log: 2, slot }, vec![format!("MoveRepaired {{ log: 2, slot: {slot:?}, payload: Some({sum:?}) }}")]),
-        (Target::Merge { job: 0, page: 1, failed: None }, vec![format!("Merged {{ job: 0, page: 1, old: Some({sum:?}) }}")]),
-        (Target::StripeMerge { op: 4, strip: 1 }, vec![format!("StripeMerged {{ op: 4, strip: 1, old: Some({sum:?}) }}")]),
+        (
+            Target::Merge { job: Id::new(0), page: 1, failed: None },
+            vec![format!("Merged {{ job: 0, page: 1, old: Some({sum:?}) }}")],
+        ),
+        (
+            Target::StripeMerge { op: Id::new(4), strip: 1 },
+            vec![format!("StripeMerged {{ op: 4, strip: 1, old: Some({sum:?}) }}")],
+        ),
         (
             Target::Strip { stripe: StripeId(7), strip: 2 },
             vec![format!("StripRebuilt {{ stripe: {:?}, strip: 2, payload: Some({sum:?}) }}", StripeId(7))],
@@ -234,14 +240,14 @@ fn a_source_that_cannot_be_read_leads_to_other_sources() {
 fn a_page_without_sources_is_a_media_error_unless_it_was_discarded() {
     let mut alone = Alone::new();
     alone.solve_from(host_read(5), Sources::None, Vec::new());
-    assert_eq!((alone.effects(), alone.core.device.folds.media_errors), (vec![part_done(5)], 1));
+    assert_eq!((alone.effects(), alone.core.device.folds.media_errors), (vec![part_done(Id::new(5))], 1));
     alone.solve_from(host_read(5), Sources::Discarded, Vec::new());
     let unmapped = check_against(FLOOR, 3, None);
-    assert_eq!((alone.effects(), alone.core.device.folds.media_errors), (vec![unmapped, part_done(5)], 1));
-    let merge = Target::Merge { job: 1, page: 0, failed: None };
+    assert_eq!((alone.effects(), alone.core.device.folds.media_errors), (vec![unmapped, part_done(Id::new(5))], 1));
+    let merge = Target::Merge { job: Id::new(1), page: 0, failed: None };
     alone.solve_from(merge, Sources::None, Vec::new());
     alone.solve_from(merge, Sources::Discarded, Vec::new());
-    let merged = |old: Option<Tag>| format!("{:?}", Popped::Parcel(Parcel::Merged { job: 1, page: 0, old }));
+    let merged = |old: Option<Tag>| format!("{:?}", Popped::Parcel(Parcel::Merged { job: Id::new(1), page: 0, old }));
     assert_eq!(alone.effects(), [merged(None), merged(Some(Tag::default()))], "a discarded page is zeros");
 }
 
@@ -264,7 +270,7 @@ fn a_solve_of_one_read_a_die_multiplies_by_coefficients() {
     let page = |alone: &mut Alone, log, lpn, version| store(&mut alone.core, log, Lpn(lpn), Tag::stamp(Lpn(lpn), version, 8));
     let (a, b, c) = (page(&mut alone, 0, 0, 1), page(&mut alone, 0, 1, 2), page(&mut alone, 1, 2, 4));
     let terms = vec![Term::once(a, 0, 2), Term::once(b, 0, 3), Term::once(c, 0, 1)];
-    let (wanted_by, cause, pace) = (SumsFor::Code { encode: 1 }, Cause::Rebuild, Pace::OneADie);
+    let (wanted_by, cause, pace) = (SumsFor::Code { encode: Id::new(1) }, Cause::Rebuild, Pace::OneADie);
     let new = NewSolve { wanted_by, cause, pace, sums: vec![Tag::default()], terms, failed: Vec::new() };
     alone.reads.start_solve(&mut alone.core, new);
     assert_eq!(alone.core.device.commands.in_use(), 2, "one on each die");
@@ -290,7 +296,7 @@ fn a_block_group_stays_while_a_page_of_it_is_solved_for() {
     assert_eq!(alone.core.map.unit(group).pins, 1);
     // In GF(256): 3 ^ 2 * 1 ^ 3 * 2 = 7, which is lpn 6; the versions 4 ^ 2 * 1 ^ 3 * 2 = 0.
     let release = format!("{:?}", Effect::Release { unit: group });
-    assert_eq!(alone.run(), [check_against(FLOOR, 3, Some(Tag::stamp(Lpn(6), 0, 8))), part_done(4), release.clone()]);
+    assert_eq!(alone.run(), [check_against(FLOOR, 3, Some(Tag::stamp(Lpn(6), 0, 8))), part_done(Id::new(4)), release.clone()]);
     alone.failing = vec![pages[1]];
     alone.solve_from(target, sources(), Vec::new());
     let again: ReadStep<Tag> = ReadStep::SolveAgainInGroup { target, lost, failed: vec![pages[1]] };
@@ -415,10 +421,10 @@ fn a_lost_page_is_solved_for_by_code() {
     };
     let lost = alone.core.device.grid.page_of(slot).0;
     alone.failing = vec![lost];
-    let target = Target::HostRead { job: 0, lpn: Lpn(1), floor: FLOOR, failed: Some(slot) };
+    let target = Target::HostRead { job: Id::new(0), lpn: Lpn(1), floor: FLOOR, failed: Some(slot) };
     reads!(alone.solve(target));
     let sum = Tag::stamp(Lpn(1), 1, 8);
-    let expected = [check_against(FLOOR, 1, Some(sum)), part_done(0)];
+    let expected = [check_against(FLOOR, 1, Some(sum)), part_done(Id::new(0))];
     assert_eq!(alone.run(), expected);
     let folds = &alone.core.device.folds;
     assert_eq!((folds.rebuilt, folds.media_errors, folds.around.derived), (1, 0, 1));

@@ -21,7 +21,7 @@ use crate::write::rows::Rows;
 use crate::write::stripes::Stripes;
 use crate::write::zones::Zones;
 use device::contents::HostPayload;
-use device::slab::Id;
+use device::slab::ImageId;
 use ftl::{Stream, UnitId};
 use nand::{FlashArray, Member, OobTag, PageRole};
 use protect::code_zones::CodeZones;
@@ -383,7 +383,7 @@ impl<P: HostPayload> Writer<P> {
 
     /// The image of a page that is not on its way to flash yet: reads of the page are served from memory.
     #[inline]
-    pub fn unsent<A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> Option<Id> {
+    pub fn unsent<A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> Option<ImageId> {
         self.pages.unsent(core, ppn)
     }
 }

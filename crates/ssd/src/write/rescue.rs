@@ -10,7 +10,7 @@ use crate::core::target::Target;
 use crate::write::moves::{Move, Moves};
 use device::contents::HostPayload;
 use device::image::Contents;
-use device::slab::Id;
+use device::slab::{ImageId, JobId};
 use ftl::{Place, UnitId};
 use nand::{FlashArray, PageRole};
 use vocab::{Lpn, Slot};
@@ -23,13 +23,13 @@ pub(crate) struct AwaitsRescue {
     /// Units with old versions of them: one pin for each entry.
     pub pins: Vec<UnitId>,
     /// Jobs that wrote them: one part for each entry.
-    pub jobs: Vec<Id>,
+    pub jobs: Vec<JobId>,
 }
 
 impl<P: HostPayload> Moves<P> {
     /// The program of an image failed. Where its die answers, the data that are still current are queued for
     /// another place. The logical pages that the image held; none where the die is dead.
-    pub fn rescue<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, image: Id) -> Vec<Lpn> {
+    pub fn rescue<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, image: ImageId) -> Vec<Lpn> {
         let (ppn, mut lpns) = (core.device.images.slab[image].ppn, Vec::new());
         if !core.device.array.answers(ppn) {
             return lpns;

@@ -8,7 +8,7 @@ use crate::core::{Command, Core};
 use device::Device;
 use device::contents::HostPayload;
 use device::facts::RequestKind;
-use device::slab::Id;
+use device::slab::JobId;
 use ftl::{Ftl, FtlSetup, GroupSpace, LogKind, Place};
 use nand::{FlashArray, MemoryArray, ProgramOutcome};
 use protect::Protection;
@@ -50,7 +50,7 @@ pub(crate) fn log_core<P: HostPayload>(setup: &Setup) -> (LogCore<P>, Protection
 }
 
 /// A host write of these pages, each with its version.
-pub(crate) fn write_job<P: HostPayload>(core: &mut LogCore<P>, pages: &[(u32, u32)]) -> Id {
+pub(crate) fn write_job<P: HostPayload>(core: &mut LogCore<P>, pages: &[(u32, u32)]) -> JobId {
     let id = core.jobs.take();
     core.jobs[id].reset(Asker::Host, RequestKind::Write, SimTime::ZERO);
     let sectors = core.device.grid.geometry().sectors_per_slot();

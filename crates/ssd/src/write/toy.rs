@@ -10,7 +10,7 @@ use crate::core::{Core, oob_covering};
 use device::contents::{HostPayload, Tag};
 use device::facts::RequestKind;
 use device::image::Contents;
-use device::slab::{Id, NONE};
+use device::slab::{ImageId, JobId};
 use ftl::{Place, Stream};
 use nand::{FlashArray, OobTag, ProgramOutcome};
 use std::collections::BTreeSet;
@@ -20,9 +20,9 @@ use vocab::{Cause, DieId, Lpn, Ppn, SimTime, StripeId};
 #[derive(Default)]
 struct Mirrors {
     /// Images whose other copy has failed: they must not.
-    alone: BTreeSet<Id>,
+    alone: BTreeSet<ImageId>,
     /// The other copy of each image under way.
-    pairs: Vec<(Id, Id)>,
+    pairs: Vec<(ImageId, ImageId)>,
 }
 
 /// How far a job's pages were placed.
@@ -39,7 +39,7 @@ impl Mirrors {
     }
 
     /// Puts the job's pages on their dies, from where it stopped before. Wishes for collection are effects.
-    fn place<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id) -> Placed {
+    fn place<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) -> Placed {
         while let Some(page) = core.jobs[job].pages.get(core.jobs[job].next) {
             let (lpn, payload) = (page.lpn, page.payload.clone());
             let homes = Self::homes(core, lpn);
@@ -56,7 +56,7 @@ impl Mirrors {
                 let published =
                     if copy == 0 { core.map.publish(lpn, slot) } else { core.map.publish_parity(StripeId(lpn.0), slot) };
                 let contents = Contents { tag: tags[copy], payload: payload.clone(), update };
-                core.device.images.fill(image, contents, job, published.pinned.unwrap_or(NONE));
+                core.device.images.fill(image, contents, Some(job), published.pinned);
                 core.submit_program(image, Owner::Page { log: homes[copy].0, holds: Holds::Data }, Cause::Host);
                 core.jobs[job].remaining += 1;
                 image
@@ -68,14 +68,20 @@ impl Mirrors {
     }
 
     /// A program has ended: the old copy may go, and the job has one part less to wait for. It fails with both copies.
-    fn program_ended<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, image: Id, outcome: ProgramOutcome) {
+    fn program_ended<P: HostPayload, A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        image: ImageId,
+        outcome: ProgramOutcome,
+    ) {
         let (_, job, pin) = core.device.images.slot(image, 0);
+        let job = job.expect("a job waits for every copy");
         if outcome == ProgramOutcome::Failed {
             core.jobs[job].failed |= self.alone.contains(&image);
             let other = self.pairs.iter().find_map(|&(a, b)| if a == image { Some(b) } else { (b == image).then_some(a) });
             self.alone.extend(other);
         }
-        if pin != NONE {
+        if let Some(pin) = pin {
             core.release(pin);
         }
         core.part_done(job);
@@ -97,7 +103,7 @@ fn mirrors() -> (TinyCore, Mirrors) {
     (core, Mirrors::default())
 }
 
-fn job(core: &mut TinyCore, lpns: std::ops::Range<u32>, version: u32) -> Id {
+fn job(core: &mut TinyCore, lpns: std::ops::Range<u32>, version: u32) -> JobId {
     let job = core.jobs.take();
     core.jobs[job].reset(Asker::Host, RequestKind::Write, SimTime::ZERO);
     let write = |lpn| PageWrite { lpn, version, payload: Tag::stamp(lpn, version, 8), from: 0, to: 8 };
@@ -117,7 +123,7 @@ fn end_next(core: &mut TinyCore, mirrors: &mut Mirrors, outcome: ProgramOutcome)
     std::iter::from_fn(|| core.out.pop()).collect()
 }
 
-fn parts_done(effects: &[Popped<Tag>], job: Id) -> usize {
+fn parts_done(effects: &[Popped<Tag>], job: JobId) -> usize {
     effects.iter().filter(|effect| matches!(effect, Popped::Effect(Effect::PartDone { job: done }) if *done == job)).count()
 }
 

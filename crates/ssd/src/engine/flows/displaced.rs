@@ -9,8 +9,7 @@ use crate::engine::Engine;
 use crate::write::WithoutReserve;
 use device::contents::HostPayload;
 use device::image::{Contents, Image};
-use device::slab::NONE;
-use ftl::{LogKind, Place, Stream};
+use ftl::{LogKind, Place, Stream, UnitId};
 use nand::{FlashArray, OobTag, PageRole, ProgramOutcome};
 use vocab::{BlockAddr, Cause, Ppn, Slot, SuperblockId};
 
@@ -189,8 +188,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let PageRole::Data(lpn) = contents.tag.role() else { return false };
         let Some(image) = self.host_image() else { return false };
         let slot = self.core.next_slot_of(image);
-        let pin = self.core.map.publish(lpn, slot).pinned.unwrap_or(NONE);
-        self.core.device.images.fill(image, contents, NONE, pin);
+        let pin = self.core.map.publish(lpn, slot).pinned;
+        self.core.device.images.fill(image, contents, None, pin);
         self.writer.pages.send_host_image(&mut self.core, image);
         true
     }
@@ -221,15 +220,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// There is no place for contents that failed to be programmed: the page gets back what it held
     /// before, which is in flash as long as unit `pin` is pinned. False where there was nothing, or
     /// something newer took its place, or a stripe is to bring the contents back.
-    pub(crate) fn take_back(&mut self, tag: OobTag, failed: Slot, pin: u32) -> bool {
+    pub(crate) fn take_back(&mut self, tag: OobTag, failed: Slot, pin: Option<UnitId>) -> bool {
         let place = match tag.role() {
             PageRole::Data(lpn) => self.core.map.lookup(lpn),
             PageRole::Parity(stripe) => self.core.map.lookup_parity(stripe),
             PageRole::Filler => return false,
         };
-        if pin == NONE || place != Place::At(failed) {
-            return false;
-        }
+        let Some(pin) = pin.filter(|_| place == Place::At(failed)) else { return false };
         let Some(old) = self.care.newest_copy(&self.core, tag, failed) else { return false };
         let (ppn, index) = self.core.device.grid.page_of(old);
         let rank = self.core.device.update_at(ppn, index);

@@ -3,14 +3,14 @@
 use crate::engine::Engine;
 use crate::write::group_log::{Feed, Placed};
 use device::contents::HostPayload;
-use device::slab::Id;
+use device::slab::JobId;
 use nand::FlashArray;
 use vocab::Cause;
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Hands the job's pages to the host's open group; false if it has to wait for space, or
     /// for room in the parity cache.
-    pub(crate) fn place_in_groups(&mut self, job: Id) -> bool {
+    pub(crate) fn place_in_groups(&mut self, job: JobId) -> bool {
         loop {
             let placed = self.writer.groups.place(&mut self.core, job);
             self.hand_on();

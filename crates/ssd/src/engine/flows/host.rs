@@ -6,7 +6,7 @@ use crate::host::requests::Arrived;
 use crate::write::Way;
 use device::contents::HostPayload;
 use device::facts::RequestKind;
-use device::slab::Id;
+use device::slab::JobId;
 use nand::FlashArray;
 use std::ops::Range;
 use vocab::{HostCommand, Lpn, SimTime};
@@ -41,7 +41,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.host.part_done(&mut self.core, job);
     }
 
-    fn read_pages(&mut self, job: Id, pages: Range<u32>, command: &HostCommand) {
+    fn read_pages(&mut self, job: JobId, pages: Range<u32>, command: &HostCommand) {
         if self.writer.zones.is_some() {
             self.read_in_zones(job, pages.start, pages.end, command);
         } else if self.may_read_around() {
@@ -53,7 +53,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Reads these pages and nothing else. A lost page is solved for before the next one is read.
     #[inline]
-    fn read_plainly(&mut self, job: Id, mut pages: Range<u32>) {
+    fn read_plainly(&mut self, job: JobId, mut pages: Range<u32>) {
         while let Some(lost) = self.host.read_up_to_lost(&mut self.core, &self.writer, job, &mut pages) {
             self.repair(lost);
         }
@@ -61,7 +61,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Does what comes next for a job that was put in order.
     #[inline]
-    fn go_on(&mut self, job: Id, next: Next) {
+    fn go_on(&mut self, job: JobId, next: Next) {
         match next {
             Next::Place => self.place_or_wait(job),
             Next::Nothing => self.hand_on(),
@@ -69,13 +69,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// A job has its pages: those written in part are completed, from this one on, and it goes on.
-    pub(in crate::engine) fn complete_pages_from(&mut self, job: Id, page: usize) {
+    pub(in crate::engine) fn complete_pages_from(&mut self, job: JobId, page: usize) {
         let next = self.host.complete_pages_from(&mut self.core, &self.writer, job, page);
         self.go_on(job, next);
     }
 
     /// Hands a job to the log, behind what already waits for space.
-    pub(crate) fn place_or_wait(&mut self, job: Id) {
+    pub(crate) fn place_or_wait(&mut self, job: JobId) {
         self.core.jobs[job].remaining += 1;
         if !self.host.stalled.is_empty() || !self.place(job) {
             self.host.stall(&mut self.core, job);
@@ -83,7 +83,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// Hands as much of the job to the log as it takes; true if that is all of it.
-    pub(crate) fn place(&mut self, job: Id) -> bool {
+    pub(crate) fn place(&mut self, job: JobId) -> bool {
         let all = match (self.core.jobs[job].kind, self.writer.way) {
             (RequestKind::Discard, _) => self.discard_pages(job),
             (_, Way::Pages) => self.place_in_pages(job),
@@ -100,7 +100,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// Carries out a discard; false if it has to wait.
-    fn discard_pages(&mut self, job: Id) -> bool {
+    fn discard_pages(&mut self, job: JobId) -> bool {
         let (first, end) = self.core.jobs[job].range;
         if !self.writer.may_discard(first..end) {
             return false;

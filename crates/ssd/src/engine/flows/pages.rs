@@ -7,14 +7,14 @@ use crate::write::KeptMembers;
 use crate::write::pages::write::{HostImage, Placing};
 use device::contents::HostPayload;
 use device::image::{Contents, Image};
-use device::slab::{Id, NONE};
+use device::slab::{ImageId, JobId};
 use ftl::Place;
 use nand::{FlashArray, OobTag, PageRole, ProgramOutcome};
 use vocab::{Slot, StripSet};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Hands the job's pages to region logs; false if it has to wait for space.
-    pub(crate) fn place_in_pages(&mut self, job: Id) -> bool {
+    pub(crate) fn place_in_pages(&mut self, job: JobId) -> bool {
         loop {
             match self.writer.pages.place(&mut self.core, job) {
                 Placing::Done => return true,
@@ -28,7 +28,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// The image that the next host page goes into; `None` if no log has room.
-    pub(crate) fn host_image(&mut self) -> Option<Id> {
+    pub(crate) fn host_image(&mut self) -> Option<ImageId> {
         match self.writer.pages.host_image(&mut self.core) {
             HostImage::Open(image) => Some(image),
             HostImage::Taken(image, log) => {
@@ -77,7 +77,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// A page that moves keeps the names of its codeword's members: parity and the pages of static stripes have
     /// such names.
-    fn keep_members(&mut self, image: Id, tag: OobTag, from: Slot) {
+    fn keep_members(&mut self, image: ImageId, tag: OobTag, from: Slot) {
         match self.writer.members_to_keep(&self.core, tag, from) {
             KeptMembers::None => {}
             KeptMembers::These(members) => self.core.device.images.set_members(image, members),
@@ -86,17 +86,17 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// A page of a region log is programmed (or lost with its die).
-    pub(crate) fn page_done(&mut self, image: Id, log: usize, holds: Holds, outcome: ProgramOutcome) {
+    pub(crate) fn page_done(&mut self, image: ImageId, log: usize, holds: Holds, outcome: ProgramOutcome) {
         let Image { ppn, filled, .. } = self.core.device.images.slab[image];
         for index in 0..filled {
             let (tag, job, pin) = self.core.device.images.slot(image, index);
             if !outcome.is_done() && !self.take_back(tag, self.core.device.grid.slot(ppn, index), pin) {
                 self.lose_program(image, index, holds);
             }
-            if pin != NONE {
+            if let Some(pin) = pin {
                 self.release(pin);
             }
-            if job != NONE {
+            if let Some(job) = job {
                 self.core.jobs[job].failed |= !outcome.is_done();
                 self.part_done(job);
             }
@@ -108,7 +108,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// A slot of a program that failed did not get its contents, and nobody has them any more.
-    pub(crate) fn lose_program(&mut self, image: Id, index: u32, holds: Holds) {
+    pub(crate) fn lose_program(&mut self, image: ImageId, index: u32, holds: Holds) {
         let (ppn, tag) = (self.core.device.images.slab[image].ppn, self.core.device.images.slot(image, index).0);
         if holds == Holds::MovedData {
             self.note_lost(tag, self.core.device.images.updates(image)[index as usize]);

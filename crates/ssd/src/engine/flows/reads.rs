@@ -4,7 +4,7 @@ use crate::engine::Engine;
 use crate::engine::reads::reads;
 use crate::read::around::SumRead;
 use device::contents::HostPayload;
-use device::slab::Id;
+use device::slab::JobId;
 use ftl::{LogKind, Place};
 use nand::FlashArray;
 use vocab::{DieId, HostCommand, Lpn};
@@ -12,7 +12,7 @@ use vocab::{DieId, HostCommand, Lpn};
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Reads for the host under a scheme of stripes or rows: pages of busy dies with the rest of their
     /// stripe or row as alternatives, all others as ever, in the order as ever.
-    pub(crate) fn read_around(&mut self, job: Id, first: u32, end: u32) {
+    pub(crate) fn read_around(&mut self, job: JobId, first: u32, end: u32) {
         let mut wanted = Vec::new();
         let mut lpn = first;
         while lpn < end {
@@ -50,7 +50,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// Reads logical pages for the host under code zones.
-    pub(crate) fn read_in_zones(&mut self, job: Id, first: u32, end: u32, command: &HostCommand) {
+    pub(crate) fn read_in_zones(&mut self, job: JobId, first: u32, end: u32, command: &HostCommand) {
         if self.core.device.timed {
             self.code_zones_mut().scheme.on_read(Lpn(first), end - first);
         }

@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::write::RebuiltBy;
 use device::contents::HostPayload;
 use device::image::Contents;
-use device::slab::{Id, NONE};
+use device::slab::ImageId;
 use ftl::{Place, Stream, UnitId};
 use nand::{FlashArray, OobTag, PageRole, ProgramOutcome};
 use vocab::{Cause, DieId, Lpn, StripSet, StripeId};
@@ -148,7 +148,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// Puts a strip that was solved for into an image, and into the map.
-    fn put_parked(&mut self, image: Id, ParkedStrip { stripe, strip, payload }: ParkedStrip<P>) {
+    fn put_parked(&mut self, image: ImageId, ParkedStrip { stripe, strip, payload }: ParkedStrip<P>) {
         let slot = self.core.next_slot_of(image);
         let n = self.stripe_scheme().data_strips();
         let is_parity = strip == n;
@@ -162,7 +162,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             (OobTag::data(lpn), published)
         };
         let update = self.version_of_strip(stripe, strip);
-        self.core.device.images.fill(image, Contents { tag, payload, update }, NONE, published.pinned.unwrap_or(NONE));
+        self.core.device.images.fill(image, Contents { tag, payload, update }, None, published.pinned);
         if is_parity {
             self.tell_strips_of_stored_parity(image, stripe);
         } else {
@@ -171,7 +171,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// A rebuilt strip is programmed, or lost again.
-    pub(crate) fn strip_programmed(&mut self, image: Id, log: usize, outcome: ProgramOutcome) {
+    pub(crate) fn strip_programmed(&mut self, image: ImageId, log: usize, outcome: ProgramOutcome) {
         self.page_done(image, log, Holds::Data, outcome);
         self.care.rebuild.strip_done();
         self.walk_on();

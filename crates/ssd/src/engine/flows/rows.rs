@@ -1,17 +1,18 @@
 //! Flows of the group log: here it is decided whether rows or block groups are asked.
 
+use crate::core::ids::CoverId;
 use crate::core::owner::Holds;
 use crate::engine::Engine;
 use crate::write::group_log::{Feed, Placed};
 use device::contents::HostPayload;
-use device::slab::Id;
+use device::slab::{ImageId, JobId};
 use ftl::Stream;
 use nand::{FlashArray, ProgramOutcome};
 use vocab::{Cause, DieId};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Hands the job's pages to rows; false if it has to wait for space.
-    pub(crate) fn place_in_rows(&mut self, job: Id) -> bool {
+    pub(crate) fn place_in_rows(&mut self, job: JobId) -> bool {
         loop {
             let placed = self.writer.rows.place(&mut self.core, job);
             self.hand_on();
@@ -81,13 +82,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// The program of a page of a row has ended.
-    pub(crate) fn cover_program_done(&mut self, image: Id, cover: Id, holds: Holds, outcome: ProgramOutcome) {
+    pub(crate) fn cover_program_done(&mut self, image: ImageId, cover: CoverId, holds: Holds, outcome: ProgramOutcome) {
         self.writer.rows.program_ended(&mut self.core, &mut self.writer.moves, (image, cover), holds, outcome);
         self.hand_on();
     }
 
     /// Whoever waited for a cover has been told. Repairs that wait for a parity are tried again.
-    pub(crate) fn end_cover(&mut self, cover: Id) {
+    pub(crate) fn end_cover(&mut self, cover: CoverId) {
         self.core.retry |= !self.reads.uncovered_repairs.is_empty();
         self.writer.rows.end_cover(&mut self.core, &mut self.writer.moves, cover);
     }

@@ -3,20 +3,21 @@
 //! A write makes code stale *before* it takes a page. Reads that decoded with that code go on without it, some
 //! of them end, and what waited for them may write.
 
+use crate::core::ids::EncodeId;
 use crate::core::jobs::Asker;
 use crate::engine::Engine;
 use crate::engine::reads::reads;
 use crate::write::zones::encode::Idle;
 use crate::write::zones::{NeverWritten, Waiting};
 use device::contents::HostPayload;
-use device::slab::Id;
+use device::slab::JobId;
 use ftl::Stream;
 use nand::FlashArray;
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Hands the job's pages to their segments. Those without room wait there, and nobody behind them
     /// but writers of the same segment.
-    pub(crate) fn place_in_zones(&mut self, job: Id) -> bool {
+    pub(crate) fn place_in_zones(&mut self, job: JobId) -> bool {
         let pages = self.core.jobs[job].pages.len() as u32;
         self.core.jobs[job].unplaced = pages;
         for index in 0..pages {
@@ -43,7 +44,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// The page's die is dead. What the buffer has answered for is lost; of what was never answered the
     /// old contents may still be had from code.
-    fn lose_homeless(&mut self, job: Id, index: u32) {
+    fn lose_homeless(&mut self, job: JobId, index: u32) {
         (self.core.jobs[job].failed, self.core.jobs[job].homeless) = (true, true);
         if self.core.jobs[job].asker == Asker::Buffer {
             let lpn = self.core.jobs[job].pages[index as usize].lpn;
@@ -56,13 +57,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// All pages of the job are in the map, or never will be.
-    fn placed_in_zones(&mut self, job: Id) {
+    fn placed_in_zones(&mut self, job: JobId) {
         self.core.jobs[job].next = self.core.jobs[job].pages.len();
         self.let_pages_go(job);
         self.part_done(job);
     }
 
-    fn one_placed(&mut self, job: Id) {
+    fn one_placed(&mut self, job: JobId) {
         self.core.jobs[job].unplaced -= 1;
         if self.core.jobs[job].unplaced == 0 {
             self.placed_in_zones(job);
@@ -70,7 +71,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// Writes a page to its segment, if that has room. A page that was discarded meanwhile is not written.
-    fn write_in_zone(&mut self, job: Id, index: u32, log: usize) -> bool {
+    fn write_in_zone(&mut self, job: JobId, index: u32, log: usize) -> bool {
         let page = &self.core.jobs[job].pages[index as usize];
         let lpn = page.lpn;
         if self.was_discarded(job, lpn) || self.is_void(page) {
@@ -87,7 +88,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// Writes a code page, if its segment has room.
-    fn write_code(&mut self, encode: Id, which: u32, log: usize) -> bool {
+    fn write_code(&mut self, encode: EncodeId, which: u32, log: usize) -> bool {
         let zones = self.writer.zones.as_mut().expect("a drive of code zones");
         let placed = zones.write_code(&mut self.core, encode, which, log);
         self.hand_on();
@@ -275,7 +276,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// The code pages of a group are computed, or some of its data cannot be read: writes them, as far as there
     /// is room.
-    pub(crate) fn code_summed(&mut self, encode: Id, sums: Option<Vec<P>>) {
+    pub(crate) fn code_summed(&mut self, encode: EncodeId, sums: Option<Vec<P>>) {
         let zones = self.writer.zones.as_mut().expect("a drive of code zones");
         let pages = zones.code_summed(&mut self.core, encode, sums);
         self.hand_on();

@@ -9,7 +9,7 @@ use crate::write::moves::Moves;
 use crate::write::rescue::AwaitsRescue;
 use device::contents::HostPayload;
 use device::image::Contents;
-use device::slab::{Id, NONE};
+use device::slab::ImageId;
 use ftl::Place;
 use nand::{FlashArray, Member, OobTag, ProgramOutcome};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ impl<P: HostPayload> Groups<P> {
         &mut self,
         core: &mut Core<P, A>,
         moves: &mut Moves<P>,
-        (image, key): (Id, CodewordKey),
+        (image, key): (ImageId, CodewordKey),
         holds: Holds,
         outcome: ProgramOutcome,
     ) {
@@ -43,14 +43,14 @@ impl<P: HostPayload> Groups<P> {
                 lose_slot(core, image, index, holds);
             }
             if is_rescued {
-                waiting.pins.extend((pin != NONE).then_some(pin));
-                waiting.jobs.extend((job != NONE).then_some(job));
+                waiting.pins.extend(pin);
+                waiting.jobs.extend(job);
                 continue;
             }
-            if pin != NONE {
+            if let Some(pin) = pin {
                 core.release(pin);
             }
-            if job != NONE {
+            if let Some(job) = job {
                 core.jobs[job].failed |= lost;
                 core.part_done(job);
             }
@@ -136,7 +136,7 @@ impl<P: HostPayload> Groups<P> {
             let payload = self.blocks[&layout.group.0].sums[(position * slots + index) as usize].clone();
             let slot = core.next_slot_of(image);
             self.add_to_sums(core, &strip, Member { slot, tag, update }, &payload);
-            core.device.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
+            core.device.images.fill(image, Contents { tag, payload, update }, None, None);
         }
         if core.is_mountable() {
             let grid = &core.device.grid;
@@ -190,7 +190,7 @@ impl<P: HostPayload> Groups<P> {
             let (tag, update) = (OobTag::parity(StripeId(key.0)), core.device.next_rank());
             for index in 0..slots {
                 let payload = held.sums[parity * slots + index].clone();
-                core.device.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
+                core.device.images.fill(image, Contents { tag, payload, update }, None, None);
             }
             if core.is_mountable() {
                 core.device.images.set_members(image, held.members.clone());
@@ -228,7 +228,7 @@ impl<P: HostPayload> Groups<P> {
 
 /// A slot of a program that failed did not get its contents, and neither its codeword nor the controller has
 /// them any more.
-fn lose_slot<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, image: Id, index: u32, holds: Holds) {
+fn lose_slot<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, image: ImageId, index: u32, holds: Holds) {
     let tag = core.device.images.slot(image, index).0;
     let Some(lpn) = data_of(tag) else { return };
     if holds == Holds::MovedData && core.is_mountable() {

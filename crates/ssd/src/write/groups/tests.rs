@@ -12,7 +12,7 @@ use crate::write::testing::{LogCore, end_in_flash, in_words, log_core, log_setup
 use coding::ErasureCode;
 use device::contents::{HostPayload, PageBuf, Tag};
 use device::failed::FailedProgram;
-use device::slab::Id;
+use device::slab::JobId;
 use ftl::Place;
 use nand::{FlashArray, OobTag, ProgramOutcome};
 use protect::Protection;
@@ -50,7 +50,7 @@ impl<P: HostPayload> Alone<P> {
     }
 
     /// Places the job's pages as far as there is room.
-    fn place(&mut self, job: Id) -> Placed {
+    fn place(&mut self, job: JobId) -> Placed {
         loop {
             let placed = self.groups.place(&mut self.core, job);
             if placed != Placed::RowEnded {
@@ -60,7 +60,7 @@ impl<P: HostPayload> Alone<P> {
     }
 
     /// As the host writes: the job, and the programs that follow.
-    fn write(&mut self, pages: &[(u32, u32)]) -> (Id, Vec<Command>) {
+    fn write(&mut self, pages: &[(u32, u32)]) -> (JobId, Vec<Command>) {
         let job = write_job(&mut self.core, pages);
         assert_eq!(self.place(job), Placed::All);
         self.effects();

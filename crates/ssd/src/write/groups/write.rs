@@ -7,7 +7,7 @@ use crate::write::groups::{CodewordKey, Groups, Layout, OpenSums, row_of_group};
 use crate::write::moves::Moves;
 use device::contents::HostPayload;
 use device::image::Contents;
-use device::slab::{Id, NONE};
+use device::slab::{ImageId, JobId};
 use ftl::Stream;
 use nand::{FlashArray, Member, OobTag};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(crate) enum CacheRoom {
 
 impl<P: HostPayload> Groups<P> {
     /// Hands the job's pages to the host's open group, until a page stripe ends.
-    pub fn place<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id) -> Placed {
+    pub fn place<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) -> Placed {
         while core.jobs[job].next < core.jobs[job].pages.len() {
             if !self.can_put(core, Stream::Host) {
                 core.collect_if_short(0);
@@ -119,7 +119,7 @@ impl<P: HostPayload> Groups<P> {
         key
     }
 
-    fn put_host_page<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id) -> Placed {
+    fn put_host_page<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) -> Placed {
         let (image, strip) = self.next_strip(core, 0);
         while !core.device.images.is_full(image) {
             let Some(page) = core.jobs[job].pages.get(core.jobs[job].next) else { break };
@@ -127,7 +127,7 @@ impl<P: HostPayload> Groups<P> {
             core.jobs[job].next += 1;
             core.jobs[job].remaining += 1;
             let contents = Contents { tag: OobTag::data(lpn), payload, update: core.device.next_rank() };
-            self.put_slot(core, &strip, image, contents, job);
+            self.put_slot(core, &strip, image, contents, Some(job));
         }
         self.send_data(core, Stream::Host, strip, image, Cause::Host)
     }
@@ -136,14 +136,14 @@ impl<P: HostPayload> Groups<P> {
         let (image, strip) = self.next_strip(core, frontier_of(&core.map, Stream::Gc));
         while !core.device.images.is_full(image) {
             let Some(page) = moves.queue.pop_front() else { break };
-            self.put_slot(core, &strip, image, page.contents, NONE);
+            self.put_slot(core, &strip, image, page.contents, None);
         }
         let cause = core.moving[0].cause;
         self.send_data(core, Stream::Gc, strip, image, cause)
     }
 
     /// The next data page of the open group, as an empty image.
-    fn next_strip<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, frontier: usize) -> (Id, StripPage) {
+    fn next_strip<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, frontier: usize) -> (ImageId, StripPage) {
         let open = self.open[frontier].as_ref().expect("an open group");
         let (layout, page) = (Arc::clone(&open.layout), open.page);
         let position = layout.stripe.order[open.next as usize];
@@ -159,14 +159,14 @@ impl<P: HostPayload> Groups<P> {
         &mut self,
         core: &mut Core<P, A>,
         strip: &StripPage,
-        image: Id,
+        image: ImageId,
         contents: Contents<P>,
-        job: Id,
+        job: Option<JobId>,
     ) {
         let index = core.device.images.slab[image].filled;
         let slot = core.next_slot_of(image);
         let lpn = data_of(contents.tag).expect("groups hold host data and parity");
-        let pin = core.map.publish(lpn, slot).pinned.unwrap_or(NONE);
+        let pin = core.map.publish(lpn, slot).pinned;
         let member = Member { slot, tag: contents.tag, update: contents.update };
         self.add_to_sums(core, strip, member, &contents.payload);
         if let Some(blocks) = self.blocks.get_mut(&strip.layout.group.0) {
@@ -203,7 +203,7 @@ impl<P: HostPayload> Groups<P> {
         core: &mut Core<P, A>,
         stream: Stream,
         strip: StripPage,
-        image: Id,
+        image: ImageId,
         cause: Cause,
     ) -> Placed {
         let frontier = frontier_of(&core.map, stream);
@@ -241,7 +241,7 @@ impl<P: HostPayload> Groups<P> {
 /// Queues the program of a page of a group.
 pub(crate) fn submit_strip<P: HostPayload, A: FlashArray<P>>(
     core: &mut Core<P, A>,
-    image: Id,
+    image: ImageId,
     strip: &StripPage,
     holds: Holds,
     cause: Cause,

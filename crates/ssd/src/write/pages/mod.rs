@@ -7,7 +7,7 @@ pub(crate) mod write;
 use crate::core::Core;
 use crate::core::owner::{Holds, Owner};
 use device::contents::HostPayload;
-use device::slab::{Id, NONE};
+use device::slab::{Id, ImageId};
 use nand::FlashArray;
 use vocab::{Cause, Ppn};
 
@@ -17,37 +17,37 @@ pub(crate) struct PageWriter {
     /// The die that is asked first next time: equal backlogs take turns.
     turn: usize,
     /// The image host pages are put into.
-    open: Id,
+    open: ImageId,
     open_log: usize,
     /// Whether the open image's program is queued already.
     open_sent: bool,
     /// For each log, the image moved pages are put into; not queued before it is full.
-    moved: Vec<Id>,
+    moved: Vec<ImageId>,
 }
 
 impl PageWriter {
     pub fn new(logs: usize) -> Self {
-        Self { turn: 0, open: NONE, open_log: 0, open_sent: false, moved: vec![NONE; logs] }
+        Self { turn: 0, open: Id::NONE, open_log: 0, open_sent: false, moved: vec![Id::NONE; logs] }
     }
 
-    /// Images that may still be filled; `NONE` among them.
-    pub fn open_images(&self) -> impl Iterator<Item = Id> {
+    /// Images that may still be filled; `Id::NONE` among them.
+    pub fn open_images(&self) -> impl Iterator<Item = ImageId> {
         self.moved.iter().copied().chain([self.open])
     }
 
     /// The die takes up the image: nothing more fits in.
     #[inline]
-    pub fn sealed(&mut self, image: Id) {
+    pub fn sealed(&mut self, image: ImageId) {
         if self.open == image {
-            self.open = NONE;
+            self.open = Id::NONE;
         }
     }
 
     /// The image of a page that the controller still has, by page number: reads of it are served from memory.
     /// That is a half filled page of moved ones, or the last of the write history; or a page of any kind that
     /// failed to be programmed and waits for another place.
-    pub fn unsent<P: HostPayload, A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> Option<Id> {
-        let is_it = |image: Id| image != NONE && core.device.images.slab[image].ppn == ppn;
+    pub fn unsent<P: HostPayload, A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> Option<ImageId> {
+        let is_it = |image: ImageId| image != Id::NONE && core.device.images.slab[image].ppn == ppn;
         if !core.device.displaced.is_empty()
             && let Some(command) = core.device.displaced.iter().find(|command| is_it(command.image))
         {
@@ -65,12 +65,12 @@ impl PageWriter {
     /// Whether the page is the host's open one and its program is not queued.
     #[inline]
     pub fn is_open_and_unsent<P: HostPayload, A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> bool {
-        self.open != NONE && !self.open_sent && core.device.images.slab[self.open].ppn == ppn
+        self.open != Id::NONE && !self.open_sent && core.device.images.slab[self.open].ppn == ppn
     }
 
     /// Queues the program of the host's open image, full or not, if there is one.
     pub fn send_open_page<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
-        if self.open != NONE && !self.open_sent {
+        if self.open != Id::NONE && !self.open_sent {
             let log = self.open_log as u16;
             core.submit_program(self.open, Owner::Page { log, holds: Holds::Data }, Cause::Host);
             self.open_sent = true;
@@ -101,7 +101,7 @@ mod tests {
         (core, PageWriter::new(logs))
     }
 
-    fn job(core: &mut TinyCore, lpns: std::ops::Range<u32>) -> Id {
+    fn job(core: &mut TinyCore, lpns: std::ops::Range<u32>) -> device::slab::JobId {
         let job = core.jobs.take();
         let pages = lpns.map(|lpn| PageWrite { lpn: Lpn(lpn), version: 1, payload: Tag::default(), from: 0, to: 8 });
         core.jobs[job].pages.extend(pages);

@@ -5,7 +5,7 @@ use crate::core::{Core, oob_covering};
 use crate::write::pages::PageWriter;
 use device::contents::HostPayload;
 use device::image::Contents;
-use device::slab::{Id, NONE};
+use device::slab::{Id, ImageId};
 use ftl::{Published, Stream};
 use nand::FlashArray;
 use vocab::Ppn;
@@ -13,7 +13,7 @@ use vocab::Ppn;
 /// The image that a moved page goes into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MovedImage {
-    pub image: Id,
+    pub image: ImageId,
     /// Whether nothing is in it yet.
     pub is_new: bool,
     /// Whether it is of the host's frontier. The host's next page must not overtake it, so it is sent at once.
@@ -31,7 +31,7 @@ impl PageWriter {
         coverage: impl FnOnce(&Core<P, A>) -> u32,
     ) -> Option<MovedImage> {
         let image = self.moved[log];
-        if image != NONE {
+        if image != Id::NONE {
             return Some(MovedImage { image, is_new: false, borrowed: false });
         }
         let own = core.map.take_page(log, Stream::Gc);
@@ -53,7 +53,7 @@ impl PageWriter {
         contents: Contents<P>,
         published: Published,
     ) {
-        core.device.images.fill(to.image, contents, NONE, published.pinned.unwrap_or(NONE));
+        core.device.images.fill(to.image, contents, None, published.pinned);
         if core.device.images.is_full(to.image) || to.borrowed {
             self.send_moved(core, log);
         }
@@ -62,8 +62,8 @@ impl PageWriter {
     /// Queues the program of what was moved within the log so far.
     #[inline]
     pub fn send_moved<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, log: usize) {
-        let image = std::mem::replace(&mut self.moved[log], NONE);
-        if image != NONE {
+        let image = std::mem::replace(&mut self.moved[log], Id::NONE);
+        if image != Id::NONE {
             core.moving[log].under_way += 1;
             let cause = core.moving[log].cause;
             core.submit_program(image, Owner::Page { log: log as u16, holds: Holds::MovedData }, cause);

@@ -5,7 +5,7 @@ use crate::core::{Core, oob_covering};
 use crate::write::pages::PageWriter;
 use device::contents::HostPayload;
 use device::image::Contents;
-use device::slab::{Id, NONE};
+use device::slab::{Id, ImageId, JobId};
 use ftl::Stream;
 use nand::{FlashArray, OobTag};
 use vocab::Cause;
@@ -26,9 +26,9 @@ pub(crate) enum Placing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HostImage {
     /// Into this image, which was open.
-    Open(Id),
+    Open(ImageId),
     /// Into this image, for which a page of the log was taken. The log may be short now.
-    Taken(Id, usize),
+    Taken(ImageId, usize),
     /// No log has room.
     NoRoom,
 }
@@ -36,7 +36,7 @@ pub(crate) enum HostImage {
 impl PageWriter {
     /// Puts the job's pages into images of region logs, from where it stopped before.
     #[inline]
-    pub fn place<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id) -> Placing {
+    pub fn place<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) -> Placing {
         while core.jobs[job].next < core.jobs[job].pages.len() {
             let image = match self.host_image(core) {
                 HostImage::Open(image) => image,
@@ -47,9 +47,9 @@ impl PageWriter {
             let page = &core.jobs[job].pages[core.jobs[job].next];
             let (lpn, payload) = (page.lpn, page.payload.clone());
             let published = core.map.publish(lpn, core.next_slot_of(image));
-            let pin = published.pinned.unwrap_or(NONE);
+            let pin = published.pinned;
             let contents = Contents { tag: OobTag::data(lpn), payload, update: core.device.next_rank() };
-            core.device.images.fill(image, contents, job, pin);
+            core.device.images.fill(image, contents, Some(job), pin);
             core.jobs[job].remaining += 1;
             core.jobs[job].next += 1;
             self.send_host_image(core, image);
@@ -60,7 +60,7 @@ impl PageWriter {
     /// The image the next host page goes into.
     #[inline]
     pub fn host_image<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) -> HostImage {
-        if self.open != NONE {
+        if self.open != Id::NONE {
             return HostImage::Open(self.open);
         }
         let Some(log) = self.least_waiting(core) else { return HostImage::NoRoom };
@@ -96,7 +96,7 @@ impl PageWriter {
     /// Queues the program of the host image: with the first page in it, so that an idle die
     /// takes it up as soon as the request is placed; without time, when it is full.
     #[inline]
-    pub fn send_host_image<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, image: Id) {
+    pub fn send_host_image<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, image: ImageId) {
         let full = core.device.images.is_full(image);
         if !self.open_sent && (full || core.device.timed) {
             let log = self.open_log as u16;
@@ -104,7 +104,7 @@ impl PageWriter {
             self.open_sent = true;
         }
         if full {
-            self.open = NONE;
+            self.open = Id::NONE;
         }
     }
 }

@@ -2,12 +2,13 @@
 
 use crate::core::Core;
 use crate::core::effects::Effect;
+use crate::core::ids::CoverId;
 use crate::core::owner::Holds;
 use crate::write::moves::Moves;
 use crate::write::rescue::AwaitsRescue;
 use crate::write::rows::Rows;
 use device::contents::HostPayload;
-use device::slab::{Id, NONE};
+use device::slab::{Id, ImageId, JobId};
 use nand::{FlashArray, ProgramOutcome};
 use vocab::{DieId, Lpn, StripSet};
 
@@ -18,9 +19,9 @@ pub(crate) struct Cover {
     /// Programs under way, one more until the parity is queued, and one for the cover before.
     remaining: u32,
     /// The cover of the same row that waits for this one.
-    next: Id,
+    next: CoverId,
     /// Jobs that wrote the data.
-    pub jobs: Vec<Id>,
+    pub jobs: Vec<JobId>,
     /// Units with old versions of the data.
     pub pins: Vec<u32>,
     row: u32,
@@ -37,14 +38,14 @@ pub(crate) struct Cover {
 impl Default for Cover {
     fn default() -> Self {
         let (jobs, pins, covered) = (Vec::new(), Vec::new(), StripSet::EMPTY);
-        Self { remaining: 0, next: NONE, jobs, pins, row: 0, covered, parity: None, lacks_parity: false, rescued: Vec::new() }
+        Self { remaining: 0, next: Id::NONE, jobs, pins, row: 0, covered, parity: None, lacks_parity: false, rescued: Vec::new() }
     }
 }
 
 impl Cover {
     fn begin(&mut self, row: u32) {
         (self.remaining, self.covered, self.parity, self.lacks_parity) = (1, StripSet::EMPTY, None, false);
-        (self.row, self.next) = (row, NONE);
+        (self.row, self.next) = (row, Id::NONE);
         self.jobs.clear();
         self.pins.clear();
     }
@@ -67,13 +68,13 @@ impl Cover {
 
 impl<P: HostPayload> Rows<P> {
     /// The cover that ends with the next parity of the row; a new one if need be.
-    pub fn cover(&mut self, frontier: usize) -> Id {
+    pub fn cover(&mut self, frontier: usize) -> CoverId {
         let row = &mut self.open[frontier];
-        if row.cover == NONE {
+        if row.cover == Id::NONE {
             let id = self.covers.take();
             self.covers[id].begin(row.places[0].row);
             row.cover = id;
-            if row.before != NONE {
+            if row.before != Id::NONE {
                 self.covers[row.before].next = id;
                 self.covers[id].remaining += 1;
             }
@@ -86,7 +87,7 @@ impl<P: HostPayload> Rows<P> {
         &mut self,
         core: &mut Core<P, A>,
         moves: &mut Moves<P>,
-        (image, cover): (Id, Id),
+        (image, cover): (ImageId, CoverId),
         holds: Holds,
         outcome: ProgramOutcome,
     ) {
@@ -108,7 +109,7 @@ impl<P: HostPayload> Rows<P> {
         &mut self,
         core: &mut Core<P, A>,
         moves: &mut Moves<P>,
-        (image, id): (Id, Id),
+        (image, id): (ImageId, CoverId),
         holds: Holds,
     ) {
         let ppn = core.device.images.slab[image].ppn;
@@ -128,14 +129,14 @@ impl<P: HostPayload> Rows<P> {
     }
 
     /// One of the things that the cover waits for has happened.
-    pub fn part_of_cover_ended<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>, id: Id) {
+    pub fn part_of_cover_ended<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>, id: CoverId) {
         let cover = &mut self.covers[id];
         cover.remaining -= 1;
         if cover.remaining > 0 {
             return;
         }
         // A job with pages still to be placed waits for the next cover, which may have the same identity.
-        cover.jobs.iter().for_each(|&job| core.jobs[job].cover = NONE);
+        cover.jobs.iter().for_each(|&job| core.jobs[job].cover = Id::NONE);
         let (row, covered) = (cover.row, cover.covered);
         if let Some(die) = cover.parity {
             core.map.rows_mut().cover(row, covered, die);
@@ -148,7 +149,7 @@ impl<P: HostPayload> Rows<P> {
     }
 
     /// Lets go what waited for the cover, or says what it waits for now.
-    pub fn finish_cover<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>, id: Id) {
+    pub fn finish_cover<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>, id: CoverId) {
         let cover = &mut self.covers[id];
         let (row, covered, lacks_parity) = (cover.row, cover.covered, cover.lacks_parity);
         let rescued = std::mem::take(&mut cover.rescued);
@@ -174,11 +175,11 @@ impl<P: HostPayload> Rows<P> {
     }
 
     /// Whoever waited for the cover has been told: the cover after it waits for one thing less.
-    pub fn end_cover<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>, id: Id) {
+    pub fn end_cover<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>, id: CoverId) {
         self.covers.give(id);
-        self.open.iter_mut().filter(|row| row.before == id).for_each(|row| row.before = NONE);
-        let next = std::mem::replace(&mut self.covers[id].next, NONE);
-        if next != NONE {
+        self.open.iter_mut().filter(|row| row.before == id).for_each(|row| row.before = Id::NONE);
+        let next = std::mem::replace(&mut self.covers[id].next, Id::NONE);
+        if next != Id::NONE {
             self.part_of_cover_ended(core, moves, next);
         }
     }

@@ -7,7 +7,7 @@ use crate::write::moves::Moves;
 use crate::write::rescue::AwaitsRescue;
 use crate::write::rows::Rows;
 use device::contents::HostPayload;
-use device::slab::Id;
+use device::slab::JobId;
 use ftl::{Place, UnitId};
 use nand::FlashArray;
 use vocab::{Lpn, Ppn, StripSet};
@@ -18,7 +18,7 @@ pub(crate) struct Uncovered {
     row: u32,
     /// The dies of the row that hold the data; none once the data have moved.
     covered: StripSet,
-    jobs: Vec<Id>,
+    jobs: Vec<JobId>,
     /// Pages of theirs that are not in flash at all: their programs failed, too.
     rescued: Vec<Lpn>,
 }
@@ -59,7 +59,7 @@ impl<P: HostPayload> Rows<P> {
         &mut self,
         core: &mut Core<P, A>,
         (row, covered): (u32, StripSet),
-        jobs: Vec<Id>,
+        jobs: Vec<JobId>,
         rescued: Vec<Lpn>,
     ) {
         if !jobs.is_empty() {

@@ -11,9 +11,10 @@ pub(crate) mod scrub;
 pub(crate) mod solve;
 pub(crate) mod write;
 
+use crate::core::ids::{CoverId, OfCover};
 use crate::write::rows::cover::Cover;
 use crate::write::rows::loss::Uncovered;
-use device::slab::{Id, NONE, Slab};
+use device::slab::{Id, Slab};
 use ftl::RowPlace;
 use nand::Member;
 use protect::RowScheme;
@@ -36,15 +37,15 @@ pub(crate) struct RowWriter<P> {
     /// The logical pages in the sum, on a drive that is to be mounted.
     members: Vec<Member>,
     /// The cover that ends with the row's next parity.
-    cover: Id,
+    cover: CoverId,
     /// The cover before it, unless that has ended.
-    before: Id,
+    before: CoverId,
 }
 
 impl<P> Default for RowWriter<P> {
     fn default() -> Self {
         let (sum, members) = (Vec::new(), Vec::new());
-        Self { places: Vec::new(), used: 0, uncovered: 0, sum, members, data: StripSet::EMPTY, cover: NONE, before: NONE }
+        Self { places: Vec::new(), used: 0, uncovered: 0, sum, members, data: StripSet::EMPTY, cover: Id::NONE, before: Id::NONE }
     }
 }
 
@@ -75,7 +76,7 @@ pub(crate) struct Rows<P> {
     scheme: Option<Arc<dyn RowScheme>>,
     /// One for the host, and one for the collector where that has a frontier of its own.
     open: [RowWriter<P>; 2],
-    covers: Slab<Cover>,
+    covers: Slab<Cover, OfCover>,
     /// Jobs whose data are in flash without a parity.
     uncovered: Vec<Uncovered>,
 }

@@ -9,7 +9,7 @@ use crate::write::rows::Rows;
 use crate::write::rows::solve::ParityOnItsWay;
 use crate::write::testing::{LogCore, end_in_flash, in_words, log_core, log_setup, page_of, programs, sum_of, write_job};
 use device::contents::{HostPayload, Tag};
-use device::slab::Id;
+use device::slab::JobId;
 use ftl::Stream;
 use nand::{FlashArray, OobTag, ProgramOutcome};
 use protect::Protection;
@@ -46,7 +46,7 @@ impl Alone {
     }
 
     /// As the host writes: the job, and the programs that follow.
-    fn write(&mut self, pages: &[(u32, u32)]) -> (Id, Vec<Command>) {
+    fn write(&mut self, pages: &[(u32, u32)]) -> (JobId, Vec<Command>) {
         let job = write_job(&mut self.core, pages);
         while self.rows.place(&mut self.core, job) == Placed::RowEnded {}
         assert_eq!(self.core.jobs[job].next, pages.len(), "all pages are placed");

@@ -8,7 +8,7 @@ use crate::write::moves::Moves;
 use crate::write::rows::Rows;
 use device::contents::HostPayload;
 use device::image::Contents;
-use device::slab::{Id, NONE};
+use device::slab::{Id, ImageId, JobId};
 use ftl::{RowPlace, Stream};
 use nand::{FlashArray, Member, OobTag};
 use protect::{OpenRow, RowStep};
@@ -16,7 +16,7 @@ use vocab::{Cause, DieId, StripSet, StripeId};
 
 impl<P: HostPayload> Rows<P> {
     /// Hands the job's pages to rows, until a row ends.
-    pub fn place<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id) -> Placed {
+    pub fn place<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) -> Placed {
         loop {
             let left = core.jobs[job].pages.len() - core.jobs[job].next;
             if self.open[0].places.is_empty() && left == 0 {
@@ -115,7 +115,7 @@ impl<P: HostPayload> Rows<P> {
         }
         // The only page left was that of the die. The row's data, all on other dies, stay without parity. The
         // one loss that the scheme covers has just happened, unless it was but a block.
-        let cover = std::mem::replace(&mut row.cover, NONE);
+        let cover = std::mem::replace(&mut row.cover, Id::NONE);
         row.uncovered = 0;
         self.covers[cover].leave_without_parity(row.data, superblock.is_some());
         self.part_of_cover_ended(core, moves, cover);
@@ -150,14 +150,14 @@ impl<P: HostPayload> Rows<P> {
     }
 
     /// The next page of the row, as an empty image.
-    fn next_image<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, frontier: usize, coverage: u32) -> (Id, RowPlace) {
+    fn next_image<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, frontier: usize, coverage: u32) -> (ImageId, RowPlace) {
         let row = &mut self.open[frontier];
         let place = row.places[row.used as usize];
         row.used += 1;
         (core.device.images.open(place.ppn, oob_covering(coverage)), place)
     }
 
-    fn put_host_data<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id) {
+    fn put_host_data<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
         let cover = self.cover(0);
         let (image, place) = self.next_image(core, 0, 0);
         if core.jobs[job].cover != cover && !self.answers_early(core) {
@@ -187,7 +187,7 @@ impl<P: HostPayload> Rows<P> {
     }
 
     /// Adds a page to a row's image: to the map, to the parity sum and to the image.
-    fn put_slot<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, frontier: usize, image: Id, contents: Contents<P>) {
+    fn put_slot<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, frontier: usize, image: ImageId, contents: Contents<P>) {
         let index = core.device.images.slab[image].filled;
         let slot = core.next_slot_of(image);
         let lpn = data_of(contents.tag).expect("rows hold host data and parity");
@@ -199,7 +199,7 @@ impl<P: HostPayload> Rows<P> {
         if core.is_mountable() {
             row.members.push(Member { slot, tag: contents.tag, update: contents.update });
         }
-        core.device.images.fill(image, contents, NONE, NONE);
+        core.device.images.fill(image, contents, None, None);
     }
 
     /// Queues the program of a data page.
@@ -207,7 +207,7 @@ impl<P: HostPayload> Rows<P> {
         &mut self,
         core: &mut Core<P, A>,
         frontier: usize,
-        (image, place): (Id, RowPlace),
+        (image, place): (ImageId, RowPlace),
         cause: Cause,
     ) {
         let cover = self.cover(frontier);
@@ -228,13 +228,13 @@ impl<P: HostPayload> Rows<P> {
         let row = &mut self.open[frontier];
         let (tag, update) = (OobTag::parity(StripeId(place.row)), core.device.next_rank());
         for payload in row.sum.clone() {
-            core.device.images.fill(image, Contents { tag, payload, update }, NONE, NONE);
+            core.device.images.fill(image, Contents { tag, payload, update }, None, None);
         }
         if core.is_mountable() {
             core.device.images.set_members(image, row.members.clone());
         }
         row.uncovered = 0;
-        row.cover = NONE;
+        row.cover = Id::NONE;
         row.before = cover;
         self.covers[cover].parity_is_sent(data, place.die);
         core.submit_program(image, Owner::Cover { cover, holds: Holds::Parity }, Cause::Parity);
@@ -248,7 +248,7 @@ impl<P: HostPayload> Rows<P> {
             core.submit_program(image, Owner::Nobody, Cause::Parity);
         }
         self.open[frontier].places.clear();
-        self.open[frontier].before = NONE;
+        self.open[frontier].before = Id::NONE;
         core.map.next_row(stream);
         core.collect_if_short(0);
     }

@@ -1,7 +1,7 @@
 //! Locks of stripes: updates of one stripe are serial, and repairs wait for an update that is half in the map.
 
+use crate::core::ids::OpId;
 use crate::core::target::Target;
-use device::slab::Id;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use vocab::StripeId;
@@ -10,7 +10,7 @@ use vocab::StripeId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiter {
     /// The next update, to be started.
-    Update(Id),
+    Update(OpId),
     /// A repair, to be tried again.
     Repair(Target),
 }

@@ -5,6 +5,7 @@ use crate::core::Core;
 use crate::core::stripe_step::StripeStep;
 use crate::write::stripes::Stripes;
 use device::contents::HostPayload;
+use device::slab::JobId;
 use ftl::{Place, Stream, UnitId};
 use nand::{FlashArray, PageRole};
 use vocab::{DieId, Lpn, Ppn, StripSet, StripeId};
@@ -185,7 +186,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Hides the job's pages from the host; frees stripes all of whose pages are hidden.
-    pub fn discard<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: device::slab::Id) {
+    pub fn discard<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
         let (first, end) = core.jobs[job].range;
         let n = self.data_strips();
         for lpn in (first..end).map(Lpn) {

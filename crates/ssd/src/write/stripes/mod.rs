@@ -34,12 +34,13 @@ pub(crate) mod update;
 use crate::config::Power;
 use crate::core::Core;
 use crate::core::effects::Effect;
+use crate::core::ids::{OfOp, OpId};
 use crate::core::stripe_step::StripeStep;
 use crate::write::stripes::locks::StripeLocks;
 use crate::write::stripes::op::StripeOp;
 use crate::write::stripes::partial::ParityCache;
 use device::contents::HostPayload;
-use device::slab::{Id, Slab};
+use device::slab::Slab;
 use nand::FlashArray;
 use protect::StripeScheme;
 use std::collections::{BTreeSet, VecDeque};
@@ -59,10 +60,10 @@ impl Clone for Scheme {
 pub(crate) struct Stripes<P> {
     /// `None` on a drive without static stripes.
     scheme: Option<Scheme>,
-    pub ops: Slab<StripeOp<P>>,
+    pub ops: Slab<StripeOp<P>, OfOp>,
     pub locks: StripeLocks,
     /// Updates that wait for space, in order.
-    pub stalled: VecDeque<Id>,
+    pub stalled: VecDeque<OpId>,
     /// Partial parities.
     pub held: ParityCache<P>,
     /// P/E cycles above which the scheme takes a block for worn.

@@ -5,7 +5,7 @@ use crate::core::Core;
 use crate::write::stripes::Stripes;
 use crate::write::stripes::partial::StripeVersions;
 use device::contents::HostPayload;
-use device::slab::Id;
+use device::slab::ImageId;
 use ftl::Place;
 use nand::{FlashArray, Member, OobTag};
 use vocab::{Lpn, Slot, StripSet, StripeId};
@@ -52,7 +52,7 @@ impl<P: HostPayload> Stripes<P> {
     pub fn tell_strips<A: FlashArray<P>>(
         &self,
         core: &mut Core<P, A>,
-        image: Id,
+        image: ImageId,
         stripe: StripeId,
         written: StripSet,
         rank: u64,
@@ -70,7 +70,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// The image is the stored parity once more: where a partial parity has newer contents of a strip, it
     /// sums the older ones.
-    pub fn tell_strips_of_stored_parity<A: FlashArray<P>>(&self, core: &mut Core<P, A>, image: Id, stripe: StripeId) {
+    pub fn tell_strips_of_stored_parity<A: FlashArray<P>>(&self, core: &mut Core<P, A>, image: ImageId, stripe: StripeId) {
         if !core.is_mountable() {
             return;
         }

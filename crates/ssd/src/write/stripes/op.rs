@@ -1,7 +1,7 @@
 //! An update of one stripe, and how far it is.
 
 use crate::core::target::Target;
-use device::slab::{Id, NONE};
+use device::slab::{Id, JobId};
 use ftl::Place;
 use vocab::{StripSet, StripeId};
 
@@ -45,7 +45,7 @@ pub(crate) struct StripeOp<P> {
     pub(super) stripe: StripeId,
     pub work: Work,
     /// The job that brings new contents, if any.
-    pub(super) job: Id,
+    pub(super) job: JobId,
     /// First page of the job in this stripe; `strips` has one entry for it and each that follows.
     pub(super) first_page: usize,
     /// The strip of each page.
@@ -87,7 +87,7 @@ impl<P: Default> Default for StripeOp<P> {
         Self {
             stripe: StripeId(0),
             work: Work::Write,
-            job: NONE,
+            job: Id::NONE,
             first_page: 0,
             strips: Vec::new(),
             written: StripSet::EMPTY,

@@ -4,9 +4,9 @@
 //! The old versions stay pinned as long as the entry lives, because the stored parity is still
 //! that of them. Collection that wants their block has the stripe committed first.
 
+use crate::core::ids::OpId;
 use crate::write::stripes::op::Work;
 use device::contents::HostPayload;
-use device::slab::Id;
 use ftl::{Place, UnitId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -94,7 +94,7 @@ pub(crate) struct ParityCache<P> {
     promised: usize,
     leaving: usize,
     /// Updates that wait for room, in order.
-    waiting: VecDeque<Id>,
+    waiting: VecDeque<OpId>,
     /// Stripes being committed, or waiting for their turn.
     committing: FxHashSet<u32>,
     /// Stripes whose commit found no room, until there may be some.
@@ -213,7 +213,7 @@ impl<P: HostPayload> ParityCache<P> {
 
     /// Room for a new entry, promised; where there is none the update joins those that wait for it, and that is
     /// false.
-    pub fn promise_or_wait(&mut self, op: Id) -> bool {
+    pub fn promise_or_wait(&mut self, op: OpId) -> bool {
         let promised = self.waiting.is_empty() && self.promise();
         if !promised {
             self.waiting.push_back(op);
@@ -222,7 +222,7 @@ impl<P: HostPayload> ParityCache<P> {
     }
 
     /// The first update that waits for room has it promised, if there is one and there is room.
-    pub fn promise_to_first_waiting(&mut self) -> Option<Id> {
+    pub fn promise_to_first_waiting(&mut self) -> Option<OpId> {
         if self.waiting.is_empty() || !self.promise() {
             return None;
         }
@@ -356,7 +356,7 @@ impl<P: HostPayload> ParityCache<P> {
     }
 
     /// The first update that waits for room, which will not come.
-    pub fn take_waiting(&mut self) -> Option<Id> {
+    pub fn take_waiting(&mut self) -> Option<OpId> {
         self.waiting.pop_front()
     }
 }

@@ -1,13 +1,13 @@
 //! What an update reads: the scheme decides, and decides again where something turns out to be unreadable.
 
 use crate::core::effects::Parcel;
+use crate::core::ids::OpId;
 use crate::core::owner::Owner;
 use crate::core::target::Target;
 use crate::core::{Command, Core};
 use crate::write::stripes::Stripes;
 use crate::write::stripes::op::{Outcome, Work};
 use device::contents::HostPayload;
-use device::slab::Id;
 use ftl::Place;
 use nand::{FlashArray, ReadOutcome};
 use protect::{CommitPlan, StripeCommit, StripePlan, StripeWrite};
@@ -24,7 +24,7 @@ enum Planned {
 
 impl<P: HostPayload> Stripes<P> {
     /// Asks the scheme, then reads what it wants to add and what completes partly written pages.
-    pub(super) fn plan<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+    pub(super) fn plan<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         let planned = match self.ops[id].work {
             Work::Write => self.plan_write(core, id),
             Work::Commit => self.plan_commit(core, id),
@@ -36,7 +36,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// What the scheme sees of a write.
-    fn stripe_write<A: FlashArray<P>>(&self, core: &mut Core<P, A>, id: Id) -> StripeWrite {
+    fn stripe_write<A: FlashArray<P>>(&self, core: &mut Core<P, A>, id: OpId) -> StripeWrite {
         let op = &self.ops[id];
         let (stripe, written) = (op.stripe, op.written);
         let (present, unreadable) = self.stripe_state(core, stripe);
@@ -53,7 +53,7 @@ impl<P: HostPayload> Stripes<P> {
         }
     }
 
-    fn plan_write<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) -> Planned {
+    fn plan_write<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) -> Planned {
         let write = self.stripe_write(core, id);
         let plan = self.scheme().plan(&write);
         let op = &mut self.ops[id];
@@ -83,7 +83,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// The update needs no new entry in the parity cache after all.
-    pub(super) fn give_promise_back<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+    pub(super) fn give_promise_back<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         if std::mem::take(&mut self.ops[id].promised) {
             self.held.give_back();
             core.retry |= self.held.has_waiting();
@@ -92,7 +92,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// An update that waited for room in the parity cache has it. Meanwhile the stripe may have
     /// lost a strip, so the plan is made anew.
-    pub(super) fn room_was_promised<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+    pub(super) fn room_was_promised<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         self.ops[id].promised = true;
         let write = self.stripe_write(core, id);
         let still = matches!(self.scheme().plan(&write), StripePlan::Hold { .. });
@@ -103,7 +103,7 @@ impl<P: HostPayload> Stripes<P> {
         }
     }
 
-    fn plan_commit<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) -> Planned {
+    fn plan_commit<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) -> Planned {
         let stripe = self.ops[id].stripe;
         let Some(partial) = self.held.get(stripe) else {
             // An update was faster and wrote full parity.
@@ -139,7 +139,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Parity over all present strips, where there is none.
-    fn plan_build<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) -> Planned {
+    fn plan_build<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) -> Planned {
         let stripe = self.ops[id].stripe;
         let (present, unreadable) = self.stripe_state(core, stripe);
         let unreadable = unreadable.or(self.ops[id].unreadable);
@@ -156,7 +156,7 @@ impl<P: HostPayload> Stripes<P> {
         Planned::Read
     }
 
-    fn read_what_is_planned<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+    fn read_what_is_planned<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         let op = &mut self.ops[id];
         let (stripe, add, add_old) = (op.stripe, op.add, op.add_old);
         let reads = op.add.or(op.merge.minus(op.unreadable));
@@ -181,7 +181,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// A strip was read.
-    pub fn read_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, ppn: Ppn, id: Id, strip: u32, outcome: ReadOutcome) {
+    pub fn read_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, ppn: Ppn, id: OpId, strip: u32, outcome: ReadOutcome) {
         let payload = if outcome.is_clean() {
             Some(core.device.array.payload(ppn)[0].clone())
         } else {
@@ -210,7 +210,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// The old contents of a partly written page, which could not be read, were solved for; `None`: they are lost.
-    pub fn merge_repaired<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, strip: u32, old: Option<&P>) {
+    pub fn merge_repaired<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId, strip: u32, old: Option<&P>) {
         match old {
             Some(old) => self.merge_strip(core, id, strip, old),
             None => {
@@ -223,7 +223,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// One read or repair of the update has ended.
-    fn read_or_solved<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+    fn read_or_solved<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         let op = &mut self.ops[id];
         op.under_way -= 1;
         if op.under_way > 0 {

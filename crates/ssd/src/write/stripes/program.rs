@@ -2,6 +2,7 @@
 //! changed nothing, so repairs of its stripe can go ahead.
 
 use crate::core::effects::Effect;
+use crate::core::ids::OpId;
 use crate::core::owner::Owner;
 use crate::core::stripe_step::{Attempt, StripeStep};
 use crate::core::{Core, data_of, oob_covering};
@@ -9,14 +10,14 @@ use crate::write::stripes::Stripes;
 use crate::write::stripes::op::{Outcome, Progress};
 use device::contents::HostPayload;
 use device::image::Contents;
-use device::slab::{Id, NONE};
+use device::slab::ImageId;
 use ftl::{Place, Stream};
 use nand::{FlashArray, OobTag, PageRole, ProgramOutcome};
 use vocab::{Cause, DieId, Slot, StripSet};
 
 impl<P: HostPayload> Stripes<P> {
     /// Strips that the update programs.
-    fn strips_to_program(&self, id: Id) -> StripSet {
+    fn strips_to_program(&self, id: OpId) -> StripSet {
         let op = &self.ops[id];
         match op.outcome {
             Outcome::Program => op.written.or(StripSet::one(self.data_strips())),
@@ -25,7 +26,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// The stream of pages that the update may take.
-    fn stream_of(&self, id: Id) -> Stream {
+    fn stream_of(&self, id: OpId) -> Stream {
         if self.ops[id].is_write() { Stream::Host } else { Stream::Commit }
     }
 
@@ -34,7 +35,7 @@ impl<P: HostPayload> Stripes<P> {
     pub(super) fn find_space<A: FlashArray<P>>(
         &mut self,
         core: &mut Core<P, A>,
-        id: Id,
+        id: OpId,
         from: u32,
         lacks: bool,
         attempt: Attempt,
@@ -59,7 +60,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Programs data and parity; there is space for all of it.
-    fn program<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+    fn program<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         let (stripe, written) = (self.ops[id].stripe, self.ops[id].written);
         if self.ops[id].worn_after != self.worn_places(core, stripe, written) {
             // A frontier has reached a block of another age since the plan was made.
@@ -86,7 +87,7 @@ impl<P: HostPayload> Stripes<P> {
         Self::later(core, StripeStep::Programmed { op: id, outcome: ProgramOutcome::Done });
     }
 
-    fn program_data<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, targets: StripSet) {
+    fn program_data<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId, targets: StripSet) {
         for index in 0..self.ops[id].strips.len() {
             let op = &mut self.ops[id];
             let (stripe, strip) = (op.stripe, op.strips[index]);
@@ -103,7 +104,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// The version that a partial parity needs stays pinned as long as that is held, any other
     /// until the update is durable.
-    fn keep_or_pin(&mut self, id: Id, strip: u32, old: Place, pinned: Option<u32>) {
+    fn keep_or_pin(&mut self, id: OpId, strip: u32, old: Place, pinned: Option<u32>) {
         let op = &mut self.ops[id];
         let joins = matches!(op.outcome, Outcome::Hold(_))
             && self.held.get(op.stripe).is_none_or(|partial| partial.old_place(strip).is_none());
@@ -114,7 +115,7 @@ impl<P: HostPayload> Stripes<P> {
         }
     }
 
-    fn program_parity<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, targets: StripSet) {
+    fn program_parity<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId, targets: StripSet) {
         let op = &mut self.ops[id];
         let (stripe, rank, sum) = (op.stripe, op.rank, op.sum.clone());
         match op.outcome {
@@ -143,7 +144,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Full parity, or none, replaces a partial one: old versions may go once that is durable.
-    fn give_up_partial_parity<A: FlashArray<P>>(&mut self, core: &Core<P, A>, id: Id) {
+    fn give_up_partial_parity<A: FlashArray<P>>(&mut self, core: &Core<P, A>, id: OpId) {
         let op = &mut self.ops[id];
         let Some(partial) = self.held.take(op.stripe, |slot| core.map.unit_of(slot)) else { return };
         op.replaces_partial = true;
@@ -154,7 +155,7 @@ impl<P: HostPayload> Stripes<P> {
     fn program_strip<A: FlashArray<P>>(
         &mut self,
         core: &mut Core<P, A>,
-        id: Id,
+        id: OpId,
         strip: u32,
         tag: OobTag,
         payload: P,
@@ -178,7 +179,7 @@ impl<P: HostPayload> Stripes<P> {
         let (stream, cause) = if lpn.is_some() { (Stream::Host, Cause::Host) } else { (self.stream_of(id), Cause::Parity) };
         let ppn = core.map.take_page(die.index(), stream).expect("room was checked");
         let image = core.device.images.open(ppn, oob_covering(targets.0 as u32));
-        core.device.images.fill(image, Contents { tag, payload, update: rank }, NONE, NONE);
+        core.device.images.fill(image, Contents { tag, payload, update: rank }, None, None);
         self.tell_strips(core, image, stripe, written, rank);
         self.ops[id].under_way += 1;
         core.submit_program(image, Owner::Stripe { op: id, strip: strip as u8 }, cause);
@@ -190,7 +191,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// What no flash took is lost if no parity has it either: the host must be told.
-    fn fail_without_parity<A: FlashArray<P>>(&self, core: &mut Core<P, A>, id: Id) {
+    fn fail_without_parity<A: FlashArray<P>>(&self, core: &mut Core<P, A>, id: OpId) {
         let op = &self.ops[id];
         if op.is_write() && op.outcome == Outcome::Forget {
             (core.jobs[op.job].failed, core.jobs[op.job].homeless) = (true, true);
@@ -198,7 +199,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// The program of a strip has ended. One whose die died has failed.
-    pub fn program_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, image: Id, id: Id, outcome: ProgramOutcome) {
+    pub fn program_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, image: ImageId, id: OpId, outcome: ProgramOutcome) {
         if !outcome.is_done() {
             let (tag, ..) = core.device.images.slot(image, 0);
             let slot = core.device.grid.slot(core.device.images.slab[image].ppn, 0);
@@ -208,7 +209,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// One program of the update, or the issuing of all of them, has ended.
-    pub(super) fn programmed<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, outcome: ProgramOutcome) {
+    pub(super) fn programmed<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId, outcome: ProgramOutcome) {
         if !outcome.is_done() {
             self.fail_without_parity(core, id);
         }

@@ -2,6 +2,7 @@
 
 use crate::core::Core;
 use crate::core::effects::{Effect, Parcel};
+use crate::core::ids::OpId;
 use crate::core::jobs::Asker;
 use crate::core::stripe_step::{Attempt, StripeStep};
 use crate::core::target::Target;
@@ -9,7 +10,7 @@ use crate::write::stripes::Stripes;
 use crate::write::stripes::locks::Waiter;
 use crate::write::stripes::op::{Progress, Work};
 use device::contents::HostPayload;
-use device::slab::{Id, NONE};
+use device::slab::{Id, JobId};
 use ftl::Place;
 use nand::FlashArray;
 use std::ops::Range;
@@ -17,25 +18,25 @@ use vocab::StripeId;
 
 impl<P: HostPayload> Stripes<P> {
     /// The stripe of an update.
-    pub fn stripe_of_op(&self, op: Id) -> StripeId {
+    pub fn stripe_of_op(&self, op: OpId) -> StripeId {
         self.ops[op].stripe
     }
 
     /// Whether the update writes what leaves the write buffer.
-    fn is_eviction<A: FlashArray<P>>(&self, core: &Core<P, A>, op: Id) -> bool {
+    fn is_eviction<A: FlashArray<P>>(&self, core: &Core<P, A>, op: OpId) -> bool {
         let job = self.ops[op].job;
-        job != NONE && core.jobs[job].asker == Asker::Buffer
+        job != Id::NONE && core.jobs[job].asker == Asker::Buffer
     }
 
     /// A fresh update.
-    pub(super) fn new_update(&mut self, stripe: StripeId, work: Work) -> Id {
+    pub(super) fn new_update(&mut self, stripe: StripeId, work: Work) -> OpId {
         let id = self.ops.take();
         self.ops[id].reset(stripe, work);
         id
     }
 
     /// Cuts the job into updates of one stripe each, which start in order.
-    pub fn place<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id) {
+    pub fn place<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
         let n = self.data_strips();
         let per = core.device.grid.geometry().sectors_per_slot();
         let mut first = 0;
@@ -62,7 +63,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Starts the update once no other of its stripe is under way.
-    pub(super) fn start<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+    pub(super) fn start<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         let stripe = self.ops[id].stripe;
         if self.locks.is_held(stripe) {
             self.locks.wait(stripe, Waiter::Update(id));
@@ -75,7 +76,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// Starts work that collection may be waiting for: before queued updates of its stripe, and
     /// before one that waits for space, because the space may be waiting for this very work.
-    pub(super) fn start_urgent<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+    pub(super) fn start_urgent<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         let stripe = self.ops[id].stripe;
         if !self.locks.is_held(stripe) {
             self.locks.lock(stripe);
@@ -83,7 +84,7 @@ impl<P: HostPayload> Stripes<P> {
             return;
         }
         self.locks.wait_first(stripe, Waiter::Update(id));
-        let gives_way = |op: &Id| self.ops[*op].stripe == stripe && self.ops[*op].is_write();
+        let gives_way = |op: &OpId| self.ops[*op].stripe == stripe && self.ops[*op].is_write();
         if let Some(at) = self.stalled.iter().position(gives_way) {
             let stalled = self.stalled.remove(at).expect("found above");
             self.give_way(core, stalled);
@@ -93,7 +94,7 @@ impl<P: HostPayload> Stripes<P> {
     /// A write that would wait for space lets urgent work of its stripe go first; true if there is any.
     /// It has changed nothing yet and starts again behind it. Urgent work itself stays first:
     /// otherwise two would start anew for each other for ever.
-    pub(super) fn give_way<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) -> bool {
+    pub(super) fn give_way<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) -> bool {
         let stripe = self.ops[id].stripe;
         let urgent = match self.locks.first_waiting(stripe) {
             Some(Waiter::Update(first)) if self.ops[id].is_write() && !self.ops[first].is_write() => first,
@@ -107,7 +108,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Strips without stored (or with discarded) contents complete a page with zeros.
-    fn merge_what_is_not_stored<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+    fn merge_what_is_not_stored<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         for strip in self.ops[id].merge.iter() {
             let lpn = self.lpn_of(core, self.ops[id].stripe, strip).expect("a written page exists");
             if core.map.lookup(lpn) == Place::Unmapped || core.is_hidden(lpn) {
@@ -117,7 +118,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// The old contents of a partly written page are known.
-    pub(super) fn merge_strip<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, strip: u32, old: &P) {
+    pub(super) fn merge_strip<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId, strip: u32, old: &P) {
         let op = &mut self.ops[id];
         op.merge.remove(strip);
         let index = op.strips.iter().position(|&s| s == strip).expect("a written strip");
@@ -125,7 +126,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Everything was read: programs the update, or lets it wait for space.
-    pub(super) fn program_or_wait<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+    pub(super) fn program_or_wait<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         let op = &self.ops[id];
         if op.is_write() && core.jobs[op.job].failed {
             self.finish(core, id);
@@ -137,7 +138,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// The update has to wait for space.
-    pub(super) fn lacks_space<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, attempt: Attempt) {
+    pub(super) fn lacks_space<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId, attempt: Attempt) {
         let gives_way = self.give_way(core, id);
         match attempt {
             Attempt::Again if gives_way => Self::later(core, StripeStep::RetryStalled),
@@ -157,7 +158,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// The update ended: what it held back is released, then who waits for it goes on.
-    pub(super) fn finish<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+    pub(super) fn finish<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         let op = &mut self.ops[id];
         let (stripe, work, job) = (op.stripe, op.work, op.job);
         if std::mem::take(&mut op.promised) {
@@ -224,7 +225,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// If the update is a commit, the first update that waits for the room that it was to make fails.
-    pub(super) fn fail_waiting_for_commit<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+    pub(super) fn fail_waiting_for_commit<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         if self.ops[id].work == Work::Commit
             && let Some(waiting) = self.held.take_waiting()
         {
@@ -236,10 +237,10 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// There is no space for the update and there never will be.
-    pub(super) fn fail<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id) {
+    pub(super) fn fail<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         let op = &self.ops[id];
         debug_assert_eq!(op.progress, Progress::Reading);
-        if op.job != NONE {
+        if op.job != Id::NONE {
             (core.jobs[op.job].failed, core.jobs[op.job].no_room) = (true, true);
         }
         self.held.found_no_space(op.stripe, op.work);

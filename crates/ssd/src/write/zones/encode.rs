@@ -7,6 +7,7 @@
 //! then the host waits.
 
 use crate::core::effects::Parcel;
+use crate::core::ids::{EncodeId, OfEncode};
 use crate::core::owner::Owner;
 use crate::core::read_step::{NewSolve, Pace, ReadStep, SumsFor, Term};
 use crate::core::zone_step::ZoneStep;
@@ -16,7 +17,7 @@ use crate::write::zones::Zones;
 use device::contents::HostPayload;
 use device::facts::Fact;
 use device::image::Contents;
-use device::slab::{Id, NONE, Slab};
+use device::slab::{ImageId, Slab};
 use ftl::{Place, Stream};
 use nand::{FlashArray, OobTag, ProgramOutcome};
 use protect::code_zones::{CodeStamp, CodeZones, Encode, EncodeLine, When};
@@ -67,7 +68,7 @@ pub(crate) struct Encoder<P> {
     charged: bool,
     /// Groups that are encoded at a time: as many as there are places for in a row of stripe blocks.
     at_once: u32,
-    ops: Slab<EncodeOp<P>>,
+    ops: Slab<EncodeOp<P>, OfEncode>,
     in_flight: u32,
     /// Whether groups are being begun right now.
     starting: bool,
@@ -257,7 +258,7 @@ impl<P: HostPayload> Zones<P> {
 
     /// The code pages of a group are computed, or some of its data cannot be read. Answers how many pages are
     /// to be written now.
-    pub(crate) fn code_summed<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, sums: Option<Vec<P>>) -> u32 {
+    pub(crate) fn code_summed<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: EncodeId, sums: Option<Vec<P>>) -> u32 {
         let op = &mut self.encoder.ops[id];
         op.failed |= sums.is_none();
         if op.failed || !self.scheme.is_encoding(&op.stamp()) {
@@ -270,12 +271,12 @@ impl<P: HostPayload> Zones<P> {
     }
 
     /// The log of the segment of a code page.
-    pub(crate) fn log_of_code<A: FlashArray<P>>(&self, core: &Core<P, A>, id: Id, which: u32) -> usize {
+    pub(crate) fn log_of_code<A: FlashArray<P>>(&self, core: &Core<P, A>, id: EncodeId, which: u32) -> usize {
         self.segment_of(core, self.encoder.ops[id].code_page(which)).0
     }
 
     /// Writes a code page, if its segment has room; not where the data have changed meanwhile.
-    pub(crate) fn write_code<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, which: u32, log: usize) -> bool {
+    pub(crate) fn write_code<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: EncodeId, which: u32, log: usize) -> bool {
         let op = &self.encoder.ops[id];
         let lpn = op.code_page(which);
         if !self.scheme.is_encoding(&op.stamp()) || core.device.is_dead(self.segment_of(core, lpn).1) {
@@ -289,27 +290,32 @@ impl<P: HostPayload> Zones<P> {
         let op = &mut self.encoder.ops[id];
         let (payload, blocks) = (op.sums[which as usize].clone(), op.blocks[which as usize]);
         let slot = core.device.grid.slot(ppn, 0);
-        let pin = core.map.publish(lpn, slot).pinned.unwrap_or(NONE);
+        let pin = core.map.publish(lpn, slot).pinned;
         op.places.push((lpn, slot));
         let image = core.device.images.open(ppn, oob_covering(blocks));
         let contents = Contents { tag: OobTag::data(lpn), payload, update: core.device.next_rank() };
-        core.device.images.fill(image, contents, NONE, pin);
+        core.device.images.fill(image, contents, None, pin);
         core.submit_program(image, Owner::Code { encode: id }, Cause::Encode);
         core.collect_if_short(log);
         true
     }
 
     /// A code page was programmed, or could not be: then its place in the map is given up already.
-    pub(crate) fn code_programmed<A: FlashArray<P>>(&self, core: &mut Core<P, A>, image: Id, id: Id, outcome: ProgramOutcome) {
-        let pin = core.device.images.slot(image, 0).2;
-        if pin != NONE {
+    pub(crate) fn code_programmed<A: FlashArray<P>>(
+        &self,
+        core: &mut Core<P, A>,
+        image: ImageId,
+        id: EncodeId,
+        outcome: ProgramOutcome,
+    ) {
+        if let Some(pin) = core.device.images.slot(image, 0).2 {
             core.release(pin);
         }
         core.out.send(Parcel::Zones(ZoneStep::CodePageOver { encode: id, written: outcome.is_done() }));
     }
 
     /// A code page of a group is written, or never will be.
-    pub(crate) fn code_page_over<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, written: bool) {
+    pub(crate) fn code_page_over<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: EncodeId, written: bool) {
         let op = &mut self.encoder.ops[id];
         op.failed |= !written;
         op.left -= 1;
@@ -319,7 +325,7 @@ impl<P: HostPayload> Zones<P> {
         }
     }
 
-    fn end_encode<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: Id, written: bool) {
+    fn end_encode<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: EncodeId, written: bool) {
         let op = std::mem::take(&mut self.encoder.ops[id]);
         self.encoder.ops.give(id);
         let stamp = op.stamp();

@@ -9,6 +9,7 @@ pub(crate) mod testing;
 mod tests;
 
 use crate::core::effects::{Effect, Parcel};
+use crate::core::ids::EncodeId;
 use crate::core::owner::{Holds, Owner};
 use crate::core::read_step::ReadStep;
 use crate::core::target::Target;
@@ -18,7 +19,7 @@ use crate::write::sources::Sources;
 use crate::write::zones::encode::Encoder;
 use device::contents::HostPayload;
 use device::image::Contents;
-use device::slab::{Id, NONE};
+use device::slab::JobId;
 use ftl::{Place, Segments, Stream};
 use nand::{FlashArray, OobTag};
 use protect::Protection;
@@ -31,9 +32,9 @@ use vocab::{Cause, DieId, Lpn, Slot};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
     /// A page of a job.
-    Page { job: Id, index: u32 },
+    Page { job: JobId, index: u32 },
     /// A code page.
-    Code { encode: Id, which: u32 },
+    Code { encode: EncodeId, which: u32 },
 }
 
 /// Why what waits for room in a segment will never be written.
@@ -210,17 +211,17 @@ impl<P: HostPayload> Zones<P> {
     }
 
     /// Writes a page of a job to its segment, if that has room.
-    pub(crate) fn write_page<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: Id, index: u32, log: usize) -> bool {
+    pub(crate) fn write_page<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId, index: u32, log: usize) -> bool {
         let page = &core.jobs[job].pages[index as usize];
         let (lpn, payload) = (page.lpn, page.payload.clone());
         let Some(ppn) = core.map.take_page(log, Stream::Host) else {
             core.collect_if_short(log);
             return false;
         };
-        let pin = core.map.publish(lpn, core.device.grid.slot(ppn, 0)).pinned.unwrap_or(NONE);
+        let pin = core.map.publish(lpn, core.device.grid.slot(ppn, 0)).pinned;
         let image = core.device.images.open(ppn, oob_covering(0));
         let contents = Contents { tag: OobTag::data(lpn), payload, update: core.device.next_rank() };
-        core.device.images.fill(image, contents, job, pin);
+        core.device.images.fill(image, contents, Some(job), pin);
         core.submit_program(image, Owner::Page { log: log as u16, holds: Holds::Data }, Cause::Host);
         core.collect_if_short(log);
         true

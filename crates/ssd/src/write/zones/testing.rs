@@ -8,7 +8,6 @@ use device::Device;
 use device::command::Verb;
 use device::contents::{HostPayload, Tag};
 use device::image::Contents;
-use device::slab::NONE;
 use ftl::{Ftl, FtlSetup, LogKind, Stream};
 use nand::{FlashArray, MemoryArray, OobTag};
 use protect::Protection;
@@ -52,7 +51,7 @@ pub(crate) fn store(core: &mut ZonesCore, log: usize, lpn: Lpn, payload: Tag) ->
     pinned.into_iter().for_each(|unit| core.release(unit));
     let image = core.device.images.open(ppn, oob_covering(0));
     let update = core.device.next_rank();
-    core.device.images.fill(image, Contents { tag: OobTag::data(lpn), payload, update }, NONE, NONE);
+    core.device.images.fill(image, Contents { tag: OobTag::data(lpn), payload, update }, None, None);
     core.device.images.seal(image, update);
     assert!(core.device.program(&Command { ppn, image, verb: Verb::Program, ..Command::default() }).is_done());
     core.device.images.give(image);

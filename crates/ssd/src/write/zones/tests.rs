@@ -1,13 +1,14 @@
 //! Code zones alone: no reads, no host, no engine. Effects for others are kept and compared.
 
 use crate::core::effects::{Parcel, Popped};
+use crate::core::ids::EncodeId;
 use crate::core::read_step::{NewSolve, ReadStep};
 use crate::core::zone_step::ZoneStep;
 use crate::write::pages::PageWriter;
 use crate::write::zones::testing::{ZonesCore, store_pages, zones_core, zones_setup};
 use crate::write::zones::{Waiting, Zones, forget_code_page};
 use device::contents::{HostPayload, Tag};
-use device::slab::Id;
+use device::slab::JobId;
 use ftl::Place;
 use nand::{FlashArray, ProgramOutcome};
 use protect::code_zones::CodeGroupId;
@@ -58,7 +59,7 @@ impl Alone {
     }
 
     /// Writes all code pages of group 0, and ends their programs; the effects of the last.
-    fn write_all(&mut self, encode: Id, pages: u32) -> Vec<Popped<Tag>> {
+    fn write_all(&mut self, encode: EncodeId, pages: u32) -> Vec<Popped<Tag>> {
         for which in 0..pages {
             let log = self.zones.log_of_code(&self.core, encode, which);
             assert!(self.zones.write_code(&mut self.core, encode, which, log));
@@ -83,8 +84,8 @@ impl Alone {
     fn encode(&mut self) {
         let new = self.begin();
         let sums = self.sums(&new);
-        let pages = self.zones.code_summed(&mut self.core, 0, Some(sums));
-        let effects = self.write_all(0, pages);
+        let pages = self.zones.code_summed(&mut self.core, EncodeId::new(0), Some(sums));
+        let effects = self.write_all(EncodeId::new(0), pages);
         assert!(matches!(effects.as_slice(), [Popped::Parcel(Parcel::Zones(ZoneStep::EncodeMore))]), "{effects:?}");
     }
 }
@@ -97,9 +98,9 @@ fn the_encoder_writes_the_sums_of_the_data() {
     let new = alone.begin();
     assert_eq!(new.terms.len(), 4, "each data page of the group is read once");
     let sums = alone.sums(&new);
-    let pages = alone.zones.code_summed(&mut alone.core, 0, Some(sums));
+    let pages = alone.zones.code_summed(&mut alone.core, EncodeId::new(0), Some(sums));
     assert_eq!((pages, alone.zones.scheme.valid_groups()), (4, 0));
-    let effects = alone.write_all(0, pages);
+    let effects = alone.write_all(EncodeId::new(0), pages);
     assert!(matches!(effects.as_slice(), [Popped::Parcel(Parcel::Zones(ZoneStep::EncodeMore))]), "{effects:?}");
     assert_eq!((alone.zones.scheme.valid_groups(), alone.core.device.folds.around.encoded_groups), (1, 1));
     assert!(alone.zones.encoder.is_idle());
@@ -123,7 +124,7 @@ fn data_that_change_while_they_are_encoded_get_no_code() {
     alone.zones.contents_change(&mut alone.core, Lpn(1));
     alone.effects();
     let sums = alone.sums(&new);
-    assert_eq!(alone.zones.code_summed(&mut alone.core, 0, Some(sums)), 0);
+    assert_eq!(alone.zones.code_summed(&mut alone.core, EncodeId::new(0), Some(sums)), 0);
     assert!(matches!(alone.effects().as_slice(), [Popped::Parcel(Parcel::Zones(ZoneStep::EncodeMore))]));
     assert_eq!(alone.zones.scheme.valid_groups(), 0);
     assert!(alone.zones.encoder.is_idle(), "the group is given up");
@@ -134,7 +135,7 @@ fn data_that_change_while_they_are_encoded_get_no_code() {
 fn a_group_that_cannot_be_read_is_given_up() {
     let mut alone = Alone::new();
     alone.begin();
-    assert_eq!(alone.zones.code_summed(&mut alone.core, 0, None), 0);
+    assert_eq!(alone.zones.code_summed(&mut alone.core, EncodeId::new(0), None), 0);
     assert_eq!((alone.zones.scheme.valid_groups(), alone.zones.encoder.is_idle()), (0, true));
 }
 
@@ -193,14 +194,14 @@ fn code_that_lies_elsewhere_by_now_is_not_forgotten() {
 fn what_waits_for_a_segment_keeps_its_turn() {
     let mut alone = Alone::new();
     let page = |job| Waiting::Page { job, index: 0 };
-    alone.zones.wait(5, page(1));
-    alone.zones.wait(2, page(2));
-    alone.zones.wait(5, Waiting::Code { encode: 7, which: 1 });
-    assert_eq!((alone.zones.logs_waited_for(), alone.zones.first_waiting()), (vec![2, 5], Some((2, page(2)))));
+    alone.zones.wait(5, page(JobId::new(1)));
+    alone.zones.wait(2, page(JobId::new(2)));
+    alone.zones.wait(5, Waiting::Code { encode: EncodeId::new(7), which: 1 });
+    assert_eq!((alone.zones.logs_waited_for(), alone.zones.first_waiting()), (vec![2, 5], Some((2, page(JobId::new(2))))));
     let first = alone.zones.take_waiting(5).expect("it waits");
     alone.zones.wait_first(5, first);
-    assert_eq!(alone.zones.take_waiting(5), Some(page(1)));
-    assert_eq!(alone.zones.take_waiting(5), Some(Waiting::Code { encode: 7, which: 1 }));
+    assert_eq!(alone.zones.take_waiting(5), Some(page(JobId::new(1))));
+    assert_eq!(alone.zones.take_waiting(5), Some(Waiting::Code { encode: EncodeId::new(7), which: 1 }));
     assert_eq!((alone.zones.take_waiting(5), alone.zones.has_waiting_for(5), alone.zones.has_waiting()), (None, false, true));
 }
 
@@ -220,5 +221,5 @@ fn a_page_goes_to_its_own_segment() {
     assert_eq!(alone.core.device.grid.die_of(ppn), die);
     let (id, _) = alone.core.device.next_ready().expect("a program");
     let image = alone.core.device.commands[id].image;
-    assert_eq!((alone.core.device.images.slot(image, 0).1, alone.core.device.images.contents(image).1[0]), (job, payload));
+    assert_eq!((alone.core.device.images.slot(image, 0).1, alone.core.device.images.contents(image).1[0]), (Some(job), payload));
 }

@@ -7,6 +7,7 @@ mod update;
 
 use crate::config::{BufferKind, Setup};
 use crate::core::effects::{Effect, Parcel, Popped};
+use crate::core::ids::OpId;
 use crate::core::jobs::{Asker, PageWrite};
 use crate::core::owner::Owner;
 use crate::core::target::Target;
@@ -17,7 +18,7 @@ use device::command::Verb;
 use device::contents::{HostPayload, Tag};
 use device::facts::RequestKind;
 use device::sense::Compares;
-use device::slab::Id;
+use device::slab::{CommandId, JobId};
 use ftl::{Place, Stream, UnitId, UnitState};
 use nand::{FlashArray, MemoryArray, OobTag, ProgramOutcome};
 use protect::{Protection, SchemeChoice};
@@ -80,7 +81,7 @@ impl Drive {
     }
 
     /// A job that writes these pages, all sectors of them or some.
-    fn job(&mut self, pages: &[(u32, u32)], sectors: (u32, u32)) -> Id {
+    fn job(&mut self, pages: &[(u32, u32)], sectors: (u32, u32)) -> JobId {
         let job = self.core.jobs.take();
         self.core.jobs[job].reset(Asker::Host, RequestKind::Write, SimTime::ZERO);
         for &(lpn, version) in pages {
@@ -92,7 +93,7 @@ impl Drive {
     }
 
     /// Begins to write pages in these versions.
-    fn begin(&mut self, pages: &[(u32, u32)]) -> Id {
+    fn begin(&mut self, pages: &[(u32, u32)]) -> JobId {
         let job = self.job(pages, (0, 8));
         self.stripes.place(&mut self.core, job);
         self.go_on();
@@ -100,7 +101,7 @@ impl Drive {
     }
 
     /// Writes pages in these versions, and waits.
-    fn write(&mut self, pages: &[(u32, u32)]) -> Id {
+    fn write(&mut self, pages: &[(u32, u32)]) -> JobId {
         let job = self.begin(pages);
         self.settle();
         job
@@ -113,7 +114,7 @@ impl Drive {
         }
     }
 
-    fn complete(&mut self, id: Id) {
+    fn complete(&mut self, id: CommandId) {
         let command = self.core.device.commands[id];
         let Owner::Stripe { op, strip } = command.owner else { panic!("{:?} asks for nothing here", command.owner) };
         if command.verb == Verb::Read {
@@ -161,7 +162,7 @@ impl Drive {
     }
 
     /// Jobs of which a part was done since the last call.
-    fn parts_done(&mut self) -> Vec<Id> {
+    fn parts_done(&mut self) -> Vec<JobId> {
         let jobs = |effect| if let Popped::Effect(Effect::PartDone { job }) = effect { Some(job) } else { None };
         std::mem::take(&mut self.wanted).into_iter().filter_map(jobs).collect()
     }

@@ -92,10 +92,10 @@ fn a_partly_written_page_that_cannot_be_read_waits_for_a_repair() {
     drive.stripes.place(&mut drive.core, job);
     drive.go_on();
     drive.settle();
-    let target = Target::StripeMerge { op: 0, strip: 1 };
+    let target = Target::StripeMerge { op: OpId::new(0), strip: 1 };
     assert!(matches!(drive.wanted[..], [Popped::Parcel(Parcel::Solve { target: asked })] if asked == target));
     assert_eq!(drive.commands(), (vec![0, 2, 3], vec![]), "the rest of the stripe, for its parity");
-    drive.stripes.merge_repaired(&mut drive.core, 0, 1, Some(&page(1, 1)));
+    drive.stripes.merge_repaired(&mut drive.core, OpId::new(0), 1, Some(&page(1, 1)));
     drive.go_on();
     drive.settle();
     assert_eq!(drive.commands(), (vec![], vec![1, N]));
@@ -114,7 +114,7 @@ fn a_partly_written_page_whose_old_contents_are_lost_fails() {
     drive.stripes.place(&mut drive.core, job);
     drive.go_on();
     drive.settle();
-    drive.stripes.merge_repaired(&mut drive.core, 0, 1, None);
+    drive.stripes.merge_repaired(&mut drive.core, OpId::new(0), 1, None);
     drive.go_on();
     drive.settle();
     assert!(drive.core.jobs[job].failed && drive.commands().1.is_empty());
