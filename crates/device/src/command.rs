@@ -1,6 +1,6 @@
 //! Flash commands.
 
-use crate::slab::{CommandId, Id, ImageId};
+use crate::slab::{CommandId, ImageId};
 use vocab::{Cause, Ppn};
 
 /// What a flash command does.
@@ -24,12 +24,12 @@ pub struct Command<O> {
     pub owner: O,
     /// The page; of an erase, the first page of the block.
     pub ppn: Ppn,
-    /// Image to program.
+    /// Image to program, of a program.
     pub image: ImageId,
     /// First logical page of a host read.
     pub lpn: u32,
     /// The command behind it in its die's queue.
-    pub next: CommandId,
+    pub next: Option<CommandId>,
     /// First slot moved.
     pub first: u8,
     /// How many slots are moved.
@@ -59,9 +59,9 @@ impl<O: Default> Default for Command<O> {
         Self {
             owner: O::default(),
             ppn: Ppn(0),
-            image: Id::NONE,
+            image: ImageId::new(0),
             lpn: 0,
-            next: Id::NONE,
+            next: None,
             first: 0,
             count: 1,
             verb: Verb::Read,

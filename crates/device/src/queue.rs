@@ -1,7 +1,7 @@
 //! One die: a command in service and those that wait.
 
 use crate::command::{Command, Stage, Verb};
-use crate::slab::{CommandId, Id, OfCommand, Slab};
+use crate::slab::{CommandId, OfCommand, Slab};
 use vocab::SimTime;
 
 /// What a busy die is doing.
@@ -29,8 +29,8 @@ pub struct Die {
 
 #[derive(Clone, Copy, Debug)]
 struct Queue {
-    head: CommandId,
-    tail: CommandId,
+    head: Option<CommandId>,
+    tail: Option<CommandId>,
 }
 
 /// Reads that may overtake a waiting program before it gets its turn.
@@ -38,7 +38,7 @@ const MOST_READS_IN_A_ROW: u32 = 16;
 
 impl Default for Die {
     fn default() -> Self {
-        let empty = Queue { head: Id::NONE, tail: Id::NONE };
+        let empty = Queue { head: None, tail: None };
         Self { service: None, since: SimTime::ZERO, erases: 0, queues: [empty; 2], reads_in_a_row: 0 }
     }
 }
@@ -48,43 +48,40 @@ impl Die {
     #[inline]
     pub fn push<O>(&mut self, id: CommandId, early: bool, commands: &mut Slab<Command<O>, OfCommand>) {
         let queue = &mut self.queues[usize::from(!early)];
-        commands[id].next = Id::NONE;
-        if queue.head == Id::NONE {
-            queue.head = id;
-        } else {
-            commands[queue.tail].next = id;
+        commands[id].next = None;
+        match queue.tail.filter(|_| queue.head.is_some()) {
+            Some(tail) => commands[tail].next = Some(id),
+            None => queue.head = Some(id),
         }
-        queue.tail = id;
+        queue.tail = Some(id);
     }
 
     /// Which queue has its turn.
     fn turn<O>(&self, commands: &Slab<Command<O>, OfCommand>) -> usize {
         let [reads, rest] = &self.queues;
         let program_is_due =
-            self.reads_in_a_row >= MOST_READS_IN_A_ROW && rest.head != Id::NONE && commands[rest.head].verb == Verb::Program;
-        usize::from(reads.head == Id::NONE || program_is_due)
+            self.reads_in_a_row >= MOST_READS_IN_A_ROW && rest.head.is_some_and(|id| commands[id].verb == Verb::Program);
+        usize::from(reads.head.is_none() || program_is_due)
     }
 
     /// Takes out the first command of a queue if it was withdrawn.
     pub fn take_withdrawn<O>(&mut self, commands: &Slab<Command<O>, OfCommand>) -> Option<CommandId> {
-        let is_withdrawn = |queue: &Queue| queue.head != Id::NONE && commands[queue.head].stage == Stage::Withdrawn;
+        let is_withdrawn = |queue: &Queue| queue.head.is_some_and(|id| commands[id].stage == Stage::Withdrawn);
         let queue = self.queues.iter_mut().find(|queue| is_withdrawn(queue))?;
-        let id = queue.head;
+        let id = queue.head?;
         queue.head = commands[id].next;
         Some(id)
     }
 
     /// Everything that waits, queue by queue.
     pub fn queued<'a, O>(&'a self, commands: &'a Slab<Command<O>, OfCommand>) -> impl Iterator<Item = CommandId> + 'a {
-        let next = |&id: &CommandId| Some(commands[id].next).filter(|&id| id != Id::NONE);
-        let first = |queue: &Queue| Some(queue.head).filter(|&id| id != Id::NONE);
-        self.queues.iter().flat_map(move |queue| std::iter::successors(first(queue), next))
+        let next = |&id: &CommandId| commands[id].next;
+        self.queues.iter().flat_map(move |queue| std::iter::successors(queue.head, next))
     }
 
     /// The command to serve next; it stays.
     pub fn peek<O>(&self, commands: &Slab<Command<O>, OfCommand>) -> Option<CommandId> {
-        let id = self.queues[self.turn(commands)].head;
-        (id != Id::NONE).then_some(id)
+        self.queues[self.turn(commands)].head
     }
 
     /// Takes the command to serve next. An erase never overtakes a read: the read may be of the
@@ -94,10 +91,7 @@ impl Die {
         let which = self.turn(commands);
         self.reads_in_a_row = if which == 0 { self.reads_in_a_row + 1 } else { 0 };
         let queue = &mut self.queues[which];
-        if queue.head == Id::NONE {
-            return None;
-        }
-        let id = queue.head;
+        let id = queue.head?;
         queue.head = commands[id].next;
         Some(id)
     }

@@ -4,10 +4,11 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
+use std::num::NonZeroU32;
 use std::ops::{Index, IndexMut};
 
-/// Identity of an object in a [`Slab`] of the same kind.
-pub struct Id<K>(u32, PhantomData<fn() -> K>);
+/// Identity of an object in a [`Slab`] of the same kind: its number, and one more, so that an `Option` takes no more room.
+pub struct Id<K>(NonZeroU32, PhantomData<fn() -> K>);
 
 /// Marks identities of flash commands.
 pub enum OfCommand {}
@@ -24,19 +25,24 @@ pub type ImageId = Id<OfImage>;
 pub type JobId = Id<OfJob>;
 
 impl<K> Id<K> {
-    /// No object.
-    pub const NONE: Self = Self::new(u32::MAX);
-
     /// Identity number `number`.
+    ///
+    /// # Panics
+    /// If that is the last 32-bit number.
     #[inline]
     pub const fn new(number: u32) -> Self {
-        Self(number, PhantomData)
+        Self(NonZeroU32::MIN.checked_add(number).expect("fewer objects than 32-bit numbers"), PhantomData)
+    }
+
+    #[inline]
+    const fn number(self) -> u32 {
+        self.0.get() - 1
     }
 
     /// Where the object is in its slab, and in tables beside that.
     #[inline]
     pub const fn index(self) -> usize {
-        self.0 as usize
+        self.number() as usize
     }
 }
 
@@ -78,13 +84,13 @@ impl<K> Hash for Id<K> {
 
 impl<K> fmt::Display for Id<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.number().fmt(f)
     }
 }
 
 impl<K> fmt::Debug for Id<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.number().fmt(f)
     }
 }
 

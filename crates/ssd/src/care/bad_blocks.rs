@@ -7,7 +7,7 @@ use crate::core::Core;
 use crate::write::pages::PageWriter;
 use device::command::Verb;
 use device::contents::HostPayload;
-use device::slab::{Id, ImageId};
+use device::slab::ImageId;
 use ftl::UnitId;
 use ftl::UnitState;
 use nand::{FlashArray, OobTag};
@@ -68,5 +68,5 @@ fn images_under_way<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, pages: 
     let of_dies = device.commands_of_dies().into_iter().map(|id| device.commands[id]);
     let commands = of_dies.chain(device.displaced.iter().copied());
     let programs = commands.filter(|command| command.verb == Verb::Program).map(|command| command.image);
-    programs.chain(pages.open_images()).filter(|&image| image != Id::NONE).collect()
+    programs.chain(pages.open_images()).collect()
 }

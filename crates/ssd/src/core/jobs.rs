@@ -55,7 +55,7 @@ pub(crate) struct Job<P> {
     pub holds_pages: bool,
     pub missing: u32,
     /// The last row cover that this job waits for.
-    pub cover: CoverId,
+    pub cover: Option<CoverId>,
     pub fua: bool,
     /// Too long for the write cache: it passed through.
     pub long: bool,
@@ -82,7 +82,7 @@ impl<P> Default for Job<P> {
             versions: Vec::new(),
             holds_pages: false,
             missing: 0,
-            cover: CoverId::NONE,
+            cover: None,
             fua: false,
             long: false,
             failed: false,

@@ -7,7 +7,7 @@ pub(crate) mod write;
 use crate::core::Core;
 use crate::core::owner::{Holds, Owner};
 use device::contents::HostPayload;
-use device::slab::{Id, ImageId};
+use device::slab::ImageId;
 use nand::FlashArray;
 use vocab::{Cause, Ppn};
 
@@ -17,29 +17,29 @@ pub(crate) struct PageWriter {
     /// The die that is asked first next time: equal backlogs take turns.
     turn: usize,
     /// The image host pages are put into.
-    open: ImageId,
+    open: Option<ImageId>,
     open_log: usize,
     /// Whether the open image's program is queued already.
     open_sent: bool,
     /// For each log, the image moved pages are put into; not queued before it is full.
-    moved: Vec<ImageId>,
+    moved: Vec<Option<ImageId>>,
 }
 
 impl PageWriter {
     pub fn new(logs: usize) -> Self {
-        Self { turn: 0, open: Id::NONE, open_log: 0, open_sent: false, moved: vec![Id::NONE; logs] }
+        Self { turn: 0, open: None, open_log: 0, open_sent: false, moved: vec![None; logs] }
     }
 
-    /// Images that may still be filled; `Id::NONE` among them.
+    /// Images that may still be filled.
     pub fn open_images(&self) -> impl Iterator<Item = ImageId> {
-        self.moved.iter().copied().chain([self.open])
+        self.moved.iter().copied().chain([self.open]).flatten()
     }
 
     /// The die takes up the image: nothing more fits in.
     #[inline]
     pub fn sealed(&mut self, image: ImageId) {
-        if self.open == image {
-            self.open = Id::NONE;
+        if self.open == Some(image) {
+            self.open = None;
         }
     }
 
@@ -47,7 +47,7 @@ impl PageWriter {
     /// That is a half filled page of moved ones, or the last of the write history; or a page of any kind that
     /// failed to be programmed and waits for another place.
     pub fn unsent<P: HostPayload, A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> Option<ImageId> {
-        let is_it = |image: ImageId| image != Id::NONE && core.device.images.slab[image].ppn == ppn;
+        let is_it = |image: ImageId| core.device.images.slab[image].ppn == ppn;
         if !core.device.displaced.is_empty()
             && let Some(command) = core.device.displaced.iter().find(|command| is_it(command.image))
         {
@@ -56,23 +56,21 @@ impl PageWriter {
         if core.device.grid.slots_per_page() == 1 {
             return None;
         }
-        if is_it(self.open) && !self.open_sent {
-            return Some(self.open);
-        }
-        self.moved.iter().copied().find(|&image| is_it(image))
+        let of_host = self.open.filter(|_| !self.open_sent);
+        of_host.into_iter().chain(self.moved.iter().copied().flatten()).find(|&image| is_it(image))
     }
 
     /// Whether the page is the host's open one and its program is not queued.
     #[inline]
     pub fn is_open_and_unsent<P: HostPayload, A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> bool {
-        self.open != Id::NONE && !self.open_sent && core.device.images.slab[self.open].ppn == ppn
+        !self.open_sent && self.open.is_some_and(|image| core.device.images.slab[image].ppn == ppn)
     }
 
     /// Queues the program of the host's open image, full or not, if there is one.
     pub fn send_open_page<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
-        if self.open != Id::NONE && !self.open_sent {
+        if let Some(image) = self.open.filter(|_| !self.open_sent) {
             let log = self.open_log as u16;
-            core.submit_program(self.open, Owner::Page { log, holds: Holds::Data }, Cause::Host);
+            core.submit_program(image, Owner::Page { log, holds: Holds::Data }, Cause::Host);
             self.open_sent = true;
         }
     }

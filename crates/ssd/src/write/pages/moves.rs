@@ -5,7 +5,7 @@ use crate::core::{Core, oob_covering};
 use crate::write::pages::PageWriter;
 use device::contents::HostPayload;
 use device::image::Contents;
-use device::slab::{Id, ImageId};
+use device::slab::ImageId;
 use ftl::{Published, Stream};
 use nand::FlashArray;
 use vocab::Ppn;
@@ -30,8 +30,7 @@ impl PageWriter {
         log: usize,
         coverage: impl FnOnce(&Core<P, A>) -> u32,
     ) -> Option<MovedImage> {
-        let image = self.moved[log];
-        if image != Id::NONE {
+        if let Some(image) = self.moved[log] {
             return Some(MovedImage { image, is_new: false, borrowed: false });
         }
         let own = core.map.take_page(log, Stream::Gc);
@@ -39,7 +38,7 @@ impl PageWriter {
         let ppn = own.or_else(|| core.map.take_page(log, Stream::Host))?;
         let oob = oob_covering(coverage(core));
         let image = core.device.images.open(ppn, oob);
-        self.moved[log] = image;
+        self.moved[log] = Some(image);
         Some(MovedImage { image, is_new: true, borrowed })
     }
 
@@ -62,8 +61,7 @@ impl PageWriter {
     /// Queues the program of what was moved within the log so far.
     #[inline]
     pub fn send_moved<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, log: usize) {
-        let image = std::mem::replace(&mut self.moved[log], Id::NONE);
-        if image != Id::NONE {
+        if let Some(image) = self.moved[log].take() {
             core.moving[log].under_way += 1;
             let cause = core.moving[log].cause;
             core.submit_program(image, Owner::Page { log: log as u16, holds: Holds::MovedData }, cause);

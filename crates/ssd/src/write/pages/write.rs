@@ -5,7 +5,7 @@ use crate::core::{Core, oob_covering};
 use crate::write::pages::PageWriter;
 use device::contents::HostPayload;
 use device::image::Contents;
-use device::slab::{Id, ImageId, JobId};
+use device::slab::{ImageId, JobId};
 use ftl::Stream;
 use nand::{FlashArray, OobTag};
 use vocab::Cause;
@@ -60,13 +60,13 @@ impl PageWriter {
     /// The image the next host page goes into.
     #[inline]
     pub fn host_image<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) -> HostImage {
-        if self.open != Id::NONE {
-            return HostImage::Open(self.open);
+        if let Some(image) = self.open {
+            return HostImage::Open(image);
         }
         let Some(log) = self.least_waiting(core) else { return HostImage::NoRoom };
         let ppn = core.map.take_page(log, Stream::Host).expect("a log with room has a page");
         let image = core.device.images.open(ppn, oob_covering(0));
-        (self.open, self.open_log, self.open_sent) = (image, log, false);
+        (self.open, self.open_log, self.open_sent) = (Some(image), log, false);
         HostImage::Taken(image, log)
     }
 
@@ -104,7 +104,7 @@ impl PageWriter {
             self.open_sent = true;
         }
         if full {
-            self.open = Id::NONE;
+            self.open = None;
         }
     }
 }

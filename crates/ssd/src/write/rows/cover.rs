@@ -8,7 +8,7 @@ use crate::write::moves::Moves;
 use crate::write::rescue::AwaitsRescue;
 use crate::write::rows::Rows;
 use device::contents::HostPayload;
-use device::slab::{Id, ImageId, JobId};
+use device::slab::{ImageId, JobId};
 use nand::{FlashArray, ProgramOutcome};
 use vocab::{DieId, Lpn, StripSet};
 
@@ -19,7 +19,7 @@ pub(crate) struct Cover {
     /// Programs under way, one more until the parity is queued, and one for the cover before.
     remaining: u32,
     /// The cover of the same row that waits for this one.
-    next: CoverId,
+    next: Option<CoverId>,
     /// Jobs that wrote the data.
     pub jobs: Vec<JobId>,
     /// Units with old versions of the data.
@@ -38,14 +38,14 @@ pub(crate) struct Cover {
 impl Default for Cover {
     fn default() -> Self {
         let (jobs, pins, covered) = (Vec::new(), Vec::new(), StripSet::EMPTY);
-        Self { remaining: 0, next: Id::NONE, jobs, pins, row: 0, covered, parity: None, lacks_parity: false, rescued: Vec::new() }
+        Self { remaining: 0, next: None, jobs, pins, row: 0, covered, parity: None, lacks_parity: false, rescued: Vec::new() }
     }
 }
 
 impl Cover {
     fn begin(&mut self, row: u32) {
         (self.remaining, self.covered, self.parity, self.lacks_parity) = (1, StripSet::EMPTY, None, false);
-        (self.row, self.next) = (row, Id::NONE);
+        (self.row, self.next) = (row, None);
         self.jobs.clear();
         self.pins.clear();
     }
@@ -70,16 +70,17 @@ impl<P: HostPayload> Rows<P> {
     /// The cover that ends with the next parity of the row; a new one if need be.
     pub fn cover(&mut self, frontier: usize) -> CoverId {
         let row = &mut self.open[frontier];
-        if row.cover == Id::NONE {
-            let id = self.covers.take();
-            self.covers[id].begin(row.places[0].row);
-            row.cover = id;
-            if row.before != Id::NONE {
-                self.covers[row.before].next = id;
-                self.covers[id].remaining += 1;
-            }
+        if let Some(cover) = row.cover {
+            return cover;
         }
-        row.cover
+        let id = self.covers.take();
+        self.covers[id].begin(row.places[0].row);
+        row.cover = Some(id);
+        if let Some(before) = row.before {
+            self.covers[before].next = Some(id);
+            self.covers[id].remaining += 1;
+        }
+        id
     }
 
     /// The program of a page of a row has ended.
@@ -136,7 +137,7 @@ impl<P: HostPayload> Rows<P> {
             return;
         }
         // A job with pages still to be placed waits for the next cover, which may have the same identity.
-        cover.jobs.iter().for_each(|&job| core.jobs[job].cover = Id::NONE);
+        cover.jobs.iter().for_each(|&job| core.jobs[job].cover = None);
         let (row, covered) = (cover.row, cover.covered);
         if let Some(die) = cover.parity {
             core.map.rows_mut().cover(row, covered, die);
@@ -177,9 +178,8 @@ impl<P: HostPayload> Rows<P> {
     /// Whoever waited for the cover has been told: the cover after it waits for one thing less.
     pub fn end_cover<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>, id: CoverId) {
         self.covers.give(id);
-        self.open.iter_mut().filter(|row| row.before == id).for_each(|row| row.before = Id::NONE);
-        let next = std::mem::replace(&mut self.covers[id].next, Id::NONE);
-        if next != Id::NONE {
+        self.open.iter_mut().filter(|row| row.before == Some(id)).for_each(|row| row.before = None);
+        if let Some(next) = self.covers[id].next.take() {
             self.part_of_cover_ended(core, moves, next);
         }
     }

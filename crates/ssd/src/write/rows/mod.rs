@@ -14,7 +14,7 @@ pub(crate) mod write;
 use crate::core::ids::{CoverId, OfCover};
 use crate::write::rows::cover::Cover;
 use crate::write::rows::loss::Uncovered;
-use device::slab::{Id, Slab};
+use device::slab::Slab;
 use ftl::RowPlace;
 use nand::Member;
 use protect::RowScheme;
@@ -37,15 +37,15 @@ pub(crate) struct RowWriter<P> {
     /// The logical pages in the sum, on a drive that is to be mounted.
     members: Vec<Member>,
     /// The cover that ends with the row's next parity.
-    cover: CoverId,
+    cover: Option<CoverId>,
     /// The cover before it, unless that has ended.
-    before: CoverId,
+    before: Option<CoverId>,
 }
 
 impl<P> Default for RowWriter<P> {
     fn default() -> Self {
         let (sum, members) = (Vec::new(), Vec::new());
-        Self { places: Vec::new(), used: 0, uncovered: 0, sum, members, data: StripSet::EMPTY, cover: Id::NONE, before: Id::NONE }
+        Self { places: Vec::new(), used: 0, uncovered: 0, sum, members, data: StripSet::EMPTY, cover: None, before: None }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::write::moves::Moves;
 use crate::write::rows::Rows;
 use device::contents::HostPayload;
 use device::image::Contents;
-use device::slab::{Id, ImageId, JobId};
+use device::slab::{ImageId, JobId};
 use ftl::{RowPlace, Stream};
 use nand::{FlashArray, Member, OobTag};
 use protect::{OpenRow, RowStep};
@@ -115,7 +115,7 @@ impl<P: HostPayload> Rows<P> {
         }
         // The only page left was that of the die. The row's data, all on other dies, stay without parity. The
         // one loss that the scheme covers has just happened, unless it was but a block.
-        let cover = std::mem::replace(&mut row.cover, Id::NONE);
+        let cover = row.cover.take().expect("data without parity wait for a cover");
         row.uncovered = 0;
         self.covers[cover].leave_without_parity(row.data, superblock.is_some());
         self.part_of_cover_ended(core, moves, cover);
@@ -160,8 +160,8 @@ impl<P: HostPayload> Rows<P> {
     fn put_host_data<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
         let cover = self.cover(0);
         let (image, place) = self.next_image(core, 0, 0);
-        if core.jobs[job].cover != cover && !self.answers_early(core) {
-            core.jobs[job].cover = cover;
+        if core.jobs[job].cover != Some(cover) && !self.answers_early(core) {
+            core.jobs[job].cover = Some(cover);
             core.jobs[job].remaining += 1;
             self.covers[cover].jobs.push(job);
         }
@@ -234,8 +234,8 @@ impl<P: HostPayload> Rows<P> {
             core.device.images.set_members(image, row.members.clone());
         }
         row.uncovered = 0;
-        row.cover = Id::NONE;
-        row.before = cover;
+        row.cover = None;
+        row.before = Some(cover);
         self.covers[cover].parity_is_sent(data, place.die);
         core.submit_program(image, Owner::Cover { cover, holds: Holds::Parity }, Cause::Parity);
     }
@@ -248,7 +248,7 @@ impl<P: HostPayload> Rows<P> {
             core.submit_program(image, Owner::Nobody, Cause::Parity);
         }
         self.open[frontier].places.clear();
-        self.open[frontier].before = Id::NONE;
+        self.open[frontier].before = None;
         core.map.next_row(stream);
         core.collect_if_short(0);
     }

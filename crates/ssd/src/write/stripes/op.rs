@@ -1,7 +1,7 @@
 //! An update of one stripe, and how far it is.
 
 use crate::core::target::Target;
-use device::slab::{Id, JobId};
+use device::slab::JobId;
 use ftl::Place;
 use vocab::{StripSet, StripeId};
 
@@ -45,7 +45,7 @@ pub(crate) struct StripeOp<P> {
     pub(super) stripe: StripeId,
     pub work: Work,
     /// The job that brings new contents, if any.
-    pub(super) job: JobId,
+    pub(super) job: Option<JobId>,
     /// First page of the job in this stripe; `strips` has one entry for it and each that follows.
     pub(super) first_page: usize,
     /// The strip of each page.
@@ -87,7 +87,7 @@ impl<P: Default> Default for StripeOp<P> {
         Self {
             stripe: StripeId(0),
             work: Work::Write,
-            job: Id::NONE,
+            job: None,
             first_page: 0,
             strips: Vec::new(),
             written: StripSet::EMPTY,
@@ -118,6 +118,11 @@ impl<P: Default> StripeOp<P> {
         strips.clear();
         pins.clear();
         *self = Self { stripe, work, strips, pins, ..Self::default() };
+    }
+
+    /// The job of an update that writes new contents.
+    pub(super) fn job(&self) -> JobId {
+        self.job.expect("a job brings new contents")
     }
 
     /// Whether it writes new contents, rather than parity alone.

@@ -49,7 +49,7 @@ impl<P: HostPayload> Stripes<P> {
             unreadable: unreadable.or(op.unreadable),
             worn: self.worn_strips(core, stripe),
             worn_after: self.worn_places(core, stripe, written),
-            long: core.jobs[op.job].long,
+            long: core.jobs[op.job()].long,
         }
     }
 
@@ -216,7 +216,7 @@ impl<P: HostPayload> Stripes<P> {
             None => {
                 let op = &mut self.ops[id];
                 op.merge.remove(strip);
-                core.jobs[op.job].failed = true;
+                core.jobs[op.job()].failed = true;
             }
         }
         self.read_or_solved(core, id);

@@ -91,7 +91,7 @@ impl<P: HostPayload> Stripes<P> {
         for index in 0..self.ops[id].strips.len() {
             let op = &mut self.ops[id];
             let (stripe, strip) = (op.stripe, op.strips[index]);
-            let page = &core.jobs[op.job].pages[op.first_page + index];
+            let page = &core.jobs[op.job()].pages[op.first_page + index];
             let (lpn, payload) = (page.lpn, page.payload.clone());
             op.sum.add(&payload);
             core.show(lpn);
@@ -194,7 +194,7 @@ impl<P: HostPayload> Stripes<P> {
     fn fail_without_parity<A: FlashArray<P>>(&self, core: &mut Core<P, A>, id: OpId) {
         let op = &self.ops[id];
         if op.is_write() && op.outcome == Outcome::Forget {
-            (core.jobs[op.job].failed, core.jobs[op.job].homeless) = (true, true);
+            (core.jobs[op.job()].failed, core.jobs[op.job()].homeless) = (true, true);
         }
     }
 

@@ -10,7 +10,7 @@ use crate::write::stripes::Stripes;
 use crate::write::stripes::locks::Waiter;
 use crate::write::stripes::op::{Progress, Work};
 use device::contents::HostPayload;
-use device::slab::{Id, JobId};
+use device::slab::JobId;
 use ftl::Place;
 use nand::FlashArray;
 use std::ops::Range;
@@ -24,8 +24,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// Whether the update writes what leaves the write buffer.
     fn is_eviction<A: FlashArray<P>>(&self, core: &Core<P, A>, op: OpId) -> bool {
-        let job = self.ops[op].job;
-        job != Id::NONE && core.jobs[job].asker == Asker::Buffer
+        self.ops[op].job.is_some_and(|job| core.jobs[job].asker == Asker::Buffer)
     }
 
     /// A fresh update.
@@ -54,7 +53,7 @@ impl<P: HostPayload> Stripes<P> {
                     op.merge.insert(page.lpn.0 % n);
                 }
             }
-            (op.job, op.first_page) = (job, first);
+            (op.job, op.first_page) = (Some(job), first);
             first += op.strips.len();
             core.jobs[job].remaining += 1;
             Self::later(core, StripeStep::Start { op: id });
@@ -122,13 +121,13 @@ impl<P: HostPayload> Stripes<P> {
         let op = &mut self.ops[id];
         op.merge.remove(strip);
         let index = op.strips.iter().position(|&s| s == strip).expect("a written strip");
-        core.jobs[op.job].merge(op.first_page + index, old);
+        core.jobs[op.job()].merge(op.first_page + index, old);
     }
 
     /// Everything was read: programs the update, or lets it wait for space.
     pub(super) fn program_or_wait<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         let op = &self.ops[id];
-        if op.is_write() && core.jobs[op.job].failed {
+        if op.is_write() && core.jobs[op.job()].failed {
             self.finish(core, id);
         } else if op.is_write() && !self.stalled.is_empty() {
             self.lacks_space(core, id, Attempt::First);
@@ -179,7 +178,7 @@ impl<P: HostPayload> Stripes<P> {
         op.heals = false;
         self.ops.give(id);
         match work {
-            Work::Write => core.part_done(job),
+            Work::Write => core.part_done(job.expect("a job brings new contents")),
             Work::Commit => {}
             Work::Build { waiter } => core.out.send(Parcel::ParityBuilt { waiter }),
         }
@@ -240,8 +239,8 @@ impl<P: HostPayload> Stripes<P> {
     pub(super) fn fail<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         let op = &self.ops[id];
         debug_assert_eq!(op.progress, Progress::Reading);
-        if op.job != Id::NONE {
-            (core.jobs[op.job].failed, core.jobs[op.job].no_room) = (true, true);
+        if let Some(job) = op.job {
+            (core.jobs[job].failed, core.jobs[job].no_room) = (true, true);
         }
         self.held.found_no_space(op.stripe, op.work);
         self.finish(core, id);
