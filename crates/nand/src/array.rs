@@ -424,7 +424,10 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
     fn prefetch_block(&self, ppn: Ppn) {
         let (block, _) = self.grid.split(ppn);
         self.blocks.get(block.index()).into_iter().for_each(vocab::prefetch);
-        self.contents.get(block.index()).into_iter().flatten().for_each(|stored| vocab::prefetch(stored.get()));
+        if let Some(Some(stored)) = self.contents.get(block.index()) {
+            vocab::prefetch(&stored.get().tags);
+            vocab::prefetch(&stored.get().payload);
+        }
     }
 
     #[inline]
