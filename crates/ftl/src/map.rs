@@ -304,7 +304,7 @@ impl Ftl {
         self.parity.prefetch(stripe.index());
     }
 
-    /// Reads the map entry of the page, and fetches the validity bit of its slot into the CPU cache. The slot.
+    /// Reads the map entry of the page, and fetches the validity bit of its slot, and the state of its unit, into the CPU cache. The slot.
     #[inline]
     pub fn prefetch_place(&self, lpn: Lpn) -> Option<Slot> {
         self.prefetch_validity(*self.data.get(lpn.index())?)
@@ -320,6 +320,7 @@ impl Ftl {
     fn prefetch_validity(&self, word: u32) -> Option<Slot> {
         let Place::At(slot) = place(word) else { return None };
         self.valid.prefetch(slot.index() / 64);
+        self.units.get(self.unit_of(slot) as usize).into_iter().for_each(vocab::prefetch);
         Some(slot)
     }
 

@@ -44,14 +44,17 @@ impl<P: HostPayload> Writer<P> {
         self.each_place(core, lpn, wanted, |slot| core.device.array.prefetch(core.device.grid.page_of(slot).0));
     }
 
-    /// The places of pages that will be read: of the page itself, and to write static stripes, of its old contents and
-    /// of the parity.
+    /// The places of pages that will be read: of the page itself, and to write a static stripe that has parity, of the
+    /// old contents and of the parity.
     #[inline]
     fn each_place<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn, wanted: Wanted, fetch: impl Fn(Slot)) {
-        let (data, is_striped) = (core.map.prefetch_place(lpn), self.way == Way::Stripes);
-        data.filter(|_| is_striped || wanted == Wanted::Read).into_iter().for_each(&fetch);
-        if is_striped && wanted == Wanted::Write {
-            core.map.prefetch_place_of_parity(self.stripes.strip_of(lpn).0).into_iter().for_each(fetch);
+        let data = core.map.prefetch_place(lpn);
+        if wanted == Wanted::Read {
+            data.into_iter().for_each(fetch);
+        } else if self.way == Way::Stripes
+            && let Some(parity) = core.map.prefetch_place_of_parity(self.stripes.strip_of(lpn).0)
+        {
+            data.into_iter().chain([parity]).for_each(fetch);
         }
     }
 }
