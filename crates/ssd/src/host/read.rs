@@ -92,6 +92,8 @@ impl<P: HostPayload> Host<P> {
             self.check_read(core, lpn, floor, Some(&payload));
             return PageRead::Begun(1);
         }
+        // It is looked at when the read has ended, many events from now.
+        core.device.array.prefetch(ppn);
         let count = self.run_of(core, lpn, slot, most);
         core.jobs[job].remaining += 1;
         let owner = Owner::HostRead { job };
