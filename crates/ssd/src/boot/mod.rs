@@ -12,7 +12,6 @@ use crate::core::Core;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
 use crate::power::mount::Mounted;
-use crate::write::Way;
 use device::contents::HostPayload;
 use nand::{FlashArray, Scan};
 use std::fmt;
@@ -208,13 +207,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             return zones.check_segments(&self.core).map_err(SetupError::new);
         }
         let live: u64 = (0..map.logs()).map(|log| u64::from(map.live_max(log))).sum();
-        let (stripes, width) = match self.writer.way {
-            Way::Stripes => {
-                let data = self.writer.stripes.data_strips();
-                (u64::from(map.user_slots().div_ceil(data)), u64::from(data) + 1)
-            }
-            _ => (0, 0),
-        };
+        let stripes_of = |data: u32| (u64::from(map.user_slots().div_ceil(data)), u64::from(data) + 1);
+        let (stripes, width) = self.writer.data_strips().map_or((0, 0), stripes_of);
         let least = (0..map.logs()).map(|log| u64::from(map.live_max(log))).min().unwrap_or(0);
         // Stripes put as many strips on one die as on another.
         let strips = stripes * width;

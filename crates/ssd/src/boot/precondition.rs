@@ -8,7 +8,6 @@ use crate::boot::demand::Demand;
 use crate::config::Precondition;
 use crate::core::jobs::{Asker, PageWrite};
 use crate::engine::Engine;
-use crate::write::Way;
 use crate::write::ahead::Wanted;
 use device::contents::HostPayload;
 use device::facts::{Folds, RequestKind};
@@ -96,15 +95,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         steady
     }
 
-    /// Overwrites random pages. Rows take a row's worth in one request: sub-stripe parity is
-    /// the workload's to cause, not the history's.
+    /// Overwrites random pages, as many in one request as cost the scheme least.
     fn overwrite(&mut self, count: u32, working_set: u32, draws: &mut Stream) {
-        let together = match self.writer.way {
-            Way::Rows => self.history_batch() as usize,
-            // A page at a time: stripes wait, and are not padded.
-            Way::Groups => self.core.device.grid.slots_per_page() as usize,
-            _ => 1,
-        };
+        let together = self.writer.overwritten_at_once(&self.core.device.grid) as usize;
         let mut left = count as usize;
         let mut drawn = Vec::new();
         while left > 0 {
@@ -114,7 +107,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             drawn.iter().for_each(|&lpn| self.writer.fetch_map(&self.core, Lpn(lpn)));
             drawn.iter().for_each(|&lpn| self.host.oracle.prefetch(Lpn(lpn)));
             drawn.iter().for_each(|&lpn| self.writer.fetch_places(&self.core, Lpn(lpn), Wanted::Write));
-            if self.writer.way == Way::Stripes {
+            if self.writer.reads_to_write() {
                 drawn.iter().for_each(|&lpn| self.writer.fetch_contents(&self.core, Lpn(lpn), Wanted::Write));
             }
             for batch in drawn.chunks(together) {

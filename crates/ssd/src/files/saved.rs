@@ -4,7 +4,6 @@ use crate::engine::Engine;
 use crate::files::Flash;
 use crate::files::bytes::{Limits, Malformed, Reader, Writer};
 use crate::power::cut::Remains;
-use crate::write::Way;
 use crate::write::groups::{BlockSums, GroupInfo, GroupRemains, Layout, OpenSums, Redo};
 use crate::write::stripes::partial::PartialParityRemains;
 use device::contents::PageBuf;
@@ -109,9 +108,9 @@ pub(crate) fn decode(bytes: &[u8], drive: &Drive) -> Result<Saved, Malformed> {
     let (now, opened) = (SimTime(from.u64("clock")?), from.u64("times opened")?);
     let sequence = from.u64("rank")?;
     let buffer = from.list("buffered pages", |from| Ok((from.lpn("buffered page")?, from.payload("buffered page")?)))?;
-    let held = match drive.writer.way {
-        Way::Stripes => held(&mut from, drive, drive.writer.stripes.data_strips())?,
-        _ => from.exactly(0, "partial parities", |_| unreachable!("there are none"))?,
+    let held = match drive.writer.data_strips() {
+        Some(data_strips) => held(&mut from, drive, data_strips)?,
+        None => from.exactly(0, "partial parities", |_| unreachable!("there are none"))?,
     };
     let groups = usize::from(drive.has_groups());
     let groups = from.exactly(groups, "table of groups", |from| get_groups(from, drive))?.pop();

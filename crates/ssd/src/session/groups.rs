@@ -6,7 +6,6 @@ use crate::core::timer::Timer;
 use crate::engine::Engine;
 use crate::fit::{build_scheme, check_drive};
 use crate::session::{Inner, Prepared, Session, inside};
-use crate::write::Way;
 use crate::write::groups::{GroupStats, room_of};
 use device::contents::HostPayload;
 use nand::{Faulty, FlashArray, MemoryArray};
@@ -48,13 +47,13 @@ impl<P: HostPayload> Prepared<P> {
     fn change_code(&mut self) -> Result<(), SetupError> {
         let name = &self.setup.scheme.name;
         let groups = &mut self.engine.writer.groups;
-        match self.engine.writer.way {
-            Way::Groups if groups.scheme().codes().len() > 1 => groups.asked = true,
-            Way::Groups => {
-                return Err(SetupError::new(format!("scheme {name}, then: found none, must name the code to change to")));
-            }
-            _ => return Err(SetupError::new(format!("scheme {name}: it has one code, that of mds-groups may change"))),
+        if !groups.is_in_use() {
+            return Err(SetupError::new(format!("scheme {name}: it has one code, that of mds-groups may change")));
         }
+        if groups.scheme().codes().len() < 2 {
+            return Err(SetupError::new(format!("scheme {name}, then: found none, must name the code to change to")));
+        }
+        groups.asked = true;
         Ok(())
     }
 

@@ -27,7 +27,7 @@ impl<P: HostPayload> Writer<P> {
         let first = lpn.0 - strip;
         // The entries of a stripe lie side by side: in one cache line, or two.
         core.map.prefetch(Lpn(first));
-        core.map.prefetch(Lpn(first + self.stripes.data_strips() - 1));
+        core.map.prefetch(Lpn(first.saturating_add(self.stripes.data_strips() - 1)));
         core.map.prefetch_parity(stripe);
     }
 
@@ -38,7 +38,8 @@ impl<P: HostPayload> Writer<P> {
         self.each_place(core, lpn, wanted, |slot| core.device.array.prefetch_block(core.device.grid.page_of(slot).0));
     }
 
-    /// Fetches what the pages hold that will be read.
+    /// Fetches what the pages hold that will be read, and what [`Self::fetch_places`] fetches of the page that will be
+    /// written.
     #[inline]
     pub fn fetch_contents<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn, wanted: Wanted) {
         self.each_place(core, lpn, wanted, |slot| core.device.array.prefetch(core.device.grid.page_of(slot).0));

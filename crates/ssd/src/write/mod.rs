@@ -342,6 +342,26 @@ impl<P: HostPayload> Writer<P> {
         }
     }
 
+    /// Random pages that a write history overwrites with one request. Rows take a row's worth: sub-stripe parity is
+    /// the workload's to cause, not the history's. Block groups take a page at a time: stripes wait, and are not padded.
+    pub fn overwritten_at_once(&self, grid: &Grid) -> u32 {
+        match self.way {
+            Way::Rows => self.full_write(grid),
+            Way::Groups => grid.slots_per_page(),
+            Way::Pages | Way::Stripes | Way::Zones => 1,
+        }
+    }
+
+    /// Whether a write of whole pages reads others.
+    pub fn reads_to_write(&self) -> bool {
+        matches!(self.way, Way::Stripes)
+    }
+
+    /// Data strips of a static stripe, where the drive has such.
+    pub fn data_strips(&self) -> Option<u32> {
+        self.stripe_scheme().map(StripeScheme::data_strips)
+    }
+
     /// What leaves the write buffer together with a page.
     pub fn evicted_with(&self, lpn: Lpn, grid: &Grid) -> EvictedWith {
         match self.way {

@@ -8,7 +8,7 @@ use crate::core::Command;
 use crate::core::mounting::Mounting;
 use crate::core::owner::Owner;
 use crate::engine::Engine;
-use crate::write::Way;
+use crate::write::RebuiltBy;
 use crate::write::group_log::Feed;
 use device::contents::HostPayload;
 use ftl::{Stream, UnitId};
@@ -98,11 +98,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// What a dead die held, or a cut left without a place, is rebuilt.
     fn resume_rebuild(&mut self) {
-        match self.writer.way {
-            Way::Pages | Way::Zones => {}
-            Way::Rows | Way::Groups if self.core.device.dead.is_empty() => {}
-            Way::Rows | Way::Groups => self.rebuild_superblocks(),
-            Way::Stripes => {
+        match self.writer.rebuilt_by() {
+            RebuiltBy::Nothing => {}
+            RebuiltBy::Collection if self.core.device.dead.is_empty() => {}
+            RebuiltBy::Collection => self.rebuild_superblocks(),
+            RebuiltBy::Stripes => {
                 let stripes = (0..self.stripe_count()).map(StripeId);
                 let is_whole = |stripe| self.stripe_state(stripe).1.is_empty();
                 if !stripes.into_iter().all(is_whole) {
