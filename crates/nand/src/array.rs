@@ -6,7 +6,7 @@ pub(crate) mod restore;
 
 use crate::power::Scars;
 use crate::{Member, Oob, OobTag, Program};
-use contents::{BlockContents, RecoveryOob, Sequences, Stored};
+use contents::{BlockContents, EccOob, RecoveryOob, Sequences, Stored};
 use std::collections::BTreeMap;
 use vocab::{BlockAddr, Capability, Geometry, Grid, Ppn, SimTime};
 
@@ -245,8 +245,7 @@ impl<P: Payload> MemoryArray<P> {
             payload: vec![P::default(); slots].into(),
             sequence: Sequences::new(pages),
             coverage: vec![0; if self.keeps_coverage { pages } else { 0 }].into(),
-            ecc: vec![Capability(0); if self.keeps_ecc { pages } else { 0 }].into(),
-            written_s: vec![0; if self.keeps_ecc { pages } else { 0 }].into(),
+            ecc: self.keeps_ecc.then(|| Box::new(EccOob::new(pages))),
             pe: 0,
             first_program_s: 0,
             recovery: self.keeps_updates.then(|| Box::new(recovery())),
@@ -321,9 +320,8 @@ impl<P: Payload> MemoryArray<P> {
         if self.keeps_coverage {
             contents.coverage[page] = oob.coverage;
         }
-        if self.keeps_ecc {
-            contents.ecc[page] = oob.ecc;
-            contents.written_s[page] = whole_seconds(now);
+        if let Some(ecc) = &mut contents.ecc {
+            (ecc.capability[page], ecc.written_s[page]) = (oob.ecc, whole_seconds(now));
         }
         if let Some(recovery) = &mut contents.recovery {
             match updates {
@@ -385,7 +383,7 @@ impl<P: Payload> MemoryArray<P> {
             *info = BlockInfo { next_page: info.next_page, bad: info.bad, ..BlockInfo::default() };
             if let Some(contents) = contents.as_mut().filter(|_| self.keeps_ecc) {
                 let contents = contents.change();
-                contents.written_s.fill(contents.first_program_s);
+                contents.ecc.iter_mut().for_each(|ecc| ecc.written_s.fill(contents.first_program_s));
             }
         }
         self.pe_max = 0;
@@ -443,10 +441,10 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
             oob: Oob {
                 sequence: contents.sequence.get(page),
                 coverage: contents.coverage.get(page).copied().unwrap_or(0),
-                ecc: contents.ecc.get(page).copied().unwrap_or_default(),
+                ecc: contents.ecc.as_ref().map_or(Capability(0), |ecc| ecc.capability[page]),
             },
-            written: match contents.written_s.get(page) {
-                Some(&s) => SimTime(u64::from(s) * NANOS_PER_S),
+            written: match &contents.ecc {
+                Some(ecc) => SimTime(u64::from(ecc.written_s[page]) * NANOS_PER_S),
                 None => self.blocks[block.index()].first_program,
             },
         }
@@ -490,8 +488,10 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         assert!(page < info.next_page, "{ppn} recharged before it was programmed");
         // Pages of a block are recharged together, the last of them last.
         info.recharges += u32::from(page + 1 == info.next_page);
-        if self.keeps_ecc {
-            self.change_contents(block).written_s[page as usize] = whole_seconds(now);
+        if self.keeps_ecc
+            && let Some(ecc) = &mut self.change_contents(block).ecc
+        {
+            ecc.written_s[page as usize] = whole_seconds(now);
         }
         ProgramOutcome::Done
     }
@@ -532,7 +532,7 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
 
     fn set_ecc(&mut self, block: BlockAddr, ecc: Capability) {
         if let Some(contents) = &mut self.contents[block.index()] {
-            contents.change().ecc.fill(ecc);
+            contents.change().ecc.iter_mut().for_each(|kept| kept.capability.fill(ecc));
         }
     }
 }

@@ -12,9 +12,8 @@ pub(crate) struct BlockContents<P> {
     pub payload: Box<[P]>,
     pub sequence: Sequences,
     pub coverage: Box<[u32]>,
-    /// Capability of each page's ECC, and when it was programmed in whole seconds.
-    pub ecc: Box<[Capability]>,
-    pub written_s: Box<[u32]>,
+    /// What is kept of each page on drives with page ECC.
+    pub ecc: Option<Box<EccOob>>,
     /// What every page of the block says in its OOB bytes.
     pub pe: u32,
     pub first_program_s: u32,
@@ -30,12 +29,26 @@ impl<P> BlockContents<P> {
             payload: Vec::new().into(),
             sequence: Sequences::new(0),
             coverage: Vec::new().into(),
-            ecc: Vec::new().into(),
-            written_s: Vec::new().into(),
+            ecc: None,
             pe: 0,
             first_program_s: 0,
             recovery: None,
         }
+    }
+}
+
+/// OOB bytes of page ECC, page by page.
+#[derive(Clone, Debug)]
+pub(crate) struct EccOob {
+    /// Capability of the page's code.
+    pub capability: Box<[Capability]>,
+    /// When the page was programmed, in whole seconds.
+    pub written_s: Box<[u32]>,
+}
+
+impl EccOob {
+    pub fn new(pages: usize) -> Self {
+        Self { capability: vec![Capability(0); pages].into(), written_s: vec![0; pages].into() }
     }
 }
 

@@ -28,7 +28,7 @@ impl<P: Payload> MemoryArray<P> {
         contents.sequence.start(valid().map(|oob| oob.sequence).min().unwrap_or(0));
         if let Some(first) = valid().next() {
             (contents.pe, contents.first_program_s) = (first.pe, first.first_program_s);
-            contents.written_s.fill(first.first_program_s);
+            contents.ecc.iter_mut().for_each(|ecc| ecc.written_s.fill(first.first_program_s));
         }
         let mut half_erased = !matches!(found[0], Found::Valid(..));
         for (page, found) in found[..=last].iter().enumerate() {
@@ -48,7 +48,7 @@ impl<P: Payload> MemoryArray<P> {
                 recovery.members.insert(page as u32, members.clone().into());
             }
             recovery.pe_max[page] = oob.pe_max;
-            contents.ecc[page] = oob.ecc_profile;
+            contents.ecc.iter_mut().for_each(|ecc| ecc.capability[page] = oob.ecc_profile);
             if self.keeps_coverage {
                 contents.coverage[page] = oob.coverage;
             }
