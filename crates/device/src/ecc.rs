@@ -36,7 +36,7 @@ impl CellModel for Nominal {
 pub struct Decoding {
     /// The command that read the page.
     pub command: CommandId,
-    /// Whether decoding succeeds.
+    /// What the read gives once it is decoded.
     pub outcome: ReadOutcome,
     /// When the decoder is done.
     pub until: SimTime,

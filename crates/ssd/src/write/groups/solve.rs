@@ -27,7 +27,7 @@ impl Solved<'_> {
 }
 
 impl<P: HostPayload> Groups<P> {
-    /// What brings back the page of a block group that the target wants.
+    /// The pages of a block group that are read and added up to solve for the page that the target asks for.
     pub fn sources<A: FlashArray<P>>(&self, core: &Core<P, A>, target: Target) -> Sources<P> {
         let place = match (target, core.lpn_wanted(target)) {
             (Target::Move { slot, .. }, _) => Place::At(slot),
