@@ -258,12 +258,18 @@ impl<P: Payload> MemoryArray<P> {
         self.contents[block.index()].as_ref().expect("a programmed block has contents").get()
     }
 
-    /// What the block of a programmed page holds, and the number of the page's first slot there.
+    /// What the block of a programmed page holds, and the page's number within it.
     #[inline]
     fn programmed(&self, ppn: Ppn) -> (&BlockContents<P>, usize) {
         let (block, page) = self.grid.split(ppn);
         assert!(page < self.blocks[block.index()].next_page, "{ppn} looked at before it was programmed");
-        (self.contents(block), page as usize * self.slots_per_page)
+        (self.contents(block), page as usize)
+    }
+
+    /// The slots of a page within its block.
+    #[inline]
+    fn slots_of(&self, page: usize) -> std::ops::Range<usize> {
+        page * self.slots_per_page..(page + 1) * self.slots_per_page
     }
 
     fn change_contents(&mut self, block: BlockAddr) -> &mut BlockContents<P> {
@@ -430,11 +436,8 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
 
     #[inline]
     fn page(&self, ppn: Ppn) -> PageView<'_, P> {
-        let (block, page) = self.grid.split(ppn);
-        assert!(page < self.blocks[block.index()].next_page, "{ppn} looked at before it was programmed");
-        let contents = self.contents(block);
-        let page = page as usize;
-        let slots = page * self.slots_per_page..(page + 1) * self.slots_per_page;
+        let (contents, page) = self.programmed(ppn);
+        let slots = self.slots_of(page);
         PageView {
             tags: &contents.tags[slots.clone()],
             payload: &contents.payload[slots],
@@ -445,21 +448,21 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
             },
             written: match &contents.ecc {
                 Some(ecc) => SimTime(u64::from(ecc.written_s[page]) * NANOS_PER_S),
-                None => self.blocks[block.index()].first_program,
+                None => self.blocks[self.grid.split(ppn).0.index()].first_program,
             },
         }
     }
 
     #[inline]
     fn tags(&self, ppn: Ppn) -> &[OobTag] {
-        let (contents, first) = self.programmed(ppn);
-        &contents.tags[first..first + self.slots_per_page]
+        let (contents, page) = self.programmed(ppn);
+        &contents.tags[self.slots_of(page)]
     }
 
     #[inline]
     fn payload(&self, ppn: Ppn) -> &[P] {
-        let (contents, first) = self.programmed(ppn);
-        &contents.payload[first..first + self.slots_per_page]
+        let (contents, page) = self.programmed(ppn);
+        &contents.payload[self.slots_of(page)]
     }
 
     #[inline]
@@ -468,11 +471,9 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
     }
 
     fn update(&self, ppn: Ppn, index: u32) -> u64 {
-        let (block, page) = self.grid.split(ppn);
-        assert!(page < self.blocks[block.index()].next_page, "{ppn} looked at before it was programmed");
-        let contents = self.contents(block);
-        let slot = page as usize * self.slots_per_page + index as usize;
-        contents.recovery.as_ref().map_or_else(|| contents.sequence.get(page as usize), |recovery| recovery.update[slot])
+        let (contents, page) = self.programmed(ppn);
+        let slot = page * self.slots_per_page + index as usize;
+        contents.recovery.as_ref().map_or_else(|| contents.sequence.get(page), |recovery| recovery.update[slot])
     }
 
     fn members(&self, ppn: Ppn) -> &[Member] {
