@@ -69,6 +69,60 @@ def test_any_executor_will_do(grid, serial):
         fk.sweep(grid, executor="dask")
 
 
+class Pieces(ThreadPoolExecutor):
+    """Remembers the runs of each piece of work, which are done by threads that share nothing."""
+
+    def __init__(self, workers):
+        super().__init__(workers)
+        self.pieces = []
+
+    def submit(self, function, task, runs):
+        self.pieces.append(runs)
+        return super().submit(function, task, runs)
+
+
+def test_runs_that_begin_with_the_same_drives_are_one_piece_of_work(grid, serial):
+    # Runs that differ in the first axis alone, the share of reads.
+    with Pieces(2) as pool:
+        assert columns(fk.sweep(grid, executor=pool)) == serial
+    assert sorted(pool.pieces) == [[run, run + 30] for run in range(30)]
+
+
+def test_no_worker_is_left_without_work_for_the_sake_of_a_drive(grid):
+    fractions = fk.Axis(key="generate.read_fraction", values=[0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    alike = replace(grid, axes=[fractions])
+    serial = columns(fk.sweep(alike, workers=1))
+    for workers, pieces in [(1, [7]), (3, [3, 3, 1]), (20, [1] * 7)]:
+        with Pieces(workers) as pool:
+            assert columns(fk.sweep(alike, executor=pool)) == serial
+        assert [len(runs) for runs in pool.pieces] == pieces
+        assert sum(pool.pieces, []) == list(range(7))
+
+
+def test_runs_before_one_that_cannot_be_run_are_kept(grid, monkeypatch, tmp_path):
+    class Group:
+        def __init__(self, group):
+            self.runs, self._group = group.runs, group
+
+        def part(self, run):
+            if run == 2:
+                raise fk.BadInput("run 2 cannot be run")
+            return self._group.part(run)
+
+    class Refusing:
+        def __init__(self, *task):
+            self._grid = sweeps._native.Grid(*task)
+
+        def groups(self, runs):
+            return [Group(group) for group in self._grid.groups(runs)]
+
+    alike = replace(grid, axes=[fk.Axis(key="generate.read_fraction", values=[0, 0.1, 0.2, 0.3])])
+    monkeypatch.setattr(sweeps, "_grid", lambda task: Refusing(*task))
+    with ThreadPoolExecutor(1) as pool, pytest.raises(fk.BadInput, match="run 2 cannot be run"):
+        fk.sweep(alike, executor=pool, directory=tmp_path)
+    assert len(parts(tmp_path)) == 2
+
+
 def test_a_worker_process_that_is_killed_loses_nothing(grid, serial, monkeypatch, tmp_path):
     done, killed = [], []
 
@@ -151,8 +205,10 @@ def test_bad_grids_are_named_before_anything_runs(grid):
     assert caught.value.field == "gc.policy" and caught.value.line
     again = pickle.loads(pickle.dumps(caught.value))
     assert str(again) == str(caught.value) and (again.field, again.line) == ("gc.policy", caught.value.line)
-    with pytest.raises(fk.BadInput, match="cannot be read"):
-        fk.sweep("absent.toml")
+    for path, said in [("absent.toml", "cannot be read"), ("/dev/zero", "wanted a regular file"), ("/", "found a directory")]:
+        with pytest.raises(fk.BadInput, match=said) as unread:
+            fk.sweep(path)
+        assert unread.value.file == path
 
 
 def test_lost_data_is_an_error_with_all_rows(grid):

@@ -1,7 +1,19 @@
 //! What may be typed. Help texts that list names take them from the registries.
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
+
+/// Most threads: each takes memory before it does anything.
+const THREADS_MAX: usize = 1024;
+
+/// Most power cuts in a row. Work grows with the power of this.
+const DEPTH_MAX: i64 = 8;
+
+fn threads(text: &str) -> Result<NonZeroUsize, String> {
+    let valid = text.parse().ok().filter(|threads: &NonZeroUsize| threads.get() <= THREADS_MAX);
+    valid.ok_or_else(|| format!("valid is 1 to {THREADS_MAX}"))
+}
 
 /// Compare schemes that keep data safe on flash: latency, traffic, wear, energy.
 #[derive(Debug, Parser)]
@@ -42,8 +54,8 @@ pub enum Command {
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
         /// Runs at the same time [default: all cores]
-        #[arg(long, value_name = "N")]
-        threads: Option<std::num::NonZeroUsize>,
+        #[arg(long, value_name = "N", value_parser = threads)]
+        threads: Option<NonZeroUsize>,
     },
     /// What codes must correct, how long data last, what stripes lose: formulas, no simulation
     Reliability {
@@ -71,7 +83,7 @@ pub enum Command {
         only: Option<String>,
         /// Points of each figure at most, spread evenly
         #[arg(long, value_name = "N")]
-        points: Option<std::num::NonZeroUsize>,
+        points: Option<NonZeroUsize>,
         /// Run nothing: draw the CSV kept beside each experiment
         #[arg(long, conflicts_with = "points")]
         kept: bool,
@@ -85,8 +97,8 @@ pub enum Command {
         #[arg(long, value_name = "DIR")]
         traces: Option<PathBuf>,
         /// Runs at the same time [default: all cores]
-        #[arg(long, value_name = "N")]
-        threads: Option<std::num::NonZeroUsize>,
+        #[arg(long, value_name = "N", value_parser = threads)]
+        threads: Option<NonZeroUsize>,
     },
     /// Random drives under power cuts and faults, each checked against the engine's oracle
     Torture(TortureOptions),
@@ -146,8 +158,8 @@ pub struct Options {
     #[arg(long, value_name = "NAME")]
     pub format: Option<String>,
     /// Schemes that run at the same time [default: all cores]
-    #[arg(long, value_name = "N")]
-    pub threads: Option<std::num::NonZeroUsize>,
+    #[arg(long, value_name = "N", value_parser = threads)]
+    pub threads: Option<NonZeroUsize>,
 }
 
 impl Options {
@@ -198,6 +210,9 @@ pub struct TortureOptions {
     /// Kinds of faults, separated by commas
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     pub fault: Vec<String>,
+    /// How faults come together: `together`, any kinds on one drive, or `apart`, as numbers meant it in version 0.1.0
+    #[arg(long, value_name = "NAME", default_value = "together", conflicts_with = "exhaustive")]
+    pub draws: String,
     /// Lose more than the schemes promise to survive: pages may be lost then, none may be wrong
     #[arg(long)]
     pub beyond_promise: bool,
@@ -211,11 +226,11 @@ pub struct TortureOptions {
     #[arg(long, conflicts_with_all = ["minutes", "scenarios", "fault", "beyond_promise", "keep_going"])]
     pub exhaustive: bool,
     /// With --exhaustive: power cuts in a row, the later ones during recovery
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "exhaustive")]
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "exhaustive", value_parser = clap::value_parser!(u32).range(1..=DEPTH_MAX))]
     pub depth: u32,
     /// Scenarios that run at the same time [default: all cores]
-    #[arg(long, value_name = "N")]
-    pub threads: Option<std::num::NonZeroUsize>,
+    #[arg(long, value_name = "N", value_parser = threads)]
+    pub threads: Option<NonZeroUsize>,
 }
 
 /// Options of studies that were given: name and value.

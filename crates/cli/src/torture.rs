@@ -23,7 +23,7 @@ fn stopwatch() -> impl Fn() -> Duration + Sync {
 /// # Errors
 /// Bad input.
 pub fn run(options: &TortureOptions) -> Result<ExitCode, Problem> {
-    let mut scope = Scope::named(options.seed, &options.scheme, &options.fault, options.beyond_promise)?;
+    let mut scope = Scope::drawn(&options.draws, options.seed, &options.scheme, &options.fault, options.beyond_promise)?;
     if let Some(rule) = &options.without {
         scope = scope.without(rule)?;
     }
@@ -138,8 +138,9 @@ fn smaller(scenario: &Scenario) -> String {
 /// The command that runs one scenario again.
 fn command(options: &TortureOptions, number: u64) -> String {
     format!(
-        "flashkeep torture --seed {}{}{}{}{} --scenario {number}",
+        "flashkeep torture --seed {}{}{}{}{}{} --scenario {number}",
         options.seed,
+        if options.draws == "together" { String::new() } else { format!(" --draws {}", options.draws) },
         list("--scheme", &options.scheme),
         list("--fault", &options.fault),
         if options.beyond_promise { " --beyond-promise" } else { "" },

@@ -409,7 +409,8 @@ fn torture_that_finds_something_is_exit_code_1_and_one_command_repeats_it() {
 #[test]
 fn torture_refuses_bad_input_with_exit_code_2() {
     let here = directory("torture_input");
-    let wrong: [(&[&str], &str); 5] = [
+    let wrong: [(&[&str], &str); 6] = [
+        (&["--draws", "apar"], "did you mean `apart`"),
         (&["--scheme", "raid6"], "did you mean `raid5`"),
         (&["--fault", "fire"], "known: cut, die, block, page, uncorrectable"),
         (&["--minutes", "0"], "valid are more than 0"),

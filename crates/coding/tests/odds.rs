@@ -164,3 +164,9 @@ fn two_parities_beat_the_product_code_where_pages_are_bad() {
     assert!(better(0.01) && better(0.0445));
     assert!(!better(0.0455) && !better(0.06));
 }
+
+#[test]
+#[should_panic(expected = "is no probability")]
+fn what_is_no_probability_is_refused() {
+    let _ = ln_tail(10, 1, 1.5);
+}

@@ -2,12 +2,15 @@
 //!
 //! A problem names the dotted path of its field; the document turns that into a place.
 
-use crate::experiment::{Experiment, Options, scheme_and_policy};
+use crate::experiment::{DriveSpec, Experiment, Options, scheme_and_policy};
 use crate::problem::Problem;
 use crate::workload;
 use ssd::ecc::{CODEWORDS, ECC_POLICIES};
 use ssd::ftl::victim::POLICIES;
+use ssd::nand::Transfer;
 use ssd::protect::registry::SCHEMES;
+use std::fmt::Display;
+use vocab::{Bytes, Nanojoules, Nanos};
 
 /// Names of all schemes.
 pub(crate) fn scheme_names() -> Vec<&'static str> {
@@ -25,10 +28,104 @@ pub(crate) fn experiment(experiment: &Experiment) -> Result<(), Problem> {
     }
     schemes(experiment)?;
     drive(experiment)?;
+    times(experiment)?;
+    transfer(&experiment.drive)?;
+    amounts(experiment)?;
     policies(experiment)?;
     ecc(experiment)?;
     shares(experiment)?;
     workload::check(experiment)
+}
+
+/// Longest operation of flash, and longest answer of a buffer. NAND needs 20 ms at worst, NOR erases in a second.
+/// One after the other, 10^10 of these are what virtual time has room for behind trace and retention.
+const OPERATION_MAX: Nanos = Nanos(1_000_000_000);
+
+/// Most energy of an operation: ten thousand times what a block needs to be erased.
+const ENERGY_MAX: Nanojoules = Nanojoules(1_000_000_000);
+
+/// Most P/E cycles, and their greatest deviation. SLC bears 10^5. Nine deviations above the mean still fit 32 bits.
+const CYCLES_MAX: u32 = 100_000_000;
+
+/// Most reads that a block has seen before the workload: three times as many may follow.
+const READS_MAX: u32 = 1_000_000_000;
+
+/// Most blocks that a log may keep free: those of a plane.
+const BLOCKS_MAX: u32 = 1 << 24;
+
+/// Most moves of a collector under way: times 65,536 dies, they fit 32 bits.
+const MOVES_MAX: u32 = 4096;
+
+/// Largest write buffer.
+const BUFFER_MAX: Bytes = Bytes(1 << 40);
+
+fn within<T: PartialOrd + Display>(field: impl Into<String>, found: T, (least, most): (T, T)) -> Result<(), Problem> {
+    if least <= found && found <= most {
+        return Ok(());
+    }
+    Err(Problem::new(field, format!("found {found}, valid is {least} to {most}")))
+}
+
+/// Bounds that keep sums of virtual time below its end.
+fn times(experiment: &Experiment) -> Result<(), Problem> {
+    let (timing, operation) = (&experiment.drive.timing, (Nanos(0), OPERATION_MAX));
+    within("drive.timing.command", timing.command, operation)?;
+    within("drive.timing.erase", timing.erase, operation)?;
+    for (index, page) in timing.page.iter().enumerate() {
+        within(format!("drive.timing.page.{index}.read"), page.read, operation)?;
+        within(format!("drive.timing.page.{index}.program"), page.program, operation)?;
+    }
+    if let Some(worn) = &timing.worn {
+        within("drive.timing.worn.erase", worn.erase, operation)?;
+        for (index, &program) in worn.program.iter().enumerate() {
+            within(format!("drive.timing.worn.program.{index}"), program, operation)?;
+        }
+    }
+    within("buffer.latency", experiment.buffer.latency, operation)?;
+    within("age.retention", experiment.age.retention, (Nanos(0), Nanos::SETTING_MAX))
+}
+
+/// A page moves within the time of any other operation.
+fn transfer(drive: &DriveSpec) -> Result<(), Problem> {
+    match drive.timing.transfer {
+        Transfer::PerPage(time) => within("drive.timing.transfer.per-page", time, (Nanos(0), OPERATION_MAX)),
+        Transfer::MtPerS(rate) => {
+            let page = drive.geometry.program_size();
+            // Bytes of a page in a second, as a rate, rounded up.
+            let least = page.0.div_ceil(1_000_000).max(1);
+            let valid = (least, u64::from(u32::MAX));
+            within("drive.timing.transfer.mt-per-s", u64::from(rate.0), valid)
+                .map_err(|problem| Problem { message: format!("{} for pages of {page}", problem.message), ..problem })
+        }
+    }
+}
+
+/// Bounds that keep counts within their types, and memory and time for them within reason.
+fn amounts(experiment: &Experiment) -> Result<(), Problem> {
+    let Experiment { drive, age, gc, buffer, faults, .. } = experiment;
+    let energies = [("read", drive.energy.read), ("program", drive.energy.program), ("erase", drive.energy.erase)];
+    for (field, energy) in energies {
+        within(format!("drive.energy.{field}"), energy, (Nanojoules(0), ENERGY_MAX))?;
+    }
+    for (field, cycles, least) in [
+        ("drive.endurance", drive.endurance, 1),
+        ("age.pe_cycles", age.pe_cycles, 0),
+        ("age.worn_pe_cycles", age.worn_pe_cycles, 0),
+    ] {
+        within(field, cycles.0, (least, CYCLES_MAX))?;
+    }
+    within("buffer.size", buffer.size, (Bytes(0), BUFFER_MAX))?;
+    for (field, count, valid) in [
+        ("age.reads", age.reads, (0, READS_MAX)),
+        ("gc.choices", gc.choices, (1, 65_536)),
+        ("gc.free_blocks", gc.free_blocks, (2, BLOCKS_MAX)),
+        ("gc.idle_free_blocks", gc.idle_free_blocks, (0, BLOCKS_MAX)),
+        ("gc.moves_in_flight", gc.moves_in_flight, (1, MOVES_MAX)),
+        ("faults.rebuild_at_once", faults.rebuild_at_once, (1, 65_536)),
+    ] {
+        within(field, count, valid)?;
+    }
+    Ok(())
 }
 
 fn schemes(experiment: &Experiment) -> Result<(), Problem> {
@@ -76,13 +173,7 @@ fn drive(experiment: &Experiment) -> Result<(), Problem> {
         let (field, reason) = text.split_once(": ").unwrap_or(("timing", &text));
         Problem::new(format!("drive.{field}"), reason)
     })?;
-    if drive.endurance.0 == 0 {
-        return Err(Problem::new("drive.endurance", "found 0, a block needs at least 1 cycle"));
-    }
     let dies = drive.geometry.dies();
-    if experiment.faults.rebuild_at_once == 0 {
-        return Err(Problem::new("faults.rebuild_at_once", "found 0, at least 1 is needed"));
-    }
     match experiment.faults.dead_die {
         Some(die) if u32::from(die) >= dies => {
             Err(Problem::new("faults.dead_die", format!("found {die}, the drive has dies 0 to {}", dies - 1)))
@@ -96,13 +187,6 @@ fn policies(experiment: &Experiment) -> Result<(), Problem> {
     let known: Vec<&str> = POLICIES.iter().map(|p| p.name).collect();
     if !known.contains(&gc.policy.as_str()) {
         return Err(Problem::unknown("gc.policy", "policy", &gc.policy, &known));
-    }
-    for (field, value, least) in
-        [("choices", gc.choices, 1), ("free_blocks", gc.free_blocks, 2), ("moves_in_flight", gc.moves_in_flight, 1)]
-    {
-        if value < least {
-            return Err(Problem::new(format!("gc.{field}"), format!("found {value}, at least {least} is needed")));
-        }
     }
     Ok(())
 }
@@ -135,22 +219,27 @@ fn ecc(experiment: &Experiment) -> Result<(), Problem> {
 }
 
 fn shares(experiment: &Experiment) -> Result<(), Problem> {
-    let (precondition, age) = (&experiment.precondition, &experiment.age);
+    let Experiment { precondition, age, errors, .. } = experiment;
     let ranges = [
         ("capacity.spare", experiment.capacity.spare, 0.95),
         ("precondition.fill", precondition.fill, 1.0),
         ("precondition.working_set", precondition.working_set, 1.0),
         ("precondition.converge_within", precondition.converge_within, 1.0),
         ("precondition.overwrite_at_most", precondition.overwrite_at_most, 1e6),
-        ("age.pe_deviation", age.pe_deviation, 1e9),
+        ("age.pe_deviation", age.pe_deviation, f64::from(CYCLES_MAX)),
         ("age.worn_blocks", age.worn_blocks, 1.0),
         ("age.bad_blocks", age.bad_blocks, 0.5),
         ("faults.uncorrectable_reads", experiment.faults.uncorrectable_reads, 1.0),
         ("faults.wear_out", experiment.faults.wear_out, 1.0),
         ("faults.silent", experiment.faults.silent, 1.0),
+        ("errors.activation_ev", errors.activation_ev, 3.0),
+        ("errors.page_sigma", errors.page_sigma, 3.0),
+        ("errors.block_sigma", errors.block_sigma, 3.0),
+        ("errors.recharge_rber", errors.recharge_rber, 0.5),
     ];
-    match ranges.into_iter().find(|(_, value, most)| !(0.0..=*most).contains(value)) {
-        Some((field, value, most)) => Err(Problem::new(field, format!("found {value}, valid is 0 to {most}"))),
-        None => Ok(()),
+    for (field, value, most) in ranges {
+        within(field, value, (0.0, most))?;
     }
+    within("errors.celsius", errors.celsius, (-40.0, 125.0))?;
+    within("errors.reference_celsius", errors.reference_celsius, (-40.0, 125.0))
 }

@@ -89,7 +89,7 @@ impl Comparison {
     /// Whether every check of every scheme held.
     #[must_use]
     pub fn passed(&self) -> bool {
-        self.outcomes.iter().all(|o| o.result.mismatches == 0)
+        self.outcomes.iter().all(|o| o.result.oracle.mismatches == 0)
     }
 }
 
@@ -362,36 +362,36 @@ pub(crate) fn mib(size: Bytes) -> String {
 fn warnings(outcomes: &[Outcome]) -> Vec<String> {
     let mut warnings = Vec::new();
     for Outcome { label: name, result, .. } in outcomes {
-        if result.saturated {
+        if result.replay.saturated {
             warnings.push(format!(
                 "`{name}` could not keep up with the requests: they piled up to the end, so its response times say \
                  how long the trace is and nothing about the drive. Slow the clock (--arrival scaled=FACTOR) or \
                  close the loop (--arrival closed=QD)"
             ));
         }
-        if result.mismatches > 0 {
-            let (wrong, checked) = (result.mismatches, result.checked_reads);
+        if result.oracle.mismatches > 0 {
+            let (wrong, checked) = (result.oracle.mismatches, result.oracle.checked_reads);
             warnings.push(format!("`{name}` returned wrong data for {wrong} of {checked} reads checked"));
         }
-        if result.media_errors > 0 {
-            warnings.push(format!("`{name}` could not read {} pages and reported media errors", result.media_errors));
+        if result.host.media_errors > 0 {
+            warnings.push(format!("`{name}` could not read {} pages and reported media errors", result.host.media_errors));
         }
-        if result.rebuild_left > 0 {
+        if result.redundancy.rebuild_left > 0 {
             warnings.push(format!(
                 "`{name}` could not rebuild all that was lost: {} strips or superblocks are left, for want of space, of \
                  a die to write to, or of pages to rebuild from. Another loss may take data; more room for a rebuild \
                  is a larger capacity.spare",
-                result.rebuild_left
+                result.redundancy.rebuild_left
             ));
         }
-        if result.write_errors > 0 {
-            warnings.push(format!("`{name}` could not write {} pages for want of space", result.write_errors));
+        if result.host.write_errors > 0 {
+            warnings.push(format!("`{name}` could not write {} pages for want of space", result.host.write_errors));
         }
-        if let Some(since) = result.read_only_s {
+        if let Some(since) = result.host.read_only_s {
             warnings.push(format!(
                 "`{name}` turned read-only {since:.6} s after the first request, because bad blocks or dead dies left no room \
                  to work, and refused {} requests since; what it had acknowledged can be read",
-                result.refused_requests
+                result.host.refused_requests
             ));
         }
     }

@@ -1,7 +1,9 @@
 //! Drive presets: one file each, and one line here.
 
 use crate::document::Document;
+use crate::input_file::read_settings;
 use crate::problem::Problem;
+use std::path::Path;
 
 /// A drive preset.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +74,7 @@ pub(crate) fn load(name: &str) -> Result<Document, Problem> {
     }
     if name.ends_with(".toml") {
         let text =
-            std::fs::read_to_string(name).map_err(|e| Problem::new(FIELD, format!("drive file {name} cannot be read: {e}")))?;
+            read_settings(Path::new(name)).map_err(|e| Problem::new(FIELD, format!("drive file {name} cannot be read: {e}")))?;
         return Document::parse(name, &text);
     }
     let known: Vec<&str> = DRIVES.iter().map(|d| d.name).collect();

@@ -66,6 +66,7 @@ use crate::check;
 use crate::document::Document;
 use crate::drives;
 use crate::generate::GenerateSpec;
+use crate::input_file::read_settings;
 use crate::problem::Problem;
 use crate::textual::{Arrival, OptionText, Size};
 use serde::{Deserialize, Serialize};
@@ -442,8 +443,7 @@ pub fn scheme_and_policy(label: &str) -> (&str, Option<&str>) {
 /// The document of an experiment file.
 pub(crate) fn read(path: &Path) -> Result<Document, Problem> {
     let name = path.display().to_string();
-    let text =
-        std::fs::read_to_string(path).map_err(|e| Problem::new("", format!("experiment file {name} cannot be read: {e}")))?;
+    let text = read_settings(path).map_err(|e| Problem::new("", format!("experiment file {name} cannot be read: {e}")))?;
     let mut document = Document::parse(&name, &text)?;
     if let Some(directory) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
         resolve_paths(&mut document, directory);

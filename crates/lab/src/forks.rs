@@ -49,6 +49,12 @@ impl Drives {
         kept.iter().any(|kept| kept.setup == *setup && kept.is_begun.load(Ordering::Relaxed) && kept.drive.get().is_none())
     }
 
+    /// How many drives are kept.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> usize {
+        self.kept.lock().expect("no panic while it is held").len()
+    }
+
     fn keep(&self, setup: &Setup) -> Arc<Kept> {
         let mut kept = self.kept.lock().expect("no panic while it is held");
         if let Some(found) = kept.iter().find(|kept| kept.setup == *setup) {
@@ -63,12 +69,18 @@ impl Drives {
     }
 }
 
-/// A piece of work, and the drives it shares with others; `None`: it shares none.
+/// Work, and the drives it shares with other work of its group; `None`: it shares none.
 pub(crate) type Grouped<T> = (Option<Arc<Drives>>, T);
 
-/// Brings together the pieces of work whose experiments differ only in what the host asks. Groups stand in the order
-/// of their first pieces; their drives go away with the last piece.
+/// The pieces of [`groups`], one by one; the drives of a group go away with its last piece.
 pub(crate) fn grouped<T>(work: Vec<T>, experiment_of: impl Fn(&T) -> &Experiment) -> Vec<Grouped<T>> {
+    let groups = groups(work, experiment_of).into_iter();
+    groups.flat_map(|(drives, pieces)| pieces.into_iter().map(move |piece| (drives.clone(), piece))).collect()
+}
+
+/// Brings together the pieces of work whose experiments differ only in what the host asks. Groups stand in the order
+/// of their first pieces.
+pub(crate) fn groups<T>(work: Vec<T>, experiment_of: impl Fn(&T) -> &Experiment) -> Vec<Grouped<Vec<T>>> {
     let mut groups: Vec<(Experiment, Vec<T>)> = Vec::new();
     for piece in work {
         let drive = without_requests(experiment_of(&piece));
@@ -78,10 +90,9 @@ pub(crate) fn grouped<T>(work: Vec<T>, experiment_of: impl Fn(&T) -> &Experiment
         }
     }
     let with_drives = |(experiment, pieces): (Experiment, Vec<T>)| {
-        let drives = (pieces.len() > 1).then(|| Arc::new(Drives::for_runs_of(&experiment)));
-        pieces.into_iter().map(move |piece| (drives.clone(), piece))
+        ((pieces.len() > 1).then(|| Arc::new(Drives::for_runs_of(&experiment))), pieces)
     };
-    groups.into_iter().flat_map(with_drives).collect()
+    groups.into_iter().map(with_drives).collect()
 }
 
 /// The experiment without what the host asks. A recorded trace stays: the size of the drive may follow from it.
@@ -120,7 +131,7 @@ mod tests {
             let forked = compare_on(&experiment, &bench, Some(&drives)).unwrap_or_else(|e| panic!("{e}"));
             let own = compare(&experiment, &bench).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(forked.rows(), own.rows());
-            assert_eq!(drives.kept.lock().expect("no panic").len(), 3, "a drive for each scheme");
+            assert_eq!(drives.kept(), 3, "a drive for each scheme");
         }
     }
 
@@ -147,6 +158,6 @@ mod tests {
             experiment.seed = seed;
             compare_on(&experiment, &bench, Some(&drives)).unwrap_or_else(|e| panic!("{e}"));
         }
-        assert_eq!(drives.kept.lock().expect("no panic").len(), 4);
+        assert_eq!(drives.kept(), 4);
     }
 }

@@ -19,6 +19,7 @@ mod experiment;
 pub mod figures;
 mod forks;
 mod generate;
+mod input_file;
 mod listing;
 mod parquet_file;
 mod problem;

@@ -144,7 +144,7 @@ impl Comparison {
                 json!(config),
                 json!(self.experiment.seed),
                 json!(format!("{:016x}", self.trace.digest)),
-                json!(format!("{:016x}", outcome.result.event_digest)),
+                json!(format!("{:016x}", outcome.result.replay.event_digest)),
             ];
             row.extend(COMMON.iter().map(|name| (*name).to_owned()).zip(common));
             row

@@ -71,7 +71,7 @@ impl Rows<'_> {
             [("  mean", |r| r.mean), ("  p50", |r| r.p50), ("  p99", |r| r.p99), ("  p99.9", |r| r.p999)];
         for (label, value) in quantiles {
             // A mark, so that no number that means nothing stands there as if it did.
-            self.each(label, |o| match (of(&o.result).count, o.result.saturated) {
+            self.each(label, |o| match (of(&o.result).count, o.result.replay.saturated) {
                 (0, _) => "-".into(),
                 (_, true) => format!("{} !", number(value(of(&o.result)))),
                 (_, false) => number(value(of(&o.result))),
@@ -117,21 +117,21 @@ impl Comparison {
     pub fn to_table(&self) -> String {
         let mut rows = Rows { outcomes: &self.outcomes, rows: Vec::new() };
         rows.each("scheme", |o| o.label.clone());
-        rows.response("response, us", |r| &r.response_us);
-        rows.response("read response, us", |r| &r.read_response_us);
-        rows.response("write response, us", |r| &r.write_response_us);
-        rows.causes("flash page reads", |r| &r.flash_reads);
-        rows.causes("flash page programs", |r| &r.flash_programs);
-        rows.causes("flash block erases", |r| &r.flash_erases);
-        rows.each("write amplification", |o| o.result.waf.map_or("-".into(), number));
-        rows.each("energy, J", |o| number(o.result.energy_j.values().fold(0.0, |sum, joules| sum + joules)));
+        rows.response("response, us", |r| &r.host.response_us);
+        rows.response("read response, us", |r| &r.host.read_response_us);
+        rows.response("write response, us", |r| &r.host.write_response_us);
+        rows.causes("flash page reads", |r| &r.flash.reads);
+        rows.causes("flash page programs", |r| &r.flash.programs);
+        rows.causes("flash block erases", |r| &r.flash.erases);
+        rows.each("write amplification", |o| o.result.flash.waf.map_or("-".into(), number));
+        rows.each("energy, J", |o| number(o.result.flash.energy_j.values().fold(0.0, |sum, joules| sum + joules)));
         rows.each("spare after redundancy", |o| percent(o.planned.spare_after_redundancy));
-        rows.each("dies busy", |o| percent(o.result.die_busy_share));
-        rows.each("reads checked", |o| grouped(o.result.checked_reads));
-        rows.each("mismatches", |o| grouped(o.result.mismatches));
-        if self.outcomes.iter().any(|o| o.result.rebuilt_reads + o.result.media_errors > 0) {
-            rows.each("pages rebuilt", |o| grouped(o.result.rebuilt_reads));
-            rows.each("media errors", |o| grouped(o.result.media_errors));
+        rows.each("dies busy", |o| percent(o.result.flash.die_busy_share));
+        rows.each("reads checked", |o| grouped(o.result.oracle.checked_reads));
+        rows.each("mismatches", |o| grouped(o.result.oracle.mismatches));
+        if self.outcomes.iter().any(|o| o.result.redundancy.rebuilt_reads + o.result.host.media_errors > 0) {
+            rows.each("pages rebuilt", |o| grouped(o.result.redundancy.rebuilt_reads));
+            rows.each("media errors", |o| grouped(o.result.host.media_errors));
         }
         if self.outcomes.iter().any(|o| o.result.around != AroundResult::default()) {
             rows.each("reads with alternatives", |o| grouped(o.result.around.reads));

@@ -172,13 +172,16 @@ impl Input {
         match self {
             Input::Trace(source) => Ok(Box::new(source.open()?)),
             Input::Generated { kind, workload, seed } => {
-                // The same settings were generated from when the workload was opened.
-                let commands = generate(kind, workload, *seed).ok().into_iter().flatten();
-                let record = |c: HostCommand| Record { at: c.at, device: 0, op: c.op, lba: c.lba, sectors: c.sectors };
-                Ok(Box::new(commands.map(move |command| Ok(record(command)))))
+                let commands = generate(kind, workload, *seed).expect("it was generated from when the workload was opened");
+                Ok(Box::new(recorded(commands)))
             }
         }
     }
+}
+
+/// Generated requests as those of a recording.
+fn recorded(commands: trace::generate::Generator) -> impl Iterator<Item = Result<Record, TraceError>> {
+    commands.map(|c| Ok(Record { at: c.at, device: 0, op: c.op, lba: c.lba, sectors: c.sectors }))
 }
 
 /// FNV-1a over the fields of a record.
@@ -257,10 +260,11 @@ impl Workload {
                     let footprint = Footprint::scan(reader.by_ref().inspect(&mut keep), slot_size)?;
                     Ok((footprint, reader.counts(), reader.format().name))
                 }),
-                Input::Generated { .. } => input
-                    .records()
-                    .and_then(|records| Footprint::scan(records.inspect(&mut keep), slot_size))
-                    .map(|footprint| (footprint, ReadCounts::default(), "generated")),
+                Input::Generated { kind, workload, seed } => {
+                    let commands = generate(kind, workload, *seed)?;
+                    Footprint::scan(recorded(commands).inspect(&mut keep), slot_size)
+                        .map(|footprint| (footprint, ReadCounts::default(), "generated"))
+                }
             };
             scanned.map_err(|e| trace_problem(&e))?
         };
@@ -271,7 +275,24 @@ impl Workload {
         };
         let facts = facts(experiment, &footprint, read, format, hash);
         let kept = kept.map(Arc::new);
-        Ok(Self { input, loops: u64::from(experiment.trace.loops), footprint: Arc::new(footprint), touched, kept, facts })
+        let loops = u64::from(experiment.trace.loops);
+        let workload = Self { input, loops, footprint: Arc::new(footprint), touched, kept, facts };
+        workload.check_span(1.0).map_err(|years| match loops {
+            1 => Problem::new("trace.source", years),
+            _ => Problem::new("trace.loops", format!("found {loops}: {years}")),
+        })?;
+        Ok(workload)
+    }
+
+    /// Whether the last request, times multiplied by `factor`, comes while virtual time lasts. The replay looks at every
+    /// request, too, but might get there after days.
+    fn check_span(&self, factor: f64) -> Result<(), String> {
+        let years = |seconds: f64| seconds / (365.0 * 86_400.0);
+        let (found, most) = (years(self.duration_s() * factor), years(trace::SPAN_LIMIT.as_secs_f64()));
+        if found <= most {
+            return Ok(());
+        }
+        Err(format!("the last request would come {found:.0} years after the first, valid is up to {most:.0} years"))
     }
 
     /// What is known about it.
@@ -327,21 +348,13 @@ impl Workload {
     /// The commands of all loops, their times multiplied by `factor`.
     ///
     /// # Errors
-    /// A factor that is none.
+    /// A factor that is none, or one with which the workload lasts too long.
     pub fn commands(&self, map: &AddressMap, factor: f64) -> Result<CommandStream<'_>, Problem> {
-        let open = || -> Result<Records<'_>, TraceError> {
-            match &self.kept {
-                Some(kept) => Ok(Box::new(kept.iter().map(|record| Ok(*record)))),
-                None => self.input.records(),
-            }
-        };
-        let looped = trace::looped(open, self.loops);
-        let records: Records<'_> = if factor == 1.0 {
-            Box::new(looped)
-        } else {
-            Box::new(TimeScale::factor(factor).map_err(|e| Problem::new("trace.arrival", e.to_string()))?.scale(looped))
-        };
-        Ok(CommandStream { commands: Box::new(map.clone().commands(records)), error: None })
+        self.check_span(factor).map_err(|years| Problem::new("trace.arrival", format!("times x {factor}: {years}")))?;
+        match &self.kept {
+            Some(kept) => CommandStream::of(trace::looped(move || Ok(kept.iter().copied().map(Ok)), self.loops), map, factor),
+            None => CommandStream::of(trace::looped(move || self.input.records(), self.loops), map, factor),
+        }
     }
 }
 
@@ -370,18 +383,42 @@ fn facts(experiment: &Experiment, footprint: &Footprint, read: ReadCounts, forma
 }
 
 /// Commands up to the first error of the trace, which is kept.
-pub struct CommandStream<'a> {
-    commands: Box<dyn Iterator<Item = Result<HostCommand, TraceError>> + 'a>,
-    error: Option<TraceError>,
+pub struct CommandStream<'a>(Box<dyn Commands + 'a>);
+
+/// Commands of records of any kind.
+trait Commands: Iterator<Item = HostCommand> {
+    fn error(self: Box<Self>) -> Option<TraceError>;
 }
 
-impl CommandStream<'_> {
+impl<I: Iterator<Item = Result<Record, TraceError>>> Commands for trace::MappedRecords<I> {
+    fn error(self: Box<Self>) -> Option<TraceError> {
+        (*self).error()
+    }
+}
+
+impl<'a> CommandStream<'a> {
+    /// The commands of `records` at times multiplied by `factor`. Steps in between know each other's types, so
+    /// that they become one function: a run asks it for each request.
+    fn of<I>(records: I, map: &AddressMap, factor: f64) -> Result<Self, Problem>
+    where
+        I: Iterator<Item = Result<Record, TraceError>> + 'a,
+    {
+        let map = map.clone();
+        let commands: Box<dyn Commands + 'a> = if factor == 1.0 {
+            Box::new(map.commands(records))
+        } else {
+            let scale = TimeScale::factor(factor).map_err(|e| Problem::new("trace.arrival", e.to_string()))?;
+            Box::new(map.commands(scale.scale(records)))
+        };
+        Ok(Self(commands))
+    }
+
     /// The error that ended the commands early, if one did.
     ///
     /// # Errors
     /// That error.
     pub fn finish(self) -> Result<(), Problem> {
-        self.error.map_or(Ok(()), |error| Err(trace_problem(&error)))
+        self.0.error().map_or(Ok(()), |error| Err(trace_problem(&error)))
     }
 }
 
@@ -389,16 +426,7 @@ impl Iterator for CommandStream<'_> {
     type Item = HostCommand;
 
     fn next(&mut self) -> Option<HostCommand> {
-        if self.error.is_some() {
-            return None;
-        }
-        match self.commands.next()? {
-            Ok(command) => Some(command),
-            Err(error) => {
-                self.error = Some(error);
-                None
-            }
-        }
+        self.0.next()
     }
 }
 
@@ -440,6 +468,26 @@ mod tests {
             assert_eq!((a.op, a.lba, a.sectors), (b.op, b.lba, b.sectors));
             assert_eq!(b.at.0, a.at.0 * 5 / 2);
         }
+    }
+
+    #[test]
+    fn no_request_comes_later_than_73_years_after_the_first() {
+        let lasting = |gap: &str, loops: u32| {
+            let mut experiment = generated(&format!("arrivals = {{ every = \"{gap}\" }}"));
+            experiment.trace.loops = loops;
+            Workload::open(&experiment, &|_| {}).map(|workload| (workload.map(&experiment, 16_384).unwrap(), workload))
+        };
+        // 1999 gaps of 10 days are 55 years.
+        let problem = lasting("10d", 2).err().expect("110 years").to_string();
+        assert_eq!(
+            problem,
+            "trace.loops: found 2: the last request would come 110 years after the first, valid is up to 73 years"
+        );
+        let (map, workload) = lasting("10d", 1).expect("55 years");
+        assert_eq!(workload.commands(&map, 1.3).expect("71 years").count(), 2000);
+        let problem = workload.commands(&map, 1.4).err().expect("77 years");
+        assert_eq!(problem.field, "trace.arrival");
+        assert!(problem.message.contains("77 years after the first, valid is up to 73 years"), "{problem}");
     }
 
     #[test]

@@ -139,8 +139,14 @@ fn wrong(label: &str, comparison: &Comparison) -> String {
     let requests = comparison.trace.requests;
     for outcome in &comparison.outcomes {
         let r = &outcome.result;
-        let answered: u64 = r.requests.values().sum();
-        let found = [r.mismatches, r.media_errors, r.write_errors, requests - answered, r.read_pages - r.checked_reads];
+        let answered: u64 = r.host.requests.values().sum();
+        let found = [
+            r.oracle.mismatches,
+            r.host.media_errors,
+            r.host.write_errors,
+            requests - answered,
+            r.host.read_pages - r.oracle.checked_reads,
+        ];
         if found != [0; 5] {
             let what = "[mismatches, media errors, write errors, requests unanswered, reads unchecked]";
             writeln!(said, "{label}, {}: {what} = {found:?}", outcome.choice.name).expect("texts grow");
@@ -185,7 +191,7 @@ fn what_pages_carry_changes_no_event_of_any_scheme_on_any_recording() {
         said += &wrong(&format!("{label} with tags"), &tag);
         said += &wrong(&format!("{label} with pages"), &page);
         for ((tag, none), page) in tag.outcomes.iter().zip(&none.outcomes).zip(&page.outcomes) {
-            let [tags, nothing, pages] = [tag, none, page].map(|o| (o.result.event_digest, o.result.flash_ops));
+            let [tags, nothing, pages] = [tag, none, page].map(|o| (o.result.replay.event_digest, o.result.flash.ops));
             if tags != nothing || tags != pages {
                 let name = &tag.choice.name;
                 writeln!(said, "{label}, {name}: tags {tags:x?}, nothing {nothing:x?}, pages {pages:x?}").expect("texts grow");

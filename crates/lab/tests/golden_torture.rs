@@ -68,7 +68,7 @@ impl Block {
     /// Violations, and the hash of all outcomes.
     fn row(&self) -> String {
         let faults: Vec<String> = self.campaign.faults.iter().map(|&name| name.into()).collect();
-        let scope = Scope::named(self.campaign.seed, &[], &faults, self.campaign.beyond_promise).expect("known names");
+        let scope = Scope::apart(self.campaign.seed, &[], &faults, self.campaign.beyond_promise).expect("known names");
         let (mut hash, mut violations) = (Fnv(0xcbf2_9ce4_8422_2325), 0);
         let range = self.first..self.first + SCENARIOS_OF_A_BLOCK;
         // A drive that lies across the border of two blocks is run for both.

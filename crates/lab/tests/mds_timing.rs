@@ -49,8 +49,8 @@ fn read(lpn: u32) -> HostCommand {
 /// Response time in microseconds of one read of an idle drive.
 fn response(session: &mut Session, lpn: u32) -> f64 {
     let result = session.run(&mut [read(lpn)].into_iter(), Pace::Open, &mut |_| {});
-    assert_eq!((session.first_mismatch(), result.media_errors, result.checked_reads), (None, 0, 1));
-    result.response_us.mean
+    assert_eq!((session.first_mismatch(), result.host.media_errors, result.oracle.checked_reads), (None, 0, 1));
+    result.host.response_us.mean
 }
 
 /// The logical page's die, for pages that lie in whole groups.

@@ -71,7 +71,7 @@ fn results_depend_on_the_experiment_alone() {
 fn the_three_payloads_give_the_same_events() {
     let digests = ["none", "tag", "page"].map(|payload| {
         let comparison = run(&experiment(&format!("payload = \"{payload}\"\n{SMALL}")), 2);
-        comparison.outcomes.iter().map(|o| o.result.event_digest).collect::<Vec<_>>()
+        comparison.outcomes.iter().map(|o| o.result.replay.event_digest).collect::<Vec<_>>()
     });
     assert!(digests.windows(2).all(|pair| pair[0] == pair[1]), "{digests:x?}");
 }
@@ -82,8 +82,8 @@ fn every_request_of_every_loop_is_answered_and_every_read_checked() {
     assert!(comparison.passed());
     for outcome in &comparison.outcomes {
         let result = &outcome.result;
-        assert_eq!(result.requests.values().sum::<u64>(), 6000, "{}", outcome.choice.name);
-        assert_eq!(result.checked_reads, result.read_pages, "{}", outcome.choice.name);
+        assert_eq!(result.host.requests.values().sum::<u64>(), 6000, "{}", outcome.choice.name);
+        assert_eq!(result.oracle.checked_reads, result.host.read_pages, "{}", outcome.choice.name);
     }
 }
 
@@ -112,7 +112,7 @@ fn progress_is_heard_in_order_for_each_scheme() {
 fn an_open_replay_that_no_drive_can_follow_is_called_worthless() {
     let settings = SMALL.replace("\"zipf\"", "\"zipf\"\narrival = \"scaled=0.001\"");
     let comparison = run(&experiment(&settings), 2);
-    assert!(comparison.outcomes.iter().all(|o| o.result.saturated));
+    assert!(comparison.outcomes.iter().all(|o| o.result.replay.saturated));
     assert_eq!(comparison.warnings.len(), 3, "{:?}", comparison.warnings);
     assert!(comparison.to_table().contains("WARNING: `none` could not keep up"));
 }
@@ -123,7 +123,7 @@ fn half_busy_slows_until_none_is_and_never_hastens() {
     let settings = SMALL.replace("2ms", "20us").replace("\"zipf\"", "\"zipf\"\narrival = \"half-busy\"");
     let slowed = run(&experiment(&settings), 2);
     assert!(slowed.clock.factor > 1.0);
-    let busy = slowed.outcomes[0].result.die_busy_share;
+    let busy = slowed.outcomes[0].result.flash.die_busy_share;
     assert!((0.4..0.56).contains(&busy), "none is busy for {busy}");
 }
 
@@ -131,10 +131,10 @@ fn half_busy_slows_until_none_is_and_never_hastens() {
 fn the_automatic_clock_overloads_no_scheme_and_never_hastens() {
     let slowed = run(&experiment(&SMALL.replace("2ms", "20us")), 2);
     assert!(slowed.clock.factor > 1.0);
-    let shares: Vec<_> = slowed.outcomes.iter().map(|o| o.result.die_busy_share).collect();
+    let shares: Vec<_> = slowed.outcomes.iter().map(|o| o.result.flash.die_busy_share).collect();
     let busiest = shares.iter().copied().fold(0.0, f64::max);
     assert!(busiest < 0.68 && shares[0] < 0.56, "busy for {shares:?}");
-    assert!(slowed.outcomes.iter().all(|o| !o.result.saturated));
+    assert!(slowed.outcomes.iter().all(|o| !o.result.replay.saturated));
     assert_eq!(run(&experiment(&SMALL.replace("2ms", "1s")), 2).clock.factor, 1.0);
 }
 
@@ -145,10 +145,14 @@ fn a_drive_that_wears_out_turns_read_only_and_says_so() {
         let read_only = |outcome: &flashkeep_lab::Outcome| {
             let (name, r) = (&outcome.choice.name, &outcome.result);
             let warned = comparison.warnings.iter().any(|w| w.starts_with(&format!("`{name}` turned read-only")));
-            assert_eq!((warned, r.refused_requests > 0), (r.read_only_s.is_some(), r.read_only_s.is_some()), "{name}");
-            assert_eq!((r.mismatches, r.media_errors), (0, 0), "{name}: what was acknowledged is there");
-            assert!(r.read_only_s.is_none_or(|since| since > 0.0 && since < r.simulated_s), "{name}");
-            r.read_only_s.is_some()
+            assert_eq!(
+                (warned, r.host.refused_requests > 0),
+                (r.host.read_only_s.is_some(), r.host.read_only_s.is_some()),
+                "{name}"
+            );
+            assert_eq!((r.oracle.mismatches, r.host.media_errors), (0, 0), "{name}: what was acknowledged is there");
+            assert!(r.host.read_only_s.is_none_or(|since| since > 0.0 && since < r.replay.simulated_s), "{name}");
+            r.host.read_only_s.is_some()
         };
         comparison.outcomes.iter().map(read_only).collect::<Vec<bool>>()
     };
@@ -173,9 +177,9 @@ fn a_rebuild_that_finds_no_room_is_a_warning_and_a_number() {
             let said = format!("`{}` could not rebuild all that was lost", outcome.choice.name);
             let warned = comparison.warnings.iter().any(|warning| warning.starts_with(&said));
             let r = &outcome.result;
-            assert_eq!(warned, r.rebuild_left > 0, "{}: {:?}", outcome.choice.name, comparison.warnings);
-            assert!(!warned || r.rebuild_s.is_none(), "{}", outcome.choice.name);
-            r.rebuild_s.is_some()
+            assert_eq!(warned, r.redundancy.rebuild_left > 0, "{}: {:?}", outcome.choice.name, comparison.warnings);
+            assert!(!warned || r.redundancy.rebuild_s.is_none(), "{}", outcome.choice.name);
+            r.redundancy.rebuild_s.is_some()
         };
         comparison.outcomes.iter().map(complete).collect()
     };

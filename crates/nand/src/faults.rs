@@ -10,6 +10,7 @@
 //!   it reads, programs or erases it, not before.
 //! * **A lost page** is uncorrectable at every read until its block is erased; after that the
 //!   page is as good as any. The controller notices when it reads the page.
+//! * **A lost word line** is all the pages that share cells lost at once (`pairing.rs`), as far as they are programmed.
 //! * **A lost plane** is all the blocks of it lost at once. Planes take the blocks of a die in turn.
 //! * **A worn-out block** takes no program any more, for good: each that is tried fails and leaves its
 //!   page unreadable. What it holds stays readable until an erase of it is tried: that fails and takes

@@ -55,6 +55,13 @@ impl Pairing {
             },
         }
     }
+
+    /// All pages that share cells with `page`, itself among them, ascending.
+    pub fn word_line(self, page: u32, pages_per_block: u32) -> impl Iterator<Item = u32> {
+        let partners = move |of| self.earlier_partners(of, pages_per_block);
+        (0..pages_per_block)
+            .filter(move |&other| other == page || partners(page).contains(&other) || partners(other).contains(&page))
+    }
 }
 
 /// The place of the first page of the word line that place `place` finishes; `None` if it begins
@@ -88,6 +95,14 @@ mod tests {
         assert_eq!(pairs(Pairing::Adjacent { bits: 2 }, 6), [(0, 1), (2, 3), (4, 5)]);
         assert_eq!(pairs(Pairing::Adjacent { bits: 3 }, 6), [(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5)]);
         assert_eq!(pairs(Pairing::Alone, 64), []);
+    }
+
+    #[test]
+    fn a_word_line_is_the_same_from_each_of_its_pages() {
+        let line = |pairing: Pairing, page| pairing.word_line(page, 6).collect::<Vec<_>>();
+        assert_eq!([0, 3].map(|page| line(Pairing::Alone, page)), [[0], [3]]);
+        assert_eq!([3, 4, 5].map(|page| line(Pairing::Adjacent { bits: 3 }, page)), [[3, 4, 5]; 3]);
+        assert_eq!([1, 4].map(|page| line(Pairing::Shared { side_by_side: 1 }, page)), [[1, 4]; 2]);
     }
 
     #[test]

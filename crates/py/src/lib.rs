@@ -19,7 +19,7 @@ mod _native {
     #[pymodule_export]
     use crate::study::study;
     #[pymodule_export]
-    use crate::sweep::{Directory, Grid};
+    use crate::sweep::{Directory, Grid, Group, grid_text};
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 

@@ -12,6 +12,12 @@ fn raised<T>(result: Result<T, Problem>) -> PyResult<T> {
     result.map_err(|problem| bad_input(&problem))
 }
 
+/// The text of a grid's file, as `flashkeep sweep` reads it.
+#[pyfunction]
+pub fn grid_text(path: PathBuf) -> PyResult<String> {
+    raised(lab::sweep::grid_text(&path))
+}
+
 /// A grid of runs.
 #[pyclass(frozen, module = "flashkeep._native")]
 pub struct Grid(lab::sweep::Grid);
@@ -28,12 +34,13 @@ impl Grid {
         self.0.len()
     }
 
-    /// Runs one run and returns its part as text.
-    fn part(&self, py: Python<'_>, index: usize) -> PyResult<String> {
-        if index >= self.0.len() {
-            return Err(PyIndexError::new_err(format!("the grid has {} runs, there is no run {index}", self.0.len())));
+    /// Brings together those of these runs that begin with the same drives.
+    fn groups(&self, py: Python<'_>, runs: Vec<usize>) -> PyResult<Vec<Group>> {
+        if let Some(absent) = runs.iter().find(|&&run| run >= self.0.len()) {
+            return Err(PyIndexError::new_err(format!("the grid has {} runs, there is no run {absent}", self.0.len())));
         }
-        py.detach(|| raised(self.0.run(index).and_then(|run| run.part()))).map(|part| part.to_text())
+        let groups = py.detach(|| raised(self.0.groups(&runs)))?;
+        Ok(groups.into_iter().map(Group).collect())
     }
 
     /// The rows of all runs; parts in order of the grid.
@@ -47,6 +54,26 @@ impl Grid {
             Ok::<_, PyErr>(columns)
         })?;
         Frame::new(columns)
+    }
+}
+
+/// Runs that begin with the same drives, which are prepared once for as long as the group is there.
+#[pyclass(frozen, module = "flashkeep._native")]
+pub struct Group(lab::sweep::Group);
+
+#[pymethods]
+impl Group {
+    /// Numbers of the runs.
+    #[getter]
+    fn runs(&self) -> Vec<usize> {
+        self.0.runs()
+    }
+
+    /// Runs one of them and returns its part as text.
+    fn part(&self, py: Python<'_>, run: usize) -> PyResult<String> {
+        let part = py.detach(|| self.0.part(run));
+        let part = part.ok_or_else(|| PyIndexError::new_err(format!("the group has no run {run}")))?;
+        raised(part).map(|part| part.to_text())
     }
 }
 

@@ -82,11 +82,11 @@ fn row(name: &str, requests: u64, seconds: f64, result: &RunResult) {
         "{name:<28} {:>8.2} s {:>9.0} requests/s {:>9.2} M flash ops/s {:>8.2} M events/s  WAF {}",
         seconds,
         requests as f64 / seconds,
-        result.flash_ops as f64 / seconds / 1e6,
-        result.events as f64 / seconds / 1e6,
-        result.waf.map_or("-".into(), |waf| format!("{waf:.3}")),
+        result.flash.ops as f64 / seconds / 1e6,
+        result.replay.events as f64 / seconds / 1e6,
+        result.flash.waf.map_or("-".into(), |waf| format!("{waf:.3}")),
     );
-    assert_eq!(result.mismatches, 0);
+    assert_eq!(result.oracle.mismatches, 0);
 }
 
 #[expect(clippy::print_stdout, reason = "a benchmark prints its figures")]

@@ -38,7 +38,10 @@ pub use power::mount::Mounted;
 pub use power::outage::{MemoryLoss, Outage};
 pub use proof::watch::BlockView;
 pub use proof::{AlternativesInFlight, CodePage, Failure, HeldParity, HeldSum, Inventory, ReadBack, Scrub, StoredPage};
-pub use result::{AroundResult, Cdf, EccResult, Response, RunResult};
+pub use result::{
+    AroundResult, Cdf, EccResult, FlashResult, HostResult, OracleResult, PreconditionResult, RedundancyResult, ReplayResult,
+    Response, RunResult, WearResult,
+};
 pub use rules::{SAFETY_RULES, SafetyRule};
 pub use session::Session;
 pub use write::groups::GroupStats;

@@ -67,16 +67,14 @@ pub struct AroundResult {
     pub valid_groups: u64,
 }
 
-/// What one run of one scheme gave. Plain data: lab gives it its documented flat keys.
+/// What the host asked and was told in one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct RunResult {
-    /// Scheme name.
-    pub scheme: String,
-    /// Host requests answered, by kind: `read`, `write`, `flush`, `discard`.
+pub struct HostResult {
+    /// Requests answered, by kind: `read`, `write`, `flush`, `discard`.
     pub requests: BTreeMap<String, u64>,
-    /// Logical pages read by the host.
+    /// Logical pages read.
     pub read_pages: u64,
-    /// Logical pages written by the host.
+    /// Logical pages written.
     pub write_pages: u64,
     /// Response times of all reads and writes.
     pub response_us: Response,
@@ -88,70 +86,136 @@ pub struct RunResult {
     pub read_cdf: Cdf,
     /// Cumulative distribution of write response times.
     pub write_cdf: Cdf,
-    /// Page reads by cause.
-    pub flash_reads: BTreeMap<String, u64>,
-    /// Page programs by cause.
-    pub flash_programs: BTreeMap<String, u64>,
-    /// Block erases by cause.
-    pub flash_erases: BTreeMap<String, u64>,
-    /// Slots programmed in all over logical pages written by the host; `None` without writes.
-    pub waf: Option<f64>,
-    /// Slots programmed without data: partly filled pages, wasted row positions.
-    pub padded_slots: u64,
-    /// Energy of all flash operations in joules, by `read`, `program`, `erase`.
-    pub energy_j: BTreeMap<String, f64>,
-    /// What page ECC did; zeros without it.
-    pub ecc: EccResult,
-    /// Reads with alternatives; zeros where there are none.
-    pub around: AroundResult,
-    /// Host page reads compared with what was written.
-    pub checked_reads: u64,
-    /// Of these, how many differed. Anything but 0 is a defect.
-    pub mismatches: u64,
-    /// Host pages answered by solving from a stripe.
-    pub rebuilt_reads: u64,
-    /// Host pages that could not be read (reported to the host as media errors).
+    /// Pages that could not be read (reported as media errors).
     pub media_errors: u64,
-    /// Host pages that could not be written, for want of space.
+    /// Pages that could not be written, for want of space.
     pub write_errors: u64,
-    /// Flash reads that gave another page than they were asked for, or an erased one, and were noticed.
-    pub astray_reads: u64,
     /// Virtual time from the first request until the drive turned read-only, in seconds; 0 where it was
     /// that before, `None` where it did not.
     pub read_only_s: Option<f64>,
     /// Requests refused since then: writes, discards, and flushes of what found no room.
     pub refused_requests: u64,
+}
+
+/// What the oracle found in one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OracleResult {
+    /// Host page reads compared with what was written.
+    pub checked_reads: u64,
+    /// Of these, how many differed. Anything but 0 is a defect.
+    pub mismatches: u64,
+}
+
+/// What flash did in one run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlashResult {
+    /// Page reads by cause.
+    #[serde(rename = "flash_reads")]
+    pub reads: BTreeMap<String, u64>,
+    /// Page programs by cause.
+    #[serde(rename = "flash_programs")]
+    pub programs: BTreeMap<String, u64>,
+    /// Block erases by cause.
+    #[serde(rename = "flash_erases")]
+    pub erases: BTreeMap<String, u64>,
+    /// Slots programmed in all over logical pages written by the host; `None` without writes.
+    pub waf: Option<f64>,
+    /// Slots programmed without data: partly filled pages, wasted row positions.
+    pub padded_slots: u64,
+    /// Energy of all operations in joules, by `read`, `program`, `erase`.
+    pub energy_j: BTreeMap<String, f64>,
+    /// Reads that gave another page than they were asked for, or an erased one, and were noticed.
+    pub astray_reads: u64,
+    /// Mean share of the time from the first request to the last answer in which a die is busy.
+    pub die_busy_share: f64,
+    /// Commands executed.
+    #[serde(rename = "flash_ops")]
+    pub ops: u64,
+}
+
+/// What redundancy gave back in one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RedundancyResult {
+    /// Host pages answered by solving from a stripe.
+    pub rebuilt_reads: u64,
     /// Virtual time from the death of a die until all it held was rebuilt onto others, in
     /// seconds; `None` where no die died, or not everything is rebuilt.
     pub rebuild_s: Option<f64>,
     /// Of what a dead die held, how much is not rebuilt: strips of static stripes (no spare die,
     /// no room, or beyond repair), superblocks under a group log.
     pub rebuild_left: u64,
+}
+
+/// How the preconditioning before a run ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PreconditionResult {
+    /// Overwritten share of the working set.
+    #[serde(rename = "precondition_overwrites")]
+    pub overwrites: f64,
+    /// Write amplification in the last window.
+    #[serde(rename = "precondition_waf")]
+    pub waf: f64,
+    /// Whether the convergence test passed before the limit of overwrites.
+    #[serde(rename = "precondition_converged")]
+    pub converged: bool,
+}
+
+/// P/E cycles after one run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WearResult {
+    /// P/E cycles of every block at the end, in block order.
+    pub pe_cycles: Vec<u32>,
+    /// P/E cycles of every block added by the workload, in block order.
+    pub pe_added: Vec<u32>,
+}
+
+/// How the workload was replayed in one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReplayResult {
     /// Virtual time from the first request to the last answer, in seconds.
     pub simulated_s: f64,
-    /// Mean share of that time in which a die is busy.
-    pub die_busy_share: f64,
     /// Whether requests piled up faster than the drive could answer (open replay only):
     /// response times then say how long the trace is, not how fast the drive is.
     pub saturated: bool,
     /// Share of die time that the workload would need at its own pace, all dies busy = 1.
     pub offered_load: f64,
-    /// Overwritten share of the working set and last window's WAF of the preconditioning.
-    pub precondition_overwrites: f64,
-    /// Write amplification when preconditioning ended.
-    pub precondition_waf: f64,
-    /// Whether the convergence test passed before the limit of overwrites.
-    pub precondition_converged: bool,
-    /// P/E cycles of every block at the end, in block order.
-    pub pe_cycles: Vec<u32>,
-    /// P/E cycles of every block added by the workload, in block order.
-    pub pe_added: Vec<u32>,
-    /// 64-bit digest of the event log, equal for equal runs.
-    pub event_digest: u64,
-    /// Flash commands executed.
-    pub flash_ops: u64,
     /// Simulator events processed.
     pub events: u64,
+    /// 64-bit digest of the event log, equal for equal runs.
+    pub event_digest: u64,
+}
+
+/// What one run of one scheme gave, by where it comes from. Plain data: lab gives it its documented flat keys. What serde
+/// makes of it is flat, too: scripts of reports look figures up by name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// Scheme name.
+    pub scheme: String,
+    /// What the host asked and was told.
+    #[serde(flatten)]
+    pub host: HostResult,
+    /// What was held against what was written.
+    #[serde(flatten)]
+    pub oracle: OracleResult,
+    /// What flash did.
+    #[serde(flatten)]
+    pub flash: FlashResult,
+    /// What page ECC did; zeros without it.
+    pub ecc: EccResult,
+    /// Reads with alternatives; zeros where there are none.
+    pub around: AroundResult,
+    /// What redundancy gave back.
+    #[serde(flatten)]
+    pub redundancy: RedundancyResult,
+    /// How the preconditioning ended.
+    #[serde(flatten)]
+    pub precondition: PreconditionResult,
+    /// P/E cycles.
+    #[serde(flatten)]
+    pub wear: WearResult,
+    /// How the workload was replayed.
+    #[serde(flatten)]
+    pub replay: ReplayResult,
 }
 
 impl RunResult {

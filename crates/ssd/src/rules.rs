@@ -32,6 +32,8 @@ pub enum SafetyRule {
     Buffer,
     /// Summaries are struck out before their blocks are erased.
     StrikeOut,
+    /// A page whose newest contents are lost has no older ones, and was written.
+    Journal,
     /// What a read brings is held against what was asked for.
     Compare,
     /// Counts of reads come back a step higher than they were saved.
@@ -55,5 +57,6 @@ pub const SAFETY_RULES: &[(&str, SafetyRule)] = &[
     ("buffer", SafetyRule::Buffer),
     ("strike-out", SafetyRule::StrikeOut),
     ("read-reserve", SafetyRule::ReadReserve),
+    ("journal", SafetyRule::Journal),
     ("compare", SafetyRule::Compare),
 ];

@@ -58,6 +58,7 @@ impl AddressMap {
     ///
     /// # Errors
     /// A record the footprint does not cover.
+    #[inline]
     pub fn map(&self, record: &Record) -> Result<Commands, TraceError> {
         let command = |lba, sectors| HostCommand { at: record.at, op: record.op, lba: Lba(lba), sectors };
         let outside = || TraceError::OutsideFootprint { device: record.device, lba: record.lba.0, sectors: record.sectors };
@@ -73,33 +74,58 @@ impl AddressMap {
             }
             Layout::Fold { bases, capacity } => {
                 let base = bases.get(record.device as usize).ok_or_else(outside)?;
-                let start = (u128::from(*base) + u128::from(record.lba.0)) % u128::from(*capacity);
+                // Both are below the capacity, which is at most 2^55 sectors: their sum fits.
+                let start = (*base + record.lba.0 % *capacity) % *capacity;
                 commands.capacity = *capacity;
-                commands.rest = Some(command(start as u64, record.sectors)).filter(|command| command.sectors > 0);
+                commands.rest = Some(command(start, record.sectors)).filter(|command| command.sectors > 0);
             }
         }
         Ok(commands)
     }
 
-    /// All commands of `records`.
-    pub fn commands<I>(self, records: I) -> impl Iterator<Item = Result<HostCommand, TraceError>>
+    /// The commands of `records`, up to the first error.
+    pub fn commands<I>(self, records: I) -> MappedRecords<I::IntoIter>
     where
         I: IntoIterator<Item = Result<Record, TraceError>>,
     {
-        let mut records = records.into_iter();
-        let mut parts = Commands { rest: None, capacity: u64::MAX };
-        std::iter::from_fn(move || {
-            loop {
-                if let Some(command) = parts.next() {
-                    return Some(Ok(command));
-                }
-                let mapped = records.next()?.and_then(|record| self.map(&record));
-                match mapped {
-                    Ok(next) => parts = next,
-                    Err(error) => return Some(Err(error)),
-                }
+        let parts = Commands { rest: None, capacity: u64::MAX };
+        MappedRecords { records: records.into_iter(), map: self, parts, error: None }
+    }
+}
+
+/// The commands of many records, up to the first error, which is kept: see [`AddressMap::commands`].
+pub struct MappedRecords<I> {
+    records: I,
+    map: AddressMap,
+    /// Of the record before.
+    parts: Commands,
+    error: Option<TraceError>,
+}
+
+impl<I> MappedRecords<I> {
+    /// The error that ended the commands early, if one did.
+    #[must_use]
+    pub fn error(self) -> Option<TraceError> {
+        self.error
+    }
+}
+
+impl<I: Iterator<Item = Result<Record, TraceError>>> Iterator for MappedRecords<I> {
+    type Item = HostCommand;
+
+    fn next(&mut self) -> Option<HostCommand> {
+        loop {
+            if let Some(command) = self.parts.next() {
+                return Some(command);
             }
-        })
+            if self.error.is_some() {
+                return None;
+            }
+            match self.records.next()?.and_then(|record| self.map.map(&record)) {
+                Ok(parts) => self.parts = parts,
+                Err(error) => self.error = Some(error),
+            }
+        }
     }
 }
 
@@ -135,6 +161,7 @@ pub struct Commands {
 impl Iterator for Commands {
     type Item = HostCommand;
 
+    #[inline]
     fn next(&mut self) -> Option<HostCommand> {
         let mut command = self.rest.take()?;
         let room = self.capacity - command.lba.0;

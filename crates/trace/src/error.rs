@@ -133,7 +133,11 @@ pub enum TraceError {
         sectors: u32,
     },
     /// Looping or scaling carries a time beyond what virtual time can say.
-    #[error("request {request} lies beyond the end of virtual time ({limit}): fewer loops or a smaller time scale are needed")]
+    #[error(
+        "request {request} comes more than {} days (73 years) after the first, and no later one is valid: \
+         fewer loops, a smaller time scale or shorter gaps are needed",
+        .limit.0 / 86_400_000_000_000
+    )]
     TimeOverflow {
         /// Number of the request, counted from 1.
         request: u64,

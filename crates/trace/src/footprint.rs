@@ -103,13 +103,20 @@ impl Footprint {
                 continue;
             }
             extents[device] = extents[device].max(end);
+            let mut is_new = false;
             match record.op {
-                HostOp::Read => touched.insert(record.device, first, end),
+                HostOp::Read => is_new = touched.insert(record.device, first, end),
                 HostOp::Write(_) => {
-                    touched.insert(record.device, first, end);
-                    written.insert(record.device, first, end);
+                    // What is written is touched: slots that were written before need no second look.
+                    is_new = written.insert(record.device, first, end);
+                    if is_new {
+                        touched.insert(record.device, first, end);
+                    }
                 }
                 HostOp::Discard | HostOp::Flush => {}
+            }
+            if !is_new {
+                continue;
             }
             // Written slots can lie scattered within one touched run.
             for set in [&mut touched, &mut written] {
@@ -195,6 +202,7 @@ impl Footprint {
 }
 
 impl TraceCounts {
+    #[inline]
     fn add(&mut self, record: &Record, per_slot: u64) {
         let size = record.size().0;
         self.requests += 1;

@@ -29,7 +29,7 @@ mod replay;
 mod slot_set;
 mod source;
 
-pub use address_map::{AddressMap, Commands};
+pub use address_map::{AddressMap, Commands, MappedRecords};
 pub use bundled::{BUNDLED, Bundled};
 pub use decompress::WINDOW_LIMIT;
 pub use error::TraceError;

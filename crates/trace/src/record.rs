@@ -8,7 +8,8 @@ pub const REQUEST_LIMIT: Bytes = Bytes(1 << 30);
 /// First address no request may reach, in sectors: byte addresses stay below 2^63.
 pub const LBA_LIMIT: Lba = Lba(1 << 54);
 
-/// Longest time between the first line and any other (73 years): sums of times never overflow.
+/// Longest time between the first request and any other (73 years), loops and time scale included: it leaves 500
+/// years of virtual time to age and flash, so sums of times never overflow.
 pub const SPAN_LIMIT: Nanos = Nanos(1 << 61);
 
 /// One request of a trace, in the address space of its own device.

@@ -1,7 +1,7 @@
 //! Repeats a trace and stretches its time.
 
-use crate::{Record, TraceError};
-use vocab::{Nanos, SimTime};
+use crate::{Record, SPAN_LIMIT, TraceError};
+use vocab::SimTime;
 
 /// Plays what `open` opens `times` times; each round starts when the last request of the round
 /// before was sent.
@@ -64,7 +64,7 @@ where
         };
         self.requests += 1;
         match record {
-            Ok(mut record) => match record.at.0.checked_add(self.shift) {
+            Ok(mut record) => match record.at.0.checked_add(self.shift).filter(|&at| at <= SPAN_LIMIT.0) {
                 Some(at) => {
                     record.at = SimTime(at);
                     self.last = self.last.max(at);
@@ -78,7 +78,7 @@ where
 }
 
 fn overflow(request: u64) -> TraceError {
-    TraceError::TimeOverflow { request, limit: Nanos(u64::MAX) }
+    TraceError::TimeOverflow { request, limit: SPAN_LIMIT }
 }
 
 /// A factor for times, exact: above 1 slows down, below 1 speeds up.
@@ -114,11 +114,11 @@ impl TimeScale {
         Self::ratio(scaled as u64, denominator)
     }
 
-    /// `at` scaled, rounded down; `None` beyond the end of virtual time.
+    /// `at` scaled, rounded down; `None` beyond [`SPAN_LIMIT`].
     #[must_use]
     pub fn apply(self, at: SimTime) -> Option<SimTime> {
         let scaled = u128::from(at.0) * u128::from(self.numerator) / u128::from(self.denominator);
-        u64::try_from(scaled).ok().map(SimTime)
+        u64::try_from(scaled).ok().filter(|&at| at <= SPAN_LIMIT.0).map(SimTime)
     }
 
     /// `records` with their times scaled. An overflow ends them with an error.

@@ -49,12 +49,12 @@ fn merged(mut runs: Vec<SlotRun>) -> Vec<SlotRun> {
 }
 
 impl SlotSet {
-    /// Adds the slots `start..end` of a device.
-    pub fn insert(&mut self, device: u32, start: u64, end: u64) {
+    /// Adds the slots `start..end` of a device; says whether the set may have grown. It has not where the answer is no.
+    pub fn insert(&mut self, device: u32, start: u64, end: u64) -> bool {
         let after = self.runs.partition_point(|&(other, first, _)| (other, first) <= (device, start));
         let is_in = |&(other, _, last): &SlotRun| other == device && end <= last;
         if after.checked_sub(1).is_some_and(|before| is_in(&self.runs[before])) {
-            return;
+            return false;
         }
         if end - start >= LONG {
             self.fresh.push((device, start, end));
@@ -62,18 +62,19 @@ impl SlotSet {
                 let fresh = std::mem::take(&mut self.fresh);
                 self.runs = merged([std::mem::take(&mut self.runs), fresh].concat());
             }
-            return;
+            return true;
         }
         let mut slot = start;
+        let mut has_grown = false;
         while slot < end {
-            let number = slot / TABLE;
-            let stop = end.min((number + 1) * TABLE);
-            self.insert_in_table(device, number, slot % TABLE, stop - number * TABLE);
+            let stop = end.min((slot / 64 + 1) * 64);
+            has_grown |= self.insert_in_word(device, slot, stop);
             slot = stop;
         }
         if self.tables.len() > TABLES_LIMIT {
             self.merge();
         }
+        has_grown
     }
 
     /// Maximal runs at most: bits and long requests may overlap.
@@ -99,35 +100,42 @@ impl SlotSet {
     }
 
     fn table(&mut self, device: u32, number: u64) -> usize {
-        let next = self.tables.len();
-        let place = *self.places.entry((device, number)).or_insert(next as u32) as usize;
-        if place == next {
-            self.tables.push([0; WORDS]);
+        if let Some(&place) = self.places.get(&(device, number)) {
+            return place as usize;
         }
+        let place = self.tables.len();
+        self.places.insert((device, number), place as u32);
+        self.tables.push([0; WORDS]);
         place
     }
 
-    /// Adds slots of one table, counted from its first.
-    fn insert_in_table(&mut self, device: u32, number: u64, from: u64, to: u64) {
-        let place = self.table(device, number);
-        for word in (from / 64) as usize..to.div_ceil(64) as usize {
-            let low = from.saturating_sub(word as u64 * 64);
-            let high = (to - word as u64 * 64).min(64);
-            let before = self.tables[place][word];
-            let after = before | (u64::MAX >> (64 - high)) & (u64::MAX << low);
-            if after == before {
-                continue;
-            }
-            let at = number * TABLE + word as u64 * 64;
-            let below = at > 0 && if word > 0 { self.tables[place][word - 1] >> 63 == 1 } else { self.bit(device, at - 1) };
-            self.tables[place][word] = after;
+    /// Adds slots of one word; says whether one was new.
+    fn insert_in_word(&mut self, device: u32, from: u64, to: u64) -> bool {
+        let (low, length) = (from % 64, to - from);
+        let bits = u64::MAX >> (64 - length) << low;
+        let (place, word) = (self.table(device, from / TABLE), (from % TABLE / 64) as usize);
+        let before = self.tables[place][word];
+        let after = before | bits;
+        if after == before {
+            return false;
+        }
+        self.tables[place][word] = after;
+        let at = from - low;
+        let below = at > 0 && if word > 0 { self.tables[place][word - 1] >> 63 == 1 } else { self.bit(device, at - 1) };
+        if before & bits == 0 {
+            // A run of its own, or one with its neighbours. Most bits come like this, and counting takes longer.
+            let joins_below = (before << 1 | u64::from(below)) >> low & 1;
+            let joins_above = (before >> 1) >> (low + length - 1) & 1;
+            self.bit_runs = self.bit_runs + 1 - (joins_below + joins_above) as usize;
+        } else {
             self.bit_runs += starts(after, below) as usize;
             self.bit_runs -= starts(before, below) as usize;
-            if (before ^ after) >> 63 == 1 {
-                let above = if word + 1 < WORDS { self.tables[place][word + 1] & 1 == 1 } else { self.bit(device, at + 64) };
-                self.bit_runs -= usize::from(above);
-            }
         }
+        if (before ^ after) >> 63 == 1 {
+            let above = if word + 1 < WORDS { self.tables[place][word + 1] & 1 == 1 } else { self.bit(device, at + 64) };
+            self.bit_runs -= usize::from(above);
+        }
+        true
     }
 
     /// Makes runs of all bits, and merges all runs.
@@ -184,8 +192,10 @@ mod tests {
                     _ => 1 + draws.below(5),
                 };
                 let start = draws.below(60_000);
-                set.insert(device, start, start + length);
+                let has_grown = set.insert(device, start, start + length);
+                let before = plain.len();
                 plain.extend((start..start + length).map(|slot| (device, slot)));
+                assert!(has_grown || plain.len() == before, "seed {seed}: new slots were not told");
                 assert!(set.runs_at_most() >= naive(&plain).len(), "seed {seed}");
                 if draws.chance(0.02) {
                     assert_eq!(set.count_runs(), naive(&plain).len(), "seed {seed}");

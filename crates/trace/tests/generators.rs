@@ -149,10 +149,16 @@ fn impossible_workloads_are_refused_by_the_name_of_the_field() {
         ("zipf", "theta", Workload { theta: -1.0, ..good.clone() }),
         ("zipf", "sequential", Workload { sequential: 1.5, ..good.clone() }),
         ("hot-cold", "hot_pages", Workload { hot_pages: 1.1, ..good.clone() }),
+        ("uniform", "requests", Workload { requests: u64::MAX, ..good.clone() }),
         ("mixed", "sizes", Workload { sizes: vec![], ..good.clone() }),
+        ("mixed", "sizes", Workload { sizes: vec![(Bytes(4096), 0.0), (Bytes(8192), 0.0)], ..good.clone() }),
+        ("mixed", "sizes", Workload { sizes: vec![(Bytes(4096), -1.0)], ..good.clone() }),
+        ("mixed", "sizes", Workload { sizes: vec![(Bytes(4096), 1e308), (Bytes(8192), 1e308)], ..good.clone() }),
+        ("zipf", "sizes", Workload { sizes: vec![(Bytes(4096), 0.0)], ..good.clone() }),
         ("mixed", "sizes", Workload { sizes: vec![(Bytes(4096), f64::NAN)], ..good.clone() }),
         ("jesd219-like", "slots", Workload { slots: SECTOR_BYTES - 1, ..good.clone() }),
-        ("uniform", "arrivals", Workload { requests: u64::MAX, arrivals: Arrivals::Every(Nanos(2)), ..good }),
+        ("uniform", "arrivals", Workload { requests: 3, arrivals: Arrivals::Every(Nanos(1 << 60)), ..good.clone() }),
+        ("uniform", "arrivals", Workload { requests: 2, arrivals: Arrivals::Poisson(Nanos(u64::MAX)), ..good }),
     ];
     for (name, expected, workload) in cases {
         match named(name).unwrap().generate(&workload, Streams::new(1).stream("test")).err() {

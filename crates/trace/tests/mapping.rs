@@ -1,6 +1,6 @@
 //! Footprint, address map, loops and time scales against naive oracles.
 
-use flashkeep_trace::{AddressMap, Footprint, Record, TimeScale, TraceError, TraceSource, looped};
+use flashkeep_trace::{AddressMap, Footprint, Record, SPAN_LIMIT, TimeScale, TraceError, TraceSource, looped};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{Bytes, Fua, HostCommand, HostOp, Lba, Nanos, SECTOR_BYTES, SimTime};
@@ -103,7 +103,7 @@ proptest! {
         let mut bases = vec![0u64];
         footprint.extents().iter().for_each(|extent| bases.push(bases[bases.len() - 1] + extent * 8));
         let map = AddressMap::fold(&footprint, Bytes(capacity * SECTOR_BYTES)).unwrap();
-        let all: Vec<_> = map.clone().commands(records.iter().copied().map(Ok)).map(Result::unwrap).collect();
+        let all: Vec<_> = map.clone().commands(records.iter().copied().map(Ok)).collect();
         let mut each = Vec::new();
         for record in &records {
             let commands: Vec<_> = map.map(record).unwrap().collect();
@@ -169,9 +169,13 @@ fn an_error_ends_a_loop_and_an_empty_round_cannot_keep_it_going() {
     assert_eq!(seen, [true, false]);
     let nothing = looped(|| Ok(std::iter::empty()), u64::MAX);
     assert_eq!(nothing.count(), 0);
-    let far = Record { at: SimTime(u64::MAX / 2 + 1), ..write(0, 1) };
-    let seen: Vec<bool> = looped(|| Ok([Ok(far)].into_iter()), 9).map(|r| r.is_ok()).collect();
-    assert_eq!(seen, [true, false]);
+    for (far, rounds) in [(SPAN_LIMIT.0 / 2 + 1, 1), (SPAN_LIMIT.0, 1), (SPAN_LIMIT.0 + 1, 0), (u64::MAX, 0)] {
+        let far = Record { at: SimTime(far), ..write(0, 1) };
+        let seen: Vec<_> = looped(|| Ok([Ok(far)].into_iter()), 9).collect();
+        assert_eq!(seen.iter().map(Result::is_ok).collect::<Vec<_>>(), [vec![true; rounds], vec![false]].concat());
+        let error = seen[rounds].as_ref().unwrap_err().to_string();
+        assert!(error.contains(&format!("request {}", rounds + 1)) && error.contains("73 years"), "{error}");
+    }
 }
 
 #[test]
@@ -179,7 +183,9 @@ fn time_scales_are_exact_and_refuse_what_is_no_factor() {
     let at = SimTime(3_000_000_001);
     assert_eq!(TimeScale::ratio(1, 3).unwrap().apply(at), Some(SimTime(1_000_000_000)));
     assert_eq!(TimeScale::factor(0.5).unwrap().apply(at), Some(SimTime(1_500_000_000)));
-    assert_eq!(TimeScale::factor(2.0).unwrap().apply(SimTime(u64::MAX)), None);
+    for (at, scaled) in [(SPAN_LIMIT.0 / 2, Some(SimTime(SPAN_LIMIT.0))), (SPAN_LIMIT.0 / 2 + 1, None), (u64::MAX, None)] {
+        assert_eq!(TimeScale::factor(2.0).unwrap().apply(SimTime(at)), scaled);
+    }
     for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e10, 1e-30] {
         assert!(TimeScale::factor(bad).is_err(), "{bad}");
     }

@@ -146,12 +146,18 @@ impl<'a> Options<'a> {
         self.parsed(name, "a size such as 512KiB")
     }
 
-    /// A time; `None` for `auto`.
+    /// A time up to [`Nanos::SETTING_MAX`]; `None` for `auto`.
     ///
     /// # Errors
     /// Says what was found and what would be valid.
     pub fn time(&self, name: &str) -> Result<Option<Nanos>, SchemeError> {
-        self.parsed(name, "a time such as 381d")
+        let wanted = format!("times up to {} such as 381d", Nanos::SETTING_MAX);
+        match self.parsed(name, &wanted)? {
+            Some(time) if time > Nanos::SETTING_MAX => {
+                Err(self.error(name, format!("found `{time}`, valid are `auto` and {wanted}")))
+            }
+            time => Ok(time),
+        }
     }
 
     fn parsed<T: std::str::FromStr>(&self, name: &str, wanted: &str) -> Result<Option<T>, SchemeError> {

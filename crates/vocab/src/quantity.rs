@@ -53,11 +53,23 @@ pub struct Capability(pub u8);
 #[serde(transparent)]
 pub struct BusRate(pub u32);
 
+/// Whoever takes input bounds times so that no run reaches this. Wrapped, a time would look like any other, and what
+/// follows from it like results.
+const END_OF_TIME: &str = "virtual time passes 584 years, its end: an input has a time beyond its bounds";
+const BEFORE_ITS_BEGINNING: &str = "a span of virtual time ends before it begins";
+
 impl Nanos {
+    /// Longest span that a setting may name: 50 years. With a trace of 73 years and 50 years of retention a run
+    /// has 460 years of virtual time left for what flash does.
+    pub const SETTING_MAX: Self = Nanos(50 * 365 * 86_400_000_000_000);
+
     /// Whole microseconds.
+    ///
+    /// # Panics
+    /// Beyond 584 years, which is the end of virtual time.
     #[must_use]
     pub const fn from_micros(us: u64) -> Self {
-        Nanos(us * 1_000)
+        Nanos(us.checked_mul(1_000).expect(END_OF_TIME))
     }
 
     /// In microseconds, for reports.
@@ -77,11 +89,14 @@ impl SimTime {
     /// The start of the run.
     pub const ZERO: SimTime = SimTime(0);
 
-    /// Time passed since `earlier`; panics in debug builds where that lies ahead.
+    /// Time passed since `earlier`.
+    ///
+    /// # Panics
+    /// Where that lies ahead.
     #[inline]
     #[must_use]
     pub fn since(self, earlier: SimTime) -> Nanos {
-        Nanos(self.0 - earlier.0)
+        Nanos(self.0.checked_sub(earlier.0).expect(BEFORE_ITS_BEGINNING))
     }
 }
 
@@ -97,7 +112,7 @@ impl Add<Nanos> for SimTime {
     type Output = SimTime;
     #[inline]
     fn add(self, span: Nanos) -> SimTime {
-        SimTime(self.0 + span.0)
+        SimTime(self.0.checked_add(span.0).expect(END_OF_TIME))
     }
 }
 
@@ -105,7 +120,7 @@ impl Add for Nanos {
     type Output = Nanos;
     #[inline]
     fn add(self, other: Nanos) -> Nanos {
-        Nanos(self.0 + other.0)
+        Nanos(self.0.checked_add(other.0).expect(END_OF_TIME))
     }
 }
 
@@ -113,14 +128,14 @@ impl Sub for Nanos {
     type Output = Nanos;
     #[inline]
     fn sub(self, other: Nanos) -> Nanos {
-        Nanos(self.0 - other.0)
+        Nanos(self.0.checked_sub(other.0).expect(BEFORE_ITS_BEGINNING))
     }
 }
 
 impl AddAssign for Nanos {
     #[inline]
     fn add_assign(&mut self, other: Nanos) {
-        self.0 += other.0;
+        *self = *self + other;
     }
 }
 
@@ -128,7 +143,7 @@ impl Mul<u64> for Nanos {
     type Output = Nanos;
     #[inline]
     fn mul(self, times: u64) -> Nanos {
-        Nanos(self.0 * times)
+        Nanos(self.0.checked_mul(times).expect(END_OF_TIME))
     }
 }
 
@@ -223,6 +238,26 @@ mod tests {
         // A known peer computes (1000/rate)*2 in integers and makes such a bus free.
         assert_eq!(BusRate(1200).transfer(Bytes(4096)), Nanos(3414));
         assert_eq!(BusRate(333).transfer(Bytes(4096)), Nanos(12301));
+    }
+
+    #[test]
+    fn a_sum_of_times_panics_at_the_end_of_time_and_never_wraps() {
+        let (most, one) = (Nanos(u64::MAX), Nanos(1));
+        let sums: [fn(Nanos, Nanos) -> u64; 6] = [
+            |most, one| (most + one).0,
+            |most, one| (SimTime(most.0) + one).0,
+            |most, mut one| {
+                one += most;
+                one.0
+            },
+            |most, one| (most * (one.0 + 1)).0,
+            |most, one| (one - most).0,
+            |most, one| SimTime(one.0).since(SimTime(most.0)).0,
+        ];
+        for (number, sum) in sums.into_iter().enumerate() {
+            assert!(std::panic::catch_unwind(|| sum(most, one)).is_err(), "sum {number}");
+        }
+        assert_eq!((most - one) + one, most);
     }
 
     #[test]

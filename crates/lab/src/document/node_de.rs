@@ -169,7 +169,7 @@ impl<'de> de::SeqAccess<'de> for Items<'de> {
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, NodeError> {
         let Some((index, item)) = self.items.next() else { return Ok(None) };
-        seed.deserialize(NodeDe(item)).map(Some).map_err(|e| e.inside(&index.to_string()))
+        seed.deserialize(NodeDe(item)).map(Some).map_err(|e| e.at(&item.origin).inside(&index.to_string()))
     }
 }
 
@@ -189,7 +189,8 @@ impl<'de> de::MapAccess<'de> for Entries<'de> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, NodeError> {
         let (key, entry) = self.value.take().expect("serde asks for a key before its value");
-        seed.deserialize(NodeDe(&entry.node)).map_err(|e| e.inside(key))
+        // A text that is no quantity is found out when serde has taken it for a text.
+        seed.deserialize(NodeDe(&entry.node)).map_err(|e| e.at(&entry.node.origin).inside(key))
     }
 }
 
@@ -219,7 +220,7 @@ impl<'de> de::VariantAccess<'de> for Choice<'de> {
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, NodeError> {
-        seed.deserialize(NodeDe(&self.entry.node)).map_err(|e| e.inside(self.name))
+        seed.deserialize(NodeDe(&self.entry.node)).map_err(|e| e.at(&self.entry.node.origin).inside(self.name))
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, NodeError> {

@@ -153,7 +153,7 @@ fn values_out_of_range_are_placed_and_say_what_is_valid() {
         ("schemes = [\"none\", \"none\"]", "schemes.1", "twice"),
         ("[capacity]\nspare = 1.5", "capacity.spare", "valid is 0 to 0.95"),
         ("[capacity]\nsize = \"0B\"", "capacity.size", "above 0"),
-        ("[gc]\nfree_blocks = 1", "gc.free_blocks", "at least 2"),
+        ("[gc]\nfree_blocks = 1", "gc.free_blocks", "valid is 2 to 16777216"),
         ("[precondition]\nfill = 2", "precondition.fill", "valid is 0 to 1"),
         ("[faults]\ndead_die = 8", "faults.dead_die", "dies 0 to 7"),
         ("[drive.geometry]\nchannels = 0", "drive.geometry.channels", "valid are 1 to 256"),
@@ -176,6 +176,116 @@ fn values_out_of_range_are_placed_and_say_what_is_valid() {
         assert_eq!(problem.field, field, "{text}: {problem}");
         assert!(problem.message.contains(part), "{text}: {problem}");
         assert!(problem.place.is_some_and(|p| p.source.ends_with(".toml")), "{text}");
+    }
+}
+
+/// Settings with a bound: a section, a key, values that are refused, and the range that the complaint names.
+const BOUNDED: [(&str, &str, &[&str], &str); 32] = [
+    ("drive.timing", "command", &["\"18446744073709551615ns\"", "\"1001ms\""], "valid is 0ns to 1s"),
+    ("drive.timing", "erase", &["\"18446744073709551615ns\"", "\"1h\""], "valid is 0ns to 1s"),
+    ("drive.timing", "transfer.per-page", &["\"18446744073709551615ns\""], "valid is 0ns to 1s"),
+    ("drive.timing", "transfer.mt-per-s", &["0"], "must be positive"),
+    ("drive.timing", "transfer.mt-per-s", &["4294967296", "-1", "1e308"], "0 to 4294967295"),
+    ("drive.timing", "erase", &["\"-1ns\"", "\"NaN\"", "\"inf\"", "\"1e308s\"", "\"18446744073709551616ns\""], "wanted a time"),
+    ("drive.energy", "read", &["\"18446744073709551615nJ\""], "valid is 0nJ to 1J"),
+    ("drive.energy", "program", &["\"2J\""], "valid is 0nJ to 1J"),
+    ("drive.energy", "erase", &["\"18446744073709551615nJ\""], "valid is 0nJ to 1J"),
+    ("drive", "endurance", &["0", "4294967295"], "valid is 1 to 100000000"),
+    ("age", "retention", &["\"18446744073709551615ns\"", "\"18251d\""], "valid is 0ns to 18250d"),
+    ("age", "pe_cycles", &["4294967295"], "valid is 0 to 100000000"),
+    ("age", "worn_pe_cycles", &["4294967295"], "valid is 0 to 100000000"),
+    ("age", "pe_deviation", &["1e308", "-1.0"], "valid is 0 to 100000000"),
+    ("age", "reads", &["4294967295"], "valid is 0 to 1000000000"),
+    ("age", "reads", &["18446744073709551615", "-1"], "0 to 4294967295"),
+    ("age", "bad_blocks", &["1e308", "0.6"], "valid is 0 to 0.5"),
+    ("buffer", "latency", &["\"18446744073709551615ns\""], "valid is 0ns to 1s"),
+    ("buffer", "size", &["\"16777215TiB\""], "valid is 0B to 1TiB"),
+    ("gc", "choices", &["0", "4294967295"], "valid is 1 to 65536"),
+    ("gc", "free_blocks", &["1", "4294967295"], "valid is 2 to 16777216"),
+    ("gc", "idle_free_blocks", &["4294967295"], "valid is 0 to 16777216"),
+    ("gc", "moves_in_flight", &["0", "4294967295"], "valid is 1 to 4096"),
+    ("faults", "rebuild_at_once", &["0", "4294967295"], "valid is 1 to 65536"),
+    ("faults", "uncorrectable_reads", &["1e308", "-0.1"], "valid is 0 to 1"),
+    ("errors", "celsius", &["1e308", "-41.0"], "valid is -40 to 125"),
+    ("errors", "activation_ev", &["1e308", "-1.0"], "valid is 0 to 3"),
+    ("errors", "page_sigma", &["1e308"], "valid is 0 to 3"),
+    ("errors", "recharge_rber", &["1e308"], "valid is 0 to 0.5"),
+    ("precondition", "overwrite_at_most", &["1e308", "-1.0"], "valid is 0 to 1000000"),
+    ("refresh", "uber", &["1e308", "0.0"], "valid is above 0 and below 1"),
+    ("capacity", "spare", &["1e308"], "valid is 0 to 0.95"),
+];
+
+#[test]
+fn a_value_beyond_its_bound_is_refused_with_file_line_field_and_range() {
+    for (section, key, values, range) in BOUNDED {
+        for value in values {
+            let text = format!("seed = 1\n[{section}]\n{key} = {value}\n");
+            let problem = problem(&text);
+            assert_eq!(problem.field, format!("{section}.{key}"), "{text}: {problem}");
+            assert!(problem.message.contains(range) && problem.message.len() < 500, "{text}: {problem}");
+            let place = problem.place.as_ref().expect("a place");
+            let line = place.position.as_ref().map(|position| position.line);
+            assert_eq!((place.source.as_str(), line), ("test.toml", Some(3)), "{text}: {problem}");
+        }
+    }
+}
+
+#[test]
+fn numbers_that_are_none_are_refused_wherever_they_stand() {
+    for value in ["nan", "inf", "-inf", "+nan"] {
+        let problem = problem(&format!("seed = 1\n[age]\npe_deviation = {value}"));
+        assert!(problem.message.contains("no finite number"), "{problem}");
+        assert_eq!(problem.place.and_then(|p| p.position).map(|p| p.line), Some(3), "{value}");
+    }
+}
+
+#[test]
+fn times_of_each_kind_of_page_have_the_same_bound() {
+    let page = |read: &str, program: &str| {
+        format!("[drive.timing]\npage = [{{ name = \"lsb\", read = \"{read}\", program = \"{program}\" }}]")
+    };
+    for (text, field) in [
+        (page("18446744073709551615ns", "1ms"), "drive.timing.page.0.read"),
+        (page("1ms", "18446744073709551615ns"), "drive.timing.page.0.program"),
+        ("[drive.timing]\nworn = { above_pe = 5, erase = \"2s\" }".into(), "drive.timing.worn.erase"),
+        ("[drive.timing]\nworn = { above_pe = 5, erase = \"1s\", program = [\"2s\"] }".into(), "drive.timing.worn.program.0"),
+    ] {
+        let problem = problem(&text);
+        assert_eq!(problem.field, field, "{problem}");
+        assert!(problem.message.contains("valid is 0ns to 1s"), "{problem}");
+        assert_eq!(problem.place.and_then(|p| p.position).map(|p| p.line), Some(2));
+    }
+    // The slowest drive that is valid.
+    parse(&page("1s", "1s"));
+}
+
+#[test]
+fn a_bus_moves_a_page_within_a_second() {
+    let text = "[drive.geometry]\npage_size = \"4MiB\"\nslot_size = \"1MiB\"\nblocks_per_plane = 8\n[drive.timing]\ntransfer.mt-per-s = ";
+    let problem = problem(&format!("{text}4"));
+    assert_eq!(problem.field, "drive.timing.transfer.mt-per-s");
+    assert!(problem.message.contains("found 4, valid is 5 to 4294967295 for pages of 4MiB"), "{problem}");
+    parse(&format!("{text}5"));
+}
+
+#[test]
+fn what_is_generated_has_bounds_and_weights_that_say_something() {
+    let cases: [(&str, &str, &[&str]); 7] = [
+        ("requests", "18446744073709551615", &["at most 1000000000000 requests"]),
+        ("arrivals", "{ every = \"18446744073709551615ns\" }", &["73 years"]),
+        ("arrivals", "{ poisson = \"1000d\" }", &["found 1000d", "73 years"]),
+        ("sizes", "[[\"4KiB\", 0.0], [\"8KiB\", 0]]", &["found only weights of 0", "weights of 0 to 1e9, not all of them 0"]),
+        ("sizes", "[[\"4KiB\", 1e308], [\"8KiB\", 1e308]]", &["of 4KiB", "weights of 0 to 1e9"]),
+        ("sizes", "[[\"4KiB\", 1], [\"8KiB\", -1]]", &["the weight -1 of 8KiB"]),
+        ("sizes", "[]", &["an empty list"]),
+    ];
+    for source in ["mixed", "uniform"] {
+        for (key, value, parts) in cases {
+            let problem = problem(&format!("trace.source = \"{source}\"\n[generate]\n{key} = {value}"));
+            assert_eq!(problem.field, format!("generate.{key}"), "{problem}");
+            assert!(parts.iter().all(|part| problem.message.contains(part)), "{problem}");
+            assert_eq!(problem.place.and_then(|p| p.position).map(|p| p.line), Some(3));
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use super::plot::{self, Drawing};
 use super::reproduction::number;
 use super::sheet::Sheet;
 use super::spec::Figure;
+use crate::input_file::{RESULTS_MAX, read_text};
 use crate::problem::Problem;
 use crate::table::{Row, aligned};
 use std::fmt::Write as _;
@@ -46,9 +47,13 @@ impl FigureResult {
     /// A figure whose runs, or whose study, gave the rows of a sheet.
     ///
     /// # Errors
-    /// A plot that asks for what the rows do not have.
+    /// A plot that asks for what the rows do not have, golden rows that cannot be read.
     pub(super) fn new(figure: Figure, sheet: Sheet, warnings: Vec<String>) -> Result<Self, Problem> {
-        let golden = std::fs::read_to_string(figure.golden()).map_or(Golden::Absent, |text| compare(&sheet, &text));
+        let golden = match read_text(&figure.golden(), RESULTS_MAX) {
+            Ok(text) => compare(&sheet, &text),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Golden::Absent,
+            Err(e) => return Err(unreadable(&figure.golden(), &e)),
+        };
         Self::with(figure, sheet, warnings, golden)
     }
 
@@ -58,8 +63,7 @@ impl FigureResult {
     /// As [`FigureResult::new`], and where nothing was kept.
     pub(super) fn kept(figure: Figure) -> Result<Self, Problem> {
         let path = figure.golden();
-        let fail = |e: std::io::Error| Problem::new("", format!("{} cannot be read: {e}", path.display()));
-        let sheet = Sheet::parse(&std::fs::read_to_string(&path).map_err(fail)?);
+        let sheet = Sheet::parse(&read_text(&path, RESULTS_MAX).map_err(|e| unreadable(&path, &e))?);
         let golden = Golden::Kept(sheet.rows.len());
         Self::with(figure, sheet, Vec::new(), golden)
     }
@@ -176,6 +180,10 @@ impl FigureResult {
             }
         }
     }
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Problem {
+    Problem::new("", format!("{} cannot be read: {error}", path.display()))
 }
 
 /// Rows up to which a table is shown.

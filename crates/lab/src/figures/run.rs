@@ -195,8 +195,8 @@ fn measured(comparison: &Comparison) -> Measured {
         values: VALUES.iter().map(|value| (value.of)(result)).collect(),
         factor: comparison.clock.factor,
         trace_digest: comparison.trace.digest,
-        event_digest: result.event_digest,
-        saturated: result.saturated,
+        event_digest: result.replay.event_digest,
+        saturated: result.replay.saturated,
         config: crate::config_hash(&comparison.experiment),
         warnings: comparison.warnings.clone(),
     }

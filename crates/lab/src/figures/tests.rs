@@ -124,6 +124,17 @@ fn threads_change_no_byte_and_some_points_are_rows_of_all() {
 }
 
 #[test]
+fn golden_rows_that_never_end_are_refused() {
+    let root = folder("endless", TINY);
+    std::os::unix::fs::symlink("/dev/zero", root.join("paper/tiny.csv")).expect("made");
+    let ran = run(loaded(&root).unwrap(), &Run { threads: 2, points: Some(1), progress: &|_, _| {} });
+    for result in [ran, kept(loaded(&root).unwrap())] {
+        let problem = result.expect_err("a device").to_string();
+        assert!(problem.contains("tiny.csv cannot be read: found a pipe, a socket or a device"), "{problem}");
+    }
+}
+
+#[test]
 fn the_page_has_the_numbers_the_published_value_and_what_is_missing() {
     let root = folder("page", TINY);
     let paper = run(loaded(&root).unwrap(), &Run { threads: 2, points: None, progress: &|_, _| {} }).unwrap();

@@ -30,53 +30,53 @@ fn caused(counts: &std::collections::BTreeMap<String, u64>, cause: Cause) -> f64
 
 /// A number of something for each second from the first request to the last answer.
 fn each_second(result: &RunResult, number: f64) -> Option<f64> {
-    (result.simulated_s > 0.0).then(|| number / result.simulated_s)
+    (result.replay.simulated_s > 0.0).then(|| number / result.replay.simulated_s)
 }
 
 fn joules(result: &RunResult) -> f64 {
-    result.energy_j.values().fold(0.0, |all, joules| all + joules)
+    result.flash.energy_j.values().fold(0.0, |all, joules| all + joules)
 }
 
 /// All values, in the order of CSV columns.
 pub(super) const VALUES: &[Value] = &[
-    value("response_us_mean", |r| measured(&r.response_us, r.response_us.mean)),
-    value("response_us_p99", |r| measured(&r.response_us, r.response_us.p99)),
-    value("read_response_us_mean", |r| measured(&r.read_response_us, r.read_response_us.mean)),
-    value("read_response_us_p50", |r| measured(&r.read_response_us, r.read_response_us.p50)),
-    value("read_response_us_p99", |r| measured(&r.read_response_us, r.read_response_us.p99)),
-    value("read_response_us_max", |r| measured(&r.read_response_us, r.read_response_us.max)),
-    value("write_response_us_mean", |r| measured(&r.write_response_us, r.write_response_us.mean)),
-    value("write_response_us_p99", |r| measured(&r.write_response_us, r.write_response_us.p99)),
+    value("response_us_mean", |r| measured(&r.host.response_us, r.host.response_us.mean)),
+    value("response_us_p99", |r| measured(&r.host.response_us, r.host.response_us.p99)),
+    value("read_response_us_mean", |r| measured(&r.host.read_response_us, r.host.read_response_us.mean)),
+    value("read_response_us_p50", |r| measured(&r.host.read_response_us, r.host.read_response_us.p50)),
+    value("read_response_us_p99", |r| measured(&r.host.read_response_us, r.host.read_response_us.p99)),
+    value("read_response_us_max", |r| measured(&r.host.read_response_us, r.host.read_response_us.max)),
+    value("write_response_us_mean", |r| measured(&r.host.write_response_us, r.host.write_response_us.mean)),
+    value("write_response_us_p99", |r| measured(&r.host.write_response_us, r.host.write_response_us.p99)),
     value("write_share", |r| {
-        let count = |kind: &str| r.requests.get(kind).copied().unwrap_or(0) as f64;
+        let count = |kind: &str| r.host.requests.get(kind).copied().unwrap_or(0) as f64;
         let both = count("read") + count("write");
         (both > 0.0).then(|| count("write") / both)
     }),
-    value("offered_load", |r| Some(r.offered_load)),
-    value("die_busy_share", |r| Some(r.die_busy_share)),
-    value("waf", |r| r.waf),
-    value("flash_reads", |r| sum(&r.flash_reads)),
-    value("flash_programs", |r| sum(&r.flash_programs)),
-    value("flash_erases", |r| sum(&r.flash_erases)),
-    value("gc_reads", |r| Some(caused(&r.flash_reads, Cause::Gc))),
-    value("gc_programs", |r| Some(caused(&r.flash_programs, Cause::Gc))),
-    value("parity_programs", |r| Some(caused(&r.flash_programs, Cause::Parity))),
-    value("refresh_programs", |r| Some(caused(&r.flash_programs, Cause::Refresh))),
-    value("extra_programs", |r| Some(sum(&r.flash_programs)? - caused(&r.flash_programs, Cause::Host))),
-    value("flash_pages_per_s", |r| each_second(r, sum(&r.flash_reads)? + sum(&r.flash_programs)?)),
-    value("host_pages_per_s", |r| each_second(r, (r.read_pages + r.write_pages) as f64)),
+    value("offered_load", |r| Some(r.replay.offered_load)),
+    value("die_busy_share", |r| Some(r.flash.die_busy_share)),
+    value("waf", |r| r.flash.waf),
+    value("flash_reads", |r| sum(&r.flash.reads)),
+    value("flash_programs", |r| sum(&r.flash.programs)),
+    value("flash_erases", |r| sum(&r.flash.erases)),
+    value("gc_reads", |r| Some(caused(&r.flash.reads, Cause::Gc))),
+    value("gc_programs", |r| Some(caused(&r.flash.programs, Cause::Gc))),
+    value("parity_programs", |r| Some(caused(&r.flash.programs, Cause::Parity))),
+    value("refresh_programs", |r| Some(caused(&r.flash.programs, Cause::Refresh))),
+    value("extra_programs", |r| Some(sum(&r.flash.programs)? - caused(&r.flash.programs, Cause::Host))),
+    value("flash_pages_per_s", |r| each_second(r, sum(&r.flash.reads)? + sum(&r.flash.programs)?)),
+    value("host_pages_per_s", |r| each_second(r, (r.host.read_pages + r.host.write_pages) as f64)),
     value("energy_j", |r| Some(joules(r))),
     value("energy_uj_per_host_page", |r| {
-        let pages = r.read_pages + r.write_pages;
+        let pages = r.host.read_pages + r.host.write_pages;
         (pages > 0).then(|| joules(r) * 1e6 / pages as f64)
     }),
     value("power_mw", |r| each_second(r, joules(r) * 1e3)),
     value("t_mean", RunResult::mean_t),
     value("decode_us_mean", |r| (r.ecc.codewords > 0).then_some(r.ecc.decode_us_mean)),
     value("unreadable_pages", |r| Some(r.ecc.unreadable_pages as f64)),
-    value("rebuilt_reads", |r| Some(r.rebuilt_reads as f64)),
-    value("media_errors", |r| Some(r.media_errors as f64)),
-    value("mismatches", |r| Some(r.mismatches as f64)),
+    value("rebuilt_reads", |r| Some(r.redundancy.rebuilt_reads as f64)),
+    value("media_errors", |r| Some(r.host.media_errors as f64)),
+    value("mismatches", |r| Some(r.oracle.mismatches as f64)),
     value("around_reads", |r| Some(r.around.reads as f64)),
     value("around_extra_reads", |r| Some(r.around.extra_reads as f64)),
     value("around_withdrawn_reads", |r| Some(r.around.withdrawn_reads as f64)),

@@ -37,53 +37,57 @@ pub(super) fn implied(label: &str, run: &RunResult) -> Vec<Caution> {
         }
     };
     add(
-        run.mismatches > 0,
+        run.oracle.mismatches > 0,
         Level::Error,
         format!(
             "{} of {} checked host reads returned wrong data. This is a defect; none of its numbers can be trusted.",
-            count(run.mismatches),
-            count(run.checked_reads)
+            count(run.oracle.mismatches),
+            count(run.oracle.checked_reads)
         ),
     );
-    add(run.media_errors > 0, Level::Error, format!("{} host pages could not be read (media errors).", count(run.media_errors)));
     add(
-        run.write_errors > 0,
+        run.host.media_errors > 0,
+        Level::Error,
+        format!("{} host pages could not be read (media errors).", count(run.host.media_errors)),
+    );
+    add(
+        run.host.write_errors > 0,
         Level::Error,
         format!(
             "{} host pages could not be written for want of space; the work compared is not the same.",
-            count(run.write_errors)
+            count(run.host.write_errors)
         ),
     );
     add(
-        run.read_only_s.is_some(),
+        run.host.read_only_s.is_some(),
         Level::Error,
         format!(
             "turned read-only {} s after the first request: bad blocks or dead dies left no room to work. {} requests were refused; \
              the work compared is not the same.",
-            run.read_only_s.unwrap_or_default(),
-            count(run.refused_requests)
+            run.host.read_only_s.unwrap_or_default(),
+            count(run.host.refused_requests)
         ),
     );
     add(
-        run.saturated,
+        run.replay.saturated,
         Level::Warning,
         format!(
             "saturated. Requests piled up faster than the drive could answer (offered load {}): response times say how \
              long the trace is, not how fast the drive is. Slow the trace down, or compare in a closed replay.",
-            percent(run.offered_load)
+            percent(run.replay.offered_load)
         ),
     );
     add(
-        run.precondition_overwrites > 0.0 && !run.precondition_converged,
+        run.precondition.overwrites > 0.0 && !run.precondition.converged,
         Level::Warning,
         format!(
             "preconditioning stopped after {} overwrites of the working set before write amplification settled; \
              garbage collection may still be changing.",
-            super::format::real(run.precondition_overwrites)
+            super::format::real(run.precondition.overwrites)
         ),
     );
     add(
-        run.checked_reads == 0 && run.read_pages > 0,
+        run.oracle.checked_reads == 0 && run.host.read_pages > 0,
         Level::Warning,
         "no host read was checked (payload \"none\"): times and counts only, no proof of correct data.".into(),
     );

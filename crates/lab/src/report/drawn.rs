@@ -27,10 +27,16 @@ fn measured(response: &ssd::Response, value: f64) -> Option<f64> {
 }
 
 const PANELS: [Panel; 4] = [
-    Panel { title: "read response, us (mean)", of: |o| measured(&o.result.read_response_us, o.result.read_response_us.mean) },
-    Panel { title: "write response, us (mean)", of: |o| measured(&o.result.write_response_us, o.result.write_response_us.mean) },
-    Panel { title: "write amplification", of: |o| o.result.waf },
-    Panel { title: "energy, J", of: |o| Some(o.result.energy_j.values().fold(0.0, |all, joules| all + joules)) },
+    Panel {
+        title: "read response, us (mean)",
+        of: |o| measured(&o.result.host.read_response_us, o.result.host.read_response_us.mean),
+    },
+    Panel {
+        title: "write response, us (mean)",
+        of: |o| measured(&o.result.host.write_response_us, o.result.host.write_response_us.mean),
+    },
+    Panel { title: "write amplification", of: |o| o.result.flash.waf },
+    Panel { title: "energy, J", of: |o| Some(o.result.flash.energy_j.values().fold(0.0, |all, joules| all + joules)) },
 ];
 
 fn text(x: f64, y: f64, size: u32, more: &str, words: &str) -> String {
@@ -49,7 +55,7 @@ fn panel(panel: &Panel, left: f64, comparison: &Comparison, colours: &[(String, 
             out,
             "<rect x=\"{left:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{BAR}\" rx=\"2\" fill=\"{colour}\"/>"
         );
-        let mark = if comparison.outcomes[row].result.saturated { " !" } else { "" };
+        let mark = if comparison.outcomes[row].result.replay.saturated { " !" } else { "" };
         let shown = value.map_or("-".into(), |value| real(value) + mark);
         out.push_str(&text(left + width + 6.0, y + 15.5, 13, "", &shown));
     }
@@ -69,7 +75,7 @@ pub fn headline(comparison: &Comparison, command: &str) -> String {
     );
     let title = format!("{}: {} requests on drive {}", trace.name, crate::table::grouped(trace.requests), drive.name);
     out.push_str(&text(16.0, 28.0, 18, "font-weight=\"600\"", &title));
-    let saturated = comparison.outcomes.iter().any(|outcome| outcome.result.saturated);
+    let saturated = comparison.outcomes.iter().any(|outcome| outcome.result.replay.saturated);
     let mark = if saturated { "; ! could not keep up: no statement about response" } else { "" };
     let equal = match comparison.experiment.capacity.fairness {
         Fairness::EqualRaw => "raw flash",

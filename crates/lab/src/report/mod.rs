@@ -231,13 +231,13 @@ fn bullets(lines: &[String]) -> String {
 
 /// What the plots draw and the downloads contain.
 fn data(comparison: &ReportInput, labels: &[(String, &'static str)]) -> Value {
-    let counts = comparison.runs.iter().flat_map(|run| [&run.flash_reads, &run.flash_programs, &run.flash_erases]);
+    let counts = comparison.runs.iter().flat_map(|run| [&run.flash.reads, &run.flash.programs, &run.flash.erases]);
     let runs = labels.iter().zip(comparison.runs).enumerate().map(|(i, ((label, colour), run))| {
         let speed = comparison.speeds.get(i);
         let mut value = json!(run);
         // Wear at the end is the given age plus `pe_added`; a digest exceeds what JavaScript counts.
         value.as_object_mut().expect("a struct is an object").remove("pe_cycles");
-        value["event_digest"] = json!(format!("{:016x}", run.event_digest));
+        value["event_digest"] = json!(format!("{:016x}", run.replay.event_digest));
         value["label"] = json!(label);
         value["colour"] = json!(colour);
         value["wall_s"] = json!(speed.map(|s| s.wall_s));

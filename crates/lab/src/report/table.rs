@@ -140,12 +140,12 @@ fn response(runs: &[RunResult]) -> Table {
     macro_rules! group {
         ($title:literal, $field:ident) => {
             Rows::of(runs)
-                .fact("requests", "", |r| r.$field.count)
-                .cost("mean", "us", |r| (r.$field.count > 0).then_some(r.$field.mean))
-                .cost("median", "us", |r| (r.$field.count > 0).then_some(r.$field.p50))
-                .cost("p99", "us", |r| (r.$field.count > 0).then_some(r.$field.p99))
-                .cost("p99.9", "us", |r| (r.$field.count > 0).then_some(r.$field.p999))
-                .cost("maximum", "us", |r| (r.$field.count > 0).then_some(r.$field.max))
+                .fact("requests", "", |r| r.host.$field.count)
+                .cost("mean", "us", |r| (r.host.$field.count > 0).then_some(r.host.$field.mean))
+                .cost("median", "us", |r| (r.host.$field.count > 0).then_some(r.host.$field.p50))
+                .cost("p99", "us", |r| (r.host.$field.count > 0).then_some(r.host.$field.p99))
+                .cost("p99.9", "us", |r| (r.host.$field.count > 0).then_some(r.host.$field.p999))
+                .cost("maximum", "us", |r| (r.host.$field.count > 0).then_some(r.host.$field.max))
                 .group($title)
         };
     }
@@ -156,9 +156,9 @@ fn response(runs: &[RunResult]) -> Table {
 
 fn operations(runs: &[RunResult]) -> Table {
     let groups = vec![
-        by_cause(runs, "Page reads", |r| &r.flash_reads),
-        by_cause(runs, "Page programs", |r| &r.flash_programs),
-        by_cause(runs, "Block erases", |r| &r.flash_erases),
+        by_cause(runs, "Page reads", |r| &r.flash.reads),
+        by_cause(runs, "Page programs", |r| &r.flash.programs),
+        by_cause(runs, "Block erases", |r| &r.flash.erases),
     ];
     Table { title: "Flash operations by cause", groups }
 }
@@ -181,31 +181,31 @@ pub(super) fn causes<'a>(counts: impl Iterator<Item = &'a BTreeMap<String, u64>>
 }
 
 fn cost(runs: &[RunResult]) -> Table {
-    let energy = |kind: &'static str| move |r: &RunResult| r.energy_j.get(kind).copied();
+    let energy = |kind: &'static str| move |r: &RunResult| r.flash.energy_j.get(kind).copied();
     let writes = Rows::of(runs)
-        .fact("host pages read", "", |r| r.read_pages)
-        .fact("host pages written", "", |r| r.write_pages)
-        .cost("write amplification (WAF)", "", |r| r.waf)
-        .cost("slots padded", "", |r| r.padded_slots)
+        .fact("host pages read", "", |r| r.host.read_pages)
+        .fact("host pages written", "", |r| r.host.write_pages)
+        .cost("write amplification (WAF)", "", |r| r.flash.waf)
+        .cost("slots padded", "", |r| r.flash.padded_slots)
         .group("Work");
     let joules = Rows::of(runs)
-        .cost("total", "J", |r| r.energy_j.values().sum::<f64>())
+        .cost("total", "J", |r| r.flash.energy_j.values().sum::<f64>())
         .cost("reads", "J", energy("read"))
         .cost("programs", "J", energy("program"))
         .cost("erases", "J", energy("erase"))
         .group("Energy");
     let wear = Rows::of(runs)
-        .cost("added, mean of blocks", "P/E", |r| mean(&r.pe_added))
-        .cost("added, standard deviation", "P/E", |r| deviation(&r.pe_added))
-        .cost("added, most worn block", "P/E", |r| r.pe_added.iter().max().map(|&n| u64::from(n)))
-        .fact("at the end, mean of blocks", "P/E", |r| mean(&r.pe_cycles))
-        .fact("at the end, most worn block", "P/E", |r| r.pe_cycles.iter().max().map(|&n| u64::from(n)))
+        .cost("added, mean of blocks", "P/E", |r| mean(&r.wear.pe_added))
+        .cost("added, standard deviation", "P/E", |r| deviation(&r.wear.pe_added))
+        .cost("added, most worn block", "P/E", |r| r.wear.pe_added.iter().max().map(|&n| u64::from(n)))
+        .fact("at the end, mean of blocks", "P/E", |r| mean(&r.wear.pe_cycles))
+        .fact("at the end, most worn block", "P/E", |r| r.wear.pe_cycles.iter().max().map(|&n| u64::from(n)))
         .group("Wear");
     let load = Rows::of(runs)
-        .fact("virtual time", "s", |r| r.simulated_s)
-        .cost("dies busy", "", |r| Value::Share(r.die_busy_share))
-        .fact("offered load", "", |r| Value::Share(r.offered_load))
-        .alarm("saturated", "", |r| yes_no(r.saturated))
+        .fact("virtual time", "s", |r| r.replay.simulated_s)
+        .cost("dies busy", "", |r| Value::Share(r.flash.die_busy_share))
+        .fact("offered load", "", |r| Value::Share(r.replay.offered_load))
+        .alarm("saturated", "", |r| yes_no(r.replay.saturated))
         .group("Load");
     Table { title: "Cost", groups: vec![writes, joules, wear, load] }
 }
@@ -235,7 +235,7 @@ fn page_ecc(runs: &[RunResult]) -> Table {
         .fact("t of programs, least", "bits", t(|by_t| by_t.keys().next().copied()))
         .fact("t of programs, greatest", "bits", t(|by_t| by_t.keys().next_back().copied()))
         .cost("decoding of a page read, mean", "us", |r| r.ecc.decode_us_mean)
-        .cost("energy of the codecs", "J", |r| r.energy_j.get("codec").copied())
+        .cost("energy of the codecs", "J", |r| r.flash.energy_j.get("codec").copied())
         .group("Code");
     let errors = Rows::of(runs)
         .fact("codewords decoded", "", |r| r.ecc.codewords)
@@ -253,23 +253,23 @@ fn page_ecc(runs: &[RunResult]) -> Table {
 
 fn trust(runs: &[RunResult], speeds: &[RunSpeed]) -> Table {
     let checks = Rows::of(runs)
-        .fact("host page reads checked", "", |r| r.checked_reads)
-        .alarm("mismatches", "", |r| r.mismatches)
-        .fact("rebuilt from a stripe", "", |r| r.rebuilt_reads)
-        .alarm("media errors", "pages", |r| r.media_errors)
-        .alarm("write errors", "pages", |r| r.write_errors)
-        .fact("read-only after", "s", |r| r.read_only_s)
-        .alarm("requests refused since", "", |r| r.refused_requests)
+        .fact("host page reads checked", "", |r| r.oracle.checked_reads)
+        .alarm("mismatches", "", |r| r.oracle.mismatches)
+        .fact("rebuilt from a stripe", "", |r| r.redundancy.rebuilt_reads)
+        .alarm("media errors", "pages", |r| r.host.media_errors)
+        .alarm("write errors", "pages", |r| r.host.write_errors)
+        .fact("read-only after", "s", |r| r.host.read_only_s)
+        .alarm("requests refused since", "", |r| r.host.refused_requests)
         .group("Data");
     let before = Rows::of(runs)
-        .fact("overwrites of the working set", "", |r| r.precondition_overwrites)
-        .fact("write amplification when it ended", "", |r| r.precondition_waf)
-        .fact("settled", "", |r| yes_no(r.precondition_converged))
+        .fact("overwrites of the working set", "", |r| r.precondition.overwrites)
+        .fact("write amplification when it ended", "", |r| r.precondition.waf)
+        .fact("settled", "", |r| yes_no(r.precondition.converged))
         .group("Preconditioning");
-    let mut machine = Rows::of(runs).fact("flash commands", "", |r| r.flash_ops).fact("events", "", |r| r.events).fact(
+    let mut machine = Rows::of(runs).fact("flash commands", "", |r| r.flash.ops).fact("events", "", |r| r.replay.events).fact(
         "digest of the event log",
         "",
-        |r| Value::Code(format!("{:016x}", r.event_digest)),
+        |r| Value::Code(format!("{:016x}", r.replay.event_digest)),
     );
     for (label, unit, of) in
         [("wall time", "s", (|s| s.wall_s) as fn(&RunSpeed) -> f64), ("flash commands per second", "1/s", |s| s.flash_ops_per_s)]

@@ -1,5 +1,5 @@
 use super::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 fn counts(pairs: &[(&str, u64)]) -> BTreeMap<String, u64> {
     pairs.iter().map(|(name, n)| ((*name).into(), *n)).collect()
@@ -9,26 +9,29 @@ fn counts(pairs: &[(&str, u64)]) -> BTreeMap<String, u64> {
 fn run(scheme: &str, offset: u64) -> RunResult {
     let mut run = RunResult { scheme: scheme.into(), ..RunResult::default() };
     let x = offset as f64;
-    for (i, response) in [&mut run.response_us, &mut run.read_response_us, &mut run.write_response_us].into_iter().enumerate() {
+    for (i, response) in
+        [&mut run.host.response_us, &mut run.host.read_response_us, &mut run.host.write_response_us].into_iter().enumerate()
+    {
         let base = 1000.5 * (i as f64 + 1.0) + x;
         response.count = 70_000 * (i as u64 + 1) + offset;
         (response.mean, response.p50, response.p99) = (base + 1.25, base + 2.25, base + 3.25);
         (response.p999, response.max) = (base + 4.25, base + 5.25);
     }
-    run.read_cdf = vec![(10.0, 0.5), (20.0, 1.0)];
-    (run.read_pages, run.write_pages) = (5_001 + offset, 6_001 + offset);
-    run.flash_reads = counts(&[("host", 11_000 + offset), ("gc", 12_000 + offset)]);
-    run.flash_programs = counts(&[("host", 13_000 + offset), ("parity", 14_000 + offset)]);
-    run.flash_erases = counts(&[("gc", 15_000 + offset)]);
-    run.waf = Some(1.0625 + x);
-    run.padded_slots = 16_000 + offset;
-    run.energy_j = [("read", 0.5), ("program", 0.25), ("erase", 0.125)].map(|(kind, j)| (kind.into(), j + x)).into();
-    (run.checked_reads, run.mismatches, run.rebuilt_reads) = (17_000 + offset, 18_000 + offset, 19_000 + offset);
-    (run.media_errors, run.write_errors) = (20_000 + offset, 21_000 + offset);
-    (run.simulated_s, run.die_busy_share, run.offered_load) = (22.5 + x, 0.375, 0.4375);
-    (run.precondition_overwrites, run.precondition_waf, run.precondition_converged) = (2.75 + x, 1.875 + x, true);
-    (run.pe_added, run.pe_cycles) = (vec![1, 3], vec![101, 203]);
-    (run.event_digest, run.flash_ops, run.events) = (u64::MAX - offset, 23_000 + offset, 24_000 + offset);
+    run.host.read_cdf = vec![(10.0, 0.5), (20.0, 1.0)];
+    (run.host.read_pages, run.host.write_pages) = (5_001 + offset, 6_001 + offset);
+    run.flash.reads = counts(&[("host", 11_000 + offset), ("gc", 12_000 + offset)]);
+    run.flash.programs = counts(&[("host", 13_000 + offset), ("parity", 14_000 + offset)]);
+    run.flash.erases = counts(&[("gc", 15_000 + offset)]);
+    run.flash.waf = Some(1.0625 + x);
+    run.flash.padded_slots = 16_000 + offset;
+    run.flash.energy_j = [("read", 0.5), ("program", 0.25), ("erase", 0.125)].map(|(kind, j)| (kind.into(), j + x)).into();
+    (run.oracle.checked_reads, run.oracle.mismatches, run.redundancy.rebuilt_reads) =
+        (17_000 + offset, 18_000 + offset, 19_000 + offset);
+    (run.host.media_errors, run.host.write_errors) = (20_000 + offset, 21_000 + offset);
+    (run.replay.simulated_s, run.flash.die_busy_share, run.replay.offered_load) = (22.5 + x, 0.375, 0.4375);
+    (run.precondition.overwrites, run.precondition.waf, run.precondition.converged) = (2.75 + x, 1.875 + x, true);
+    (run.wear.pe_added, run.wear.pe_cycles) = (vec![1, 3], vec![101, 203]);
+    (run.replay.event_digest, run.flash.ops, run.replay.events) = (u64::MAX - offset, 23_000 + offset, 24_000 + offset);
     run
 }
 
@@ -83,9 +86,9 @@ fn response_times_in_the_table_are_those_of_the_run() {
     let runs = [run("none", 0), run("raid5", 400)];
     let page = html(&input(&runs));
     for (group, of) in [
-        ("Reads and writes", (|r| r.response_us.into()) as fn(&RunResult) -> Shown),
-        ("Reads", |r| r.read_response_us.into()),
-        ("Writes", |r| r.write_response_us.into()),
+        ("Reads and writes", (|r| r.host.response_us.into()) as fn(&RunResult) -> Shown),
+        ("Reads", |r| r.host.read_response_us.into()),
+        ("Writes", |r| r.host.write_response_us.into()),
     ] {
         for (i, metric) in ["requests", "mean", "median", "p99", "p99.9", "maximum"].into_iter().enumerate() {
             check(&page, ["Response time", group, metric], |n| of(&runs[n]).0[i].clone());
@@ -98,9 +101,9 @@ fn flash_operations_in_the_table_are_those_of_the_run() {
     let runs = [run("none", 0), run("raid5", 400)];
     let page = html(&input(&runs));
     for (group, of) in [
-        ("Page reads", (|r| &r.flash_reads) as fn(&RunResult) -> &BTreeMap<String, u64>),
-        ("Page programs", |r| &r.flash_programs),
-        ("Block erases", |r| &r.flash_erases),
+        ("Page reads", (|r| &r.flash.reads) as fn(&RunResult) -> &BTreeMap<String, u64>),
+        ("Page programs", |r| &r.flash.programs),
+        ("Block erases", |r| &r.flash.erases),
     ] {
         check(&page, [OPERATIONS, group, "total"], |n| of(&runs[n]).values().sum::<u64>().to_string());
         for cause in of(&runs[0]).keys() {
@@ -115,22 +118,22 @@ const OPERATIONS: &str = "Flash operations by cause";
 fn costs_in_the_table_are_those_of_the_run() {
     let runs = [run("none", 0), run("raid5", 400)];
     let page = html(&input(&runs));
-    check(&page, ["Cost", "Work", "host pages read"], |n| runs[n].read_pages.to_string());
-    check(&page, ["Cost", "Work", "host pages written"], |n| runs[n].write_pages.to_string());
-    check(&page, ["Cost", "Work", "write amplification (WAF)"], |n| runs[n].waf.unwrap().to_string());
-    check(&page, ["Cost", "Work", "slots padded"], |n| runs[n].padded_slots.to_string());
+    check(&page, ["Cost", "Work", "host pages read"], |n| runs[n].host.read_pages.to_string());
+    check(&page, ["Cost", "Work", "host pages written"], |n| runs[n].host.write_pages.to_string());
+    check(&page, ["Cost", "Work", "write amplification (WAF)"], |n| runs[n].flash.waf.unwrap().to_string());
+    check(&page, ["Cost", "Work", "slots padded"], |n| runs[n].flash.padded_slots.to_string());
     check(&page, ["Cost", "Energy", "total"], |n| (0.875 + 1200.0 * n as f64).to_string());
     for (metric, key) in [("reads", "read"), ("programs", "program"), ("erases", "erase")] {
-        check(&page, ["Cost", "Energy", metric], |n| runs[n].energy_j[key].to_string());
+        check(&page, ["Cost", "Energy", metric], |n| runs[n].flash.energy_j[key].to_string());
     }
     check(&page, ["Cost", "Wear", "added, mean of blocks"], |_| "2".into());
     check(&page, ["Cost", "Wear", "added, standard deviation"], |_| "1".into());
     check(&page, ["Cost", "Wear", "added, most worn block"], |_| "3".into());
     check(&page, ["Cost", "Wear", "at the end, mean of blocks"], |_| "152".into());
     check(&page, ["Cost", "Wear", "at the end, most worn block"], |_| "203".into());
-    check(&page, ["Cost", "Load", "virtual time"], |n| runs[n].simulated_s.to_string());
-    check(&page, ["Cost", "Load", "dies busy"], |n| runs[n].die_busy_share.to_string());
-    check(&page, ["Cost", "Load", "offered load"], |n| runs[n].offered_load.to_string());
+    check(&page, ["Cost", "Load", "virtual time"], |n| runs[n].replay.simulated_s.to_string());
+    check(&page, ["Cost", "Load", "dies busy"], |n| runs[n].flash.die_busy_share.to_string());
+    check(&page, ["Cost", "Load", "offered load"], |n| runs[n].replay.offered_load.to_string());
 }
 
 #[test]
@@ -139,15 +142,15 @@ fn checks_and_speed_in_the_table_are_those_of_the_run() {
     let speeds = [RunSpeed { wall_s: 1.5, flash_ops_per_s: 2.5e6 }, RunSpeed { wall_s: 3.5, flash_ops_per_s: 4.5e6 }];
     let page = html(&ReportInput { speeds: &speeds, ..input(&runs) });
     let trust = "Checks and simulator";
-    check(&page, [trust, "Data", "host page reads checked"], |n| runs[n].checked_reads.to_string());
-    check(&page, [trust, "Data", "mismatches"], |n| runs[n].mismatches.to_string());
-    check(&page, [trust, "Data", "rebuilt from a stripe"], |n| runs[n].rebuilt_reads.to_string());
-    check(&page, [trust, "Data", "media errors"], |n| runs[n].media_errors.to_string());
-    check(&page, [trust, "Data", "write errors"], |n| runs[n].write_errors.to_string());
-    check(&page, [trust, "Preconditioning", "overwrites of the working set"], |n| runs[n].precondition_overwrites.to_string());
-    check(&page, [trust, "Preconditioning", "write amplification when it ended"], |n| runs[n].precondition_waf.to_string());
-    check(&page, [trust, "Simulator", "flash commands"], |n| runs[n].flash_ops.to_string());
-    check(&page, [trust, "Simulator", "events"], |n| runs[n].events.to_string());
+    check(&page, [trust, "Data", "host page reads checked"], |n| runs[n].oracle.checked_reads.to_string());
+    check(&page, [trust, "Data", "mismatches"], |n| runs[n].oracle.mismatches.to_string());
+    check(&page, [trust, "Data", "rebuilt from a stripe"], |n| runs[n].redundancy.rebuilt_reads.to_string());
+    check(&page, [trust, "Data", "media errors"], |n| runs[n].host.media_errors.to_string());
+    check(&page, [trust, "Data", "write errors"], |n| runs[n].host.write_errors.to_string());
+    check(&page, [trust, "Preconditioning", "overwrites of the working set"], |n| runs[n].precondition.overwrites.to_string());
+    check(&page, [trust, "Preconditioning", "write amplification when it ended"], |n| runs[n].precondition.waf.to_string());
+    check(&page, [trust, "Simulator", "flash commands"], |n| runs[n].flash.ops.to_string());
+    check(&page, [trust, "Simulator", "events"], |n| runs[n].replay.events.to_string());
     check(&page, [trust, "Simulator", "wall time"], |n| speeds[n].wall_s.to_string());
     check(&page, [trust, "Simulator", "flash commands per second"], |n| speeds[n].flash_ops_per_s.to_string());
 }
@@ -167,11 +170,11 @@ fn the_island_holds_the_numbers_of_the_runs() {
     let runs = [run("none", 0), run("none", 400)];
     let found = island(&html(&input(&runs)));
     for (found, run) in found["runs"].as_array().expect("runs").iter().zip(&runs) {
-        assert_eq!(found["response_us"]["p999"], json!(run.response_us.p999));
-        assert_eq!(found["flash_programs"], json!(run.flash_programs));
-        assert_eq!(found["read_cdf"], json!(run.read_cdf));
-        assert_eq!(found["pe_added"], json!(run.pe_added));
-        assert_eq!(found["event_digest"], json!(format!("{:016x}", run.event_digest)));
+        assert_eq!(found["response_us"]["p999"], json!(run.host.response_us.p999));
+        assert_eq!(found["flash_programs"], json!(run.flash.programs));
+        assert_eq!(found["read_cdf"], json!(run.host.read_cdf));
+        assert_eq!(found["pe_added"], json!(run.wear.pe_added));
+        assert_eq!(found["event_digest"], json!(format!("{:016x}", run.replay.event_digest)));
     }
     assert_eq!(found["causes"], json!(["host", "parity", "gc"]), "in report order");
     assert_eq!(found["runs"][1]["label"], "none (2)", "labels are unique");
@@ -181,8 +184,13 @@ fn the_island_holds_the_numbers_of_the_runs() {
 fn hostile_names_stay_text() {
     let evil = "</script><script>alert('\"&\u{2028}')</script><!--{{title}}";
     let lines = [evil.to_string(), format!("name: {evil}")];
-    let runs = [RunResult { mismatches: 1, ..run(evil, 0) }];
-    let clean = html(&input(&[RunResult { mismatches: 1, ..run("x", 0) }]));
+    let wrong = |scheme| {
+        let mut run = run(scheme, 0);
+        run.oracle.mismatches = 1;
+        run
+    };
+    let runs = [wrong(evil)];
+    let clean = html(&input(&[wrong("x")]));
     let mut given = ReportInput { title: evil, drive: &lines, fairness: &lines, notes: &lines, warnings: &lines, ..input(&runs) };
     (given.experiment, given.command) = (evil, evil);
     (given.trace.name, given.trace.lines) = (evil, &lines);
@@ -217,8 +225,8 @@ fn the_file_needs_nothing_else() {
 #[test]
 fn absent_numbers_are_dashes() {
     let mut odd = RunResult { scheme: "none".into(), ..RunResult::default() };
-    (odd.simulated_s, odd.die_busy_share, odd.offered_load) = (f64::NAN, f64::NAN, f64::INFINITY);
-    odd.flash_reads = counts(&[("host", 0)]);
+    (odd.replay.simulated_s, odd.flash.die_busy_share, odd.replay.offered_load) = (f64::NAN, f64::NAN, f64::INFINITY);
+    odd.flash.reads = counts(&[("host", 0)]);
     let mut trace = input(&[]).trace;
     (trace.requests, trace.reads, trace.writes, trace.duration_s) = (0, 0, 0, f64::NAN);
     let runs = [odd];
@@ -235,7 +243,58 @@ fn absent_numbers_are_dashes() {
     assert_eq!(text("Flash operations by cause", "Page reads", "total"), ("0".into(), "0".into()));
     let written = page.replace(LIBRARY, "").replace(SCRIPT, "");
     assert!(!written.contains("NaN") && !written.contains("inf<"));
-    assert!(island(&page)["runs"][0]["simulated_s"].is_null());
+    assert_eq!(island(&page)["runs"][0].get("simulated_s"), Some(&Value::Null));
+}
+
+/// Scripts look figures up by name, and reports are kept: fails if a figure gets another name or a list of its own.
+#[test]
+fn figures_in_the_island_are_one_list_and_come_back_from_it() {
+    let names = [
+        "scheme",
+        "ecc",
+        "around",
+        "requests",
+        "read_pages",
+        "write_pages",
+        "response_us",
+        "read_response_us",
+        "write_response_us",
+        "read_cdf",
+        "write_cdf",
+        "media_errors",
+        "write_errors",
+        "read_only_s",
+        "refused_requests",
+        "checked_reads",
+        "mismatches",
+        "flash_reads",
+        "flash_programs",
+        "flash_erases",
+        "waf",
+        "padded_slots",
+        "energy_j",
+        "astray_reads",
+        "die_busy_share",
+        "flash_ops",
+        "rebuilt_reads",
+        "rebuild_s",
+        "rebuild_left",
+        "precondition_overwrites",
+        "precondition_waf",
+        "precondition_converged",
+        "pe_cycles",
+        "pe_added",
+        "simulated_s",
+        "saturated",
+        "offered_load",
+        "events",
+        "event_digest",
+    ];
+    let run = run("raid5", 3);
+    let flat = serde_json::to_value(&run).expect("plain data");
+    let found: BTreeSet<&str> = flat.as_object().expect("an object").keys().map(String::as_str).collect();
+    assert_eq!(found, BTreeSet::from(names));
+    assert_eq!(serde_json::from_value::<RunResult>(flat).expect("what was written"), run);
 }
 
 #[test]
@@ -246,8 +305,10 @@ fn a_report_without_runs_is_a_page() {
 #[test]
 fn cautions_follow_from_results_and_errors_come_first() {
     let mut tired = run("raid5", 0);
-    (tired.saturated, tired.precondition_converged) = (true, false);
-    let runs = [RunResult { mismatches: 0, media_errors: 0, write_errors: 0, ..run("none", 0) }, tired];
+    (tired.replay.saturated, tired.precondition.converged) = (true, false);
+    let mut sound = run("none", 0);
+    (sound.oracle.mismatches, sound.host.media_errors, sound.host.write_errors) = (0, 0, 0);
+    let runs = [sound, tired];
     let warnings = ["given".to_string()];
     let page = html(&ReportInput { warnings: &warnings, ..input(&runs) });
     let found: Vec<&str> =

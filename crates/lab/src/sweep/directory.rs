@@ -3,6 +3,7 @@
 use super::grid::GridRun;
 use super::part::Part;
 use crate::columns::Columns;
+use crate::input_file::{RESULTS_MAX, read_text};
 use crate::parquet_file::parquet_bytes;
 use crate::problem::Problem;
 use std::collections::BTreeSet;
@@ -115,7 +116,7 @@ impl Directory {
     /// Reads the part of a run.
     fn part(&self, key: u64) -> Result<Part, Problem> {
         let path = self.part_path(key);
-        let text = std::fs::read_to_string(&path).map_err(|e| fail(&path, "read", &e))?;
+        let text = read_text(&path, RESULTS_MAX).map_err(|e| fail(&path, "read", &e))?;
         let part = Part::from_text(&path.display().to_string(), &text)?;
         if part.key != key {
             let message = format!("{} holds the part of run {:016x}: it was renamed", path.display(), part.key);

@@ -2,6 +2,7 @@
 
 use crate::document::Document;
 use crate::experiment::{self, Experiment, Overrides};
+use crate::input_file::{check_regular, read_settings};
 use crate::problem::{Place, Problem};
 use crate::rows;
 use crate::workload::fnv_on;
@@ -106,8 +107,7 @@ impl Grid {
     /// What is wrong with the section `[sweep]`, with its place.
     pub fn load(path: &Path) -> Result<Self, Problem> {
         let name = path.display().to_string();
-        let text =
-            std::fs::read_to_string(path).map_err(|e| Problem::new("", format!("grid file {name} cannot be read: {e}")))?;
+        let text = grid_text(path)?;
         Self::parse(&name, &text, path.parent().unwrap_or(Path::new("")))
     }
 
@@ -140,6 +140,12 @@ impl Grid {
     /// If the grid has no such run.
     pub fn run(&self, index: usize) -> Result<GridRun, Problem> {
         self.run_knowing(index, &mut Traces::new())
+    }
+
+    /// Some of its runs.
+    pub(super) fn some_runs(&self, indices: &[usize]) -> Result<Vec<GridRun>, Problem> {
+        let mut traces = Traces::new();
+        indices.iter().map(|&index| self.run_knowing(index, &mut traces)).collect()
     }
 
     /// All runs, checked: each experiment is valid, and no two are the same.
@@ -205,7 +211,18 @@ fn key(experiment: &Experiment, traces: &mut Traces) -> Result<u64, Problem> {
     Ok(fnv_on(config, trace.to_le_bytes().into_iter()))
 }
 
+/// The text of a grid's file.
+///
+/// # Errors
+/// What is wrong with the file.
+pub fn grid_text(path: &Path) -> Result<String, Problem> {
+    let fail = |e| Problem::new("", format!("grid file {} cannot be read: {e}", path.display()));
+    read_settings(path).map_err(fail)
+}
+
 fn file_hash(path: &Path) -> std::io::Result<u64> {
+    // A pipe could block for ever, a device never end.
+    check_regular(&std::fs::metadata(path)?)?;
     let mut file = std::fs::File::open(path)?;
     let (mut hash, mut buffer) = (crate::workload::FNV_START, vec![0; 1 << 16]);
     loop {

@@ -25,6 +25,7 @@
 
 mod directory;
 mod grid;
+mod group;
 mod part;
 
 use crate::compare::{Bench, compare_on, in_parallel};
@@ -32,7 +33,8 @@ use crate::forks::{Drives, grouped};
 use crate::problem::Problem;
 use crate::rows::Row;
 pub use directory::{Directory, Known};
-pub use grid::{Grid, GridRun};
+pub use grid::{Grid, GridRun, grid_text};
+pub use group::Group;
 pub use part::Part;
 use serde_json::json;
 use std::sync::atomic::{AtomicUsize, Ordering};

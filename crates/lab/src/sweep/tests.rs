@@ -135,6 +135,25 @@ fn a_larger_grid_keeps_the_runs_of_a_smaller_one() {
     assert_eq!(bytes(&directory), small);
 }
 
+/// Fails if a run knows anything of the runs before it on its drive, if runs whose drives differ share one, or if
+/// each run prepares its own.
+#[test]
+fn runs_of_a_group_give_what_they_give_alone_and_share_a_drive_for_each_scheme() {
+    let grid = grid(GRID);
+    // Neither in order nor all of them: run 3 has no other that begins with its drives.
+    let groups = grid.groups(&[5, 1, 4, 3, 2]).unwrap();
+    assert_eq!(groups.iter().map(Group::runs).collect::<Vec<_>>(), [vec![5, 2], vec![1, 4], vec![3]]);
+    for group in &groups {
+        for run in group.runs() {
+            let alone = grid.run(run).unwrap().part().unwrap();
+            assert_eq!(group.part(run).expect("of this group").unwrap().to_text(), alone.to_text(), "run {run}");
+        }
+        assert!(group.part(0).is_none());
+    }
+    let kept: Vec<usize> = groups.iter().map(Group::drives).collect();
+    assert_eq!(kept, [2, 2, 0], "a drive for each of two schemes, none kept for a run that is alone");
+}
+
 #[test]
 fn damaged_and_foreign_files_are_named() {
     let scratch = Scratch::new("damaged");
@@ -158,9 +177,15 @@ fn damaged_and_foreign_files_are_named() {
     }
     refused(b"", "is no part of a sweep");
     refused(b"\xff\xfe", "cannot be read");
+    refused(&vec![b'{'; (64 << 20) + 1], "at most 64MiB are valid");
     refused(good.replacen("\"version\":\"", "\"version\":\"9", 1).as_bytes(), "was made by Flashkeep 9");
     refused(good.replacen("\"none\"", "\"nine\"", 1).as_bytes(), "its check sum is wrong");
     refused(good.replacen(&format!("{key:016x}"), &format!("{other:016x}"), 1).as_bytes(), "it was renamed");
+    std::fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+    let problem = swept(&grid, &directory, 1).unwrap_err().to_string();
+    assert!(problem.contains("a device, wanted a regular file"), "{problem}");
+    std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, &good).unwrap();
     std::fs::write(scratch.0.join("runs/notes.txt"), "mine").unwrap();
     let problem = swept(&grid, &directory, 1).unwrap_err().to_string();

@@ -1,6 +1,6 @@
 //! Random drives: small, with everything that a drive may have, and of every scheme.
 
-use super::{FaultKind, Scope};
+use super::{Draws, FaultKind, Scope, together};
 use ssd::ecc::ECC_POLICIES;
 use ssd::ftl::victim::POLICIES;
 use ssd::nand::{Energy, PageKind, Pairing, Timing, Transfer};
@@ -29,16 +29,31 @@ pub(super) struct Plan {
     pub cuts: bool,
     /// Kinds of losses.
     pub losses: Vec<FaultKind>,
-    /// Losses at most.
+    /// Losses at most, at a time.
     pub at_most: u32,
+    /// Further losses, each when the drive has got over those before.
+    pub renewals: u32,
+    /// Whether losses do not wait until a drive has recovered.
+    pub hasty: bool,
     /// Whether cuts take power-safe memory.
     pub memory: bool,
     /// Whether the clock jumps at cuts.
     pub clock: bool,
     /// Whether the flash gives wrong data and reports success.
     pub silent: bool,
+    /// Whether blocks wear out, where faults are drawn together.
+    pub wear_out: bool,
+    /// Whether reads fail, where faults are drawn together.
+    pub uncorrectable: bool,
     /// Whether pages may be reported lost; none may ever be read wrong.
     pub may_lose: bool,
+}
+
+impl Plan {
+    /// Whether the drive is to find room for what it loses.
+    fn loses_room(&self) -> bool {
+        self.at_most + self.renewals > 0 || self.wear_out && self.cuts
+    }
 }
 
 /// A drive, built, and what its scenarios bring.
@@ -54,7 +69,10 @@ pub(super) fn ready(scope: &Scope, number: u64) -> Ready {
     let mut draws = Streams::new(scope.seed).stream_of("torture/drive", number);
     let entry = scope.schemes[(number % scope.schemes.len() as u64) as usize];
     for attempt in 0.. {
-        let choice = choice(entry, &mut draws);
+        let mut choice = choice(entry, &mut draws);
+        if scope.draws == Draws::Together {
+            choice = together::in_stages(choice, &mut draws);
+        }
         let drive = if attempt < TRIES { drive(&mut draws) } else { shaped(5, 1, 14, 6, 1) };
         if let Some(ready) = build(scope, choice, drive, &mut draws) {
             return ready;
@@ -66,7 +84,10 @@ pub(super) fn ready(scope: &Scope, number: u64) -> Ready {
 
 fn build(scope: &Scope, choice: SchemeChoice, drive: Drive, draws: &mut Stream) -> Option<Ready> {
     let protection = registry::build(&choice, ssd::shape(&drive)).ok()?;
-    let plan = outages(scope, plan(scope, &protection, draws), draws);
+    let plan = match scope.draws {
+        Draws::Together => together::plan(scope, &choice, &protection, draws),
+        Draws::Apart => outages(scope, plan(scope, &protection, draws), draws),
+    };
     let setup = setup(scope, choice, drive, &plan, draws)?;
     let at_random = setup.faults.uncorrectable_reads > 0.0 || setup.faults.silent > 0.0;
     let plan = Plan { may_lose: plan.may_lose || at_random, ..plan };
@@ -125,8 +146,7 @@ pub(super) fn shaped(dies: u32, channels: u32, blocks: u32, pages: u32, slots: u
 fn plan(scope: &Scope, protection: &Protection, draws: &mut Stream) -> Plan {
     let survives = protection.survives_dies();
     let mut plan = Plan { cuts: scope.faults.contains(&FaultKind::Cut), ..Plan::default() };
-    let lossy = [FaultKind::Die, FaultKind::Block, FaultKind::Page, FaultKind::Plane];
-    let losses: Vec<_> = lossy.into_iter().filter(|kind| scope.faults.contains(kind)).collect();
+    let losses: Vec<_> = FaultKind::LOSSES.iter().copied().filter(|kind| scope.faults.contains(kind)).collect();
     let beyond = scope.beyond_promise && draws.chance(0.5);
     let budget = if beyond { survives + 1 + draws.below(2) as u32 } else { survives };
     if budget == 0 || losses.is_empty() {
@@ -167,9 +187,8 @@ fn setup(scope: &Scope, scheme: SchemeChoice, drive: Drive, plan: &Plan, draws: 
     gc.separate_frontier = draws.chance(0.7);
     gc.idle_free_blocks = if draws.chance(0.2) { 4 } else { 0 };
     let most = ssd::mountable_slots_max(&drive, &scheme, &gc).ok()?;
-    let share = if plan.at_most > 0 { 0.3 + 0.2 * draws.unit() } else { 0.4 + 0.4 * draws.unit() };
+    let share = if plan.loses_room() { 0.3 + 0.2 * draws.unit() } else { 0.4 + 0.4 * draws.unit() };
     let survives = registry::build(&scheme, ssd::shape(&drive)).ok()?.survives_dies();
-    let uncorrectable = scope.faults.contains(&FaultKind::Uncorrectable) && survives > 0 && plan.at_most == 0;
     let precondition = Precondition {
         fill: 0.5 + 0.5 * draws.unit(),
         converge_within: 1e-9,
@@ -194,20 +213,34 @@ fn setup(scope: &Scope, scheme: SchemeChoice, drive: Drive, plan: &Plan, draws: 
         payload: if draws.chance(0.05) { PayloadKind::Page } else { PayloadKind::Tag },
         seed: draws.bits(),
     };
-    if uncorrectable && draws.chance(0.1) {
-        setup.faults.uncorrectable_reads = 1e-3;
-    }
-    if scope.faults.contains(&FaultKind::WearOut) && plan.at_most == 0 && !plan.silent && draws.chance(of_all(scope)) {
-        setup.faults.wear_out = *pick(&[3e-5, 1e-4, 3e-4, 1e-3], draws);
-    }
-    if plan.silent {
-        setup.faults.silent = *pick(&[1e-3, 1e-2], draws);
+    match scope.draws {
+        Draws::Together => {
+            setup.power = together::power(plan, setup.power, draws);
+            setup.faults = together::faults(plan, draws);
+        }
+        Draws::Apart => setup.faults = faults(scope, plan, survives, draws),
     }
     if draws.chance(0.06) {
         let policy = ECC_POLICIES[1 + draws.below(ECC_POLICIES.len() as u64 - 1) as usize].name;
         age(&mut setup, policy, draws);
     }
     Some(setup)
+}
+
+/// Faults that strike at random.
+fn faults(scope: &Scope, plan: &Plan, survives: u32, draws: &mut Stream) -> Faults {
+    let mut faults = Faults::default();
+    let uncorrectable = scope.faults.contains(&FaultKind::Uncorrectable) && survives > 0 && plan.at_most == 0;
+    if uncorrectable && draws.chance(0.1) {
+        faults.uncorrectable_reads = 1e-3;
+    }
+    if scope.faults.contains(&FaultKind::WearOut) && plan.at_most == 0 && !plan.silent && draws.chance(of_all(scope)) {
+        faults.wear_out = *pick(&[3e-5, 1e-4, 3e-4, 1e-3], draws);
+    }
+    if plan.silent {
+        faults.silent = *pick(&[1e-3, 1e-2], draws);
+    }
+    faults
 }
 
 fn buffer(draws: &mut Stream) -> Buffer {

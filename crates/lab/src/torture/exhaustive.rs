@@ -6,9 +6,10 @@
 //! changes nothing that a cut would interrupt, commands all end, or are all not begun.
 
 use super::drive::{age, mountable, shaped};
+use super::promise::{Befalls, Losses, Promise, promise};
 use super::run::{Violation, cut, guarded, rest, verify};
-use super::scenario::{Fates, Round, Scenario, Stop, Strike, die_of, is_ended, is_not_begun, workload};
-use super::{Scope, text};
+use super::scenario::{Fates, Round, Scenario, Stop, Strike, When, die_of, is_ended, is_not_begun, workload};
+use super::{FaultKind, Scope, text};
 use crate::compare::in_parallel;
 use crate::table::{Row, aligned, grouped};
 use ssd::ecc::ECC_POLICIES;
@@ -26,6 +27,8 @@ const REQUESTS: (u64, u64) = (40, 4);
 const SHAPES: [(u32, u32, u32); 5] = [(4, 8, 4), (4, 12, 4), (5, 14, 6), (4, 20, 4), (4, 40, 4)];
 /// Events of a recovery before which the power goes again.
 const AGAIN_BEFORE: [u64; 8] = [0, 1, 2, 4, 7, 12, 20, 33];
+/// Events of a recovery before which a part is lost.
+const LOST_BEFORE: [u64; 3] = [0, 4, 20];
 /// Violations after which a drive has shown enough.
 const ENOUGH: u64 = 100;
 const PACE: Pace = Pace::Closed { depth: 3 };
@@ -50,8 +53,10 @@ pub struct Tried {
     pub name: String,
     /// Events before which the power went.
     pub steps: u64,
-    /// Power cuts.
+    /// Power cuts alone.
     pub cuts: u64,
+    /// Cuts each with a loss before or after it.
+    pub pairs: u64,
     /// Blocks erased by the workload itself.
     pub erases: u64,
     /// Cuts after which a rule was broken.
@@ -133,10 +138,10 @@ pub fn run(cases: Vec<Case>, threads: usize, progress: &(dyn Fn() + Sync)) -> Ve
 /// A line for each case.
 #[must_use]
 pub fn to_text(tried: &[Tried]) -> String {
-    let cells = ["events", "cuts", "erases", "violations"];
+    let cells = ["events", "cuts", "with a loss", "erases", "violations"];
     let mut rows = vec![Row { label: "scheme, page ECC".into(), cells: cells.map(String::from).to_vec() }];
     rows.extend(tried.iter().map(|tried| {
-        let cells = [tried.steps, tried.cuts, tried.erases, tried.violations];
+        let cells = [tried.steps, tried.cuts, tried.pairs, tried.erases, tried.violations];
         Row { label: tried.name.clone(), cells: cells.map(grouped).to_vec() }
     }));
     aligned(&rows)
@@ -149,7 +154,7 @@ impl Case {
         let mut tried = Tried { name: format!("{}, {}", self.setup.scheme, self.setup.ecc.policy), ..Tried::default() };
         let result = guarded(|| self.run_stepwise(&mut tried));
         if let Err(violation) = result {
-            self.found(&mut tried, violation, &[]);
+            self.found(&mut tried, violation, &[], Promise::NothingLost);
         }
         tried
     }
@@ -169,9 +174,12 @@ impl Case {
             for fates in combinations(&begun, is_new, &mut draws) {
                 self.cut_at(step, &fork, &begun, &fates, is_new, tried);
             }
+            if self.depth > 1 && is_new {
+                self.lose_at(step, &fork, &begun, tried);
+            }
             before = Some(begun);
         });
-        tried.erases = result.flash_erases.values().sum();
+        tried.erases = result.flash.erases.values().sum();
     }
 
     fn cut_at(&self, step: u64, at: &Session, begun: &[Begun], fates: &[Fate], is_new: bool, tried: &mut Tried) {
@@ -180,14 +188,51 @@ impl Case {
         let mut cut_once = at.clone();
         tried.cuts += 1;
         if let Err(violation) = guarded(|| cut(&mut cut_once, &fates, Outage::default())) {
-            self.found(tried, violation, &stops);
+            self.found(tried, violation, &stops, Promise::NothingLost);
             return;
         }
         if self.depth > 1 && is_new {
             self.cut_again(&cut_once, self.depth - 1, &stops, tried);
         }
         if let Err(violation) = guarded(|| self.settle(cut_once)).unwrap_or_else(Err) {
-            self.found(tried, violation, &stops);
+            self.found(tried, violation, &stops, Promise::NothingLost);
+        }
+    }
+
+    /// Loses each die, a block and a page before a cut, after it, and while the drive recovers.
+    fn lose_at(&self, step: u64, at: &Session, begun: &[Begun], tried: &mut Tried) {
+        let dies = (0..u64::from(self.setup.drive.geometry.dies())).map(|die| (FaultKind::Die, die));
+        let parts: Vec<_> = dies.chain([(FaultKind::Block, step), (FaultKind::Page, 7 * step)]).collect();
+        let stop = |after, strike| Stop { after, strike };
+        let bases = [plain(begun, is_ended), plain(begun, is_not_begun)];
+        for cut in bases.map(|fates| Strike::Cut(given(begun, &fates), Outage::default())) {
+            for &(kind, draw) in &parts {
+                let loss = |when| Strike::Loss { kind, draw, when };
+                let before = [stop(step, loss(When::Recovered)), stop(0, cut.clone())];
+                self.pair(at, &before, Losses::InTime, tried);
+                let after = [stop(step, cut.clone()), stop(0, loss(When::Recovered))];
+                self.pair(at, &after, Losses::InTime, tried);
+                for events in LOST_BEFORE {
+                    let meanwhile = [stop(step, cut.clone()), stop(events, loss(When::AtOnce))];
+                    self.pair(at, &meanwhile, Losses::Untimely, tried);
+                }
+            }
+        }
+    }
+
+    /// A cut and a loss, and what follows.
+    fn pair(&self, at: &Session, stops: &[Stop; 2], losses: Losses, tried: &mut Tried) {
+        if tried.violations >= ENOUGH {
+            return;
+        }
+        tried.pairs += 1;
+        let built = registry::build(&self.setup.scheme, ssd::shape(&self.setup.drive)).expect("the case was built with it");
+        let promise = promise(built.survives_dies(), &Befalls { cuts: true, losses, ..Befalls::default() });
+        let [first, second] = stops.clone();
+        let now = [Stop { after: 0, ..first }, second];
+        let outcome = Scenario { rounds: self.rounds(&[], &now), ..self.scenario(promise) }.run_on(at.clone());
+        if let Some((_, violation)) = outcome.violation {
+            self.found(tried, violation, stops, promise);
         }
     }
 
@@ -206,22 +251,30 @@ impl Case {
                 self.cut_again(&again, depth - 1, &stops, tried);
             }
             if let Err(violation) = cut.and_then(|_| guarded(|| self.settle(again)).unwrap_or_else(Err)) {
-                self.found(tried, violation, &stops);
+                self.found(tried, violation, &stops, Promise::NothingLost);
             }
         }
     }
 
-    fn found(&self, tried: &mut Tried, violation: Violation, stops: &[Stop]) {
+    fn found(&self, tried: &mut Tried, violation: Violation, stops: &[Stop], promise: Promise) {
         tried.violations += 1;
         if tried.first.is_none() {
-            let rounds = vec![
-                Round { commands: self.commands.clone(), stops: stops.to_vec() },
-                Round { commands: self.more.clone(), stops: Vec::new() },
-            ];
             let words = stops.iter().map(stop_text).collect::<Vec<_>>().join(", then ");
-            let scenario = Scenario { setup: self.setup.clone(), pace: PACE, rounds, may_lose: false };
+            let scenario = Scenario { rounds: self.rounds(&self.commands, stops), ..self.scenario(promise) };
             tried.first = Some(Broken { violation, scenario, words });
         }
+    }
+
+    /// Some of the workload with these stops, and what follows.
+    fn rounds(&self, commands: &[HostCommand], stops: &[Stop]) -> Vec<Round> {
+        let first = Round { commands: commands.to_vec(), stops: stops.to_vec() };
+        vec![first, Round { commands: self.more.clone(), stops: Vec::new() }]
+    }
+
+    /// A scenario of this drive in which nothing happens.
+    fn scenario(&self, promise: Promise) -> Scenario {
+        let may_lose = promise == Promise::MediaErrorsOnly;
+        Scenario { setup: self.setup.clone(), pace: PACE, rounds: Vec::new(), may_lose }
     }
 
     /// Recovers, and works on; all is right before and after.
@@ -235,10 +288,23 @@ impl Case {
 
 fn stop_text(stop: &Stop) -> String {
     let fates = match &stop.strike {
+        Strike::Loss { kind, draw, when } => {
+            let (kind, of) = (format!("{kind:?}").to_lowercase(), text::when_text(*when));
+            return format!("{} events later{of} {kind} {draw} is lost", stop.after);
+        }
         Strike::Cut(Fates::Given(given), _) => given.iter().map(|&(die, fate)| text::fate_text(die, fate)).collect(),
-        _ => vec!["fates drawn".to_owned()],
+        Strike::Cut(..) => vec!["fates drawn".to_owned()],
     };
     format!("{} events later the power goes: {}", stop.after, fates.join(", "))
+}
+
+/// What becomes of these commands if each meets the fate that is like this, or the last of its fates.
+fn plain(begun: &[Begun], like: fn(Fate) -> bool) -> Vec<Fate> {
+    let of = |begun: &Begun| {
+        let fates = begun.fates(0);
+        fates.iter().copied().find(|&fate| like(fate)).unwrap_or(fates[fates.len() - 1])
+    };
+    begun.iter().map(of).collect()
 }
 
 fn given(begun: &[Begun], fates: &[Fate]) -> Fates {
@@ -248,10 +314,7 @@ fn given(begun: &[Begun], fates: &[Fate]) -> Fates {
 /// What may become of these commands.
 fn combinations(begun: &[Begun], is_new: bool, draws: &mut Stream) -> Vec<Vec<Fate>> {
     let fates: Vec<Vec<Fate>> = begun.iter().map(|begun| begun.fates(draws.bits())).collect();
-    let plain = |like: fn(Fate) -> bool| -> Vec<Fate> {
-        fates.iter().map(|of| of.iter().copied().find(|&fate| like(fate)).unwrap_or(of[of.len() - 1])).collect()
-    };
-    let bases = [plain(is_ended), plain(is_not_begun)];
+    let bases = [plain(begun, is_ended), plain(begun, is_not_begun)];
     let mut all = bases.to_vec();
     if is_new {
         for base in &bases {

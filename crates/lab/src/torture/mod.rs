@@ -10,15 +10,18 @@
 mod campaign;
 mod drive;
 pub mod exhaustive;
+mod promise;
 mod run;
 mod scenario;
 mod shrink;
 mod text;
+mod together;
 
 pub use campaign::{Found, Runner, Summary, Tally, campaign};
 pub use drive::SCENARIOS_OF_A_DRIVE;
+pub use promise::{Befalls, Losses, Promise, promise};
 pub use run::{Happened, Outcome, Rule, Violation, quiet_panics};
-pub use scenario::{Fates, Round, Scenario, Stop, Strike};
+pub use scenario::{Fates, Round, Scenario, Stop, Strike, When};
 pub use shrink::shrink;
 
 use crate::problem::Problem;
@@ -36,6 +39,8 @@ pub enum FaultKind {
     Block,
     /// A page cannot be read any more.
     Page,
+    /// Pages that share cells cannot be read any more.
+    WordLine,
     /// Reads fail now and then.
     Uncorrectable,
     /// Half the blocks of a die keep nothing and take nothing.
@@ -50,6 +55,24 @@ pub enum FaultKind {
     Clock,
 }
 
+impl FaultKind {
+    /// Kinds of which a part of the flash is lost for good.
+    pub const LOSSES: &[Self] = &[Self::Die, Self::Block, Self::Page, Self::Plane, Self::WordLine];
+}
+
+/// How faults come together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Draws {
+    /// Any kinds on one drive.
+    Together,
+    /// Losses and cuts together, and other kinds on drives that meet nothing else. Numbers mean what they meant before
+    /// there was [`Self::Together`]: known scenarios stay known.
+    Apart,
+}
+
+/// All draws by name.
+pub const DRAWS: &[(&str, Draws)] = &[("together", Draws::Together), ("apart", Draws::Apart)];
+
 /// All kinds of faults by name.
 pub const FAULT_KINDS: &[(&str, FaultKind, &str)] = &[
     ("cut", FaultKind::Cut, "the power goes, also while the drive recovers"),
@@ -58,9 +81,10 @@ pub const FAULT_KINDS: &[(&str, FaultKind, &str)] = &[
     ("page", FaultKind::Page, "a page cannot be read any more"),
     ("uncorrectable", FaultKind::Uncorrectable, "one read in a thousand fails"),
     ("plane", FaultKind::Plane, "a plane of a die, every other of its blocks, keeps nothing and takes nothing"),
-    ("wear-out", FaultKind::WearOut, "blocks wear out, more and more often, until the drive is read-only; if named"),
+    ("wear-out", FaultKind::WearOut, "blocks wear out, more and more often, until the drive is read-only"),
     ("memory", FaultKind::Memory, "a cut takes power-safe memory, too"),
     ("silent", FaultKind::Silent, "reads return other pages, and programs do not happen; both report success"),
+    ("word-line", FaultKind::WordLine, "pages that share cells cannot be read any more"),
     ("clock", FaultKind::Clock, "the clock comes back from a cut earlier or later than it was"),
 ];
 
@@ -73,6 +97,8 @@ pub struct Scope {
     pub schemes: Vec<&'static SchemeEntry>,
     /// What may befall them.
     pub faults: Vec<FaultKind>,
+    /// How these come together.
+    pub draws: Draws,
     /// Whether more may be lost than the schemes promise to survive.
     pub beyond_promise: bool,
     /// A rule that the drives break.
@@ -87,7 +113,32 @@ impl Scope {
     /// Unknown names.
     pub fn named(seed: u64, schemes: &[String], faults: &[String], beyond_promise: bool) -> Result<Self, Problem> {
         let (schemes, faults) = (schemes_named(schemes)?, faults_named(faults)?);
-        Ok(Self { seed, schemes, faults, beyond_promise, without: None })
+        Ok(Self { seed, schemes, faults, draws: Draws::Together, beyond_promise, without: None })
+    }
+
+    /// The same with [`Draws::Apart`], where no fault means the kinds that were default then.
+    ///
+    /// # Errors
+    /// Unknown names.
+    pub fn apart(seed: u64, schemes: &[String], faults: &[String], beyond_promise: bool) -> Result<Self, Problem> {
+        let mut scope = Self::named(seed, schemes, faults, beyond_promise)?;
+        if faults.is_empty() {
+            scope.faults.retain(|kind| ![FaultKind::WearOut, FaultKind::WordLine].contains(kind));
+        }
+        Ok(Self { draws: Draws::Apart, ..scope })
+    }
+
+    /// The same with the draws of this name.
+    ///
+    /// # Errors
+    /// Unknown names.
+    pub fn drawn(draws: &str, seed: u64, schemes: &[String], faults: &[String], beyond_promise: bool) -> Result<Self, Problem> {
+        let known: Vec<&str> = DRAWS.iter().map(|(name, _)| *name).collect();
+        match DRAWS.iter().find(|(name, _)| *name == draws) {
+            None => Err(Problem::unknown("--draws", "way of drawing", draws, &known)),
+            Some((_, Draws::Together)) => Self::named(seed, schemes, faults, beyond_promise),
+            Some((_, Draws::Apart)) => Self::apart(seed, schemes, faults, beyond_promise),
+        }
     }
 
     /// The same with drives that break the rule of this name.
@@ -121,10 +172,6 @@ fn faults_named(names: &[String]) -> Result<Vec<FaultKind>, Problem> {
     if let Some(name) = names.iter().find(|name| !known.contains(&name.as_str())) {
         return Err(Problem::unknown("--fault", "kind of fault", name, &known));
     }
-    // At the end of life programs fail on several dies at a time, which is more than schemes promise to survive.
-    let wanted = |name: &str, kind: FaultKind| match names.is_empty() {
-        true => kind != FaultKind::WearOut,
-        false => names.iter().any(|wanted| wanted == name),
-    };
-    Ok(FAULT_KINDS.iter().filter(|(name, kind, _)| wanted(name, *kind)).map(|(_, kind, _)| *kind).collect())
+    let wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
+    Ok(FAULT_KINDS.iter().filter(|(name, ..)| wanted(name)).map(|(_, kind, _)| *kind).collect())
 }

@@ -1,7 +1,7 @@
 //! Runs one scenario against the engine's oracle.
 
 use super::FaultKind;
-use super::scenario::{Fates, Round, Scenario, Strike};
+use super::scenario::{Fates, Round, Scenario, Strike, When};
 use ssd::{Begun, BufferKind, Failure, Fate, MemoryLoss, Mounted, Outage, Session};
 use std::any::Any;
 use std::cell::RefCell;
@@ -11,6 +11,9 @@ use vocab::{BlockAddr, DieId, HostCommand, HostOp, Lba, Nanos, SimTime};
 
 /// Events after which a small drive must have come to rest.
 const EVENTS_AT_MOST: u64 = 200_000;
+
+/// Events after which a small drive has rebuilt what it can.
+const REBUILT_WITHIN: u64 = 20_000;
 
 /// What a scenario may violate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -192,14 +195,31 @@ impl Runner<'_> {
                 self.outcome.mounting += mounted.time;
                 Happened::Cut(commands, mounted.lost)
             }
-            &Strike::Loss { kind, draw } => {
-                self.recover();
+            &Strike::Loss { kind, draw, when } => {
+                if !self.waits(when) {
+                    return Happened::Loss(None);
+                }
                 let failure = self.failure(kind, draw);
                 if let Some(failure) = failure {
                     self.outcome.losses += 1;
                     self.session.fail(failure);
                 }
                 Happened::Loss(failure)
+            }
+        }
+    }
+
+    /// Waits as a loss does; false: in vain.
+    fn waits(&mut self, when: When) -> bool {
+        match when {
+            When::AtOnce => true,
+            When::Recovered => {
+                self.recover();
+                true
+            }
+            When::Whole => {
+                self.session.advance(&mut std::iter::empty(), self.scenario.pace, &mut |event| event < REBUILT_WITHIN);
+                self.session.is_whole()
             }
         }
     }
@@ -234,10 +254,11 @@ impl Runner<'_> {
                 let plane = (draw >> 32) as u32 % 2;
                 (!self.dead.contains(&die)).then_some(Failure::Plane { die, plane })
             }
-            FaultKind::Page => {
+            FaultKind::Page | FaultKind::WordLine => {
                 let mut pages = self.session.inventory().pages;
                 pages.retain(|page| !page.lost);
-                (!pages.is_empty()).then(|| Failure::Page(pages[pick(pages.len())].ppn))
+                let ppn = (!pages.is_empty()).then(|| pages[pick(pages.len())].ppn)?;
+                Some(if kind == FaultKind::Page { Failure::Page(ppn) } else { Failure::WordLine(ppn) })
             }
             FaultKind::Cut | FaultKind::Uncorrectable | FaultKind::WearOut => None,
             FaultKind::Memory | FaultKind::Silent | FaultKind::Clock => None,
@@ -284,5 +305,6 @@ pub(super) fn verify(session: &mut Session, may_lose: bool) -> Result<(), Violat
     }
     // What was lost while pages were read is rebuilt now.
     rest(session, &mut std::iter::empty(), ssd::Pace::Closed { depth: 1 })?;
-    session.scrub().map(|_| ()).map_err(|what| Violation { rule: Rule::Scrub, what })
+    let scrubbed = session.scrub().and_then(|_| session.doubled_stripe().map_or(Ok(()), Err));
+    scrubbed.map_err(|what| Violation { rule: Rule::Scrub, what })
 }

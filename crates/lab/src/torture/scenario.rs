@@ -1,7 +1,7 @@
 //! Scenarios: everything that is done to a drive, as plain data.
 
 use super::drive::{Plan, SCENARIOS_OF_A_DRIVE, pick, ready};
-use super::{FaultKind, Scope};
+use super::{Draws, FaultKind, Scope, together};
 use ssd::{Begun, Fate, MemoryLoss, Outage, Pace, Session, Setup};
 use vocab::{DieId, Fua, HostCommand, HostOp, Lba, SimTime, Stream, Streams};
 
@@ -47,7 +47,21 @@ pub enum Strike {
         kind: FaultKind,
         /// Which.
         draw: u64,
+        /// When.
+        when: When,
     },
+}
+
+/// What a loss waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum When {
+    /// Nothing.
+    AtOnce,
+    /// The end of the recovery from the last cut, which may have used up redundancy.
+    #[default]
+    Recovered,
+    /// All that was lost is rebuilt, and every page has redundancy. If that does not come, nothing is lost.
+    Whole,
 }
 
 /// What becomes of the commands that a cut interrupts.
@@ -128,8 +142,11 @@ impl Scenario {
         let pace = if draws.chance(0.3) { Pace::Open } else { Pace::Closed { depth } };
         let mut left = plan.at_most;
         let rounds = *pick(&[1, 1, 1, 2, 2, 3], &mut draws);
-        let rounds = (0..rounds).map(|_| round(setup, plan, &mut left, &mut draws)).collect();
-        Self { setup: setup.clone(), pace, rounds, may_lose: plan.may_lose }
+        let scenario = |rounds| Self { setup: setup.clone(), pace, rounds, may_lose: plan.may_lose };
+        match scope.draws {
+            Draws::Together => together::judged(scenario(together::rounds(setup, plan, rounds, &mut draws))),
+            Draws::Apart => scenario((0..rounds).map(|_| round(setup, plan, &mut left, &mut draws)).collect()),
+        }
     }
 }
 
@@ -140,7 +157,7 @@ fn round(setup: &Setup, plan: &Plan, left: &mut u32, draws: &mut Stream) -> Roun
     let mut stops = Vec::new();
     if *left > 0 && draws.chance(0.6) {
         *left -= 1;
-        let strike = Strike::Loss { kind: *pick(&plan.losses, draws), draw: draws.bits() };
+        let strike = Strike::Loss { kind: *pick(&plan.losses, draws), draw: draws.bits(), when: When::Recovered };
         stops.push(Stop { after: draws.below(events), strike });
     }
     if plan.cuts && draws.chance(0.8) {
@@ -156,7 +173,7 @@ fn round(setup: &Setup, plan: &Plan, left: &mut u32, draws: &mut Stream) -> Roun
     Round { commands, stops }
 }
 
-fn cut(plan: &Plan, draws: &mut Stream) -> Strike {
+pub(super) fn cut(plan: &Plan, draws: &mut Stream) -> Strike {
     let fates = Fates::Drawn(draws.bits());
     let mut outage = Outage::default();
     if plan.memory && draws.chance(0.7) {

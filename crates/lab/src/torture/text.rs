@@ -1,7 +1,7 @@
 //! Scenarios as text that a reader can follow.
 
 use super::run::{Happened, Outcome};
-use super::scenario::{Scenario, die_of};
+use super::scenario::{Scenario, Strike, When, die_of};
 use ssd::nand::{EraseFate, Pairing, Partners, ProgramFate};
 use ssd::{BufferKind, Failure, Fate, MemoryLoss, Pace, RefreshPolicy};
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ impl Scenario {
                 let _ = writeln!(text, "  {line}");
             }
             for (stop, happened) in round.stops.iter().zip(happened) {
-                let _ = writeln!(text, "  {} events later {}", stop.after, happened_text(happened));
+                let _ = writeln!(text, "  {} events later{} {}", stop.after, waited_text(&stop.strike), happened_text(happened));
             }
             let _ = writeln!(text, "  then the drive comes to rest and everything is read back");
         }
@@ -135,6 +135,21 @@ fn command_text(command: &HostCommand, pace: Pace, sectors_per_page: u32) -> Str
     }
 }
 
+fn waited_text(strike: &Strike) -> &'static str {
+    match strike {
+        Strike::Loss { when, .. } => when_text(*when),
+        Strike::Cut(..) => "",
+    }
+}
+
+pub(super) fn when_text(when: When) -> &'static str {
+    match when {
+        When::Recovered => ", when the drive has recovered,",
+        When::Whole => ", when all is rebuilt,",
+        When::AtOnce => "",
+    }
+}
+
 fn happened_text(happened: &Happened) -> String {
     match happened {
         Happened::Cut(commands, lost) if commands.is_empty() => {
@@ -148,6 +163,7 @@ fn happened_text(happened: &Happened) -> String {
         Happened::Loss(Some(Failure::Block(block))) => format!("{block} is lost"),
         Happened::Loss(Some(Failure::Page(page))) => format!("{page} is lost"),
         Happened::Loss(Some(Failure::Plane { die, plane })) => format!("plane {plane} of {die} is lost"),
+        Happened::Loss(Some(Failure::WordLine(page))) => format!("the word line of {page} is lost"),
         Happened::Loss(Some(Failure::WornOut(block))) => format!("{block} takes nothing any more"),
         Happened::Loss(None) => "nothing is lost".into(),
     }

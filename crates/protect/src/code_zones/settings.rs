@@ -88,8 +88,9 @@ fn offline(options: &Options<'_>) -> Result<Offline, SchemeError> {
         "idle" => When::Idle(after),
         text => {
             let times: Result<Vec<Nanos>, _> = text.split(',').map(|time| time.trim().parse()).collect();
-            let valid = times.ok().filter(|times| times.is_sorted());
-            let reason = || format!("found `{text}`, valid are `idle`, `never`, and times in ascending order such as `10s,1h`");
+            let valid = times.ok().filter(|times| times.is_sorted() && times.last() <= Some(&Nanos::SETTING_MAX));
+            let wanted = format!("times up to {} in ascending order such as `10s,1h`", Nanos::SETTING_MAX);
+            let reason = || format!("found `{text}`, valid are `idle`, `never`, and {wanted}");
             When::At(valid.ok_or_else(|| options.error("offline", reason()))?)
         }
     };

@@ -188,9 +188,9 @@ pub fn prove(name: &str, setup: &Setup, commands: &[HostCommand], pace: Pace) ->
     let after = session.run(&mut read_all(setup.user_slots), Pace::Closed { depth: 8 }, &mut |_| {});
     let wrong = session.first_mismatch();
     assert_eq!(wrong, None, "{name}, seed {}", setup.seed);
-    let answered: u64 = result.requests.values().sum();
+    let answered: u64 = result.host.requests.values().sum();
     assert_eq!(answered, commands.len() as u64, "{name}: every request is answered");
-    assert_eq!(after.requests["read"], u64::from(setup.user_slots), "{name}");
+    assert_eq!(after.host.requests["read"], u64::from(setup.user_slots), "{name}");
     (result, after)
 }
 
@@ -209,7 +209,7 @@ pub fn run_both_paces(name: &str, setup: &Setup, each: &mut dyn FnMut(&str, &Ses
         let result = run(&mut session, &commands, pace);
         session.check_counts();
         session.scrub().unwrap_or_else(|what| panic!("{name}: {what}"));
-        assert_eq!(result.requests.values().sum::<u64>(), commands.len() as u64, "{name}");
+        assert_eq!(result.host.requests.values().sum::<u64>(), commands.len() as u64, "{name}");
         each(&name, &session, &result);
     }
     session

@@ -44,8 +44,8 @@ fn every_read_returns_what_was_written_under_gc_trim_flush_and_partial_writes() 
                 let setup = Setup { seed, ..base };
                 let commands = workload(seed, setup.user_slots, REQUESTS, MIX);
                 let (result, after) = prove(&name, &setup, &commands, pace);
-                assert!(result.flash_erases["gc"] > 0, "{name}: the workload must cause collection");
-                assert_eq!((result.media_errors, result.write_errors, after.media_errors), (0, 0, 0), "{name}");
+                assert!(result.flash.erases["gc"] > 0, "{name}: the workload must cause collection");
+                assert_eq!((result.host.media_errors, result.host.write_errors, after.host.media_errors), (0, 0, 0), "{name}");
             }
         }
     }
@@ -63,7 +63,7 @@ fn all_three_payloads_give_one_event_log() {
                 let mut session = Session::new(&setup).unwrap();
                 let result = run(&mut session, &commands, Pace::Open);
                 assert_eq!(session.first_mismatch(), None, "{name} {payload:?}");
-                (result.event_digest, result.flash_ops)
+                (result.replay.event_digest, result.flash.ops)
             };
             let tags = digest(PayloadKind::Tag);
             assert_eq!(digest(PayloadKind::None), tags, "{name}: nothing against tags");
@@ -116,8 +116,12 @@ fn a_dead_die_within_the_promise_loses_nothing_and_beyond_it_is_reported() {
             kill_dies(&choice, MIX, 0.6, seed, |name, result, after, wrong| {
                 assert_eq!(wrong, None, "{name}");
                 if promise(&choice, &drive(6, 16, 8, 1)) > 0 {
-                    assert_eq!((result.media_errors, result.write_errors, after.media_errors), (0, 0, 0), "{name}");
-                    let solved = result.flash_reads["rebuild"] + after.flash_reads["rebuild"];
+                    assert_eq!(
+                        (result.host.media_errors, result.host.write_errors, after.host.media_errors),
+                        (0, 0, 0),
+                        "{name}"
+                    );
+                    let solved = result.flash.reads["rebuild"] + after.flash.reads["rebuild"];
                     assert!(solved > 0 || name.contains("dead at 0;"), "{name}: nothing was solved for");
                 }
             });
@@ -134,9 +138,9 @@ fn uncorrectable_reads_are_rebuilt_and_checked() {
             let commands = workload(6, setup.user_slots, REQUESTS, MIX);
             let (result, after) = prove(&name, &setup, &commands, Pace::Open);
             // A read that goes around busy dies anyway needs no repair.
-            assert!(result.flash_reads["rebuild"] + result.around.derived_pages > 0, "{name}");
+            assert!(result.flash.reads["rebuild"] + result.around.derived_pages > 0, "{name}");
             // Two uncorrectable reads of one stripe at once: about 1e-3 x 5 of the repairs.
-            assert!(result.media_errors + after.media_errors <= 2, "{name}: {} media errors", result.media_errors);
+            assert!(result.host.media_errors + after.host.media_errors <= 2, "{name}: {} media errors", result.host.media_errors);
         }
     }
 }
@@ -193,5 +197,5 @@ fn a_full_drive_that_cannot_write_says_so_and_keeps_what_it_has() {
     base.faults.dead_die_at_request = 2_000;
     let commands = workload(9, base.user_slots, REQUESTS, Mix { discards: 0.0, ..MIX });
     let (result, after) = prove("none, full", &base, &commands, Pace::Closed { depth: 8 });
-    assert!(result.write_errors > 0 && after.media_errors > 0);
+    assert!(result.host.write_errors > 0 && after.host.media_errors > 0);
 }

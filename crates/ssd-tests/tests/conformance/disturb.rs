@@ -52,9 +52,9 @@ fn watch(name: &str, setup: &Setup, commands: &[HostCommand], pace: Pace) -> (Wo
     let mut session = Session::new(setup).unwrap_or_else(|e| panic!("{name}: {e}"));
     let mut worst = Worst::default();
     let result = session.run_watched(&mut commands.iter().copied(), pace, &mut |view| worst.see(view));
-    assert_eq!(result.requests.values().sum::<u64>(), commands.len() as u64, "{name}");
-    assert_eq!((result.mismatches, result.media_errors, result.write_errors), (0, 0, 0), "{name}");
-    assert_eq!(result.checked_reads, result.read_pages, "{name}: every read is checked");
+    assert_eq!(result.host.requests.values().sum::<u64>(), commands.len() as u64, "{name}");
+    assert_eq!((result.oracle.mismatches, result.host.media_errors, result.host.write_errors), (0, 0, 0), "{name}");
+    assert_eq!(result.oracle.checked_reads, result.host.read_pages, "{name}: every read is checked");
     session.check_counts();
     let mut after = session.clone();
     after.drain();
@@ -79,7 +79,7 @@ fn no_block_is_read_more_than_t_read_times_between_two_erases() {
                     assert!(worst.reads > T_READ * 8 / 10, "{name}: recycled after {} reads, far too soon", worst.reads);
                     let recycled = session.recycled();
                     assert!(recycled.reads_idle + recycled.reads_at_once > 10, "{name}: {recycled:?}");
-                    let moved = [&result.flash_reads, &result.flash_programs, &result.flash_erases];
+                    let moved = [&result.flash.reads, &result.flash.programs, &result.flash.erases];
                     assert!(moved.iter().all(|by_cause| by_cause["refresh"] > 0), "{name}");
                 }
             }
@@ -94,7 +94,7 @@ fn without_limits_the_same_workload_passes_t_read() {
         let commands = hot_reads(1, setup.user_slots, 12_000, 120_000);
         let (worst, result, session) = watch(scheme, &setup, &commands, Pace::Closed { depth: 8 });
         assert!(worst.reads > T_READ, "{scheme}: {} reads", worst.reads);
-        assert_eq!((result.flash_erases["refresh"], session.recycled()), (0, ssd::Recycled::default()), "{scheme}");
+        assert_eq!((result.flash.erases["refresh"], session.recycled()), (0, ssd::Recycled::default()), "{scheme}");
     }
 }
 
@@ -109,8 +109,8 @@ fn an_idle_drive_recycles_old_data_in_the_first_half_of_the_margin() {
     assert!(recycled.retention_idle > 3 * 60, "{recycled:?}: all that is cold moves three times in 80 s");
     assert_eq!((recycled.retention_at_once, recycled.reads_idle, recycled.reads_at_once), (0, 0, 0));
     assert!(worst.age.0 >= t * 8 / 10 && worst.age.0 < t * 9 / 10, "{:?} is not in the first half of the margin", worst.age);
-    assert!(result.flash_programs["refresh"] > 0 && result.flash_erases["refresh"] > 0);
-    assert!(result.simulated_s < 81.0, "the drive comes to rest after the last answer");
+    assert!(result.flash.programs["refresh"] > 0 && result.flash.erases["refresh"] > 0);
+    assert!(result.replay.simulated_s < 81.0, "the drive comes to rest after the last answer");
 }
 
 /// Reads of the pages that lie on die 0, in turn: with a queue that die is never idle.
@@ -130,7 +130,7 @@ fn a_busy_die_recycles_old_data_before_the_limit_all_the_same() {
         let setup = Setup { scheduler, ..limited("da-raid5", &options) };
         let commands = reads_of_one_die(&setup, 110_000);
         let (worst, result, session) = watch("busy", &setup, &commands, Pace::Closed { depth: 16 });
-        assert!(result.simulated_s > 6.0, "{} s are not several times T_retention", result.simulated_s);
+        assert!(result.replay.simulated_s > 6.0, "{} s are not several times T_retention", result.replay.simulated_s);
         let recycled = session.recycled();
         assert!(recycled.retention_at_once > 40, "{scheduler:?}: {recycled:?}");
         assert!(worst.age <= Nanos(2 * SECOND), "{scheduler:?}: data {:?} old", worst.age);
@@ -158,7 +158,7 @@ fn an_aged_drive_recycles_at_once_what_is_past_its_limits() {
         let at_once = if reads > 0 { recycled.reads_at_once } else { recycled.retention_at_once };
         assert!(at_once > 60, "{recycled:?}");
         let aged = setup.user_slots.div_ceil(16).into();
-        assert!(result.flash_erases["refresh"] + result.flash_erases["gc"] >= aged, "{aged} blocks held data");
+        assert!(result.flash.erases["refresh"] + result.flash.erases["gc"] >= aged, "{aged} blocks held data");
         // What was recycled starts anew.
         let mut again = session.clone();
         let mut worst = Worst::default();
@@ -180,7 +180,7 @@ fn worn_blocks_are_exempt_where_their_stripes_have_parity() {
         let (mut fresh, mut worn) = (Worst::default(), Worst::default());
         let mut see = |view: BlockView| if view.info.pe > 3000 { worn.see(view) } else { fresh.see(view) };
         let result = session.run_watched(&mut commands.iter().copied(), Pace::Open, &mut see);
-        assert_eq!((result.mismatches, result.media_errors), (0, 0));
+        assert_eq!((result.oracle.mismatches, result.host.media_errors), (0, 0));
         assert!(fresh.reads <= T_READ && fresh.age <= Nanos(20 * SECOND), "stage {stage}: {fresh:?}");
         assert_eq!(worn.age > Nanos(20 * SECOND), stage == "2", "stage {stage}: {worn:?}");
         session.check_counts();
@@ -197,14 +197,14 @@ fn limits_end_with_the_stage_that_has_them() {
     let setup = Setup { age, ..limited("da-raid5", &[("t_read", "400"), ("l", "0")]) };
     let mut session = Session::new(&setup).expect("valid");
     let result = run(&mut session, &hot_reads(8, setup.user_slots, 2_000, 100_000), Pace::Open);
-    assert_eq!((result.flash_erases["refresh"], session.recycled()), (0, ssd::Recycled::default()));
+    assert_eq!((result.flash.erases["refresh"], session.recycled()), (0, ssd::Recycled::default()));
 }
 
 #[test]
 fn recycling_is_part_of_what_equal_runs_repeat() {
     let setup = limited("da-raid5", &[("stage", "2"), ("t_read", "64"), ("t_retention", "1s"), ("margin", "30")]);
     let commands = hot_reads(9, setup.user_slots, 5_000, 300_000);
-    let digest = || run(&mut Session::new(&setup).expect("valid"), &commands, Pace::Open).event_digest;
+    let digest = || run(&mut Session::new(&setup).expect("valid"), &commands, Pace::Open).replay.event_digest;
     assert_eq!(digest(), digest());
     let mut session = Session::new(&setup).expect("valid");
     session.run(&mut commands.iter().copied(), Pace::Open, &mut |_| {});

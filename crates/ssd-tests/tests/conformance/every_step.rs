@@ -109,8 +109,8 @@ fn survive(name: &str, survives: u32, setup: &Setup, mut fork: Session, failure:
         let (drained, lost) = aftermath(name, &mut fork);
         // A page that is written in part cannot be completed where its old contents are lost.
         if survives > 0 {
-            assert_eq!((went_on.media_errors, drained.media_errors, &lost[..]), (0, 0, &[][..]), "{name}");
-            assert_eq!((went_on.write_errors, drained.write_errors), (0, 0), "{name}");
+            assert_eq!((went_on.host.media_errors, drained.host.media_errors, &lost[..]), (0, 0, &[][..]), "{name}");
+            assert_eq!((went_on.host.write_errors, drained.host.write_errors), (0, 0), "{name}");
         } else {
             assert_eq!(lost, beyond_repair(&fork, setup), "{name}");
             assert!(lost.iter().all(|lpn| may_lose.contains(lpn)), "{name}: {lost:?} of {may_lose:?}");
@@ -144,10 +144,10 @@ fn is_group(setup: &Setup) -> bool {
 /// If what the dead die held is rebuilt by now, any other die may die too.
 fn survive_another(name: &str, mut fork: Session, dead: DieId, other: DieId) {
     let drained = fork.drain();
-    if drained.rebuild_s.is_some() && dead != other {
+    if drained.redundancy.rebuild_s.is_some() && dead != other {
         fork.fail(Failure::Die(other));
         let (drained, lost) = aftermath(name, &mut fork);
-        assert_eq!((drained.media_errors, &lost[..]), (0, &[][..]), "{name}, then {other}");
+        assert_eq!((drained.host.media_errors, &lost[..]), (0, &[][..]), "{name}, then {other}");
     }
 }
 
@@ -173,9 +173,9 @@ fn whatever_fails_at_any_step_nothing_within_the_promise_is_lost() {
                 let more = if step.is_multiple_of(5) { &commands[..60] } else { &[] };
                 survive(&name, survives, &setup, fork, failure, more);
             });
-            assert!(result.flash_erases["gc"] > 0, "{name}: the workload must cause collection");
+            assert!(result.flash.erases["gc"] > 0, "{name}: the workload must cause collection");
             for kind in ["read", "write", "flush", "discard"] {
-                assert!(result.requests[kind] > 0, "{name}: no {kind} was in flight");
+                assert!(result.host.requests[kind] > 0, "{name}: no {kind} was in flight");
             }
         }
     }

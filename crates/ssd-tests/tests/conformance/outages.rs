@@ -80,7 +80,7 @@ fn misread(choice: &SchemeChoice, without: Option<SafetyRule>, seed: u64) -> (u6
     let found = session.read_back();
     session.drain();
     session.check_counts();
-    (result.astray_reads, result.rebuilt_reads, found.wrong)
+    (result.flash.astray_reads, result.redundancy.rebuilt_reads, found.wrong)
 }
 
 #[test]

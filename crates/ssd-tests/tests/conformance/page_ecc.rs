@@ -37,17 +37,17 @@ fn an_old_drive_reads_back_under_flares_and_reports_errors_without() {
         let small = || drive(4, 16, 16, 1);
         let kept = Setup { payload, ..aged(setup("ds-raid", small(), 0.7), ecc("flares", &[]), 10_000, YEAR) };
         let result = read_back(&kept);
-        assert_eq!((result.mismatches, result.media_errors), (0, 0), "{payload:?}");
-        assert_eq!(result.checked_reads, u64::from(kept.user_slots));
+        assert_eq!((result.oracle.mismatches, result.host.media_errors), (0, 0), "{payload:?}");
+        assert_eq!(result.oracle.checked_reads, u64::from(kept.user_slots));
         // RBER 6.75e-4 over 33 568 bits: 22.7 errors in a page.
         let mean = result.ecc.corrected_bits as f64 / result.ecc.codewords as f64;
         assert!((mean - 22.67).abs() < 4.0 * (22.67 / result.ecc.codewords as f64).sqrt(), "{mean} errors a page");
 
         let lost = Setup { payload, ..aged(setup("none", small(), 0.7), ecc("fixed", &[("t", "3")]), 10_000, YEAR) };
         let result = read_back(&lost);
-        assert_eq!(result.mismatches, 0, "{payload:?}");
+        assert_eq!(result.oracle.mismatches, 0, "{payload:?}");
         // P[3 errors or fewer] at a mean of 22.2 is 4e-7.
-        assert_eq!(result.media_errors, u64::from(lost.user_slots), "{payload:?}");
+        assert_eq!(result.host.media_errors, u64::from(lost.user_slots), "{payload:?}");
     }
 }
 
@@ -96,8 +96,8 @@ fn counting_errors_and_decoding_them_agree() {
                 run(&mut session, &workload(3, setup.user_slots, 400, MIX), Pace::Open)
             });
             let what = format!("{scheme} under {} {:?}", policy.policy, policy.options);
-            assert!(runs.iter().all(|result| result.event_digest == runs[0].event_digest), "{what}");
-            assert!(runs.iter().all(|result| result.mismatches == 0), "{what}");
+            assert!(runs.iter().all(|result| result.replay.event_digest == runs[0].replay.event_digest), "{what}");
+            assert!(runs.iter().all(|result| result.oracle.mismatches == 0), "{what}");
             assert_eq!(runs[1].ecc.failed_codewords, runs[2].ecc.failed_codewords, "{what}");
         }
     }
@@ -111,9 +111,9 @@ fn counting_and_decoding_agree_where_metadata_fail_too() {
         let lost = aged(setup("none", drive(4, 16, 16, 1), 0.5), ecc("fixed", &[("t", "1")]), 200_000, YEAR);
         read_back(&Setup { payload, ..lost })
     });
-    let (decoded, read) = (runs[0].ecc.codewords, runs[0].read_pages);
+    let (decoded, read) = (runs[0].ecc.codewords, runs[0].host.read_pages);
     assert!(0 < decoded && decoded < read, "{decoded} of {read} pages say how they are encoded");
-    assert!(runs.iter().all(|run| run.event_digest == runs[0].event_digest));
+    assert!(runs.iter().all(|run| run.replay.event_digest == runs[0].replay.event_digest));
 }
 
 /// A decoder takes some overloads for corrections: C(n, i) / 2^(16 t) summed, theory.md section
@@ -128,7 +128,7 @@ fn miscorrections_come_as_often_as_they_should_and_are_caught() {
             let (failed, wrong) = (result.ecc.failed_codewords as f64, result.ecc.miscorrected_codewords as f64);
             let error = (share * (1.0 - share) / failed).sqrt();
             assert!(failed > 3000.0 && (wrong / failed - share).abs() < 4.0 * error, "t {t} {payload:?}: {wrong} of {failed}");
-            assert_eq!(result.mismatches, 0);
+            assert_eq!(result.oracle.mismatches, 0);
         }
     }
 }
@@ -151,10 +151,10 @@ fn every_scheme_works_under_every_policy() {
                     "{choice} under {}: FLASHKEEP_SEED={seed} FLASHKEEP_SCHEME=\"{choice}\" cargo test -p flashkeep-ssd-tests --test conformance page_ecc::every_scheme",
                     policy.policy
                 );
-                assert_eq!(result.mismatches, 0, "{what}");
+                assert_eq!(result.oracle.mismatches, 0, "{what}");
                 session.check_counts();
                 if policy.policy == "flares" {
-                    assert_eq!(result.media_errors, 0, "{what}");
+                    assert_eq!(result.host.media_errors, 0, "{what}");
                 }
             }
         }
@@ -172,8 +172,8 @@ fn coding_takes_the_time_of_the_papers_hardware() {
         let reads = read_all(64).collect::<Vec<_>>();
         let writes: Vec<_> = read_all(64).map(|c| HostCommand { op: HostOp::Write(Fua::No), ..c }).collect();
         let one_by_one = Pace::Closed { depth: 1 };
-        let read = run(&mut session, &reads, one_by_one).read_response_us.mean;
-        (read, run(&mut session, &writes, one_by_one).write_response_us.mean)
+        let read = run(&mut session, &reads, one_by_one).host.read_response_us.mean;
+        (read, run(&mut session, &writes, one_by_one).host.write_response_us.mean)
     };
     let plain = idle(ecc("none", &[]));
     for (codec, t, decode, encode) in [
@@ -226,7 +226,7 @@ fn two_months(scheme: &str, refresh: Refresh) -> RunResult {
     let mut commands: Vec<_> = (0..).flat_map(|_| read_all(setup.user_slots)).take(60 * 24).collect();
     (0u64..).zip(&mut commands).for_each(|(hour, command)| command.at = vocab::SimTime(hour * HOUR));
     let result = run(&mut session, &commands, Pace::Open);
-    assert_eq!(result.mismatches, 0, "{scheme}");
+    assert_eq!(result.oracle.mismatches, 0, "{scheme}");
     session.check_counts();
     result
 }
@@ -239,8 +239,8 @@ fn data_that_outlive_their_code_are_refreshed() {
             let result = two_months(scheme, Refresh { policy, ..Refresh::default() });
             let refreshed = policy != RefreshPolicy::None;
             assert_eq!(result.ecc.refreshed_units > 0, refreshed, "{scheme} {policy:?}");
-            assert_eq!(result.flash_programs["refresh"] > 0, refreshed, "{scheme} {policy:?}");
-            assert_eq!(result.media_errors, 0, "{scheme} {policy:?}");
+            assert_eq!(result.flash.programs["refresh"] > 0, refreshed, "{scheme} {policy:?}");
+            assert_eq!(result.host.media_errors, 0, "{scheme} {policy:?}");
         }
     }
 }
@@ -252,15 +252,15 @@ fn refresh_in_place_recharges_instead_of_moving() {
         let refresh = |in_place_at_most| Refresh { policy: RefreshPolicy::Alarm, in_place_at_most, ..Refresh::default() };
         let (moved, often, once) =
             (two_months(scheme, refresh(0)), two_months(scheme, refresh(9)), two_months(scheme, refresh(1)));
-        let programs = |result: &RunResult| result.flash_programs.values().sum::<u64>();
+        let programs = |result: &RunResult| result.flash.programs.values().sum::<u64>();
         assert_eq!(moved.ecc.recharged_pages, 0, "{scheme}");
         // Only what is being written is moved: by the host and by the collector four blocks of 16
         // pages each, with a parity for three.
-        let (erased, programmed) = (often.flash_erases["refresh"], programs(&often));
+        let (erased, programmed) = (often.flash.erases["refresh"], programs(&often));
         assert!(erased <= 8 && programmed <= 8 * 16 * 4 / 3, "{scheme}: {erased} blocks erased, {programmed} pages programmed");
         assert!(often.ecc.recharged_pages > 0 && once.ecc.recharged_pages > 0, "{scheme}");
         assert!(programs(&once) > 0 && programs(&once) < programs(&moved), "{scheme}");
-        assert_eq!((moved.media_errors, often.media_errors), (0, 0), "{scheme}");
+        assert_eq!((moved.host.media_errors, often.host.media_errors), (0, 0), "{scheme}");
     }
 }
 

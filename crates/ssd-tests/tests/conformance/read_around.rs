@@ -44,7 +44,7 @@ fn a_read_of_a_die_that_programs_takes_as_long_as_one_of_an_idle_die() {
         let read = COMMAND + READ + TRANSFER;
         let left = read + COMMAND + TRANSFER + PROGRAM - AFTER;
         let expected = if around == "off" { left + read } else { read };
-        assert_eq!((result.read_response_us.mean * 1e3).round() as u64, expected, "read_around {around}");
+        assert_eq!((result.host.read_response_us.mean * 1e3).round() as u64, expected, "read_around {around}");
         assert_eq!(result.around.derived_pages, u64::from(around != "off"));
         assert_eq!(result.around.extra_reads, if around == "off" { 0 } else { 2 });
         assert_eq!(session.first_mismatch(), None);
@@ -60,7 +60,7 @@ fn stripes_that_are_being_updated_have_no_alternatives() {
         let commands = [command(0, WRITE, 0, 1), command(after, HostOp::Read, 5 * stripe + 2, 1)];
         let result = run(&mut session, &commands, Pace::Open);
         assert_eq!(result.around.reads, expected, "{after} ns, stripe {stripe}");
-        assert_eq!((result.requests["read"], session.first_mismatch()), (1, None));
+        assert_eq!((result.host.requests["read"], session.first_mismatch()), (1, None));
     }
 }
 
@@ -75,7 +75,7 @@ fn one_busy_die(around: &str) -> ssd::RunResult {
     commands.sort_by_key(|command| command.at);
     let mut session = Session::new(&setup).unwrap();
     let result = run(&mut session, &commands, Pace::Open);
-    assert_eq!((session.first_mismatch(), result.media_errors), (None, 0), "{around}");
+    assert_eq!((session.first_mismatch(), result.host.media_errors), (None, 0), "{around}");
     session.check_counts();
     session.scrub().unwrap();
     result
@@ -91,7 +91,7 @@ fn reads_of_a_die_kept_busy_by_writes_are_faster_around_it() {
         // The die has a program in service for 7/8.5 of the time: a read waits for half of it at least half of
         // these times, 140 us and more; around it, only where a parity is programmed: on each other die a
         // fifth of the writes.
-        let (slow, fast) = (off.read_response_us.mean, on.read_response_us.mean);
+        let (slow, fast) = (off.host.read_response_us.mean, on.host.read_response_us.mean);
         assert!(fast < slow - 100.0, "{fast} us with read_around {around}, {slow} us without");
     }
 }
@@ -119,7 +119,7 @@ fn whatever_is_read_around_the_bytes_are_the_same() {
             let mut session = Session::new(&setup).unwrap();
             let commands = workload(21, setup.user_slots, 1_000, Mix { reads: 0.6, max_pages: 9, ..MIX });
             let result = run(&mut session, &commands, Pace::Closed { depth });
-            assert_eq!((session.first_mismatch(), result.media_errors, result.write_errors), (None, 0, 0), "{name}");
+            assert_eq!((session.first_mismatch(), result.host.media_errors, result.host.write_errors), (None, 0, 0), "{name}");
             assert!(result.around.derived_pages > 0 && result.around.withdrawn_reads > 0, "{name}: {:?}", result.around);
             session.check_counts();
             session.scrub().unwrap_or_else(|what| panic!("{name}: {what}"));
@@ -139,8 +139,8 @@ fn a_dead_die_loses_nothing_and_others_are_still_read_around() {
             let commands = workload(22 + u64::from(die), setup.user_slots, 900, Mix { reads: 0.6, max_pages: 9, ..MIX });
             let result = run(&mut session, &commands, Pace::Closed { depth: 16 });
             let name = format!("{name}, die {die}");
-            assert_eq!((session.first_mismatch(), result.media_errors, result.write_errors), (None, 0, 0), "{name}");
-            assert!(result.around.derived_pages > 0 && result.flash_reads["rebuild"] > 0, "{name}");
+            assert_eq!((session.first_mismatch(), result.host.media_errors, result.host.write_errors), (None, 0, 0), "{name}");
+            assert!(result.around.derived_pages > 0 && result.flash.reads["rebuild"] > 0, "{name}");
             assert_eq!(session.read_back(), ReadBack::default(), "{name}");
         }
     }
@@ -154,13 +154,13 @@ fn pages_that_fail_among_alternatives_are_rebuilt_all_the_same() {
         let mut session = Session::new(&setup).unwrap();
         let reads: Vec<_> = (0..6_000).map(|i| command(0, HostOp::Read, i * 37 % (setup.user_slots - 3), 1 + i % 3)).collect();
         let result = run(&mut session, &reads, Pace::Closed { depth: 8 });
-        assert_eq!((session.first_mismatch(), result.requests["read"]), (None, 6_000), "{name}");
+        assert_eq!((session.first_mismatch(), result.host.requests["read"]), (None, 6_000), "{name}");
         // The page must fail, then one of the five others when it is rebuilt: 0.01 x 0.05 of 12,000 pages, 6 of
         // them; four logical pages may share a flash page. Six standard deviations.
         let slots = f64::from(setup.drive.geometry.slots_per_page());
         let mean = 12_000.0 * PROBABILITY * 5.0 * PROBABILITY;
-        assert!((result.media_errors as f64) < mean + 6.0 * (mean * slots).sqrt(), "{name}: {}", result.media_errors);
-        assert!(result.rebuilt_reads > 0 && result.around.derived_pages > 0, "{name}: {:?}", result.around);
+        assert!((result.host.media_errors as f64) < mean + 6.0 * (mean * slots).sqrt(), "{name}: {}", result.host.media_errors);
+        assert!(result.redundancy.rebuilt_reads > 0 && result.around.derived_pages > 0, "{name}: {:?}", result.around);
     }
 }
 
@@ -180,7 +180,7 @@ fn extra_reads_never_exceed_their_limit() {
             let result = run_with(&[("read_around", "0"), ("extra_reads", &limit.to_string())], &mut most);
             assert!(most <= limit && most + 5 > limit, "{scheme} x{slots}: {most} of {limit}");
             if limit == 0 {
-                assert_eq!(result.event_digest, run_with(&[], &mut none).event_digest, "{scheme} x{slots}");
+                assert_eq!(result.replay.event_digest, run_with(&[], &mut none).replay.event_digest, "{scheme} x{slots}");
             }
         }
     }
@@ -224,7 +224,7 @@ fn whatever_the_options_and_the_fault_nothing_is_wrong() {
         );
         let mut session = run_both_paces(&name, &setup, &mut |name, _, result| {
             derived += result.around.derived_pages;
-            let errors = result.media_errors + result.write_errors;
+            let errors = result.host.media_errors + result.host.write_errors;
             assert!(errors == 0 || setup.faults.uncorrectable_reads > 0.0, "{name}: {errors} errors");
         });
         let found = session.read_back();

@@ -26,8 +26,12 @@ fn wear(session: &mut Session, setup: &Setup, name: &str) -> u32 {
         let commands = workload(setup.seed * 1000 + u64::from(worn), setup.user_slots, 60, WRITES);
         let result = replay(session, &commands);
         check_all(session, &format!("{name}, {worn} blocks worn out"));
-        assert_eq!(result.read_only_s.is_some(), session.read_only_since().is_some(), "{name}");
-        assert_eq!(result.read_only_s.is_some(), result.write_errors + result.refused_requests > 0, "{name}: {result:?}");
+        assert_eq!(result.host.read_only_s.is_some(), session.read_only_since().is_some(), "{name}");
+        assert_eq!(
+            result.host.read_only_s.is_some(),
+            result.host.write_errors + result.host.refused_requests > 0,
+            "{name}: {result:?}"
+        );
         if session.read_only_since().is_some() {
             return worn;
         }
@@ -51,17 +55,17 @@ fn a_drive_whose_blocks_wear_out_turns_read_only_and_keeps_what_it_has() {
                 assert!(worn > 0, "{name}: read-only though nothing was lost");
                 let since = session.read_only_since();
                 let commands = workload(seed, setup.user_slots, 200, WRITES);
-                let count = |result: &ssd::RunResult| result.requests["write"] + result.requests["discard"];
+                let count = |result: &ssd::RunResult| result.host.requests["write"] + result.host.requests["discard"];
                 let result = replay(&mut session, &commands);
-                assert!(count(&result) > 0 && result.refused_requests >= count(&result), "{name}: {result:?}");
-                assert_eq!((result.read_only_s, result.write_errors), (Some(0.0), 0), "{name}");
+                assert!(count(&result) > 0 && result.host.refused_requests >= count(&result), "{name}: {result:?}");
+                assert_eq!((result.host.read_only_s, result.host.write_errors), (Some(0.0), 0), "{name}");
                 check_all(&mut session, &name);
                 // The state outlives the power.
                 assert!(session.begun().is_empty(), "{name}: at rest");
                 assert!(session.cut_power(&[]).read_only, "{name}");
                 assert_eq!(session.read_only_since(), since, "{name}");
                 let result = replay(&mut session, &commands);
-                assert!(result.refused_requests >= count(&result), "{name}: {result:?}");
+                assert!(result.host.refused_requests >= count(&result), "{name}: {result:?}");
                 check_all(&mut session, &format!("{name}, after a cut"));
             }
         }
@@ -74,6 +78,10 @@ fn a_drive_that_lost_nothing_is_never_read_only() {
         let setup = small(&choice, BufferKind::Off, 1);
         let mut session = Session::new(&setup).expect("a small drive");
         let result = replay(&mut session, &workload(1, setup.user_slots, 2_000, WRITES));
-        assert_eq!((session.read_only_since(), result.read_only_s, result.refused_requests), (None, None, 0), "{choice}");
+        assert_eq!(
+            (session.read_only_since(), result.host.read_only_s, result.host.refused_requests),
+            (None, None, 0),
+            "{choice}"
+        );
     }
 }

@@ -49,9 +49,13 @@ fn when_a_rebuild_is_done_another_die_may_die() {
             for first in (0..DIES as u16).map(DieId) {
                 let (session, result) = lose_under_load(&setup, &commands, first);
                 let name = format!("{name}, {first}; {}", again(TEST, seed));
-                assert_eq!((result.media_errors, result.write_errors, result.rebuild_left), (0, 0, 0), "{name}");
-                assert!(result.rebuild_s.is_some_and(|s| s > 0.0), "{name}: {:?}", result.rebuild_s);
-                assert!(result.flash_programs["rebuild"] > 0, "{name}");
+                assert_eq!(
+                    (result.host.media_errors, result.host.write_errors, result.redundancy.rebuild_left),
+                    (0, 0, 0),
+                    "{name}"
+                );
+                assert!(result.redundancy.rebuild_s.is_some_and(|s| s > 0.0), "{name}: {:?}", result.redundancy.rebuild_s);
+                assert!(result.flash.programs["rebuild"] > 0, "{name}");
                 session.check_counts();
                 let found = session.scrub().unwrap_or_else(|what| panic!("{name}: {what}"));
                 assert_eq!((found.broken, found.uncovered), (0, 0), "{name}");
@@ -81,8 +85,8 @@ fn one_rebuild_follows_another_while_there_are_dies_left() {
                 let result = run(&mut session, &commands, Pace::Closed { depth: 4 });
                 // Stripes of four strips have no fourth die left after the third death.
                 let left = die.0 == 3 && name.contains("\"3\"");
-                assert_eq!(result.rebuild_left > 0, left, "{name}");
-                assert_eq!(result.rebuild_s.is_some(), !left, "{name}");
+                assert_eq!(result.redundancy.rebuild_left > 0, left, "{name}");
+                assert_eq!(result.redundancy.rebuild_s.is_some(), !left, "{name}");
                 assert!(session.scrub().is_ok_and(|found| left || (found.broken, found.uncovered) == (0, 0)), "{name}");
                 let found = session.read_back();
                 assert_eq!((found.wrong, &found.lost[..]), (None, &[][..]), "{name}");
@@ -128,8 +132,8 @@ fn a_second_loss_before_the_rebuild_ends_takes_exactly_what_was_not_rebuilt() {
 fn without_a_spare_die_there_is_no_rebuild_and_the_result_says_so() {
     let setup = Setup { seed: 1, ..setup("raid5", drive(DIES, 16, 8, 1), 0.6) };
     let (session, result) = lose_under_load(&setup, &workload(1, setup.user_slots, 600, LOAD), DieId(3));
-    assert_eq!((result.rebuild_s, result.flash_programs["rebuild"]), (None, 0));
-    assert!(result.rebuild_left > 0);
+    assert_eq!((result.redundancy.rebuild_s, result.flash.programs["rebuild"]), (None, 0));
+    assert!(result.redundancy.rebuild_left > 0);
     assert_eq!(session.scrub().map(|found| found.uncovered), Ok(0));
 }
 
@@ -139,8 +143,8 @@ fn rebuild_can_be_switched_off() {
     for (name, base) in cases(1) {
         let setup = Setup { faults, ..base };
         let (_, result) = lose_under_load(&setup, &workload(1, setup.user_slots, 600, LOAD), DieId(3));
-        assert_eq!((result.rebuild_s, result.flash_programs["rebuild"]), (None, 0), "{name}");
-        assert_eq!((result.media_errors, result.write_errors), (0, 0), "{name}");
+        assert_eq!((result.redundancy.rebuild_s, result.flash.programs["rebuild"]), (None, 0), "{name}");
+        assert_eq!((result.host.media_errors, result.host.write_errors), (0, 0), "{name}");
     }
 }
 
@@ -173,7 +177,7 @@ fn a_write_that_completes_one_page_at_once_waits_for_the_other() {
             commands.push(write(page * 8 + 3, 9));
             let result = run(&mut session, &commands, Pace::Closed { depth: 16 });
             let name = format!("{die} dead, pages {page} and {}, behind {ahead:?}", page + 1);
-            assert_eq!((result.mismatches, result.write_errors), (0, 0), "{name}");
+            assert_eq!((result.oracle.mismatches, result.host.write_errors), (0, 0), "{name}");
             let found = session.read_back();
             assert_eq!((found.wrong, &found.lost[..]), (None, &[][..]), "{name}");
         }

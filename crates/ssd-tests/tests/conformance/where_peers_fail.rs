@@ -28,8 +28,8 @@ fn random_writes(setup: &Setup, working_set: f64, requests: u64, depth: u32) -> 
     let mut session = Session::new(setup).unwrap();
     let result = session.run(&mut commands, Pace::Closed { depth }, &mut |_| {});
     session.check_counts();
-    assert_eq!(result.requests["write"], requests, "every request is answered");
-    assert_eq!((result.mismatches, result.write_errors), (0, 0));
+    assert_eq!(result.host.requests["write"], requests, "every request is answered");
+    assert_eq!((result.oracle.mismatches, result.host.write_errors), (0, 0));
     result
 }
 
@@ -58,7 +58,7 @@ fn throughput_follows_queue_depth_to_the_limit_of_the_dies() {
     setup.drive.timing.page.truncate(1);
     let per_second = |depth| {
         let result = random_writes(&setup, 1.0, 60_000, depth);
-        (60_000.0 / result.simulated_s, result)
+        (60_000.0 / result.replay.simulated_s, result)
     };
     let depths = [1, 4, 16, 64, 256, 1024];
     let speeds: Vec<_> = depths.iter().map(|&depth| per_second(depth)).collect();
@@ -66,14 +66,14 @@ fn throughput_follows_queue_depth_to_the_limit_of_the_dies() {
         assert!(pair[1].0 > pair[0].0 * 0.98, "slower beyond depth {depth}: {} after {}", pair[1].0, pair[0].0);
     }
     let (deepest, result) = &speeds[5];
-    assert!(result.die_busy_share > 0.95, "dies rest {} of the time at depth 1024", 1.0 - result.die_busy_share);
+    assert!(result.flash.die_busy_share > 0.95, "dies rest {} of the time at depth 1024", 1.0 - result.flash.die_busy_share);
     assert!(*deepest > 4.0 * speeds[0].0);
     // 16 dies share what a host write costs in all: programs, reads of collection, erases.
     let each = |map: &std::collections::BTreeMap<String, u64>| map.values().sum::<u64>() as f64;
     let transfer = 10_240.0;
-    let busy_ns = each(&result.flash_programs) * (500_300.0 + transfer)
-        + each(&result.flash_reads) * (40_300.0 + transfer)
-        + each(&result.flash_erases) * 3_000_300.0;
+    let busy_ns = each(&result.flash.programs) * (500_300.0 + transfer)
+        + each(&result.flash.reads) * (40_300.0 + transfer)
+        + each(&result.flash.erases) * 3_000_300.0;
     let limit = 60_000.0 * 16.0 / (busy_ns * 1e-9);
     assert!(*deepest < 1.001 * limit && *deepest > 0.9 * limit, "{deepest} of at most {limit} writes a second");
 }
@@ -84,7 +84,7 @@ fn memory_does_not_grow_with_requests_or_depth() {
     let setup = device(0.75, 1.0);
     let few = random_writes(&setup, 1.0, 20_000, 8);
     let many = random_writes(&setup, 1.0, 200_000, 512);
-    assert_eq!(few.pe_cycles.len(), many.pe_cycles.len());
+    assert_eq!(few.wear.pe_cycles.len(), many.wear.pe_cycles.len());
     assert!(peak_memory_mib() < 400.0, "{} MiB at 200 000 requests", peak_memory_mib());
 }
 

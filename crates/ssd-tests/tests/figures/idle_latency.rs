@@ -40,7 +40,7 @@ fn last_response(setup: &Setup, list: &[(HostOp, u64, u64)]) -> (u64, ssd::RunRe
     let (before, last) = all.split_at(all.len() - 1);
     run(&mut session, before, Pace::Open);
     let result = run(&mut session, &[HostCommand { at: SimTime(APART), ..last[0] }], Pace::Open);
-    ((result.response_us.mean * 1e3).round() as u64, result)
+    ((result.host.response_us.mean * 1e3).round() as u64, result)
 }
 
 #[test]
@@ -71,8 +71,8 @@ fn a_partial_write_reads_its_page_first() {
     let part = HostCommand { at: SimTime(APART), op: WRITE, lba: Lba(3 * 8 + 2), sectors: 3 };
     let result = run(&mut session, &[part], Pace::Open);
     let expected = (COMMAND + READ + TRANSFER) + (COMMAND + TRANSFER + PROGRAM);
-    assert_eq!((result.response_us.max * 1e3).round() as u64, expected);
-    assert_eq!(result.flash_reads["host-rmw"], 1);
+    assert_eq!((result.host.response_us.max * 1e3).round() as u64, expected);
+    assert_eq!(result.flash.reads["host-rmw"], 1);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_raid5_small_write_is_two_reads_and_two_programs_as_the_dies_allow() {
     // Strip 0 on die 0 (channel 0), parity on die 5 (channel 1): all in parallel.
     let (response, result) = last_response(&setup, &[fill, (WRITE, 0, 1)]);
     assert_eq!(response, (COMMAND + READ + TRANSFER) + (COMMAND + TRANSFER + PROGRAM));
-    assert_eq!((result.flash_reads["parity"], result.flash_programs["host"], result.flash_programs["parity"]), (2, 1, 1));
+    assert_eq!((result.flash.reads["parity"], result.flash.programs["host"], result.flash.programs["parity"]), (2, 1, 1));
     // Strip 1 on die 1 shares channel 1 with the parity: commands and transfers queue up.
     let (response, _) = last_response(&setup, &[fill, (WRITE, 1, 1)]);
     assert_eq!(response, (COMMAND + READ + 2 * TRANSFER) + (2 * (COMMAND + TRANSFER) + PROGRAM));
@@ -93,7 +93,7 @@ fn a_raid5_small_write_is_two_reads_and_two_programs_as_the_dies_allow() {
 fn a_full_stripe_is_written_without_a_read() {
     let setup = plain("raid5");
     let (response, result) = last_response(&setup, &[(WRITE, 0, 5), (WRITE, 0, 5)]);
-    assert_eq!(result.flash_reads.values().sum::<u64>(), 0);
+    assert_eq!(result.flash.reads.values().sum::<u64>(), 0);
     // Six programs, three on each channel.
     assert_eq!(response, 3 * (COMMAND + TRANSFER) + PROGRAM);
 }
@@ -102,8 +102,8 @@ fn a_full_stripe_is_written_without_a_read() {
 fn a_ds_raid_write_is_never_preceded_by_a_read() {
     let setup = plain("ds-raid");
     let (response, result) = last_response(&setup, &[(WRITE, 0, 5), (WRITE, 0, 1)]);
-    assert_eq!(result.flash_reads.values().sum::<u64>(), 0);
-    assert_eq!((result.flash_programs["host"], result.flash_programs["parity"]), (1, 1));
+    assert_eq!(result.flash.reads.values().sum::<u64>(), 0);
+    assert_eq!((result.flash.programs["host"], result.flash.programs["parity"]), (1, 1));
     // Row 1 starts on die 1: data on channel 1, sub-stripe parity on die 2, channel 0.
     assert_eq!(response, COMMAND + TRANSFER + PROGRAM);
 }

@@ -56,7 +56,7 @@ fn replay(session: &mut Session, commands: impl Iterator<Item = HostCommand>, de
 fn assert_reads_back(name: &str, session: &mut Session, setup: &Setup) {
     let result = replay(session, read_all(setup.user_slots), 8);
     assert_eq!(session.first_mismatch(), None, "{name}, seed {}", setup.seed);
-    assert_eq!((result.media_errors, result.checked_reads), (0, u64::from(setup.user_slots)), "{name}");
+    assert_eq!((result.host.media_errors, result.oracle.checked_reads), (0, u64::from(setup.user_slots)), "{name}");
 }
 
 /// Blocks of a die, hence units of every log: region logs lie one behind the other, and a
@@ -66,7 +66,7 @@ const LOG_UNITS: u32 = 64;
 /// Widest spread of P/E cycles within a log.
 fn spread(result: &RunResult) -> u32 {
     let of = |log: &[u32]| log.iter().max().expect("blocks") - log.iter().min().expect("blocks");
-    result.pe_cycles.chunks(LOG_UNITS as usize).map(of).max().expect("logs")
+    result.wear.pe_cycles.chunks(LOG_UNITS as usize).map(of).max().expect("logs")
 }
 
 /// 10 % of the pages get 95 % of the writes.
@@ -96,8 +96,8 @@ fn wear_levelling_keeps_the_spread_of_wear_near_its_threshold() {
     for entry in with_large_logs() {
         let levelled = hot_and_cold(entry.name, WearConfig { dynamic: true, static_threshold: THRESHOLD });
         let plain = hot_and_cold(entry.name, WearConfig { dynamic: false, static_threshold: 0 });
-        let moves = [&levelled, &plain].map(|result| result.flash_programs["wear-level"]);
-        let mean = levelled.pe_cycles.iter().sum::<u32>() / levelled.pe_cycles.len() as u32;
+        let moves = [&levelled, &plain].map(|result| result.flash.programs["wear-level"]);
+        let mean = levelled.wear.pe_cycles.iter().sum::<u32>() / levelled.wear.pe_cycles.len() as u32;
         let (with, without) = (spread(&levelled), spread(&plain));
         let line = format!("{}: spread {with} with, {without} without; moves {moves:?}; {mean} cycles\n", entry.name);
         eprint!("{line}");
@@ -158,18 +158,18 @@ fn discarding_half_of_the_pages_gives_the_write_amplification_of_the_spare_gaine
         let mut session = Session::new(&setup).unwrap();
         let pages = u64::from(setup.user_slots);
         replay(&mut session, fill(&setup).chain(uniform(1, setup.user_slots, 3 * pages)), 1);
-        let before = replay(&mut session, uniform(2, setup.user_slots, 200_000), 1).waf.unwrap();
+        let before = replay(&mut session, uniform(2, setup.user_slots, 200_000), 1).flash.waf.unwrap();
         let gone = replay(&mut session, (0..u64::from(half)).map(|i| command(HostOp::Discard, discarded(i) * 8, 8)), 1);
-        assert_eq!(gone.requests["discard"], u64::from(half));
+        assert_eq!(gone.host.requests["discard"], u64::from(half));
         let left = setup.user_slots - half;
         let keep = |command: HostCommand| HostCommand { lba: Lba(command.lba.0 * stride), ..command };
         replay(&mut session, uniform(3, left, 4 * u64::from(left)).map(keep), 1);
         let after = replay(&mut session, uniform(4, left, 200_000).map(keep), 1);
         session.check_counts();
         let (full, spared) = (theory::fifo(0.10), theory::fifo(1.0 - f64::from(left) / holding_data));
-        let found = after.waf.unwrap();
+        let found = after.flash.waf.unwrap();
         eprintln!("{name}: {before:.4} before (theory {full:.4}), {found:.4} after (theory {spared:.4})");
-        assert_eq!(after.write_errors, 0, "{name}");
+        assert_eq!(after.host.write_errors, 0, "{name}");
         assert!((before / full - 1.0).abs() < 0.03, "{name}: before {before}, theory {full}");
         assert!((found / spared - 1.0).abs() < 0.03, "{name}: after {found}, theory {spared}");
     }
@@ -197,8 +197,8 @@ fn idle_collection_lowers_the_99th_percentile_of_bursty_writes() {
             let at = |i: u64| SimTime(i / 64 * 500_000_000 + i % 64 * 10_000);
             let commands: Vec<_> = writes.map(|(i, write)| HostCommand { at: at(i as u64), ..write }).collect();
             let result = run(&mut Session::new(&setup).unwrap(), &commands, Pace::Open);
-            assert!(!result.saturated && result.write_errors == 0, "{}", entry.name);
-            result.write_response_us.p99
+            assert!(!result.replay.saturated && result.host.write_errors == 0, "{}", entry.name);
+            result.host.write_response_us.p99
         };
         let (with, without) = (p99(IDLE_FREE_BLOCKS), p99(0));
         let line = format!("{}: {with} us with, {without} us without\n", entry.name);
@@ -222,12 +222,12 @@ fn idle_collection_never_makes_a_read_return_wrong_data() {
                     commands.iter_mut().enumerate().for_each(|(i, command)| command.at = SimTime(i as u64 / 32 * 90_000_000));
                     let (result, after) = prove(&format!("{} {name} {payload:?}", entry.name), &setup, &commands, Pace::Open);
                     assert_eq!(
-                        (result.media_errors, result.write_errors, after.media_errors),
+                        (result.host.media_errors, result.host.write_errors, after.host.media_errors),
                         (0, 0, 0),
                         "{} {name}",
                         entry.name
                     );
-                    result.flash_erases["gc"]
+                    result.flash.erases["gc"]
                 };
                 let (with, without) = (run(IDLE_FREE_BLOCKS), run(0));
                 assert!(with > without, "{} {name}: {with} erases with idle collection, {without} without", entry.name);
@@ -254,8 +254,8 @@ fn overfill(setup: &Setup, depth: u32) -> String {
     session.check_counts();
     let after = replay(&mut session, read_all(most), 8);
     let wrong = session.first_mismatch().map(str::to_owned);
-    let errors = (result.write_errors, result.media_errors, after.media_errors, wrong);
-    let unanswered = u64::from(most) + OVERWRITES - result.requests["write"];
+    let errors = (result.host.write_errors, result.host.media_errors, after.host.media_errors, wrong);
+    let unanswered = u64::from(most) + OVERWRITES - result.host.requests["write"];
     let refused = Session::new(&Setup { user_slots: most + 1, ..setup.clone() }).err().map(|e| e.to_string()).unwrap_or_default();
     let names_the_limit =
         refused.contains(&format!("1 to {most} fit")) && refused.contains(&format!("{} logical pages", most + 1));
@@ -319,13 +319,13 @@ fn a_partial_write_reads_each_old_page_it_does_not_cover() {
         let result = run(&mut session, &commands, QD1);
         let (touched, read) = PARTIAL_WRITES.iter().fold((0, 0), |(t, r), &(_, _, pages, old)| (t + pages, r + old));
         assert_eq!((touched, read), (14, 7), "counted by hand");
-        assert_eq!((result.write_pages, result.flash_programs["host"]), (touched, touched), "{scheme}");
-        assert_eq!(result.flash_reads["host-rmw"], read, "{scheme}");
-        assert_eq!(result.flash_reads.values().sum::<u64>(), read, "{scheme}: nothing else is read");
-        let programs: u64 = result.flash_programs.values().sum();
-        assert_eq!(result.waf, Some(programs as f64 / touched as f64), "{scheme}");
+        assert_eq!((result.host.write_pages, result.flash.programs["host"]), (touched, touched), "{scheme}");
+        assert_eq!(result.flash.reads["host-rmw"], read, "{scheme}");
+        assert_eq!(result.flash.reads.values().sum::<u64>(), read, "{scheme}: nothing else is read");
+        let programs: u64 = result.flash.programs.values().sum();
+        assert_eq!(result.flash.waf, Some(programs as f64 / touched as f64), "{scheme}");
         if scheme == "none" {
-            assert_eq!(result.waf, Some(1.0));
+            assert_eq!(result.flash.waf, Some(1.0));
         }
         assert_reads_back(scheme, &mut session, &setup);
     }
@@ -339,10 +339,10 @@ fn raid5_reads_no_more_for_a_partial_write_than_its_edges_and_its_parity_need() 
     // A whole page: the old page and parity, or the two others of the stripe. Half of it: no more.
     let whole = run(&mut session, &[write(8, 8)], QD1);
     let half = run(&mut session, &[write(8, 4)], QD1);
-    let reads = |result: &RunResult| result.flash_reads.values().sum::<u64>();
-    assert_eq!((whole.flash_reads["host-rmw"], reads(&whole)), (0, 2));
-    assert!((2..=3).contains(&reads(&half)), "{:?}", half.flash_reads);
-    assert_eq!((half.write_pages, half.flash_programs["host"], half.flash_programs["parity"]), (1, 1, 1));
+    let reads = |result: &RunResult| result.flash.reads.values().sum::<u64>();
+    assert_eq!((whole.flash.reads["host-rmw"], reads(&whole)), (0, 2));
+    assert!((2..=3).contains(&reads(&half)), "{:?}", half.flash.reads);
+    assert_eq!((half.host.write_pages, half.flash.programs["host"], half.flash.programs["parity"]), (1, 1, 1));
     assert_reads_back("raid5", &mut session, &setup);
 }
 
@@ -350,16 +350,16 @@ fn raid5_reads_no_more_for_a_partial_write_than_its_edges_and_its_parity_need() 
 fn a_request_that_fills_a_page_takes_one_program_and_a_lone_slot_pads_the_rest() {
     let setup = setup("none", drive(2, 16, 8, 4), 0.5);
     let mut session = Session::new(&setup).unwrap();
-    let programs = |result: &RunResult| result.flash_programs.values().sum::<u64>();
+    let programs = |result: &RunResult| result.flash.programs.values().sum::<u64>();
     let together = run(&mut session, &[write(0, 32)], QD1);
-    assert_eq!((together.write_pages, programs(&together), together.padded_slots), (4, 1, 0));
-    assert_eq!(together.waf, Some(1.0));
+    assert_eq!((together.host.write_pages, programs(&together), together.flash.padded_slots), (4, 1, 0));
+    assert_eq!(together.flash.waf, Some(1.0));
     let alone = run(&mut session, &[page(0)], QD1);
-    assert_eq!((alone.write_pages, programs(&alone), alone.padded_slots), (1, 1, 3));
-    assert_eq!(alone.waf, Some(4.0));
+    assert_eq!((alone.host.write_pages, programs(&alone), alone.flash.padded_slots), (1, 1, 3));
+    assert_eq!(alone.flash.waf, Some(4.0));
     let in_turn = run(&mut session, &[page(0), page(1), page(2), page(3)], QD1);
-    assert_eq!((in_turn.write_pages, programs(&in_turn), in_turn.padded_slots), (4, 4, 12));
+    assert_eq!((in_turn.host.write_pages, programs(&in_turn), in_turn.flash.padded_slots), (4, 4, 12));
     let five = run(&mut session, &[write(0, 40)], QD1);
-    assert_eq!((five.write_pages, programs(&five), five.padded_slots), (5, 2, 3));
+    assert_eq!((five.host.write_pages, programs(&five), five.flash.padded_slots), (5, 2, 3));
     assert_reads_back("none x4", &mut session, &setup);
 }

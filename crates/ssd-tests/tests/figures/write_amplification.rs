@@ -126,8 +126,8 @@ impl Bench {
         let fill = shuffled(user).into_iter().map(|lpn| write(lpn, 1));
         let (mut history, mut work) = (fill.chain(overwrites(run.warm_up)), overwrites(run.measured));
         let result = self.run_after(&self.setup(user), &mut history, &mut work);
-        assert_eq!(result.write_errors, 0, "every write finds room");
-        result.waf.expect("pages were written")
+        assert_eq!(result.host.write_errors, 0, "every write finds room");
+        result.flash.waf.expect("pages were written")
     }
 
     /// What `measured` gives on a drive with this history.
@@ -476,10 +476,10 @@ fn sub_stripe_parity_costs_what_the_reference_model_counts() {
         let mut session = Session::new(&bench.setup(data)).unwrap_or_else(|e| panic!("{e}"));
         let mut requests = (0..REQUESTS).map(|i| write(i * pages, pages));
         let result = session.run(&mut requests, Pace::Closed { depth: 1 }, &mut |_| ());
-        let programs: u64 = result.flash_programs.values().sum();
-        assert_eq!((result.flash_programs["host"], result.flash_programs["gc"]), (u64::from(data), 0));
+        let programs: u64 = result.flash.programs.values().sum();
+        assert_eq!((result.flash.programs["host"], result.flash.programs["gc"]), (u64::from(data), 0));
         // Pages left over in a row are programmed empty under the same cause as parity.
-        let parity = result.flash_programs["parity"] - result.padded_slots;
+        let parity = result.flash.programs["parity"] - result.flash.padded_slots;
         let slots = programs / u64::from(chips) * u64::from(chips);
         let (parity, slots) = (parity as f64 / f64::from(data), slots as f64 / f64::from(data));
         if !row.prints("parity_per_data", 5, parity) || !row.prints("slots_per_data", 5, slots) {

@@ -16,8 +16,8 @@ use vocab::{HostCommand, HostOp, Lba, Lpn, SimTime, Streams};
 
 /// Response of the only request, in ns.
 fn response(result: &RunResult) -> u64 {
-    assert_eq!(result.response_us.count, 1);
-    (result.response_us.mean * 1e3).round() as u64
+    assert_eq!(result.host.response_us.count, 1);
+    (result.host.response_us.mean * 1e3).round() as u64
 }
 
 fn with_channels(channels: u32, options: &[(&str, &str)]) -> Setup {
@@ -38,7 +38,7 @@ fn a_whole_group_on_an_idle_drive_takes_as_long_as_without_code() {
                 // On two channels the command cycles of the second die of each overlap the sensing of the first.
                 assert_eq!(response(&result), COMMAND + READ + moves * TRANSFER, "{channels} channels, {around}, group {group}");
                 let extra = if around == "off" { 0 } else { 4 };
-                assert_eq!((result.around.extra_reads, result.mismatches), (extra, 0));
+                assert_eq!((result.around.extra_reads, result.oracle.mismatches), (extra, 0));
             }
         }
     }
@@ -59,8 +59,8 @@ fn a_read_of_a_group_does_not_wait_for_a_die_that_programs() {
             let busy = layout(&setup).zone_pages() + 8 * 5 + die;
             let commands = [command(0, WRITE, busy, 1), command(AFTER, HostOp::Read, 0, 4)];
             let result = run(&mut session, &commands, Pace::Open);
-            assert_eq!(result.flash_programs["host"], 1);
-            ((result.read_response_us.mean * 1e3).round() as u64, result.around)
+            assert_eq!(result.flash.programs["host"], 1);
+            ((result.host.read_response_us.mean * 1e3).round() as u64, result.around)
         };
         for die in 0..4 {
             // What is left of the program, then the read; other pages of the channel have been moved by then.
@@ -106,11 +106,11 @@ fn around_off_line(options: &[(&str, &str)]) -> (Setup, RunResult, Session) {
 fn off_line_work_that_is_free_changes_no_response_and_does_what_the_layout_says() {
     let (_, never, _) = around_off_line(&[("offline", "never"), ("read_around", "off")]);
     let (setup, free, session) = around_off_line(&[("offline_cost", "free"), ("read_around", "off")]);
-    assert!(free.flash_erases["gc"] > 0 && free.around.valid_groups < 64);
-    assert_eq!((&free.read_cdf, &free.write_cdf), (&never.read_cdf, &never.write_cdf));
-    assert_eq!((free.response_us, free.read_response_us), (never.response_us, never.read_response_us));
-    assert_eq!((free.die_busy_share, free.simulated_s), (never.die_busy_share, never.simulated_s));
-    for (free, never) in [(&free.flash_reads, &never.flash_reads), (&free.flash_programs, &never.flash_programs)] {
+    assert!(free.flash.erases["gc"] > 0 && free.around.valid_groups < 64);
+    assert_eq!((&free.host.read_cdf, &free.host.write_cdf), (&never.host.read_cdf, &never.host.write_cdf));
+    assert_eq!((free.host.response_us, free.host.read_response_us), (never.host.response_us, never.host.read_response_us));
+    assert_eq!((free.flash.die_busy_share, free.replay.simulated_s), (never.flash.die_busy_share, never.replay.simulated_s));
+    for (free, never) in [(&free.flash.reads, &never.flash.reads), (&free.flash.programs, &never.flash.programs)] {
         let others = |counts: &std::collections::BTreeMap<String, u64>| {
             counts
                 .iter()
@@ -123,8 +123,8 @@ fn off_line_work_that_is_free_changes_no_response_and_does_what_the_layout_says(
     // Half of three zones is written: of the zone that is coded, the first half. Every group has four code pages.
     let layout = layout(&setup);
     let written = layout.user_pages() / 2 - layout.zone_pages();
-    assert_eq!(free.flash_reads["encode"], u64::from(written));
-    assert_eq!(free.flash_programs["encode"], u64::from(layout.zone_groups() * 4));
+    assert_eq!(free.flash.reads["encode"], u64::from(written));
+    assert_eq!(free.flash.programs["encode"], u64::from(layout.zone_groups() * 4));
     assert_eq!((free.around.encoded_groups, session.first_mismatch()), (u64::from(layout.zone_groups()), None));
 }
 
@@ -142,11 +142,11 @@ fn on_command_the_drive_encodes_what_was_read_and_nothing_else() {
     let coded: Vec<u32> = coded_groups(&session, &layout).into_iter().map(|group| group.0).collect();
     assert_eq!(coded, (layout.zone_groups()..2 * layout.zone_groups()).collect::<Vec<_>>());
     let after = run(&mut session, &of_zone_1, Pace::Open);
-    assert_eq!((after.around.reads, after.around.encoded_groups, after.mismatches), (40, 0, 0));
+    assert_eq!((after.around.reads, after.around.encoded_groups, after.oracle.mismatches), (40, 0, 0));
     // Under another scheme nothing happens.
     let mut other = Session::new(&crate::common::setup("ds-raid", crate::common::drive(8, 24, 8, 1), 0.5)).unwrap();
     other.go_off_line();
-    assert_eq!(run(&mut other, &of_zone_1[..1], Pace::Open).flash_programs["encode"], 0);
+    assert_eq!(run(&mut other, &of_zone_1[..1], Pace::Open).flash.programs["encode"], 0);
 }
 
 #[test]
@@ -160,8 +160,9 @@ fn requests_that_arrive_while_the_drive_is_off_line_wait_for_it() {
     let waits = |later: u64| {
         let commands = [command(OFF_LINE + 1_000, HostOp::Read, 256, 1), command(OFF_LINE + 1_000 + later, HostOp::Read, 257, 1)];
         let result = run(&mut session.clone(), &commands, Pace::Open);
-        assert_eq!((result.around.encoded_groups, result.response_us.count), (u64::from(layout.zone_groups()), 2));
-        let (max, mean) = ((result.response_us.max * 1e3).round() as u64, (result.response_us.mean * 1e3).round() as u64);
+        assert_eq!((result.around.encoded_groups, result.host.response_us.count), (u64::from(layout.zone_groups()), 2));
+        let (max, mean) =
+            ((result.host.response_us.max * 1e3).round() as u64, (result.host.response_us.mean * 1e3).round() as u64);
         (max, 2 * mean - max)
     };
     // Each die programs a code page for each of its stripe blocks, and reads each of these.
@@ -181,7 +182,7 @@ fn encoded_in_gap(gap: u64) -> RunResult {
     let result = run(&mut session, &commands, Pace::Open);
     // Nothing goes on after the last request, and what was under way has ended.
     let rest = session.drain();
-    assert_eq!((rest.flash_ops, result.mismatches), (0, 0), "gap {gap}");
+    assert_eq!((rest.flash.ops, result.oracle.mismatches), (0, 0), "gap {gap}");
     result
 }
 
@@ -197,12 +198,12 @@ fn idle_encoding_stops_when_a_request_arrives_and_after_the_last() {
         let encoded = result.around.encoded_groups;
         assert!(encoded <= most.min(64), "{encoded} groups in {idle} ns");
         // What was begun is ended, and nothing more is begun.
-        assert_eq!((result.flash_reads["encode"], result.flash_programs["encode"]), (4 * encoded, 4 * encoded), "gap {gap}");
+        assert_eq!((result.flash.reads["encode"], result.flash.programs["encode"]), (4 * encoded, 4 * encoded), "gap {gap}");
         assert!(encoded >= before, "{encoded} after {before} groups");
         before = encoded;
         // The request waits at most for what a die has to do for the groups under way.
         let longest = COMMAND + READ + 2 * TRANSFER + 2 * (at_once * (2 * COMMAND + READ + 2 * TRANSFER) + PROGRAM);
-        assert!(result.response_us.max * 1e3 <= longest as f64, "{} us, gap {gap}", result.response_us.max);
+        assert!(result.host.response_us.max * 1e3 <= longest as f64, "{} us, gap {gap}", result.host.response_us.max);
     }
     assert!(before > 20, "{before} groups in the longest gap");
     assert_eq!(encoded_in_gap(1_000_000_000).around.encoded_groups, 64);
@@ -220,8 +221,8 @@ fn groups_that_cannot_be_read_do_not_keep_the_drive_at_work() {
         let result = run(&mut session, &commands, Pace::Open);
         // Groups with data or code on the die: all have; each is tried once in a phase.
         assert_eq!(result.around.encoded_groups, 0, "{offline}");
-        assert!(result.flash_reads["encode"] > 64 && result.flash_reads["encode"] <= gaps * 64 * 4, "{offline}");
-        assert_eq!((result.requests["read"], session.drain().flash_ops), (gaps + 1, 0), "{offline}");
+        assert!(result.flash.reads["encode"] > 64 && result.flash.reads["encode"] <= gaps * 64 * 4, "{offline}");
+        assert_eq!((result.host.requests["read"], session.drain().flash.ops), (gaps + 1, 0), "{offline}");
     }
 }
 
@@ -325,9 +326,9 @@ fn what_is_read_ahead_is_what_the_table_of_threads_says() {
             let name = format!("{threads} threads of {table}, {around}, {stripe_block}, whole {whole}");
             assert_eq!((result.around.ahead_hits, result.around.ahead_pages), (beside.hits, beside.ahead), "{name}");
             assert!(beside.hits > 100, "{name}: {} hits", beside.hits);
-            assert_eq!((session.first_mismatch(), result.media_errors), (None, 0), "{name}");
+            assert_eq!((session.first_mismatch(), result.host.media_errors), (None, 0), "{name}");
             if around == "off" {
-                assert_eq!(result.flash_reads["host"], beside.read, "{name}");
+                assert_eq!(result.flash.reads["host"], beside.read, "{name}");
             }
         }
     }
@@ -345,7 +346,7 @@ fn read_ahead_never_returns_what_was_there_before_a_write() {
                 let all = sequences(8 + threads, threads, 1_500, false, setup.user_slots);
                 let result = run(&mut session, &all, pace);
                 let name = format!("{name}, {threads} threads, {pace:?}");
-                assert_eq!((session.first_mismatch(), result.media_errors), (None, 0), "{name}");
+                assert_eq!((session.first_mismatch(), result.host.media_errors), (None, 0), "{name}");
                 assert!(result.around.ahead_hits > 100, "{name}: {:?}", result.around);
                 session.check_counts();
                 assert!(session.scrub().is_ok() && session.read_back() == ssd::ReadBack::default(), "{name}");
@@ -370,7 +371,7 @@ fn loaded(options: &[(&str, &str)], each: &mut dyn FnMut(u32)) -> RunResult {
 fn a_limit_of_no_extra_reads_is_as_no_reading_around() {
     let off = loaded(&[("read_around", "off")], &mut |extra| assert_eq!(extra, 0));
     let none = loaded(&[("extra_reads", "0")], &mut |extra| assert_eq!(extra, 0));
-    assert_eq!((off.event_digest, off.around), (none.event_digest, none.around));
+    assert_eq!((off.replay.event_digest, off.around), (none.replay.event_digest, none.around));
     assert_eq!((off.around.reads, off.around.derived_pages), (0, 0));
 }
 

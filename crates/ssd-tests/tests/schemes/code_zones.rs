@@ -71,11 +71,11 @@ fn race(name: &str, setup: &Setup, commands: &[HostCommand], pace: Pace) -> Race
         }
     });
     assert_eq!(session.first_mismatch(), None, "{name}");
-    assert_eq!((result.mismatches, result.media_errors, result.write_errors), (0, 0, 0), "{name}");
+    assert_eq!((result.oracle.mismatches, result.host.media_errors, result.host.write_errors), (0, 0, 0), "{name}");
     assert_eq!(session.read_back(), ssd::ReadBack::default(), "{name}");
     raced.derived += result.around.derived_pages;
     raced.withdrawn += result.around.withdrawn_reads;
-    raced.collected += result.flash_erases["gc"];
+    raced.collected += result.flash.erases["gc"];
     raced.encoded += result.around.encoded_groups;
     raced
 }
@@ -149,9 +149,9 @@ fn a_die_that_fails_during_lazy_reads_takes_what_has_no_code_and_nothing_else() 
                 assert_eq!(expected.len() as u32, 2 * zone_pages / 8, "two of three zones have no code");
                 fork.fail(Failure::Die(die));
                 let drained = fork.drain();
-                interrupted += drained.rebuilt_reads + drained.around.derived_pages;
+                interrupted += drained.redundancy.rebuilt_reads + drained.around.derived_pages;
                 let more = run(&mut fork, &reads, Pace::Closed { depth: 6 });
-                assert_eq!((drained.media_errors, more.media_errors), (0, 0), "{options:?}, step {step}, {die}");
+                assert_eq!((drained.host.media_errors, more.host.media_errors), (0, 0), "{options:?}, step {step}, {die}");
                 let found = fork.read_back();
                 assert_eq!((found.wrong, &found.lost), (None, &expected), "{options:?}, step {step}, {die}");
                 forks += 1;
@@ -231,12 +231,12 @@ fn uncorrectable_reads_of_coded_zones_are_rebuilt_and_others_are_reported() {
     // Six standard deviations of the number of reads that fail.
     let near = |failed: u64| (failed as f64 - reads * PROBABILITY).abs() < 6.0 * (reads * PROBABILITY).sqrt();
     let result = read(&mut session, 0);
-    assert!(near(result.rebuilt_reads + result.media_errors), "{} rebuilt", result.rebuilt_reads);
+    assert!(near(result.redundancy.rebuilt_reads + result.host.media_errors), "{} rebuilt", result.redundancy.rebuilt_reads);
     // Each of the two sums that the page is in must lack one of its two others: 0.04^2 of the failed reads,
     // 0.5 expected; 7 and more come once in a million.
-    assert!(result.media_errors <= 6, "{} media errors", result.media_errors);
+    assert!(result.host.media_errors <= 6, "{} media errors", result.host.media_errors);
     let result = read(&mut session, 1);
-    assert!(near(result.media_errors) && result.rebuilt_reads == 0, "{} media errors", result.media_errors);
+    assert!(near(result.host.media_errors) && result.redundancy.rebuilt_reads == 0, "{} media errors", result.host.media_errors);
     assert_eq!(session.first_mismatch(), None);
 }
 
@@ -283,8 +283,8 @@ fn collection_leaves_every_page_on_its_die_and_in_its_zone() {
         });
         session.check_counts();
         assert_in_segments(&session.inventory(), &setup, &name);
-        assert!(result.flash_erases["gc"] > 20 && result.flash_programs["encode"] > 100, "{name}: {:?}", result.flash_erases);
-        assert_eq!((result.mismatches, result.write_errors), (0, 0), "{name}");
+        assert!(result.flash.erases["gc"] > 20 && result.flash.programs["encode"] > 100, "{name}: {:?}", result.flash.erases);
+        assert_eq!((result.oracle.mismatches, result.host.write_errors), (0, 0), "{name}");
     }
 }
 
@@ -302,9 +302,13 @@ fn full_segments_can_always_be_overwritten() {
         let result = run(&mut session, &writes, Pace::Closed { depth: 16 });
         session.check_counts();
         let name = format!("{blocks} {separate} {buffer}");
-        assert_eq!((result.write_errors, result.mismatches, result.requests["write"]), (0, 0, 10 * user), "{name}");
+        assert_eq!(
+            (result.host.write_errors, result.oracle.mismatches, result.host.requests["write"]),
+            (0, 0, 10 * user),
+            "{name}"
+        );
         // Of a block of data and one of garbage a page at least is garbage: at most 8 pages for one.
-        assert!(result.waf.is_some_and(|waf| (1.0..=9.0).contains(&waf)), "{name}: WAF {:?}", result.waf);
+        assert!(result.flash.waf.is_some_and(|waf| (1.0..=9.0).contains(&waf)), "{name}: WAF {:?}", result.flash.waf);
         assert_eq!(session.read_back(), ssd::ReadBack::default(), "{name}");
     }
 }
@@ -325,7 +329,11 @@ fn bad_blocks_beyond_the_spare_ones_are_refused_and_others_never_matter() {
                 Ok(mut session) => {
                     let commands = workload(seed, setup.user_slots, 3_000, Mix { reads: 0.1, discards: 0.0, ..MIX });
                     let result = run(&mut session, &commands, Pace::Closed { depth: 8 });
-                    assert_eq!((result.write_errors, result.media_errors, result.mismatches), (0, 0, 0), "seed {seed}, {spare}");
+                    assert_eq!(
+                        (result.host.write_errors, result.host.media_errors, result.oracle.mismatches),
+                        (0, 0, 0),
+                        "seed {seed}, {spare}"
+                    );
                     assert_in_segments(&session.inventory(), &setup, &format!("seed {seed}, {spare}"));
                     served += 1;
                 }

@@ -63,11 +63,11 @@ fn lost_after_obsolete_pages_went_bad(setup: &Setup) -> (usize, ssd::RunResult) 
 #[test]
 fn patrol_finds_obsolete_pages_that_cannot_be_read_before_a_die_is_lost() {
     let (without, result) = lost_after_obsolete_pages_went_bad(&ds_raid(&[]));
-    assert_eq!((result.flash_reads["refresh"], result.flash_programs["refresh"]), (0, 0));
+    assert_eq!((result.flash.reads["refresh"], result.flash.programs["refresh"]), (0, 0));
     assert!(without > 0, "nothing depended on the obsolete pages");
     // A second of reads; the drive has 128 rows.
     let (with, result) = lost_after_obsolete_pages_went_bad(&ds_raid(&[("patrol_rows_per_s", "1000")]));
-    assert!(result.flash_reads["refresh"] > 0 && result.flash_programs["refresh"] > 0);
+    assert!(result.flash.reads["refresh"] > 0 && result.flash.programs["refresh"] > 0);
     assert_eq!(with, 0, "{without} pages are lost without patrol");
 }
 
@@ -82,7 +82,7 @@ fn blocks_bad_from_the_factory_and_blocks_that_go_bad_leave_rows_without_breakin
     for die in 0..DIES {
         session.fail(Failure::Block(BlockAddr(die * 16 + 2 * die + 1)));
         let result = run(&mut session, &commands, Pace::Closed { depth: 8 });
-        assert_eq!((result.media_errors, result.write_errors), (0, 0), "die {die}");
+        assert_eq!((result.host.media_errors, result.host.write_errors), (0, 0), "die {die}");
         session.check_counts();
         let found = session.scrub().unwrap_or_else(|what| panic!("die {die}: {what}"));
         assert!(found.sound > 20, "die {die}: {found:?}");
@@ -113,7 +113,7 @@ fn answered_while_unprotected(pages: u32) -> usize {
     for command in [write(0, pages), write(40, 2)] {
         let mut at_rest = 0;
         let result = session.run_stepwise(&mut [command].into_iter(), Pace::Closed { depth: 1 }, &mut |_, fork| {
-            if fork().drain().requests["write"] > 0 {
+            if fork().drain().host.requests["write"] > 0 {
                 return;
             }
             at_rest += 1;
@@ -125,7 +125,7 @@ fn answered_while_unprotected(pages: u32) -> usize {
                 unprotected += found.lost.len();
             }
         });
-        assert!(at_rest > 0 && result.requests["write"] == 1 && result.write_errors == 0);
+        assert!(at_rest > 0 && result.host.requests["write"] == 1 && result.host.write_errors == 0);
     }
     session.check_counts();
     assert_eq!(session.scrub().map(|found| found.uncovered), Ok(0));

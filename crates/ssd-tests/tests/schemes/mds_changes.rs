@@ -21,7 +21,7 @@ const WRITES: Mix = Mix { reads: 0.1, discards: 0.02, flushes: 0.0, ..MIX };
 
 fn assert_intact(name: &str, session: &mut Session, setup: &Setup) -> ssd::RunResult {
     let after = session.run(&mut read_all(setup.user_slots), DEPTH, &mut |_| {});
-    assert_eq!((session.first_mismatch(), after.media_errors), (None, 0), "{name}");
+    assert_eq!((session.first_mismatch(), after.host.media_errors), (None, 0), "{name}");
     session.check_counts();
     if let Err(what) = session.scrub() {
         panic!("{name}: {what}");
@@ -35,7 +35,7 @@ fn used(options: &[(&str, &str)], seed: u64) -> (Session, Setup) {
     let setup = Setup { seed, payload: PayloadKind::Page, ..base };
     let mut session = Session::new(&setup).unwrap();
     let result = run(&mut session, &workload(seed, setup.user_slots, 1_500, WRITES), DEPTH);
-    assert!(result.flash_erases["gc"] > 0 && result.write_errors == 0);
+    assert!(result.flash.erases["gc"] > 0 && result.host.write_errors == 0);
     (session, setup)
 }
 
@@ -141,13 +141,13 @@ fn a_drive_grows_by_cards_and_keeps_its_data() {
                 fork.fail(Failure::Die(DieId(die)));
                 assert_intact(&format!("{options:?} on {channels} channels, die {die}"), &mut fork, &setup);
                 let more = run(&mut fork, &workload(7, setup.user_slots, 600, WRITES), DEPTH);
-                assert_eq!((more.write_errors, more.media_errors), (0, 0));
+                assert_eq!((more.host.write_errors, more.host.media_errors), (0, 0));
                 assert_intact(&format!("{options:?} on {channels} channels, die {die}, later"), &mut fork, &setup);
             }
             let programs = run(&mut session, &workload(2 + round as u64, setup.user_slots, 2_500, WRITES), DEPTH);
-            assert_eq!((programs.write_errors, programs.media_errors), (0, 0));
+            assert_eq!((programs.host.write_errors, programs.host.media_errors), (0, 0));
             // New groups span all dies: new ones wear, too.
-            let pe: Vec<u32> = programs.pe_cycles.chunks(20).map(|die| die.iter().sum()).collect();
+            let pe: Vec<u32> = programs.wear.pe_cycles.chunks(20).map(|die| die.iter().sum()).collect();
             assert_eq!(pe.len(), usize::from(dies));
             assert!(pe.iter().all(|&cycles| cycles > 0), "{options:?}: cycles by die {pe:?}");
             assert_intact("in use", &mut session, &setup);
@@ -181,7 +181,7 @@ fn bad_blocks_count_as_zeros_until_a_group_is_given_up() {
         setup.age.bad_blocks = share;
         let mut session = Session::new(&setup).unwrap();
         let result = run(&mut session, &workload(5, setup.user_slots, 6_000, WRITES), DEPTH);
-        assert!(result.flash_erases["gc"] > 0 && result.write_errors == 0, "{options:?}");
+        assert!(result.flash.erases["gc"] > 0 && result.host.write_errors == 0, "{options:?}");
         assert_intact(&format!("{options:?}"), &mut session, &setup);
         for die in 0..6 {
             let mut fork = session.clone();
@@ -200,7 +200,7 @@ fn blocks_that_go_bad_in_use_lose_nothing() {
             let block = (round * 37 + 11) % 180;
             session.fail(Failure::Block(BlockAddr(block as u32)));
             let result = run(&mut session, &workload(round, setup.user_slots, 150, WRITES), DEPTH);
-            assert_eq!((result.write_errors, result.media_errors), (0, 0), "{options:?}, round {round}");
+            assert_eq!((result.host.write_errors, result.host.media_errors), (0, 0), "{options:?}, round {round}");
             // Read and written until nothing depends on the block any more.
             for lpn in 0..u64::from(setup.user_slots) {
                 let write = HostCommand { at: SimTime(0), op: HostOp::Write(Fua::No), lba: Lba(lpn * 8), sectors: 8 };

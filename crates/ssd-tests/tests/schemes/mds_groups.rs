@@ -38,8 +38,8 @@ const SERIAL: Pace = Pace::Closed { depth: 1 };
 /// Reads everything; no media errors, and nothing wrong.
 fn assert_intact(name: &str, session: &mut Session, setup: &Setup) -> ssd::RunResult {
     let after = session.run(&mut read_all(setup.user_slots), Pace::Closed { depth: 8 }, &mut |_| {});
-    assert_eq!((session.first_mismatch(), after.media_errors), (None, 0), "{name}");
-    assert!(after.checked_reads >= u64::from(setup.user_slots), "{name}");
+    assert_eq!((session.first_mismatch(), after.host.media_errors), (None, 0), "{name}");
+    assert!(after.oracle.checked_reads >= u64::from(setup.user_slots), "{name}");
     session.check_counts();
     after
 }
@@ -66,8 +66,8 @@ fn parity_pages_per_data_page_are_exactly_m_of_k_and_one_of_63() {
         assert_eq!(stats.block_parity_pages * 63, whole * block);
         // Block parities are data to the code across dies.
         assert_eq!(stats.parity_pages * k, (whole + stats.block_parity_pages) * m, "k {k}, m {m}");
-        assert_eq!(result.flash_programs["parity"], stats.parity_pages + stats.block_parity_pages);
-        assert_eq!((result.padded_slots, result.flash_reads.values().sum::<u64>()), (0, 0), "nothing padded, nothing read");
+        assert_eq!(result.flash.programs["parity"], stats.parity_pages + stats.block_parity_pages);
+        assert_eq!((result.flash.padded_slots, result.flash.reads.values().sum::<u64>()), (0, 0), "nothing padded, nothing read");
         let share = ssd::redundancy_share(&setup.drive, &setup.scheme).unwrap();
         assert!((share - (1.0 - data as f64 / f64::from(dies * 64))).abs() < 1e-12);
         if (k, m, block) == (7, 1, 1) {
@@ -116,8 +116,8 @@ fn the_least_cache_is_enough_and_one_page_less_is_refused() {
         let mut session = Session::new(&setup).unwrap();
         let result = run(&mut session, &workload(3, setup.user_slots, 6_000, mix), Pace::Closed { depth: 32 });
         let stats = session.group_stats();
-        assert!(result.flash_erases["gc"] > 0 && stats.most_held <= least && stats.most_held > least / 2, "{stats:?}");
-        assert_eq!((result.write_errors, result.media_errors), (0, 0));
+        assert!(result.flash.erases["gc"] > 0 && stats.most_held <= least && stats.most_held > least / 2, "{stats:?}");
+        assert_eq!((result.host.write_errors, result.host.media_errors), (0, 0));
         assert_intact("least cache", &mut session, &setup);
     }
 }
@@ -132,11 +132,11 @@ fn kill(name: &str, setup: &Setup, dies: &[u16], at: usize, seed: u64) -> u64 {
     let name = format!("{name}, dies {dies:?} dead at {at}");
     let first = assert_intact(&name, &mut session, setup);
     let after = run(&mut session, &commands[at..], Pace::Closed { depth: 8 });
-    assert_eq!((before.write_errors, after.write_errors, after.media_errors), (0, 0, 0), "{name}");
-    assert!(at < 1_000 || before.flash_erases["gc"] > 0, "{name}: no collection");
+    assert_eq!((before.host.write_errors, after.host.write_errors, after.host.media_errors), (0, 0, 0), "{name}");
+    assert!(at < 1_000 || before.flash.erases["gc"] > 0, "{name}: no collection");
     session.scrub().unwrap_or_else(|what| panic!("{name}: {what}"));
     let last = assert_intact(&name, &mut session, setup);
-    first.rebuilt_reads + last.rebuilt_reads
+    first.redundancy.rebuilt_reads + last.redundancy.rebuilt_reads
 }
 
 #[test]
@@ -185,8 +185,8 @@ fn tags_and_pages_make_the_same_events_with_scaled_sums() {
         let setup = Setup { payload, faults, ..base };
         let mut session = Session::new(&setup).unwrap();
         let result = run(&mut session, &workload(5, setup.user_slots, 2_000, MIX), Pace::Open);
-        assert!(session.first_mismatch().is_none() && result.flash_reads["rebuild"] > 0);
-        (result.event_digest, result.media_errors)
+        assert!(session.first_mismatch().is_none() && result.flash.reads["rebuild"] > 0);
+        (result.replay.event_digest, result.host.media_errors)
     };
     let tags = digest(PayloadKind::Tag);
     assert_eq!((digest(PayloadKind::None), digest(PayloadKind::Page)), (tags, tags));
@@ -296,10 +296,10 @@ fn nothing_is_padded_for_an_idle_drive_or_a_flush() {
     let flush = HostCommand { op: HostOp::Flush, sectors: 0, ..write(0) };
     for lpn in 0..3 {
         let result = run(&mut session, &[write(lpn), flush], SERIAL);
-        assert_eq!((result.flash_programs["host"], result.flash_programs["parity"], result.padded_slots), (1, 0, 0));
+        assert_eq!((result.flash.programs["host"], result.flash.programs["parity"], result.flash.padded_slots), (1, 0, 0));
     }
     let result = run(&mut session, &[write(3), write(4)], SERIAL);
-    assert_eq!((result.flash_programs["host"], result.flash_programs["parity"]), (2, 1));
+    assert_eq!((result.flash.programs["host"], result.flash.programs["parity"]), (2, 1));
     assert_eq!(session.scrub().map(|found| (found.broken, found.uncovered)), Ok((0, 0)));
     let lost: Vec<Lpn> = session.read_back().lost;
     assert!(lost.is_empty());

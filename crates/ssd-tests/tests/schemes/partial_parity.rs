@@ -179,10 +179,10 @@ fn cost_of(row: Row<'_>) -> Costs {
     // Data and parity of every write; the die of the page written most gets a tenth of them more.
     let setup = full_drive(&choice, n, (warm_up + measured) * 2 / (n + 1) + (warm_up + measured) / 8);
     let (result, session) = measure(&setup, &mut Pages::of(row, 0), warm_up, measured);
-    let collected = [&result.flash_programs, &result.flash_reads, &result.flash_erases].map(|counts| counts["gc"]);
+    let collected = [&result.flash.programs, &result.flash.reads, &result.flash.erases].map(|counts| counts["gc"]);
     assert_eq!(collected, [0; 3], "no commit may be forced");
     assert_eq!(session.inventory().held.len() as u32, entries, "the cache is full");
-    let found = Costs { programs: result.flash_programs["parity"], reads: result.flash_reads["parity"] };
+    let found = Costs { programs: result.flash.programs["parity"], reads: result.flash.reads["parity"] };
     assert_eq!(found, cost_by_rules(row, 0), "N={n} C={entries} {}: drive and rules", row.text("dist"));
     found
 }
@@ -235,8 +235,8 @@ fn raid5_reads_two_pages_and_programs_one_parity_for_each_page_whatever_the_dist
         let setup = full_drive(&SchemeChoice::named("raid5"), row.count("N_data"), 20_000);
         let (result, _) = measure(&setup, &mut Pages::of(row, 0), 0, 20_000);
         let each = |count: u64| count as f64 / 20_000.0;
-        assert_eq!(each(result.flash_reads["parity"]), row.number("raid5_reads_per_write"));
-        assert_eq!(each(result.flash_programs["parity"]), row.number("raid5_parity_writes_per_write"));
+        assert_eq!(each(result.flash.reads["parity"]), row.number("raid5_reads_per_write"));
+        assert_eq!(each(result.flash.programs["parity"]), row.number("raid5_parity_writes_per_write"));
     }
 }
 

@@ -73,7 +73,7 @@ fn members(session: &Session, setup: &Setup) -> BTreeMap<StripeId, Vec<(Lpn, Ppn
 
 /// Stripes with a page on a block over T_p.
 fn worn_stripes(session: &mut Session, setup: &Setup) -> BTreeSet<StripeId> {
-    let (pe, pages) = (session.drain().pe_cycles, setup.drive.geometry.pages_per_block);
+    let (pe, pages) = (session.drain().wear.pe_cycles, setup.drive.geometry.pages_per_block);
     let is_worn = |ppn: &Ppn| pe[(ppn.0 / pages) as usize] > 3000;
     let stripes = members(session, setup).into_iter();
     stripes.filter(|(_, pages)| pages.iter().any(|(_, ppn)| is_worn(ppn))).map(|(stripe, _)| stripe).collect()
@@ -84,8 +84,8 @@ fn without_a_worn_block_stage_2_reads_and_programs_no_parity() {
     for grouping in ["off", "auto"] {
         let setup = small(&[("stage", "2"), ("grouping", grouping)], 3000 - 400, 0.0);
         let (result, _) = prove("young", &setup, &workload(1, setup.user_slots, 2_000, MIX), Pace::Open);
-        assert_eq!((result.flash_reads["parity"], result.flash_programs["parity"]), (0, 0));
-        assert!(result.flash_erases["gc"] > 0, "collection moved pages");
+        assert_eq!((result.flash.reads["parity"], result.flash.programs["parity"]), (0, 0));
+        assert!(result.flash.erases["gc"] > 0, "collection moved pages");
         let mut session = session(&setup);
         run(&mut session, &workload(1, setup.user_slots, 2_000, MIX), Pace::Open);
         session.drain();
@@ -101,13 +101,13 @@ fn with_all_blocks_worn_stage_2_costs_what_raid5_costs() {
         let raid5 = Setup { scheme: scheme("raid5", &[]), ..worn.clone() };
         let commands = workload(seed, worn.user_slots, 3_000, mix);
         let [worn, raid5] = [worn, raid5].map(|setup| run(&mut session(&setup), &commands, DEPTH_ONE));
-        let programs = |of: &ssd::RunResult| (of.flash_programs["parity"], of.flash_programs["host"]);
+        let programs = |of: &ssd::RunResult| (of.flash.programs["parity"], of.flash.programs["host"]);
         assert_eq!(programs(&worn), programs(&raid5), "seed {seed}");
         // A strip that collection has in its hands is not read from flash, and collection runs at
         // other times: da-raid5 keeps one more block of each die free, to build parity in.
-        let (found, expected) = (worn.flash_reads["parity"], raid5.flash_reads["parity"]);
+        let (found, expected) = (worn.flash.reads["parity"], raid5.flash.reads["parity"]);
         assert!(found.abs_diff(expected) * 1000 <= expected, "seed {seed}: {found} parity reads, raid5 {expected}");
-        assert!(worn.flash_reads["parity"] > 1_000 && worn.flash_erases["gc"] > 0);
+        assert!(worn.flash.reads["parity"] > 1_000 && worn.flash.erases["gc"] > 0);
     }
 }
 
@@ -183,7 +183,7 @@ fn a_drive_that_wears_out_goes_through_all_stages() {
         run(&mut session, &workload(seed, setup.user_slots, 150, WHOLE), Pace::Open);
         let (sound, uncovered) = coverage(&mut session);
         let stage = 1 + u32::from(sound > 0) + u32::from(uncovered == 0);
-        let over = session.drain().pe_cycles.iter().any(|pe| *pe > 12);
+        let over = session.drain().wear.pe_cycles.iter().any(|pe| *pe > 12);
         assert!(over || stage == 1, "run {seed}: stage {stage} and no block over T_p");
         stages.push(stage);
         if stage == 3 {
@@ -201,10 +201,10 @@ fn in_stage_3_long_requests_pass_the_write_cache_and_short_ones_do_not() {
     let setup = small(&[("stage", "3"), ("write_cache", "64KiB")], 0, 0.0);
     let mut session = session(&setup);
     let write = |page, pages| command(HostOp::Write(Fua::No), page, pages);
-    assert_eq!(run(&mut session, &[write(0, 8)], DEPTH_ONE).flash_programs["host"], 0);
+    assert_eq!(run(&mut session, &[write(0, 8)], DEPTH_ONE).flash.programs["host"], 0);
     // Twelve pages, over those that are cached: three full stripes and their parity.
     let long = run(&mut session, &[write(0, 12)], DEPTH_ONE);
-    let found = (long.flash_programs["host"], long.flash_programs["parity"], long.flash_reads["parity"]);
+    let found = (long.flash.programs["host"], long.flash.programs["parity"], long.flash.reads["parity"]);
     assert_eq!(found, (12, 3, 0));
     session.drain();
     let inventory = session.inventory();
@@ -222,8 +222,12 @@ fn in_stage_3_short_and_long_requests_over_each_other_read_what_was_written() {
             let commands = workload(seed, setup.user_slots, 1_500, mix);
             for pace in [Pace::Open, Pace::Closed { depth: 6 }] {
                 let (result, after) = prove(&format!("{cache} {name}"), &setup, &commands, pace);
-                assert_eq!((result.media_errors, result.write_errors, after.media_errors), (0, 0, 0), "{cache} {name}");
-                assert!(result.flash_erases["gc"] > 0, "{cache} {name}");
+                assert_eq!(
+                    (result.host.media_errors, result.host.write_errors, after.host.media_errors),
+                    (0, 0, 0),
+                    "{cache} {name}"
+                );
+                assert!(result.flash.erases["gc"] > 0, "{cache} {name}");
             }
         }
     }

@@ -125,7 +125,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         for lpn in lpns.map(Lpn) {
             let version = self.host.oracle.sent(lpn);
             let payload = P::stamp(lpn, version, per);
-            self.core.jobs[job].pages.push(PageWrite { lpn, version, payload, from: 0, to: per });
+            self.core.jobs[job].pages.push(PageWrite { lpn, version, payload, from: 0, to: per, rank: 0 });
         }
         self.place_or_wait(job);
         self.part_done(job);

@@ -15,9 +15,14 @@ use std::collections::BTreeSet;
 use vocab::{BlockAddr, Slot};
 
 impl<P: HostPayload> Care<P> {
-    /// The newest copy of such contents in flash, `but` that one. It may have been superseded by what failed
+    /// The newest copy of such contents in flash that is not newer, with its rank, `but` that one. It may have been superseded by what failed
     /// just now while it was on its way itself; then its block is kept only because nobody has erased it yet.
-    pub fn newest_copy<A: FlashArray<P>>(&self, core: &Core<P, A>, tag: OobTag, but: Slot) -> Option<Slot> {
+    pub fn newest_copy<A: FlashArray<P>>(
+        &self,
+        core: &Core<P, A>,
+        (tag, update): (OobTag, u64),
+        but: Slot,
+    ) -> Option<(Slot, u64)> {
         let (device, grid) = (&core.device, &core.device.grid);
         let blocks = (0..grid.geometry().blocks()).map(BlockAddr).filter(|&block| self.keeps_pages(core, block));
         let pages = blocks.flat_map(|block| (0..grid.pages_per_block()).map(move |page| grid.ppn(block, page)));
@@ -26,7 +31,8 @@ impl<P: HostPayload> Care<P> {
         let same = slots.filter(|&(ppn, index)| device.array.tags(ppn)[index as usize] == tag);
         let ranked = same
             .map(|(ppn, index)| ((device.array.update(ppn, index), device.array.page(ppn).oob.sequence), grid.slot(ppn, index)));
-        ranked.filter(|&(_, slot)| slot != but).max().map(|(_, slot)| slot)
+        let newest = ranked.filter(|&((rank, _), slot)| slot != but && rank <= update).max();
+        newest.map(|((rank, _), slot)| (slot, rank))
     }
 
     /// Whether the pages of a block of a region log may be used: its die answers, and it is not being erased.
@@ -48,7 +54,35 @@ pub(crate) fn move_pin<P: HostPayload, A: FlashArray<P>>(
     from: Slot,
     to: Slot,
 ) -> Option<UnitId> {
-    let (left, kept) = (core.map.unit_of(from), core.map.unit_of(to));
+    let kept = core.map.unit_of(to);
+    let left = keep_for_newer(core, pages, (tag, update), from, Some(kept))?;
+    core.map.pin(kept);
+    Some(left)
+}
+
+/// Contents that were to lie in slot `failed` have no place. Newer contents superseded them and go back, if they find
+/// no place themselves, to what these had superseded: that is in the pinned unit `kept`, or was nothing. The unit to be
+/// released: the one that the newer contents kept before, or `kept` if there are none under way.
+pub(crate) fn pass_pin_on<P: HostPayload, A: FlashArray<P>>(
+    core: &mut Core<P, A>,
+    pages: &PageWriter,
+    contents: (OobTag, u64),
+    failed: Slot,
+    kept: Option<UnitId>,
+) -> Option<UnitId> {
+    keep_for_newer(core, pages, contents, failed, kept).or(kept)
+}
+
+/// The contents that superseded those of slot `from`, if they are under way and keep its unit, keep another from now
+/// on. The unit that they kept before.
+fn keep_for_newer<P: HostPayload, A: FlashArray<P>>(
+    core: &mut Core<P, A>,
+    pages: &PageWriter,
+    (tag, update): (OobTag, u64),
+    from: Slot,
+    kept: Option<UnitId>,
+) -> Option<UnitId> {
+    let left = core.map.unit_of(from);
     let images = &core.device.images;
     let slots =
         images_under_way(core, pages).into_iter().flat_map(|id| (0..images.slab[id].filled).map(move |index| (id, index)));
@@ -57,8 +91,7 @@ pub(crate) fn move_pin<P: HostPayload, A: FlashArray<P>>(
     if images.slot(id, index).2 != Some(left) {
         return None;
     }
-    core.device.images.set_pin(id, index, Some(kept));
-    core.map.pin(kept);
+    core.device.images.set_pin(id, index, kept);
     Some(left)
 }
 

@@ -25,6 +25,8 @@ pub(crate) struct Collector {
     pub halted: bool,
     /// A page of the victim found no room: bad blocks ate the reserve.
     pub stuck: bool,
+    /// Victims erased since anything was written for the host, or the log had enough free units.
+    fruitless: u32,
 }
 
 impl Collector {
@@ -34,6 +36,12 @@ impl Collector {
 
     pub fn is_erasing(&self) -> bool {
         self.erasing > 0
+    }
+
+    /// Something was written for the host: what collection gained was of use.
+    #[inline]
+    pub fn note_use(&mut self) {
+        self.fruitless = 0;
     }
 
     /// Whether it could take a victim now.
@@ -164,6 +172,12 @@ impl<P: HostPayload> Care<P> {
         }
     }
 
+    /// Whether collection gains nothing, however often it moves what is there: narrow rows take more room for their parity than
+    /// the wide ones that they replace. Each victim should gain a page, so that as many as the log has pages fill it.
+    pub fn gains_nothing<A: FlashArray<P>>(&self, core: &Core<P, A>, log: usize) -> bool {
+        self.collectors[log].fruitless > core.device.grid.blocks_per_die() * victim_pages(core)
+    }
+
     /// Advances the log's collection as far as it goes without waiting.
     #[inline]
     pub fn collect<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &PageWriter, log: usize) -> Collecting {
@@ -253,6 +267,9 @@ impl<P: HostPayload> Care<P> {
             AfterErase::Reuse => core.map.erased(victim),
             AfterErase::Retire => core.map.retire_unit(victim),
         }
+        let is_short = core.map.is_short(log);
+        let collector = &mut self.collectors[log];
+        collector.fruitless = if is_short { collector.fruitless + 1 } else { 0 };
         Some(victim)
     }
 
@@ -435,7 +452,8 @@ mod tests {
     fn the_open_page_of_the_host_is_sent_before_it_is_read() {
         let mut bench = Bench::new("none", |setup| setup.drive.geometry.page_size.0 *= 2);
         let job = bench.core.jobs.take();
-        let page = crate::core::jobs::PageWrite { lpn: vocab::Lpn(0), version: 1, payload: Default::default(), from: 0, to: 8 };
+        let page =
+            crate::core::jobs::PageWrite { lpn: vocab::Lpn(0), version: 1, payload: Default::default(), from: 0, to: 8, rank: 0 };
         bench.core.jobs[job].pages.push(page);
         bench.writer.pages.place(&mut bench.core, job);
         let unit = bench.unit_of(0);
@@ -503,5 +521,15 @@ mod tests {
         let (mut bench, ..) = bench(|_| {});
         let found = bench.care.next_victim(&mut bench.core, &bench.writer, DriveIs::Mounting, 0);
         assert_eq!(found, NextVictim::None);
+    }
+
+    /// Catches collection in idle time that never begins, or never ends.
+    #[test]
+    fn an_idle_drive_wants_as_many_free_units_as_it_is_told() {
+        for (more, wants) in [(0, false), (1, true)] {
+            let (mut bench, ..) = bench(|_| {});
+            bench.care.idle_free_blocks = bench.core.map.free_units(0) + more;
+            assert_eq!(bench.care.wants_more_free(&bench.core, 0), wants);
+        }
     }
 }

@@ -362,4 +362,15 @@ mod tests {
         bench.care.queue_wanted(block.0, Cause::Refresh);
         assert_eq!(due(&mut bench), None);
     }
+
+    /// Catches counts that are gone and taken for few, and blocks without data that count as read out.
+    #[test]
+    fn where_counts_are_gone_blocks_with_data_count_as_read_out() {
+        let (mut bench, block) = bench();
+        assume_read_often(&mut bench.core);
+        let spent: Vec<BlockAddr> = bench.core.limits.regions.iter().flat_map(|region| region.spent.iter().copied()).collect();
+        assert_eq!(spent, [block]);
+        make_busy(&mut bench);
+        assert_eq!(due(&mut bench), Some((block, Reason::ReadsAtOnce)));
+    }
 }

@@ -90,6 +90,7 @@ impl<P: HostPayload> Care<P> {
 mod tests {
     use super::*;
     use crate::care::testing::Bench;
+    use device::failed::FailedProgram;
     use ftl::{Ftl, FtlSetup, LogKind, Stream};
     use vocab::{Lpn, Streams, StripSet};
 
@@ -144,5 +145,16 @@ mod tests {
         assert!(!bench.core.device.calendar.is_pending(timer));
         bench.care.patrol_due(&mut bench.core, HostUse::Busy);
         assert!(bench.core.device.calendar.is_pending(timer));
+    }
+
+    /// Catches a patrol that reads a page which never got to flash, or of a die that is gone.
+    #[test]
+    fn pages_that_are_not_there_are_not_read() {
+        let mut bench = bench();
+        let superblock = bench.core.map.unit_of_block(bench.core.device.grid.block(DieId(0), 0));
+        let page = bench.core.map.rows().page(superblock * 4, DieId(2));
+        bench.core.device.failed_programs.insert(page.0, FailedProgram::nothing(1));
+        bench.care.patrol_due(&mut bench.core, HostUse::Away);
+        assert_eq!(dies_read(&mut bench), [0, 3]);
     }
 }

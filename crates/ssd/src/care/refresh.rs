@@ -256,7 +256,7 @@ impl<P: HostPayload> Care<P> {
 
     /// Sets the timer for the next unit that falls due.
     pub fn set_refresh_timer<A: FlashArray<P>>(&self, core: &mut Core<P, A>) {
-        let (after, timer) = (SimTime(core.device.now.0 + 1), timer(&core.device.grid));
+        let (after, timer) = (core.device.now + Nanos(1), timer(&core.device.grid));
         let next = self.refresh.order.iter().filter_map(|order| order.range((after, 0)..).next()).min();
         match next {
             Some(&(at, _)) => core.device.calendar.schedule(timer, at),

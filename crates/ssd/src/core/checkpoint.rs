@@ -96,9 +96,9 @@ impl Checkpoint {
     pub fn time(&self, latencies: &Latencies, grid: &Grid) -> Nanos {
         let pages = self.bytes(grid).div_ceil(grid.geometry().page_size.0);
         let channels = u64::from(grid.geometry().channels);
-        let of_die = pages.div_ceil(u64::from(grid.dies())) * (latencies.command.0 + latencies.read(0).0);
-        let of_channel = pages.div_ceil(channels) * (latencies.command.0 + latencies.transfer(grid.slots_per_page()).0);
-        Nanos(of_die.max(of_channel))
+        let of_die = (latencies.command + latencies.read(0)) * pages.div_ceil(u64::from(grid.dies()));
+        let of_channel = (latencies.command + latencies.transfer(grid.slots_per_page())) * pages.div_ceil(channels);
+        of_die.max(of_channel)
     }
 }
 

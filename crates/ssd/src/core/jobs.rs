@@ -14,9 +14,9 @@ pub(crate) struct PageWrite<P> {
     /// Sectors written; the rest is to be merged from the old version.
     pub from: u32,
     pub to: u32,
+    /// Rank of the contents once they have a place; 0 before.
+    pub rank: u64,
 }
-
-impl<P: HostPayload> PageWrite<P> {}
 
 /// Who asked for a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,6 +7,7 @@ pub(crate) mod checkpoint;
 pub(crate) mod effects;
 pub(crate) mod ids;
 pub(crate) mod jobs;
+pub(crate) mod journal;
 pub(crate) mod limits;
 pub(crate) mod mounting;
 pub(crate) mod newest;
@@ -116,7 +117,7 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
             floors: Floors::new(device.grid.slots_per_page()),
             out: Effects::default(),
             limits: Limits::default(),
-            safe: SafeMemory::new(power, device.grid.geometry().blocks()),
+            safe: SafeMemory::new(power, device.grid.geometry().blocks(), map.user_slots()),
             moving: vec![Moving::default(); map.logs()],
             hidden: vec![0; map.user_slots().div_ceil(64) as usize],
             hidden_pages: 0,
@@ -154,6 +155,29 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
     /// Whether a host command waits for its time.
     pub fn more_arrives(&self) -> bool {
         self.is_pending(Timer::Arrivals)
+    }
+
+    /// The page at `index` of a job gets a place; the rank of its contents.
+    #[inline]
+    pub fn rank_for(&mut self, job: JobId, index: usize) -> u64 {
+        let rank = self.device.next_rank();
+        self.jobs[job].pages[index].rank = rank;
+        rank
+    }
+
+    /// What a job wrote is durable.
+    pub fn note_durable(&mut self, job: JobId) {
+        if self.is_mountable() && !self.jobs[job].failed {
+            let pages = self.jobs[job].pages.iter().filter(|page| page.rank > 0);
+            pages.for_each(|page| self.safe.journal.durable(page.lpn, page.rank));
+        }
+    }
+
+    /// The contents of a page, of this rank, are lost for good: after a cut, too, nothing older is taken for them.
+    pub fn note_lost(&mut self, lpn: Lpn, rank: u64) {
+        if self.is_mountable() {
+            self.safe.lost.insert(lpn, rank);
+        }
     }
 
     /// One part of a job is done.

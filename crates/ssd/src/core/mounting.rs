@@ -1,7 +1,7 @@
 //! What a mount has still to do.
 
 use ftl::UnitId;
-use vocab::Ppn;
+use vocab::{Lpn, Ppn};
 
 /// What a mount has still to do.
 #[derive(Clone, Debug, Default)]
@@ -10,6 +10,8 @@ pub(crate) struct Mounting {
     pub pages: Vec<Ppn>,
     /// Units held back from erase until that is done, once for each reason.
     pub pins: Vec<UnitId>,
+    /// Logical pages found, and the ranks of their contents, which are durable once that is done.
+    pub found: Vec<(Lpn, u64)>,
     /// Whether everything is on its way.
     pub sent: bool,
 }

@@ -2,6 +2,7 @@
 
 use crate::config::Power;
 use crate::core::checkpoint::Checkpoint;
+use crate::core::journal::Journal;
 use std::collections::BTreeMap;
 use vocab::{BlockAddr, Lpn};
 
@@ -19,12 +20,15 @@ pub(crate) struct SafeMemory {
     pub erasing: BTreeMap<BlockAddr, bool>,
     /// Logical pages that are lost for good, and the rank of what they held: flash may still have older contents.
     pub lost: BTreeMap<Lpn, u64>,
+    /// Which logical pages have durable contents, and of which rank; empty where the drive is never mounted.
+    pub journal: Journal,
 }
 
 impl SafeMemory {
-    /// The memory of a drive of so many blocks, all erased.
-    pub fn new(power: Power, blocks: u32) -> Self {
+    /// The memory of a drive of so many blocks, all erased, and logical pages.
+    pub fn new(power: Power, blocks: u32, pages: u32) -> Self {
         let checkpoint = power.checkpoint.then(|| Checkpoint::fresh(blocks));
-        Self { power, recovering: false, checkpoint, erasing: BTreeMap::new(), lost: BTreeMap::new() }
+        let journal = if power.mountable { Journal::new(pages) } else { Journal::default() };
+        Self { power, recovering: false, checkpoint, erasing: BTreeMap::new(), lost: BTreeMap::new(), journal }
     }
 }

@@ -2,7 +2,6 @@
 //! for, and the engine hands it back in its turn.
 
 use crate::core::ids::OpId;
-use nand::ProgramOutcome;
 use vocab::StripeId;
 
 /// What to do with an update for which a die lacks space.
@@ -22,7 +21,7 @@ pub(crate) enum StripeStep {
     /// Looks for space for the update's strips from strip `from` on. `lacks`: a strip before that found none.
     FindSpace { op: OpId, from: u32, lacks: bool, attempt: Attempt },
     /// One program of the update has ended.
-    Programmed { op: OpId, outcome: ProgramOutcome },
+    Programmed { op: OpId },
     /// The lock of a stripe passes to whoever waits for it.
     HandLockOn { stripe: StripeId },
     /// The update of a stripe has ended and the lock was handed on: what waited for room in the parity cache goes on.

@@ -210,7 +210,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Whether blocks or dies are gone.
     #[inline]
-    fn has_lost_room(&self) -> bool {
+    pub(crate) fn has_lost_room(&self) -> bool {
         self.core.grown_bad > 0 || !self.core.device.dead.is_empty()
     }
 

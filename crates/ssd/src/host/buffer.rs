@@ -169,7 +169,7 @@ impl<P: HostPayload> WriteBuffer<P> {
     /// Takes in what a buffer of before the cut held. Each page keeps its age, whatever its mates'.
     pub fn restore(&mut self, pages: Vec<(Lpn, P)>) {
         for (lpn, payload) in pages {
-            self.put(&PageWrite { lpn, version: 0, payload, from: 0, to: 0 });
+            self.put(&PageWrite { lpn, version: 0, payload, from: 0, to: 0, rank: 0 });
         }
     }
 
@@ -237,7 +237,7 @@ impl<P: HostPayload> WriteBuffer<P> {
         let key = entry.dirty.take().expect("only dirty pages are evicted");
         self.dirty.remove(&key);
         entry.flying += 1;
-        PageWrite { lpn: Lpn(lpn), version: entry.version, payload: entry.payload.clone(), from: 0, to: sectors }
+        PageWrite { lpn: Lpn(lpn), version: entry.version, payload: entry.payload.clone(), from: 0, to: sectors, rank: 0 }
     }
 
     /// Drops a page; those that waited for it to be durable. `None` if the buffer does not have it.
@@ -289,7 +289,7 @@ mod tests {
 
     fn write(buffer: &mut WriteBuffer<Tag>, lpn: u32) {
         let payload = Tag::stamp(Lpn(lpn), 1, 8);
-        buffer.write(&PageWrite { lpn: Lpn(lpn), version: 1, payload, from: 0, to: 8 });
+        buffer.write(&PageWrite { lpn: Lpn(lpn), version: 1, payload, from: 0, to: 8, rank: 0 });
     }
 
     fn by_age(buffer: &WriteBuffer<Tag>) -> Vec<u32> {

@@ -6,6 +6,7 @@
 
 use crate::core::target::Floor;
 use device::contents::{HostPayload, Window};
+use std::collections::BTreeSet;
 use vocab::{Lpn, Table};
 
 /// Versions fit in 24 bits; a page is not written more often in one run.
@@ -30,6 +31,9 @@ pub struct Oracle {
     durable: Vec<u32>,
     /// Then also the version of the last discard of each page: nothing older is durable after it.
     discard: Vec<u32>,
+    /// Pages of which a write failed since the last one that was answered. They have old contents or new ones, and
+    /// which they have may change with a power cut.
+    failed: BTreeSet<Lpn>,
 }
 
 impl Oracle {
@@ -47,6 +51,7 @@ impl Oracle {
             whole: true,
             durable: Vec::new(),
             discard: Vec::new(),
+            failed: BTreeSet::new(),
         }
     }
 
@@ -85,6 +90,7 @@ impl Oracle {
     /// The power went. Pages may now have any version that was sent and is not older than what was
     /// durable; discarded ones may be back, because discards are not recorded.
     pub fn power_cut(&mut self) {
+        self.failed.clear();
         for lpn in (0..self.words.len() as u32).map(Lpn) {
             let newest = self.words[lpn.index()] & VERSION;
             let floor = match self.durable.get(lpn.index()) {
@@ -107,8 +113,16 @@ impl Oracle {
         self.discarded[lpn.index() / 64] |= 1 << (lpn.0 % 64);
     }
 
+    /// A write of the page failed.
+    pub fn write_failed(&mut self, lpn: Lpn) {
+        self.failed.insert(lpn);
+    }
+
     /// Reading the page after a mount found this version: it has no other from now on.
     pub fn observed(&mut self, lpn: Lpn, version: u32) {
+        if self.failed.contains(&lpn) {
+            return;
+        }
         let newest = self.words[lpn.index()] & VERSION;
         self.set_floor(lpn, newest, version.min(newest));
         if let Some(durable) = self.durable.get_mut(lpn.index()) {
@@ -167,6 +181,9 @@ impl Oracle {
         let (newest, behind) = (*word & VERSION, *word >> 24);
         if newest - version > behind {
             return; // Something newer was answered before.
+        }
+        if !self.failed.is_empty() {
+            self.failed.remove(&lpn);
         }
         *word = newest | (newest - version) << 24;
         self.discarded[lpn.index() / 64] &= !(1 << (lpn.0 % 64));
@@ -251,6 +268,30 @@ mod tests {
         oracle.answered(lpn, 1, 0, 8);
         assert_eq!(oracle.floor(lpn), floor);
         assert!(oracle.check::<Tag>(lpn, floor, None).is_err());
+    }
+
+    /// Catches a failed write whose contents must stay once they were read, and one that leaves a page undetermined
+    /// after it was written again, or after the mount that chose its contents.
+    #[test]
+    fn a_failed_write_leaves_old_contents_or_new_ones_until_the_next_write_or_mount() {
+        let mut oracle = Oracle::new::<Tag>(10, 8);
+        let lpn = Lpn(4);
+        let first = oracle.sent(lpn);
+        oracle.answered(lpn, first, 0, 8);
+        let second = oracle.sent(lpn);
+        oracle.write_failed(lpn);
+        oracle.observed(lpn, second);
+        assert_eq!(oracle.floor(lpn).version, first, "a cut may bring the old contents back");
+        oracle.power_cut();
+        oracle.observed(lpn, second);
+        assert_eq!(oracle.floor(lpn).version, second, "the mount has chosen");
+        let third = oracle.sent(lpn);
+        oracle.write_failed(lpn);
+        let fourth = oracle.sent(lpn);
+        oracle.answered(lpn, fourth, 0, 8);
+        let fifth = oracle.sent(lpn);
+        oracle.observed(lpn, fifth);
+        assert_eq!((third, oracle.floor(lpn).version), (3, fifth), "it was written since");
     }
 
     #[test]

@@ -197,7 +197,7 @@ mod tests {
         let HostAlone { core, host, writer, .. } = &mut alone;
         core.jobs[job].reset(crate::core::jobs::Asker::Host, device::facts::RequestKind::Write, vocab::SimTime(0));
         for (lpn, from, to) in [(3, 4, 8), (4, 0, 4)] {
-            let page = crate::core::jobs::PageWrite { lpn: Lpn(lpn), version: 1, payload: PageBuf::default(), from, to };
+            let page = crate::core::jobs::PageWrite { lpn: Lpn(lpn), version: 1, payload: PageBuf::default(), from, to, rank: 0 };
             core.jobs[job].pages.push(page);
         }
         assert_eq!(host.enter(core, writer, job), Next::Nothing);

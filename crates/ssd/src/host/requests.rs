@@ -214,7 +214,7 @@ impl<P: HostPayload> Host<P> {
             let request = core.jobs[job].request;
             self.requests.note(|| HostEvent::Sent { request, lpn, version, sectors });
         }
-        core.jobs[job].pages.push(PageWrite { lpn, version, payload, from, to });
+        core.jobs[job].pages.push(PageWrite { lpn, version, payload, from, to, rank: 0 });
     }
 
     /// Whether a page has contents, so that it can be written along with the rest of its stripe block.
@@ -238,6 +238,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     fn job_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
+        core.note_durable(job);
         match core.jobs[job].asker {
             Asker::Nobody => self.tell_oracle(core, job),
             Asker::Buffer => self.evicted(core, job),
@@ -286,7 +287,10 @@ impl<P: HostPayload> Host<P> {
             if job.kind == RequestKind::Flush && self.requests.read_only_since.is_some() {
                 core.device.record(Fact::Refused);
             }
-            (0..job.pages.len()).for_each(|_| core.device.record(Fact::WriteError));
+            for page in &job.pages {
+                core.device.record(Fact::WriteError);
+                self.oracle.write_failed(page.lpn);
+            }
             return;
         }
         if !job.versions.is_empty() && job.kind == RequestKind::Flush {

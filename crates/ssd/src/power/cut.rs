@@ -4,10 +4,12 @@
 //! declared power-safe, and nothing else: the pages of a power-safe write buffer, the partial
 //! parities and sums of a parity cache together with the pages that these sum and whose programs
 //! are under way, the table of block groups, counts of reads in steps, the most P/E cycles that any
-//! block has, which blocks are being erased, and which logical pages are lost for good.
+//! block has, which blocks are being erased, the order in which dies died, which logical pages are lost for good, and
+//! the journal of ranks.
 
 use crate::config::BufferKind;
 use crate::core::checkpoint::Checkpoint;
+use crate::core::journal::Journal;
 use crate::engine::Engine;
 use crate::power::outage::Outage;
 use crate::rules::SafetyRule;
@@ -83,6 +85,11 @@ pub(crate) struct Remains<P> {
     pub erasing: BTreeSet<BlockAddr>,
     /// Pages that were found lost for good, and the rank of what they held.
     pub lost: BTreeMap<Lpn, u64>,
+    /// Which logical pages have durable contents, and of which rank. Drives in files do not keep it: their flash
+    /// loses no parts.
+    pub journal: Journal,
+    /// Dies that died, in the order of their deaths: substitutes are chosen in that order.
+    pub died: Vec<DieId>,
     /// Summaries of whole blocks.
     pub checkpoint: Option<Checkpoint>,
     /// What else the cut did.
@@ -99,6 +106,8 @@ impl<P> Default for Remains<P> {
             most_worn: None,
             erasing: BTreeSet::new(),
             lost: BTreeMap::new(),
+            journal: Journal::default(),
+            died: Vec::new(),
             checkpoint: None,
             outage: Outage::default(),
         }
@@ -127,6 +136,7 @@ impl<P> Remains<P> {
         }
         let buffer = if gone.buffer { std::mem::take(&mut self.buffer) } else { Vec::new() };
         doubtful.extend(buffer.into_iter().map(|(lpn, _)| lpn));
+        doubtful.iter().for_each(|&lpn| self.journal.forget(lpn));
         doubtful
     }
 
@@ -190,6 +200,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             most_worn: Some(self.most_worn()),
             erasing: self.core.safe.erasing.keys().copied().collect(),
             lost: self.core.safe.lost.clone(),
+            journal: Journal::default(),
+            died: self.core.device.died.clone(),
             checkpoint: self.core.safe.checkpoint.clone(),
             outage: Outage::default(),
         }
@@ -208,7 +220,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
     /// Cuts the power; `fates` are those of [`Session::begun`], in its order.
     pub(crate) fn cut(&mut self, fates: &[Fate]) -> Remains<P> {
-        let remains = self.remains();
+        let remains = Remains { journal: self.core.safe.journal.clone(), ..self.remains() };
         let begun = self.begun();
         assert_eq!(begun.len(), fates.len(), "a fate for each command that was begun");
         let ids: Vec<_> = begun.into_iter().map(|(_, id)| id).collect();

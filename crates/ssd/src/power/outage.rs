@@ -4,8 +4,8 @@
 //!
 //! * **Lost memory.** The capacitor or the battery fails, and some of what is power-safe is gone when the
 //!   power comes back ([`MemoryLoss`] says which). The drive notices, because what is gone has no
-//!   valid checksum. The table of block groups and the list of lost pages are not part of that:
-//!   they seldom change and stand in reserved blocks, as bad-block marks do.
+//!   valid checksum. The table of block groups, the list of lost pages and the journal of ranks are not part
+//!   of that: they stand in reserved blocks, as bad-block marks do.
 //! * **A clock that jumps.** The controller's clock comes back earlier or later than it was. All stamps
 //!   in flash are against the old clock until the next mount. The medium ages as it did.
 //!

@@ -3,6 +3,7 @@
 //! run uses it.
 
 pub(crate) mod watch;
+mod whole;
 mod zones;
 
 use crate::config::Pace;
@@ -37,6 +38,8 @@ pub enum Failure {
         /// Which, below the number of planes and below 2 where there is one.
         plane: u32,
     },
+    /// The programmed pages that share cells with this one, and itself, are uncorrectable until their block is erased.
+    WordLine(Ppn),
     /// A block takes nothing any more; what it holds stays until an erase is tried.
     WornOut(BlockAddr),
 }
@@ -224,6 +227,13 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
             Failure::Page(ppn) => {
                 assert!(self.core.device.is_programmed(ppn), "{ppn} holds nothing that could be lost");
                 self.core.device.array.lose_page(ppn);
+            }
+            Failure::WordLine(ppn) => {
+                let (grid, pairing) = (self.core.device.grid.clone(), self.core.safe.power.pairing);
+                let (block, page) = grid.split(ppn);
+                let line = pairing.word_line(page, grid.pages_per_block()).map(|page| grid.ppn(block, page));
+                let programmed: Vec<Ppn> = line.filter(|&ppn| self.core.device.is_programmed(ppn)).collect();
+                programmed.into_iter().for_each(|ppn| self.core.device.array.lose_page(ppn));
             }
         }
     }

@@ -1,81 +1,114 @@
 //! The figures of a run, from the facts folded.
 
 use crate::config::Pace;
-use crate::result::{AroundResult, Cdf, EccResult, Response, RunResult};
+use crate::result::{
+    AroundResult, Cdf, EccResult, FlashResult, HostResult, OracleResult, PreconditionResult, RedundancyResult, ReplayResult,
+    Response, RunResult, WearResult,
+};
 use crate::session::Prepared;
 use device::contents::HostPayload;
 use device::facts::RequestKind;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
-use vocab::{Cause, Nanos};
+use vocab::{Cause, Nanos, SimTime};
 
 impl<P: HostPayload> Prepared<P> {
     /// What the run gave, from the facts folded.
     pub(crate) fn result(&self, events: u64, pace: Pace) -> RunResult {
-        let engine = &self.engine;
-        let folds = &engine.core.device.folds;
-        let host = &engine.host.requests;
-        let first = host.first_arrival.unwrap_or(engine.core.device.now);
-        let span = host.last_answer.max(first).since(first).as_secs_f64();
-        let arrivals = host.last_arrival.max(first).since(first).as_secs_f64();
-        let dies = f64::from(engine.core.device.grid.dies());
-        let busy = folds.busy.as_secs_f64();
-        // Collection may go on after the last answer.
-        let until_idle = engine.core.device.now.max(host.last_answer).max(first).since(first).as_secs_f64();
-        let busy_share = if until_idle > 0.0 { busy / (dies * until_idle) } else { 0.0 };
-        let drain = span - arrivals;
-        let by_cause =
-            |counts: &[u64; Cause::ALL.len()]| Cause::ALL.iter().map(|&c| (c.name().to_string(), counts[c as usize])).collect();
-        let written = folds.pages[RequestKind::Write as usize];
-        let pe = engine.pe_cycles();
+        let folds = &self.engine.core.device.folds;
+        let pe = self.engine.pe_cycles();
+        RunResult {
+            scheme: self.setup.scheme.name.clone(),
+            host: self.host_result(),
+            oracle: OracleResult { checked_reads: folds.checked, mismatches: folds.mismatches },
+            flash: self.flash_result(),
+            ecc: self.ecc_result(),
+            around: self.around_result(),
+            redundancy: RedundancyResult {
+                rebuilt_reads: folds.rebuilt,
+                rebuild_s: self.engine.rebuild_time().map(Nanos::as_secs_f64),
+                rebuild_left: self.engine.rebuild_left(),
+            },
+            precondition: PreconditionResult {
+                overwrites: self.steady.overwrites,
+                waf: self.steady.waf,
+                converged: self.steady.converged,
+            },
+            wear: WearResult {
+                pe_added: pe.iter().zip(&self.pe_before).map(|(after, before)| after.saturating_sub(*before)).collect(),
+                pe_cycles: pe,
+            },
+            replay: self.replay_result(events, pace),
+        }
+    }
+
+    /// When the first request came.
+    fn first_arrival(&self) -> SimTime {
+        self.engine.host.requests.first_arrival.unwrap_or(self.engine.core.device.now)
+    }
+
+    fn host_result(&self) -> HostResult {
+        let (folds, first) = (&self.engine.core.device.folds, self.first_arrival());
         let [reads, writes] = folds.responses.as_deref().expect("a run counts them");
         let mut both = reads.clone();
         both.add(writes).expect("same precision");
-        RunResult {
-            scheme: self.setup.scheme.name.clone(),
+        let ([read_sum, write_sum], [read_max, write_max]) = (folds.response_sum, folds.response_max);
+        HostResult {
             requests: RequestKind::ALL.iter().map(|&(kind, name)| (name.to_string(), folds.requests[kind as usize])).collect(),
             read_pages: folds.pages[RequestKind::Read as usize],
-            write_pages: written,
-            response_us: response(
-                &both,
-                folds.response_sum[0] + folds.response_sum[1],
-                folds.response_max[0].max(folds.response_max[1]),
-            ),
-            read_response_us: response(reads, folds.response_sum[0], folds.response_max[0]),
-            write_response_us: response(writes, folds.response_sum[1], folds.response_max[1]),
+            write_pages: folds.pages[RequestKind::Write as usize],
+            response_us: response(&both, read_sum + write_sum, read_max.max(write_max)),
+            read_response_us: response(reads, read_sum, read_max),
+            write_response_us: response(writes, write_sum, write_max),
             read_cdf: cdf(reads),
             write_cdf: cdf(writes),
-            flash_reads: by_cause(&folds.reads),
-            flash_programs: by_cause(&folds.programs),
-            flash_erases: by_cause(&folds.erases),
+            media_errors: folds.media_errors,
+            write_errors: folds.write_errors,
+            read_only_s: self.engine.host.requests.read_only_since.map(|since| since.max(first).since(first).as_secs_f64()),
+            refused_requests: folds.refused,
+        }
+    }
+
+    fn flash_result(&self) -> FlashResult {
+        let folds = &self.engine.core.device.folds;
+        let by_cause =
+            |counts: &[u64; Cause::ALL.len()]| Cause::ALL.iter().map(|&c| (c.name().to_string(), counts[c as usize])).collect();
+        let written = folds.pages[RequestKind::Write as usize];
+        FlashResult {
+            reads: by_cause(&folds.reads),
+            programs: by_cause(&folds.programs),
+            erases: by_cause(&folds.erases),
             waf: (written > 0).then(|| (folds.filled_slots + folds.padded_slots) as f64 / written as f64),
             padded_slots: folds.padded_slots,
             energy_j: self.energy_j(),
-            ecc: self.ecc_result(),
-            around: self.around_result(),
-            checked_reads: folds.checked,
-            mismatches: folds.mismatches,
-            rebuilt_reads: folds.rebuilt,
-            media_errors: folds.media_errors,
-            write_errors: folds.write_errors,
-            read_only_s: host.read_only_since.map(|since| since.max(first).since(first).as_secs_f64()),
-            refused_requests: folds.refused,
             astray_reads: folds.astray,
-            rebuild_s: engine.rebuild_time().map(Nanos::as_secs_f64),
-            rebuild_left: engine.rebuild_left(),
+            die_busy_share: self.die_busy_share(),
+            ops: folds.flash_ops(),
+        }
+    }
+
+    fn die_busy_share(&self) -> f64 {
+        let (device, first) = (&self.engine.core.device, self.first_arrival());
+        // Collection may go on after the last answer.
+        let until_idle = device.now.max(self.engine.host.requests.last_answer).max(first).since(first).as_secs_f64();
+        let busy = device.folds.busy.as_secs_f64();
+        if until_idle > 0.0 { busy / (f64::from(device.grid.dies()) * until_idle) } else { 0.0 }
+    }
+
+    fn replay_result(&self, events: u64, pace: Pace) -> ReplayResult {
+        let (device, host, first) = (&self.engine.core.device, &self.engine.host.requests, self.first_arrival());
+        let span = host.last_answer.max(first).since(first).as_secs_f64();
+        let arrivals = host.last_arrival.max(first).since(first).as_secs_f64();
+        let (busy, dies) = (device.folds.busy.as_secs_f64(), f64::from(device.grid.dies()));
+        let drain = span - arrivals;
+        // The drive needed noticeably longer than the arrivals took, or never rested.
+        let is_behind = drain > 0.05 * arrivals.max(1e-3) || self.die_busy_share() > 0.95;
+        ReplayResult {
             simulated_s: span,
-            die_busy_share: busy_share,
-            // The drive needed noticeably longer than the arrivals took, or never rested.
-            saturated: pace == Pace::Open && span > 0.0 && (drain > 0.05 * arrivals.max(1e-3) || busy_share > 0.95),
+            saturated: pace == Pace::Open && span > 0.0 && is_behind,
             offered_load: if arrivals > 0.0 { busy / (dies * arrivals) } else { f64::INFINITY },
-            precondition_overwrites: self.steady.overwrites,
-            precondition_waf: self.steady.waf,
-            precondition_converged: self.steady.converged,
-            pe_added: pe.iter().zip(&self.pe_before).map(|(after, before)| after.saturating_sub(*before)).collect(),
-            pe_cycles: pe,
-            event_digest: folds.digest,
-            flash_ops: folds.flash_ops(),
             events,
+            event_digest: device.folds.digest,
         }
     }
 

@@ -13,7 +13,7 @@ use device::image::Contents;
 use device::slab::{ImageId, JobId};
 use ftl::{Place, UnitId};
 use nand::{FlashArray, PageRole};
-use vocab::{Lpn, Slot};
+use vocab::Lpn;
 
 /// What waits until rescued pages are in flash.
 #[derive(Clone, Debug, Default)]
@@ -91,11 +91,15 @@ impl<P: HostPayload> Moves<P> {
         if !self.rescuing {
             return None;
         }
-        let place = match (target, core.lpn_wanted(target)) {
+        let lpn = core.lpn_wanted(target);
+        let place = match (target, lpn) {
             (Target::Move { slot, .. }, _) => Place::At(slot),
             (_, lpn) => core.map.lookup(lpn?),
         };
-        let lies_there = |from: Slot| Place::At(from) == place;
-        self.queue.iter().find(|page| lies_there(page.from)).map(|page| page.contents.payload.clone())
+        // What waits since its block was erased and written anew does not lie there any more.
+        let lies_there = |page: &&Move<P>| {
+            Place::At(page.from) == place && lpn.is_none_or(|lpn| page.contents.tag.role() == PageRole::Data(lpn))
+        };
+        self.queue.iter().find(lies_there).map(|page| page.contents.payload.clone())
     }
 }

@@ -56,7 +56,7 @@ pub(crate) fn write_job<P: HostPayload>(core: &mut LogCore<P>, pages: &[(u32, u3
     let sectors = core.device.grid.geometry().sectors_per_slot();
     let write = |&(lpn, version): &(u32, u32)| {
         let payload = P::stamp(Lpn(lpn), version, sectors);
-        PageWrite { lpn: Lpn(lpn), version, payload, from: 0, to: sectors }
+        PageWrite { lpn: Lpn(lpn), version, payload, from: 0, to: sectors, rank: 0 }
     };
     core.jobs[id].pages.extend(pages.iter().map(write));
     id

@@ -106,7 +106,7 @@ fn mirrors() -> (TinyCore, Mirrors) {
 fn job(core: &mut TinyCore, lpns: std::ops::Range<u32>, version: u32) -> JobId {
     let job = core.jobs.take();
     core.jobs[job].reset(Asker::Host, RequestKind::Write, SimTime::ZERO);
-    let write = |lpn| PageWrite { lpn, version, payload: Tag::stamp(lpn, version, 8), from: 0, to: 8 };
+    let write = |lpn| PageWrite { lpn, version, payload: Tag::stamp(lpn, version, 8), from: 0, to: 8, rank: 0 };
     core.jobs[job].pages.extend(lpns.map(|lpn| write(Lpn(lpn))));
     job
 }

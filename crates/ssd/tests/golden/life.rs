@@ -55,6 +55,56 @@ impl Fnv {
     }
 }
 
+/// A result as the table has hashed it from the beginning: all figures in one list.
+struct Flat<'a>(&'a RunResult);
+
+impl Debug for Flat<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let r = self.0;
+        f.debug_struct("RunResult")
+            .field("scheme", &r.scheme)
+            .field("requests", &r.host.requests)
+            .field("read_pages", &r.host.read_pages)
+            .field("write_pages", &r.host.write_pages)
+            .field("response_us", &r.host.response_us)
+            .field("read_response_us", &r.host.read_response_us)
+            .field("write_response_us", &r.host.write_response_us)
+            .field("read_cdf", &r.host.read_cdf)
+            .field("write_cdf", &r.host.write_cdf)
+            .field("flash_reads", &r.flash.reads)
+            .field("flash_programs", &r.flash.programs)
+            .field("flash_erases", &r.flash.erases)
+            .field("waf", &r.flash.waf)
+            .field("padded_slots", &r.flash.padded_slots)
+            .field("energy_j", &r.flash.energy_j)
+            .field("ecc", &r.ecc)
+            .field("around", &r.around)
+            .field("checked_reads", &r.oracle.checked_reads)
+            .field("mismatches", &r.oracle.mismatches)
+            .field("rebuilt_reads", &r.redundancy.rebuilt_reads)
+            .field("media_errors", &r.host.media_errors)
+            .field("write_errors", &r.host.write_errors)
+            .field("astray_reads", &r.flash.astray_reads)
+            .field("read_only_s", &r.host.read_only_s)
+            .field("refused_requests", &r.host.refused_requests)
+            .field("rebuild_s", &r.redundancy.rebuild_s)
+            .field("rebuild_left", &r.redundancy.rebuild_left)
+            .field("simulated_s", &r.replay.simulated_s)
+            .field("die_busy_share", &r.flash.die_busy_share)
+            .field("saturated", &r.replay.saturated)
+            .field("offered_load", &r.replay.offered_load)
+            .field("precondition_overwrites", &r.precondition.overwrites)
+            .field("precondition_waf", &r.precondition.waf)
+            .field("precondition_converged", &r.precondition.converged)
+            .field("pe_cycles", &r.wear.pe_cycles)
+            .field("pe_added", &r.wear.pe_added)
+            .field("event_digest", &r.replay.event_digest)
+            .field("flash_ops", &r.flash.ops)
+            .field("events", &r.replay.events)
+            .finish()
+    }
+}
+
 /// What a row gave.
 #[derive(Default)]
 pub struct Life {
@@ -74,26 +124,26 @@ pub type Seen = BTreeMap<&'static str, u64>;
 fn see(seen: &mut Seen, result: &RunResult) {
     let of = |by_cause: &BTreeMap<String, u64>, cause: &str| by_cause.get(cause).copied().unwrap_or(0);
     for (name, count) in [
-        ("pages collected", of(&result.flash_programs, "gc")),
-        ("pages refreshed", of(&result.flash_programs, "refresh")),
-        ("pages rebuilt", of(&result.flash_programs, "rebuild")),
-        ("pages of code", of(&result.flash_programs, "encode")),
+        ("pages collected", of(&result.flash.programs, "gc")),
+        ("pages refreshed", of(&result.flash.programs, "refresh")),
+        ("pages rebuilt", of(&result.flash.programs, "rebuild")),
+        ("pages of code", of(&result.flash.programs, "encode")),
         ("units refreshed", result.ecc.refreshed_units),
         ("pages recharged", result.ecc.recharged_pages),
         ("codewords miscorrected", result.ecc.miscorrected_codewords),
         ("pages not corrected", result.ecc.unreadable_pages),
-        ("pages solved for", result.rebuilt_reads),
-        ("media errors", result.media_errors),
-        ("write errors", result.write_errors),
-        ("requests refused", result.refused_requests),
-        ("reads astray", result.astray_reads),
+        ("pages solved for", result.redundancy.rebuilt_reads),
+        ("media errors", result.host.media_errors),
+        ("write errors", result.host.write_errors),
+        ("requests refused", result.host.refused_requests),
+        ("reads astray", result.flash.astray_reads),
         ("pages derived", result.around.derived_pages),
         ("reads withdrawn", result.around.withdrawn_reads),
         ("pages read ahead", result.around.ahead_pages),
         ("pages found read ahead", result.around.ahead_hits),
         ("groups encoded", result.around.encoded_groups),
-        ("rebuilds that ended", u64::from(result.rebuild_s.is_some())),
-        ("rebuilds that left something", u64::from(result.rebuild_left > 0)),
+        ("rebuilds that ended", u64::from(result.redundancy.rebuild_s.is_some())),
+        ("rebuilds that left something", u64::from(result.redundancy.rebuild_left > 0)),
     ] {
         *seen.entry(name).or_default() += count;
     }
@@ -168,8 +218,8 @@ impl Row<'_> {
             rested = event < events;
             rested
         });
-        self.life.events.add(&(result.event_digest, result.flash_ops, result.events));
-        self.life.state.add(&result);
+        self.life.events.add(&(result.replay.event_digest, result.flash.ops, result.replay.events));
+        self.life.state.add(&Flat(&result));
         see(&mut self.life.seen, &result);
         rested
     }
@@ -221,8 +271,8 @@ impl Row<'_> {
         life.state.add(&inventory);
         life.state.add(&session.take_stock());
         let result = session.drain();
-        life.events.add(&(result.event_digest, result.flash_ops, result.events));
-        life.state.add(&(result, session.first_mismatch().map(str::to_owned)));
+        life.events.add(&(result.replay.event_digest, result.flash.ops, result.replay.events));
+        life.state.add(&(Flat(&result), session.first_mismatch().map(str::to_owned)));
         life.state.add(&(session.recycled(), session.group_stats(), session.read_only_since(), session.pe_cycles()));
         life.state.add(&session.inventory());
         life.state.add(&session.scrub());

@@ -28,6 +28,9 @@ pub enum Arrivals {
     Poisson(Nanos),
 }
 
+/// Most requests of a workload: weeks of simulation.
+const REQUESTS_LIMIT: u64 = 1_000_000_000_000;
+
 /// Where popular addresses lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
@@ -192,6 +195,7 @@ pub struct Generator {
 impl Iterator for Generator {
     type Item = HostCommand;
 
+    #[inline]
     fn next(&mut self) -> Option<HostCommand> {
         self.remaining = self.remaining.checked_sub(1)?;
         let op = if self.operations.chance(self.read_fraction) { HostOp::Read } else { HostOp::Write(Fua::No) };
@@ -223,6 +227,9 @@ impl Workload {
         if self.slots == 0 || end.is_none_or(|end| end > crate::LBA_LIMIT.0) {
             return Err(bad("slots", self.slots, "a range of at least one slot that ends below 2^63 bytes"));
         }
+        if self.requests > REQUESTS_LIMIT {
+            return Err(bad("requests", self.requests, "at most 1000000000000 requests"));
+        }
         let shares = [
             ("read_fraction", self.read_fraction),
             ("sequential", self.sequential),
@@ -237,14 +244,28 @@ impl Workload {
         if !(0.0..=100.0).contains(&self.theta) {
             return Err(bad("theta", self.theta, "a skew of 0 to 100"));
         }
+        self.check_sizes()?;
         let (Arrivals::Every(gap) | Arrivals::Poisson(gap)) = self.arrivals else {
             return Ok(());
         };
-        // Poisson times sum to about requests * gap; a factor of 4 leaves room.
-        if self.requests.checked_mul(gap.0).is_none_or(|end| end > u64::MAX / 4) {
-            return Err(bad("arrivals", gap, "a gap at which all requests fit into 146 years"));
+        // Poisson times sum to about requests * gap; where they come to more, the replay says so.
+        if self.requests.checked_mul(gap.0).is_none_or(|end| end > crate::SPAN_LIMIT.0) {
+            return Err(bad("arrivals", gap, "a gap at which all requests fit into 73 years"));
         }
         Ok(())
+    }
+
+    /// Checked for every generator: a list that no size can be drawn from is a slip, even where another one is used.
+    fn check_sizes(&self) -> Result<(), GenerateError> {
+        const WANTED: &str = "a list of sizes with weights of 0 to 1e9, not all of them 0";
+        if let Some((size, weight)) = self.sizes.iter().find(|(_, weight)| !(0.0..=1e9).contains(weight)) {
+            return Err(bad("sizes", format!("the weight {weight} of {size}"), WANTED));
+        }
+        match self.sizes.iter().map(|(_, weight)| weight).sum::<f64>() {
+            0.0 if self.sizes.is_empty() => Err(bad("sizes", "an empty list", WANTED)),
+            0.0 => Err(bad("sizes", "only weights of 0", WANTED)),
+            _ => Ok(()),
+        }
     }
 
     /// Sectors of a request of `size`, which must fit the range.

@@ -2,9 +2,9 @@
 
 use crate::care::DriveIs;
 use crate::care::collect::{AfterErase, Collecting, NextVictim};
-use crate::core::Command;
 use crate::core::owner::Owner;
 use crate::core::target::Target;
+use crate::core::{Command, data_of};
 use crate::engine::Engine;
 use crate::write::group_log::Feed;
 use crate::write::moves::Move;
@@ -37,7 +37,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Starts the log's collector if it is idle.
     pub(crate) fn start_collecting(&mut self, log: usize) {
-        if !self.care.collectors[log].is_free() {
+        if !self.care.collectors[log].is_free() || self.has_lost_room() && self.care.gains_nothing(&self.core, log) {
             return;
         }
         let Some((victim, cause)) = self.next_victim(log) else { return };
@@ -163,7 +163,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             match payload {
                 Some(payload) => self.relocate(log, Contents { tag, payload, update }, slot),
                 None => {
-                    self.note_lost(tag, update);
+                    data_of(tag).into_iter().for_each(|lpn| self.core.note_lost(lpn, update));
                     self.lose(tag, slot);
                 }
             }

@@ -6,7 +6,7 @@ use crate::care::rebuild::ParkedStrip;
 use crate::core::owner::{Holds, Owner};
 use crate::core::{Command, oob_covering};
 use crate::engine::Engine;
-use crate::write::WithoutReserve;
+use crate::write::{RebuiltBy, WithoutReserve};
 use device::contents::HostPayload;
 use device::image::{Contents, Image};
 use ftl::{LogKind, Place, Stream, UnitId};
@@ -219,17 +219,19 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// There is no place for contents that failed to be programmed: the page gets back what it held
     /// before, which is in flash as long as unit `pin` is pinned. False where there was nothing, or
-    /// something newer took its place, or a stripe is to bring the contents back.
-    pub(crate) fn take_back(&mut self, tag: OobTag, failed: Slot, pin: Option<UnitId>) -> bool {
+    /// something newer took its place, or a stripe is to bring the contents back, or it would go back behind what
+    /// was durable.
+    pub(crate) fn take_back(&mut self, (tag, update): (OobTag, u64), failed: Slot, pin: Option<UnitId>) -> bool {
         let place = match tag.role() {
             PageRole::Data(lpn) => self.core.map.lookup(lpn),
             PageRole::Parity(stripe) => self.core.map.lookup_parity(stripe),
             PageRole::Filler => return false,
         };
         let Some(pin) = pin.filter(|_| place == Place::At(failed)) else { return false };
-        let Some(old) = self.care.newest_copy(&self.core, tag, failed) else { return false };
-        let (ppn, index) = self.core.device.grid.page_of(old);
-        let rank = self.core.device.update_at(ppn, index);
+        let Some((old, rank)) = self.care.newest_copy(&self.core, (tag, update), failed) else { return false };
+        if rank < self.least_rank(tag, update) {
+            return false;
+        }
         let published = match tag.role() {
             PageRole::Parity(stripe) => {
                 self.note_parity_version(stripe, rank);
@@ -251,6 +253,18 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
         self.care.collectors_of_are_stuck([pin, self.core.map.unit_of(old)]);
         true
+    }
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+    /// The rank that contents need at least, if they are to stand in for those of rank `update`: the sum of a static
+    /// stripe has contents of that very rank.
+    fn least_rank(&self, tag: OobTag, update: u64) -> u64 {
+        match (self.writer.rebuilt_by(), tag.role()) {
+            (RebuiltBy::Stripes, _) => update,
+            (_, PageRole::Data(lpn)) => self.core.safe.journal.rank(lpn),
+            (_, PageRole::Parity(_) | PageRole::Filler) => 0,
+        }
     }
 }
 

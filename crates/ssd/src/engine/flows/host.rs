@@ -1,5 +1,6 @@
 //! Requests on their way: from the host to the way of writing and back, or to the reads.
 
+use crate::care::collect::Collector;
 use crate::engine::Engine;
 use crate::host::Next;
 use crate::host::requests::Arrived;
@@ -93,6 +94,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             (_, Way::Zones) => return self.place_in_zones(job),
         };
         if all {
+            self.care.collectors.iter_mut().for_each(Collector::note_use);
             self.host.leave(&mut self.core, job);
             self.hand_on();
         }
@@ -110,6 +112,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.host.discard_page(&mut self.core, job, lpn);
             self.contents_change(lpn);
             self.core.safe.lost.remove(&lpn);
+            self.core.safe.journal.discard(lpn, self.core.device.sequence);
             if !keeps && let Some(unit) = self.core.map.forget(lpn).pinned {
                 self.core.release(unit);
                 self.hand_on();

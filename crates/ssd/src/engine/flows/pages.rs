@@ -1,5 +1,6 @@
 //! Pages of region logs: what happens between placing a page, its program, and its loss.
 
+use crate::care::bad_blocks::pass_pin_on;
 use crate::core::data_of;
 use crate::core::owner::Holds;
 use crate::engine::Engine;
@@ -89,9 +90,12 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn page_done(&mut self, image: ImageId, log: usize, holds: Holds, outcome: ProgramOutcome) {
         let Image { ppn, filled, .. } = self.core.device.images.slab[image];
         for index in 0..filled {
-            let (tag, job, pin) = self.core.device.images.slot(image, index);
-            if !outcome.is_done() && !self.take_back(tag, self.core.device.grid.slot(ppn, index), pin) {
+            let (tag, job, mut pin) = self.core.device.images.slot(image, index);
+            let slot = self.core.device.grid.slot(ppn, index);
+            let update = self.core.device.images.updates(image)[index as usize];
+            if !outcome.is_done() && !self.take_back((tag, update), slot, pin) {
                 self.lose_program(image, index, holds);
+                pin = pass_pin_on(&mut self.core, &self.writer.pages, (tag, update), slot, pin);
             }
             if let Some(pin) = pin {
                 self.release(pin);
@@ -110,17 +114,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// A slot of a program that failed did not get its contents, and nobody has them any more.
     pub(crate) fn lose_program(&mut self, image: ImageId, index: u32, holds: Holds) {
         let (ppn, tag) = (self.core.device.images.slab[image].ppn, self.core.device.images.slot(image, index).0);
-        if holds == Holds::MovedData {
-            self.note_lost(tag, self.core.device.images.updates(image)[index as usize]);
+        if let (Holds::MovedData, Some(lpn)) = (holds, data_of(tag)) {
+            let rank = self.core.device.images.updates(image)[index as usize];
+            self.core.note_lost(lpn, rank);
         }
         self.lose(tag, self.core.device.grid.slot(ppn, index));
-    }
-
-    /// The contents of a page, of this rank, are lost for good: after a cut, too, nothing older is taken for them.
-    pub(crate) fn note_lost(&mut self, tag: OobTag, update: u64) {
-        if let (Some(lpn), true) = (data_of(tag), self.core.is_mountable()) {
-            self.core.safe.lost.insert(lpn, update);
-        }
     }
 
     /// The slot did not get its contents: if it is still current, only a stripe has them now.

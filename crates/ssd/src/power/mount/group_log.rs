@@ -1,6 +1,7 @@
 //! The group log at a mount: what the scan of flash and power-safe memory know goes to rows or to block groups, and
 //! their choice comes back.
 
+use crate::core::journal::Journal;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
 use crate::power::mount::Choice;
@@ -45,8 +46,8 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         Rows::doubted(&self.core, looks, suspects)
     }
 
-    pub(crate) fn choose_in_rows(&self, looks: &Looks, but: &BTreeSet<Ppn>, lost: Lost) -> Choice {
-        self.writer.rows.choose(&self.core, RowsSeen { seen: looks, without: but }, lost).into()
+    pub(crate) fn choose_in_rows(&self, looks: &Looks, durable: &Journal, but: &BTreeSet<Ppn>, lost: Lost) -> Choice {
+        self.writer.rows.choose(&self.core, RowsSeen { seen: looks, without: but }, durable, lost).into()
     }
 
     pub(crate) fn choose_in_groups(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>, lost: Lost) -> Choice {

@@ -188,15 +188,18 @@ impl Looks {
 
     /// Time to look, dies side by side, channels shared.
     pub fn time(&self, latencies: &Latencies, grid: &Grid) -> Nanos {
-        let pages = u64::from(grid.pages_per_block());
-        let block: u64 = (0..grid.pages_per_block()).map(|page| latencies.command.0 + latencies.read(page).0).sum();
-        let die = self.looked.iter().max().map_or(0, |&looks| looks * block / pages);
+        let pages = u128::from(grid.pages_per_block());
+        let of_page = |page| u128::from((latencies.command + latencies.read(page)).0);
+        let block: u128 = (0..grid.pages_per_block()).map(of_page).sum();
+        // The product alone may pass 2^64: looks are as many as pages of a die.
+        let die = self.looked.iter().max().map_or(0, |&looks| u128::from(looks) * block / pages);
+        let die = Nanos(u64::try_from(die).expect("a die is looked through in less than 584 years"));
         // Out-of-band bytes alone are transferred: a sixteenth of a page at most.
-        let transfer = latencies.transfer(grid.slots_per_page()).0 / 16;
+        let transfer = Nanos(latencies.transfer(grid.slots_per_page()).0 / 16);
         let dies_per_channel = (grid.dies() / grid.geometry().channels.max(1)).max(1) as usize;
         let of_channels = self.looked.chunks(dies_per_channel).map(|dies| dies.iter().sum::<u64>());
-        let channel = of_channels.max().unwrap_or(0) * (latencies.command.0 + transfer);
-        Nanos(die.max(channel))
+        let channel = (latencies.command + transfer) * of_channels.max().unwrap_or(0);
+        die.max(channel)
     }
 
     pub fn counts(&self, grid: &Grid) -> Mounted {

@@ -10,7 +10,8 @@
 //! * **The newest contents count**, by rank of their write (`update`), which moves keep. Of equal
 //!   copies the older one counts: then a collection that the cut met is undone, and the block that
 //!   it was filling holds nothing that is needed. So there is always a unit that can be erased.
-//! * **What was found lost for good stays lost**, whatever older copies there are, until it is written anew.
+//! * **What was durable and is not there is lost**, whatever older copies there are, until it is written anew: the journal
+//!   knows what was durable ([`Journal`]).
 //! * **A block whose erase was asked for holds nothing that is needed**, erased or not: its codewords may be gone in part.
 //! * **A torn page is not there.** Checksums tell.
 //! * **The last page of each die is suspect**: its program may have been cut so late that it reads
@@ -30,6 +31,7 @@ pub(crate) mod stripes;
 
 use crate::core::checkpoint::Checkpoint;
 use crate::core::checkpoint::Summary;
+use crate::core::journal::Journal;
 pub(crate) use crate::core::newest::Newest;
 use crate::engine::Engine;
 use crate::power::cut::{READS_SAVED_EVERY, Remains};
@@ -90,10 +92,10 @@ impl Choice {
         found::offer(&mut self.pages, lpn, found);
     }
 
-    /// Nothing counts that is older than what was lost for good; the pages of which that is all there is.
-    fn lose(&mut self, lost: &BTreeMap<Lpn, u64>) -> BTreeMap<Lpn, u64> {
+    /// Nothing counts that is older than what was durable; the pages of which that is all there is.
+    fn lose(&mut self, journal: &Journal) -> BTreeMap<Lpn, u64> {
         let mut stays = BTreeMap::new();
-        for (&lpn, &update) in lost {
+        for (lpn, update) in journal.iter() {
             let Some(page) = self.pages.get_mut(lpn.index()) else { continue };
             if page.is_none_or(|newest| newest.update < update) {
                 *page = Some(Newest { update, sequence: 0, slot: None });
@@ -101,6 +103,15 @@ impl Choice {
             }
         }
         stays
+    }
+
+    /// Logical pages that were found, and the ranks of their contents. What rows and groups only solve for may be gone with
+    /// the next cut, and was never answered if the journal does not have it; a static stripe names its whole state.
+    fn found(&self) -> Vec<(Lpn, u64)> {
+        let solved: BTreeSet<Slot> = self.solved.iter().map(|member| member.slot).collect();
+        let counts = |found: &Newest| found.slot.is_none_or(|slot| !solved.contains(&slot));
+        let pages = (0..).map(Lpn).zip(&self.pages).filter_map(|(lpn, found)| Some((lpn, found.as_ref()?)));
+        pages.filter(|(_, found)| counts(found)).map(|(lpn, found)| (lpn, found.update)).collect()
     }
 
     /// Every slot that counts.
@@ -120,7 +131,8 @@ impl Choice {
 impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     /// Rebuilds what the controller knows; nothing is written.
     pub(crate) fn mount(&mut self, mut remains: Remains<P>) -> Mounted {
-        self.find_dead_dies();
+        self.find_dead_dies(&remains.died);
+        let known_lost = self.mount_journal(&mut remains);
         let mut looks = Looks::new(&self.core.device.array, remains.checkpoint.as_ref());
         remains.erasing.iter().for_each(|&block| looks.set_aside(block));
         // Ranks are never used twice, also where only power-safe memory knows of them.
@@ -132,15 +144,16 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         }
         self.mount_checkpoint(&looks, &suspects, remains.checkpoint.as_ref());
         self.mount_groups(&mut remains, &looks);
-        let mut with = self.choose(&looks, &remains, &BTreeSet::new(), Lost::AreSolvedFor);
+        let mut with = self.choose(&looks, &remains, &remains.journal, (&BTreeSet::new(), Lost::AreSolvedFor));
         // Unless a die took it, what can only be solved for is as suspect.
         let lost = if self.core.device.dead.is_empty() { Lost::AreLeftOut } else { Lost::AreSolvedFor };
-        let mut without = self.choose(&looks, &remains, &suspects, lost);
+        // A suspect may be durable: what would count without it is kept, and the next mount knows better.
+        let mut without = self.choose(&looks, &remains, &known_lost, (&suspects, lost));
         if let Way::Stripes = self.writer.way {
             self.core.safe.lost = with.stripes.iter().flat_map(|found| found.lost.iter().copied()).collect();
         } else {
-            self.core.safe.lost = with.lose(&remains.lost);
-            without.lose(&remains.lost);
+            self.core.safe.lost = with.lose(&remains.journal);
+            without.lose(&known_lost);
         }
         self.mount_wear(&looks, &remains);
         let fallback =
@@ -164,14 +177,14 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             .collect();
         let stays = remains.erasing.iter().filter(|&&block| half_erased.contains(&self.core.map.unit_of_block(block)));
         self.core.safe.erasing = stays.map(|&block| (block, false)).collect();
-        self.begin_mounting(pages, fallback);
+        self.begin_mounting(pages, fallback, with.found());
         self.core.device.remembered = suspects;
         let mapped = with.pages.iter().flatten().count() as u64;
         let (mut found, mut time) =
             (looks.counts(&self.core.device.grid), looks.time(&self.core.device.latencies, &self.core.device.grid));
         if let Some(checkpoint) = &remains.checkpoint {
             found.bytes.0 += checkpoint.bytes(&self.core.device.grid);
-            time.0 += checkpoint.time(&self.core.device.latencies, &self.core.device.grid).0;
+            time += checkpoint.time(&self.core.device.latencies, &self.core.device.grid);
         }
         Mounted { mapped, time, read_only: self.host.requests.read_only_since.is_some(), lost: remains.outage.memory, ..found }
     }
@@ -192,8 +205,25 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         }
     }
 
-    fn find_dead_dies(&mut self) {
-        for die in (0..self.core.device.grid.dies()).map(|die| DieId(die as u16)) {
+    /// Takes over the journal; what was found lost for good was there, and so it is in it. A journal of that alone.
+    fn mount_journal(&mut self, remains: &mut Remains<P>) -> Journal {
+        let mut known_lost = Journal::new(self.core.map.user_slots());
+        if self.core.breaks(SafetyRule::Journal) || remains.journal == Journal::default() {
+            remains.journal = known_lost.clone();
+        }
+        for (&lpn, &rank) in &remains.lost {
+            remains.journal.durable(lpn, rank);
+            known_lost.durable(lpn, rank);
+        }
+        self.core.safe.journal = remains.journal.clone();
+        known_lost
+    }
+
+    /// Dies that do not answer, in the order in which they died.
+    fn find_dead_dies(&mut self, died_before: &[DieId]) {
+        let all = (0..self.core.device.grid.dies()).map(|die| DieId(die as u16));
+        let since = all.filter(|die| !died_before.contains(die));
+        for die in died_before.iter().copied().chain(since) {
             let first = self.core.device.grid.ppn(self.core.device.grid.block(die, 0), 0);
             if !self.core.device.array.answers(first) {
                 self.core.device.dead.insert(u32::from(die.0));
@@ -227,11 +257,11 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     }
 
     /// The newest consistent state if the pages `but` cannot be read. `lost`: those of rows and groups.
-    fn choose(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>, lost: Lost) -> Choice {
+    fn choose(&self, looks: &Looks, remains: &Remains<P>, durable: &Journal, (but, lost): (&BTreeSet<Ppn>, Lost)) -> Choice {
         match self.writer.way {
             Way::Pages | Way::Zones => self.choose_pages(looks, but),
-            Way::Stripes => self.choose_stripes(looks, remains, but),
-            Way::Rows => self.choose_in_rows(looks, but, lost),
+            Way::Stripes => self.choose_stripes(looks, remains, durable, but),
+            Way::Rows => self.choose_in_rows(looks, durable, but, lost),
             Way::Groups => self.choose_in_groups(looks, remains, but, lost),
         }
     }

@@ -14,13 +14,13 @@ use device::contents::HostPayload;
 use ftl::{Stream, UnitId};
 use nand::{FlashArray, Scan};
 use std::collections::BTreeSet;
-use vocab::{Cause, Ppn, StripeId};
+use vocab::{Cause, Lpn, Ppn, StripeId};
 
 impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
-    pub(crate) fn begin_mounting(&mut self, pages: BTreeSet<Ppn>, pins: Vec<UnitId>) {
+    pub(crate) fn begin_mounting(&mut self, pages: BTreeSet<Ppn>, pins: Vec<UnitId>, found: Vec<(Lpn, u64)>) {
         self.want_unsettled_groups();
         self.core.safe.recovering = true;
-        self.power.mounting = Some(Box::new(Mounting { pages: pages.into_iter().collect(), pins, sent: false }));
+        self.power.mounting = Some(Box::new(Mounting { pages: pages.into_iter().collect(), pins, found, sent: false }));
     }
 }
 
@@ -87,6 +87,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             mounting.pins.iter().for_each(|&unit| self.release(unit));
             self.writer.stripes.held.all_settled();
         }
+        // The host may read all of it from now on.
+        mounting.found.iter().for_each(|&(lpn, rank)| self.core.safe.journal.found(lpn, rank));
         self.core.retry = true;
         self.resume_rebuild();
         for log in 0..self.core.map.logs() {

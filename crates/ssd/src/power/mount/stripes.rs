@@ -1,6 +1,7 @@
 //! Static stripes at a mount: what the scan of flash and power-safe memory know goes to the stripes, and their
 //! choice comes back.
 
+use crate::core::journal::Journal;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
 use crate::power::mount::Choice;
@@ -13,26 +14,26 @@ use std::collections::BTreeSet;
 use vocab::Ppn;
 
 impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
-    fn evidence_of_stripes<'a>(&self, looks: &Looks, remains: &'a Remains<P>) -> Evidence<'a, P> {
+    fn evidence_of_stripes<'a>(&self, looks: &Looks, remains: &'a Remains<P>, journal: &'a Journal) -> Evidence<'a, P> {
         let grid = &self.core.device.grid;
         // Half an erase makes a block unreadable, too, but nothing in it was needed.
         let losing = looks.lost().filter(|&ppn| !remains.erasing.contains(&grid.split(ppn).0));
         Evidence {
             readable: looks.valid().collect(),
             losing_dies: losing.map(|ppn| grid.die_of(ppn)).collect(),
-            lost: &remains.lost,
+            journal,
             partials: &remains.held,
             lost_partials: remains.outage.memory.sums,
         }
     }
 
-    pub(crate) fn choose_stripes(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>) -> Choice {
-        let chosen = self.writer.stripes.choose(&self.core, &self.evidence_of_stripes(looks, remains), but);
+    pub(crate) fn choose_stripes(&self, looks: &Looks, remains: &Remains<P>, durable: &Journal, but: &BTreeSet<Ppn>) -> Choice {
+        let chosen = self.writer.stripes.choose(&self.core, &self.evidence_of_stripes(looks, remains, durable), but);
         Choice { pages: chosen.pages, stripes: chosen.stripes, ..Choice::default() }
     }
 
     pub(crate) fn doubted_in_stripes(&self, looks: &Looks, remains: &Remains<P>, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
-        let evidence = self.evidence_of_stripes(looks, remains);
+        let evidence = self.evidence_of_stripes(looks, remains, &remains.journal);
         self.writer.stripes.doubted(&self.core, &evidence, suspects, |ppn| looks.is_believed(ppn))
     }
 

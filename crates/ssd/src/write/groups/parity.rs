@@ -231,9 +231,10 @@ impl<P: HostPayload> Groups<P> {
 fn lose_slot<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, image: ImageId, index: u32, holds: Holds) {
     let tag = core.device.images.slot(image, index).0;
     let Some(lpn) = data_of(tag) else { return };
-    if holds == Holds::MovedData && core.is_mountable() {
-        // It was answered long ago: after a cut, nothing older may take its place.
-        core.safe.lost.insert(lpn, core.device.images.updates(image)[index as usize]);
+    if holds == Holds::MovedData {
+        // It was answered long ago.
+        let rank = core.device.images.updates(image)[index as usize];
+        core.note_lost(lpn, rank);
     }
     let slot = core.device.grid.slot(core.device.images.slab[image].ppn, index);
     if core.map.lookup(lpn) == Place::At(slot)

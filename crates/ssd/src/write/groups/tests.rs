@@ -266,3 +266,33 @@ fn a_page_that_a_cut_met_is_taken_out_of_the_sums() {
     let data = dies.iter().fold(StripSet::EMPTY, |data, &die| data.or(StripSet::one(die)));
     assert_eq!((&held.sums, held.data), (&before, data));
 }
+
+/// Fails if a scrub looks at no parity, or counts a sound codeword as broken or a broken one as sound.
+#[test]
+fn a_scrub_finds_a_parity_that_is_not_the_sum_of_its_data() {
+    let mut alone = Alone::<Tag>::new(&[("m", "2")]);
+    let (_, data) = alone.write(&[(0, 1), (1, 2), (2, 3)]);
+    alone.end_all(&data);
+    let found = alone.groups.scrub(&alone.core).expect("sums are right");
+    assert_eq!((found.sound, found.broken), (2, 0));
+    alone.groups.held.get_mut(&(0, 0)).expect("parity is under way").sums[0].add(&Tag::stamp(Lpn(0), 9, 8));
+    assert!(alone.groups.scrub(&alone.core).is_err());
+    alone.lose(&[0]);
+    let found = alone.groups.scrub(&alone.core).expect("a codeword that lacks a page is not compared");
+    assert_eq!((found.sound, found.broken), (0, 1));
+}
+
+/// Fails if a page that found no room counts as written though more of its codeword is lost than the code brings back.
+#[test]
+fn a_page_without_room_is_given_up_where_its_codeword_does_not_bring_it_back() {
+    for (lost, fails) in [(&[1][..], false), (&[1, 2], true)] {
+        let mut alone = Alone::<Tag>::new(&[("m", "2")]);
+        let (job, data) = alone.write(&[(0, 1), (1, 2), (2, 3)]);
+        alone.end(&data[0], ProgramOutcome::Failed);
+        alone.end_all(&data[1..]);
+        alone.lose(lost);
+        let waiting = alone.moves.waiting.remove(0);
+        assert!(alone.groups.give_up_rescue(&mut alone.core, &mut alone.moves, waiting));
+        assert_eq!(alone.core.jobs[job].failed, fails, "lost beside it: {lost:?}");
+    }
+}

@@ -122,11 +122,12 @@ impl<P: HostPayload> Groups<P> {
     fn put_host_page<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) -> Placed {
         let (image, strip) = self.next_strip(core, 0);
         while !core.device.images.is_full(image) {
-            let Some(page) = core.jobs[job].pages.get(core.jobs[job].next) else { break };
+            let next = core.jobs[job].next;
+            let Some(page) = core.jobs[job].pages.get(next) else { break };
             let (lpn, payload) = (page.lpn, page.payload.clone());
             core.jobs[job].next += 1;
             core.jobs[job].remaining += 1;
-            let contents = Contents { tag: OobTag::data(lpn), payload, update: core.device.next_rank() };
+            let contents = Contents { tag: OobTag::data(lpn), payload, update: core.rank_for(job, next) };
             self.put_slot(core, &strip, image, contents, Some(job));
         }
         self.send_data(core, Stream::Host, strip, image, Cause::Host)

@@ -101,7 +101,7 @@ mod tests {
 
     fn job(core: &mut TinyCore, lpns: std::ops::Range<u32>) -> device::slab::JobId {
         let job = core.jobs.take();
-        let pages = lpns.map(|lpn| PageWrite { lpn: Lpn(lpn), version: 1, payload: Tag::default(), from: 0, to: 8 });
+        let pages = lpns.map(|lpn| PageWrite { lpn: Lpn(lpn), version: 1, payload: Tag::default(), from: 0, to: 8, rank: 0 });
         core.jobs[job].pages.extend(pages);
         job
     }

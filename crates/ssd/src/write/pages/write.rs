@@ -44,11 +44,12 @@ impl PageWriter {
                 HostImage::Taken(image, _) => image,
                 HostImage::NoRoom => return Placing::NoRoom,
             };
-            let page = &core.jobs[job].pages[core.jobs[job].next];
+            let next = core.jobs[job].next;
+            let page = &core.jobs[job].pages[next];
             let (lpn, payload) = (page.lpn, page.payload.clone());
             let published = core.map.publish(lpn, core.next_slot_of(image));
             let pin = published.pinned;
-            let contents = Contents { tag: OobTag::data(lpn), payload, update: core.device.next_rank() };
+            let contents = Contents { tag: OobTag::data(lpn), payload, update: core.rank_for(job, next) };
             core.device.images.fill(image, contents, Some(job), pin);
             core.jobs[job].remaining += 1;
             core.jobs[job].next += 1;

@@ -4,6 +4,7 @@
 //! parity. There pages are taken without parity, and written anew.
 
 use crate::core::Core;
+use crate::core::journal::Journal;
 use crate::rules::SafetyRule;
 use crate::write::found::{Found, Lost, PagesSeen, data_in, unreadable};
 use crate::write::rows::Rows;
@@ -52,7 +53,7 @@ impl<P: HostPayload> Rows<P> {
     }
 
     /// The newest contents of logical pages.
-    pub fn choose<A: FlashArray<P>>(&self, core: &Core<P, A>, view: RowsSeen<'_>, lost: Lost) -> Found {
+    pub fn choose<A: FlashArray<P>>(&self, core: &Core<P, A>, view: RowsSeen<'_>, durable: &Journal, lost: Lost) -> Found {
         let mut choice = Found::new(core.map.user_slots());
         for row in all_rows(core) {
             let parities = sound_parities(core, view, row);
@@ -61,7 +62,9 @@ impl<P: HostPayload> Rows<P> {
             for (die, ppn) in row_pages(core, row) {
                 let is_taken = covered.contains(u32::from(die.0)) || lost_any;
                 if view.is_there(ppn) {
-                    data_in(core, ppn).filter(|_| is_taken).for_each(|(lpn, found)| choice.offer(lpn, found));
+                    // An earlier mount may have taken it and found no room to write it anew.
+                    let data = data_in(core, ppn).filter(|(lpn, found)| is_taken || found.update <= durable.rank(*lpn));
+                    data.for_each(|(lpn, found)| choice.offer(lpn, found));
                 } else if lost == Lost::AreSolvedFor
                     && let Some(members) = solved_in_row(core, view, (row, die), &parities)
                 {

@@ -166,10 +166,11 @@ impl<P: HostPayload> Rows<P> {
             self.covers[cover].jobs.push(job);
         }
         while !core.device.images.is_full(image) {
-            let Some(page) = core.jobs[job].pages.get(core.jobs[job].next) else { break };
+            let next = core.jobs[job].next;
+            let Some(page) = core.jobs[job].pages.get(next) else { break };
             let (lpn, payload) = (page.lpn, page.payload.clone());
             core.jobs[job].next += 1;
-            let contents = Contents { tag: OobTag::data(lpn), payload, update: core.device.next_rank() };
+            let contents = Contents { tag: OobTag::data(lpn), payload, update: core.rank_for(job, next) };
             self.put_slot(core, 0, image, contents);
         }
         self.send_data(core, 0, (image, place), Cause::Host);

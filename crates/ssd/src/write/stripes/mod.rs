@@ -123,7 +123,7 @@ impl<P: HostPayload> Stripes<P> {
         match step {
             StripeStep::Start { op } => self.start(core, op),
             StripeStep::FindSpace { op, from, lacks, attempt } => self.find_space(core, op, from, lacks, attempt),
-            StripeStep::Programmed { op, outcome } => self.programmed(core, op, outcome),
+            StripeStep::Programmed { op } => self.programmed(core, op),
             StripeStep::HandLockOn { stripe } => self.hand_lock_on(core, stripe),
             StripeStep::Ended { stripe } => self.ended(core, stripe),
             StripeStep::ServeWaiting => self.serve_waiting_for_room(core),

@@ -13,7 +13,7 @@ use device::image::Contents;
 use device::slab::ImageId;
 use ftl::{Place, Stream};
 use nand::{FlashArray, OobTag, PageRole, ProgramOutcome};
-use vocab::{Cause, DieId, Slot, StripSet};
+use vocab::{Cause, DieId, Lpn, Slot, StripSet};
 
 impl<P: HostPayload> Stripes<P> {
     /// Strips that the update programs.
@@ -84,14 +84,15 @@ impl<P: HostPayload> Stripes<P> {
                 core.collect_if_short(die.index());
             }
         }
-        Self::later(core, StripeStep::Programmed { op: id, outcome: ProgramOutcome::Done });
+        Self::later(core, StripeStep::Programmed { op: id });
     }
 
     fn program_data<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId, targets: StripSet) {
         for index in 0..self.ops[id].strips.len() {
             let op = &mut self.ops[id];
-            let (stripe, strip) = (op.stripe, op.strips[index]);
-            let page = &core.jobs[op.job()].pages[op.first_page + index];
+            let (stripe, strip, rank) = (op.stripe, op.strips[index], op.rank);
+            let page = &mut core.jobs[op.job()].pages[op.first_page + index];
+            page.rank = rank;
             let (lpn, payload) = (page.lpn, page.payload.clone());
             op.sum.add(&payload);
             core.show(lpn);
@@ -169,7 +170,7 @@ impl<P: HostPayload> Stripes<P> {
             None => self.note_parity_version(stripe, rank),
         }
         let Some(die) = self.home_of(core, stripe, strip) else {
-            self.fail_without_parity(core, id);
+            self.fail_without_parity(core, id, lpn);
             return match lpn {
                 Some(lpn) => core.map.publish_missing(lpn).pinned,
                 None => core.map.publish_missing_parity(stripe).pinned,
@@ -190,11 +191,12 @@ impl<P: HostPayload> Stripes<P> {
         }
     }
 
-    /// What no flash took is lost if no parity has it either: the host must be told.
-    fn fail_without_parity<A: FlashArray<P>>(&self, core: &mut Core<P, A>, id: OpId) {
+    /// What no flash took is lost if no parity has it either: the host must be told. A buffer has told it otherwise.
+    fn fail_without_parity<A: FlashArray<P>>(&self, core: &mut Core<P, A>, id: OpId, lpn: Option<Lpn>) {
         let op = &self.ops[id];
         if op.is_write() && op.outcome == Outcome::Forget {
             (core.jobs[op.job()].failed, core.jobs[op.job()].homeless) = (true, true);
+            lpn.into_iter().for_each(|lpn| core.note_lost(lpn, op.rank));
         }
     }
 
@@ -204,15 +206,13 @@ impl<P: HostPayload> Stripes<P> {
             let (tag, ..) = core.device.images.slot(image, 0);
             let slot = core.device.grid.slot(core.device.images.slab[image].ppn, 0);
             self.lose(core, tag, slot);
+            self.fail_without_parity(core, id, data_of(tag));
         }
-        Self::later(core, StripeStep::Programmed { op: id, outcome });
+        Self::later(core, StripeStep::Programmed { op: id });
     }
 
     /// One program of the update, or the issuing of all of them, has ended.
-    pub(super) fn programmed<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId, outcome: ProgramOutcome) {
-        if !outcome.is_done() {
-            self.fail_without_parity(core, id);
-        }
+    pub(super) fn programmed<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         self.ops[id].under_way -= 1;
         if self.ops[id].under_way == 0 {
             self.finish(core, id);

@@ -220,7 +220,7 @@ impl<P: HostPayload> Zones<P> {
         };
         let pin = core.map.publish(lpn, core.device.grid.slot(ppn, 0)).pinned;
         let image = core.device.images.open(ppn, oob_covering(0));
-        let contents = Contents { tag: OobTag::data(lpn), payload, update: core.device.next_rank() };
+        let contents = Contents { tag: OobTag::data(lpn), payload, update: core.rank_for(job, index as usize) };
         core.device.images.fill(image, contents, Some(job), pin);
         core.submit_program(image, Owner::Page { log: log as u16, holds: Holds::Data }, Cause::Host);
         core.collect_if_short(log);

@@ -213,7 +213,7 @@ fn a_page_goes_to_its_own_segment() {
     let job = alone.core.jobs.take();
     let lpn = Lpn(6);
     let payload = Tag::stamp(lpn, 2, 8);
-    alone.core.jobs[job].pages.push(crate::core::jobs::PageWrite { lpn, version: 2, payload, from: 0, to: 8 });
+    alone.core.jobs[job].pages.push(crate::core::jobs::PageWrite { lpn, version: 2, payload, from: 0, to: 8, rank: 0 });
     let (log, die) = alone.zones.segment_of(&alone.core, lpn);
     assert!(alone.zones.write_page(&mut alone.core, job, 0, log));
     let Place::At(slot) = alone.core.map.lookup(lpn) else { panic!("it has a place") };
@@ -222,4 +222,15 @@ fn a_page_goes_to_its_own_segment() {
     let (id, _) = alone.core.device.next_ready().expect("a program");
     let image = alone.core.device.commands[id].image;
     assert_eq!((alone.core.device.images.slot(image, 0).1, alone.core.device.images.contents(image).1[0]), (Some(job), payload));
+}
+
+/// Fails if code of which a page cannot be read is still decoded with.
+#[test]
+fn code_that_lost_a_page_is_no_code_any_more() {
+    let mut alone = Alone::new();
+    alone.encode();
+    let stamp = alone.zones.scheme.stamp(CodeGroupId(0)).expect("valid code");
+    let lpn = alone.zones.scheme.layout().code_pages(stamp.group, stamp.code_zone).next().expect("a page of code");
+    alone.zones.lose_code_page(&mut alone.core, lpn);
+    assert_eq!((alone.zones.scheme.valid_groups(), alone.effects().is_empty()), (0, false));
 }

@@ -10,7 +10,7 @@ use crate::write::stripes::partial::{PartialParityRemains, Sums};
 use device::contents::HostPayload;
 use ftl::Place;
 use nand::FlashArray;
-use vocab::{Slot, StripSet, StripeId};
+use vocab::{Lpn, Slot, StripSet, StripeId};
 
 /// What a choice is made of.
 pub(super) struct Chooser<'a, P: HostPayload, A: FlashArray<P>> {
@@ -29,7 +29,7 @@ impl<P: HostPayload, A: FlashArray<P>> Chooser<'_, P, A> {
         partial: Option<&PartialParityRemains<P>>,
     ) -> StripeFound {
         let states = self.states(stripe, copies, partial);
-        let Some(state) = self.chosen(stripe, &states, copies) else { return StripeFound::default() };
+        let Some(state) = self.chosen(stripe, &states, copies) else { return self.all_lost(pages, stripe) };
         let (is_whole, gone) = (self.is_whole(stripe, state, copies), self.gone(stripe, state, copies));
         let (mut part, mut lost) = (state.versions.clone(), Vec::new());
         gone.iter().for_each(|strip| part[strip as usize] = 0);
@@ -42,26 +42,60 @@ impl<P: HostPayload, A: FlashArray<P>> Chooser<'_, P, A> {
                 lost.push((lpn, version));
             }
         }
+        let newer_lost = self.lost_since(stripe, &part);
+        for &(strip, lpn, update) in &newer_lost {
+            pages[lpn.index()] = Some(Newest { update, sequence: 0, slot: None });
+            lost.push((lpn, update));
+            part[strip as usize] = 0;
+        }
         let has_suspects = copies.all.iter().any(|copy| copies.but.contains(&copy.ppn));
         let newer = if has_suspects { self.slots_from(stripe, state.rank(), copies, partial) } else { Vec::new() };
-        let redundancy =
-            if gone.is_empty() { self.redundancy_of(stripe, state, copies) } else { self.redundancy_to_build(state, copies) };
+        let redundancy = if gone.is_empty() && newer_lost.is_empty() {
+            self.redundancy_of(stripe, state, copies)
+        } else {
+            self.redundancy_to_build(state, copies)
+        };
         StripeFound { newer, lost, unnamed: self.unnamed(stripe, &part, copies), ..redundancy }
     }
 
     /// The chosen one of these states, which are in order of rank: the newest that is whole or durable; else the
     /// newest that may be complete but for losses; else the newest.
     fn chosen<'s, 'b>(&self, stripe: StripeId, states: &'s [State<'b, P>], copies: &Copies<'_>) -> Option<&'s State<'b, P>> {
-        let newest = |is: &dyn Fn(&State<'b, P>) -> bool| states.iter().rev().find(|state| is(state));
+        // A state older than what was durable is chosen only if nothing in flash names a newer one.
+        let is_behind = |state: &State<'b, P>| !self.lost_since(stripe, &state.versions).is_empty();
+        let all_behind = states.iter().all(is_behind);
+        let eligible: Vec<&State<'b, P>> = states.iter().filter(|state| all_behind || !is_behind(state)).collect();
+        let newest = |is: &dyn Fn(&State<'b, P>) -> bool| eligible.iter().rev().copied().find(|state| is(state));
         let is_whole = |state: &State<'b, P>| self.is_whole(stripe, state, copies);
         let state = newest(&|state| is_whole(state) || self.is_durable(stripe, state, copies))
             .or_else(|| newest(&|state| !self.was_cut(stripe, state, copies)))
-            .or(states.last())?;
+            .or(eligible.last().copied())?;
         if self.evidence.lost_partials && !is_whole(state) && !self.gone(stripe, state, copies).is_empty() {
             // The missing contents may have been lost with a partial parity: an older state is better than none.
             return newest(&is_whole).or(Some(state));
         }
         Some(state)
+    }
+
+    /// Strips that had newer durable contents than these, with the logical pages and the ranks of what is lost.
+    fn lost_since(&self, stripe: StripeId, versions: &Versions) -> Vec<(u32, Lpn, u64)> {
+        let strips = (0..).zip(versions);
+        let newer = strips.filter_map(|(strip, &version)| {
+            let lpn = self.stripes.lpn_of(self.core, stripe, strip)?;
+            let durable = self.evidence.journal.rank(lpn);
+            (durable > version).then_some((strip, lpn, durable))
+        });
+        newer.collect()
+    }
+
+    /// Nothing in flash names a state of the stripe: whatever was durable is lost.
+    fn all_lost(&self, pages: &mut [Option<Newest>], stripe: StripeId) -> StripeFound {
+        let none = vec![0; self.stripes.data_strips() as usize];
+        let lost: Vec<(Lpn, u64)> = self.lost_since(stripe, &none).into_iter().map(|(_, lpn, update)| (lpn, update)).collect();
+        for &(lpn, update) in &lost {
+            pages[lpn.index()] = Some(Newest { update, sequence: 0, slot: None });
+        }
+        StripeFound { lost, ..StripeFound::default() }
     }
 
     /// Strips that are missing from a state and that the stripe goes on without.
@@ -84,10 +118,10 @@ impl<P: HostPayload, A: FlashArray<P>> Chooser<'_, P, A> {
     /// Whether contents that are missing may have been in flash and were lost.
     fn may_be_lost(&self, stripe: StripeId, state: &State<'_, P>, strip: u32) -> bool {
         let die = self.stripes.scheme().die_of(stripe, strip);
-        let known = self.stripes.lpn_of(self.core, stripe, strip).and_then(|lpn| self.evidence.lost.get(&lpn));
+        let durable = self.stripes.lpn_of(self.core, stripe, strip).map(|lpn| self.evidence.journal.rank(lpn));
         self.core.device.is_dead(die)
             || self.evidence.losing_dies.contains(&die)
-            || known.is_some_and(|&update| update >= state.versions[strip as usize])
+            || durable.is_some_and(|update| update >= state.versions[strip as usize])
     }
 
     fn slot(&self, copy: &Copy) -> Slot {

@@ -21,6 +21,7 @@ mod choose;
 mod states;
 
 use crate::core::Core;
+use crate::core::journal::Journal;
 use crate::core::newest::Newest;
 use crate::write::stripes::Stripes;
 use crate::write::stripes::mount::choose::Chooser;
@@ -38,8 +39,8 @@ pub(crate) struct Evidence<'a, P> {
     pub readable: Vec<Ppn>,
     /// Dies with pages that are unreadable and that no cut can have torn.
     pub losing_dies: BTreeSet<DieId>,
-    /// Logical pages that were lost for good, and the rank of what they held.
-    pub lost: &'a BTreeMap<Lpn, u64>,
+    /// What was durable, lost or not.
+    pub journal: &'a Journal,
     /// The partial parities of power-safe memory.
     pub partials: &'a [PartialParityRemains<P>],
     /// Whether the outage took partial parities.
@@ -120,9 +121,11 @@ impl<P: HostPayload> Stripes<P> {
             chosen.stripes[stripe.index()] = chooser.choose(&mut chosen.pages, stripe, &copies, partial);
         };
         copies.chunk_by(is_of_same_stripe).for_each(|all| choose(all[0].stripe, all));
-        // Of some stripes the cache has all that is left.
+        // Of some stripes the cache has all that is left, and of some there is nothing but the journal.
         let in_flash: BTreeSet<StripeId> = copies.iter().map(|copy| copy.stripe).collect();
-        partials.keys().filter(|stripe| !in_flash.contains(stripe)).for_each(|&stripe| choose(stripe, &[]));
+        let durable = evidence.journal.iter().map(|(lpn, _)| self.strip_of(lpn).0);
+        let known: BTreeSet<StripeId> = partials.keys().copied().chain(durable).collect();
+        known.difference(&in_flash).for_each(|&stripe| choose(stripe, &[]));
         chosen
     }
 

@@ -86,7 +86,7 @@ impl Drive {
         self.core.jobs[job].reset(Asker::Host, RequestKind::Write, SimTime::ZERO);
         for &(lpn, version) in pages {
             let (from, to) = sectors;
-            let write = PageWrite { lpn: Lpn(lpn), version, payload: page(lpn, version), from, to };
+            let write = PageWrite { lpn: Lpn(lpn), version, payload: page(lpn, version), from, to, rank: 0 };
             self.core.jobs[job].pages.push(write);
         }
         job

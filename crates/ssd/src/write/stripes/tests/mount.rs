@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::config::Power;
+use crate::core::journal::Journal;
 use crate::write::stripes::mount::{ChosenStripes, Evidence};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// A drive that is to be mounted, with stripe 0 in version 1.
 fn mountable(scheme: &str) -> Drive {
@@ -37,7 +38,7 @@ impl Drive {
         let readable = pages.filter(|ppn| self.core.device.is_programmed(*ppn) && !gone.contains(ppn)).collect();
         let partials = if lost_partials { Vec::new() } else { self.stripes.held.remains() };
         let losing_dies = losing.iter().copied().collect();
-        let evidence = Evidence { readable, losing_dies, lost: &BTreeMap::new(), partials: &partials, lost_partials };
+        let evidence = Evidence { readable, losing_dies, journal: &Journal::default(), partials: &partials, lost_partials };
         self.stripes.choose(&self.core, &evidence, &BTreeSet::new())
     }
 

@@ -199,6 +199,8 @@ fn repair_sources_sum_to_the_lost_strip() {
     assert_eq!(solved(&drive, STRIPE, 3), Some(page(3, 1)), "the old version of strip 1 is still there");
     drive.lose(STRIPE, N);
     assert_eq!(solved(&drive, STRIPE, 3), None);
+    let _ = drive.core.map.forget_parity(STRIPE);
+    assert_eq!(solved(&drive, STRIPE, 3), None, "without stored parity nothing stands in for it");
     drive.write(&[(8, 1)]);
     drive.stripes.commit(&mut drive.core, StripeId(2));
     drive.go_on();
@@ -246,4 +248,19 @@ fn parity_is_built_once_and_its_waiter_goes_on() {
         .filter_map(|effect| if let Popped::Parcel(Parcel::ParityBuilt { waiter }) = effect { Some(*waiter) } else { None })
         .collect();
     assert_eq!(built, [waiter, None]);
+}
+
+/// Catches a flush that leaves partial parities which it is to commit, or commits those which it is to keep.
+#[test]
+fn a_flush_commits_partial_parities_where_the_scheme_says_so() {
+    for (on_flush, is_held) in [("keep", true), ("commit", false)] {
+        let mut drive = Drive::new("ppc", &[("on_flush", on_flush)]);
+        drive.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
+        drive.write(&[(1, 2)]);
+        drive.stripes.flush_parity_cache(&mut drive.core);
+        drive.go_on();
+        drive.settle();
+        assert_eq!(drive.stripes.held.get(STRIPE).is_some(), is_held, "on_flush={on_flush}");
+        drive.check();
+    }
 }

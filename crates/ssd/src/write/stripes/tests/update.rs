@@ -172,6 +172,7 @@ fn a_repair_waits_for_an_update_half_in_the_map_and_goes_before_the_next_one() {
     drive.stripes.wait_for_stripe(STRIPE, target);
     drive.wanted.clear();
     for _ in 0..=N {
+        assert!(drive.stripes.is_being_programmed(STRIPE), "until the last program has ended");
         let (id, _) = drive.core.device.next_ready().expect("five programs");
         drive.complete(id);
     }
@@ -211,4 +212,21 @@ fn collection_is_asked_for_behind_the_programs_of_an_update() {
     drive.settle();
     assert!(drive.done.iter().map(|command| command.cause).eq([Cause::Host, Cause::Parity]));
     assert_eq!(drive.parts_done(), [job]);
+}
+
+/// Catches an update that says that it is done though no die took one of its pages and there is no parity, and one that
+/// does not note which version is lost: a mount would take an older one for the newest.
+#[test]
+fn a_page_that_no_die_took_fails_its_job_where_there_is_no_parity() {
+    let mut setup = tiny_setup("da-raid5", BufferKind::Off);
+    setup.power.mountable = true;
+    let mut drive = Drive::with(setup);
+    let dead = drive.stripes.home_of(&drive.core, STRIPE, 1).expect("all dies live");
+    drive.core.device.dead.insert(u32::from(dead.0));
+    drive.core.device.died.push(dead);
+    let job = drive.write(&[(0, 1), (1, 1)]);
+    assert_eq!(drive.commands(), (vec![], vec![0]), "no block is worn, so there is no parity");
+    assert!(drive.core.jobs[job].failed && drive.core.jobs[job].homeless);
+    let is_lost = |lpn: u32| drive.core.safe.lost.contains_key(&Lpn(lpn));
+    assert_eq!((is_lost(0), is_lost(1)), (false, true));
 }

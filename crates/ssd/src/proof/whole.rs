@@ -1,0 +1,92 @@
+//! Whether the drive could lose a part now: proofs take the next one when the last one is rebuilt. This asks the
+//! flash what no controller knows, whether pages that nobody has read are still there.
+
+use crate::engine::Engine;
+use crate::session::{Session, inside};
+use crate::write::Way;
+use crate::write::sources::Sources;
+use device::contents::HostPayload;
+use ftl::Place;
+use nand::{Faulty, MemoryArray};
+use vocab::{DieId, Lpn, Ppn, StripeId};
+
+impl Session {
+    /// Whether nothing waits to be rebuilt, and each logical page can be read and would survive the loss of its die,
+    /// because all that brings it back lies on others and can be read as well. False under schemes that bring nothing
+    /// back. The drive must be at rest.
+    #[must_use]
+    pub fn is_whole(&mut self) -> bool {
+        inside!(&mut self.0, prepared => {
+            let engine = &mut prepared.engine;
+            let is_at_rest = engine.core.device.is_idle() && !engine.is_recovering();
+            is_at_rest && engine.is_rebuilt() && (0..engine.core.map.user_slots()).all(|lpn| engine.survives_loss_of(Lpn(lpn)))
+        })
+    }
+
+    /// What would make one loss two: a static stripe with two strips on one die that answers, in words.
+    #[must_use]
+    pub fn doubled_stripe(&self) -> Option<String> {
+        inside!(&self.0, prepared => prepared.engine.doubled_stripe())
+    }
+}
+
+impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
+    /// Whether nothing waits to be rebuilt, and all that is written from now on has redundancy.
+    fn is_rebuilt(&self) -> bool {
+        let (core, stripes) = (&self.core, &self.writer.stripes);
+        let has_homes = |stripe| (0..=stripes.data_strips()).all(|strip| stripes.home_of(core, stripe, strip).is_some());
+        let has_redundancy = match self.writer.way {
+            Way::Pages | Way::Zones => false,
+            Way::Stripes => stripes.scheme().survives_dies() > 0 && (0..self.stripe_count()).map(StripeId).all(has_homes),
+            Way::Rows | Way::Groups => true,
+        };
+        has_redundancy && self.care.rebuild_left(core) == 0
+    }
+
+    /// A static stripe with two strips on one die that answers, in words. Where a die has no room left because its
+    /// blocks are gone, any die is better than none, and nothing is said.
+    fn doubled_stripe(&self) -> Option<String> {
+        if self.writer.way != Way::Stripes || self.core.grown_bad > 0 {
+            return None;
+        }
+        let (core, stripes) = (&self.core, &self.writer.stripes);
+        let die = |stripe, strip| match stripes.place_of_strip(core, stripe, strip) {
+            Place::At(slot) => Some(core.device.grid.page_of(slot).0).filter(|&ppn| !core.device.array.is_lost(ppn)),
+            Place::Unmapped | Place::Missing => None,
+        };
+        (0..self.stripe_count()).map(StripeId).find_map(|stripe| {
+            let mut dies: Vec<DieId> = (0..=stripes.data_strips())
+                .filter_map(|strip| die(stripe, strip))
+                .map(|ppn| core.device.grid.die_of(ppn))
+                .collect();
+            dies.sort_unstable();
+            let two = dies.windows(2).find(|pair| pair[0] == pair[1])?;
+            Some(format!("two strips of {stripe} lie on {}", two[0]))
+        })
+    }
+
+    fn survives_loss_of(&self, lpn: Lpn) -> bool {
+        let (core, writer) = (&self.core, &self.writer);
+        let slot = match core.map.lookup(lpn) {
+            Place::Unmapped => return true,
+            Place::Missing => return false,
+            Place::At(slot) => slot,
+        };
+        let (ppn, index) = core.device.grid.page_of(slot);
+        let sources: Option<Vec<Ppn>> = match writer.way {
+            Way::Pages | Way::Zones => None,
+            Way::Stripes => {
+                let (stripe, strip) = writer.stripes.strip_of(lpn);
+                writer.stripes.sources_of(core, stripe, strip).map(|sources| sources.pages)
+            }
+            Way::Rows => writer.rows.sources(core, ppn, &[]).ok().flatten(),
+            Way::Groups => match writer.groups.sources_of(core, (ppn, index), &[ppn]) {
+                Sources::Weighted { pages, .. } => Some(pages.into_iter().map(|(ppn, _)| ppn).collect()),
+                _ => None,
+            },
+        };
+        let is_there = |&page: &Ppn| core.device.is_stored(page) && !core.device.array.is_lost(page);
+        let is_elsewhere = |&page: &Ppn| core.device.grid.die_of(page) != core.device.grid.die_of(ppn);
+        is_there(&ppn) && sources.is_some_and(|sources| sources.iter().all(|page| is_there(page) && is_elsewhere(page)))
+    }
+}
