@@ -296,6 +296,9 @@ pub(super) fn rest(
 pub(super) fn verify(session: &mut Session, may_lose: bool) -> Result<(), Violation> {
     session.check_counts();
     let found = session.take_stock();
+    if found.stuck {
+        return Err(Violation { rule: Rule::Rest, what: "a read does not end".into() });
+    }
     if let Some(what) = found.wrong {
         return Err(Violation { rule: Rule::Wrong, what });
     }

@@ -8,6 +8,7 @@
 //! It stands in reserved blocks beside flash, on two dies. Decision 11 has what it costs: 32 bytes programmed for each
 //! write, which the model does not charge, and eight bytes of memory for each logical page.
 
+use std::collections::BTreeMap;
 use vocab::Lpn;
 
 /// The page is discarded: its rank says up to which one.
@@ -17,18 +18,26 @@ const DISCARDED: u64 = 1 << 63;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Journal {
     ranks: Vec<u64>,
+    /// Pages that only their codewords brought back at the last mount, with the ranks of these contents. They may be gone
+    /// with the next cut until the host has read them. Known to the controller alone.
+    unread: BTreeMap<Lpn, u64>,
 }
 
 impl Journal {
     /// Of an empty drive with so many logical pages.
     pub fn new(pages: u32) -> Self {
-        Self { ranks: vec![0; pages as usize] }
+        Self { ranks: vec![0; pages as usize], unread: BTreeMap::new() }
     }
 
     /// The rank of the newest durable contents of the page; 0: there are none, or they were discarded.
     #[inline]
     pub fn rank(&self, lpn: Lpn) -> u64 {
         self.ranks.get(lpn.index()).copied().filter(|rank| rank & DISCARDED == 0).unwrap_or(0)
+    }
+
+    /// The highest rank that it knows of, discarded contents among them.
+    pub fn newest(&self) -> u64 {
+        self.ranks.iter().map(|rank| rank & !DISCARDED).max().unwrap_or(0)
     }
 
     /// Contents of this rank are durable. A discard that came later stands.
@@ -46,6 +55,7 @@ impl Journal {
         if let Some(noted) = self.ranks.get_mut(lpn.index()) {
             *noted = newest | DISCARDED;
         }
+        self.unread.remove(&lpn);
     }
 
     /// Contents of this rank are what the page has from now on, discarded before the last cut or not.
@@ -55,9 +65,29 @@ impl Journal {
         }
     }
 
-    /// Nothing is known of the page.
+    /// The page is what its codeword brought back, with contents of this rank.
+    pub fn solved(&mut self, lpn: Lpn, rank: u64) {
+        self.unread.insert(lpn, rank);
+    }
+
+    /// The host has read the page: what it read is what the page has from now on.
+    #[inline]
+    pub fn read(&mut self, lpn: Lpn) {
+        if !self.unread.is_empty()
+            && let Some(rank) = self.unread.remove(&lpn)
+        {
+            self.found(lpn, rank);
+        }
+    }
+
+    /// The power went: only the ranks are kept.
+    pub fn power_cut(&mut self) {
+        self.unread.clear();
+    }
+
+    /// Nothing is known of the page but which ranks were used.
     pub fn forget(&mut self, lpn: Lpn) {
-        self.ranks[lpn.index()] = 0;
+        self.ranks[lpn.index()] |= DISCARDED;
     }
 
     /// Logical pages with durable contents, and their ranks.
@@ -82,6 +112,7 @@ mod tests {
         journal.discard(page, 9);
         journal.durable(page, 8);
         assert_eq!(journal.rank(page), 0, "what was sent before the discard ended after it");
+        assert_eq!(journal.newest(), 9, "no rank is used again");
         journal.durable(page, 10);
         assert_eq!(journal.iter().collect::<Vec<_>>(), [(page, 10)]);
         journal.discard(page, 11);
@@ -89,6 +120,22 @@ mod tests {
         assert_eq!(journal.rank(page), 10, "the cut undid the discard");
         journal.found(page, 4);
         assert_eq!(journal.rank(page), 10, "what was durable is not forgotten");
+    }
+
+    /// Catches a page that its codeword brought back after a discard, that the host read and that reads as unmapped once it is
+    /// lost; one that the host never read and that counts as lost; and a discard that such a read takes back.
+    #[test]
+    fn what_a_codeword_brought_back_counts_once_the_host_has_read_it() {
+        let mut journal = Journal::new(4);
+        (0..4).for_each(|lpn| journal.discard(Lpn(lpn), 9));
+        (0..3).for_each(|lpn| journal.solved(Lpn(lpn), 5));
+        journal.read(Lpn(0));
+        journal.discard(Lpn(1), 11);
+        journal.read(Lpn(1));
+        journal.read(Lpn(3));
+        journal.power_cut();
+        journal.read(Lpn(2));
+        assert_eq!(journal.iter().collect::<Vec<_>>(), [(Lpn(0), 5)]);
     }
 
     /// Drives that are never mounted keep no journal.

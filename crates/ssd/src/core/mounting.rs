@@ -10,10 +10,19 @@ pub(crate) struct Mounting {
     pub pages: Vec<Ppn>,
     /// Units held back from erase until that is done, once for each reason.
     pub pins: Vec<UnitId>,
-    /// Logical pages found, and the ranks of their contents, which are durable once that is done.
-    pub found: Vec<(Lpn, u64)>,
+    /// Logical pages found.
+    pub found: PagesFound,
     /// Whether everything is on its way.
     pub sent: bool,
+}
+
+/// Logical pages that a mount found, and the ranks of their contents.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PagesFound {
+    /// They are there: durable once the mount has nothing to do any more, because the host may read them.
+    pub there: Vec<(Lpn, u64)>,
+    /// Only their codewords bring them back, which the next cut may end: durable once the host has read them.
+    pub solved: Vec<(Lpn, u64)>,
 }
 
 /// Where the recovery from a power cut is.

@@ -175,7 +175,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         match command.owner {
             Owner::Page { log, holds } => self.page_done(image, log as usize, holds, outcome),
             Owner::Cover { cover, holds } => self.cover_program_done(image, cover, holds, outcome),
-            Owner::Stripe { op, .. } => self.stripe_program_done(image, op, outcome),
+            Owner::Stripe { op, strip } => self.stripe_program_done(image, (op, u32::from(strip)), outcome),
             Owner::GroupPage { row, codeword, holds } => {
                 self.strip_program_done(image, (row, u32::from(codeword)), holds, outcome);
             }

@@ -53,7 +53,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.hand_on();
     }
 
+    /// A page of flash, or what its codeword gave, goes to the host.
     pub(crate) fn check_read(&mut self, lpn: Lpn, floor: Floor, found: Option<&P>) {
+        if found.is_some() {
+            self.core.safe.journal.read(lpn);
+        }
         self.host.check_read(&mut self.core, lpn, floor, found);
     }
 

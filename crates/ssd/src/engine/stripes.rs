@@ -38,8 +38,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.hand_on();
     }
 
-    pub(crate) fn stripe_program_done(&mut self, image: ImageId, op: OpId, outcome: ProgramOutcome) {
-        self.writer.stripes.program_done(&mut self.core, image, op, outcome);
+    pub(crate) fn stripe_program_done(&mut self, image: ImageId, strip: (OpId, u32), outcome: ProgramOutcome) {
+        self.writer.stripes.program_done(&mut self.core, image, strip, outcome);
         self.hand_on();
     }
 

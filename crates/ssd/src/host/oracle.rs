@@ -110,6 +110,9 @@ impl Oracle {
     pub fn doubt(&mut self, lpn: Lpn) {
         let Some(word) = self.words.get(lpn.index()) else { return };
         self.set_floor(lpn, *word & VERSION, 0);
+        if let Some(durable) = self.durable.get_mut(lpn.index()) {
+            *durable = 0;
+        }
         self.discarded[lpn.index() / 64] |= 1 << (lpn.0 % 64);
     }
 
@@ -451,5 +454,25 @@ mod tests {
         oracle.power_cut();
         assert!(oracle.check::<Tag>(lpn, oracle.floor(lpn), None).is_ok(), "it may be gone");
         assert!(oracle.check(lpn, oracle.floor(lpn), Some(&Tag::stamp(lpn, first, 8))).is_ok(), "or back");
+    }
+
+    /// Catches a version that counts as durable again at the next cut, though what held it was in memory that is gone.
+    #[test]
+    fn what_lost_memory_held_is_not_durable_at_the_next_cut_either() {
+        let mut oracle = Oracle::new::<Tag>(10, 8);
+        oracle.keep_durable();
+        let lpn = Lpn(4);
+        let write = |oracle: &mut Oracle| {
+            let version = oracle.sent(lpn);
+            oracle.answered(lpn, version, 0, 8);
+        };
+        write(&mut oracle);
+        let flush = oracle.flush_sent();
+        oracle.flushed(&flush);
+        oracle.power_cut();
+        oracle.doubt(lpn);
+        write(&mut oracle);
+        oracle.power_cut();
+        assert!(oracle.check::<Tag>(lpn, oracle.floor(lpn), None).is_ok(), "nothing durable says that it was ever written");
     }
 }

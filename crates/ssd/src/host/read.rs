@@ -137,6 +137,7 @@ impl<P: HostPayload> Host<P> {
             let floor = core.floors.get(id, i as usize);
             let at = u32::from(command.first) + i;
             let payload = core.device.array.payload(brought)[at as usize].clone();
+            core.safe.journal.read(Lpn(command.lpn + i));
             self.check_read(core, Lpn(command.lpn + i), floor, Some(&payload));
         }
         self.part_done(core, job);

@@ -146,7 +146,8 @@ impl<P> Remains<P> {
         let groups = self.groups.iter();
         let sums = groups.clone().flat_map(|groups| groups.held.values()).flat_map(|held| &held.members);
         let blocks = groups.flat_map(|groups| groups.blocks.values()).flat_map(|blocks| &blocks.members);
-        held.chain(sums.chain(blocks).map(|member| member.update)).max().unwrap_or(0)
+        let known = [self.journal.newest()].into_iter().chain(self.lost.values().copied());
+        held.chain(sums.chain(blocks).map(|member| member.update)).chain(known).max().unwrap_or(0)
     }
 }
 

@@ -19,6 +19,7 @@ use device::facts::Folds;
 use ftl::Place;
 use nand::{Faulty, FlashArray, MemoryArray, OobTag, PageRole};
 use protect::code_zones::CodeGroupId;
+use std::cell::Cell;
 use vocab::{BlockAddr, DieId, HostCommand, HostOp, Lba, Lpn, Ppn, SimTime, StripSet, StripeId};
 
 /// A permanent loss, as the fault model of `nand` describes it.
@@ -51,7 +52,12 @@ pub struct ReadBack {
     pub lost: Vec<Lpn>,
     /// The first wrong read in the life of the drive, in words. Anything here is a defect.
     pub wrong: Option<String>,
+    /// Whether a read did not end within [`EVENTS_OF_A_READ`] events: those after it were not sent. This, too, is a defect.
+    pub stuck: bool,
 }
+
+/// More events than any read takes.
+const EVENTS_OF_A_READ: u64 = 200_000;
 
 /// A programmed page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,8 +154,8 @@ impl Session {
 
     /// Reads every logical page, one after the other.
     pub fn read_back(&mut self) -> ReadBack {
-        let lost = inside!(&mut self.0, prepared => prepared.engine.read_back());
-        ReadBack { lost, wrong: self.first_mismatch().map(Into::into) }
+        let (lost, stuck) = inside!(&mut self.0, prepared => prepared.engine.read_back());
+        ReadBack { lost, wrong: self.first_mismatch().map(Into::into), stuck }
     }
 
     /// As [`Self::read_back`]; what is found is what every later read must find, unless it is written
@@ -238,7 +244,8 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
         }
     }
 
-    fn read_back(&mut self) -> Vec<Lpn> {
+    /// Logical pages that answered with a media error, and whether a read did not end.
+    fn read_back(&mut self) -> (Vec<Lpn>, bool) {
         self.core.device.folds = Folds::new(self.core.device.grid.slots_per_page());
         let (pages, per) = (self.core.map.user_slots(), self.host.requests.sectors_per_slot);
         let read =
@@ -251,11 +258,18 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
             }
             seen = errors;
         };
-        self.replay(&mut (0..pages).map(read), Pace::Closed { depth: 1 }, &mut |engine, next| {
+        let (sent, events) = (Cell::new(0), Cell::new(0));
+        let mut each = |engine: &mut Self, next| {
             count(engine.core.device.folds.media_errors, next);
+            sent.set(next + 1);
+            events.set(0);
+        };
+        self.replay_stepwise(&mut (0..pages).map(read), Pace::Closed { depth: 1 }, &mut each, |_| {
+            events.set(events.get() + 1);
+            events.get() < EVENTS_OF_A_READ
         });
-        count(self.core.device.folds.media_errors, u64::from(pages));
-        lost
+        count(self.core.device.folds.media_errors, sent.get());
+        (lost, events.get() >= EVENTS_OF_A_READ)
     }
 
     fn is_in_open_row(&self, lpn: Lpn) -> bool {

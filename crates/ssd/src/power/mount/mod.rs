@@ -32,6 +32,7 @@ pub(crate) mod stripes;
 use crate::core::checkpoint::Checkpoint;
 use crate::core::checkpoint::Summary;
 use crate::core::journal::Journal;
+use crate::core::mounting::PagesFound;
 pub(crate) use crate::core::newest::Newest;
 use crate::engine::Engine;
 use crate::power::cut::{READS_SAVED_EVERY, Remains};
@@ -105,13 +106,14 @@ impl Choice {
         stays
     }
 
-    /// Logical pages that were found, and the ranks of their contents. What rows and groups only solve for may be gone with
-    /// the next cut, and was never answered if the journal does not have it; a static stripe names its whole state.
-    fn found(&self) -> Vec<(Lpn, u64)> {
+    /// Logical pages that were found, and the ranks of their contents; those apart that rows and groups only solve for.
+    fn found(&self) -> PagesFound {
         let solved: BTreeSet<Slot> = self.solved.iter().map(|member| member.slot).collect();
-        let counts = |found: &Newest| found.slot.is_none_or(|slot| !solved.contains(&slot));
         let pages = (0..).map(Lpn).zip(&self.pages).filter_map(|(lpn, found)| Some((lpn, found.as_ref()?)));
-        pages.filter(|(_, found)| counts(found)).map(|(lpn, found)| (lpn, found.update)).collect()
+        let (there, solved): (Vec<_>, Vec<_>) =
+            pages.partition(|(_, found)| found.slot.is_none_or(|slot| !solved.contains(&slot)));
+        let ranks = |pages: Vec<(Lpn, &Newest)>| pages.into_iter().map(|(lpn, found)| (lpn, found.update)).collect();
+        PagesFound { there: ranks(there), solved: ranks(solved) }
     }
 
     /// Every slot that counts.
@@ -215,6 +217,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             remains.journal.durable(lpn, rank);
             known_lost.durable(lpn, rank);
         }
+        remains.journal.power_cut();
         self.core.safe.journal = remains.journal.clone();
         known_lost
     }

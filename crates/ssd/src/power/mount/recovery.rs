@@ -5,7 +5,7 @@
 //! cut now finds what this mount found, and at most copies of it.
 
 use crate::core::Command;
-use crate::core::mounting::Mounting;
+use crate::core::mounting::{Mounting, PagesFound};
 use crate::core::owner::Owner;
 use crate::engine::Engine;
 use crate::write::RebuiltBy;
@@ -14,10 +14,10 @@ use device::contents::HostPayload;
 use ftl::{Stream, UnitId};
 use nand::{FlashArray, Scan};
 use std::collections::BTreeSet;
-use vocab::{Cause, Lpn, Ppn, StripeId};
+use vocab::{Cause, Ppn, StripeId};
 
 impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
-    pub(crate) fn begin_mounting(&mut self, pages: BTreeSet<Ppn>, pins: Vec<UnitId>, found: Vec<(Lpn, u64)>) {
+    pub(crate) fn begin_mounting(&mut self, pages: BTreeSet<Ppn>, pins: Vec<UnitId>, found: PagesFound) {
         self.want_unsettled_groups();
         self.core.safe.recovering = true;
         self.power.mounting = Some(Box::new(Mounting { pages: pages.into_iter().collect(), pins, found, sent: false }));
@@ -88,7 +88,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.writer.stripes.held.all_settled();
         }
         // The host may read all of it from now on.
-        mounting.found.iter().for_each(|&(lpn, rank)| self.core.safe.journal.found(lpn, rank));
+        mounting.found.there.iter().for_each(|&(lpn, rank)| self.core.safe.journal.found(lpn, rank));
+        mounting.found.solved.iter().for_each(|&(lpn, rank)| self.core.safe.journal.solved(lpn, rank));
         self.core.retry = true;
         self.resume_rebuild();
         for log in 0..self.core.map.logs() {

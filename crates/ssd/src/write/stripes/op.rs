@@ -62,6 +62,8 @@ pub(crate) struct StripeOp<P> {
     pub(super) promised: bool,
     /// Written strips that the plan expects on worn blocks.
     pub(super) worn_after: StripSet,
+    /// Written strips that no flash took.
+    pub(super) untaken: StripSet,
     /// Strips whose current versions were found unreadable.
     pub(super) unreadable: StripSet,
     /// Strips whose old versions, which a partial parity needs, were found unreadable.
@@ -97,6 +99,7 @@ impl<P: Default> Default for StripeOp<P> {
             outcome: Outcome::Program,
             promised: false,
             worn_after: StripSet::EMPTY,
+            untaken: StripSet::EMPTY,
             unreadable: StripSet::EMPTY,
             unreadable_old: StripSet::EMPTY,
             sum: P::default(),

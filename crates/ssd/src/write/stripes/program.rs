@@ -13,7 +13,7 @@ use device::image::Contents;
 use device::slab::ImageId;
 use ftl::{Place, Stream};
 use nand::{FlashArray, OobTag, PageRole, ProgramOutcome};
-use vocab::{Cause, DieId, Lpn, Slot, StripSet};
+use vocab::{Cause, DieId, Slot, StripSet};
 
 impl<P: HostPayload> Stripes<P> {
     /// Strips that the update programs.
@@ -170,7 +170,7 @@ impl<P: HostPayload> Stripes<P> {
             None => self.note_parity_version(stripe, rank),
         }
         let Some(die) = self.home_of(core, stripe, strip) else {
-            self.fail_without_parity(core, id, lpn);
+            self.ops[id].untaken.insert(strip);
             return match lpn {
                 Some(lpn) => core.map.publish_missing(lpn).pinned,
                 None => core.map.publish_missing_parity(stripe).pinned,
@@ -191,22 +191,35 @@ impl<P: HostPayload> Stripes<P> {
         }
     }
 
-    /// What no flash took is lost if no parity has it either: the host must be told. A buffer has told it otherwise.
-    fn fail_without_parity<A: FlashArray<P>>(&self, core: &mut Core<P, A>, id: OpId, lpn: Option<Lpn>) {
+    /// What no flash took is lost if the stripe does not bring it back either: the host must be told. A buffer has told it
+    /// otherwise.
+    fn fail_what_is_nowhere<A: FlashArray<P>>(&self, core: &mut Core<P, A>, id: OpId) {
         let op = &self.ops[id];
-        if op.is_write() && op.outcome == Outcome::Forget {
-            (core.jobs[op.job()].failed, core.jobs[op.job()].homeless) = (true, true);
-            lpn.into_iter().for_each(|lpn| core.note_lost(lpn, op.rank));
+        if !op.is_write() {
+            return;
+        }
+        for strip in op.untaken.and(op.written).iter() {
+            let is_missing = self.place_of_strip(core, op.stripe, strip) == Place::Missing;
+            if is_missing && self.sources_of(core, op.stripe, strip).is_none() {
+                (core.jobs[op.job()].failed, core.jobs[op.job()].homeless) = (true, true);
+                self.lpn_of(core, op.stripe, strip).into_iter().for_each(|lpn| core.note_lost(lpn, op.rank));
+            }
         }
     }
 
     /// The program of a strip has ended. One whose die died has failed.
-    pub fn program_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, image: ImageId, id: OpId, outcome: ProgramOutcome) {
+    pub fn program_done<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        image: ImageId,
+        (id, strip): (OpId, u32),
+        outcome: ProgramOutcome,
+    ) {
         if !outcome.is_done() {
             let (tag, ..) = core.device.images.slot(image, 0);
             let slot = core.device.grid.slot(core.device.images.slab[image].ppn, 0);
             self.lose(core, tag, slot);
-            self.fail_without_parity(core, id, data_of(tag));
+            self.ops[id].untaken.insert(strip);
         }
         Self::later(core, StripeStep::Programmed { op: id });
     }
@@ -215,6 +228,9 @@ impl<P: HostPayload> Stripes<P> {
     pub(super) fn programmed<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         self.ops[id].under_way -= 1;
         if self.ops[id].under_way == 0 {
+            if !self.ops[id].untaken.is_empty() {
+                self.fail_what_is_nowhere(core, id);
+            }
             self.finish(core, id);
         }
     }

@@ -122,7 +122,7 @@ impl Drive {
             self.stripes.read_done(&mut self.core, command.ppn, op, u32::from(strip), outcome);
         } else {
             assert!(self.core.device.program(&command).is_done(), "nothing makes programs fail here");
-            self.stripes.program_done(&mut self.core, command.image, op, ProgramOutcome::Done);
+            self.stripes.program_done(&mut self.core, command.image, (op, u32::from(strip)), ProgramOutcome::Done);
             self.core.device.images.give(command.image);
         }
         self.done.push(command);
