@@ -25,7 +25,7 @@ pub(crate) struct Collector {
     pub halted: bool,
     /// A page of the victim found no room: bad blocks ate the reserve.
     pub stuck: bool,
-    /// Victims erased since anything was written for the host, or the log had enough free units.
+    /// Victims erased since anything was written for the host, or the log had as many free units as it is to have.
     fruitless: u32,
 }
 
@@ -267,9 +267,9 @@ impl<P: HostPayload> Care<P> {
             AfterErase::Reuse => core.map.erased(victim),
             AfterErase::Retire => core.map.retire_unit(victim),
         }
-        let is_short = core.map.is_short(log);
+        let has_enough = !core.map.is_short(log) && !self.wants_more_free(core, log);
         let collector = &mut self.collectors[log];
-        collector.fruitless = if is_short { collector.fruitless + 1 } else { 0 };
+        collector.fruitless = if has_enough { 0 } else { collector.fruitless + 1 };
         Some(victim)
     }
 

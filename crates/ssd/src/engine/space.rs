@@ -34,20 +34,24 @@ pub(crate) enum Room {
 impl Room {
     /// The rooms that can be given up, in this order: first what costs no write, then what fails writes, last
     /// what leaves a rebuild incomplete.
-    const GIVEN_UP: [Room; 8] = [
+    const GIVEN_UP: [Room; 9] = [
         Room::BareRows,
         Room::Rescued,
         Room::Displaced,
         Room::Zones,
         Room::Jobs,
         Room::StripeUpdates,
+        Room::ParityCache,
         Room::Buffer,
         Room::Parked,
     ];
 
     /// Whether writes wait here for space, of the host or on its behalf.
     const fn holds_writes(self) -> bool {
-        matches!(self, Room::Displaced | Room::Zones | Room::Jobs | Room::StripeUpdates | Room::Buffer)
+        matches!(
+            self,
+            Room::Displaced | Room::Zones | Room::Jobs | Room::StripeUpdates | Room::ParityCache | Room::Buffer
+        )
     }
 }
 
@@ -65,12 +69,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// All waiting rooms, in the order in which they are tried again.
     const ROOMS: [WaitingRoom<Self>; 11] = [
         // Updates of stripes that need an entry in the parity cache. They take what room there is; for the others
-        // the least recently updated entries are committed. They fail with the commit that they wait for.
+        // the least recently updated entries are committed. They fail with the commit that they wait for, or where
+        // no entry can be committed.
         WaitingRoom {
             room: Room::ParityCache,
             has_waiting: |engine| engine.writer.stripes.held.has_waiting(),
             retry: Self::serve_waiting_for_room,
-            give_up: Self::is_never_given_up,
+            give_up: Self::fail_first_waiting_for_room,
         },
         // Programs that failed, until another page takes their contents: one of the same die, or of any die where
         // pages have no redundancy. Given up, a strip goes to any die that has room; else the program has failed.

@@ -59,6 +59,12 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         failed
     }
 
+    pub(crate) fn fail_first_waiting_for_room(&mut self) -> bool {
+        let failed = self.writer.stripes.fail_first_waiting_for_room(&mut self.core);
+        self.hand_on();
+        failed
+    }
+
     pub(crate) fn serve_waiting_for_room(&mut self) {
         self.writer.stripes.serve_waiting_for_room(&mut self.core);
         self.hand_on();

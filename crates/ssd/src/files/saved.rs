@@ -197,7 +197,7 @@ impl Layouts<'_> {
         let members = from.list("members of sums", Reader::member)?;
         let data = from.set("dies in sums")?;
         let (missing, first) = (from.u32("pages missing")?, from.u64("first write")?);
-        Ok((key, OpenSums { layout, stream, sums, members, data, missing, parities: None, first }))
+        Ok((key, OpenSums { layout, stream, sums, members, data, missing, parities: None, stay: true, first }))
     }
 
     fn blocks(&self, from: &mut Reader<'_>) -> Result<(u32, BlockSums<PageBuf>), Malformed> {

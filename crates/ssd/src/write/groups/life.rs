@@ -148,7 +148,7 @@ impl<P: HostPayload> Groups<P> {
         if !self.is_in_use() {
             return;
         }
-        if core.is_mountable() {
+        if core.is_mountable() || !self.held.is_empty() {
             self.forget_sums(unit, core.device.grid.pages_per_block());
         }
         if let Some(info) = self.info[unit as usize].take() {

@@ -83,7 +83,8 @@ pub(crate) struct OpenGroup {
     pub next: u32,
 }
 
-/// The sums of one codeword of a page stripe, from its first data page until its parity is in flash.
+/// The sums of one codeword of a page stripe, from its first data page until its parity is in flash; where a program of
+/// that failed, until the group is erased.
 #[derive(Clone, Debug)]
 pub(crate) struct OpenSums<P> {
     pub layout: Arc<Layout>,
@@ -99,6 +100,8 @@ pub(crate) struct OpenSums<P> {
     pub missing: u32,
     /// Parity pages under way; `None` before they are due.
     pub parities: Option<u32>,
+    /// Whether a parity page failed: nothing else stands in for it.
+    pub stay: bool,
     /// Which write of the group came first.
     pub first: u64,
 }

@@ -32,7 +32,7 @@ impl<P: HostPayload> Groups<P> {
             waiting.lpns = moves.rescue(core, image);
         }
         if holds == Holds::Parity {
-            self.parity_ended(core, key);
+            self.parity_ended(core, key, outcome);
             return;
         }
         let is_rescued = !waiting.lpns.is_empty();
@@ -200,17 +200,21 @@ impl<P: HostPayload> Groups<P> {
         }
     }
 
-    /// A parity page is in flash, or failed. After the last, the sums leave the cache.
-    fn parity_ended<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, key: CodewordKey) {
+    /// A parity page is in flash, or failed. After the last, the room of the sums is free; where one failed, the sums
+    /// stay nonetheless, because the group's pages are moved only now.
+    fn parity_ended<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, key: CodewordKey, outcome: ProgramOutcome) {
         let held = self.held.get_mut(&key).expect("sums outlive their parity's programs");
+        held.stay |= !outcome.is_done();
         let left = held.parities.as_mut().expect("parity was due");
         *left -= 1;
         if *left > 0 {
             return;
         }
-        let held = self.held.remove(&key).expect("found above");
-        let group = held.layout.group.0;
-        self.used[held.stream] -= self.codes[held.layout.code].0.parity;
+        let (group, stream, stay) = (held.layout.group.0, held.stream, held.stay);
+        self.used[stream] -= self.codes[held.layout.code].0.parity;
+        if !stay {
+            self.held.remove(&key);
+        }
         let pages = core.device.grid.pages_per_block();
         if key.0 % pages + 1 == pages
             && let Some(blocks) = self.blocks.get_mut(&group)

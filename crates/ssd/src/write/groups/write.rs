@@ -113,6 +113,7 @@ impl<P: HostPayload> Groups<P> {
             data: StripSet::EMPTY,
             missing: layout.stripe.data_of(codeword),
             parities: None,
+            stay: false,
             first: self.info[layout.group.index()].expect("an open group").written + 1,
         };
         self.held.insert(key, sums);

@@ -2,6 +2,7 @@
 //! strip is lost; and how stripes get parity that have none.
 
 use crate::core::Core;
+use crate::core::effects::Effect;
 use crate::core::stripe_step::StripeStep;
 use crate::core::target::Target;
 use crate::write::stripes::Stripes;
@@ -35,11 +36,33 @@ impl<P: HostPayload> Stripes<P> {
 
     /// As [`Self::commit`]; `heals`: until then the drive has not recovered.
     fn commit_healing<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId, heals: bool) {
-        if self.held.begin_commit(stripe) {
+        if !self.is_all_that_is_left(core, stripe) && self.held.begin_commit(stripe) {
             let commit = self.new_update(stripe, Work::Commit);
             self.ops[commit].heals = heals;
             self.start_urgent(core, commit);
         }
+    }
+
+    /// Whether a strip is lost that only the partial parity brings back: full parity would have no die. The strip is rebuilt
+    /// first.
+    fn is_all_that_is_left<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId) -> bool {
+        if self.home_of(core, stripe, self.data_strips()).is_some() {
+            return false;
+        }
+        let (present, unreadable) = self.stripe_state(core, stripe);
+        let can_be_rebuilt =
+            |strip| self.home_of(core, stripe, strip).is_some() && self.sources_of(core, stripe, strip).is_some();
+        present.and(unreadable).iter().any(can_be_rebuilt)
+    }
+
+    /// No more room comes in the parity cache: the first update that waits for some fails. True if there was one.
+    pub fn fail_first_waiting_for_room<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) -> bool {
+        let Some(op) = self.held.take_waiting() else { return false };
+        if self.is_eviction(core, op) {
+            core.out.push(Effect::FailBufferWaiter);
+        }
+        Self::later(core, StripeStep::Fail { op });
+        true
     }
 
     /// Commits every stripe that keeps old versions in the unit.

@@ -23,7 +23,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Whether the update writes what leaves the write buffer.
-    fn is_eviction<A: FlashArray<P>>(&self, core: &Core<P, A>, op: OpId) -> bool {
+    pub(super) fn is_eviction<A: FlashArray<P>>(&self, core: &Core<P, A>, op: OpId) -> bool {
         self.ops[op].job.is_some_and(|job| core.jobs[job].asker == Asker::Buffer)
     }
 
@@ -225,13 +225,8 @@ impl<P: HostPayload> Stripes<P> {
 
     /// If the update is a commit, the first update that waits for the room that it was to make fails.
     pub(super) fn fail_waiting_for_commit<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
-        if self.ops[id].work == Work::Commit
-            && let Some(waiting) = self.held.take_waiting()
-        {
-            if self.is_eviction(core, waiting) {
-                core.out.push(Effect::FailBufferWaiter);
-            }
-            Self::later(core, StripeStep::Fail { op: waiting });
+        if self.ops[id].work == Work::Commit {
+            self.fail_first_waiting_for_room(core);
         }
     }
 

@@ -118,7 +118,7 @@ impl<P: HostPayload, A: FlashArray<P>> Chooser<'_, P, A> {
     /// Whether contents that are missing may have been in flash and were lost.
     fn may_be_lost(&self, stripe: StripeId, state: &State<'_, P>, strip: u32) -> bool {
         let die = self.stripes.scheme().die_of(stripe, strip);
-        let durable = self.stripes.lpn_of(self.core, stripe, strip).map(|lpn| self.evidence.journal.rank(lpn));
+        let durable = self.durable_rank(stripe, strip);
         self.core.device.is_dead(die)
             || self.evidence.losing_dies.contains(&die)
             || durable.is_some_and(|update| update >= state.versions[strip as usize])
@@ -171,14 +171,20 @@ impl<P: HostPayload, A: FlashArray<P>> Chooser<'_, P, A> {
         self.core.device.is_dead(self.stripes.scheme().die_of(stripe, strip))
     }
 
-    /// Whether the update that made a state is all in flash.
+    /// Whether the update that made a state was durable: what it wrote is in flash, and what has no die was answered.
     fn is_durable(&self, stripe: StripeId, state: &State<'_, P>, copies: &Copies<'_>) -> bool {
         let rank = state.rank();
         let wrote_parity = state.wrote.contains(copies.data_strips);
         let mut written = (0..).zip(&state.versions).filter(|&(_, &version)| version == rank).map(|(strip, _)| strip);
-        let is_there =
-            |strip: u32| copies.with(strip, rank).is_some() || self.stripes.home_of(self.core, stripe, strip).is_none();
+        let is_homeless = |strip: u32| self.stripes.home_of(self.core, stripe, strip).is_none();
+        let is_known = |strip: u32| self.durable_rank(stripe, strip).is_some_and(|durable| durable >= rank);
+        let is_there = |strip: u32| copies.with(strip, rank).is_some() || is_homeless(strip) && is_known(strip);
         rank > 0 && written.all(is_there) && (!wrote_parity || state.parity.is_some())
+    }
+
+    /// The rank of the newest durable contents of a data strip, as the journal knows it.
+    fn durable_rank(&self, stripe: StripeId, strip: u32) -> Option<u64> {
+        self.stripes.lpn_of(self.core, stripe, strip).map(|lpn| self.evidence.journal.rank(lpn))
     }
 
     /// Where the redundancy of a state is.
