@@ -7,10 +7,13 @@ use crate::config::Faults;
 use crate::core::Core;
 use crate::write::Writer;
 use device::contents::HostPayload;
-use ftl::{LogKind, UnitId, UnitState};
+use ftl::{LogKind, Place, UnitId, UnitState};
 use nand::FlashArray;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use vocab::{Cause, Nanos, SimTime, StripeId};
+
+/// A strip of a stripe.
+pub(crate) type Strip = (StripeId, u32);
 
 /// A strip that was solved for and waits in the controller for room on its die.
 #[derive(Clone, Debug)]
@@ -36,7 +39,8 @@ pub(crate) struct Rebuild<P> {
     again: bool,
     /// Set while the walk goes on: what it starts may end at once and ask for more.
     walking: bool,
-    in_flight: u32,
+    /// Strips being solved for, or parked: where each was then, unless contents that were written since were lost.
+    under_way: BTreeMap<Strip, Option<Place>>,
     parked: VecDeque<ParkedStrip<P>>,
     /// Strips that the rebuild leaves undone: their stripe cannot give them, or no die takes them, or no log has room.
     left: u32,
@@ -61,7 +65,7 @@ impl<P> Rebuild<P> {
             walk: None,
             again: false,
             walking: false,
-            in_flight: 0,
+            under_way: BTreeMap::new(),
             parked: VecDeque::new(),
             left: 0,
         }
@@ -69,7 +73,7 @@ impl<P> Rebuild<P> {
 
     /// Whether strips are being looked for, solved for or written.
     pub fn is_under_way(&self) -> bool {
-        self.walk.is_some() || self.in_flight > 0 || !self.parked.is_empty()
+        self.walk.is_some() || !self.under_way.is_empty() || !self.parked.is_empty()
     }
 
     /// Whether strips that were solved for wait for room on their die.
@@ -98,7 +102,7 @@ impl<P> Rebuild<P> {
 
     /// The next step of a walk over so many stripes.
     pub fn next_step(&mut self, stripes: u32) -> Walk {
-        while self.in_flight < self.at_once {
+        while (self.under_way.len() as u32) < self.at_once {
             match self.walk {
                 None => break,
                 Some(at) if at < stripes => {
@@ -116,14 +120,28 @@ impl<P> Rebuild<P> {
         self.walking = false;
     }
 
-    /// A lost strip is being solved for, or parked.
-    pub fn strip_begun(&mut self) {
-        self.in_flight += 1;
+    /// A lost strip, which the map has at this place, is being solved for, or parked; false if it was already.
+    pub fn strip_begun(&mut self, strip: Strip, place: Place) -> bool {
+        let is_new = !self.under_way.contains_key(&strip);
+        self.under_way.entry(strip).or_insert(Some(place));
+        is_new
+    }
+
+    /// New contents of a strip were lost: what is under way may bring back those before.
+    pub fn strip_lost_again(&mut self, strip: Strip) {
+        self.under_way.entry(strip).and_modify(|place| *place = None);
+    }
+
+    /// Whether newer contents of the strip, which the map has at this place, were written and lost since it was begun. It is
+    /// begun anew with that.
+    pub fn was_overtaken(&mut self, strip: Strip, place: Place) -> bool {
+        let Some(begun) = self.under_way.get_mut(&strip) else { return false };
+        begun.replace(place) != Some(place)
     }
 
     /// A strip has a place again, or needs none.
-    pub fn strip_done(&mut self) {
-        self.in_flight -= 1;
+    pub fn strip_done(&mut self, strip: Strip) {
+        self.under_way.remove(&strip);
     }
 
     /// There is no die for a lost strip.
@@ -132,9 +150,9 @@ impl<P> Rebuild<P> {
     }
 
     /// A strip that was begun cannot be brought back, or finds no room for good.
-    pub fn strip_is_left(&mut self) {
+    pub fn strip_is_left(&mut self, strip: Strip) {
         self.left += 1;
-        self.in_flight -= 1;
+        self.under_way.remove(&strip);
     }
 
     /// Keeps a strip in the controller until there is room on its die.

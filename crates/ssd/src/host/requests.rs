@@ -238,6 +238,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     fn job_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
+        core.jobs[job].failed |= core.jobs[job].homeless;
         core.note_durable(job);
         match core.jobs[job].asker {
             Asker::Nobody => self.tell_oracle(core, job),

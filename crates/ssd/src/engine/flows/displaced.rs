@@ -146,6 +146,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             PageRole::Data(lpn) if self.core.map.lookup(lpn) == Place::At(from) => {
                 let published = self.core.map.publish(lpn, to);
                 self.note_move_of(lpn, Place::At(from));
+                // The update was planned for a block that may have been worn less than this one.
+                self.writer.stripes.look_for_missing_parity();
                 published
             }
             PageRole::Parity(stripe) if self.core.map.lookup_parity(stripe) == Place::At(from) => {
@@ -210,7 +212,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             }
             PageRole::Filler => unreachable!("fillers are never valid"),
         };
-        self.care.rebuild.strip_begun();
+        self.care.rebuild.strip_begun((stripe, strip), Place::Missing);
         self.care.rebuild.park(ParkedStrip { stripe, strip, payload: contents.payload });
         if let Some(unit) = pinned {
             self.release(unit);

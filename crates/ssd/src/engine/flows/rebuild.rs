@@ -68,6 +68,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             PageRole::Parity(stripe) => (stripe, self.stripe_scheme().data_strips()),
             PageRole::Filler => return,
         };
+        self.care.rebuild.strip_lost_again((stripe, strip));
         if self.home_of(stripe, strip).is_some() {
             self.walk_stripes();
         }
@@ -104,9 +105,15 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 self.care.rebuild.strip_has_no_die();
                 continue;
             }
-            self.care.rebuild.strip_begun();
-            self.repair(Target::Strip { stripe, strip });
+            if self.care.rebuild.strip_begun((stripe, strip), self.place_of_strip(stripe, strip)) {
+                self.repair(Target::Strip { stripe, strip });
+            }
         }
+    }
+
+    /// Whether the host wrote the strip anew while it was solved for, and that is lost, too.
+    fn was_overtaken(&mut self, stripe: StripeId, strip: u32) -> bool {
+        self.care.rebuild.was_overtaken((stripe, strip), self.place_of_strip(stripe, strip))
     }
 
     /// A lost strip was solved for, or cannot be.
@@ -114,14 +121,15 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         match payload {
             // The host may have written the strip anew meanwhile.
             _ if !self.is_strip_lost(stripe, strip) => {
-                self.care.rebuild.strip_done();
+                self.care.rebuild.strip_done((stripe, strip));
                 self.commit_if_leaning_on_lost(stripe);
             }
+            _ if self.was_overtaken(stripe, strip) => self.repair(Target::Strip { stripe, strip }),
             Some(payload) => {
                 self.care.rebuild.park(ParkedStrip { stripe, strip, payload });
                 self.place_parked();
             }
-            None => self.care.rebuild.strip_is_left(),
+            None => self.care.rebuild.strip_is_left((stripe, strip)),
         }
         self.walk_on();
     }
@@ -132,9 +140,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             let (stripe, strip) = (parked.stripe, parked.strip);
             let home = self.home_of(stripe, strip).filter(|_| self.is_strip_lost(stripe, strip));
             let Some(log) = home.map(DieId::index) else {
-                self.care.rebuild.strip_done();
+                self.care.rebuild.strip_done((stripe, strip));
                 continue;
             };
+            if self.was_overtaken(stripe, strip) {
+                self.repair(Target::Strip { stripe, strip });
+                continue;
+            }
             let Some(ppn) = self.core.map.take_page(log, Stream::Host) else {
                 self.start_collecting_if_short(log);
                 self.care.rebuild.park_again(parked);
@@ -172,8 +184,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// A rebuilt strip is programmed, or lost again.
     pub(crate) fn strip_programmed(&mut self, image: ImageId, log: usize, outcome: ProgramOutcome) {
+        let role = self.core.device.images.slot(image, 0).0.role();
         self.page_done(image, log, Holds::Data, outcome);
-        self.care.rebuild.strip_done();
+        if let Some(strip) = self.writer.stripes.strip_of_role(role) {
+            self.care.rebuild.strip_done(strip);
+        }
         self.walk_on();
     }
 
@@ -188,11 +203,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// There is no room for a rebuilt strip and there never will be: it stays lost. True if
     /// there was one.
     pub(crate) fn drop_parked(&mut self) -> bool {
-        let dropped = self.care.rebuild.take_parked().is_some();
-        if dropped {
-            self.care.rebuild.strip_is_left();
-            self.walk_on();
-        }
-        dropped
+        let Some(dropped) = self.care.rebuild.take_parked() else { return false };
+        self.care.rebuild.strip_is_left((dropped.stripe, dropped.strip));
+        self.walk_on();
+        true
     }
 }

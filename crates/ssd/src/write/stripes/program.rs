@@ -201,7 +201,8 @@ impl<P: HostPayload> Stripes<P> {
         for strip in op.untaken.and(op.written).iter() {
             let is_missing = self.place_of_strip(core, op.stripe, strip) == Place::Missing;
             if is_missing && self.sources_of(core, op.stripe, strip).is_none() {
-                (core.jobs[op.job()].failed, core.jobs[op.job()].homeless) = (true, true);
+                // Its other stripes go on.
+                core.jobs[op.job()].homeless = true;
                 self.lpn_of(core, op.stripe, strip).into_iter().for_each(|lpn| core.note_lost(lpn, op.rank));
             }
         }
