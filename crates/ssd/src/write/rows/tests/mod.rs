@@ -1,5 +1,8 @@
 //! Rows alone: no host, no collector, no engine. Effects for others are kept and compared.
 
+mod mount;
+
+use crate::config::Setup;
 use crate::core::Command;
 use crate::core::effects::{Effect, Popped};
 use crate::core::owner::{Holds, Owner};
@@ -24,7 +27,11 @@ struct Alone {
 
 impl Alone {
     fn new(options: &[(&str, &str)]) -> Self {
-        let (core, protection) = log_core::<Tag>(&log_setup("ds-raid", options));
+        Self::with(&log_setup("ds-raid", options))
+    }
+
+    fn with(setup: &Setup) -> Self {
+        let (core, protection) = log_core::<Tag>(setup);
         let Protection::Rows(scheme) = &protection else { unreachable!("DS-RAID writes rows") };
         Self { core, rows: Rows::new(Some(&**scheme)), moves: Moves::default() }
     }
