@@ -56,6 +56,18 @@ fn a_page_of_the_host_that_dies_with_too_many_others_fails_its_job() {
     assert_eq!(alone.core.map.lookup(Lpn(0)), Place::Missing);
 }
 
+/// Fails if a page is given up that the controller still has and that finds a place on a living die.
+#[test]
+fn a_page_that_failed_on_a_living_die_is_rescued_however_many_dies_are_dead() {
+    let mut alone = Alone::mountable(&[("m", "2")]);
+    let (job, data) = alone.write(&[(0, 1)]);
+    let others = others(&alone, &data[0]);
+    others[..3].iter().for_each(|&die| kill(&mut alone.core, die));
+    alone.end(&data[0], ProgramOutcome::Failed);
+    assert_eq!((alone.moves.queue.len(), alone.moves.waiting.len(), alone.core.jobs[job].failed), (1, 1, false));
+    assert!(matches!(alone.core.map.lookup(Lpn(0)), Place::At(_)), "it is to be written to another place");
+}
+
 /// Fails if a codeword whose data are in flash while its parity is neither there nor in the cache counts as sound.
 #[test]
 fn a_scrub_counts_parities_that_are_nowhere() {
