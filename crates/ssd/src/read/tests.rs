@@ -388,6 +388,32 @@ fn idle_dies_are_not_read_around() {
     assert_eq!((alone.core.device.commands.in_use(), alone.core.jobs[job].remaining), (0, 1));
 }
 
+/// Fails if alternatives are looked for although nothing is ever busy: without time.
+#[test]
+fn without_time_nothing_is_read_around() {
+    let (mut alone, pages) = busy_stripe(6);
+    assert!(alone.reads.may_read_around(&alone.core));
+    alone.core.device.timed = false;
+    assert!(!alone.reads.may_read_around(&alone.core));
+    let job = alone.job();
+    assert_eq!(reads!(alone.read_around(job, [wanted(&pages)].into_iter())), Vec::<u32>::new());
+}
+
+/// Fails if a page that is read along with what the host asked for, because the drive maps both together, is not read, is
+/// read twice, or is shown to the host.
+#[test]
+fn what_is_touched_is_read_along_and_not_shown() {
+    let mut alone = Alone::zones(&[]);
+    let job = alone.job();
+    reads!(alone.read_lines(job, &(0..1), 0..2));
+    assert_eq!(alone.core.device.commands.in_use(), 2);
+    assert_eq!(alone.run().iter().filter(|effect| effect.starts_with("CheckRead")).count(), 0, "the plain read ends elsewhere");
+    let read: Vec<Ppn> = alone.plain.iter().map(|command| command.ppn).collect();
+    let ftl::Place::At(asked) = alone.core.map.lookup(Lpn(0)) else { panic!("it was stored") };
+    assert_eq!(read, [alone.core.device.grid.page_of(asked).0]);
+    assert!(alone.reads.lazy.is_empty());
+}
+
 /// Fails if code is not used for a busy die, if the page is computed wrongly, or if what the host asked for is
 /// answered twice.
 #[test]

@@ -1,5 +1,6 @@
 //! Block groups alone: no host, no collector, no engine. Effects for others are kept and compared.
 
+mod life;
 mod loss;
 mod mount;
 

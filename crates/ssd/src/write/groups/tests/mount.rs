@@ -95,6 +95,8 @@ fn what_is_kept_for_a_cut_goes_with_its_group_alone() {
     let rows: Vec<u32> = alone.groups.redo.iter().map(|redo| redo.key.0).collect();
     assert_eq!((rows, alone.groups.held.keys().copied().collect::<Vec<_>>()), (vec![4, 7], vec![(4, 0)]));
     assert!(alone.groups.info[0].is_some(), "the group is written yet");
+    alone.groups.info[1] = alone.groups.info[0];
     alone.groups.forget_group(1, 4);
     assert_eq!((alone.groups.redo.len(), alone.groups.held.len()), (0, 0));
+    assert_eq!([0, 1].map(|group| alone.groups.info[group].is_some()), [true, false]);
 }
