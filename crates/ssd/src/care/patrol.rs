@@ -211,7 +211,7 @@ mod tests {
             bench.care.patrol_due(&mut bench.core, HostUse::Away);
             bench.core.device.commands.in_use() - before
         };
-        let ticks: Vec<usize> = (0..18).map(|_| reads_after(&mut bench) as usize).collect();
+        let ticks: Vec<usize> = (0..18).map(|_| reads_after(&mut bench)).collect();
         assert_eq!(ticks, [0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 3]);
     }
 }

@@ -297,6 +297,23 @@ fn data_whose_parity_failed_are_covered_by_the_next_one_of_their_row() {
     assert!(!alone.rows.has_uncovered());
 }
 
+/// The row has lost the blocks that its other pages were to go to, and then its parity failed. Fails if another parity of
+/// that row is waited for, or taken from the next one.
+#[test]
+fn a_row_without_room_for_another_parity_leaves_its_data_uncovered() {
+    let mut alone = Alone::new(&[]);
+    let (_, sub_stripe) = alone.write(&[(0, 1), (1, 1)]);
+    alone.end_all(&sub_stripe[..2]);
+    let used: StripSet = sub_stripe.iter().map(|command| alone.die(command)).collect();
+    for die in (0..5).filter(|&die| !used.contains(die)) {
+        let Alone { core, rows, moves } = &mut alone;
+        rows.narrow(core, moves, 0, (DieId(die as u16), Some(0)));
+        alone.effects();
+    }
+    alone.spoil(&sub_stripe[2]);
+    assert_eq!((alone.rows.covers.in_use(), alone.rows.open[0].uncovered, alone.rows.uncovered.len()), (0, 0, 1));
+}
+
 /// The parity of a full row failed: nothing of that row can cover its data any more. Fails if a parity of the next row is
 /// taken for one of the row before.
 #[test]
