@@ -132,10 +132,11 @@ fn highest(is_fine: impl Fn(f64) -> bool) -> f64 {
         return 0.0;
     }
     loop {
-        let middle = f64::sqrt(low) * f64::sqrt(high);
-        if middle <= low || middle >= high || high / low < 1.0 + 1e-14 {
+        if high / low < 1.0 + 1e-14 {
             return low;
         }
+        // Strictly between them: they are 45 units of the last place apart, and this is within two of the exact mean.
+        let middle = f64::sqrt(low) * f64::sqrt(high);
         if is_fine(middle) { low = middle } else { high = middle }
     }
 }
@@ -143,6 +144,21 @@ fn highest(is_fine: impl Fn(f64) -> bool) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The logarithms of the rates span 708.4, and 708.4 / 2^56 is the first width below 1e-14: the two ends and 56 rates
+    /// between them are asked for. Catches a bisection that ends early, or goes on where doubles do not tell rates apart.
+    #[test]
+    fn the_bisection_ends_when_rates_are_alike_to_14_digits() {
+        for limit in [1e-3, 0.4, 1e-200] {
+            let asked = std::cell::Cell::new(0);
+            let found = highest(|rate| {
+                asked.set(asked.get() + 1);
+                rate <= limit
+            });
+            assert_eq!(asked.get(), 2 + 56, "limit {limit}");
+            assert!(found <= limit && found > limit * (1.0 - 2e-14), "{found:e} of {limit:e}");
+        }
+    }
 
     #[test]
     fn a_field_of_2_13_cannot_hold_a_page_of_4_kib() {

@@ -224,6 +224,31 @@ mod tests {
         }
     }
 
+    /// Trapezoids at steps of 1/8, 1/16 and so on over 20 deviations to each side, each by itself: once one is right to
+    /// 1e-11, the next shows it, and no third is asked for. Catches a sum that is halved on although it does not change.
+    #[test]
+    fn the_mixture_ends_once_halving_its_steps_changes_nothing() {
+        let (n, k, p, sigma) = (268_544u64, 400u64, 1e-3, 1.0);
+        let ln_of = |rate: f64| ln_tail(n, k, rate);
+        let points = |halvings: u32| 320i32 << halvings;
+        let trapezoids = |halvings: u32| {
+            let step = 40.0 / f64::from(points(halvings));
+            let term = |i: i32| {
+                let z = f64::from(i) * step - 20.0;
+                ln_of((p * (sigma * z - 0.5 * sigma * sigma).exp()).min(1.0)) - 0.5 * z * z
+            };
+            ln_sum(&(0..=points(halvings)).map(term).collect::<Vec<_>>()) + step.ln()
+        };
+        let exact = trapezoids(6);
+        let right = (0..6).find(|&halvings| (trapezoids(halvings) - exact).abs() < 1e-11).expect("they converge");
+        let asked = std::cell::Cell::new(0);
+        let _ = ln_mixed(p, sigma, |rate| {
+            asked.set(asked.get() + 1);
+            ln_of(rate)
+        });
+        assert!((1..5).contains(&right) && asked.get() <= points(right + 1) + 1, "{} rates, right at {right}", asked.get());
+    }
+
     #[test]
     fn the_mixture_is_that_of_a_fine_sum() {
         // Midpoints of 400 000 slices over the normal deviate, by probabilities.

@@ -7,6 +7,7 @@ mod conformance;
 mod disturb;
 mod every_step;
 mod fault_atlas;
+mod given_up;
 mod outages;
 mod page_ecc;
 mod power_cuts;

@@ -373,4 +373,74 @@ mod tests {
         make_busy(&mut bench);
         assert_eq!(due(&mut bench), Some((block, Reason::ReadsAtOnce)));
     }
+
+    /// Blocks of dies 1 to 4 have reached what their counts say; those of die 0 and without data have not. Catches counts
+    /// that are off by one when a drive is aged or mounted, and blocks that wait although they hold nothing.
+    #[test]
+    fn blocks_of_an_aged_drive_wait_in_the_half_of_the_margin_that_their_reads_have_reached() {
+        let mut bench = Bench::new("da-raid5", |_| {});
+        let limits = bench.writer.limits().expect("no block is worn: blocks have limits");
+        let at = Thresholds::new(limits, 4);
+        let counts = [at.idle_reads - 1, at.idle_reads, at.now_reads - 1, at.now_reads, at.now_reads + 1];
+        for (die, reads) in (0..).zip(counts) {
+            bench.write(die, [die as u32]);
+            let block = BlockAddr(bench.unit_of(die as u32));
+            for age_of in [block, BlockAddr(block.0 + 1)] {
+                bench.core.device.array.set_age(age_of, |info| info.reads = reads);
+            }
+        }
+        start(&mut bench.core, &bench.writer);
+        let regions = &bench.core.limits.regions;
+        assert_eq!([0, 1, 2, 3, 4].map(|die: usize| (regions[die].tired.len(), regions[die].spent.len())), {
+            [(0, 0), (1, 0), (1, 0), (0, 1), (0, 1)]
+        });
+        assert!(regions.iter().all(|region| region.order.len() == 1), "blocks without data have no age");
+    }
+
+    /// Catches a block that is moved in haste before the second half of its margin, or not from its first read on; one that
+    /// collection for other reasons hurries; and one without data that is old.
+    #[test]
+    fn a_block_is_pressing_from_the_second_half_of_a_margin_on() {
+        let (mut bench, block) = bench();
+        let at_once = (READS - 4) * 90 / 100;
+        for (reads, presses) in [(at_once - 1, false), (at_once, true), (at_once + 1, true)] {
+            read(&mut bench, block, reads);
+            assert_eq!(hurries(&bench.core, block.0, Cause::Refresh), presses, "{reads} reads");
+            assert_eq!(bench.core.limits.is_any_pressing(DIE, bench.core.device.now), presses, "{reads} reads");
+        }
+        assert!(!hurries(&bench.core, block.0, Cause::Gc) && !bench.core.limits.is_any_pressing(DieId(1), SimTime(500)));
+        let (mut bench, block) = self::bench();
+        for (age, presses) in [(RETENTION * 90 / 100 - 1, false), (RETENTION * 90 / 100, true)] {
+            bench.core.device.now = SimTime(500 + age);
+            assert_eq!(hurries(&bench.core, block.0, Cause::Refresh), presses, "{age} ns old");
+            assert_eq!(bench.core.limits.is_any_pressing(DIE, bench.core.device.now), presses, "{age} ns old");
+        }
+        assert!(!hurries(&bench.core, block.0 + 1, Cause::Refresh), "nothing is in it");
+    }
+
+    /// Catches an idle die that is not asked although a block has entered its margin, or asked before.
+    #[test]
+    fn an_idle_die_is_asked_once_a_block_has_entered_a_margin() {
+        let (mut bench, block) = bench();
+        for (age, may) in [(RETENTION * 80 / 100 - 1, false), (RETENTION * 80 / 100, true)] {
+            bench.core.device.now = SimTime(500 + age);
+            assert_eq!(may_recycle_when_idle(&bench.core, DIE), may, "{age} ns old");
+        }
+        bench.core.device.now = SimTime(500);
+        for (reads, may) in [((READS - 4) * 80 / 100 - 1, false), ((READS - 4) * 80 / 100, true)] {
+            read(&mut bench, block, reads);
+            assert_eq!(may_recycle_when_idle(&bench.core, DIE), may, "{reads} reads");
+        }
+        assert!(!may_recycle_when_idle(&bench.core, DieId(1)));
+    }
+
+    /// Catches a timer that is set again while it is pending.
+    #[test]
+    fn a_timer_that_is_set_stays_as_it_is() {
+        let (mut bench, _) = bench();
+        let timer = timer(&bench.core.device.grid);
+        bench.core.device.calendar.schedule(timer, SimTime(501));
+        set_timer(&mut bench.core);
+        assert_eq!(bench.core.device.calendar.next(), Some((SimTime(501), timer)));
+    }
 }

@@ -498,4 +498,46 @@ mod tests {
             recharges.iter().map(|command| bench.care.complete_recharge(&mut bench.core, command)).collect();
         assert_eq!(ended, [None, None, Some(block.0)]);
     }
+
+    /// The rate at the deadline is the highest that is still within the share. Catches a unit that is due when it is
+    /// already beyond what its code bears, and one that is due long before.
+    #[test]
+    fn under_joint_the_deadline_is_the_last_time_within_the_limit() {
+        let (mut bench, block) = bench(RefreshPolicy::Joint);
+        let due = deadline(&bench, block).since(WRITTEN);
+        let t = bench.core.device.array.page(bench.core.device.grid.ppn(block, 0)).oob.ecc;
+        let info = *bench.core.device.array.block(block);
+        let limit = bench.care.refresh.limits[usize::from(t.0)] * 0.5;
+        let ecc = bench.core.device.ecc.as_deref_mut().expect("a drive with ECC");
+        assert!(ecc.cells.nominal(&info, due) <= limit);
+        assert!(ecc.cells.nominal(&info, Nanos((due.0 as f64 * 1.001) as u64)) > limit);
+    }
+
+    /// Catches a deadline of a unit that holds nothing: the timer would be set for a time that never comes.
+    #[test]
+    fn a_unit_that_was_erased_sets_no_timer() {
+        let (mut bench, block) = bench(RefreshPolicy::Alarm);
+        let timer = timer(&bench.core.device.grid);
+        bench.care.set_refresh_timer(&mut bench.core);
+        assert!(bench.core.device.calendar.is_pending(timer));
+        bench.care.note_refreshed(&bench.core, block);
+        assert!(bench.care.refresh.order.iter().all(BTreeSet::is_empty));
+        bench.care.set_refresh_timer(&mut bench.core);
+        assert!(!bench.core.device.calendar.is_pending(timer));
+    }
+
+    /// A block was closed before its last page. Catches a recharge of pages that were never programmed, which the medium
+    /// does not read.
+    #[test]
+    fn a_recharge_reads_no_page_beyond_the_last_one_programmed() {
+        let (mut bench, _) = bench(RefreshPolicy::Alarm);
+        bench.care.refresh.in_place_at_most = 1;
+        bench.write(1, 4..6);
+        let unit = bench.unit_of(4);
+        bench.core.map.abandon(unit);
+        assert_eq!(bench.core.map.unit(unit).state, UnitState::Closed);
+        assert_eq!(bench.care.refresh_unit(&mut bench.core, &bench.writer, 1, unit), None);
+        let reads: Vec<u32> = bench.carry_out().iter().map(|read| read.ppn.0).collect();
+        assert_eq!(reads, [unit * 4, unit * 4 + 1]);
+    }
 }

@@ -251,6 +251,31 @@ fn a_page_without_sources_is_a_media_error_unless_it_was_discarded() {
     assert_eq!(alone.effects(), [merged(None), merged(Some(Tag::default()))], "a discarded page is zeros");
 }
 
+/// Fails if a page is reported lost that was written anew while code was looked for, or if one that lies where its read
+/// failed is read once more instead of being reported.
+#[test]
+fn a_page_that_was_written_anew_meanwhile_is_read_and_not_given_up() {
+    let mut alone = Alone::new();
+    let slot = |alone: &Alone| match alone.core.map.lookup(Lpn(3)) {
+        ftl::Place::At(slot) => slot,
+        place => panic!("{place:?}"),
+    };
+    store(&mut alone.core, 0, Lpn(3), Tag::stamp(Lpn(3), 1, 8));
+    let failed = slot(&alone);
+    let job = alone.job();
+    let target = Target::HostRead { job, lpn: Lpn(3), floor: FLOOR, failed: Some(failed) };
+    let anew = store(&mut alone.core, 1, Lpn(3), Tag::stamp(Lpn(3), 2, 8));
+    reads!(alone.give_up(target));
+    assert_eq!((alone.run(), alone.core.device.folds.media_errors), (vec![], 0));
+    let read: Vec<(Ppn, bool)> =
+        alone.plain.iter().map(|command| (command.ppn, command.owner == Owner::HostRead { job })).collect();
+    assert_eq!(read, [(anew, true)]);
+    let target = Target::HostRead { job, lpn: Lpn(3), floor: FLOOR, failed: Some(slot(&alone)) };
+    reads!(alone.give_up(target));
+    assert_eq!((alone.run(), alone.core.device.folds.media_errors), (vec![part_done(job)], 1));
+    assert_eq!(alone.plain.len(), 1);
+}
+
 /// Fails if a solve that has to wait is answered, reads anything, or is forgotten.
 #[test]
 fn a_solve_waits_for_the_parity_of_its_row_or_for_the_update_of_its_stripe() {
@@ -361,6 +386,32 @@ fn idle_dies_are_not_read_around() {
     let job = alone.job();
     assert_eq!(reads!(alone.read_around(job, [wanted(&pages)].into_iter())), Vec::<u32>::new());
     assert_eq!((alone.core.device.commands.in_use(), alone.core.jobs[job].remaining), (0, 1));
+}
+
+/// Fails if alternatives are looked for although nothing is ever busy: without time.
+#[test]
+fn without_time_nothing_is_read_around() {
+    let (mut alone, pages) = busy_stripe(6);
+    assert!(alone.reads.may_read_around(&alone.core));
+    alone.core.device.timed = false;
+    assert!(!alone.reads.may_read_around(&alone.core));
+    let job = alone.job();
+    assert_eq!(reads!(alone.read_around(job, [wanted(&pages)].into_iter())), Vec::<u32>::new());
+}
+
+/// Fails if a page that is read along with what the host asked for, because the drive maps both together, is not read, is
+/// read twice, or is shown to the host.
+#[test]
+fn what_is_touched_is_read_along_and_not_shown() {
+    let mut alone = Alone::zones(&[]);
+    let job = alone.job();
+    reads!(alone.read_lines(job, &(0..1), 0..2));
+    assert_eq!(alone.core.device.commands.in_use(), 2);
+    assert_eq!(alone.run().iter().filter(|effect| effect.starts_with("CheckRead")).count(), 0, "the plain read ends elsewhere");
+    let read: Vec<Ppn> = alone.plain.iter().map(|command| command.ppn).collect();
+    let ftl::Place::At(asked) = alone.core.map.lookup(Lpn(0)) else { panic!("it was stored") };
+    assert_eq!(read, [alone.core.device.grid.page_of(asked).0]);
+    assert!(alone.reads.lazy.is_empty());
 }
 
 /// Fails if code is not used for a busy die, if the page is computed wrongly, or if what the host asked for is

@@ -5,17 +5,19 @@ use crate::core::effects::Popped;
 use crate::core::jobs::{Asker, PageWrite};
 use crate::core::testing::{tiny_scheme, tiny_setup};
 use crate::core::{Command, Core};
+use crate::write::found::PagesSeen;
 use device::Device;
 use device::contents::HostPayload;
 use device::facts::RequestKind;
 use device::slab::JobId;
 use ftl::{Ftl, FtlSetup, GroupSpace, LogKind, Place};
-use nand::{FlashArray, MemoryArray, ProgramOutcome};
+use nand::{Faulty, FlashArray, MemoryArray, ProgramOutcome};
 use protect::Protection;
-use vocab::{Lpn, Ppn, SimTime, Streams};
+use std::collections::BTreeSet;
+use vocab::{DieId, Lpn, Ppn, SimTime, Streams};
 
 /// The core of a tiny drive with a group log.
-pub(crate) type LogCore<P> = Core<P, MemoryArray<P>>;
+pub(crate) type LogCore<P> = Core<P, Faulty<MemoryArray<P>>>;
 
 /// The setup of a drive under the scheme with these options. One frontier takes both streams.
 pub(crate) fn log_setup(scheme: &str, options: &[(&str, &str)]) -> Setup {
@@ -29,6 +31,7 @@ pub(crate) fn log_setup(scheme: &str, options: &[(&str, &str)]) -> Setup {
 pub(crate) fn log_core<P: HostPayload>(setup: &Setup) -> (LogCore<P>, Protection) {
     let array = MemoryArray::<P>::new(setup.drive.geometry, true).keeping_updates();
     let grid = array.grid().clone();
+    let array = Faulty::new(array, grid.dies(), 0.0, Streams::new(1).stream("test"));
     let protection = tiny_scheme(setup);
     let groups = if let Protection::Groups(scheme) = &protection { Some(GroupSpace::new(&grid, &**scheme)) } else { None };
     let space = FtlSetup {
@@ -91,6 +94,44 @@ pub(crate) fn sum_of<P: HostPayload>(core: &LogCore<P>, pages: &[Ppn]) -> P {
     let mut sum = P::default();
     pages.iter().for_each(|&ppn| sum.add(&core.device.array.payload(ppn)[0]));
     sum
+}
+
+/// The die dies: neither it nor its pages answer.
+pub(crate) fn kill<P: HostPayload>(core: &mut LogCore<P>, die: DieId) {
+    core.device.array.kill(die);
+    core.device.dead.insert(u32::from(die.0));
+    core.device.died.push(die);
+}
+
+/// What a mount saw: pages as flash has them, but for those that are said to be unreadable or erased.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    programmed: BTreeSet<Ppn>,
+    pub unreadable: BTreeSet<Ppn>,
+    pub erased: BTreeSet<Ppn>,
+    /// Pages of which only a summary tells.
+    pub believed: BTreeSet<Ppn>,
+}
+
+impl Seen {
+    pub fn of<P: HostPayload>(core: &LogCore<P>) -> Self {
+        let pages = (0..core.device.grid.geometry().pages()).map(Ppn);
+        Self { programmed: pages.filter(|&ppn| core.device.is_programmed(ppn)).collect(), ..Self::default() }
+    }
+}
+
+impl PagesSeen for Seen {
+    fn is_valid(&self, ppn: Ppn) -> bool {
+        self.programmed.contains(&ppn) && !self.unreadable.contains(&ppn) && !self.erased.contains(&ppn)
+    }
+
+    fn is_erased(&self, ppn: Ppn) -> bool {
+        self.erased.contains(&ppn) || !self.programmed.contains(&ppn) && !self.unreadable.contains(&ppn)
+    }
+
+    fn is_believed(&self, ppn: Ppn) -> bool {
+        self.believed.contains(&ppn)
+    }
 }
 
 /// Effects in words, for comparison.

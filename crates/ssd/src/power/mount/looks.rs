@@ -209,3 +209,53 @@ impl Looks {
         Mounted { looks, valid, unreadable, bytes: Bytes(looks * beside(grid)), ..Mounted::default() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::testing::geometry;
+    use device::contents::{HostPayload, Tag};
+    use nand::{MemoryArray, Oob, OobTag, Program, Timing};
+    use vocab::{BusRate, Geometry, Lpn, SimTime};
+
+    /// Flash with two logical pages to a page, of which page 0 of block 0 has these updates and this rank.
+    fn one_page(updates: [u64; 2], sequence: u64) -> MemoryArray<Tag> {
+        let mut array = MemoryArray::new(Geometry { page_size: Bytes(8192), ..geometry() }, true).keeping_updates();
+        let tags = [Lpn(0), Lpn(1)].map(OobTag::data);
+        let payload = [Lpn(0), Lpn(1)].map(|lpn| Tag::stamp(lpn, 1, 8));
+        let (oob, now) = (Oob { sequence, ..Oob::default() }, SimTime::ZERO);
+        let updates = Some(&updates[..]);
+        let program = Program { ppn: Ppn(0), tags: &tags, payload: &payload, updates, members: &[], oob, now };
+        assert!(array.program_page(&program).is_done());
+        array
+    }
+
+    /// Ranks are never used twice. Catches a mount that goes on from any rank but the highest that a page has: its own, or
+    /// that of either of its slots, which moved pages keep.
+    #[test]
+    fn the_highest_rank_of_any_slot_or_page_is_the_newest() {
+        for (updates, sequence, newest) in [([5, 9], 7, 9), ([9, 5], 7, 9), ([5, 6], 7, 7)] {
+            let looks = Looks::new::<Tag, _>(&one_page(updates, sequence), None);
+            assert_eq!((looks.newest, looks.valid().count()), (newest, 1), "{updates:?}, {sequence}");
+        }
+    }
+
+    /// Catches a time that leaves out the busiest die, or the busiest channel.
+    #[test]
+    fn the_time_of_a_scan_is_that_of_the_busiest_die_or_channel() {
+        let geometry = Geometry { channels: 2, dies_per_channel: 3, ..geometry() };
+        let (grid, read) = (Grid::new(geometry), Nanos(40_000));
+        let time = |read: Nanos, looked: [u64; 6]| {
+            let page = vec![nand::PageKind { name: "slc".into(), read, program: Nanos(500_000) }];
+            let transfer = nand::Transfer::MtPerS(BusRate(400));
+            let timing = Timing { command: Nanos(300), erase: Nanos(1), transfer, page, worn: None };
+            let array = MemoryArray::<Tag>::new(geometry, true);
+            let looks = Looks { looked: looked.to_vec(), ..Looks::new::<Tag, _>(&array, None) };
+            looks.time(&Latencies::new(&timing, &geometry), &grid)
+        };
+        // 4096 bytes at 400 MT/s take 10 240 ns; a sixteenth of that is 640 ns, beside a command of 300 ns.
+        assert_eq!(time(read, [1, 2, 7, 3, 0, 4]), Nanos(7 * (300 + read.0)));
+        assert_eq!(time(Nanos(0), [20, 20, 20, 19, 19, 19]), Nanos(60 * (300 + 640)));
+        assert_eq!(time(Nanos(0), [1, 1, 1, 20, 20, 20]), Nanos(60 * (300 + 640)));
+    }
+}

@@ -36,7 +36,8 @@ impl<P: HostPayload> Groups<P> {
             return;
         }
         let is_rescued = !waiting.lpns.is_empty();
-        let lost = outcome == ProgramOutcome::Failed && self.is_beyond_repair(core, key);
+        // What is rescued is in the controller yet.
+        let lost = outcome == ProgramOutcome::Failed && !is_rescued && self.is_beyond_repair(core, key);
         for index in 0..core.device.images.slab[image].filled {
             let (_, job, pin) = core.device.images.slot(image, index);
             if lost {

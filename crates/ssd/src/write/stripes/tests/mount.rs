@@ -4,6 +4,8 @@ use super::*;
 use crate::config::Power;
 use crate::core::journal::Journal;
 use crate::write::stripes::mount::{ChosenStripes, Evidence};
+use crate::write::stripes::partial::PartialParityRemains;
+use crate::write::{KeptMembers, Writer};
 use std::collections::BTreeSet;
 
 /// A drive that is to be mounted, with stripe 0 in version 1.
@@ -46,6 +48,37 @@ impl Drive {
     fn expect(&self, chosen: &ChosenStripes, expected: [(u64, bool); N as usize]) {
         let found = chosen.pages[..N as usize].iter().map(|newest| newest.map(|newest| (newest.update, newest.slot.is_some())));
         assert_eq!(found.collect::<Vec<_>>(), expected.map(Some));
+    }
+}
+
+impl Drive {
+    /// The pages that a mount would look at although all of them have summaries, if nothing of stripe 0 can be read
+    /// that is `gone` and the cut may have come into the `suspects`.
+    fn doubted(&self, gone: &[Ppn], suspects: &[Ppn], is_believed: impl Fn(Ppn) -> bool) -> Vec<Ppn> {
+        let pages = (0..self.core.device.grid.geometry().pages()).map(Ppn);
+        let readable = pages.filter(|ppn| self.core.device.is_programmed(*ppn) && !gone.contains(ppn)).collect();
+        let (partials, losing_dies) = (self.stripes.held.remains(), BTreeSet::new());
+        let journal = Journal::default();
+        let evidence = Evidence { readable, losing_dies, journal: &journal, partials: &partials, lost_partials: false };
+        self.stripes.doubted(&self.core, &evidence, &suspects.iter().copied().collect(), is_believed)
+    }
+
+    /// A drive with this flash, mounted: the chosen pages are in the map, parities and partial parities are taken over.
+    fn mounted(&self, scheme: &str, chosen: &ChosenStripes, partials: Vec<PartialParityRemains<Tag>>) -> Drive {
+        let power = Power { mountable: true, ..Power::default() };
+        let mut mounted = Drive::with(Setup { power, ..tiny_setup(scheme, BufferKind::Off) });
+        mounted.core.device.array = self.core.device.array.clone();
+        mounted.core.map.mount(|_| Some(0));
+        for (lpn, newest) in (0..).map(Lpn).zip(&chosen.pages) {
+            let Some(newest) = newest else { continue };
+            mounted.stripes.note_version(lpn, newest.update);
+            let _ = match newest.slot {
+                Some(slot) => mounted.core.map.publish(lpn, slot),
+                None => mounted.core.map.publish_missing(lpn),
+            };
+        }
+        mounted.stripes.take_over(&mut mounted.core, &chosen.stripes, partials);
+        mounted
     }
 }
 
@@ -122,19 +155,155 @@ fn stripes_take_over_what_was_chosen() {
     drive.write(&[(1, 2)]);
     let (old, partials) = (drive.stripes.held.get(STRIPE).expect("held").old.clone(), drive.stripes.held.remains());
     let chosen = drive.choose(&[], &[], false);
-    let power = Power { mountable: true, ..Power::default() };
-    let mut mounted = Drive::with(Setup { power, ..tiny_setup("ppc", BufferKind::Off) });
-    mounted.core.device.array = drive.core.device.array.clone();
-    mounted.core.map.mount(|_| Some(0));
-    for (lpn, newest) in (0..).map(Lpn).zip(&chosen.pages) {
-        let Some(slot) = newest.and_then(|newest| newest.slot) else { continue };
-        mounted.core.map.publish(lpn, slot);
-    }
-    mounted.stripes.take_over(&mut mounted.core, &chosen.stripes, partials);
+    let mounted = drive.mounted("ppc", &chosen, partials);
     let partial = mounted.stripes.held.get(STRIPE).expect("a partial parity");
     assert_eq!((partial.covers, partial.sum, &partial.old), (strips([1]), page(1, 2), &old));
     assert_eq!(mounted.place(STRIPE, N), drive.place(STRIPE, N));
     assert_eq!(mounted.rank(N), drive.rank(N));
     mounted.check();
     assert_eq!(solved(&mounted, STRIPE, 3), Some(page(3, 1)));
+}
+
+/// Catches pages that are looked at although their summaries can be believed, and a stripe that is believed though the cut
+/// left its newest state in parts: a page of it that was lost since may be one too many.
+#[test]
+fn summaries_are_doubted_in_stripes_that_the_cut_left_in_parts() {
+    let mut drive = mountable("raid5");
+    drive.write(&[(4, 1), (5, 1), (6, 1), (7, 1)]);
+    let before = drive.page_of(0);
+    drive.write(&[(0, 2), (1, 2), (2, 2), (3, 2)]);
+    let all = |_| true;
+    let of_stripe: BTreeSet<Ppn> = (0..=N).map(|strip| drive.page_of(strip)).collect();
+    assert_eq!(drive.doubted(&[], &[], all), []);
+    assert_eq!(drive.doubted(&[before], &[before], all), [], "the state before is not needed");
+    for strip in 0..=N {
+        let page = drive.page_of(strip);
+        let suspected: BTreeSet<Ppn> = drive.doubted(&[], &[page], all).into_iter().collect();
+        assert!(suspected.is_superset(&of_stripe), "strip {strip} may not last");
+        assert!(!suspected.contains(&drive.core.device.grid.page_of(drive.place(StripeId(1), 0).expect("stored")).0));
+        let missing: BTreeSet<Ppn> = drive.doubted(&[page], &[], all).into_iter().collect();
+        let rest: BTreeSet<Ppn> = of_stripe.iter().copied().filter(|ppn| *ppn != page).collect();
+        assert!(missing.is_superset(&rest) && !missing.contains(&page), "strip {strip} is missing");
+    }
+    let believed = drive.page_of(2);
+    assert_eq!(drive.doubted(&[drive.page_of(0)], &[], |ppn| ppn == believed), [believed], "others were looked at");
+}
+
+/// Catches a stripe that is doubted although a partial parity in the cache makes up for its stored one.
+#[test]
+fn a_partial_parity_is_as_good_as_a_stored_one() {
+    let mut drive = mountable("ppc");
+    drive.write(&[(1, 2)]);
+    assert_eq!(drive.doubted(&[drive.page_of(N)], &[], |_| true), []);
+    assert_ne!(drive.doubted(&[drive.page_of(2)], &[], |_| true), []);
+}
+
+/// Catches looks at pages of a drive whose stripes bring nothing back: more of them could not help.
+#[test]
+fn nothing_is_doubted_where_stripes_have_no_redundancy() {
+    let drive = mountable("da-raid5");
+    assert_eq!(drive.doubted(&[drive.page_of(0)], &[drive.page_of(1)], |_| true), []);
+}
+
+/// The stored parity is of the newest state, and the page may turn out to be torn: then the partial parity is what makes
+/// the state before whole. Catches one that is forgotten at the mount, and one that is used, or kept for good.
+#[test]
+fn a_partial_parity_of_an_older_state_is_kept_until_the_mount_is_over() {
+    let mut drive = mountable("ppc");
+    drive.write(&[(1, 2)]);
+    let partials = drive.stripes.held.remains();
+    let sum = partials[0].sums.sum;
+    drive.write(&[(0, 3), (1, 3), (2, 3), (3, 3)]);
+    assert!(drive.stripes.held.remains().is_empty(), "the whole stripe was written");
+    let mut mounted = drive.mounted("ppc", &drive.choose(&[], &[], false), partials);
+    assert!(mounted.stripes.held.get(STRIPE).is_none());
+    let kept: Vec<(StripeId, Tag)> = mounted.stripes.held.remains().iter().map(|kept| (kept.stripe, kept.sums.sum)).collect();
+    assert_eq!(kept, [(STRIPE, sum)], "another cut before the page is written anew finds it");
+    mounted.stripes.held.all_settled();
+    assert!(mounted.stripes.held.remains().is_empty());
+}
+
+/// Catches a rank that is noted for a parity which is not stored: partial parities would lean on it after the next cut.
+#[test]
+fn a_parity_has_a_rank_where_it_is_stored_and_nowhere_else() {
+    let mut drive = mountable("ppc");
+    drive.write(&[(4, 1)]);
+    assert!(drive.place(StripeId(1), N).is_none(), "the partial parity is all there is");
+    let chosen = drive.choose(&[], &[], false);
+    let mounted = drive.mounted("ppc", &chosen, drive.stripes.held.remains());
+    let rank = |of: &Drive, stripe| of.stripes.version_of_strip(&of.core, stripe, N);
+    assert_eq!((rank(&mounted, STRIPE), rank(&mounted, StripeId(1))), (drive.rank(N), 0));
+    assert_eq!(mounted.stripes.place_of_strip(&mounted.core, StripeId(1), N), Place::Unmapped);
+    assert_eq!(solved(&mounted, StripeId(1), 0), Some(page(4, 1)));
+    mounted.check();
+    let nothing = ChosenStripes { pages: vec![None; 64], stripes: chosen.stripes };
+    let mounted = drive.mounted("ppc", &nothing, Vec::new());
+    assert_eq!(rank(&mounted, STRIPE), 0, "no page of the stripe is there");
+}
+
+/// Stripe 1 never had a stored parity. Catches a partial parity that leans on one nonetheless, one that is wrong after an
+/// overwrite or an update beside a lost strip, and a mount that reports a page lost which it brings back.
+#[test]
+fn a_partial_parity_without_a_stored_one_brings_a_strip_back_before_and_after_a_cut() {
+    const NEW: StripeId = StripeId(1);
+    let mut drive = mountable("ppc");
+    for write in [(4, 1), (5, 1), (5, 2)] {
+        drive.write(&[write]);
+    }
+    assert!(drive.place(NEW, N).is_none() && drive.stripes.is_protected(&drive.core, NEW));
+    assert!(!drive.stripes.is_protected(&drive.core, StripeId(2)));
+    assert_eq!([0, 1].map(|strip| solved(&drive, NEW, strip)), [Some(page(4, 1)), Some(page(5, 2))]);
+    let gone = drive.core.device.grid.page_of(drive.place(NEW, 1).expect("stored")).0;
+    let chosen = drive.choose(&[gone], &[drive.core.device.grid.die_of(gone)], false);
+    assert_eq!((chosen.stripes[1].lost.len(), chosen.pages[5].map(|newest| newest.slot.is_some())), (0, Some(false)));
+    let mounted = drive.mounted("ppc", &chosen, drive.stripes.held.remains());
+    assert_eq!(solved(&mounted, NEW, 1), Some(page(5, 2)));
+    drive.lose(NEW, 0);
+    drive.write(&[(6, 1)]);
+    assert_eq!([0, 2].map(|strip| solved(&drive, NEW, strip)), [Some(page(4, 1)), None]);
+    drive.lose(NEW, 1);
+    assert_eq!(solved(&drive, NEW, 0), None, "two strips are lost");
+    drive.check();
+}
+
+/// Catches a parity that was lost and takes no part in what the stripe is made of once it is built.
+#[test]
+fn a_parity_that_is_to_be_built_has_the_rank_of_its_data() {
+    let mut drive = mountable("raid5");
+    drive.write(&[(0, 2), (1, 2), (2, 2), (3, 2)]);
+    let parity = drive.page_of(N);
+    let losing = [drive.core.device.grid.die_of(parity)];
+    let chosen = drive.choose(&[parity], &losing, false);
+    let mounted = drive.mounted("raid5", &chosen, Vec::new());
+    assert_eq!(mounted.stripes.place_of_strip(&mounted.core, STRIPE, N), Place::Missing);
+    assert_eq!(mounted.rank(N), drive.rank(0));
+}
+
+/// Catches a page that moves with names of strips which a mount dropped: the mount after would look for them; and one
+/// whose names are taken from the map though it is older than what is there.
+#[test]
+fn a_page_that_moves_keeps_its_names_unless_a_mount_dropped_some() {
+    let power = Power { mountable: true, ..Power::default() };
+    let setup = Setup { power, ..tiny_setup("raid5", BufferKind::Off) };
+    let drive = mountable("raid5");
+    let (grid, logs) = (&drive.core.device.grid, drive.core.map.logs());
+    let mut writer = Writer::new(&setup, tiny_scheme(&setup), grid, logs).expect("a tiny drive has room");
+    writer.stripes = drive.stripes.clone();
+    let (data, parity) = (OobTag::data(Lpn(2)), OobTag::parity(STRIPE));
+    let place = |strip| drive.place(STRIPE, strip).expect("stored");
+    let names = |writer: &Writer<Tag>, tag, from| match writer.members_to_keep(&drive.core, tag, from) {
+        KeptMembers::These(members) => members.iter().map(|member| member.tag).collect::<Vec<_>>(),
+        KeptMembers::OfStripeNow(stripe) => vec![OobTag::parity(stripe)],
+        KeptMembers::None => vec![],
+    };
+    let (whole, now) = ((0..N).map(|lpn| OobTag::data(Lpn(lpn))).collect::<Vec<_>>(), vec![OobTag::parity(STRIPE)]);
+    assert_eq!(names(&writer, data, place(2)), whole);
+    assert_eq!(names(&writer, parity, place(N)), whole);
+    let unwritten = Slot(place(2).0 + 1);
+    assert_eq!(names(&writer, data, unwritten), now, "its program failed");
+    assert_eq!(writer.members_to_keep(&drive.core, OobTag::FILLER, unwritten), KeptMembers::None);
+    writer.stripes.unnamed.insert(STRIPE);
+    assert_eq!(names(&writer, data, place(2)), now);
+    assert_eq!(names(&writer, parity, place(N)), whole, "a parity is of the strips that it sums");
+    assert_eq!(names(&writer, OobTag::data(Lpn(5)), place(2)), whole, "another stripe");
 }

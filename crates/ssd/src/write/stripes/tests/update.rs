@@ -1,6 +1,9 @@
 //! Updates: order, space, failure.
 
 use super::*;
+use crate::core::oob_covering;
+use device::image::Contents;
+use nand::ReadOutcome;
 
 /// Catches parity that misses a strip, two strips on a die, and an answer before all programs are done.
 #[test]
@@ -229,4 +232,52 @@ fn a_page_that_no_die_took_fails_its_job_where_there_is_no_parity() {
     assert!(drive.core.jobs[job].homeless && !drive.core.jobs[job].failed, "what it writes to other stripes goes on");
     let is_lost = |lpn: u32| drive.core.safe.lost.contains_key(&Lpn(lpn));
     assert_eq!((is_lost(0), is_lost(1)), (false, true));
+}
+
+/// A block failed while an update waited to read from it, and what the block held moved. Catches an update that takes the
+/// strip for lost, or reads where it has failed already.
+#[test]
+fn a_strip_that_moved_while_its_read_waited_is_read_where_it_is_now() {
+    let mut drive = Drive::new("raid5", &[]);
+    drive.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
+    drive.commands();
+    drive.parts_done();
+    let from = drive.core.device.grid.page_of(drive.place(STRIPE, 3).expect("stored")).0;
+    let job = drive.begin(&[(0, 2), (1, 2), (2, 2)]);
+    let (id, _) = drive.core.device.next_ready().expect("strip 3 is read: the parity is of what is new and of it");
+    let read = drive.core.device.commands[id];
+    assert_eq!((read.ppn, read.verb), (from, Verb::Read));
+    assert_eq!(drive.stripes.went_elsewhere(&drive.core, STRIPE, 3, from), None, "it lies there");
+    let to = drive.move_strip(3);
+    assert_eq!(drive.stripes.went_elsewhere(&drive.core, STRIPE, 3, from), Some(to));
+    let Owner::Stripe { op, strip } = read.owner else { panic!("{:?} reads for the update", read.owner) };
+    drive.stripes.read_done(&mut drive.core, read.ppn, op, u32::from(strip), ReadOutcome::Uncorrectable);
+    drive.core.device.commands.give(id);
+    drive.go_on();
+    drive.settle();
+    assert_eq!(drive.done[0].ppn, to);
+    assert_eq!(drive.commands(), (vec![3], vec![0, 1, 2, N]), "nothing else is read");
+    assert_eq!(drive.stored(STRIPE, N), sum([page(0, 2), page(1, 2), page(2, 2), page(3, 1)]));
+    assert_eq!(drive.parts_done(), [job]);
+    drive.check();
+}
+
+impl Drive {
+    /// A strip of stripe 0 moves to another page of its log.
+    fn move_strip(&mut self, strip: u32) -> Ppn {
+        let slot = self.place(STRIPE, strip).expect("a stored strip");
+        let log = self.core.map.log_of(self.core.map.unit_of(slot));
+        let contents = self.stored(STRIPE, strip);
+        let ppn = self.core.map.take_page(log, Stream::Gc).expect("the log has room");
+        let image = self.core.device.images.open(ppn, oob_covering(0));
+        let lpn = Lpn(STRIPE.0 * N + strip);
+        let update = self.core.device.next_rank();
+        self.core.device.images.fill(image, Contents { tag: OobTag::data(lpn), payload: contents, update }, None, None);
+        self.core.device.images.seal(image, update);
+        assert!(self.core.device.program(&Command { ppn, image, verb: Verb::Program, ..Command::default() }).is_done());
+        self.core.device.images.give(image);
+        let pinned = self.core.map.publish(lpn, self.core.device.grid.slot(ppn, 0)).pinned;
+        pinned.into_iter().for_each(|unit| self.core.release(unit));
+        ppn
+    }
 }

@@ -1,5 +1,8 @@
 //! Rows alone: no host, no collector, no engine. Effects for others are kept and compared.
 
+mod mount;
+
+use crate::config::Setup;
 use crate::core::Command;
 use crate::core::effects::{Effect, Popped};
 use crate::core::owner::{Holds, Owner};
@@ -24,7 +27,11 @@ struct Alone {
 
 impl Alone {
     fn new(options: &[(&str, &str)]) -> Self {
-        let (core, protection) = log_core::<Tag>(&log_setup("ds-raid", options));
+        Self::with(&log_setup("ds-raid", options))
+    }
+
+    fn with(setup: &Setup) -> Self {
+        let (core, protection) = log_core::<Tag>(setup);
         let Protection::Rows(scheme) = &protection else { unreachable!("DS-RAID writes rows") };
         Self { core, rows: Rows::new(Some(&**scheme)), moves: Moves::default() }
     }
@@ -64,12 +71,23 @@ impl Alone {
     /// The program of a page ends; what others are to do then.
     fn end(&mut self, command: &Command, outcome: ProgramOutcome) -> Vec<String> {
         end_in_flash(&mut self.core, command, outcome);
+        self.tell(command, outcome)
+    }
+
+    /// The rows hear how a program has ended; what others are to do then.
+    fn tell(&mut self, command: &Command, outcome: ProgramOutcome) -> Vec<String> {
         if let Owner::Cover { cover, holds } = command.owner {
             self.rows.program_ended(&mut self.core, &mut self.moves, (command.image, cover), holds, outcome);
         }
         let effects = self.effects();
         self.core.device.images.give(command.image);
         in_words(&effects)
+    }
+
+    /// The program of a page fails, but the next page of its block can be programmed.
+    fn spoil(&mut self, command: &Command) -> Vec<String> {
+        end_in_flash(&mut self.core, command, ProgramOutcome::Done);
+        self.tell(command, ProgramOutcome::Failed)
     }
 
     fn end_all(&mut self, commands: &[Command]) -> Vec<String> {
@@ -258,6 +276,72 @@ fn a_row_with_several_parities_gives_a_page_in_several_ways() {
     assert_eq!(sources(page2, &[page1]), sorted(vec![sub_stripe, full]), "what both cover cancels out");
     assert_eq!(sources(page0, &[page1]), None);
     assert_eq!(sources(page2, &[full]), None, "only one parity covers the page");
+}
+
+/// The parity of a sub-stripe failed, and the row goes on. Fails if its data are not part of what the next parity is to
+/// cover, or if their job waits for anything but that parity.
+#[test]
+fn data_whose_parity_failed_are_covered_by_the_next_one_of_their_row() {
+    let mut alone = Alone::new(&[]);
+    let (first, sub_stripe) = alone.write(&[(0, 1), (1, 1)]);
+    alone.end_all(&sub_stripe[..2]);
+    assert_eq!(alone.rows.open[0].uncovered, 0, "a parity is on its way");
+    assert_eq!(alone.end(&sub_stripe[2], ProgramOutcome::Failed), Vec::<String>::new());
+    assert_eq!((alone.rows.open[0].uncovered, alone.coverage(0)), (2, None));
+    let (second, rest) = alone.write(&[(2, 1)]);
+    assert_eq!(rest.iter().map(is_parity).collect::<Vec<_>>(), [false, true]);
+    assert_eq!(alone.end(&rest[0], ProgramOutcome::Done), Vec::<String>::new());
+    let answered = alone.end(&rest[1], ProgramOutcome::Done);
+    assert_eq!(answered, [first, second].map(|job| format!("PartDone {{ job: {job} }}")));
+    assert_eq!(alone.coverage(0).map(|(covered, _)| covered.len()), Some(3));
+    assert!(!alone.rows.has_uncovered());
+}
+
+/// The row has lost the blocks that its other pages were to go to, and then its parity failed. Fails if another parity of
+/// that row is waited for, or taken from the next one.
+#[test]
+fn a_row_without_room_for_another_parity_leaves_its_data_uncovered() {
+    let mut alone = Alone::new(&[]);
+    let (_, sub_stripe) = alone.write(&[(0, 1), (1, 1)]);
+    alone.end_all(&sub_stripe[..2]);
+    let used: StripSet = sub_stripe.iter().map(|command| alone.die(command)).collect();
+    for die in (0..5).filter(|&die| !used.contains(die)) {
+        let Alone { core, rows, moves } = &mut alone;
+        rows.narrow(core, moves, 0, (DieId(die as u16), Some(0)));
+        alone.effects();
+    }
+    alone.spoil(&sub_stripe[2]);
+    assert_eq!((alone.rows.covers.in_use(), alone.rows.open[0].uncovered, alone.rows.uncovered.len()), (0, 0, 1));
+}
+
+/// The parity of a full row failed: nothing of that row can cover its data any more. Fails if a parity of the next row is
+/// taken for one of the row before.
+#[test]
+fn the_row_after_one_whose_parity_failed_is_covered_by_its_own() {
+    let mut alone = Alone::new(&[]);
+    let (_, full) = alone.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
+    alone.end_all(&full[..4]);
+    alone.spoil(&full[4]);
+    assert_eq!(alone.rows.covers.in_use(), 0);
+    let (second, next) = alone.write(&[(4, 1), (5, 1), (6, 1), (7, 1)]);
+    assert_eq!(alone.end_all(&next), [format!("PartDone {{ job: {second} }}")]);
+    assert_eq!([0, 1].map(|row| alone.coverage(row).map(|(covered, _)| covered.len())), [None, Some(4)]);
+}
+
+/// A page that failed is in flash elsewhere, and covered, before the rest of its own row is. Fails if its job is then left
+/// to wait for something else to happen.
+#[test]
+fn a_page_that_was_rescued_before_its_row_ended_keeps_nobody_waiting() {
+    let mut alone = Alone::new(&[]);
+    let (job, full) = alone.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
+    assert_eq!(alone.spoil(&full[0]), Vec::<String>::new());
+    let again = alone.move_all();
+    // The dies of the row have its pages behind them; nobody has heard yet.
+    full[1..].iter().for_each(|command| end_in_flash(&mut alone.core, command, ProgramOutcome::Done));
+    alone.end_all(&again);
+    assert_eq!(alone.coverage(1).map(|(covered, _)| covered.len()), Some(1));
+    assert_eq!(full[1..4].iter().flat_map(|command| alone.tell(command, ProgramOutcome::Done)).count(), 0);
+    assert_eq!(alone.tell(&full[4], ProgramOutcome::Done), [format!("PartDone {{ job: {job} }}")]);
 }
 
 /// Fails if a row that has ended leaves pages out, or does not say that space may be short now.

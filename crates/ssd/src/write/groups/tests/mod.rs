@@ -1,5 +1,10 @@
 //! Block groups alone: no host, no collector, no engine. Effects for others are kept and compared.
 
+mod life;
+mod loss;
+mod mount;
+
+use crate::config::Setup;
 use crate::core::Command;
 use crate::core::effects::{Effect, Popped};
 use crate::core::owner::{Holds, Owner};
@@ -27,7 +32,18 @@ struct Alone<P: HostPayload> {
 
 impl<P: HostPayload> Alone<P> {
     fn new(options: &[(&str, &str)]) -> Self {
-        let (mut core, protection) = log_core::<P>(&log_setup("mds-groups", options));
+        Self::with(&log_setup("mds-groups", options))
+    }
+
+    /// A drive that is to be mounted: pages and sums name their members.
+    fn mountable(options: &[(&str, &str)]) -> Self {
+        let mut setup = log_setup("mds-groups", options);
+        setup.power.mountable = true;
+        Self::with(&setup)
+    }
+
+    fn with(setup: &Setup) -> Self {
+        let (mut core, protection) = log_core::<P>(setup);
         let Protection::Groups(scheme) = &protection else { unreachable!("the scheme writes block groups") };
         let mut groups = Groups::new(Some(&**scheme), 8, 1, "mds-groups").expect("a cache that is large enough");
         groups.settle_space(&mut core);

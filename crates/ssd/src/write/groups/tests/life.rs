@@ -1,0 +1,132 @@
+//! The life of block groups: when they end, and what they leave.
+
+use super::*;
+use crate::write::testing::kill;
+
+/// Fills so many groups of twelve data pages, and writes one page more.
+fn write_groups(alone: &mut Alone<Tag>, groups: u32) {
+    for version in 1..=groups {
+        for row in 0..4 {
+            let (_, data) = alone.write(&[0, 1, 2].map(|page| (row * 3 + page, version)));
+            alone.end_all(&data);
+            let parities = programs(&mut alone.core);
+            alone.end_all(&parities);
+        }
+    }
+    let (_, data) = alone.write(&[(0, groups + 1)]);
+    alone.end_all(&data);
+    alone.effects();
+}
+
+/// A die of the open group dies; whether the group goes on.
+fn goes_on_without(alone: &mut Alone<Tag>, die: u16) -> bool {
+    kill(&mut alone.core, DieId(die));
+    alone.groups.narrow(&mut alone.core, DieId(die), None);
+    alone.effects();
+    alone.groups.open[0].is_some()
+}
+
+/// Fails if a group goes on with a dead die although there are groups to write to; if it ends where there are not, so
+/// that nothing could be written; or if it goes on with data that its code does not bring back.
+#[test]
+fn a_group_goes_on_without_dies_where_space_is_short_and_its_code_makes_up_for_them() {
+    let mut alone = Alone::new(&[("m", "2")]);
+    write_groups(&mut alone, 4);
+    assert_eq!(alone.core.map.free_units(0), 3);
+    assert!(!goes_on_without(&mut alone, 0), "there are groups left");
+    let mut alone = Alone::new(&[("m", "2")]);
+    write_groups(&mut alone, 5);
+    assert_eq!(alone.core.map.free_units(0), 2);
+    assert_eq!([0, 1, 2].map(|die| goes_on_without(&mut alone, die)), [true, true, false]);
+}
+
+/// Fails if the sums of blocks stay in the cache, or count as there, once a group is given up: its blocks get no parity.
+#[test]
+fn a_group_that_is_given_up_has_no_block_code_any_more() {
+    let mut alone = Alone::<Tag>::new(&[("m", "2"), ("block_parity", "yes")]);
+    let (_, data) = alone.write(&[(0, 1), (1, 1), (2, 1)]);
+    let held = alone.groups.used[0];
+    assert_eq!(alone.groups.blocks[&0].done, StripSet::EMPTY);
+    alone.groups.abandon(&mut alone.core, 0);
+    alone.effects();
+    // Three blocks of data and the two parities of their sums leave, two parities of the first page stripe stay.
+    assert_eq!((held, alone.groups.used[0], alone.groups.blocks.len()), (7, 2, 0));
+    alone.end_all(&data);
+    let parities = programs(&mut alone.core);
+    alone.end_all(&parities);
+    assert_eq!((parities.len(), alone.groups.used[0]), (2, 0));
+    alone.lose(&[0, 1, 2]);
+    assert_eq!(alone.repair(0), None, "no block sums up to nothing");
+}
+
+/// The last row of the group was begun: the sum of its first block is on its way, those of the others never will be.
+/// Fails if they go on to count as held.
+#[test]
+fn blocks_without_a_sum_count_as_done_when_their_group_is_given_up_in_its_last_row() {
+    let mut alone = Alone::<Tag>::new(&[("m", "2"), ("block_parity", "yes")]);
+    let (_, rows) = alone.write(&[(0, 1), (1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1)]);
+    assert_eq!(rows.len(), 8, "the last data page of a block has its sum behind it");
+    alone.groups.abandon(&mut alone.core, 0);
+    alone.effects();
+    let first = alone.groups.open.iter().flatten().count();
+    assert_eq!(first, 0);
+    let blocks = &alone.groups.blocks[&0];
+    assert_eq!(blocks.done.len(), 2, "the sum of one block is in the cache yet");
+    alone.end_all(&rows);
+    assert_eq!(alone.groups.blocks[&0].done.len(), 3);
+}
+
+/// Two codewords to a page stripe, and a block code. Of the last rows one codeword is in flash with its parity when the
+/// group is given up. Fails if what has left the cache leaves it once more, or if anything stays in it.
+#[test]
+fn a_group_that_is_given_up_half_way_through_its_last_row_leaves_the_cache_empty() {
+    let mut setup = log_setup("mds-groups", &[("k", "2"), ("m", "1"), ("block_parity", "yes")]);
+    setup.drive.geometry.dies_per_channel = 6;
+    let mut alone = Alone::<Tag>::with(&setup);
+    for row in 0..2 {
+        let (_, data) = alone.write(&[0, 1, 2, 3].map(|page| (row * 4 + page, 1)));
+        alone.end_all(&data);
+    }
+    let codeword = |alone: &Alone<Tag>| {
+        let open = alone.groups.open[0].as_ref().expect("the group is open");
+        let stripe = &open.layout.stripe;
+        stripe.strips[stripe.order[open.next as usize] as usize].codeword
+    };
+    let first = codeword(&alone);
+    let mut written = 8;
+    while alone.groups.open[0].is_some() && codeword(&alone) == first {
+        let (_, data) = alone.write(&[(written, 1)]);
+        alone.end_all(&data);
+        written += 1;
+    }
+    assert_eq!(written, 10, "one codeword is complete and the other is not begun");
+    let parities = programs(&mut alone.core);
+    alone.end_all(&parities);
+    assert!(!alone.groups.held.contains_key(&(3, first)), "its parity is in flash");
+    alone.groups.abandon(&mut alone.core, 0);
+    alone.effects();
+    let rest = programs(&mut alone.core);
+    alone.end_all(&rest);
+    assert_eq!((alone.groups.used, alone.groups.held.len(), alone.groups.blocks.len()), ([0, 0], 0, 0));
+    assert_eq!(alone.core.map.unit(0).pins, 0);
+}
+
+/// Fails if pages name the members of their sums where nobody will ever look for them: it takes memory.
+#[test]
+fn nobody_is_named_where_no_mount_reads_names() {
+    for (is_mountable, named) in [(false, 0), (true, 3)] {
+        let setup = [("m", "2"), ("block_parity", "yes")];
+        let mut alone = if is_mountable { Alone::<Tag>::mountable(&setup) } else { Alone::new(&setup) };
+        let (_, data) = alone.write(&[(0, 1), (1, 1), (2, 1)]);
+        assert_eq!((alone.groups.held[&(0, 0)].members.len(), alone.groups.blocks[&0].members.len()), (named, named));
+        alone.end_all(&data);
+        let parities = programs(&mut alone.core);
+        alone.end_all(&parities);
+        let names = |command: &Command| alone.core.device.array.members(command.ppn).len();
+        assert_eq!(parities.iter().map(names).collect::<Vec<_>>(), [named; 2]);
+        let (_, rest) = alone.write(&[(3, 1), (4, 1), (5, 1), (6, 1)]);
+        alone.end_all(&rest);
+        let of_block = rest.last().expect("the sum of a block");
+        assert_eq!(alone.core.device.array.members(of_block.ppn).len(), named);
+    }
+}

@@ -1,0 +1,102 @@
+//! Block groups after a cut, and what is kept for one.
+
+use super::*;
+use crate::write::found::{Found, Lost};
+use crate::write::groups::Redo;
+use crate::write::groups::mount::GroupsSeen;
+use crate::write::testing::Seen;
+use std::collections::BTreeSet;
+use vocab::{BlockAddr, Ppn};
+
+/// Whether the sums of the three pages are still in the cache, or their two parities are in flash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parity {
+    Held,
+    InFlash,
+}
+
+/// A drive that is to be mounted, with pages 0, 1 and 2 in a codeword that survives two losses.
+fn codeword(parity: Parity) -> Alone<Tag> {
+    let mut alone = Alone::mountable(&[("m", "2")]);
+    let (_, data) = alone.write(&[(0, 1), (1, 1), (2, 1)]);
+    alone.end_all(&data);
+    let parities = programs(&mut alone.core);
+    if parity == Parity::InFlash {
+        alone.end_all(&parities);
+    }
+    assert_eq!(alone.groups.held.is_empty(), parity == Parity::InFlash);
+    alone
+}
+
+impl Alone<Tag> {
+    fn block_of(&self, lpn: u32) -> BlockAddr {
+        self.core.device.block_of(page_of(&self.core, lpn))
+    }
+
+    /// What a mount chooses that cannot read these logical pages, and knows that these blocks were being erased.
+    fn choose(&self, unreadable: &[u32], erasing: &[BlockAddr]) -> Found {
+        let mut seen = Seen::of(&self.core);
+        seen.unreadable.extend(unreadable.iter().map(|&lpn| page_of(&self.core, lpn)));
+        let erasing = erasing.iter().copied().collect();
+        let view = GroupsSeen { seen: &seen, erasing: &erasing, erases_known: true };
+        self.groups.choose(&self.core, view, &BTreeSet::new(), Lost::AreSolvedFor)
+    }
+
+    /// The logical pages that codewords give.
+    fn solved(&self, unreadable: &[u32], erasing: &[BlockAddr]) -> Vec<Lpn> {
+        let solved = self.choose(unreadable, erasing).solved;
+        let mut lpns: Vec<Lpn> = solved.iter().filter_map(|member| crate::core::data_of(member.tag)).collect();
+        lpns.sort_unstable();
+        lpns.dedup();
+        lpns
+    }
+}
+
+/// Fails if a codeword brings back more or fewer pages than its code does, or pages of a block that was being
+/// erased: of these everything needed has another place, and what is solved for would be an older version.
+#[test]
+fn what_a_codeword_gives_is_offered_unless_its_block_was_being_erased() {
+    for parity in [Parity::Held, Parity::InFlash] {
+        let alone = codeword(parity);
+        assert_eq!(alone.solved(&[], &[]), [], "{parity:?}");
+        assert_eq!(alone.solved(&[0], &[]), [Lpn(0)], "{parity:?}");
+        assert_eq!(alone.solved(&[0, 2], &[]), [Lpn(0), Lpn(2)], "{parity:?}");
+        assert_eq!(alone.solved(&[0, 1, 2], &[]), [], "{parity:?}");
+        assert_eq!(alone.solved(&[0], &[alone.block_of(0)]), [], "{parity:?}");
+        assert_eq!(alone.solved(&[0, 2], &[alone.block_of(2)]), [], "{parity:?}: the erase met the whole group");
+        assert_eq!(alone.solved(&[0], &[alone.block_of(1)]), [Lpn(0)], "{parity:?}: page 1 can be read yet");
+    }
+}
+
+/// An outage took what the controller knew of erases. Fails if a page that looks erased, though its codeword has it,
+/// is taken for one whose program failed.
+#[test]
+fn a_page_that_looks_erased_is_not_solved_for_where_erases_are_not_known() {
+    let alone = codeword(Parity::InFlash);
+    let mut seen = Seen::of(&alone.core);
+    seen.erased.insert(page_of(&alone.core, 0));
+    let solved = |erases_known| {
+        let view = GroupsSeen { seen: &seen, erasing: &BTreeSet::new(), erases_known };
+        alone.groups.choose(&alone.core, view, &BTreeSet::new(), Lost::AreSolvedFor).solved.len()
+    };
+    assert_eq!((solved(true), solved(false)), (2, 0), "both parities give it");
+}
+
+/// Fails if sums or pages on their way are kept for a group that is gone, or forgotten of another.
+#[test]
+fn what_is_kept_for_a_cut_goes_with_its_group_alone() {
+    let mut alone = codeword(Parity::Held);
+    let redo = |row: u32| Redo { ppn: Ppn(0), key: (row, 0), payload: vec![Tag::default()] };
+    alone.groups.redo = vec![redo(0), redo(3), redo(4), redo(7)];
+    let sums = alone.groups.held[&(0, 0)].clone();
+    alone.groups.held.insert((3, 0), sums.clone());
+    alone.groups.held.insert((4, 0), sums);
+    alone.groups.forget_sums(0, 4);
+    let rows: Vec<u32> = alone.groups.redo.iter().map(|redo| redo.key.0).collect();
+    assert_eq!((rows, alone.groups.held.keys().copied().collect::<Vec<_>>()), (vec![4, 7], vec![(4, 0)]));
+    assert!(alone.groups.info[0].is_some(), "the group is written yet");
+    alone.groups.info[1] = alone.groups.info[0];
+    alone.groups.forget_group(1, 4);
+    assert_eq!((alone.groups.redo.len(), alone.groups.held.len()), (0, 0));
+    assert_eq!([0, 1].map(|group| alone.groups.info[group].is_some()), [true, false]);
+}

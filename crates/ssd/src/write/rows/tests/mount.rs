@@ -1,0 +1,78 @@
+//! Rows after a cut: which pages count, and which are looked at although a summary vouches for them.
+
+use super::*;
+use crate::core::journal::Journal;
+use crate::write::found::{Found, Lost};
+use crate::write::rows::mount::RowsSeen;
+use crate::write::testing::Seen;
+use std::collections::BTreeSet;
+
+/// A drive that is to be mounted, and the programs of a row of four pages and their parity, of which flash has those
+/// that are `there`.
+fn row_of_five(there: &[usize]) -> (Alone, Vec<Ppn>) {
+    let mut setup = log_setup("ds-raid", &[]);
+    setup.power.mountable = true;
+    let mut alone = Alone::with(&setup);
+    let (_, commands) = alone.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
+    for &index in there {
+        end_in_flash(&mut alone.core, &commands[index], ProgramOutcome::Done);
+    }
+    let pages = commands.iter().map(|command| command.ppn).collect();
+    (alone, pages)
+}
+
+/// What a mount chooses that was never told of any durable contents.
+fn choose(alone: &Alone, seen: &Seen, lost: Lost) -> Found {
+    let view = RowsSeen { seen, without: &BTreeSet::new() };
+    alone.rows.choose(&alone.core, view, &Journal::new(64), lost)
+}
+
+fn found(choice: &Found) -> Vec<u32> {
+    (0..4).filter(|&lpn| choice.pages[lpn as usize].is_some()).collect()
+}
+
+/// A parity that got to flash before its data vouches for a page that is missing, and no more: if two are, the write
+/// was never answered. Fails if such a parity counts, or if one that lacks a single page does not.
+#[test]
+fn a_parity_that_lacks_two_of_its_pages_covers_none() {
+    let (alone, _) = row_of_five(&[1, 2, 3, 4]);
+    let choice = choose(&alone, &Seen::of(&alone.core), Lost::AreSolvedFor);
+    assert_eq!(found(&choice), [0, 1, 2, 3], "page 0 is the sum of the others");
+    assert_eq!(choice.solved.iter().map(|member| member.tag).collect::<Vec<_>>(), [OobTag::data(Lpn(0))]);
+    let (alone, _) = row_of_five(&[2, 3, 4]);
+    let choice = choose(&alone, &Seen::of(&alone.core), Lost::AreSolvedFor);
+    assert_eq!((found(&choice), choice.solved.len()), (vec![], 0));
+}
+
+/// The row may have had a parity that the loss took. Fails if data are passed over that may have been answered.
+#[test]
+fn data_of_a_row_that_lost_a_page_count_without_parity() {
+    let (alone, pages) = row_of_five(&[0, 1, 4]);
+    let mut seen = Seen::of(&alone.core);
+    seen.unreadable.insert(pages[4]);
+    assert_eq!(found(&choose(&alone, &seen, Lost::AreSolvedFor)), [0, 1]);
+}
+
+/// Fails if pages are looked at although nothing speaks against their summary, or if a row is believed of which
+/// a page is a suspect, cannot be read, or is missing behind its parity.
+#[test]
+fn summaries_are_doubted_in_rows_that_the_cut_left_in_parts() {
+    let doubted = |alone: &Alone, seen: &Seen, suspects: &[Ppn]| {
+        Rows::doubted(&alone.core, seen, &suspects.iter().copied().collect()).len()
+    };
+    let (alone, pages) = row_of_five(&[0, 1, 2, 3, 4]);
+    let mut seen = Seen::of(&alone.core);
+    seen.believed.extend(&pages[..3]);
+    assert_eq!(doubted(&alone, &seen, &[]), 0);
+    assert_eq!(doubted(&alone, &seen, &pages[3..4]), 3);
+    seen.unreadable.insert(pages[3]);
+    assert_eq!(doubted(&alone, &seen, &[]), 3);
+    let (alone, pages) = row_of_five(&[0, 1, 2, 4]);
+    let mut seen = Seen::of(&alone.core);
+    seen.believed.extend(&pages[..3]);
+    assert_eq!(doubted(&alone, &seen, &[]), 3, "page 3 looks erased and is in the parity");
+    let (alone, pages) = row_of_five(&[0, 1, 2, 3]);
+    let mut seen = Seen::of(&alone.core);
+    seen.believed.extend(&pages[..3]);
+    assert_eq!(doubted(&alone, &seen, &[]), 0, "no parity says what the row is to hold");
+}
