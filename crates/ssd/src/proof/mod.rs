@@ -416,8 +416,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// A stripe with a strip on a worn block must have parity, if its pages are there.
     fn scrub_worn(&self, stripe: StripeId) -> Result<(), String> {
-        // There may be no room for the parity.
-        if self.writer.stripes.held.is_unbuildable(stripe) || self.host.requests.read_only_since.is_some() {
+        let has_die = self.home_of(stripe, self.stripe_scheme().data_strips()).is_some();
+        // There may be no room for the parity, or no die.
+        if !has_die || self.writer.stripes.held.is_unbuildable(stripe) || self.host.requests.read_only_since.is_some() {
             return Ok(());
         }
         let bare = !self.is_protected(stripe);
