@@ -48,40 +48,29 @@ pub(crate) fn solve(
         let before = open.len();
         open.retain(|&page| {
             let terms = group.across_dies(page, &solved).or_else(|| group.across_block(page, &solved));
-            let found = terms.is_some();
-            solved.extend(terms.map(|terms| (page, terms)));
-            !found
+            let Some(terms) = terms else { return true };
+            let expanded = expand(&terms, &solved);
+            solved.insert(page, expanded);
+            false
         });
         if open.len() == before {
             return None;
         }
     }
-    let sum = expand(lost, &solved, &mut BTreeMap::new());
-    Some(sum.into_iter().filter(|(_, c)| *c != 0).collect())
+    solved.remove(&lost)
 }
 
-/// The page in terms of pages that are not lost.
-fn expand(
-    page: GroupPage,
-    solved: &BTreeMap<GroupPage, Terms>,
-    done: &mut BTreeMap<GroupPage, BTreeMap<GroupPage, u8>>,
-) -> BTreeMap<GroupPage, u8> {
-    if let Some(sum) = done.get(&page) {
-        return sum.clone();
-    }
-    let mut sum = BTreeMap::new();
-    // A page was solved from pages solved before it: this ends.
-    for &(term, c) in &solved[&page] {
-        if solved.contains_key(&term) {
-            for (other, d) in expand(term, solved, done) {
-                *sum.entry(other).or_insert(0) ^= gf256::mul(c, d);
-            }
-        } else {
-            *sum.entry(term).or_insert(0) ^= c;
+/// The same sum without pages that were solved before. What a block has in the cache its codeword may have lost, so a page
+/// may be in one sum as it is and in another as what it was solved from.
+fn expand(terms: &Terms, solved: &BTreeMap<GroupPage, Terms>) -> Terms {
+    let mut sum: BTreeMap<GroupPage, u8> = BTreeMap::new();
+    for &(term, c) in terms {
+        match solved.get(&term) {
+            Some(others) => others.iter().for_each(|&(other, d)| *sum.entry(other).or_default() ^= gf256::mul(c, d)),
+            None => *sum.entry(term).or_default() ^= c,
         }
     }
-    done.insert(page, sum.clone());
-    sum
+    sum.into_iter().filter(|(_, c)| *c != 0).collect()
 }
 
 impl Group<'_> {
