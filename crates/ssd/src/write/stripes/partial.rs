@@ -343,11 +343,9 @@ impl<P: HostPayload> ParityCache<P> {
         self.unbuildable.contains(&stripe.0)
     }
 
-    /// The stripe is being updated: its parity may be built again.
-    pub fn buildable_again(&mut self, stripe: StripeId) {
-        if !self.unbuildable.is_empty() {
-            self.unbuildable.remove(&stripe.0);
-        }
+    /// The stripe is being updated: its parity may be built again. True if it could not be built before.
+    pub fn buildable_again(&mut self, stripe: StripeId) -> bool {
+        !self.unbuildable.is_empty() && self.unbuildable.remove(&stripe.0)
     }
 
     /// Whether updates wait for room.

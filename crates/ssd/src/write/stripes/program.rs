@@ -69,7 +69,9 @@ impl<P: HostPayload> Stripes<P> {
         }
         let targets = self.strips_to_program(id);
         let heals = core.safe.recovering && self.lacks_a_strip(core, stripe);
-        self.held.buildable_again(stripe);
+        if self.held.buildable_again(stripe) {
+            self.look_for_missing_parity();
+        }
         let op = &mut self.ops[id];
         debug_assert_eq!((op.progress, op.under_way), (Progress::Reading, 0));
         op.rank = core.device.next_rank();
