@@ -6,6 +6,7 @@ use crate::care::rebuild::ParkedStrip;
 use crate::core::owner::{Holds, Owner};
 use crate::core::{Command, oob_covering};
 use crate::engine::Engine;
+use crate::write::pages::write::HostImage;
 use crate::write::{RebuiltBy, WithoutReserve};
 use device::contents::HostPayload;
 use device::image::{Contents, Image};
@@ -186,7 +187,14 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Moves a page that has no redundancy to a die that has room; false if none has.
     fn move_to_other_die(&mut self, contents: Contents<P>) -> bool {
         let PageRole::Data(lpn) = contents.tag.role() else { return false };
-        let Some(image) = self.host_image() else { return false };
+        let (image, taken_of) = match self.writer.pages.host_image(&mut self.core) {
+            HostImage::Open(image) => (image, None),
+            HostImage::Taken(image, log) => (image, Some(log)),
+            HostImage::NoRoom => {
+                self.collect_on_all_dies();
+                return false;
+            }
+        };
         let slot = self.core.next_slot_of(image);
         let pin = self.core.map.publish(lpn, slot).pinned;
         self.core.device.images.fill(image, contents, None, pin);

@@ -5,7 +5,7 @@ use crate::core::data_of;
 use crate::core::owner::Holds;
 use crate::engine::Engine;
 use crate::write::KeptMembers;
-use crate::write::pages::write::{HostImage, Placing};
+use crate::write::pages::write::Placing;
 use device::contents::HostPayload;
 use device::image::{Contents, Image};
 use device::slab::{ImageId, JobId};
@@ -24,21 +24,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                     self.collect_on_all_dies();
                     return false;
                 }
-            }
-        }
-    }
-
-    /// The image that the next host page goes into; `None` if no log has room.
-    pub(crate) fn host_image(&mut self) -> Option<ImageId> {
-        match self.writer.pages.host_image(&mut self.core) {
-            HostImage::Open(image) => Some(image),
-            HostImage::Taken(image, log) => {
-                self.start_collecting_if_short(log);
-                Some(image)
-            }
-            HostImage::NoRoom => {
-                self.collect_on_all_dies();
-                None
             }
         }
     }
