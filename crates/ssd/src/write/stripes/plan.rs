@@ -195,11 +195,11 @@ impl<P: HostPayload> Stripes<P> {
             if op.merge.contains(strip) {
                 self.merge_strip(core, id, strip, &payload);
             }
-        } else if op.add_old {
-            op.unreadable_old.insert(strip);
         } else {
-            let stripe = op.stripe;
-            if let Some(ppn) = self.went_elsewhere(core, stripe, strip, ppn) {
+            let (stripe, add_old) = (op.stripe, op.add_old);
+            // The stored parity is current and moves as any page; old versions of data stay where they are.
+            let moves = !add_old || strip == self.data_strips();
+            if moves && let Some(ppn) = self.went_elsewhere(core, stripe, strip, ppn) {
                 let owner = Owner::Stripe { op: id, strip: strip as u8 };
                 core.submit(Command { owner, ppn, cause: Cause::Parity, ..Command::default() });
                 return;
