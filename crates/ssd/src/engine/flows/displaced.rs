@@ -1,7 +1,7 @@
 //! Programs that failed, and victims that find no room: contents that the controller still has go to another
 //! page, or wait for one.
 
-use crate::care::bad_blocks::move_pin;
+use crate::care::bad_blocks::{move_pin, older_under_way};
 use crate::care::rebuild::ParkedStrip;
 use crate::core::owner::{Holds, Owner};
 use crate::core::{Command, oob_covering};
@@ -226,7 +226,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// There is no place for contents that failed to be programmed: the page gets back what it held
-    /// before, which is in flash as long as unit `pin` is pinned. False where there was nothing, or
+    /// before, which is there as long as unit `pin` is pinned. False where there was nothing, or
     /// something newer took its place, or a stripe is to bring the contents back, or it would go back behind what
     /// was durable.
     pub(crate) fn take_back(&mut self, (tag, update): (OobTag, u64), failed: Slot, pin: Option<UnitId>) -> bool {
@@ -236,7 +236,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             PageRole::Filler => return false,
         };
         let Some(pin) = pin.filter(|_| place == Place::At(failed)) else { return false };
-        let Some((old, rank)) = self.care.newest_copy(&self.core, (tag, update), failed) else { return false };
+        // What was there before may be on its way itself, or wait for another place.
+        let in_flash = self.care.newest_copy(&self.core, (tag, update), failed);
+        let under_way = older_under_way(&self.core, &self.writer.pages, (tag, update));
+        let Some((old, rank)) = in_flash.into_iter().chain(under_way).max_by_key(|&(_, rank)| rank) else { return false };
         if rank < self.least_rank(tag, update) {
             return false;
         }
