@@ -204,7 +204,9 @@ impl<P: HostPayload> Stripes<P> {
                 core.submit(Command { owner, ppn, cause: Cause::Parity, ..Command::default() });
                 return;
             }
-            self.ops[id].unreadable.insert(strip);
+            let op = &mut self.ops[id];
+            let missed = if add_old { &mut op.unreadable_old } else { &mut op.unreadable };
+            missed.insert(strip);
         }
         self.read_or_solved(core, id);
     }
@@ -216,6 +218,7 @@ impl<P: HostPayload> Stripes<P> {
             None => {
                 let op = &mut self.ops[id];
                 op.merge.remove(strip);
+                op.lacks_contents = true;
                 core.jobs[op.job()].failed = true;
             }
         }
