@@ -112,7 +112,9 @@ impl<P: HostPayload> Groups<P> {
             let lost = lost_members(grid, &held.members, &|ppn| is_there(ppn) || redone.contains(&ppn), sums);
             choice.offer_solved(still_held(lost));
         }
-        for ppn in (0..grid.geometry().pages()).map(Ppn).filter(|&ppn| is_there(ppn)) {
+        // An earlier mount may have found nothing needed in a group that is still to be erased.
+        let is_known = |ppn: Ppn| self.info[grid.split_block(grid.split(ppn).0).1.index()].is_some();
+        for ppn in (0..grid.geometry().pages()).map(Ppn).filter(|&ppn| is_known(ppn) && is_there(ppn)) {
             let members = core.device.array.members(ppn);
             if !members.is_empty() && matches!(core.device.array.tags(ppn)[0].role(), PageRole::Parity(_)) {
                 let lost = lost_members(grid, members, is_there, parities_beside(core, ppn, is_there));
