@@ -147,6 +147,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             PageRole::Data(lpn) if self.core.map.lookup(lpn) == Place::At(from) => {
                 let published = self.core.map.publish(lpn, to);
                 self.note_move_of(lpn, Place::At(from));
+                // It may have come to lie on a worn block, which the plan of its write did not know.
+                self.writer.stripes.look_for_missing_parity();
                 published
             }
             PageRole::Parity(stripe) if self.core.map.lookup_parity(stripe) == Place::At(from) => {
@@ -199,6 +201,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let pin = self.core.map.publish(lpn, slot).pinned;
         self.core.device.images.fill(image, contents, None, pin);
         self.writer.pages.send_host_image(&mut self.core, image);
+        // Not before: collection may erase the unit of a page that nothing was put into.
+        taken_of.into_iter().for_each(|log| self.start_collecting_if_short(log));
         true
     }
 

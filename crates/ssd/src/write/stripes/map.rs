@@ -151,6 +151,13 @@ impl<P: HostPayload> Stripes<P> {
         self.scheme().parity_cache() > 0 || self.worn_above.is_some()
     }
 
+    /// Stripes may lack the parity that their pages on worn blocks need: all of them are looked at when the drive is idle.
+    pub fn look_for_missing_parity(&mut self) {
+        if self.worn_above.is_some() {
+            self.scheme_mut().look_again();
+        }
+    }
+
     /// A unit was erased: parity that found no space may find some now, and the unit may be worn from now on.
     pub fn unit_erased<A: FlashArray<P>>(&mut self, core: &Core<P, A>, unit: UnitId) {
         let Some(limit) = self.worn_above else { return };
