@@ -55,6 +55,11 @@ impl Journal {
         }
     }
 
+    /// The newest rank that was noted, of contents or of a discard. An outage may have taken every page that has it.
+    pub fn newest(&self) -> u64 {
+        self.ranks.iter().map(|rank| rank & !DISCARDED).max().unwrap_or(0)
+    }
+
     /// Nothing is known of the page.
     pub fn forget(&mut self, lpn: Lpn) {
         self.ranks[lpn.index()] = 0;
@@ -85,6 +90,7 @@ mod tests {
         journal.durable(page, 10);
         assert_eq!(journal.iter().collect::<Vec<_>>(), [(page, 10)]);
         journal.discard(page, 11);
+        assert_eq!(journal.newest(), 11, "what comes later must be newer than the discard");
         journal.found(page, 10);
         assert_eq!(journal.rank(page), 10, "the cut undid the discard");
         journal.found(page, 4);
