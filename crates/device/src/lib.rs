@@ -79,6 +79,8 @@ pub struct Device<P: HostPayload, A: FlashArray<P>, O> {
     pub ecc: Option<Box<PageEcc>>,
     /// Pages whose program failed: what the map believes that they hold.
     pub failed_programs: FxHashMap<u32, FailedProgram>,
+    /// Blocks whose last erase failed: nothing that they held is kept, and they are written no more.
+    pub unerased: BTreeSet<BlockAddr>,
     /// Programs that failed and wait for another place, in order.
     pub displaced: VecDeque<Command<O>>,
     /// Pages whose contents the controller has had since a mount, because their programs may have been
@@ -115,6 +117,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             images: Images::new(slots),
             ecc: None,
             failed_programs: FxHashMap::default(),
+            unerased: BTreeSet::new(),
             displaced: VecDeque::new(),
             remembered: BTreeSet::new(),
             sequence: 0,
@@ -201,9 +204,10 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         page < self.array.block(block).next_page
     }
 
-    /// Whether the page was programmed, and its program did not fail.
+    /// Whether the page was programmed since its block was to be erased, and its program did not fail.
     pub fn is_stored(&self, ppn: Ppn) -> bool {
-        self.is_programmed(ppn) && !self.failed_programs.contains_key(&ppn.0)
+        let is_kept = || self.unerased.is_empty() || !self.unerased.contains(&self.block_of(ppn));
+        self.is_programmed(ppn) && !self.failed_programs.contains_key(&ppn.0) && is_kept()
     }
 
     /// The block of a page.
@@ -295,15 +299,18 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         ProgramOutcome::Done
     }
 
-    /// Erases a block now.
+    /// Erases a block now. What it held is gone, also if that fails: neither the controller nor flash has it.
     pub fn erase(&mut self, block: BlockAddr, cause: Cause) -> ProgramOutcome {
         let die = self.grid.split_block(block).0;
         self.dies[die.index()].erases -= 1;
         let outcome = self.array.erase(block);
+        let grid = &self.grid;
+        self.remembered.retain(|&ppn| grid.split(ppn).0 != block);
         if outcome.is_done() {
             self.record(Fact::Erased { block: block.0, cause });
-            let grid = &self.grid;
-            self.remembered.retain(|&ppn| grid.split(ppn).0 != block);
+            self.unerased.remove(&block);
+        } else {
+            self.unerased.insert(block);
         }
         outcome
     }

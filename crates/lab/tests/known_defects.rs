@@ -34,18 +34,7 @@ fn assert_broken_in(scope: &Scope, number: u64, scheme: &str, rule: Rule, words:
     assert!(broken.what.contains(words), "scenario {number}: {broken}");
 }
 
-const WEAR_OUT: &[&str] = &["wear-out"];
 const BOTH: &[&str] = &["cut", "wear-out"];
-
-#[test]
-fn ppc_gives_up_a_page_that_waits_for_room_at_the_end_of_life() {
-    assert_broken(3, WEAR_OUT, &[], 34_092, "ppc", Rule::Lost, "lpn3 cannot be read");
-}
-
-#[test]
-fn da_raid5_loses_a_page_at_the_end_of_life() {
-    assert_broken(1, WEAR_OUT, &[], 51_134, "da-raid5", Rule::Lost, "lpn5 cannot be read");
-}
 
 /// With kinds drawn together this is no defect: cuts at the end of life may cost pages.
 #[test]
@@ -55,30 +44,16 @@ fn cuts_at_the_end_of_life_cost_pages() {
     assert_broken(888_005, BOTH, &[], 7_478, "mds-groups", Rule::Lost, "lpn33 cannot be read");
 }
 
-#[test]
-fn ds_raid_reads_another_page_after_a_cut_at_the_end_of_life() {
-    assert_broken(888_005, BOTH, &[], 94_047, "ds-raid", Rule::Wrong, "found version 2 of lpn11");
-}
-
-#[test]
-fn a_drive_without_redundancy_breaks_an_invariant_after_a_cut_at_the_end_of_life() {
-    assert_broken(888_005, BOTH, &[], 12_772, "none", Rule::Panic, "");
-}
-
-#[test]
-fn code_zones_do_not_come_to_rest_after_a_cut_at_the_end_of_life() {
-    assert_broken(888_005, BOTH, &[], 19_258, "code-zones", Rule::Rest, "still busy");
-}
-
 /// The only one that is not of the end of life.
 #[test]
 fn da_raid5_loses_a_page_after_two_cuts_in_a_row() {
     assert_broken(888_002, &[], &["da-raid5", "ppc"], 17_146, "da-raid5", Rule::Lost, "lpn34 cannot be read");
 }
 
+/// Lost planes, a cut that takes sums, and a discard.
 #[test]
-fn a_page_reads_as_unmapped_after_wear_out_cuts_and_losses() {
-    assert_broken_together(5, &["wear-out", "cut", "die", "plane"], 13_691, "raid5", Rule::Wrong, "lpn1 reads as unmapped");
+fn a_page_of_block_groups_reads_as_unmapped_after_lost_planes_and_sums() {
+    assert_broken_together(3, &[], 10_280, "mds-groups", Rule::Wrong, "lpn0 reads as unmapped");
 }
 
 /// Exhaustive pairs of a cut and a loss: the die is lost as soon as the drive is mounted.

@@ -109,10 +109,17 @@ const ONCE_BROKEN: &[(u64, u64, &[&str])] = &[
     (2, 151_443, &["cut", "wear-out"]),
     (2, 24_867, &["cut", "wear-out"]),
     (2, 39_834, &["cut", "wear-out"]),
+    (888_005, 94_047, &["cut", "wear-out"]),
+    (888_005, 12_772, &["cut", "wear-out"]),
+    (888_005, 19_258, &["cut", "wear-out"]),
+    (1, 51_134, &["wear-out"]),
+    (3, 34_092, &["wear-out"]),
+    (11, 75_819, &["wear-out"]),
 ];
 
-/// The same of kinds drawn together: dead dies in the order of their numbers, an older version at the end of life, and
-/// collection that gained nothing and went on for ever.
+/// The same of kinds drawn together: dead dies in the order of their numbers, an older version at the end of life,
+/// collection that gained nothing and went on for ever, evictions of several stripes of which one has no die, ranks that
+/// were used twice when no page was left, and stage 3 of DA-RAID-5 that a mount takes for over.
 const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
     (3, 3_607, &[]),
     (3, 1_045, &[]),
@@ -122,6 +129,16 @@ const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
     (1, 43_983, &[]),
     (3, 63_009, &[]),
     (5, 11_834, &["wear-out", "cut", "die", "plane"]),
+    (5, 13_691, &["wear-out", "cut", "die", "plane"]),
+    (22, 67_252, &[]),
+    (22, 70_025, &[]),
+    (22, 78_454, &[]),
+    (22, 118_363, &[]),
+    (22, 134_234, &[]),
+    (23, 119_231, &["wear-out", "cut", "die", "block", "page"]),
+    (23, 127_020, &["wear-out", "cut", "die", "block", "page"]),
+    (32, 79_138, &[]),
+    (34, 76_883, &["wear-out", "silent", "memory", "cut"]),
 ];
 
 /// A page whose newest contents went with what is lost answers with a media error after a cut, under every scheme.

@@ -156,7 +156,10 @@ impl DaRaid5 {
     fn pe_aware_raid5(&self, write: &StripeWrite) -> StripePlan {
         debug_assert_eq!(self.pea(write.stripe), write.worn.len(), "PEA counter of {:?}", write.stripe);
         let pea = self.pea(write.stripe) - write.worn.and(write.written).len() + write.worn_after.len();
-        if pea == 0 {
+        // A page that is lost, or waits in the controller for room, lies on no block: only parity brings it back. One that
+        // is written anew may have no die to lie on.
+        let leans_on_parity = !write.present.and(write.unreadable).is_empty();
+        if pea == 0 && !leans_on_parity {
             return StripePlan::NoParity;
         }
         // Where PEA was 0 there is no parity, and the only way is to read the other pages (the
@@ -223,6 +226,9 @@ impl StripeScheme for DaRaid5 {
     fn plan(&self, write: &StripeWrite) -> StripePlan {
         match self.stage {
             Stage::Udl => StripePlan::NoParity,
+            // A mount that finds fewer worn blocks than there were takes stage 3 for over, and partial parities are still held:
+            // the stored parity is that of old versions.
+            Stage::PeAware if write.held.is_some() => self.hybrid_caching(write),
             Stage::PeAware => self.pe_aware_raid5(write),
             Stage::HybridCaching => self.hybrid_caching(write),
         }

@@ -97,6 +97,23 @@ fn algorithm_1_counts_the_class_of_the_old_page_too() {
     assert_eq!(scheme.worn_strips(stripe), Some(0));
 }
 
+/// Catches an update of stored parity by what a partial parity has newer versions of.
+#[test]
+fn in_stage_2_a_partial_parity_of_stage_3_goes_on() {
+    let scheme = scheme("da-raid5", 4, &[("stage", "2")]);
+    assert_eq!(scheme.plan(&write(4, set([1]), Some(set([1])))), hold(set([1]), true, set([1])));
+}
+
+/// Catches parity that is dropped while a page has no place at all: then nothing brings that page back.
+#[test]
+fn in_stage_2_a_stripe_with_a_lost_page_keeps_its_parity() {
+    let scheme = scheme("da-raid5", 4, &[("stage", "2")]);
+    let lacks = |strip| StripeWrite { unreadable: set([strip]), ..write(4, set([1]), None) };
+    assert_eq!(scheme.plan(&write(4, set([1]), None)), StripePlan::NoParity, "no page lies on a worn block");
+    assert_eq!(scheme.plan(&lacks(0)), StripePlan::Parity { add: set([1, 4]) });
+    assert_eq!(scheme.plan(&lacks(1)), StripePlan::Parity { add: set([0, 2, 3]) });
+}
+
 #[test]
 fn the_first_worn_block_begins_stage_2_and_more_than_l_stripes_stage_3() {
     let mut scheme = scheme("da-raid5", 4, &[("l", "1")]);

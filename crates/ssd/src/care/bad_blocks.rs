@@ -73,6 +73,21 @@ pub(crate) fn pass_pin_on<P: HostPayload, A: FlashArray<P>>(
     keep_for_newer(core, pages, contents, failed, kept).or(kept)
 }
 
+/// The newest contents of the same page that are older, and are under way themselves: what the page goes back to if they
+/// reach flash. Their slot, which is where the map has them if they are current, and their rank.
+pub(crate) fn older_under_way<P: HostPayload, A: FlashArray<P>>(
+    core: &Core<P, A>,
+    pages: &PageWriter,
+    (tag, update): (OobTag, u64),
+) -> Option<(Slot, u64)> {
+    let images = &core.device.images;
+    let slots =
+        images_under_way(core, pages).into_iter().flat_map(|id| (0..images.slab[id].filled).map(move |index| (id, index)));
+    let older = slots.filter(|&(id, index)| images.slot(id, index).0 == tag && images.updates(id)[index as usize] < update);
+    let (id, index) = older.max_by_key(|&(id, index)| images.updates(id)[index as usize])?;
+    Some((core.device.grid.slot(images.slab[id].ppn, index), images.updates(id)[index as usize]))
+}
+
 /// The contents that superseded those of slot `from`, if they are under way and keep its unit, keep another from now
 /// on. The unit that they kept before.
 fn keep_for_newer<P: HostPayload, A: FlashArray<P>>(

@@ -116,6 +116,7 @@ mod tests {
         journal.durable(page, 10);
         assert_eq!(journal.iter().collect::<Vec<_>>(), [(page, 10)]);
         journal.discard(page, 11);
+        assert_eq!(journal.newest(), 11, "what comes later must be newer than the discard");
         journal.found(page, 10);
         assert_eq!(journal.rank(page), 10, "the cut undid the discard");
         journal.found(page, 4);

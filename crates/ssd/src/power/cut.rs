@@ -134,9 +134,10 @@ impl<P> Remains<P> {
         if gone.checkpoint {
             self.checkpoint.iter_mut().for_each(Checkpoint::forget_all);
         }
+        // The newest durable contents of these may be what is gone. What a buffer has was never noted: flash keeps what was.
+        doubtful.iter().for_each(|&lpn| self.journal.forget(lpn));
         let buffer = if gone.buffer { std::mem::take(&mut self.buffer) } else { Vec::new() };
         doubtful.extend(buffer.into_iter().map(|(lpn, _)| lpn));
-        doubtful.iter().for_each(|&lpn| self.journal.forget(lpn));
         doubtful
     }
 

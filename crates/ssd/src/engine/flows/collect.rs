@@ -41,7 +41,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             return;
         }
         let Some((victim, cause)) = self.next_victim(log) else { return };
-        if self.core.grown_bad > 0 && self.writer.has_nowhere_to_go(&self.core, log, victim) {
+        // A mount does not know which blocks went bad before, and several cuts in a row waste room, too: a victim of a
+        // region log that is read, spared and read again would keep the drive busy for ever.
+        let is_region = self.core.map.kind() == LogKind::Regions;
+        let may_lack_room = self.core.grown_bad > 0 || is_region && self.core.is_mountable();
+        if may_lack_room && self.writer.has_nowhere_to_go(&self.core, log, victim) {
             self.core.map.reprieve(victim);
             return;
         }

@@ -1,11 +1,12 @@
 //! Programs that failed, and victims that find no room: contents that the controller still has go to another
 //! page, or wait for one.
 
-use crate::care::bad_blocks::move_pin;
+use crate::care::bad_blocks::{move_pin, older_under_way};
 use crate::care::rebuild::ParkedStrip;
 use crate::core::owner::{Holds, Owner};
 use crate::core::{Command, oob_covering};
 use crate::engine::Engine;
+use crate::write::pages::write::HostImage;
 use crate::write::{RebuiltBy, WithoutReserve};
 use device::contents::HostPayload;
 use device::image::{Contents, Image};
@@ -188,11 +189,20 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Moves a page that has no redundancy to a die that has room; false if none has.
     fn move_to_other_die(&mut self, contents: Contents<P>) -> bool {
         let PageRole::Data(lpn) = contents.tag.role() else { return false };
-        let Some(image) = self.host_image() else { return false };
+        let (image, taken_of) = match self.writer.pages.host_image(&mut self.core) {
+            HostImage::Open(image) => (image, None),
+            HostImage::Taken(image, log) => (image, Some(log)),
+            HostImage::NoRoom => {
+                self.collect_on_all_dies();
+                return false;
+            }
+        };
         let slot = self.core.next_slot_of(image);
         let pin = self.core.map.publish(lpn, slot).pinned;
         self.core.device.images.fill(image, contents, None, pin);
         self.writer.pages.send_host_image(&mut self.core, image);
+        // Not before: collection may erase the unit of a page that nothing was put into.
+        taken_of.into_iter().for_each(|log| self.start_collecting_if_short(log));
         true
     }
 
@@ -220,7 +230,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// There is no place for contents that failed to be programmed: the page gets back what it held
-    /// before, which is in flash as long as unit `pin` is pinned. False where there was nothing, or
+    /// before, which is there as long as unit `pin` is pinned. False where there was nothing, or
     /// something newer took its place, or a stripe is to bring the contents back, or it would go back behind what
     /// was durable.
     pub(crate) fn take_back(&mut self, (tag, update): (OobTag, u64), failed: Slot, pin: Option<UnitId>) -> bool {
@@ -230,7 +240,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             PageRole::Filler => return false,
         };
         let Some(pin) = pin.filter(|_| place == Place::At(failed)) else { return false };
-        let Some((old, rank)) = self.care.newest_copy(&self.core, (tag, update), failed) else { return false };
+        // What was there before may be on its way itself, or wait for another place.
+        let in_flash = self.care.newest_copy(&self.core, (tag, update), failed);
+        let under_way = older_under_way(&self.core, &self.writer.pages, (tag, update));
+        let Some((old, rank)) = in_flash.into_iter().chain(under_way).max_by_key(|&(_, rank)| rank) else { return false };
         if rank < self.least_rank(tag, update) {
             return false;
         }

@@ -2,16 +2,17 @@
 
 use crate::care::bad_blocks::pass_pin_on;
 use crate::core::data_of;
+use crate::core::jobs::Asker;
 use crate::core::owner::Holds;
 use crate::engine::Engine;
 use crate::write::KeptMembers;
-use crate::write::pages::write::{HostImage, Placing};
+use crate::write::pages::write::Placing;
 use device::contents::HostPayload;
 use device::image::{Contents, Image};
 use device::slab::{ImageId, JobId};
 use ftl::Place;
 use nand::{FlashArray, OobTag, PageRole, ProgramOutcome};
-use vocab::{Slot, StripSet};
+use vocab::{Lpn, Slot, StripSet};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Hands the job's pages to region logs; false if it has to wait for space.
@@ -24,21 +25,6 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                     self.collect_on_all_dies();
                     return false;
                 }
-            }
-        }
-    }
-
-    /// The image that the next host page goes into; `None` if no log has room.
-    pub(crate) fn host_image(&mut self) -> Option<ImageId> {
-        match self.writer.pages.host_image(&mut self.core) {
-            HostImage::Open(image) => Some(image),
-            HostImage::Taken(image, log) => {
-                self.start_collecting_if_short(log);
-                Some(image)
-            }
-            HostImage::NoRoom => {
-                self.collect_on_all_dies();
-                None
             }
         }
     }
@@ -94,7 +80,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             let slot = self.core.device.grid.slot(ppn, index);
             let update = self.core.device.images.updates(image)[index as usize];
             if !outcome.is_done() && !self.take_back((tag, update), slot, pin) {
-                self.lose_program(image, index, holds);
+                if pin.is_some() || !self.unmap_again(tag, slot, job) {
+                    self.lose_program(image, index, holds);
+                }
                 pin = pass_pin_on(&mut self.core, &self.writer.pages, (tag, update), slot, pin);
             }
             if let Some(pin) = pin {
@@ -109,6 +97,19 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.core.moving[log].under_way -= 1;
             self.collect(log);
         }
+    }
+
+    /// The page was not written before, or was discarded, as the journal says, and this write of the host fails: the page is
+    /// unmapped again. What was lost before, and what a buffer has answered for, is lost instead. True if it was unmapped.
+    fn unmap_again(&mut self, tag: OobTag, failed: Slot, job: Option<JobId>) -> bool {
+        let fails_for_host = job.is_some_and(|job| self.core.jobs[job].asker == Asker::Host) && self.core.is_mountable();
+        let had_nothing = |lpn: &Lpn| self.core.map.lookup(*lpn) == Place::At(failed) && self.core.safe.journal.rank(*lpn) == 0;
+        let Some(lpn) = data_of(tag).filter(|lpn| fails_for_host && had_nothing(lpn)) else { return false };
+        self.contents_change(lpn);
+        if let Some(unit) = self.core.map.forget(lpn).pinned {
+            self.release(unit);
+        }
+        true
     }
 
     /// A slot of a program that failed did not get its contents, and nobody has them any more.

@@ -49,7 +49,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if self.core.jobs[job].asker == Asker::Buffer {
             let lpn = self.core.jobs[job].pages[index as usize].lpn;
             self.contents_change(lpn);
-            let rank = self.core.device.next_rank();
+            let rank = self.core.rank_for(job, index as usize);
             self.core.note_lost(lpn, rank);
             if let Some(unit) = self.core.map.publish_missing(lpn).pinned {
                 self.core.release(unit);

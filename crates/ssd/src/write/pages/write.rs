@@ -6,7 +6,7 @@ use crate::write::pages::PageWriter;
 use device::contents::HostPayload;
 use device::image::Contents;
 use device::slab::{ImageId, JobId};
-use ftl::Stream;
+use ftl::{Stream, UnitState};
 use nand::{FlashArray, OobTag};
 use vocab::Cause;
 
@@ -38,10 +38,11 @@ impl PageWriter {
     #[inline]
     pub fn place<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) -> Placing {
         while core.jobs[job].next < core.jobs[job].pages.len() {
-            let image = match self.host_image(core) {
-                HostImage::Open(image) => image,
+            let (image, taken_of) = match self.host_image(core) {
+                HostImage::Open(image) => (image, None),
+                HostImage::Taken(image, log) if self.is_all_that_its_unit_holds(core, image) => (image, Some(log)),
                 HostImage::Taken(_, log) if core.map.is_short(log) => return Placing::Short { log },
-                HostImage::Taken(image, _) => image,
+                HostImage::Taken(image, _) => (image, None),
                 HostImage::NoRoom => return Placing::NoRoom,
             };
             let next = core.jobs[job].next;
@@ -54,8 +55,19 @@ impl PageWriter {
             core.jobs[job].remaining += 1;
             core.jobs[job].next += 1;
             self.send_host_image(core, image);
+            if let Some(log) = taken_of.filter(|&log| core.map.is_short(log)) {
+                return Placing::Short { log };
+            }
         }
         Placing::Done
+    }
+
+    /// Whether the page was the last of a unit that holds nothing else by now. To collection such a unit is garbage until
+    /// something is put into the page: it would be erased before that is programmed.
+    fn is_all_that_its_unit_holds<P: HostPayload, A: FlashArray<P>>(&self, core: &Core<P, A>, image: ImageId) -> bool {
+        let block = core.device.block_of(core.device.images.slab[image].ppn);
+        let unit = core.map.unit(core.map.unit_of_block(block));
+        unit.state == UnitState::Closed && unit.valid == 0
     }
 
     /// The image the next host page goes into.

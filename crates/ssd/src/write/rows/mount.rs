@@ -75,7 +75,8 @@ impl<P: HostPayload> Rows<P> {
         choice
     }
 
-    /// Takes over the coverage of every row.
+    /// Takes over the coverage of every row. A page that cannot be read is neither parity nor data of a row: its block may
+    /// be bad, and left over from what the superblock held before.
     pub fn mount<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, seen: &dyn PagesSeen) {
         let view = RowsSeen { seen, without: &BTreeSet::new() };
         for row in all_rows(core) {
@@ -88,6 +89,8 @@ impl<P: HostPayload> Rows<P> {
                     }
                 }
             }
+            let lost: Vec<Ppn> = row_pages(core, row).map(|(_, ppn)| ppn).filter(|&ppn| view.is_unreadable(ppn)).collect();
+            lost.into_iter().for_each(|ppn| _ = unreadable(core, ppn));
         }
     }
 

@@ -151,9 +151,9 @@ impl<P: HostPayload> Stripes<P> {
         self.scheme().parity_cache() > 0 || self.worn_above.is_some()
     }
 
-    /// Stripes may lack the parity that they should have: idle time is for building it.
+    /// Stripes may lack the parity that their pages on worn blocks need: all of them are looked at when the drive is idle.
     pub fn look_for_missing_parity(&mut self) {
-        if self.any_worn {
+        if self.worn_above.is_some() {
             self.scheme_mut().look_again();
         }
     }

@@ -80,6 +80,8 @@ pub(crate) struct StripeOp<P> {
     pub(super) joined: Vec<(u32, Place)>,
     /// Whether a partial parity gives way to this update.
     pub(super) replaces_partial: bool,
+    /// Whether old contents that were to complete a page are lost: there is nothing to write.
+    pub(super) lacks_contents: bool,
     /// Whether the drive recovers and the stripe lacked something: until this is durable it does.
     pub heals: bool,
 }
@@ -109,6 +111,7 @@ impl<P: Default> Default for StripeOp<P> {
             pins: Vec::new(),
             joined: Vec::new(),
             replaces_partial: false,
+            lacks_contents: false,
             heals: false,
         }
     }

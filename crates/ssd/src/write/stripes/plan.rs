@@ -195,16 +195,18 @@ impl<P: HostPayload> Stripes<P> {
             if op.merge.contains(strip) {
                 self.merge_strip(core, id, strip, &payload);
             }
-        } else if op.add_old {
-            op.unreadable_old.insert(strip);
         } else {
-            let stripe = op.stripe;
-            if let Some(ppn) = self.went_elsewhere(core, stripe, strip, ppn) {
+            let (stripe, add_old) = (op.stripe, op.add_old);
+            // The stored parity is current and moves as any page; old versions of data stay where they are.
+            let moves = !add_old || strip == self.data_strips();
+            if moves && let Some(ppn) = self.went_elsewhere(core, stripe, strip, ppn) {
                 let owner = Owner::Stripe { op: id, strip: strip as u8 };
                 core.submit(Command { owner, ppn, cause: Cause::Parity, ..Command::default() });
                 return;
             }
-            self.ops[id].unreadable.insert(strip);
+            let op = &mut self.ops[id];
+            let missed = if add_old { &mut op.unreadable_old } else { &mut op.unreadable };
+            missed.insert(strip);
         }
         self.read_or_solved(core, id);
     }
@@ -216,6 +218,7 @@ impl<P: HostPayload> Stripes<P> {
             None => {
                 let op = &mut self.ops[id];
                 op.merge.remove(strip);
+                op.lacks_contents = true;
                 core.jobs[op.job()].failed = true;
             }
         }

@@ -127,7 +127,9 @@ impl<P: HostPayload> Stripes<P> {
     /// Everything was read: programs the update, or lets it wait for space.
     pub(super) fn program_or_wait<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         let op = &self.ops[id];
-        if op.is_write() && core.jobs[op.job()].failed {
+        // A buffer has answered for each of its pages: what became of another stripe of the job is nothing to this one.
+        let is_in_vain = op.lacks_contents || op.is_write() && core.jobs[op.job()].failed && !self.is_eviction(core, id);
+        if is_in_vain {
             self.finish(core, id);
         } else if op.is_write() && !self.stalled.is_empty() {
             self.lacks_space(core, id, Attempt::First);
