@@ -24,7 +24,7 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, Problem> {
     let out = wanted.out.clone().unwrap_or_else(|| Path::new("report").join(wanted.grid.file_stem().unwrap_or_default()));
     let directory = Directory::open(&out, &SWEEP)?;
     let bar = progress::Count::new("runs");
-    let progress = |done, total| bar.show(done, total);
+    let progress = |done: usize, total: usize| bar.show(done as u64, total as u64);
     let summary = sweep(&grid, &directory, &Sweeper { threads: threads(wanted.threads), progress: &progress });
     bar.clear();
     Ok(tell(&summary?, &directory, wanted))
