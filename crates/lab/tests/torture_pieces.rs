@@ -64,6 +64,8 @@ fn pieces_together_give_what_one_run_gives() {
     let parts: Vec<_> = (0..campaign.pieces()).rev().map(|piece| campaign.part(piece)).collect();
     let merged = campaign.merged(|piece| Ok(parts[31 - piece].clone())).expect("all are of this campaign");
     assert_eq!(merged, whole);
+    let turned = campaign.merged(|piece| Ok(parts[piece].clone())).unwrap_err().to_string();
+    assert!(turned.contains("the part of scenarios 0 to 63 is not of this campaign"), "{turned}");
     let canary = &merged.schemes[1].1;
     assert!(merged.schemes[0].1.violations == 0 && canary.violations > 50, "{}", merged.to_text());
     let kept: usize = canary.found.iter().map(|found| 1 + found.next.len()).sum();
@@ -198,13 +200,18 @@ fn damaged_and_foreign_parts_are_named() {
     refused(b"", "is no part of a campaign of torture");
     refused(&[&good[..good.len() - 2], b" \n"].concat(), "remove it, and its piece is run again");
     // In due form, with a check sum, and no outcome of this piece.
-    let mut lies = [0; 6].map(|_| campaign.part(0));
+    let mut lies = [0; 7].map(|_| campaign.part(0));
     lies[0].rows.pop();
     lies[1].rows[0]["scenarios"] = 65.into();
     lies[2].rows[0]["cuts"] = u64::MAX.into();
     lies[3].rows[0]["scheme"] = "raid5".into();
     lies[4].rows[0]["violations"] = 3.into();
     lies[5].rows[1]["kinds"] = serde_json::json!([{ "rule": "fire", "times": 1, "broken": [[1, "x"]] }]);
+    lies[6] = campaign.part(1);
+    lies[6].key = lies[0].key;
+    for kind in lies[6].rows[1]["kinds"].as_array().expect("the canary breaks rules").clone() {
+        assert!(kind["broken"][0][0].as_u64() >= Some(64), "of another piece");
+    }
     for lie in lies {
         refused(lie.to_text().as_bytes(), "the part of scenarios 0 to 63 is not of this campaign");
     }
