@@ -4,6 +4,7 @@ use crate::args::TortureOptions;
 use crate::{CHECK_FAILED, print, progress, say, threads};
 use lab::Problem;
 use lab::torture::{self, Campaign, Crew, Kept, Outcome, Runner, Scenario, Scope, Summary, exhaustive};
+use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -97,7 +98,8 @@ fn campaign(scope: &Scope, options: &TortureOptions) -> ExitCode {
 fn kept(campaign: Campaign, into: &Path, options: &TortureOptions) -> Result<ExitCode, Problem> {
     let directory = campaign.open(into)?;
     let (elapsed, bar) = (stopwatch(), progress::Count::new("scenarios"));
-    let crew = Crew { threads: threads(options.threads), progress: &|done, total| bar.show(done, total) };
+    let turn = RandomState::new().hash_one(std::process::id());
+    let crew = Crew { threads: threads(options.threads), turn, progress: &|done, total| bar.show(done, total) };
     let kept = campaign.run_into(&directory, &crew);
     let seconds = elapsed().as_secs_f64();
     bar.clear();

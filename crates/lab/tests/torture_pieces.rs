@@ -37,7 +37,7 @@ impl Scratch {
     }
 
     fn run(&self, campaign: &Campaign, threads: usize) -> Kept {
-        let crew = Crew { threads, progress: &|_, _| {} };
+        let crew = Crew { threads, turn: 5, progress: &|_, _| {} };
         campaign.run_into(&self.open(campaign), &crew).unwrap_or_else(|e| panic!("{e}"))
     }
 
@@ -124,7 +124,7 @@ fn threads_interruptions_and_lengths_cannot_be_seen_in_the_tables() {
     assert_eq!((smaller.found, smaller.run, smaller.others), (0, 150, 1));
     let heard = Mutex::new(Vec::new());
     let note = |done, all| heard.lock().expect("no panic").push((done, all));
-    let kept = campaign.run_into(&directory, &Crew { threads: 3, progress: &note }).expect("done");
+    let kept = campaign.run_into(&directory, &Crew { threads: 3, turn: 0, progress: &note }).expect("done");
     // Of the smaller one its third piece of 22 scenarios is no piece of this one.
     assert_eq!((kept.found, kept.run, kept.others), (3, 600 - 3 * 64, 1));
     assert_eq!(kept.summary, whole(3, 600));
@@ -149,6 +149,28 @@ fn what_is_done_is_not_done_again() {
     std::fs::write(scratch.part(&campaign, 1), part.to_text()).expect("written");
     let again = scratch.run(&campaign, 2);
     assert!(again.run == 0 && again.summary.schemes[0].1.cuts > 1_000_000);
+}
+
+/// Fails if a process begins where others begin, or does what another one has done since it began.
+#[test]
+fn processes_that_share_a_directory_begin_apart_and_leave_out_what_others_did() {
+    let scratch = Scratch::new("shared");
+    let campaign = pieces(3, 640);
+    let directory = scratch.open(&campaign);
+    let there = || (0..10).filter(|&piece| directory.has(campaign.key(piece))).collect::<Vec<_>>();
+    let heard = Mutex::new(Vec::new());
+    let another = |_, _| {
+        let mut heard = heard.lock().expect("no panic");
+        heard.push(there());
+        if heard.len() == 2 {
+            directory.keep(&campaign.part(0)).expect("kept");
+        }
+    };
+    let kept = campaign.run_into(&directory, &Crew { threads: 1, turn: 37, progress: &another }).expect("done");
+    assert_eq!((kept.found, kept.run), (0, 640 - 64));
+    let heard = heard.into_inner().expect("no panic");
+    assert_eq!((&heard[1][..], &heard[2][..], heard.len()), (&[7][..], &[0, 7, 8][..], 11));
+    assert_eq!(kept.summary, whole(3, 640));
 }
 
 #[test]
@@ -187,7 +209,7 @@ fn damaged_and_foreign_parts_are_named() {
     let good = std::fs::read(&path).expect("kept");
     let refused = |bytes: &[u8], says: &str| {
         std::fs::write(&path, bytes).expect("written");
-        let crew = Crew { threads: 1, progress: &|_, _| {} };
+        let crew = Crew { threads: 1, turn: 0, progress: &|_, _| {} };
         let problem = campaign.run_into(&scratch.open(&campaign), &crew).unwrap_err().to_string();
         assert!(problem.contains(says), "{says}: {problem}");
     };
@@ -216,7 +238,7 @@ fn damaged_and_foreign_parts_are_named() {
         refused(lie.to_text().as_bytes(), "the part of scenarios 0 to 63 is not of this campaign");
     }
     std::fs::remove_file(&path).expect("there");
-    let (before, crew) = (scratch.tables(), Crew { threads: 2, progress: &|_, _| {} });
+    let (before, crew) = (scratch.tables(), Crew { threads: 2, turn: 0, progress: &|_, _| {} });
     assert_eq!(campaign.run_into(&scratch.open(&campaign), &crew).expect("done").run, 64);
     assert_eq!((scratch.tables(), std::fs::read(&path).expect("kept")), (before, good));
     std::fs::write(scratch.0.join("pieces/notes.txt"), "mine").expect("written");

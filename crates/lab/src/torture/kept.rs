@@ -14,10 +14,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// How a campaign is run; `threads` changes no number.
+/// How a campaign is run; it changes no number.
 pub struct Crew<'a> {
     /// Pieces at the same time.
     pub threads: usize,
+    /// Where to begin. Processes that share a directory do less twice where they begin at different pieces.
+    pub turn: u64,
     /// Hears of scenarios done, and of scenarios in all; first of those that were there.
     pub progress: &'a (dyn Fn(u64, u64) + Sync),
 }
@@ -94,13 +96,13 @@ impl Campaign {
         let done = AtomicU64::new(self.scenarios() - missing.iter().map(|&piece| length(piece)).sum::<u64>());
         let (run, over) = (AtomicU64::new(0), AtomicBool::new(false));
         (with.progress)(done.load(Relaxed), self.scenarios());
-        // Processes that run one campaign together begin at different pieces, and leave out what others have done.
-        let turn = std::process::id() as usize % missing.len().max(1);
-        missing.rotate_left(turn);
+        let turn = with.turn % missing.len().max(1) as u64;
+        missing.rotate_left(turn as usize);
         let keep = |piece: usize| {
             if over.load(Relaxed) {
                 return Ok(());
             }
+            // Another process may have done it meanwhile.
             if !directory.has(self.key(piece)) {
                 let kept = directory.keep(&self.part(piece));
                 over.fetch_or(kept.is_err(), Relaxed);
