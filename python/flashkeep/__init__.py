@@ -11,11 +11,13 @@ An :class:`Experiment` says everything a run depends on, :func:`run` runs it, an
     ))
     result["waf"]
 
-:func:`sweep` runs a :class:`Grid` of them on threads, processes or a dask cluster. Sizes are
-texts such as ``"16KiB"``, times such as ``"25us"``. What is not given is left to the engine.
+:func:`sweep` runs a :class:`Grid` of them on threads, processes or a dask cluster, :func:`torture` random drives
+under power cuts and faults. Sizes are texts such as ``"16KiB"``, times such as ``"25us"``. What is not given is left
+to the engine.
 """
 
 from flashkeep._native import Frame, __version__, names
+from flashkeep.campaigns import Campaign, torture
 from flashkeep.errors import BadInput, CheckFailed, FlashkeepError
 from flashkeep.results import Result, run
 from flashkeep.settings import (
@@ -47,6 +49,7 @@ __all__ = [
     "Axis",
     "BadInput",
     "Buffer",
+    "Campaign",
     "Capacity",
     "CheckFailed",
     "Collection",
@@ -73,4 +76,5 @@ __all__ = [
     "run",
     "study",
     "sweep",
+    "torture",
 ]

@@ -27,6 +27,12 @@ def bar(progress: Progress, unit: str) -> Iterator[Tell | None]:
             yield tell
 
 
+def say(tell: Tell | None, done: int, total: int) -> None:
+    """Tells, if somebody wants to hear."""
+    if tell is not None:
+        tell(done, total)
+
+
 def _tqdm(unit: str) -> Any:
     try:
         from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]

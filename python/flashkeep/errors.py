@@ -54,7 +54,8 @@ def _bad_input(text: str, parts: dict[str, Any]) -> BadInput:
 
 
 class CheckFailed(FlashkeepError):
-    """Data came back wrong. ``result`` has what was found: a Result, or the Frame of a sweep."""
+    """Data came back wrong, or torture broke a rule. ``result`` has what was found: a Result, the Frame of a sweep, or
+    a Campaign."""
 
     def __init__(self, text: str, result: Any = None) -> None:
         super().__init__(text)

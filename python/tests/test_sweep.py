@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 import flashkeep as fk
-from flashkeep import sweeps
+from flashkeep import _executors, sweeps
 
 
 def columns(frame):
@@ -140,7 +140,7 @@ def test_a_worker_process_that_is_killed_loses_nothing(grid, serial, monkeypatch
                 killed.extend(self._processes)
                 os.kill(killed[0], signal.SIGKILL)
 
-    monkeypatch.setattr(sweeps, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(_executors, "ProcessPoolExecutor", Pool)
     swept = fk.sweep(grid, executor="processes", workers=2, directory=tmp_path)
     assert killed and columns(swept) == serial and len(parts(tmp_path)) == 60
 
@@ -148,7 +148,7 @@ def test_a_worker_process_that_is_killed_loses_nothing(grid, serial, monkeypatch
 def test_a_pool_whose_workers_always_die_is_given_up(grid, monkeypatch):
     from concurrent.futures.process import BrokenProcessPool
 
-    monkeypatch.setattr(sweeps, "_submitted", lambda *_: (_ for _ in ()).throw(BrokenProcessPool("died")))
+    monkeypatch.setattr(_executors, "_submitted", lambda *_: (_ for _ in ()).throw(BrokenProcessPool("died")))
     with pytest.raises(BrokenProcessPool):
         fk.sweep(grid, executor="processes", workers=1)
 

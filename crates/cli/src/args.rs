@@ -228,6 +228,12 @@ pub struct TortureOptions {
     /// With --exhaustive: power cuts in a row, the later ones during recovery
     #[arg(long, value_name = "N", default_value_t = 1, requires = "exhaustive", value_parser = clap::value_parser!(u32).range(1..=DEPTH_MAX))]
     pub depth: u32,
+    /// Keep the campaign in this directory, in pieces: it goes on where it was stopped, also on several machines
+    #[arg(long, visible_alias = "out", value_name = "DIR", requires = "scenarios", conflicts_with_all = ["minutes", "scenario", "exhaustive"])]
+    pub into: Option<PathBuf>,
+    /// With --into: scenarios of a piece, a multiple of 16
+    #[arg(long, value_name = "N", default_value_t = lab::torture::PIECE, requires = "into")]
+    pub piece: u64,
     /// Scenarios that run at the same time [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads)]
     pub threads: Option<NonZeroUsize>,

@@ -54,7 +54,7 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, Problem> {
             continue;
         }
         let bar = progress::Count::new("runs");
-        let progress = |done, total| bar.show(done, total);
+        let progress = |done: usize, total: usize| bar.show(done as u64, total as u64);
         let points = wanted.points.map(NonZeroUsize::get);
         let result = figures::run(paper, &Run { threads: threads(wanted.threads), points, progress: &progress });
         bar.clear();

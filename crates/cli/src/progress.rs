@@ -72,13 +72,13 @@ impl Count {
     }
 
     /// Shows how many of how many. Those that are done at first took no time.
-    pub fn show(&self, done: usize, total: usize) {
-        if self.0.length() != Some(total as u64) {
-            self.0.set_length(total as u64);
-            self.0.set_position(done as u64);
+    pub fn show(&self, done: u64, total: u64) {
+        if self.0.length() != Some(total) {
+            self.0.set_length(total);
+            self.0.set_position(done);
             self.0.reset_eta();
         }
-        self.0.set_position(done as u64);
+        self.0.set_position(done);
     }
 
     /// Removes the bar.

@@ -2,7 +2,8 @@
 
 use crate::{CHECK_FAILED, print, progress, say, threads};
 use lab::Problem;
-use lab::sweep::{Directory, Grid, Summary, Sweeper, sweep};
+use lab::parts::{Directory, SWEEP};
+use lab::sweep::{Grid, Summary, Sweeper, sweep};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,9 +22,9 @@ pub struct Wanted {
 pub fn run(wanted: &Wanted) -> Result<ExitCode, Problem> {
     let grid = Grid::load(&wanted.grid)?;
     let out = wanted.out.clone().unwrap_or_else(|| Path::new("report").join(wanted.grid.file_stem().unwrap_or_default()));
-    let directory = Directory::open(&out)?;
+    let directory = Directory::open(&out, &SWEEP)?;
     let bar = progress::Count::new("runs");
-    let progress = |done, total| bar.show(done, total);
+    let progress = |done: usize, total: usize| bar.show(done as u64, total as u64);
     let summary = sweep(&grid, &directory, &Sweeper { threads: threads(wanted.threads), progress: &progress });
     bar.clear();
     Ok(tell(&summary?, &directory, wanted))
@@ -35,7 +36,7 @@ fn tell(summary: &Summary, directory: &Directory, wanted: &Wanted) -> ExitCode {
         say(&format!("{found} of {runs} runs were there already"));
     }
     if *others > 0 {
-        say(&format!("{others} parts in {} belong to other grids and are left alone", directory.runs().display()));
+        say(&format!("{others} parts in {} belong to other grids and are left alone", directory.folder().display()));
     }
     print(&format!("{runs} runs, {rows} rows: {}\n", directory.results().display()));
     if failed.is_empty() {

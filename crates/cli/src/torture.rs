@@ -3,9 +3,11 @@
 use crate::args::TortureOptions;
 use crate::{CHECK_FAILED, print, progress, say, threads};
 use lab::Problem;
-use lab::torture::{self, Outcome, Runner, Scenario, Scope, Summary, exhaustive};
+use lab::torture::{self, Campaign, Crew, Kept, Outcome, Runner, Scenario, Scope, Summary, exhaustive};
+use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// Longest search for a smaller scenario.
@@ -32,15 +34,18 @@ pub fn run(options: &TortureOptions) -> Result<ExitCode, Problem> {
     }
     torture::quiet_panics();
     if let Some(number) = options.scenario {
-        return Ok(replay(&scope, number, options));
+        return Ok(replay(&scope, number));
+    }
+    if let (Some(into), Some(scenarios)) = (&options.into, options.scenarios) {
+        return kept(Campaign::new(scope, scenarios, options.piece)?, into, options);
     }
     Ok(if options.exhaustive { every_event(&scope, options) } else { campaign(&scope, options) })
 }
 
 fn every_event(scope: &Scope, options: &TortureOptions) -> ExitCode {
     let line = progress::Count::new("drives");
-    let (cases, done) = (exhaustive::cases(scope, options.depth), AtomicUsize::new(0));
-    let total = cases.len();
+    let (cases, done) = (exhaustive::cases(scope, options.depth), AtomicU64::new(0));
+    let total = cases.len() as u64;
     let tried = exhaustive::run(cases, threads(options.threads), &|| line.show(done.fetch_add(1, Relaxed) + 1, total));
     line.clear();
     print(&exhaustive::to_text(&tried));
@@ -84,10 +89,42 @@ fn campaign(scope: &Scope, options: &TortureOptions) -> ExitCode {
     );
     let seconds = elapsed().as_secs_f64();
     line.clear();
-    print(&format!("{}\n{}\n", summary.to_text(), totals(&summary, seconds, threads(options.threads))));
+    let speed = speed(summary.total().scenarios, seconds, threads(options.threads));
+    print(&format!("{}\n{} in {seconds:.1} s: {speed}\n", summary.to_text(), totals(&summary)));
+    tell_all(scope, &summary)
+}
+
+/// A campaign in a directory: what has no part there is run.
+fn kept(campaign: Campaign, into: &Path, options: &TortureOptions) -> Result<ExitCode, Problem> {
+    let directory = campaign.open(into)?;
+    let (elapsed, bar) = (stopwatch(), progress::Count::new("scenarios"));
+    let turn = RandomState::new().hash_one(std::process::id());
+    let crew = Crew { threads: threads(options.threads), turn, progress: &|done, total| bar.show(done, total) };
+    let kept = campaign.run_into(&directory, &crew);
+    let seconds = elapsed().as_secs_f64();
+    bar.clear();
+    let Kept { summary, found, run, others } = kept?;
+    if found > 0 {
+        say(&format!("{found} of {} pieces were there already", campaign.pieces()));
+    }
+    if others > 0 {
+        let folder = directory.folder();
+        say(&format!("{others} parts in {} are of campaigns of another length and are left alone", folder.display()));
+    }
+    print(&format!("{}\n{}\n", summary.to_text(), totals(&summary)));
+    if run > 0 {
+        print(&format!("{run} scenarios were run now, in {seconds:.1} s: {}\n", speed(run, seconds, crew.threads)));
+    }
+    let tables = [directory.results(), directory.file("violations.parquet")];
+    print(&format!("{}\n{}\n", tables[0].display(), tables[1].display()));
+    Ok(tell_all(campaign.scope(), &summary))
+}
+
+/// The first violation of each kind of each scheme.
+fn tell_all(scope: &Scope, summary: &Summary) -> ExitCode {
     for found in summary.schemes.iter().flat_map(|(_, tally)| &tally.found) {
         let (scenario, outcome) = scope.replay(found.number);
-        tell(scope, options, found.number, scenario, &outcome);
+        tell(scope, found.number, scenario, &outcome);
         if found.times > 1 {
             print(&format!("{} scenarios of this scheme ended alike\n", found.times));
         }
@@ -95,23 +132,26 @@ fn campaign(scope: &Scope, options: &TortureOptions) -> ExitCode {
     verdict(summary.total().violations == 0)
 }
 
-fn totals(summary: &Summary, seconds: f64, threads: usize) -> String {
+fn speed(scenarios: u64, seconds: f64, threads: usize) -> String {
+    format!("{:.0} scenarios a second and core", scenarios as f64 / seconds.max(1e-9) / threads as f64)
+}
+
+fn totals(summary: &Summary) -> String {
     let total = summary.total();
-    let rate = total.scenarios as f64 / seconds.max(1e-9) / threads as f64;
     format!(
-        "{} scenarios, {} power cuts, {} losses, {} pages checked, {} violations in {seconds:.1} s: {rate:.0} scenarios a second and core",
+        "{} scenarios, {} power cuts, {} losses, {} pages checked, {} violations",
         total.scenarios, total.cuts, total.losses, total.pages_checked, total.violations,
     )
 }
 
-fn replay(scope: &Scope, number: u64, options: &TortureOptions) -> ExitCode {
+fn replay(scope: &Scope, number: u64) -> ExitCode {
     let (scenario, outcome) = scope.replay(number);
     let passed = outcome.violation.is_none();
     if passed {
         let text = scenario.map(|scenario| scenario.to_text(&outcome)).unwrap_or_default();
         print(&format!("scenario {number}\n{text}no rule was broken\n"));
     } else {
-        tell(scope, options, number, scenario, &outcome);
+        tell(scope, number, scenario, &outcome);
     }
     verdict(passed)
 }
@@ -121,11 +161,11 @@ fn verdict(passed: bool) -> ExitCode {
 }
 
 /// What broke, the command that does it again, and a scenario as small as can be found.
-fn tell(scope: &Scope, options: &TortureOptions, number: u64, scenario: Option<Scenario>, outcome: &Outcome) {
+fn tell(scope: &Scope, number: u64, scenario: Option<Scenario>, outcome: &Outcome) {
     let Some(violation) = outcome.broken() else { return };
     print(&format!("\nscenario {number}: {violation}\n"));
     print(&scenario.map(|scenario| smaller(&scenario)).unwrap_or_default());
-    failed(scope, &command(options, number));
+    failed(scope, &scope.command(number));
 }
 
 /// The scenario made smaller, as text; nothing if it breaks no rule.
@@ -133,17 +173,4 @@ fn smaller(scenario: &Scenario) -> String {
     let elapsed = stopwatch();
     let (small, outcome) = torture::shrink(scenario, &|| elapsed() < SHRINK);
     if outcome.broken().is_some() { format!("made smaller:\n{}", small.to_text(&outcome)) } else { String::new() }
-}
-
-/// The command that runs one scenario again.
-fn command(options: &TortureOptions, number: u64) -> String {
-    format!(
-        "flashkeep torture --seed {}{}{}{}{}{} --scenario {number}",
-        options.seed,
-        if options.draws == "together" { String::new() } else { format!(" --draws {}", options.draws) },
-        list("--scheme", &options.scheme),
-        list("--fault", &options.fault),
-        if options.beyond_promise { " --beyond-promise" } else { "" },
-        options.without.as_ref().map_or(String::new(), |rule| format!(" --without {rule}")),
-    )
 }

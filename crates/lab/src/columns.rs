@@ -128,6 +128,13 @@ impl Columns {
         self.rows += 1;
     }
 
+    /// Columns of these names, which are there without any row, too.
+    #[must_use]
+    pub fn named(columns: Vec<(&str, Values)>) -> Self {
+        let columns = columns.into_iter().map(|(name, values)| Column { name: name.to_owned(), values });
+        Self { columns: columns.collect(), rows: 0 }
+    }
+
     /// The columns of these rows.
     #[must_use]
     pub fn of(rows: &[Row]) -> Self {

@@ -22,6 +22,7 @@ mod generate;
 mod input_file;
 mod listing;
 mod parquet_file;
+pub mod parts;
 mod problem;
 mod publish;
 pub mod reliability;

@@ -6,6 +6,7 @@ mod frame;
 mod run;
 mod study;
 mod sweep;
+mod torture;
 
 use pyo3::prelude::*;
 
@@ -20,6 +21,8 @@ mod _native {
     use crate::study::study;
     #[pymodule_export]
     use crate::sweep::{Directory, Grid, Group, grid_text};
+    #[pymodule_export]
+    use crate::torture::{Campaign, CampaignDirectory, Tortured};
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 

@@ -2,7 +2,8 @@
 
 use crate::errors::bad_input;
 use crate::frame::Frame;
-use lab::sweep::{GridRun, Part};
+use lab::parts::{Part, SWEEP};
+use lab::sweep::GridRun;
 use lab::{Columns, Problem};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -48,7 +49,7 @@ impl Grid {
         let columns = py.detach(|| {
             let mut columns = Columns::default();
             for (run, text) in raised(self.0.runs())?.iter().zip(&parts) {
-                let part = raised(Part::from_text("part", text))?;
+                let part = raised(Part::from_text("part", text, &SWEEP))?;
                 run.rows(&part).iter().for_each(|row| columns.push(row));
             }
             Ok::<_, PyErr>(columns)
@@ -80,7 +81,7 @@ impl Group {
 /// The directory of a sweep, the same that `flashkeep sweep` uses.
 #[pyclass(frozen, module = "flashkeep._native")]
 pub struct Directory {
-    directory: lab::sweep::Directory,
+    directory: lab::parts::Directory,
     runs: Vec<GridRun>,
 }
 
@@ -90,14 +91,14 @@ impl Directory {
     fn new(py: Python<'_>, path: PathBuf, grid: &Grid) -> PyResult<Self> {
         py.detach(|| {
             let runs = raised(grid.0.runs())?;
-            Ok(Self { directory: raised(lab::sweep::Directory::open(&path))?, runs })
+            Ok(Self { directory: raised(lab::parts::Directory::open(&path, &SWEEP))?, runs })
         })
     }
 
     /// Runs without a part.
     fn missing(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
         py.detach(|| {
-            let known = raised(self.directory.look(&self.runs))?;
+            let known = raised(lab::sweep::look(&self.directory, &self.runs))?;
             let missing = self.runs.iter().filter(|run| !known.found.contains(&run.key));
             Ok(missing.map(|run| run.index).collect())
         })
@@ -105,12 +106,12 @@ impl Directory {
 
     /// Keeps a part.
     fn keep(&self, py: Python<'_>, part: &str) -> PyResult<()> {
-        py.detach(|| raised(Part::from_text("part", part).and_then(|part| self.directory.keep(&part))))
+        py.detach(|| raised(Part::from_text("part", part, &SWEEP).and_then(|part| self.directory.keep(&part))))
     }
 
     /// Merges all parts into `results.parquet` and returns their rows.
     fn merge(&self, py: Python<'_>) -> PyResult<Frame> {
-        let (columns, _) = py.detach(|| raised(self.directory.merge(&self.runs)))?;
+        let (columns, _) = py.detach(|| raised(lab::sweep::merge(&self.directory, &self.runs)))?;
         Frame::new(columns)
     }
 }

@@ -1,8 +1,8 @@
 //! Runs of a grid that begin with the same drives.
 
 use super::grid::{Grid, GridRun};
-use super::part::Part;
 use crate::forks::{Drives, groups};
+use crate::parts::Part;
 use crate::problem::Problem;
 use std::sync::Arc;
 

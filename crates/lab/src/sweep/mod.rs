@@ -18,25 +18,23 @@
 //! ```
 //!
 //! Runs are all combinations, the last axis changing fastest; later axes lay their settings upon
-//! those of earlier ones. What a run gave is its *part*: a file of its own named by all the run
-//! depends on, written under another name and renamed, so a part is there wholly or not at all. A
-//! sweep runs what has no part, then merges all parts, in order of the grid, into one Parquet
-//! file. Who ran what, when and how often cannot be seen in it.
+//! those of earlier ones. What a run gave is its [part](crate::parts). A sweep runs what has no part, then
+//! merges all parts, in order of the grid, into one Parquet file.
 
-mod directory;
 mod grid;
 mod group;
-mod part;
 
+use crate::columns::Columns;
 use crate::compare::{Bench, compare_on, in_parallel};
 use crate::forks::{Drives, grouped};
+use crate::parquet_file::parquet_bytes;
+use crate::parts::{Directory, Known, Part};
 use crate::problem::Problem;
 use crate::rows::Row;
-pub use directory::{Directory, Known};
 pub use grid::{Grid, GridRun, grid_text};
 pub use group::Group;
-pub use part::Part;
-use serde_json::json;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How a sweep is run; `threads` changes no number.
@@ -98,7 +96,7 @@ impl GridRun {
 /// directory that is no part, or is damaged.
 pub fn sweep(grid: &Grid, directory: &Directory, with: &Sweeper<'_>) -> Result<Summary, Problem> {
     let runs = grid.runs()?;
-    let known = directory.look(&runs)?;
+    let known = look(directory, &runs)?;
     let missing: Vec<&GridRun> = runs.iter().filter(|run| !known.found.contains(&run.key)).collect();
     let done = AtomicUsize::new(runs.len() - missing.len());
     (with.progress)(done.load(Ordering::Relaxed), runs.len());
@@ -111,8 +109,43 @@ pub fn sweep(grid: &Grid, directory: &Directory, with: &Sweeper<'_>) -> Result<S
     let mut kept = in_parallel(with.threads, work, |(drives, run)| Ok((run.index, keep(drives.as_deref(), run))))?;
     kept.sort_by_key(|(index, _)| *index);
     kept.into_iter().try_for_each(|(_, kept)| kept)?;
-    let (columns, failed) = directory.merge(&runs)?;
+    let (columns, failed) = merge(directory, &runs)?;
     Ok(Summary { runs: runs.len(), found: known.found.len(), others: known.others, rows: columns.rows(), failed })
+}
+
+fn keys(runs: &[GridRun]) -> BTreeSet<u64> {
+    runs.iter().map(|run| run.key).collect()
+}
+
+/// Looks which of these runs have parts in the directory.
+///
+/// # Errors
+/// A file that is no part, or a part of these runs that is damaged.
+pub fn look(directory: &Directory, runs: &[GridRun]) -> Result<Known, Problem> {
+    directory.look(&keys(runs))
+}
+
+/// Merges the parts of all runs into `results.parquet`; says which runs returned wrong data.
+///
+/// # Errors
+/// A part that is not there or is damaged, or a file that cannot be written.
+pub fn merge(directory: &Directory, runs: &[GridRun]) -> Result<(Columns, Vec<usize>), Problem> {
+    let (mut columns, mut failed) = (Columns::default(), Vec::new());
+    for run in runs {
+        let part = directory.part(run.key)?;
+        run.rows(&part).iter().for_each(|row| columns.push(row));
+        if !passed(&part) {
+            failed.push(run.index);
+        }
+    }
+    directory.write(&directory.results(), &parquet_bytes(&columns))?;
+    directory.tidy(&keys(runs))?;
+    Ok((columns, failed))
+}
+
+/// Whether no scheme of the run returned wrong data.
+fn passed(part: &Part) -> bool {
+    part.rows.iter().all(|row| row.get("mismatches").and_then(Value::as_u64) == Some(0))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 use super::*;
 use crate::compare::compare;
 use crate::experiment::Experiment;
+use crate::parts::{CAMPAIGN, SWEEP};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -42,7 +43,7 @@ impl Scratch {
     }
 
     fn open(&self) -> Directory {
-        Directory::open(&self.0).unwrap_or_else(|e| panic!("{e}"))
+        Directory::open(&self.0, &SWEEP).unwrap_or_else(|e| panic!("{e}"))
     }
 
     fn runs(&self) -> Vec<String> {
@@ -192,6 +193,8 @@ fn damaged_and_foreign_files_are_named() {
     assert!(problem.contains("notes.txt is no part of a sweep"), "{problem}");
     std::fs::remove_file(scratch.0.join("runs/notes.txt")).unwrap();
     assert_eq!(swept(&grid, &directory, 1).unwrap().found, 1);
+    let problem = Directory::open(&scratch.0, &CAMPAIGN).unwrap_err().to_string();
+    assert!(problem.contains("is the directory of a sweep: run the campaign into another directory"), "{problem}");
 }
 
 #[test]

@@ -9,6 +9,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use vocab::Nanos;
 
+/// Scenarios that are remembered of each kind of violation of a scheme; all are counted.
+pub const KEPT_OF_A_KIND: usize = 100;
+
 /// How scenarios are run; it changes no result, except how many there are.
 pub struct Runner<'a> {
     /// Threads.
@@ -44,13 +47,15 @@ pub struct Tally {
     pub found: Vec<Found>,
 }
 
-/// A scenario that broke a rule.
+/// A kind of violation: the scenario that broke a rule so first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// Its number.
     pub number: u64,
     /// How.
     pub violation: Violation,
+    /// The next that broke it so, in the order in which they were counted, up to [`KEPT_OF_A_KIND`] with the first.
+    pub next: Vec<(u64, Violation)>,
     /// Scenarios that broke it so.
     pub times: u64,
 }
@@ -72,18 +77,22 @@ impl Tally {
         self.pages_checked += outcome.pages_checked;
         if let Some((_, violation)) = outcome.violation {
             self.violations += 1;
-            self.find(Found { number, violation, times: 1 });
+            self.find(Found { number, violation, next: Vec::new(), times: 1 });
         }
     }
 
     fn find(&mut self, new: Found) {
         match self.found.iter_mut().find(|found| found.violation.is_like(&new.violation)) {
-            Some(found) => found.times += new.times,
+            Some(found) => {
+                found.times += new.times;
+                let left = KEPT_OF_A_KIND - 1 - found.next.len();
+                found.next.extend([(new.number, new.violation)].into_iter().chain(new.next).take(left));
+            }
             None => self.found.push(new),
         }
     }
 
-    fn add(&mut self, other: Tally) {
+    pub(super) fn add(&mut self, other: Tally) {
         self.scenarios += other.scenarios;
         self.cuts += other.cuts;
         self.looks += other.looks;
@@ -96,6 +105,17 @@ impl Tally {
 }
 
 impl Summary {
+    /// That of no scenario.
+    pub(super) fn none(scope: &Scope) -> Self {
+        Self { schemes: scope.schemes.iter().map(|entry| (entry.name.to_owned(), Tally::default())).collect() }
+    }
+
+    /// Counts the scenarios of a drive. Schemes take turns.
+    pub(super) fn count(&mut self, drive: u64, tally: Tally) {
+        let of = (drive % self.schemes.len() as u64) as usize;
+        self.schemes[of].1.add(tally);
+    }
+
     /// The sum over all schemes.
     #[must_use]
     pub fn total(&self) -> Tally {
@@ -154,16 +174,15 @@ pub fn campaign(scope: &Scope, with: &Runner<'_>) -> Summary {
     let mut done = done.into_inner().expect("no thread panics with it");
     done.sort_by_key(|(drive, _)| *drive);
     let last_drive = bad.load(Relaxed) / SCENARIOS_OF_A_DRIVE;
-    let mut schemes: Vec<_> = scope.schemes.iter().map(|entry| (entry.name.to_owned(), Tally::default())).collect();
+    let mut summary = Summary::none(scope);
     for (drive, tally) in done.into_iter().filter(|(drive, _)| *drive <= last_drive) {
-        let of = (drive % scope.schemes.len() as u64) as usize;
-        schemes[of].1.add(tally);
+        summary.count(drive, tally);
     }
-    Summary { schemes }
+    summary
 }
 
-/// The scenarios of one drive.
-fn of_drive(scope: &Scope, drive: u64, end: u64, with: &Runner<'_>) -> Tally {
+/// The scenarios of one drive, up to number `end`.
+pub(super) fn of_drive(scope: &Scope, drive: u64, end: u64, with: &Runner<'_>) -> Tally {
     let first = drive * SCENARIOS_OF_A_DRIVE;
     let mut tally = Tally::default();
     let ready = match guarded(|| ready(scope, drive)) {

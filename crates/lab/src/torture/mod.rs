@@ -5,11 +5,14 @@
 //! and what is lost for good. It is run ([`Scenario::run`]) and must leave every page readable and
 //! right, every parity the sum of what it covers, and the drive at rest. One that does not is made
 //! smaller ([`shrink`]) and can be run again by its number. [`exhaustive`] leaves nothing to chance:
-//! it cuts the power of a small drive at every event.
+//! it cuts the power of a small drive at every event. A [`Campaign`] is cut into pieces that are kept, so that any
+//! number of processes may run it.
 
 mod campaign;
 mod drive;
 pub mod exhaustive;
+mod kept;
+mod pieces;
 mod promise;
 mod run;
 mod scenario;
@@ -17,10 +20,12 @@ mod shrink;
 mod text;
 mod together;
 
-pub use campaign::{Found, Runner, Summary, Tally, campaign};
+pub use campaign::{Found, KEPT_OF_A_KIND, Runner, Summary, Tally, campaign};
 pub use drive::SCENARIOS_OF_A_DRIVE;
+pub use kept::{Crew, Kept};
+pub use pieces::{Campaign, PIECE, PIECE_MAX, PIECES_MAX};
 pub use promise::{Befalls, Losses, Promise, promise};
-pub use run::{Happened, Outcome, Rule, Violation, quiet_panics};
+pub use run::{Happened, Outcome, RULES, Rule, Violation, quiet_panics};
 pub use scenario::{Fates, Round, Scenario, Stop, Strike, When};
 pub use shrink::shrink;
 
@@ -152,6 +157,46 @@ impl Scope {
         self.without = Some(*rule);
         Ok(self)
     }
+
+    /// The command that runs a scenario again; what is default is left out.
+    #[must_use]
+    pub fn command(&self, number: u64) -> String {
+        let draws = name_of(DRAWS.iter().copied(), self.draws);
+        let default = Self::drawn(draws, self.seed, &[], &[], self.beyond_promise).ok();
+        let all = |is: &dyn Fn(&Self) -> bool| default.as_ref().is_some_and(is);
+        let option = |option: &str, names: Vec<&str>| format!(" {option} {}", names.join(","));
+        let mut command = format!("flashkeep torture --seed {}", self.seed);
+        if self.draws != Draws::Together {
+            command += &option("--draws", vec![draws]);
+        }
+        if !all(&|default| default.scheme_names() == self.scheme_names()) {
+            command += &option("--scheme", self.scheme_names());
+        }
+        if !all(&|default| default.faults == self.faults) {
+            command += &option("--fault", self.fault_names());
+        }
+        if self.beyond_promise {
+            command += " --beyond-promise";
+        }
+        if let Some(rule) = self.without {
+            command += &option("--without", vec![name_of(SAFETY_RULES.iter().copied(), rule)]);
+        }
+        format!("{command} --scenario {number}")
+    }
+
+    fn scheme_names(&self) -> Vec<&'static str> {
+        self.schemes.iter().map(|entry| entry.name).collect()
+    }
+
+    fn fault_names(&self) -> Vec<&'static str> {
+        let name = |&kind| name_of(FAULT_KINDS.iter().map(|(name, kind, _)| (*name, *kind)), kind);
+        self.faults.iter().map(name).collect()
+    }
+}
+
+/// The name of a value of a registry.
+fn name_of<T: PartialEq>(mut of: impl Iterator<Item = (&'static str, T)>, value: T) -> &'static str {
+    of.find(|(_, known)| *known == value).map_or("", |(name, _)| name)
 }
 
 fn schemes_named(names: &[String]) -> Result<Vec<&'static SchemeEntry>, Problem> {

@@ -4,9 +4,10 @@ use super::FaultKind;
 use super::scenario::{Fates, Round, Scenario, Strike, When};
 use ssd::{Begun, BufferKind, Failure, Fate, MemoryLoss, Mounted, Outage, Session};
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
 use vocab::{BlockAddr, DieId, HostCommand, HostOp, Lba, Nanos, SimTime};
 
 /// Events after which a small drive must have come to rest.
@@ -30,6 +31,23 @@ pub enum Rule {
     Rest,
 }
 
+/// All rules by name.
+pub const RULES: &[(&str, Rule)] = &[
+    ("wrong read", Rule::Wrong),
+    ("acknowledged data lost", Rule::Lost),
+    ("scrub", Rule::Scrub),
+    ("panic", Rule::Panic),
+    ("no rest", Rule::Rest),
+];
+
+impl Rule {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        RULES.iter().find(|(_, rule)| *rule == self).map_or("", |(name, _)| name)
+    }
+}
+
 /// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
@@ -51,14 +69,7 @@ impl Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rule = match self.rule {
-            Rule::Wrong => "wrong read",
-            Rule::Lost => "acknowledged data lost",
-            Rule::Scrub => "scrub",
-            Rule::Panic => "panic",
-            Rule::Rest => "no rest",
-        };
-        write!(f, "{rule}: {}", self.what)
+        write!(f, "{}: {}", self.rule.name(), self.what)
     }
 }
 
@@ -100,16 +111,24 @@ impl Outcome {
 
 thread_local! {
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+    /// Whether this thread runs a scenario.
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Keeps panics off the terminal: scenarios catch them and say what they said, and where. For the
-/// whole process.
+/// Keeps panics of scenarios off the terminal: they are caught and say what they said, and where. For the
+/// whole process; other panics are shown as before.
 pub fn quiet_panics() {
-    std::panic::set_hook(Box::new(|info| {
-        let at = info.location().map_or(String::new(), |at| format!(" ({}:{})", at.file(), at.line()));
-        let text = format!("{}{at}", message(info.payload()));
-        PANIC.with(|panic| *panic.borrow_mut() = Some(text));
-    }));
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !GUARDED.get() {
+                return before(info);
+            }
+            let at = info.location().map_or(String::new(), |at| format!(" ({}:{})", at.file(), at.line()));
+            PANIC.with(|panic| *panic.borrow_mut() = Some(format!("{}{at}", message(info.payload()))));
+        }));
+    });
 }
 
 fn message(payload: &(dyn Any + Send)) -> String {
@@ -150,7 +169,10 @@ impl Scenario {
 
 /// What `f` returns; a panic is a violation.
 pub(super) fn guarded<T>(f: impl FnOnce() -> T) -> Result<T, Violation> {
-    catch_unwind(AssertUnwindSafe(f)).map_err(|payload| {
+    let before = GUARDED.replace(true);
+    let result = catch_unwind(AssertUnwindSafe(f));
+    GUARDED.set(before);
+    result.map_err(|payload| {
         let hooked = PANIC.with(|panic| panic.borrow_mut().take());
         Violation { rule: Rule::Panic, what: hooked.unwrap_or_else(|| message(&*payload)) }
     })

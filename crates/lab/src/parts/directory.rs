@@ -1,20 +1,18 @@
-//! The directory of a sweep: `runs/<key>.json`, one part each, and `results.parquet`.
+//! A directory of parts: `<folder>/<key>.json`, one each, and beside the folder what was merged.
 
-use super::grid::GridRun;
-use super::part::Part;
-use crate::columns::Columns;
+use super::{Part, WORKS, Work};
 use crate::input_file::{RESULTS_MAX, read_text};
-use crate::parquet_file::parquet_bytes;
 use crate::problem::Problem;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Where a sweep keeps its parts and its results.
+/// Where parts are kept, and what they are merged into.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
+    work: &'static Work,
     /// Makes names of files under way differ within this process.
     written: AtomicUsize,
 }
@@ -22,13 +20,13 @@ pub struct Directory {
 /// What is in the directory.
 #[derive(Debug, Default)]
 pub struct Known {
-    /// Keys of runs of the grid that have a part.
+    /// Keys of wanted parts that are there.
     pub found: BTreeSet<u64>,
-    /// Parts of other runs.
+    /// Parts that are not wanted.
     pub others: usize,
 }
 
-/// What a file in `runs` is by its name.
+/// What a file among the parts is by its name.
 enum Name {
     Part(u64),
     /// Left behind by a process that was killed, or being written by another one.
@@ -54,38 +52,53 @@ fn fail(path: &Path, what: &str, e: &std::io::Error) -> Problem {
 }
 
 impl Directory {
-    /// The directory of a sweep; makes it.
+    /// The directory of this work; makes it.
     ///
     /// # Errors
-    /// A directory that cannot be made.
-    pub fn open(path: &Path) -> Result<Self, Problem> {
-        let runs = path.join("runs");
-        std::fs::create_dir_all(&runs).map_err(|e| fail(&runs, "made", &e))?;
-        Ok(Self { path: path.to_owned(), written: AtomicUsize::new(0) })
+    /// A directory that cannot be made, or has parts of other work.
+    pub fn open(path: &Path, work: &'static Work) -> Result<Self, Problem> {
+        if let Some(other) = WORKS.iter().find(|other| *other != work && path.join(other.folder).is_dir()) {
+            let message = format!("{} is the directory of {}: {}", path.display(), other.name, work.elsewhere);
+            return Err(Problem::new("", message));
+        }
+        let folder = path.join(work.folder);
+        std::fs::create_dir_all(&folder).map_err(|e| fail(&folder, "made", &e))?;
+        Ok(Self { path: path.to_owned(), work, written: AtomicUsize::new(0) })
     }
 
     /// The merged results.
     #[must_use]
     pub fn results(&self) -> PathBuf {
-        self.path.join("results.parquet")
+        self.file("results.parquet")
     }
 
-    /// The directory of the parts.
+    /// A file beside the folder of the parts.
     #[must_use]
-    pub fn runs(&self) -> PathBuf {
-        self.path.join("runs")
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// The folder of the parts.
+    #[must_use]
+    pub fn folder(&self) -> PathBuf {
+        self.path.join(self.work.folder)
     }
 
     fn part_path(&self, key: u64) -> PathBuf {
-        self.runs().join(format!("{key:016x}.json"))
+        self.folder().join(format!("{key:016x}.json"))
     }
 
-    /// Looks which of these runs have parts, and reads these.
+    /// Whether somebody has kept this part by now; [`Self::part`] says whether it is sound.
+    #[must_use]
+    pub fn has(&self, key: u64) -> bool {
+        self.part_path(key).exists()
+    }
+
+    /// Looks which of these parts are there, and reads these.
     ///
     /// # Errors
-    /// A file that is no part, or a part of these runs that is damaged.
-    pub fn look(&self, runs: &[GridRun]) -> Result<Known, Problem> {
-        let wanted: BTreeSet<u64> = runs.iter().map(|run| run.key).collect();
+    /// A file that is no part, or one of these parts that is damaged.
+    pub fn look(&self, wanted: &BTreeSet<u64>) -> Result<Known, Problem> {
         let mut known = Known::default();
         for path in self.files()? {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -97,8 +110,9 @@ impl Directory {
                 Name::Part(_) => known.others += 1,
                 Name::UnderWay => {}
                 Name::Foreign => {
-                    let message = "is no part of a sweep; move it, or sweep into another directory";
-                    return Err(Problem::new("", format!("{} {message}", path.display())));
+                    let Work { name, elsewhere, .. } = self.work;
+                    let message = format!("{} is no part of {name}; move it, or {elsewhere}", path.display());
+                    return Err(Problem::new("", message));
                 }
             }
         }
@@ -106,20 +120,24 @@ impl Directory {
     }
 
     fn files(&self) -> Result<Vec<PathBuf>, Problem> {
-        let runs = self.runs();
-        let read = || std::fs::read_dir(&runs)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, std::io::Error>>();
-        let mut files = read().map_err(|e| fail(&runs, "read", &e))?;
+        let folder = self.folder();
+        let read = || std::fs::read_dir(&folder)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, std::io::Error>>();
+        let mut files = read().map_err(|e| fail(&folder, "read", &e))?;
         files.sort();
         Ok(files)
     }
 
-    /// Reads the part of a run.
-    fn part(&self, key: u64) -> Result<Part, Problem> {
+    /// Reads a part.
+    ///
+    /// # Errors
+    /// A part that is not there, or is damaged.
+    pub fn part(&self, key: u64) -> Result<Part, Problem> {
         let path = self.part_path(key);
         let text = read_text(&path, RESULTS_MAX).map_err(|e| fail(&path, "read", &e))?;
-        let part = Part::from_text(&path.display().to_string(), &text)?;
+        let part = Part::from_text(&path.display().to_string(), &text, self.work)?;
         if part.key != key {
-            let message = format!("{} holds the part of run {:016x}: it was renamed", path.display(), part.key);
+            let unit = self.work.unit;
+            let message = format!("{} holds the part of {unit} {:016x}: it was renamed", path.display(), part.key);
             return Err(Problem::new("", message));
         }
         Ok(part)
@@ -131,12 +149,12 @@ impl Directory {
     /// A file that cannot be written.
     pub fn keep(&self, part: &Part) -> Result<(), Problem> {
         let written = self.write(&self.part_path(part.key), part.to_text().as_bytes());
-        // Another process that swept the same grid may have been first, and tidied up.
+        // Another process that does the same may have been first, and tidied up.
         written.or_else(|problem| self.part(part.key).map(drop).map_err(|_| problem))
     }
 
     /// Writes under another name, then renames.
-    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), Problem> {
+    pub(crate) fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), Problem> {
         let write = || {
             let (mut file, under_way) = self.under_way(path)?;
             file.write_all(bytes)?;
@@ -158,27 +176,9 @@ impl Directory {
         }
     }
 
-    /// Merges the parts of all runs into `results.parquet`; says which runs returned wrong data.
-    ///
-    /// # Errors
-    /// A part that is not there or is damaged, or a file that cannot be written.
-    pub fn merge(&self, runs: &[GridRun]) -> Result<(Columns, Vec<usize>), Problem> {
-        let (mut columns, mut failed) = (Columns::default(), Vec::new());
-        for run in runs {
-            let part = self.part(run.key)?;
-            run.rows(&part).iter().for_each(|row| columns.push(row));
-            if !part.passed() {
-                failed.push(run.index);
-            }
-        }
-        self.write(&self.results(), &parquet_bytes(&columns))?;
-        self.tidy(runs)?;
-        Ok((columns, failed))
-    }
-
-    /// Removes what killed processes left of these runs: all of them have their parts.
-    fn tidy(&self, runs: &[GridRun]) -> Result<(), Problem> {
-        let wanted: BTreeSet<String> = runs.iter().map(|run| format!("{:016x}", run.key)).collect();
+    /// Removes what killed processes left of these parts, all of which are there.
+    pub(crate) fn tidy(&self, wanted: &BTreeSet<u64>) -> Result<(), Problem> {
+        let wanted: BTreeSet<String> = wanted.iter().map(|key| format!("{key:016x}")).collect();
         for path in self.files()? {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if matches!(kind(&name), Name::UnderWay) && name.get(..16).is_some_and(|key| wanted.contains(key)) {

@@ -1,5 +1,6 @@
-//! What one run gave, as text that tells whether it is whole.
+//! What was done in one go, as text that tells whether it is whole.
 
+use super::Work;
 use crate::problem::{Problem, printable};
 use crate::results::VERSION;
 use crate::rows::Row;
@@ -9,10 +10,10 @@ use serde::{Deserialize, Serialize};
 /// Version of the text.
 const FORMAT: u32 = 1;
 
-/// What one run gave.
+/// What one run of a sweep gave, or one piece of a campaign.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// Hash of all the run depends on.
+    /// Hash of all that it depends on.
     pub key: u64,
     /// A row for each scheme.
     pub rows: Vec<Row>,
@@ -48,18 +49,19 @@ impl Part {
     ///
     /// # Errors
     /// A text that is no part, is damaged, or is of another version of Flashkeep.
-    pub fn from_text(name: &str, text: &str) -> Result<Self, Problem> {
+    pub fn from_text(name: &str, text: &str, work: &Work) -> Result<Self, Problem> {
         let fail = |message: String| Problem::new("", format!("{name} {message}"));
         let (head, rows) = text.split_once('\n').unwrap_or((text, ""));
         let Ok(head) = serde_json::from_str::<Head>(head) else {
-            return Err(fail(format!("is no part of a sweep: it starts with `{}`", printable(head))));
+            return Err(fail(format!("is no part of {}: it starts with `{}`", work.name, printable(head))));
         };
         if head.flashkeep_part != FORMAT || head.version != VERSION {
             let found = printable(&head.version);
-            return Err(fail(format!("was made by Flashkeep {found}, this is {VERSION}: sweep into another directory")));
+            return Err(fail(format!("was made by Flashkeep {found}, this is {VERSION}: {}", work.elsewhere)));
         }
         if format!("{:016x}", fnv(rows.bytes())) != head.check {
-            return Err(fail("is damaged: its check sum is wrong; remove it, and its run is run again".into()));
+            let again = format!("remove it, and its {} is run again", work.unit);
+            return Err(fail(format!("is damaged: its check sum is wrong; {again}")));
         }
         let read = || {
             Some((
@@ -67,13 +69,7 @@ impl Part {
                 rows.lines().map(serde_json::from_str).collect::<Result<_, _>>().ok()?,
             ))
         };
-        let (key, rows) = read().ok_or_else(|| fail("is no part of a sweep: it holds no rows".into()))?;
+        let (key, rows) = read().ok_or_else(|| fail(format!("is no part of {}: it holds no rows", work.name)))?;
         Ok(Self { key, rows })
-    }
-
-    /// Whether no scheme of the run returned wrong data.
-    #[must_use]
-    pub fn passed(&self) -> bool {
-        self.rows.iter().all(|row| row.get("mismatches").and_then(serde_json::Value::as_u64) == Some(0))
     }
 }
