@@ -36,6 +36,12 @@ impl<'a> Upcoming<'a> {
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+    /// Replays host commands to the end.
+    #[cfg(test)]
+    pub fn replay(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, each: &mut dyn FnMut(&mut Self, u64)) {
+        self.replay_stepwise(commands, pace, each, |_| true);
+    }
+
     /// Replays host commands to the end and waits for the last answer. `each` is called before a request arrives; `step` looks
     /// at the drive before every event, and stops the run there with false.
     pub(crate) fn replay_stepwise(

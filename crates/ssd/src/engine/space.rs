@@ -48,10 +48,7 @@ impl Room {
 
     /// Whether writes wait here for space, of the host or on its behalf.
     const fn holds_writes(self) -> bool {
-        matches!(
-            self,
-            Room::Displaced | Room::Zones | Room::Jobs | Room::StripeUpdates | Room::ParityCache | Room::Buffer
-        )
+        matches!(self, Room::Displaced | Room::Zones | Room::Jobs | Room::StripeUpdates | Room::ParityCache | Room::Buffer)
     }
 }
 

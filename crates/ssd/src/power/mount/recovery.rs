@@ -125,6 +125,7 @@ mod tests {
     use device::contents::Tag;
     use ftl::Place;
     use nand::MemoryArray;
+    use vocab::Lpn;
     use vocab::{Fua, HostCommand, HostOp, Lba, SimTime};
 
     type Drive = Engine<Tag, MemoryArray<Tag>>;
@@ -151,7 +152,7 @@ mod tests {
         drive.core.map.pin(older);
         while !has_room && drive.core.map.take_page(log, Stream::Gc).is_some() {}
         assert_eq!(drive.core.map.has_room(log, Stream::Gc), has_room);
-        drive.begin_mounting([suspect].into(), vec![older], vec![(Lpn(0), 7)]);
+        drive.begin_mounting([suspect].into(), vec![older], PagesFound { there: vec![(Lpn(0), 7)], solved: vec![] });
         drive.replay(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_, _| {});
         assert!(drive.power.mounting.is_none(), "the host is heard");
         older

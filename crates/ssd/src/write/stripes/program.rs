@@ -139,6 +139,10 @@ impl<P: HostPayload> Stripes<P> {
             }
             Outcome::Forget => {
                 self.give_up_partial_parity(core, id);
+                if !self.ops[id].unreadable.is_empty() {
+                    // The scheme may have wanted parity that could not be had.
+                    self.look_for_missing_parity();
+                }
                 let published = core.map.forget_parity(stripe);
                 self.note_parity_version(stripe, 0);
                 self.ops[id].pins.extend(published.pinned);
