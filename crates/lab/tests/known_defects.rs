@@ -17,13 +17,6 @@ fn assert_broken(seed: u64, faults: &[&str], schemes: &[&str], number: u64, sche
     assert_broken_in(&scope, number, scheme, rule, words);
 }
 
-/// The same with kinds drawn together, of all schemes.
-fn assert_broken_together(seed: u64, faults: &[&str], number: u64, scheme: &str, rule: Rule, words: &str) {
-    let faults: Vec<String> = faults.iter().map(|&name| name.to_owned()).collect();
-    let scope = Scope::named(seed, &[], &faults, false).unwrap_or_else(|problem| panic!("{problem}"));
-    assert_broken_in(&scope, number, scheme, rule, words);
-}
-
 fn assert_broken_in(scope: &Scope, number: u64, scheme: &str, rule: Rule, words: &str) {
     quiet_panics();
     let (scenario, outcome) = scope.replay(number);
@@ -48,12 +41,6 @@ fn cuts_at_the_end_of_life_cost_pages() {
 #[test]
 fn da_raid5_loses_a_page_after_two_cuts_in_a_row() {
     assert_broken(888_002, &[], &["da-raid5", "ppc"], 17_146, "da-raid5", Rule::Lost, "lpn34 cannot be read");
-}
-
-/// Lost planes, a cut that takes sums, and a discard.
-#[test]
-fn a_page_of_block_groups_reads_as_unmapped_after_lost_planes_and_sums() {
-    assert_broken_together(3, &[], 10_280, "mds-groups", Rule::Wrong, "lpn0 reads as unmapped");
 }
 
 /// Exhaustive pairs of a cut and a loss: the die is lost as soon as the drive is mounted.

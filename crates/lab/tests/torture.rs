@@ -139,6 +139,21 @@ const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
     (23, 127_020, &["wear-out", "cut", "die", "block", "page"]),
     (32, 79_138, &[]),
     (34, 76_883, &["wear-out", "silent", "memory", "cut"]),
+    (3, 10_280, &[]),
+    (21, 32_855, &[]),
+    (21, 70_858, &[]),
+    (21, 98_823, &[]),
+    (21, 215_201, &[]),
+    (23, 49_876, &["wear-out", "cut", "die", "block", "page"]),
+    (31, 111_364, &[]),
+    (31, 194_820, &[]),
+    (31, 196_416, &[]),
+    (32, 44_277, &[]),
+    (32, 45_329, &[]),
+    (32, 67_151, &[]),
+    (33, 71_267, &[]),
+    (33, 196_954, &[]),
+    (34, 89_102, &[]),
 ];
 
 /// A page whose newest contents went with what is lost answers with a media error after a cut, under every scheme.

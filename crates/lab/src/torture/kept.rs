@@ -13,12 +13,13 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use vocab::Streams;
 
 /// How a campaign is run; it changes no number.
 pub struct Crew<'a> {
     /// Pieces at the same time.
     pub threads: usize,
-    /// Where to begin. Processes that share a directory do less twice where they begin at different pieces.
+    /// Order of the pieces. Processes that share a directory do little twice where each has another one.
     pub turn: u64,
     /// Hears of scenarios done, and of scenarios in all; first of those that were there.
     pub progress: &'a (dyn Fn(u64, u64) + Sync),
@@ -90,14 +91,12 @@ impl Campaign {
     /// # Errors
     /// A file in the directory that is no part, or is damaged, or cannot be written.
     pub fn run_into(&self, directory: &Directory, with: &Crew<'_>) -> Result<Kept, Problem> {
-        let (mut missing, others) = self.missing(directory)?;
+        let (missing, others) = self.missing(directory)?;
         let found = self.pieces() - missing.len();
         let length = |piece: usize| self.range(piece).end - self.range(piece).start;
         let done = AtomicU64::new(self.scenarios() - missing.iter().map(|&piece| length(piece)).sum::<u64>());
         let (run, over) = (AtomicU64::new(0), AtomicBool::new(false));
         (with.progress)(done.load(Relaxed), self.scenarios());
-        let turn = with.turn % missing.len().max(1) as u64;
-        missing.rotate_left(turn as usize);
         let keep = |piece: usize| {
             if over.load(Relaxed) {
                 return Ok(());
@@ -112,9 +111,19 @@ impl Campaign {
             (with.progress)(done.fetch_add(length(piece), Relaxed) + length(piece), self.scenarios());
             Ok(())
         };
-        in_parallel(with.threads, missing, keep)?;
+        in_parallel(with.threads, in_turn(missing, with.turn), keep)?;
         Ok(Kept { summary: self.merge(directory)?, found, run: run.into_inner(), others })
     }
+}
+
+/// The pieces in an order of their own for each turn. It is no rotation: two processes that go through the same order from
+/// different beginnings do the same piece at the same time from when one has caught up with the other.
+fn in_turn(mut pieces: Vec<usize>, turn: u64) -> Vec<usize> {
+    let mut draws = Streams::new(turn).stream("torture/turn");
+    for left in (1..pieces.len()).rev() {
+        pieces.swap(left, draws.below(left as u64 + 1) as usize);
+    }
+    pieces
 }
 
 /// Names whose values differ, with both.
@@ -132,5 +141,25 @@ fn shown(value: Option<&Value>) -> String {
         // There are no more names than registries have, unless somebody else wrote the file.
         Some(Value::Array(names)) => names.iter().take(32).map(|name| shown(Some(name))).collect::<Vec<_>>().join(","),
         Some(value) => printable(&value.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails if processes that begin together, and are as fast, do many pieces twice.
+    #[test]
+    fn processes_of_one_speed_do_few_pieces_together() {
+        let orders = [in_turn((0..1000).collect(), 1), in_turn((0..1000).collect(), 2)];
+        let (mut done, mut run) = (BTreeSet::new(), 0);
+        while done.len() < 1000 {
+            let next = orders.each_ref().map(|order| order.iter().copied().find(|piece| !done.contains(piece)));
+            run += next.iter().flatten().count();
+            done.extend(next.into_iter().flatten());
+        }
+        assert!(run < 1020, "{run} pieces were run instead of 1000");
+        let sorted: BTreeSet<usize> = orders[0].iter().copied().collect();
+        assert_eq!(sorted.len(), 1000);
     }
 }

@@ -55,6 +55,17 @@ impl Fnv {
     }
 }
 
+/// What was read back, as the table has hashed it from the beginning.
+struct Stock<'a>(&'a ReadBack);
+
+impl Debug for Stock<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ReadBack { lost, wrong, stuck } = self.0;
+        assert!(!stuck, "a read does not end");
+        f.debug_struct("ReadBack").field("lost", lost).field("wrong", wrong).finish()
+    }
+}
+
 /// A result as the table has hashed it from the beginning: all figures in one list.
 struct Flat<'a>(&'a RunResult);
 
@@ -269,7 +280,7 @@ impl Row<'_> {
             *life.seen.entry(name).or_default() += count as u64;
         }
         life.state.add(&inventory);
-        life.state.add(&session.take_stock());
+        life.state.add(&Stock(&session.take_stock()));
         let result = session.drain();
         life.events.add(&(result.replay.event_digest, result.flash.ops, result.replay.events));
         life.state.add(&(Flat(&result), session.first_mismatch().map(str::to_owned)));
