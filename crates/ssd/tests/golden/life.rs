@@ -5,8 +5,8 @@ use flashkeep_ssd as ssd;
 use ssd::nand::{Energy, PageKind, Timing, Transfer, Worn};
 use ssd::protect::SchemeChoice;
 use ssd::{
-    Age, Buffer, CodecTiming, Drive, Ecc, Errors, Failure, Faults, Pace, Power, Precondition, Refresh, RefreshPolicy, RunResult,
-    Session, Setup,
+    Age, Buffer, CodecTiming, Drive, Ecc, Errors, Failure, Faults, Pace, Power, Precondition, ReadBack, Refresh, RefreshPolicy,
+    RunResult, Session, Setup,
 };
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug, Write};
