@@ -251,3 +251,26 @@ pub(crate) enum MayWant {
     /// and stays open until its turn.
     AfterClosing,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vocab::Slot;
+
+    /// Catches a rebuild that writes the version before the one that was written, and lost, while it solved for the strip; and
+    /// one that solves for a strip again and again.
+    #[test]
+    fn a_strip_that_was_written_anew_and_lost_is_solved_for_once_more() {
+        let mut rebuild = Rebuild::<()>::new(&Faults::default());
+        let (strip, at) = ((StripeId(3), 1), |slot| Place::At(Slot(slot)));
+        assert!(rebuild.strip_begun(strip, at(7)) && !rebuild.strip_begun(strip, at(9)), "it is under way");
+        assert!(!rebuild.was_overtaken(strip, at(7)), "nothing was written");
+        assert!(rebuild.was_overtaken(strip, at(9)), "it lies elsewhere, on a die that is dead, too");
+        assert!(!rebuild.was_overtaken(strip, at(9)), "it was begun anew");
+        rebuild.strip_lost_again(strip);
+        assert!(rebuild.was_overtaken(strip, at(9)), "a program failed");
+        rebuild.strip_done(strip);
+        rebuild.strip_lost_again(strip);
+        assert!(!rebuild.is_under_way() && !rebuild.was_overtaken(strip, at(1)));
+    }
+}
