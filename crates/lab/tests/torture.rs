@@ -154,6 +154,7 @@ const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
     (33, 71_267, &[]),
     (33, 196_954, &[]),
     (34, 89_102, &[]),
+    (41, 377_938, &[]),
 ];
 
 /// A page whose newest contents went with what is lost answers with a media error after a cut, under every scheme.

@@ -6,7 +6,7 @@
 
 use crate::core::target::Floor;
 use device::contents::{HostPayload, Window};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use vocab::{Lpn, Table};
 
 /// Versions fit in 24 bits; a page is not written more often in one run.
@@ -31,6 +31,8 @@ pub struct Oracle {
     durable: Vec<u32>,
     /// Then also the version of the last discard of each page: nothing older is durable after it.
     discard: Vec<u32>,
+    /// The version of the last discard of pages: a read that was sent before it may find nothing, whatever was written since.
+    last_discard: BTreeMap<Lpn, u32>,
     /// Pages of which a write failed since the last one that was answered. They have old contents or new ones, and
     /// which they have may change with a power cut.
     failed: BTreeSet<Lpn>,
@@ -51,6 +53,7 @@ impl Oracle {
             whole: true,
             durable: Vec::new(),
             discard: Vec::new(),
+            last_discard: BTreeMap::new(),
             failed: BTreeSet::new(),
         }
     }
@@ -91,6 +94,7 @@ impl Oracle {
     /// durable; discarded ones may be back, because discards are not recorded.
     pub fn power_cut(&mut self) {
         self.failed.clear();
+        self.last_discard.clear();
         for lpn in (0..self.words.len() as u32).map(Lpn) {
             let newest = self.words[lpn.index()] & VERSION;
             let floor = match self.durable.get(lpn.index()) {
@@ -204,6 +208,7 @@ impl Oracle {
             return;
         }
         self.answered(lpn, version, 0, 0);
+        self.last_discard.insert(lpn, version);
         if let Some(durable) = self.durable.get_mut(lpn.index()) {
             *durable = 0;
             self.discard[lpn.index()] = version;
@@ -240,6 +245,7 @@ impl Oracle {
         let newest = self.words[lpn.index()] & VERSION;
         match found {
             None if floor.discarded || self.is_discarded(lpn) => Ok(()),
+            None if self.last_discard.get(&lpn).is_some_and(|&version| version > floor.version) => Ok(()),
             None => Err(format!("{lpn} reads as unmapped, wanted version {} to {newest}", floor.version)),
             Some(payload) => {
                 let first = lpn.index() * self.sectors_per_page as usize;
@@ -334,6 +340,7 @@ mod tests {
         answered: u32,
         newest: u32,
         discarded: bool,
+        last_discard: u32,
         /// Writes and discards (`None`) that were sent and not answered, in order.
         under_way: Vec<(u32, Option<std::ops::Range<usize>>)>,
     }
@@ -390,6 +397,7 @@ mod tests {
                         }
                         None => {
                             oracle.discard(lpn, version);
+                            page.last_discard = version;
                             page.sectors = [0; SECTORS];
                         }
                     }
@@ -402,7 +410,8 @@ mod tests {
                     };
                     let now = &shadow[lpn.index()];
                     let unmapped = oracle.check::<PageBuf>(lpn, floor, None).is_ok();
-                    assert_eq!(unmapped, then.discarded || now.discarded);
+                    let was_between = now.last_discard > then.answered;
+                    assert_eq!(unmapped, then.discarded || now.discarded || was_between);
                     let around = |base: u32, draw: u64| (base + draw as u32).saturating_sub(1);
                     let found = now.sectors.map(|version| around(version, draws.below(4)));
                     let accepts = oracle.check(lpn, floor, Some(&page_of(lpn, found))).is_ok();
