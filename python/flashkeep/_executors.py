@@ -43,6 +43,24 @@ def finished(todo: list[int], shared: Cut, apart: Cut, executor: Any, workers: i
         yield from _submitted(given, apart(todo, workers))
 
 
+def handed_in(
+    todo: list[int],
+    kept: Any,
+    parts: dict[int, str],
+    shared: Cut,
+    apart: Cut,
+    executor: Any,
+    workers: int | None,
+) -> Iterator[int]:
+    """As :func:`finished`, with each part in the directory ``kept``, or in ``parts`` where there is none; their numbers."""
+    for number, part in finished(todo, shared, apart, executor, workers):
+        if kept is None:
+            parts[number] = part
+        else:
+            kept.keep(part)
+        yield number
+
+
 def _in_processes(todo: Iterable[int], apart: Cut, workers: int) -> Iterator[tuple[int, str]]:
     """A pool breaks as a whole when one of its processes dies: what is left goes to another."""
     left, deaths = dict.fromkeys(todo), 0

@@ -9,13 +9,14 @@ from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from flashkeep import _native
-from flashkeep._executors import Done, Piece, finished
+from flashkeep._executors import Done, Piece, handed_in
+from flashkeep._framed import Framed
 from flashkeep._progress import Progress, bar, say
 from flashkeep.errors import BadInput, CheckFailed
 from flashkeep.settings import PathText
 
 
-class Campaign:
+class Campaign(Framed):
     """What a campaign gave: one row for each scheme. polars, pandas, pyarrow and DuckDB take it as a frame:
     ``polars.DataFrame(campaign)``, and ``polars.DataFrame(campaign.violations)``."""
 
@@ -33,20 +34,6 @@ class Campaign:
         """A row for each violation by number, the first hundred of each kind of each scheme: ``scenario``, ``scheme``,
         ``rule``, ``what``, ``alike`` (scenarios of that scheme that ended alike)."""
         return self._native.violations()
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.frame.__arrow_c_stream__(requested_schema)
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns."""
-        return self.frame.columns
-
-    def __len__(self) -> int:
-        return len(self.frame)
-
-    def __getitem__(self, column: str) -> list[Any]:
-        return self.frame[column]
 
     @property
     def passed(self) -> bool:
@@ -101,11 +88,7 @@ def torture(
     with bar(progress, "scenarios") as tell:
         say(tell, done, campaign.scenarios)
         shared, apart = partial(_shared, campaign), partial(_apart, task)
-        for number, part in finished(todo, shared, apart, executor, workers):
-            if kept is None:
-                parts[number] = part
-            else:
-                kept.keep(part)
+        for number in handed_in(todo, kept, parts, shared, apart, executor, workers):
             done += campaign.scenarios_of(number)
             say(tell, done, campaign.scenarios)
     native = campaign.merged([parts[number] for number in range(len(campaign))]) if kept is None else kept.merge()

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any, Union
 
 from flashkeep import _native
+from flashkeep._framed import Framed
 from flashkeep._progress import Progress, bar
 from flashkeep.errors import CheckFailed
 from flashkeep.settings import Experiment, PathText
 
 
-class Result:
+class Result(Framed):
     """What an experiment gave: one row for each scheme. polars, pandas, pyarrow and DuckDB take it
     as a frame: ``polars.DataFrame(result)``."""
 
@@ -26,20 +27,6 @@ class Result:
     def frame(self) -> _native.Frame:
         """The rows as columns."""
         return self._native.frame()
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.frame.__arrow_c_stream__(requested_schema)
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns."""
-        return self.frame.columns
-
-    def __len__(self) -> int:
-        return len(self.frame)
-
-    def __getitem__(self, column: str) -> list[Any]:
-        return self.frame[column]
 
     @cached_property
     def document(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Union
 
 from flashkeep import _native
-from flashkeep._executors import Done, Piece, finished
+from flashkeep._executors import Done, Piece, handed_in
 from flashkeep._progress import Progress, bar, say
 from flashkeep.errors import BadInput, CheckFailed
 from flashkeep.settings import Grid, PathText
@@ -46,11 +46,7 @@ def sweep(
     with bar(progress, "runs") as tell:
         say(tell, done, len(native))
         shared, apart = partial(_shared, task), partial(_batches, task)
-        for index, part in finished(todo, shared, apart, executor, workers):
-            if kept is None:
-                parts[index] = part
-            else:
-                kept.keep(part)
+        for _ in handed_in(todo, kept, parts, shared, apart, executor, workers):
             done += 1
             say(tell, done, len(native))
     frame = native.frame([parts[index] for index in range(len(native))]) if kept is None else kept.merge()

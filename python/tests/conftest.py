@@ -2,7 +2,9 @@
 
 import os
 import shutil
+import signal
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -47,3 +49,28 @@ def program() -> list[str]:
     subprocess.run([cargo, "build", "-q", "--workspace", "--bin", "flashkeep"], cwd=ROOT, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     return [str(target / "debug" / "flashkeep")]
+
+
+@pytest.fixture
+def cluster_that_loses_a_worker():
+    """A dask cluster of two workers: its client, a progress callback that kills one of them once so much is done, and
+    whom it killed."""
+    distributed = pytest.importorskip("distributed")
+
+    @contextmanager
+    def losing(after: int):
+        killed = []
+        with distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1", protocol="tcp"
+        ) as cluster:
+            with distributed.Client(cluster) as client:
+                pids = list(client.run(os.getpid).values())
+
+                def strike(done, total):
+                    if done >= after and not killed:
+                        killed.append(pids[0])
+                        os.kill(pids[0], signal.SIGKILL)
+
+                yield client, strike, killed
+
+    return losing

@@ -153,21 +153,9 @@ def test_a_pool_whose_workers_always_die_is_given_up(grid, monkeypatch):
         fk.sweep(grid, executor="processes", workers=1)
 
 
-def test_dask_replaces_a_worker_that_is_killed(grid, serial, tmp_path):
-    distributed = pytest.importorskip("distributed")
-    killed = []
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1", protocol="tcp"
-    ) as cluster:
-        with distributed.Client(cluster) as client:
-            pids = list(client.run(os.getpid).values())
-
-            def strike(done, total):
-                if done >= 20 and not killed:
-                    killed.append(pids[0])
-                    os.kill(pids[0], signal.SIGKILL)
-
-            swept = fk.sweep(grid, executor=client, directory=tmp_path, progress=strike)
+def test_dask_replaces_a_worker_that_is_killed(cluster_that_loses_a_worker, grid, serial, tmp_path):
+    with cluster_that_loses_a_worker(20) as (client, strike, killed):
+        swept = fk.sweep(grid, executor=client, directory=tmp_path, progress=strike)
     assert killed and columns(swept) == serial and len(parts(tmp_path)) == 60
 
 

@@ -85,21 +85,9 @@ def test_a_worker_process_that_is_killed_loses_nothing(serial, monkeypatch, tmp_
     assert 40 < len(pieces) < 80, "what had been done is not done again"
 
 
-def test_dask_replaces_a_worker_that_is_killed(serial, tmp_path):
-    distributed = pytest.importorskip("distributed")
-    killed = []
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1", protocol="tcp"
-    ) as cluster:
-        with distributed.Client(cluster) as client:
-            pids = list(client.run(os.getpid).values())
-
-            def strike(done, total):
-                if done >= 480 and not killed:
-                    killed.append(pids[0])
-                    os.kill(pids[0], signal.SIGKILL)
-
-            result = fk.torture(**CAMPAIGN, executor=client, directory=tmp_path, progress=strike)
+def test_dask_replaces_a_worker_that_is_killed(cluster_that_loses_a_worker, serial, tmp_path):
+    with cluster_that_loses_a_worker(480) as (client, strike, killed):
+        result = fk.torture(**CAMPAIGN, executor=client, directory=tmp_path, progress=strike)
     assert killed and tables(result) == serial and len(parts(tmp_path)) == 40
 
 

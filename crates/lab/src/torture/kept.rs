@@ -21,7 +21,7 @@ pub struct Crew<'a> {
     pub threads: usize,
     /// Order of the pieces. Processes that share a directory do little twice where each has another one.
     pub turn: u64,
-    /// Hears of scenarios done, and of scenarios in all; first of those that were there.
+    /// Is called with the number of scenarios done and of all; first with those that the directory had.
     pub progress: &'a (dyn Fn(u64, u64) + Sync),
 }
 

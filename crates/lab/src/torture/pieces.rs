@@ -143,7 +143,7 @@ impl Campaign {
     /// Runs a piece, on this thread.
     #[must_use]
     pub fn part(&self, piece: usize) -> Part {
-        // Where a panic happened is a part of the outcome, and only the hook hears of it.
+        // The outcome of a panic has the place in the code, and only the panic hook is told that.
         quiet_panics();
         let with = Runner { threads: 1, scenarios: None, keep_going: true, go_on: &|| true, progress: &|| {} };
         let (mut summary, range) = (Summary::none(&self.scope), self.range(piece));

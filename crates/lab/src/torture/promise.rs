@@ -5,7 +5,7 @@ use ssd::nand::Pairing;
 use ssd::protect::registry;
 
 /// What must hold of acknowledged data. Whatever is promised: no page is ever read wrong or as if it had never been
-/// written, no invariant breaks, parities are sums, and the drive comes to rest.
+/// written, no invariant breaks, every parity is the sum of its strips, and the drive ends its background work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Promise {
     /// Every page can be read.
@@ -58,7 +58,7 @@ pub fn promise(survives: u32, befalls: &Befalls) -> Promise {
         random,
         is_beyond,
         cuts && takes_partners,
-        // Pages that only a partial parity brings back are lost with it.
+        // A lost page that only a partial parity gives is lost when the cut takes that parity.
         memory && lossy,
         // Programs fail side by side, and the power takes what the controller still had of them.
         wear_out && (cuts || lossy),

@@ -231,7 +231,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Waits as a loss does; false: in vain.
+    /// Runs the drive until the loss may strike; false if that time never comes.
     fn waits(&mut self, when: When) -> bool {
         match when {
             When::AtOnce => true,

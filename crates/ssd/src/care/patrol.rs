@@ -174,7 +174,8 @@ mod tests {
     }
 
     /// The oracle: every row with a parity of a closed superblock that holds anything, one after the other, and then from
-    /// the beginning. Catches rows that are left out, read twice in a round, read in vain, or of the wrong pages.
+    /// the beginning. Catches a patrol that skips a row, reads one twice in a round, reads one without parity, or reads
+    /// the wrong pages.
     #[test]
     fn rows_are_read_in_turn_and_no_others() {
         let mut bench = bench();

@@ -127,7 +127,7 @@ impl<P> Rebuild<P> {
         is_new
     }
 
-    /// New contents of a strip were lost: what is under way may bring back those before.
+    /// The host wrote a strip anew and those contents were lost: a solve that is under way may give the version before them.
     pub fn strip_lost_again(&mut self, strip: Strip) {
         self.under_way.entry(strip).and_modify(|place| *place = None);
     }

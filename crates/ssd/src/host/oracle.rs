@@ -427,19 +427,21 @@ mod tests {
         assert!(accepted > 100 && refused > 100, "{accepted} reads accepted, {refused} refused");
     }
 
+    /// A write of a whole page, sent and answered.
+    fn write(oracle: &mut Oracle, lpn: Lpn) {
+        let version = oracle.sent(lpn);
+        oracle.answered(lpn, version, 0, 8);
+    }
+
     /// Catches a floor that survives a power cut although nothing made it durable, and a flush that makes nothing so.
     #[test]
     fn after_a_power_cut_a_page_has_any_version_since_the_last_flush() {
         let mut oracle = Oracle::new::<Tag>(10, 8);
         oracle.keep_durable();
         let lpn = Lpn(4);
-        let write = |oracle: &mut Oracle| {
-            let version = oracle.sent(lpn);
-            oracle.answered(lpn, version, 0, 8);
-        };
-        (0..2).for_each(|_| write(&mut oracle));
+        (0..2).for_each(|_| write(&mut oracle, lpn));
         let flush = oracle.flush_sent();
-        (0..2).for_each(|_| write(&mut oracle));
+        (0..2).for_each(|_| write(&mut oracle, lpn));
         oracle.flushed(&flush);
         oracle.power_cut();
         let sees = |oracle: &Oracle, version| oracle.check(lpn, oracle.floor(lpn), Some(&Tag::stamp(lpn, version, 8))).is_ok();
@@ -471,16 +473,12 @@ mod tests {
         let mut oracle = Oracle::new::<Tag>(10, 8);
         oracle.keep_durable();
         let lpn = Lpn(4);
-        let write = |oracle: &mut Oracle| {
-            let version = oracle.sent(lpn);
-            oracle.answered(lpn, version, 0, 8);
-        };
-        write(&mut oracle);
+        write(&mut oracle, lpn);
         let flush = oracle.flush_sent();
         oracle.flushed(&flush);
         oracle.power_cut();
         oracle.doubt(lpn);
-        write(&mut oracle);
+        write(&mut oracle, lpn);
         oracle.power_cut();
         assert!(oracle.check::<Tag>(lpn, oracle.floor(lpn), None).is_ok(), "nothing durable says that it was ever written");
     }

@@ -138,7 +138,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         let mut looks = Looks::new(&self.core.device.array, remains.checkpoint.as_ref());
         remains.erasing.iter().for_each(|&block| looks.set_aside(block));
         // Ranks are never used twice, also where only power-safe memory knows of them.
-        self.core.device.sequence = looks.newest.max(remains.newest()).max(remains.journal.newest());
+        self.core.device.sequence = looks.newest.max(remains.newest());
         let suspects = self.read_suspects(&mut looks);
         if remains.checkpoint.is_some() {
             let doubted = self.doubted(&looks, &remains, &suspects);

@@ -125,8 +125,7 @@ mod tests {
     use device::contents::Tag;
     use ftl::Place;
     use nand::MemoryArray;
-    use vocab::Lpn;
-    use vocab::{Fua, HostCommand, HostOp, Lba, SimTime};
+    use vocab::{Fua, HostCommand, HostOp, Lba, Lpn, SimTime};
 
     type Drive = Engine<Tag, MemoryArray<Tag>>;
 

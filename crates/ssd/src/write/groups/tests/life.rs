@@ -27,7 +27,7 @@ fn goes_on_without(alone: &mut Alone<Tag>, die: u16) -> bool {
 }
 
 /// Fails if a group goes on with a dead die although there are groups to write to; if it ends where there are not, so
-/// that nothing could be written; or if it goes on with data that its code does not bring back.
+/// that nothing could be written; or if it goes on with more pages on dead dies than its code solves for.
 #[test]
 fn a_group_goes_on_without_dies_where_space_is_short_and_its_code_makes_up_for_them() {
     let mut alone = Alone::new(&[("m", "2")]);

@@ -1,4 +1,4 @@
-//! Block groups that lose more than their code brings back.
+//! Block groups that lose more pages than their code can solve for.
 
 use super::*;
 use crate::core::owner::Holds;

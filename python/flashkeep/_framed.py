@@ -1,0 +1,31 @@
+"""What has rows, as columns."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from flashkeep import _native
+
+
+class Framed(ABC):
+    """Something with a frame that polars, pandas, pyarrow and DuckDB take as one."""
+
+    @property
+    @abstractmethod
+    def frame(self) -> _native.Frame:
+        """The rows as columns."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.frame.__arrow_c_stream__(requested_schema)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return self.frame.columns
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def __getitem__(self, column: str) -> list[Any]:
+        return self.frame[column]
