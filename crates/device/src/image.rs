@@ -121,6 +121,11 @@ impl<P: Payload> Images<P> {
         }
     }
 
+    /// The image that is to be programmed into the page.
+    pub fn of_page(&self, ppn: Ppn) -> Option<ImageId> {
+        self.slab.used().find(|&id| self.slab[id].ppn == ppn)
+    }
+
     /// Rank of the contents of each slot.
     #[inline]
     pub fn updates(&self, id: ImageId) -> &[u64] {

@@ -223,10 +223,14 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         }
     }
 
-    /// As [`Self::tags`]: the rank of the contents of a slot.
+    /// As [`Self::tags`]: the rank of the contents of a slot, whose program may be on its way.
     pub fn update_at(&self, ppn: Ppn, index: u32) -> u64 {
-        match self.failed_programs.get(&ppn.0) {
-            Some(failed) => failed.updates[index as usize],
+        if let Some(failed) = self.failed_programs.get(&ppn.0) {
+            return failed.updates[index as usize];
+        }
+        let on_its_way = if self.is_programmed(ppn) { None } else { self.images.of_page(ppn) };
+        match on_its_way {
+            Some(image) => self.images.updates(image)[index as usize],
             None => self.array.update(ppn, index),
         }
     }

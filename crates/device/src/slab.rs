@@ -140,7 +140,14 @@ impl<T: Default, K> Slab<T, K> {
         self.items.iter().any(is)
     }
 
-    /// Objects in use.
+    /// The objects in use, in order. Looks at all of them: for questions that are rare.
+    pub fn used(&self) -> impl Iterator<Item = Id<K>> {
+        let mut is_free = vec![false; self.items.len()];
+        self.free.iter().for_each(|id| is_free[id.index()] = true);
+        (0..).zip(is_free).filter(|&(_, is_free)| !is_free).map(|(number, _)| Id::new(number))
+    }
+
+    /// How many objects are in use.
     pub fn in_use(&self) -> usize {
         self.items.len() - self.free.len()
     }

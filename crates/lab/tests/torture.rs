@@ -155,6 +155,14 @@ const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
     (33, 196_954, &[]),
     (34, 89_102, &[]),
     (41, 377_938, &[]),
+    (42, 273_299, &[]),
+    (42, 317_465, &[]),
+    (43, 71_435, &[]),
+    (1, 341_226, &[]),
+    (101, 107_476, &[]),
+    (101, 1_017_440, &[]),
+    (101, 1_112_346, &[]),
+    (101, 1_806_866, &[]),
 ];
 
 /// A page whose newest contents went with what is lost answers with a media error after a cut, under every scheme.
@@ -175,6 +183,9 @@ fn scenarios_that_once_broke_a_rule_do_not_any_more() {
         let scope = Scope::named(seed, &[], &faults, false).unwrap_or_else(|problem| panic!("{problem}"));
         assert_eq!(scope.replay(number).1.broken(), None, "seed {seed}, scenario {number}, faults {faults:?}");
     }
+    let two = ["da-raid5".to_owned(), "ppc".to_owned()];
+    let two = Scope::apart(888_002, &two, &[], false).unwrap_or_else(|problem| panic!("{problem}"));
+    assert_eq!(two.replay(17_146).1.broken(), None, "seed 888002, scenario 17146");
     let beyond = Scope::apart(55_509, &[], &[], true).unwrap_or_else(|problem| panic!("{problem}"));
     for &number in ONCE_BROKEN_BEYOND_PROMISE {
         assert_eq!(beyond.replay(number).1.broken(), None, "beyond promise, scenario {number}");
@@ -194,6 +205,16 @@ fn no_fate_of_any_command_at_any_event_loses_data_without_redundancy() {
         assert_eq!((tried.violations, &tried.first), (0, &None), "{}", tried.name);
         assert!(tried.steps > 10 && tried.cuts > 10 * tried.steps, "{tried:?}");
     }
+}
+
+/// Once a page was read here before it was programmed: the die is lost as soon as the drive is mounted.
+#[test]
+fn no_cut_and_loss_of_a_die_breaks_a_rule_under_ds_raid() {
+    let mut case = exhaustive::cases(&scope(&["ds-raid"]), 2).swap_remove(0);
+    case.commands.truncate(12);
+    let tried = case.run();
+    assert_eq!((tried.violations, &tried.first), (0, &None), "{}", tried.name);
+    assert!(tried.cuts > 1_000, "{tried:?}");
 }
 
 #[test]

@@ -104,7 +104,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             retry: Self::retry_zones,
             give_up: Self::fail_waiting_in_zones,
         },
-        // Strips that were solved for, until their die has room. Given up, the first of them stays lost.
+        // Strips that were solved for, until their die has room. Given up, the first of them goes to any die that has room, or
+        // stays lost.
         WaitingRoom {
             room: Room::Parked,
             has_waiting: |engine| engine.care.rebuild.has_parked(),

@@ -6,12 +6,12 @@ use crate::session::{Session, inside};
 use crate::write::Way;
 use crate::write::sources::Sources;
 use device::contents::HostPayload;
-use ftl::Place;
+use ftl::{Place, UnitState};
 use nand::{Faulty, MemoryArray};
-use vocab::{DieId, Lpn, Ppn, StripeId};
+use vocab::{DieId, Lpn, Ppn, StripeId, SuperblockId};
 
 impl Session {
-    /// Whether nothing waits to be rebuilt, and each logical page can be read and would survive the loss of its die,
+    /// Whether nothing waits to be rebuilt, no superblock that is being written has a lost block, and each logical page can be read and would survive the loss of its die,
     /// because all that brings it back lies on others and can be read as well. False under schemes that bring nothing
     /// back. The drive must be at rest.
     #[must_use]
@@ -38,9 +38,20 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
         let has_redundancy = match self.writer.way {
             Way::Pages | Way::Zones => false,
             Way::Stripes => stripes.scheme().survives_dies() > 0 && (0..self.stripe_count()).map(StripeId).all(has_homes),
-            Way::Rows | Way::Groups => true,
+            Way::Rows | Way::Groups => !self.writes_to_lost_blocks(),
         };
         has_redundancy && self.care.rebuild_left(core) == 0
+    }
+
+    /// Whether a superblock that is being written has a lost block: the next program that fails there takes a page from
+    /// the codewords that are begun, and no controller knows it before.
+    fn writes_to_lost_blocks(&self) -> bool {
+        let core = &self.core;
+        let superblocks = (0..core.device.grid.blocks_per_die()).map(SuperblockId);
+        let open = superblocks.filter(|superblock| core.map.unit(superblock.0).state == UnitState::Open);
+        open.flat_map(|superblock| core.map.rows().members(superblock).iter().map(move |die| (superblock, die)))
+            .map(|(superblock, die)| core.device.grid.ppn(core.device.grid.block(DieId(die as u16), superblock.0), 0))
+            .any(|ppn| core.device.array.is_lost(ppn))
     }
 
     /// A static stripe with two strips on one die that answers, in words. Where a die has no room left because its

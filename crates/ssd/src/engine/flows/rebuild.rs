@@ -12,7 +12,7 @@ use device::image::Contents;
 use device::slab::ImageId;
 use ftl::{Place, Stream, UnitId};
 use nand::{FlashArray, OobTag, PageRole, ProgramOutcome};
-use vocab::{Cause, DieId, Lpn, StripSet, StripeId};
+use vocab::{Cause, DieId, Lpn, Ppn, StripSet, StripeId};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// A die died: everything that has pages on it is to be rebuilt.
@@ -152,11 +152,15 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 self.care.rebuild.park_again(parked);
                 return;
             };
-            let image = self.core.device.images.open(ppn, oob_covering(0));
-            self.put_parked(image, parked);
-            self.core.submit_program(image, Owner::Strip { log: log as u16 }, Cause::Rebuild);
-            self.start_collecting_if_short(log);
+            self.program_parked(parked, log, ppn);
         }
+    }
+
+    fn program_parked(&mut self, parked: ParkedStrip<P>, log: usize, ppn: Ppn) {
+        let image = self.core.device.images.open(ppn, oob_covering(0));
+        self.put_parked(image, parked);
+        self.core.submit_program(image, Owner::Strip { log: log as u16 }, Cause::Rebuild);
+        self.start_collecting_if_short(log);
     }
 
     /// Puts a strip that was solved for into an image, and into the map.
@@ -200,12 +204,24 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
-    /// There is no room for a rebuilt strip and there never will be: it stays lost. True if
-    /// there was one.
+    /// There is no room for a rebuilt strip on its die and there never will be: it goes to another die, which may have a
+    /// strip of the stripe already, or stays lost. True if there was one.
     pub(crate) fn drop_parked(&mut self) -> bool {
-        let Some(dropped) = self.care.rebuild.take_parked() else { return false };
-        self.care.rebuild.strip_is_left((dropped.stripe, dropped.strip));
+        let Some(parked) = self.care.rebuild.take_parked() else { return false };
+        let (stripe, strip) = (parked.stripe, parked.strip);
+        let is_current = self.is_strip_lost(stripe, strip) && !self.was_overtaken(stripe, strip);
+        match self.page_on_any_die().filter(|_| is_current) {
+            Some((log, ppn)) => self.program_parked(parked, log, ppn),
+            None => self.care.rebuild.strip_is_left((stripe, strip)),
+        }
         self.walk_on();
         true
+    }
+
+    /// A page for a strip that no die of its own takes, and its log.
+    fn page_on_any_die(&mut self) -> Option<(usize, Ppn)> {
+        let mut logs = (0..self.core.map.logs()).filter(|&log| !self.care.collectors[log].halted);
+        let log = logs.find(|&log| self.core.map.has_room(log, Stream::Host))?;
+        Some((log, self.core.map.take_page(log, Stream::Host)?))
     }
 }

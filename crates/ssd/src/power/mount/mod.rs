@@ -39,10 +39,10 @@ use crate::power::cut::{READS_SAVED_EVERY, Remains};
 use crate::power::mount::looks::Looks;
 use crate::power::outage::MemoryLoss;
 use crate::rules::SafetyRule;
-use crate::write::Way;
 use crate::write::found;
 use crate::write::found::Lost;
 use crate::write::stripes::mount::StripeFound;
+use crate::write::{RebuiltBy, Way};
 use device::contents::HostPayload;
 use device::failed::FailedProgram;
 use ftl::UnitId;
@@ -158,8 +158,14 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             without.lose(&known_lost);
         }
         self.mount_wear(&looks, &remains);
-        let fallback =
-            if self.core.breaks(SafetyRule::Fallback) { Vec::new() } else { self.fallback(&with, &without, &suspects) };
+        let mut fallback = self.fallback(&with, &without, &suspects);
+        if lost == Lost::AreLeftOut && self.writer.rebuilt_by() == RebuiltBy::Collection {
+            let solved = self.choose(&looks, &remains, &known_lost, (&suspects, Lost::AreSolvedFor));
+            fallback.extend(self.solved_fallback(&with, &solved, &remains.journal));
+        }
+        if self.core.breaks(SafetyRule::Fallback) {
+            fallback.clear();
+        }
         self.mount_units(&looks, &with, &fallback);
         self.mount_map(&with);
         for die in self.core.device.died.clone() {
@@ -264,7 +270,8 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         match self.writer.way {
             Way::Pages | Way::Zones => self.choose_pages(looks, but),
             Way::Stripes => self.choose_stripes(looks, remains, durable, but),
-            Way::Rows => self.choose_in_rows(looks, durable, but, lost),
+            // What was durable is, whatever the suspects are: it needs no parity that is one of them.
+            Way::Rows => self.choose_in_rows(looks, &remains.journal, but, lost),
             Way::Groups => self.choose_in_groups(looks, remains, but, lost),
         }
     }
@@ -328,6 +335,18 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             }
         }
         units
+    }
+
+    /// Units with codewords that would give durable contents if suspects could not be read, once for each page.
+    fn solved_fallback(&self, with: &Choice, without: &Choice, durable: &Journal) -> Vec<UnitId> {
+        let solved: BTreeSet<Slot> = without.solved.iter().map(|member| member.slot).collect();
+        let pages = (0..).map(Lpn).zip(with.pages.iter().zip(&without.pages));
+        let slots = pages.filter_map(|(lpn, (with, without))| {
+            let (with, without) = (with.as_ref()?, without.as_ref()?);
+            let slot = without.slot.filter(|&slot| solved.contains(&slot) && with.slot != Some(slot))?;
+            (without.update == durable.rank(lpn)).then_some(slot)
+        });
+        slots.map(|slot| self.core.map.unit_of(slot)).collect()
     }
 
     /// Tells the map which units hold anything needed.

@@ -82,12 +82,12 @@ impl<P: HostPayload> Rows<P> {
         for row in all_rows(core) {
             for parity in sound_parities(core, view, row) {
                 core.map.rows_mut().cover(row, parity.covers, parity.die);
-                for die in parity.covers.iter() {
-                    let ppn = core.map.rows().page(row, DieId(die as u16));
-                    if !seen.is_valid(ppn) {
-                        unreadable(core, ppn);
-                    }
-                }
+            }
+            // Of a parity that is not sound, too: nothing may be read for it that was never programmed.
+            for parity in readable_parities(core, view, row) {
+                let covered = parity.covers.iter().map(|die| core.map.rows().page(row, DieId(die as u16)));
+                let missing: Vec<Ppn> = covered.filter(|&ppn| !seen.is_valid(ppn)).collect();
+                missing.into_iter().for_each(|ppn| _ = unreadable(core, ppn));
             }
             let lost: Vec<Ppn> = row_pages(core, row).map(|(_, ppn)| ppn).filter(|&ppn| view.is_unreadable(ppn)).collect();
             lost.into_iter().for_each(|ppn| _ = unreadable(core, ppn));
@@ -124,21 +124,26 @@ fn lacks_a_member<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, seen: &dy
     seen.is_valid(ppn) && core.device.array.members(ppn).iter().any(erased)
 }
 
-/// Readable parity pages of a row of which no more members are missing than they bring back. Of others some
-/// member was never answered, unless dead dies took them.
-fn sound_parities<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: RowsSeen<'_>, row: u32) -> Vec<Parity> {
+/// Readable parity pages of a row.
+fn readable_parities<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: RowsSeen<'_>, row: u32) -> Vec<Parity> {
     let readable = row_pages(core, row).filter(|(_, ppn)| view.is_there(*ppn));
     let parity = |(die, ppn): (DieId, Ppn)| {
         let page = core.device.array.page(ppn);
         let is_parity = matches!(page.tags[0].role(), PageRole::Parity(_));
         is_parity.then_some(Parity { ppn, die, covers: StripSet(u64::from(page.oob.coverage)) })
     };
+    readable.filter_map(parity).collect()
+}
+
+/// Readable parity pages of a row of which no more members are missing than they bring back. Of others some
+/// member was never answered, unless dead dies took them.
+fn sound_parities<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: RowsSeen<'_>, row: u32) -> Vec<Parity> {
     let is_missing = |die: &u32| {
         let ppn = core.map.rows().page(row, DieId(*die as u16));
         !core.device.dead.contains(*die) && !view.is_there(ppn)
     };
     let is_sound = |parity: &Parity| parity.covers.iter().filter(is_missing).count() <= 1;
-    readable.filter_map(parity).filter(is_sound).collect()
+    readable_parities(core, view, row).into_iter().filter(is_sound).collect()
 }
 
 /// What an unreadable page of a row holds, if a parity that covers it brings it back.

@@ -44,6 +44,21 @@ fn a_parity_that_lacks_two_of_its_pages_covers_none() {
     assert_eq!((found(&choice), choice.solved.len()), (vec![], 0));
 }
 
+/// Two pages of a row that is being written get to flash after its parity, or never. Fails if a mounted drive reads, for a
+/// page that is lost later, pages that were never programmed.
+#[test]
+fn a_mounted_row_reads_no_page_that_was_never_programmed() {
+    let (mut alone, pages) = row_of_five(&[2, 3, 4]);
+    let seen = Seen::of(&alone.core);
+    alone.rows = Alone::new(&[]).rows;
+    alone.rows.mount(&mut alone.core, &seen);
+    assert_eq!(alone.rows.sources(&alone.core, pages[2], &[]), Ok(None));
+    // A later parity of page 2 alone cannot be read either.
+    let ((row, die), (_, of_parity)) = (alone.core.map.rows().row_of(pages[2]), alone.core.map.rows().row_of(pages[0]));
+    alone.core.map.rows_mut().cover(row, StripSet::one(u32::from(die.0)), of_parity);
+    assert_eq!(alone.rows.sources(&alone.core, pages[2], &[]), Ok(None), "pages 0 and 1 are not there");
+}
+
 /// The row may have had a parity that the loss took. Fails if data are passed over that may have been answered.
 #[test]
 fn data_of_a_row_that_lost_a_page_count_without_parity() {

@@ -32,7 +32,7 @@ impl<P: HostPayload, A: FlashArray<P>> Chooser<'_, P, A> {
         let Some(state) = self.chosen(stripe, &states, copies) else { return self.all_lost(pages, stripe) };
         let (is_whole, gone) = (self.is_whole(stripe, state, copies), self.gone(stripe, state, copies));
         let (mut part, mut lost) = (state.versions.clone(), Vec::new());
-        gone.iter().for_each(|strip| part[strip as usize] = 0);
+        gone.iter().for_each(|strip| part[strip as usize] = self.durable_copy(stripe, strip, copies));
         for (strip, &version) in (0..).zip(&part) {
             let Some(lpn) = self.stripes.lpn_of(self.core, stripe, strip).filter(|_| version > 0) else { continue };
             let at = copies.with(strip, version);
@@ -55,7 +55,7 @@ impl<P: HostPayload, A: FlashArray<P>> Chooser<'_, P, A> {
         } else {
             self.redundancy_to_build(state, copies)
         };
-        StripeFound { newer, lost, unnamed: self.unnamed(stripe, &part, copies), ..redundancy }
+        StripeFound { newer, lost, unnamed: self.unnamed(stripe, (&part, !gone.is_empty()), copies), ..redundancy }
     }
 
     /// The chosen one of these states, which are in order of rank: the newest that is whole or durable; else the
@@ -109,6 +109,11 @@ impl<P: HostPayload, A: FlashArray<P>> Chooser<'_, P, A> {
         }
     }
 
+    /// The rank of the strip's newest durable contents, if flash still has them; else 0.
+    fn durable_copy(&self, stripe: StripeId, strip: u32, copies: &Copies<'_>) -> u64 {
+        self.durable_rank(stripe, strip).filter(|&rank| copies.with(strip, rank).is_some()).unwrap_or(0)
+    }
+
     /// Whether the update that made a state was cut for certain: contents are missing of a die that lost nothing,
     /// so they were never there.
     fn was_cut(&self, stripe: StripeId, state: &State<'_, P>, copies: &Copies<'_>) -> bool {
@@ -132,10 +137,10 @@ impl<P: HostPayload, A: FlashArray<P>> Chooser<'_, P, A> {
         Place::At(self.slot(copy))
     }
 
-    /// A page of a part of a stripe, if no page names exactly this part.
-    fn unnamed(&self, stripe: StripeId, part: &Versions, copies: &Copies<'_>) -> Option<Slot> {
-        let is_part =
-            (0..).zip(part).any(|(strip, &version)| version == 0 && self.stripes.lpn_of(self.core, stripe, strip).is_some());
+    /// A page of a part of a stripe, if no page names exactly this part: strips are gone, or it went back to older ones.
+    fn unnamed(&self, stripe: StripeId, (part, went_back): (&Versions, bool), copies: &Copies<'_>) -> Option<Slot> {
+        let is_gone = |strip| self.stripes.lpn_of(self.core, stripe, strip).is_some();
+        let is_part = went_back || (0..).zip(part).any(|(strip, &version)| version == 0 && is_gone(strip));
         let mut pages = (0..).zip(part).filter_map(|(strip, &version)| copies.with(strip, version)).filter(|_| is_part);
         let one = pages.clone().next()?;
         let is_named = pages.any(|copy| self.named_by(stripe, copies, copy) == *part);

@@ -7,6 +7,7 @@ use crate::write::stripes::mount::choose::Chooser;
 use crate::write::stripes::partial::{PartialParityRemains, Sums};
 use device::contents::HostPayload;
 use nand::FlashArray;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{Ppn, StripSet, StripeId};
 
@@ -84,9 +85,11 @@ impl<P> State<'_, P> {
         self.versions.iter().copied().max().unwrap_or(0)
     }
 
-    /// Of states with the same newest contents the one of fewer strips came later: the others were gone.
-    fn order(&self) -> (u64, u32) {
-        (self.rank(), self.versions.iter().filter(|&&version| version == 0).count() as u32)
+    /// Of states with the same newest contents the one of fewer strips came later: the others were gone. So did the one of
+    /// older strips: a mount went back to these, because the cut had met the update.
+    fn order(&self) -> (u64, u32, Reverse<Versions>) {
+        let gone = self.versions.iter().filter(|&&version| version == 0).count() as u32;
+        (self.rank(), gone, Reverse(self.versions.clone()))
     }
 
     /// Strips of which no copy is there.
@@ -104,7 +107,7 @@ impl<P: HostPayload, A: FlashArray<P>> Chooser<'_, P, A> {
         copies: &Copies<'_>,
         partial: Option<&'b PartialParityRemains<P>>,
     ) -> Vec<State<'b, P>> {
-        let mut states: BTreeMap<(u64, u32), State<'b, P>> = BTreeMap::new();
+        let mut states: BTreeMap<(u64, u32, Reverse<Versions>), State<'b, P>> = BTreeMap::new();
         for copy in copies.there() {
             let named = State::new(self.named_by(stripe, copies, copy));
             let state = states.entry(named.order()).or_insert(named);

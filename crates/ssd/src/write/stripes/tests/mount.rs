@@ -3,9 +3,11 @@
 use super::*;
 use crate::config::Power;
 use crate::core::journal::Journal;
+use crate::core::oob_covering;
 use crate::write::stripes::mount::{ChosenStripes, Evidence};
 use crate::write::stripes::partial::PartialParityRemains;
 use crate::write::{KeptMembers, Writer};
+use device::image::Contents;
 use std::collections::BTreeSet;
 
 /// A drive that is to be mounted, with stripe 0 in version 1.
@@ -44,6 +46,29 @@ impl Drive {
         self.stripes.choose(&self.core, &evidence, &BTreeSet::new())
     }
 
+    /// What a mount chooses that cannot read the pages `gone` and whose journal says what was durable of stripe 0.
+    fn choose_by(&self, durable: [u64; N as usize], gone: &[Ppn]) -> ChosenStripes {
+        let pages = (0..self.core.device.grid.geometry().pages()).map(Ppn);
+        let readable = pages.filter(|ppn| self.core.device.is_programmed(*ppn) && !gone.contains(ppn)).collect();
+        let mut journal = Journal::new(64);
+        (0..).map(Lpn).zip(durable).for_each(|(lpn, rank)| journal.durable(lpn, rank));
+        let losing_dies = BTreeSet::new();
+        let evidence = Evidence { readable, losing_dies, journal: &journal, partials: &[], lost_partials: false };
+        self.stripes.choose(&self.core, &evidence, &BTreeSet::new())
+    }
+
+    /// Writes a data strip of stripe 0 once more, in the last block of die 4, and leaves the map as it is.
+    fn copy(&mut self, strip: u32) {
+        let ppn = self.core.device.grid.ppn(self.core.device.grid.block(DieId(4), self.core.device.grid.blocks_per_die() - 1), 0);
+        let image = self.core.device.images.open(ppn, oob_covering(0));
+        let (tag, update) = (OobTag::data(Lpn(strip)), self.rank(strip));
+        self.core.device.images.fill(image, Contents { tag, payload: page(strip, 2), update }, None, None);
+        self.stripes.tell_strips(&mut self.core, image, STRIPE, StripSet::EMPTY, 0);
+        let sequence = self.core.device.next_rank();
+        self.core.device.images.seal(image, sequence);
+        assert!(self.core.device.program(&Command { ppn, image, verb: Verb::Program, ..Command::default() }).is_done());
+    }
+
     /// Whether each strip's contents are chosen in the rank given, and whether a page has them.
     fn expect(&self, chosen: &ChosenStripes, expected: [(u64, bool); N as usize]) {
         let found = chosen.pages[..N as usize].iter().map(|newest| newest.map(|newest| (newest.update, newest.slot.is_some())));
@@ -68,6 +93,7 @@ impl Drive {
         let power = Power { mountable: true, ..Power::default() };
         let mut mounted = Drive::with(Setup { power, ..tiny_setup(scheme, BufferKind::Off) });
         mounted.core.device.array = self.core.device.array.clone();
+        mounted.core.device.sequence = self.core.device.sequence;
         mounted.core.map.mount(|_| Some(0));
         for (lpn, newest) in (0..).map(Lpn).zip(&chosen.pages) {
             let Some(newest) = newest else { continue };
@@ -132,6 +158,31 @@ fn the_part_of_a_first_update_that_was_cut_is_a_stripe_without_the_rest() {
     assert_eq!(pages, [true, true, false, false]);
     assert!(chosen.pages[6].is_none() && chosen.stripes[1].lost.is_empty(), "it never was there");
     assert!(chosen.stripes[1].unnamed.is_some(), "its pages name four strips");
+}
+
+/// A cut update is undone in part: the mount goes back to the old contents of strip 0, and names that part. Catches a
+/// durable page that is given up although flash has it, and a parity of other contents that is taken for that part's.
+#[test]
+fn a_part_with_an_older_strip_has_a_parity_of_its_own() {
+    let mut drive = mountable("raid5");
+    let (old, first) = (drive.rank(0), drive.page_of(0));
+    drive.write(&[(0, 2), (1, 2), (2, 2), (3, 2)]);
+    let (new, gone) = (drive.rank(0), drive.page_of(0));
+    // A die is dead, so that no parity makes up for a page of another.
+    drive.core.device.dead.insert(u32::from(drive.core.device.grid.die_of(drive.page_of(1)).0));
+    let durable = [old, new, new, new];
+    let chosen = drive.choose_by(durable, &[gone]);
+    drive.expect(&chosen, [(old, true), (new, true), (new, true), (new, true)]);
+    assert_eq!(chosen.pages[0].unwrap().slot, Some(drive.core.device.grid.slot(first, 0)));
+    assert_eq!(chosen.stripes[0].parity_slot(), None, "the parity in flash sums the newer contents of strip 0");
+    assert!(chosen.stripes[0].unnamed.is_some() && chosen.stripes[0].lost.is_empty());
+    // One page of that part is written anew and names it; then the power goes again.
+    let mut mounted = drive.mounted("raid5", &chosen, Vec::new());
+    mounted.core.device.dead = drive.core.device.dead;
+    mounted.copy(1);
+    let chosen = mounted.choose_by(durable, &[gone]);
+    mounted.expect(&chosen, [(old, true), (new, true), (new, true), (new, true)]);
+    assert_eq!(chosen.stripes[0].parity_slot(), None, "that is still the parity of other contents");
 }
 
 /// Catches a partial parity that is not used for the page that it sums, or is used after an outage took it.
