@@ -67,7 +67,7 @@ impl Ftl {
         let most = self.units.iter().map(|unit| unit.slots).max().unwrap_or(0).max(all.most_slots);
         self.shape.reserve_at_least(most.div_ceil(narrowest.max(1)));
         // Collection gains space where a victim has fewer valid slots than a new group holds.
-        let slots = slots_of(&self.grid, scheme, code, SuperblockId(0), self.working_dies());
+        let slots = slots_of(&self.grid, scheme, code, SuperblockId(0), self.rows().working_dies());
         self.shape.unit_slots = slots.max(self.shape.granule);
         self.shape.outdated = outdated;
         let (log, units, shape, _) = self.units_of(0);
@@ -94,13 +94,6 @@ impl Ftl {
         self.fit_group(scheme, unit);
         let (log, units, shape, _) = self.units_of(0);
         log.drop_bad(units, shape);
-    }
-
-    /// Dies that have a good block in more than half of the groups.
-    fn working_dies(&self) -> StripSet {
-        let groups = self.units.len() as u32;
-        let good = |die: u32| (0..groups).filter(|&unit| self.rows().members(SuperblockId(unit)).contains(die)).count();
-        (0..self.grid.dies()).filter(|&die| good(die) * 2 > groups as usize).collect()
     }
 
     /// The drive has more dies. Addresses do not change. The caller calls [`Self::settle_groups`] next.

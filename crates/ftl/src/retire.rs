@@ -34,6 +34,15 @@ impl Ftl {
         state.retire(unit, units, shape);
     }
 
+    /// Retires the free superblocks of a new drive that lack a good block of a die: to move the pages of a narrow superblock
+    /// to a whole one gains nothing, however few they are, and the collector would choose it again and again.
+    pub fn retire_incomplete_superblocks(&mut self) {
+        let Some(rows) = &self.rows else { return };
+        let units = (0..self.units.len() as u32).filter(|&unit| self.units[unit as usize].state == UnitState::Free);
+        let incomplete: Vec<UnitId> = units.filter(|&unit| !rows.is_complete(SuperblockId(unit))).collect();
+        incomplete.into_iter().for_each(|unit| self.retire_unit(unit));
+    }
+
     /// The block of a superblock on `die` is bad: rows of the superblock leave it out from now on.
     pub fn drop_member(&mut self, superblock: SuperblockId, die: DieId) {
         let rows = self.rows.as_mut().expect("rows exist under a group log");

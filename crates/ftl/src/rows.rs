@@ -44,6 +44,18 @@ impl Rows {
         }
     }
 
+    /// Whether the superblock has a good block of each die that has one in most superblocks.
+    pub(crate) fn is_complete(&self, superblock: SuperblockId) -> bool {
+        let members = self.members(superblock);
+        members == members.or(self.working_dies())
+    }
+
+    /// Dies that have a good block in more than half of the superblocks.
+    pub(crate) fn working_dies(&self) -> StripSet {
+        let good = |die: u32| self.members.iter().filter(|&members| members >> die & 1 == 1).count();
+        (0..self.grid.dies()).filter(|&die| good(die) * 2 > self.members.len()).collect()
+    }
+
     /// The drive has more dies: they become members of free superblocks now, and of others at their
     /// next erase.
     pub(crate) fn grow(&mut self, grid: &Grid, is_free: impl Fn(SuperblockId) -> bool) {

@@ -192,7 +192,7 @@ fn what_is_no_power_safe_memory_of_the_drive_is_refused_by_name() {
     };
     let expect = |said: String, what: &str| assert!(said.contains(".memory: ") && said.contains(what), "{said}; wanted {what}");
     expect(said(&|bytes| bytes[0] ^= 1), "byte 0, magic: found [");
-    expect(said(&|bytes| bytes[8] = 9), "byte 8, version: found 9, valid is 3");
+    expect(said(&|bytes| bytes[8] = 9), "byte 8, version: found 9, valid is 4");
     expect(said(&|bytes| bytes[20] ^= 1), "byte 4092, header_crc: found ");
     expect(said(&|bytes| bytes[4100] ^= 1), "byte 4096, record of a state: its checksum is that of other bytes");
     expect(said(&|bytes| bytes.truncate(100)), "byte 100, header: found the end after 100 bytes, 8192 are needed");

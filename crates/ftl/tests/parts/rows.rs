@@ -178,3 +178,17 @@ fn without_a_die_rows_are_narrower_and_the_collector_keeps_two_superblocks() {
 fn lies_in_first(map: &Ftl, lpn: Lpn) -> bool {
     matches!(map.lookup(lpn), flashkeep_ftl::Place::At(slot) if map.unit_of(slot) == 0)
 }
+
+/// Fails if a superblock is used that lacks a die that others have, or if a die that is missing everywhere costs all of them.
+#[test]
+fn superblocks_of_a_new_drive_have_a_block_of_each_die() {
+    let mut map = drive().map();
+    map.retire_incomplete_superblocks();
+    assert_eq!(units_in(&map, UnitState::Bad), [1, 2, 3]);
+    assert_eq!(map.free_units(0) as usize, units_in(&map, UnitState::Free).len());
+    let mut drive = Drive::new(LogKind::Group, DIES, BLOCKS, PAGES);
+    drive.bad = (0..BLOCKS).chain([2 * BLOCKS + 1]).collect();
+    let mut map = drive.map();
+    map.retire_incomplete_superblocks();
+    assert_eq!(units_in(&map, UnitState::Bad), [1], "die 0 has no good block at all");
+}

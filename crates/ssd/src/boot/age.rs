@@ -4,6 +4,7 @@ use crate::config::{Age, Setup};
 use crate::engine::Engine;
 use device::contents::HostPayload;
 use nand::FlashArray;
+use protect::Protection;
 use vocab::{BlockAddr, Streams};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
@@ -39,14 +40,57 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 }
 
 /// Marks factory-bad blocks.
-pub(crate) fn mark_bad_blocks<P: HostPayload>(array: &mut impl FlashArray<P>, setup: &Setup, streams: &Streams) {
+///
+/// Under schemes that write superblocks the controller numbers the blocks of each die and plane, the good ones first: a
+/// superblock is made of any good block of each die, and bad blocks cost their own space and nothing else. Superblocks
+/// that lack a die are the last ones. Elsewhere blocks have the numbers of the flash.
+pub(crate) fn mark_bad_blocks<P: HostPayload>(
+    array: &mut impl FlashArray<P>,
+    setup: &Setup,
+    protection: &Protection,
+    streams: &Streams,
+) {
     if setup.age.bad_blocks <= 0.0 {
         return;
     }
     let mut draws = streams.stream("nand/bad-blocks");
-    for block in 0..setup.drive.geometry.blocks() {
-        if draws.chance(setup.age.bad_blocks) {
-            array.set_age(BlockAddr(block), |info| info.bad = true);
-        }
+    let geometry = &setup.drive.geometry;
+    let mut bad: Vec<bool> = (0..geometry.blocks()).map(|_| draws.chance(setup.age.bad_blocks)).collect();
+    if matches!(protection, Protection::Rows(_) | Protection::Groups(_)) {
+        let planes = geometry.blocks_per_die() / geometry.blocks_per_plane;
+        bad.chunks_mut(geometry.blocks_per_die() as usize).for_each(|die| number_good_ones_first(die, planes as usize));
+    }
+    for (block, _) in (0..).map(BlockAddr).zip(bad).filter(|&(_, bad)| bad) {
+        array.set_age(block, |info| info.bad = true);
+    }
+}
+
+/// Whether each block of a die is bad, after the good ones of each plane were given the first numbers. Planes take the
+/// blocks of a die in turn.
+fn number_good_ones_first(bad: &mut [bool], planes: usize) {
+    for plane in 0..planes {
+        let mut of_plane: Vec<bool> = bad.iter().skip(plane).step_by(planes).copied().collect();
+        of_plane.sort_unstable();
+        bad.iter_mut().skip(plane).step_by(planes).zip(of_plane).for_each(|(slot, is_bad)| *slot = is_bad);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails if a plane gets a bad block of another one, or a good block comes after a bad one of its plane.
+    #[test]
+    fn good_blocks_of_each_plane_come_first() {
+        let drawn = [true, false, false, true, false, false, false, true];
+        let mut bad = drawn;
+        number_good_ones_first(&mut bad, 2);
+        assert_eq!(bad, [false, false, false, false, false, true, true, true]);
+        let mut bad = drawn;
+        number_good_ones_first(&mut bad, 1);
+        assert_eq!(bad, [false, false, false, false, false, true, true, true]);
+        let mut bad = drawn;
+        number_good_ones_first(&mut bad, 4);
+        assert_eq!(bad, [false, false, false, true, true, false, false, true]);
     }
 }

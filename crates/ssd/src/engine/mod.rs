@@ -66,7 +66,9 @@ fn empty_map(
     let keeps = setup.power.mountable && setup.power.without != Some(SafetyRule::Reserve);
     let recovery = if keeps { RECOVERY_UNITS } else { 0 };
     let setup = FtlSetup { kind, user_slots, slots, segments, stripes, reserve, recovery, groups, gc, wear };
-    Ok(Ftl::new(grid, &setup, streams, bad)?)
+    let mut map = Ftl::new(grid, &setup, streams, bad)?;
+    map.retire_incomplete_superblocks();
+    Ok(map)
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {

@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 const MAGIC: [u8; 8] = *b"FKMEMORY";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Bytes of the header.
 const HEADER: usize = 4096;
 const CRC_AT: usize = HEADER - 4;

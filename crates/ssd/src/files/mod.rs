@@ -123,7 +123,7 @@ impl ImageSession {
     pub fn create(setup: &Setup, path: &Path) -> Result<Self, ImageSessionError> {
         let (grid, protection) = check_for_files(setup)?;
         let mut flash = Flash::create(path, setup.drive.geometry, members_at_most(&protection, &grid))?;
-        mark_bad_blocks(&mut flash, setup, &Streams::new(setup.seed));
+        mark_bad_blocks(&mut flash, setup, &protection, &Streams::new(setup.seed));
         let mut drive = Engine::new(setup, protection, flash)?;
         boot::bring_up(&mut drive, setup, (None, Remains::default()), boot::new_drive())?;
         drive.host.requests.journal = Some(Journal::default());

@@ -137,7 +137,7 @@ impl<P: HostPayload> Prepared<P> {
         let (grid, protection) = check_setup(setup)?;
         let streams = Streams::new(setup.seed);
         let mut array = MemoryArray::new(setup.drive.geometry, !matches!(protection, Protection::None));
-        boot::age::mark_bad_blocks(&mut array, setup, &streams);
+        boot::age::mark_bad_blocks(&mut array, setup, &protection, &streams);
         let faults = streams.stream("nand/uncorrectable");
         let array = if PageEcc::is_wanted(&setup.ecc, &setup.errors) { array.keeping_ecc() } else { array };
         let array = if setup.power.mountable { array.keeping_updates() } else { array };

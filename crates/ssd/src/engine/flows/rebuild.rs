@@ -204,13 +204,14 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
-    /// There is no room for a rebuilt strip on its die and there never will be: it goes to another die, which may have a
-    /// strip of the stripe already, or stays lost. True if there was one.
+    /// There is no room for a rebuilt strip on its die and there never will be. Where blocks went bad it goes to another die,
+    /// which may have a strip of the stripe already; else it stays lost. True if there was one.
     pub(crate) fn drop_parked(&mut self) -> bool {
         let Some(parked) = self.care.rebuild.take_parked() else { return false };
         let (stripe, strip) = (parked.stripe, parked.strip);
-        let is_current = self.is_strip_lost(stripe, strip) && !self.was_overtaken(stripe, strip);
-        match self.page_on_any_die().filter(|_| is_current) {
+        let may_go = self.core.grown_bad > 0 && self.is_strip_lost(stripe, strip) && !self.was_overtaken(stripe, strip);
+        let page = if may_go { self.page_on_any_die() } else { None };
+        match page {
             Some((log, ppn)) => self.program_parked(parked, log, ppn),
             None => self.care.rebuild.strip_is_left((stripe, strip)),
         }
