@@ -113,7 +113,7 @@ pub trait FlashArray<P: Payload>: Clone + Send {
     fn arrived(&self) -> Arrived {
         Arrived::AsAsked
     }
-    /// Starts to bring what a page holds into the processor's cache. Changes nothing but speed; any page is fine.
+    /// Starts to bring the payload of a page into the processor's cache. Changes nothing but speed; any page is fine.
     #[inline]
     fn prefetch(&self, _ppn: Ppn) {}
     /// As [`Self::prefetch`], for what is known of the page's block: where its contents are.
@@ -141,6 +141,11 @@ pub trait FlashArray<P: Payload>: Clone + Send {
     /// keeps no updates.
     fn update(&self, ppn: Ppn, _index: u32) -> u64 {
         self.page(ppn).oob.sequence
+    }
+    /// Tag, payload and update of slot `index` of a programmed page.
+    #[inline]
+    fn slot(&self, ppn: Ppn, index: u32) -> (OobTag, &P, u64) {
+        (self.tags(ppn)[index as usize], &self.payload(ppn)[index as usize], self.update(ppn, index))
     }
     /// Members that a programmed page names; empty where the array knows none.
     fn members(&self, _ppn: Ppn) -> &[Member] {
@@ -291,7 +296,7 @@ impl<P: Payload> MemoryArray<P> {
     /// The one way into the cells. Without updates all slots are written anew.
     #[inline]
     pub(crate) fn store(&mut self, program: &Program<'_, P>) -> ProgramOutcome {
-        let &Program { ppn, tags, payload, updates, members, oob, now } = program;
+        let &Program { ppn, tags, payload, oob, now, .. } = program;
         self.assert_programmable(ppn);
         let (block, page) = self.grid.split(ppn);
         let info = &mut self.blocks[block.index()];
@@ -301,7 +306,7 @@ impl<P: Payload> MemoryArray<P> {
         }
         let pe = info.pe;
         if self.contents[block.index()].is_none() {
-            self.contents[block.index()] = Some(Stored::Open(Box::new(self.erased_contents())));
+            self.make_contents(block);
         }
         let contents = self.contents[block.index()].as_mut().expect("made above").open();
         let page = page as usize;
@@ -330,22 +335,24 @@ impl<P: Payload> MemoryArray<P> {
             (ecc.capability[page], ecc.written_s[page]) = (oob.ecc, whole_seconds(now));
         }
         if let Some(recovery) = &mut contents.recovery {
-            match updates {
-                Some(updates) => recovery.update[slots].copy_from_slice(updates),
-                None => recovery.update[slots].fill(oob.sequence),
-            }
-            recovery.pe_max[page] = self.pe_max;
-            if page == 0 {
-                recovery.members.clear();
-            }
-            if !members.is_empty() {
-                recovery.members.insert(page as u32, members.into());
-            }
+            recovery.store(page, slots, program, self.pe_max);
         }
         if page + 1 == self.grid.pages_per_block() as usize {
-            self.contents[block.index()] = self.contents[block.index()].take().map(Stored::close);
+            self.close(block);
         }
         ProgramOutcome::Done
+    }
+
+    /// Room for what the block will hold, which was never programmed.
+    #[cold]
+    fn make_contents(&mut self, block: BlockAddr) {
+        self.contents[block.index()] = Some(Stored::Open(Box::new(self.erased_contents())));
+    }
+
+    /// The last page of the block was programmed.
+    #[cold]
+    fn close(&mut self, block: BlockAddr) {
+        self.contents[block.index()] = self.contents[block.index()].take().map(Stored::close);
     }
 
     /// What the OOB of a programmed page says of its block and of the drive. Where the array
@@ -419,9 +426,7 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
     fn prefetch(&self, ppn: Ppn) {
         let (block, page) = self.grid.split(ppn);
         let Some(Some(stored)) = self.contents.get(block.index()) else { return };
-        let (contents, slot) = (stored.get(), page as usize * self.slots_per_page);
-        contents.tags.get(slot).into_iter().for_each(vocab::prefetch);
-        contents.payload.get(slot).into_iter().for_each(vocab::prefetch);
+        stored.get().payload.get(page as usize * self.slots_per_page).into_iter().for_each(vocab::prefetch);
     }
 
     #[inline]
@@ -429,7 +434,6 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         let (block, _) = self.grid.split(ppn);
         self.blocks.get(block.index()).into_iter().for_each(vocab::prefetch);
         if let Some(Some(stored)) = self.contents.get(block.index()) {
-            vocab::prefetch(&stored.get().tags);
             vocab::prefetch(&stored.get().payload);
         }
     }
@@ -474,6 +478,14 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         let (contents, page) = self.programmed(ppn);
         let slot = page * self.slots_per_page + index as usize;
         contents.recovery.as_ref().map_or_else(|| contents.sequence.get(page), |recovery| recovery.update[slot])
+    }
+
+    #[inline]
+    fn slot(&self, ppn: Ppn, index: u32) -> (OobTag, &P, u64) {
+        let (contents, page) = self.programmed(ppn);
+        let slot = page * self.slots_per_page + index as usize;
+        let update = contents.recovery.as_ref().map_or_else(|| contents.sequence.get(page), |recovery| recovery.update[slot]);
+        (contents.tags[slot], &contents.payload[slot], update)
     }
 
     fn members(&self, ppn: Ppn) -> &[Member] {
