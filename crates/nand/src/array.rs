@@ -158,6 +158,11 @@ pub trait FlashArray<P: Payload>: Clone + Send {
     fn erase(&mut self, block: BlockAddr) -> ProgramOutcome;
     /// Whether the die of this page answers at all.
     fn answers(&self, ppn: Ppn) -> bool;
+    /// True only if [`Self::answers`] is true of every page: then nobody need ask for each.
+    #[inline]
+    fn answers_everywhere(&self) -> bool {
+        false
+    }
     /// Sets the age of a block (decision D12): cycles are added, the rest replaced.
     fn set_age(&mut self, block: BlockAddr, age: impl FnOnce(&mut BlockInfo));
     /// All pages of the block count as encoded with this capability; part of its age.
@@ -281,9 +286,9 @@ impl<P: Payload> MemoryArray<P> {
         self.contents[block.index()].as_mut().expect("a programmed block has contents").change()
     }
 
-    /// Asserts the rules of NAND for a program of this page.
+    /// Asserts the rules of NAND for a program of this page. Its block, and its number within that.
     #[inline]
-    pub(crate) fn assert_programmable(&self, ppn: Ppn) {
+    pub(crate) fn assert_programmable(&self, ppn: Ppn) -> (BlockAddr, u32) {
         let (block, page) = self.grid.split(ppn);
         let info = &self.blocks[block.index()];
         assert!(!info.bad, "{ppn} programmed on a bad block");
@@ -291,14 +296,14 @@ impl<P: Payload> MemoryArray<P> {
         if !self.scars.is_empty() {
             self.scars.assert_programmable(block, ppn);
         }
+        (block, page)
     }
 
     /// The one way into the cells. Without updates all slots are written anew.
     #[inline]
     pub(crate) fn store(&mut self, program: &Program<'_, P>) -> ProgramOutcome {
         let &Program { ppn, tags, payload, oob, now, .. } = program;
-        self.assert_programmable(ppn);
-        let (block, page) = self.grid.split(ppn);
+        let (block, page) = self.assert_programmable(ppn);
         let info = &mut self.blocks[block.index()];
         info.next_page += 1;
         if page == 0 {
@@ -525,6 +530,11 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
 
     #[inline]
     fn answers(&self, _: Ppn) -> bool {
+        true
+    }
+
+    #[inline]
+    fn answers_everywhere(&self) -> bool {
         true
     }
 

@@ -382,6 +382,11 @@ impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
         !self.any || !self.is_dead(self.inner.grid().split(ppn).0)
     }
 
+    #[inline]
+    fn answers_everywhere(&self) -> bool {
+        !self.any
+    }
+
     fn set_age(&mut self, block: BlockAddr, age: impl FnOnce(&mut BlockInfo)) {
         self.inner.set_age(block, age);
     }

@@ -100,7 +100,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// Reads the page of a command and decodes it: what came of it, and the time in the decoder.
-    #[inline]
+    #[inline(always)]
     fn sense(&mut self, command: &Command) -> (ReadOutcome, Nanos) {
         let compares = if self.core.breaks(SafetyRule::Compare) { Compares::No } else { Compares::Yes };
         let Sensed { verdict, time } = self.core.device.sense(command, compares);

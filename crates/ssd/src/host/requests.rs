@@ -170,6 +170,7 @@ pub(crate) enum Arrived {
 impl<P: HostPayload> Host<P> {
     /// A host command arrives now; it has waited since `sent`, where the drive was off line. Its job, which still
     /// has the part that stands for its being issued.
+    #[inline(always)]
     pub fn arrive<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, command: &HostCommand, sent: SimTime) -> (JobId, Arrived) {
         self.requests.first_arrival.get_or_insert(sent);
         self.requests.last_arrival = sent;
@@ -211,6 +212,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// Splits a write into its pages, and puts it in order.
+    #[inline(always)]
     pub fn write_pages<A: FlashArray<P>>(
         &mut self,
         core: &mut Core<P, A>,

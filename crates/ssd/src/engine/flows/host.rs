@@ -75,6 +75,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// Hands a job to the log, behind what already waits for space.
+    #[inline]
     pub(crate) fn place_or_wait(&mut self, job: JobId) {
         self.core.jobs[job].remaining += 1;
         if !self.host.stalled.is_empty() || !self.place(job) {

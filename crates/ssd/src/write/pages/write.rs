@@ -1,5 +1,6 @@
 //! Writing without redundancy: each page goes to the die with the least waiting.
 
+use crate::core::jobs::Job;
 use crate::core::owner::{Holds, Owner};
 use crate::core::{Core, oob_covering};
 use crate::write::pages::PageWriter;
@@ -45,15 +46,15 @@ impl PageWriter {
                 HostImage::Taken(image, _) => (image, None),
                 HostImage::NoRoom => return Placing::NoRoom,
             };
-            let next = core.jobs[job].next;
-            let page = &core.jobs[job].pages[next];
+            let update = core.device.next_rank();
+            let Job { pages, next, remaining, .. } = &mut core.jobs[job];
+            let page = &mut pages[*next];
+            page.rank = update;
+            *next += 1;
+            *remaining += 1;
             let (lpn, payload) = (page.lpn, page.payload.clone());
-            let published = core.map.publish(lpn, core.next_slot_of(image));
-            let pin = published.pinned;
-            let contents = Contents { tag: OobTag::data(lpn), payload, update: core.rank_for(job, next) };
-            core.device.images.fill(image, contents, Some(job), pin);
-            core.jobs[job].remaining += 1;
-            core.jobs[job].next += 1;
+            let pin = core.map.publish(lpn, core.next_slot_of(image)).pinned;
+            core.device.images.fill(image, Contents { tag: OobTag::data(lpn), payload, update }, Some(job), pin);
             self.send_host_image(core, image);
             if let Some(log) = taken_of.filter(|&log| core.map.is_short(log)) {
                 return Placing::Short { log };
