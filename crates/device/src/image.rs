@@ -92,7 +92,7 @@ impl<P: Payload> Images<P> {
 
     /// Puts a page into the next slot; the slot's number. `job` waits for the program, `pin` is
     /// the unit to release after it.
-    #[inline]
+    #[inline(always)]
     pub fn fill(&mut self, id: ImageId, contents: Contents<P>, job: Option<JobId>, pin: Option<u32>) -> u32 {
         let Contents { tag, payload, update } = contents;
         let index = self.slab[id].filled;

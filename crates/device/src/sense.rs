@@ -71,7 +71,7 @@ pub enum Compares {
 
 impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     /// Reads the page of a command and decodes it.
-    #[inline]
+    #[inline(always)]
     pub fn sense(&mut self, command: &Command<O>, compares: Compares) -> Sensed {
         let at_once = |verdict| Sensed { verdict, time: Nanos(0) };
         if !self.failed_programs.is_empty() && self.failed_programs.contains_key(&command.ppn.0) {

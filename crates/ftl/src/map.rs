@@ -449,10 +449,11 @@ impl Ftl {
     #[inline]
     pub fn take_page(&mut self, log: usize, stream: Stream) -> Option<Ppn> {
         debug_assert_eq!(self.kind, LogKind::Regions);
-        if stream == Stream::Host && self.logs[log].live >= self.logs[log].live_max {
+        let (state, shape) = (&mut self.logs[log], &self.shape);
+        if stream == Stream::Host && state.live >= state.live_max {
             return None;
         }
-        let (state, units, shape, _) = self.units_of(log);
+        let units = &mut self.units[state.units(shape)];
         let (unit, page) = state.position(stream, units, shape)?;
         state.advance(stream, units, shape);
         Some(self.grid.ppn(BlockAddr(unit), page))

@@ -269,7 +269,7 @@ impl<P: Payload> MemoryArray<P> {
     }
 
     /// What the block of a programmed page holds, and the page's number within it.
-    #[inline]
+    #[inline(always)]
     fn programmed(&self, ppn: Ppn) -> (&BlockContents<P>, usize) {
         let (block, page) = self.grid.split(ppn);
         assert!(page < self.blocks[block.index()].next_page, "{ppn} looked at before it was programmed");

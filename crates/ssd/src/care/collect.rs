@@ -315,7 +315,7 @@ fn gc(unit: Option<UnitId>) -> NextVictim {
 #[inline]
 fn read_to_move<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, log: usize, ppn: Ppn, valid: u32) {
     if core.device.is_programmed(ppn) {
-        match core.device.tags(ppn).first().map(|tag| tag.role()) {
+        match core.device.array.tags(ppn).first().map(|tag| tag.role()) {
             Some(PageRole::Data(lpn)) => core.map.prefetch(lpn),
             Some(PageRole::Parity(stripe)) => core.map.prefetch_parity(stripe),
             _ => {}
