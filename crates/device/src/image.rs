@@ -73,20 +73,26 @@ impl<P: Payload> Images<P> {
         let Oob { sequence, coverage, ecc } = oob;
         (image.oob.sequence, image.oob.coverage, image.oob.ecc) = (sequence, coverage, ecc);
         (image.filled, image.ppn) = (0, ppn);
-        let end = (id.index() + 1) * self.slots;
-        if self.tags.len() < end {
-            self.tags.resize(end, OobTag::FILLER);
-            self.payload.resize(end, P::default());
-            self.jobs.resize(end, None);
-            self.pins.resize(end, None);
-            self.updates.resize(end, 0);
+        if self.tags.len() < (id.index() + 1) * self.slots {
+            self.make_room(id);
         }
         id
     }
 
+    /// Slots for an image that was not used before.
+    #[cold]
+    fn make_room(&mut self, id: ImageId) {
+        let end = (id.index() + 1) * self.slots;
+        self.tags.resize(end, OobTag::FILLER);
+        self.payload.resize(end, P::default());
+        self.jobs.resize(end, None);
+        self.pins.resize(end, None);
+        self.updates.resize(end, 0);
+    }
+
     /// Puts a page into the next slot; the slot's number. `job` waits for the program, `pin` is
     /// the unit to release after it.
-    #[inline]
+    #[inline(always)]
     pub fn fill(&mut self, id: ImageId, contents: Contents<P>, job: Option<JobId>, pin: Option<u32>) -> u32 {
         let Contents { tag, payload, update } = contents;
         let index = self.slab[id].filled;
@@ -110,7 +116,15 @@ impl<P: Payload> Images<P> {
     /// are blanked, so that the whole image can be programmed.
     #[inline]
     pub fn seal(&mut self, id: ImageId, sequence: u64) {
-        self.slab[id].oob.sequence = sequence;
+        let image = &mut self.slab[id];
+        image.oob.sequence = sequence;
+        if (image.filled as usize) < self.slots {
+            self.blank_rest(id, sequence);
+        }
+    }
+
+    #[cold]
+    fn blank_rest(&mut self, id: ImageId, sequence: u64) {
         let first = id.index() * self.slots;
         for at in first + self.slab[id].filled as usize..first + self.slots {
             self.tags[at] = OobTag::FILLER;
@@ -127,7 +141,7 @@ impl<P: Payload> Images<P> {
     }
 
     /// Rank of the contents of each slot.
-    #[inline]
+    #[inline(always)]
     pub fn updates(&self, id: ImageId) -> &[u64] {
         &self.updates[id.index() * self.slots..(id.index() + 1) * self.slots]
     }
@@ -143,7 +157,7 @@ impl<P: Payload> Images<P> {
     }
 
     /// The program of the image.
-    #[inline]
+    #[inline(always)]
     pub fn program(&self, id: ImageId, ppn: Ppn, oob: Oob, now: SimTime) -> Program<'_, P> {
         let (tags, payload) = self.contents(id);
         let members = if self.members.is_empty() { None } else { self.members.get(&id) };
@@ -161,7 +175,7 @@ impl<P: Payload> Images<P> {
     }
 
     /// Tags and payloads, slot by slot.
-    #[inline]
+    #[inline(always)]
     pub fn contents(&self, id: ImageId) -> (&[OobTag], &[P]) {
         let range = id.index() * self.slots..(id.index() + 1) * self.slots;
         (&self.tags[range.clone()], &self.payload[range])

@@ -29,7 +29,7 @@ use crate::contents::HostPayload;
 use crate::ecc::PageEcc;
 use crate::facts::{Fact, Folds};
 use crate::failed::FailedProgram;
-use crate::image::Images;
+use crate::image::{Contents, Images};
 use crate::queue::Die;
 use crate::slab::{CommandId, ImageId, OfCommand, Slab};
 use nand::{FlashArray, Latencies, OobTag, ProgramOutcome, Timing};
@@ -235,6 +235,18 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         }
     }
 
+    /// What a slot of a page that was read holds.
+    #[inline]
+    pub fn contents_at(&self, ppn: Ppn, index: u32) -> Contents<P> {
+        let (tag, payload, update) = self.array.slot(ppn, index);
+        let contents = Contents { tag, payload: payload.clone(), update };
+        if self.failed_programs.is_empty() {
+            return contents;
+        }
+        let tag = self.tags(ppn)[index as usize];
+        Contents { tag, update: self.update_at(ppn, index), ..contents }
+    }
+
     /// The image's program failed and its place in the map stays.
     pub fn note_failed(&mut self, image: ImageId) {
         let tags = self.images.contents(image).0.into();
@@ -243,8 +255,9 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     }
 
     /// Whether the page's program failed and its contents wait for another place, in the controller.
+    #[inline]
     pub fn is_displaced(&self, ppn: Ppn) -> bool {
-        self.displaced.iter().any(|command| command.ppn == ppn)
+        !self.displaced.is_empty() && self.displaced.iter().any(|command| command.ppn == ppn)
     }
 
     /// The contents of a page that waits for another place.
@@ -285,6 +298,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     }
 
     /// Programs the page of a command now.
+    #[inline(always)]
     pub fn program(&mut self, command: &Command<O>) -> ProgramOutcome {
         let mut oob = self.images.slab[command.image].oob;
         if self.ecc.is_some() {

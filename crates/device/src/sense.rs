@@ -71,7 +71,7 @@ pub enum Compares {
 
 impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     /// Reads the page of a command and decodes it.
-    #[inline]
+    #[inline(always)]
     pub fn sense(&mut self, command: &Command<O>, compares: Compares) -> Sensed {
         let at_once = |verdict| Sensed { verdict, time: Nanos(0) };
         if !self.failed_programs.is_empty() && self.failed_programs.contains_key(&command.ppn.0) {
@@ -90,14 +90,15 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             self.record(Fact::Astray);
             return at_once(Verdict::Astray);
         }
-        match self.ecc.take() {
-            None => at_once(Verdict::Clean),
-            Some(mut ecc) => {
-                let sensed = self.decode(&mut ecc, command);
-                self.ecc = Some(ecc);
-                sensed
-            }
-        }
+        if self.ecc.is_some() { self.sense_and_decode(command) } else { at_once(Verdict::Clean) }
+    }
+
+    #[inline(never)]
+    fn sense_and_decode(&mut self, command: &Command<O>) -> Sensed {
+        let mut ecc = self.ecc.take().expect("only a page with a code is decoded");
+        let sensed = self.decode(&mut ecc, command);
+        self.ecc = Some(ecc);
+        sensed
     }
 
     /// Whether the OOB bytes that arrived are not those of the page: they name logical pages and the rank of

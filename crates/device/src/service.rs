@@ -39,7 +39,9 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let id = self.commands.take();
         self.commands[id] = command;
         let die = self.grid.die_of(command.ppn);
-        self.dies[die.index()].erases += u32::from(command.verb == Verb::Erase);
+        if command.verb == Verb::Erase {
+            self.dies[die.index()].erases += 1;
+        }
         if !self.timed {
             self.ready.push_back(id);
             return id;
@@ -82,6 +84,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     }
 
     /// An idle die takes up the next command queued for it.
+    #[inline(always)]
     pub fn start_next(&mut self, die: DieId) -> Taken {
         if self.withdrawn > 0 {
             self.drop_withdrawn(die);
@@ -92,30 +95,34 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             self.calendar.clear(die.index());
             return Taken::Command;
         }
-        let Some(id) = self.dies[die.index()].pop(&self.commands) else {
+        let state = &mut self.dies[die.index()];
+        let Some(id) = state.pop(&self.commands) else {
             self.calendar.clear(die.index());
             return Taken::Nothing;
         };
-        self.commands[id].stage = Stage::Served;
-        let command = self.commands[id];
-        if command.verb == Verb::Program {
+        state.since = self.now;
+        let command = &mut self.commands[id];
+        command.stage = Stage::Served;
+        let &mut Command { verb, ppn, image, .. } = command;
+        if verb == Verb::Program {
             let rank = self.next_rank();
-            self.images.seal(command.image, rank);
+            self.images.seal(image, rank);
         }
-        self.serve(die, id, &command);
-        if command.verb == Verb::Program { Taken::Program(command.image) } else { Taken::Command }
+        self.serve(die, id, verb, ppn);
+        if verb == Verb::Program { Taken::Program(image) } else { Taken::Command }
     }
 
-    fn serve(&mut self, die: DieId, id: CommandId, command: &Command<O>) {
-        let (block, page) = self.grid.split(command.ppn);
-        let encode = self.encode_time(command.verb);
+    #[inline]
+    fn serve(&mut self, die: DieId, id: CommandId, verb: Verb, ppn: Ppn) {
+        let (block, page) = self.grid.split(ppn);
+        let encode = self.encode_time(verb);
         let channel = &mut self.channels[self.grid.channel_of(die).index()];
         let granted = (*channel).max(self.now);
         let overhead = self.latencies.command;
         let (until, phase) = if !self.dead.is_empty() && self.dead.contains(u32::from(die.0)) {
             (granted + overhead, Phase::Ending)
         } else {
-            match command.verb {
+            match verb {
                 Verb::Read => {
                     *channel = granted + overhead;
                     (granted + overhead + self.latencies.read(page), Phase::Sensing)
@@ -131,9 +138,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
                 }
             }
         };
-        let state = &mut self.dies[die.index()];
-        state.service = Some((id, phase));
-        state.since = self.now;
+        self.dies[die.index()].service = Some((id, phase));
         self.busy_dies += 1;
         self.calendar.schedule(die.index(), until);
     }
@@ -141,17 +146,16 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     /// An event of a die: the cells of a read are sensed, or its command ends. The command that ended.
     #[inline]
     pub fn die_event(&mut self, die: DieId) -> Option<CommandId> {
-        let (id, phase) = self.dies[die.index()].service.expect("only busy dies have events");
+        let state = &mut self.dies[die.index()];
+        let (id, phase) = state.service.expect("only busy dies have events");
         if phase == Phase::Sensing {
+            state.service = Some((id, Phase::Ending));
             let channel = &mut self.channels[self.grid.channel_of(die).index()];
             let slots = u32::from(self.commands[id].count);
             *channel = (*channel).max(self.now) + self.latencies.transfer(slots);
-            let until = *channel;
-            self.dies[die.index()].service = Some((id, Phase::Ending));
-            self.calendar.schedule(die.index(), until);
+            self.calendar.schedule(die.index(), *channel);
             return None;
         }
-        let state = &mut self.dies[die.index()];
         state.service = None;
         let busy = self.now.since(state.since);
         self.busy_dies -= 1;

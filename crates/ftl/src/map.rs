@@ -5,7 +5,7 @@ use crate::victim::{self, VictimPolicy};
 use crate::{GcConfig, GroupSpace, LogKind, Rows, Stream, Unit, UnitId, UnitState, WearConfig};
 use std::fmt;
 use std::ops::Range;
-use vocab::{BlockAddr, DieId, Grid, Lpn, Ppn, Slot, Streams, StripeId, SuperblockId, Table};
+use vocab::{BlockAddr, DieId, Grid, Lpn, Ppn, Slot, Streams, StripSet, StripeId, SuperblockId, Table};
 
 /// Where a logical page, or the parity of a static stripe, lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -247,8 +247,7 @@ impl Ftl {
     #[inline]
     #[must_use]
     pub fn unit_of(&self, slot: Slot) -> UnitId {
-        let (ppn, _) = self.grid.page_of(slot);
-        self.unit_of_block(self.grid.split(ppn).0)
+        self.unit_of_block(self.grid.block_of(slot))
     }
 
     /// The log a unit belongs to.
@@ -290,6 +289,19 @@ impl Ftl {
     #[inline]
     pub fn places(&self, pages: Range<Lpn>) -> impl Iterator<Item = Place> {
         self.data[pages.start.index()..pages.end.index()].iter().map(|&word| place(word))
+    }
+
+    /// Of up to 64 neighbouring logical pages: which have been written, and which of these no page of flash holds.
+    #[inline]
+    #[must_use]
+    pub fn mapped(&self, pages: Range<Lpn>) -> (StripSet, StripSet) {
+        let words = &self.data[pages.start.index()..pages.end.index()];
+        // Nearly always all of them lie somewhere; that is one pass over numbers.
+        if words.iter().fold(0, |most, &word| most.max(word)) < MISSING {
+            return (StripSet::first(words.len() as u32), StripSet::EMPTY);
+        }
+        let those = |is: fn(u32) -> bool| (0..).zip(words).filter(|&(_, &word)| is(word)).map(|(index, _)| index).collect();
+        (those(|word| word != UNMAPPED), those(|word| word == MISSING))
     }
 
     /// Fetches the map entry of the page into the CPU cache.
@@ -437,10 +449,11 @@ impl Ftl {
     #[inline]
     pub fn take_page(&mut self, log: usize, stream: Stream) -> Option<Ppn> {
         debug_assert_eq!(self.kind, LogKind::Regions);
-        if stream == Stream::Host && self.logs[log].live >= self.logs[log].live_max {
+        let (state, shape) = (&mut self.logs[log], &self.shape);
+        if stream == Stream::Host && state.live >= state.live_max {
             return None;
         }
-        let (state, units, shape, _) = self.units_of(log);
+        let units = &mut self.units[state.units(shape)];
         let (unit, page) = state.position(stream, units, shape)?;
         state.advance(stream, units, shape);
         Some(self.grid.ppn(BlockAddr(unit), page))

@@ -113,7 +113,7 @@ pub trait FlashArray<P: Payload>: Clone + Send {
     fn arrived(&self) -> Arrived {
         Arrived::AsAsked
     }
-    /// Starts to bring what a page holds into the processor's cache. Changes nothing but speed; any page is fine.
+    /// Starts to bring the payload of a page into the processor's cache. Changes nothing but speed; any page is fine.
     #[inline]
     fn prefetch(&self, _ppn: Ppn) {}
     /// As [`Self::prefetch`], for what is known of the page's block: where its contents are.
@@ -142,6 +142,11 @@ pub trait FlashArray<P: Payload>: Clone + Send {
     fn update(&self, ppn: Ppn, _index: u32) -> u64 {
         self.page(ppn).oob.sequence
     }
+    /// Tag, payload and update of slot `index` of a programmed page.
+    #[inline]
+    fn slot(&self, ppn: Ppn, index: u32) -> (OobTag, &P, u64) {
+        (self.tags(ppn)[index as usize], &self.payload(ppn)[index as usize], self.update(ppn, index))
+    }
     /// Members that a programmed page names; empty where the array knows none.
     fn members(&self, _ppn: Ppn) -> &[Member] {
         &[]
@@ -153,6 +158,11 @@ pub trait FlashArray<P: Payload>: Clone + Send {
     fn erase(&mut self, block: BlockAddr) -> ProgramOutcome;
     /// Whether the die of this page answers at all.
     fn answers(&self, ppn: Ppn) -> bool;
+    /// True only if [`Self::answers`] is true of every page: then nobody need ask for each.
+    #[inline]
+    fn answers_everywhere(&self) -> bool {
+        false
+    }
     /// Sets the age of a block (decision D12): cycles are added, the rest replaced.
     fn set_age(&mut self, block: BlockAddr, age: impl FnOnce(&mut BlockInfo));
     /// All pages of the block count as encoded with this capability; part of its age.
@@ -259,7 +269,7 @@ impl<P: Payload> MemoryArray<P> {
     }
 
     /// What the block of a programmed page holds, and the page's number within it.
-    #[inline]
+    #[inline(always)]
     fn programmed(&self, ppn: Ppn) -> (&BlockContents<P>, usize) {
         let (block, page) = self.grid.split(ppn);
         assert!(page < self.blocks[block.index()].next_page, "{ppn} looked at before it was programmed");
@@ -276,9 +286,9 @@ impl<P: Payload> MemoryArray<P> {
         self.contents[block.index()].as_mut().expect("a programmed block has contents").change()
     }
 
-    /// Asserts the rules of NAND for a program of this page.
+    /// Asserts the rules of NAND for a program of this page. Its block, and its number within that.
     #[inline]
-    pub(crate) fn assert_programmable(&self, ppn: Ppn) {
+    pub(crate) fn assert_programmable(&self, ppn: Ppn) -> (BlockAddr, u32) {
         let (block, page) = self.grid.split(ppn);
         let info = &self.blocks[block.index()];
         assert!(!info.bad, "{ppn} programmed on a bad block");
@@ -286,14 +296,14 @@ impl<P: Payload> MemoryArray<P> {
         if !self.scars.is_empty() {
             self.scars.assert_programmable(block, ppn);
         }
+        (block, page)
     }
 
     /// The one way into the cells. Without updates all slots are written anew.
     #[inline]
     pub(crate) fn store(&mut self, program: &Program<'_, P>) -> ProgramOutcome {
-        let &Program { ppn, tags, payload, updates, members, oob, now } = program;
-        self.assert_programmable(ppn);
-        let (block, page) = self.grid.split(ppn);
+        let &Program { ppn, tags, payload, oob, now, .. } = program;
+        let (block, page) = self.assert_programmable(ppn);
         let info = &mut self.blocks[block.index()];
         info.next_page += 1;
         if page == 0 {
@@ -301,7 +311,7 @@ impl<P: Payload> MemoryArray<P> {
         }
         let pe = info.pe;
         if self.contents[block.index()].is_none() {
-            self.contents[block.index()] = Some(Stored::Open(Box::new(self.erased_contents())));
+            self.make_contents(block);
         }
         let contents = self.contents[block.index()].as_mut().expect("made above").open();
         let page = page as usize;
@@ -330,22 +340,24 @@ impl<P: Payload> MemoryArray<P> {
             (ecc.capability[page], ecc.written_s[page]) = (oob.ecc, whole_seconds(now));
         }
         if let Some(recovery) = &mut contents.recovery {
-            match updates {
-                Some(updates) => recovery.update[slots].copy_from_slice(updates),
-                None => recovery.update[slots].fill(oob.sequence),
-            }
-            recovery.pe_max[page] = self.pe_max;
-            if page == 0 {
-                recovery.members.clear();
-            }
-            if !members.is_empty() {
-                recovery.members.insert(page as u32, members.into());
-            }
+            recovery.store(page, slots, program, self.pe_max);
         }
         if page + 1 == self.grid.pages_per_block() as usize {
-            self.contents[block.index()] = self.contents[block.index()].take().map(Stored::close);
+            self.close(block);
         }
         ProgramOutcome::Done
+    }
+
+    /// Room for what the block will hold, which was never programmed.
+    #[cold]
+    fn make_contents(&mut self, block: BlockAddr) {
+        self.contents[block.index()] = Some(Stored::Open(Box::new(self.erased_contents())));
+    }
+
+    /// The last page of the block was programmed.
+    #[cold]
+    fn close(&mut self, block: BlockAddr) {
+        self.contents[block.index()] = self.contents[block.index()].take().map(Stored::close);
     }
 
     /// What the OOB of a programmed page says of its block and of the drive. Where the array
@@ -419,9 +431,7 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
     fn prefetch(&self, ppn: Ppn) {
         let (block, page) = self.grid.split(ppn);
         let Some(Some(stored)) = self.contents.get(block.index()) else { return };
-        let (contents, slot) = (stored.get(), page as usize * self.slots_per_page);
-        contents.tags.get(slot).into_iter().for_each(vocab::prefetch);
-        contents.payload.get(slot).into_iter().for_each(vocab::prefetch);
+        stored.get().payload.get(page as usize * self.slots_per_page).into_iter().for_each(vocab::prefetch);
     }
 
     #[inline]
@@ -429,7 +439,6 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         let (block, _) = self.grid.split(ppn);
         self.blocks.get(block.index()).into_iter().for_each(vocab::prefetch);
         if let Some(Some(stored)) = self.contents.get(block.index()) {
-            vocab::prefetch(&stored.get().tags);
             vocab::prefetch(&stored.get().payload);
         }
     }
@@ -476,6 +485,14 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         contents.recovery.as_ref().map_or_else(|| contents.sequence.get(page), |recovery| recovery.update[slot])
     }
 
+    #[inline]
+    fn slot(&self, ppn: Ppn, index: u32) -> (OobTag, &P, u64) {
+        let (contents, page) = self.programmed(ppn);
+        let slot = page * self.slots_per_page + index as usize;
+        let update = contents.recovery.as_ref().map_or_else(|| contents.sequence.get(page), |recovery| recovery.update[slot]);
+        (contents.tags[slot], &contents.payload[slot], update)
+    }
+
     fn members(&self, ppn: Ppn) -> &[Member] {
         let (block, page) = self.grid.split(ppn);
         let recovery = self.contents[block.index()].as_ref().and_then(|contents| contents.get().recovery.as_ref());
@@ -513,6 +530,11 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
 
     #[inline]
     fn answers(&self, _: Ppn) -> bool {
+        true
+    }
+
+    #[inline]
+    fn answers_everywhere(&self) -> bool {
         true
     }
 

@@ -66,7 +66,7 @@ pub struct Faulty<A> {
     spoiled: BTreeSet<Ppn>,
     fatigue: Option<Fatigue>,
     silent: Option<Silent>,
-    /// Whether anything is lost for good: without faults one look decides.
+    /// Whether anything is lost for good, or may be: without faults one look decides.
     any: bool,
     uncorrectable: f64,
     draws: Stream,
@@ -84,7 +84,7 @@ impl<A> Faulty<A> {
             spoiled: BTreeSet::new(),
             fatigue: None,
             silent: None,
-            any: false,
+            any: uncorrectable > 0.0,
             uncorrectable,
             draws,
         }
@@ -151,19 +151,37 @@ impl<A> Faulty<A> {
     }
 
     /// As [`Self::refuses`], of a program that is tried, which leaves its traces.
-    #[inline]
+    #[cold]
     fn fails<P: Payload>(&mut self, ppn: Ppn) -> bool
     where
         A: FlashArray<P>,
     {
-        if !self.any {
-            return false;
-        }
         self.strain(self.inner.grid().split(ppn).0);
         if self.refuses(ppn) && !self.is_begun(ppn) {
             self.spoiled.insert(ppn);
         }
         self.refuses(ppn)
+    }
+
+    /// As [`FlashArray::read`].
+    #[cold]
+    fn read_with_faults<P: Payload>(&mut self, ppn: Ppn) -> ReadOutcome
+    where
+        A: FlashArray<P>,
+    {
+        if self.is_lost(ppn) {
+            return ReadOutcome::Uncorrectable;
+        }
+        if self.refuses(ppn) && !self.is_begun(ppn) {
+            return ReadOutcome::Uncorrectable;
+        }
+        if self.uncorrectable > 0.0 && self.draws.chance(self.uncorrectable) {
+            return ReadOutcome::Uncorrectable;
+        }
+        if let Some(silent) = &mut self.silent {
+            silent.read(ppn, &self.inner);
+        }
+        self.inner.read(ppn)
     }
 
     /// Whether a program of the page fails.
@@ -276,19 +294,7 @@ impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
 
     #[inline]
     fn read(&mut self, ppn: Ppn) -> ReadOutcome {
-        if self.any && self.is_lost(ppn) {
-            return ReadOutcome::Uncorrectable;
-        }
-        if self.any && self.refuses(ppn) && !self.is_begun(ppn) {
-            return ReadOutcome::Uncorrectable;
-        }
-        if self.uncorrectable > 0.0 && self.draws.chance(self.uncorrectable) {
-            return ReadOutcome::Uncorrectable;
-        }
-        if let Some(silent) = &mut self.silent {
-            silent.read(ppn, &self.inner);
-        }
-        self.inner.read(ppn)
+        if self.any { self.read_with_faults(ppn) } else { self.inner.read(ppn) }
     }
 
     #[inline]
@@ -323,11 +329,13 @@ impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
 
     #[inline]
     fn program_page(&mut self, program: &Program<'_, P>) -> ProgramOutcome {
-        if self.fails(program.ppn) {
-            return ProgramOutcome::Failed;
-        }
-        if let Some(silent) = &mut self.silent {
-            silent.program(program.ppn);
+        if self.any {
+            if self.fails(program.ppn) {
+                return ProgramOutcome::Failed;
+            }
+            if let Some(silent) = &mut self.silent {
+                silent.program(program.ppn);
+            }
         }
         self.inner.program_page(program)
     }
@@ -336,12 +344,17 @@ impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
         self.inner.update(ppn, index)
     }
 
+    #[inline]
+    fn slot(&self, ppn: Ppn, index: u32) -> (OobTag, &P, u64) {
+        self.inner.slot(ppn, index)
+    }
+
     fn members(&self, ppn: Ppn) -> &[Member] {
         self.inner.members(ppn)
     }
 
     fn recharge(&mut self, ppn: Ppn, now: SimTime) -> ProgramOutcome {
-        if self.fails(ppn) {
+        if self.any && self.fails(ppn) {
             return ProgramOutcome::Failed;
         }
         self.inner.recharge(ppn, now)
@@ -367,6 +380,11 @@ impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
     #[inline]
     fn answers(&self, ppn: Ppn) -> bool {
         !self.any || !self.is_dead(self.inner.grid().split(ppn).0)
+    }
+
+    #[inline]
+    fn answers_everywhere(&self) -> bool {
+        !self.any
     }
 
     fn set_age(&mut self, block: BlockAddr, age: impl FnOnce(&mut BlockInfo)) {

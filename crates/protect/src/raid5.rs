@@ -15,7 +15,7 @@
 
 use crate::lazy::{READ_AROUND, ReadAround};
 use crate::{Options, Protection, SchemeError, Shape, StripePlan, StripeScheme, StripeWrite};
-use vocab::{DieId, StripSet, StripeId};
+use vocab::{DieId, Divider, StripSet, StripeId};
 
 /// Options of the scheme.
 pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[DATA_STRIPS, READ_AROUND[0], READ_AROUND[1]];
@@ -28,6 +28,7 @@ pub(crate) const DATA_STRIPS: (&str, &str, &str) =
 #[derive(Clone, Debug)]
 pub(crate) struct Raid5 {
     dies: u32,
+    by_dies: Divider,
     n: u32,
     read_around: Option<ReadAround>,
 }
@@ -45,14 +46,14 @@ impl Raid5 {
         shape.need_one_slot_per_page(options)?;
         let most = shape.dies - 1;
         let n = options.number_or_auto("data_strips", 1..=most)?.unwrap_or(most);
-        Ok(Self { dies: shape.dies, n, read_around: None })
+        Ok(Self { dies: shape.dies, by_dies: Divider::new(shape.dies), n, read_around: None })
     }
 }
 
 #[cfg(test)]
 impl Raid5 {
     pub(crate) fn over(dies: u32) -> Self {
-        Self { dies, n: dies - 1, read_around: None }
+        Self { dies, by_dies: Divider::new(dies), n: dies - 1, read_around: None }
     }
 }
 
@@ -65,9 +66,9 @@ impl StripeScheme for Raid5 {
     /// Where stripes are narrower than the drive, every run of D stripes still puts N + 1 strips
     /// on each die.
     fn die_of(&self, stripe: StripeId, strip: u32) -> DieId {
-        let parity = self.dies - 1 - stripe.0 % self.dies;
-        let place = if strip == self.data_strips() { parity } else { (parity + 1 + strip) % self.dies };
-        DieId(place as u16)
+        let parity = self.dies - 1 - self.by_dies.split(stripe.0).1;
+        let place = if strip == self.n { parity } else { parity + 1 + strip };
+        DieId(if place < self.dies { place } else { place - self.dies } as u16)
     }
 
     /// A strip whose die died moves to the next die, in order of rotation, that lives and holds

@@ -7,19 +7,33 @@ use crate::{BlockAddr, ChannelId, DieId, Geometry, Ppn, Slot, SuperblockId};
 /// With `m = ceil(2^64 / d)`, `n / d = (n * m) >> 64` for all 32-bit `n` and `d > 1`
 /// (Granlund and Montgomery, PLDI 1994).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Divider {
+pub struct Divider {
     divisor: u32,
     magic: u64,
 }
 
 impl Divider {
-    fn new(divisor: u32) -> Self {
+    /// Division by this number.
+    ///
+    /// # Panics
+    /// If that is 0.
+    #[must_use]
+    pub fn new(divisor: u32) -> Self {
         assert!(divisor > 0);
         Self { divisor, magic: if divisor == 1 { 0 } else { u64::MAX / u64::from(divisor) + 1 } }
     }
 
+    /// The number divided by.
     #[inline(always)]
-    fn split(self, n: u32) -> (u32, u32) {
+    #[must_use]
+    pub fn divisor(self) -> u32 {
+        self.divisor
+    }
+
+    /// Quotient and remainder of `n`.
+    #[inline(always)]
+    #[must_use]
+    pub fn split(self, n: u32) -> (u32, u32) {
         if self.magic == 0 {
             return (n, 0);
         }
@@ -34,6 +48,7 @@ pub struct Grid {
     geometry: Geometry,
     by_slots_per_page: Divider,
     by_pages_per_block: Divider,
+    by_slots_per_block: Divider,
     by_blocks_per_die: Divider,
     slots_per_page: u32,
     dies: u32,
@@ -48,6 +63,7 @@ impl Grid {
         Self {
             by_slots_per_page: Divider::new(geometry.slots_per_page()),
             by_pages_per_block: Divider::new(geometry.pages_per_block),
+            by_slots_per_block: Divider::new(geometry.pages_per_block * geometry.slots_per_page()),
             by_blocks_per_die: Divider::new(geometry.blocks_per_die()),
             slots_per_page: geometry.slots_per_page(),
             dies: geometry.dies(),
@@ -149,6 +165,13 @@ impl Grid {
         (BlockAddr(block), page)
     }
 
+    /// The block of a slot.
+    #[inline(always)]
+    #[must_use]
+    pub fn block_of(&self, slot: Slot) -> BlockAddr {
+        BlockAddr(self.by_slots_per_block.split(slot.0).0)
+    }
+
     /// Slot `index` of a page.
     #[inline(always)]
     #[must_use]
@@ -168,7 +191,7 @@ impl Grid {
 #[cfg(test)]
 mod tests {
     use super::{Divider, Grid};
-    use crate::{Bytes, ChannelId, DieId, Geometry, PlaneUse};
+    use crate::{Bytes, ChannelId, DieId, Geometry, PlaneUse, Slot};
 
     #[test]
     fn a_grown_grid_keeps_addresses_and_channels() {
@@ -190,6 +213,27 @@ mod tests {
         }
         let channels: Vec<_> = (0..10).map(|die| new.channel_of(DieId(die))).collect();
         assert_eq!(channels, [0, 1, 0, 1, 2, 3, 4, 2, 3, 4].map(ChannelId));
+    }
+
+    #[test]
+    fn the_block_of_a_slot_is_that_of_its_page() {
+        for (page, pages_per_block) in [(4096, 1), (4096, 256), (16384, 3)] {
+            let geometry = Geometry {
+                channels: 2,
+                dies_per_channel: 2,
+                planes: 1,
+                plane_use: PlaneUse::Single,
+                blocks_per_plane: 5,
+                pages_per_block,
+                page_size: Bytes(page),
+                oob_size: Bytes(64),
+                slot_size: Bytes(4096),
+            };
+            let grid = Grid::new(geometry);
+            for slot in (0..geometry.slots()).map(Slot) {
+                assert_eq!(grid.block_of(slot), grid.split(grid.page_of(slot).0).0);
+            }
+        }
     }
 
     #[test]

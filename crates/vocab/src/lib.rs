@@ -15,7 +15,7 @@ mod table;
 pub use address::{BlockAddr, ChannelId, DieId, Lba, Lpn, Ppn, SECTOR_BYTES, Slot, StripSet, StripeId, SuperblockId};
 pub use choice::{Options, SchemeChoice, SchemeError, find_named};
 pub use geometry::{Geometry, GeometryError, PlaneUse};
-pub use grid::Grid;
+pub use grid::{Divider, Grid};
 pub use host::{Cause, Fua, HostCommand, HostOp};
 pub use quantity::{BusRate, Bytes, Capability, Nanojoules, Nanos, PeCycles, QuantityError, SimTime};
 pub use random::{Stream, Streams};

@@ -1,7 +1,8 @@
 //! What the pages of one block hold.
 
-use crate::{Member, OobTag};
+use crate::{Member, OobTag, Program};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use vocab::Capability;
 
@@ -61,6 +62,23 @@ pub(crate) struct RecoveryOob {
     pub pe_max: Box<[u32]>,
     /// What pages name, by page.
     pub members: BTreeMap<u32, Box<[Member]>>,
+}
+
+impl RecoveryOob {
+    /// A page is programmed, into these slots. Without updates all of them are written anew.
+    pub fn store<P>(&mut self, page: usize, slots: Range<usize>, program: &Program<'_, P>, pe_max: u32) {
+        match program.updates {
+            Some(updates) => self.update[slots].copy_from_slice(updates),
+            None => self.update[slots].fill(program.oob.sequence),
+        }
+        self.pe_max[page] = pe_max;
+        if page == 0 {
+            self.members.clear();
+        }
+        if !program.members.is_empty() {
+            self.members.insert(page as u32, program.members.into());
+        }
+    }
 }
 
 /// Sequences of the pages of a block, relative to its first: two bytes a page as long as they span less

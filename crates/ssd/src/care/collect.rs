@@ -38,12 +38,6 @@ impl Collector {
         self.erasing > 0
     }
 
-    /// Something was written for the host: what collection gained was of use.
-    #[inline]
-    pub fn note_use(&mut self) {
-        self.fruitless = 0;
-    }
-
     /// Whether it could take a victim now.
     pub fn is_free(&self) -> bool {
         !self.is_busy() && !self.halted
@@ -161,11 +155,12 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// Page moves that the log's collector may have under way.
-    fn moves_at_most<A: FlashArray<P>>(&self, core: &Core<P, A>, log: usize, victim: UnitId, pages: u32) -> u32 {
+    #[inline]
+    fn moves_at_most<A: FlashArray<P>>(&self, core: &Core<P, A>, log: usize, victim: UnitId) -> u32 {
         let cause = core.moving[log].cause;
         match core.map.kind() {
             _ if cause == Cause::Rebuild => self.rebuild.at_once,
-            LogKind::Regions if crate::care::limits::hurries(core, victim, cause) => pages,
+            LogKind::Regions if crate::care::limits::hurries(core, victim, cause) => victim_pages(core),
             LogKind::Regions => self.moves_in_flight,
             // One collector serves all dies.
             LogKind::Group => self.moves_in_flight * core.device.grid.dies(),
@@ -175,18 +170,34 @@ impl<P: HostPayload> Care<P> {
     /// Whether collection gains nothing, however often it moves what is there: narrow rows take more room for their parity than
     /// the wide ones that they replace. Each victim should gain a page, so that as many as the log has pages fill it.
     pub fn gains_nothing<A: FlashArray<P>>(&self, core: &Core<P, A>, log: usize) -> bool {
-        self.collectors[log].fruitless > core.device.grid.blocks_per_die() * victim_pages(core)
+        !self.host_wrote && self.collectors[log].fruitless > core.device.grid.blocks_per_die() * victim_pages(core)
     }
 
     /// Advances the log's collection as far as it goes without waiting.
-    #[inline]
+    #[inline(always)]
     pub fn collect<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &PageWriter, log: usize) -> Collecting {
-        let Some(victim) = self.collectors[log].victim else { return Collecting::Waits };
-        if self.collectors[log].erasing > 0 || self.collectors[log].halted {
+        let collector = &self.collectors[log];
+        let Some(victim) = collector.victim else { return Collecting::Waits };
+        if collector.erasing > 0 || collector.halted {
             return Collecting::Waits;
         }
+        let at_most = self.moves_at_most(core, log, victim);
+        let under_way = core.moving[log].under_way;
+        if under_way > 0 && under_way >= at_most {
+            return Collecting::Waits;
+        }
+        self.read_on(core, writer, (log, victim), at_most)
+    }
+
+    /// Reads the next pages of the victim, up to so many moves under way.
+    fn read_on<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        writer: &PageWriter,
+        (log, victim): (usize, UnitId),
+        at_most: u32,
+    ) -> Collecting {
         let pages = victim_pages(core);
-        let at_most = self.moves_at_most(core, log, victim, pages);
         let collector = &mut self.collectors[log];
         // Nothing valid is left to be found: spare the walk over the rest of the victim.
         if core.map.unit(victim).valid == 0 {
@@ -268,6 +279,9 @@ impl<P: HostPayload> Care<P> {
             AfterErase::Retire => core.map.retire_unit(victim),
         }
         let has_enough = !core.map.is_short(log) && !self.wants_more_free(core, log);
+        if std::mem::take(&mut self.host_wrote) {
+            self.collectors.iter_mut().for_each(|collector| collector.fruitless = 0);
+        }
         let collector = &mut self.collectors[log];
         collector.fruitless = if has_enough { 0 } else { collector.fruitless + 1 };
         Some(victim)
@@ -301,7 +315,7 @@ fn gc(unit: Option<UnitId>) -> NextVictim {
 #[inline]
 fn read_to_move<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, log: usize, ppn: Ppn, valid: u32) {
     if core.device.is_programmed(ppn) {
-        match core.device.tags(ppn).first().map(|tag| tag.role()) {
+        match core.device.array.tags(ppn).first().map(|tag| tag.role()) {
             Some(PageRole::Data(lpn)) => core.map.prefetch(lpn),
             Some(PageRole::Parity(stripe)) => core.map.prefetch_parity(stripe),
             _ => {}

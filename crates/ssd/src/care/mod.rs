@@ -53,6 +53,8 @@ pub(crate) struct Damage {
 #[derive(Clone)]
 pub(crate) struct Care<P: HostPayload> {
     pub collectors: Vec<Collector>,
+    /// Whether anything was written for the host since a victim was erased: what collection gained was of use.
+    pub host_wrote: bool,
     /// Units to be collected out of turn, in order, each for a reason of its own.
     pub wanted: VecDeque<(UnitId, Cause)>,
     pub rebuild: Rebuild<P>,
@@ -70,6 +72,7 @@ impl<P: HostPayload> Care<P> {
     pub fn new(setup: &Setup, protection: &Protection, logs: usize) -> Self {
         Self {
             collectors: vec![Collector::default(); logs],
+            host_wrote: false,
             wanted: VecDeque::new(),
             rebuild: Rebuild::new(&setup.faults),
             patrol: Patrol::new(Writer::<P>::patrol_interval(protection)),

@@ -114,8 +114,15 @@ pub(crate) struct Effects<P> {
     /// Entries from here on were pushed by the handler that ran last: they are no run yet.
     fresh: usize,
     runs: Vec<Run>,
-    /// Runs below belong to whoever began to hand on before.
-    floor: usize,
+    /// What lies below belongs to whoever began to hand on before.
+    floor: Below,
+}
+
+/// How many runs and entries there were when somebody began to hand on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Below {
+    runs: usize,
+    entries: usize,
 }
 
 /// Effects that one handler pushed.
@@ -129,7 +136,7 @@ struct Run {
 
 impl<P> Default for Effects<P> {
     fn default() -> Self {
-        Self { entries: Vec::new(), end: 0, parcels: Slab::default(), fresh: 0, runs: Vec::new(), floor: 0 }
+        Self { entries: Vec::new(), end: 0, parcels: Slab::default(), fresh: 0, runs: Vec::new(), floor: Below::default() }
     }
 }
 
@@ -161,7 +168,7 @@ impl<P> Effects<P> {
     /// Whether nothing waits that was pushed since the floor.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.end == self.fresh && self.runs.len() == self.floor
+        self.end == self.floor.entries
     }
 
     /// The number of the next effect above the floor, depth first. It can be read until something is pushed.
@@ -170,7 +177,7 @@ impl<P> Effects<P> {
         if self.end > self.fresh {
             self.runs.push(Run { first: self.fresh, next: self.fresh, end: self.end });
         }
-        while self.runs.len() > self.floor {
+        while self.runs.len() > self.floor.runs {
             let run = self.runs.last_mut()?;
             if run.next < run.end {
                 run.next += 1;
@@ -191,14 +198,14 @@ impl<P> Effects<P> {
 
     /// From now on only what is pushed anew is handed on; the floor before.
     #[inline]
-    pub fn raise(&mut self) -> usize {
-        std::mem::replace(&mut self.floor, self.runs.len())
+    pub fn raise(&mut self) -> Below {
+        std::mem::replace(&mut self.floor, Below { runs: self.runs.len(), entries: self.end })
     }
 
     /// Back to a floor before. What was pushed meanwhile and not handed on is what comes next.
     #[inline]
-    pub fn lower(&mut self, floor: usize) {
-        debug_assert!(self.runs.len() >= self.floor, "effects below the floor were handed on");
+    pub fn lower(&mut self, floor: Below) {
+        debug_assert!(self.runs.len() >= self.floor.runs, "effects below the floor were handed on");
         self.floor = floor;
     }
 

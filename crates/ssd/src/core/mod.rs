@@ -166,9 +166,16 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
     }
 
     /// What a job wrote is durable; where some of its pages have no place, the others are.
+    #[inline]
     pub fn note_durable(&mut self, job: JobId) {
+        if self.is_mountable() {
+            self.note_durable_in_journal(job);
+        }
+    }
+
+    fn note_durable_in_journal(&mut self, job: JobId) {
         let job = &self.jobs[job];
-        if self.is_mountable() && (!job.failed || job.homeless) {
+        if !job.failed || job.homeless {
             let is_lost = |lpn: &Lpn, rank| self.safe.lost.get(lpn) == Some(&rank);
             let pages = job.pages.iter().filter(|page| page.rank > 0 && !is_lost(&page.lpn, page.rank));
             pages.for_each(|page| self.safe.journal.durable(page.lpn, page.rank));

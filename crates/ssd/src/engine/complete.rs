@@ -52,6 +52,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
+    #[inline(always)]
     fn complete(&mut self, id: CommandId) {
         let command = self.core.device.commands[id];
         match command.verb {
@@ -99,7 +100,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// Reads the page of a command and decodes it: what came of it, and the time in the decoder.
-    #[inline]
+    #[inline(always)]
     fn sense(&mut self, command: &Command) -> (ReadOutcome, Nanos) {
         let compares = if self.core.breaks(SafetyRule::Compare) { Compares::No } else { Compares::Yes };
         let Sensed { verdict, time } = self.core.device.sense(command, compares);
@@ -140,6 +141,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
+    #[inline(always)]
     fn complete_program(&mut self, command: &Command) {
         let outcome = self.core.device.program(command);
         if outcome.is_done() {
@@ -170,6 +172,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// A program has ended: with its page in flash, or lost.
+    #[inline]
     pub(crate) fn program_over(&mut self, command: &Command, outcome: ProgramOutcome) {
         let image = command.image;
         match command.owner {
@@ -190,6 +193,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
+    #[inline(never)]
     fn complete_erase(&mut self, command: &Command) {
         let block = self.core.device.block_of(command.ppn);
         let outcome = self.core.device.erase(block, command.cause);
@@ -209,6 +213,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
+    #[inline(never)]
     fn die_is_idle(&mut self, die: DieId) {
         if self.core.device.no_die_is_busy() {
             self.migrate_when_idle();

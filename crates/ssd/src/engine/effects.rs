@@ -23,6 +23,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
+    #[inline(always)]
     fn apply(&mut self, number: usize) {
         match *self.core.out.at(number) {
             Effect::PartDone { job } => self.host.part_done(&mut self.core, job),
@@ -59,6 +60,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Effect::RetryJobs => self.core.retry |= !self.host.stalled.is_empty(),
         }
     }
+
     fn open(&mut self, parcel: ParcelId) {
         match self.core.out.open(parcel) {
             Parcel::AwaitDurable { job, pages } => self.host.await_durable(&mut self.core, &self.writer, job, pages),

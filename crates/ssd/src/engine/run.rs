@@ -81,7 +81,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// Lets commands arrive until so many are unanswered.
-    #[inline]
+    #[inline(always)]
     fn let_arrive_up_to(&mut self, depth: u32, upcoming: &mut Upcoming<'_>, each: BeforeEach<'_, P, A>) {
         while self.host.requests.outstanding < depth
             && !self.is_off_line()
@@ -113,7 +113,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// What happens to a resource of the drive.
-    #[inline]
+    #[inline(always)]
     fn event(&mut self, resource: usize, upcoming: &mut Upcoming<'_>, each: BeforeEach<'_, P, A>) {
         match Resource::of(resource, &self.core.device.grid) {
             Resource::Die(die) => self.die_event(die),
@@ -145,7 +145,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// first the map's entry, then, one command later, what the entry points to.
     #[inline]
     fn look_ahead(&self, upcoming: &mut Upcoming<'_>) {
-        let page = |command: &HostCommand| Lpn((command.lba.0 / u64::from(self.host.requests.sectors_per_slot)) as u32);
+        let page = |command: &HostCommand| Lpn(self.host.requests.pages_in(command.lba.0) as u32);
         upcoming.next = upcoming.after_next.take();
         if let Some(command) = &upcoming.next {
             let wanted = if command.op == HostOp::Read { Wanted::Read } else { Wanted::Write };

@@ -34,7 +34,11 @@ impl<P: HostPayload> Host<P> {
             return self.pass_on(core, writer, job);
         }
         let wait = !self.page_locks.is_empty() && core.jobs[job].lpns().any(|lpn| self.page_locks.is_held(lpn));
-        if wait || core.jobs[job].next_partial(0, self.requests.sectors_per_slot).is_some() {
+        let is_partial = core.jobs[job].next_partial(0, self.requests.sectors_per_slot).is_some();
+        if !wait && !is_partial && !core.jobs[job].failed {
+            return self.pass_on(core, writer, job);
+        }
+        if wait || is_partial {
             self.hold_pages(core, job);
         }
         if core.jobs[job].missing > 0 {

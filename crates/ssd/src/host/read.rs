@@ -92,15 +92,19 @@ impl<P: HostPayload> Host<P> {
             self.check_read(core, lpn, floor, Some(&payload));
             return PageRead::Begun(1);
         }
-        // It is looked at when the read has ended, many events from now.
-        core.device.array.prefetch(ppn);
+        if P::CHECKED {
+            // It is looked at when the read has ended, many events from now.
+            core.device.array.prefetch(ppn);
+        }
         let count = self.run_of(core, lpn, slot, most);
         core.jobs[job].remaining += 1;
         let owner = Owner::HostRead { job };
         let command = Command { owner, ppn, lpn: lpn.0, first: index as u8, count: count as u8, ..Command::default() };
         let id = core.submit(command);
-        for i in 0..count {
-            core.floors.set(id, i as usize, self.oracle.floor(Lpn(lpn.0 + i)));
+        if P::CHECKED {
+            for i in 0..count {
+                core.floors.set(id, i as usize, self.oracle.floor(Lpn(lpn.0 + i)));
+            }
         }
         PageRead::Begun(count)
     }
@@ -129,6 +133,17 @@ impl<P: HostPayload> Host<P> {
         if !outcome.is_clean() {
             return self.solve_pages_of(core, id, command, job);
         }
+        if core.is_mountable() {
+            (0..u32::from(command.count)).for_each(|i| core.safe.journal.read(Lpn(command.lpn + i)));
+        }
+        if P::CHECKED {
+            self.check_pages_of(core, id, command);
+        }
+        self.part_done(core, job);
+    }
+
+    /// A flash page was read for the host: each logical page that was wanted of it is checked.
+    fn check_pages_of<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: CommandId, command: &Command) {
         let brought = match core.device.array.arrived() {
             Arrived::Other(other) if core.breaks(SafetyRule::Compare) => other,
             _ => command.ppn,
@@ -137,17 +152,15 @@ impl<P: HostPayload> Host<P> {
             let floor = core.floors.get(id, i as usize);
             let at = u32::from(command.first) + i;
             let payload = core.device.array.payload(brought)[at as usize].clone();
-            core.safe.journal.read(Lpn(command.lpn + i));
             self.check_read(core, Lpn(command.lpn + i), floor, Some(&payload));
         }
-        self.part_done(core, job);
     }
 
     /// A flash page could not be read: each logical page that was wanted of it is solved for.
     fn solve_pages_of<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: CommandId, command: &Command, job: JobId) {
         for i in 0..u32::from(command.count) {
             core.jobs[job].remaining += 1;
-            let floor = core.floors.get(id, i as usize);
+            let floor = if P::CHECKED { core.floors.get(id, i as usize) } else { Floor::default() };
             let failed = Some(core.device.grid.slot(command.ppn, u32::from(command.first) + i));
             core.out.send(Parcel::Solve { target: Target::HostRead { job, lpn: Lpn(command.lpn + i), floor, failed } });
         }

@@ -1,7 +1,7 @@
 //! Requests arrive, are split into logical pages, and are answered when all their parts are done.
 
 use crate::core::Core;
-use crate::core::jobs::{Asker, PageWrite};
+use crate::core::jobs::{Asker, Job, PageWrite};
 use crate::core::timer::Timer;
 use crate::host::{Host, Next};
 use crate::write::Writer;
@@ -47,6 +47,8 @@ pub enum HostEvent {
 pub(crate) struct Requests {
     user_slots: u32,
     pub sectors_per_slot: u32,
+    /// Its binary logarithm, where that is a whole number: most drives need no division.
+    sector_bits: Option<u32>,
     /// Time to answer what needs no flash.
     latency: Nanos,
     /// Answers on their way, each after the same latency.
@@ -77,6 +79,12 @@ impl Journal {
     pub fn take(&self) -> Vec<HostEvent> {
         std::mem::take(&mut self.events())
     }
+
+    /// Out of line: most drives have no journal.
+    #[cold]
+    fn push(&self, event: HostEvent) {
+        self.events().push(event);
+    }
 }
 
 impl Clone for Journal {
@@ -90,6 +98,7 @@ impl Requests {
         Self {
             user_slots,
             sectors_per_slot,
+            sector_bits: sectors_per_slot.is_power_of_two().then(|| sectors_per_slot.trailing_zeros()),
             latency,
             answers: VecDeque::new(),
             outstanding: 0,
@@ -102,20 +111,37 @@ impl Requests {
         }
     }
 
+    #[inline]
     fn note(&self, event: impl FnOnce() -> HostEvent) {
         if let Some(journal) = &self.journal {
-            journal.events().push(event());
+            journal.push(event());
         }
+    }
+
+    /// Whole pages in so many sectors; of a sector's number, its page.
+    #[inline]
+    pub fn pages_in(&self, sectors: u64) -> u64 {
+        match self.sector_bits {
+            Some(bits) => sectors >> bits,
+            None => sectors / u64::from(self.sectors_per_slot),
+        }
+    }
+
+    /// As [`Self::pages_in`], a page begun counting as a page.
+    #[inline]
+    fn pages_begun_in(&self, sectors: u64) -> u64 {
+        let whole = self.pages_in(sectors);
+        whole + u64::from(whole * u64::from(self.sectors_per_slot) < sectors)
     }
 
     /// The logical pages that a command touches; of a discard, those that it covers wholly. `None` where the command
     /// reaches beyond the drive.
+    #[inline]
     fn pages_of(&self, command: &HostCommand, kind: RequestKind) -> Option<Range<u32>> {
-        let per = u64::from(self.sectors_per_slot);
         let end = command.lba.0.checked_add(u64::from(command.sectors))?;
         let (first, end) = match kind {
-            RequestKind::Discard => (command.lba.0.div_ceil(per), end / per),
-            _ => (command.lba.0 / per, end.div_ceil(per)),
+            RequestKind::Discard => (self.pages_begun_in(command.lba.0), self.pages_in(end)),
+            _ => (self.pages_in(command.lba.0), self.pages_begun_in(end)),
         };
         (end <= u64::from(self.user_slots)).then_some(first as u32..end.max(first) as u32)
     }
@@ -144,6 +170,7 @@ pub(crate) enum Arrived {
 impl<P: HostPayload> Host<P> {
     /// A host command arrives now; it has waited since `sent`, where the drive was off line. Its job, which still
     /// has the part that stands for its being issued.
+    #[inline(always)]
     pub fn arrive<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, command: &HostCommand, sent: SimTime) -> (JobId, Arrived) {
         self.requests.first_arrival.get_or_insert(sent);
         self.requests.last_arrival = sent;
@@ -185,6 +212,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// Splits a write into its pages, and puts it in order.
+    #[inline(always)]
     pub fn write_pages<A: FlashArray<P>>(
         &mut self,
         core: &mut Core<P, A>,
@@ -231,14 +259,16 @@ impl<P: HostPayload> Host<P> {
     /// One part of a job is done. Only of an eviction does more than an answer follow: then there may be effects.
     #[inline]
     pub fn part_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
-        core.jobs[job].remaining -= 1;
-        if core.jobs[job].remaining == 0 {
+        let remaining = &mut core.jobs[job].remaining;
+        *remaining -= 1;
+        if *remaining == 0 {
             self.job_done(core, job);
         }
     }
 
     fn job_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
-        core.jobs[job].failed |= core.jobs[job].homeless;
+        let homeless = core.jobs[job].homeless;
+        core.jobs[job].failed |= homeless;
         core.note_durable(job);
         match core.jobs[job].asker {
             Asker::Nobody => self.tell_oracle(core, job),
@@ -271,10 +301,13 @@ impl<P: HostPayload> Host<P> {
         }
     }
 
+    #[inline]
     fn answer<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
-        self.tell_oracle(core, job);
-        let (kind, arrival) = (core.jobs[job].kind, core.jobs[job].arrival);
-        let (request, failed) = (core.jobs[job].request, core.jobs[job].failed);
+        let &Job { kind, arrival, request, failed, .. } = &core.jobs[job];
+        // A read changes nothing that later reads must return.
+        if kind != RequestKind::Read {
+            self.tell_oracle(core, job);
+        }
         self.requests.note(|| HostEvent::Answered { request, failed });
         self.requests.outstanding -= 1;
         self.requests.last_answer = core.device.now;
@@ -296,6 +329,9 @@ impl<P: HostPayload> Host<P> {
         }
         if !job.versions.is_empty() && job.kind == RequestKind::Flush {
             self.oracle.flushed(&job.versions);
+        }
+        if !P::CHECKED {
+            return;
         }
         // A page that was only written along with its stripe block says nothing new.
         for page in job.pages.iter().filter(|page| page.from < page.to) {

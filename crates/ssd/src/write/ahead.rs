@@ -42,6 +42,10 @@ impl<P: HostPayload> Writer<P> {
     /// written.
     #[inline]
     pub fn fetch_contents<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn, wanted: Wanted) {
+        if size_of::<P>() == 0 {
+            // Nothing is kept of what pages hold.
+            return self.fetch_places(core, lpn, wanted);
+        }
         self.each_place(core, lpn, wanted, |slot| core.device.array.prefetch(core.device.grid.page_of(slot).0));
     }
 

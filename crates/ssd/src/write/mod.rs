@@ -317,6 +317,7 @@ pub(crate) enum EvictedWith {
 /// Questions of the host: what it has to know of the scheme.
 impl<P: HostPayload> Writer<P> {
     /// The pages of the host that a request touches: of whole stripe blocks, where the drive maps these.
+    #[inline]
     pub fn touched(&self, pages: Range<u32>, user_slots: u32) -> Range<u32> {
         match self.way {
             Way::Zones => {

@@ -115,10 +115,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 continue;
             }
             if outcome.is_clean() {
-                let tag = self.core.device.tags(ppn)[index as usize];
-                let payload = self.core.device.array.payload(ppn)[index as usize].clone();
-                let update = self.core.device.update_at(ppn, index);
-                self.relocate(log, Contents { tag, payload, update }, slot);
+                self.relocate(log, self.core.device.contents_at(ppn, index), slot);
             } else {
                 self.core.moving[log].under_way += 1;
                 self.repair(Target::Move { log: log as u16, slot });

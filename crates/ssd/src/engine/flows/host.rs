@@ -1,6 +1,5 @@
 //! Requests on their way: from the host to the way of writing and back, or to the reads.
 
-use crate::care::collect::Collector;
 use crate::engine::Engine;
 use crate::host::Next;
 use crate::host::requests::Arrived;
@@ -76,6 +75,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// Hands a job to the log, behind what already waits for space.
+    #[inline]
     pub(crate) fn place_or_wait(&mut self, job: JobId) {
         self.core.jobs[job].remaining += 1;
         if !self.host.stalled.is_empty() || !self.place(job) {
@@ -94,7 +94,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             (_, Way::Zones) => return self.place_in_zones(job),
         };
         if all {
-            self.care.collectors.iter_mut().for_each(Collector::note_use);
+            self.care.host_wrote = true;
             self.host.leave(&mut self.core, job);
             self.hand_on();
         }

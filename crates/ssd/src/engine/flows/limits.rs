@@ -19,8 +19,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     #[inline]
     pub(crate) fn next_event(&mut self) -> Option<(SimTime, usize)> {
         let grid = &self.core.device.grid;
-        let (refreshes, retention) = (refresh::timer(grid), limits::timer(grid));
         let next = self.core.device.calendar.next();
+        if next.is_some_and(|(_, resource)| resource < grid.dies() as usize) {
+            return next;
+        }
+        let (refreshes, retention) = (refresh::timer(grid), limits::timer(grid));
         let is_next = |timer: usize| next.is_some_and(|(_, resource)| resource == timer);
         if is_next(refreshes) {
             self.care.refresh_timer(&mut self.core);

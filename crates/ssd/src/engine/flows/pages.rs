@@ -64,7 +64,14 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// A page that moves keeps the names of its codeword's members: parity and the pages of static stripes have
     /// such names.
+    #[inline]
     fn keep_members(&mut self, image: ImageId, tag: OobTag, from: Slot) {
+        if self.core.is_mountable() {
+            self.keep_members_for_mount(image, tag, from);
+        }
+    }
+
+    fn keep_members_for_mount(&mut self, image: ImageId, tag: OobTag, from: Slot) {
         match self.writer.members_to_keep(&self.core, tag, from) {
             KeptMembers::None => {}
             KeptMembers::These(members) => self.core.device.images.set_members(image, members),
@@ -73,6 +80,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// A page of a region log is programmed (or lost with its die).
+    #[inline(always)]
     pub(crate) fn page_done(&mut self, image: ImageId, log: usize, holds: Holds, outcome: ProgramOutcome) {
         let Image { ppn, filled, .. } = self.core.device.images.slab[image];
         for index in 0..filled {

@@ -1,5 +1,6 @@
 //! Writing without redundancy: each page goes to the die with the least waiting.
 
+use crate::core::jobs::Job;
 use crate::core::owner::{Holds, Owner};
 use crate::core::{Core, oob_covering};
 use crate::write::pages::PageWriter;
@@ -45,15 +46,15 @@ impl PageWriter {
                 HostImage::Taken(image, _) => (image, None),
                 HostImage::NoRoom => return Placing::NoRoom,
             };
-            let next = core.jobs[job].next;
-            let page = &core.jobs[job].pages[next];
+            let update = core.device.next_rank();
+            let Job { pages, next, remaining, .. } = &mut core.jobs[job];
+            let page = &mut pages[*next];
+            page.rank = update;
+            *next += 1;
+            *remaining += 1;
             let (lpn, payload) = (page.lpn, page.payload.clone());
-            let published = core.map.publish(lpn, core.next_slot_of(image));
-            let pin = published.pinned;
-            let contents = Contents { tag: OobTag::data(lpn), payload, update: core.rank_for(job, next) };
-            core.device.images.fill(image, contents, Some(job), pin);
-            core.jobs[job].remaining += 1;
-            core.jobs[job].next += 1;
+            let pin = core.map.publish(lpn, core.next_slot_of(image)).pinned;
+            core.device.images.fill(image, Contents { tag: OobTag::data(lpn), payload, update }, Some(job), pin);
             self.send_host_image(core, image);
             if let Some(log) = taken_of.filter(|&log| core.map.is_short(log)) {
                 return Placing::Short { log };
@@ -71,7 +72,7 @@ impl PageWriter {
     }
 
     /// The image the next host page goes into.
-    #[inline]
+    #[inline(always)]
     pub fn host_image<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) -> HostImage {
         if let Some(image) = self.open {
             return HostImage::Open(image);
@@ -87,23 +88,21 @@ impl PageWriter {
     #[inline]
     pub fn least_waiting<P: HostPayload, A: FlashArray<P>>(&mut self, core: &Core<P, A>) -> Option<usize> {
         let backlogs = core.device.backlogs();
-        let (mut best, mut least) = (None, u32::MAX);
-        let mut look = |first: usize, backlogs: &[u32]| {
-            for (die, &backlog) in (first..).zip(backlogs) {
-                if backlog < least && core.map.has_room(die, Stream::Host) {
-                    (best, least) = (Some(die), backlog);
-                    if least == 0 {
-                        return;
-                    }
-                }
-            }
-        };
         let (before, from_turn) = backlogs.split_at(self.turn);
-        look(self.turn, from_turn);
-        look(0, before);
-        let best = best?;
+        let least = backlogs.iter().fold(u32::MAX, |least, &backlog| least.min(backlog));
+        let first = |dies: &[u32]| dies.iter().position(|&backlog| backlog == least);
+        let first = first(from_turn).map(|at| self.turn + at).or_else(|| first(before))?;
+        // That die nearly always has room: then no other need be asked.
+        let best = if core.map.has_room(first, Stream::Host) { first } else { self.least_waiting_with_room(core)? };
         self.turn = if best + 1 == backlogs.len() { 0 } else { best + 1 };
         Some(best)
+    }
+
+    #[cold]
+    fn least_waiting_with_room<P: HostPayload, A: FlashArray<P>>(&self, core: &Core<P, A>) -> Option<usize> {
+        let backlogs = core.device.backlogs();
+        let in_turn = (self.turn..backlogs.len()).chain(0..self.turn);
+        in_turn.filter(|&die| core.map.has_room(die, Stream::Host)).min_by_key(|&die| backlogs[die])
     }
 
     /// Queues the program of the host image: with the first page in it, so that an idle die

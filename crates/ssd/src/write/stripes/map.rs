@@ -12,9 +12,10 @@ use vocab::{DieId, Lpn, Ppn, StripSet, StripeId};
 
 impl<P: HostPayload> Stripes<P> {
     /// Stripe and strip of a logical page.
+    #[inline]
     pub fn strip_of(&self, lpn: Lpn) -> (StripeId, u32) {
-        let n = self.data_strips();
-        (StripeId(lpn.0 / n), lpn.0 % n)
+        let (stripe, strip) = self.by_width.split(lpn.0);
+        (StripeId(stripe), strip)
     }
 
     /// Stripe and strip of a page's contents; `None` for a filler.
@@ -82,16 +83,12 @@ impl<P: HostPayload> Stripes<P> {
     /// Data strips with stored contents, and strips (parity included) that cannot be read.
     pub fn stripe_state<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId) -> (StripSet, StripSet) {
         let n = self.data_strips();
-        let (mut present, mut unreadable) = (StripSet::EMPTY, StripSet::EMPTY);
         let first = stripe.0 * n;
-        let end = (first + n).min(core.map.user_slots());
-        for (strip, place) in (0..).zip(core.map.places(Lpn(first)..Lpn(end))) {
-            if place != Place::Unmapped {
-                present.insert(strip);
-            }
-            if core.is_lost_place(place) {
-                unreadable.insert(strip);
-            }
+        let pages = Lpn(first)..Lpn((first + n).min(core.map.user_slots()));
+        let (present, mut unreadable) = core.map.mapped(pages.clone());
+        if !core.device.array.answers_everywhere() {
+            let places = (0..).zip(core.map.places(pages));
+            unreadable = places.filter(|(_, place)| core.is_lost_place(*place)).map(|(strip, _)| strip).collect();
         }
         if core.is_lost_place(core.map.lookup_parity(stripe)) {
             unreadable.insert(n);

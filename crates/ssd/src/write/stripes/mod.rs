@@ -44,7 +44,7 @@ use device::slab::Slab;
 use nand::FlashArray;
 use protect::StripeScheme;
 use std::collections::{BTreeSet, VecDeque};
-use vocab::{PeCycles, StripeId};
+use vocab::{Divider, PeCycles, StripeId};
 
 /// A drive's own copy of its scheme.
 struct Scheme(Box<dyn StripeScheme>);
@@ -60,6 +60,8 @@ impl Clone for Scheme {
 pub(crate) struct Stripes<P> {
     /// `None` on a drive without static stripes.
     scheme: Option<Scheme>,
+    /// Data strips of a stripe: logical pages are divided by this number.
+    by_width: Divider,
     pub ops: Slab<StripeOp<P>, OfOp>,
     pub locks: StripeLocks,
     /// Updates that wait for space, in order.
@@ -81,7 +83,8 @@ pub(crate) struct Stripes<P> {
 impl<P: HostPayload> Stripes<P> {
     /// Stripes of `scheme`, if that has any, over so many logical pages.
     pub fn new(scheme: Option<Box<dyn StripeScheme>>, power: &Power, user_slots: u32) -> Self {
-        let width = scheme.as_ref().filter(|_| power.mountable).map(|scheme| scheme.data_strips());
+        let by_width = Divider::new(scheme.as_ref().map_or(1, |scheme| scheme.data_strips()));
+        let width = scheme.as_ref().filter(|_| power.mountable).map(|_| by_width.divisor());
         let mut held = ParityCache::new(scheme.as_ref().map_or(0, |scheme| scheme.parity_cache()));
         if power.mountable {
             held.expect_cuts();
@@ -96,6 +99,7 @@ impl<P: HostPayload> Stripes<P> {
             versions: vec![0; width.map_or(0, |_| user_slots as usize)],
             parity_versions: vec![0; width.map_or(0, |width| user_slots.div_ceil(width) as usize)],
             unnamed: BTreeSet::new(),
+            by_width,
             scheme: scheme.map(Scheme),
         }
     }
@@ -114,7 +118,7 @@ impl<P: HostPayload> Stripes<P> {
     /// Data strips of a stripe; the strip of this number is its parity.
     #[inline]
     pub fn data_strips(&self) -> u32 {
-        self.scheme().data_strips()
+        self.by_width.divisor()
     }
 
     /// Goes on with what was left for later, behind an effect.

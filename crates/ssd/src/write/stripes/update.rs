@@ -36,21 +36,22 @@ impl<P: HostPayload> Stripes<P> {
 
     /// Cuts the job into updates of one stripe each, which start in order.
     pub fn place<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
-        let n = self.data_strips();
+        let by_width = self.by_width;
         let per = core.device.grid.geometry().sectors_per_slot();
         let mut first = 0;
         while let Some(page) = core.jobs[job].pages.get(first) {
-            let stripe = StripeId(page.lpn.0 / n);
+            let stripe = self.strip_of(page.lpn).0;
             let id = self.new_update(stripe, Work::Write);
             let op = &mut self.ops[id];
             for page in &core.jobs[job].pages[first..] {
-                if page.lpn.0 / n != stripe.0 {
+                let (of, strip) = by_width.split(page.lpn.0);
+                if of != stripe.0 {
                     break;
                 }
-                op.strips.push(page.lpn.0 % n);
-                op.written.insert(page.lpn.0 % n);
+                op.strips.push(strip);
+                op.written.insert(strip);
                 if (page.from, page.to) != (0, per) {
-                    op.merge.insert(page.lpn.0 % n);
+                    op.merge.insert(strip);
                 }
             }
             (op.job, op.first_page) = (Some(job), first);
@@ -206,10 +207,14 @@ impl<P: HostPayload> Stripes<P> {
 
     /// An update of the stripe ended and its lock was handed on.
     pub(super) fn ended<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId) {
-        if self.held.has_waiting() {
+        let serves = self.held.has_waiting();
+        if serves {
             Self::later(core, StripeStep::ServeWaiting);
         }
-        Self::later(core, StripeStep::CommitIfCondemned { stripe });
+        // Most stripes have no partial parity, and get none in between.
+        if serves || self.held.get(stripe).is_some() {
+            Self::later(core, StripeStep::CommitIfCondemned { stripe });
+        }
         core.out.push(Effect::RetryJobs);
     }
 
