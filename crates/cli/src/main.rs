@@ -69,7 +69,7 @@ fn compare(experiment: &Experiment, options: &Options) -> Result<ExitCode, Probl
     if options.json {
         let text = serde_json::to_string_pretty(&comparison.to_json()).expect("a JSON document prints");
         print(&format!("{text}\n"));
-        comparison.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+        comparison.warnings().iter().for_each(|warning| say(&format!("warning: {warning}")));
         say(&format!("report: {}", index.display()));
     } else {
         print(&format!("{}report: {}\n", comparison.to_table(), index.display()));
