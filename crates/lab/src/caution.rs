@@ -111,12 +111,8 @@ fn lost_work(name: &str, run: &RunResult) -> Vec<Caution> {
             ),
         ),
     ];
-    let caution = |(_, reason, text)| Caution {
-        level: Level::Error,
-        scheme: Some(name.into()),
-        not_comparable: Some(reason),
-        text,
-    };
+    let caution =
+        |(_, reason, text)| Caution { level: Level::Error, scheme: Some(name.into()), not_comparable: Some(reason), text };
     found.into_iter().filter(|(applies, ..)| *applies).map(caution).collect()
 }
 

@@ -71,7 +71,9 @@ pub fn clock(arrival: Arrival, duration_s: f64, none: Option<Demand>, schemes: &
                         let share = ANY_BUSY * 100.0;
                         return open(
                             factor,
-                            format!("at recorded times x {factor}: so slow that `{name}`, the busiest, would be {share} % busy on average"),
+                            format!(
+                                "at recorded times x {factor}: so slow that `{name}`, the busiest, would be {share} % busy on average"
+                            ),
                         );
                     }
                 }
@@ -101,7 +103,10 @@ pub(crate) fn measured(clock: &Clock, outcomes: &[Outcome]) -> String {
             let share = late_share(&worst.result);
             if share > 0.0 {
                 let share = percent(share);
-                format!("{busy}; {share} of the requests of `{}`, the most, waited behind a backlog of more than a second", worst.label)
+                format!(
+                    "{busy}; {share} of the requests of `{}`, the most, waited behind a backlog of more than a second",
+                    worst.label
+                )
             } else {
                 format!("{busy}; no request waited behind a backlog of more than a second")
             }

@@ -1,7 +1,7 @@
 //! Replays one workload over several schemes: equal capacity, history, seed and clock.
 
-use crate::caution::Caution;
 use crate::capacity::{Plan, PlannedDrive, plan, refused};
+use crate::caution::Caution;
 use crate::clock::{Clock, clock, needs_demand};
 use crate::experiment::{Experiment, Fairness};
 use crate::forks::Drives;
@@ -221,7 +221,18 @@ impl Runs<'_> {
             Some(drives) => drives.drive(setup),
             None => Session::new(setup).map(Arc::new),
         };
-        session.map_err(|error| refused(&setup.scheme, &error))
+        let hint = |problem: Problem| match self.experiment.age.bad_blocks > 0.0 && problem.message.contains("bad blocks") {
+            true => Problem {
+                field: "capacity.spare".into(),
+                message: format!(
+                    "{}. Valid: a larger capacity.spare (now {}), a smaller capacity.size, or fewer age.bad_blocks",
+                    problem.message, self.experiment.capacity.spare
+                ),
+                ..problem
+            },
+            false => problem,
+        };
+        session.map_err(|error| hint(refused(&setup.scheme, &error)))
     }
 
     fn prepare(&self, index: usize) -> Result<Prepared, Problem> {
@@ -352,6 +363,13 @@ fn notes(experiment: &Experiment, workload: &Workload, plan: &Plan) -> Vec<Strin
             plan.added_blocks
         ));
     }
+    notes.push(format!(
+        "life: of the flash of each scheme as replayed ({} for `{}`), {} rated P/E cycles, wear even over blocks; in TB it grows with the \
+         size of the drive",
+        mib(plan.drives[0].drive.geometry.raw_size()),
+        experiment.schemes[0],
+        experiment.drive.endurance.0
+    ));
     if workload.folds(experiment, plan.user_slots) {
         let user = user_capacity(experiment, plan);
         notes.push(format!("addresses: the workload exceeds {user} and is folded into it (modulo)"));

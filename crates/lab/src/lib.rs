@@ -47,7 +47,7 @@ pub use document::Document;
 pub use drives::{DRIVES, DriveEntry};
 pub use experiment::{Addresses, CapacitySpec, DriveSpec, Experiment, Fairness, Options, Overrides, TraceSpec};
 pub use generate::{ArrivalsSpec, GenerateSpec, PlacementSpec};
-pub use listing::{LISTS, List, Listed, list};
+pub use listing::{LISTS, List, Listed, list, schemes_on};
 pub use parquet_file::parquet_bytes;
 pub use problem::{Place, Position, Problem, RecordPlace, Spot};
 pub use publish::{report_directory, write_headline, write_report, write_study};

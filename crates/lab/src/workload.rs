@@ -318,7 +318,8 @@ impl Workload {
         let facts = facts(experiment, &footprint, (read, clip), format, hash);
         let kept = kept.map(Arc::new);
         let loops = u64::from(experiment.trace.loops);
-        let workload = Self { input, max_gap: experiment.trace.max_gap, loops, footprint: Arc::new(footprint), touched, kept, facts };
+        let workload =
+            Self { input, max_gap: experiment.trace.max_gap, loops, footprint: Arc::new(footprint), touched, kept, facts };
         workload.check_span(1.0).map_err(|years| match loops {
             1 => Problem::new("trace.source", years),
             _ => Problem::new("trace.loops", format!("found {loops}: {years}")),
@@ -400,7 +401,13 @@ impl Workload {
     }
 }
 
-fn facts(experiment: &Experiment, footprint: &Footprint, (read, clip): (ReadCounts, Clip), format: &str, digest: u64) -> TraceFacts {
+fn facts(
+    experiment: &Experiment,
+    footprint: &Footprint,
+    (read, clip): (ReadCounts, Clip),
+    format: &str,
+    digest: u64,
+) -> TraceFacts {
     let (counts, source) = (footprint.counts(), &experiment.trace.source);
     TraceFacts {
         name: Path::new(source).file_name().map_or(source.clone(), |name| name.to_string_lossy().into()),

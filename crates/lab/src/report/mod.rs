@@ -110,7 +110,7 @@ pub fn html(comparison: &ReportInput) -> String {
     page(&Page {
         title: comparison.title,
         summary: &summary(comparison, &labels),
-        verdict: &verdict::html(comparison.verdict, &labels),
+        verdict: &verdict::html(comparison.verdict, &labels, comparison.cautions.len()),
         cautions: &cautions(comparison.cautions),
         tools: TOOLS,
         tables: &table::html(&labels, comparison.runs, comparison.speeds, comparison.verdict),

@@ -19,13 +19,17 @@ const OUTLIER: f64 = 4.0;
 const CUT: f64 = 1.4;
 
 /// The verdict of a comparison; `colours` are those of its schemes.
-pub(super) fn html(verdict: &Verdict, colours: &[(String, &'static str)]) -> String {
+pub(super) fn html(verdict: &Verdict, colours: &[(String, &'static str)], cautions: usize) -> String {
     if verdict.schemes.is_empty() {
         return String::new();
     }
     let mut answer = String::new();
     for sentence in &verdict.answer {
         let _ = writeln!(answer, "<p>{}</p>", code(sentence));
+    }
+    if cautions > 0 {
+        let words = if cautions == 1 { "One warning".into() } else { format!("{cautions} warnings") };
+        let _ = writeln!(answer, "<p><a href=\"#cautions\">{words}</a> to read before any figure is believed.</p>");
     }
     let panels: String = DRAWN.iter().map(|(key, question)| panel(verdict, colours, key, question)).collect();
     let sentences: String = verdict.schemes.iter().map(|one| format!("<li>{}</li>\n", code(&one.sentence))).collect();
@@ -63,10 +67,13 @@ fn scale(verdict: &Verdict, measure: &Measure) -> f64 {
 
 /// Bars of one cost.
 fn panel(verdict: &Verdict, colours: &[(String, &'static str)], key: &str, question: &str) -> String {
-    let Some((index, measure)) = MEASURES.iter().enumerate().find(|(_, measure)| measure.key == key) else { return String::new() };
+    let Some((index, measure)) = MEASURES.iter().enumerate().find(|(_, measure)| measure.key == key) else {
+        return String::new();
+    };
     let full = scale(verdict, measure);
     let better = if measure.better == Better::Less { "less is better" } else { "more is better" };
-    let mut out = format!("<figure class=\"card\" data-panel=\"{key}\"><figcaption>{question} <small>{better}</small></figcaption>\n");
+    let mut out =
+        format!("<figure class=\"card\" data-panel=\"{key}\"><figcaption>{question} <small>{better}</small></figcaption>\n");
     for (one, (label, colour)) in verdict.schemes.iter().zip(colours) {
         let value = (measure.of)(&one.costs);
         let share = value.map_or(0.0, |value| value / full.max(f64::MIN_POSITIVE));
@@ -76,7 +83,9 @@ fn panel(verdict: &Verdict, colours: &[(String, &'static str)], key: &str, quest
         class.push_str(if one.is_comparable() { "" } else { " apart" });
         let ratio = match (one.reason(), one.ratios[index]) {
             (Some(_), _) => "!".into(),
-            (None, Some(ratio)) if verdict.baseline.as_ref() != Some(&one.scheme) => crate::quantity::times(ratio).replace(" x", "\u{d7}"),
+            (None, Some(ratio)) if verdict.baseline.as_ref() != Some(&one.scheme) => {
+                crate::quantity::times(ratio).replace(" x", "\u{d7}")
+            }
             _ => String::new(),
         };
         let cut = if is_cut { " title=\"cut: the bar would be longer\"" } else { "" };
@@ -119,8 +128,7 @@ fn table(verdict: &Verdict, colours: &[(String, &'static str)]) -> String {
             facts.push(("dominated by", better.clone()));
         }
         let reason = one.reason().map(|reason| format!("<p class=\"bad\">not comparable: {}</p>", escape(&reason)));
-        let lines: String =
-            facts.iter().map(|(name, value)| format!("<dt>{name}</dt><dd>{}</dd>", escape(value))).collect();
+        let lines: String = facts.iter().map(|(name, value)| format!("<dt>{name}</dt><dd>{}</dd>", escape(value))).collect();
         let _ = writeln!(
             out,
             "<div data-scheme=\"{index}\"><h4><i class=\"dot\" style=\"background:{colour}\"></i>{}</h4>{}<dl>{lines}</dl></div>",

@@ -19,7 +19,7 @@ pub struct Costs {
     /// Write amplification.
     pub waf: Option<f64>,
     /// What the host can still write until the mean block has its rated P/E cycles, in TB (10^12 bytes), at this write
-    /// amplification, wear even over the blocks; `None` without writes.
+    /// amplification, wear even over the blocks; `None` without writes, or where some failed.
     pub life_tb: Option<f64>,
     /// How long that lasts at this load, in years.
     pub life_years: Option<f64>,
@@ -39,7 +39,9 @@ impl Costs {
         let cycles = f64::from(experiment.drive.endurance.0);
         let used = r.wear.pe_cycles.iter().map(|&pe| f64::from(pe)).sum::<f64>() / r.wear.pe_cycles.len().max(1) as f64;
         let good = outcome.planned.drive.geometry.raw_size().0 as f64 * (1.0 - experiment.age.bad_blocks);
-        let life = r.flash.waf.filter(|waf| *waf > 0.0).map(|waf| good * (cycles - used).max(0.0) / waf);
+        // Pages that were not written cost nothing: what others cost is not known.
+        let all_written = r.host.write_errors == 0 && r.host.read_only_s.is_none();
+        let life = r.flash.waf.filter(|waf| *waf > 0.0 && all_written).map(|waf| good * (cycles - used).max(0.0) / waf);
         let written_per_s = r.host.write_pages as f64 * slot / r.replay.simulated_s;
         Self {
             response_us_mean: answered.then_some(r.host.response_us.mean),
@@ -132,14 +134,7 @@ pub const MEASURES: &[Measure] = &[
         of: |costs| costs.requests_per_s,
         show: short,
     },
-    Measure {
-        key: "mb_per_s",
-        title: "MB/s",
-        better: Better::More,
-        decides: false,
-        of: |costs| costs.mb_per_s,
-        show: short,
-    },
+    Measure { key: "mb_per_s", title: "MB/s", better: Better::More, decides: false, of: |costs| costs.mb_per_s, show: short },
     Measure {
         key: "waf",
         title: "write amplification",

@@ -104,9 +104,8 @@ impl Survives {
         if self.canary {
             return "loses data on purpose: it survives nothing".into();
         }
-        let age = |stage: u8| {
-            format!("in life stage {stage} of 3, at {:.0} of {} P/E cycles", self.pe_cycles.0, self.pe_cycles.1)
-        };
+        let age =
+            |stage: u8| format!("in life stage {stage} of 3, at {:.0} of {} P/E cycles", self.pe_cycles.0, self.pe_cycles.1);
         let losses = match (self.dies, self.life_stage, self.dead_dies) {
             (0, Some(1), 0) => format!("survives no loss as it stands, not even of a page: {}, it keeps no parity", age(1)),
             (0, Some(stage), 0) => format!(
@@ -143,7 +142,8 @@ impl Survives {
     fn after_loss(&self, dead: u32) -> String {
         let exposed = (self.exposed_share - self.lost_share).max(0.0);
         let is = if dead == 1 { "is" } else { "are" };
-        let gone = if self.lost_share > 0.0 { format!("{} of its pages are lost, ", percent(self.lost_share)) } else { String::new() };
+        let gone =
+            if self.lost_share > 0.0 { format!("{} of its pages are lost, ", percent(self.lost_share)) } else { String::new() };
         format!("{} {is} dead, {gone}{} of its pages would be lost with one more", dead_dies(dead), percent(exposed))
     }
 }

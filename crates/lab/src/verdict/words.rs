@@ -5,12 +5,8 @@ use super::{Better, SchemeVerdict};
 use crate::quantity::{percent, times};
 
 /// What is said of costs in a sentence: the key of the measure, and its words.
-const TOLD: [(&str, &str); 4] = [
-    ("response_us_mean", "mean response"),
-    ("waf", "write amplification"),
-    ("life_tb", "life"),
-    ("energy_j", "energy"),
-];
+const TOLD: [(&str, &str); 4] =
+    [("response_us_mean", "mean response"), ("waf", "write amplification"), ("life_tb", "life"), ("energy_j", "energy")];
 
 /// A sentence or two on one scheme.
 pub(super) fn sentence(verdict: &SchemeVerdict, baseline: Option<&str>) -> String {
@@ -26,7 +22,9 @@ pub(super) fn sentence(verdict: &SchemeVerdict, baseline: Option<&str>) -> Strin
         _ => format!(" It is the baseline: {}.", told.join(", ")),
     };
     let dominated = verdict.dominated_by.as_ref().map(|better| {
-        format!(" It is dominated by `{better}`, which survives no less and is no worse in mean response, life, flash left or energy.")
+        format!(
+            " It is dominated by `{better}`, which survives no less and is no worse in mean response, life, flash left or energy."
+        )
     });
     format!("{survives}{against}{}", dominated.unwrap_or_default())
 }
@@ -71,10 +69,8 @@ pub(super) fn answer(schemes: &[SchemeVerdict], baseline: Option<&str>) -> Vec<S
         let (verb, stand) = if bare.len() == 1 { ("survives", "it stands") } else { ("survive", "they stand") };
         answer.push(format!("{} {verb} no lost die as {stand}.", listed(&bare)));
     }
-    let left: Vec<String> = schemes
-        .iter()
-        .filter_map(|verdict| Some(format!("`{}` ({})", verdict.scheme, verdict.reason()?)))
-        .collect();
+    let left: Vec<String> =
+        schemes.iter().filter_map(|verdict| Some(format!("`{}` ({})", verdict.scheme, verdict.reason()?))).collect();
     if !left.is_empty() {
         answer.push(format!("Not comparable, and not ranked: {}.", listed(&left)));
     }
@@ -99,9 +95,10 @@ fn winners(several: &[&SchemeVerdict], baseline: Option<&str>) -> String {
             Better::Less => value(verdict),
             Better::More => value(verdict).map(|value| -value),
         };
-        let best = several.iter().filter(|verdict| value(verdict).is_some()).min_by(|one, other| {
-            signed(one).unwrap_or(f64::INFINITY).total_cmp(&signed(other).unwrap_or(f64::INFINITY))
-        });
+        let best = several
+            .iter()
+            .filter(|verdict| value(verdict).is_some())
+            .min_by(|one, other| signed(one).unwrap_or(f64::INFINITY).total_cmp(&signed(other).unwrap_or(f64::INFINITY)));
         let Some(best) = best else { continue };
         match praised.iter_mut().find(|(verdict, _)| verdict.scheme == best.scheme) {
             Some((_, praises)) => praises.push(praise),
@@ -123,7 +120,8 @@ fn winners(several: &[&SchemeVerdict], baseline: Option<&str>) -> String {
 fn price(verdict: &SchemeVerdict, baseline: Option<&str>) -> String {
     let Some(baseline) = baseline.filter(|baseline| *baseline != verdict.scheme) else { return String::new() };
     let ratio = |key: &str, name: &str| Some(format!("{} the {name}", times(verdict.ratios[measure(key).0]?)));
-    let told: Vec<String> = [ratio("response_us_mean", "mean response"), ratio("life_tb", "life")].into_iter().flatten().collect();
+    let told: Vec<String> =
+        [ratio("response_us_mean", "mean response"), ratio("life_tb", "life")].into_iter().flatten().collect();
     if told.is_empty() { String::new() } else { format!(" ({} of `{baseline}`)", told.join(", ")) }
 }
 

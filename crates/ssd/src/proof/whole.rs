@@ -64,10 +64,8 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
     fn standing(&self) -> Standing {
         let (writer, dies) = (&self.writer, self.core.device.grid.dies());
         let is_dead = |die: &DieId| self.core.device.is_dead(*die);
-        let mut standing = Standing {
-            dead_dies: (0..dies).map(|die| DieId(die as u16)).filter(is_dead).count() as u32,
-            ..Standing::default()
-        };
+        let mut standing =
+            Standing { dead_dies: (0..dies).map(|die| DieId(die as u16)).filter(is_dead).count() as u32, ..Standing::default() };
         match writer.way {
             Way::Pages | Way::Zones => {}
             Way::Stripes => {
