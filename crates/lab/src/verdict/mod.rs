@@ -114,8 +114,8 @@ impl Verdict {
 /// Whether a scheme survives no less than another, costs no more in anything, and is better in something. Where one of them
 /// lacks a figure, that figure says nothing.
 fn dominates(one: &SchemeVerdict, other: &SchemeVerdict) -> bool {
-    let mut is_better = one.survives.rank() > other.survives.rank();
-    if one.survives.rank() < other.survives.rank() {
+    let (survives_no_less, mut is_better) = one.survives.against(&other.survives);
+    if !survives_no_less {
         return false;
     }
     for measure in MEASURES.iter().filter(|measure| measure.decides) {

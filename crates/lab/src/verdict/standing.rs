@@ -3,6 +3,7 @@
 use crate::compare::Outcome;
 use crate::experiment::{Experiment, scheme_and_policy};
 use crate::quantity::percent;
+use crate::table::grouped;
 use ssd::BufferKind;
 use ssd::protect::registry::SCHEMES;
 
@@ -20,6 +21,16 @@ pub enum PowerCuts {
 }
 
 impl PowerCuts {
+    /// What is compared: more is better. Memory that must last without power is one part more that may fail.
+    pub(super) fn rank(self) -> u32 {
+        match self {
+            PowerCuts::Survived => 3,
+            PowerCuts::WithPowerSafeMemory => 2,
+            PowerCuts::LosesBuffer => 1,
+            PowerCuts::LosesData => 0,
+        }
+    }
+
     /// In a few words.
     #[must_use]
     pub fn words(self) -> &'static str {
@@ -49,6 +60,8 @@ pub struct Survives {
     pub pe_cycles: (f64, u32),
     /// What a power cut leaves.
     pub power_cuts: PowerCuts,
+    /// Groups of code zones whose code brings lost pages back; it is not promised.
+    pub code_groups: u64,
     /// Whether it loses data on purpose, to prove that tests notice.
     pub canary: bool,
 }
@@ -79,13 +92,15 @@ impl Survives {
                 _ if standing.power_safe_memory => PowerCuts::WithPowerSafeMemory,
                 _ => PowerCuts::Survived,
             },
+            code_groups: outcome.result.around.valid_groups,
             canary,
         }
     }
 
-    /// What is compared: more is better.
-    pub(super) fn rank(&self) -> u32 {
-        self.dies
+    /// Whether it survives no less than another, and whether it survives more.
+    pub(super) fn against(&self, other: &Self) -> (bool, bool) {
+        let (cuts, others) = (self.power_cuts.rank(), other.power_cuts.rank());
+        (self.dies >= other.dies && cuts >= others, self.dies > other.dies || cuts > others)
     }
 
     /// Losses that it survives, for the cell of a table.
@@ -118,6 +133,9 @@ impl Survives {
                 "survives no lost die as it stands: {} of its pages would be lost with their die",
                 percent(self.exposed_share)
             ),
+            (0, ..) if self.code_groups > 0 => {
+                format!("promises to survive no loss, and brings back pages of {} code groups only", grouped(self.code_groups))
+            }
             (0, ..) => "survives no loss, not even of a page".into(),
             (1, stage, _) => {
                 let age = stage.map(|stage| format!(" ({})", age(stage))).unwrap_or_default();

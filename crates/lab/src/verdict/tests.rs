@@ -12,6 +12,7 @@ fn scheme(name: &str, dies: u32, [response, life, energy]: [f64; 3]) -> SchemeVe
             life_stage: None,
             pe_cycles: (3.0, 3000),
             power_cuts: PowerCuts::Survived,
+            code_groups: 0,
             canary: false,
         },
         costs: Costs {
@@ -47,6 +48,12 @@ fn a_scheme_is_dominated_by_one_that_is_no_worse_in_anything_and_better_in_somet
     assert_eq!(dominated(vec![none(), scheme("other", 1, [3.9, 3.0, 3.1]), worse.clone()]), [None, None, None]);
     assert_eq!(dominated(vec![none(), scheme("bare", 0, [9.0, 9.0, 1.0])]), [None, by("none")]);
     assert_eq!(dominated(vec![none(), scheme("twice", 2, [4.0, 3.0, 3.0]), worse.clone()]), [None, None, by("twice")]);
+    // Memory that must last without power is one part more.
+    let mut leaning = scheme("leaning", 1, [1.0, 9.0, 1.0]);
+    leaning.survives.power_cuts = PowerCuts::WithPowerSafeMemory;
+    assert_eq!(dominated(vec![leaning.clone(), worse.clone()]), [None, None]);
+    leaning.costs.energy_j = 9.0;
+    assert_eq!(dominated(vec![leaning, scheme("upright", 1, [1.0, 9.0, 1.0])]), [Some("upright".into()), None]);
     // Equal schemes do not dominate each other; a figure that one of them lacks says nothing.
     assert_eq!(dominated(vec![worse.clone(), SchemeVerdict { scheme: "twin".into(), ..worse.clone() }]), [None, None]);
     let mut silent = scheme("silent", 1, [1.0, 1.0, 2.0]);

@@ -72,7 +72,8 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
                 let scheme = writer.stripes.scheme();
                 standing.promised_dies = scheme.survives_dies();
                 standing.life_stage = scheme.life_stage();
-                standing.power_safe_memory = scheme.parity_cache() > 0;
+                // In its first stage a scheme of stages has no parity to hold.
+                standing.power_safe_memory = scheme.parity_cache() > 0 && scheme.life_stage() != Some(1);
             }
             Way::Rows => standing.promised_dies = 1,
             Way::Groups => {
