@@ -169,6 +169,23 @@ def test_a_bad_line_of_a_trace_is_file_line_and_field(tmp_path):
     assert bad.field and f"field `{bad.field}`" in str(bad)
 
 
+def test_the_verdict_is_that_of_the_program(small):
+    result = fk.run(small)
+    said = {one["scheme"]: one["sentence"] for one in result.verdict["schemes"]}
+    assert list(said) == result.schemes and result.not_comparable == {}
+    assert all(sentence in " ".join(str(result).split()) for sentence in said.values())
+    assert all(sentence in " ".join(str(result).split()) for sentence in result.verdict["answer"])
+    # Of the two, parity alone brings lost pages back.
+    assert dict(zip(result["scheme"], result["survives_dies"])) == {"none": 0, "raid5": 1}
+
+
+def test_what_cannot_be_compared_is_named_with_the_reason(small):
+    result = fk.run(dataclasses.replace(small, faults=fk.Faults(dead_die=3)))
+    assert result.not_comparable == {"none": "pages that could not be read", "raid5": "not rebuilt"}
+    assert result["not_comparable"] == list(result.not_comparable.values())
+    assert result.verdict["baseline"] is None
+
+
 def test_lost_data_is_an_error_with_the_result(small):
     losing = replace(small, schemes=["canary"], faults=fk.Faults(dead_die=1), settings={"trace.arrival": "closed=8"})
     with pytest.raises(fk.CheckFailed, match="returned wrong data") as caught:

@@ -35,10 +35,11 @@
   const schemeLegend = (top) => ({ ...legend(runs.map((r) => r.label), top, [...state.hidden].map((i) => runs[i].label)), formatter: mark });
   const schemeCell = (i) => marker(runs[i].colour) + escapeHtml(mark(runs[i].label));
 
-  /// The greatest value worth a place on an axis: one more than four times the next is cut.
+  /// The greatest value worth a place on an axis: what is more than four times the next one is cut.
   function cutAt(values) {
-    const [most, next] = [...values].sort((a, b) => b - a);
-    return next > 0 && most > 4 * next ? 1.3 * next : most;
+    const falling = [...values].sort((a, b) => b - a);
+    const next = falling.findIndex((value, i) => i > 0 && i <= values.length / 2 && value > 0 && falling[i - 1] > 4 * value);
+    return next > 0 ? 1.3 * falling[next] : falling[0];
   }
 
   // ---- What cannot be compared -----------------------------------------------------------------

@@ -12,7 +12,7 @@ const DRAWN: [(&str, &str); 4] = [
     ("energy_j", "How much energy does it take?"),
 ];
 
-/// A bar more than so many times the next one is cut.
+/// A bar is cut that is more than so many times the next one.
 const OUTLIER: f64 = 4.0;
 
 /// A cut bar is so much longer than the next one.
@@ -58,11 +58,9 @@ fn scale(verdict: &Verdict, measure: &Measure) -> f64 {
     if seen.is_empty() {
         seen = values(&|_| true);
     }
-    match seen.as_slice() {
-        [most, next, ..] if *next > 0.0 && *most > OUTLIER * next => next * CUT,
-        [most, ..] => *most,
-        [] => 1.0,
-    }
+    // Up to half of the bars may be outliers.
+    let gap = (1..=seen.len() / 2).find(|&i| seen.get(i).is_some_and(|next| *next > 0.0 && seen[i - 1] > OUTLIER * next));
+    gap.map_or(seen.first().copied().unwrap_or(1.0), |next| seen[next] * CUT)
 }
 
 /// Bars of one cost.
