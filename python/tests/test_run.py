@@ -180,7 +180,7 @@ def test_the_verdict_is_that_of_the_program(small):
 
 
 def test_what_cannot_be_compared_is_named_with_the_reason(small):
-    result = fk.run(dataclasses.replace(small, faults=fk.Faults(dead_die=3)))
+    result = fk.run(replace(small, faults=fk.Faults(dead_die=3)))
     assert result.not_comparable == {"none": "pages that could not be read", "raid5": "not rebuilt"}
     assert result["not_comparable"] == list(result.not_comparable.values())
     assert result.verdict["baseline"] is None

@@ -53,8 +53,8 @@ pub(crate) fn percent(share: f64) -> String {
         0.0 => "0 %".into(),
         p if p < 0.05 => "less than 0.1 %".into(),
         p if p < 9.95 => format!("{p:.1} %"),
-        p if p < 99.95 && p >= 99.5 => format!("{p:.1} %"),
-        p if p < 100.0 && p >= 99.95 => "more than 99.9 %".into(),
+        p if (99.5..99.95).contains(&p) => format!("{p:.1} %"),
+        p if (99.95..100.0).contains(&p) => "more than 99.9 %".into(),
         p => format!("{p:.0} %"),
     }
 }

@@ -6,7 +6,7 @@ use ssd::nand::{Energy, PageKind, Timing, Transfer, Worn};
 use ssd::protect::SchemeChoice;
 use ssd::{
     Age, Buffer, CodecTiming, Drive, Ecc, Errors, Failure, Faults, Pace, Power, Precondition, ReadBack, Refresh, RefreshPolicy,
-    RunResult, Session, Setup,
+    Response, RunResult, Session, Setup,
 };
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug, Write};
