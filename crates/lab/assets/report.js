@@ -141,7 +141,9 @@
     id: "traffic", title: () => "What is flash busy with?",
     hint: "Flash operations by cause. Click a cause in the legend to leave it out." + notComparable,
     buttons: [["Per host page", "perPage"]],
-    height: (width) => (width < 600 ? 980 : 420),
+    /// From one panel to the next where they stand below each other: room for turned labels.
+    step: () => 300 + 4.4 * Math.max(...runs.map((run) => mark(run.label).length)),
+    height(width) { return width < 600 ? 80 + 3 * this.step() : 420; },
     value(i, [, key, per, scale], cause) {
       const n = runs[i][key][cause] || 0;
       return state.perPage ? (runs[i][per] ? n / runs[i][per] * scale : null) : n;
@@ -168,7 +170,7 @@
       const longest = Math.max(...visible.map((i) => mark(runs[i].label).length + (isCut(i) ? 13 : 0)));
       const turned = 7.5 * longest + 22 > slot;
       const place = (i) => (stacked
-        ? { left: 74, right: 14, top: head + 90 + i * 300, height: 196 }
+        ? { left: 74, right: 14, top: head + 90 + i * this.step(), height: 196 }
         : { left: i * part + 5.2 + "%", width: part - 6.6 + "%", top: head + 92, bottom: turned ? 28 + 4.4 * longest : 30 });
       const bars = OPERATIONS.flatMap((operation, k) => data.causes.map((cause) => ({
         type: "bar", name: cause, stack: operation[0], xAxisIndex: k, yAxisIndex: k, barMaxWidth: 70, barCategoryGap: "30%",
@@ -177,7 +179,7 @@
       const totals = OPERATIONS.map((operation, k) => ({
         type: "bar", name: "total", stack: operation[0], xAxisIndex: k, yAxisIndex: k, silent: true, data: visible.map(() => 0),
         label: {
-          show: true, position: "top", color: colour("text"), fontSize: 12,
+          show: true, position: "top", color: colour("text"), fontSize: slot < 46 ? 10 : 12,
           formatter: ({ dataIndex }) => { const t = this.total(visible[dataIndex], operation); return t === null ? "n/a" : short(t); },
         },
       }));
@@ -186,8 +188,8 @@
         legend: legend(data.causes, head, [...state.hiddenCauses]),
         title: OPERATIONS.map(([name, , , , per, unit], i) =>
           ({
-          ...heading(name, stacked ? "50%" : i * part + part / 2 + 1 + "%", head + 30 + (stacked ? i * 300 : 0)),
-          subtext: state.perPage ? per : unit, itemGap: 2, subtextStyle: { color: colour("muted"), fontSize: 13 },
+          ...heading(name, stacked ? "50%" : i * part + part / 2 + 1 + "%", head + 30 + (stacked ? i * this.step() : 0)),
+          subtext: state.perPage ? per : unit, itemGap: 8, subtextStyle: { color: colour("muted"), fontSize: 13 },
         })),
         grid: OPERATIONS.map((o, i) => place(i)),
         xAxis: OPERATIONS.map((o, k) => axis("", {
