@@ -87,7 +87,7 @@ def test_pandas_takes_it(small):
 def test_dataclasses_have_exactly_the_settings_of_the_engine():
     experiment = fk.Experiment(
         schemes=["none"],
-        trace=fk.Workload(generator="uniform", requests=10, range="4MiB"),
+        trace=fk.Workload(generator="uniform", requests=10, range="4MiB", max_gap="1h"),  # left out where it is not given
         faults=fk.Faults(dead_die=0, wear_out=1e-9, silent=1e-9),  # left out where they are 0
     )
     effective = fk.run(experiment).document["experiment"]
@@ -101,7 +101,7 @@ def test_dataclasses_have_exactly_the_settings_of_the_engine():
         assert {f.name for f in fields(dataclass)} - optional == set(effective[section]), section
     for section, dataclass in {"geometry": fk.Geometry, "energy": fk.Energy}.items():
         assert {f.name for f in fields(dataclass)} == set(effective["drive"][section]), section
-    generate = {f.name for f in fields(fk.Workload)} - {"generator", "loops", "arrival", "addresses"}
+    generate = {f.name for f in fields(fk.Workload)} - {"generator", "loops", "arrival", "addresses", "max_gap"}
     assert generate == set(effective["generate"])
     known = {f.name for f in fields(fk.Experiment)} - {"settings"}
     assert known == (set(effective) | {"scheme"}) - {"generate", "scheme"}
