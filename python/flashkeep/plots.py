@@ -26,6 +26,12 @@ def _axes(ax: Axes | None) -> Axes:
     return pyplot.subplots(layout="constrained")[1] if ax is None else ax
 
 
+def _names(result: Result) -> list[str]:
+    """The schemes, marked where their runs cannot be compared."""
+    apart = result.not_comparable
+    return [f"{name} !\n({apart[name]})" if name in apart else name for name in result.schemes]
+
+
 def _column(rows: Rows, name: str) -> list[Any]:
     if isinstance(rows, (Frame, Result)):
         return rows[name]
@@ -36,12 +42,12 @@ def response(result: Result, *, kind: str = "all", ax: Axes | None = None) -> Ax
     """Response times of each scheme: mean and percentiles. ``kind``: all, read or write."""
     prefix = {"all": "response_us", "read": "read_response_us", "write": "write_response_us"}[kind]
     ax = _axes(ax)
-    shown = [("mean", "mean"), ("p50", "median"), ("p99", "99 %"), ("p999", "99.9 %")]
+    shown = [("mean", "mean"), ("p50", "median"), ("p99", "99 %"), ("p999", "99.9 %"), ("p9999", "99.99 %")]
     width = 0.8 / len(shown)
     for number, (key, label) in enumerate(shown):
         places = [x + (number - (len(shown) - 1) / 2) * width for x in range(len(result))]
         ax.bar(places, result[f"{prefix}_{key}"], width, label=label)
-    ax.set_xticks(range(len(result)), result.schemes)
+    ax.set_xticks(range(len(result)), _names(result))
     ax.set_yscale("log")
     ax.set_ylabel("response time, us" if kind == "all" else f"response time of {kind}s, us")
     ax.legend()
@@ -51,10 +57,10 @@ def response(result: Result, *, kind: str = "all", ax: Axes | None = None) -> Ax
 def cdf(result: Result, *, kind: str = "read", ax: Axes | None = None) -> Axes:
     """Share of reads, or of writes, answered within a time, for each scheme."""
     ax = _axes(ax)
-    for scheme in result.schemes:
+    for scheme, name in zip(result.schemes, _names(result)):
         points = result.of(scheme)[f"{kind}_cdf_us"]
         if points:
-            ax.plot(*zip(*points), label=scheme, drawstyle="steps-post")
+            ax.plot(*zip(*points), label=name, drawstyle="steps-post")
     ax.set_xscale("log")
     ax.set_xlabel(f"response time of {kind}s, us")
     ax.set_ylabel("share answered within")
@@ -77,13 +83,13 @@ def traffic(result: Result, *, what: str = "programs", ax: Axes | None = None) -
     """Flash operations of each scheme by cause. ``what``: reads, programs or erases."""
     unit = {"reads": "page reads", "programs": "page programs", "erases": "block erases"}[what]
     parts = [(cause, result[f"flash_{what}_{cause.replace('-', '_')}"]) for cause in _CAUSES]
-    return _stacked(_axes(ax), result.schemes, parts, unit)
+    return _stacked(_axes(ax), _names(result), parts, unit)
 
 
 def energy(result: Result, *, ax: Axes | None = None) -> Axes:
     """Energy of each scheme by operation."""
     parts = [(operation, result[f"energy_j_{operation}"]) for operation in _OPERATIONS]
-    return _stacked(_axes(ax), result.schemes, parts, "energy, J")
+    return _stacked(_axes(ax), _names(result), parts, "energy, J")
 
 
 def wear(result: Result, *, ax: Axes | None = None) -> Axes:
@@ -91,7 +97,7 @@ def wear(result: Result, *, ax: Axes | None = None) -> Axes:
     ax = _axes(ax)
     mean, least, most = (result[f"pe_added_{key}"] for key in ("mean", "min", "max"))
     spread = [[m - low for m, low in zip(mean, least)], [high - m for m, high in zip(mean, most)]]
-    ax.bar(result.schemes, mean, yerr=spread, capsize=6)
+    ax.bar(_names(result), mean, yerr=spread, capsize=6)
     ax.set_ylabel("P/E cycles added")
     return ax
 

@@ -47,8 +47,20 @@ class Result(Framed):
         raise KeyError(f"no scheme is called {scheme}; there are {', '.join(self.schemes)}")
 
     @property
+    def verdict(self) -> dict[str, Any]:
+        """What each scheme survives and costs, and which to take: ``answer`` and ``schemes`` with a
+        sentence each (docs/spec/results.md)."""
+        return dict(self.document["verdict"])
+
+    @property
+    def not_comparable(self) -> dict[str, str]:
+        """Schemes whose runs cannot be compared with others, with the reason."""
+        schemes = self.document["schemes"]
+        return {s["scheme"]: s["not_comparable"] for s in schemes if s["not_comparable"] is not None}
+
+    @property
     def warnings(self) -> list[str]:
-        """What makes some of the numbers worthless."""
+        """What makes some of the numbers worth less than they seem to be, gravest first."""
         return list(self.document["warnings"])
 
     @property

@@ -82,6 +82,7 @@ class Trace:
     loops: int | None = None
     arrival: str | None = None
     addresses: str | None = None
+    max_gap: Time | None = None
 
     def settings(self) -> dict[str, Any]:
         """Sections of the experiment."""
@@ -107,12 +108,13 @@ class Workload:
     loops: int | None = None
     arrival: str | None = None
     addresses: str | None = None
+    max_gap: Time | None = None
 
     def settings(self) -> dict[str, Any]:
         """Sections of the experiment."""
         generate = _plain(self)
         trace = {"source": generate.pop("generator")}
-        trace.update({key: generate.pop(key) for key in ("loops", "arrival", "addresses") if key in generate})
+        trace.update({key: generate.pop(key) for key in ("loops", "arrival", "addresses", "max_gap") if key in generate})
         return {"trace": trace, "generate": generate}
 
 

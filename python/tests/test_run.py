@@ -87,7 +87,7 @@ def test_pandas_takes_it(small):
 def test_dataclasses_have_exactly_the_settings_of_the_engine():
     experiment = fk.Experiment(
         schemes=["none"],
-        trace=fk.Workload(generator="uniform", requests=10, range="4MiB"),
+        trace=fk.Workload(generator="uniform", requests=10, range="4MiB", max_gap="1h"),  # left out where it is not given
         faults=fk.Faults(dead_die=0, wear_out=1e-9, silent=1e-9),  # left out where they are 0
     )
     effective = fk.run(experiment).document["experiment"]
@@ -101,7 +101,7 @@ def test_dataclasses_have_exactly_the_settings_of_the_engine():
         assert {f.name for f in fields(dataclass)} - optional == set(effective[section]), section
     for section, dataclass in {"geometry": fk.Geometry, "energy": fk.Energy}.items():
         assert {f.name for f in fields(dataclass)} == set(effective["drive"][section]), section
-    generate = {f.name for f in fields(fk.Workload)} - {"generator", "loops", "arrival", "addresses"}
+    generate = {f.name for f in fields(fk.Workload)} - {"generator", "loops", "arrival", "addresses", "max_gap"}
     assert generate == set(effective["generate"])
     known = {f.name for f in fields(fk.Experiment)} - {"settings"}
     assert known == (set(effective) | {"scheme"}) - {"generate", "scheme"}
@@ -167,6 +167,23 @@ def test_a_bad_line_of_a_trace_is_file_line_and_field(tmp_path):
     bad = caught.value
     assert (bad.file, bad.line, bad.column) == (str(trace), 3, None)
     assert bad.field and f"field `{bad.field}`" in str(bad)
+
+
+def test_the_verdict_is_that_of_the_program(small):
+    result = fk.run(small)
+    said = {one["scheme"]: one["sentence"] for one in result.verdict["schemes"]}
+    assert list(said) == result.schemes and result.not_comparable == {}
+    assert all(sentence in " ".join(str(result).split()) for sentence in said.values())
+    assert all(sentence in " ".join(str(result).split()) for sentence in result.verdict["answer"])
+    # Of the two, parity alone brings lost pages back.
+    assert dict(zip(result["scheme"], result["survives_dies"])) == {"none": 0, "raid5": 1}
+
+
+def test_what_cannot_be_compared_is_named_with_the_reason(small):
+    result = fk.run(replace(small, faults=fk.Faults(dead_die=3)))
+    assert result.not_comparable == {"none": "pages that could not be read", "raid5": "not rebuilt"}
+    assert result["not_comparable"] == list(result.not_comparable.values())
+    assert result.verdict["baseline"] is None
 
 
 def test_lost_data_is_an_error_with_the_result(small):

@@ -106,6 +106,9 @@ pub enum Command {
     List {
         /// What to list; without it, the lists are listed
         what: Option<String>,
+        /// Of schemes: which run on this drive, a preset or a drive file ending in .toml
+        #[arg(long, value_name = "NAME|FILE")]
+        drive: Option<String>,
         /// One JSON document on stdout
         #[arg(long)]
         json: bool,

@@ -53,7 +53,8 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         }
         Command::Sweep { grid, out, threads } => sweep::run(&sweep::Wanted { grid, out, threads }),
         Command::Torture(options) => torture::run(&options),
-        Command::List { what, json } => list(what.as_deref(), json),
+        Command::List { what, drive: Some(drive), json } => list_on(what.as_deref(), &drive, json),
+        Command::List { what, drive: None, json } => list(what.as_deref(), json),
     }
 }
 
@@ -69,7 +70,7 @@ fn compare(experiment: &Experiment, options: &Options) -> Result<ExitCode, Probl
     if options.json {
         let text = serde_json::to_string_pretty(&comparison.to_json()).expect("a JSON document prints");
         print(&format!("{text}\n"));
-        comparison.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+        comparison.warnings().iter().for_each(|warning| say(&format!("warning: {warning}")));
         say(&format!("report: {}", index.display()));
     } else {
         print(&format!("{}report: {}\n", comparison.to_table(), index.display()));
@@ -110,18 +111,27 @@ fn list(what: Option<&str>, json: bool) -> Result<ExitCode, Problem> {
             lab::LISTS.iter().map(line).collect()
         }
         (None, true) => {
-            let lists = lab::LISTS.iter().map(|list| (list.name.to_owned(), entries_json(list)));
+            let lists = lab::LISTS.iter().map(|list| (list.name.to_owned(), entries_json((list.entries)())));
             pretty(&lists.collect::<serde_json::Map<_, _>>().into())
         }
-        (Some(name), false) => entries_text(lab::list(name)?),
-        (Some(name), true) => pretty(&entries_json(lab::list(name)?)),
+        (Some(name), false) => entries_text((lab::list(name)?.entries)()),
+        (Some(name), true) => pretty(&entries_json((lab::list(name)?.entries)())),
     };
     print(&text);
     Ok(ExitCode::SUCCESS)
 }
 
-fn entries_text(list: &lab::List) -> String {
-    let entries = (list.entries)();
+/// Schemes, each with whether it runs on a drive.
+fn list_on(what: Option<&str>, drive: &str, json: bool) -> Result<ExitCode, Problem> {
+    if let Some(other) = what.filter(|what| *what != "schemes") {
+        return Err(Problem::new("--drive", format!("found with list `{other}`, only the list `schemes` depends on a drive")));
+    }
+    let entries = lab::schemes_on(drive)?;
+    print(&if json { pretty(&entries_json(entries)) } else { entries_text(entries) });
+    Ok(ExitCode::SUCCESS)
+}
+
+fn entries_text(entries: Vec<lab::Listed>) -> String {
     let width = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
     let mut text = String::new();
     for entry in entries {
@@ -134,7 +144,7 @@ fn entries_text(list: &lab::List) -> String {
     text
 }
 
-fn entries_json(list: &lab::List) -> serde_json::Value {
+fn entries_json(entries: Vec<lab::Listed>) -> serde_json::Value {
     let entry = |entry: lab::Listed| {
         serde_json::json!({
             "name": entry.name,
@@ -143,7 +153,7 @@ fn entries_json(list: &lab::List) -> serde_json::Value {
             "details": entry.details,
         })
     };
-    (list.entries)().into_iter().map(entry).collect()
+    entries.into_iter().map(entry).collect()
 }
 
 fn pretty(value: &serde_json::Value) -> String {

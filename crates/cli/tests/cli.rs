@@ -54,7 +54,16 @@ fn a_run_prints_a_table_and_leaves_a_report() {
     let output = flashkeep(&here, &["run", "small.toml"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let text = stdout(&output);
-    for part in ["p99.9", "flash page programs", "write amplification", "energy, J", "reads checked", "report/index.html"] {
+    for part in [
+        "survives the loss of",
+        "requests/s",
+        "p99.99",
+        "flash page programs",
+        "write amplification",
+        "energy, J",
+        "reads checked",
+        "report/index.html",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert_eq!(stderr(&output), "", "silent in a pipe");
@@ -235,6 +244,12 @@ fn lists_come_from_the_registries() {
         let entries = all[list.name].as_array().expect("a list");
         assert_eq!(entries.iter().map(|entry| entry["name"].as_str().expect("a text")).collect::<Vec<_>>(), names);
     }
+    let on_tlc = stdout(&flashkeep(&here, &["list", "schemes", "--drive", "tlc"]));
+    let after =
+        |name: &str| on_tlc.lines().skip_while(|line| !line.starts_with(name)).nth(1).unwrap_or_default().trim().to_owned();
+    assert!(after("ds-raid ").starts_with("runs on tlc") && after("raid5 ").starts_with("does not run on tlc: "), "{on_tlc}");
+    let wrong = flashkeep(&here, &["list", "drives", "--drive", "tlc"]);
+    assert_eq!((code(&wrong), stderr(&wrong).contains("--drive")), (2, true), "{}", stderr(&wrong));
     let help = stdout(&flashkeep(&here, &["compare", "--help"]));
     for name in ["ds-raid", "mlc-mqsim-16g", "blkparse", "pgbench", "jesd219-like"] {
         assert!(help.contains(name), "help lacks {name}");

@@ -7,7 +7,7 @@
   } = flashkeep;
   const runs = data.runs;
   Object.assign(state, {
-    baseline: 0, hidden: new Set(), hiddenCauses: new Set(), headlineLog: false, tail: false, perPage: false, histogram: false,
+    baseline: Math.max(0, runs.findIndex((run) => run.label === data.baseline)), hidden: new Set(), hiddenCauses: new Set(), tail: false, perPage: false, histogram: false,
   });
 
   // ---- Numbers and text ----------------------------------------------------------------------
@@ -32,80 +32,20 @@
   const causeColour = (cause) => CAUSE_COLOURS[cause] || "#b07d62";
   const shown = () => runs.map((run, i) => i).filter((i) => !state.hidden.has(i));
 
-  const schemeLegend = (top) => legend(runs.map((r) => r.label), top, [...state.hidden].map((i) => runs[i].label));
-  const schemeCell = (i) => marker(runs[i].colour) + escapeHtml(runs[i].label);
+  const schemeLegend = (top) => ({ ...legend(runs.map((r) => r.label), top, [...state.hidden].map((i) => runs[i].label)), formatter: mark });
+  const schemeCell = (i) => marker(runs[i].colour) + escapeHtml(mark(runs[i].label));
 
-  // ---- Warnings beside the plots --------------------------------------------------------------
-  const saturated = runs.filter((run) => run.saturated).map((run) => run.label).join(", ");
-  const saturation = saturated && ` Saturated: ${saturated}; response times there say how long the trace is.`;
+  /// The greatest value worth a place on an axis: what is more than four times the next one is cut.
+  function cutAt(values) {
+    const falling = [...values].sort((a, b) => b - a);
+    const next = falling.findIndex((value, i) => i > 0 && i <= values.length / 2 && value > 0 && falling[i - 1] > 4 * value);
+    return next > 0 ? 1.3 * falling[next] : falling[0];
+  }
 
-  // ---- Headline ------------------------------------------------------------------------------
-  const METRICS = [
-    ["Mean response", (r) => (r.response_us.count ? r.response_us.mean : null), time, "us"],
-    ["p99 response", (r) => (r.response_us.count ? r.response_us.p99 : null), time, "us"],
-    ["Flash reads", (r) => sum(r.flash_reads), short, "pages"],
-    ["Flash programs", (r) => sum(r.flash_programs), short, "pages"],
-    ["Block erases", (r) => sum(r.flash_erases), short, "blocks"],
-    ["Energy", (r) => sum(r.energy_j), (x) => short(x) + " J", "J"],
-  ];
-  const headline = {
-    id: "headline", title: () => "Cost relative to " + runs[state.baseline].label,
-    hint: "Below 1 is cheaper than the baseline, above is dearer. Labels: ratio and absolute value." + saturation,
-    buttons: [["Log scale", "headlineLog"]],
-    height: () => 420,
-    item(i, metric) {
-      const value = metric[1](runs[i]);
-      return { value, ratio: ratio(value, metric[1](runs[state.baseline])), text: metric[2](value) };
-    },
-    option(still, width) {
-      const items = runs.map((run, i) => METRICS.map((metric) => this.item(i, metric)));
-      const ratios = items.flat().map((item) => item.ratio).filter((r) => r > 0);
-      const log = state.headlineLog;
-      const slot = (width - 80) / METRICS.length * 0.84 / Math.max(1, shown().length);
-      const upright = slot < 46; // No room for two lines side by side.
-      return {
-        ...base(still),
-        legend: schemeLegend(still === "file" ? 36 : 0),
-        grid: { left: 56, right: 14, top: (still === "file" ? 36 : 0) + (upright ? 136 : 68), bottom: width < 800 ? 46 : 30 },
-        xAxis: axis("", {
-          type: "category", data: METRICS.map((m) => m[0]), axisTick: { show: false }, splitLine: { show: false },
-          axisLabel: { color: colour("text"), fontSize: 13, interval: 0, width: (width - 80) / METRICS.length - 8, overflow: "break" },
-        }),
-        yAxis: axis("relative to " + runs[state.baseline].label, {
-          type: log ? "log" : "value", logBase: 2, nameGap: 40, axisLabel: { formatter: (r) => significant(r, 3) },
-          min: log ? 2 ** Math.floor(Math.log2(Math.min(1, ...ratios))) : 0,
-          ...(log ? { max: 2 ** Math.ceil(Math.log2(Math.max(1.1, ...ratios))) } : {}),
-        }),
-        tooltip: {
-          ...base(still).tooltip, trigger: "axis", axisPointer: { type: "shadow" },
-          formatter: (points) => tip(METRICS[points[0].dataIndex][0],
-            shown().map((i) => [schemeCell(i), items[i][points[0].dataIndex].text, times(items[i][points[0].dataIndex].ratio)])),
-        },
-        series: runs.map((run, i) => ({
-          type: "bar", name: run.label, color: run.colour, barCategoryGap: "16%", barGap: "8%", barMaxWidth: 90,
-          data: items[i].map(({ ratio: r }) => (log ? { value: r > 0 ? r : 1, label: { position: r > 0 && r < 1 && !upright ? "bottom" : "top" } } : r || 0)),
-          label: {
-            show: true, position: "top", color: colour("text"), fontSize: slot < 16 ? 9 : 12, lineHeight: 15,
-            ...(upright ? { rotate: 90, align: "left", verticalAlign: "middle", distance: 6 } : {}),
-            formatter: ({ dataIndex }) => {
-              const item = items[i][dataIndex];
-              return upright ? `${times(item.ratio)}  {a|${item.text}}` : `${times(item.ratio)}\n{a|${item.text}}`;
-            },
-            rich: { a: { color: colour("muted"), fontSize: slot < 16 ? 8 : 11 } },
-          },
-          ...(i === 0 ? {
-            markLine: {
-              silent: true, symbol: "none", lineStyle: { color: colour("text"), type: "dashed", width: 1, opacity: .6 },
-              label: { show: false }, data: [{ yAxis: 1 }],
-            },
-          } : {}),
-        })),
-      };
-    },
-    csv: () => [["metric", "unit", "scheme", "value", "relative_to_" + runs[state.baseline].label]].concat(
-      METRICS.flatMap((metric) => runs.map((run) =>
-        [metric[0], metric[3], run.label, metric[1](run), ratio(metric[1](run), metric[1](runs[state.baseline]))]))),
-  };
+  // ---- What cannot be compared -----------------------------------------------------------------
+  const apart = runs.filter((run) => run.not_comparable);
+  const mark = (label) => (apart.some((run) => run.label === label) ? label + " !" : label);
+  const notComparable = apart.length ? " ! Not comparable: " + apart.map((run) => `${run.label} (${run.not_comparable})`).join(", ") + "." : "";
 
   // ---- Response-time distribution ------------------------------------------------------------
   const KINDS = [["Reads", "read_cdf"], ["Writes", "write_cdf"]];
@@ -124,8 +64,8 @@
     return unit * (round === "up" ? steps.find((s) => s >= x / unit - 1e-9) : steps.reverse().find((s) => s <= x / unit + 1e-9));
   };
   const cdf = {
-    id: "response-cdf", title: () => "Response time: share of requests " + (state.tail ? "slower than" : "answered within"),
-    hint: "Drag to zoom, double-click to zoom out. The tail view has a log scale, so that p99.9 can be read." + saturation,
+    id: "response-cdf", title: () => (state.tail ? "What share of requests takes longer than a time?" : "What share of requests is answered within a time?"),
+    hint: "Drag to zoom, double-click to zoom out. The tail view has a log scale, so that p99.9 can be read." + notComparable,
     buttons: [["Tail (log)", "tail"]],
     height: (width) => (width < 600 ? 800 : 450),
     option(still, width) {
@@ -198,10 +138,12 @@
     ["Block erases", "flash_erases", "write_pages", 1000, "per 1,000 host pages written", "blocks"],
   ];
   const traffic = {
-    id: "traffic", title: () => "Flash traffic by cause",
-    hint: "Click a cause in the legend to leave it out.",
+    id: "traffic", title: () => "What is flash busy with?",
+    hint: "Flash operations by cause. Click a cause in the legend to leave it out." + notComparable,
     buttons: [["Per host page", "perPage"]],
-    height: (width) => (width < 600 ? 980 : 420),
+    /// From one panel to the next where they stand below each other: room for turned labels.
+    step: () => 300 + 4.4 * Math.max(...runs.map((run) => mark(run.label).length)),
+    height(width) { return width < 600 ? 80 + 3 * this.step() : 420; },
     value(i, [, key, per, scale], cause) {
       const n = runs[i][key][cause] || 0;
       return state.perPage ? (runs[i][per] ? n / runs[i][per] * scale : null) : n;
@@ -210,17 +152,25 @@
       const parts = data.causes.filter((c) => !state.hiddenCauses.has(c)).map((c) => this.value(i, operation, c));
       return parts.includes(null) ? null : parts.reduce((a, b) => a + b, 0);
     },
+    /// Where the axis of an operation ends: an outlier is cut, so that it does not flatten the rest.
+    end(operation) {
+      const totals = shown().map((i) => this.total(i, operation) || 0);
+      const end = cutAt(totals);
+      return totals.some((total) => total > end) ? end : undefined;
+    },
     option(still, width) {
       const head = still === "file" ? 36 : 0;
       const stacked = width < 600;
       const visible = shown();
+      const ends = OPERATIONS.map((operation) => this.end(operation));
       const part = (100 - 1) / 3;
       const dots = Object.fromEntries(runs.map((r, i) => ["d" + i, { color: r.colour, fontSize: 15 }]));
       const slot = (stacked ? width - 100 : width / 3 - 80) / Math.max(1, visible.length);
-      const longest = Math.max(...visible.map((i) => runs[i].label.length));
+      const isCut = (i) => OPERATIONS.some((operation, k) => this.total(i, operation) > ends[k]);
+      const longest = Math.max(...visible.map((i) => mark(runs[i].label).length + (isCut(i) ? 13 : 0)));
       const turned = 7.5 * longest + 22 > slot;
       const place = (i) => (stacked
-        ? { left: 74, right: 14, top: head + 90 + i * 300, height: 196 }
+        ? { left: 74, right: 14, top: head + 90 + i * this.step(), height: 196 }
         : { left: i * part + 5.2 + "%", width: part - 6.6 + "%", top: head + 92, bottom: turned ? 28 + 4.4 * longest : 30 });
       const bars = OPERATIONS.flatMap((operation, k) => data.causes.map((cause) => ({
         type: "bar", name: cause, stack: operation[0], xAxisIndex: k, yAxisIndex: k, barMaxWidth: 70, barCategoryGap: "30%",
@@ -229,7 +179,7 @@
       const totals = OPERATIONS.map((operation, k) => ({
         type: "bar", name: "total", stack: operation[0], xAxisIndex: k, yAxisIndex: k, silent: true, data: visible.map(() => 0),
         label: {
-          show: true, position: "top", color: colour("text"), fontSize: 12,
+          show: true, position: "top", color: colour("text"), fontSize: slot < 46 ? 10 : 12,
           formatter: ({ dataIndex }) => { const t = this.total(visible[dataIndex], operation); return t === null ? "n/a" : short(t); },
         },
       }));
@@ -238,18 +188,21 @@
         legend: legend(data.causes, head, [...state.hiddenCauses]),
         title: OPERATIONS.map(([name, , , , per, unit], i) =>
           ({
-          ...heading(name, stacked ? "50%" : i * part + part / 2 + 1 + "%", head + 30 + (stacked ? i * 300 : 0)),
-          subtext: state.perPage ? per : unit, itemGap: 2, subtextStyle: { color: colour("muted"), fontSize: 13 },
+          ...heading(name, stacked ? "50%" : i * part + part / 2 + 1 + "%", head + 30 + (stacked ? i * this.step() : 0)),
+          subtext: state.perPage ? per : unit, itemGap: 8, subtextStyle: { color: colour("muted"), fontSize: 13 },
         })),
         grid: OPERATIONS.map((o, i) => place(i)),
         xAxis: OPERATIONS.map((o, k) => axis("", {
           gridIndex: k, type: "category", data: visible, axisTick: { show: false }, splitLine: { show: false },
           axisLabel: {
             color: colour("text"), interval: 0, hideOverlap: false, rotate: turned ? 35 : 0, rich: dots,
-            formatter: (i) => `{d${i}|\u25cf} ${runs[i].label}`,
+            formatter: (i) => {
+              const total = this.total(i, o);
+              return `{d${i}|\u25cf} ${mark(runs[i].label)}` + (total > ends[k] ? `, cut: ${short(total)}` : "");
+            },
           },
         })),
-        yAxis: OPERATIONS.map((o, k) => axis("", { gridIndex: k, type: "value", axisLabel: { formatter: short } })),
+        yAxis: OPERATIONS.map((o, k) => axis("", { gridIndex: k, type: "value", max: ends[k], axisLabel: { formatter: short } })),
         tooltip: {
           ...base(still).tooltip, trigger: "axis", axisPointer: { type: "shadow" },
           formatter: (points) => {
@@ -288,13 +241,17 @@
     return bins.map((n, k) => [k * width, n / Math.max(1, cycles.length)]);
   }
   const wear = {
-    id: "wear", title: () => (state.histogram ? "Wear: share of blocks by P/E cycles added" : "Wear: P/E cycles added, blocks sorted"),
-    hint: "Even wear gives a flat curve and a narrow histogram; the right end is the most worn block.",
+    id: "wear", title: () => "How evenly do blocks wear?",
+    hint: "P/E cycles added. Even wear gives a flat curve and a narrow histogram; the right end is the most worn block." + notComparable,
     buttons: [["Histogram", "histogram"]],
     height: () => 380,
     option(still) {
       const head = still === "file" ? 36 : 0;
-      const cyclesAxis = (more) => axis("P/E cycles added by the workload", { type: "value", minInterval: 1, min: 0, ...more });
+      const most = shown().map((i) => sorted[i][sorted[i].length - 1] || 0);
+      const end = cutAt(most);
+      const cut = shown().filter((i, k) => most[k] > end);
+      const name = cut.length ? `P/E cycles added; cut: ${runs[cut[0]].label} has up to ${grouped(Math.max(...most))}` : "P/E cycles added by the workload";
+      const cyclesAxis = (more) => axis(name, { type: "value", minInterval: 1, min: 0, max: cut.length ? Math.ceil(end) : undefined, ...more });
       return {
         ...base(still),
         legend: schemeLegend(head),
@@ -324,8 +281,8 @@
   };
 
   const map = {
-    id: "wear-map", title: () => "Wear map: P/E cycles added, die by block",
-    hint: "One row a die (neighbouring blocks averaged where there are many): shows hot dies, hot zones and blocks never used.",
+    id: "wear-map", title: () => "Where does flash wear?",
+    hint: "P/E cycles added, one row a die (neighbouring blocks averaged where there are many): shows hot dies, hot zones and blocks never used." + notComparable,
     buttons: [],
     rows: Math.max(1, Math.min(data.dies, 64)),
     rowHeight() { return Math.max(6, Math.min(18, 150 / this.rows)); },
@@ -357,7 +314,7 @@
       return {
         ...base(still),
         title: visible.map((i, k) => ({
-          text: runs[i].label, left: 58, top: head + 6 + k * this.panel(), textStyle: { color: colour("text"), fontSize: 13, fontWeight: 600 },
+          text: mark(runs[i].label), left: 58, top: head + 6 + k * this.panel(), textStyle: { color: colour("text"), fontSize: 13, fontWeight: 600 },
         })),
         grid: visible.map((i, k) => ({ left: 58, right: 24, top: head + 28 + k * this.panel(), height: this.rows * this.rowHeight() })),
         xAxis: visible.map((i, k) => axis(k === visible.length - 1 ? "block of the die" : "", {
@@ -389,14 +346,14 @@
   };
 
   // ---- Drawing -------------------------------------------------------------------------------
-  const plots = [headline, cdf, traffic, wear, map];
+  const plots = [cdf, traffic, wear, map];
   cdf.zooms = true;
   // Thousands of cells print slowly as vectors, so that one plot is pixels; saved as SVG it has vectors.
   map.renderer = "canvas";
   plots.forEach((plot) => { plot.onLegend = onLegend; });
   function hide(i, hidden) {
     if (hidden) state.hidden.add(i); else state.hidden.delete(i);
-    refresh([headline, traffic, wear, map]);
+    refresh([traffic, wear, map]);
     // Not redrawn, so that its zoom stays.
     cdf.chart.dispatchAction({ type: hidden ? "legendUnSelect" : "legendSelect", name: runs[i].label }, { silent: true });
   }
@@ -448,7 +405,8 @@
       byId("chips").append(chip);
       byId("baseline").append(new Option(run.label, i));
     });
-    byId("baseline").addEventListener("change", (event) => { state.baseline = Number(event.target.value); refresh([headline]); });
+    byId("baseline").addEventListener("change", (event) => { state.baseline = Number(event.target.value); refresh([]); });
+    byId("baseline").value = state.baseline;
     byId("ratios").addEventListener("change", showRatios);
   }
 

@@ -79,23 +79,45 @@ pub fn plan(experiment: &Experiment, touched: u64) -> Result<Plan, Problem> {
     loop {
         let planned = drives(experiment, user, &shares, added)?;
         let reference = drives(experiment, user, &[0.0], added)?.remove(0).drive;
-        let mut lacking = None;
-        for (drive, choice) in planned.iter().zip(&choices) {
-            let most = most_slots(experiment, &drive.drive, choice)?;
-            if u64::from(most) < user {
-                lacking = lacking.or(Some((drive, choice, most)));
-            }
+        let lacking = lacking(experiment, user, planned.iter().zip(&choices), |most| most)?;
+        if lacking.iter().all(|(drive, ..)| may_add(experiment, drive, added)) && !lacking.is_empty() {
+            added += 1;
+            continue;
         }
-        match lacking {
-            None => return Ok(Plan { user_slots: user as u32, drives: planned, reference, added_blocks: added }),
-            Some((drive, choice, most)) => {
-                if !may_add(experiment, drive, added) {
-                    return Err(too_little_spare(experiment, user, drive, choice, most));
-                }
-                added += 1;
-            }
+        // More blocks make up for the reserve, not for those that are bad.
+        let kept = |most| beside_bad_blocks(experiment, most);
+        let lacking = self::lacking(experiment, user, planned.iter().zip(&choices), kept)?;
+        let short = lacking.into_iter().map(|(drive, choice, most)| {
+            let spare = least_spare(experiment, user, drive, choice);
+            (spare, drive, choice, most)
+        });
+        // What the scheme needs that lacks most is enough for all.
+        let needs = |spare: Option<f64>| spare.unwrap_or(f64::INFINITY);
+        return match short.max_by(|one, other| needs(one.0).total_cmp(&needs(other.0))) {
+            Some((spare, drive, choice, most)) => Err(too_little_spare(experiment, user, (drive, choice), most, spare)),
+            None => Ok(Plan { user_slots: user as u32, drives: planned, reference, added_blocks: added }),
+        };
+    }
+}
+
+/// A scheme with its drive, and the most slots that it keeps there.
+type Kept<'a> = (&'a PlannedDrive, &'a SchemeChoice, u32);
+
+/// The schemes that keep fewer than `user` slots, of which `kept` says how many of the most are left.
+fn lacking<'a>(
+    experiment: &Experiment,
+    user: u64,
+    planned: impl Iterator<Item = (&'a PlannedDrive, &'a SchemeChoice)>,
+    kept: impl Fn(u32) -> u32,
+) -> Result<Vec<Kept<'a>>, Problem> {
+    let mut lacking = Vec::new();
+    for (drive, choice) in planned {
+        let most = kept(most_slots(experiment, &drive.drive, choice)?);
+        if u64::from(most) < user {
+            lacking.push((drive, choice, most));
         }
     }
+    Ok(lacking)
 }
 
 fn share(drive: &Drive, choice: &SchemeChoice) -> Result<f64, Problem> {
@@ -104,6 +126,11 @@ fn share(drive: &Drive, choice: &SchemeChoice) -> Result<f64, Problem> {
 
 fn most_slots(experiment: &Experiment, drive: &Drive, choice: &SchemeChoice) -> Result<u32, Problem> {
     ssd::user_slots_max(drive, choice, &experiment.gc).map_err(|e| refused(choice, &e))
+}
+
+/// What is left of so many slots where blocks are bad from the factory, spread evenly: no drive keeps more.
+fn beside_bad_blocks(experiment: &Experiment, most: u32) -> u32 {
+    (f64::from(most) * (1.0 - experiment.age.bad_blocks)) as u32
 }
 
 /// A drive or option that a scheme refuses.
@@ -146,19 +173,28 @@ fn drives(experiment: &Experiment, user: u64, shares: &[f64], added: u32) -> Res
     shares.iter().map(plan_one).collect()
 }
 
-fn too_little_spare(experiment: &Experiment, user: u64, planned: &PlannedDrive, choice: &SchemeChoice, most: u32) -> Problem {
+fn too_little_spare(
+    experiment: &Experiment,
+    user: u64,
+    (planned, choice): (&PlannedDrive, &SchemeChoice),
+    most: u32,
+    spare: Option<f64>,
+) -> Problem {
     let geometry = &planned.drive.geometry;
     let slot = geometry.slot_size;
     let mut valid = vec![format!("capacity.size of at most {} on this much flash", Bytes(u64::from(most) * slot.0))];
-    if let Some(spare) = least_spare(experiment, user, planned, choice) {
+    if let Some(spare) = spare {
         valid.insert(0, format!("capacity.spare from {spare:.3} up"));
     }
     if experiment.capacity.fairness == Fairness::EqualRaw && planned.redundancy_share > 0.0 {
         valid.push("capacity.fairness = \"equal-spare\", which adds raw flash for redundancy".into());
     }
+    valid.extend(wider(planned, choice));
+    let bad = experiment.age.bad_blocks;
+    let bad = if bad > 0.0 { format!(", age.bad_blocks takes {:.1} % of it", bad * 100.0) } else { String::new() };
     let message = format!(
         "scheme `{}` keeps at most {most} pages of {slot} on {} raw, the host needs {user}: \
-         the raw spare is {:.1} %, redundancy takes {:.1} % of raw flash, and garbage collection needs free blocks. \
+         the raw spare is {:.1} %, redundancy takes {:.1} % of raw flash{bad}, and garbage collection needs free blocks. \
          Valid: {}",
         choice.name,
         geometry.raw_size(),
@@ -167,6 +203,19 @@ fn too_little_spare(experiment: &Experiment, user: u64, planned: &PlannedDrive, 
         valid.join("; "),
     );
     Problem::new("capacity.spare", message)
+}
+
+/// An option of the scheme that makes less of the flash redundancy, if one does on this drive.
+fn wider(planned: &PlannedDrive, choice: &SchemeChoice) -> Option<String> {
+    let (name, dies) = (&choice.name, planned.drive.geometry.dies());
+    let entry = ssd::protect::registry::find(name).ok()?;
+    let has = |option: &str| entry.options.iter().any(|known| known.0 == option);
+    let stripe = (1.0 / planned.redundancy_share).round() as u32;
+    if has("data_strips") && stripe < dies {
+        return Some(format!("scheme.{name}.data_strips of {} to {}: a wider stripe has less parity", stripe, dies - 1));
+    }
+    let given = |option: &str| choice.options.get(option).and_then(|value| value.parse::<u32>().ok());
+    (has("m") && given("m") > Some(1)).then(|| format!("scheme.{name}.m below {}: less redundancy", given("m").unwrap_or(2)))
 }
 
 /// The least spare, to three digits, with which the scheme holds `user` slots.
@@ -189,7 +238,7 @@ fn least_spare(experiment: &Experiment, user: u64, planned: &PlannedDrive, choic
         };
         drive.geometry.check().ok()?;
         let most = ssd::user_slots_max(&drive, choice, &experiment.gc).ok()?;
-        (u64::from(most) >= user).then_some(())
+        (u64::from(beside_bad_blocks(experiment, most)) >= user).then_some(())
     };
     let (mut short, mut enough) = ((experiment.capacity.spare * 1e3) as u32, 950);
     holds(enough)?;
@@ -253,7 +302,7 @@ mod tests {
     fn too_little_spare_for_redundancy_names_numbers_and_what_would_do() {
         let problem = plan(&with("capacity.spare = 0.1"), 400_000).unwrap_err();
         assert_eq!(problem.field, "capacity.spare");
-        for part in ["scheme `raid5`", "redundancy takes 12.5 %", "the host needs 400000", "capacity.spare from 0.1"] {
+        for part in ["scheme `ds-raid`", "redundancy takes 12.5 %", "the host needs 400000", "capacity.spare from 0.1"] {
             assert!(problem.message.contains(part), "{part}: {problem}");
         }
     }

@@ -81,6 +81,9 @@ fn times(experiment: &Experiment) -> Result<(), Problem> {
             within(format!("drive.timing.worn.program.{index}"), program, operation)?;
         }
     }
+    if let Some(gap) = experiment.trace.max_gap {
+        within("trace.max_gap", gap, (Nanos(1_000), Nanos::SETTING_MAX))?;
+    }
     within("buffer.latency", experiment.buffer.latency, operation)?;
     within("age.retention", experiment.age.retention, (Nanos(0), Nanos::SETTING_MAX))
 }

@@ -1,6 +1,11 @@
 //! When host requests arrive: one clock for all schemes.
 
+use crate::caution::{Caution, Level, late_share};
+use crate::compare::Outcome;
+use crate::experiment::Experiment;
+use crate::quantity::{percent, seconds};
 use crate::textual::Arrival;
+use crate::workload::TraceFacts;
 use ssd::{Demand, Pace};
 
 /// Share of time in which `none` keeps its dies (or channels) busy at most, under
@@ -63,10 +68,12 @@ pub fn clock(arrival: Arrival, duration_s: f64, none: Option<Demand>, schemes: &
                 Some((name, demand)) if arrival == Arrival::Auto => {
                     let factor = quotable(stretch(demand.least_s(), ANY_BUSY, duration_s));
                     if factor > for_none {
-                        let percent = ANY_BUSY * 100.0;
+                        let share = ANY_BUSY * 100.0;
                         return open(
                             factor,
-                            format!("at recorded times x {factor}: so slow that `{name}`, the busiest, is {percent} % busy"),
+                            format!(
+                                "at recorded times x {factor}: so slow that `{name}`, the busiest, would be {share} % busy on average"
+                            ),
                         );
                     }
                 }
@@ -79,10 +86,55 @@ pub fn clock(arrival: Arrival, duration_s: f64, none: Option<Demand>, schemes: &
 
 fn half_busy(factor: f64) -> String {
     if factor > 1.0 {
-        format!("at recorded times x {factor}: so slow that `none` is half busy")
+        format!("at recorded times x {factor}: so slow that `none` would be half busy on average")
     } else {
-        "at recorded times: `none` is at most half busy".into()
+        "at recorded times: `none` would be at most half busy on average".into()
     }
+}
+
+/// What the runs measured of the clock: how busy dies were, and how many requests waited for long.
+pub(crate) fn measured(clock: &Clock, outcomes: &[Outcome]) -> String {
+    let busy: Vec<String> =
+        outcomes.iter().map(|o| format!("`{}` {}", o.label, percent(o.result.flash.die_busy_share))).collect();
+    let busy = format!("dies busy {}", busy.join(", "));
+    let late = outcomes.iter().max_by(|one, other| late_share(&one.result).total_cmp(&late_share(&other.result)));
+    match late {
+        Some(worst) if clock.pace == Pace::Open => {
+            let share = late_share(&worst.result);
+            if share > 0.0 {
+                let share = percent(share);
+                format!(
+                    "{busy}; {share} of the requests of `{}`, the most, waited behind a backlog of more than a second",
+                    worst.label
+                )
+            } else {
+                format!("{busy}; no request waited behind a backlog of more than a second")
+            }
+        }
+        _ => busy,
+    }
+}
+
+/// A gap counts as one that makes a mean load meaningless from this share of the whole duration on.
+const GAP_SHARE: f64 = 0.25;
+
+/// So long, in seconds, may any gap be: a workload that is as short says by itself how it comes.
+const GAP_S: f64 = 60.0;
+
+/// A caution where one gap of the workload is a good part of its duration: the mean load then says how long nothing came.
+pub(crate) fn gap(experiment: &Experiment, facts: &TraceFacts) -> Option<Caution> {
+    let share = facts.longest_gap_s / facts.duration_s.max(f64::MIN_POSITIVE);
+    let is_timed = !matches!(experiment.trace.arrival, Arrival::Closed(_)) && facts.duration_s > 0.0;
+    if !is_timed || facts.longest_gap_s < GAP_S || share < GAP_SHARE {
+        return None;
+    }
+    let text = format!(
+        "one gap between two requests of the workload lasts {}, {} of its duration: its mean load, and a clock chosen by it, say \
+         little of the load while requests come. `--set trace.max_gap=10s` clips gaps",
+        seconds(facts.longest_gap_s),
+        percent(share)
+    );
+    Some(Caution { level: Level::Warning, scheme: None, not_comparable: None, text })
 }
 
 #[cfg(test)]

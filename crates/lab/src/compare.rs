@@ -1,13 +1,15 @@
 //! Replays one workload over several schemes: equal capacity, history, seed and clock.
 
 use crate::capacity::{Plan, PlannedDrive, plan, refused};
+use crate::caution::Caution;
 use crate::clock::{Clock, clock, needs_demand};
 use crate::experiment::{Experiment, Fairness};
 use crate::forks::Drives;
 use crate::problem::Problem;
+use crate::verdict::Verdict;
 use crate::workload::{TraceFacts, Workload};
 use ssd::protect::SchemeChoice;
-use ssd::{Demand, RunResult, Session, Setup};
+use ssd::{Demand, RunResult, Session, Setup, Standing};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use trace::AddressMap;
@@ -56,6 +58,8 @@ pub struct Outcome {
     pub planned: PlannedDrive,
     /// What the run gave.
     pub result: RunResult,
+    /// What the drive would survive at the end of the run.
+    pub standing: Standing,
     /// Wall-clock seconds of preconditioning and ageing.
     pub prepare_wall_s: f64,
     /// Wall-clock seconds of the run.
@@ -81,11 +85,19 @@ pub struct Comparison {
     pub fairness: Vec<String>,
     /// What was adapted or left out.
     pub notes: Vec<String>,
-    /// What makes some of the numbers worthless.
-    pub warnings: Vec<String>,
+    /// What makes some of the numbers worth less than they seem to be, gravest first.
+    pub cautions: Vec<Caution>,
+    /// What each scheme survives and costs, and which to take.
+    pub verdict: Verdict,
 }
 
 impl Comparison {
+    /// The cautions as sentences.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        self.cautions.iter().map(|caution| caution.text.clone()).collect()
+    }
+
     /// Whether every check of every scheme held.
     #[must_use]
     pub fn passed(&self) -> bool {
@@ -110,10 +122,12 @@ pub(crate) fn compare_on(experiment: &Experiment, bench: &Bench<'_>, drives: Opt
     let mut prepared = runs.prepare_all()?;
     let clock = runs.clock(&prepared)?;
     let outcomes = runs.run_all(&mut prepared, &clock)?;
+    let cautions = cautions(experiment, workload.facts(), &outcomes);
     Ok(Comparison {
-        fairness: fairness(experiment, &plan, &clock),
+        fairness: fairness(experiment, &plan, &clock, &outcomes),
         notes: notes(experiment, &workload, &plan),
-        warnings: warnings(&outcomes),
+        verdict: Verdict::of(experiment, &outcomes, &cautions),
+        cautions,
         experiment: experiment.clone(),
         trace: workload.facts().clone(),
         user_slots: plan.user_slots,
@@ -207,7 +221,18 @@ impl Runs<'_> {
             Some(drives) => drives.drive(setup),
             None => Session::new(setup).map(Arc::new),
         };
-        session.map_err(|error| refused(&setup.scheme, &error))
+        let hint = |problem: Problem| match self.experiment.age.bad_blocks > 0.0 && problem.message.contains("bad blocks") {
+            true => Problem {
+                field: "capacity.spare".into(),
+                message: format!(
+                    "{}. Valid: a larger capacity.spare (now {}), a smaller capacity.size, or fewer age.bad_blocks",
+                    problem.message, self.experiment.capacity.spare
+                ),
+                ..problem
+            },
+            false => problem,
+        };
+        session.map_err(|error| hint(refused(&setup.scheme, &error)))
     }
 
     fn prepare(&self, index: usize) -> Result<Prepared, Problem> {
@@ -268,6 +293,7 @@ impl Runs<'_> {
             ecc_policy: prepared.ecc_policy,
             choice: prepared.choice,
             result,
+            standing: session.standing(),
             prepare_wall_s: prepared.wall_s,
             wall_s: finished - started,
             peak_rss_mib: peak_rss_mib(),
@@ -310,7 +336,7 @@ fn user_capacity(experiment: &Experiment, plan: &Plan) -> String {
     mib(Bytes(u64::from(plan.user_slots) * experiment.drive.geometry.slot_size.0))
 }
 
-fn fairness(experiment: &Experiment, plan: &Plan, clock: &Clock) -> Vec<String> {
+fn fairness(experiment: &Experiment, plan: &Plan, clock: &Clock, outcomes: &[Outcome]) -> Vec<String> {
     let user = user_capacity(experiment, plan);
     let flash = match experiment.capacity.fairness {
         Fairness::EqualRaw => {
@@ -325,18 +351,25 @@ fn fairness(experiment: &Experiment, plan: &Plan, clock: &Clock) -> Vec<String> 
     vec![
         format!("capacity: {flash}"),
         format!("history: one seed ({}) and one preconditioning rule for every scheme", experiment.seed),
-        format!("arrival: one clock for every scheme, {}", clock.said),
+        format!("arrival: one clock for every scheme, {}; measured: {}", clock.said, crate::clock::measured(clock, outcomes)),
     ]
 }
 
 fn notes(experiment: &Experiment, workload: &Workload, plan: &Plan) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = experiment.left_out.clone();
     if plan.added_blocks > 0 {
         notes.push(format!(
             "capacity: {} more blocks per plane than the spare asks for, the least with which garbage collection has room",
             plan.added_blocks
         ));
     }
+    notes.push(format!(
+        "life: of the flash of each scheme as replayed ({} for `{}`), {} rated P/E cycles, wear even over blocks; in TB it grows with the \
+         size of the drive",
+        mib(plan.drives[0].drive.geometry.raw_size()),
+        experiment.schemes[0],
+        experiment.drive.endurance.0
+    ));
     if workload.folds(experiment, plan.user_slots) {
         let user = user_capacity(experiment, plan);
         notes.push(format!("addresses: the workload exceeds {user} and is folded into it (modulo)"));
@@ -347,6 +380,13 @@ fn notes(experiment: &Experiment, workload: &Workload, plan: &Plan) -> Vec<Strin
     }
     if facts.clamped > 0 {
         notes.push(format!("trace: {} requests out of order are moved to the time of the one before", facts.clamped));
+    }
+    if facts.clipped_gaps > 0 {
+        notes.push(format!(
+            "trace: {} gaps between requests are clipped to trace.max_gap, {} in all are left out",
+            facts.clipped_gaps,
+            crate::quantity::seconds(facts.clipped_s)
+        ));
     }
     if facts.loops > 1 {
         notes.push(format!("trace: repeated {} times", facts.loops));
@@ -359,41 +399,11 @@ pub(crate) fn mib(size: Bytes) -> String {
     format!("{:.0} MiB", size.0 as f64 / f64::from(1 << 20))
 }
 
-fn warnings(outcomes: &[Outcome]) -> Vec<String> {
-    let mut warnings = Vec::new();
-    for Outcome { label: name, result, .. } in outcomes {
-        if result.replay.saturated {
-            warnings.push(format!(
-                "`{name}` could not keep up with the requests: they piled up to the end, so its response times say \
-                 how long the trace is and nothing about the drive. Slow the clock (--arrival scaled=FACTOR) or \
-                 close the loop (--arrival closed=QD)"
-            ));
-        }
-        if result.oracle.mismatches > 0 {
-            let (wrong, checked) = (result.oracle.mismatches, result.oracle.checked_reads);
-            warnings.push(format!("`{name}` returned wrong data for {wrong} of {checked} reads checked"));
-        }
-        if result.host.media_errors > 0 {
-            warnings.push(format!("`{name}` could not read {} pages and reported media errors", result.host.media_errors));
-        }
-        if result.redundancy.rebuild_left > 0 {
-            warnings.push(format!(
-                "`{name}` could not rebuild all that was lost: {} strips or superblocks are left, for want of space, of \
-                 a die to write to, or of pages to rebuild from. Another loss may take data; more room for a rebuild \
-                 is a larger capacity.spare",
-                result.redundancy.rebuild_left
-            ));
-        }
-        if result.host.write_errors > 0 {
-            warnings.push(format!("`{name}` could not write {} pages for want of space", result.host.write_errors));
-        }
-        if let Some(since) = result.host.read_only_s {
-            warnings.push(format!(
-                "`{name}` turned read-only {since:.6} s after the first request, because bad blocks or dead dies left no room \
-                 to work, and refused {} requests since; what it had acknowledged can be read",
-                result.host.refused_requests
-            ));
-        }
-    }
-    warnings
+/// What makes numbers worth less than they seem to be: of each run, then of the workload.
+fn cautions(experiment: &Experiment, facts: &TraceFacts, outcomes: &[Outcome]) -> Vec<Caution> {
+    let mut cautions: Vec<Caution> =
+        outcomes.iter().flat_map(|outcome| crate::caution::implied(&outcome.label, &outcome.result)).collect();
+    cautions.extend(crate::clock::gap(experiment, facts));
+    cautions.sort_by_key(|caution| caution.level);
+    cautions
 }

@@ -273,6 +273,12 @@ impl Document {
         }
     }
 
+    /// Whether anything is written at `path`.
+    #[must_use]
+    pub fn has(&self, path: &str) -> bool {
+        self.root.find(&path.split('.').collect::<Vec<_>>()).is_some()
+    }
+
     /// The text at `path`, with the place to complain about; `None` where nothing is written.
     ///
     /// # Errors

@@ -75,7 +75,7 @@ use ssd::nand::{Energy, Timing};
 use ssd::{Age, Buffer, CodecTiming, Drive, Ecc, Errors, Faults, PayloadKind, Precondition, Refresh, Scheduler};
 use std::collections::BTreeMap;
 use std::path::Path;
-use vocab::{Geometry, PeCycles};
+use vocab::{Geometry, Nanos, PeCycles};
 
 /// Options by name.
 pub type Options = BTreeMap<String, OptionText>;
@@ -138,6 +138,10 @@ pub struct Experiment {
     pub scheme: BTreeMap<String, Options>,
     /// The drive at its own size.
     pub drive: DriveSpec,
+    /// Schemes that were not asked for by name and left out, because they cannot run on the drive, with the reason. The
+    /// effective experiment names the schemes that are left.
+    #[serde(skip)]
+    pub left_out: Vec<String>,
 }
 
 /// What the host asks.
@@ -156,6 +160,9 @@ pub struct TraceSpec {
     pub arrival: Arrival,
     /// How recorded addresses become addresses of the drive.
     pub addresses: Addresses,
+    /// Gaps between two requests of a trace that are longer are clipped to this; `None`: they stay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_gap: Option<Nanos>,
 }
 
 /// How recorded addresses become addresses of the drive.
@@ -272,6 +279,7 @@ impl Default for TraceSpec {
             loops: 1,
             arrival: Arrival::Auto,
             addresses: Addresses::Auto,
+            max_gap: None,
         }
     }
 }
@@ -370,6 +378,9 @@ impl Experiment {
         let preset = expand_drive(&mut document)?;
         overrides.set(&mut document, inside_drive)?;
         let mut experiment: Self = document.read()?;
+        if !document.has("schemes") {
+            experiment.leave_out();
+        }
         check::experiment(&experiment).map_err(|problem| document.locate(problem))?;
         if !crate::workload::is_name(&experiment.trace.source)
             && let Ok(path) = std::path::absolute(&experiment.trace.source)
@@ -386,6 +397,22 @@ impl Experiment {
         }
         experiment.fill_options();
         Ok(experiment)
+    }
+
+    /// Leaves out schemes that cannot run on the drive. Where none could, they stay, and the run says why.
+    fn leave_out(&mut self) {
+        let drive = self.drive.drive();
+        let refusal = |label: &String| ssd::redundancy_share(&drive, &self.choice(label)).err().map(|error| error.to_string());
+        let judged: Vec<(String, Option<String>)> = self.schemes.iter().map(|label| (label.clone(), refusal(label))).collect();
+        if judged.iter().all(|(_, refusal)| refusal.is_some()) {
+            return;
+        }
+        let reason = |(label, refusal): &(String, Option<String>)| {
+            let refusal = refusal.as_ref()?;
+            Some(format!("schemes: `{label}` is left out, because it cannot run on drive {}: {refusal}", self.drive.name))
+        };
+        self.left_out = judged.iter().filter_map(reason).collect();
+        self.schemes = judged.into_iter().filter(|(_, refusal)| refusal.is_none()).map(|(label, _)| label).collect();
     }
 
     /// Fills in the default of every option of every scheme compared.

@@ -9,6 +9,7 @@
 //! any number of threads. Wall-clock time and progress are the caller's business.
 
 mod capacity;
+mod caution;
 mod check;
 mod clock;
 mod columns;
@@ -25,6 +26,7 @@ mod parquet_file;
 pub mod parts;
 mod problem;
 mod publish;
+mod quantity;
 pub mod reliability;
 pub mod report;
 mod results;
@@ -33,9 +35,11 @@ pub mod sweep;
 mod table;
 mod textual;
 pub mod torture;
+mod verdict;
 mod workload;
 
 pub use capacity::{Plan, PlannedDrive, blocks_per_plane, plan};
+pub use caution::{Caution, Level};
 pub use clock::{Clock, clock};
 pub use columns::{Column, Columns, Values};
 pub use compare::{Bench, Comparison, Outcome, Progress, compare};
@@ -43,11 +47,12 @@ pub use document::Document;
 pub use drives::{DRIVES, DriveEntry};
 pub use experiment::{Addresses, CapacitySpec, DriveSpec, Experiment, Fairness, Options, Overrides, TraceSpec};
 pub use generate::{ArrivalsSpec, GenerateSpec, PlacementSpec};
-pub use listing::{LISTS, List, Listed, list};
+pub use listing::{LISTS, List, Listed, list, schemes_on};
 pub use parquet_file::parquet_bytes;
 pub use problem::{Place, Position, Problem, RecordPlace, Spot};
 pub use publish::{report_directory, write_headline, write_report, write_study};
 pub use results::VERSION;
 pub use rows::{Row, config_hash};
 pub use textual::{Arrival, OptionText, Size};
+pub use verdict::{Better, Costs, MEASURES, Measure, PowerCuts, SchemeVerdict, Survives, Verdict};
 pub use workload::{CommandStream, TraceFacts, Workload};

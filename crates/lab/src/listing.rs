@@ -1,6 +1,7 @@
 //! What is known: every list comes from the registry that also decides.
 
 use crate::drives::DRIVES;
+use crate::experiment::{Experiment, Overrides};
 use crate::problem::Problem;
 
 /// One entry of a list.
@@ -62,6 +63,25 @@ fn with_options(listed: Listed, options: &[(&str, &str, &str)]) -> Listed {
 
 fn schemes() -> Vec<Listed> {
     ssd::protect::registry::SCHEMES.iter().map(|s| with_options(entry(s.name, s.summary, s.paper), s.options)).collect()
+}
+
+/// The schemes, each with whether it runs on a drive: a preset, or a drive file ending in `.toml`. The reason why it does not is
+/// that of the run.
+///
+/// # Errors
+/// A drive that is not known, or is none.
+pub fn schemes_on(drive: &str) -> Result<Vec<Listed>, Problem> {
+    let option = ("--drive".to_owned() + " " + drive, "drive.preset".to_owned(), drive.to_owned());
+    let experiment = Experiment::with(&Overrides { options: vec![option], ..Overrides::default() })?;
+    let (name, drive) = (&experiment.drive.name, experiment.drive.drive());
+    let on = |entry: Listed| {
+        let runs = match ssd::redundancy_share(&drive, &ssd::protect::SchemeChoice::named(&entry.name)) {
+            Ok(share) => format!("runs on {name}: redundancy takes {} of its flash", crate::quantity::percent(share)),
+            Err(reason) => format!("does not run on {name}: {reason}"),
+        };
+        Listed { details: vec![runs], ..entry }
+    };
+    Ok(schemes().into_iter().map(on).collect())
 }
 
 fn drives() -> Vec<Listed> {

@@ -76,8 +76,8 @@ fn html(comparison: &Comparison, directory: &Path) -> String {
         dies: drive.geometry.dies(),
         fairness: &comparison.fairness,
         notes: &comparison.notes,
-        // The report draws its warnings from the results, as `Comparison::warnings` does.
-        warnings: &[],
+        cautions: &comparison.cautions,
+        verdict: &comparison.verdict,
         experiment: &comparison.experiment.to_toml(),
         command: &format!("flashkeep run {}", directory.join("experiment.toml").display()),
         runs: &runs,

@@ -1,6 +1,7 @@
 //! A comparison as one JSON document. `docs/spec/results.md` says what each key means.
 
 use crate::compare::{Comparison, Outcome};
+use crate::verdict::{MEASURES, SchemeVerdict};
 use serde_json::{Map, Value, json};
 use ssd::{Pace, Response};
 use std::collections::BTreeMap;
@@ -30,10 +31,34 @@ impl Comparison {
             "clock_factor": self.clock.factor,
             "fairness": self.fairness,
             "notes": self.notes,
-            "warnings": self.warnings,
-            "schemes": self.outcomes.iter().map(|outcome| outcome.to_json(slot)).collect::<Vec<_>>(),
+            "warnings": self.warnings(),
+            "verdict": self.verdict_json(),
+            "schemes": self.schemes_json(slot),
             "experiment": serde_json::to_value(&self.experiment).expect("an experiment is plain data"),
             "experiment_toml": self.experiment.to_toml(),
+        })
+    }
+
+    /// The flat keys of each scheme; `slot` bytes are one logical page.
+    pub(crate) fn schemes_json(&self, slot: u64) -> Vec<Value> {
+        let pairs = self.outcomes.iter().zip(&self.verdict.schemes);
+        pairs.map(|(outcome, verdict)| outcome.to_json(slot, verdict)).collect()
+    }
+
+    fn verdict_json(&self) -> Value {
+        let scheme = |verdict: &SchemeVerdict| {
+            let ratios = MEASURES.iter().zip(&verdict.ratios).map(|(measure, ratio)| (measure.key.to_owned(), json!(ratio)));
+            json!({
+                "scheme": verdict.scheme,
+                "sentence": verdict.sentence,
+                "ratios": ratios.collect::<Map<_, _>>(),
+                "programs_for": verdict.costs.programs_for,
+            })
+        };
+        json!({
+            "answer": self.verdict.answer,
+            "baseline": self.verdict.baseline,
+            "schemes": self.verdict.schemes.iter().map(scheme).collect::<Vec<_>>(),
         })
     }
 
@@ -57,6 +82,9 @@ impl Comparison {
             "written_footprint_mib": mib(t.written_footprint_bytes),
             "ignored_lines": t.ignored_lines,
             "clamped": t.clamped,
+            "longest_gap_s": t.longest_gap_s,
+            "clipped_gaps": t.clipped_gaps,
+            "clipped_s": t.clipped_s,
             "digest": format!("{:016x}", t.digest),
         })
     }
@@ -80,8 +108,14 @@ impl Comparison {
 }
 
 fn put_response(keys: &mut Map<String, Value>, prefix: &str, response: &Response) {
-    let values =
-        [("mean", response.mean), ("p50", response.p50), ("p99", response.p99), ("p999", response.p999), ("max", response.max)];
+    let values = [
+        ("mean", response.mean),
+        ("p50", response.p50),
+        ("p99", response.p99),
+        ("p999", response.p999),
+        ("p9999", response.p9999),
+        ("max", response.max),
+    ];
     for (name, value) in values {
         keys.insert(format!("{prefix}_{name}"), json!(value));
     }
@@ -103,7 +137,7 @@ fn put_spread(keys: &mut Map<String, Value>, name: &str, values: &[u32]) {
 impl Outcome {
     /// The flat keys of one scheme; `slot` bytes are one logical page.
     #[must_use]
-    pub fn to_json(&self, slot: u64) -> Value {
+    pub fn to_json(&self, slot: u64, verdict: &SchemeVerdict) -> Value {
         let (r, planned) = (&self.result, &self.planned);
         let mut keys = Map::new();
         let mut put = |name: &str, value: Value| keys.insert(name.to_owned(), value);
@@ -124,7 +158,27 @@ impl Outcome {
         put_counts(&mut keys, "flash_programs", &r.flash.programs);
         put_counts(&mut keys, "flash_erases", &r.flash.erases);
         self.put_rest(&mut keys);
+        self.put_verdict(&mut keys, verdict);
         Value::Object(keys)
+    }
+
+    fn put_verdict(&self, keys: &mut Map<String, Value>, verdict: &SchemeVerdict) {
+        let (survives, costs) = (&verdict.survives, &verdict.costs);
+        let mut put = |name: &str, value: Value| keys.insert(name.to_owned(), value);
+        put("survives_dies", json!(survives.dies));
+        put("exposed_share", json!(survives.exposed_share));
+        put("lost_share", json!(survives.lost_share));
+        put("dead_dies", json!(survives.dead_dies));
+        put("life_stage", json!(survives.life_stage));
+        put("power_cuts", json!(survives.power_cuts.words()));
+        put("requests_per_s", json!(costs.requests_per_s));
+        put("mb_per_s", json!(costs.mb_per_s));
+        put("answered_late_share", json!(crate::caution::late_share(&self.result)));
+        put("life_tb", json!(costs.life_tb));
+        put("life_years", json!(costs.life_years));
+        put("usable_share", json!(costs.usable_share));
+        put("not_comparable", json!(verdict.reason()));
+        put("dominated_by", json!(verdict.dominated_by));
     }
 
     fn put_rest(&self, keys: &mut Map<String, Value>) {

@@ -26,16 +26,19 @@ const KEYS: &[&str] = &[
     "response_us_p50",
     "response_us_p99",
     "response_us_p999",
+    "response_us_p9999",
     "response_us_max",
     "read_response_us_mean",
     "read_response_us_p50",
     "read_response_us_p99",
     "read_response_us_p999",
+    "read_response_us_p9999",
     "read_response_us_max",
     "write_response_us_mean",
     "write_response_us_p50",
     "write_response_us_p99",
     "write_response_us_p999",
+    "write_response_us_p9999",
     "write_response_us_max",
     "flash_reads",
     "flash_reads_by_cause",
@@ -89,6 +92,20 @@ const KEYS: &[&str] = &[
     "precondition_converged",
     "flash_ops",
     "events",
+    "survives_dies",
+    "exposed_share",
+    "lost_share",
+    "dead_dies",
+    "life_stage",
+    "power_cuts",
+    "requests_per_s",
+    "mb_per_s",
+    "answered_late_share",
+    "life_tb",
+    "life_years",
+    "usable_share",
+    "not_comparable",
+    "dominated_by",
 ];
 
 /// Columns of the whole comparison, behind those of the scheme.
@@ -136,8 +153,8 @@ impl Comparison {
     pub fn rows(&self) -> Vec<Row> {
         let slot = self.experiment.drive.geometry.slot_size.0;
         let config = format!("{:016x}", config_hash(&self.experiment));
-        let row = |outcome: &Outcome| {
-            let mut row = scheme_row(&outcome.to_json(slot));
+        let row = |(outcome, results): (&Outcome, Value)| {
+            let mut row = scheme_row(&results);
             let common = [
                 json!((u64::from(self.user_slots) * slot) as f64 / f64::from(1 << 20)),
                 json!(self.clock.factor),
@@ -149,7 +166,7 @@ impl Comparison {
             row.extend(COMMON.iter().map(|name| (*name).to_owned()).zip(common));
             row
         };
-        self.outcomes.iter().map(row).collect()
+        self.outcomes.iter().zip(self.schemes_json(slot)).map(row).collect()
     }
 }
 

@@ -1,6 +1,8 @@
 //! A comparison as a table for the terminal: one column per scheme.
 
 use crate::compare::{Comparison, Outcome};
+use crate::quantity::{micros, percent, short, times};
+use crate::verdict::{MEASURES, SchemeVerdict};
 use ssd::{AroundResult, Response, RunResult};
 use std::collections::BTreeMap;
 use vocab::Cause;
@@ -13,16 +15,6 @@ pub(crate) struct Row {
 
 /// A line of a response table: its label, and which value it shows.
 type Quantile = (&'static str, fn(&Response) -> f64);
-
-/// Three significant digits or more: 12345, 123.4, 12.34, 1.234.
-fn number(value: f64) -> String {
-    match value.abs() {
-        v if v >= 1000.0 => grouped(value.round() as u64),
-        v if v >= 100.0 => format!("{value:.1}"),
-        v if v >= 10.0 => format!("{value:.2}"),
-        _ => format!("{value:.3}"),
-    }
-}
 
 /// Digits in groups of three.
 pub(crate) fn grouped(value: u64) -> String {
@@ -46,10 +38,6 @@ pub(crate) fn csv(rows: &[Vec<String>]) -> String {
     rows.iter().map(|row| row.iter().map(quoted).collect::<Vec<_>>().join(",") + "\n").collect()
 }
 
-fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
-}
-
 struct Rows<'a> {
     outcomes: &'a [Outcome],
     rows: Vec<Row>,
@@ -67,16 +55,26 @@ impl Rows<'_> {
 
     fn response(&mut self, heading: &str, of: impl Fn(&RunResult) -> &Response) {
         self.heading(heading);
-        let quantiles: [Quantile; 4] =
-            [("  mean", |r| r.mean), ("  p50", |r| r.p50), ("  p99", |r| r.p99), ("  p99.9", |r| r.p999)];
+        let quantiles: [Quantile; 5] = [
+            ("  mean", |r| r.mean),
+            ("  p50", |r| r.p50),
+            ("  p99", |r| r.p99),
+            ("  p99.9", |r| r.p999),
+            ("  p99.99", |r| r.p9999),
+        ];
         for (label, value) in quantiles {
             // A mark, so that no number that means nothing stands there as if it did.
             self.each(label, |o| match (of(&o.result).count, o.result.replay.saturated) {
                 (0, _) => "-".into(),
-                (_, true) => format!("{} !", number(value(of(&o.result)))),
-                (_, false) => number(value(of(&o.result))),
+                (_, true) => format!("{} !", micros(value(of(&o.result)))),
+                (_, false) => micros(value(of(&o.result))),
             });
         }
+    }
+
+    fn throughput(&mut self, slot: u64) {
+        self.each("requests/s", |o| o.throughput(slot).0.map_or("-".into(), short));
+        self.each("MB/s", |o| o.throughput(slot).1.map_or("-".into(), short));
     }
 
     fn causes(&mut self, heading: &str, of: impl Fn(&RunResult) -> &BTreeMap<String, u64>) {
@@ -88,6 +86,25 @@ impl Rows<'_> {
             }
         }
     }
+}
+
+/// Characters of a line of prose.
+const LINE: usize = 110;
+
+/// Prose in lines, the later ones indented.
+fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("one at least");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() <= LINE {
+            line.push_str(&format!(" {word}"));
+        } else {
+            lines.push(format!("  {word}"));
+        }
+    }
+    lines.join("\n") + "\n"
 }
 
 /// Rows as lines of text: labels to the left, cells to the right of their columns.
@@ -116,15 +133,16 @@ impl Comparison {
     #[must_use]
     pub fn to_table(&self) -> String {
         let mut rows = Rows { outcomes: &self.outcomes, rows: Vec::new() };
-        rows.each("scheme", |o| o.label.clone());
-        rows.response("response, us", |r| &r.host.response_us);
-        rows.response("read response, us", |r| &r.host.read_response_us);
-        rows.response("write response, us", |r| &r.host.write_response_us);
+        rows.each("scheme", |o| self.marked(&o.label));
+        rows.response("response", |r| &r.host.response_us);
+        rows.throughput(self.experiment.drive.geometry.slot_size.0);
+        rows.response("read response", |r| &r.host.read_response_us);
+        rows.response("write response", |r| &r.host.write_response_us);
         rows.causes("flash page reads", |r| &r.flash.reads);
         rows.causes("flash page programs", |r| &r.flash.programs);
         rows.causes("flash block erases", |r| &r.flash.erases);
-        rows.each("write amplification", |o| o.result.flash.waf.map_or("-".into(), number));
-        rows.each("energy, J", |o| number(o.result.flash.energy_j.values().fold(0.0, |sum, joules| sum + joules)));
+        rows.each("write amplification", |o| o.result.flash.waf.map_or("-".into(), short));
+        rows.each("energy, J", |o| short(o.result.flash.energy_j.values().fold(0.0, |sum, joules| sum + joules)));
         rows.each("spare after redundancy", |o| percent(o.planned.spare_after_redundancy));
         rows.each("dies busy", |o| percent(o.result.flash.die_busy_share));
         rows.each("reads checked", |o| grouped(o.result.oracle.checked_reads));
@@ -143,13 +161,50 @@ impl Comparison {
             rows.each("code groups encoded", |o| grouped(o.result.around.encoded_groups));
         }
         if self.outcomes.iter().any(|o| o.result.ecc.codewords > 0) {
-            rows.each("bits corrected a codeword", |o| number(o.result.corrected_per_codeword()));
+            rows.each("bits corrected a codeword", |o| short(o.result.corrected_per_codeword()));
             rows.each("unreadable pages", |o| grouped(o.result.ecc.unreadable_pages));
-            rows.each("decoding a read, us", |o| number(o.result.ecc.decode_us_mean));
-            rows.each("t of programs, mean", |o| o.result.mean_t().map_or("-".into(), number));
+            rows.each("decoding a read, us", |o| short(o.result.ecc.decode_us_mean));
+            rows.each("t of programs, mean", |o| o.result.mean_t().map_or("-".into(), short));
             rows.each("units refreshed", |o| grouped(o.result.ecc.refreshed_units));
         }
-        format!("{}\n\n{}\n{}", self.title(), aligned(&rows.rows), self.remarks())
+        format!("{}\n\n{}\n{}\n{}", self.title(), self.verdict_text(), aligned(&rows.rows), self.remarks())
+    }
+
+    /// A scheme with a mark where its run cannot be compared.
+    fn marked(&self, label: &str) -> String {
+        let is_comparable = self.verdict.of_scheme(label).is_none_or(SchemeVerdict::is_comparable);
+        if is_comparable { label.to_owned() } else { format!("{label} !") }
+    }
+
+    /// The verdict: the answer, a table of what is survived and what it costs, a sentence for each scheme.
+    fn verdict_text(&self) -> String {
+        let verdict = &self.verdict;
+        let mut rows = Vec::new();
+        let mut each = |label: &str, cell: &dyn Fn(&SchemeVerdict) -> String| {
+            rows.push(Row { label: label.into(), cells: verdict.schemes.iter().map(cell).collect() });
+        };
+        each("verdict", &|v| self.marked(&v.scheme));
+        each("survives the loss of", &|v| v.survives.losses());
+        for (index, measure) in MEASURES.iter().enumerate() {
+            each(measure.title, &|v| {
+                let is_base = verdict.baseline.as_ref() == Some(&v.scheme);
+                let ratio = v.ratios[index].filter(|_| !is_base).map(|ratio| format!("  {}", times(ratio)));
+                let mark = if v.is_comparable() { "" } else { " !" };
+                format!("{}{}{mark}", v.shown(measure), ratio.unwrap_or_default())
+            });
+        }
+        if verdict.schemes.iter().any(|v| !v.is_comparable()) {
+            each("! not comparable", &|v| v.not_comparable.first().map_or("-".into(), |reason| (*reason).to_owned()));
+        }
+        let mut out = String::new();
+        for answer in &verdict.answer {
+            out.push_str(&wrapped(answer));
+        }
+        out.push_str(&format!("\n{}\n", aligned(&rows)));
+        for scheme in &verdict.schemes {
+            out.push_str(&wrapped(&scheme.sentence));
+        }
+        out
     }
 
     fn title(&self) -> String {
@@ -173,7 +228,7 @@ impl Comparison {
         for note in self.fairness.iter().chain(&self.notes) {
             out.push_str(&format!("{note}\n"));
         }
-        for warning in &self.warnings {
+        for warning in self.warnings() {
             out.push_str(&format!("WARNING: {warning}\n"));
         }
         out
@@ -185,13 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_keep_what_a_reader_compares() {
-        assert_eq!(number(0.1234), "0.123");
-        assert_eq!(number(12.345), "12.35");
-        assert_eq!(number(123.45), "123.5");
-        assert_eq!(number(1_234_567.0), "1 234 567");
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1000), "1 000");
+    fn digits_stand_in_groups_of_three() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1 000", "1 234 567"]);
     }
 }

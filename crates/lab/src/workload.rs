@@ -7,15 +7,46 @@ use std::path::Path;
 use std::sync::Arc;
 use trace::generate::{GENERATORS, GeneratorKind};
 use trace::{AddressMap, BlkAction, Footprint, ReadCounts, ReadOptions, Record, TimeScale, TraceError, TraceSource};
-use vocab::{Bytes, HostCommand, HostOp, Streams};
+use vocab::{Bytes, HostCommand, HostOp, Nanos, Streams};
 
 /// Requests up to which a workload is kept in memory (32 bytes each, 128 MiB in all) instead of being read
 /// again for every scheme.
 const KEEP_REQUESTS: usize = 1 << 22;
 
+/// Clips the gaps between the requests of one loop.
+#[derive(Clone, Copy, Debug, Default)]
+struct Clip {
+    max_gap: Option<Nanos>,
+    /// When the last request came, as recorded.
+    last: Option<u64>,
+    /// Time left out so far.
+    cut: u64,
+    gaps: u64,
+    /// Longest gap that is left.
+    longest: u64,
+}
+
+impl Clip {
+    fn new(max_gap: Option<Nanos>) -> Self {
+        Self { max_gap, ..Self::default() }
+    }
+
+    fn record(&mut self, mut record: Record) -> Record {
+        let gap = record.at.0.saturating_sub(self.last.unwrap_or(record.at.0));
+        self.last = Some(record.at.0);
+        let kept = self.max_gap.map_or(gap, |most| gap.min(most.0));
+        self.gaps += u64::from(kept < gap);
+        self.cut += gap - kept;
+        self.longest = self.longest.max(kept);
+        record.at.0 -= self.cut;
+        record
+    }
+}
+
 /// A sequence of requests that each scheme replays.
 pub struct Workload {
     input: Input,
+    max_gap: Option<Nanos>,
     loops: u64,
     footprint: Arc<Footprint>,
     /// Slots the workload needs of the drive.
@@ -66,6 +97,12 @@ pub struct TraceFacts {
     pub ignored_lines: u64,
     /// Requests out of order by more than sorting mends, moved to the time before them.
     pub clamped: u64,
+    /// Longest time between two requests, as replayed, in seconds.
+    pub longest_gap_s: f64,
+    /// Gaps clipped to `trace.max_gap`.
+    pub clipped_gaps: u64,
+    /// Time left out by that, in seconds.
+    pub clipped_s: f64,
     /// FNV-1a digest of all requests.
     pub digest: u64,
 }
@@ -168,14 +205,16 @@ impl Input {
         Ok(Input::Trace(source.with_options(ReadOptions { blk_action, ..ReadOptions::default() })))
     }
 
-    fn records(&self) -> Result<Records<'_>, TraceError> {
-        match self {
-            Input::Trace(source) => Ok(Box::new(source.open()?)),
+    fn records(&self, max_gap: Option<Nanos>) -> Result<Records<'_>, TraceError> {
+        let records: Records<'_> = match self {
+            Input::Trace(source) => Box::new(source.open()?),
             Input::Generated { kind, workload, seed } => {
                 let commands = generate(kind, workload, *seed).expect("it was generated from when the workload was opened");
-                Ok(Box::new(recorded(commands)))
+                Box::new(recorded(commands))
             }
-        }
+        };
+        let mut clip = Clip::new(max_gap);
+        Ok(if max_gap.is_some() { Box::new(records.map(move |item| item.map(|record| clip.record(record)))) } else { records })
     }
 }
 
@@ -241,6 +280,7 @@ impl Workload {
         let mut hash = FNV_START;
         let mut kept = Some(Vec::new());
         let mut count = 0;
+        let mut clip = Clip::new(experiment.trace.max_gap);
         let (footprint, read, format) = {
             let mut keep = |item: &Result<Record, TraceError>| {
                 let Ok(record) = item else { return };
@@ -257,12 +297,14 @@ impl Workload {
             let slot_size = experiment.drive.geometry.slot_size;
             let scanned = match &input {
                 Input::Trace(source) => source.open().and_then(|mut reader| {
-                    let footprint = Footprint::scan(reader.by_ref().inspect(&mut keep), slot_size)?;
+                    let clipped = reader.by_ref().map(|item| item.map(|record| clip.record(record)));
+                    let footprint = Footprint::scan(clipped.inspect(&mut keep), slot_size)?;
                     Ok((footprint, reader.counts(), reader.format().name))
                 }),
                 Input::Generated { kind, workload, seed } => {
                     let commands = generate(kind, workload, *seed)?;
-                    Footprint::scan(recorded(commands).inspect(&mut keep), slot_size)
+                    let clipped = recorded(commands).map(|item| item.map(|record| clip.record(record)));
+                    Footprint::scan(clipped.inspect(&mut keep), slot_size)
                         .map(|footprint| (footprint, ReadCounts::default(), "generated"))
                 }
             };
@@ -273,10 +315,11 @@ impl Workload {
             Input::Generated { workload, .. } => workload.slots,
             Input::Trace(_) => footprint.slots(),
         };
-        let facts = facts(experiment, &footprint, read, format, hash);
+        let facts = facts(experiment, &footprint, (read, clip), format, hash);
         let kept = kept.map(Arc::new);
         let loops = u64::from(experiment.trace.loops);
-        let workload = Self { input, loops, footprint: Arc::new(footprint), touched, kept, facts };
+        let workload =
+            Self { input, max_gap: experiment.trace.max_gap, loops, footprint: Arc::new(footprint), touched, kept, facts };
         workload.check_span(1.0).map_err(|years| match loops {
             1 => Problem::new("trace.source", years),
             _ => Problem::new("trace.loops", format!("found {loops}: {years}")),
@@ -353,12 +396,18 @@ impl Workload {
         self.check_span(factor).map_err(|years| Problem::new("trace.arrival", format!("times x {factor}: {years}")))?;
         match &self.kept {
             Some(kept) => CommandStream::of(trace::looped(move || Ok(kept.iter().copied().map(Ok)), self.loops), map, factor),
-            None => CommandStream::of(trace::looped(move || self.input.records(), self.loops), map, factor),
+            None => CommandStream::of(trace::looped(move || self.input.records(self.max_gap), self.loops), map, factor),
         }
     }
 }
 
-fn facts(experiment: &Experiment, footprint: &Footprint, read: ReadCounts, format: &str, digest: u64) -> TraceFacts {
+fn facts(
+    experiment: &Experiment,
+    footprint: &Footprint,
+    (read, clip): (ReadCounts, Clip),
+    format: &str,
+    digest: u64,
+) -> TraceFacts {
     let (counts, source) = (footprint.counts(), &experiment.trace.source);
     TraceFacts {
         name: Path::new(source).file_name().map_or(source.clone(), |name| name.to_string_lossy().into()),
@@ -378,6 +427,9 @@ fn facts(experiment: &Experiment, footprint: &Footprint, read: ReadCounts, forma
         written_footprint_bytes: footprint.written_slots() * footprint.slot_size().0,
         ignored_lines: read.ignored,
         clamped: read.clamped,
+        longest_gap_s: Nanos(clip.longest).as_secs_f64(),
+        clipped_gaps: clip.gaps,
+        clipped_s: Nanos(clip.cut).as_secs_f64(),
         digest,
     }
 }

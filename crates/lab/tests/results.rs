@@ -113,7 +113,7 @@ fn an_open_replay_that_no_drive_can_follow_is_called_worthless() {
     let settings = SMALL.replace("\"zipf\"", "\"zipf\"\narrival = \"scaled=0.001\"");
     let comparison = run(&experiment(&settings), 2);
     assert!(comparison.outcomes.iter().all(|o| o.result.replay.saturated));
-    assert_eq!(comparison.warnings.len(), 3, "{:?}", comparison.warnings);
+    assert_eq!(comparison.warnings().len(), 3, "{:?}", comparison.warnings());
     assert!(comparison.to_table().contains("WARNING: `none` could not keep up"));
 }
 
@@ -144,7 +144,7 @@ fn a_drive_that_wears_out_turns_read_only_and_says_so() {
         let comparison = run(&experiment(settings), 2);
         let read_only = |outcome: &flashkeep_lab::Outcome| {
             let (name, r) = (&outcome.choice.name, &outcome.result);
-            let warned = comparison.warnings.iter().any(|w| w.starts_with(&format!("`{name}` turned read-only")));
+            let warned = comparison.warnings().iter().any(|w| w.starts_with(&format!("`{name}` turned read-only")));
             assert_eq!(
                 (warned, r.host.refused_requests > 0),
                 (r.host.read_only_s.is_some(), r.host.read_only_s.is_some()),
@@ -175,9 +175,9 @@ fn a_rebuild_that_finds_no_room_is_a_warning_and_a_number() {
         let comparison = run(&experiment(&settings(spare)), 2);
         let complete = |outcome: &flashkeep_lab::Outcome| {
             let said = format!("`{}` could not rebuild all that was lost", outcome.choice.name);
-            let warned = comparison.warnings.iter().any(|warning| warning.starts_with(&said));
+            let warned = comparison.warnings().iter().any(|warning| warning.starts_with(&said));
             let r = &outcome.result;
-            assert_eq!(warned, r.redundancy.rebuild_left > 0, "{}: {:?}", outcome.choice.name, comparison.warnings);
+            assert_eq!(warned, r.redundancy.rebuild_left > 0, "{}: {:?}", outcome.choice.name, comparison.warnings());
             assert!(!warned || r.redundancy.rebuild_s.is_none(), "{}", outcome.choice.name);
             r.redundancy.rebuild_s.is_some()
         };

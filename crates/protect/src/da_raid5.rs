@@ -238,6 +238,10 @@ impl StripeScheme for DaRaid5 {
         u32::from(self.stage == Stage::HybridCaching)
     }
 
+    fn life_stage(&self) -> Option<u8> {
+        Some(1 + self.stage as u8)
+    }
+
     fn parity_cache(&self) -> u32 {
         self.parity_cache
     }

@@ -222,6 +222,11 @@ pub trait StripeScheme: Send + Sync {
         1
     }
 
+    /// The stage of life it is in, from 1 on; `None` where the scheme has no stages.
+    fn life_stage(&self) -> Option<u8> {
+        None
+    }
+
     /// The strips whose sum is `lost`, or `None` where nothing brings it back.
     fn repair(&self, lost: u32, present: StripSet, unreadable: StripSet) -> Option<StripSet> {
         let mut sources = present;

@@ -37,6 +37,7 @@ pub use power::cut::{Begun, Fate};
 pub use power::mount::Mounted;
 pub use power::outage::{MemoryLoss, Outage};
 pub use proof::watch::BlockView;
+pub use proof::whole::Standing;
 pub use proof::{AlternativesInFlight, CodePage, Failure, HeldParity, HeldSum, Inventory, ReadBack, Scrub, StoredPage};
 pub use result::{
     AroundResult, Cdf, EccResult, FlashResult, HostResult, OracleResult, PreconditionResult, RedundancyResult, ReplayResult,

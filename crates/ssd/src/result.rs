@@ -16,6 +16,8 @@ pub struct Response {
     pub p99: f64,
     /// 99.9th percentile.
     pub p999: f64,
+    /// 99.99th percentile.
+    pub p9999: f64,
     /// Maximum.
     pub max: f64,
 }
@@ -82,6 +84,8 @@ pub struct HostResult {
     pub read_response_us: Response,
     /// Response times of writes.
     pub write_response_us: Response,
+    /// Reads and writes answered more than a second after they came: no flash command takes that long, so they waited.
+    pub answered_late: u64,
     /// Cumulative distribution of read response times.
     pub read_cdf: Cdf,
     /// Cumulative distribution of write response times.

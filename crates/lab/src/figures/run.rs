@@ -198,6 +198,6 @@ fn measured(comparison: &Comparison) -> Measured {
         event_digest: result.replay.event_digest,
         saturated: result.replay.saturated,
         config: crate::config_hash(&comparison.experiment),
-        warnings: comparison.warnings.clone(),
+        warnings: comparison.warnings(),
     }
 }

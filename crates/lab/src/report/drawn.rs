@@ -4,6 +4,8 @@ use super::format::{escape, real};
 use super::palette;
 use crate::compare::{Comparison, Outcome};
 use crate::experiment::Fairness;
+use crate::quantity::micros;
+use crate::verdict::SchemeVerdict;
 use std::fmt::Write as _;
 
 const PANEL_WIDTH: f64 = 300.0;
@@ -20,6 +22,7 @@ const VALUE: f64 = 74.0;
 struct Panel {
     title: &'static str,
     of: fn(&Outcome) -> Option<f64>,
+    show: fn(f64) -> String,
 }
 
 fn measured(response: &ssd::Response, value: f64) -> Option<f64> {
@@ -28,22 +31,28 @@ fn measured(response: &ssd::Response, value: f64) -> Option<f64> {
 
 const PANELS: [Panel; 4] = [
     Panel {
-        title: "read response, us (mean)",
+        title: "read response (mean)",
         of: |o| measured(&o.result.host.read_response_us, o.result.host.read_response_us.mean),
+        show: micros,
     },
     Panel {
-        title: "write response, us (mean)",
+        title: "write response (mean)",
         of: |o| measured(&o.result.host.write_response_us, o.result.host.write_response_us.mean),
+        show: micros,
     },
-    Panel { title: "write amplification", of: |o| o.result.flash.waf },
-    Panel { title: "energy, J", of: |o| Some(o.result.flash.energy_j.values().fold(0.0, |all, joules| all + joules)) },
+    Panel { title: "write amplification", of: |o| o.result.flash.waf, show: real },
+    Panel {
+        title: "energy, J",
+        of: |o| Some(o.result.flash.energy_j.values().fold(0.0, |all, joules| all + joules)),
+        show: real,
+    },
 ];
 
 fn text(x: f64, y: f64, size: u32, more: &str, words: &str) -> String {
     format!("<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" {more}>{}</text>\n", escape(words))
 }
 
-/// Bars of a panel, from `left` on; response times of a scheme that could not keep up are marked.
+/// Bars of a panel, from `left` on; those of a scheme that cannot be compared are marked.
 fn panel(panel: &Panel, left: f64, comparison: &Comparison, colours: &[(String, &str)]) -> String {
     let values: Vec<Option<f64>> = comparison.outcomes.iter().map(panel.of).collect();
     let most = values.iter().flatten().copied().fold(f64::MIN_POSITIVE, f64::max);
@@ -55,8 +64,8 @@ fn panel(panel: &Panel, left: f64, comparison: &Comparison, colours: &[(String, 
             out,
             "<rect x=\"{left:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{BAR}\" rx=\"2\" fill=\"{colour}\"/>"
         );
-        let mark = if comparison.outcomes[row].result.replay.saturated { " !" } else { "" };
-        let shown = value.map_or("-".into(), |value| real(value) + mark);
+        let is_comparable = comparison.verdict.schemes.get(row).is_none_or(SchemeVerdict::is_comparable);
+        let shown = value.map_or("-".into(), |value| (panel.show)(value) + if is_comparable { "" } else { " !" });
         out.push_str(&text(left + width + 6.0, y + 15.5, 13, "", &shown));
     }
     out
@@ -75,8 +84,9 @@ pub fn headline(comparison: &Comparison, command: &str) -> String {
     );
     let title = format!("{}: {} requests on drive {}", trace.name, crate::table::grouped(trace.requests), drive.name);
     out.push_str(&text(16.0, 28.0, 18, "font-weight=\"600\"", &title));
-    let saturated = comparison.outcomes.iter().any(|outcome| outcome.result.replay.saturated);
-    let mark = if saturated { "; ! could not keep up: no statement about response" } else { "" };
+    let apart: Vec<String> =
+        comparison.verdict.schemes.iter().filter_map(|one| Some(format!("{} ({})", one.scheme, one.reason()?))).collect();
+    let mark = if apart.is_empty() { String::new() } else { format!("; ! not comparable: {}", apart.join(", ")) };
     let equal = match comparison.experiment.capacity.fairness {
         Fairness::EqualRaw => "raw flash",
         Fairness::EqualSpare => "spare",

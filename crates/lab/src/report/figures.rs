@@ -20,6 +20,7 @@ pub fn figures(paper: &PaperResult, command: &str) -> String {
     page(&Page {
         title: &format!("Figures of {}", paper.name),
         summary: &format!("<b>{}</b>: ours as curves, what the paper states as diamonds", escape(&names.join(", "))),
+        verdict: "",
         cautions: &cautions(paper, &skipped, warnings.len()),
         tools: "",
         tables: &std::iter::once(reproduction(paper)).chain(paper.figures.iter().map(tables)).collect::<String>(),

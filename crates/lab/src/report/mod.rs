@@ -4,7 +4,6 @@
 //! description. `assets/report.js` draws the plots from a JSON island with Apache ECharts, which
 //! is part of the file; a content security policy forbids it to load anything.
 
-mod caution;
 mod drawn;
 mod figures;
 mod format;
@@ -13,8 +12,10 @@ mod study;
 mod table;
 #[cfg(test)]
 mod tests;
+mod verdict;
 
-use caution::{Caution, Level};
+use crate::caution::{Caution, Level};
+use crate::verdict::{SchemeVerdict, Verdict};
 pub use drawn::headline;
 pub use figures::figures;
 use format::{count, escape, fill, percent, script_safe, seconds};
@@ -81,9 +82,10 @@ pub struct ReportInput<'a> {
     pub fairness: &'a [String],
     /// What a reader should know.
     pub notes: &'a [String],
-    /// What a reader must know. The report itself adds what a [`RunResult`] implies: mismatches,
-    /// media and write errors, saturation, preconditioning that did not settle, unchecked reads.
-    pub warnings: &'a [String],
+    /// What a reader must know.
+    pub cautions: &'a [Caution],
+    /// What each run survives and costs, one for each run in their order, or nothing.
+    pub verdict: &'a Verdict,
     /// The effective experiment file.
     pub experiment: &'a str,
     /// The command that gives this report again.
@@ -108,9 +110,10 @@ pub fn html(comparison: &ReportInput) -> String {
     page(&Page {
         title: comparison.title,
         summary: &summary(comparison, &labels),
-        cautions: &cautions(comparison, &labels),
+        verdict: &verdict::html(comparison.verdict, &labels, comparison.cautions.len()),
+        cautions: &cautions(comparison.cautions),
         tools: TOOLS,
-        tables: &table::html(&labels, comparison.runs, comparison.speeds),
+        tables: &table::html(&labels, comparison.runs, comparison.speeds, comparison.verdict),
         columns: if labels.len() > 4 { "many" } else { "" },
         setup: &fill(SETUP, &setup.each_ref().map(|(name, text)| (*name, text.as_str()))),
         command: comparison.command,
@@ -124,6 +127,7 @@ pub fn html(comparison: &ReportInput) -> String {
 struct Page<'a> {
     title: &'a str,
     summary: &'a str,
+    verdict: &'a str,
     cautions: &'a str,
     tools: &'a str,
     tables: &'a str,
@@ -143,6 +147,7 @@ fn page(page: &Page<'_>) -> String {
             ("title", &escape(page.title)),
             ("style", STYLE),
             ("summary", page.summary),
+            ("verdict", page.verdict),
             ("cautions", page.cautions),
             ("tools", page.tools),
             ("tables", page.tables),
@@ -184,10 +189,8 @@ fn summary(comparison: &ReportInput, labels: &[(String, &'static str)]) -> Strin
 }
 
 /// The banner: errors first; empty where nothing is to be said.
-fn cautions(comparison: &ReportInput, labels: &[(String, &'static str)]) -> String {
-    let given = comparison.warnings.iter().map(|text| Caution { level: Level::Warning, text: text.clone() });
-    let implied = labels.iter().zip(comparison.runs).flat_map(|((label, _), run)| caution::implied(label, run));
-    let mut all: Vec<Caution> = implied.chain(given).collect();
+fn cautions(cautions: &[Caution]) -> String {
+    let mut all: Vec<&Caution> = cautions.iter().collect();
     all.sort_by_key(|caution| caution.level != Level::Error);
     all.iter()
         .map(|caution| {
@@ -240,6 +243,7 @@ fn data(comparison: &ReportInput, labels: &[(String, &'static str)]) -> Value {
         value["event_digest"] = json!(format!("{:016x}", run.replay.event_digest));
         value["label"] = json!(label);
         value["colour"] = json!(colour);
+        value["not_comparable"] = json!(comparison.verdict.schemes.get(i).and_then(SchemeVerdict::reason));
         value["wall_s"] = json!(speed.map(|s| s.wall_s));
         value["flash_ops_per_s"] = json!(speed.map(|s| s.flash_ops_per_s));
         value
@@ -256,6 +260,7 @@ fn data(comparison: &ReportInput, labels: &[(String, &'static str)]) -> Value {
             "footprint_bytes": comparison.trace.footprint.0,
             "duration_s": comparison.trace.duration_s,
         },
+        "baseline": comparison.verdict.baseline,
         "dies": comparison.dies,
         "causes": table::causes(counts),
         "runs": runs.collect::<Vec<Value>>(),

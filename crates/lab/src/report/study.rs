@@ -19,6 +19,7 @@ pub fn study(study: &Study) -> String {
     page(&Page {
         title: &study.title,
         summary: &format!("Study <b>{}</b>: {how}", study.name),
+        verdict: "",
         cautions: "",
         tools: "",
         tables: &tables,

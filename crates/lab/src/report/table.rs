@@ -2,6 +2,8 @@
 
 use super::RunSpeed;
 use super::format::{count, escape, percent, real};
+use crate::quantity::{micros, seconds};
+use crate::verdict::{Costs, SchemeVerdict, Verdict};
 use ssd::{AroundResult, RunResult};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -125,18 +127,18 @@ impl<'a> Rows<'a> {
 }
 
 /// All tables as HTML. `labels` name the columns.
-pub(super) fn html(labels: &[(String, &'static str)], runs: &[RunResult], speeds: &[RunSpeed]) -> String {
-    let mut tables = vec![response(runs), operations(runs), cost(runs), trust(runs, speeds)];
+pub(super) fn html(labels: &[(String, &'static str)], runs: &[RunResult], speeds: &[RunSpeed], verdict: &Verdict) -> String {
+    let mut tables = vec![response(runs, verdict), operations(runs), cost(runs), trust(runs, speeds)];
     if runs.iter().any(|run| run.ecc.codewords > 0) {
         tables.insert(3, page_ecc(runs));
     }
     if runs.iter().any(|run| run.around != AroundResult::default()) {
         tables.insert(3, read_around(runs));
     }
-    tables.iter().map(|table| render(table, labels)).collect()
+    tables.iter().map(|table| render(table, labels, verdict)).collect()
 }
 
-fn response(runs: &[RunResult]) -> Table {
+fn response(runs: &[RunResult], verdict: &Verdict) -> Table {
     macro_rules! group {
         ($title:literal, $field:ident) => {
             Rows::of(runs)
@@ -145,12 +147,22 @@ fn response(runs: &[RunResult]) -> Table {
                 .cost("median", "us", |r| (r.host.$field.count > 0).then_some(r.host.$field.p50))
                 .cost("p99", "us", |r| (r.host.$field.count > 0).then_some(r.host.$field.p99))
                 .cost("p99.9", "us", |r| (r.host.$field.count > 0).then_some(r.host.$field.p999))
+                .cost("p99.99", "us", |r| (r.host.$field.count > 0).then_some(r.host.$field.p9999))
                 .cost("maximum", "us", |r| (r.host.$field.count > 0).then_some(r.host.$field.max))
                 .group($title)
         };
     }
-    let groups =
-        vec![group!("Reads and writes", response_us), group!("Reads", read_response_us), group!("Writes", write_response_us)];
+    let cells = |of: fn(&Costs) -> Option<f64>| {
+        (0..runs.len()).map(|i| verdict.schemes.get(i).and_then(|one| of(&one.costs)).into()).collect()
+    };
+    let throughput = [("requests", "1/s", cells(|costs| costs.requests_per_s)), ("data", "MB/s", cells(|costs| costs.mb_per_s))];
+    let rows = throughput.map(|(label, unit, cells)| Row { label: label.into(), unit, cells, kind: Kind::Fact });
+    let groups = vec![
+        group!("Reads and writes", response_us),
+        Group { title: "Throughput", rows: rows.into() },
+        group!("Reads", read_response_us),
+        group!("Writes", write_response_us),
+    ];
     Table { title: "Response time", groups }
 }
 
@@ -296,15 +308,21 @@ fn deviation(cycles: &[u32]) -> Option<f64> {
     Some((squares / cycles.len() as f64).sqrt())
 }
 
-fn render(table: &Table, labels: &[(String, &'static str)]) -> String {
+fn render(table: &Table, labels: &[(String, &'static str)], verdict: &Verdict) -> String {
     let mut out = format!(
         "<section class=\"card\"><h3>{0}</h3><div class=\"wide\"><table data-table=\"{0}\"><thead><tr><th></th>",
         table.title
     );
     for (i, (label, colour)) in labels.iter().enumerate() {
         let label = escape(label);
-        let _ =
-            write!(out, "<th scope=\"col\" data-scheme=\"{i}\"><i class=\"dot\" style=\"background:{colour}\"></i>{label}</th>");
+        let reason = verdict.schemes.get(i).and_then(SchemeVerdict::reason);
+        let apart = reason.map(|reason| format!("<small class=\"bad\">not comparable: {}</small>", escape(&reason)));
+        let _ = write!(
+            out,
+            "<th scope=\"col\" data-scheme=\"{i}\"{}><i class=\"dot\" style=\"background:{colour}\"></i>{label}{}</th>",
+            if apart.is_some() { " class=\"apart\"" } else { "" },
+            apart.unwrap_or_default()
+        );
     }
     out.push_str("</tr></thead>");
     for group in &table.groups {
@@ -323,10 +341,20 @@ fn render(table: &Table, labels: &[(String, &'static str)]) -> String {
     out
 }
 
+/// A cell as text: a time in the unit that fits, anything else as it is.
+fn shown(cell: &Value, unit: &str) -> String {
+    match (cell, unit) {
+        (Value::Real(us), "us") => super::verdict::micro(&micros(*us)),
+        (Value::Real(s), "s") => super::verdict::micro(&seconds(*s)),
+        _ => cell.text(),
+    }
+}
+
 fn render_row(row: &Row) -> String {
     let label = escape(&row.label);
-    let unit =
-        if row.unit.is_empty() { String::new() } else { format!(" <small>{}</small>", row.unit.replace("us", "&micro;s")) };
+    // Times are shown in the unit that fits each.
+    let is_time = ["us", "s"].contains(&row.unit);
+    let unit = if row.unit.is_empty() || is_time { String::new() } else { format!(" <small>{}</small>", row.unit) };
     let compare = if row.kind == Kind::Cost { " data-compare" } else { "" };
     let mut out = format!("<tr data-metric=\"{label}\" data-unit=\"{}\"{compare}><th scope=\"row\">{label}{unit}</th>", row.unit);
     for (i, cell) in row.cells.iter().enumerate() {
@@ -336,7 +364,7 @@ fn render_row(row: &Row) -> String {
             _ => "",
         };
         let exact = cell.exact().map(|number| format!(" data-value=\"{number}\" title=\"{number}\"")).unwrap_or_default();
-        let _ = write!(out, "<td data-scheme=\"{i}\"{class}{exact}>{}</td>", cell.text());
+        let _ = write!(out, "<td data-scheme=\"{i}\"{class}{exact}>{}</td>", shown(cell, row.unit));
     }
     out.push_str("</tr>\n");
     out

@@ -15,7 +15,7 @@ fn run(scheme: &str, offset: u64) -> RunResult {
         let base = 1000.5 * (i as f64 + 1.0) + x;
         response.count = 70_000 * (i as u64 + 1) + offset;
         (response.mean, response.p50, response.p99) = (base + 1.25, base + 2.25, base + 3.25);
-        (response.p999, response.max) = (base + 4.25, base + 5.25);
+        (response.p999, response.p9999, response.max) = (base + 4.25, base + 4.75, base + 5.25);
     }
     run.host.read_cdf = vec![(10.0, 0.5), (20.0, 1.0)];
     (run.host.read_pages, run.host.write_pages) = (5_001 + offset, 6_001 + offset);
@@ -35,6 +35,8 @@ fn run(scheme: &str, offset: u64) -> RunResult {
     run
 }
 
+static NO_VERDICT: Verdict = Verdict { answer: Vec::new(), baseline: None, schemes: Vec::new() };
+
 fn input(runs: &[RunResult]) -> ReportInput<'_> {
     let trace =
         TraceSummary { name: "tape", requests: 10, reads: 7, writes: 3, footprint: Bytes(4096), duration_s: 1.5, lines: &[] };
@@ -45,7 +47,8 @@ fn input(runs: &[RunResult]) -> ReportInput<'_> {
         dies: 2,
         fairness: &[],
         notes: &[],
-        warnings: &[],
+        cautions: &[],
+        verdict: &NO_VERDICT,
         experiment: "",
         command: "flashkeep compare tape",
         runs,
@@ -90,7 +93,7 @@ fn response_times_in_the_table_are_those_of_the_run() {
         ("Reads", |r| r.host.read_response_us.into()),
         ("Writes", |r| r.host.write_response_us.into()),
     ] {
-        for (i, metric) in ["requests", "mean", "median", "p99", "p99.9", "maximum"].into_iter().enumerate() {
+        for (i, metric) in ["requests", "mean", "median", "p99", "p99.9", "p99.99", "maximum"].into_iter().enumerate() {
             check(&page, ["Response time", group, metric], |n| of(&runs[n]).0[i].clone());
         }
     }
@@ -156,12 +159,12 @@ fn checks_and_speed_in_the_table_are_those_of_the_run() {
 }
 
 /// Numbers of a `Response`, in the order of the table.
-struct Shown([String; 6]);
+struct Shown([String; 7]);
 
 impl From<ssd::Response> for Shown {
     fn from(r: ssd::Response) -> Self {
-        let [mean, p50, p99, p999, max] = [r.mean, r.p50, r.p99, r.p999, r.max].map(|x| x.to_string());
-        Shown([r.count.to_string(), mean, p50, p99, p999, max])
+        let [mean, p50, p99, p999, p9999, max] = [r.mean, r.p50, r.p99, r.p999, r.p9999, r.max].map(|x| x.to_string());
+        Shown([r.count.to_string(), mean, p50, p99, p999, p9999, max])
     }
 }
 
@@ -191,7 +194,10 @@ fn hostile_names_stay_text() {
     };
     let runs = [wrong(evil)];
     let clean = html(&input(&[wrong("x")]));
-    let mut given = ReportInput { title: evil, drive: &lines, fairness: &lines, notes: &lines, warnings: &lines, ..input(&runs) };
+    let cautions =
+        [Caution { level: Level::Error, scheme: Some(evil.into()), not_comparable: Some("saturated"), text: evil.into() }];
+    let mut given =
+        ReportInput { title: evil, drive: &lines, fairness: &lines, notes: &lines, cautions: &cautions, ..input(&runs) };
     (given.experiment, given.command) = (evil, evil);
     (given.trace.name, given.trace.lines) = (evil, &lines);
     let page = html(&given);
@@ -259,6 +265,7 @@ fn figures_in_the_island_are_one_list_and_come_back_from_it() {
         "response_us",
         "read_response_us",
         "write_response_us",
+        "answered_late",
         "read_cdf",
         "write_cdf",
         "media_errors",
@@ -308,15 +315,20 @@ fn cautions_follow_from_results_and_errors_come_first() {
     (tired.replay.saturated, tired.precondition.converged) = (true, false);
     let mut sound = run("none", 0);
     (sound.oracle.mismatches, sound.host.media_errors, sound.host.write_errors) = (0, 0, 0);
+    assert_eq!(crate::caution::implied("none", &sound), [], "the sound run gives no caution");
+    let mut cautions = crate::caution::implied("raid5", &tired);
+    cautions.insert(0, Caution { level: Level::Warning, scheme: None, not_comparable: None, text: "given".into() });
     let runs = [sound, tired];
-    let warnings = ["given".to_string()];
-    let page = html(&ReportInput { warnings: &warnings, ..input(&runs) });
+    let page = html(&ReportInput { cautions: &cautions, ..input(&runs) });
     let found: Vec<&str> =
         page.split("class=\"caution ").skip(1).filter_map(|rest| rest.split_once('"')).map(|(level, _)| level).collect();
     let note = "warning"; // What the page says where scripts are off.
-    assert_eq!(found, ["error", "error", "error", "warning", "warning", "warning", note]);
-    assert!(!page.contains("> none: "), "the sound run gives no caution");
-    assert!(page.contains("raid5: saturated."));
+    assert_eq!(found, ["error", "error", "error", "error", "warning", "warning", note]);
+    for caution in &cautions {
+        assert!(page.contains(&escape(&caution.text)), "{}", caution.text);
+    }
+    let reasons: Vec<_> = cautions.iter().filter_map(|caution| caution.not_comparable).collect();
+    assert_eq!(reasons, ["wrong data", "pages that could not be read", "pages that could not be written", "saturated"]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! run uses it.
 
 pub(crate) mod watch;
-mod whole;
+pub(crate) mod whole;
 mod zones;
 
 use crate::config::Pace;

@@ -30,7 +30,79 @@ impl Session {
     }
 }
 
+/// Logical pages that [`Session::standing`] looks at, spread evenly, where there are more.
+const LOOKED_AT: u32 = 1 << 16;
+
+/// What the drive would survive as it stands, beside what its scheme promises.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Dies whose loss at a time loses no acknowledged data, as the scheme promises it in its present stage.
+    pub promised_dies: u32,
+    /// The stage of life the scheme is in; `None` where it has no stages.
+    pub life_stage: Option<u8>,
+    /// Dies that are dead.
+    pub dead_dies: u32,
+    /// Logical pages with contents that were looked at: all of them, or some tens of thousands spread evenly.
+    pub looked_at: u32,
+    /// Of these, pages that would be lost with their die.
+    pub exposed: u32,
+    /// Of the exposed, pages that cannot be read any more.
+    pub lost: u32,
+    /// Whether a power cut must leave the scheme's own memory intact: its parity cache or open sums.
+    pub power_safe_memory: bool,
+}
+
+impl Session {
+    /// What the drive would survive as it stands: each page is asked where it lies and what brings it back. Nothing changes.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        inside!(&self.0, prepared => prepared.engine.standing())
+    }
+}
+
 impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
+    fn standing(&self) -> Standing {
+        let (writer, dies) = (&self.writer, self.core.device.grid.dies());
+        let is_dead = |die: &DieId| self.core.device.is_dead(*die);
+        let mut standing =
+            Standing { dead_dies: (0..dies).map(|die| DieId(die as u16)).filter(is_dead).count() as u32, ..Standing::default() };
+        match writer.way {
+            Way::Pages | Way::Zones => {}
+            Way::Stripes => {
+                let scheme = writer.stripes.scheme();
+                standing.promised_dies = scheme.survives_dies();
+                standing.life_stage = scheme.life_stage();
+                // In its first stage a scheme of stages has no parity to hold.
+                standing.power_safe_memory = scheme.parity_cache() > 0 && scheme.life_stage() != Some(1);
+            }
+            Way::Rows => standing.promised_dies = 1,
+            Way::Groups => {
+                standing.promised_dies = writer.groups.scheme().survives_dies();
+                standing.power_safe_memory = true;
+            }
+        }
+        let slots = self.core.map.user_slots();
+        // Odd, so that no stripe of a power of two gives the same strip each time.
+        let step = slots.div_ceil(LOOKED_AT) | 1;
+        for lpn in (0..slots).step_by(step as usize).map(Lpn) {
+            let is_there = match self.core.map.lookup(lpn) {
+                Place::Unmapped => continue,
+                Place::Missing => false,
+                Place::At(slot) => !self.core.device.array.is_lost(self.core.device.grid.page_of(slot).0),
+            };
+            standing.looked_at += 1;
+            if !self.survives_loss_of(lpn) {
+                standing.exposed += 1;
+                standing.lost += u32::from(!is_there && !self.comes_back(lpn));
+            }
+        }
+        standing
+    }
+
+    /// Whether a page that is lost can be solved for.
+    fn comes_back(&self, lpn: Lpn) -> bool {
+        self.sources_elsewhere(lpn).is_some()
+    }
     /// Whether nothing waits to be rebuilt, and all that is written from now on has redundancy.
     fn is_rebuilt(&self) -> bool {
         let (core, stripes) = (&self.core, &self.writer.stripes);
@@ -77,27 +149,40 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
     }
 
     fn survives_loss_of(&self, lpn: Lpn) -> bool {
+        let core = &self.core;
+        match core.map.lookup(lpn) {
+            Place::Unmapped => true,
+            Place::Missing => false,
+            Place::At(slot) => {
+                let ppn = core.device.grid.page_of(slot).0;
+                core.device.is_stored(ppn) && !core.device.array.is_lost(ppn) && self.sources_elsewhere(lpn).is_some()
+            }
+        }
+    }
+
+    /// The pages that bring a page back, if all of them can be read and lie on other dies than it.
+    fn sources_elsewhere(&self, lpn: Lpn) -> Option<Vec<Ppn>> {
         let (core, writer) = (&self.core, &self.writer);
-        let slot = match core.map.lookup(lpn) {
-            Place::Unmapped => return true,
-            Place::Missing => return false,
-            Place::At(slot) => slot,
+        let place = match core.map.lookup(lpn) {
+            Place::Unmapped => return None,
+            Place::Missing => None,
+            Place::At(slot) => Some(core.device.grid.page_of(slot)),
         };
-        let (ppn, index) = core.device.grid.page_of(slot);
         let sources: Option<Vec<Ppn>> = match writer.way {
             Way::Pages | Way::Zones => None,
             Way::Stripes => {
                 let (stripe, strip) = writer.stripes.strip_of(lpn);
                 writer.stripes.sources_of(core, stripe, strip).map(|sources| sources.pages)
             }
-            Way::Rows => writer.rows.sources(core, ppn, &[]).ok().flatten(),
-            Way::Groups => match writer.groups.sources_of(core, (ppn, index), &[ppn]) {
+            Way::Rows => writer.rows.sources(core, place?.0, &[]).ok().flatten(),
+            Way::Groups => match writer.groups.sources_of(core, place?, &[place?.0]) {
                 Sources::Weighted { pages, .. } => Some(pages.into_iter().map(|(ppn, _)| ppn).collect()),
                 _ => None,
             },
         };
         let is_there = |&page: &Ppn| core.device.is_stored(page) && !core.device.array.is_lost(page);
-        let is_elsewhere = |&page: &Ppn| core.device.grid.die_of(page) != core.device.grid.die_of(ppn);
-        is_there(&ppn) && sources.is_some_and(|sources| sources.iter().all(|page| is_there(page) && is_elsewhere(page)))
+        let own = place.map(|(ppn, _)| core.device.grid.die_of(ppn));
+        let is_elsewhere = |&page: &Ppn| Some(core.device.grid.die_of(page)) != own;
+        sources.filter(|sources| sources.iter().all(|page| is_there(page) && is_elsewhere(page)))
     }
 }

@@ -60,6 +60,7 @@ impl<P: HostPayload> Prepared<P> {
             response_us: response(&both, read_sum + write_sum, read_max.max(write_max)),
             read_response_us: response(reads, read_sum, read_max),
             write_response_us: response(writes, write_sum, write_max),
+            answered_late: both.len() - both.count_between(0, LATE_NS),
             read_cdf: cdf(reads),
             write_cdf: cdf(writes),
             media_errors: folds.media_errors,
@@ -173,6 +174,9 @@ impl<P: HostPayload> Prepared<P> {
     }
 }
 
+/// A response time above this is [`HostResult::answered_late`].
+const LATE_NS: u64 = 1_000_000_000;
+
 fn response(histogram: &Histogram<u64>, sum_ns: u128, max_ns: u64) -> Response {
     if histogram.is_empty() {
         return Response::default();
@@ -184,6 +188,7 @@ fn response(histogram: &Histogram<u64>, sum_ns: u128, max_ns: u64) -> Response {
         p50: quantile(0.5),
         p99: quantile(0.99),
         p999: quantile(0.999),
+        p9999: quantile(0.9999),
         max: max_ns as f64 / 1e3,
     }
 }

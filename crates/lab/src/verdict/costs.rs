@@ -1,0 +1,186 @@
+//! What a scheme costs, as figures that can be held against those of another.
+
+use crate::compare::Outcome;
+use crate::experiment::Experiment;
+use crate::quantity::{bytes, micros, percent, seconds, short};
+use vocab::Cause;
+
+/// What a scheme costs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Costs {
+    /// Mean response time of reads and writes in microseconds; `None` without any.
+    pub response_us_mean: Option<f64>,
+    /// Response time that one request in ten thousand exceeds, in microseconds; `None` without any.
+    pub response_us_p9999: Option<f64>,
+    /// Requests answered in a second of virtual time.
+    pub requests_per_s: Option<f64>,
+    /// Data read and written by the host in a second of virtual time, in MB (10^6 bytes).
+    pub mb_per_s: Option<f64>,
+    /// Write amplification.
+    pub waf: Option<f64>,
+    /// What the host can still write until the mean block has its rated P/E cycles, in TB (10^12 bytes), at this write
+    /// amplification, wear even over the blocks; `None` without writes, or where some failed.
+    pub life_tb: Option<f64>,
+    /// How long that lasts at this load, in years.
+    pub life_years: Option<f64>,
+    /// Share of raw flash that redundancy leaves.
+    pub usable_share: f64,
+    /// Energy of flash and codecs in joules.
+    pub energy_j: f64,
+    /// What page programs were for: causes with their share, greatest first.
+    pub programs_for: Vec<(String, f64)>,
+}
+
+impl Costs {
+    pub(super) fn of(experiment: &Experiment, outcome: &Outcome) -> Self {
+        let (r, slot) = (&outcome.result, experiment.drive.geometry.slot_size.0 as f64);
+        let answered = r.host.response_us.count > 0;
+        let (requests_per_s, mb_per_s) = outcome.throughput(experiment.drive.geometry.slot_size.0);
+        let cycles = f64::from(experiment.drive.endurance.0);
+        let used = r.wear.pe_cycles.iter().map(|&pe| f64::from(pe)).sum::<f64>() / r.wear.pe_cycles.len().max(1) as f64;
+        let good = outcome.planned.drive.geometry.raw_size().0 as f64 * (1.0 - experiment.age.bad_blocks);
+        // Pages that were not written cost nothing: what others cost is not known.
+        let all_written = r.host.write_errors == 0 && r.host.read_only_s.is_none();
+        let life = r.flash.waf.filter(|waf| *waf > 0.0 && all_written).map(|waf| good * (cycles - used).max(0.0) / waf);
+        let written_per_s = r.host.write_pages as f64 * slot / r.replay.simulated_s;
+        Self {
+            response_us_mean: answered.then_some(r.host.response_us.mean),
+            response_us_p9999: answered.then_some(r.host.response_us.p9999),
+            requests_per_s,
+            mb_per_s,
+            waf: r.flash.waf,
+            life_tb: life.map(|bytes| bytes / 1e12),
+            life_years: life.map(|bytes| bytes / written_per_s / YEAR_S).filter(|years| years.is_finite()),
+            usable_share: 1.0 - outcome.planned.redundancy_share,
+            energy_j: r.flash.energy_j.values().fold(0.0, |all, joules| all + joules),
+            programs_for: programs_for(outcome),
+        }
+    }
+}
+
+/// Seconds of a year of 365.25 days.
+const YEAR_S: f64 = 31_557_600.0;
+
+fn programs_for(outcome: &Outcome) -> Vec<(String, f64)> {
+    let programs = &outcome.result.flash.programs;
+    let all = programs.values().sum::<u64>() as f64;
+    let share = |cause: Cause| (cause.name().to_owned(), programs.get(cause.name()).map_or(0.0, |&n| n as f64 / all.max(1.0)));
+    let mut shares: Vec<(String, f64)> = Cause::ALL.into_iter().map(share).filter(|(_, share)| *share > 0.0).collect();
+    shares.sort_by(|one, other| other.1.total_cmp(&one.1));
+    shares
+}
+
+impl Outcome {
+    /// Requests, and MB of reads and writes, answered in a second of virtual time; `None` where no time passed. `slot` bytes are
+    /// one logical page.
+    #[must_use]
+    pub fn throughput(&self, slot: u64) -> (Option<f64>, Option<f64>) {
+        let (host, seconds) = (&self.result.host, self.result.replay.simulated_s);
+        let per_second = |amount: f64| (seconds > 0.0).then(|| amount / seconds);
+        let pages = (host.read_pages + host.write_pages) as f64;
+        (per_second(host.requests.values().sum::<u64>() as f64), per_second(pages * slot as f64 / 1e6))
+    }
+}
+
+/// Which way a cost is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// Less is better.
+    Less,
+    /// More is better.
+    More,
+}
+
+/// A cost as reports show it.
+pub struct Measure {
+    /// Its name, and the key of its ratio in JSON.
+    pub key: &'static str,
+    /// What reports call it.
+    pub title: &'static str,
+    /// Which way it is better.
+    pub better: Better,
+    /// Whether it counts where schemes are compared on all sides: what follows from another cost, or from the clock, does
+    /// not.
+    pub decides: bool,
+    /// Its value.
+    pub of: fn(&Costs) -> Option<f64>,
+    /// Its value as text, in the unit that fits.
+    pub show: fn(f64) -> String,
+}
+
+/// All costs, in the order of reports.
+pub const MEASURES: &[Measure] = &[
+    Measure {
+        key: "response_us_mean",
+        title: "mean response",
+        better: Better::Less,
+        decides: true,
+        of: |costs| costs.response_us_mean,
+        show: micros,
+    },
+    Measure {
+        key: "response_us_p9999",
+        title: "p99.99 response",
+        better: Better::Less,
+        decides: false,
+        of: |costs| costs.response_us_p9999,
+        show: micros,
+    },
+    Measure {
+        key: "requests_per_s",
+        title: "requests/s",
+        better: Better::More,
+        decides: false,
+        of: |costs| costs.requests_per_s,
+        show: short,
+    },
+    Measure { key: "mb_per_s", title: "MB/s", better: Better::More, decides: false, of: |costs| costs.mb_per_s, show: short },
+    Measure {
+        key: "waf",
+        title: "write amplification",
+        better: Better::Less,
+        decides: false,
+        of: |costs| costs.waf,
+        show: short,
+    },
+    Measure {
+        key: "life_tb",
+        title: "life, written by the host",
+        better: Better::More,
+        decides: true,
+        of: |costs| costs.life_tb,
+        show: |tb| bytes(tb * 1e12),
+    },
+    Measure {
+        key: "life_years",
+        title: "life at this load",
+        better: Better::More,
+        decides: false,
+        of: |costs| costs.life_years,
+        show: |years| seconds(years * YEAR_S),
+    },
+    Measure {
+        key: "usable_share",
+        title: "flash left by redundancy",
+        better: Better::More,
+        decides: true,
+        of: |costs| Some(costs.usable_share),
+        show: percent,
+    },
+    Measure {
+        key: "energy_j",
+        title: "energy",
+        better: Better::Less,
+        decides: true,
+        of: |costs| Some(costs.energy_j),
+        show: |joules| format!("{} J", short(joules)),
+    },
+];
+
+/// The measure called `key`.
+///
+/// # Panics
+/// If there is none.
+pub(super) fn measure(key: &str) -> (usize, &'static Measure) {
+    MEASURES.iter().enumerate().find(|(_, measure)| measure.key == key).expect("a key of the table above")
+}

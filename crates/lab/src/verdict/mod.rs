@@ -1,0 +1,133 @@
+//! The verdict of a comparison: what each scheme survives as it stands, what it costs against the baseline, and which to
+//! take. It is made once, from the results; terminal, HTML, JSON and Python show it.
+
+mod costs;
+mod standing;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use crate::caution::Caution;
+use crate::compare::Outcome;
+use crate::experiment::Experiment;
+pub use costs::{Better, Costs, MEASURES, Measure};
+pub use standing::{PowerCuts, Survives};
+pub(crate) use words::programs_for;
+
+/// What is to be said of one scheme.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SchemeVerdict {
+    /// The scheme, as the experiment names it.
+    pub scheme: String,
+    /// What it survives as it stands.
+    pub survives: Survives,
+    /// What it costs.
+    pub costs: Costs,
+    /// Its costs over those of the baseline, in the order of [`MEASURES`]; `None` where one of them is missing or cannot be
+    /// compared.
+    pub ratios: Vec<Option<f64>>,
+    /// Why its run cannot be compared with others, each in a few words; empty where it can.
+    pub not_comparable: Vec<&'static str>,
+    /// A compared scheme that survives no less, costs no more in anything and less in something.
+    pub dominated_by: Option<String>,
+    /// All of that in a sentence or two.
+    pub sentence: String,
+}
+
+impl SchemeVerdict {
+    /// Whether its run can be compared with those of other schemes.
+    #[must_use]
+    pub fn is_comparable(&self) -> bool {
+        self.not_comparable.is_empty()
+    }
+
+    /// A cost as text, in the unit that fits.
+    #[must_use]
+    pub fn shown(&self, measure: &Measure) -> String {
+        (measure.of)(&self.costs).map_or("-".into(), measure.show)
+    }
+
+    /// Why it cannot be compared, in one line; `None`: it can.
+    #[must_use]
+    pub fn reason(&self) -> Option<String> {
+        (!self.is_comparable()).then(|| self.not_comparable.join(", "))
+    }
+}
+
+/// The verdict of a comparison.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Verdict {
+    /// Which scheme to take, in sentences.
+    pub answer: Vec<String>,
+    /// What costs are relative to: `none`, or the first scheme that can be compared; `None`: no scheme can.
+    pub baseline: Option<String>,
+    /// The schemes, in the experiment's order.
+    pub schemes: Vec<SchemeVerdict>,
+}
+
+impl Verdict {
+    /// The verdict on these outcomes, of which `cautions` were found.
+    pub(crate) fn of(experiment: &Experiment, outcomes: &[Outcome], cautions: &[Caution]) -> Self {
+        let one = |outcome: &Outcome| {
+            let own = cautions.iter().filter(|caution| caution.scheme.as_ref() == Some(&outcome.label));
+            SchemeVerdict {
+                scheme: outcome.label.clone(),
+                survives: Survives::of(experiment, outcome),
+                costs: Costs::of(experiment, outcome),
+                ratios: vec![None; MEASURES.len()],
+                not_comparable: own.filter_map(|caution| caution.not_comparable).collect(),
+                dominated_by: None,
+                sentence: String::new(),
+            }
+        };
+        Self::judge(outcomes.iter().map(one).collect())
+    }
+
+    /// Fills in what depends on the other schemes, and the words.
+    fn judge(mut schemes: Vec<SchemeVerdict>) -> Self {
+        let is_none = |verdict: &&SchemeVerdict| verdict.scheme == "none";
+        let comparable: Vec<SchemeVerdict> = schemes.iter().filter(|verdict| verdict.is_comparable()).cloned().collect();
+        let baseline = comparable.iter().find(is_none).or(comparable.first());
+        for verdict in schemes.iter_mut().filter(|verdict| verdict.is_comparable()) {
+            let ratio = |measure: &Measure| {
+                let (own, base) = ((measure.of)(&verdict.costs)?, (measure.of)(&baseline?.costs)?);
+                (base > 0.0).then_some(own / base)
+            };
+            verdict.ratios = MEASURES.iter().map(ratio).collect();
+            let better = comparable.iter().find(|other| other.scheme != verdict.scheme && dominates(other, verdict));
+            verdict.dominated_by = better.map(|other| other.scheme.clone());
+        }
+        let baseline = baseline.map(|verdict| verdict.scheme.clone());
+        for verdict in &mut schemes {
+            verdict.sentence = words::sentence(verdict, baseline.as_deref());
+        }
+        Self { answer: words::answer(&schemes, baseline.as_deref()), baseline, schemes }
+    }
+
+    /// What is said of a scheme.
+    #[must_use]
+    pub fn of_scheme(&self, label: &str) -> Option<&SchemeVerdict> {
+        self.schemes.iter().find(|verdict| verdict.scheme == label)
+    }
+}
+
+/// Whether a scheme survives no less than another, costs no more in anything, and is better in something. Where one of them
+/// lacks a figure, that figure says nothing.
+fn dominates(one: &SchemeVerdict, other: &SchemeVerdict) -> bool {
+    let (survives_no_less, mut is_better) = one.survives.against(&other.survives);
+    if !survives_no_less {
+        return false;
+    }
+    for measure in MEASURES.iter().filter(|measure| measure.decides) {
+        let (Some(own), Some(others)) = ((measure.of)(&one.costs), (measure.of)(&other.costs)) else { continue };
+        let (own, others) = match measure.better {
+            Better::Less => (own, others),
+            Better::More => (-own, -others),
+        };
+        if own > others {
+            return false;
+        }
+        is_better |= own < others;
+    }
+    is_better
+}

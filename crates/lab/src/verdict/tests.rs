@@ -1,0 +1,127 @@
+use super::*;
+
+/// A scheme with a mean response, a life, an energy, and dies that it survives.
+fn scheme(name: &str, dies: u32, [response, life, energy]: [f64; 3]) -> SchemeVerdict {
+    SchemeVerdict {
+        scheme: name.into(),
+        survives: Survives {
+            dies,
+            exposed_share: if dies > 0 { 0.0 } else { 1.0 },
+            lost_share: 0.0,
+            dead_dies: 0,
+            life_stage: None,
+            pe_cycles: (3.0, 3000),
+            power_cuts: PowerCuts::Survived,
+            code_groups: 0,
+            canary: false,
+        },
+        costs: Costs {
+            response_us_mean: Some(response),
+            life_tb: Some(life),
+            energy_j: energy,
+            usable_share: 1.0,
+            ..Costs::default()
+        },
+        ratios: vec![None; MEASURES.len()],
+        not_comparable: Vec::new(),
+        dominated_by: None,
+        sentence: String::new(),
+    }
+}
+
+fn apart(mut verdict: SchemeVerdict, reason: &'static str) -> SchemeVerdict {
+    verdict.not_comparable.push(reason);
+    verdict
+}
+
+fn dominated(schemes: Vec<SchemeVerdict>) -> Vec<Option<String>> {
+    Verdict::judge(schemes).schemes.into_iter().map(|one| one.dominated_by).collect()
+}
+
+#[test]
+fn a_scheme_is_dominated_by_one_that_is_no_worse_in_anything_and_better_in_something() {
+    let by = |name: &str| Some(name.to_owned());
+    let none = || scheme("none", 0, [1.0, 9.0, 1.0]);
+    let worse = scheme("worse", 1, [4.0, 3.0, 3.0]);
+    assert_eq!(dominated(vec![none(), scheme("better", 1, [4.0, 3.0, 2.0]), worse.clone()]), [None, None, by("better")]);
+    // One thing in which it is better saves it, be it what it survives.
+    assert_eq!(dominated(vec![none(), scheme("other", 1, [3.9, 3.0, 3.1]), worse.clone()]), [None, None, None]);
+    assert_eq!(dominated(vec![none(), scheme("bare", 0, [9.0, 9.0, 1.0])]), [None, by("none")]);
+    assert_eq!(dominated(vec![none(), scheme("twice", 2, [4.0, 3.0, 3.0]), worse.clone()]), [None, None, by("twice")]);
+    // Memory that must last without power is one part more.
+    let mut leaning = scheme("leaning", 1, [1.0, 9.0, 1.0]);
+    leaning.survives.power_cuts = PowerCuts::WithPowerSafeMemory;
+    assert_eq!(dominated(vec![leaning.clone(), worse.clone()]), [None, None]);
+    leaning.costs.energy_j = 9.0;
+    assert_eq!(dominated(vec![leaning, scheme("upright", 1, [1.0, 9.0, 1.0])]), [Some("upright".into()), None]);
+    // Equal schemes do not dominate each other; a figure that one of them lacks says nothing.
+    assert_eq!(dominated(vec![worse.clone(), SchemeVerdict { scheme: "twin".into(), ..worse.clone() }]), [None, None]);
+    let mut silent = scheme("silent", 1, [1.0, 1.0, 2.0]);
+    silent.costs.response_us_mean = None;
+    assert_eq!(dominated(vec![silent, scheme("loud", 1, [9.0, 1.0, 3.0])]), [None, by("silent")]);
+}
+
+#[test]
+fn what_cannot_be_compared_is_no_baseline_dominates_nothing_and_wins_nothing() {
+    let fast = || scheme("fast", 1, [0.1, 99.0, 0.1]);
+    let slow = || scheme("slow", 1, [5.0, 5.0, 5.0]);
+    let verdict =
+        Verdict::judge(vec![apart(scheme("none", 0, [1.0, 9.0, 1.0]), "saturated"), apart(fast(), "read-only"), slow()]);
+    assert_eq!(verdict.baseline.as_deref(), Some("slow"));
+    assert_eq!(verdict.schemes[2].dominated_by, None);
+    assert!(verdict.schemes[1].ratios.iter().all(Option::is_none), "no ratio of what cannot be compared");
+    assert_eq!(verdict.answer[0], "Of the schemes that can be compared, only `slow` survives the loss of a die.");
+    assert!(verdict.answer.contains(&"Not comparable, and not ranked: `none` (saturated) and `fast` (read-only).".into()));
+    assert!(verdict.schemes[1].sentence.ends_with("Its costs cannot be compared: read-only."), "{}", verdict.schemes[1].sentence);
+    // The same run, when it can be compared, wins and dominates.
+    let verdict = Verdict::judge(vec![scheme("none", 0, [1.0, 9.0, 1.0]), fast(), slow()]);
+    assert_eq!((verdict.baseline.as_deref(), verdict.schemes[2].dominated_by.as_deref()), (Some("none"), Some("fast")));
+    assert!(
+        verdict.answer[0].contains("`fast` answers fastest, lives longest and takes the least energy"),
+        "{:?}",
+        verdict.answer
+    );
+    let none = Verdict::judge(vec![apart(fast(), "saturated")]);
+    assert_eq!((none.baseline, none.answer[0].as_str()), (None, "No scheme can be compared with another."));
+}
+
+#[test]
+fn the_best_of_each_cost_is_named_among_those_that_survive() {
+    let schemes =
+        vec![scheme("none", 0, [1.0, 9.0, 1.0]), scheme("quick", 1, [2.0, 3.0, 3.0]), scheme("lasting", 1, [4.0, 6.0, 2.0])];
+    let verdict = Verdict::judge(schemes);
+    assert_eq!(
+        verdict.answer,
+        [
+            "Of the schemes that survive the loss of a die (`quick`, `lasting`), `quick` answers fastest (2.00 x the mean response, \
+             0.33 x the life of `none`); `lasting` lives longest and takes the least energy (4.00 x the mean response, 0.67 x the \
+             life of `none`).",
+            "`none` survives no lost die as it stands.",
+        ]
+    );
+}
+
+#[test]
+fn what_is_survived_is_said_with_stage_age_and_losses() {
+    let words = |change: &dyn Fn(&mut Survives)| {
+        let mut survives = scheme("x", 1, [1.0; 3]).survives;
+        change(&mut survives);
+        survives.words()
+    };
+    assert_eq!(words(&|_| {}), "survives the loss of any one die, block or page; power cuts lose nothing");
+    assert!(words(&|s| s.dies = 2).starts_with("survives the loss of any 2 dies, blocks or pages at a time;"));
+    let young = words(&|s| (s.dies, s.life_stage, s.exposed_share) = (0, Some(1), 1.0));
+    assert!(
+        young.starts_with("survives no loss as it stands, not even of a page: in life stage 1 of 3, at 3 of 3000 P/E cycles")
+    );
+    let hurt = words(&|s| (s.dies, s.dead_dies, s.exposed_share, s.lost_share) = (0, 1, 1.0, 0.25));
+    assert!(
+        hurt.contains(
+            "no further loss: one die is dead, 25 % of its pages are lost, 75 % of its pages would be lost with one more"
+        )
+    );
+    assert!(words(&|s| s.dead_dies = 1).contains("any one die, block or page, after the loss of one die"));
+    assert!(
+        words(&|s| s.power_cuts = PowerCuts::LosesBuffer).ends_with("a power cut loses what the volatile write buffer holds")
+    );
+}

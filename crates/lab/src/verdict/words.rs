@@ -1,0 +1,141 @@
+//! The verdict in sentences, made from its figures.
+
+use super::costs::measure;
+use super::{Better, SchemeVerdict};
+use crate::quantity::{percent, times};
+
+/// What is said of costs in a sentence: the key of the measure, and its words.
+const TOLD: [(&str, &str); 4] =
+    [("response_us_mean", "mean response"), ("waf", "write amplification"), ("life_tb", "life"), ("energy_j", "energy")];
+
+/// A sentence or two on one scheme.
+pub(super) fn sentence(verdict: &SchemeVerdict, baseline: Option<&str>) -> String {
+    let scheme = &verdict.scheme;
+    let survives = format!("`{scheme}` {}.", verdict.survives.words());
+    if let Some(reason) = verdict.reason() {
+        return format!("{survives} Its costs cannot be compared: {reason}.");
+    }
+    let is_baseline = baseline == Some(scheme.as_str());
+    let told: Vec<String> = TOLD.iter().filter_map(|(key, name)| told(verdict, key, name, is_baseline)).collect();
+    let against = match baseline {
+        Some(baseline) if !is_baseline => format!(" Against `{baseline}`: {}.", told.join(", ")),
+        _ => format!(" It is the baseline: {}.", told.join(", ")),
+    };
+    let dominated = verdict.dominated_by.as_ref().map(|better| {
+        format!(
+            " It is dominated by `{better}`, which survives no less and is no worse in mean response, life, flash left or energy."
+        )
+    });
+    format!("{survives}{against}{}", dominated.unwrap_or_default())
+}
+
+/// A cost in a sentence; `None` where it is missing.
+fn told(verdict: &SchemeVerdict, key: &str, name: &str, is_baseline: bool) -> Option<String> {
+    let (index, measure) = measure(key);
+    (measure.of)(&verdict.costs)?;
+    let mut value = verdict.shown(measure);
+    if key == "life_tb" {
+        value.push_str(" written");
+        if verdict.costs.life_years.is_some() {
+            value.push_str(&format!(" or {} at this load", verdict.shown(super::costs::measure("life_years").1)));
+        }
+    }
+    match verdict.ratios[index].filter(|_| !is_baseline) {
+        Some(ratio) => Some(format!("{name} {} ({value})", times(ratio))),
+        None => Some(format!("{name} {value}")),
+    }
+}
+
+/// What is asked first: which scheme. By the costs that decide, among the schemes that survive the loss of a die.
+pub(super) fn answer(schemes: &[SchemeVerdict], baseline: Option<&str>) -> Vec<String> {
+    let mut answer = Vec::new();
+    let comparable = || schemes.iter().filter(|verdict| verdict.is_comparable());
+    let survivors: Vec<&SchemeVerdict> = comparable().filter(|verdict| verdict.survives.dies > 0).collect();
+    match survivors.as_slice() {
+        [] if comparable().next().is_none() => answer.push("No scheme can be compared with another.".into()),
+        [] => answer.push("As they stand, none of the schemes that can be compared survives the loss of a die.".into()),
+        [only] => answer.push(format!(
+            "Of the schemes that can be compared, only `{}` survives the loss of a die{}.",
+            only.scheme,
+            price(only, baseline)
+        )),
+        several => answer.push(winners(several, baseline)),
+    }
+    let names = |of: &dyn Fn(&&SchemeVerdict) -> bool| -> Vec<String> {
+        schemes.iter().filter(of).map(|verdict| format!("`{}`", verdict.scheme)).collect()
+    };
+    let bare = names(&|verdict| verdict.is_comparable() && verdict.survives.dies == 0);
+    if !bare.is_empty() && !survivors.is_empty() {
+        let (verb, stand) = if bare.len() == 1 { ("survives", "it stands") } else { ("survive", "they stand") };
+        answer.push(format!("{} {verb} no lost die as {stand}.", listed(&bare)));
+    }
+    let left: Vec<String> =
+        schemes.iter().filter_map(|verdict| Some(format!("`{}` ({})", verdict.scheme, verdict.reason()?))).collect();
+    if !left.is_empty() {
+        answer.push(format!("Not comparable, and not ranked: {}.", listed(&left)));
+    }
+    let dominated: Vec<String> = comparable()
+        .filter_map(|verdict| Some(format!("`{}` by `{}`", verdict.scheme, verdict.dominated_by.as_ref()?)))
+        .collect();
+    if !dominated.is_empty() {
+        answer.push(format!("Dominated, so that nothing speaks for them here: {}.", listed(&dominated)));
+    }
+    answer
+}
+
+/// The best by each cost that decides, schemes that win several times named once.
+fn winners(several: &[&SchemeVerdict], baseline: Option<&str>) -> String {
+    const PRAISE: [(&str, &str); 3] =
+        [("response_us_mean", "answers fastest"), ("life_tb", "lives longest"), ("energy_j", "takes the least energy")];
+    let mut praised: Vec<(&SchemeVerdict, Vec<&str>)> = Vec::new();
+    for (key, praise) in PRAISE {
+        let (_, measure) = measure(key);
+        let value = |verdict: &&&SchemeVerdict| (measure.of)(&verdict.costs);
+        let signed = |verdict: &&&SchemeVerdict| match measure.better {
+            Better::Less => value(verdict),
+            Better::More => value(verdict).map(|value| -value),
+        };
+        let best = several
+            .iter()
+            .filter(|verdict| value(verdict).is_some())
+            .min_by(|one, other| signed(one).unwrap_or(f64::INFINITY).total_cmp(&signed(other).unwrap_or(f64::INFINITY)));
+        let Some(best) = best else { continue };
+        match praised.iter_mut().find(|(verdict, _)| verdict.scheme == best.scheme) {
+            Some((_, praises)) => praises.push(praise),
+            None => praised.push((best, vec![praise])),
+        }
+    }
+    let names: Vec<String> = several.iter().map(|verdict| format!("`{}`", verdict.scheme)).collect();
+    let told: Vec<String> = praised
+        .iter()
+        .map(|(verdict, praises)| {
+            let praises: Vec<String> = praises.iter().map(|praise| (*praise).to_owned()).collect();
+            format!("`{}` {}{}", verdict.scheme, listed(&praises), price(verdict, baseline))
+        })
+        .collect();
+    format!("Of the schemes that survive the loss of a die ({}), {}.", names.join(", "), told.join("; "))
+}
+
+/// What a scheme costs against the baseline, in brackets.
+fn price(verdict: &SchemeVerdict, baseline: Option<&str>) -> String {
+    let Some(baseline) = baseline.filter(|baseline| *baseline != verdict.scheme) else { return String::new() };
+    let ratio = |key: &str, name: &str| Some(format!("{} the {name}", times(verdict.ratios[measure(key).0]?)));
+    let told: Vec<String> =
+        [ratio("response_us_mean", "mean response"), ratio("life_tb", "life")].into_iter().flatten().collect();
+    if told.is_empty() { String::new() } else { format!(" ({} of `{baseline}`)", told.join(", ")) }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn listed(words: &[String]) -> String {
+    match words {
+        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
+        _ => words.concat(),
+    }
+}
+
+/// What page programs were for, the greatest three.
+pub(crate) fn programs_for(verdict: &SchemeVerdict) -> String {
+    let told: Vec<String> =
+        verdict.costs.programs_for.iter().take(3).map(|(cause, share)| format!("{cause} {}", percent(*share))).collect();
+    if told.is_empty() { "-".into() } else { told.join(", ") }
+}

@@ -1,0 +1,245 @@
+//! What a hurried reader concludes from the verdict is true: situations in which tables alone mislead.
+
+use flashkeep_lab::{Bench, Comparison, Experiment, Overrides, SchemeVerdict, compare, write_report};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+const SMALL: &str = r#"
+schemes = ["none", "raid5", "ds-raid"]
+[trace]
+source = "zipf"
+[generate]
+requests = 3000
+range = "16MiB"
+read_fraction = 0.5
+arrivals = { poisson = "2ms" }
+"#;
+
+fn compared(experiment: &Experiment) -> Comparison {
+    let bench = Bench { threads: 2, clock: &|| 0.0, progress: &|_| {} };
+    compare(experiment, &bench).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn run(settings: &str) -> Comparison {
+    compared(&Experiment::parse("test.toml", settings).unwrap_or_else(|e| panic!("{e}")))
+}
+
+fn of<'a>(comparison: &'a Comparison, scheme: &str) -> &'a SchemeVerdict {
+    comparison.verdict.of_scheme(scheme).unwrap_or_else(|| panic!("{scheme} was compared"))
+}
+
+/// Pages that a scheme cannot read when a die dies in mid-run: what its drive survives, found by trying.
+fn lost_with_a_die(settings: &str) -> u64 {
+    let comparison = run(&format!("{settings}\n[faults]\ndead_die = 3\ndead_die_at_request = 1500\nrebuild = false\n"));
+    comparison.outcomes[0].result.host.media_errors
+}
+
+/// A file of this test, in SPC format: seconds, and whether it is a write, of a page each.
+fn spc(name: &str, requests: impl Iterator<Item = (f64, bool)>) -> PathBuf {
+    let mut text = String::new();
+    for (number, (at, is_write)) in requests.enumerate() {
+        let (lba, op) = (number * 7919 % 4096 * 8, if is_write { 'w' } else { 'r' });
+        writeln!(text, "0,{lba},4096,{op},{at:.6}").expect("a text takes anything");
+    }
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, text).expect("the directory of tests can be written");
+    path
+}
+
+fn replayed(path: &std::path::Path, more: &[&str]) -> Comparison {
+    let set = more.iter().map(ToString::to_string).collect();
+    let trace = Some(path.display().to_string());
+    compared(&Experiment::with(&Overrides { trace, set, ..Overrides::default() }).unwrap_or_else(|e| panic!("{e}")))
+}
+
+#[test]
+fn what_is_said_to_survive_a_die_does_and_what_is_said_not_to_does_not() {
+    for (scheme, options) in [
+        ("none", ""),
+        ("raid5", ""),
+        ("ppc", ""),
+        ("ds-raid", ""),
+        ("mds-groups", ""),
+        ("da-raid5", ""),
+        ("da-raid5", "stage = 3"),
+        ("code-zones", ""),
+    ] {
+        let named = SMALL.replace(r#""none", "raid5", "ds-raid""#, &format!("\"{scheme}\""));
+        let settings = if options.is_empty() { named } else { format!("{named}[scheme.{scheme}]\n{options}\n") };
+        let comparison = run(&settings);
+        let said = of(&comparison, scheme);
+        let lost = lost_with_a_die(&settings);
+        assert_eq!(said.survives.dies > 0, lost == 0, "{scheme} {options}: {lost} pages lost, {}", said.sentence);
+    }
+}
+
+#[test]
+fn a_young_da_raid5_is_said_to_survive_nothing_and_to_be_young() {
+    let settings = SMALL.replace(r#""raid5", "ds-raid""#, r#""raid5", "da-raid5""#);
+    let comparison = run(&settings);
+    let young = of(&comparison, "da-raid5");
+    assert_eq!((young.survives.dies, young.survives.life_stage), (0, Some(1)));
+    assert!(young.sentence.contains("survives no loss as it stands") && young.sentence.contains("life stage 1 of 3"));
+    assert!(comparison.verdict.answer[0].contains("only `raid5` survives"), "{:?}", comparison.verdict.answer);
+    // Old, in stage 3, it is protected, and costs what that costs.
+    let old = run(&format!("{settings}[scheme.da-raid5]\nstage = 3\n"));
+    let aged = of(&old, "da-raid5");
+    assert_eq!((aged.survives.dies, aged.survives.life_stage), (1, Some(3)));
+    assert!(aged.costs.waf > young.costs.waf, "parity is written: {:?}, {:?}", aged.costs.waf, young.costs.waf);
+}
+
+#[test]
+fn after_a_lost_die_nothing_that_lost_data_or_protection_is_ranked() {
+    let comparison = run(&format!("{SMALL}\n[capacity]\nspare = 0.6\n[faults]\ndead_die = 3\n"));
+    let (none, raid5, ds_raid) = (of(&comparison, "none"), of(&comparison, "raid5"), of(&comparison, "ds-raid"));
+    assert!(comparison.outcomes[0].result.host.media_errors > 0, "none lost pages");
+    assert_eq!(none.not_comparable, ["pages that could not be read"]);
+    assert!(none.survives.lost_share > 0.0 && none.sentence.contains("of its pages are lost"), "{}", none.sentence);
+    // Stripes over all dies find no die to rebuild onto: a second loss takes data.
+    assert_eq!((raid5.survives.dies, raid5.survives.dead_dies, raid5.not_comparable.as_slice()), (0, 1, &["not rebuilt"][..]));
+    // Rows become narrower: what was lost is rebuilt, and one more die may go.
+    assert_eq!((ds_raid.survives.dies, ds_raid.survives.dead_dies, ds_raid.is_comparable()), (1, 1, true));
+    assert_eq!(comparison.verdict.baseline.as_deref(), Some("ds-raid"));
+    assert!(comparison.verdict.answer[0].contains("only `ds-raid` survives"), "{:?}", comparison.verdict.answer);
+    assert!(comparison.to_table().contains("none !"), "marked in the table");
+}
+
+#[test]
+fn bad_blocks_that_stop_a_scheme_take_it_out_of_the_ranking() {
+    let comparison = run("[age]\nbad_blocks = 0.02\n");
+    let stopped: Vec<&str> =
+        comparison.outcomes.iter().filter(|o| o.result.host.write_errors > 0).map(|o| o.label.as_str()).collect();
+    for one in &comparison.verdict.schemes {
+        let is_stopped = stopped.contains(&one.scheme.as_str());
+        assert_eq!(!one.is_comparable(), is_stopped, "{}: {:?}", one.scheme, one.not_comparable);
+        if is_stopped {
+            assert_eq!((one.costs.life_tb, one.dominated_by.as_ref()), (None, None), "what was not written wears nothing");
+            assert!(
+                comparison
+                    .verdict
+                    .answer
+                    .iter()
+                    .any(|a| a.contains(&format!("`{}` (pages that could not be written)", one.scheme)))
+            );
+        }
+    }
+    assert!(stopped.contains(&"ds-raid"), "the situation is there: {stopped:?}");
+    assert!(of(&comparison, "none").is_comparable() && of(&comparison, "raid5").survives.dies == 1);
+}
+
+#[test]
+fn more_bad_blocks_than_the_spare_are_refused_before_the_run() {
+    let settings = format!("{}\n[age]\nbad_blocks = 0.25\n", SMALL.replace("16MiB", "256MiB"));
+    let experiment = Experiment::parse("test.toml", &settings).expect("each setting is valid by itself");
+    let ran = std::sync::atomic::AtomicBool::new(false);
+    let note = |progress| {
+        let began = matches!(progress, flashkeep_lab::Progress::Preparing(_));
+        ran.fetch_or(began, std::sync::atomic::Ordering::Relaxed);
+    };
+    let problem = compare(&experiment, &Bench { threads: 1, clock: &|| 0.0, progress: &note }).expect_err("too many");
+    assert_eq!(problem.field, "capacity.spare");
+    for part in ["age.bad_blocks takes 25.0 %", "capacity.spare from 0.", "capacity.size of at most"] {
+        assert!(problem.message.contains(part), "{part}: {problem}");
+    }
+    assert!(!ran.into_inner(), "before anything was prepared");
+    // What is named as valid is.
+    let spare: f64 = problem
+        .message
+        .split("capacity.spare from ")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next()?.parse().ok())
+        .expect("a number");
+    let valid = Experiment::parse("test.toml", &format!("{settings}[capacity]\nspare = {spare}\n")).expect("valid");
+    flashkeep_lab::plan(&valid, 65_536).unwrap_or_else(|e| panic!("{e}"));
+}
+
+#[test]
+fn schemes_that_cannot_run_on_a_drive_are_left_out_unless_asked_for() {
+    let on_tlc = |schemes: Option<&str>| {
+        let options = vec![("--drive tlc".into(), "drive.preset".into(), "tlc".into())];
+        let set = ["generate.requests=500", "generate.range=32MiB"].map(String::from).to_vec();
+        let overrides = Overrides { trace: Some("zipf".into()), options, schemes: schemes.map(String::from), set };
+        Experiment::with(&overrides).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let comparison = compared(&on_tlc(None));
+    let names: Vec<&str> = comparison.verdict.schemes.iter().map(|one| one.scheme.as_str()).collect();
+    assert_eq!(names, ["none", "ds-raid"]);
+    let note = comparison.notes.iter().find(|note| note.contains("`raid5` is left out")).expect("it is said");
+    assert!(note.contains("slots per page"), "with the reason: {note}");
+    let bench = Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} };
+    let problem = compare(&on_tlc(Some("none,raid5")), &bench).expect_err("asked for by name");
+    assert!(problem.message.contains("slots per page"), "{problem}");
+    // The list says the same of every scheme as a run of it.
+    for listed in flashkeep_lab::schemes_on("tlc").expect("a preset") {
+        let runs = compare(&on_tlc(Some(&listed.name)), &bench).is_ok();
+        assert_eq!(listed.details[0].starts_with("runs on tlc"), runs, "{}: {:?}", listed.name, listed.details);
+    }
+}
+
+#[test]
+fn a_gap_of_six_days_is_named_and_can_be_clipped() {
+    let days = 6.0 * 86_400.0;
+    let at = |number: u32| f64::from(number) * 0.01 + if number < 1000 { 0.0 } else { days };
+    let trace = spc("gap.spc", (0..2000).map(|number| (at(number), number % 2 == 0)));
+    let plain = replayed(&trace, &["trace.format=spc"]);
+    assert!((plain.trace.longest_gap_s - days).abs() < 1.0, "{}", plain.trace.longest_gap_s);
+    let warned = |comparison: &Comparison| comparison.warnings().iter().any(|warning| warning.contains("trace.max_gap"));
+    assert!(warned(&plain) && plain.warnings().iter().any(|warning| warning.contains("6.00 days")), "{:?}", plain.warnings());
+    let clipped = replayed(&trace, &["trace.format=spc", "trace.max_gap=10s"]);
+    assert!(!warned(&clipped), "{:?}", clipped.warnings());
+    assert!((clipped.trace.duration_s - (20.0 + 10.0)).abs() < 0.1, "{}", clipped.trace.duration_s);
+    assert_eq!((clipped.trace.clipped_gaps, clipped.trace.requests), (1, 2000));
+    // The load is that of 30 s: hundreds of requests a second fewer would be the load of the gap.
+    let per_second = |comparison: &Comparison| of(comparison, "none").costs.requests_per_s.expect("time passed");
+    assert!(per_second(&clipped) > 60.0 && per_second(&plain) < 0.01);
+}
+
+#[test]
+fn a_burst_of_ten_times_the_mean_is_told_from_a_mean_load() {
+    // 30 000 requests in 3 s, and as many in the 57 s after: the burst is ten times the mean and more.
+    let at = |number: u32| if number < 30_000 { f64::from(number) * 1e-4 } else { 3.0 + f64::from(number - 30_000) * 1.9e-3 };
+    let trace = spc("burst.spc", (0..60_000).map(|number| (at(number), true)));
+    let comparison = replayed(&trace, &["trace.format=spc"]);
+    for outcome in &comparison.outcomes {
+        let (name, r) = (&outcome.label, &outcome.result);
+        assert!(!r.replay.saturated && r.flash.die_busy_share < 0.7, "{name} is not overloaded on average");
+        // By the distribution, which knows nothing of the count.
+        let within = r.host.write_cdf.iter().take_while(|(us, _)| *us <= 1e6).last().map_or(0.0, |point| point.1);
+        let late = r.host.answered_late as f64 / r.host.response_us.count as f64;
+        assert!((late - (1.0 - within)).abs() < 0.01, "{name}: {late} late, {within} within a second");
+        let warned =
+            comparison.warnings().iter().any(|w| w.contains(&format!("of the requests of `{name}` waited behind a backlog")));
+        assert_eq!(warned, late >= 0.001, "{name}: {late}, {:?}", comparison.warnings());
+    }
+    assert!(comparison.outcomes.iter().any(|o| o.result.host.answered_late > 0), "some scheme is behind for a while");
+    let clock = comparison.fairness.iter().find(|line| line.starts_with("arrival")).expect("the clock is explained");
+    assert!(clock.contains("measured: dies busy") && clock.contains("waited behind a backlog of more than a second"), "{clock}");
+}
+
+#[test]
+fn terminal_page_and_document_say_the_same() {
+    let comparison = run(&SMALL.replace("\"zipf\"", "\"zipf\"\narrival = \"scaled=0.001\""));
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("verdict-report");
+    let page = std::fs::read_to_string(write_report(&comparison, &directory).expect("written")).expect("readable");
+    let (text, json) = (comparison.to_table().split_whitespace().collect::<Vec<_>>().join(" "), comparison.to_json());
+    let plain = |text: &str| text.replace('`', "");
+    let bare = page.replace("<b>", "").replace("</b>", "");
+    assert!(comparison.warnings().len() >= 3);
+    for warning in comparison.warnings() {
+        assert!(text.contains(&warning) && page.contains(&warning), "{warning}");
+        assert!(json["warnings"].as_array().expect("a list").contains(&warning.clone().into()), "{warning}");
+    }
+    for sentence in comparison.verdict.answer.iter().chain(comparison.verdict.schemes.iter().map(|one| &one.sentence)) {
+        assert!(text.contains(sentence.as_str()) && bare.contains(&plain(sentence)), "{sentence}");
+    }
+    for (one, scheme) in comparison.verdict.schemes.iter().zip(json["schemes"].as_array().expect("a list")) {
+        assert_eq!(scheme["not_comparable"], "saturated");
+        assert_eq!(json["verdict"]["answer"][0], "No scheme can be compared with another.");
+        assert!(page.contains("not comparable: saturated") && text.contains(&format!("{} !", one.scheme)));
+    }
+    let first = |mark: &str| page.find(mark).unwrap_or_else(|| panic!("{mark}"));
+    assert!(
+        first("class=\"verdict\"") < first("class=\"toolbar\"") && first("data-panel=") < first("<table"),
+        "the verdict comes first"
+    );
+}
