@@ -127,7 +127,7 @@ def test_broken_rules_are_an_error_with_both_tables():
 
 
 def test_bad_input_is_named_before_anything_runs(monkeypatch):
-    monkeypatch.setattr(campaigns, "finished", None)
+    monkeypatch.setattr(campaigns, "handed_in", None)
     cases = [
         ({"schemes": ["raid6"]}, "schemes", "unknown scheme `raid6`"),
         ({"faults": ["fire"]}, "faults", "unknown kind of fault `fire`"),

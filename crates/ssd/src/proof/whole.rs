@@ -11,9 +11,9 @@ use nand::{Faulty, MemoryArray};
 use vocab::{DieId, Lpn, Ppn, StripeId, SuperblockId};
 
 impl Session {
-    /// Whether nothing waits to be rebuilt, no superblock that is being written has a lost block, and each logical page can be read and would survive the loss of its die,
-    /// because all that brings it back lies on others and can be read as well. False under schemes that bring nothing
-    /// back. The drive must be at rest.
+    /// Whether nothing waits to be rebuilt, no superblock that is being written has a lost block, and each logical page can
+    /// be read and would survive the loss of its die, because all that brings it back lies on others and can be read as
+    /// well. False under schemes that bring nothing back. The drive must be at rest.
     #[must_use]
     pub fn is_whole(&mut self) -> bool {
         inside!(&mut self.0, prepared => {
@@ -103,6 +103,7 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
     fn comes_back(&self, lpn: Lpn) -> bool {
         self.sources_elsewhere(lpn).is_some()
     }
+
     /// Whether nothing waits to be rebuilt, and all that is written from now on has redundancy.
     fn is_rebuilt(&self) -> bool {
         let (core, stripes) = (&self.core, &self.writer.stripes);
