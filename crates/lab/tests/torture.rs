@@ -163,6 +163,8 @@ const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
     (101, 1_017_440, &[]),
     (101, 1_112_346, &[]),
     (101, 1_806_866, &[]),
+    (201, 799_030, &[]),
+    (301, 11_221, &[]),
 ];
 
 /// A page whose newest contents went with what is lost answers with a media error after a cut, under every scheme.

@@ -22,6 +22,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             readable: looks.valid().collect(),
             losing_dies: losing.map(|ppn| grid.die_of(ppn)).collect(),
             journal,
+            lost: &remains.lost,
             partials: &remains.held,
             lost_partials: remains.outage.memory.sums,
         }

@@ -187,6 +187,14 @@ impl<P: HostPayload, A: FlashArray<P>> Chooser<'_, P, A> {
         rank > 0 && written.all(is_there) && (!wrote_parity || state.parity.is_some())
     }
 
+    /// Whether contents of this rank are the newest durable ones of the strip, and are not known to be lost. A newer state
+    /// may lack them nonetheless: the host discarded them, and an earlier cut undid that.
+    pub(super) fn is_durable_strip(&self, stripe: StripeId, strip: u32, rank: u64) -> bool {
+        let is_lost = |lpn| self.evidence.lost.get(&lpn) == Some(&rank);
+        let lpn = self.stripes.lpn_of(self.core, stripe, strip);
+        self.durable_rank(stripe, strip) == Some(rank) && !lpn.is_some_and(is_lost)
+    }
+
     /// The rank of the newest durable contents of a data strip, as the journal knows it.
     fn durable_rank(&self, stripe: StripeId, strip: u32) -> Option<u64> {
         self.stripes.lpn_of(self.core, stripe, strip).map(|lpn| self.evidence.journal.rank(lpn))

@@ -41,6 +41,8 @@ pub(crate) struct Evidence<'a, P> {
     pub losing_dies: BTreeSet<DieId>,
     /// What was durable, lost or not.
     pub journal: &'a Journal,
+    /// What is known to be lost for good, and the ranks of its contents.
+    pub lost: &'a BTreeMap<Lpn, u64>,
     /// The partial parities of power-safe memory.
     pub partials: &'a [PartialParityRemains<P>],
     /// Whether the outage took partial parities.

@@ -127,7 +127,8 @@ impl<P: HostPayload, A: FlashArray<P>> Chooser<'_, P, A> {
         }
         let mut without = StripSet::EMPTY;
         for state in states.values_mut().rev() {
-            state.given_up = without;
+            let is_kept = |&strip: &u32| self.is_durable_strip(stripe, strip, state.versions[strip as usize]);
+            state.given_up = without.minus(without.iter().filter(is_kept).collect());
             without = without.or(without_contents(&state.versions));
         }
         states.into_values().collect()

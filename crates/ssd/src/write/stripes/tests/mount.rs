@@ -8,7 +8,7 @@ use crate::write::stripes::mount::{ChosenStripes, Evidence};
 use crate::write::stripes::partial::PartialParityRemains;
 use crate::write::{KeptMembers, Writer};
 use device::image::Contents;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A drive that is to be mounted, with stripe 0 in version 1.
 fn mountable(scheme: &str) -> Drive {
@@ -42,7 +42,14 @@ impl Drive {
         let readable = pages.filter(|ppn| self.core.device.is_programmed(*ppn) && !gone.contains(ppn)).collect();
         let partials = if lost_partials { Vec::new() } else { self.stripes.held.remains() };
         let losing_dies = losing.iter().copied().collect();
-        let evidence = Evidence { readable, losing_dies, journal: &Journal::default(), partials: &partials, lost_partials };
+        let evidence = Evidence {
+            readable,
+            losing_dies,
+            journal: &Journal::default(),
+            lost: &BTreeMap::new(),
+            partials: &partials,
+            lost_partials,
+        };
         self.stripes.choose(&self.core, &evidence, &BTreeSet::new())
     }
 
@@ -53,7 +60,8 @@ impl Drive {
         let mut journal = Journal::new(64);
         (0..).map(Lpn).zip(durable).for_each(|(lpn, rank)| journal.durable(lpn, rank));
         let losing_dies = BTreeSet::new();
-        let evidence = Evidence { readable, losing_dies, journal: &journal, partials: &[], lost_partials: false };
+        let evidence =
+            Evidence { readable, losing_dies, journal: &journal, lost: &BTreeMap::new(), partials: &[], lost_partials: false };
         self.stripes.choose(&self.core, &evidence, &BTreeSet::new())
     }
 
@@ -84,7 +92,14 @@ impl Drive {
         let readable = pages.filter(|ppn| self.core.device.is_programmed(*ppn) && !gone.contains(ppn)).collect();
         let (partials, losing_dies) = (self.stripes.held.remains(), BTreeSet::new());
         let journal = Journal::default();
-        let evidence = Evidence { readable, losing_dies, journal: &journal, partials: &partials, lost_partials: false };
+        let evidence = Evidence {
+            readable,
+            losing_dies,
+            journal: &journal,
+            lost: &BTreeMap::new(),
+            partials: &partials,
+            lost_partials: false,
+        };
         self.stripes.doubted(&self.core, &evidence, &suspects.iter().copied().collect(), is_believed)
     }
 
@@ -183,6 +198,22 @@ fn a_part_with_an_older_strip_has_a_parity_of_its_own() {
     let chosen = mounted.choose_by(durable, &[gone]);
     mounted.expect(&chosen, [(old, true), (new, true), (new, true), (new, true)]);
     assert_eq!(chosen.stripes[0].parity_slot(), None, "that is still the parity of other contents");
+}
+
+/// The host discards two strips and writes the others; a cut undoes both, and a page is lost later. Catches a durable page
+/// that is given up because the cut update did not have it.
+#[test]
+fn an_update_that_was_cut_gives_up_no_page_that_it_found_discarded() {
+    let mut drive = mountable("raid5");
+    let (old, lost, parity) = (drive.rank(0), drive.page_of(3), drive.place(STRIPE, N));
+    for lpn in [2, 3] {
+        let _ = drive.core.map.forget(Lpn(lpn));
+    }
+    drive.write(&[(0, 2), (1, 2)]);
+    let of_cut = [drive.page_of(0), drive.page_of(1)];
+    let chosen = drive.choose_by([old; 4], &[of_cut[0], of_cut[1], lost]);
+    drive.expect(&chosen, [(old, true), (old, true), (old, true), (old, false)]);
+    assert_eq!((chosen.stripes[0].parity_slot(), chosen.stripes[0].lost.len()), (parity, 0), "the parity gives it");
 }
 
 /// Catches a partial parity that is not used for the page that it sums, or is used after an outage took it.
