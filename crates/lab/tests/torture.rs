@@ -165,6 +165,8 @@ const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
     (101, 1_806_866, &[]),
     (201, 799_030, &[]),
     (301, 11_221, &[]),
+    (302, 246_012, &[]),
+    (302, 2_534_374, &[]),
 ];
 
 /// A page whose newest contents went with what is lost answers with a media error after a cut, under every scheme.

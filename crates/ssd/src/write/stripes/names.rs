@@ -83,6 +83,9 @@ impl<P: HostPayload> Stripes<P> {
                     let (ppn, index) = core.device.grid.page_of(slot);
                     Some(core.device.update_at(ppn, index))
                 }
+                // What it sums of that strip is lost, and so is its rank: another one than the newer contents have. Ranks
+                // are given once, so no other contents of the strip have it either.
+                Place::Missing if old.is_some() => Some(self.versions[lpn.index()] - 1),
                 _ => Some(self.versions[lpn.index()]),
             }
         };

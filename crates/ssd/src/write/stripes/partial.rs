@@ -29,7 +29,7 @@ pub(crate) struct PartialParity<P> {
 }
 
 impl<P: Clone> PartialParity<P> {
-    fn sums(&self) -> Sums<P> {
+    pub fn sums(&self) -> Sums<P> {
         let Self { covers, sum, old, versions, .. } = self;
         Sums { covers: *covers, sum: sum.clone(), stripe: versions.clone(), old: old.clone() }
     }

@@ -216,6 +216,26 @@ fn an_update_that_was_cut_gives_up_no_page_that_it_found_discarded() {
     assert_eq!((chosen.stripes[0].parity_slot(), chosen.stripes[0].lost.len()), (parity, 0), "the parity gives it");
 }
 
+/// A partial parity has newer contents of strip 0, whose older ones are lost. Catches a stored parity that is written anew and
+/// names the newer ones as what it sums: after a cut it would be taken for the parity of these.
+#[test]
+fn a_stored_parity_never_names_what_only_the_partial_one_sums() {
+    let mut drive = mountable("ppc");
+    drive.write(&[(0, 2)]);
+    let Drive { stripes, core, .. } = &mut drive;
+    let partial = stripes.held.take(STRIPE, |slot| core.map.unit_of(slot)).expect("a partial parity of strip 0");
+    let mut sums = partial.sums();
+    sums.old = vec![(0, Place::Missing)];
+    stripes.held.restore(STRIPE, sums, None, |slot| core.map.unit_of(slot));
+    let image = core.device.images.open(Ppn(0), oob_covering(0));
+    stripes.tell_strips_of_stored_parity(core, image, STRIPE);
+    let program = core.device.images.program(image, Ppn(0), oob_covering(0), SimTime::ZERO);
+    let named: Vec<u64> = program.members.iter().map(|member| member.update).collect();
+    let rank = |strip| stripes.version_of_strip(core, STRIPE, strip);
+    assert!(named[0] > 0 && named[0] != rank(0), "{named:?}");
+    assert_eq!(named[1..], [rank(1), rank(2), rank(3)]);
+}
+
 /// Catches a partial parity that is not used for the page that it sums, or is used after an outage took it.
 #[test]
 fn a_partial_parity_makes_up_for_a_page_whose_program_was_cut() {
