@@ -34,5 +34,4 @@ const BOTH: &[&str] = &["cut", "wear-out"];
 fn cuts_at_the_end_of_life_cost_pages() {
     assert_broken(2, BOTH, &[], 27_733, "ds-raid", Rule::Lost, "lpn0 cannot be read");
     assert_broken(2, BOTH, &[], 154_881, "code-zones", Rule::Lost, "lpn25 cannot be read");
-    assert_broken(888_005, BOTH, &[], 7_478, "mds-groups", Rule::Lost, "lpn33 cannot be read");
 }
