@@ -1,20 +1,12 @@
 //! A comparison end to end on the real machine: keys, determinism, repetition, equal history.
 
+mod small;
+
 use flashkeep_lab::{Bench, Comparison, Experiment, Progress, compare};
 use serde_json::Value;
+use small::SMALL;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
-
-const SMALL: &str = r#"
-schemes = ["none", "raid5", "ds-raid"]
-[trace]
-source = "zipf"
-[generate]
-requests = 3000
-range = "16MiB"
-read_fraction = 0.5
-arrivals = { poisson = "2ms" }
-"#;
 
 fn experiment(settings: &str) -> Experiment {
     Experiment::parse("test.toml", settings).unwrap_or_else(|e| panic!("{e}"))

@@ -1,19 +1,11 @@
 //! What a hurried reader concludes from the verdict is true: situations in which tables alone mislead.
 
+mod small;
+
 use flashkeep_lab::{Bench, Comparison, Experiment, Overrides, SchemeVerdict, compare, write_report};
+use small::SMALL;
 use std::fmt::Write as _;
 use std::path::PathBuf;
-
-const SMALL: &str = r#"
-schemes = ["none", "raid5", "ds-raid"]
-[trace]
-source = "zipf"
-[generate]
-requests = 3000
-range = "16MiB"
-read_fraction = 0.5
-arrivals = { poisson = "2ms" }
-"#;
 
 fn compared(experiment: &Experiment) -> Comparison {
     let bench = Bench { threads: 2, clock: &|| 0.0, progress: &|_| {} };

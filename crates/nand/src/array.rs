@@ -482,14 +482,14 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
     fn update(&self, ppn: Ppn, index: u32) -> u64 {
         let (contents, page) = self.programmed(ppn);
         let slot = page * self.slots_per_page + index as usize;
-        contents.recovery.as_ref().map_or_else(|| contents.sequence.get(page), |recovery| recovery.update[slot])
+        contents.update(page, slot)
     }
 
     #[inline]
     fn slot(&self, ppn: Ppn, index: u32) -> (OobTag, &P, u64) {
         let (contents, page) = self.programmed(ppn);
         let slot = page * self.slots_per_page + index as usize;
-        let update = contents.recovery.as_ref().map_or_else(|| contents.sequence.get(page), |recovery| recovery.update[slot]);
+        let update = contents.update(page, slot);
         (contents.tags[slot], &contents.payload[slot], update)
     }
 

@@ -193,19 +193,24 @@ mod tests {
     use super::{Divider, Grid};
     use crate::{Bytes, ChannelId, DieId, Geometry, PlaneUse, Slot};
 
-    #[test]
-    fn a_grown_grid_keeps_addresses_and_channels() {
-        let geometry = Geometry {
+    /// Two channels of two dies of five blocks, with pages of so many bytes.
+    fn geometry(page: u64, pages_per_block: u32) -> Geometry {
+        Geometry {
             channels: 2,
             dies_per_channel: 2,
             planes: 1,
             plane_use: PlaneUse::Single,
             blocks_per_plane: 5,
-            pages_per_block: 3,
-            page_size: Bytes(4096),
+            pages_per_block,
+            page_size: Bytes(page),
             oob_size: Bytes(64),
             slot_size: Bytes(4096),
-        };
+        }
+    }
+
+    #[test]
+    fn a_grown_grid_keeps_addresses_and_channels() {
+        let geometry = geometry(4096, 3);
         let (old, new) = (Grid::new(geometry), Grid::new(geometry).grown(5));
         for die in (0..4).map(DieId) {
             assert_eq!(old.channel_of(die), new.channel_of(die));
@@ -218,17 +223,7 @@ mod tests {
     #[test]
     fn the_block_of_a_slot_is_that_of_its_page() {
         for (page, pages_per_block) in [(4096, 1), (4096, 256), (16384, 3)] {
-            let geometry = Geometry {
-                channels: 2,
-                dies_per_channel: 2,
-                planes: 1,
-                plane_use: PlaneUse::Single,
-                blocks_per_plane: 5,
-                pages_per_block,
-                page_size: Bytes(page),
-                oob_size: Bytes(64),
-                slot_size: Bytes(4096),
-            };
+            let geometry = geometry(page, pages_per_block);
             let grid = Grid::new(geometry);
             for slot in (0..geometry.slots()).map(Slot) {
                 assert_eq!(grid.block_of(slot), grid.split(grid.page_of(slot).0).0);

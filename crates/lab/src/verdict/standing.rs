@@ -134,7 +134,10 @@ impl Survives {
                 percent(self.exposed_share)
             ),
             (0, ..) if self.code_groups > 0 => {
-                format!("promises to survive no loss, and brings back pages of {} code groups only", grouped(self.code_groups))
+                format!(
+                    "promises to survive no loss; its code gives lost pages of {} code groups only",
+                    grouped(self.code_groups)
+                )
             }
             (0, ..) => "survives no loss, not even of a page".into(),
             (1, stage, _) => {

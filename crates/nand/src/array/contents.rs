@@ -23,6 +23,12 @@ pub(crate) struct BlockContents<P> {
 }
 
 impl<P> BlockContents<P> {
+    /// The update that gave a slot of a page its contents; where none are kept, the sequence of the page.
+    #[inline(always)]
+    pub fn update(&self, page: usize, slot: usize) -> u64 {
+        self.recovery.as_ref().map_or_else(|| self.sequence.get(page), |recovery| recovery.update[slot])
+    }
+
     /// The contents of no page.
     fn empty() -> Self {
         Self {

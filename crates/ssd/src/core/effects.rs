@@ -114,11 +114,11 @@ pub(crate) struct Effects<P> {
     /// Entries from here on were pushed by the handler that ran last: they are no run yet.
     fresh: usize,
     runs: Vec<Run>,
-    /// What lies below belongs to whoever began to hand on before.
+    /// Runs and entries below these numbers belong to an earlier call of `Engine::hand_on`, which has not returned.
     floor: Below,
 }
 
-/// How many runs and entries there were when somebody began to hand on.
+/// How many runs and entries there were when `Engine::hand_on` was called.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Below {
     runs: usize,

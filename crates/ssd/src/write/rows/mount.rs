@@ -135,8 +135,8 @@ fn readable_parities<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: 
     readable.filter_map(parity).collect()
 }
 
-/// Readable parity pages of a row of which no more members are missing than they bring back. Of others some
-/// member was never answered, unless dead dies took them.
+/// Readable parity pages of a row that miss at most one member, which each of them gives. Where a parity misses more, the host
+/// was not answered for one of the members. Members on dead dies do not count as missing.
 fn sound_parities<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: RowsSeen<'_>, row: u32) -> Vec<Parity> {
     let is_missing = |die: &u32| {
         let ppn = core.map.rows().page(row, DieId(*die as u16));

@@ -35,11 +35,16 @@ impl Drive {
         self.core.device.grid.page_of(self.place(STRIPE, strip).expect("a stored strip")).0
     }
 
+    /// Programmed pages but those `gone`.
+    fn readable(&self, gone: &[Ppn]) -> Vec<Ppn> {
+        let pages = (0..self.core.device.grid.geometry().pages()).map(Ppn);
+        pages.filter(|ppn| self.core.device.is_programmed(*ppn) && !gone.contains(ppn)).collect()
+    }
+
     /// What a mount chooses that cannot read the pages `gone`, on dies of which `losing` lost pages. It has the
     /// partial parities of power-safe memory, unless the outage took them.
     fn choose(&self, gone: &[Ppn], losing: &[DieId], lost_partials: bool) -> ChosenStripes {
-        let pages = (0..self.core.device.grid.geometry().pages()).map(Ppn);
-        let readable = pages.filter(|ppn| self.core.device.is_programmed(*ppn) && !gone.contains(ppn)).collect();
+        let readable = self.readable(gone);
         let partials = if lost_partials { Vec::new() } else { self.stripes.held.remains() };
         let losing_dies = losing.iter().copied().collect();
         let evidence = Evidence {
@@ -55,8 +60,7 @@ impl Drive {
 
     /// What a mount chooses that cannot read the pages `gone` and whose journal says what was durable of stripe 0.
     fn choose_by(&self, durable: [u64; N as usize], gone: &[Ppn]) -> ChosenStripes {
-        let pages = (0..self.core.device.grid.geometry().pages()).map(Ppn);
-        let readable = pages.filter(|ppn| self.core.device.is_programmed(*ppn) && !gone.contains(ppn)).collect();
+        let readable = self.readable(gone);
         let mut journal = Journal::new(64);
         (0..).map(Lpn).zip(durable).for_each(|(lpn, rank)| journal.durable(lpn, rank));
         let losing_dies = BTreeSet::new();
@@ -88,8 +92,7 @@ impl Drive {
     /// The pages that a mount would look at although all of them have summaries, if nothing of stripe 0 can be read
     /// that is `gone` and the cut may have come into the `suspects`.
     fn doubted(&self, gone: &[Ppn], suspects: &[Ppn], is_believed: impl Fn(Ppn) -> bool) -> Vec<Ppn> {
-        let pages = (0..self.core.device.grid.geometry().pages()).map(Ppn);
-        let readable = pages.filter(|ppn| self.core.device.is_programmed(*ppn) && !gone.contains(ppn)).collect();
+        let readable = self.readable(gone);
         let (partials, losing_dies) = (self.stripes.held.remains(), BTreeSet::new());
         let journal = Journal::default();
         let evidence = Evidence {

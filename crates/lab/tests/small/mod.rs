@@ -1,0 +1,13 @@
+//! A comparison small enough for a test.
+
+/// Three schemes on the default drive, under a made-up workload.
+pub const SMALL: &str = r#"
+schemes = ["none", "raid5", "ds-raid"]
+[trace]
+source = "zipf"
+[generate]
+requests = 3000
+range = "16MiB"
+read_fraction = 0.5
+arrivals = { poisson = "2ms" }
+"#;
