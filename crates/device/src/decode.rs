@@ -30,6 +30,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         }
         let die = self.grid.die_of(self.commands[id].ppn);
         ecc.of_die[die.index()] -= 1;
+        self.watch_decoded(id);
         (id, outcome)
     }
 }

@@ -19,6 +19,7 @@ pub mod queue;
 pub mod sense;
 pub mod service;
 pub mod slab;
+pub mod waits;
 
 pub use service::Taken;
 
@@ -32,6 +33,7 @@ use crate::failed::FailedProgram;
 use crate::image::{Contents, Images};
 use crate::queue::Die;
 use crate::slab::{CommandId, ImageId, OfCommand, Slab};
+use crate::waits::Stopwatch;
 use nand::{FlashArray, Latencies, OobTag, ProgramOutcome, Timing};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
@@ -90,6 +92,8 @@ pub struct Device<P: HostPayload, A: FlashArray<P>, O> {
     pub sequence: u64,
     /// Counters over what happened.
     pub folds: Folds,
+    /// Where the time of commands goes, where somebody asks.
+    pub stopwatch: Option<Box<Stopwatch>>,
 }
 
 impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
@@ -122,6 +126,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             remembered: BTreeSet::new(),
             sequence: 0,
             folds: Folds::new(slots),
+            stopwatch: None,
             grid,
             array,
         }

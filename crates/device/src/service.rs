@@ -7,8 +7,9 @@ use crate::contents::HostPayload;
 use crate::facts::Fact;
 use crate::queue::Phase;
 use crate::slab::{CommandId, ImageId};
+use crate::waits::Wait;
 use nand::FlashArray;
-use vocab::{DieId, Ppn};
+use vocab::{DieId, Nanos, Ppn};
 
 /// What a die did when it was asked to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +54,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         if state.service.is_none() {
             self.kicks.push(die);
         }
+        self.watch_queued(id, die);
         id
     }
 
@@ -108,6 +110,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             let rank = self.next_rank();
             self.images.seal(image, rank);
         }
+        self.watch_taken(id, die);
         self.serve(die, id, verb, ppn);
         if verb == Verb::Program { Taken::Program(image) } else { Taken::Command }
     }
@@ -119,28 +122,29 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let channel = &mut self.channels[self.grid.channel_of(die).index()];
         let granted = (*channel).max(self.now);
         let overhead = self.latencies.command;
-        let (until, phase) = if !self.dead.is_empty() && self.dead.contains(u32::from(die.0)) {
-            (granted + overhead, Phase::Ending)
-        } else {
+        let (mut encoding, mut transfer, mut cells, mut phase) = (Nanos(0), overhead, Nanos(0), Phase::Ending);
+        let mut begins = granted;
+        if self.dead.is_empty() || !self.dead.contains(u32::from(die.0)) {
             match verb {
-                Verb::Read => {
-                    *channel = granted + overhead;
-                    (granted + overhead + self.latencies.read(page), Phase::Sensing)
-                }
+                Verb::Read => (cells, phase) = (self.latencies.read(page), Phase::Sensing),
                 Verb::Program | Verb::Recharge => {
-                    let granted = granted.max(self.now + encode);
-                    *channel = granted + overhead + self.latencies.transfer(self.grid.slots_per_page());
-                    (*channel + self.latencies.program(page, self.array.block(block).pe), Phase::Ending)
+                    begins = granted.max(self.now + encode);
+                    encoding = encode;
+                    transfer = overhead + self.latencies.transfer(self.grid.slots_per_page());
+                    cells = self.latencies.program(page, self.array.block(block).pe);
                 }
-                Verb::Erase => {
-                    *channel = granted + overhead;
-                    (*channel + self.latencies.erase(self.array.block(block).pe), Phase::Ending)
-                }
+                Verb::Erase => cells = self.latencies.erase(self.array.block(block).pe),
             }
-        };
+            *channel = begins + transfer;
+        }
+        let until = begins + transfer + cells;
         self.dies[die.index()].service = Some((id, phase));
         self.busy_dies += 1;
         self.calendar.schedule(die.index(), until);
+        let on_cells = if verb == Verb::Read { Wait::Sensing } else { Wait::Programming };
+        let channel = Nanos(begins.since(self.now).0 - encoding.0);
+        let waits = [(Wait::Channel, channel), (Wait::Ecc, encoding), (Wait::Transfer, transfer), (on_cells, cells)];
+        self.watch_service(id, &waits);
     }
 
     /// An event of a die: the cells of a read are sensed, or its command ends. The command that ended.
@@ -151,9 +155,12 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         if phase == Phase::Sensing {
             state.service = Some((id, Phase::Ending));
             let channel = &mut self.channels[self.grid.channel_of(die).index()];
-            let slots = u32::from(self.commands[id].count);
-            *channel = (*channel).max(self.now) + self.latencies.transfer(slots);
+            let granted = (*channel).max(self.now);
+            let transfer = self.latencies.transfer(u32::from(self.commands[id].count));
+            *channel = granted + transfer;
             self.calendar.schedule(die.index(), *channel);
+            let waits = [(Wait::Channel, granted.since(self.now)), (Wait::Transfer, transfer)];
+            self.watch_service(id, &waits);
             return None;
         }
         state.service = None;
@@ -162,6 +169,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         self.backlogs[die.index()] -= 1;
         let carried = self.transfer_time(&self.commands[id]);
         self.record(Fact::Served { busy, carried });
+        self.watch_ended(id, die);
         Some(id)
     }
 

@@ -1,90 +1,13 @@
 //! Dies, queues and channels of a tiny device, against times worked out by hand.
 
-use flashkeep_device::command::{Command, Verb};
+mod common;
+
+use common::*;
+use flashkeep_device::Taken;
+use flashkeep_device::command::Command;
 use flashkeep_device::config::Scheduler;
-use flashkeep_device::contents::{HostPayload, Tag};
-use flashkeep_device::image::Contents;
-use flashkeep_device::sense::Compares;
 use flashkeep_device::service::Haste;
-use flashkeep_device::slab::CommandId;
-use flashkeep_device::{Device, Taken};
-use nand::{MemoryArray, Oob, OobTag, PageKind, Timing, Transfer};
-use vocab::{BlockAddr, Bytes, Cause, DieId, Geometry, Lpn, Nanos, PlaneUse, Ppn, SimTime};
-
-const COMMAND: u64 = 100;
-const TRANSFER: u64 = 1_000;
-const READ: u64 = 50_000;
-const PROGRAM: u64 = 600_000;
-const ERASE: u64 = 3_000_000;
-
-/// Owners are plain numbers here: the device never looks at them.
-type Tiny = Device<Tag, MemoryArray<Tag>, u32>;
-
-/// Two dies on one channel, blocks of four pages.
-fn device(scheduler: Scheduler) -> Tiny {
-    let geometry = Geometry {
-        channels: 1,
-        dies_per_channel: 2,
-        planes: 1,
-        plane_use: PlaneUse::Single,
-        blocks_per_plane: 4,
-        pages_per_block: 4,
-        page_size: Bytes(4096),
-        oob_size: Bytes(64),
-        slot_size: Bytes(4096),
-    };
-    let timing = Timing {
-        command: Nanos(COMMAND),
-        erase: Nanos(ERASE),
-        transfer: Transfer::PerPage(Nanos(TRANSFER)),
-        page: vec![PageKind { name: "slc".into(), read: Nanos(READ), program: Nanos(PROGRAM) }],
-        worn: None,
-    };
-    Device::new(MemoryArray::new(geometry, true), &timing, scheduler, 1)
-}
-
-fn page(device: &Tiny, die: u16, block: u32, page: u32) -> Ppn {
-    device.grid.ppn(device.grid.block(DieId(die), block), page)
-}
-
-fn program(device: &mut Tiny, ppn: Ppn, lpn: u32, owner: u32) -> CommandId {
-    let image = device.images.open(ppn, Oob::default());
-    let payload = Tag::stamp(Lpn(lpn), 1, 8);
-    device.images.fill(image, Contents { tag: OobTag::data(Lpn(lpn)), payload, update: 1 }, None, None);
-    device.submit(Command { owner, ppn, image, verb: Verb::Program, ..Command::default() }, Haste::Usual)
-}
-
-fn read(device: &mut Tiny, ppn: Ppn, owner: u32) -> CommandId {
-    device.submit(Command { owner, ppn, ..Command::default() }, Haste::Usual)
-}
-
-fn erase(device: &mut Tiny, ppn: Ppn, owner: u32) -> CommandId {
-    device.submit(Command { owner, ppn, verb: Verb::Erase, ..Command::default() }, Haste::Usual)
-}
-
-/// Runs until nothing is left to do: the owner of each command with the time it ended.
-fn run(device: &mut Tiny) -> Vec<(u32, u64)> {
-    let mut ended = Vec::new();
-    loop {
-        while let Some(die) = device.next_kick() {
-            device.start_next(die);
-        }
-        let Some((now, resource)) = device.calendar.next() else { return ended };
-        device.now = now;
-        let die = DieId(resource as u16);
-        let Some(id) = device.die_event(die) else { continue };
-        let command = device.commands[id];
-        match command.verb {
-            Verb::Read => assert!(device.sense(&command, Compares::Yes).verdict.outcome().is_clean(), "{}", command.ppn),
-            Verb::Program => assert!(device.program(&command).is_done(), "{}", command.ppn),
-            Verb::Erase => assert!(device.erase(device.block_of(command.ppn), Cause::Gc).is_done(), "{}", command.ppn),
-            Verb::Recharge => unreachable!("none is submitted"),
-        }
-        ended.push((command.owner, now.0));
-        device.commands.give(id);
-        device.kick(die);
-    }
-}
+use vocab::{BlockAddr, DieId, Nanos, SimTime};
 
 #[test]
 fn dies_of_a_channel_share_it_for_transfers_and_work_side_by_side() {

@@ -29,9 +29,11 @@ pub use config::{
 };
 pub use core::limits::Recycled;
 pub use device::contents::page_contents;
+pub use device::waits::{Wait, Waits};
 #[cfg(unix)]
 pub use files::{ImageSession, ImageSessionError, MemoryError, PageFound};
 pub use fit::{mountable_slots_max, redundancy_share, user_slots_max};
+pub use host::explain::AnsweredRequest;
 pub use host::requests::HostEvent;
 pub use power::cut::{Begun, Fate};
 pub use power::mount::Mounted;
@@ -40,10 +42,10 @@ pub use proof::watch::BlockView;
 pub use proof::whole::Standing;
 pub use proof::{AlternativesInFlight, CodePage, Failure, HeldParity, HeldSum, Inventory, ReadBack, Scrub, StoredPage};
 pub use result::{
-    AroundResult, Cdf, EccResult, FlashResult, HostResult, OracleResult, PreconditionResult, RedundancyResult, ReplayResult,
-    Response, RunResult, WearResult,
+    AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, HostResult, OracleResult, PreconditionResult, RedundancyResult,
+    ReplayResult, Response, RunResult, WaitsResult, WearResult,
 };
 pub use rules::{SAFETY_RULES, SafetyRule};
-pub use session::Session;
+pub use session::{RequestLog, Session};
 pub use write::groups::GroupStats;
 pub use {coding, ecc, ftl, nand, protect};

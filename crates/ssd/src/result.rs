@@ -189,6 +189,28 @@ pub struct ReplayResult {
     pub event_digest: u64,
 }
 
+/// Where the time of some requests went: the mean of each wait in microseconds. They add up to the mean response.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ExplainedResult {
+    /// How many requests.
+    pub requests: u64,
+    /// Mean time of each wait, in microseconds, by its name; waits that nobody had are left out.
+    pub mean_us: BTreeMap<String, f64>,
+}
+
+/// Where the time of responses went in one run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WaitsResult {
+    /// All reads.
+    pub reads: ExplainedResult,
+    /// The slowest 1 % of reads.
+    pub slowest_reads: ExplainedResult,
+    /// All writes.
+    pub writes: ExplainedResult,
+    /// The slowest 1 % of writes.
+    pub slowest_writes: ExplainedResult,
+}
+
 /// What one run of one scheme gave, by where it comes from. Plain data: lab gives it its documented flat keys. What serde
 /// makes of it is flat, too: scripts of reports look figures up by name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -220,6 +242,9 @@ pub struct RunResult {
     /// How the workload was replayed.
     #[serde(flatten)]
     pub replay: ReplayResult,
+    /// Where the time of responses went; `None` where nobody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<WaitsResult>,
 }
 
 impl RunResult {

@@ -14,4 +14,5 @@ mod power_cuts;
 mod read_around;
 mod read_only;
 mod rebuild;
+mod waits;
 mod where_peers_fail;

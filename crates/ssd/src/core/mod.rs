@@ -20,6 +20,7 @@ pub(crate) mod target;
 #[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod timer;
+pub(crate) mod waits;
 pub(crate) mod zone_step;
 
 use crate::config::Power;
@@ -30,6 +31,7 @@ use crate::core::owner::Owner;
 use crate::core::safe::SafeMemory;
 use crate::core::target::Floor;
 use crate::core::timer::Timer;
+use crate::core::waits::Ledgers;
 use crate::rules::SafetyRule;
 use device::Device;
 use device::command::Verb;
@@ -67,6 +69,8 @@ pub(crate) struct Core<P: HostPayload, A: FlashArray<P>> {
     pub grown_bad: u32,
     /// Set when space or parity appeared that something may wait for.
     pub retry: bool,
+    /// Where the time of every request goes, where somebody asks.
+    ledgers: Option<Box<Ledgers>>,
 }
 
 /// Pages of a victim on their way to another place.
@@ -123,6 +127,7 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
             hidden_pages: 0,
             grown_bad: 0,
             retry: false,
+            ledgers: None,
             device,
             map,
         }

@@ -115,6 +115,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// What happens to a resource of the drive.
     #[inline(always)]
     fn event(&mut self, resource: usize, upcoming: &mut Upcoming<'_>, each: BeforeEach<'_, P, A>) {
+        self.core.device.watch_event();
         match Resource::of(resource, &self.core.device.grid) {
             Resource::Die(die) => self.die_event(die),
             Resource::Timer(Timer::Arrivals) => self.arrival_due(upcoming, each),

@@ -13,6 +13,7 @@ use crate::core::jobs::Asker;
 use crate::core::timer::Timer;
 use crate::engine::Engine;
 use device::contents::HostPayload;
+use device::waits::Wait;
 use nand::{FlashArray, ProgramOutcome};
 
 /// A waiting room, by name.
@@ -231,6 +232,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     fn retry_jobs(&mut self) {
         while let Some(job) = self.host.stalled.pop_front() {
             self.drop_discarded(job);
+            self.core.job_waited(job, Wait::Space);
             if !self.place(job) {
                 self.host.stalled.push_front(job);
                 break;

@@ -14,8 +14,9 @@ use crate::write::{EvictedWith, Writer};
 use device::contents::HostPayload;
 use device::facts::RequestKind;
 use device::slab::JobId;
+use device::waits::Wait;
 use nand::FlashArray;
-use vocab::Lpn;
+use vocab::{Lba, Lpn};
 
 /// Whether the write buffer took in a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,7 @@ impl<P: HostPayload> Host<P> {
     pub fn fail_buffer_waiter<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
         if let Some(job) = self.buffer.waiting.pop_front() {
             core.jobs[job].failed = true;
+            core.job_waited(job, Wait::Buffer);
             self.leave(core, job);
         }
     }
@@ -61,6 +63,7 @@ impl<P: HostPayload> Host<P> {
     /// Takes in a job if there is room; else it waits, in its turn, while pages leave.
     fn take_in<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, job: JobId, turn: Turn) -> TakenIn {
         if core.jobs[job].kind == RequestKind::Discard {
+            core.job_worked(job, Wait::Buffer);
             core.out.push(Effect::Place { job });
             core.part_done(job);
             return TakenIn::Yes;
@@ -118,6 +121,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     fn put_in_buffer<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
+        core.job_worked(job, Wait::Buffer);
         for page in &core.jobs[job].pages {
             if self.is_void(core, page) {
                 continue;
@@ -227,6 +231,7 @@ impl<P: HostPayload> Host<P> {
         job.reset(Asker::Buffer, RequestKind::Write, core.device.now);
         job.long = long;
         job.pages.extend(lpns.iter().map(|&lpn| self.buffer.launch(lpn, self.requests.sectors_per_slot)));
+        core.job_begins(id, core.device.now, (Lba(0), 0));
         core.out.push(Effect::Place { job: id });
         core.part_done(id);
     }

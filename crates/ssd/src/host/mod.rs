@@ -7,6 +7,7 @@
 
 pub(crate) mod buffer;
 pub(crate) mod evict;
+pub(crate) mod explain;
 pub(crate) mod oracle;
 pub(crate) mod order;
 pub(crate) mod page_locks;
@@ -19,6 +20,7 @@ pub(crate) mod testing;
 
 use crate::config::{BufferKind, Setup};
 use crate::host::buffer::WriteBuffer;
+use crate::host::explain::Explanations;
 use crate::host::oracle::Oracle;
 use crate::host::order::OrderedBy;
 use crate::host::page_locks::PageLocks;
@@ -44,6 +46,8 @@ pub(crate) struct Host<P: HostPayload> {
     pub observation: Observation<P>,
     /// The first wrong read, in words.
     pub first_mismatch: Option<String>,
+    /// Where the time of requests went, where somebody asks.
+    pub explanations: Option<Box<Explanations>>,
 }
 
 /// What a job does next that has just been put in order, or completed.
@@ -73,6 +77,7 @@ impl<P: HostPayload> Host<P> {
             oracle: Oracle::new::<P>(setup.user_slots, geometry.sectors_per_slot()),
             observation: Observation::default(),
             first_mismatch: None,
+            explanations: None,
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::host::{Host, Next};
 use crate::write::Writer;
 use device::contents::HostPayload;
 use device::slab::JobId;
+use device::waits::Wait;
 use ftl::Place;
 use nand::{FlashArray, ReadOutcome};
 use vocab::{Cause, Lpn};
@@ -124,6 +125,9 @@ impl<P: HostPayload> Host<P> {
     #[inline]
     fn one_merge_less<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, job: JobId) -> Next {
         core.jobs[job].merges -= 1;
+        if core.jobs[job].merges == 0 {
+            core.job_worked(job, Wait::Solving);
+        }
         match (core.jobs[job].merges, core.jobs[job].failed) {
             (0, true) => {
                 core.out.push(Effect::LetPagesGo { job });

@@ -11,6 +11,7 @@ use crate::write::Writer;
 use device::contents::HostPayload;
 use device::facts::Fact;
 use device::slab::{CommandId, JobId};
+use device::waits::Wait;
 use ftl::Place;
 use nand::{Arrived, FlashArray, ReadOutcome};
 use std::ops::Range;
@@ -158,6 +159,7 @@ impl<P: HostPayload> Host<P> {
 
     /// A flash page could not be read: each logical page that was wanted of it is solved for.
     fn solve_pages_of<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: CommandId, command: &Command, job: JobId) {
+        core.job_worked(job, Wait::Solving);
         for i in 0..u32::from(command.count) {
             core.jobs[job].remaining += 1;
             let floor = if P::CHECKED { core.floors.get(id, i as usize) } else { Floor::default() };

@@ -8,6 +8,7 @@ use crate::write::Writer;
 use device::contents::HostPayload;
 use device::facts::{Fact, RequestKind};
 use device::slab::JobId;
+use device::waits::Wait;
 use nand::FlashArray;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -182,6 +183,7 @@ impl<P: HostPayload> Host<P> {
             HostOp::Discard => RequestKind::Discard,
         };
         let id = core.jobs.take();
+        core.job_begins(id, sent, (command.lba, command.sectors));
         let job = &mut core.jobs[id];
         job.reset(Asker::Host, kind, sent);
         job.fua = command.op == HostOp::Write(Fua::Yes);
@@ -272,7 +274,11 @@ impl<P: HostPayload> Host<P> {
         core.note_durable(job);
         match core.jobs[job].asker {
             Asker::Nobody => self.tell_oracle(core, job),
-            Asker::Buffer => self.evicted(core, job),
+            Asker::Buffer => {
+                core.job_is_in_flash(job);
+                core.trail_of_eviction(job);
+                self.evicted(core, job);
+            }
             Asker::Host if core.device.timed && core.jobs[job].arrival == core.device.now && self.requests.latency.0 > 0 => {
                 // Nothing but the controller was involved.
                 let at = core.device.now + self.requests.latency;
@@ -282,7 +288,14 @@ impl<P: HostPayload> Host<P> {
                 self.requests.answers.push_back((at, job));
                 return;
             }
-            Asker::Host => self.answer(core, job),
+            Asker::Host => {
+                match core.jobs[job].kind {
+                    RequestKind::Read => core.job_worked(job, Wait::Solving),
+                    _ if self.buffer.is_off() => core.job_is_in_flash(job),
+                    _ => core.job_worked(job, Wait::Buffer),
+                }
+                self.answer(core, job);
+            }
         }
         core.jobs.give(job);
     }
@@ -296,6 +309,7 @@ impl<P: HostPayload> Host<P> {
                 return;
             }
             self.requests.answers.pop_front();
+            core.job_waited(job, Wait::Controller);
             self.answer(core, job);
             core.jobs.give(job);
         }
@@ -312,6 +326,9 @@ impl<P: HostPayload> Host<P> {
         self.requests.outstanding -= 1;
         self.requests.last_answer = core.device.now;
         core.device.record(Fact::Answered { kind, response: core.device.now.since(arrival) });
+        if let Some(ledger) = core.closed_ledger(job, arrival) {
+            self.explain(&core.jobs[job], &ledger, core.device.now);
+        }
     }
 
     /// What was answered is what reads must return from now on.
@@ -345,6 +362,7 @@ impl<P: HostPayload> Host<P> {
     /// There is no space for the rest of a job and there never will be.
     pub fn fail_job<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
         core.jobs[job].failed = true;
+        core.job_waited(job, Wait::Space);
         if core.jobs[job].kind == RequestKind::Discard {
             let (first, end) = core.jobs[job].range;
             (first..end).for_each(|lpn| self.thaw(core, Lpn(lpn)));

@@ -1,13 +1,15 @@
 //! The figures of a run, from the facts folded.
 
 use crate::config::Pace;
+use crate::host::explain::Explained;
 use crate::result::{
-    AroundResult, Cdf, EccResult, FlashResult, HostResult, OracleResult, PreconditionResult, RedundancyResult, ReplayResult,
-    Response, RunResult, WearResult,
+    AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, HostResult, OracleResult, PreconditionResult, RedundancyResult,
+    ReplayResult, Response, RunResult, WaitsResult, WearResult,
 };
 use crate::session::Prepared;
 use device::contents::HostPayload;
 use device::facts::RequestKind;
+use device::waits::Wait;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 use vocab::{Cause, Nanos, SimTime};
@@ -39,7 +41,18 @@ impl<P: HostPayload> Prepared<P> {
                 pe_cycles: pe,
             },
             replay: self.replay_result(events, pace),
+            waits: self.waits_result(),
         }
+    }
+
+    fn waits_result(&self) -> Option<WaitsResult> {
+        let [reads, writes] = &self.engine.host.explanations.as_ref()?.folds;
+        Some(WaitsResult {
+            reads: explained(&reads.slowest(1.0)),
+            slowest_reads: explained(&reads.slowest(0.01)),
+            writes: explained(&writes.slowest(1.0)),
+            slowest_writes: explained(&writes.slowest(0.01)),
+        })
     }
 
     /// When the first request came.
@@ -171,6 +184,14 @@ impl<P: HostPayload> Prepared<P> {
             refreshed_units: refreshed,
             recharged_pages: folds.recharges,
         }
+    }
+}
+
+fn explained(explained: &Explained) -> ExplainedResult {
+    let waits = Wait::ALL.iter().zip(explained.mean_ns).filter(|(_, mean)| *mean > 0.0);
+    ExplainedResult {
+        requests: explained.requests,
+        mean_us: waits.map(|((_, name), mean)| (name.to_string(), mean / 1e3)).collect(),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::boot::precondition::Steady;
 use crate::config::{Pace, PayloadKind, Setup, SetupError};
 use crate::engine::Engine;
 use crate::fit::check_setup;
+use crate::host::explain::{AnsweredRequest, Explanations};
 use crate::power::cut::Remains;
 use crate::result::RunResult;
 use device::contents::{HostPayload, Nothing, PageBuf, Tag};
@@ -44,10 +45,19 @@ macro_rules! inside {
 }
 pub(crate) use inside;
 
+/// The engine of a drive in memory.
+type Drive<P> = Engine<P, Faulty<MemoryArray<P>>>;
+
+/// Hears of requests that were answered.
+pub type RequestLog<'a> = &'a mut dyn FnMut(&[AnsweredRequest]);
+
+/// Requests that a log hears of at once, at least.
+const ROWS_TOLD_AT_ONCE: usize = 4096;
+
 /// A machine with its setup and what preconditioning found.
 #[derive(Clone)]
 pub(crate) struct Prepared<P: HostPayload> {
-    pub(crate) engine: Engine<P, Faulty<MemoryArray<P>>>,
+    pub(crate) engine: Drive<P>,
     pub(crate) setup: Setup,
     pub(crate) steady: Steady,
     pub(crate) pe_before: Vec<u32>,
@@ -75,6 +85,18 @@ impl Session {
         progress: &mut dyn FnMut(u64),
     ) -> RunResult {
         inside!(&mut self.0, prepared => prepared.run(commands, pace, progress))
+    }
+
+    /// As [`Self::run`], with the waits that each response consists of, and their means in the result. `log` hears of
+    /// every request that was answered, in the order of the answers, some at a time.
+    pub fn run_explained(
+        &mut self,
+        commands: &mut dyn Iterator<Item = HostCommand>,
+        pace: Pace,
+        progress: &mut dyn FnMut(u64),
+        log: Option<RequestLog<'_>>,
+    ) -> RunResult {
+        inside!(&mut self.0, prepared => prepared.run_explained(commands, pace, progress, log))
     }
 
     /// Replays as [`Self::run`] does and stops before the event for which `go_on`, which hears its
@@ -159,13 +181,50 @@ impl<P: HostPayload> Prepared<P> {
         self.run_stepwise(commands, pace, progress, |_| true)
     }
 
+    fn run_explained(
+        &mut self,
+        commands: &mut dyn Iterator<Item = HostCommand>,
+        pace: Pace,
+        progress: &mut dyn FnMut(u64),
+        mut log: Option<RequestLog<'_>>,
+    ) -> RunResult {
+        self.engine.core.keep_ledgers();
+        let (is_logged, before) = (log.is_some(), self.engine.host.requests.arrived);
+        self.engine.host.explanations = Some(Box::new(Explanations::new(is_logged, before)));
+        let mut tell = |engine: &mut Drive<P>, at_least: usize| {
+            if let Some(hear) = &mut log
+                && let Some(answered) = engine.host.answered_requests().filter(|answered| answered.len() >= at_least)
+            {
+                hear(answered);
+                answered.clear();
+            }
+        };
+        let result = self.run_with(commands, pace, progress, |_| true, &mut |engine| tell(engine, ROWS_TOLD_AT_ONCE));
+        tell(&mut self.engine, 1);
+        self.engine.core.drop_ledgers();
+        self.engine.host.explanations = None;
+        result
+    }
+
     /// As [`Self::run`]; `step` looks at the drive before every event, and stops the run with false.
     pub(crate) fn run_stepwise(
         &mut self,
         commands: &mut dyn Iterator<Item = HostCommand>,
         pace: Pace,
         progress: &mut dyn FnMut(u64),
-        step: impl FnMut(&Engine<P, Faulty<MemoryArray<P>>>) -> bool,
+        step: impl FnMut(&Drive<P>) -> bool,
+    ) -> RunResult {
+        self.run_with(commands, pace, progress, step, &mut |_| {})
+    }
+
+    /// As [`Self::run_stepwise`]; `each` is called before a request arrives.
+    fn run_with(
+        &mut self,
+        commands: &mut dyn Iterator<Item = HostCommand>,
+        pace: Pace,
+        progress: &mut dyn FnMut(u64),
+        step: impl FnMut(&Drive<P>) -> bool,
+        each: &mut dyn FnMut(&mut Drive<P>),
     ) -> RunResult {
         let engine = &mut self.engine;
         engine.core.device.folds = Folds::with_responses(engine.core.device.grid.slots_per_page());
@@ -173,7 +232,8 @@ impl<P: HostPayload> Prepared<P> {
         (engine.host.requests.first_arrival, engine.host.requests.last_answer) = (None, engine.core.device.now);
         let faults = self.setup.faults;
         let mut doomed = faults.dead_die.map(DieId);
-        let mut each = |engine: &mut Engine<P, Faulty<MemoryArray<P>>>, request: u64| {
+        let mut each = |engine: &mut Drive<P>, request: u64| {
+            each(engine);
             if request.is_multiple_of(4096) {
                 progress(request);
             }
@@ -188,7 +248,7 @@ impl<P: HostPayload> Prepared<P> {
     }
 }
 
-impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
+impl<P: HostPayload> Drive<P> {
     /// The die stops answering, for good.
     pub fn kill(&mut self, die: DieId) {
         self.core.device.array.kill(die);

@@ -11,6 +11,7 @@ use crate::write::zones::encode::Idle;
 use crate::write::zones::{NeverWritten, Waiting};
 use device::contents::HostPayload;
 use device::slab::JobId;
+use device::waits::Wait;
 use ftl::Stream;
 use nand::FlashArray;
 
@@ -103,7 +104,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         for log in zones.logs_waited_for() {
             while let Some(waiting) = self.code_zones_mut().take_waiting(log) {
                 let placed = match waiting {
-                    Waiting::Page { job, index } => self.write_in_zone(job, index, log),
+                    Waiting::Page { job, index } => {
+                        self.core.job_waited(job, Wait::Space);
+                        self.write_in_zone(job, index, log)
+                    }
                     Waiting::Code { encode, which } => self.write_code(encode, which, log),
                 };
                 if !placed {
@@ -141,6 +145,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         match self.code_zones_mut().take_waiting(log).expect("something waits") {
             Waiting::Page { job, index } => {
                 self.core.jobs[job].failed = true;
+                self.core.job_waited(job, Wait::Space);
                 if why == NeverWritten::DeadDie {
                     self.lose_homeless(job, index);
                     self.one_placed(job);

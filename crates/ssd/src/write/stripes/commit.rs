@@ -38,6 +38,7 @@ impl<P: HostPayload> Stripes<P> {
     fn commit_healing<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId, heals: bool) {
         if !self.is_all_that_is_left(core, stripe) && self.held.begin_commit(stripe) {
             let commit = self.new_update(stripe, Work::Commit);
+            core.update_begins(commit, None);
             self.ops[commit].heals = heals;
             self.start_urgent(core, commit);
         }
@@ -127,6 +128,7 @@ impl<P: HostPayload> Stripes<P> {
     /// Builds the parity of a stripe that has none; then `waiter` goes on.
     pub fn build_parity<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId, waiter: Option<Target>) {
         let build = self.new_update(stripe, Work::Build { waiter });
+        core.update_begins(build, None);
         self.start_urgent(core, build);
     }
 

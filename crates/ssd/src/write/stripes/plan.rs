@@ -8,6 +8,7 @@ use crate::core::{Command, Core};
 use crate::write::stripes::Stripes;
 use crate::write::stripes::op::{Outcome, Work};
 use device::contents::HostPayload;
+use device::waits::Wait;
 use ftl::Place;
 use nand::{FlashArray, ReadOutcome};
 use protect::{CommitPlan, StripeCommit, StripePlan, StripeWrite};
@@ -25,6 +26,7 @@ enum Planned {
 impl<P: HostPayload> Stripes<P> {
     /// Asks the scheme, then reads what it wants to add and what completes partly written pages.
     pub(super) fn plan<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
+        core.update_waited(id, Wait::Order);
         let planned = match self.ops[id].work {
             Work::Write => self.plan_write(core, id),
             Work::Commit => self.plan_commit(core, id),
@@ -94,6 +96,7 @@ impl<P: HostPayload> Stripes<P> {
     /// lost a strip, so the plan is made anew.
     pub(super) fn room_was_promised<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         self.ops[id].promised = true;
+        core.update_waited(id, Wait::Parity);
         let write = self.stripe_write(core, id);
         let still = matches!(self.scheme().plan(&write), StripePlan::Hold { .. });
         if still && write.unreadable == self.ops[id].unreadable {
@@ -232,6 +235,7 @@ impl<P: HostPayload> Stripes<P> {
         if op.under_way > 0 {
             return;
         }
+        core.update_worked(id);
         // Another way round what turned out to be unreadable: the scheme decides again.
         let missed = if op.add_old { op.unreadable_old } else { op.unreadable };
         if op.add.or(op.merge).and(missed).is_empty() {

@@ -11,6 +11,7 @@ use crate::write::stripes::op::{Outcome, Progress};
 use device::contents::HostPayload;
 use device::image::Contents;
 use device::slab::ImageId;
+use device::waits::Wait;
 use ftl::{Place, Stream};
 use nand::{FlashArray, OobTag, PageRole, ProgramOutcome};
 use vocab::{Cause, DieId, Slot, StripSet};
@@ -61,6 +62,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// Programs data and parity; there is space for all of it.
     fn program<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
+        core.update_waited(id, Wait::Space);
         let (stripe, written) = (self.ops[id].stripe, self.ops[id].written);
         if self.ops[id].worn_after != self.worn_places(core, stripe, written) {
             // A frontier has reached a block of another age since the plan was made.

@@ -11,6 +11,7 @@ use crate::write::stripes::locks::Waiter;
 use crate::write::stripes::op::{Progress, Work};
 use device::contents::HostPayload;
 use device::slab::JobId;
+use device::waits::Wait;
 use ftl::Place;
 use nand::FlashArray;
 use std::ops::Range;
@@ -56,6 +57,7 @@ impl<P: HostPayload> Stripes<P> {
             }
             (op.job, op.first_page) = (Some(job), first);
             first += op.strips.len();
+            core.update_begins(id, Some(job));
             core.jobs[job].remaining += 1;
             Self::later(core, StripeStep::Start { op: id });
         }
@@ -181,7 +183,11 @@ impl<P: HostPayload> Stripes<P> {
         op.heals = false;
         self.ops.give(id);
         match work {
-            Work::Write => core.part_done(job.expect("a job brings new contents")),
+            Work::Write => {
+                let job = job.expect("a job brings new contents");
+                core.update_ended(id, job);
+                core.part_done(job);
+            }
             Work::Commit => {}
             Work::Build { waiter } => core.out.send(Parcel::ParityBuilt { waiter }),
         }
@@ -243,6 +249,7 @@ impl<P: HostPayload> Stripes<P> {
         debug_assert_eq!(op.progress, Progress::Reading);
         if let Some(job) = op.job {
             (core.jobs[job].failed, core.jobs[job].no_room) = (true, true);
+            core.update_waited(id, Wait::Space);
         }
         self.held.found_no_space(op.stripe, op.work);
         self.finish(core, id);

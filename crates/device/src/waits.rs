@@ -1,0 +1,331 @@
+//! Where the time of a response goes: every flash command is watched from its submission to its end, and each
+//! nanosecond in between has a name.
+//!
+//! A command that ends leaves a [`Trail`]: the waits from its submission to now, which add up to exactly that time.
+//! Whoever waited for the command explains its own response with it.
+
+use crate::Device;
+use crate::command::{Command, Verb};
+use crate::contents::HostPayload;
+use crate::slab::CommandId;
+use nand::FlashArray;
+use vocab::{Cause, DieId, Nanos, SimTime};
+
+/// A named part of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Wait {
+    /// Queued while the die read for the host.
+    QueueHostReads,
+    /// Queued while the die programmed for the host.
+    QueueHostPrograms,
+    /// Queued while the die programmed parity, or read to compute it.
+    QueueParity,
+    /// Queued while the die moved pages for garbage collection or wear levelling.
+    QueueCollection,
+    /// Queued while the die erased.
+    QueueErases,
+    /// Queued while the die read or programmed to restore what was lost.
+    QueueRebuild,
+    /// Queued while the die did other upkeep: refresh, patrol, code for reads to come, metadata.
+    QueueUpkeep,
+    /// The channel was taken by other dies.
+    Channel,
+    /// Command and data on the channel.
+    Transfer,
+    /// The cells were sensed.
+    Sensing,
+    /// The cells were programmed.
+    Programming,
+    /// Waiting for parity that is part of the write, computing and programming it.
+    Parity,
+    /// Reading other pages to solve for one that could not be read.
+    Solving,
+    /// Encoding and decoding of page ECC, and waiting for the decoder.
+    Ecc,
+    /// An earlier request for the same pages, or an earlier update of the same stripe, went first.
+    Order,
+    /// There was no free page: collection had to make room.
+    Space,
+    /// There was no room in the write buffer, or what it holds was not yet written.
+    Buffer,
+    /// The flash page, row or code group that the data go to was not put together yet.
+    Assembly,
+    /// The controller alone.
+    Controller,
+    /// The drive was off line.
+    OffLine,
+}
+
+/// What a die serves, as those see it who are queued behind.
+const QUEUES: usize = 7;
+
+impl Wait {
+    /// How many there are.
+    pub const COUNT: usize = Self::ALL.len();
+
+    /// All waits with their names in reports, in report order.
+    pub const ALL: [(Wait, &'static str); 20] = [
+        (Self::QueueHostReads, "queue-host-reads"),
+        (Self::QueueHostPrograms, "queue-host-programs"),
+        (Self::QueueParity, "queue-parity"),
+        (Self::QueueCollection, "queue-collection"),
+        (Self::QueueErases, "queue-erases"),
+        (Self::QueueRebuild, "queue-rebuild"),
+        (Self::QueueUpkeep, "queue-upkeep"),
+        (Self::Channel, "channel"),
+        (Self::Transfer, "transfer"),
+        (Self::Sensing, "sensing"),
+        (Self::Programming, "programming"),
+        (Self::Parity, "parity"),
+        (Self::Solving, "solving"),
+        (Self::Ecc, "ecc"),
+        (Self::Order, "order"),
+        (Self::Space, "space"),
+        (Self::Buffer, "buffer"),
+        (Self::Assembly, "assembly"),
+        (Self::Controller, "controller"),
+        (Self::OffLine, "off-line"),
+    ];
+
+    /// What those wait for who are queued behind a command.
+    fn behind(verb: Verb, cause: Cause) -> Self {
+        match (verb, cause) {
+            (Verb::Erase, _) => Self::QueueErases,
+            (Verb::Read, Cause::Host | Cause::HostRmw) => Self::QueueHostReads,
+            (_, Cause::Host | Cause::HostRmw) => Self::QueueHostPrograms,
+            (_, Cause::Parity) => Self::QueueParity,
+            (_, Cause::Gc | Cause::WearLevel) => Self::QueueCollection,
+            (_, Cause::Rebuild) => Self::QueueRebuild,
+            (_, Cause::Refresh | Cause::Encode | Cause::Meta) => Self::QueueUpkeep,
+        }
+    }
+}
+
+/// Time by wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits([u64; Wait::COUNT]);
+
+impl Waits {
+    /// So much longer of this wait.
+    #[inline]
+    pub fn add(&mut self, wait: Wait, time: Nanos) {
+        self.0[wait as usize] += time.0;
+    }
+
+    /// Time of one wait.
+    #[must_use]
+    pub fn of(&self, wait: Wait) -> Nanos {
+        Nanos(self.0[wait as usize])
+    }
+
+    /// Time of all waits in nanoseconds, in the order of [`Wait::ALL`].
+    #[must_use]
+    pub fn nanos(&self) -> &[u64; Wait::COUNT] {
+        &self.0
+    }
+
+    /// Sum of all waits.
+    #[must_use]
+    pub fn total(&self) -> Nanos {
+        Nanos(self.0.iter().sum())
+    }
+
+    /// Adds the last `part` of a time that `other` explains. Where that is not all of it, each wait gets its share, and
+    /// what rounding leaves goes to the longest.
+    pub fn add_last(&mut self, other: &Self, part: Nanos) {
+        let whole = other.total().0;
+        if part.0 >= whole {
+            self.0.iter_mut().zip(&other.0).for_each(|(sum, &time)| *sum += time);
+            return;
+        }
+        let share = |time: u64| (u128::from(time) * u128::from(part.0) / u128::from(whole)) as u64;
+        let mut left = part.0;
+        for (sum, &time) in self.0.iter_mut().zip(&other.0) {
+            *sum += share(time);
+            left -= share(time);
+        }
+        let longest = (0..Wait::COUNT).max_by_key(|&wait| other.0[wait]).expect("there are waits");
+        self.0[longest] += left;
+    }
+}
+
+/// How the time up to an event was spent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trail {
+    /// When the first wait began; what was before, the trail does not know.
+    pub from: SimTime,
+    /// Waits from then on, without gap.
+    pub waits: Waits,
+    /// Whether they end in work for parity.
+    pub for_parity: bool,
+}
+
+impl Trail {
+    /// Nothing is known of the time up to now.
+    #[must_use]
+    pub fn none(now: SimTime) -> Self {
+        Self { from: now, ..Self::default() }
+    }
+}
+
+/// What a die did so far, by what those wait for who are queued behind it.
+#[derive(Clone, Copy, Debug, Default)]
+struct DieTime {
+    /// Time of commands that have ended.
+    done: [u64; QUEUES],
+    /// The command in service, and since when.
+    serves: Option<(Wait, SimTime)>,
+}
+
+impl DieTime {
+    fn until(&self, now: SimTime) -> [u64; QUEUES] {
+        let mut spent = self.done;
+        if let Some((wait, since)) = self.serves {
+            spent[wait as usize] += now.since(since).0;
+        }
+        spent
+    }
+}
+
+/// Watches the commands of a device.
+#[derive(Clone, Debug)]
+pub struct Stopwatch {
+    dies: Vec<DieTime>,
+    /// Of each command under way its waits so far; those of its queue hold, until it is taken up, what its die had
+    /// done when it was queued.
+    commands: Vec<Trail>,
+    /// How the time up to the event that is being handled was spent.
+    pub trail: Trail,
+}
+
+impl Stopwatch {
+    fn new(dies: u32) -> Self {
+        Self { dies: vec![DieTime::default(); dies as usize], commands: Vec::new(), trail: Trail::default() }
+    }
+
+    /// A command is queued.
+    fn queued(&mut self, id: CommandId, die: DieId, now: SimTime) {
+        if id.index() >= self.commands.len() {
+            self.commands.resize(id.index() + 1, Trail::default());
+        }
+        let trail = &mut self.commands[id.index()];
+        *trail = Trail::none(now);
+        trail.waits.0[..QUEUES].copy_from_slice(&self.dies[die.index()].until(now));
+    }
+
+    /// A die takes up a command.
+    fn taken<O>(&mut self, id: CommandId, command: &Command<O>, die: DieId, now: SimTime) {
+        let die = &mut self.dies[die.index()];
+        die.serves = Some((Wait::behind(command.verb, command.cause), now));
+        if !is_watched(command.cause) {
+            return;
+        }
+        let trail = &mut self.commands[id.index()];
+        let mut left = now.since(trail.from).0;
+        for (wait, &done) in trail.waits.0[..QUEUES].iter_mut().zip(&die.done) {
+            *wait = done - *wait;
+            left -= *wait;
+        }
+        // The die rested although something was queued: an erase was next, and what its block held was being decoded.
+        trail.waits.add(Wait::QueueErases, Nanos(left));
+        trail.for_parity = command.cause == Cause::Parity;
+    }
+
+    /// A command in service goes through these.
+    fn goes_through<O>(&mut self, id: CommandId, command: &Command<O>, waits: &[(Wait, Nanos)]) {
+        if !is_watched(command.cause) {
+            return;
+        }
+        let trail = &mut self.commands[id.index()];
+        for &(wait, time) in waits {
+            trail.waits.add(as_seen_by_host(wait, command.cause), time);
+        }
+    }
+
+    /// A die has ended a command.
+    fn ended<O>(&mut self, id: CommandId, command: &Command<O>, die: DieId, now: SimTime) {
+        let die = &mut self.dies[die.index()];
+        if let Some((wait, since)) = die.serves.take() {
+            die.done[wait as usize] += now.since(since).0;
+        }
+        self.trail = if is_watched(command.cause) { self.commands[id.index()] } else { Trail::none(now) };
+    }
+
+    /// A decoder has ended a page of a command.
+    fn decoded<O>(&mut self, id: CommandId, command: &Command<O>, now: SimTime) {
+        self.trail = Trail::none(now);
+        if is_watched(command.cause) {
+            self.trail = self.commands[id.index()];
+            let known = self.trail.from + self.trail.waits.total();
+            self.trail.waits.add(Wait::Ecc, now.since(known));
+        }
+    }
+}
+
+/// Whether a host request can wait for commands of this cause.
+fn is_watched(cause: Cause) -> bool {
+    matches!(cause, Cause::Host | Cause::HostRmw | Cause::Parity | Cause::Rebuild)
+}
+
+/// What sensing, transferring and programming are to a request that waits for parity, or for a lost page.
+fn as_seen_by_host(wait: Wait, cause: Cause) -> Wait {
+    let is_service = matches!(wait, Wait::Transfer | Wait::Sensing | Wait::Programming);
+    match cause {
+        Cause::Parity if is_service => Wait::Parity,
+        Cause::Rebuild if is_service => Wait::Solving,
+        _ => wait,
+    }
+}
+
+impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
+    /// Watches commands from now on. Nothing may be under way.
+    pub fn watch(&mut self) {
+        assert!(self.is_idle(), "commands under way would have no beginning");
+        self.stopwatch = Some(Box::new(Stopwatch::new(self.grid.dies())));
+    }
+
+    #[inline]
+    pub(crate) fn watch_queued(&mut self, id: CommandId, die: DieId) {
+        if let Some(stopwatch) = &mut self.stopwatch
+            && is_watched(self.commands[id].cause)
+        {
+            stopwatch.queued(id, die, self.now);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn watch_taken(&mut self, id: CommandId, die: DieId) {
+        if let Some(stopwatch) = &mut self.stopwatch {
+            stopwatch.taken(id, &self.commands[id], die, self.now);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn watch_service(&mut self, id: CommandId, waits: &[(Wait, Nanos)]) {
+        if let Some(stopwatch) = &mut self.stopwatch {
+            stopwatch.goes_through(id, &self.commands[id], waits);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn watch_ended(&mut self, id: CommandId, die: DieId) {
+        if let Some(stopwatch) = &mut self.stopwatch {
+            stopwatch.ended(id, &self.commands[id], die, self.now);
+        }
+    }
+
+    pub(crate) fn watch_decoded(&mut self, id: CommandId) {
+        if let Some(stopwatch) = &mut self.stopwatch {
+            stopwatch.decoded(id, &self.commands[id], self.now);
+        }
+    }
+
+    /// An event that is not the end of a command begins: it explains nothing.
+    #[inline]
+    pub fn watch_event(&mut self) {
+        if let Some(stopwatch) = &mut self.stopwatch {
+            stopwatch.trail = Trail::none(self.now);
+        }
+    }
+}
