@@ -133,6 +133,9 @@ pub struct Options {
     /// Also draw response, write amplification and energy as one static picture
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
+    /// Also write every request with its waits as a Parquet file
+    #[arg(long, value_name = "FILE.parquet")]
+    pub log: Option<PathBuf>,
     /// Seed of all random streams
     #[arg(long)]
     pub seed: Option<String>,

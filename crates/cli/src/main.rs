@@ -85,9 +85,12 @@ fn simulate(experiment: &Experiment, options: &Options) -> Result<Comparison, Pr
     #[expect(clippy::disallowed_methods, reason = "the driver reads the wall clock")]
     let start = Instant::now();
     let bench = lab::Bench { threads, clock: &|| start.elapsed().as_secs_f64(), progress: &|progress| bars.show(progress) };
-    let comparison = lab::compare(experiment, &bench);
+    let log = options.log.as_deref().map(lab::RequestLog::new).transpose()?;
+    let comparison = lab::compare_logged(experiment, &bench, log.as_ref());
     bars.clear();
-    comparison
+    let comparison = comparison?;
+    log.map_or(Ok(()), lab::RequestLog::finish)?;
+    Ok(comparison)
 }
 
 /// Threads as given, else one a core.

@@ -150,7 +150,7 @@ impl Waits {
     }
 }
 
-/// How the time up to an event was spent.
+/// How the time up to the end of a command was spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trail {
     /// When the first wait began; what was before, the trail does not know.
@@ -161,12 +161,15 @@ pub struct Trail {
     pub for_parity: bool,
 }
 
-impl Trail {
-    /// Nothing is known of the time up to now.
-    #[must_use]
-    pub fn none(now: SimTime) -> Self {
-        Self { from: now, ..Self::default() }
-    }
+/// Which trail ends with the event that is being handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// None: no command that a request can wait for has ended.
+    None,
+    /// That of a command.
+    OfCommand(CommandId),
+    /// One that was put together from those of several commands.
+    Joined,
 }
 
 /// What a die did so far, by what those wait for who are queued behind it.
@@ -195,13 +198,32 @@ pub struct Stopwatch {
     /// Of each command under way its waits so far; those of its queue hold, until it is taken up, what its die had
     /// done when it was queued.
     commands: Vec<Trail>,
-    /// How the time up to the event that is being handled was spent.
-    pub trail: Trail,
+    ending: Ending,
+    joined: Trail,
 }
 
 impl Stopwatch {
     fn new(dies: u32) -> Self {
-        Self { dies: vec![DieTime::default(); dies as usize], commands: Vec::new(), trail: Trail::default() }
+        let dies = vec![DieTime::default(); dies as usize];
+        Self { dies, commands: Vec::new(), ending: Ending::None, joined: Trail::default() }
+    }
+
+    /// How the time up to the event that is being handled was spent; `None`: it is not the end of a command that a
+    /// request can wait for.
+    #[inline]
+    #[must_use]
+    pub fn trail(&self) -> Option<&Trail> {
+        match self.ending {
+            Ending::None => None,
+            Ending::OfCommand(id) => Some(&self.commands[id.index()]),
+            Ending::Joined => Some(&self.joined),
+        }
+    }
+
+    /// What is handled from here on comes of several commands, whose waits are known together.
+    pub fn join(&mut self, from: SimTime, waits: Waits) {
+        self.joined = Trail { from, waits, for_parity: false };
+        self.ending = Ending::Joined;
     }
 
     /// A command is queued.
@@ -210,7 +232,7 @@ impl Stopwatch {
             self.commands.resize(id.index() + 1, Trail::default());
         }
         let trail = &mut self.commands[id.index()];
-        *trail = Trail::none(now);
+        *trail = Trail { from: now, ..Trail::default() };
         trail.waits.0[..QUEUES].copy_from_slice(&self.dies[die.index()].until(now));
     }
 
@@ -249,16 +271,17 @@ impl Stopwatch {
         if let Some((wait, since)) = die.serves.take() {
             die.done[wait as usize] += now.since(since).0;
         }
-        self.trail = if is_watched(command.cause) { self.commands[id.index()] } else { Trail::none(now) };
+        self.ending = if is_watched(command.cause) { Ending::OfCommand(id) } else { Ending::None };
     }
 
     /// A decoder has ended a page of a command.
     fn decoded<O>(&mut self, id: CommandId, command: &Command<O>, now: SimTime) {
-        self.trail = Trail::none(now);
+        self.ending = Ending::None;
         if is_watched(command.cause) {
-            self.trail = self.commands[id.index()];
-            let known = self.trail.from + self.trail.waits.total();
-            self.trail.waits.add(Wait::Ecc, now.since(known));
+            let trail = &mut self.commands[id.index()];
+            let known = trail.from + trail.waits.total();
+            trail.waits.add(Wait::Ecc, now.since(known));
+            self.ending = Ending::OfCommand(id);
         }
     }
 }
@@ -325,7 +348,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     #[inline]
     pub fn watch_event(&mut self) {
         if let Some(stopwatch) = &mut self.stopwatch {
-            stopwatch.trail = Trail::none(self.now);
+            stopwatch.ending = Ending::None;
         }
     }
 }

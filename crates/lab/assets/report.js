@@ -16,7 +16,7 @@
   function time(us) {
     if (!isNumber(us)) return "-";
     if (us >= 1e6) return significant(us / 1e6, 3) + " s";
-    return us >= 1e4 ? significant(us / 1e3, 3) + " ms" : short(us) + " \u00b5s";
+    return us >= 999.5 ? significant(us / 1e3, 3) + " ms" : short(us) + " \u00b5s";
   }
   function times(r) {
     if (r === null) return "n/a";
@@ -346,14 +346,15 @@
   };
 
   // ---- Drawing -------------------------------------------------------------------------------
-  const plots = [cdf, traffic, wear, map];
+  const waits = flashkeep.waitsPlot({ runs, shown, mark, time, cutAt, notComparable });
+  const plots = [cdf, waits, traffic, wear, map].filter(Boolean);
   cdf.zooms = true;
   // Thousands of cells print slowly as vectors, so that one plot is pixels; saved as SVG it has vectors.
   map.renderer = "canvas";
-  plots.forEach((plot) => { plot.onLegend = onLegend; });
+  plots.forEach((plot) => { plot.onLegend = plot.onLegend || onLegend; });
   function hide(i, hidden) {
     if (hidden) state.hidden.add(i); else state.hidden.delete(i);
-    refresh([traffic, wear, map]);
+    refresh([waits, traffic, wear, map].filter(Boolean));
     // Not redrawn, so that its zoom stays.
     cdf.chart.dispatchAction({ type: hidden ? "legendUnSelect" : "legendSelect", name: runs[i].label }, { silent: true });
   }

@@ -6,10 +6,11 @@ use crate::clock::{Clock, clock, needs_demand};
 use crate::experiment::{Experiment, Fairness};
 use crate::forks::Drives;
 use crate::problem::Problem;
+use crate::request_log::RequestLog;
 use crate::verdict::Verdict;
 use crate::workload::{TraceFacts, Workload};
 use ssd::protect::SchemeChoice;
-use ssd::{Demand, RunResult, Session, Setup, Standing};
+use ssd::{AnsweredRequest, Demand, RunResult, Session, Setup, Standing};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use trace::AddressMap;
@@ -110,15 +111,40 @@ impl Comparison {
 /// # Errors
 /// Bad input: a trace that cannot be read, a scheme that cannot work on the drive.
 pub fn compare(experiment: &Experiment, bench: &Bench<'_>) -> Result<Comparison, Problem> {
-    compare_on(experiment, bench, None)
+    compare_logged(experiment, bench, None)
+}
+
+/// As [`compare`], with every request in a log, if there is one.
+///
+/// # Errors
+/// As [`compare`], and a log that cannot be written.
+pub fn compare_logged(experiment: &Experiment, bench: &Bench<'_>, log: Option<&RequestLog>) -> Result<Comparison, Problem> {
+    compare_on(experiment, bench, None, Observe::Waits { log })
+}
+
+/// What is kept of a run beside its result; nothing of it changes the result.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Observe<'a> {
+    /// Nothing.
+    Nothing,
+    /// Where the time of responses went, and every request where there is a log.
+    Waits {
+        /// The log.
+        log: Option<&'a RequestLog>,
+    },
 }
 
 /// As [`compare`], on forks of drives that other runs use, too.
-pub(crate) fn compare_on(experiment: &Experiment, bench: &Bench<'_>, drives: Option<&Drives>) -> Result<Comparison, Problem> {
+pub(crate) fn compare_on(
+    experiment: &Experiment,
+    bench: &Bench<'_>,
+    drives: Option<&Drives>,
+    observe: Observe<'_>,
+) -> Result<Comparison, Problem> {
     let workload = Workload::open(experiment, &|done| (bench.progress)(Progress::Reading(done)))?;
     let plan = plan(experiment, workload.touched())?;
     let map = workload.map(experiment, plan.user_slots)?;
-    let runs = Runs { experiment, bench, drives, workload: &workload, plan: &plan, map: &map };
+    let runs = Runs { experiment, bench, drives, observe, workload: &workload, plan: &plan, map: &map };
     let mut prepared = runs.prepare_all()?;
     let clock = runs.clock(&prepared)?;
     let outcomes = runs.run_all(&mut prepared, &clock)?;
@@ -141,6 +167,7 @@ struct Runs<'a> {
     experiment: &'a Experiment,
     bench: &'a Bench<'a>,
     drives: Option<&'a Drives>,
+    observe: Observe<'a>,
     workload: &'a Workload,
     plan: &'a Plan,
     map: &'a AddressMap,
@@ -282,7 +309,17 @@ impl Runs<'_> {
         let total = self.workload.requests();
         let mut progress = |done| (bench.progress)(Progress::Running { scheme: index, done, total });
         let mut session = Arc::unwrap_or_clone(prepared.session);
-        let mut result = session.run(&mut commands, clock.pace, &mut progress);
+        let mut result = match self.observe {
+            Observe::Nothing => session.run(&mut commands, clock.pace, &mut progress),
+            Observe::Waits { log: None } => session.run_explained(&mut commands, clock.pace, &mut progress, None),
+            Observe::Waits { log: Some(log) } => {
+                let mut part = log.part(self.experiment.seed, index, &prepared.label)?;
+                let mut hear = |answered: &[AnsweredRequest]| part.hear(answered);
+                let result = session.run_explained(&mut commands, clock.pace, &mut progress, Some(&mut hear));
+                part.close()?;
+                result
+            }
+        };
         let finished = (bench.clock)();
         commands.finish()?;
         result.scheme.clone_from(&prepared.label);

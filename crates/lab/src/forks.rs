@@ -110,7 +110,7 @@ fn without_requests(experiment: &Experiment) -> Experiment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::{Bench, compare, compare_on};
+    use crate::compare::{Bench, Observe, compare, compare_on};
 
     /// Three schemes on a small drive; `rest` are settings of the experiment.
     fn reads(fraction: &str, rest: &str) -> Experiment {
@@ -128,7 +128,7 @@ mod tests {
         let bench = Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} };
         for (drives, experiment) in grouped(experiments.to_vec(), |experiment| experiment) {
             let drives = drives.expect("the three runs share their drives");
-            let forked = compare_on(&experiment, &bench, Some(&drives)).unwrap_or_else(|e| panic!("{e}"));
+            let forked = compare_on(&experiment, &bench, Some(&drives), Observe::Nothing).unwrap_or_else(|e| panic!("{e}"));
             let own = compare(&experiment, &bench).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(forked.rows(), own.rows());
             assert_eq!(drives.kept(), 3, "a drive for each scheme");
@@ -156,7 +156,7 @@ mod tests {
         let bench = Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} };
         for seed in 0..8 {
             experiment.seed = seed;
-            compare_on(&experiment, &bench, Some(&drives)).unwrap_or_else(|e| panic!("{e}"));
+            compare_on(&experiment, &bench, Some(&drives), Observe::Nothing).unwrap_or_else(|e| panic!("{e}"));
         }
         assert_eq!(drives.kept(), 4);
     }

@@ -157,6 +157,7 @@ impl Outcome {
         put_counts(&mut keys, "flash_reads", &r.flash.reads);
         put_counts(&mut keys, "flash_programs", &r.flash.programs);
         put_counts(&mut keys, "flash_erases", &r.flash.erases);
+        keys.extend(crate::waits::keys(r.waits.as_ref()).map(|(key, value)| (key.to_owned(), value)));
         self.put_rest(&mut keys);
         self.put_verdict(&mut keys, verdict);
         Value::Object(keys)

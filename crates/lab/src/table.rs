@@ -167,7 +167,13 @@ impl Comparison {
             rows.each("t of programs, mean", |o| o.result.mean_t().map_or("-".into(), short));
             rows.each("units refreshed", |o| grouped(o.result.ecc.refreshed_units));
         }
-        format!("{}\n\n{}\n{}\n{}", self.title(), self.verdict_text(), aligned(&rows.rows), self.remarks())
+        let mut waits = crate::waits::rows(&self.outcomes);
+        if !waits.is_empty() {
+            let cells = self.outcomes.iter().map(|o| self.marked(&o.label)).collect();
+            waits.insert(0, Row { label: "where the time goes".into(), cells });
+        }
+        let [table, waits] = [&rows.rows, &waits].map(|rows| aligned(rows));
+        format!("{}\n\n{}\n{waits}\n{table}\n{}", self.title(), self.verdict_text(), self.remarks())
     }
 
     /// A scheme with a mark where its run cannot be compared.

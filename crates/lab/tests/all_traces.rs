@@ -147,12 +147,25 @@ fn wrong(label: &str, comparison: &Comparison) -> String {
             requests - answered,
             r.host.read_pages - r.oracle.checked_reads,
         ];
+        if !waits_add_up(&r.waits, &r.host) {
+            writeln!(said, "{label}, {}: waits do not add up to the response", outcome.choice.name).expect("texts grow");
+        }
         if found != [0; 5] {
             let what = "[mismatches, media errors, write errors, requests unanswered, reads unchecked]";
             writeln!(said, "{label}, {}: {what} = {found:?}", outcome.choice.name).expect("texts grow");
         }
     }
     said
+}
+
+/// Whether the waits of reads and of writes add up to their mean response. That those of each request do is asserted where
+/// it is answered.
+fn waits_add_up(waits: &Option<ssd::WaitsResult>, host: &ssd::HostResult) -> bool {
+    let Some(waits) = waits else { return false };
+    [(&waits.reads, &host.read_response_us), (&waits.writes, &host.write_response_us)].into_iter().all(|(explained, response)| {
+        let sum: f64 = explained.mean_us.values().sum();
+        explained.requests == response.count && (sum - response.mean).abs() <= 1e-9 * response.mean
+    })
 }
 
 /// Requests of a recording that every variant replays. `FLASHKEEP_REQUESTS=1000000` takes them

@@ -4,7 +4,7 @@ use super::census::census;
 use super::sheet::Sheet;
 use super::spec::{Figure, Job, StudySpec};
 use super::values::VALUES;
-use crate::compare::{Bench, Comparison, compare_on, in_parallel};
+use crate::compare::{Bench, Comparison, Observe, compare_on, in_parallel};
 use crate::experiment::Experiment;
 use crate::forks::{Grouped, grouped};
 use crate::problem::Problem;
@@ -180,7 +180,7 @@ fn measure(experiments: Vec<Experiment>, known: &mut Known, with: &Run<'_>, befo
     (with.progress)(before, total);
     let each = |(drives, (text, experiment)): Grouped<(String, Experiment)>| {
         let bench = Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} };
-        let measured = measured(&compare_on(&experiment, &bench, drives.as_deref())?);
+        let measured = measured(&compare_on(&experiment, &bench, drives.as_deref(), Observe::Nothing)?);
         (with.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, total);
         Ok((text, measured))
     };

@@ -27,7 +27,7 @@ use vocab::Bytes;
 const TEMPLATE: &str = include_str!("../../assets/template.html");
 const STYLE: &str = include_str!("../../assets/report.css");
 const COMMON: &str = include_str!("../../assets/common.js");
-const SCRIPT: &str = include_str!("../../assets/report.js");
+const SCRIPT: &str = concat!(include_str!("../../assets/waits.js"), include_str!("../../assets/report.js"));
 const SETUP: &str = include_str!("../../assets/comparison.html");
 /// Controls of a comparison beside those that all pages have.
 const TOOLS: &str = r#"<span class="chips" id="chips" role="group" aria-label="Schemes shown"></span>

@@ -25,7 +25,7 @@ mod grid;
 mod group;
 
 use crate::columns::Columns;
-use crate::compare::{Bench, compare_on, in_parallel};
+use crate::compare::{Bench, Observe, compare_on, in_parallel};
 use crate::forks::{Drives, grouped};
 use crate::parquet_file::parquet_bytes;
 use crate::parts::{Directory, Known, Part};
@@ -72,7 +72,7 @@ impl GridRun {
     /// As [`Self::part`], on forks of drives that other runs use, too.
     fn part_on(&self, drives: Option<&Drives>) -> Result<Part, Problem> {
         let bench = Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} };
-        let comparison = compare_on(&self.experiment, &bench, drives).map_err(|problem| self.named(problem))?;
+        let comparison = compare_on(&self.experiment, &bench, drives, Observe::Nothing).map_err(|problem| self.named(problem))?;
         Ok(Part { key: self.key, rows: comparison.rows() })
     }
 

@@ -77,7 +77,7 @@ impl Verdict {
                 ratios: vec![None; MEASURES.len()],
                 not_comparable: own.filter_map(|caution| caution.not_comparable).collect(),
                 dominated_by: None,
-                sentence: String::new(),
+                sentence: crate::waits::sentence(outcome.result.waits.as_ref()),
             }
         };
         Self::judge(outcomes.iter().map(one).collect())
@@ -99,7 +99,8 @@ impl Verdict {
         }
         let baseline = baseline.map(|verdict| verdict.scheme.clone());
         for verdict in &mut schemes {
-            verdict.sentence = words::sentence(verdict, baseline.as_deref());
+            let costs = words::sentence(verdict, baseline.as_deref());
+            verdict.sentence = format!("{costs} {}", verdict.sentence).trim_end().to_owned();
         }
         Self { answer: words::answer(&schemes, baseline.as_deref()), baseline, schemes }
     }

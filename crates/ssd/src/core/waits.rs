@@ -45,7 +45,12 @@ impl Ledger {
     }
 
     /// A command has ended. What was before its submission was `before`.
-    fn worked(&mut self, trail: &Trail, before: Wait, now: SimTime) {
+    fn worked(&mut self, trail: Option<&Trail>, before: Wait, now: SimTime) {
+        let Some(trail) = trail else {
+            self.waits.add(before, now.since(self.known));
+            self.known = now;
+            return;
+        };
         let begins = trail.from.max(self.known);
         self.waits.add(before, begins.since(self.known));
         self.waits.add_last(&trail.waits, now.since(begins));
@@ -106,7 +111,7 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
     #[inline]
     pub fn job_worked(&mut self, job: JobId, before: Wait) {
         if let (Some(ledgers), Some(stopwatch)) = (&mut self.ledgers, &self.device.stopwatch) {
-            ledgers.of_jobs[job.index()].worked(&stopwatch.trail, before, self.device.now);
+            ledgers.of_jobs[job.index()].worked(stopwatch.trail(), before, self.device.now);
         }
     }
 
@@ -115,7 +120,8 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
     #[inline]
     pub fn job_is_in_flash(&mut self, job: JobId) {
         if let Some(stopwatch) = &self.device.stopwatch {
-            let before = if stopwatch.trail.for_parity { Wait::Parity } else { Wait::Assembly };
+            let for_parity = stopwatch.trail().is_some_and(|trail| trail.for_parity);
+            let before = if for_parity { Wait::Parity } else { Wait::Assembly };
             self.job_worked(job, before);
         }
     }
@@ -124,7 +130,7 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
     pub fn trail_of_eviction(&mut self, job: JobId) {
         if let (Some(ledgers), Some(stopwatch)) = (&self.ledgers, &mut self.device.stopwatch) {
             let ledger = &ledgers.of_jobs[job.index()];
-            stopwatch.trail = Trail { from: ledger.began, waits: ledger.waits, for_parity: false };
+            stopwatch.join(ledger.began, ledger.waits);
         }
     }
 
@@ -161,7 +167,7 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
     #[inline]
     pub fn update_worked(&mut self, op: OpId) {
         if let (Some(ledgers), Some(stopwatch)) = (&mut self.ledgers, &self.device.stopwatch) {
-            ledgers.of_updates[op.index()].worked(&stopwatch.trail, Wait::Parity, self.device.now);
+            ledgers.of_updates[op.index()].worked(stopwatch.trail(), Wait::Parity, self.device.now);
         }
     }
 

@@ -33,6 +33,14 @@ pub struct AnsweredRequest {
     pub waits: Waits,
 }
 
+impl AnsweredRequest {
+    /// The name of its kind in reports.
+    #[must_use]
+    pub fn kind_name(&self) -> &'static str {
+        RequestKind::ALL[self.kind as usize].1
+    }
+}
+
 /// Sums over requests of nearly the same response.
 #[derive(Clone, Copy, Debug, Default)]
 struct Class {

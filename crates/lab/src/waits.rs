@@ -1,0 +1,133 @@
+//! Where the time of responses went, in words and in a table.
+
+use crate::compare::Outcome;
+use crate::quantity::{micros, percent};
+use crate::table::Row;
+use serde_json::{Value, json};
+use ssd::{ExplainedResult, WaitsResult};
+
+/// Each wait by its name in results, with the words of reports, in report order.
+pub(crate) const WORDS: [(&str, &str); 20] = [
+    ("queue-host-reads", "queued behind host reads"),
+    ("queue-host-programs", "queued behind host programs"),
+    ("queue-parity", "queued behind work for parity"),
+    ("queue-collection", "queued behind collection"),
+    ("queue-erases", "queued behind erases"),
+    ("queue-rebuild", "queued behind rebuild"),
+    ("queue-upkeep", "queued behind refresh and upkeep"),
+    ("channel", "waiting for the channel"),
+    ("transfer", "transfer"),
+    ("sensing", "sensing"),
+    ("programming", "programming"),
+    ("parity", "parity"),
+    ("solving", "solving for lost pages"),
+    ("ecc", "encoding and decoding"),
+    ("order", "behind earlier requests for the page"),
+    ("space", "waiting for free pages"),
+    ("buffer", "waiting for room in the buffer"),
+    ("assembly", "waiting for a page to fill"),
+    ("controller", "controller"),
+    ("off-line", "drive off line"),
+];
+
+/// A wait below this share of the response is not worth a row of its own.
+const WORTH_A_ROW: f64 = 0.05;
+
+/// Mean response of these requests in microseconds.
+fn mean_us(explained: &ExplainedResult) -> f64 {
+    explained.mean_us.values().sum()
+}
+
+fn share(explained: &ExplainedResult, wait: &str) -> f64 {
+    let all = mean_us(explained);
+    let part = explained.mean_us.get(wait).copied().unwrap_or(0.0);
+    if all > 0.0 { part / all } else { 0.0 }
+}
+
+/// A kind of requests: its name in results, its words, and its figures.
+type Kind = (&'static str, &'static str, fn(&WaitsResult) -> &ExplainedResult);
+
+const KINDS: [Kind; 4] = [
+    ("read_waits_us", "reads", |waits| &waits.reads),
+    ("slowest_read_waits_us", "slowest 1 % of reads", |waits| &waits.slowest_reads),
+    ("write_waits_us", "writes", |waits| &waits.writes),
+    ("slowest_write_waits_us", "slowest 1 % of writes", |waits| &waits.slowest_writes),
+];
+
+/// Mean of each wait in microseconds, by the keys of results; `null` where nobody asked.
+pub(crate) fn keys(waits: Option<&WaitsResult>) -> impl Iterator<Item = (&'static str, Value)> + use<'_> {
+    KINDS.into_iter().map(move |(key, _, of)| (key, json!(waits.map(|waits| &of(waits).mean_us))))
+}
+
+/// What the slowest 1 % of a scheme's reads and writes wait for most, as a sentence; empty where nobody asked.
+pub(crate) fn sentence(waits: Option<&WaitsResult>) -> String {
+    let Some(waits) = waits else { return String::new() };
+    let told = |what: &str, of: &ExplainedResult| {
+        let (name, words) = WORDS.iter().max_by(|(one, _), (other, _)| share(of, one).total_cmp(&share(of, other)))?;
+        let most = share(of, name);
+        let took = micros(mean_us(of));
+        (most > 0.0).then(|| format!("the slowest 1 % of {what} take {took} in the mean, {} of it {words}", percent(most)))
+    };
+    let told: Vec<String> =
+        [told("writes", &waits.slowest_writes), told("reads", &waits.slowest_reads)].into_iter().flatten().collect();
+    let mut text = told.join("; ");
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_uppercase();
+        text.push('.');
+    }
+    text
+}
+
+/// Rows that say where the time went: for each kind of requests the mean response, then its greatest waits.
+pub(crate) fn rows(outcomes: &[Outcome]) -> Vec<Row> {
+    let waits: Vec<&WaitsResult> = outcomes.iter().filter_map(|outcome| outcome.result.waits.as_ref()).collect();
+    let mut rows = Vec::new();
+    if waits.len() < outcomes.len() {
+        return rows;
+    }
+    for (_, title, of) in KINDS {
+        let explained: Vec<&ExplainedResult> = waits.iter().map(|waits| of(waits)).collect();
+        if explained.iter().all(|one| one.requests == 0) {
+            continue;
+        }
+        let mut each = |label: String, cell: &dyn Fn(&ExplainedResult) -> String| {
+            let cells = explained.iter().map(|one| if one.requests > 0 { cell(one) } else { "-".into() }).collect();
+            rows.push(Row { label, cells });
+        };
+        each(format!("{title}, mean"), &|one| micros(mean_us(one)));
+        let worth: Vec<_> =
+            WORDS.iter().filter(|(name, _)| explained.iter().any(|one| share(one, name) >= WORTH_A_ROW)).collect();
+        for (name, words) in &worth {
+            each(format!("  {words}"), &|one| percent(share(one, name)));
+        }
+        each("  all else".into(), &|one| percent(1.0 - worth.iter().map(|(name, _)| share(one, name)).sum::<f64>().min(1.0)));
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ssd::Wait;
+
+    #[test]
+    fn every_wait_has_words() {
+        assert_eq!(WORDS.map(|(name, _)| name), Wait::ALL.map(|(_, name)| name));
+    }
+
+    #[test]
+    fn the_sentence_names_the_longest_wait_of_the_slowest() {
+        let explained = |waits: &[(&str, f64)]| ExplainedResult {
+            requests: 10,
+            mean_us: waits.iter().map(|&(name, us)| (name.to_owned(), us)).collect(),
+        };
+        let waits = WaitsResult {
+            slowest_writes: explained(&[("queue-collection", 6_100.0), ("programming", 2_000.0), ("parity", 1_900.0)]),
+            ..WaitsResult::default()
+        };
+        let expected = "The slowest 1 % of writes take 10.0 ms in the mean, 61 % of it queued behind collection.";
+        assert_eq!(sentence(Some(&waits)), expected);
+        assert_eq!(sentence(None), "");
+        assert_eq!(sentence(Some(&WaitsResult::default())), "");
+    }
+}
