@@ -51,6 +51,7 @@ def _(fk):
             schemes=[scheme],
             scheduler="fifo",
             drive=fk.Drive(preset="code-zones", geometry=fk.Geometry(channels=8, dies_per_channel=1)),
+            buffer=fk.Buffer(kind="off"),  # as in the paper
             capacity=fk.Capacity(size="drive"),
             precondition=fk.Precondition(converge_within=0),
             trace=fk.Workload(

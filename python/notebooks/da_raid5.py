@@ -43,6 +43,7 @@ def _(fk):
                 arrival="recorded",
             ),
             drive=fk.Drive(preset="mlc-da"),
+            buffer=fk.Buffer(kind="off"),  # as in the paper
             capacity=fk.Capacity(spare=0.4),
         ),
         axes=[

@@ -36,6 +36,7 @@ def _(fk):
                 generator="uniform", requests=3000, range="64MiB", request_size="12KiB", arrival="closed=8"
             ),
             drive=fk.Drive(preset="ds-raid"),
+            buffer=fk.Buffer(kind="off"),  # as in the paper
         ),
         axes=[fk.Axis(key="capacity.spare", name="spare", values=[0.3, 0.4, 0.5, 0.6, 0.7])],
     )

@@ -68,6 +68,7 @@ def _(fk):
                 generator="uniform", requests=2000, range="64MiB", read_fraction=0.95, arrival="closed=1"
             ),
             drive=fk.Drive(preset="mlc-fl", geometry=fk.Geometry(blocks_per_plane=256)),
+            buffer=fk.Buffer(kind="off"),  # as in the paper
             capacity=fk.Capacity(spare=0.5),
             errors=fk.Errors(model="flares"),
             ecc=fk.Ecc(codec="flares-worst", options={"fixed": {"t": 50}}),

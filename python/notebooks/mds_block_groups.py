@@ -58,6 +58,7 @@ def _(fk):
             payload="none",
             trace=fk.Workload(generator="sequential", range="64MiB", arrival="closed=2"),
             drive=fk.Drive(preset="greenan"),
+            buffer=fk.Buffer(kind="off"),  # as in the paper
             capacity=fk.Capacity(spare=0.5),
             precondition=fk.Precondition(fill=0.0, converge_within=0),
         ),

@@ -10,7 +10,7 @@ use crate::request_log::RequestLog;
 use crate::verdict::Verdict;
 use crate::workload::{TraceFacts, Workload};
 use ssd::protect::SchemeChoice;
-use ssd::{AnsweredRequest, Demand, RunResult, Session, Setup, Standing};
+use ssd::{AnsweredRequest, Buffer, BufferKind, Demand, RunResult, Session, Setup, Standing};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use trace::AddressMap;
@@ -387,9 +387,23 @@ fn fairness(experiment: &Experiment, plan: &Plan, clock: &Clock, outcomes: &[Out
     };
     vec![
         format!("capacity: {flash}"),
+        format!("write buffer: the same for every scheme, {}", buffer_words(&experiment.buffer)),
         format!("history: one seed ({}) and one preconditioning rule for every scheme", experiment.seed),
         format!("arrival: one clock for every scheme, {}; measured: {}", clock.said, crate::clock::measured(clock, outcomes)),
     ]
+}
+
+/// What the write buffer is and does.
+pub(crate) fn buffer_words(buffer: &Buffer) -> String {
+    match buffer.kind {
+        BufferKind::Off => "none: writes are answered when flash has them".into(),
+        BufferKind::Volatile => {
+            format!("volatile, {}: writes are answered at once and are lost with the power until they are flushed", buffer.size)
+        }
+        BufferKind::PowerSafe => {
+            format!("power-safe, {}: writes are answered at once, power cuts lose none of them", buffer.size)
+        }
+    }
 }
 
 fn notes(experiment: &Experiment, workload: &Workload, plan: &Plan) -> Vec<String> {

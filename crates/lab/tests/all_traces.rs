@@ -118,7 +118,7 @@ fn variants() -> Vec<(Vec<&'static str>, String)> {
 
 /// Replays over all schemes with their defaults, then over all variants; what is wrong.
 fn wrong_in_any(label: &str, source: &str, settings: &str) -> String {
-    let defaults = std::iter::once((schemes(), String::new()));
+    let defaults = ["", "[buffer]\nkind = \"off\"\n"].map(|buffer| (schemes(), buffer.to_owned())).into_iter();
     let each = |(schemes, options): (Vec<&str>, String)| {
         wrong(&format!("{label} {options:?}"), &replay(source, &schemes, &format!("{settings}\n{options}")))
     };

@@ -27,7 +27,7 @@ fn setup(options: &[(&str, &str)]) -> Setup {
         scheme: SchemeChoice { name: "mds-groups".into(), options: options.collect() },
         gc: ssd::ftl::GcConfig::default(),
         wear: ssd::ftl::WearConfig::default(),
-        buffer: Buffer::default(),
+        buffer: Buffer::OFF,
         scheduler: Scheduler::Fifo,
         precondition: Precondition { fill: 1.0, converge_within: 0.0, ..Precondition::default() },
         age: Age::default(),

@@ -41,7 +41,7 @@ fn setup(scheme: &str, payload: PayloadKind, blocks_per_plane: u32) -> Setup {
         scheme: protect::SchemeChoice::named(scheme),
         gc: ftl::GcConfig::default(),
         wear: ftl::WearConfig::default(),
-        buffer: Buffer::default(),
+        buffer: Buffer::OFF,
         scheduler: Scheduler::Fifo,
         precondition: Precondition::default(),
         age: Age::default(),

@@ -44,7 +44,7 @@ fn setup(scheme: &str, checkpoint: bool) -> Setup {
         scheme,
         gc,
         wear: ftl::WearConfig::default(),
-        buffer: Buffer::default(),
+        buffer: Buffer::OFF,
         scheduler: Scheduler::Fifo,
         precondition: Precondition { converge_within: 1e-9, overwrite_at_most: 0.25, ..Precondition::default() },
         age: Age::default(),

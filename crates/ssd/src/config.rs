@@ -64,9 +64,15 @@ pub struct Buffer {
     pub latency: Nanos,
 }
 
+impl Buffer {
+    /// No buffer.
+    pub const OFF: Self = Self { kind: BufferKind::Off, size: Bytes(1 << 20), latency: Nanos(2_000) };
+}
+
 impl Default for Buffer {
+    /// What every drive has.
     fn default() -> Self {
-        Self { kind: BufferKind::Off, size: Bytes(1 << 20), latency: Nanos(2_000) }
+        Self { kind: BufferKind::PowerSafe, ..Self::OFF }
     }
 }
 

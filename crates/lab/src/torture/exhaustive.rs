@@ -106,7 +106,7 @@ fn setup(seed: u64, choice: &SchemeChoice, policy: &str, (dies, blocks, pages): 
         scheme: choice.clone(),
         gc,
         wear: ssd::ftl::WearConfig::default(),
-        buffer: Buffer::default(),
+        buffer: Buffer::OFF,
         scheduler: Scheduler::Fifo,
         precondition: Precondition { fill: 0.9, converge_within: 1e-9, overwrite_at_most: 1.5, ..Precondition::default() },
         age: Age::default(),

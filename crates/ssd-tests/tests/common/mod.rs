@@ -73,7 +73,7 @@ pub fn setup_of(scheme: &protect::SchemeChoice, drive: Drive, share: f64) -> Set
         scheme,
         gc,
         wear: ftl::WearConfig::default(),
-        buffer: Buffer::default(),
+        buffer: Buffer::OFF,
         scheduler: Scheduler::Fifo,
         precondition: Precondition { fill: 0.0, converge_within: 0.0, ..Precondition::default() },
         age: Age::default(),

@@ -44,12 +44,12 @@ fn cases(seed: u64) -> Vec<(u32, String, Setup)> {
             all.push((survives, format!("{choice} {name}"), small(&choice, buffer, 1, seed)));
         }
         if ssd::protect::registry::build(&choice, ssd::shape(&drive(DIES, BLOCKS, PAGES, 2))).is_ok() {
-            all.push((survives, format!("{choice} x2"), small(&choice, Buffer::default(), 2, seed)));
+            all.push((survives, format!("{choice} x2"), small(&choice, Buffer::OFF, 2, seed)));
         }
         let mut narrow = choice.clone();
         narrow.options.insert("data_strips".into(), "2".into());
         if ssd::protect::registry::build(&narrow, ssd::shape(&drive(DIES, BLOCKS, PAGES, 1))).is_ok() {
-            let mut setup = small(&narrow, Buffer::default(), 1, seed);
+            let mut setup = small(&narrow, Buffer::OFF, 1, seed);
             setup.user_slots = setup.user_slots * 2 / 3;
             all.push((survives, narrow.to_string(), setup));
         }

@@ -95,7 +95,7 @@ fn neither_is_it_where_a_part_of_the_drive_is_lost_as_well() {
     for seed in seeds(12) {
         for choice in schemes() {
             let slots = if choice.name == "ds-raid" || choice.name == "mds-groups" { 1 + seed % 2 } else { 1 };
-            let setup = small(&choice, Buffer::default(), slots, seed);
+            let setup = small(&choice, Buffer::OFF, slots, seed);
             campaign(&choice.to_string(), &setup, seed, 3, true)
                 .unwrap_or_else(|e| panic!("{e}\n{}", again("neither_is_it_where_a_part_of_the_drive_is_lost_as_well", seed)));
         }
@@ -169,7 +169,7 @@ fn a_checkpoint_and_a_full_scan_find_the_same() {
 fn wear_never_comes_back_lower_and_does_not_rise_by_cuts_alone() {
     for seed in seeds(1) {
         for choice in schemes() {
-            let setup = small(&choice, Buffer::default(), 1, seed);
+            let setup = small(&choice, Buffer::OFF, 1, seed);
             let mut draws = Streams::new(seed).stream("test/wear");
             let mut session = Session::new(&setup).unwrap();
             for number in 0..40 {

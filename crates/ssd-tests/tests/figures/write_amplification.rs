@@ -103,7 +103,7 @@ impl Bench {
                 moves_in_flight: self.block_pages,
             },
             wear: WearConfig { dynamic: false, static_threshold: 0 },
-            buffer: Buffer::default(),
+            buffer: Buffer::OFF,
             scheduler: Scheduler::Fifo,
             precondition: Precondition { fill: 0.0, working_set: 0.0, converge_within: 0.0, overwrite_at_most: 0.0 },
             age: Age::default(),
