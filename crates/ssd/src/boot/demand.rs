@@ -11,7 +11,7 @@ pub struct Demand {
     pub channels: Nanos,
     /// Sum of the time decoders work; each channel has one.
     pub decoders: Nanos,
-    /// Number of dies.
+    /// Number of dies that work at the end.
     pub of_dies: u32,
     /// Number of channels.
     pub of_channels: u32,

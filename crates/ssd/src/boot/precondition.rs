@@ -132,11 +132,17 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.settle();
     }
 
-    /// Executes host commands in order without time; what that asked of dies and channels.
-    pub(crate) fn dry_run(&mut self, commands: &mut dyn Iterator<Item = HostCommand>) -> Demand {
+    /// Executes host commands in order without time; what that asked of dies and channels. `each` is called before a
+    /// request arrives, with its number.
+    pub(crate) fn dry_run(
+        &mut self,
+        commands: &mut dyn Iterator<Item = HostCommand>,
+        each: &mut dyn FnMut(&mut Self, u64),
+    ) -> Demand {
         self.core.device.timed = false;
         self.core.device.folds = Folds::new(self.core.device.grid.slots_per_page());
-        for command in commands {
+        for (number, command) in (0..).zip(commands) {
+            each(self, number);
             // What the buffer answers is answered at once.
             self.arrive(&HostCommand { at: SimTime::ZERO, ..command }, self.core.device.now);
             self.settle();
@@ -144,7 +150,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
         let geometry = self.core.device.grid.geometry();
         let Folds { busy: dies, carried: channels, ecc, .. } = &self.core.device.folds;
-        let (of_dies, of_channels) = (geometry.dies(), geometry.channels);
+        let (of_dies, of_channels) = ((geometry.dies() - self.core.device.dead.len()).max(1), geometry.channels);
         Demand { dies: *dies, channels: *channels, decoders: ecc.decode, of_dies, of_channels }
     }
 }

@@ -121,10 +121,14 @@ impl Session {
         inside!(&mut self.0, prepared => prepared.engine.go_off_line());
     }
 
-    /// What these commands would ask of the drive: executed in order, without time, on a fork.
+    /// What these commands would ask of the drive: executed in order, without time, on a fork. A die that is to die in the
+    /// run dies there, too, and what it held is restored.
     #[must_use]
     pub fn demand(&self, commands: &mut dyn Iterator<Item = HostCommand>) -> Demand {
-        inside!(&mut self.clone().0, prepared => prepared.engine.dry_run(commands))
+        inside!(&mut self.clone().0, prepared => {
+            let mut doomed = Doomed::of(&prepared.setup);
+            prepared.engine.dry_run(commands, &mut |engine, request| doomed.kill_at(engine, request))
+        })
     }
 
     /// Recounts every derived count of the map; for tests.
@@ -230,21 +234,38 @@ impl<P: HostPayload> Prepared<P> {
         engine.core.device.folds = Folds::with_responses(engine.core.device.grid.slots_per_page());
         let events = engine.core.device.calendar.scheduled();
         (engine.host.requests.first_arrival, engine.host.requests.last_answer) = (None, engine.core.device.now);
-        let faults = self.setup.faults;
-        let mut doomed = faults.dead_die.map(DieId);
+        let mut doomed = Doomed::of(&self.setup);
         let mut each = |engine: &mut Drive<P>, request: u64| {
             each(engine);
             if request.is_multiple_of(4096) {
                 progress(request);
             }
-            if doomed.is_some() && request >= faults.dead_die_at_request {
-                let die = doomed.take().expect("checked");
-                engine.kill(die);
-            }
+            doomed.kill_at(engine, request);
         };
         engine.replay_stepwise(commands, pace, &mut each, step);
         let events = engine.core.device.calendar.scheduled() - events;
         self.result(events, pace)
+    }
+}
+
+/// The die that is to die in a run, until it has.
+struct Doomed {
+    die: Option<DieId>,
+    at_request: u64,
+}
+
+impl Doomed {
+    fn of(setup: &Setup) -> Self {
+        Self { die: setup.faults.dead_die.map(DieId), at_request: setup.faults.dead_die_at_request }
+    }
+
+    /// A request arrives: the die dies if its time has come.
+    fn kill_at<P: HostPayload>(&mut self, engine: &mut Drive<P>, request: u64) {
+        if request >= self.at_request
+            && let Some(die) = self.die.take()
+        {
+            engine.kill(die);
+        }
     }
 }
 
