@@ -43,7 +43,7 @@ pub enum Wait {
     Solving,
     /// Encoding and decoding of page ECC, and waiting for the decoder.
     Ecc,
-    /// An earlier request for the same pages, or an earlier update of the same stripe, went first.
+    /// An earlier update of the same stripe went first, or an earlier request of which no more is known.
     Order,
     /// There was no free page: collection had to make room.
     Space,

@@ -12,7 +12,7 @@ flashkeep.waitsPlot = ({ runs, shown, mark, time, cutAt, notComparable }) => {
     "queue-upkeep": ["queued behind refresh and upkeep", "#aa4499"], channel: ["waiting for the channel", "#999933"],
     transfer: ["transfer", "#9ecae9"], sensing: ["sensing", "#5b9bd5"], programming: ["programming", "#2f6db3"],
     parity: ["parity", "#e8a0ad"], solving: ["solving for lost pages", "#b3b9ee"], ecc: ["encoding and decoding", "#88ccee"],
-    order: ["behind earlier requests for the page", "#b07d62"], space: ["waiting for free pages", "#dd7733"],
+    order: ["behind an earlier update of the stripe", "#b07d62"], space: ["waiting for free pages", "#dd7733"],
     buffer: ["waiting for room in the buffer", "#e3b04b"], assembly: ["waiting for a page to fill", "#f0d48a"],
     controller: ["controller", "#d0d4da"], "off-line": ["drive off line", "#4c5260"],
   };

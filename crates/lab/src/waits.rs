@@ -22,7 +22,7 @@ pub(crate) const WORDS: [(&str, &str); 20] = [
     ("parity", "parity"),
     ("solving", "solving for lost pages"),
     ("ecc", "encoding and decoding"),
-    ("order", "behind earlier requests for the page"),
+    ("order", "behind an earlier update of the stripe"),
     ("space", "waiting for free pages"),
     ("buffer", "waiting for room in the buffer"),
     ("assembly", "waiting for a page to fill"),

@@ -153,6 +153,23 @@ fn order_and_parity_have_names() {
     assert_eq!(rows[0].waits.of(Wait::Parity), Nanos(0));
 }
 
+/// Two partial writes of one page at once: the second waits while the first reads the rest of the page, and that is what it says.
+#[test]
+fn behind_an_earlier_request_waits_are_those_of_that_request() {
+    let base = setup("none", drive(6, 16, 8, 1), 0.5);
+    let setup = Setup { precondition: ssd::Precondition { fill: 1.0, ..base.precondition }, ..base };
+    let half = HostCommand { sectors: 4, ..alone(HostOp::Write(Fua::No), 0, 3) };
+    let rows = check("none", &setup, &[half, half], Pace::Open);
+    let [first, second] = &rows[..] else { panic!("two rows") };
+    let read = first.waits.of(Wait::Sensing);
+    assert!([40_000, 65_000].contains(&read.0), "{first:?}");
+    // Then it reads what the first has written.
+    let own = second.waits.of(Wait::Sensing).0 - read.0;
+    assert!([40_000, 65_000].contains(&own) && second.waits.of(Wait::Order) == Nanos(0), "{second:?}");
+    assert_eq!(first.start, first.arrival);
+    assert!(second.start > second.arrival, "it had to wait for its turn");
+}
+
 /// At a light load few writes meet collection, and these are the slow ones. The slowest 1 % are those of the log.
 #[test]
 fn the_slowest_requests_say_what_they_waited_for() {

@@ -107,6 +107,19 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
         }
     }
 
+    /// The job moves on because an earlier one for the same pages does: since then it waited as that one did.
+    pub fn job_followed(&mut self, job: JobId, earlier: JobId) {
+        if let Some(ledgers) = &mut self.ledgers {
+            let (now, first) = (self.device.now, ledgers.of_jobs[earlier.index()]);
+            let mut waits = first.waits;
+            waits.add(Wait::Order, now.since(first.known));
+            let trail = Trail { from: first.began, waits, for_parity: false };
+            let ledger = &mut ledgers.of_jobs[job.index()];
+            ledger.worked(Some(&trail), Wait::Order, now);
+            ledger.started = now;
+        }
+    }
+
     /// The job moves on because a command has ended; before that was submitted, it waited for `before`.
     #[inline]
     pub fn job_worked(&mut self, job: JobId, before: Wait) {

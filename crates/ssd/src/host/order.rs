@@ -12,7 +12,6 @@ use crate::write::Writer;
 use device::contents::HostPayload;
 use device::facts::RequestKind;
 use device::slab::JobId;
-use device::waits::Wait;
 use nand::FlashArray;
 use vocab::Lpn;
 
@@ -90,7 +89,7 @@ impl<P: HostPayload> Host<P> {
             core.jobs[next].missing -= 1;
             if core.jobs[next].missing == 0 {
                 core.jobs[next].merges = 1;
-                core.job_waited(next, Wait::Order);
+                core.job_followed(next, job);
                 core.out.push(Effect::CompleteFrom { job: next, page: 0 });
                 core.part_done(next);
                 core.out.push(Effect::LetPagesGoFrom { job, page });
