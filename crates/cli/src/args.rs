@@ -139,6 +139,9 @@ pub struct Options {
     /// Seed of all random streams
     #[arg(long)]
     pub seed: Option<String>,
+    /// Repeat with so many seeds, that of --seed and those that follow it: means with 95 % confidence intervals [default: 1]
+    #[arg(long, value_name = "N")]
+    pub seeds: Option<String>,
     /// What pages carry: none, tag or page
     #[arg(long)]
     pub payload: Option<String>,
@@ -175,6 +178,7 @@ impl Options {
         let named = [
             ("--drive", "drive.preset", &self.drive),
             ("--seed", "seed", &self.seed),
+            ("--seeds", "seeds", &self.seeds),
             ("--payload", "payload", &self.payload),
             ("--ecc", "ecc.policy", &self.ecc),
             ("--errors", "errors.model", &self.errors),

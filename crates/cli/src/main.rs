@@ -80,7 +80,7 @@ fn compare(experiment: &Experiment, options: &Options) -> Result<ExitCode, Probl
 
 fn simulate(experiment: &Experiment, options: &Options) -> Result<Comparison, Problem> {
     let threads = threads(options.threads);
-    let bars = progress::Bars::new(&experiment.schemes);
+    let bars = progress::Bars::new(&experiment.schemes, experiment.seeds as usize);
     // The front door is where wall-clock time comes in; results do not depend on it.
     #[expect(clippy::disallowed_methods, reason = "the driver reads the wall clock")]
     let start = Instant::now();

@@ -1,19 +1,49 @@
-//! Progress bars on stderr, one for each scheme; nothing where stderr is no terminal.
+//! Progress bars on stderr, one for each scheme, or one for all runs under several seeds; nothing where stderr is no terminal.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use lab::Progress;
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// The bars of one comparison.
 pub struct Bars {
     reading: ProgressBar,
     schemes: Vec<ProgressBar>,
+    /// Where it is repeated, instead of a bar for each scheme: one for all runs.
+    all: Option<AllRuns>,
+}
+
+/// One bar for all runs of all seeds.
+struct AllRuns {
+    bar: ProgressBar,
+    /// Requests answered in each run, and of how many runs all are.
+    done: Mutex<(Vec<u64>, usize)>,
+}
+
+impl AllRuns {
+    fn note(&self, run: usize, done: u64, total: Option<u64>) {
+        let mut noted = self.done.lock().expect("nothing panics while it is held");
+        let (answered, finished) = &mut *noted;
+        let runs = answered.len();
+        if let Some(total) = total {
+            answered[run] = done;
+            let all = total * runs as u64;
+            if self.bar.length() != Some(all) {
+                self.bar.set_length(all);
+                self.bar.set_style(style("{prefix} {bar:30} {human_pos}/{human_len} requests, {eta} left"));
+            }
+        } else {
+            *finished += 1;
+        }
+        self.bar.set_prefix(format!("{finished}/{runs} runs"));
+        self.bar.set_position(answered.iter().sum());
+    }
 }
 
 impl Bars {
-    /// Bars for these schemes, shown once there is something to show.
+    /// Bars for these schemes under so many seeds, shown once there is something to show.
     #[must_use]
-    pub fn new(schemes: &[String]) -> Self {
+    pub fn new(schemes: &[String], seeds: usize) -> Self {
         // MultiProgress draws on stderr and is silent where that is no terminal.
         let all = MultiProgress::new();
         let spinner = style("{spinner} {msg}");
@@ -25,21 +55,32 @@ impl Bars {
             bar.set_prefix(format!("{name:<width$}"));
             bar
         };
-        Self { reading, schemes: schemes.iter().map(bar).collect() }
+        if seeds > 1 {
+            let one = all.add(ProgressBar::new(0).with_style(style("{spinner} preconditioning")));
+            let done = Mutex::new((vec![0; schemes.len() * seeds], 0));
+            return Self { reading, schemes: Vec::new(), all: Some(AllRuns { bar: one, done }) };
+        }
+        Self { reading, schemes: schemes.iter().map(bar).collect(), all: None }
     }
 
     /// Shows what goes on.
     pub fn show(&self, progress: Progress) {
         match progress {
             Progress::Reading(done) => self.reading.set_message(format!("reading the workload: {done} requests")),
-            Progress::Preparing(scheme) => {
+            Progress::Preparing(run) => {
                 self.reading.finish_and_clear();
-                let bar = &self.schemes[scheme];
+                let Some(bar) = self.schemes.get(run) else { return };
                 bar.set_style(style("{prefix} {spinner} preconditioning"));
                 bar.enable_steady_tick(Duration::from_millis(200));
             }
-            Progress::Running { scheme, done, total } => self.run(&self.schemes[scheme], done, total),
-            Progress::Finished(scheme) => self.schemes[scheme].finish(),
+            Progress::Running { run, done, total } => match &self.all {
+                Some(all) => all.note(run, done, Some(total)),
+                None => self.run(&self.schemes[run], done, total),
+            },
+            Progress::Finished(run) => match &self.all {
+                Some(all) => all.note(run, 0, None),
+                None => self.schemes[run].finish(),
+            },
         }
     }
 
@@ -55,7 +96,7 @@ impl Bars {
     /// Removes the bars.
     pub fn clear(&self) {
         self.reading.finish_and_clear();
-        self.schemes.iter().for_each(ProgressBar::finish_and_clear);
+        self.schemes.iter().chain(self.all.as_ref().map(|all| &all.bar)).for_each(ProgressBar::finish_and_clear);
     }
 }
 

@@ -33,6 +33,8 @@ pub struct Caution {
     pub scheme: Option<String>,
     /// Why the run of the scheme cannot be compared with others, in a few words; `None`: it can.
     pub not_comparable: Option<&'static str>,
+    /// What it is about, in a word: the same under every seed, while figures in the text are not.
+    pub kind: &'static str,
     /// The whole sentence.
     pub text: String,
 }
@@ -45,13 +47,14 @@ const LATE_SHARE: f64 = 0.001;
 pub fn implied(name: &str, run: &RunResult) -> Vec<Caution> {
     let mut cautions = lost_work(name, run);
     cautions.extend(pace(name, run));
-    let mut warn = |applies: bool, text: String| {
+    let mut warn = |applies: bool, kind, text: String| {
         if applies {
-            cautions.push(Caution { level: Level::Warning, scheme: Some(name.into()), not_comparable: None, text });
+            cautions.push(Caution { level: Level::Warning, scheme: Some(name.into()), not_comparable: None, kind, text });
         }
     };
     warn(
         run.precondition.overwrites > 0.0 && !run.precondition.converged,
+        "unsettled",
         format!(
             "preconditioning of `{name}` stopped after {} overwrites of the working set before write amplification settled; \
              garbage collection may still be changing",
@@ -60,6 +63,7 @@ pub fn implied(name: &str, run: &RunResult) -> Vec<Caution> {
     );
     warn(
         run.oracle.checked_reads == 0 && run.host.read_pages > 0,
+        "unchecked",
         format!("no read of `{name}` was checked (payload \"none\"): times and counts only, no proof of correct data"),
     );
     cautions
@@ -111,8 +115,13 @@ fn lost_work(name: &str, run: &RunResult) -> Vec<Caution> {
             ),
         ),
     ];
-    let caution =
-        |(_, reason, text)| Caution { level: Level::Error, scheme: Some(name.into()), not_comparable: Some(reason), text };
+    let caution = |(_, reason, text)| Caution {
+        level: Level::Error,
+        scheme: Some(name.into()),
+        not_comparable: Some(reason),
+        kind: reason,
+        text,
+    };
     found.into_iter().filter(|(applies, ..)| *applies).map(caution).collect()
 }
 
@@ -123,7 +132,10 @@ pub(crate) fn late_share(run: &RunResult) -> f64 {
 
 /// Requests that piled up: for good, or for a while.
 fn pace(name: &str, run: &RunResult) -> Option<Caution> {
-    let caution = |level, not_comparable, text| Some(Caution { level, scheme: Some(name.into()), not_comparable, text });
+    let caution = |level, not_comparable: Option<&'static str>, text| {
+        let kind = not_comparable.unwrap_or("late");
+        Some(Caution { level, scheme: Some(name.into()), not_comparable, kind, text })
+    };
     if run.replay.saturated {
         let text = format!(
             "`{name}` could not keep up with the requests (offered load {}): they piled up to the end, so its response times say \

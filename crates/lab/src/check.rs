@@ -26,6 +26,7 @@ pub(crate) fn experiment(experiment: &Experiment) -> Result<(), Problem> {
     if experiment.seed > i64::MAX as u64 {
         return Err(Problem::new("seed", format!("found {}, the largest is {}", experiment.seed, i64::MAX)));
     }
+    seeds(experiment)?;
     schemes(experiment)?;
     drive(experiment)?;
     times(experiment)?;
@@ -35,6 +36,19 @@ pub(crate) fn experiment(experiment: &Experiment) -> Result<(), Problem> {
     ecc(experiment)?;
     shares(experiment)?;
     workload::check(experiment)
+}
+
+/// Most repetitions: the results of all of them are kept.
+const SEEDS_MAX: u32 = 100;
+
+fn seeds(experiment: &Experiment) -> Result<(), Problem> {
+    within("seeds", experiment.seeds, (1, SEEDS_MAX))?;
+    let last = crate::seeds::seed_of(experiment.seed, experiment.seeds as usize - 1);
+    if last.is_none_or(|last| last > i64::MAX as u64) {
+        let most = i64::MAX as u64 - u64::from(experiment.seeds) + 1;
+        return Err(Problem::new("seed", format!("found {}, the largest that {} seeds can begin with is {most}", experiment.seed, experiment.seeds)));
+    }
+    Ok(())
 }
 
 /// Longest operation of flash, and longest answer of a buffer. NAND needs 20 ms at worst, NOR erases in a second.

@@ -134,7 +134,7 @@ pub(crate) fn gap(experiment: &Experiment, facts: &TraceFacts) -> Option<Caution
         seconds(facts.longest_gap_s),
         percent(share)
     );
-    Some(Caution { level: Level::Warning, scheme: None, not_comparable: None, text })
+    Some(Caution { level: Level::Warning, scheme: None, not_comparable: None, kind: "gap", text })
 }
 
 #[cfg(test)]

@@ -7,8 +7,9 @@ use crate::experiment::{Experiment, Fairness};
 use crate::forks::Drives;
 use crate::problem::Problem;
 use crate::request_log::RequestLog;
+use crate::seeds::{self, Seeds};
 use crate::verdict::Verdict;
-use crate::workload::{TraceFacts, Workload};
+use crate::workload::{self, TraceFacts, Workload};
 use ssd::protect::SchemeChoice;
 use ssd::{AnsweredRequest, Buffer, BufferKind, Demand, RunResult, Session, Setup, Standing};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,18 +32,19 @@ pub struct Bench<'a> {
 pub enum Progress {
     /// The workload is read for the first time; requests so far.
     Reading(u64),
-    /// The drive of a scheme (by index) is being preconditioned and aged.
+    /// The drive of a run (by index: schemes in their order, under the first seed, then under the second and so on) is being
+    /// preconditioned and aged.
     Preparing(usize),
-    /// A scheme runs.
+    /// A run goes on.
     Running {
-        /// Index of the scheme.
-        scheme: usize,
+        /// Index of the run.
+        run: usize,
         /// Requests answered.
         done: u64,
         /// Requests in all.
         total: u64,
     },
-    /// A scheme is done.
+    /// A run is done.
     Finished(usize),
 }
 
@@ -90,6 +92,9 @@ pub struct Comparison {
     pub cautions: Vec<Caution>,
     /// What each scheme survives and costs, and which to take.
     pub verdict: Verdict,
+    /// What it was under each seed, where it was repeated. Fairness, notes, cautions and verdict above are then about all
+    /// repetitions, the rest about the first.
+    pub seeds: Option<Seeds>,
 }
 
 impl Comparison {
@@ -102,7 +107,28 @@ impl Comparison {
     /// Whether every check of every scheme held.
     #[must_use]
     pub fn passed(&self) -> bool {
-        self.outcomes.iter().all(|o| o.result.oracle.mismatches == 0)
+        self.repetitions().iter().all(|one| one.outcomes.iter().all(|o| o.result.oracle.mismatches == 0))
+    }
+
+    /// The repetitions; without any, this comparison alone.
+    #[must_use]
+    pub fn repetitions(&self) -> &[Self] {
+        self.seeds.as_ref().map_or(std::slice::from_ref(self), Seeds::repetitions)
+    }
+
+    /// What each run of a scheme gave, by index of the scheme: one for each seed.
+    pub(crate) fn runs_of(&self, scheme: usize) -> Vec<&Outcome> {
+        self.repetitions().iter().map(|one| &one.outcomes[scheme]).collect()
+    }
+
+    /// The comparison over all these repetitions.
+    fn over(experiment: &Experiment, repetitions: Vec<Self>) -> Self {
+        let first = repetitions[0].clone();
+        let (fairness, notes) = (seeds::fairness(experiment, &first.fairness), seeds::notes(experiment, &first.notes));
+        let cautions = seeds::cautions(&repetitions);
+        let seeds = Seeds::new(repetitions);
+        let verdict = Verdict::over(&seeds);
+        Self { experiment: experiment.clone(), fairness, notes, cautions, verdict, seeds: Some(seeds), ..first }
     }
 }
 
@@ -144,22 +170,36 @@ pub(crate) fn compare_on(
     let workload = Workload::open(experiment, &|done| (bench.progress)(Progress::Reading(done)))?;
     let plan = plan(experiment, workload.touched())?;
     let map = workload.map(experiment, plan.user_slots)?;
-    let runs = Runs { experiment, bench, drives, observe, workload: &workload, plan: &plan, map: &map };
-    let mut prepared = runs.prepare_all()?;
+    let runs = Runs { experiment, bench, drives, observe, workload: &workload, plan: &plan, map: &map, before: 0 };
+    let prepared = runs.prepare_all()?;
     let clock = runs.clock(&prepared)?;
-    let outcomes = runs.run_all(&mut prepared, &clock)?;
-    let cautions = cautions(experiment, workload.facts(), &outcomes);
-    Ok(Comparison {
-        fairness: fairness(experiment, &plan, &clock, &outcomes),
-        notes: notes(experiment, &workload, &plan),
-        verdict: Verdict::of(experiment, &outcomes, &cautions),
-        cautions,
-        experiment: experiment.clone(),
-        trace: workload.facts().clone(),
-        user_slots: plan.user_slots,
-        outcomes,
-        clock,
-    })
+    let mut ran = runs.run_all(prepared, &clock)?.into_iter();
+    let outcomes = ran.next().expect("there is a first repetition").1;
+    let first = Experiment { seeds: 1, ..experiment.clone() };
+    let one = |experiment: Experiment, trace: TraceFacts, outcomes: Vec<Outcome>| {
+        let cautions = cautions(&experiment, &trace, &outcomes);
+        Comparison {
+            fairness: fairness(&experiment, &plan, &clock, &outcomes),
+            notes: notes(&experiment, &workload, &plan),
+            verdict: Verdict::of(&experiment, &outcomes, &cautions),
+            cautions,
+            experiment,
+            trace,
+            user_slots: plan.user_slots,
+            outcomes,
+            clock: clock.clone(),
+            seeds: None,
+        }
+    };
+    let mut repetitions = vec![one(first, workload.facts().clone(), outcomes)];
+    for (trace, outcomes) in ran {
+        let own = seeds::experiment_of(experiment, repetitions.len(), &clock, workload.duration_s());
+        repetitions.push(one(own, trace, outcomes));
+    }
+    match repetitions.len() {
+        1 => Ok(repetitions.remove(0)),
+        _ => Ok(Comparison::over(experiment, repetitions)),
+    }
 }
 
 /// Everything the threads share.
@@ -171,6 +211,14 @@ struct Runs<'a> {
     workload: &'a Workload,
     plan: &'a Plan,
     map: &'a AddressMap,
+    /// Runs of earlier repetitions.
+    before: usize,
+}
+
+/// A run to be done: of the first repetition, its drive being ready, or of a later one.
+enum Piece {
+    First(usize, Prepared),
+    Later { repetition: usize, scheme: usize },
 }
 
 /// A scheme's drive, ready for the workload.
@@ -267,7 +315,7 @@ impl Runs<'_> {
         let label = self.experiment.schemes[index].clone();
         let setup = self.setup_of(index);
         let (choice, ecc_policy) = (setup.scheme.clone(), setup.ecc.policy.clone());
-        (bench.progress)(Progress::Preparing(index));
+        (bench.progress)(Progress::Preparing(self.before + index));
         let started = (bench.clock)();
         let session = self.session(&setup)?;
         let demand = if self.needs_demand() { Some(self.demand(&session)?) } else { None };
@@ -291,15 +339,43 @@ impl Runs<'_> {
         Ok(clock(self.experiment.trace.arrival, self.workload.duration_s(), none, &demands))
     }
 
-    /// Runs every scheme; results in the experiment's order.
-    fn run_all(&self, prepared: &mut Vec<Prepared>, clock: &Clock) -> Result<Vec<Outcome>, Problem> {
-        let mut indexed: Vec<_> = prepared.drain(..).enumerate().collect();
+    /// Runs every scheme under every seed; for each seed the facts of its workload and results in the experiment's order.
+    fn run_all(&self, prepared: Vec<Prepared>, clock: &Clock) -> Result<Vec<(TraceFacts, Vec<Outcome>)>, Problem> {
+        let (schemes, seeds) = (prepared.len(), self.experiment.seeds as usize);
+        let mut indexed: Vec<_> = prepared.into_iter().enumerate().collect();
         // What took longest to prepare is likely to run longest: begun first, it is not waited for alone at the end.
         indexed.sort_by(|(_, one), (_, other)| other.wall_s.total_cmp(&one.wall_s));
-        let run = |(index, prepared)| Ok((index, self.run(index, prepared, clock)?));
-        let mut outcomes = in_parallel(self.bench.threads, indexed, run)?;
-        outcomes.sort_by_key(|(index, _)| *index);
-        Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
+        let order: Vec<usize> = indexed.iter().map(|(index, _)| *index).collect();
+        let later = (1..seeds).flat_map(|repetition| order.iter().map(move |&scheme| Piece::Later { repetition, scheme }));
+        let pieces = indexed.into_iter().map(|(index, prepared)| Piece::First(index, prepared)).chain(later).collect();
+        let run = |piece| match piece {
+            Piece::First(index, prepared) => Ok((0, index, self.workload.facts().clone(), self.run(index, prepared, clock)?)),
+            Piece::Later { repetition, scheme } => self.run_later(repetition, scheme, clock),
+        };
+        let mut ran = in_parallel(self.bench.threads, pieces, run)?;
+        ran.sort_by_key(|(repetition, scheme, ..)| (*repetition, *scheme));
+        let mut by_seed: Vec<(TraceFacts, Vec<Outcome>)> = Vec::with_capacity(seeds);
+        for (_, scheme, facts, outcome) in ran {
+            if scheme == 0 {
+                by_seed.push((facts, Vec::with_capacity(schemes)));
+            }
+            by_seed.last_mut().expect("the first scheme comes first").1.push(outcome);
+        }
+        Ok(by_seed)
+    }
+
+    /// A run of a repetition but the first, from its drive on: only as many drives as there are threads take memory.
+    fn run_later(&self, repetition: usize, scheme: usize, clock: &Clock) -> Result<(usize, usize, TraceFacts, Outcome), Problem> {
+        let experiment = seeds::experiment_of(self.experiment, repetition, clock, self.workload.duration_s());
+        let generated = workload::is_generated(&experiment).then(|| Workload::open(&experiment, &|_| {})).transpose()?;
+        let workload = generated.as_ref().unwrap_or(self.workload);
+        let map = workload.map(&experiment, self.plan.user_slots)?;
+        let before = repetition * self.experiment.schemes.len();
+        let runs = Runs { experiment: &experiment, drives: None, workload, map: &map, before, ..*self };
+        let named = |problem: Problem| Problem { message: format!("with seed {}: {}", experiment.seed, problem.message), ..problem };
+        let prepared = runs.prepare(scheme).map_err(named)?;
+        let outcome = runs.run(scheme, prepared, clock).map_err(named)?;
+        Ok((repetition, scheme, workload.facts().clone(), outcome))
     }
 
     fn run(&self, index: usize, prepared: Prepared, clock: &Clock) -> Result<Outcome, Problem> {
@@ -307,7 +383,7 @@ impl Runs<'_> {
         let started = (bench.clock)();
         let mut commands = self.workload.commands(self.map, clock.factor)?;
         let total = self.workload.requests();
-        let mut progress = |done| (bench.progress)(Progress::Running { scheme: index, done, total });
+        let mut progress = |done| (bench.progress)(Progress::Running { run: self.before + index, done, total });
         let mut session = Arc::unwrap_or_clone(prepared.session);
         let mut result = match self.observe {
             Observe::Nothing => session.run(&mut commands, clock.pace, &mut progress),
@@ -323,7 +399,7 @@ impl Runs<'_> {
         let finished = (bench.clock)();
         commands.finish()?;
         result.scheme.clone_from(&prepared.label);
-        (bench.progress)(Progress::Finished(index));
+        (bench.progress)(Progress::Finished(self.before + index));
         Ok(Outcome {
             planned: prepared.planned,
             label: prepared.label,

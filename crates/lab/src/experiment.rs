@@ -6,6 +6,7 @@
 //!
 //! ```toml
 //! seed = 1                      # of all random streams
+//! seeds = 1                     # repeat with so many seeds, `seed` and those that follow it: confidence intervals
 //! payload = "tag"               # none | tag | page: what pages carry; tag and page check reads
 //! schemes = ["none", "raid5", "ds-raid"]
 //! scheduler = "read-first"      # fifo | read-first
@@ -87,6 +88,9 @@ pub struct Experiment {
     /// Seed of all random streams.
     #[serde(default = "default_seed")]
     pub seed: u64,
+    /// Repetitions, each with a seed of its own: `seed` and those that follow it.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    pub seeds: u32,
     /// What pages carry.
     #[serde(default = "default_payload")]
     pub payload: PayloadKind,
@@ -254,6 +258,15 @@ fn default_seed() -> u64 {
     1
 }
 
+fn once() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn is_once(seeds: &u32) -> bool {
+    *seeds == 1
+}
+
 fn default_payload() -> PayloadKind {
     PayloadKind::Tag
 }
@@ -327,7 +340,7 @@ impl Overrides {
             document.set_list(&format!("--schemes {schemes}"), "schemes", schemes)?;
         }
         for (option, path, value) in &self.options {
-            if path == "seed" || path == "trace.loops" {
+            if ["seed", "seeds", "trace.loops"].contains(&path.as_str()) {
                 document.set(&format!("{option} {value}"), &format!("{path}={value}"))?;
             } else {
                 document.set_text(&format!("{option} {value}"), path, value)?;

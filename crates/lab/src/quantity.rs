@@ -1,5 +1,7 @@
 //! Quantities as a reader takes them in: three digits or so, in the unit that fits.
 
+use crate::seeds::Interval;
+
 /// Three significant digits, or all digits of the whole part in groups of three; `-` where there is no number.
 pub(crate) fn short(value: f64) -> String {
     match value.abs() {
@@ -15,18 +17,23 @@ pub(crate) fn short(value: f64) -> String {
     }
 }
 
+/// The unit that fits a time given in microseconds, in microseconds.
+fn time_unit(us: f64) -> (f64, &'static str) {
+    const HOUR: f64 = 3.6e9;
+    match us {
+        us if us < 999.5 => (1.0, "us"),
+        us if us < 999.5e3 => (1e3, "ms"),
+        us if us < 2.0 * HOUR => (1e6, "s"),
+        us if us < 48.0 * HOUR => (HOUR, "h"),
+        us if us < 2.0 * 8_766.0 * HOUR => (24.0 * HOUR, "days"),
+        _ => (8_766.0 * HOUR, "years"),
+    }
+}
+
 /// A time given in microseconds, in us, ms, s, h, days or years.
 pub(crate) fn micros(us: f64) -> String {
-    const HOUR: f64 = 3.6e9;
-    let (value, unit) = match us {
-        us if us < 999.5 => (us, "us"),
-        us if us < 999.5e3 => (us / 1e3, "ms"),
-        us if us < 2.0 * HOUR => (us / 1e6, "s"),
-        us if us < 48.0 * HOUR => (us / HOUR, "h"),
-        us if us < 2.0 * 8_766.0 * HOUR => (us / (24.0 * HOUR), "days"),
-        us => (us / (8_766.0 * HOUR), "years"),
-    };
-    if us.is_finite() { format!("{} {unit}", short(value)) } else { "-".into() }
+    let (size, unit) = time_unit(us);
+    if us.is_finite() { format!("{} {unit}", short(us / size)) } else { "-".into() }
 }
 
 /// A time given in seconds, as [`micros`].
@@ -34,15 +41,20 @@ pub(crate) fn seconds(s: f64) -> String {
     micros(s * 1e6)
 }
 
+/// The unit that fits an amount given in bytes, in bytes.
+fn bytes_unit(bytes: f64) -> (f64, &'static str) {
+    match bytes {
+        b if b < 999.5e3 => (1e3, "kB"),
+        b if b < 999.5e6 => (1e6, "MB"),
+        b if b < 999.5e9 => (1e9, "GB"),
+        _ => (1e12, "TB"),
+    }
+}
+
 /// An amount given in bytes, in kB, MB, GB or TB of powers of ten, as makers of drives count.
 pub(crate) fn bytes(bytes: f64) -> String {
-    let (value, unit) = match bytes {
-        b if b < 999.5e3 => (b / 1e3, "kB"),
-        b if b < 999.5e6 => (b / 1e6, "MB"),
-        b if b < 999.5e9 => (b / 1e9, "GB"),
-        b => (b / 1e12, "TB"),
-    };
-    if bytes.is_finite() { format!("{} {unit}", short(value)) } else { "-".into() }
+    let (size, unit) = bytes_unit(bytes);
+    if bytes.is_finite() { format!("{} {unit}", short(bytes / size)) } else { "-".into() }
 }
 
 /// A share of 1 in percent: whole, with one decimal below 10 %, and never a 0 or a 100 that it is not.
@@ -59,14 +71,136 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
+/// The ends of the interval of a ratio: three digits or so, in one number where they look alike.
+pub(crate) fn ratio_span(low: f64, high: f64) -> String {
+    let (low, high) = (short(low), short(high));
+    if low == high { low } else { format!("{low} to {high}") }
+}
+
 /// A ratio to the baseline.
 pub(crate) fn times(ratio: f64) -> String {
     format!("{} x", short(ratio))
 }
 
+/// What a figure is an amount of, which says how it is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// A number without a unit.
+    Plain,
+    /// A number of things.
+    Count,
+    /// A time in microseconds.
+    Micros,
+    /// A time in seconds.
+    Seconds,
+    /// A time in years.
+    Years,
+    /// An amount of data in TB (10^12 bytes).
+    Terabytes,
+    /// A share of 1.
+    Share,
+    /// An energy in joules.
+    Joules,
+}
+
+/// Seconds of a year of 365.25 days.
+pub(crate) const YEAR_S: f64 = 31_557_600.0;
+
+impl Quantity {
+    /// A value as text, in the unit that fits.
+    #[must_use]
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Quantity::Plain => short(value),
+            Quantity::Count => crate::table::grouped(value.round() as u64),
+            Quantity::Micros => micros(value),
+            Quantity::Seconds => seconds(value),
+            Quantity::Years => seconds(value * YEAR_S),
+            Quantity::Terabytes => bytes(value * 1e12),
+            Quantity::Share => percent(value),
+            Quantity::Joules => format!("{} J", short(value)),
+        }
+    }
+
+    /// The unit that fits a value, as a multiple of what values are given in.
+    fn unit(self, value: f64) -> (f64, &'static str) {
+        let scaled = |(size, unit): (f64, &'static str), given: f64| (size / given, unit);
+        match self {
+            Quantity::Plain | Quantity::Count => (1.0, ""),
+            Quantity::Micros => time_unit(value),
+            Quantity::Seconds => scaled(time_unit(value * 1e6), 1e6),
+            Quantity::Years => scaled(time_unit(value * YEAR_S * 1e6), YEAR_S * 1e6),
+            Quantity::Terabytes => scaled(bytes_unit(value * 1e12), 1e12),
+            Quantity::Share => (0.01, " %"),
+            Quantity::Joules => (1.0, " J"),
+        }
+    }
+
+    /// A mean with the half-width of its interval, `4.11 +- 0.05 ms`: two digits of the half-width, rounded up, and as many
+    /// decimals of the mean. Where all values were equal, the value.
+    #[must_use]
+    pub fn show_interval(self, interval: &Interval) -> String {
+        if interval.half_width == 0.0 {
+            return self.show(interval.mean);
+        }
+        let (size, unit) = self.unit(interval.mean);
+        let (mean, half) = (interval.mean / size, interval.half_width / size);
+        let whole_digits = mean.abs().log10().floor().max(0.0) as i32 + 1;
+        let decimals = (1 - half.log10().floor() as i32).clamp(0, (5 - whole_digits).max(0));
+        let place = 10f64.powi(decimals);
+        // A hair less, so that what is a whole number of places is not rounded up by how it is stored.
+        let half = (half * place - 1e-9).ceil() / place;
+        let number = |value: f64| match decimals {
+            0 if value >= 0.0 => crate::table::grouped(value.round() as u64),
+            _ => format!("{value:.*}", decimals as usize),
+        };
+        format!("{} +- {} {}", number(mean), number(half), unit.trim_start()).trim_end().to_owned()
+    }
+}
+
+/// The ends of an interval, in one number where they look alike: `28 to 31`. As many decimals as tell them apart, none where
+/// both ends are far from zero, two at most.
+pub(crate) fn span(low: f64, high: f64) -> String {
+    let shown = |decimals: usize| {
+        // A minus before a zero is none.
+        let number = |value: f64| format!("{:.decimals$}", if value.abs() < 0.5 / 10f64.powi(decimals as i32) { 0.0 } else { value });
+        (number(low), number(high))
+    };
+    let needed = if low.abs().min(high.abs()) < 0.95 || high - low < 0.95 { 1 } else { 0 };
+    let decimals = (needed..2).find(|&decimals| {
+        let (low_text, high_text) = shown(decimals);
+        low_text != high_text && (low == 0.0 || low_text.parse() != Ok(0.0)) && (high == 0.0 || high_text.parse() != Ok(0.0))
+    });
+    let (low, high) = shown(decimals.unwrap_or(2));
+    if low == high { low } else { format!("{low} to {high}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mean_has_the_decimals_of_its_half_width() {
+        let shown = |quantity: Quantity, mean, half_width| quantity.show_interval(&Interval { mean, half_width });
+        assert_eq!(shown(Quantity::Micros, 4_112.34, 51.2), "4.112 +- 0.052 ms");
+        assert_eq!(shown(Quantity::Micros, 4_112.34, 0.0), "4.11 ms");
+        assert_eq!(shown(Quantity::Micros, 257_000.0, 31_000.0), "257 +- 31 ms");
+        assert_eq!(shown(Quantity::Micros, 257_000.0, 0.4), "257.00 +- 0.01 ms");
+        assert_eq!(shown(Quantity::Plain, 1.614, 0.0123), "1.614 +- 0.013");
+        assert_eq!(shown(Quantity::Plain, 0.0, 0.5), "0.00 +- 0.50");
+        assert_eq!(shown(Quantity::Count, 180_244.4, 1_234.5), "180 244 +- 1 235");
+        assert_eq!(shown(Quantity::Share, 0.583, 0.011), "58.3 +- 1.1 %");
+        assert_eq!(shown(Quantity::Years, 0.0424, 0.001), "15.49 +- 0.37 days");
+        assert_eq!(shown(Quantity::Terabytes, 6.34, 0.2), "6.34 +- 0.20 TB");
+        assert_eq!(shown(Quantity::Joules, 72.1, 150.0), "72 +- 150 J");
+    }
+
+    #[test]
+    fn ends_of_a_span_are_told_apart_and_from_zero() {
+        assert_eq!([(28.2, 31.4), (3.14, 3.28), (28.2, 28.4), (5.2, 8.1)].map(|(a, b)| span(a, b)), ["28 to 31", "3.1 to 3.3", "28.2 to 28.4", "5 to 8"]);
+        assert_eq!([(0.3, 4.0), (0.004, 0.02), (28.001, 28.002), (7.0, 7.0)].map(|(a, b)| span(a, b)), ["0.3 to 4.0", "0.00 to 0.02", "28.00", "7.00"]);
+        assert_eq!(span(-3.2, 4.4), "-3 to 4");
+    }
 
     #[test]
     fn times_take_the_unit_that_fits() {

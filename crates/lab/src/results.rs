@@ -1,6 +1,7 @@
 //! A comparison as one JSON document. `docs/spec/results.md` says what each key means.
 
 use crate::compare::{Comparison, Outcome};
+use crate::seeds::Seeds;
 use crate::verdict::{MEASURES, SchemeVerdict};
 use serde_json::{Map, Value, json};
 use ssd::{Pace, Response};
@@ -34,6 +35,7 @@ impl Comparison {
             "warnings": self.warnings(),
             "verdict": self.verdict_json(),
             "schemes": self.schemes_json(slot),
+            "seeds": self.seeds.as_ref().map(Seeds::to_json),
             "experiment": serde_json::to_value(&self.experiment).expect("an experiment is plain data"),
             "experiment_toml": self.experiment.to_toml(),
         })
@@ -41,7 +43,8 @@ impl Comparison {
 
     /// The flat keys of each scheme; `slot` bytes are one logical page.
     pub(crate) fn schemes_json(&self, slot: u64) -> Vec<Value> {
-        let pairs = self.outcomes.iter().zip(&self.verdict.schemes);
+        // Over several seeds, the verdict of the first by itself.
+        let pairs = self.outcomes.iter().zip(&self.repetitions()[0].verdict.schemes);
         pairs.map(|(outcome, verdict)| outcome.to_json(slot, verdict)).collect()
     }
 

@@ -1,8 +1,9 @@
 //! A comparison as a table for the terminal: one column per scheme.
 
 use crate::compare::{Comparison, Outcome};
-use crate::quantity::{micros, percent, short, times};
-use crate::verdict::{MEASURES, SchemeVerdict};
+use crate::quantity::Quantity;
+use crate::seeds::Interval;
+use crate::verdict::{MEASURES, OverSeeds, SchemeVerdict};
 use ssd::{AroundResult, Response, RunResult};
 use std::collections::BTreeMap;
 use vocab::Cause;
@@ -38,9 +39,46 @@ pub(crate) fn csv(rows: &[Vec<String>]) -> String {
     rows.iter().map(|row| row.iter().map(quoted).collect::<Vec<_>>().join(",") + "\n").collect()
 }
 
+/// A cell of one run.
+enum Cell {
+    /// A figure: over several seeds, its mean with the half-width of the interval.
+    Figure(Quantity, Option<f64>),
+    /// What has no mean.
+    Text(String),
+}
+
+fn figure(quantity: Quantity, value: impl Into<Option<f64>>) -> Cell {
+    Cell::Figure(quantity, value.into())
+}
+
+fn count(value: u64) -> Cell {
+    Cell::Figure(Quantity::Count, Some(value as f64))
+}
+
 struct Rows<'a> {
-    outcomes: &'a [Outcome],
+    /// The runs of each scheme, one a seed.
+    runs: Vec<Vec<&'a Outcome>>,
     rows: Vec<Row>,
+}
+
+/// The cell of a scheme, of that of each of its runs.
+fn joined(mut cells: Vec<Cell>) -> String {
+    let figures: Option<Vec<(Quantity, f64)>> = cells
+        .iter()
+        .map(|cell| match cell {
+            Cell::Figure(quantity, value) => Some((*quantity, (*value)?)),
+            Cell::Text(_) => None,
+        })
+        .collect();
+    match (figures.as_deref(), cells.remove(0)) {
+        (Some([_, _, ..]), Cell::Figure(quantity, _)) => {
+            let values: Vec<f64> = figures.iter().flatten().map(|(_, value)| *value).collect();
+            Interval::of(&values).map_or("-".into(), |interval| quantity.show_interval(&interval))
+        }
+        (Some(_), Cell::Figure(quantity, Some(value))) => quantity.show(value),
+        (_, Cell::Figure(..)) => "-".into(),
+        (_, Cell::Text(text)) => text,
+    }
 }
 
 impl Rows<'_> {
@@ -48,9 +86,18 @@ impl Rows<'_> {
         self.rows.push(Row { label: label.into(), cells: Vec::new() });
     }
 
-    fn each(&mut self, label: &str, cell: impl Fn(&Outcome) -> String) {
-        let cells = self.outcomes.iter().map(cell).collect();
+    fn each(&mut self, label: &str, cell: impl Fn(&Outcome) -> Cell) {
+        let cells = self.runs.iter().map(|runs| joined(runs.iter().map(|run| cell(run)).collect())).collect();
         self.rows.push(Row { label: label.into(), cells });
+    }
+
+    /// Marks the last row, so that no number that means nothing stands there as if it did.
+    fn mark_saturated(&mut self) {
+        let is_saturated = |runs: &Vec<&Outcome>| runs.iter().any(|run| run.result.replay.saturated);
+        let row = self.rows.last_mut().expect("there is a row");
+        for (cell, _) in row.cells.iter_mut().zip(&self.runs).filter(|(cell, runs)| *cell != "-" && is_saturated(runs)) {
+            cell.push_str(" !");
+        }
     }
 
     fn response(&mut self, heading: &str, of: impl Fn(&RunResult) -> &Response) {
@@ -63,26 +110,29 @@ impl Rows<'_> {
             ("  p99.99", |r| r.p9999),
         ];
         for (label, value) in quantiles {
-            // A mark, so that no number that means nothing stands there as if it did.
-            self.each(label, |o| match (of(&o.result).count, o.result.replay.saturated) {
-                (0, _) => "-".into(),
-                (_, true) => format!("{} !", micros(value(of(&o.result)))),
-                (_, false) => micros(value(of(&o.result))),
+            self.each(label, |o| {
+                figure(Quantity::Micros, (of(&o.result).count > 0).then(|| value(of(&o.result))))
             });
+            self.mark_saturated();
         }
     }
 
+    /// Whether something holds of any run.
+    fn any(&self, is: impl Fn(&Outcome) -> bool) -> bool {
+        self.runs.iter().flatten().any(|run| is(run))
+    }
+
     fn throughput(&mut self, slot: u64) {
-        self.each("requests/s", |o| o.throughput(slot).0.map_or("-".into(), short));
-        self.each("MB/s", |o| o.throughput(slot).1.map_or("-".into(), short));
+        self.each("requests/s", |o| figure(Quantity::Plain, o.throughput(slot).0));
+        self.each("MB/s", |o| figure(Quantity::Plain, o.throughput(slot).1));
     }
 
     fn causes(&mut self, heading: &str, of: impl Fn(&RunResult) -> &BTreeMap<String, u64>) {
-        self.each(heading, |o| grouped(of(&o.result).values().sum()));
+        self.each(heading, |o| count(of(&o.result).values().sum()));
         for cause in Cause::ALL {
-            let count = |o: &Outcome| of(&o.result).get(cause.name()).copied().unwrap_or(0);
-            if self.outcomes.iter().any(|o| count(o) > 0) {
-                self.each(&format!("  {}", cause.name()), |o| grouped(count(o)));
+            let caused = |o: &Outcome| of(&o.result).get(cause.name()).copied().unwrap_or(0);
+            if self.any(|o| caused(o) > 0) {
+                self.each(&format!("  {}", cause.name()), |o| count(caused(o)));
             }
         }
     }
@@ -132,8 +182,9 @@ impl Comparison {
     /// The comparison as text: what was run, the table, notes and warnings.
     #[must_use]
     pub fn to_table(&self) -> String {
-        let mut rows = Rows { outcomes: &self.outcomes, rows: Vec::new() };
-        rows.each("scheme", |o| self.marked(&o.label));
+        let runs = (0..self.outcomes.len()).map(|scheme| self.runs_of(scheme)).collect();
+        let mut rows = Rows { runs, rows: Vec::new() };
+        rows.each("scheme", |o| Cell::Text(self.marked(&o.label)));
         rows.response("response", |r| &r.host.response_us);
         rows.throughput(self.experiment.drive.geometry.slot_size.0);
         rows.response("read response", |r| &r.host.read_response_us);
@@ -141,31 +192,31 @@ impl Comparison {
         rows.causes("flash page reads", |r| &r.flash.reads);
         rows.causes("flash page programs", |r| &r.flash.programs);
         rows.causes("flash block erases", |r| &r.flash.erases);
-        rows.each("write amplification", |o| o.result.flash.waf.map_or("-".into(), short));
-        rows.each("energy, J", |o| short(o.result.flash.energy_j.values().fold(0.0, |sum, joules| sum + joules)));
-        rows.each("spare after redundancy", |o| percent(o.planned.spare_after_redundancy));
-        rows.each("dies busy", |o| percent(o.result.flash.die_busy_share));
-        rows.each("reads checked", |o| grouped(o.result.oracle.checked_reads));
-        rows.each("mismatches", |o| grouped(o.result.oracle.mismatches));
-        if self.outcomes.iter().any(|o| o.result.redundancy.rebuilt_reads + o.result.host.media_errors > 0) {
-            rows.each("pages rebuilt", |o| grouped(o.result.redundancy.rebuilt_reads));
-            rows.each("media errors", |o| grouped(o.result.host.media_errors));
+        rows.each("write amplification", |o| figure(Quantity::Plain, o.result.flash.waf));
+        rows.each("energy, J", |o| figure(Quantity::Plain, o.result.flash.energy_j.values().fold(0.0, |sum, joules| sum + joules)));
+        rows.each("spare after redundancy", |o| figure(Quantity::Share, o.planned.spare_after_redundancy));
+        rows.each("dies busy", |o| figure(Quantity::Share, o.result.flash.die_busy_share));
+        rows.each("reads checked", |o| count(o.result.oracle.checked_reads));
+        rows.each("mismatches", |o| count(o.result.oracle.mismatches));
+        if rows.any(|o| o.result.redundancy.rebuilt_reads + o.result.host.media_errors > 0) {
+            rows.each("pages rebuilt", |o| count(o.result.redundancy.rebuilt_reads));
+            rows.each("media errors", |o| count(o.result.host.media_errors));
         }
-        if self.outcomes.iter().any(|o| o.result.around != AroundResult::default()) {
-            rows.each("reads with alternatives", |o| grouped(o.result.around.reads));
-            rows.each("  page reads queued for them", |o| grouped(o.result.around.extra_reads));
-            rows.each("  page reads withdrawn", |o| grouped(o.result.around.withdrawn_reads));
-            rows.each("  pages computed", |o| grouped(o.result.around.derived_pages));
-            rows.each("pages read ahead", |o| grouped(o.result.around.ahead_pages));
-            rows.each("  pages found there", |o| grouped(o.result.around.ahead_hits));
-            rows.each("code groups encoded", |o| grouped(o.result.around.encoded_groups));
+        if rows.any(|o| o.result.around != AroundResult::default()) {
+            rows.each("reads with alternatives", |o| count(o.result.around.reads));
+            rows.each("  page reads queued for them", |o| count(o.result.around.extra_reads));
+            rows.each("  page reads withdrawn", |o| count(o.result.around.withdrawn_reads));
+            rows.each("  pages computed", |o| count(o.result.around.derived_pages));
+            rows.each("pages read ahead", |o| count(o.result.around.ahead_pages));
+            rows.each("  pages found there", |o| count(o.result.around.ahead_hits));
+            rows.each("code groups encoded", |o| count(o.result.around.encoded_groups));
         }
-        if self.outcomes.iter().any(|o| o.result.ecc.codewords > 0) {
-            rows.each("bits corrected a codeword", |o| short(o.result.corrected_per_codeword()));
-            rows.each("unreadable pages", |o| grouped(o.result.ecc.unreadable_pages));
-            rows.each("decoding a read, us", |o| short(o.result.ecc.decode_us_mean));
-            rows.each("t of programs, mean", |o| o.result.mean_t().map_or("-".into(), short));
-            rows.each("units refreshed", |o| grouped(o.result.ecc.refreshed_units));
+        if rows.any(|o| o.result.ecc.codewords > 0) {
+            rows.each("bits corrected a codeword", |o| figure(Quantity::Plain, o.result.corrected_per_codeword()));
+            rows.each("unreadable pages", |o| count(o.result.ecc.unreadable_pages));
+            rows.each("decoding a read, us", |o| figure(Quantity::Plain, o.result.ecc.decode_us_mean));
+            rows.each("t of programs, mean", |o| figure(Quantity::Plain, o.result.mean_t()));
+            rows.each("units refreshed", |o| count(o.result.ecc.refreshed_units));
         }
         let mut waits = crate::waits::rows(&self.outcomes);
         if !waits.is_empty() {
@@ -194,13 +245,17 @@ impl Comparison {
         for (index, measure) in MEASURES.iter().enumerate() {
             each(measure.title, &|v| {
                 let is_base = verdict.baseline.as_ref() == Some(&v.scheme);
-                let ratio = v.ratios[index].filter(|_| !is_base).map(|ratio| format!("  {}", times(ratio)));
+                let ratio = v.times(index).filter(|_| !is_base).map(|times| format!("  {times}"));
                 let mark = if v.is_comparable() { "" } else { " !" };
                 format!("{}{}{mark}", v.shown(measure), ratio.unwrap_or_default())
             });
         }
         if verdict.schemes.iter().any(|v| !v.is_comparable()) {
             each("! not comparable", &|v| v.not_comparable.first().map_or("-".into(), |reason| (*reason).to_owned()));
+            if self.seeds.is_some() {
+                let under = |over: &OverSeeds| format!("{} of {} seeds", over.apart, over.seeds);
+                each("! under", &|v| v.over.as_ref().filter(|_| !v.is_comparable()).map_or("-".into(), under));
+            }
         }
         let mut out = String::new();
         for answer in &verdict.answer {

@@ -66,14 +66,14 @@ pub fn run(
 fn compared(experiment: &Experiment, threads: Option<usize>, progress: Option<&Py<PyAny>>) -> PyResult<Comparison> {
     #[expect(clippy::disallowed_methods, reason = "the driver reads the wall clock")]
     let start = Instant::now();
-    let schemes = experiment.schemes.len();
-    let heard = Mutex::new(Heard { done: vec![0; schemes], total: 0, refused: Ok(()) });
+    let runs = experiment.schemes.len() * experiment.seeds as usize;
+    let heard = Mutex::new(Heard { done: vec![0; runs], total: 0, refused: Ok(()) });
     let tell = |event: Progress| {
         let Some(progress) = progress else { return };
         let mut heard = heard.lock().expect("nothing panics while it is held");
         match event {
-            Progress::Running { scheme, done, total } => (heard.done[scheme], heard.total) = (done, total),
-            Progress::Finished(scheme) => heard.done[scheme] = heard.total,
+            Progress::Running { run, done, total } => (heard.done[run], heard.total) = (done, total),
+            Progress::Finished(run) => heard.done[run] = heard.total,
             Progress::Reading(_) | Progress::Preparing(_) => return,
         }
         heard.tell(progress);
@@ -84,7 +84,7 @@ fn compared(experiment: &Experiment, threads: Option<usize>, progress: Option<&P
     heard.into_inner().expect("nothing panicked").refused.map(|()| comparison)
 }
 
-/// Requests answered by each scheme, requests of each, and what the listener raised.
+/// Requests answered in each run, requests of each, and what the listener raised.
 struct Heard {
     done: Vec<u64>,
     total: u64,

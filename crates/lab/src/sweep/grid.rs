@@ -184,6 +184,7 @@ impl Grid {
         }
         experiment::resolve_paths(&mut merged, &self.directory);
         let experiment = Experiment::from_document(merged, &Overrides::default())?;
+        crate::seeds::only_one(&experiment, "a run of a grid has one: an axis with `key = \"seed\"` repeats runs")?;
         let key = key(&experiment, traces)?;
         Ok(GridRun { index, axes, experiment, key })
     }

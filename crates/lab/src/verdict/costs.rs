@@ -2,7 +2,8 @@
 
 use crate::compare::Outcome;
 use crate::experiment::Experiment;
-use crate::quantity::{bytes, micros, percent, seconds, short};
+use crate::quantity::{Quantity, YEAR_S};
+use crate::seeds::Interval;
 use vocab::Cause;
 
 /// What a scheme costs.
@@ -56,10 +57,36 @@ impl Costs {
             programs_for: programs_for(outcome),
         }
     }
-}
 
-/// Seconds of a year of 365.25 days.
-const YEAR_S: f64 = 31_557_600.0;
+    /// The means of costs, two or more; of a figure that one of them lacks there is none.
+    pub(super) fn mean(all: &[&Self]) -> Self {
+        let mean = |of: fn(&Self) -> Option<f64>| {
+            let values: Option<Vec<f64>> = all.iter().map(|costs| of(costs)).collect();
+            Some(Interval::of(&values?)?.mean)
+        };
+        let mut programs_for: Vec<(String, f64)> = Vec::new();
+        for (cause, share) in all.iter().flat_map(|costs| &costs.programs_for) {
+            let share = share / all.len() as f64;
+            match programs_for.iter_mut().find(|(known, _)| known == cause) {
+                Some((_, sum)) => *sum += share,
+                None => programs_for.push((cause.clone(), share)),
+            }
+        }
+        programs_for.sort_by(|one, other| other.1.total_cmp(&one.1));
+        Self {
+            response_us_mean: mean(|costs| costs.response_us_mean),
+            response_us_p9999: mean(|costs| costs.response_us_p9999),
+            requests_per_s: mean(|costs| costs.requests_per_s),
+            mb_per_s: mean(|costs| costs.mb_per_s),
+            waf: mean(|costs| costs.waf),
+            life_tb: mean(|costs| costs.life_tb),
+            life_years: mean(|costs| costs.life_years),
+            usable_share: mean(|costs| Some(costs.usable_share)).unwrap_or_default(),
+            energy_j: mean(|costs| Some(costs.energy_j)).unwrap_or_default(),
+            programs_for,
+        }
+    }
+}
 
 fn programs_for(outcome: &Outcome) -> Vec<(String, f64)> {
     let programs = &outcome.result.flash.programs;
@@ -104,8 +131,8 @@ pub struct Measure {
     pub decides: bool,
     /// Its value.
     pub of: fn(&Costs) -> Option<f64>,
-    /// Its value as text, in the unit that fits.
-    pub show: fn(f64) -> String,
+    /// What it is an amount of.
+    pub quantity: Quantity,
 }
 
 /// All costs, in the order of reports.
@@ -116,7 +143,7 @@ pub const MEASURES: &[Measure] = &[
         better: Better::Less,
         decides: true,
         of: |costs| costs.response_us_mean,
-        show: micros,
+        quantity: Quantity::Micros,
     },
     Measure {
         key: "response_us_p9999",
@@ -124,7 +151,7 @@ pub const MEASURES: &[Measure] = &[
         better: Better::Less,
         decides: false,
         of: |costs| costs.response_us_p9999,
-        show: micros,
+        quantity: Quantity::Micros,
     },
     Measure {
         key: "requests_per_s",
@@ -132,16 +159,16 @@ pub const MEASURES: &[Measure] = &[
         better: Better::More,
         decides: false,
         of: |costs| costs.requests_per_s,
-        show: short,
+        quantity: Quantity::Plain,
     },
-    Measure { key: "mb_per_s", title: "MB/s", better: Better::More, decides: false, of: |costs| costs.mb_per_s, show: short },
+    Measure { key: "mb_per_s", title: "MB/s", better: Better::More, decides: false, of: |costs| costs.mb_per_s, quantity: Quantity::Plain },
     Measure {
         key: "waf",
         title: "write amplification",
         better: Better::Less,
         decides: false,
         of: |costs| costs.waf,
-        show: short,
+        quantity: Quantity::Plain,
     },
     Measure {
         key: "life_tb",
@@ -149,7 +176,7 @@ pub const MEASURES: &[Measure] = &[
         better: Better::More,
         decides: true,
         of: |costs| costs.life_tb,
-        show: |tb| bytes(tb * 1e12),
+        quantity: Quantity::Terabytes,
     },
     Measure {
         key: "life_years",
@@ -157,7 +184,7 @@ pub const MEASURES: &[Measure] = &[
         better: Better::More,
         decides: false,
         of: |costs| costs.life_years,
-        show: |years| seconds(years * YEAR_S),
+        quantity: Quantity::Years,
     },
     Measure {
         key: "usable_share",
@@ -165,7 +192,7 @@ pub const MEASURES: &[Measure] = &[
         better: Better::More,
         decides: true,
         of: |costs| Some(costs.usable_share),
-        show: percent,
+        quantity: Quantity::Share,
     },
     Measure {
         key: "energy_j",
@@ -173,7 +200,7 @@ pub const MEASURES: &[Measure] = &[
         better: Better::Less,
         decides: true,
         of: |costs| Some(costs.energy_j),
-        show: |joules| format!("{} J", short(joules)),
+        quantity: Quantity::Joules,
     },
 ];
 

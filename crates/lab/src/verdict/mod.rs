@@ -2,6 +2,7 @@
 //! take. It is made once, from the results; terminal, HTML, JSON and Python show it.
 
 mod costs;
+mod over;
 mod standing;
 #[cfg(test)]
 mod tests;
@@ -11,6 +12,7 @@ use crate::caution::Caution;
 use crate::compare::Outcome;
 use crate::experiment::Experiment;
 pub use costs::{Better, Costs, MEASURES, Measure};
+pub use over::OverSeeds;
 pub use standing::{PowerCuts, Survives};
 pub(crate) use words::programs_for;
 
@@ -32,6 +34,9 @@ pub struct SchemeVerdict {
     pub dominated_by: Option<String>,
     /// All of that in a sentence or two.
     pub sentence: String,
+    /// Where the comparison was repeated: the intervals. Costs above are then means, ratios those of geometric means, and
+    /// what is survived is that of the seed under which it is least.
+    pub over: Option<OverSeeds>,
 }
 
 impl SchemeVerdict {
@@ -41,16 +46,29 @@ impl SchemeVerdict {
         self.not_comparable.is_empty()
     }
 
-    /// A cost as text, in the unit that fits.
+    /// A cost as text, in the unit that fits; with the half-width of its interval where there is one.
     #[must_use]
     pub fn shown(&self, measure: &Measure) -> String {
-        (measure.of)(&self.costs).map_or("-".into(), measure.show)
+        match self.over.as_ref().and_then(|over| over.cost(measure)) {
+            Some(interval) => measure.quantity.show_interval(&interval),
+            None => (measure.of)(&self.costs).map_or("-".into(), |value| measure.quantity.show(value)),
+        }
+    }
+
+    /// The ratio of a cost, by its place in [`MEASURES`], to that of the baseline as text, with its interval where there is one.
+    #[must_use]
+    pub fn times(&self, index: usize) -> Option<String> {
+        match self.over.as_ref().and_then(|over| over.ratios[index]) {
+            Some(ratio) => Some(format!("{} x", crate::quantity::ratio_span(ratio.low, ratio.high))),
+            None => self.ratios[index].map(crate::quantity::times),
+        }
     }
 
     /// Why it cannot be compared, in one line; `None`: it can.
     #[must_use]
     pub fn reason(&self) -> Option<String> {
-        (!self.is_comparable()).then(|| self.not_comparable.join(", "))
+        let under = self.over.as_ref().map_or(String::new(), |over| format!(", under {} of {} seeds", over.apart, over.seeds));
+        (!self.is_comparable()).then(|| format!("{}{under}", self.not_comparable.join(", ")))
     }
 }
 
@@ -78,6 +96,7 @@ impl Verdict {
                 not_comparable: own.filter_map(|caution| caution.not_comparable).collect(),
                 dominated_by: None,
                 sentence: crate::waits::sentence(outcome.result.waits.as_ref()),
+                over: None,
             }
         };
         Self::judge(outcomes.iter().map(one).collect())
@@ -85,9 +104,8 @@ impl Verdict {
 
     /// Fills in what depends on the other schemes, and the words.
     fn judge(mut schemes: Vec<SchemeVerdict>) -> Self {
-        let is_none = |verdict: &&SchemeVerdict| verdict.scheme == "none";
         let comparable: Vec<SchemeVerdict> = schemes.iter().filter(|verdict| verdict.is_comparable()).cloned().collect();
-        let baseline = comparable.iter().find(is_none).or(comparable.first());
+        let baseline = baseline(&comparable);
         for verdict in schemes.iter_mut().filter(|verdict| verdict.is_comparable()) {
             let ratio = |measure: &Measure| {
                 let (own, base) = ((measure.of)(&verdict.costs)?, (measure.of)(&baseline?.costs)?);
@@ -102,7 +120,7 @@ impl Verdict {
             let costs = words::sentence(verdict, baseline.as_deref());
             verdict.sentence = format!("{costs} {}", verdict.sentence).trim_end().to_owned();
         }
-        Self { answer: words::answer(&schemes, baseline.as_deref()), baseline, schemes }
+        Self { answer: words::answer(&schemes, baseline.as_deref(), &|_, _, _| true), baseline, schemes }
     }
 
     /// What is said of a scheme.
@@ -110,6 +128,12 @@ impl Verdict {
     pub fn of_scheme(&self, label: &str) -> Option<&SchemeVerdict> {
         self.schemes.iter().find(|verdict| verdict.scheme == label)
     }
+}
+
+/// What costs are relative to.
+fn baseline(schemes: &[SchemeVerdict]) -> Option<&SchemeVerdict> {
+    let comparable = || schemes.iter().filter(|verdict| verdict.is_comparable());
+    comparable().find(|verdict| verdict.scheme == "none").or_else(|| comparable().next())
 }
 
 /// Whether a scheme survives no less than another, costs no more in anything, and is better in something. Where one of them

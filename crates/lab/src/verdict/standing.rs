@@ -103,6 +103,12 @@ impl Survives {
         (self.dies >= other.dies && cuts >= others, self.dies > other.dies || cuts > others)
     }
 
+    /// Which of two survives less.
+    pub(super) fn least(&self, other: &Self) -> std::cmp::Ordering {
+        let rank = |one: &Self| (one.dies, one.power_cuts.rank());
+        rank(self).cmp(&rank(other)).then(other.exposed_share.total_cmp(&self.exposed_share))
+    }
+
     /// Losses that it survives, for the cell of a table.
     #[must_use]
     pub fn losses(&self) -> String {

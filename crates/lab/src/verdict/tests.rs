@@ -26,6 +26,7 @@ fn scheme(name: &str, dies: u32, [response, life, energy]: [f64; 3]) -> SchemeVe
         not_comparable: Vec::new(),
         dominated_by: None,
         sentence: String::new(),
+        over: None,
     }
 }
 

@@ -1,8 +1,8 @@
 //! The verdict in sentences, made from its figures.
 
 use super::costs::measure;
-use super::{Better, SchemeVerdict};
-use crate::quantity::{percent, times};
+use super::{Better, Measure, SchemeVerdict};
+use crate::quantity::percent;
 
 /// What is said of costs in a sentence: the key of the measure, and its words.
 const TOLD: [(&str, &str); 4] =
@@ -40,14 +40,17 @@ fn told(verdict: &SchemeVerdict, key: &str, name: &str, is_baseline: bool) -> Op
             value.push_str(&format!(" or {} at this load", verdict.shown(super::costs::measure("life_years").1)));
         }
     }
-    match verdict.ratios[index].filter(|_| !is_baseline) {
-        Some(ratio) => Some(format!("{name} {} ({value})", times(ratio))),
+    match verdict.times(index).filter(|_| !is_baseline) {
+        Some(times) => Some(format!("{name} {times} ({value})")),
         None => Some(format!("{name} {value}")),
     }
 }
 
+/// Whether a scheme is shown to be better than another in a cost.
+pub(super) type IsShown<'a> = dyn Fn(&SchemeVerdict, &SchemeVerdict, &Measure) -> bool + 'a;
+
 /// What is asked first: which scheme. By the costs that decide, among the schemes that survive the loss of a die.
-pub(super) fn answer(schemes: &[SchemeVerdict], baseline: Option<&str>) -> Vec<String> {
+pub(super) fn answer(schemes: &[SchemeVerdict], baseline: Option<&str>, is_shown: &IsShown<'_>) -> Vec<String> {
     let mut answer = Vec::new();
     let comparable = || schemes.iter().filter(|verdict| verdict.is_comparable());
     let survivors: Vec<&SchemeVerdict> = comparable().filter(|verdict| verdict.survives.dies > 0).collect();
@@ -59,7 +62,7 @@ pub(super) fn answer(schemes: &[SchemeVerdict], baseline: Option<&str>) -> Vec<S
             only.scheme,
             price(only, baseline)
         )),
-        several => answer.push(winners(several, baseline)),
+        several => answer.push(winners(several, baseline, is_shown)),
     }
     let names = |of: &dyn Fn(&&SchemeVerdict) -> bool| -> Vec<String> {
         schemes.iter().filter(of).map(|verdict| format!("`{}`", verdict.scheme)).collect()
@@ -84,7 +87,7 @@ pub(super) fn answer(schemes: &[SchemeVerdict], baseline: Option<&str>) -> Vec<S
 }
 
 /// The best by each cost that decides, schemes that win several times named once.
-fn winners(several: &[&SchemeVerdict], baseline: Option<&str>) -> String {
+fn winners(several: &[&SchemeVerdict], baseline: Option<&str>, is_shown: &IsShown<'_>) -> String {
     const PRAISE: [(&str, &str); 3] =
         [("response_us_mean", "answers fastest"), ("life_tb", "lives longest"), ("energy_j", "takes the least energy")];
     let mut praised: Vec<(&SchemeVerdict, Vec<&str>)> = Vec::new();
@@ -100,12 +103,19 @@ fn winners(several: &[&SchemeVerdict], baseline: Option<&str>) -> String {
             .filter(|verdict| value(verdict).is_some())
             .min_by(|one, other| signed(one).unwrap_or(f64::INFINITY).total_cmp(&signed(other).unwrap_or(f64::INFINITY)));
         let Some(best) = best else { continue };
+        if several.iter().any(|other| other.scheme != best.scheme && value(&other).is_some() && !is_shown(best, other, measure)) {
+            continue;
+        }
         match praised.iter_mut().find(|(verdict, _)| verdict.scheme == best.scheme) {
             Some((_, praises)) => praises.push(praise),
             None => praised.push((best, vec![praise])),
         }
     }
     let names: Vec<String> = several.iter().map(|verdict| format!("`{}`", verdict.scheme)).collect();
+    if praised.is_empty() {
+        let best = "none is shown to answer fastest, to live longest or to take the least energy";
+        return format!("Of the schemes that survive the loss of a die ({}), {best}.", names.join(", "));
+    }
     let told: Vec<String> = praised
         .iter()
         .map(|(verdict, praises)| {
@@ -119,14 +129,14 @@ fn winners(several: &[&SchemeVerdict], baseline: Option<&str>) -> String {
 /// What a scheme costs against the baseline, in brackets.
 fn price(verdict: &SchemeVerdict, baseline: Option<&str>) -> String {
     let Some(baseline) = baseline.filter(|baseline| *baseline != verdict.scheme) else { return String::new() };
-    let ratio = |key: &str, name: &str| Some(format!("{} the {name}", times(verdict.ratios[measure(key).0]?)));
+    let ratio = |key: &str, name: &str| Some(format!("{} the {name}", verdict.times(measure(key).0)?));
     let told: Vec<String> =
         [ratio("response_us_mean", "mean response"), ratio("life_tb", "life")].into_iter().flatten().collect();
     if told.is_empty() { String::new() } else { format!(" ({} of `{baseline}`)", told.join(", ")) }
 }
 
 /// `a`, `a and b`, `a, b and c`.
-fn listed(words: &[String]) -> String {
+pub(super) fn listed(words: &[String]) -> String {
     match words {
         [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
         _ => words.concat(),

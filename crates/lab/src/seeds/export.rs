@@ -1,0 +1,73 @@
+//! Repetitions as JSON and as rows: what each seed gave, means with their intervals, differences between schemes.
+
+use super::{COMPARED, CONFIDENCE, Seeds, t_quantile};
+use crate::rows::Row;
+use serde_json::{Value, json};
+
+impl Seeds {
+    /// Means with confidence intervals, one row for each scheme and each column of numbers.
+    #[must_use]
+    pub fn intervals(&self) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for (scheme, label) in self.labels().into_iter().enumerate() {
+            for column in self.columns() {
+                let Some(interval) = self.interval(scheme, column) else { continue };
+                rows.push(Row::from_iter([
+                    ("scheme".to_owned(), json!(label)),
+                    ("column".to_owned(), json!(column)),
+                    ("mean".to_owned(), json!(interval.mean)),
+                    ("half_width".to_owned(), json!(interval.half_width)),
+                    ("low".to_owned(), json!(interval.low())),
+                    ("high".to_owned(), json!(interval.high())),
+                ]));
+            }
+        }
+        rows
+    }
+
+    /// What each scheme is against each other one, paired by seed: one row for each pair and each cost. Schemes that cannot be
+    /// compared under some seed are left out.
+    #[must_use]
+    pub fn differences(&self) -> Vec<Row> {
+        let labels = self.labels();
+        let is_comparable =
+            |scheme: &usize| self.repetitions().iter().all(|one| one.verdict.schemes[*scheme].is_comparable());
+        let comparable: Vec<usize> = (0..labels.len()).filter(is_comparable).collect();
+        let mut rows = Vec::new();
+        for (&scheme, &other) in comparable.iter().flat_map(|scheme| comparable.iter().map(move |other| (scheme, other))) {
+            for column in COMPARED {
+                let Some(paired) = (scheme != other).then(|| self.paired(scheme, other, column)).flatten() else { continue };
+                let (difference, ratio) = (paired.difference, paired.ratio);
+                rows.push(Row::from_iter([
+                    ("scheme".to_owned(), json!(labels[scheme])),
+                    ("against".to_owned(), json!(labels[other])),
+                    ("column".to_owned(), json!(column)),
+                    ("difference".to_owned(), json!(difference.mean)),
+                    ("difference_low".to_owned(), json!(difference.low())),
+                    ("difference_high".to_owned(), json!(difference.high())),
+                    ("ratio".to_owned(), json!(ratio.map(|ratio| ratio.ratio))),
+                    ("ratio_low".to_owned(), json!(ratio.map(|ratio| ratio.low))),
+                    ("ratio_high".to_owned(), json!(ratio.map(|ratio| ratio.high))),
+                ]));
+            }
+        }
+        rows
+    }
+
+    /// All of it as one JSON object.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({
+            "seeds": self.seeds(),
+            "confidence": CONFIDENCE,
+            "t": t_quantile(self.repetitions().len() - 1),
+            "rows": self.rows(),
+            "intervals": self.intervals(),
+            "differences": self.differences(),
+        })
+    }
+
+    fn labels(&self) -> Vec<&str> {
+        self.repetitions()[0].outcomes.iter().map(|outcome| outcome.label.as_str()).collect()
+    }
+}

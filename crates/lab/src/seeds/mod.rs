@@ -1,0 +1,137 @@
+//! One experiment under several seeds: what of a result is the scheme's, and what is chance.
+//!
+//! Repetition k, from 0 on, has the seed `seed + k`. So the first is the run that there would be without repetitions, and each
+//! other one is what `--seed` gives at the same clock. A seed decides the drive (factory-bad blocks, write history, victims,
+//! errors) and, where the workload is generated, its requests; a recorded trace stays the same. All schemes of a repetition
+//! share its seed, and so their values come in pairs.
+//!
+//! One clock, that of the first repetition, holds for all: else a part of what differs would be the clock.
+
+mod export;
+mod interval;
+mod joined;
+#[cfg(test)]
+mod tests;
+
+use crate::clock::{Clock, needs_demand};
+use crate::compare::Comparison;
+use crate::experiment::Experiment;
+use crate::problem::Problem;
+use crate::rows::Row;
+use crate::textual::Arrival;
+pub use interval::{CONFIDENCE, Interval, Paired, Ratio, t_quantile};
+pub(crate) use joined::{cautions, fairness, notes};
+use serde_json::Value;
+use ssd::Pace;
+
+/// The seed of a repetition; `None` beyond 64 bits.
+pub(crate) fn seed_of(base: u64, repetition: usize) -> Option<u64> {
+    base.checked_add(repetition as u64)
+}
+
+/// The experiment of a repetition but the first, at the clock of the first: it alone, as `flashkeep run` would run it.
+pub(crate) fn experiment_of(base: &Experiment, repetition: usize, clock: &Clock, duration_s: f64) -> Experiment {
+    let mut experiment = base.clone();
+    experiment.seed = seed_of(base.seed, repetition).expect("the range of seeds was checked");
+    experiment.seeds = 1;
+    if needs_demand(base.trace.arrival, duration_s) {
+        experiment.trace.arrival = match clock.pace {
+            Pace::Closed { depth } => Arrival::Closed(depth),
+            Pace::Open if clock.factor == 1.0 => Arrival::Recorded,
+            Pace::Open => Arrival::Scaled(clock.factor),
+        };
+    }
+    experiment
+}
+
+/// Refuses repetitions where `instead` is what there is.
+///
+/// # Errors
+/// More than one seed.
+pub(crate) fn only_one(experiment: &Experiment, instead: &str) -> Result<(), Problem> {
+    match experiment.seeds {
+        1 => Ok(()),
+        seeds => Err(Problem::new("seeds", format!("found {seeds}, {instead}"))),
+    }
+}
+
+/// Columns of results of which differences between schemes are stated: costs, and how long requests take.
+pub(crate) const COMPARED: [&str; 16] = [
+    "response_us_mean",
+    "response_us_p50",
+    "response_us_p99",
+    "response_us_p999",
+    "response_us_p9999",
+    "read_response_us_mean",
+    "read_response_us_p99",
+    "write_response_us_mean",
+    "write_response_us_p99",
+    "requests_per_s",
+    "mb_per_s",
+    "waf",
+    "life_tb",
+    "life_years",
+    "usable_share",
+    "energy_j",
+];
+
+/// The repetitions of a comparison, two or more.
+#[derive(Clone, Debug)]
+pub struct Seeds {
+    /// Each by itself, in order of its seed; the first is that without repetitions.
+    repetitions: Vec<Comparison>,
+    /// The rows of each.
+    rows: Vec<Vec<Row>>,
+}
+
+impl Seeds {
+    pub(crate) fn new(repetitions: Vec<Comparison>) -> Self {
+        let rows = repetitions.iter().map(Comparison::rows).collect();
+        Self { repetitions, rows }
+    }
+
+    /// The comparison under each seed by itself, the first seed first.
+    #[must_use]
+    pub fn repetitions(&self) -> &[Comparison] {
+        &self.repetitions
+    }
+
+    /// The seeds.
+    #[must_use]
+    pub fn seeds(&self) -> Vec<u64> {
+        self.repetitions.iter().map(|repetition| repetition.experiment.seed).collect()
+    }
+
+    /// One row for each seed and scheme, in order of seeds, then of schemes.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Row> {
+        self.rows.concat()
+    }
+
+    /// Names of the columns that hold numbers.
+    pub(crate) fn columns(&self) -> Vec<&str> {
+        let is_number = |(name, value): &(&String, &Value)| {
+            // A seed is a name, not a figure.
+            value.is_number() && *name != "seed"
+        };
+        self.rows[0][0].iter().filter(is_number).map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// What a column was for a scheme, by index, under each seed; `None` unless it was a number under every one.
+    #[must_use]
+    pub fn values(&self, scheme: usize, column: &str) -> Option<Vec<f64>> {
+        self.rows.iter().map(|rows| rows[scheme].get(column)?.as_f64()).collect()
+    }
+
+    /// Its mean with the confidence interval.
+    #[must_use]
+    pub fn interval(&self, scheme: usize, column: &str) -> Option<Interval> {
+        Interval::of(&self.values(scheme, column)?)
+    }
+
+    /// What a column of a scheme is against that of another.
+    #[must_use]
+    pub fn paired(&self, scheme: usize, other: usize, column: &str) -> Option<Paired> {
+        Paired::of(&self.values(scheme, column)?, &self.values(other, column)?)
+    }
+}

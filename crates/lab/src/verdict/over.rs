@@ -1,0 +1,245 @@
+//! The verdict on a comparison that was repeated under several seeds: nothing is said that the intervals do not show.
+
+use super::costs::measure;
+use super::{Better, Costs, MEASURES, Measure, SchemeVerdict, Survives, Verdict, baseline, words};
+use crate::quantity::{ratio_span, span};
+use crate::seeds::{Interval, Paired, Ratio, Seeds};
+
+/// The costs of a scheme over several seeds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OverSeeds {
+    /// How many seeds.
+    pub seeds: usize,
+    /// Under so many of them its run cannot be compared with those of other schemes.
+    pub apart: usize,
+    /// Its costs with their intervals, in the order of [`MEASURES`]; `None` where one is missing under a seed.
+    pub costs: Vec<Option<Interval>>,
+    /// Their ratios to those of the baseline, paired by seed; `None` where one is missing or cannot be compared.
+    pub ratios: Vec<Option<Ratio>>,
+}
+
+impl OverSeeds {
+    /// A cost with its interval.
+    #[must_use]
+    pub fn cost(&self, measure: &Measure) -> Option<Interval> {
+        self.costs[super::costs::measure(measure.key).0]
+    }
+}
+
+/// What intervals show of a cost of one scheme against that of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    Better,
+    Worse,
+    /// The same under every seed.
+    Equal,
+    /// The interval includes no difference.
+    Nothing,
+}
+
+fn shown(measure: &Measure, paired: &Paired) -> Shown {
+    let Paired { difference, ratio } = paired;
+    // Below zero and above zero, of the difference or of the logarithm of the ratio.
+    let (is_less, is_more) = match ratio {
+        Some(ratio) => (ratio.high < 1.0, ratio.low > 1.0),
+        None => (difference.high() < 0.0, difference.low() > 0.0),
+    };
+    match (is_less, is_more, measure.better) {
+        (true, _, Better::Less) | (_, true, Better::More) => Shown::Better,
+        (true, ..) | (_, true, _) => Shown::Worse,
+        _ if difference.mean == 0.0 && difference.half_width == 0.0 => Shown::Equal,
+        _ => Shown::Nothing,
+    }
+}
+
+impl Verdict {
+    /// The verdict on all repetitions.
+    pub(crate) fn over(seeds: &Seeds) -> Self {
+        let count = seeds.repetitions()[0].outcomes.len();
+        let mut schemes: Vec<SchemeVerdict> = (0..count).map(|scheme| joined(seeds, scheme)).collect();
+        let base = baseline(&schemes).map(|base| base.scheme.clone());
+        let base_at = base.as_ref().and_then(|base| schemes.iter().position(|one| one.scheme == *base));
+        let comparable: Vec<usize> = (0..count).filter(|&scheme| schemes[scheme].is_comparable()).collect();
+        for &scheme in &comparable {
+            let ratios: Vec<Option<Ratio>> =
+                MEASURES.iter().map(|measure| seeds.paired(scheme, base_at?, measure.key)?.ratio).collect();
+            schemes[scheme].ratios = ratios.iter().map(|ratio| Some(ratio.as_ref()?.ratio)).collect();
+            let better = comparable.iter().find(|&&other| other != scheme && dominates(seeds, other, scheme));
+            schemes[scheme].dominated_by = better.map(|&other| schemes[other].scheme.clone());
+            schemes[scheme].over.as_mut().expect("joined").ratios = ratios;
+        }
+        for scheme in &mut schemes {
+            scheme.sentence = words::sentence(scheme, base.as_deref());
+        }
+        let place = |one: &SchemeVerdict| schemes.iter().position(|scheme| scheme.scheme == one.scheme);
+        let is_shown = |one: &SchemeVerdict, other: &SchemeVerdict, measure: &Measure| {
+            let paired = place(one).zip(place(other)).and_then(|(one, other)| seeds.paired(one, other, measure.key));
+            paired.is_some_and(|paired| shown(measure, &paired) == Shown::Better)
+        };
+        let mut answer = words::answer(&schemes, base.as_deref(), &is_shown);
+        let at = usize::from(!answer.is_empty());
+        answer.splice(at..at, in_turn(seeds, &schemes));
+        Self { answer, baseline: base, schemes }
+    }
+}
+
+/// What is to be said of a scheme by itself.
+fn joined(seeds: &Seeds, scheme: usize) -> SchemeVerdict {
+    let each: Vec<&SchemeVerdict> = seeds.repetitions().iter().map(|one| &one.verdict.schemes[scheme]).collect();
+    let mut reasons: Vec<&'static str> = Vec::new();
+    for reason in each.iter().flat_map(|one| &one.not_comparable) {
+        if !reasons.contains(reason) {
+            reasons.push(reason);
+        }
+    }
+    let least = |one: &&&SchemeVerdict, other: &&&SchemeVerdict| one.survives.least(&other.survives);
+    SchemeVerdict {
+        scheme: each[0].scheme.clone(),
+        survives: each.iter().min_by(least).expect("two seeds or more").survives.clone(),
+        costs: Costs::mean(&each.iter().map(|one| &one.costs).collect::<Vec<_>>()),
+        ratios: vec![None; MEASURES.len()],
+        not_comparable: reasons,
+        dominated_by: None,
+        sentence: String::new(),
+        over: Some(OverSeeds {
+            seeds: each.len(),
+            apart: each.iter().filter(|one| !one.is_comparable()).count(),
+            costs: MEASURES.iter().map(|measure| seeds.interval(scheme, measure.key)).collect(),
+            ratios: vec![None; MEASURES.len()],
+        }),
+    }
+}
+
+/// Whether a scheme is shown to be as good as another in everything that decides, and better in something: under every seed
+/// it survives no less, and each cost is lower as the interval says, or the same under every seed. Where one of them lacks
+/// a figure, that figure says nothing.
+fn dominates(seeds: &Seeds, one: usize, other: usize) -> bool {
+    let survives = |scheme: usize| seeds.repetitions().iter().map(move |run| &run.verdict.schemes[scheme].survives);
+    let against: Vec<(bool, bool)> = survives(one).zip(survives(other)).map(|(one, other): (&Survives, _)| one.against(other)).collect();
+    if !against.iter().all(|(no_less, _)| *no_less) {
+        return false;
+    }
+    let mut is_better = against.iter().all(|(_, more)| *more);
+    for measure in MEASURES.iter().filter(|measure| measure.decides) {
+        let Some(paired) = seeds.paired(one, other, measure.key) else { continue };
+        match shown(measure, &paired) {
+            Shown::Better => is_better = true,
+            Shown::Equal => {}
+            Shown::Worse | Shown::Nothing => return false,
+        }
+    }
+    is_better
+}
+
+/// Sentences on neighbours in the order of their mean response: of the schemes that survive a lost die, if there are two or
+/// more, else of all.
+fn in_turn(seeds: &Seeds, schemes: &[SchemeVerdict]) -> Vec<String> {
+    let response = |scheme: &usize| schemes[*scheme].costs.response_us_mean;
+    let among = |wanted: &dyn Fn(&SchemeVerdict) -> bool| {
+        let all = (0..schemes.len()).filter(|&at| schemes[at].is_comparable() && wanted(&schemes[at]));
+        let mut all: Vec<usize> = all.filter(|at| response(at).is_some()).collect();
+        all.sort_by(|one, other| response(one).unwrap_or_default().total_cmp(&response(other).unwrap_or_default()));
+        all
+    };
+    let survivors = among(&|scheme| scheme.survives.dies > 0);
+    let told = if survivors.len() < 2 { among(&|_| true) } else { survivors };
+    told.windows(2).map(|pair| against(seeds, schemes, pair[0], pair[1])).collect()
+}
+
+/// What is told of a pair: a cost, and what it is called.
+const TOLD: [(&str, &str); 3] = [("response_us_mean", "mean response"), ("life_tb", "life"), ("energy_j", "energy")];
+
+/// What one scheme is shown to be against another, and what is not shown.
+fn against(seeds: &Seeds, schemes: &[SchemeVerdict], one: usize, other: usize) -> String {
+    let (mut told, mut open) = (Vec::new(), Vec::new());
+    let (name, others) = (format!("`{}`", schemes[one].scheme), format!("`{}`", schemes[other].scheme));
+    for (key, noun) in TOLD {
+        let (_, measure) = measure(key);
+        let Some(paired) = seeds.paired(one, other, key) else { continue };
+        let Some(ratio) = paired.ratio else { continue };
+        match shown(measure, &paired) {
+            Shown::Equal => {}
+            Shown::Nothing => open.push(format!("{noun} ({})", signed(ratio))),
+            Shown::Better | Shown::Worse => {
+                let (verb, joint) = phrase(key, ratio);
+                // The other is named once.
+                told.push(if told.is_empty() { format!("{verb} {joint} {others}") } else { verb });
+            }
+        }
+    }
+    let told = (!told.is_empty()).then(|| format!("{name} {}.", words::listed(&told)));
+    let count = seeds.repetitions().len();
+    let open = (!open.is_empty()).then(|| {
+        format!("No difference between {name} and {others} is shown at {count} seeds in {}.", words::listed(&open))
+    });
+    [told, open].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// The interval of a ratio as percent more or less.
+fn signed(ratio: Ratio) -> String {
+    let percent = span((ratio.low - 1.0) * 100.0, (ratio.high - 1.0) * 100.0);
+    let sign = if percent.contains(" to -") { "" } else { "+" };
+    format!("{} %", percent.replace(" to ", &format!(" to {sign}")))
+}
+
+/// What is shown of a cost: a verb with how much, and the word before the name of the other scheme.
+fn phrase(key: &str, ratio: Ratio) -> (String, &'static str) {
+    let Ratio { low, high, .. } = ratio;
+    if low >= 2.0 {
+        let times = ratio_span(low, high);
+        return match key {
+            "response_us_mean" => (format!("takes {times} x as long to answer"), "as"),
+            "life_tb" => (format!("lives {times} x as long"), "as"),
+            _ => (format!("takes {times} x the energy"), "of"),
+        };
+    }
+    let is_less = high < 1.0;
+    let percent =
+        if is_less { span((1.0 - high) * 100.0, (1.0 - low) * 100.0) } else { span((low - 1.0) * 100.0, (high - 1.0) * 100.0) };
+    let verb = match (key, is_less) {
+        ("response_us_mean", true) => format!("answers {percent} % sooner"),
+        ("response_us_mean", false) => format!("answers {percent} % later"),
+        ("life_tb", true) => format!("lives {percent} % shorter"),
+        ("life_tb", false) => format!("lives {percent} % longer"),
+        (_, true) => format!("takes {percent} % less energy"),
+        (_, false) => format!("takes {percent} % more energy"),
+    };
+    (verb, "than")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paired(one: &[f64], other: &[f64]) -> Paired {
+        Paired::of(one, other).expect("pairs")
+    }
+
+    #[test]
+    fn only_what_the_interval_shows_is_said() {
+        let less = measure("response_us_mean").1;
+        let more = measure("life_tb").1;
+        let low = [4.0, 4.1, 4.2];
+        let high = [5.6, 5.8, 5.9];
+        assert_eq!((shown(less, &paired(&low, &high)), shown(less, &paired(&high, &low))), (Shown::Better, Shown::Worse));
+        assert_eq!((shown(more, &paired(&low, &high)), shown(more, &paired(&high, &low))), (Shown::Worse, Shown::Better));
+        assert_eq!(shown(less, &paired(&low, &low)), Shown::Equal);
+        assert_eq!(shown(less, &paired(&low, &[3.9, 4.3, 4.2])), Shown::Nothing);
+        // Without ratios, differences.
+        assert_eq!(shown(less, &paired(&[0.0, 0.1, 0.0], &high)), Shown::Better);
+    }
+
+    #[test]
+    fn ratios_are_told_in_percent_or_as_multiples() {
+        let ratio = |low, high| Ratio { ratio: (low + high) / 2.0, low, high };
+        let told = |key, low, high| phrase(key, ratio(low, high)).0;
+        assert_eq!(told("response_us_mean", 0.69, 0.72), "answers 28 to 31 % sooner");
+        assert_eq!(told("response_us_mean", 1.05, 1.08), "answers 5 to 8 % later");
+        assert_eq!(told("response_us_mean", 3.14, 3.28), "takes 3.14 to 3.28 x as long to answer");
+        assert_eq!(told("life_tb", 0.919, 0.948), "lives 5 to 8 % shorter");
+        assert_eq!(told("life_tb", 2.0, 2.3), "lives 2.00 to 2.30 x as long");
+        assert_eq!(told("energy_j", 1.052, 1.057), "takes 5.2 to 5.7 % more energy");
+        assert_eq!(told("energy_j", 0.5, 0.6), "takes 40 to 50 % less energy");
+        assert_eq!(signed(ratio(0.97, 1.04)), "-3 to +4 %");
+    }
+}
