@@ -42,6 +42,34 @@
     return next > 0 ? 1.3 * falling[next] : falling[0];
   }
 
+  // ---- Several seeds --------------------------------------------------------------------------
+  /// The counts of a run, under each seed.
+  const samples = (run) => run.by_seed || [run];
+  const mean = (values) => (values === null ? null : values.reduce((a, b) => a + b, 0) / values.length);
+  /// Half of the width of the 95 % confidence interval of the mean.
+  function halfWidth(values) {
+    if (!data.seeds || values === null || values.length < 2) return 0;
+    const middle = mean(values);
+    const variance = values.reduce((all, value) => all + (value - middle) ** 2, 0) / (values.length - 1);
+    return data.seeds.t * Math.sqrt(variance / values.length);
+  }
+  /// Error bars over the bars of a grid: from `low` to `high` in each place, or null.
+  const whiskers = (grid, ends) => ({
+    type: "custom", name: "interval", xAxisIndex: grid, yAxisIndex: grid, silent: true, z: 5, tooltip: { show: false },
+    data: ends.map((end, at) => (end ? [at, ...end] : [at, "-", "-"])), encode: { x: 0, y: [1, 2] },
+    renderItem(params, api) {
+      const [low, high] = [1, 2].map((dimension) => api.coord([api.value(0), api.value(dimension)]));
+      if (!isNumber(low[1]) || low[1] === high[1]) return null;
+      const half = Math.min(7, api.size([1, 0])[0] * 0.12);
+      const line = (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: colour("text"), lineWidth: 1.5 } });
+      return { type: "group", children: [
+        line(low[0], low[1], high[0], high[1]), line(low[0] - half, low[1], low[0] + half, low[1]), line(high[0] - half, high[1], high[0] + half, high[1]),
+      ] };
+    },
+  });
+  const ofFirst = data.seeds ? ` Of seed ${data.seeds.seeds[0]}, the first.` : "";
+  const ofMean = data.seeds ? ` Means of ${data.seeds.seeds.length} seeds; lines over bars are 95 % confidence intervals of the totals.` : "";
+
   // ---- What cannot be compared -----------------------------------------------------------------
   const apart = runs.filter((run) => run.not_comparable);
   const mark = (label) => (apart.some((run) => run.label === label) ? label + " !" : label);
@@ -65,7 +93,7 @@
   };
   const cdf = {
     id: "response-cdf", title: () => (state.tail ? "What share of requests takes longer than a time?" : "What share of requests is answered within a time?"),
-    hint: "Drag to zoom, double-click to zoom out. The tail view has a log scale, so that p99.9 can be read." + notComparable,
+    hint: "Drag to zoom, double-click to zoom out. The tail view has a log scale, so that p99.9 can be read." + ofFirst + notComparable,
     buttons: [["Tail (log)", "tail"]],
     height: (width) => (width < 600 ? 800 : 450),
     option(still, width) {
@@ -139,22 +167,26 @@
   ];
   const traffic = {
     id: "traffic", title: () => "What is flash busy with?",
-    hint: "Flash operations by cause. Click a cause in the legend to leave it out." + notComparable,
+    hint: "Flash operations by cause. Click a cause in the legend to leave it out." + ofMean + notComparable,
     buttons: [["Per host page", "perPage"]],
     /// From one panel to the next where they stand below each other: room for turned labels.
     step: () => 300 + 4.4 * Math.max(...runs.map((run) => mark(run.label).length)),
     height(width) { return width < 600 ? 80 + 3 * this.step() : 420; },
-    value(i, [, key, per, scale], cause) {
-      const n = runs[i][key][cause] || 0;
-      return state.perPage ? (runs[i][per] ? n / runs[i][per] * scale : null) : n;
+    /// What some causes count together: a value for each seed, or null where there is nothing to relate it to.
+    values(i, [, key, per, scale], causes) {
+      const values = samples(runs[i]).map((run) => {
+        const n = causes.reduce((all, cause) => all + (run[key][cause] || 0), 0);
+        return state.perPage ? (run[per] ? n / run[per] * scale : null) : n;
+      });
+      return values.includes(null) ? null : values;
     },
-    total(i, operation) {
-      const parts = data.causes.filter((c) => !state.hiddenCauses.has(c)).map((c) => this.value(i, operation, c));
-      return parts.includes(null) ? null : parts.reduce((a, b) => a + b, 0);
-    },
+    value(i, operation, cause) { return mean(this.values(i, operation, [cause])); },
+    shownCauses: () => data.causes.filter((c) => !state.hiddenCauses.has(c)),
+    total(i, operation) { return mean(this.values(i, operation, this.shownCauses())); },
+    half(i, operation) { return halfWidth(this.values(i, operation, this.shownCauses())); },
     /// Where the axis of an operation ends: an outlier is cut, so that it does not flatten the rest.
     end(operation) {
-      const totals = shown().map((i) => this.total(i, operation) || 0);
+      const totals = shown().map((i) => (this.total(i, operation) || 0) + this.half(i, operation));
       const end = cutAt(totals);
       return totals.some((total) => total > end) ? end : undefined;
     },
@@ -177,7 +209,9 @@
         color: causeColour(cause), data: visible.map((i) => this.value(i, operation, cause)),
       })));
       const totals = OPERATIONS.map((operation, k) => ({
-        type: "bar", name: "total", stack: operation[0], xAxisIndex: k, yAxisIndex: k, silent: true, data: visible.map(() => 0),
+        type: "bar", name: "total", stack: operation[0], xAxisIndex: k, yAxisIndex: k, silent: true, itemStyle: { color: "transparent" },
+        // As high as the interval, so that the number stands above it.
+        data: visible.map((i) => this.half(i, operation)),
         label: {
           show: true, position: "top", color: colour("text"), fontSize: slot < 46 ? 10 : 12,
           formatter: ({ dataIndex }) => { const t = this.total(visible[dataIndex], operation); return t === null ? "n/a" : short(t); },
@@ -215,15 +249,18 @@
               causes.map((c) => {
                 const value = this.value(i, operation, c);
                 return [marker(causeColour(c)) + escapeHtml(c), number(value), percent(value / total, 3)];
-              }).concat([["total", number(total), ""]]));
+              }).concat([["total", number(total), data.seeds ? "\u00b1 " + short(this.half(i, operation)) : ""]]));
           },
         },
-        series: bars.concat(totals),
+        series: bars.concat(totals, data.seeds ? OPERATIONS.map((operation, k) => whiskers(k, visible.map((i) => {
+          const [total, half] = [this.total(i, operation), this.half(i, operation)];
+          return total === null || total > ends[k] ? null : [total - half, total + half];
+        }))) : []),
       };
     },
-    csv: () => [["scheme", "operation", "cause", "count", "host_pages_read", "host_pages_written"]].concat(
-      runs.flatMap((run) => OPERATIONS.flatMap(([name, key]) => Object.entries(run[key]).map(([cause, n]) =>
-        [run.label, name.toLowerCase(), cause, n, run.read_pages, run.write_pages])))),
+    csv: () => [["scheme", "seed", "operation", "cause", "count", "host_pages_read", "host_pages_written"]].concat(
+      runs.flatMap((run) => samples(run).flatMap((one, k) => OPERATIONS.flatMap(([name, key]) => Object.entries(one[key]).map(([cause, n]) =>
+        [run.label, data.seeds ? data.seeds.seeds[k] : "", name.toLowerCase(), cause, n, one.read_pages, one.write_pages]))))),
   };
 
   // ---- Wear over blocks ----------------------------------------------------------------------
@@ -242,7 +279,7 @@
   }
   const wear = {
     id: "wear", title: () => "How evenly do blocks wear?",
-    hint: "P/E cycles added. Even wear gives a flat curve and a narrow histogram; the right end is the most worn block." + notComparable,
+    hint: "P/E cycles added. Even wear gives a flat curve and a narrow histogram; the right end is the most worn block." + ofFirst + notComparable,
     buttons: [["Histogram", "histogram"]],
     height: () => 380,
     option(still) {
@@ -282,7 +319,7 @@
 
   const map = {
     id: "wear-map", title: () => "Where does flash wear?",
-    hint: "P/E cycles added, one row a die (neighbouring blocks averaged where there are many): shows hot dies, hot zones and blocks never used." + notComparable,
+    hint: "P/E cycles added, one row a die (neighbouring blocks averaged where there are many): shows hot dies, hot zones and blocks never used." + ofFirst + notComparable,
     buttons: [],
     rows: Math.max(1, Math.min(data.dies, 64)),
     rowHeight() { return Math.max(6, Math.min(18, 150 / this.rows)); },
@@ -369,10 +406,12 @@
     }
   }
   function tableRows() {
-    const rows = [["table", "group", "metric", "unit", ...runs.map((run) => run.label)]];
+    const halves = data.seeds ? runs.map((run) => run.label + ", half-width of the interval") : [];
+    const rows = [["table", "group", "metric", "unit", ...runs.map((run) => run.label), ...halves]];
     for (const row of document.querySelectorAll("#tables tr[data-metric]")) {
       const cells = [...row.querySelectorAll("td")].map((td) => td.dataset.value || td.firstChild.textContent.replace(/^-$/, ""));
-      rows.push([row.closest("table").dataset.table, row.closest("tbody").dataset.group, row.dataset.metric, row.dataset.unit, ...cells]);
+      const widths = data.seeds ? [...row.querySelectorAll("td")].map((td) => td.dataset.halfWidth || "") : [];
+      rows.push([row.closest("table").dataset.table, row.closest("tbody").dataset.group, row.dataset.metric, row.dataset.unit, ...cells, ...widths]);
     }
     return rows;
   }

@@ -82,6 +82,7 @@ fn html(comparison: &Comparison, directory: &Path) -> String {
         command: &format!("flashkeep run {}", directory.join("experiment.toml").display()),
         runs: &runs,
         speeds: &speeds,
+        seeds: comparison.seeds.as_ref(),
     })
 }
 

@@ -148,9 +148,12 @@ pub(crate) fn portable(experiment: &Experiment) -> String {
 }
 
 impl Comparison {
-    /// One row for each scheme, in the experiment's order.
+    /// One row for each scheme, in the experiment's order; over several seeds, those of the first.
     #[must_use]
     pub fn rows(&self) -> Vec<Row> {
+        if let Some(seeds) = &self.seeds {
+            return seeds.rows_of(0).to_vec();
+        }
         let slot = self.experiment.drive.geometry.slot_size.0;
         let config = format!("{:016x}", config_hash(&self.experiment));
         let row = |(outcome, results): (&Outcome, Value)| {

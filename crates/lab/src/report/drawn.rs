@@ -1,10 +1,11 @@
 //! The headline of a comparison as one static SVG: for a README or a paper, where no script runs.
 
-use super::format::{escape, real};
+use super::format::{escape, real, signs};
 use super::palette;
 use crate::compare::{Comparison, Outcome};
 use crate::experiment::Fairness;
-use crate::quantity::micros;
+use crate::quantity::Quantity;
+use crate::seeds::Interval;
 use crate::verdict::SchemeVerdict;
 use std::fmt::Write as _;
 
@@ -17,12 +18,14 @@ const STEP: f64 = 32.0;
 const NAMES: f64 = 130.0;
 /// Right of the longest bar, for its value.
 const VALUE: f64 = 74.0;
+/// The same, with the half-width of its interval.
+const VALUE_OVER_SEEDS: f64 = 130.0;
 
 /// A value of each scheme, drawn as bars.
 struct Panel {
     title: &'static str,
     of: fn(&Outcome) -> Option<f64>,
-    show: fn(f64) -> String,
+    quantity: Quantity,
 }
 
 fn measured(response: &ssd::Response, value: f64) -> Option<f64> {
@@ -33,18 +36,18 @@ const PANELS: [Panel; 4] = [
     Panel {
         title: "read response (mean)",
         of: |o| measured(&o.result.host.read_response_us, o.result.host.read_response_us.mean),
-        show: micros,
+        quantity: Quantity::Micros,
     },
     Panel {
         title: "write response (mean)",
         of: |o| measured(&o.result.host.write_response_us, o.result.host.write_response_us.mean),
-        show: micros,
+        quantity: Quantity::Micros,
     },
-    Panel { title: "write amplification", of: |o| o.result.flash.waf, show: real },
+    Panel { title: "write amplification", of: |o| o.result.flash.waf, quantity: Quantity::Plain },
     Panel {
         title: "energy, J",
         of: |o| Some(o.result.flash.energy_j.values().fold(0.0, |all, joules| all + joules)),
-        show: real,
+        quantity: Quantity::Plain,
     },
 ];
 
@@ -52,21 +55,55 @@ fn text(x: f64, y: f64, size: u32, more: &str, words: &str) -> String {
     format!("<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" {more}>{}</text>\n", escape(words))
 }
 
+/// The value of a scheme; over several seeds, the mean with its interval.
+fn value(panel: &Panel, comparison: &Comparison, scheme: usize) -> (Option<f64>, Option<Interval>) {
+    let values: Option<Vec<f64>> = comparison.runs_of(scheme).into_iter().map(panel.of).collect();
+    match values.as_deref() {
+        Some([value]) => (Some(*value), None),
+        Some(values) => {
+            let interval = Interval::of(values);
+            (interval.map(|interval| interval.mean), interval)
+        }
+        None => (None, None),
+    }
+}
+
+/// The interval of a bar that begins at `left`; `scale` is the width of one.
+fn whisker(interval: &Interval, left: f64, y: f64, scale: f64) -> String {
+    let [low, high] = [interval.low().max(0.0), interval.high()].map(|value| left + value * scale);
+    let (middle, top, bottom) = (y + BAR / 2.0, y + 6.0, y + BAR - 6.0);
+    format!(
+        "<path d=\"M{low:.1} {top:.1}V{bottom:.1}M{low:.1} {middle:.1}H{high:.1}M{high:.1} {top:.1}V{bottom:.1}\" \
+         stroke=\"#24292f\" stroke-width=\"1.5\" fill=\"none\"/>\n"
+    )
+}
+
 /// Bars of a panel, from `left` on; those of a scheme that cannot be compared are marked.
 fn panel(panel: &Panel, left: f64, comparison: &Comparison, colours: &[(String, &str)]) -> String {
-    let values: Vec<Option<f64>> = comparison.outcomes.iter().map(panel.of).collect();
-    let most = values.iter().flatten().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let values: Vec<_> = (0..comparison.outcomes.len()).map(|scheme| value(panel, comparison, scheme)).collect();
+    let top = |(value, interval): &(Option<f64>, Option<Interval>)| interval.map(|interval| interval.high()).or(*value);
+    let most = values.iter().filter_map(top).fold(f64::MIN_POSITIVE, f64::max);
+    let room = if comparison.seeds.is_some() { VALUE_OVER_SEEDS } else { VALUE };
+    let scale = (PANEL_WIDTH - room - 24.0) / most;
     let mut out = text(left, HEAD - 14.0, 14, "font-weight=\"600\"", panel.title);
-    for (row, (value, (_, colour))) in values.iter().zip(colours).enumerate() {
+    for (row, ((value, interval), (_, colour))) in values.iter().zip(colours).enumerate() {
         let y = HEAD + STEP * row as f64;
-        let width = value.unwrap_or(0.0) / most * (PANEL_WIDTH - VALUE - 24.0);
+        let width = value.unwrap_or(0.0) * scale;
         let _ = writeln!(
             out,
             "<rect x=\"{left:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{BAR}\" rx=\"2\" fill=\"{colour}\"/>"
         );
         let is_comparable = comparison.verdict.schemes.get(row).is_none_or(SchemeVerdict::is_comparable);
-        let shown = value.map_or("-".into(), |value| (panel.show)(value) + if is_comparable { "" } else { " !" });
-        out.push_str(&text(left + width + 6.0, y + 15.5, 13, "", &shown));
+        let mut shown = match (value, interval) {
+            (_, Some(interval)) => signs(&panel.quantity.show_interval(interval)),
+            (Some(value), None) if panel.quantity == Quantity::Plain => real(*value),
+            (Some(value), None) => panel.quantity.show(*value),
+            (None, _) => "-".into(),
+        };
+        shown.push_str(if is_comparable { "" } else { " !" });
+        let end = interval.map_or(width, |interval| interval.high() * scale);
+        out.extend(interval.iter().map(|interval| whisker(interval, left, y, scale)));
+        out.push_str(&text(left + end + 6.0, y + 15.5, 13, "", &shown));
     }
     out
 }
@@ -91,7 +128,10 @@ pub fn headline(comparison: &Comparison, command: &str) -> String {
         Fairness::EqualRaw => "raw flash",
         Fairness::EqualSpare => "spare",
     };
-    let note = format!("less is better; equal {equal}, history and clock{mark}");
+    let over = comparison.seeds.as_ref().map(|seeds| {
+        format!("; means of {} seeds with 95 % confidence intervals", seeds.repetitions().len())
+    });
+    let note = format!("less is better; equal {equal}, history and clock{}{mark}", over.unwrap_or_default());
     out.push_str(&text(16.0, 50.0, 13, "fill=\"#57606a\"", &note));
     for (row, (label, _)) in colours.iter().enumerate() {
         out.push_str(&text(16.0, HEAD + STEP * row as f64 + 15.5, 14, "", label));

@@ -47,6 +47,12 @@ pub(super) fn seconds(s: f64) -> String {
     }
 }
 
+/// Text of the terminal with the signs that it lacks there.
+pub(super) fn signs(text: &str) -> String {
+    let text = text.replace(" +- ", " \u{b1} ");
+    text.strip_suffix(" us").map_or(text.clone(), |number| format!("{number} \u{b5}s"))
+}
+
 /// `text` made safe between tags and inside quoted attributes.
 pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -7,6 +7,7 @@
 mod drawn;
 mod figures;
 mod format;
+mod over;
 mod palette;
 mod study;
 mod table;
@@ -15,10 +16,11 @@ mod tests;
 mod verdict;
 
 use crate::caution::{Caution, Level};
+use crate::seeds::{Seeds, t_quantile};
 use crate::verdict::{SchemeVerdict, Verdict};
 pub use drawn::headline;
 pub use figures::figures;
-use format::{count, escape, fill, percent, script_safe, seconds};
+use format::{count, escape, fill, percent, script_safe, seconds, signs};
 use serde_json::{Value, json};
 use ssd::RunResult;
 pub use study::study;
@@ -94,6 +96,8 @@ pub struct ReportInput<'a> {
     pub runs: &'a [RunResult],
     /// Simulator speed of each run, in order; may be shorter.
     pub speeds: &'a [RunSpeed],
+    /// What the comparison was under each seed, where it was repeated; the runs above are those of the first.
+    pub seeds: Option<&'a Seeds>,
 }
 
 /// The report as one self-contained HTML document.
@@ -110,11 +114,12 @@ pub fn html(comparison: &ReportInput) -> String {
     page(&Page {
         title: comparison.title,
         summary: &summary(comparison, &labels),
-        verdict: &verdict::html(comparison.verdict, &labels, comparison.cautions.len()),
+        verdict: &verdict::html(comparison, &labels),
         cautions: &cautions(comparison.cautions),
         tools: TOOLS,
-        tables: &table::html(&labels, comparison.runs, comparison.speeds, comparison.verdict),
-        columns: if labels.len() > 4 { "many" } else { "" },
+        tables: &table::html(&labels, comparison),
+        // Intervals take twice the room.
+        columns: if labels.len() > if comparison.seeds.is_some() { 2 } else { 4 } { "many" } else { "" },
         setup: &fill(SETUP, &setup.each_ref().map(|(name, text)| (*name, text.as_str()))),
         command: comparison.command,
         experiment: &experiment(comparison.experiment),
@@ -195,7 +200,7 @@ fn cautions(cautions: &[Caution]) -> String {
     all.iter()
         .map(|caution| {
             let name = caution.level.name();
-            format!("<p class=\"caution {name}\" role=\"alert\"><b>{name}</b> {}</p>\n", escape(&caution.text))
+            format!("<p class=\"caution {name}\" role=\"alert\"><b>{name}</b> {}</p>\n", escape(&signs(&caution.text)))
         })
         .collect()
 }
@@ -228,13 +233,17 @@ fn bullets(lines: &[String]) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let items: String = lines.iter().map(|line| format!("<li>{}</li>\n", escape(line))).collect();
+    let items: String = lines.iter().map(|line| format!("<li>{}</li>\n", escape(&signs(line)))).collect();
     format!("<ul>{items}</ul>")
 }
 
 /// What the plots draw and the downloads contain.
 fn data(comparison: &ReportInput, labels: &[(String, &'static str)]) -> Value {
-    let counts = comparison.runs.iter().flat_map(|run| [&run.flash.reads, &run.flash.programs, &run.flash.erases]);
+    let all: Vec<&RunResult> = match comparison.seeds {
+        Some(seeds) => seeds.repetitions().iter().flat_map(|one| &one.outcomes).map(|outcome| &outcome.result).collect(),
+        None => comparison.runs.iter().collect(),
+    };
+    let counts = all.into_iter().flat_map(|run| [&run.flash.reads, &run.flash.programs, &run.flash.erases]);
     let runs = labels.iter().zip(comparison.runs).enumerate().map(|(i, ((label, colour), run))| {
         let speed = comparison.speeds.get(i);
         let mut value = json!(run);
@@ -246,6 +255,9 @@ fn data(comparison: &ReportInput, labels: &[(String, &'static str)]) -> Value {
         value["not_comparable"] = json!(comparison.verdict.schemes.get(i).and_then(SchemeVerdict::reason));
         value["wall_s"] = json!(speed.map(|s| s.wall_s));
         value["flash_ops_per_s"] = json!(speed.map(|s| s.flash_ops_per_s));
+        if let Some(seeds) = comparison.seeds {
+            value["by_seed"] = by_seed(seeds, i);
+        }
         value
     });
     json!({
@@ -262,7 +274,22 @@ fn data(comparison: &ReportInput, labels: &[(String, &'static str)]) -> Value {
         },
         "baseline": comparison.verdict.baseline,
         "dies": comparison.dies,
+        "seeds": comparison.seeds.map(|seeds| json!({ "seeds": seeds.seeds(), "t": t_quantile(seeds.repetitions().len() - 1) })),
         "causes": table::causes(counts),
         "runs": runs.collect::<Vec<Value>>(),
     })
+}
+
+/// What bars of a scheme are made of under each seed.
+fn by_seed(seeds: &Seeds, scheme: usize) -> Value {
+    let one = |result: &RunResult| {
+        json!({
+            "flash_reads": result.flash.reads,
+            "flash_programs": result.flash.programs,
+            "flash_erases": result.flash.erases,
+            "read_pages": result.host.read_pages,
+            "write_pages": result.host.write_pages,
+        })
+    };
+    seeds.repetitions().iter().map(|repetition| one(&repetition.outcomes[scheme].result)).collect()
 }

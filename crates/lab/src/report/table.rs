@@ -1,8 +1,11 @@
 //! The tables: every number of every run, one column per scheme.
 
-use super::RunSpeed;
 use super::format::{count, escape, percent, real};
+use super::over::Of;
+use super::{ReportInput, RunSpeed};
+use crate::compare::Comparison;
 use crate::quantity::{micros, seconds};
+use crate::seeds::Interval;
 use crate::verdict::{Costs, SchemeVerdict, Verdict};
 use ssd::{AroundResult, RunResult};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,10 +14,12 @@ use vocab::Cause;
 
 /// What a cell shows.
 #[derive(Clone, Debug, PartialEq)]
-enum Value {
+pub(super) enum Value {
     Count(u64),
     Real(f64),
     Share(f64),
+    /// Over several seeds.
+    Mean(Interval, Of),
     Text(String),
     /// Text to compare letter by letter.
     Code(String),
@@ -45,6 +50,7 @@ impl Value {
             Value::Count(n) => count(*n),
             Value::Real(x) => real(*x),
             Value::Share(x) => percent(*x),
+            Value::Mean(interval, of) => super::over::shown(interval, *of, ""),
             Value::Text(text) | Value::Code(text) => escape(text),
             Value::Absent => "-".into(),
         }
@@ -55,6 +61,7 @@ impl Value {
         match self {
             Value::Count(n) => Some(n.to_string()),
             Value::Real(x) | Value::Share(x) if x.is_finite() => Some(x.to_string()),
+            Value::Mean(interval, _) => Some(interval.mean.to_string()),
             _ => None,
         }
     }
@@ -62,7 +69,7 @@ impl Value {
 
 /// What a number means to a reader.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     /// Less is better: its ratio to the baseline is shown.
     Cost,
     /// It describes; a ratio would say nothing.
@@ -72,24 +79,25 @@ enum Kind {
 }
 
 /// One metric of all schemes.
-struct Row {
-    label: String,
-    unit: &'static str,
-    cells: Vec<Value>,
+#[derive(Clone)]
+pub(super) struct Row {
+    pub label: String,
+    pub unit: &'static str,
+    pub cells: Vec<Value>,
     /// What the number means to a reader.
-    kind: Kind,
+    pub kind: Kind,
 }
 
 /// Rows under a common heading.
-struct Group {
-    title: &'static str,
-    rows: Vec<Row>,
+pub(super) struct Group {
+    pub title: &'static str,
+    pub rows: Vec<Row>,
 }
 
 /// One table.
-struct Table {
-    title: &'static str,
-    groups: Vec<Group>,
+pub(super) struct Table {
+    pub title: &'static str,
+    pub groups: Vec<Group>,
 }
 
 /// Builds rows over the runs.
@@ -127,7 +135,22 @@ impl<'a> Rows<'a> {
 }
 
 /// All tables as HTML. `labels` name the columns.
-pub(super) fn html(labels: &[(String, &'static str)], runs: &[RunResult], speeds: &[RunSpeed], verdict: &Verdict) -> String {
+pub(super) fn html(labels: &[(String, &'static str)], input: &ReportInput<'_>) -> String {
+    let tables = match input.seeds {
+        None => tables(input.runs, input.speeds, input.verdict),
+        Some(seeds) => {
+            let under = |one: &Comparison| {
+                let runs: Vec<RunResult> = one.outcomes.iter().map(|outcome| outcome.result.clone()).collect();
+                tables(&runs, input.speeds, &one.verdict)
+            };
+            super::over::joined(seeds.repetitions().iter().map(under).collect())
+        }
+    };
+    tables.iter().map(|table| render(table, labels, input.verdict)).collect()
+}
+
+/// All tables of runs under one seed.
+fn tables(runs: &[RunResult], speeds: &[RunSpeed], verdict: &Verdict) -> Vec<Table> {
     let mut tables = vec![response(runs, verdict), operations(runs), cost(runs), trust(runs, speeds)];
     if runs.iter().any(|run| run.ecc.codewords > 0) {
         tables.insert(3, page_ecc(runs));
@@ -135,7 +158,7 @@ pub(super) fn html(labels: &[(String, &'static str)], runs: &[RunResult], speeds
     if runs.iter().any(|run| run.around != AroundResult::default()) {
         tables.insert(3, read_around(runs));
     }
-    tables.iter().map(|table| render(table, labels, verdict)).collect()
+    tables
 }
 
 fn response(runs: &[RunResult], verdict: &Verdict) -> Table {
@@ -346,6 +369,7 @@ fn shown(cell: &Value, unit: &str) -> String {
     match (cell, unit) {
         (Value::Real(us), "us") => super::verdict::micro(&micros(*us)),
         (Value::Real(s), "s") => super::verdict::micro(&seconds(*s)),
+        (Value::Mean(interval, of), unit) => super::over::shown(interval, *of, unit),
         _ => cell.text(),
     }
 }
@@ -363,7 +387,10 @@ fn render_row(row: &Row) -> String {
             (_, Value::Code(_)) => " class=\"code-value\"",
             _ => "",
         };
-        let exact = cell.exact().map(|number| format!(" data-value=\"{number}\" title=\"{number}\"")).unwrap_or_default();
+        let mut exact = cell.exact().map(|number| format!(" data-value=\"{number}\" title=\"{number}\"")).unwrap_or_default();
+        if let Value::Mean(interval, _) = cell {
+            let _ = write!(exact, " data-half-width=\"{}\"", interval.half_width);
+        }
         let _ = write!(out, "<td data-scheme=\"{i}\"{class}{exact}>{}</td>", shown(cell, row.unit));
     }
     out.push_str("</tr>\n");

@@ -53,6 +53,7 @@ fn input(runs: &[RunResult]) -> ReportInput<'_> {
         command: "flashkeep compare tape",
         runs,
         speeds: &[],
+        seeds: None,
     }
 }
 

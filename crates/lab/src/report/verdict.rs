@@ -1,6 +1,7 @@
 //! The verdict on the page: what is asked first, as sentences and as bars that need no script.
 
-use super::format::escape;
+use super::ReportInput;
+use super::format::{escape, signs};
 use crate::verdict::{Better, MEASURES, Measure, SchemeVerdict, Verdict};
 use std::fmt::Write as _;
 
@@ -19,7 +20,8 @@ const OUTLIER: f64 = 4.0;
 const CUT: f64 = 1.4;
 
 /// The verdict of a comparison; `colours` are those of its schemes.
-pub(super) fn html(verdict: &Verdict, colours: &[(String, &'static str)], cautions: usize) -> String {
+pub(super) fn html(input: &ReportInput<'_>, colours: &[(String, &'static str)]) -> String {
+    let (verdict, cautions) = (input.verdict, input.cautions.len());
     if verdict.schemes.is_empty() {
         return String::new();
     }
@@ -35,22 +37,28 @@ pub(super) fn html(verdict: &Verdict, colours: &[(String, &'static str)], cautio
     let sentences: String = verdict.schemes.iter().map(|one| format!("<li>{}</li>\n", code(&one.sentence))).collect();
     format!(
         "<section class=\"verdict\" aria-label=\"Verdict\">\n<div class=\"answer\">{answer}</div>\n<div class=\"bars\">{panels}</div>\n\
-         <details open><summary>Each scheme in a sentence</summary><ul>{sentences}</ul></details>\n{}</section>\n",
-        table(verdict, colours)
+         <details open><summary>Each scheme in a sentence</summary><ul>{sentences}</ul></details>\n{}{}</section>\n",
+        table(verdict, colours),
+        input.seeds.map(super::over::pairs).unwrap_or_default()
     )
 }
 
 /// A sentence with names between backquotes as bold text.
 fn code(sentence: &str) -> String {
+    let sentence = signs(sentence);
     let parts = sentence.split('`').enumerate();
     parts.map(|(index, part)| if index % 2 == 1 { format!("<b>{}</b>", escape(part)) } else { escape(part) }).collect()
 }
 
 /// What a full bar stands for. An outlier is cut, so that it does not flatten the rest; what cannot be compared has no say.
 fn scale(verdict: &Verdict, measure: &Measure) -> f64 {
+    let top = |one: &SchemeVerdict| {
+        let interval = one.over.as_ref().and_then(|over| over.cost(measure));
+        interval.map(|interval| interval.high()).or_else(|| (measure.of)(&one.costs))
+    };
     let values = |wanted: &dyn Fn(&&SchemeVerdict) -> bool| {
         let mut values: Vec<f64> =
-            verdict.schemes.iter().filter(wanted).filter_map(|one| (measure.of)(&one.costs)).filter(|v| v.is_finite()).collect();
+            verdict.schemes.iter().filter(wanted).filter_map(top).filter(|v| v.is_finite()).collect();
         values.sort_by(|one, other| other.total_cmp(one));
         values
     };
@@ -68,10 +76,11 @@ fn panel(verdict: &Verdict, colours: &[(String, &'static str)], key: &str, quest
     let Some((index, measure)) = MEASURES.iter().enumerate().find(|(_, measure)| measure.key == key) else {
         return String::new();
     };
+    let over = verdict.schemes.iter().any(|one| one.over.is_some());
     let full = scale(verdict, measure);
     let better = if measure.better == Better::Less { "less is better" } else { "more is better" };
     let mut out =
-        format!("<figure class=\"card\" data-panel=\"{key}\"><figcaption>{question} <small>{better}</small></figcaption>\n");
+        format!("<figure class=\"card{}\" data-panel=\"{key}\"><figcaption>{question} <small>{better}</small></figcaption>\n", if over { " over" } else { "" });
     for (one, (label, colour)) in verdict.schemes.iter().zip(colours) {
         let value = (measure.of)(&one.costs);
         let share = value.map_or(0.0, |value| value / full.max(f64::MIN_POSITIVE));
@@ -79,10 +88,10 @@ fn panel(verdict: &Verdict, colours: &[(String, &'static str)], key: &str, quest
         let mut class = String::from("bar");
         class.push_str(if is_cut { " cut" } else { "" });
         class.push_str(if one.is_comparable() { "" } else { " apart" });
-        let ratio = match (one.reason(), one.ratios[index]) {
+        let ratio = match (one.reason(), one.times(index)) {
             (Some(_), _) => "!".into(),
-            (None, Some(ratio)) if verdict.baseline.as_ref() != Some(&one.scheme) => {
-                crate::quantity::times(ratio).replace(" x", "\u{d7}")
+            (None, Some(times)) if verdict.baseline.as_ref() != Some(&one.scheme) => {
+                times.replace(" x", "\u{d7}").replace(" to ", "\u{2013}")
             }
             _ => String::new(),
         };
@@ -94,10 +103,11 @@ fn panel(verdict: &Verdict, colours: &[(String, &'static str)], key: &str, quest
         let _ = writeln!(
             out,
             "<div class=\"row\"><span class=\"name\"><b>{}</b>{below}</span>\
-             <span class=\"track\"><i class=\"{class}\" style=\"width:{:.1}%;background-color:{colour}\"{cut}></i></span>\
+             <span class=\"track\"><i class=\"{class}\" style=\"width:{:.1}%;background-color:{colour}\"{cut}></i>{}</span>\
              <span class=\"value\">{}</span><span class=\"times\">{ratio}</span></div>",
             escape(label),
             share.min(1.0) * 100.0,
+            whisker(one, measure, full),
             micro(&escape(&one.shown(measure))),
         );
     }
@@ -105,15 +115,26 @@ fn panel(verdict: &Verdict, colours: &[(String, &'static str)], key: &str, quest
     out
 }
 
-/// Microseconds with the letter that text for terminals lacks.
+/// A quantity with the signs that text for terminals lacks.
 pub(super) fn micro(text: &str) -> String {
-    text.strip_suffix(" us").map_or(text.to_owned(), |number| format!("{number} \u{b5}s"))
+    signs(text)
+}
+
+/// The interval of a cost, as a line over the end of its bar; `full` is what a full bar stands for.
+fn whisker(one: &SchemeVerdict, measure: &Measure, full: f64) -> String {
+    let Some(interval) = one.over.as_ref().and_then(|over| over.cost(measure)).filter(|interval| interval.half_width > 0.0) else {
+        return String::new();
+    };
+    let place = |value: f64| (value / full.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0) * 100.0;
+    let (low, high) = (place(interval.low()), place(interval.high()));
+    format!("<i class=\"whisker\" style=\"left:{low:.1}%;width:{:.1}%\" title=\"95 % confidence interval\"></i>", high - low)
 }
 
 /// What each scheme survives and costs, a row a scheme: as many schemes as there are fit any screen.
 fn table(verdict: &Verdict, colours: &[(String, &'static str)]) -> String {
-    let mut out = String::from(
-        "<section class=\"card\"><h3>What does each scheme survive, and what does it cost?</h3><div class=\"facts\">\n",
+    let over = if verdict.schemes.iter().any(|one| one.over.is_some()) { " over" } else { "" };
+    let mut out = format!(
+        "<section class=\"card\"><h3>What does each scheme survive, and what does it cost?</h3><div class=\"facts{over}\">\n"
     );
     for (index, (one, (label, colour))) in verdict.schemes.iter().zip(colours).enumerate() {
         let mut facts = vec![

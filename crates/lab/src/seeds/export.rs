@@ -9,11 +9,11 @@ impl Seeds {
     #[must_use]
     pub fn intervals(&self) -> Vec<Row> {
         let mut rows = Vec::new();
-        for (scheme, label) in self.labels().into_iter().enumerate() {
+        for scheme in 0..self.repetitions()[0].outcomes.len() {
             for column in self.columns() {
                 let Some(interval) = self.interval(scheme, column) else { continue };
                 rows.push(Row::from_iter([
-                    ("scheme".to_owned(), json!(label)),
+                    ("scheme".to_owned(), json!(self.label(scheme))),
                     ("column".to_owned(), json!(column)),
                     ("mean".to_owned(), json!(interval.mean)),
                     ("half_width".to_owned(), json!(interval.half_width)),
@@ -29,18 +29,15 @@ impl Seeds {
     /// compared under some seed are left out.
     #[must_use]
     pub fn differences(&self) -> Vec<Row> {
-        let labels = self.labels();
-        let is_comparable =
-            |scheme: &usize| self.repetitions().iter().all(|one| one.verdict.schemes[*scheme].is_comparable());
-        let comparable: Vec<usize> = (0..labels.len()).filter(is_comparable).collect();
+        let comparable = self.comparable();
         let mut rows = Vec::new();
         for (&scheme, &other) in comparable.iter().flat_map(|scheme| comparable.iter().map(move |other| (scheme, other))) {
             for column in COMPARED {
                 let Some(paired) = (scheme != other).then(|| self.paired(scheme, other, column)).flatten() else { continue };
                 let (difference, ratio) = (paired.difference, paired.ratio);
                 rows.push(Row::from_iter([
-                    ("scheme".to_owned(), json!(labels[scheme])),
-                    ("against".to_owned(), json!(labels[other])),
+                    ("scheme".to_owned(), json!(self.label(scheme))),
+                    ("against".to_owned(), json!(self.label(other))),
                     ("column".to_owned(), json!(column)),
                     ("difference".to_owned(), json!(difference.mean)),
                     ("difference_low".to_owned(), json!(difference.low())),
@@ -65,9 +62,5 @@ impl Seeds {
             "intervals": self.intervals(),
             "differences": self.differences(),
         })
-    }
-
-    fn labels(&self) -> Vec<&str> {
-        self.repetitions()[0].outcomes.iter().map(|outcome| outcome.label.as_str()).collect()
     }
 }

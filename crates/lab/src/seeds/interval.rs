@@ -5,6 +5,7 @@
 //! logarithms: the mean of the logarithms of the ratios with its interval, then back. So a ratio is that of the geometric
 //! means, what all seeds do to both schemes alike cancels, and no interval reaches below zero.
 
+use crate::quantity::span;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// How often an interval covers the true mean.
@@ -69,6 +70,16 @@ pub struct Ratio {
     pub low: f64,
     /// The upper end.
     pub high: f64,
+}
+
+impl Ratio {
+    /// The interval as percent more or less: `-3 to +4 %`.
+    #[must_use]
+    pub fn percent(&self) -> String {
+        let ends = span((self.low - 1.0) * 100.0, (self.high - 1.0) * 100.0);
+        let signed = |end: &str| if end.starts_with('-') || end.parse() == Ok(0.0) { end.to_owned() } else { format!("+{end}") };
+        format!("{} %", ends.split(" to ").map(signed).collect::<Vec<_>>().join(" to "))
+    }
 }
 
 /// One figure of two schemes, seed by seed.

@@ -108,6 +108,11 @@ impl Seeds {
         self.rows.concat()
     }
 
+    /// One row for each scheme under the seed of an index.
+    pub(crate) fn rows_of(&self, repetition: usize) -> &[Row] {
+        &self.rows[repetition]
+    }
+
     /// Names of the columns that hold numbers.
     pub(crate) fn columns(&self) -> Vec<&str> {
         let is_number = |(name, value): &(&String, &Value)| {
@@ -115,6 +120,19 @@ impl Seeds {
             value.is_number() && *name != "seed"
         };
         self.rows[0][0].iter().filter(is_number).map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// The scheme of an index, as the experiment names it.
+    #[must_use]
+    pub fn label(&self, scheme: usize) -> &str {
+        &self.repetitions[0].outcomes[scheme].label
+    }
+
+    /// Schemes, by index, that can be compared under every seed.
+    #[must_use]
+    pub fn comparable(&self) -> Vec<usize> {
+        let is_comparable = |scheme: &usize| self.repetitions.iter().all(|one| one.verdict.schemes[*scheme].is_comparable());
+        (0..self.repetitions[0].outcomes.len()).filter(is_comparable).collect()
     }
 
     /// What a column was for a scheme, by index, under each seed; `None` unless it was a number under every one.

@@ -159,7 +159,7 @@ fn against(seeds: &Seeds, schemes: &[SchemeVerdict], one: usize, other: usize) -
         let Some(ratio) = paired.ratio else { continue };
         match shown(measure, &paired) {
             Shown::Equal => {}
-            Shown::Nothing => open.push(format!("{noun} ({})", signed(ratio))),
+            Shown::Nothing => open.push(format!("{noun} ({})", ratio.percent())),
             Shown::Better | Shown::Worse => {
                 let (verb, joint) = phrase(key, ratio);
                 // The other is named once.
@@ -173,13 +173,6 @@ fn against(seeds: &Seeds, schemes: &[SchemeVerdict], one: usize, other: usize) -
         format!("No difference between {name} and {others} is shown at {count} seeds in {}.", words::listed(&open))
     });
     [told, open].into_iter().flatten().collect::<Vec<_>>().join(" ")
-}
-
-/// The interval of a ratio as percent more or less.
-fn signed(ratio: Ratio) -> String {
-    let percent = span((ratio.low - 1.0) * 100.0, (ratio.high - 1.0) * 100.0);
-    let sign = if percent.contains(" to -") { "" } else { "+" };
-    format!("{} %", percent.replace(" to ", &format!(" to {sign}")))
 }
 
 /// What is shown of a cost: a verb with how much, and the word before the name of the other scheme.
@@ -240,6 +233,6 @@ mod tests {
         assert_eq!(told("life_tb", 2.0, 2.3), "lives 2.00 to 2.30 x as long");
         assert_eq!(told("energy_j", 1.052, 1.057), "takes 5.2 to 5.7 % more energy");
         assert_eq!(told("energy_j", 0.5, 0.6), "takes 40 to 50 % less energy");
-        assert_eq!(signed(ratio(0.97, 1.04)), "-3 to +4 %");
+        assert_eq!(ratio(0.97, 1.04).percent(), "-3 to +4 %");
     }
 }

@@ -1,0 +1,135 @@
+//! The tables of several seeds as one: each number is a mean with its interval.
+
+use super::format::{escape, real, signs};
+use super::table::{Group, Row, Table, Value};
+use crate::quantity::Quantity;
+use crate::seeds::{Interval, Seeds};
+
+/// What a mean is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Of {
+    Count,
+    Real,
+    Share,
+}
+
+/// A mean with its interval as text; times, by their unit, in the unit that fits.
+pub(super) fn shown(interval: &Interval, of: Of, unit: &str) -> String {
+    let quantity = match (of, unit) {
+        (Of::Share, _) => Quantity::Share,
+        (_, "us") => Quantity::Micros,
+        (_, "s") => Quantity::Seconds,
+        (Of::Count, _) => Quantity::Count,
+        (Of::Real, _) if interval.half_width == 0.0 => return real(interval.mean),
+        (Of::Real, _) => Quantity::Plain,
+    };
+    let text = quantity.show_interval(interval);
+    // Digits are grouped as everywhere on the page.
+    let parts: Vec<String> = text.split(" +- ").map(grouped).collect();
+    signs(&parts.join(" +- "))
+}
+
+/// Commas instead of the blanks between digits.
+fn grouped(text: &str) -> String {
+    let characters: Vec<char> = text.chars().collect();
+    let is_digit = |at: Option<&char>| at.is_some_and(char::is_ascii_digit);
+    let shown = |(at, c): (usize, &char)| {
+        let is_between = *c == ' ' && at > 0 && is_digit(characters.get(at - 1)) && is_digit(characters.get(at + 1));
+        if is_between { ',' } else { *c }
+    };
+    characters.iter().enumerate().map(shown).collect()
+}
+
+/// The tables of all seeds as one. A row that is missing under a seed, such as a cause of commands, counts nothing there.
+pub(super) fn joined(mut by_seed: Vec<Vec<Table>>) -> Vec<Table> {
+    let later = by_seed.split_off(1);
+    let mut tables = by_seed.remove(0);
+    for table in &mut tables {
+        let same = |tables: &'_ [Table]| tables.iter().position(|other| other.title == table.title);
+        let places: Vec<Option<usize>> = later.iter().map(|tables| same(tables)).collect();
+        for group in &mut table.groups {
+            let of = |(tables, place): (&Vec<Table>, &Option<usize>)| -> Vec<Row> {
+                let groups = place.map_or(&[][..], |place| tables[place].groups.as_slice());
+                groups.iter().find(|other| other.title == group.title).map_or(Vec::new(), |group| group.rows.clone())
+            };
+            let others: Vec<Vec<Row>> = later.iter().zip(&places).map(of).collect();
+            join(group, &others);
+        }
+    }
+    tables
+}
+
+/// A group with the rows of the same group under all later seeds.
+fn join(group: &mut Group, later: &[Vec<Row>]) {
+    for row in later.iter().flatten() {
+        if group.rows.iter().all(|known| known.label != row.label) {
+            group.rows.push(Row { cells: vec![Value::Count(0); row.cells.len()], ..row.clone() });
+        }
+    }
+    for row in &mut group.rows {
+        let others: Vec<Option<&Row>> = later.iter().map(|rows| rows.iter().find(|other| other.label == row.label)).collect();
+        for (scheme, cell) in row.cells.iter_mut().enumerate() {
+            let later = others.iter().map(|other| other.map_or(Value::Count(0), |row| row.cells[scheme].clone()));
+            *cell = mean(&std::iter::once(cell.clone()).chain(later).collect::<Vec<_>>());
+        }
+    }
+}
+
+/// One cell of those of all seeds.
+fn mean(cells: &[Value]) -> Value {
+    let number = |cell: &Value| match cell {
+        Value::Count(n) => Some((*n as f64, Of::Count)),
+        Value::Real(x) => Some((*x, Of::Real)),
+        Value::Share(x) => Some((*x, Of::Share)),
+        _ => None,
+    };
+    let first = &cells[0];
+    if cells.iter().all(|cell| cell == first) {
+        return first.clone();
+    }
+    let numbers: Option<Vec<(f64, Of)>> = cells.iter().map(number).collect();
+    let values: Option<Vec<f64>> = numbers.as_ref().map(|numbers| numbers.iter().map(|(value, _)| *value).collect());
+    match (numbers, values.and_then(|values| Interval::of(&values)), first) {
+        (Some(numbers), Some(interval), _) => Value::Mean(interval, numbers[0].1),
+        (.., Value::Code(_)) => first.clone(),
+        (.., Value::Text(_)) => {
+            let yes = cells.iter().filter(|cell| **cell == Value::Text("yes".into())).count();
+            Value::Text(format!("yes under {yes} of {} seeds", cells.len()))
+        }
+        _ => Value::Absent,
+    }
+}
+
+/// What each scheme is against each other one: the intervals of paired ratios, in percent more or less.
+pub(super) fn pairs(seeds: &Seeds) -> String {
+    let comparable = seeds.comparable();
+    let mut rows = String::new();
+    for (at, &other) in comparable.iter().enumerate() {
+        for &scheme in &comparable[at + 1..] {
+            let cell = |key: &str| match seeds.paired(scheme, other, key).and_then(|paired| paired.ratio) {
+                Some(ratio) if ratio.low < 1.0 && 1.0 < ratio.high => {
+                    format!("<td class=\"open\" title=\"no difference is shown\">{}</td>", ratio.percent())
+                }
+                Some(ratio) => format!("<td>{}</td>", ratio.percent()),
+                None => "<td>-</td>".into(),
+            };
+            let cells: String = PAIRED.iter().map(|(key, _)| cell(key)).collect();
+            let (scheme, other) = (escape(seeds.label(scheme)), escape(seeds.label(other)));
+            rows.push_str(&format!("<tr><th scope=\"row\"><b>{scheme}</b> against <b>{other}</b></th>{cells}</tr>\n"));
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let heads: String = PAIRED.iter().map(|(_, title)| format!("<th scope=\"col\">{title}</th>")).collect();
+    format!(
+        "<section class=\"card\"><h3>How far is each scheme from the others?</h3><p><small>95 % confidence intervals of the ratios of \
+         geometric means over {} seeds, paired by seed; pale: no difference is shown</small></p>\n\
+         <table class=\"pairs\"><thead><tr><th></th>{heads}</tr></thead><tbody>{rows}</tbody></table></section>\n",
+        seeds.repetitions().len()
+    )
+}
+
+/// The costs of which pairs are shown.
+const PAIRED: [(&str, &str); 4] =
+    [("response_us_mean", "mean response"), ("waf", "write amplification"), ("life_tb", "life"), ("energy_j", "energy")];
