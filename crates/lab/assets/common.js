@@ -80,6 +80,18 @@ const flashkeep = (() => {
     ...base(still).tooltip, trigger: "axis",
     axisPointer: { type: "cross", label: { show: false }, lineStyle: { color: colour("muted") }, crossStyle: { color: colour("muted") } },
   });
+  // Error bars: each from `low` to `high` at `x`; `shift(api)` moves them aside, to the bar they belong to.
+  const whiskers = (ends, more, shift) => ({
+    type: "custom", name: "interval", silent: true, z: 5, tooltip: { trigger: "none" }, data: ends, encode: { x: 0, y: [1, 2] },
+    renderItem(params, api) {
+      const [low, high] = [1, 2].map((dimension) => api.coord([api.value(0), api.value(dimension)]));
+      if (!isNumber(low[1]) || !isNumber(high[1]) || low[1] === high[1]) return null;
+      const x = low[0] + (shift ? shift(api) : 0);
+      const line = (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: more.color || colour("text"), lineWidth: 1.5 } });
+      return { type: "group", children: [line(x, low[1], x, high[1]), line(x - 5, low[1], x + 5, low[1]), line(x - 5, high[1], x + 5, high[1])] };
+    },
+    ...more,
+  });
   const message = (text, left, top) =>
     ({ type: "text", left, top, style: { text, fill: colour("muted"), font: "14px " + font, textAlign: "center" } });
 
@@ -213,6 +225,6 @@ const flashkeep = (() => {
   applyTheme();
   return {
     data, byId, state, isNumber, significant, grouped, escapeHtml, short, percent, colour, font, DASHES,
-    base, axis, legend, heading, marker, tip, zoomBox, crossTooltip, message, draw, button, start,
+    base, axis, legend, heading, marker, tip, zoomBox, crossTooltip, whiskers, message, draw, button, start,
   };
 })();

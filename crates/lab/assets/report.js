@@ -3,7 +3,7 @@
 (() => {
   const {
     data, byId, state, isNumber, significant, grouped, escapeHtml, short, percent, colour, font, DASHES,
-    base, axis, legend, heading, marker, tip, zoomBox, crossTooltip, message, draw, button, start,
+    base, axis, legend, heading, marker, tip, zoomBox, crossTooltip, whiskers, message, draw, button, start,
   } = flashkeep;
   const runs = data.runs;
   Object.assign(state, {
@@ -53,20 +53,6 @@
     const variance = values.reduce((all, value) => all + (value - middle) ** 2, 0) / (values.length - 1);
     return data.seeds.t * Math.sqrt(variance / values.length);
   }
-  /// Error bars over the bars of a grid: from `low` to `high` in each place, or null.
-  const whiskers = (grid, ends) => ({
-    type: "custom", name: "interval", xAxisIndex: grid, yAxisIndex: grid, silent: true, z: 5, tooltip: { show: false },
-    data: ends.map((end, at) => (end ? [at, ...end] : [at, "-", "-"])), encode: { x: 0, y: [1, 2] },
-    renderItem(params, api) {
-      const [low, high] = [1, 2].map((dimension) => api.coord([api.value(0), api.value(dimension)]));
-      if (!isNumber(low[1]) || low[1] === high[1]) return null;
-      const half = Math.min(7, api.size([1, 0])[0] * 0.12);
-      const line = (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: colour("text"), lineWidth: 1.5 } });
-      return { type: "group", children: [
-        line(low[0], low[1], high[0], high[1]), line(low[0] - half, low[1], low[0] + half, low[1]), line(high[0] - half, high[1], high[0] + half, high[1]),
-      ] };
-    },
-  });
   const ofFirst = data.seeds ? ` Of seed ${data.seeds.seeds[0]}, the first.` : "";
   const ofMean = data.seeds ? ` Means of ${data.seeds.seeds.length} seeds; lines over bars are 95 % confidence intervals of the totals.` : "";
 
@@ -252,10 +238,10 @@
               }).concat([["total", number(total), data.seeds ? "\u00b1 " + short(this.half(i, operation)) : ""]]));
           },
         },
-        series: bars.concat(totals, data.seeds ? OPERATIONS.map((operation, k) => whiskers(k, visible.map((i) => {
+        series: bars.concat(totals, data.seeds ? OPERATIONS.map((operation, k) => whiskers(visible.flatMap((i, at) => {
           const [total, half] = [this.total(i, operation), this.half(i, operation)];
-          return total === null || total > ends[k] ? null : [total - half, total + half];
-        }))) : []),
+          return total === null || total > ends[k] ? [] : [[at, total - half, total + half]];
+        }), { xAxisIndex: k, yAxisIndex: k })) : []),
       };
     },
     csv: () => [["scheme", "seed", "operation", "cause", "count", "host_pages_read", "host_pages_written"]].concat(

@@ -1,7 +1,7 @@
 // Plots of studies and of figures. Data: one entry of `plots` a plot, with its curves and marks.
 "use strict";
 (() => {
-  const { data, significant, grouped, escapeHtml, colour, DASHES, base, axis, legend, marker, tip, zoomBox, crossTooltip, start } = flashkeep;
+  const { data, significant, grouped, escapeHtml, colour, DASHES, base, axis, legend, marker, tip, zoomBox, crossTooltip, whiskers, start } = flashkeep;
 
   function number(x) {
     const size = Math.abs(x);
@@ -37,7 +37,7 @@
     const [x, y] = plot.axes;
     const own = plot.series.filter((series) => !series.published);
     const paper = plot.series.filter((series) => series.published);
-    const values = plot.series.flatMap((series) => series.points.concat(series.stated || []).map((p) => p[1]));
+    const values = plot.series.flatMap((series) => series.points.concat(series.stated || [], (series.ends || []).map(([at, , high]) => [at, high])).map((p) => p[1]));
     const published = paper.length ? paper[0].colour : "";
     const levels = plot.levels || [];
     values.push(...levels.map((level) => level.y));
@@ -75,7 +75,8 @@
         } : {}),
       })).concat(paper.map((series) => ({
         type: "scatter", name: series.name, color: series.colour, symbol: "diamond", symbolSize: 15, z: 3, data: series.points,
-      }))),
+      })), own.filter((series) => (series.ends || []).length).map((series) => whiskers(series.ends, { name: series.name },
+        dotted ? undefined : (api) => api.barLayout({ barMaxWidth: 46, barGap: "8%", barCategoryGap: "24%", count: own.length })[own.indexOf(series)].offsetCenter))),
     };
   }
   const plotOf = (plot) => ({
@@ -89,6 +90,8 @@
       const points = plot.series.flatMap((series) => series.points);
       const [x, y] = plot.axes;
       const values = [0, 1].map((i) => points.map((p) => p[i]));
+      const ends = plot.series.flatMap((series) => series.ends || []);
+      values[1].push(...ends.flatMap(([, low, high]) => [low, high]).filter((end) => !plot.axes[1].log || end > 0));
       const levels = (plot.levels || []).filter((level) => !y.log || level.y > 0);
       values[1].push(...levels.map((level) => level.y));
       const places = plot.axes.map((a, i) => (isTiny(a, values[i]) ? Math.log10 : (value) => value));
@@ -109,7 +112,10 @@
         tooltip: {
           ...crossTooltip(still),
           formatter: (found) => tip(`${escapeHtml(x.name)}: ${number(found[0].value[2])}`,
-            found.map((p) => [marker(p.color) + escapeHtml(p.seriesName), number(p.value[3])])),
+            found.map((p) => {
+              const ends = (plot.series.find((series) => series.name === p.seriesName).ends || []).find(([at]) => at === p.value[2]);
+              return [marker(p.color) + escapeHtml(p.seriesName), number(p.value[3]), ends ? `${number(ends[1])} to ${number(ends[2])}` : ""];
+            })),
         },
         series: plot.series.map((series, i) => ({
           type: "line", name: series.name, color: series.colour, symbol: series.published ? "diamond" : "circle",
@@ -118,11 +124,14 @@
           ...(i === 0 && marks.length ? {
             markLine: { silent: true, symbol: "none", precision: 15, lineStyle: { color: colour("text"), type: "dashed", width: 1, opacity: .6 }, data: marks },
           } : {}),
-        })),
+        })).concat(plot.series.filter((series) => (series.ends || []).length).map((series) => whiskers(
+          series.ends.map(([at, low, high]) => [places[0](at), places[1](low), places[1](high)]), { name: series.name, color: series.colour }))),
       };
     },
-    csv: () => [["curve", ...plot.axes.map((a) => a.name)]].concat(
-      plot.series.flatMap((series) => series.points.map(([a, b]) => [series.name, a, b]))),
+    csv: () => [["curve", ...plot.axes.map((a) => a.name), "low", "high"]].concat(plot.series.flatMap((series) => series.points.map(([a, b]) => {
+      const end = (series.ends || []).find(([at]) => at === a);
+      return [series.name, a, b, end ? end[1] : "", end ? end[2] : ""];
+    }))),
   });
 
   // Of many figures the plots go first: people look at them rather than read their tables.

@@ -219,9 +219,12 @@ fn cells(drawing: &Drawing) -> Vec<Vec<String>> {
     let heads = std::iter::once(drawing.x.clone()).chain(drawing.curves.iter().map(|curve| curve.name.clone()));
     let mut rows = vec![heads.chain((!stated.is_empty()).then(|| "paper".to_owned())).collect::<Vec<_>>()];
     for x in drawing.places() {
-        let at = drawing.curves.iter().map(|curve| curve.at(x));
+        let at = drawing.curves.iter().map(|curve| match (curve.at(x), curve.ends_at(x)) {
+            (Some(y), Some((low, high))) => format!("{} ({} to {})", number(y), number(low), number(high)),
+            (y, _) => y.map_or("-".into(), number),
+        });
         let stated = (!stated.is_empty()).then(|| stated.iter().find(|(place, _)| *place == x).map(|(_, y)| *y));
-        let shown = at.chain(stated).map(|y| y.map_or("-".into(), number));
+        let shown = at.chain(stated.map(|y| y.map_or("-".into(), number)));
         rows.push(std::iter::once(drawing.place_name(x)).chain(shown).collect());
     }
     rows

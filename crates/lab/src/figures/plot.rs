@@ -4,6 +4,7 @@ use super::sheet::Sheet;
 use super::spec::{Place, PlotSpec, Published, Spec};
 use crate::problem::Problem;
 use crate::reliability::span;
+use crate::seeds::{Interval, Paired};
 
 /// A plot: its axes, curves and what the paper states.
 #[derive(Debug)]
@@ -25,11 +26,23 @@ pub(crate) struct Drawing {
 pub(crate) struct Curve {
     pub name: String,
     pub points: Vec<(f64, f64)>,
+    /// Where runs were repeated: place, lower and upper end of the interval.
+    pub ends: Vec<(f64, f64, f64)>,
 }
 
 impl Curve {
+    fn new(name: String, shown: Vec<(f64, Shown)>) -> Self {
+        let ends = |(x, shown): &(f64, Shown)| shown.ends.map(|(low, high)| (*x, low, high));
+        Self { name, points: shown.iter().map(|(x, shown)| (*x, shown.y)).collect(), ends: shown.iter().filter_map(ends).collect() }
+    }
+
     pub fn at(&self, x: f64) -> Option<f64> {
         self.points.iter().find(|(place, _)| *place == x).map(|(_, y)| *y)
+    }
+
+    /// The interval at a place.
+    pub fn ends_at(&self, x: f64) -> Option<(f64, f64)> {
+        self.ends.iter().find(|(place, ..)| *place == x).map(|(_, low, high)| (*low, *high))
     }
 }
 
@@ -115,19 +128,45 @@ impl<'a> Runs<'a> {
         Some(Self { sheet, columns, x, over: plot.over.as_ref() })
     }
 
-    fn value(&self, trace: &str, arm: &str, x: f64) -> Option<f64> {
+    /// The value under each seed.
+    fn values(&self, trace: &str, arm: &str, x: f64) -> Option<Vec<f64>> {
         let [of_trace, of_arm, value] = self.columns;
         let is_there = |row: &&Vec<String>| self.x.is_none_or(|column| row[column].parse() == Ok(x));
-        let mut rows = self.sheet.rows.iter().filter(|row| row[of_trace] == trace && row[of_arm] == arm);
-        rows.find(is_there)?[value].parse().ok()
+        let rows = self.sheet.rows.iter().filter(|row| row[of_trace] == trace && row[of_arm] == arm).filter(is_there);
+        let values: Vec<f64> = rows.map(|row| row[value].parse().ok()).collect::<Option<_>>()?;
+        (!values.is_empty()).then_some(values)
     }
 
     /// The value, or the ratio that the plot shows; nothing where there was nothing to measure.
-    fn shown(&self, trace: &str, arm: &str, x: f64) -> Option<f64> {
-        let found = self.value(trace, arm, x)?;
-        let shown = self.over.map_or(Some(found), |over| Some(found / self.value(trace, over, x)?))?;
-        shown.is_finite().then_some(shown)
+    fn shown(&self, trace: &str, arm: &str, x: f64) -> Option<Shown> {
+        let found = self.values(trace, arm, x)?;
+        let over = match self.over {
+            Some(over) => Some(self.values(trace, over, x)?),
+            None => None,
+        };
+        let shown = match (found.as_slice(), over.as_deref()) {
+            ([found], None) => Shown { y: *found, ends: None },
+            ([found], Some([over])) => Shown { y: found / over, ends: None },
+            (found, None) => {
+                let interval = Interval::of(found)?;
+                Shown { y: interval.mean, ends: Some((interval.low(), interval.high())) }
+            }
+            (found, Some(over)) if found.len() == over.len() => {
+                let ratio = Paired::of(found, over)?.ratio?;
+                Shown { y: ratio.ratio, ends: Some((ratio.low, ratio.high)) }
+            }
+            _ => return None,
+        };
+        shown.y.is_finite().then_some(shown)
     }
+}
+
+/// What a plot shows in one place.
+#[derive(Clone, Copy)]
+struct Shown {
+    y: f64,
+    /// Of its interval, where runs were repeated.
+    ends: Option<(f64, f64)>,
 }
 
 fn traces<'a>(spec: &'a Spec, plot: &PlotSpec) -> Vec<&'a str> {
@@ -155,7 +194,7 @@ fn of_runs(spec: &Spec, plot: &PlotSpec, sheet: &Sheet) -> Vec<Curve> {
     let pairs = traces.iter().flat_map(|trace| arms.iter().map(move |arm| (*trace, *arm)));
     let curve = |(trace, arm): (&str, &str)| {
         let point = |x: f64| Some((x, runs.shown(trace, arm, x)?));
-        Curve { name: name(trace, arm), points: spec.points.iter().filter_map(|spec| point(spec.x)).collect() }
+        Curve::new(name(trace, arm), spec.points.iter().filter_map(|spec| point(spec.x)).collect())
     };
     pairs.map(curve).filter(|curve| !curve.points.is_empty()).collect()
 }
@@ -168,12 +207,12 @@ fn of_traces(spec: &Spec, plot: &PlotSpec, sheet: &Sheet) -> (Vec<String>, Vec<C
     categories.retain(|trace| arms.iter().any(|arm| runs.shown(trace, arm, x).is_some()));
     let curve = |arm: &str| {
         let values = categories.iter().map(|trace| runs.shown(trace, arm, x)).enumerate();
-        let mut points: Vec<(f64, f64)> = values.filter_map(|(at, y)| Some((at as f64, y?))).collect();
+        let mut points: Vec<(f64, Shown)> = values.filter_map(|(at, shown)| Some((at as f64, shown?))).collect();
         if plot.mean && !points.is_empty() {
-            let mean = points.iter().map(|(_, y)| y).sum::<f64>() / points.len() as f64;
-            points.push((categories.len() as f64, mean));
+            let mean = points.iter().map(|(_, shown)| shown.y).sum::<f64>() / points.len() as f64;
+            points.push((categories.len() as f64, Shown { y: mean, ends: None }));
         }
-        Curve { name: arm.to_owned(), points }
+        Curve::new(arm.to_owned(), points)
     };
     let curves = arms.iter().map(|arm| curve(arm)).filter(|curve| !curve.points.is_empty()).collect();
     if plot.mean {
@@ -216,7 +255,7 @@ fn of_study(spec: &Spec, plot: &PlotSpec, sheet: &Sheet) -> Result<(Vec<String>,
         let Some(y) = row[value].parse().ok().filter(|y: &f64| y.is_finite()) else { continue };
         match curves.iter_mut().find(|curve| curve.name == name) {
             Some(curve) => curve.points.push((place, y)),
-            None => curves.push(Curve { name, points: vec![(place, y)] }),
+            None => curves.push(Curve { name, points: vec![(place, y)], ends: Vec::new() }),
         }
     }
     Ok((categories, curves))

@@ -4,6 +4,7 @@ use super::values::VALUES;
 use crate::document::Document;
 use crate::experiment::{self, Experiment};
 use crate::problem::Problem;
+use crate::seeds::seed_of;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
@@ -238,12 +239,20 @@ impl Figure {
             for point in 0..spec.points.len() {
                 for arm in 0..spec.arms.len() {
                     let experiment = job(&document, files[trace].as_deref(), [trace, point, arm])?;
-                    jobs.push(Job { trace, point, arm, experiment });
+                    jobs.extend(under_seeds(&experiment).map(|experiment| Job { trace, point, arm, experiment }));
                 }
             }
         }
         Ok(Self { name, path: path.to_owned(), spec, jobs, files, absent })
     }
+}
+
+/// The runs of an experiment, each with a seed of its own.
+fn under_seeds(experiment: &Experiment) -> impl Iterator<Item = Experiment> {
+    (0..experiment.seeds as usize).map(|repetition| {
+        let seed = seed_of(experiment.seed, repetition).expect("the range of seeds was checked");
+        Experiment { seed, seeds: 1, ..experiment.clone() }
+    })
 }
 
 impl Figure {

@@ -127,7 +127,7 @@ fn plot(figure: &FigureResult, index: usize, drawing: &Drawing) -> Option<Value>
         let of_curve = if is_bars { stated(Some(&curve.name)) } else { Vec::new() };
         let dots = curve.points.len() <= DOTS_MAX;
         let colour = palette::of_curve(number_of(figure, &curve.name).unwrap_or(number));
-        json!({ "name": curve.name, "colour": colour, "points": curve.points, "dots": dots, "stated": of_curve })
+        json!({ "name": curve.name, "colour": colour, "points": curve.points, "ends": curve.ends, "dots": dots, "stated": of_curve })
     };
     // What is stated of no one place is a line across.
     let wide = drawing.published.iter().filter(|value| value.x.is_none());
