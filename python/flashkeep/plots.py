@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Union
 
+from flashkeep import _native
 from flashkeep._native import Frame
 from flashkeep.results import Result
 
@@ -32,21 +33,38 @@ def _names(result: Result) -> list[str]:
     return [f"{name} !\n({apart[name]})" if name in apart else name for name in result.schemes]
 
 
+def _has(rows: Rows, name: str) -> bool:
+    return name in (rows.columns if isinstance(rows, (Frame, Result)) else rows[0] if len(rows) else ())
+
+
 def _column(rows: Rows, name: str) -> list[Any]:
     if isinstance(rows, (Frame, Result)):
         return rows[name]
     return [row[name] for row in rows]
 
 
+def _means(result: Result, column: str) -> tuple[list[Any], list[float] | None]:
+    """A value for each scheme; over several seeds, means with half-widths of their intervals."""
+    rows = result.intervals
+    if rows is None:
+        return result[column], None
+    found = zip(rows["scheme"], rows["column"], rows["mean"], rows["half_width"])
+    of = {scheme: (mean, half) for scheme, name, mean, half in found if name == column}
+    pairs = [of.get(scheme, (float("nan"), 0.0)) for scheme in result.schemes]
+    return [mean for mean, _ in pairs], [half for _, half in pairs]
+
+
 def response(result: Result, *, kind: str = "all", ax: Axes | None = None) -> Axes:
-    """Response times of each scheme: mean and percentiles. ``kind``: all, read or write."""
+    """Response times of each scheme: mean and percentiles. ``kind``: all, read or write. Over several
+    seeds, their means with 95 % confidence intervals."""
     prefix = {"all": "response_us", "read": "read_response_us", "write": "write_response_us"}[kind]
     ax = _axes(ax)
     shown = [("mean", "mean"), ("p50", "median"), ("p99", "99 %"), ("p999", "99.9 %"), ("p9999", "99.99 %")]
     width = 0.8 / len(shown)
     for number, (key, label) in enumerate(shown):
         places = [x + (number - (len(shown) - 1) / 2) * width for x in range(len(result))]
-        ax.bar(places, result[f"{prefix}_{key}"], width, label=label)
+        values, halves = _means(result, f"{prefix}_{key}")
+        ax.bar(places, values, width, label=label, yerr=halves, capsize=3)
     ax.set_xticks(range(len(result)), _names(result))
     ax.set_yscale("log")
     ax.set_ylabel("response time, us" if kind == "all" else f"response time of {kind}s, us")
@@ -68,28 +86,33 @@ def cdf(result: Result, *, kind: str = "read", ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _stacked(ax: Axes, names: Sequence[str], parts: Sequence[tuple[str, Sequence[float]]], unit: str) -> Axes:
+def _stacked(
+    ax: Axes, names: Sequence[str], parts: Sequence[tuple[str, Sequence[float]]], halves: list[float] | None, unit: str
+) -> Axes:
     below = [0.0] * len(names)
     for label, values in parts:
         if any(values):
             ax.bar(names, values, bottom=below, label=label)
             below = [low + value for low, value in zip(below, values)]
+    if halves is not None:
+        ax.errorbar(range(len(names)), below, yerr=halves, fmt="none", ecolor="black", capsize=5)
     ax.set_ylabel(unit)
     ax.legend()
     return ax
 
 
 def traffic(result: Result, *, what: str = "programs", ax: Axes | None = None) -> Axes:
-    """Flash operations of each scheme by cause. ``what``: reads, programs or erases."""
+    """Flash operations of each scheme by cause. ``what``: reads, programs or erases. Over several seeds, means, with
+    the 95 % confidence interval of the whole."""
     unit = {"reads": "page reads", "programs": "page programs", "erases": "block erases"}[what]
-    parts = [(cause, result[f"flash_{what}_{cause.replace('-', '_')}"]) for cause in _CAUSES]
-    return _stacked(_axes(ax), _names(result), parts, unit)
+    parts = [(cause, _means(result, f"flash_{what}_{cause.replace('-', '_')}")[0]) for cause in _CAUSES]
+    return _stacked(_axes(ax), _names(result), parts, _means(result, f"flash_{what}")[1], unit)
 
 
 def energy(result: Result, *, ax: Axes | None = None) -> Axes:
-    """Energy of each scheme by operation."""
-    parts = [(operation, result[f"energy_j_{operation}"]) for operation in _OPERATIONS]
-    return _stacked(_axes(ax), _names(result), parts, "energy, J")
+    """Energy of each scheme by operation; over several seeds, means, with the 95 % confidence interval of the whole."""
+    parts = [(operation, _means(result, f"energy_j_{operation}")[0]) for operation in _OPERATIONS]
+    return _stacked(_axes(ax), _names(result), parts, _means(result, "energy_j")[1], "energy, J")
 
 
 def wear(result: Result, *, ax: Axes | None = None) -> Axes:
@@ -102,16 +125,41 @@ def wear(result: Result, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
+def _over_seeds(points: Sequence[tuple[Any, Any, Any]]) -> list[tuple[Any, Any, float]] | None:
+    """Places with the mean over the seeds and the half-width of its 95 % confidence interval; nothing where a place
+    has one value, or several of one seed."""
+    places: dict[Any, dict[Any, Any]] = {}
+    for at, seed, value in points:
+        if seed is None or seed in places.setdefault(at, {}):
+            return None
+        places[at][seed] = value
+    means: list[tuple[Any, Any, float]] = []
+    for at, values in places.items():
+        interval = _native.interval(list(values.values()))
+        if interval is None:
+            return None
+        means.append((at, *interval))
+    return means
+
+
 def lines(rows: Rows, *, x: str, y: str, by: str | None = None, ax: Axes | None = None) -> Axes:
-    """One column over another, a line for each value of a third: sweeps and studies."""
+    """One column over another, a line for each value of a third: sweeps and studies. Where a sweep has an axis ``seed``
+    that is neither ``x`` nor ``by``, each point is the mean over the seeds with its 95 % confidence interval."""
     ax = _axes(ax)
-    groups: dict[Any, list[tuple[Any, Any]]] = {}
+    groups: dict[Any, list[tuple[Any, Any, Any]]] = {}
     labels = _column(rows, by) if by else [None] * len(rows)
-    for label, at, value in zip(labels, _column(rows, x), _column(rows, y)):
+    seeds = _column(rows, "seed") if _has(rows, "seed") and "seed" not in (x, by) else [None] * len(rows)
+    for label, at, seed, value in zip(labels, _column(rows, x), seeds, _column(rows, y)):
         if value is not None:
-            groups.setdefault(label, []).append((at, value))
+            groups.setdefault(label, []).append((at, seed, value))
     for label, points in groups.items():
-        ax.plot(*zip(*points), marker="o", label=None if label is None else str(label))
+        name = None if label is None else str(label)
+        means = _over_seeds(points)
+        if means is None:
+            ax.plot([at for at, _, _ in points], [value for _, _, value in points], marker="o", label=name)
+        else:
+            ats, values, halves = zip(*means)
+            ax.errorbar(ats, values, yerr=halves, marker="o", capsize=4, label=name)
     ax.set_xlabel(x)
     ax.set_ylabel(y)
     if by:

@@ -18,7 +18,11 @@ from flashkeep.settings import Experiment, PathText
 
 class Result(Framed):
     """What an experiment gave: one row for each scheme. polars, pandas, pyarrow and DuckDB take it
-    as a frame: ``polars.DataFrame(result)``."""
+    as a frame: ``polars.DataFrame(result)``.
+
+    Where the experiment was repeated (``Experiment(seeds=5)``), the rows are those of the first seed;
+    :attr:`intervals`, :attr:`differences` and :attr:`repetitions` have what all seeds say, and
+    :attr:`verdict` is made of that."""
 
     def __init__(self, native: _native.Run) -> None:
         self._native = native
@@ -33,6 +37,41 @@ class Result(Framed):
         """What ``flashkeep run --json`` prints (docs/spec/results.md)."""
         document: dict[str, Any] = json.loads(self._native.json())
         return document
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds it was run with."""
+        repeated = self.document["seeds"]
+        return [self.document["experiment"]["seed"]] if repeated is None else list(repeated["seeds"])
+
+    @cached_property
+    def repetitions(self) -> _native.Frame:
+        """One row for each seed and scheme, with the columns of the result."""
+        repeated = self._native.repetitions()
+        return self.frame if repeated is None else repeated
+
+    @cached_property
+    def intervals(self) -> _native.Frame | None:
+        """Over several seeds, a row for each ``scheme`` and ``column`` of numbers: ``mean``, ``half_width`` of
+        its 95 % confidence interval, and its ends, ``low`` and ``high``."""
+        return self._native.intervals()
+
+    @cached_property
+    def differences(self) -> _native.Frame | None:
+        """Over several seeds, a row for each ``scheme``, each one ``against`` it, and each ``column`` of costs,
+        paired by seed: the mean ``difference`` and the ``ratio`` of geometric means, with the ends of their
+        95 % confidence intervals (``difference_low``, ``difference_high``, ``ratio_low``, ``ratio_high``)."""
+        return self._native.differences()
+
+    def interval(self, scheme: str, column: str) -> tuple[float, float]:
+        """Mean of a column of a scheme over the seeds, and half-width of its 95 % confidence interval."""
+        rows = self.intervals
+        if rows is None:
+            raise ValueError("the experiment was run with one seed; give it seeds=2 or more")
+        for found in zip(rows["scheme"], rows["column"], rows["mean"], rows["half_width"]):
+            if found[:2] == (scheme, column):
+                return found[2], found[3]
+        raise KeyError(f"no interval of {column} of {scheme}: no number under every seed, or no such name")
 
     @property
     def schemes(self) -> list[str]:

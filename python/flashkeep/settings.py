@@ -245,6 +245,8 @@ class Experiment:
     refresh: Refresh | None = None
     ecc: Ecc | None = None
     seed: int | None = None
+    #: Repetitions, each with a seed of its own: ``seed`` and those that follow it.
+    seeds: int | None = None
     payload: str | None = None
     scheduler: str | None = None
     settings: Settings = field(default_factory=dict)

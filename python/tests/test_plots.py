@@ -1,5 +1,8 @@
 """Plots show the values of the columns they say."""
 
+from dataclasses import replace
+from statistics import mean, stdev
+
 import pytest
 
 import flashkeep as fk
@@ -56,3 +59,33 @@ def test_lines_are_drawn_for_frames_and_for_studies(small):
     assert list(lines[0].get_ydata()) == frame["waf"][::2] and list(lines[0].get_xdata()) == [1, 2, 3]
     rows = [{"x": 1, "y": 2.0}, {"x": 2, "y": None}, {"x": 3, "y": 4.0}]
     assert list(plots.lines(rows, x="x", y="y").get_lines()[0].get_xdata()) == [1, 3]
+
+
+def test_lines_of_a_grid_with_seeds_are_means_with_intervals(small):
+    axes = [fk.Axis(key="capacity.spare", values=[0.3, 0.5]), fk.Axis(key="seed", values=[1, 2, 3])]
+    frame = fk.sweep(fk.Grid(experiment=small, axes=axes))
+    assert len(frame) == 12, "every run keeps its rows"
+    ax = plots.lines(frame, x="capacity.spare", y="waf", by="scheme")
+    for scheme, drawn in zip(["none", "raid5"], ax.containers):
+        line, _, (bars,) = drawn.lines
+        for place, spare in enumerate([0.3, 0.5]):
+            rows = zip(frame["scheme"], frame["capacity.spare"], frame["waf"])
+            values = [waf for name, at, waf in rows if (name, at) == (scheme, spare)]
+            half = 4.302653 * stdev(values) / 3**0.5
+            assert line.get_ydata()[place] == pytest.approx(mean(values))
+            (_, low), (_, high) = bars.get_segments()[place]
+            assert (low, high) == pytest.approx((mean(values) - half, mean(values) + half))
+    # Without the seeds it is two points in each place, of which nobody knows what differs.
+    mixed = [{"x": at, "y": value, "seed": 1} for at, value in [(1, 2.0), (1, 3.0), (2, 4.0)]]
+    assert list(plots.lines(mixed, x="x", y="y").get_lines()[0].get_xdata()) == [1, 1, 2]
+
+
+def test_bars_over_several_seeds_are_means_with_error_bars(small):
+    result = fk.run(replace(small, seeds=3))
+    values = heights(plots.response(result, kind="write"), "mean")
+    assert values == [result.interval(scheme, "write_response_us_mean")[0] for scheme in result.schemes]
+    ax = plots.traffic(result, what="programs")
+    (errors,) = [container for container in ax.containers if hasattr(container, "has_yerr")]
+    (_, low), (_, high) = errors.lines[2][0].get_segments()[1]
+    middle, half = result.interval("raid5", "flash_programs")
+    assert (low, high) == pytest.approx((middle - half, middle + half))

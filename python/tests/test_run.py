@@ -5,7 +5,9 @@ import json
 import subprocess
 import threading
 from dataclasses import FrozenInstanceError, fields, replace
+from math import exp, log
 from pathlib import Path
+from statistics import mean, stdev
 
 import pytest
 
@@ -87,6 +89,7 @@ def test_pandas_takes_it(small):
 def test_dataclasses_have_exactly_the_settings_of_the_engine():
     experiment = fk.Experiment(
         schemes=["none"],
+        seeds=2,  # left out where it is 1
         trace=fk.Workload(generator="uniform", requests=10, range="4MiB", max_gap="1h"),  # left out where it is not given
         faults=fk.Faults(dead_die=0, wear_out=1e-9, silent=1e-9),  # left out where they are 0
     )
@@ -248,3 +251,45 @@ def test_stubs_name_exactly_what_the_extension_has():
         public = {name for name in vars(getattr(_native, node.name)) if not name.startswith("_")}
         assert public <= members and all(hasattr(getattr(_native, node.name), name) for name in members), node.name
     assert (Path(fk.__file__).parent / "py.typed").exists()
+
+
+def test_several_seeds_give_means_intervals_and_paired_differences(small, program, tmp_path):
+    seeded = replace(small, seed=3, seeds=4)
+    result = fk.run(seeded, threads=1)
+    assert result.seeds == [3, 4, 5, 6] and len(result) == 2 and len(result.repetitions) == 8
+    # Each is the run of its seed; the first is what there is without repetitions.
+    alone = fk.run(replace(small, seed=3))
+    assert [result[name] for name in result.columns] == [alone[name] for name in alone.columns]
+    assert (alone.seeds, alone.intervals, alone.differences) == ([3], None, None)
+    assert len(alone.repetitions) == 2
+    fifth = fk.run(replace(small, seed=5))
+    assert result.repetitions["event_digest"][4:6] == fifth["event_digest"]
+    # By hand.
+    quantile = 3.182446
+    none, raid5 = result.repetitions["waf"][::2], result.repetitions["waf"][1::2]
+    middle, half = result.interval("raid5", "waf")
+    assert (middle, half) == pytest.approx((mean(raid5), quantile * stdev(raid5) / 2))
+    rows = result.differences
+    row = next(
+        i for i, key in enumerate(zip(rows["scheme"], rows["against"], rows["column"])) if key == ("raid5", "none", "waf")
+    )
+    logs = [log(own / other) for own, other in zip(raid5, none)]
+    ends = [exp(mean(logs) + sign * quantile * stdev(logs) / 2) for sign in (-1, 0, 1)]
+    assert [rows[f"ratio{end}"][row] for end in ("_low", "", "_high")] == pytest.approx(ends)
+    assert rows["difference"][row] == pytest.approx(mean(own - other for own, other in zip(raid5, none)))
+    with pytest.raises(ValueError, match="one seed"):
+        alone.interval("raid5", "waf")
+    with pytest.raises(KeyError, match="no interval of waff"):
+        result.interval("raid5", "waff")
+    # The program says the same.
+    file = tmp_path / "small.toml"
+    file.write_text(replace(small, seed=3).to_toml())
+    command = [*program, "run", file, "--seeds", "4", "--json", "--report", tmp_path / "report"]
+    theirs = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert theirs["seeds"] == result.document["seeds"] and theirs["verdict"] == result.verdict
+
+
+def test_progress_counts_the_runs_of_all_seeds(small):
+    heard = []
+    fk.run(replace(small, seeds=3), threads=2, progress=lambda done, total: heard.append((done, total)))
+    assert heard[-1] == (3 * 2 * 2000, 3 * 2 * 2000) and heard == sorted(heard)

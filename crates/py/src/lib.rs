@@ -16,7 +16,7 @@ mod _native {
     #[pymodule_export]
     use crate::frame::Frame;
     #[pymodule_export]
-    use crate::run::{Run, names, run};
+    use crate::run::{Run, interval, names, run};
     #[pymodule_export]
     use crate::study::study;
     #[pymodule_export]

@@ -2,7 +2,7 @@
 
 use crate::errors::bad_input;
 use crate::frame::Frame;
-use lab::{Bench, Columns, Comparison, Experiment, Progress};
+use lab::{Bench, Columns, Comparison, Experiment, Progress, Row, Seeds};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -30,15 +30,42 @@ impl Run {
         self.0.to_table()
     }
 
-    /// One row for each scheme.
+    /// One row for each scheme; under several seeds, those of the first.
     fn frame(&self) -> PyResult<Frame> {
         Frame::new(Columns::of(&self.0.rows()))
+    }
+
+    /// One row for each seed and scheme; nothing where the experiment was not repeated.
+    fn repetitions(&self) -> PyResult<Option<Frame>> {
+        self.over_seeds(Seeds::rows)
+    }
+
+    /// The mean of each column of numbers with its confidence interval, by scheme; nothing where it was not repeated.
+    fn intervals(&self) -> PyResult<Option<Frame>> {
+        self.over_seeds(Seeds::intervals)
+    }
+
+    /// What each scheme is against each other one, paired by seed; nothing where it was not repeated.
+    fn differences(&self) -> PyResult<Option<Frame>> {
+        self.over_seeds(Seeds::differences)
     }
 
     /// Writes `index.html`, `results.json` and `experiment.toml`; returns the path of the first.
     fn report(&self, directory: PathBuf) -> PyResult<PathBuf> {
         lab::write_report(&self.0, &directory).map_err(|problem| bad_input(&problem))
     }
+}
+
+impl Run {
+    fn over_seeds(&self, rows: fn(&Seeds) -> Vec<Row>) -> PyResult<Option<Frame>> {
+        self.0.seeds.as_ref().map(|seeds| Frame::new(Columns::of(&rows(seeds)))).transpose()
+    }
+}
+
+/// Mean of values and half-width of its 95 % confidence interval; nothing of fewer than two.
+#[pyfunction]
+pub fn interval(values: Vec<f64>) -> Option<(f64, f64)> {
+    lab::Interval::of(&values).map(|interval| (interval.mean, interval.half_width))
 }
 
 /// Runs the experiment of a TOML text, or of a file where `text` is nothing. `progress` hears of requests answered and of

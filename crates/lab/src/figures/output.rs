@@ -124,7 +124,9 @@ impl FigureResult {
         let of = |stated: &super::Published| stated.of.as_ref().map_or(String::new(), |of| format!(" of {of}"));
         let stated =
             drawing.published.iter().map(|stated| format!(" The paper{}{}: {}.", of(stated), place(stated), stated.what));
-        format!("{}.{}", self.figure.spec.source, stated.collect::<String>())
+        let over = drawing.curves.iter().any(|curve| !curve.ends.is_empty());
+        let over = if over { " Error bars are 95 % confidence intervals over the seeds." } else { "" };
+        format!("{}.{}{over}", self.figure.spec.source, stated.collect::<String>())
     }
 
     /// What to know of the figure, as `name: value`.

@@ -10,8 +10,6 @@
 mod export;
 mod interval;
 mod joined;
-#[cfg(test)]
-mod tests;
 
 use crate::clock::{Clock, needs_demand};
 use crate::compare::Comparison;
@@ -111,6 +109,14 @@ impl Seeds {
     /// One row for each scheme under the seed of an index.
     pub(crate) fn rows_of(&self, repetition: usize) -> &[Row] {
         &self.rows[repetition]
+    }
+
+    /// Puts other values in the place of those that were found.
+    #[cfg(test)]
+    pub(crate) fn set(&mut self, scheme: usize, column: &str, values: &[f64]) {
+        for (rows, value) in self.rows.iter_mut().zip(values) {
+            rows[scheme].insert(column.to_owned(), serde_json::json!(value));
+        }
     }
 
     /// Names of the columns that hold numbers.

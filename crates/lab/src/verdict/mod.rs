@@ -120,7 +120,7 @@ impl Verdict {
             let costs = words::sentence(verdict, baseline.as_deref());
             verdict.sentence = format!("{costs} {}", verdict.sentence).trim_end().to_owned();
         }
-        Self { answer: words::answer(&schemes, baseline.as_deref(), &|_, _, _| true), baseline, schemes }
+        Self { answer: words::answer(&schemes, baseline.as_deref(), &is_no_worse), baseline, schemes }
     }
 
     /// What is said of a scheme.
@@ -134,6 +134,15 @@ impl Verdict {
 fn baseline(schemes: &[SchemeVerdict]) -> Option<&SchemeVerdict> {
     let comparable = || schemes.iter().filter(|verdict| verdict.is_comparable());
     comparable().find(|verdict| verdict.scheme == "none").or_else(|| comparable().next())
+}
+
+/// Whether a cost of one scheme is no worse than that of another.
+fn is_no_worse(one: &SchemeVerdict, other: &SchemeVerdict, measure: &Measure) -> bool {
+    let pair = (measure.of)(&one.costs).zip((measure.of)(&other.costs));
+    pair.is_some_and(|(own, others)| match measure.better {
+        Better::Less => own <= others,
+        Better::More => own >= others,
+    })
 }
 
 /// Whether a scheme survives no less than another, costs no more in anything, and is better in something. Where one of them

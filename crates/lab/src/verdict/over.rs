@@ -222,6 +222,62 @@ mod tests {
         assert_eq!(shown(less, &paired(&[0.0, 0.1, 0.0], &high)), Shown::Better);
     }
 
+    /// Three seeds of `none`, `raid5` and `ds-raid`, whose costs are then made up.
+    fn repeated() -> Seeds {
+        let text = "seeds = 3\nschemes = [\"none\", \"raid5\", \"ds-raid\"]\n[trace]\nsource = \"uniform\"\n[generate]\n\
+                    requests = 200\nrange = \"8MiB\"\nread_fraction = 0.5\n";
+        let experiment = crate::Experiment::parse("test.toml", text).unwrap_or_else(|e| panic!("{e}"));
+        let bench = crate::Bench { threads: 2, clock: &|| 0.0, progress: &|_| {} };
+        let mut seeds = crate::compare(&experiment, &bench).unwrap_or_else(|e| panic!("{e}")).seeds.expect("repeated");
+        for scheme in [1, 2] {
+            seeds.set(scheme, "response_us_mean", &[500.0, 520.0, 540.0]);
+            seeds.set(scheme, "life_tb", &[5.0, 5.2, 5.1]);
+            seeds.set(scheme, "energy_j", &[1.0, 1.1, 1.2]);
+        }
+        seeds
+    }
+
+    #[test]
+    fn a_scheme_is_dominated_only_where_intervals_show_it() {
+        let dominated = |seeds: &Seeds| Verdict::over(seeds).schemes[1].dominated_by.clone();
+        let mut seeds = repeated();
+        assert_eq!(dominated(&seeds), None, "equal under every seed");
+        // Sooner under every seed, by much the same: the pairs show it, although the two samples overlap.
+        seeds.set(2, "response_us_mean", &[480.0, 499.0, 519.0]);
+        assert_eq!(dominated(&seeds).as_deref(), Some("ds-raid"));
+        // More energy on average, but not shown: that it is no worse is not shown either.
+        seeds.set(2, "energy_j", &[0.9, 1.3, 1.2]);
+        assert_eq!(dominated(&seeds), None);
+        seeds.set(2, "energy_j", &[0.9, 1.0, 1.09]);
+        assert_eq!(dominated(&seeds).as_deref(), Some("ds-raid"));
+        // Sooner on average, and no more.
+        seeds.set(2, "response_us_mean", &[400.0, 530.0, 530.0]);
+        assert_eq!(dominated(&seeds), None);
+    }
+
+    #[test]
+    fn the_answer_praises_what_is_shown_and_names_what_is_not() {
+        let mut seeds = repeated();
+        seeds.set(2, "response_us_mean", &[350.0, 364.0, 390.0]);
+        seeds.set(2, "life_tb", &[4.9, 5.3, 5.2]);
+        seeds.set(2, "energy_j", &[1.05, 1.155, 1.27]);
+        let verdict = Verdict::over(&seeds);
+        let answer = &verdict.answer;
+        assert!(answer[0].contains("`ds-raid` answers fastest (") && answer[0].contains("`raid5` takes the least energy ("), "{answer:?}");
+        assert!(!answer[0].contains("longest"), "{answer:?}");
+        assert_eq!(
+            answer[1],
+            "`ds-raid` answers 26 to 32 % sooner than `raid5` and takes 4 to 6 % more energy. No difference between `ds-raid` and \
+             `raid5` is shown at 3 seeds in life (-5 to +6 %)."
+        );
+        // Nothing to choose by.
+        seeds.set(2, "response_us_mean", &[350.0, 564.0, 600.0]);
+        seeds.set(2, "energy_j", &[1.0, 1.1, 1.3]);
+        let verdict = Verdict::over(&seeds);
+        assert!(verdict.answer[0].ends_with("none is shown to answer fastest, to live longest or to take the least energy."));
+        assert!(verdict.answer[1].starts_with("No difference between `ds-raid` and `raid5` is shown at 3 seeds in mean response ("));
+    }
+
     #[test]
     fn ratios_are_told_in_percent_or_as_multiples() {
         let ratio = |low, high| Ratio { ratio: (low + high) / 2.0, low, high };

@@ -1,7 +1,7 @@
 //! The verdict in sentences, made from its figures.
 
 use super::costs::measure;
-use super::{Better, Measure, SchemeVerdict};
+use super::{Measure, SchemeVerdict};
 use crate::quantity::percent;
 
 /// What is said of costs in a sentence: the key of the measure, and its words.
@@ -46,7 +46,7 @@ fn told(verdict: &SchemeVerdict, key: &str, name: &str, is_baseline: bool) -> Op
     }
 }
 
-/// Whether a scheme is shown to be better than another in a cost.
+/// Whether a scheme is shown to be no worse than another in a cost that both have.
 pub(super) type IsShown<'a> = dyn Fn(&SchemeVerdict, &SchemeVerdict, &Measure) -> bool + 'a;
 
 /// What is asked first: which scheme. By the costs that decide, among the schemes that survive the loss of a die.
@@ -93,19 +93,11 @@ fn winners(several: &[&SchemeVerdict], baseline: Option<&str>, is_shown: &IsShow
     let mut praised: Vec<(&SchemeVerdict, Vec<&str>)> = Vec::new();
     for (key, praise) in PRAISE {
         let (_, measure) = measure(key);
-        let value = |verdict: &&&SchemeVerdict| (measure.of)(&verdict.costs);
-        let signed = |verdict: &&&SchemeVerdict| match measure.better {
-            Better::Less => value(verdict),
-            Better::More => value(verdict).map(|value| -value),
+        let known: Vec<&&SchemeVerdict> = several.iter().filter(|verdict| (measure.of)(&verdict.costs).is_some()).collect();
+        let is_best = |one: &&&&SchemeVerdict| {
+            known.iter().all(|other| other.scheme == one.scheme || is_shown(one, other, measure))
         };
-        let best = several
-            .iter()
-            .filter(|verdict| value(verdict).is_some())
-            .min_by(|one, other| signed(one).unwrap_or(f64::INFINITY).total_cmp(&signed(other).unwrap_or(f64::INFINITY)));
-        let Some(best) = best else { continue };
-        if several.iter().any(|other| other.scheme != best.scheme && value(&other).is_some() && !is_shown(best, other, measure)) {
-            continue;
-        }
+        let Some(best) = known.iter().find(is_best) else { continue };
         match praised.iter_mut().find(|(verdict, _)| verdict.scheme == best.scheme) {
             Some((_, praises)) => praises.push(praise),
             None => praised.push((best, vec![praise])),
