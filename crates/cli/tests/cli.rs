@@ -547,3 +547,34 @@ fn a_sweep_that_lost_data_is_exit_code_1_and_bad_files_are_exit_code_2() {
     assert_eq!(code(&absent), 2);
     assert!(stderr(&absent).contains("grid file absent.toml cannot be read"), "{}", stderr(&absent));
 }
+
+#[test]
+fn seeds_give_intervals_and_beyond_their_bounds_an_error_that_names_the_option() {
+    let here = with_small("seeds");
+    let arguments = |seeds| ["run", "small.toml", "--seeds", seeds, "--report"];
+    let output = flashkeep(&here, &[&arguments("3")[..], &["three", "--plot", "three.svg"]].concat());
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.contains("`none` answers") && text.contains("sooner than `raid5`"), "{text}");
+    assert!(text.contains(" +- ") && text.contains("seeds: 3 repetitions, seeds 1 to 3"), "{text}");
+    let svg = std::fs::read_to_string(here.join("three.svg")).expect("written");
+    assert!(svg.contains("means of 3 seeds") && svg.matches("<path").count() >= 4, "a line over each bar");
+    // What is written beside the report repeats all of it, and one seed is what there is without the option.
+    let again = flashkeep(&here, &["run", "three/experiment.toml", "--threads", "1", "--report", "three"]);
+    assert_eq!(stdout(&again), text);
+    let one = flashkeep(&here, &[&arguments("1")[..], &["one"]].concat());
+    let none = flashkeep(&here, &["run", "small.toml", "--report", "one"]);
+    assert_eq!((code(&one), stdout(&one)), (0, stdout(&none)));
+    for (seeds, said) in [
+        ("0", "error: --seeds 0: seeds: found 0, valid is 1 to 100"),
+        ("101", "error: --seeds 101: seeds: found 101, valid is 1 to 100"),
+        ("many", "error: --seeds many: seeds: found string \"many\""),
+    ] {
+        let bad = flashkeep(&here, &[&arguments(seeds)[..], &["bad"]].concat());
+        assert_eq!((code(&bad), stderr(&bad).contains(said)), (2, true), "{}", stderr(&bad));
+    }
+    std::fs::write(here.join("grid.toml"), format!("seeds = 2\n{SMALL}{GRID}")).expect("written");
+    let grid = flashkeep(&here, &["sweep", "grid.toml", "--out", "out"]);
+    assert_eq!(code(&grid), 2);
+    assert!(stderr(&grid).contains("grid.toml:1") && stderr(&grid).contains("an axis with"), "{}", stderr(&grid));
+}

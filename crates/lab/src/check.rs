@@ -46,7 +46,10 @@ fn seeds(experiment: &Experiment) -> Result<(), Problem> {
     let last = crate::seeds::seed_of(experiment.seed, experiment.seeds as usize - 1);
     if last.is_none_or(|last| last > i64::MAX as u64) {
         let most = i64::MAX as u64 - u64::from(experiment.seeds) + 1;
-        return Err(Problem::new("seed", format!("found {}, the largest that {} seeds can begin with is {most}", experiment.seed, experiment.seeds)));
+        return Err(Problem::new(
+            "seed",
+            format!("found {}, the largest that {} seeds can begin with is {most}", experiment.seed, experiment.seeds),
+        ));
     }
     Ok(())
 }

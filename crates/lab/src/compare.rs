@@ -217,7 +217,7 @@ struct Runs<'a> {
 
 /// A run to be done: of the first repetition, its drive being ready, or of a later one.
 enum Piece {
-    First(usize, Prepared),
+    First(usize, Box<Prepared>),
     Later { repetition: usize, scheme: usize },
 }
 
@@ -347,9 +347,9 @@ impl Runs<'_> {
         indexed.sort_by(|(_, one), (_, other)| other.wall_s.total_cmp(&one.wall_s));
         let order: Vec<usize> = indexed.iter().map(|(index, _)| *index).collect();
         let later = (1..seeds).flat_map(|repetition| order.iter().map(move |&scheme| Piece::Later { repetition, scheme }));
-        let pieces = indexed.into_iter().map(|(index, prepared)| Piece::First(index, prepared)).chain(later).collect();
+        let pieces = indexed.into_iter().map(|(index, prepared)| Piece::First(index, Box::new(prepared))).chain(later).collect();
         let run = |piece| match piece {
-            Piece::First(index, prepared) => Ok((0, index, self.workload.facts().clone(), self.run(index, prepared, clock)?)),
+            Piece::First(index, prepared) => Ok((0, index, self.workload.facts().clone(), self.run(index, *prepared, clock)?)),
             Piece::Later { repetition, scheme } => self.run_later(repetition, scheme, clock),
         };
         let mut ran = in_parallel(self.bench.threads, pieces, run)?;
@@ -372,7 +372,8 @@ impl Runs<'_> {
         let map = workload.map(&experiment, self.plan.user_slots)?;
         let before = repetition * self.experiment.schemes.len();
         let runs = Runs { experiment: &experiment, drives: None, workload, map: &map, before, ..*self };
-        let named = |problem: Problem| Problem { message: format!("with seed {}: {}", experiment.seed, problem.message), ..problem };
+        let named =
+            |problem: Problem| Problem { message: format!("with seed {}: {}", experiment.seed, problem.message), ..problem };
         let prepared = runs.prepare(scheme).map_err(named)?;
         let outcome = runs.run(scheme, prepared, clock).map_err(named)?;
         Ok((repetition, scheme, workload.facts().clone(), outcome))

@@ -163,7 +163,8 @@ impl Quantity {
 pub(crate) fn span(low: f64, high: f64) -> String {
     let shown = |decimals: usize| {
         // A minus before a zero is none.
-        let number = |value: f64| format!("{:.decimals$}", if value.abs() < 0.5 / 10f64.powi(decimals as i32) { 0.0 } else { value });
+        let number =
+            |value: f64| format!("{:.decimals$}", if value.abs() < 0.5 / 10f64.powi(decimals as i32) { 0.0 } else { value });
         (number(low), number(high))
     };
     let needed = if low.abs().min(high.abs()) < 0.95 || high - low < 0.95 { 1 } else { 0 };
@@ -197,8 +198,14 @@ mod tests {
 
     #[test]
     fn ends_of_a_span_are_told_apart_and_from_zero() {
-        assert_eq!([(28.2, 31.4), (3.14, 3.28), (28.2, 28.4), (5.2, 8.1)].map(|(a, b)| span(a, b)), ["28 to 31", "3.1 to 3.3", "28.2 to 28.4", "5 to 8"]);
-        assert_eq!([(0.3, 4.0), (0.004, 0.02), (28.001, 28.002), (7.0, 7.0)].map(|(a, b)| span(a, b)), ["0.3 to 4.0", "0.00 to 0.02", "28.00", "7.00"]);
+        assert_eq!(
+            [(28.2, 31.4), (3.12, 3.28), (28.2, 28.4), (5.2, 8.1)].map(|(a, b)| span(a, b)),
+            ["28 to 31", "3.1 to 3.3", "28.2 to 28.4", "5 to 8"]
+        );
+        assert_eq!(
+            [(0.3, 4.0), (0.004, 0.02), (28.001, 28.002), (7.0, 7.0)].map(|(a, b)| span(a, b)),
+            ["0.3 to 4.0", "0.00 to 0.02", "28.00", "7.00"]
+        );
         assert_eq!(span(-3.2, 4.4), "-3 to 4");
     }
 

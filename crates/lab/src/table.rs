@@ -110,9 +110,7 @@ impl Rows<'_> {
             ("  p99.99", |r| r.p9999),
         ];
         for (label, value) in quantiles {
-            self.each(label, |o| {
-                figure(Quantity::Micros, (of(&o.result).count > 0).then(|| value(of(&o.result))))
-            });
+            self.each(label, |o| figure(Quantity::Micros, (of(&o.result).count > 0).then(|| value(of(&o.result)))));
             self.mark_saturated();
         }
     }
@@ -193,7 +191,9 @@ impl Comparison {
         rows.causes("flash page programs", |r| &r.flash.programs);
         rows.causes("flash block erases", |r| &r.flash.erases);
         rows.each("write amplification", |o| figure(Quantity::Plain, o.result.flash.waf));
-        rows.each("energy, J", |o| figure(Quantity::Plain, o.result.flash.energy_j.values().fold(0.0, |sum, joules| sum + joules)));
+        rows.each("energy, J", |o| {
+            figure(Quantity::Plain, o.result.flash.energy_j.values().fold(0.0, |sum, joules| sum + joules))
+        });
         rows.each("spare after redundancy", |o| figure(Quantity::Share, o.planned.spare_after_redundancy));
         rows.each("dies busy", |o| figure(Quantity::Share, o.result.flash.die_busy_share));
         rows.each("reads checked", |o| count(o.result.oracle.checked_reads));

@@ -45,6 +45,8 @@ fn the_page_on_results_lists_exactly_the_keys() {
     assert_eq!(keys(&json), documented("Document"));
     assert_eq!(keys(&json["trace"]), documented("Trace"));
     assert_eq!(keys(&json["drive"]), documented("Drive"));
+    let repeated = run(&experiment(&format!("seeds = 2\n{SMALL}")), 2).to_json();
+    assert_eq!(keys(&repeated["seeds"]), documented("Seeds"));
     for scheme in json["schemes"].as_array().expect("a list") {
         assert_eq!(keys(scheme), documented("Scheme"));
     }

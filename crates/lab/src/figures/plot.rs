@@ -33,7 +33,11 @@ pub(crate) struct Curve {
 impl Curve {
     fn new(name: String, shown: Vec<(f64, Shown)>) -> Self {
         let ends = |(x, shown): &(f64, Shown)| shown.ends.map(|(low, high)| (*x, low, high));
-        Self { name, points: shown.iter().map(|(x, shown)| (*x, shown.y)).collect(), ends: shown.iter().filter_map(ends).collect() }
+        Self {
+            name,
+            points: shown.iter().map(|(x, shown)| (*x, shown.y)).collect(),
+            ends: shown.iter().filter_map(ends).collect(),
+        }
     }
 
     pub fn at(&self, x: f64) -> Option<f64> {

@@ -128,9 +128,10 @@ pub fn headline(comparison: &Comparison, command: &str) -> String {
         Fairness::EqualRaw => "raw flash",
         Fairness::EqualSpare => "spare",
     };
-    let over = comparison.seeds.as_ref().map(|seeds| {
-        format!("; means of {} seeds with 95 % confidence intervals", seeds.repetitions().len())
-    });
+    let over = comparison
+        .seeds
+        .as_ref()
+        .map(|seeds| format!("; means of {} seeds with 95 % confidence intervals", seeds.repetitions().len()));
     let note = format!("less is better; equal {equal}, history and clock{}{mark}", over.unwrap_or_default());
     out.push_str(&text(16.0, 50.0, 13, "fill=\"#57606a\"", &note));
     for (row, (label, _)) in colours.iter().enumerate() {

@@ -133,3 +133,40 @@ pub(super) fn pairs(seeds: &Seeds) -> String {
 /// The costs of which pairs are shown.
 const PAIRED: [(&str, &str); 4] =
     [("response_us_mean", "mean response"), ("waf", "write amplification"), ("life_tb", "life"), ("energy_j", "energy")];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::table::Kind;
+
+    fn row(label: &str, cell: Value) -> Row {
+        Row { label: label.into(), unit: "", cells: vec![cell], kind: Kind::Cost }
+    }
+
+    fn tables(rows: Vec<Row>) -> Vec<Table> {
+        vec![Table { title: "t", groups: vec![Group { title: "g", rows }] }]
+    }
+
+    #[test]
+    fn tables_of_seeds_become_one_with_means() {
+        let yes = |is: bool| Value::Text(if is { "yes" } else { "no" }.into());
+        let one = |gc: u64, share: f64, saturated: bool| {
+            vec![row("gc", Value::Count(gc)), row("busy", Value::Share(share)), row("saturated", yes(saturated))]
+        };
+        let mut third = one(13, 0.5, false);
+        third.push(row("parity", Value::Count(3)));
+        let joined = joined(vec![tables(one(10, 0.5, false)), tables(one(13, 0.5, true)), tables(third)]);
+        let cells: Vec<String> = joined[0].groups[0].rows.iter().map(|row| row.cells[0].text()).collect();
+        // 10, 13, 13: mean 12, deviation 1.732, t 4.303: 4.303 x 1.732 / 1.732. Parity: 0, 0, 3.
+        assert_eq!(cells, ["12.0 \u{b1} 4.4", "50.0%", "yes under 1 of 3 seeds", "1.0 \u{b1} 4.4"]);
+        assert_eq!(joined[0].groups[0].rows[0].cells[0].exact().as_deref(), Some("12"));
+    }
+
+    #[test]
+    fn means_are_shown_in_the_unit_that_fits() {
+        let shown = |mean, half_width, of, unit| shown(&Interval { mean, half_width }, of, unit);
+        assert_eq!(shown(4_112.3, 51.2, Of::Real, "us"), "4.112 \u{b1} 0.052 ms");
+        assert_eq!(shown(180_244.0, 1_234.0, Of::Count, ""), "180,244 \u{b1} 1,234");
+        assert_eq!(shown(0.583, 0.011, Of::Share, ""), "58.3 \u{b1} 1.1 %");
+    }
+}

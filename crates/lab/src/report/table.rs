@@ -45,7 +45,7 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 }
 
 impl Value {
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         match self {
             Value::Count(n) => count(*n),
             Value::Real(x) => real(*x),
@@ -57,7 +57,7 @@ impl Value {
     }
 
     /// The number in full, for the CSV and the ratio to the baseline.
-    fn exact(&self) -> Option<String> {
+    pub(super) fn exact(&self) -> Option<String> {
         match self {
             Value::Count(n) => Some(n.to_string()),
             Value::Real(x) | Value::Share(x) if x.is_finite() => Some(x.to_string()),

@@ -195,8 +195,13 @@ fn hostile_names_stay_text() {
     };
     let runs = [wrong(evil)];
     let clean = html(&input(&[wrong("x")]));
-    let cautions =
-        [Caution { level: Level::Error, scheme: Some(evil.into()), not_comparable: Some("saturated"), kind: "saturated", text: evil.into() }];
+    let cautions = [Caution {
+        level: Level::Error,
+        scheme: Some(evil.into()),
+        not_comparable: Some("saturated"),
+        kind: "saturated",
+        text: evil.into(),
+    }];
     let mut given =
         ReportInput { title: evil, drive: &lines, fairness: &lines, notes: &lines, cautions: &cautions, ..input(&runs) };
     (given.experiment, given.command) = (evil, evil);
@@ -318,7 +323,8 @@ fn cautions_follow_from_results_and_errors_come_first() {
     (sound.oracle.mismatches, sound.host.media_errors, sound.host.write_errors) = (0, 0, 0);
     assert_eq!(crate::caution::implied("none", &sound), [], "the sound run gives no caution");
     let mut cautions = crate::caution::implied("raid5", &tired);
-    cautions.insert(0, Caution { level: Level::Warning, scheme: None, not_comparable: None, kind: "given", text: "given".into() });
+    cautions
+        .insert(0, Caution { level: Level::Warning, scheme: None, not_comparable: None, kind: "given", text: "given".into() });
     let runs = [sound, tired];
     let page = html(&ReportInput { cautions: &cautions, ..input(&runs) });
     let found: Vec<&str> =

@@ -57,8 +57,7 @@ fn scale(verdict: &Verdict, measure: &Measure) -> f64 {
         interval.map(|interval| interval.high()).or_else(|| (measure.of)(&one.costs))
     };
     let values = |wanted: &dyn Fn(&&SchemeVerdict) -> bool| {
-        let mut values: Vec<f64> =
-            verdict.schemes.iter().filter(wanted).filter_map(top).filter(|v| v.is_finite()).collect();
+        let mut values: Vec<f64> = verdict.schemes.iter().filter(wanted).filter_map(top).filter(|v| v.is_finite()).collect();
         values.sort_by(|one, other| other.total_cmp(one));
         values
     };
@@ -79,8 +78,10 @@ fn panel(verdict: &Verdict, colours: &[(String, &'static str)], key: &str, quest
     let over = verdict.schemes.iter().any(|one| one.over.is_some());
     let full = scale(verdict, measure);
     let better = if measure.better == Better::Less { "less is better" } else { "more is better" };
-    let mut out =
-        format!("<figure class=\"card{}\" data-panel=\"{key}\"><figcaption>{question} <small>{better}</small></figcaption>\n", if over { " over" } else { "" });
+    let mut out = format!(
+        "<figure class=\"card{}\" data-panel=\"{key}\"><figcaption>{question} <small>{better}</small></figcaption>\n",
+        if over { " over" } else { "" }
+    );
     for (one, (label, colour)) in verdict.schemes.iter().zip(colours) {
         let value = (measure.of)(&one.costs);
         let share = value.map_or(0.0, |value| value / full.max(f64::MIN_POSITIVE));
@@ -122,7 +123,8 @@ pub(super) fn micro(text: &str) -> String {
 
 /// The interval of a cost, as a line over the end of its bar; `full` is what a full bar stands for.
 fn whisker(one: &SchemeVerdict, measure: &Measure, full: f64) -> String {
-    let Some(interval) = one.over.as_ref().and_then(|over| over.cost(measure)).filter(|interval| interval.half_width > 0.0) else {
+    let Some(interval) = one.over.as_ref().and_then(|over| over.cost(measure)).filter(|interval| interval.half_width > 0.0)
+    else {
         return String::new();
     };
     let place = |value: f64| (value / full.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0) * 100.0;

@@ -184,7 +184,8 @@ impl Grid {
         }
         experiment::resolve_paths(&mut merged, &self.directory);
         let experiment = Experiment::from_document(merged, &Overrides::default())?;
-        crate::seeds::only_one(&experiment, "a run of a grid has one: an axis with `key = \"seed\"` repeats runs")?;
+        crate::seeds::only_one(&experiment, "a run of a grid has one: an axis with `key = \"seed\"` repeats runs")
+            .map_err(|problem| self.document.locate(problem))?;
         let key = key(&experiment, traces)?;
         Ok(GridRun { index, axes, experiment, key })
     }

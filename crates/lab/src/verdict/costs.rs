@@ -161,7 +161,14 @@ pub const MEASURES: &[Measure] = &[
         of: |costs| costs.requests_per_s,
         quantity: Quantity::Plain,
     },
-    Measure { key: "mb_per_s", title: "MB/s", better: Better::More, decides: false, of: |costs| costs.mb_per_s, quantity: Quantity::Plain },
+    Measure {
+        key: "mb_per_s",
+        title: "MB/s",
+        better: Better::More,
+        decides: false,
+        of: |costs| costs.mb_per_s,
+        quantity: Quantity::Plain,
+    },
     Measure {
         key: "waf",
         title: "write amplification",

@@ -94,9 +94,8 @@ fn winners(several: &[&SchemeVerdict], baseline: Option<&str>, is_shown: &IsShow
     for (key, praise) in PRAISE {
         let (_, measure) = measure(key);
         let known: Vec<&&SchemeVerdict> = several.iter().filter(|verdict| (measure.of)(&verdict.costs).is_some()).collect();
-        let is_best = |one: &&&&SchemeVerdict| {
-            known.iter().all(|other| other.scheme == one.scheme || is_shown(one, other, measure))
-        };
+        let is_best =
+            |one: &&&&SchemeVerdict| known.iter().all(|other| other.scheme == one.scheme || is_shown(one, other, measure));
         let Some(best) = known.iter().find(is_best) else { continue };
         match praised.iter_mut().find(|(verdict, _)| verdict.scheme == best.scheme) {
             Some((_, praises)) => praises.push(praise),
