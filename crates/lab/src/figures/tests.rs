@@ -352,15 +352,12 @@ only = { retention_h = "8760" }
 #[test]
 fn repeated_runs_are_all_rows_and_one_point_with_its_interval() {
     let one = ran(&folder("seed", TINY), 2, None);
-    let text = format!(
-        "seeds = 3\n{}",
-        TINY.replace("mirror of none\"\n[[figure.plots]]", "mirror of none\"\nset = { payload = \"none\" }\n[[figure.plots]]")
-    );
+    let text = format!("seeds = 3\n{TINY}");
     let figure = ran(&folder("seeds", &text), 2, None);
     assert_eq!(column(&figure, "seed")[..6], ["1", "2", "3", "1", "2", "3"]);
     assert_eq!(figure.csv_rows().len() - 1, 3 * (one.csv_rows().len() - 1));
     assert!(one.csv_rows().iter().all(|row| figure.csv_rows().contains(row)), "seed 1 is the run without repetitions");
-    // The payload changes no event: a ratio of one under every seed, and no width.
+    // Arms of equal settings: a ratio of one under every seed, and no width.
     let ratio = &figure.drawings[0].curves[0];
     assert_eq!((ratio.points[0], ratio.ends_at(4.0)), ((4.0, 1.0), Some((1.0, 1.0))));
     let loads: Vec<f64> = column(&figure, "offered_load")[..3].iter().map(|load| load.parse().expect("a number")).collect();
