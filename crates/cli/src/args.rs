@@ -166,7 +166,7 @@ pub struct Options {
     /// Trace format
     #[arg(long, value_name = "NAME")]
     pub format: Option<String>,
-    /// Schemes that run at the same time [default: all cores]
+    /// Runs (of schemes, under seeds) at the same time [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads)]
     pub threads: Option<NonZeroUsize>,
 }

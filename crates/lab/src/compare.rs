@@ -19,7 +19,7 @@ use vocab::Bytes;
 
 /// What the caller provides: the results do not depend on it.
 pub struct Bench<'a> {
-    /// Schemes run at the same time.
+    /// Runs, of schemes under seeds, at the same time.
     pub threads: usize,
     /// Wall-clock time in seconds from any fixed moment.
     pub clock: &'a (dyn Fn() -> f64 + Sync),

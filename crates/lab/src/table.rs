@@ -270,8 +270,12 @@ impl Comparison {
 
     fn title(&self) -> String {
         let (trace, drive) = (&self.trace, &self.experiment.drive);
+        let seeds = self.seeds.as_ref().map(|_| {
+            let range = crate::seeds::range(&self.experiment);
+            format!("\nseeds {range}: means and half-widths of their 95 % confidence intervals; requests above are of the first")
+        });
         format!(
-            "{}: {} requests ({} reads, {} writes, {} flushes), {:.1} s, footprint {:.0} MiB\ndrive {}: {}",
+            "{}: {} requests ({} reads, {} writes, {} flushes), {:.1} s, footprint {:.0} MiB\ndrive {}: {}{}",
             trace.name,
             grouped(trace.requests),
             grouped(trace.reads),
@@ -281,6 +285,7 @@ impl Comparison {
             trace.footprint_bytes as f64 / f64::from(1 << 20),
             drive.name,
             drive.summary,
+            seeds.unwrap_or_default(),
         )
     }
 

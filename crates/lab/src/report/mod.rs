@@ -183,8 +183,12 @@ fn experiment(file: &str) -> String {
 fn summary(comparison: &ReportInput, labels: &[(String, &'static str)]) -> String {
     let trace = &comparison.trace;
     let schemes: Vec<&str> = labels.iter().map(|(label, _)| label.as_str()).collect();
+    let seeds = comparison.seeds.map_or(String::new(), |seeds| {
+        let count = seeds.repetitions().len();
+        format!("; <b>{count} seeds</b>: means and half-widths of their 95 % confidence intervals")
+    });
     format!(
-        "<b>{}</b> replayed over <b>{}</b>: {} requests, {} reads, {} footprint",
+        "<b>{}</b> replayed over <b>{}</b>: {} requests, {} reads, {} footprint{seeds}",
         escape(trace.name),
         escape(&schemes.join(", ")),
         count(trace.requests),

@@ -82,6 +82,9 @@ impl Ratio {
     /// The interval as percent more or less: `-3 to +4 %`.
     #[must_use]
     pub fn percent(&self) -> String {
+        if (self.low, self.high) == (1.0, 1.0) {
+            return "0 %".into();
+        }
         let ends = span((self.low - 1.0) * 100.0, (self.high - 1.0) * 100.0);
         let signed = |end: &str| if end.starts_with('-') || end.parse() == Ok(0.0) { end.to_owned() } else { format!("+{end}") };
         format!("{} %", ends.split(" to ").map(signed).collect::<Vec<_>>().join(" to "))

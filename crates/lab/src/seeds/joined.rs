@@ -6,30 +6,49 @@ use crate::experiment::Experiment;
 use crate::workload;
 
 /// Seeds as text: `1 to 5`.
-fn said(experiment: &Experiment) -> String {
+pub(crate) fn range(experiment: &Experiment) -> String {
     let last = super::seed_of(experiment.seed, experiment.seeds as usize - 1).unwrap_or(u64::MAX);
     format!("{} to {last}", experiment.seed)
 }
 
-/// The cautions of all repetitions, each kind once, with how many seeds it is about.
+/// A caution as it was under the first seed that it is about.
+struct Known {
+    caution: Caution,
+    seed: u64,
+    /// Seeds that it is about.
+    times: usize,
+    /// Whether it says the same under each of them.
+    is_same: bool,
+}
+
+/// The cautions of all repetitions, each kind once; where seeds differ, with how many of them it is about.
 pub(crate) fn cautions(repetitions: &[Comparison]) -> Vec<Caution> {
-    let mut joined: Vec<(Caution, u64, usize)> = Vec::new();
+    let mut joined: Vec<Known> = Vec::new();
     for repetition in repetitions {
         for caution in &repetition.cautions {
-            let is_same = |(known, ..): &(Caution, u64, usize)| (known.kind, &known.scheme) == (caution.kind, &caution.scheme);
-            match joined.iter_mut().find(|known| is_same(known)) {
-                Some((.., times)) => *times += 1,
-                None => joined.push((caution.clone(), repetition.experiment.seed, 1)),
+            let is_it = |known: &&mut Known| (known.caution.kind, &known.caution.scheme) == (caution.kind, &caution.scheme);
+            match joined.iter_mut().find(is_it) {
+                Some(known) => {
+                    known.times += 1;
+                    known.is_same &= known.caution.text == caution.text;
+                }
+                None => {
+                    let seed = repetition.experiment.seed;
+                    joined.push(Known { caution: caution.clone(), seed, times: 1, is_same: true });
+                }
             }
         }
     }
-    joined.sort_by_key(|(caution, ..)| caution.level);
+    joined.sort_by_key(|known| known.caution.level);
     let all = repetitions.len();
-    let with_count = |(caution, seed, times): (Caution, u64, usize)| {
-        let text = format!("{}. So under {times} of {all} seeds; figures of this sentence are of seed {seed}", caution.text);
-        Caution { text, ..caution }
+    let said = |Known { caution, seed, times, is_same }: Known| match is_same && times == all {
+        true => caution,
+        false => {
+            let text = format!("{} (under {times} of {all} seeds; these figures are of seed {seed})", caution.text);
+            Caution { text, ..caution }
+        }
     };
-    joined.into_iter().map(with_count).collect()
+    joined.into_iter().map(said).collect()
 }
 
 /// How the comparison was made fair: what the first repetition says, with the seeds.
@@ -38,7 +57,7 @@ pub(crate) fn fairness(experiment: &Experiment, first: &[String]) -> Vec<String>
         true => format!(
             "history: one seed and one preconditioning rule for every scheme, in each of {} repetitions (seeds {})",
             experiment.seeds,
-            said(experiment)
+            range(experiment)
         ),
         false => line.clone(),
     };
@@ -57,7 +76,7 @@ pub(crate) fn notes(experiment: &Experiment, first: &[String]) -> Vec<String> {
          confidence interval (Student's t); ratios and percentages between schemes are paired by seed, of geometric means; \
          curves of response and wear are those of seed {}",
         experiment.seeds,
-        said(experiment),
+        range(experiment),
         experiment.seed
     );
     std::iter::once(about).chain(first.iter().cloned()).collect()

@@ -18,7 +18,7 @@ use crate::problem::Problem;
 use crate::rows::Row;
 use crate::textual::Arrival;
 pub use interval::{CONFIDENCE, Interval, Paired, Ratio, t_quantile};
-pub(crate) use joined::{cautions, fairness, notes};
+pub(crate) use joined::{cautions, fairness, notes, range};
 use serde_json::Value;
 use ssd::Pace;
 

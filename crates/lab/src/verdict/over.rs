@@ -189,6 +189,12 @@ fn phrase(key: &str, ratio: Ratio) -> (String, &'static str) {
     let is_less = high < 1.0;
     let percent =
         if is_less { span((1.0 - high) * 100.0, (1.0 - low) * 100.0) } else { span((low - 1.0) * 100.0, (high - 1.0) * 100.0) };
+    // What is shown is more than nothing.
+    let percent = match percent.strip_prefix("0.00") {
+        Some("") => "less than 0.01".to_owned(),
+        Some(rest) => rest.replacen(" to ", "up to ", 1),
+        None => percent,
+    };
     let verb = match (key, is_less) {
         ("response_us_mean", true) => format!("answers {percent} % sooner"),
         ("response_us_mean", false) => format!("answers {percent} % later"),
@@ -293,6 +299,8 @@ mod tests {
         assert_eq!(told("life_tb", 0.919, 0.948), "lives 5 to 8 % shorter");
         assert_eq!(told("life_tb", 2.0, 2.3), "lives 2.00 to 2.30 x as long");
         assert_eq!(told("energy_j", 1.052, 1.057), "takes 5.2 to 5.7 % more energy");
+        assert_eq!(told("energy_j", 1.000_02, 1.000_3), "takes up to 0.03 % more energy");
+        assert_eq!(told("life_tb", 0.999_99, 0.999_999), "lives less than 0.01 % shorter");
         assert_eq!(told("energy_j", 0.5, 0.6), "takes 40 to 50 % less energy");
         assert_eq!(ratio(0.97, 1.04).percent(), "-3 to +4 %");
     }
