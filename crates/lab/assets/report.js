@@ -240,7 +240,7 @@
         },
         series: bars.concat(totals, data.seeds ? OPERATIONS.map((operation, k) => whiskers(visible.flatMap((i, at) => {
           const [total, half] = [this.total(i, operation), this.half(i, operation)];
-          return total === null || total > ends[k] ? [] : [[at, total - half, total + half]];
+          return total === null || total > ends[k] ? [] : [[at, Math.max(0, total - half), total + half]];
         }), { xAxisIndex: k, yAxisIndex: k })) : []),
       };
     },

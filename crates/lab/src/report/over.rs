@@ -3,7 +3,7 @@
 use super::format::{escape, real, signs};
 use super::table::{Group, Row, Table, Value};
 use crate::quantity::Quantity;
-use crate::seeds::{Interval, Seeds};
+use crate::seeds::{Interval, Ratio, Seeds};
 
 /// What a mean is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,9 +108,9 @@ pub(super) fn pairs(seeds: &Seeds) -> String {
         for &scheme in &comparable[at + 1..] {
             let cell = |key: &str| match seeds.paired(scheme, other, key).and_then(|paired| paired.ratio) {
                 Some(ratio) if ratio.low < 1.0 && 1.0 < ratio.high => {
-                    format!("<td class=\"open\" title=\"no difference is shown\">{}</td>", ratio.percent())
+                    format!("<td class=\"open\" title=\"no difference is shown\">{}</td>", unbroken(ratio))
                 }
-                Some(ratio) => format!("<td>{}</td>", ratio.percent()),
+                Some(ratio) => format!("<td>{}</td>", unbroken(ratio)),
                 None => "<td>-</td>".into(),
             };
             let cells: String = PAIRED.iter().map(|(key, _)| cell(key)).collect();
@@ -125,14 +125,18 @@ pub(super) fn pairs(seeds: &Seeds) -> String {
     format!(
         "<section class=\"card\"><h3>How far is each scheme from the others?</h3><p><small>95 % confidence intervals of the ratios of \
          geometric means over {} seeds, paired by seed; pale: no difference is shown</small></p>\n\
-         <table class=\"pairs\"><thead><tr><th></th>{heads}</tr></thead><tbody>{rows}</tbody></table></section>\n",
+         <div class=\"wide\"><table class=\"pairs\"><thead><tr><th></th>{heads}</tr></thead><tbody>{rows}</tbody></table></div></section>\n",
         seeds.repetitions().len()
     )
 }
 
+/// A ratio in percent, the sign with its number.
+fn unbroken(ratio: Ratio) -> String {
+    ratio.percent().replace(" %", "\u{a0}%")
+}
+
 /// The costs of which pairs are shown.
-const PAIRED: [(&str, &str); 4] =
-    [("response_us_mean", "mean response"), ("waf", "write amplification"), ("life_tb", "life"), ("energy_j", "energy")];
+const PAIRED: [(&str, &str); 3] = [("response_us_mean", "mean response"), ("life_tb", "life"), ("energy_j", "energy")];
 
 #[cfg(test)]
 mod tests {
