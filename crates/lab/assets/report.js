@@ -54,6 +54,7 @@
     return data.seeds.t * Math.sqrt(variance / values.length);
   }
   const ofFirst = data.seeds ? ` Of seed ${data.seeds.seeds[0]}, the first.` : "";
+  const ofSeeds = data.seeds ? ` Means of ${data.seeds.seeds.length} seeds.` : "";
   const ofMean = data.seeds ? ` Means of ${data.seeds.seeds.length} seeds; lines over bars are 95 % confidence intervals of the totals.` : "";
 
   // ---- What cannot be compared -----------------------------------------------------------------
@@ -369,7 +370,7 @@
   };
 
   // ---- Drawing -------------------------------------------------------------------------------
-  const waits = flashkeep.waitsPlot({ runs, shown, mark, time, cutAt, notComparable });
+  const waits = flashkeep.waitsPlot({ runs, shown, mark, time, cutAt, ofSeeds, notComparable });
   const plots = [cdf, waits, traffic, wear, map].filter(Boolean);
   cdf.zooms = true;
   // Thousands of cells print slowly as vectors, so that one plot is pixels; saved as SVG it has vectors.

@@ -1,7 +1,7 @@
 // Where the time of responses goes: a stacked bar for each scheme, for all requests and for the slowest 1 %.
 "use strict";
 // What a bar shows, as `waits` of a run has it.
-flashkeep.waitsPlot = ({ runs, shown, mark, time, cutAt, notComparable }) => {
+flashkeep.waitsPlot = ({ runs, shown, mark, time, cutAt, ofSeeds, notComparable }) => {
   const { state, escapeHtml, percent, colour, base, axis, legend, heading, marker, tip } = flashkeep;
   const KINDS = [["writes", "All writes"], ["slowest_writes", "Slowest 1% of writes"], ["reads", "All reads"], ["slowest_reads", "Slowest 1% of reads"]];
   // Queues have the hues of the causes of traffic, a request's own work is blue, waiting for the drive's state is warm.
@@ -36,7 +36,7 @@ flashkeep.waitsPlot = ({ runs, shown, mark, time, cutAt, notComparable }) => {
   const panel = () => 26 * Math.max(1, shown().length) + 74;
   return {
     id: "waits", title: () => "Where does the time of a response go?",
-    hint: "Each response is the sum of named waits, exact to the nanosecond; of work side by side, what ended last counts. To the right: the mean response." + notComparable,
+    hint: "Each response is the sum of named waits, exact to the nanosecond; of work side by side, what ended last counts. To the right: the mean response." + ofSeeds + notComparable,
     buttons: [["Time instead of share", "waitTime"]],
     height(width) { return 24 + 24 * lines(width) + Math.ceil(kinds.length / columns(width)) * panel(); },
     onLegend(event) {

@@ -218,7 +218,7 @@ impl Comparison {
             rows.each("t of programs, mean", |o| figure(Quantity::Plain, o.result.mean_t()));
             rows.each("units refreshed", |o| count(o.result.ecc.refreshed_units));
         }
-        let mut waits = crate::waits::rows(&self.outcomes);
+        let mut waits = crate::waits::rows(&rows.runs);
         if !waits.is_empty() {
             let cells = self.outcomes.iter().map(|o| self.marked(&o.label)).collect();
             waits.insert(0, Row { label: "where the time goes".into(), cells });

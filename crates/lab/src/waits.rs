@@ -78,15 +78,37 @@ pub(crate) fn sentence(waits: Option<&WaitsResult>) -> String {
     text
 }
 
-/// Rows that say where the time went: for each kind of requests the mean response, then its greatest waits.
-pub(crate) fn rows(outcomes: &[Outcome]) -> Vec<Row> {
-    let waits: Vec<&WaitsResult> = outcomes.iter().filter_map(|outcome| outcome.result.waits.as_ref()).collect();
-    let mut rows = Vec::new();
-    if waits.len() < outcomes.len() {
-        return rows;
+/// The waits of one scheme under several seeds, each mean the mean of those; `None` where nobody asked.
+pub(crate) fn over(runs: &[&Outcome]) -> Option<WaitsResult> {
+    let all: Vec<&WaitsResult> = runs.iter().map(|run| run.result.waits.as_ref()).collect::<Option<_>>()?;
+    let mean = |of: fn(&WaitsResult) -> &ExplainedResult| {
+        let mut mean = ExplainedResult::default();
+        for explained in all.iter().map(|waits| of(waits)) {
+            mean.requests += explained.requests;
+            for (wait, us) in &explained.mean_us {
+                *mean.mean_us.entry(wait.clone()).or_default() += us / all.len() as f64;
+            }
+        }
+        mean
+    };
+    match all.as_slice() {
+        [one] => Some((*one).clone()),
+        _ => Some(WaitsResult {
+            reads: mean(|waits| &waits.reads),
+            slowest_reads: mean(|waits| &waits.slowest_reads),
+            writes: mean(|waits| &waits.writes),
+            slowest_writes: mean(|waits| &waits.slowest_writes),
+        }),
     }
+}
+
+/// Rows that say where the time went: for each kind of requests the mean response, then its greatest waits. `runs` has those
+/// of each scheme.
+pub(crate) fn rows(runs: &[Vec<&Outcome>]) -> Vec<Row> {
+    let Some(waits) = runs.iter().map(|runs| over(runs)).collect::<Option<Vec<WaitsResult>>>() else { return Vec::new() };
+    let mut rows = Vec::new();
     for (_, title, of) in KINDS {
-        let explained: Vec<&ExplainedResult> = waits.iter().map(|waits| of(waits)).collect();
+        let explained: Vec<&ExplainedResult> = waits.iter().map(of).collect();
         if explained.iter().all(|one| one.requests == 0) {
             continue;
         }

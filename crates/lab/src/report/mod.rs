@@ -16,6 +16,7 @@ mod tests;
 mod verdict;
 
 use crate::caution::{Caution, Level};
+use crate::compare::Outcome;
 use crate::seeds::{Seeds, t_quantile};
 use crate::verdict::{SchemeVerdict, Verdict};
 pub use drawn::headline;
@@ -261,6 +262,8 @@ fn data(comparison: &ReportInput, labels: &[(String, &'static str)]) -> Value {
         value["flash_ops_per_s"] = json!(speed.map(|s| s.flash_ops_per_s));
         if let Some(seeds) = comparison.seeds {
             value["by_seed"] = by_seed(seeds, i);
+            let runs: Vec<&Outcome> = seeds.repetitions().iter().map(|one| &one.outcomes[i]).collect();
+            value["waits"] = json!(crate::waits::over(&runs));
         }
         value
     });

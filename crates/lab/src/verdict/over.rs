@@ -2,6 +2,7 @@
 
 use super::costs::measure;
 use super::{Better, Costs, MEASURES, Measure, SchemeVerdict, Survives, Verdict, baseline, words};
+use crate::compare::Outcome;
 use crate::quantity::{ratio_span, span};
 use crate::seeds::{Interval, Paired, Ratio, Seeds};
 
@@ -69,7 +70,8 @@ impl Verdict {
             schemes[scheme].over.as_mut().expect("joined").ratios = ratios;
         }
         for scheme in &mut schemes {
-            scheme.sentence = words::sentence(scheme, base.as_deref());
+            let costs = words::sentence(scheme, base.as_deref());
+            scheme.sentence = format!("{costs} {}", scheme.sentence).trim_end().to_owned();
         }
         let place = |one: &SchemeVerdict| schemes.iter().position(|scheme| scheme.scheme == one.scheme);
         let is_shown = |one: &SchemeVerdict, other: &SchemeVerdict, measure: &Measure| {
@@ -86,6 +88,7 @@ impl Verdict {
 /// What is to be said of a scheme by itself.
 fn joined(seeds: &Seeds, scheme: usize) -> SchemeVerdict {
     let each: Vec<&SchemeVerdict> = seeds.repetitions().iter().map(|one| &one.verdict.schemes[scheme]).collect();
+    let runs: Vec<&Outcome> = seeds.repetitions().iter().map(|one| &one.outcomes[scheme]).collect();
     let mut reasons: Vec<&'static str> = Vec::new();
     for reason in each.iter().flat_map(|one| &one.not_comparable) {
         if !reasons.contains(reason) {
@@ -100,7 +103,7 @@ fn joined(seeds: &Seeds, scheme: usize) -> SchemeVerdict {
         ratios: vec![None; MEASURES.len()],
         not_comparable: reasons,
         dominated_by: None,
-        sentence: String::new(),
+        sentence: crate::waits::sentence(crate::waits::over(&runs).as_ref()),
         over: Some(OverSeeds {
             seeds: each.len(),
             apart: each.iter().filter(|one| !one.is_comparable()).count(),
