@@ -137,7 +137,7 @@ fn by_hand(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
-    (mean, 3.1824 * (squares / (n - 1.0) / n).sqrt())
+    (mean, 3.182_446_3 * (squares / (n - 1.0) / n).sqrt())
 }
 
 fn near(found: &Value, wanted: f64) {

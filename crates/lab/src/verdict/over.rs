@@ -138,7 +138,7 @@ fn dominates(seeds: &Seeds, one: usize, other: usize) -> bool {
 /// Sentences on neighbours in the order of their mean response: of the schemes that survive a lost die, if there are two or
 /// more, else of all.
 fn in_turn(seeds: &Seeds, schemes: &[SchemeVerdict]) -> Vec<String> {
-    let response = |scheme: &usize| schemes[*scheme].costs.response_us_mean;
+    let response = |scheme: &usize| seeds.interval(*scheme, "response_us_mean").map(|interval| interval.mean);
     let among = |wanted: &dyn Fn(&SchemeVerdict) -> bool| {
         let all = (0..schemes.len()).filter(|&at| schemes[at].is_comparable() && wanted(&schemes[at]));
         let mut all: Vec<usize> = all.filter(|at| response(at).is_some()).collect();
