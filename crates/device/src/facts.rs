@@ -1,8 +1,9 @@
 //! Facts, then folds (decision D9): the machine records what happened, once; every figure of a
 //! report is a fold over these records, so two reports cannot disagree.
 
+use crate::series::Series;
 use hdrhistogram::Histogram;
-use vocab::{Cause, Nanos, SimTime};
+use vocab::{Cause, DieId, Nanos, SimTime};
 
 /// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,10 +58,17 @@ pub enum Fact {
     },
     /// A command was served.
     Served {
+        /// The die; `None` where it took no time.
+        die: Option<DieId>,
         /// How long its die was busy.
         busy: Nanos,
         /// How long its channel carried commands or data.
         carried: Nanos,
+    },
+    /// A host request arrived.
+    Arrived {
+        /// What it is.
+        kind: RequestKind,
     },
     /// A host request was answered.
     Answered {
@@ -221,6 +229,8 @@ pub struct Folds {
     pub refused: u64,
     /// Digest of all facts with their times.
     pub digest: u64,
+    /// The same by time, where somebody asks for it: nothing else depends on it.
+    pub series: Option<Box<Series>>,
     slots_per_page: u32,
 }
 
@@ -257,6 +267,7 @@ impl Folds {
             refused: 0,
             astray: 0,
             digest: 0,
+            series: None,
             slots_per_page,
         }
     }
@@ -264,6 +275,9 @@ impl Folds {
     /// Records one fact.
     #[inline(always)]
     pub fn record(&mut self, at: SimTime, fact: Fact) {
+        if let Some(series) = &mut self.series {
+            series.record(at, fact);
+        }
         match fact {
             Fact::Read { ppn, cause } => {
                 self.reads[cause as usize] += 1;
@@ -298,10 +312,12 @@ impl Folds {
                 *self.ecc.programs_by_t.entry(capability).or_default() += 1;
                 self.ecc.encode += time;
             }
-            Fact::Served { busy, carried } => {
+            Fact::Served { busy, carried, .. } => {
                 self.busy += busy;
                 self.carried += carried;
             }
+            // The digest was there before anybody asked when requests arrive, and traces say it, too.
+            Fact::Arrived { .. } => {}
             Fact::Answered { kind, response } => self.answered(at, kind, response),
             Fact::Pages { kind, pages } => self.pages[kind as usize] += u64::from(pages),
             // Whether a read can be checked depends on what pages carry: no part of the digest.

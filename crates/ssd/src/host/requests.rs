@@ -182,6 +182,7 @@ impl<P: HostPayload> Host<P> {
             HostOp::Flush => RequestKind::Flush,
             HostOp::Discard => RequestKind::Discard,
         };
+        core.device.record(Fact::Arrived { kind });
         let id = core.jobs.take();
         core.job_begins(id, sent, (command.lba, command.sectors));
         let job = &mut core.jobs[id];

@@ -1,0 +1,365 @@
+//! What happened when: a fold over the same facts as all other figures, by bins of equal width in virtual time.
+//!
+//! How long a run takes is not known when it begins. So bins are narrow at first, and whenever there are
+//! [`BINS_MAX`], neighbours are merged in pairs and bins are twice as wide from then on. Any run ends with a few
+//! hundred bins, what they say does not depend on when they were merged, and a fact costs the same in all runs.
+
+use crate::facts::{Fact, RequestKind};
+use vocab::{Cause, DieId, Nanos, SimTime};
+
+/// Bins at most; even, so that all of them have a partner when they are merged.
+pub const BINS_MAX: usize = 512;
+
+/// Width of the bins at first.
+pub const FIRST_WIDTH: Nanos = Nanos(1_000_000);
+
+/// Sub-buckets of a power of two, as a power of two: a response time is known to 1/32.
+const SUB_BITS: u32 = 5;
+const SUB: u64 = 1 << SUB_BITS;
+/// Response times from 2^43 ns (2.4 hours) on share a bucket. Their maximum is exact.
+const BUCKETS: usize = ((43 - SUB_BITS) as usize + 1) << SUB_BITS;
+
+/// The bucket of a response time.
+#[inline]
+fn bucket_of(ns: u64) -> usize {
+    let shift = (63 - (ns | SUB).leading_zeros()) - SUB_BITS;
+    let bucket = ((u64::from(shift) << SUB_BITS) + (ns >> shift)) as usize;
+    bucket.min(BUCKETS - 1)
+}
+
+/// The middle of a bucket.
+fn middle_of(bucket: u16) -> u64 {
+    let bucket = u64::from(bucket);
+    let shift = (bucket >> SUB_BITS).saturating_sub(1);
+    let low = (bucket - (shift << SUB_BITS)) << shift;
+    low + (1 << shift) / 2
+}
+
+/// Response times of one kind in one bin: how many in each bucket, and the longest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Responses {
+    /// Buckets with how many, ascending, without empty ones.
+    counts: Vec<(u16, u32)>,
+    /// The longest in ns: exact.
+    pub max: u64,
+}
+
+impl Responses {
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.counts.iter().map(|&(_, count)| u64::from(count)).sum()
+    }
+
+    /// The response time in ns that a share of all do not exceed, to 1/64; `None` where there are none.
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> Option<u64> {
+        let wanted = ((share * self.count() as f64).ceil() as u64).max(1);
+        let mut counted = 0;
+        let found = self.counts.iter().find(|&&(_, count)| {
+            counted += u64::from(count);
+            counted >= wanted
+        })?;
+        Some(middle_of(found.0).min(self.max))
+    }
+
+    /// Takes in those of another kind, or of another bin.
+    pub fn add(&mut self, other: &Self) {
+        self.max = self.max.max(other.max);
+        if self.counts.is_empty() {
+            self.counts.clone_from(&other.counts);
+            return;
+        }
+        let mut counts = self.counts.clone();
+        counts.extend(&other.counts);
+        counts.sort_unstable_by_key(|&(bucket, _)| bucket);
+        counts.dedup_by(|next, kept| {
+            let is_same = next.0 == kept.0;
+            if is_same {
+                kept.1 += next.1;
+            }
+            is_same
+        });
+        self.counts = counts;
+    }
+}
+
+/// Response times of the open bin.
+#[derive(Clone, Debug)]
+struct OpenResponses {
+    counts: Box<[u32]>,
+    /// Buckets with anything in them.
+    touched: Vec<u16>,
+    max: u64,
+}
+
+impl OpenResponses {
+    fn new() -> Self {
+        Self { counts: vec![0; BUCKETS].into(), touched: Vec::new(), max: 0 }
+    }
+
+    #[inline]
+    fn record(&mut self, ns: u64) {
+        let bucket = bucket_of(ns);
+        let count = &mut self.counts[bucket];
+        if *count == 0 {
+            self.touched.push(bucket as u16);
+        }
+        *count += 1;
+        self.max = self.max.max(ns);
+    }
+
+    fn close(&mut self) -> Responses {
+        self.touched.sort_unstable();
+        let counts = self.touched.drain(..).map(|bucket| (bucket, std::mem::take(&mut self.counts[usize::from(bucket)])));
+        Responses { counts: counts.collect(), max: std::mem::take(&mut self.max) }
+    }
+}
+
+/// What the engine says of itself when a bin ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gauges {
+    /// Erased blocks that wait to be written.
+    pub free_blocks: u32,
+    /// Pages in the write buffer, at most since this was asked last.
+    pub buffered_most: u32,
+}
+
+/// What happened in one bin.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bin {
+    /// Requests that arrived, by kind.
+    pub arrived: [u64; 4],
+    /// Logical pages of those, by kind.
+    pub pages: [u64; 4],
+    /// Requests answered, by kind.
+    pub answered: [u64; 4],
+    /// Response times of reads and writes answered.
+    pub responses: [Responses; 2],
+    /// Page reads by cause.
+    pub reads: [u64; Cause::ALL.len()],
+    /// Page programs by cause.
+    pub programs: [u64; Cause::ALL.len()],
+    /// Block erases by cause.
+    pub erases: [u64; Cause::ALL.len()],
+    /// Requests that had arrived and were not answered, summed over the time in ns.
+    pub outstanding_ns: u128,
+    /// The most at once.
+    pub outstanding_max: u32,
+    /// At the end of the bin.
+    pub gauges: Gauges,
+}
+
+impl Bin {
+    /// Takes in the bin after it.
+    fn absorb(&mut self, later: &Self) {
+        let kinds = [
+            (&mut self.arrived, &later.arrived),
+            (&mut self.pages, &later.pages),
+            (&mut self.answered, &later.answered),
+        ];
+        for (into, from) in kinds {
+            into.iter_mut().zip(from).for_each(|(into, from)| *into += from);
+        }
+        let causes =
+            [(&mut self.reads, &later.reads), (&mut self.programs, &later.programs), (&mut self.erases, &later.erases)];
+        for (into, from) in causes {
+            into.iter_mut().zip(from).for_each(|(into, from)| *into += from);
+        }
+        self.responses.iter_mut().zip(&later.responses).for_each(|(into, from)| into.add(from));
+        self.outstanding_ns += later.outstanding_ns;
+        self.outstanding_max = self.outstanding_max.max(later.outstanding_max);
+        let buffered_most = self.gauges.buffered_most.max(later.gauges.buffered_most);
+        self.gauges = Gauges { buffered_most, ..later.gauges };
+    }
+}
+
+/// Bins over the time of one run.
+#[derive(Clone, Debug)]
+pub struct Series {
+    width: Nanos,
+    /// Bins that have ended.
+    bins: Vec<Bin>,
+    /// How long each die was busy in each of them, bin by bin.
+    busy: Vec<Nanos>,
+    /// The bin that time is in, without its response times, and where it ends.
+    open: Bin,
+    end: SimTime,
+    open_busy: Vec<Nanos>,
+    open_responses: [OpenResponses; 2],
+    /// Requests outstanding, and since when they are so many.
+    outstanding: u32,
+    changed: SimTime,
+}
+
+impl Series {
+    /// A series that begins now, with so many requests outstanding.
+    #[must_use]
+    pub fn new(now: SimTime, dies: u32, outstanding: u32) -> Self {
+        Self {
+            width: FIRST_WIDTH,
+            bins: Vec::new(),
+            busy: Vec::new(),
+            open: Bin { outstanding_max: outstanding, ..Bin::default() },
+            end: now + FIRST_WIDTH,
+            open_busy: vec![Nanos(0); dies as usize],
+            open_responses: [OpenResponses::new(), OpenResponses::new()],
+            outstanding,
+            changed: now,
+        }
+    }
+
+    /// Whether the open bin is over: then it wants to be closed, before anything that happens now is recorded.
+    #[inline]
+    #[must_use]
+    pub fn is_over(&self, now: SimTime) -> bool {
+        now >= self.end
+    }
+
+    /// Closes all bins that are over. Nothing has happened since the event before this one: gauges are those of all.
+    pub fn close_until(&mut self, now: SimTime, gauges: Gauges) {
+        while self.is_over(now) {
+            self.close(gauges);
+            if self.bins.len() == BINS_MAX {
+                self.merge_pairs();
+            }
+        }
+    }
+
+    /// The run is over: what its last bin had is a bin, too.
+    pub fn finish(&mut self, now: SimTime, gauges: Gauges) {
+        self.close_until(now, gauges);
+        self.outstanding_until(now);
+        let end = self.end;
+        self.changed = end;
+        self.close(gauges);
+    }
+
+    fn close(&mut self, gauges: Gauges) {
+        self.outstanding_until(self.end);
+        let [reads, writes] = &mut self.open_responses;
+        let responses = [reads.close(), writes.close()];
+        let next = Bin { outstanding_max: self.outstanding, ..Bin::default() };
+        self.bins.push(Bin { responses, gauges, ..std::mem::replace(&mut self.open, next) });
+        self.busy.extend_from_slice(&self.open_busy);
+        self.open_busy.fill(Nanos(0));
+        self.end = self.end + self.width;
+    }
+
+    fn merge_pairs(&mut self) {
+        let dies = self.open_busy.len();
+        let start = SimTime(self.end.0 - self.width.0);
+        self.width = self.width * 2;
+        self.end = start + self.width;
+        let pairs = self.bins.len() / 2;
+        for pair in 0..pairs {
+            let mut first = std::mem::take(&mut self.bins[2 * pair]);
+            first.absorb(&self.bins[2 * pair + 1]);
+            self.bins[pair] = first;
+            for die in 0..dies {
+                self.busy[pair * dies + die] = self.busy[2 * pair * dies + die] + self.busy[(2 * pair + 1) * dies + die];
+            }
+        }
+        self.bins.truncate(pairs);
+        self.busy.truncate(pairs * dies);
+    }
+
+    /// Makes the bins of a finished run at least so wide, by merging them.
+    pub fn widen(&mut self, width: Nanos) {
+        while self.width < width {
+            if !self.bins.len().is_multiple_of(2) {
+                let gauges = self.bins.last().map_or(Gauges::default(), |bin| bin.gauges);
+                self.bins.push(Bin { gauges, ..Bin::default() });
+                self.busy.extend(self.open_busy.iter().map(|_| Nanos(0)));
+            }
+            self.merge_pairs();
+        }
+    }
+
+    /// How wide bins are.
+    #[must_use]
+    pub fn width(&self) -> Nanos {
+        self.width
+    }
+
+    /// The bins that have ended: of a finished run, all.
+    #[must_use]
+    pub fn bins(&self) -> &[Bin] {
+        &self.bins
+    }
+
+    /// How long each die was busy in a bin, of the width of the bin.
+    #[must_use]
+    pub fn busy(&self, bin: usize) -> &[Nanos] {
+        let dies = self.open_busy.len();
+        &self.busy[bin * dies..(bin + 1) * dies]
+    }
+
+    /// Takes in a fact. What is of no interest here is no code where it is recorded.
+    #[inline(always)]
+    pub(crate) fn record(&mut self, at: SimTime, fact: Fact) {
+        debug_assert!(at < self.end, "bins are closed before anything is recorded");
+        match fact {
+            Fact::Read { cause, .. } => self.open.reads[cause as usize] += 1,
+            Fact::Programmed { cause, .. } => self.open.programs[cause as usize] += 1,
+            Fact::Erased { cause, .. } => self.open.erases[cause as usize] += 1,
+            Fact::Served { die: Some(die), busy, .. } => self.served(at, die, busy),
+            Fact::Arrived { kind } => self.arrived(at, kind),
+            Fact::Pages { kind, pages } => self.open.pages[kind as usize] += u64::from(pages),
+            Fact::Answered { kind, response } => self.answered(at, kind, response),
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn served(&mut self, at: SimTime, die: DieId, busy: Nanos) {
+        let start = SimTime(self.end.0 - self.width.0);
+        if at.0 - busy.0.min(at.0) >= start.0 {
+            self.open_busy[die.index()] += busy;
+        } else {
+            self.served_since(SimTime(at.0 - busy.0), at, die);
+        }
+    }
+
+    /// A die was busy in several bins. What it did before the run is left out.
+    #[cold]
+    fn served_since(&mut self, since: SimTime, at: SimTime, die: DieId) {
+        let dies = self.open_busy.len();
+        let (mut start, mut until) = (self.end.0 - self.width.0, at.0);
+        self.open_busy[die.index()] += Nanos(until - start);
+        for bin in (0..self.bins.len()).rev() {
+            (start, until) = (start - self.width.0, start);
+            self.busy[bin * dies + die.index()] += Nanos(until - start.max(since.0));
+            if start <= since.0 {
+                return;
+            }
+        }
+    }
+
+    #[inline]
+    fn outstanding_until(&mut self, at: SimTime) {
+        self.open.outstanding_ns += u128::from(self.outstanding) * u128::from(at.0 - self.changed.0);
+        self.changed = at;
+    }
+
+    #[inline]
+    fn arrived(&mut self, at: SimTime, kind: RequestKind) {
+        self.outstanding_until(at);
+        self.outstanding += 1;
+        self.open.outstanding_max = self.open.outstanding_max.max(self.outstanding);
+        self.open.arrived[kind as usize] += 1;
+    }
+
+    #[inline]
+    fn answered(&mut self, at: SimTime, kind: RequestKind, response: Nanos) {
+        self.outstanding_until(at);
+        self.outstanding -= 1;
+        self.open.answered[kind as usize] += 1;
+        if let Some(responses) = self.open_responses.get_mut(kind as usize) {
+            responses.record(response.0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
