@@ -153,16 +153,11 @@ pub struct Bin {
 impl Bin {
     /// Takes in the bin after it.
     fn absorb(&mut self, later: &Self) {
-        let kinds = [
-            (&mut self.arrived, &later.arrived),
-            (&mut self.pages, &later.pages),
-            (&mut self.answered, &later.answered),
-        ];
+        let kinds = [(&mut self.arrived, &later.arrived), (&mut self.pages, &later.pages), (&mut self.answered, &later.answered)];
         for (into, from) in kinds {
             into.iter_mut().zip(from).for_each(|(into, from)| *into += from);
         }
-        let causes =
-            [(&mut self.reads, &later.reads), (&mut self.programs, &later.programs), (&mut self.erases, &later.erases)];
+        let causes = [(&mut self.reads, &later.reads), (&mut self.programs, &later.programs), (&mut self.erases, &later.erases)];
         for (into, from) in causes {
             into.iter_mut().zip(from).for_each(|(into, from)| *into += from);
         }

@@ -7,10 +7,11 @@ use crate::experiment::{Experiment, Fairness};
 use crate::forks::Drives;
 use crate::problem::Problem;
 use crate::request_log::RequestLog;
+use crate::series::aligned;
 use crate::verdict::Verdict;
 use crate::workload::{TraceFacts, Workload};
 use ssd::protect::SchemeChoice;
-use ssd::{AnsweredRequest, Buffer, BufferKind, Demand, RunResult, Session, Setup, Standing};
+use ssd::{AnsweredRequest, Buffer, BufferKind, Demand, RunResult, RunSeries, SeriesResult, Session, Setup, Standing};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use trace::AddressMap;
@@ -90,6 +91,8 @@ pub struct Comparison {
     pub cautions: Vec<Caution>,
     /// What each scheme survives and costs, and which to take.
     pub verdict: Verdict,
+    /// What happened when, for each outcome in order; nothing where that was not recorded, as in sweeps.
+    pub series: Vec<SeriesResult>,
 }
 
 impl Comparison {
@@ -127,7 +130,7 @@ pub fn compare_logged(experiment: &Experiment, bench: &Bench<'_>, log: Option<&R
 pub(crate) enum Observe<'a> {
     /// Nothing.
     Nothing,
-    /// Where the time of responses went, and every request where there is a log.
+    /// Where the time of responses went, what happened when, and every request where there is a log.
     Waits {
         /// The log.
         log: Option<&'a RequestLog>,
@@ -147,7 +150,7 @@ pub(crate) fn compare_on(
     let runs = Runs { experiment, bench, drives, observe, workload: &workload, plan: &plan, map: &map };
     let mut prepared = runs.prepare_all()?;
     let clock = runs.clock(&prepared)?;
-    let outcomes = runs.run_all(&mut prepared, &clock)?;
+    let (outcomes, series): (Vec<Outcome>, Vec<Option<RunSeries>>) = runs.run_all(&mut prepared, &clock)?.into_iter().unzip();
     let cautions = cautions(experiment, workload.facts(), &outcomes);
     Ok(Comparison {
         fairness: fairness(experiment, &plan, &clock, &outcomes),
@@ -159,6 +162,7 @@ pub(crate) fn compare_on(
         user_slots: plan.user_slots,
         outcomes,
         clock,
+        series: aligned(series.into_iter().flatten().collect()),
     })
 }
 
@@ -292,7 +296,7 @@ impl Runs<'_> {
     }
 
     /// Runs every scheme; results in the experiment's order.
-    fn run_all(&self, prepared: &mut Vec<Prepared>, clock: &Clock) -> Result<Vec<Outcome>, Problem> {
+    fn run_all(&self, prepared: &mut Vec<Prepared>, clock: &Clock) -> Result<Vec<(Outcome, Option<RunSeries>)>, Problem> {
         let mut indexed: Vec<_> = prepared.drain(..).enumerate().collect();
         // What took longest to prepare is likely to run longest: begun first, it is not waited for alone at the end.
         indexed.sort_by(|(_, one), (_, other)| other.wall_s.total_cmp(&one.wall_s));
@@ -302,13 +306,16 @@ impl Runs<'_> {
         Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
     }
 
-    fn run(&self, index: usize, prepared: Prepared, clock: &Clock) -> Result<Outcome, Problem> {
+    fn run(&self, index: usize, prepared: Prepared, clock: &Clock) -> Result<(Outcome, Option<RunSeries>), Problem> {
         let bench = self.bench;
         let started = (bench.clock)();
         let mut commands = self.workload.commands(self.map, clock.factor)?;
         let total = self.workload.requests();
         let mut progress = |done| (bench.progress)(Progress::Running { scheme: index, done, total });
         let mut session = Arc::unwrap_or_clone(prepared.session);
+        if matches!(self.observe, Observe::Waits { .. }) {
+            session.begin_series();
+        }
         let mut result = match self.observe {
             Observe::Nothing => session.run(&mut commands, clock.pace, &mut progress),
             Observe::Waits { log: None } => session.run_explained(&mut commands, clock.pace, &mut progress, None),
@@ -324,7 +331,7 @@ impl Runs<'_> {
         commands.finish()?;
         result.scheme.clone_from(&prepared.label);
         (bench.progress)(Progress::Finished(index));
-        Ok(Outcome {
+        let outcome = Outcome {
             planned: prepared.planned,
             label: prepared.label,
             ecc_policy: prepared.ecc_policy,
@@ -334,7 +341,8 @@ impl Runs<'_> {
             prepare_wall_s: prepared.wall_s,
             wall_s: finished - started,
             peak_rss_mib: peak_rss_mib(),
-        })
+        };
+        Ok((outcome, session.end_series()))
     }
 }
 

@@ -136,7 +136,8 @@ fn check_responses(found: &Responses, mut times: Vec<u64>, name: &str) {
 fn merging_is_binning_at_the_wider_width() {
     let facts = facts(4, 300_000_000);
     let mut merged = folded(&facts);
-    let mut wide = Series { width: FIRST_WIDTH * 8, end: SimTime(FIRST_WIDTH.0 * 8), ..Series::new(SimTime::ZERO, DIES as u32, 0) };
+    let mut wide =
+        Series { width: FIRST_WIDTH * 8, end: SimTime(FIRST_WIDTH.0 * 8), ..Series::new(SimTime::ZERO, DIES as u32, 0) };
     for &(at, fact) in &facts {
         // As the engine does, each gauge is asked whenever a narrow bin ends, and bins keep the last or the most.
         wide.close_until(at, Gauges { free_blocks: (at.0 / 1_000) as u32, buffered_most: 0 });

@@ -26,15 +26,25 @@ impl Session {
         pace: Pace,
         progress: &mut dyn FnMut(u64),
     ) -> (RunResult, RunSeries) {
+        self.begin_series();
+        let result = self.run(commands, pace, progress);
+        (result, self.end_series().expect("a run keeps the series that was begun for it"))
+    }
+
+    /// The next run also records what happens when, until [`Self::end_series`]; its result is the same.
+    pub fn begin_series(&mut self) {
+        inside!(&mut self.0, prepared => prepared.engine.begin_series());
+    }
+
+    /// What happened when in the run since [`Self::begin_series`]; `None` where that was not asked for.
+    pub fn end_series(&mut self) -> Option<RunSeries> {
         inside!(&mut self.0, prepared => {
-            prepared.engine.begin_series();
-            let result = prepared.run(commands, pace, progress);
             let engine = &mut prepared.engine;
-            let series = engine.end_series().expect("a run keeps the series that was begun for it");
+            let series = engine.end_series()?;
             let geometry = engine.core.device.grid.geometry();
             let capacity = engine.host.buffer_capacity(&engine.writer) as u32;
             let (slot_size, slots_per_page) = (geometry.slot_size, geometry.slots_per_page());
-            (result, RunSeries { series, slot_size, slots_per_page, buffer_pages: (capacity > 0).then_some(capacity) })
+            Some(RunSeries { series, slot_size, slots_per_page, buffer_pages: (capacity > 0).then_some(capacity) })
         })
     }
 }
