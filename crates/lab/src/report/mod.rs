@@ -8,6 +8,7 @@ mod drawn;
 mod figures;
 mod format;
 mod palette;
+mod series;
 mod study;
 mod table;
 #[cfg(test)]
@@ -20,7 +21,7 @@ pub use drawn::headline;
 pub use figures::figures;
 use format::{count, escape, fill, percent, script_safe, seconds};
 use serde_json::{Value, json};
-use ssd::RunResult;
+use ssd::{RunResult, SeriesResult};
 pub use study::study;
 use vocab::Bytes;
 
@@ -92,6 +93,8 @@ pub struct ReportInput<'a> {
     pub command: &'a str,
     /// The runs; ratios are relative to the first until the reader chooses another.
     pub runs: &'a [RunResult],
+    /// What happened when in each run, in order, or nothing.
+    pub series: &'a [SeriesResult],
     /// Simulator speed of each run, in order; may be shorter.
     pub speeds: &'a [RunSpeed],
 }
@@ -119,7 +122,7 @@ pub fn html(comparison: &ReportInput) -> String {
         command: comparison.command,
         experiment: &experiment(comparison.experiment),
         data: &data(comparison, &labels),
-        script: SCRIPT,
+        script: &format!("{}{SCRIPT}", series::SCRIPT),
     })
 }
 
@@ -263,6 +266,7 @@ fn data(comparison: &ReportInput, labels: &[(String, &'static str)]) -> Value {
         "baseline": comparison.verdict.baseline,
         "dies": comparison.dies,
         "causes": table::causes(counts),
+        "series": series::data(comparison.series),
         "runs": runs.collect::<Vec<Value>>(),
     })
 }
