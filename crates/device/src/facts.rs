@@ -275,7 +275,9 @@ impl Folds {
     /// Records one fact.
     #[inline(always)]
     pub fn record(&mut self, at: SimTime, fact: Fact) {
-        if let Some(series) = &mut self.series {
+        if matches!(fact, Fact::Served { .. } | Fact::Arrived { .. } | Fact::Answered { .. })
+            && let Some(series) = &mut self.series
+        {
             series.record(at, fact);
         }
         match fact {

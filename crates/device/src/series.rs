@@ -3,8 +3,11 @@
 //! How long a run takes is not known when it begins. So bins are narrow at first, and whenever there are
 //! [`BINS_MAX`], neighbours are merged in pairs and bins are twice as wide from then on. Any run ends with a few
 //! hundred bins, what they say does not depend on when they were merged, and a fact costs the same in all runs.
+//!
+//! What is counted over the whole run anyway is not counted again: a bin has the difference of its ends. Only what
+//! totals do not tell is taken from facts as they come: busy dies, response times and requests outstanding.
 
-use crate::facts::{Fact, RequestKind};
+use crate::facts::{Fact, Folds, RequestKind};
 use vocab::{Cause, DieId, Nanos, SimTime};
 
 /// Bins at most; even, so that all of them have a partner when they are merged.
@@ -125,23 +128,47 @@ pub struct Gauges {
     pub buffered_most: u32,
 }
 
-/// What happened in one bin.
+/// How often what happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Bin {
+pub struct Counts {
     /// Requests that arrived, by kind.
     pub arrived: [u64; 4],
     /// Logical pages of those, by kind.
     pub pages: [u64; 4],
     /// Requests answered, by kind.
     pub answered: [u64; 4],
-    /// Response times of reads and writes answered.
-    pub responses: [Responses; 2],
     /// Page reads by cause.
     pub reads: [u64; Cause::ALL.len()],
     /// Page programs by cause.
     pub programs: [u64; Cause::ALL.len()],
     /// Block erases by cause.
     pub erases: [u64; Cause::ALL.len()],
+}
+
+impl Counts {
+    /// Each count of one with the same of another.
+    fn with(&self, other: &Self, of: impl Fn(u64, u64) -> u64) -> Self {
+        fn each<const N: usize>(one: &[u64; N], other: &[u64; N], of: impl Fn(u64, u64) -> u64) -> [u64; N] {
+            std::array::from_fn(|index| of(one[index], other[index]))
+        }
+        Self {
+            arrived: each(&self.arrived, &other.arrived, &of),
+            pages: each(&self.pages, &other.pages, &of),
+            answered: each(&self.answered, &other.answered, &of),
+            reads: each(&self.reads, &other.reads, &of),
+            programs: each(&self.programs, &other.programs, &of),
+            erases: each(&self.erases, &other.erases, &of),
+        }
+    }
+}
+
+/// What happened in one bin.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bin {
+    /// How often what happened.
+    pub counts: Counts,
+    /// Response times of reads and writes answered.
+    pub responses: [Responses; 2],
     /// Requests that had arrived and were not answered, summed over the time in ns.
     pub outstanding_ns: u128,
     /// The most at once.
@@ -153,14 +180,7 @@ pub struct Bin {
 impl Bin {
     /// Takes in the bin after it.
     fn absorb(&mut self, later: &Self) {
-        let kinds = [(&mut self.arrived, &later.arrived), (&mut self.pages, &later.pages), (&mut self.answered, &later.answered)];
-        for (into, from) in kinds {
-            into.iter_mut().zip(from).for_each(|(into, from)| *into += from);
-        }
-        let causes = [(&mut self.reads, &later.reads), (&mut self.programs, &later.programs), (&mut self.erases, &later.erases)];
-        for (into, from) in causes {
-            into.iter_mut().zip(from).for_each(|(into, from)| *into += from);
-        }
+        self.counts = self.counts.with(&later.counts, |one, other| one + other);
         self.responses.iter_mut().zip(&later.responses).for_each(|(into, from)| into.add(from));
         self.outstanding_ns += later.outstanding_ns;
         self.outstanding_max = self.outstanding_max.max(later.outstanding_max);
@@ -177,75 +197,82 @@ pub struct Series {
     bins: Vec<Bin>,
     /// How long each die was busy in each of them, bin by bin.
     busy: Vec<Nanos>,
-    /// The bin that time is in, without its response times, and where it ends.
-    open: Bin,
+    /// What was counted when the open bin began, and requests that have arrived since the series began.
+    before: Counts,
+    arrived: [u64; 4],
+    /// Where the bin that time is in, the open one, begins and ends.
+    start: SimTime,
     end: SimTime,
     open_busy: Vec<Nanos>,
     open_responses: [OpenResponses; 2],
     /// Requests outstanding, and since when they are so many.
     outstanding: u32,
     changed: SimTime,
+    /// Of the open bin, as in [`Bin`].
+    outstanding_ns: u128,
+    outstanding_max: u32,
 }
 
 impl Series {
-    /// A series that begins now, with so many requests outstanding.
+    /// A series that begins now, when nothing has been counted and so many requests are outstanding.
     #[must_use]
     pub fn new(now: SimTime, dies: u32, outstanding: u32) -> Self {
         Self {
             width: FIRST_WIDTH,
             bins: Vec::new(),
             busy: Vec::new(),
-            open: Bin { outstanding_max: outstanding, ..Bin::default() },
+            before: Counts::default(),
+            arrived: [0; 4],
+            start: now,
             end: now + FIRST_WIDTH,
             open_busy: vec![Nanos(0); dies as usize],
             open_responses: [OpenResponses::new(), OpenResponses::new()],
             outstanding,
             changed: now,
+            outstanding_ns: 0,
+            outstanding_max: outstanding,
         }
     }
 
-    /// Whether the open bin is over: then it wants to be closed, before anything that happens now is recorded.
     #[inline]
-    #[must_use]
-    pub fn is_over(&self, now: SimTime) -> bool {
+    fn is_over(&self, now: SimTime) -> bool {
         now >= self.end
     }
 
-    /// Closes all bins that are over. Nothing has happened since the event before this one: gauges are those of all.
-    pub fn close_until(&mut self, now: SimTime, gauges: Gauges) {
+    fn close_until(&mut self, now: SimTime, gauges: Gauges, folds: &Folds) {
         while self.is_over(now) {
-            self.close(gauges);
+            self.close(gauges, folds);
             if self.bins.len() == BINS_MAX {
                 self.merge_pairs();
             }
         }
     }
 
-    /// The run is over: what its last bin had is a bin, too.
-    pub fn finish(&mut self, now: SimTime, gauges: Gauges) {
-        self.close_until(now, gauges);
-        self.outstanding_until(now);
-        let end = self.end;
-        self.changed = end;
-        self.close(gauges);
-    }
-
-    fn close(&mut self, gauges: Gauges) {
+    fn close(&mut self, gauges: Gauges, folds: &Folds) {
         self.outstanding_until(self.end);
+        let so_far = Counts {
+            arrived: self.arrived,
+            pages: folds.pages,
+            answered: folds.requests,
+            reads: folds.reads,
+            programs: folds.programs,
+            erases: folds.erases,
+        };
+        let counts = so_far.with(&self.before, |after, before| after - before);
+        self.before = so_far;
         let [reads, writes] = &mut self.open_responses;
-        let responses = [reads.close(), writes.close()];
-        let next = Bin { outstanding_max: self.outstanding, ..Bin::default() };
-        self.bins.push(Bin { responses, gauges, ..std::mem::replace(&mut self.open, next) });
+        let outstanding_ns = std::mem::take(&mut self.outstanding_ns);
+        let outstanding_max = std::mem::replace(&mut self.outstanding_max, self.outstanding);
+        self.bins.push(Bin { counts, responses: [reads.close(), writes.close()], outstanding_ns, outstanding_max, gauges });
         self.busy.extend_from_slice(&self.open_busy);
         self.open_busy.fill(Nanos(0));
-        self.end = self.end + self.width;
+        (self.start, self.end) = (self.end, self.end + self.width);
     }
 
     fn merge_pairs(&mut self) {
         let dies = self.open_busy.len();
-        let start = SimTime(self.end.0 - self.width.0);
         self.width = self.width * 2;
-        self.end = start + self.width;
+        self.end = self.start + self.width;
         let pairs = self.bins.len() / 2;
         for pair in 0..pairs {
             let mut first = std::mem::take(&mut self.bins[2 * pair]);
@@ -290,17 +317,12 @@ impl Series {
         &self.busy[bin * dies..(bin + 1) * dies]
     }
 
-    /// Takes in a fact. What is of no interest here is no code where it is recorded.
+    /// Takes in a fact. What totals tell is no code where it is recorded.
     #[inline(always)]
     pub(crate) fn record(&mut self, at: SimTime, fact: Fact) {
-        debug_assert!(at < self.end, "bins are closed before anything is recorded");
         match fact {
-            Fact::Read { cause, .. } => self.open.reads[cause as usize] += 1,
-            Fact::Programmed { cause, .. } => self.open.programs[cause as usize] += 1,
-            Fact::Erased { cause, .. } => self.open.erases[cause as usize] += 1,
             Fact::Served { die: Some(die), busy, .. } => self.served(at, die, busy),
             Fact::Arrived { kind } => self.arrived(at, kind),
-            Fact::Pages { kind, pages } => self.open.pages[kind as usize] += u64::from(pages),
             Fact::Answered { kind, response } => self.answered(at, kind, response),
             _ => {}
         }
@@ -308,8 +330,8 @@ impl Series {
 
     #[inline]
     fn served(&mut self, at: SimTime, die: DieId, busy: Nanos) {
-        let start = SimTime(self.end.0 - self.width.0);
-        if at.0 - busy.0.min(at.0) >= start.0 {
+        debug_assert!(at < self.end, "bins are closed before anything is recorded");
+        if at.0 >= self.start.0 + busy.0 {
             self.open_busy[die.index()] += busy;
         } else {
             self.served_since(SimTime(at.0 - busy.0), at, die);
@@ -320,7 +342,7 @@ impl Series {
     #[cold]
     fn served_since(&mut self, since: SimTime, at: SimTime, die: DieId) {
         let dies = self.open_busy.len();
-        let (mut start, mut until) = (self.end.0 - self.width.0, at.0);
+        let (mut start, mut until) = (self.start.0, at.0);
         self.open_busy[die.index()] += Nanos(until - start);
         for bin in (0..self.bins.len()).rev() {
             (start, until) = (start - self.width.0, start);
@@ -333,7 +355,7 @@ impl Series {
 
     #[inline]
     fn outstanding_until(&mut self, at: SimTime) {
-        self.open.outstanding_ns += u128::from(self.outstanding) * u128::from(at.0 - self.changed.0);
+        self.outstanding_ns += u128::from(self.outstanding) * u128::from(at.0 - self.changed.0);
         self.changed = at;
     }
 
@@ -341,18 +363,45 @@ impl Series {
     fn arrived(&mut self, at: SimTime, kind: RequestKind) {
         self.outstanding_until(at);
         self.outstanding += 1;
-        self.open.outstanding_max = self.open.outstanding_max.max(self.outstanding);
-        self.open.arrived[kind as usize] += 1;
+        self.outstanding_max = self.outstanding_max.max(self.outstanding);
+        self.arrived[kind as usize] += 1;
     }
 
     #[inline]
     fn answered(&mut self, at: SimTime, kind: RequestKind, response: Nanos) {
         self.outstanding_until(at);
         self.outstanding -= 1;
-        self.open.answered[kind as usize] += 1;
         if let Some(responses) = self.open_responses.get_mut(kind as usize) {
             responses.record(response.0);
         }
+    }
+}
+
+impl Folds {
+    /// Whether the open bin of the series is over: then it wants to be closed, before anything that happens now is
+    /// recorded.
+    #[inline]
+    #[must_use]
+    pub fn is_bin_over(&self, now: SimTime) -> bool {
+        self.series.as_ref().is_some_and(|series| series.is_over(now))
+    }
+
+    /// Closes all bins of the series that are over. Nothing has happened since the last event: gauges are those of all.
+    pub fn close_bins(&mut self, now: SimTime, gauges: Gauges) {
+        if let Some(mut series) = self.series.take() {
+            series.close_until(now, gauges, self);
+            self.series = Some(series);
+        }
+    }
+
+    /// Ends the series, and a bin with it.
+    pub fn end_series(&mut self, now: SimTime, gauges: Gauges) -> Option<Box<Series>> {
+        let mut series = self.series.take()?;
+        series.close_until(now, gauges, self);
+        series.outstanding_until(now);
+        series.changed = series.end;
+        series.close(gauges, self);
+        Some(series)
     }
 }
 

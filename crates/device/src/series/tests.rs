@@ -36,14 +36,18 @@ fn facts(seed: u64, span: u64) -> Vec<(SimTime, Fact)> {
     facts
 }
 
-fn folded(facts: &[(SimTime, Fact)]) -> Series {
-    let mut series = Series::new(SimTime::ZERO, DIES as u32, 0);
+fn folded(facts: &[(SimTime, Fact)], series: Series) -> Series {
+    let mut folds = Folds::new(1);
+    folds.series = Some(Box::new(series));
     for &(at, fact) in facts {
-        series.close_until(at, Gauges { free_blocks: (at.0 / 1_000) as u32, buffered_most: (at.0 % 977) as u32 });
-        series.record(at, fact);
+        folds.close_bins(at, Gauges { free_blocks: (at.0 / 1_000) as u32, buffered_most: (at.0 % 977) as u32 });
+        folds.record(at, fact);
     }
-    series.finish(facts.last().expect("something happens").0, Gauges::default());
-    series
+    *folds.end_series(facts.last().expect("something happens").0, Gauges::default()).expect("it was begun")
+}
+
+fn series() -> Series {
+    Series::new(SimTime::ZERO, DIES as u32, 0)
 }
 
 /// Time that `from..until` has in a bin.
@@ -70,19 +74,19 @@ fn by_hand(facts: &[(SimTime, Fact)], bin: usize, width: u64) -> (Bin, [Vec<u64>
             }
             Fact::Arrived { kind } => {
                 outstanding += 1;
-                made.arrived[kind as usize] += u64::from(is_in);
+                made.counts.arrived[kind as usize] += u64::from(is_in);
             }
             Fact::Answered { kind, response } => {
                 outstanding -= 1;
-                made.answered[kind as usize] += u64::from(is_in);
+                made.counts.answered[kind as usize] += u64::from(is_in);
                 if is_in && (kind as usize) < 2 {
                     responses[kind as usize].push(response.0);
                 }
             }
-            Fact::Pages { kind, pages } if is_in => made.pages[kind as usize] += u64::from(pages),
-            Fact::Read { cause, .. } if is_in => made.reads[cause as usize] += 1,
-            Fact::Programmed { cause, .. } if is_in => made.programs[cause as usize] += 1,
-            Fact::Erased { cause, .. } if is_in => made.erases[cause as usize] += 1,
+            Fact::Pages { kind, pages } if is_in => made.counts.pages[kind as usize] += u64::from(pages),
+            Fact::Read { cause, .. } if is_in => made.counts.reads[cause as usize] += 1,
+            Fact::Programmed { cause, .. } if is_in => made.counts.programs[cause as usize] += 1,
+            Fact::Erased { cause, .. } if is_in => made.counts.erases[cause as usize] += 1,
             _ => {}
         }
         if is_in {
@@ -97,7 +101,7 @@ fn by_hand(facts: &[(SimTime, Fact)], bin: usize, width: u64) -> (Bin, [Vec<u64>
 fn bins_are_those_made_by_hand_at_every_width() {
     for (seed, span) in [(1, 100_000_000), (2, 511_000_000), (3, 40_000_000_000)] {
         let facts = facts(seed, span);
-        let series = folded(&facts);
+        let series = folded(&facts, series());
         let last = facts.last().expect("something happens").0.0;
         let narrowest = (0..).map(|doubled| FIRST_WIDTH.0 << doubled).find(|width| last / width < BINS_MAX as u64);
         let width = narrowest.expect("some width is wide enough");
@@ -135,15 +139,9 @@ fn check_responses(found: &Responses, mut times: Vec<u64>, name: &str) {
 #[test]
 fn merging_is_binning_at_the_wider_width() {
     let facts = facts(4, 300_000_000);
-    let mut merged = folded(&facts);
-    let mut wide =
-        Series { width: FIRST_WIDTH * 8, end: SimTime(FIRST_WIDTH.0 * 8), ..Series::new(SimTime::ZERO, DIES as u32, 0) };
-    for &(at, fact) in &facts {
-        // As the engine does, each gauge is asked whenever a narrow bin ends, and bins keep the last or the most.
-        wide.close_until(at, Gauges { free_blocks: (at.0 / 1_000) as u32, buffered_most: 0 });
-        wide.record(at, fact);
-    }
-    wide.finish(facts.last().expect("something happens").0, Gauges::default());
+    let mut merged = folded(&facts, series());
+    let mut wide = folded(&facts, Series { width: FIRST_WIDTH * 8, end: SimTime(FIRST_WIDTH.0 * 8), ..series() });
+    wide.bins.iter_mut().for_each(|bin| bin.gauges.buffered_most = 0);
     merged.widen(FIRST_WIDTH * 5);
     assert_eq!((merged.width(), merged.bins().len()), (FIRST_WIDTH * 8, wide.bins().len()));
     for (number, (one, other)) in merged.bins().iter().zip(wide.bins()).enumerate() {
@@ -165,22 +163,19 @@ fn a_pause_of_a_year_costs_no_more_bins_than_any_other_run() {
         (SimTime(year), Fact::Arrived { kind }),
         (SimTime(year + 7), Fact::Answered { kind, response: Nanos(7) }),
     ];
-    let series = folded(&facts);
+    let series = folded(&facts, series());
     let bins = series.bins();
     assert!((BINS_MAX / 2..=BINS_MAX).contains(&bins.len()), "{}", bins.len());
-    assert_eq!((bins[0].answered[0], bins[bins.len() - 1].answered[0]), (1, 1));
+    assert_eq!((bins[0].counts.answered[0], bins[bins.len() - 1].counts.answered[0]), (1, 1));
     assert_eq!(bins.iter().map(|bin| bin.outstanding_ns).sum::<u128>(), 11);
 }
 
 /// Catches a die whose work from before the run is laid to the run.
 #[test]
 fn what_a_die_did_before_the_run_is_left_out() {
-    let mut series = Series::new(SimTime(10_000_000), 1, 0);
     let at = SimTime(11_500_000);
-    series.close_until(at, Gauges::default());
-    series.record(at, Fact::Served { die: Some(DieId(0)), busy: Nanos(5_000_000), carried: Nanos(0) });
-    series.record(at, Fact::Served { die: None, busy: Nanos(5_000_000), carried: Nanos(0) });
-    series.finish(at, Gauges::default());
+    let facts = [Some(DieId(0)), None].map(|die| (at, Fact::Served { die, busy: Nanos(5_000_000), carried: Nanos(0) }));
+    let series = folded(&facts, Series::new(SimTime(10_000_000), 1, 0));
     assert_eq!((series.busy(0), series.busy(1)), (&[Nanos(1_000_000)][..], &[Nanos(500_000)][..]));
 }
 

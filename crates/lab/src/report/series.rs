@@ -54,7 +54,8 @@ fn is_any(series: &SeriesResult, name: &str) -> bool {
 
 /// Requests of all kinds answered, a second.
 fn answers(series: &SeriesResult) -> Value {
-    let kinds = ["read", "write", "flush", "discard"].map(|kind| series.column(&format!("{kind}_answers_per_s")).unwrap_or_default());
+    let kinds =
+        ["read", "write", "flush", "discard"].map(|kind| series.column(&format!("{kind}_answers_per_s")).unwrap_or_default());
     let all = |bin: usize| kinds.iter().filter_map(|kind| kind.get(bin).copied().flatten()).sum::<f64>();
     (0..series.time_s.len()).map(|bin| rounded(all(bin))).collect()
 }
@@ -105,7 +106,8 @@ pub(super) fn data(all: &[SeriesResult]) -> Value {
         let most = all.iter().enumerate().max_by_key(|(_, series)| series.time_s.len()).map_or(0, |(index, _)| index);
         asked = vec![asked.swap_remove(most)];
     }
-    let run = |series: &SeriesResult| json!({ "bins": series.time_s.len(), "columns": columns(series), "busy": busy(series, rows) });
+    let run =
+        |series: &SeriesResult| json!({ "bins": series.time_s.len(), "columns": columns(series), "busy": busy(series, rows) });
     json!({ "bin_s": first.bin_s, "rows": rows, "arrived": asked, "runs": all.iter().map(run).collect::<Vec<_>>() })
 }
 

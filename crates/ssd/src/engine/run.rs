@@ -69,7 +69,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             }
             if let Some((time, resource)) = self.next_event() {
                 self.core.device.now = time;
-                if self.core.device.folds.series.as_ref().is_some_and(|series| series.is_over(time)) {
+                if self.core.device.folds.is_bin_over(time) {
                     self.close_bins();
                 }
                 self.event(resource, &mut upcoming, each);

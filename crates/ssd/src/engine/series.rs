@@ -16,18 +16,14 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// The series so far, which ends with it.
     pub(crate) fn end_series(&mut self) -> Option<Box<Series>> {
         let (now, gauges) = (self.core.device.now, self.gauges());
-        let mut series = self.core.device.folds.series.take()?;
-        series.finish(now, gauges);
-        Some(series)
+        self.core.device.folds.end_series(now, gauges)
     }
 
     /// Closes bins that ended before the event that is next.
     #[cold]
     pub(crate) fn close_bins(&mut self) {
         let (now, gauges) = (self.core.device.now, self.gauges());
-        if let Some(series) = &mut self.core.device.folds.series {
-            series.close_until(now, gauges);
-        }
+        self.core.device.folds.close_bins(now, gauges);
     }
 
     fn gauges(&mut self) -> Gauges {

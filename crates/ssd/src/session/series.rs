@@ -89,13 +89,13 @@ impl RunSeries {
         let mb = |pages: u64| Some((pages * self.slot_size.0) as f64 / 1e6 / width_s);
         let mut columns = Vec::new();
         for (kind, name) in RequestKind::ALL {
-            columns.push(self.column(format!("{name}_requests_per_s"), |bin| per_second(bin.arrived[kind as usize])));
+            columns.push(self.column(format!("{name}_requests_per_s"), |bin| per_second(bin.counts.arrived[kind as usize])));
         }
         for (kind, name) in [(RequestKind::Read, "read"), (RequestKind::Write, "write")] {
-            columns.push(self.column(format!("{name}_mb_per_s"), |bin| mb(bin.pages[kind as usize])));
+            columns.push(self.column(format!("{name}_mb_per_s"), |bin| mb(bin.counts.pages[kind as usize])));
         }
         for (kind, name) in RequestKind::ALL {
-            columns.push(self.column(format!("{name}_answers_per_s"), |bin| per_second(bin.answered[kind as usize])));
+            columns.push(self.column(format!("{name}_answers_per_s"), |bin| per_second(bin.counts.answered[kind as usize])));
         }
         columns
     }
@@ -126,7 +126,7 @@ impl RunSeries {
     fn flash(&self, width_s: f64) -> Vec<SeriesColumn> {
         type Counts = fn(&Bin) -> &[u64; Cause::ALL.len()];
         let operations: [(&str, Counts); 3] =
-            [("reads", |bin| &bin.reads), ("programs", |bin| &bin.programs), ("erases", |bin| &bin.erases)];
+            [("reads", |bin| &bin.counts.reads), ("programs", |bin| &bin.counts.programs), ("erases", |bin| &bin.counts.erases)];
         let mut columns = Vec::new();
         for (operation, of) in operations {
             for cause in Cause::ALL {
@@ -135,8 +135,8 @@ impl RunSeries {
             }
         }
         columns.push(self.column("waf", |bin| {
-            let written = bin.pages[RequestKind::Write as usize];
-            let programmed = bin.programs.iter().sum::<u64>() * u64::from(self.slots_per_page);
+            let written = bin.counts.pages[RequestKind::Write as usize];
+            let programmed = bin.counts.programs.iter().sum::<u64>() * u64::from(self.slots_per_page);
             (written > 0).then(|| programmed as f64 / written as f64)
         }));
         columns
