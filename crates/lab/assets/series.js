@@ -8,18 +8,23 @@ flashkeep.when = ({ runs, shown, schemeLegend, schemeCell, time, tickTime, cause
   Object.assign(state, { window: null, scheme: 0, answer: "response_p99_us", operation: "programs", most: false, bytes: false, hiddenParts: new Set() });
 
   // ---- Time ------------------------------------------------------------------------------------
-  const UNITS = [[86400, "days", "d"], [3600, "hours", "h"], [60, "minutes", "min"], [1, "seconds", "s"], [1e-3, "milliseconds", "ms"]];
+  const UNITS = [[86400, 3, "days", "d"], [3600, 5, "hours", "h"], [60, 10, "minutes", "min"], [1, 1, "seconds", "s"], [1e-3, 0, "milliseconds", "ms"]];
   const bins = Math.max(...when.runs.map((run) => run.bins));
-  const [unit, units, letters] = UNITS.find(([size]) => bins * when.bin_s >= 2 * size) || UNITS[UNITS.length - 1];
+  const [unit, , units, letters] = UNITS.find(([size, least]) => bins * when.bin_s >= least * size);
   const width = when.bin_s / unit;
   const end = bins * width;
   const at = (x) => significant(x, 4) + " " + letters;
+  const point = time(when.bin_s * 1e6);
   const binOf = (x) => Math.max(0, Math.min(bins - 1, Math.floor(x / width + 1e-9)));
   const span = (bin) => `from ${at(bin * width)} to ${at((bin + 1) * width)}`;
   const values = (i, name) => when.runs[i].columns[name] || [];
   const common = when.arrived.length === 1;
   const arrived = (i) => when.arrived[common ? 0 : i];
   const isAny = (name) => runs.some((run, i) => values(i, name).some((value) => value !== null && value > 0));
+  /// A point in the middle of each bin.
+  const points = (list, floor) => list.map((value, bin) => [(bin + .5) * width, isNumber(value) ? Math.max(value, floor) : null]);
+  /// Of points without neighbours there is no line: they are dots.
+  const dots = (list) => (value, { dataIndex: bin }) => (isNumber(list[bin]) && !isNumber(list[bin - 1]) && !isNumber(list[bin + 1]) ? 4 : 0);
   /// Level from the beginning of a bin to its end; broken where there is nothing.
   const steps = (list, floor) => list.flatMap((value, bin) => (isNumber(value)
     ? [[bin * width, Math.max(value, floor)], [(bin + 1) * width, Math.max(value, floor)]] : [[bin * width, null]]));
@@ -80,9 +85,9 @@ flashkeep.when = ({ runs, shown, schemeLegend, schemeCell, time, tickTime, cause
         return {
           ...base(still),
           legend: schemeLegend(head(still)),
-          grid: { left: 72, right: 18, top: head(still) + 38, bottom: 46 + (still ? 0 : below) },
+          grid: { left: 78, right: 18, top: head(still) + 38, bottom: 46 + (still ? 0 : below) },
           xAxis: timeAxis(),
-          yAxis: axis(name() + log, { nameGap: 54, ...y, ...(top && !log ? { max: top } : {}), axisLabel: { formatter: tick || short } }),
+          yAxis: axis(name() + log, { nameGap: 58, ...y, ...(top && !log ? { max: top } : {}), axisLabel: { formatter: tick || short } }),
           dataZoom: zoom(still, slider), toolbox: zoomAcross(still),
           tooltip: {
             ...base(still).tooltip, trigger: "axis", axisPointer: { type: "line", lineStyle: { color: colour("muted") } },
@@ -93,10 +98,10 @@ flashkeep.when = ({ runs, shown, schemeLegend, schemeCell, time, tickTime, cause
             },
           },
           series: back.map(([text, c, list]) => ({
-            type: "line", name: text, color: c, symbol: "none", silent: true, z: 1, lineStyle: { width: 1, opacity: .6 }, areaStyle: { opacity: .25, origin: "start" }, data: steps(list, floor),
+            type: "line", name: text, color: c, symbol: "none", silent: true, z: 1, lineStyle: { width: 1, opacity: .6 }, areaStyle: { opacity: .25, origin: "start" }, data: points(list, floor),
           })).concat(runs.map((run, i) => ({
-            type: "line", name: run.label, color: run.colour, symbol: "circle", showSymbol: false, z: 2,
-            lineStyle: { width: 1.6, type: DASHES[i % DASHES.length], join: "round" }, data: steps(lists[i], floor),
+            type: "line", name: run.label, color: run.colour, symbol: "circle", showAllSymbol: true, symbolSize: dots(lists[i]), z: 2,
+            lineStyle: { width: 1.6, type: DASHES[i % DASHES.length], join: "round" }, data: points(lists[i], floor),
           }))),
         };
       },
@@ -114,7 +119,7 @@ flashkeep.when = ({ runs, shown, schemeLegend, schemeCell, time, tickTime, cause
   const asked = lines({
     id: "when-requests", slider: true, buttons: [["MB/s", "bytes"]],
     title: () => (common && !state.bytes ? "When did requests come, and when were they answered?" : "When did requests come?"),
-    hint: `A point is ${at(width)}. Drag across any chart, or move the ends of the bar below, to zoom all of them; double-click to zoom out.`,
+    hint: `A point is ${point}. Drag across any chart, or move the ends of the bar below, to zoom all of them; double-click to zoom out.`,
     name: () => (state.bytes ? "MB/s" : common ? "requests/s" : "requests answered/s"),
     column: (i) => (state.bytes ? added(arrived(i).read_mb_per_s, arrived(i).write_mb_per_s) : values(i, "answers_per_s")),
     behind: () => (common && !state.bytes ? [["asked", colour("muted"), everything(0)]] : []),
@@ -167,12 +172,18 @@ flashkeep.when = ({ runs, shown, schemeLegend, schemeCell, time, tickTime, cause
     option(still) {
       const parts = this.parts();
       const visible = parts.filter(([cause]) => !state.hiddenParts.has(cause));
+      // Stacked here: ECharts stacks by category, and time is none. What is below is drawn last.
+      let below = Array.from({ length: bins }, () => 0);
+      const stacked = parts.map(([cause, list]) => {
+        if (!state.hiddenParts.has(cause)) below = below.map((value, bin) => value + (list[bin] || 0));
+        return [cause, below];
+      }).reverse();
       return {
         ...base(still),
         legend: legend(parts.map(([cause]) => cause), head(still), [...state.hiddenParts]),
         graphic: parts.length ? [] : [message("nothing of this kind", "center", head(still) + 100)],
-        grid: { left: 72, right: 18, top: head(still) + 38, bottom: 46 },
-        xAxis: timeAxis(), yAxis: axis(OPERATIONS[state.operation][1], { nameGap: 54, type: "value", axisLabel: { formatter: short } }),
+        grid: { left: 78, right: 18, top: head(still) + 38, bottom: 46 },
+        xAxis: timeAxis(), yAxis: axis(OPERATIONS[state.operation][1], { nameGap: 58, type: "value", axisLabel: { formatter: short } }),
         dataZoom: zoom(still), toolbox: zoomAcross(still),
         tooltip: {
           ...base(still).tooltip, trigger: "axis", axisPointer: { type: "line", lineStyle: { color: colour("muted") } },
@@ -182,8 +193,8 @@ flashkeep.when = ({ runs, shown, schemeLegend, schemeCell, time, tickTime, cause
             return tip(span(bin), visible.map(([cause, list]) => [marker(causeColour(cause)) + escapeHtml(cause), short(list[bin] || 0) + "/s"]).concat([["total", short(all) + "/s"]]));
           },
         },
-        series: parts.map(([cause, list]) => ({
-          type: "line", name: cause, color: causeColour(cause), stack: "all", symbol: "none", lineStyle: { width: 0 }, areaStyle: { opacity: .9 }, data: steps(list, 0),
+        series: stacked.map(([cause, list]) => ({
+          type: "line", name: cause, color: causeColour(cause), symbol: "none", lineStyle: { width: 0 }, areaStyle: { opacity: 1 }, data: steps(list, 0),
         })),
       };
     },
@@ -197,7 +208,7 @@ flashkeep.when = ({ runs, shown, schemeLegend, schemeCell, time, tickTime, cause
   };
   const dies = {
     id: "when-dies", title: ofScheme("Which die was busy?"), zooms: true, isWhen: true, buttons: [], renderer: "canvas",
-    hint: "Share of each point in which a die was busy, of one scheme" + (when.rows < data.dies ? "; neighbouring dies averaged." : "."),
+    hint: "Share of each point of time in which a die was busy, of one scheme" + (when.rows < data.dies ? "; neighbouring dies averaged." : "."),
     controls: () => (runs.length > 1 ? schemes() : []),
     rowHeight: () => Math.max(7, Math.min(22, 200 / when.rows)),
     height() { return 100 + when.rows * this.rowHeight(); },
@@ -205,7 +216,7 @@ flashkeep.when = ({ runs, shown, schemeLegend, schemeCell, time, tickTime, cause
       const cells = when.runs[state.scheme].busy.flatMap((list, row) => list.map((share, bin) => [bin * width, row, share]));
       return {
         ...base(still),
-        grid: { left: 72, right: 18, top: head(still) + 8, height: when.rows * this.rowHeight() },
+        grid: { left: 78, right: 18, top: head(still) + 8, height: when.rows * this.rowHeight() },
         xAxis: timeAxis(),
         yAxis: axis("die", {
           type: "category", inverse: true, data: Array.from({ length: when.rows }, (_, row) => Math.ceil(row * data.dies / when.rows)), splitLine: { show: false }, nameGap: 40,
