@@ -5,7 +5,8 @@ flashkeep.when = ({ runs, shown, schemeLegend, schemeCell, time, tickTime, cause
   const { data, state, isNumber, significant, escapeHtml, short, percent, colour, DASHES, base, axis, legend, marker, tip, message, draw } = flashkeep;
   const when = data.series;
   if (!when) return { plots: [], link() {} };
-  Object.assign(state, { window: null, scheme: 0, answer: "response_p99_us", operation: "programs", most: false, bytes: false, hiddenParts: new Set() });
+  Object.assign(state, { window: null, scheme: 0, // of the charts that show one scheme
+    answer: "response_p99_us", operation: "programs", most: false, bytes: false, hiddenParts: new Set() });
 
   // ---- Time ------------------------------------------------------------------------------------
   const UNITS = [[86400, 3, "days", "d"], [3600, 5, "hours", "h"], [60, 10, "minutes", "min"], [1, 1, "seconds", "s"], [1e-3, 0, "milliseconds", "ms"]];
@@ -20,6 +21,9 @@ flashkeep.when = ({ runs, shown, schemeLegend, schemeCell, time, tickTime, cause
   const values = (i, name) => when.runs[i].columns[name] || [];
   const common = when.arrived.length === 1;
   const arrived = (i) => when.arrived[common ? 0 : i];
+  const most = (i) => values(i, "outstanding_max").reduce((a, b) => Math.max(a, b || 0), 0);
+  // What piled up most is asked about first.
+  runs.forEach((run, i) => { if (most(i) > most(state.scheme)) state.scheme = i; });
   const isAny = (name) => runs.some((run, i) => values(i, name).some((value) => value !== null && value > 0));
   /// A point in the middle of each bin.
   const points = (list, floor) => list.map((value, bin) => [(bin + .5) * width, isNumber(value) ? Math.max(value, floor) : null]);
@@ -33,7 +37,8 @@ flashkeep.when = ({ runs, shown, schemeLegend, schemeCell, time, tickTime, cause
   const head = (still) => (still === "file" ? 36 : 0);
   const timeAxis = (more) => axis(`${units} since the run began`, {
     type: "value", min: 0, max: end, nameGap: 26, splitLine: { show: false }, ...more,
-    axisLabel: { showMaxLabel: false, formatter: (x) => significant(x, 6) },
+    // The end of a window is at no round time.
+    axisLabel: { showMaxLabel: false, formatter: (x) => (Math.abs(x * 1e3 - Math.round(x * 1e3)) < 1e-6 ? significant(x, 6) : "") },
   });
   function zoom(still, slider) {
     const [startValue, endValue] = state.window || [0, end];
@@ -119,7 +124,7 @@ flashkeep.when = ({ runs, shown, schemeLegend, schemeCell, time, tickTime, cause
   const asked = lines({
     id: "when-requests", slider: true, buttons: [["MB/s", "bytes"]],
     title: () => (common && !state.bytes ? "When did requests come, and when were they answered?" : "When did requests come?"),
-    hint: `A point is ${point}. Drag across any chart, or move the ends of the bar below, to zoom all of them; double-click to zoom out.`,
+    hint: `A point is ${point}. Drag across any chart, or move the ends of the bar below, to zoom all of them; double-click to zoom out. The run ends within the last point.`,
     name: () => (state.bytes ? "MB/s" : common ? "requests/s" : "requests answered/s"),
     column: (i) => (state.bytes ? added(arrived(i).read_mb_per_s, arrived(i).write_mb_per_s) : values(i, "answers_per_s")),
     behind: () => (common && !state.bytes ? [["asked", colour("muted"), everything(0)]] : []),
