@@ -195,8 +195,14 @@ pub struct Folds {
     pub filled_slots: u64,
     /// Slots programmed empty.
     pub padded_slots: u64,
+    /// Requests that arrived, by kind.
+    pub arrived: [u64; 4],
     /// Requests answered, by kind.
     pub requests: [u64; 4],
+    /// Sum of the times at which requests arrived: with that of answers, how many are outstanding over time.
+    pub arrival_times: u128,
+    /// Sum of the times at which they were answered.
+    pub answer_times: u128,
     /// Logical pages sent, by kind.
     pub pages: [u64; 4],
     /// Response times in ns, by kind (reads, writes), where somebody asks for them.
@@ -230,7 +236,9 @@ pub struct Folds {
     /// Digest of all facts with their times.
     pub digest: u64,
     /// The same by time, where somebody asks for it: nothing else depends on it.
-    pub series: Option<Box<Series>>,
+    pub(crate) series: Option<Box<Series>>,
+    /// When the open bin of the series is over: never without one.
+    pub(crate) bin_end: SimTime,
     slots_per_page: u32,
 }
 
@@ -250,7 +258,10 @@ impl Folds {
             recharges: 0,
             filled_slots: 0,
             padded_slots: 0,
+            arrived: [0; 4],
             requests: [0; 4],
+            arrival_times: 0,
+            answer_times: 0,
             pages: [0; 4],
             responses: None,
             response_sum: [0; 2],
@@ -268,6 +279,7 @@ impl Folds {
             astray: 0,
             digest: 0,
             series: None,
+            bin_end: SimTime(u64::MAX),
             slots_per_page,
         }
     }
@@ -275,7 +287,7 @@ impl Folds {
     /// Records one fact.
     #[inline(always)]
     pub fn record(&mut self, at: SimTime, fact: Fact) {
-        if matches!(fact, Fact::Served { .. } | Fact::Arrived { .. } | Fact::Answered { .. })
+        if matches!(fact, Fact::Served { .. } | Fact::Answered { .. })
             && let Some(series) = &mut self.series
         {
             series.record(at, fact);
@@ -318,8 +330,11 @@ impl Folds {
                 self.busy += busy;
                 self.carried += carried;
             }
-            // The digest was there before anybody asked when requests arrive, and traces say it, too.
-            Fact::Arrived { .. } => {}
+            // No part of the digest: the workload says when requests arrive.
+            Fact::Arrived { kind } => {
+                self.arrived[kind as usize] += 1;
+                self.arrival_times += u128::from(at.0);
+            }
             Fact::Answered { kind, response } => self.answered(at, kind, response),
             Fact::Pages { kind, pages } => self.pages[kind as usize] += u64::from(pages),
             // Whether a read can be checked depends on what pages carry: no part of the digest.
@@ -346,6 +361,7 @@ impl Folds {
 
     fn answered(&mut self, at: SimTime, kind: RequestKind, response: Nanos) {
         self.requests[kind as usize] += 1;
+        self.answer_times += u128::from(at.0);
         self.digest(at, 4, response.0 << 2 | kind as u64);
         let which = kind as usize;
         if let Some(responses) = self.responses.as_mut().filter(|_| which < 2) {

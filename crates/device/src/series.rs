@@ -5,7 +5,7 @@
 //! hundred bins, what they say does not depend on when they were merged, and a fact costs the same in all runs.
 //!
 //! What is counted over the whole run anyway is not counted again: a bin has the difference of its ends. Only what
-//! totals do not tell is taken from facts as they come: busy dies, response times and requests outstanding.
+//! totals do not tell is taken from facts as they come: busy dies and response times.
 
 use crate::facts::{Fact, Folds, RequestKind};
 use vocab::{Cause, DieId, Nanos, SimTime};
@@ -73,16 +73,16 @@ impl Responses {
             self.counts.clone_from(&other.counts);
             return;
         }
-        let mut counts = self.counts.clone();
-        counts.extend(&other.counts);
-        counts.sort_unstable_by_key(|&(bucket, _)| bucket);
-        counts.dedup_by(|next, kept| {
-            let is_same = next.0 == kept.0;
-            if is_same {
-                kept.1 += next.1;
+        let mut counts = Vec::with_capacity(self.counts.len() + other.counts.len());
+        let mut rest = other.counts.iter().copied().peekable();
+        for &(bucket, count) in &self.counts {
+            while let Some(lower) = rest.next_if(|next| next.0 < bucket) {
+                counts.push(lower);
             }
-            is_same
-        });
+            let same = rest.next_if(|next| next.0 == bucket).map_or(0, |next| next.1);
+            counts.push((bucket, count + same));
+        }
+        counts.extend(rest);
         self.counts = counts;
     }
 }
@@ -91,31 +91,34 @@ impl Responses {
 #[derive(Clone, Debug)]
 struct OpenResponses {
     counts: Box<[u32]>,
-    /// Buckets with anything in them.
-    touched: Vec<u16>,
+    /// Buckets with anything in them, a bit each.
+    touched: [u64; BUCKETS.div_ceil(64)],
     max: u64,
 }
 
 impl OpenResponses {
     fn new() -> Self {
-        Self { counts: vec![0; BUCKETS].into(), touched: Vec::new(), max: 0 }
+        Self { counts: vec![0; BUCKETS].into(), touched: [0; BUCKETS.div_ceil(64)], max: 0 }
     }
 
     #[inline]
     fn record(&mut self, ns: u64) {
         let bucket = bucket_of(ns);
-        let count = &mut self.counts[bucket];
-        if *count == 0 {
-            self.touched.push(bucket as u16);
-        }
-        *count += 1;
+        self.counts[bucket] += 1;
+        self.touched[bucket / 64] |= 1 << (bucket % 64);
         self.max = self.max.max(ns);
     }
 
     fn close(&mut self) -> Responses {
-        self.touched.sort_unstable();
-        let counts = self.touched.drain(..).map(|bucket| (bucket, std::mem::take(&mut self.counts[usize::from(bucket)])));
-        Responses { counts: counts.collect(), max: std::mem::take(&mut self.max) }
+        let mut counts = Vec::with_capacity(self.touched.iter().map(|word| word.count_ones() as usize).sum());
+        for (number, word) in self.touched.iter_mut().enumerate() {
+            while *word > 0 {
+                let bucket = number * 64 + word.trailing_zeros() as usize;
+                counts.push((bucket as u16, std::mem::take(&mut self.counts[bucket])));
+                *word &= *word - 1;
+            }
+        }
+        Responses { counts, max: std::mem::take(&mut self.max) }
     }
 }
 
@@ -126,6 +129,8 @@ pub struct Gauges {
     pub free_blocks: u32,
     /// Pages in the write buffer, at most since this was asked last.
     pub buffered_most: u32,
+    /// Requests that had arrived and were not answered, at most since this was asked last.
+    pub outstanding_most: u32,
 }
 
 /// How often what happened.
@@ -171,8 +176,6 @@ pub struct Bin {
     pub responses: [Responses; 2],
     /// Requests that had arrived and were not answered, summed over the time in ns.
     pub outstanding_ns: u128,
-    /// The most at once.
-    pub outstanding_max: u32,
     /// At the end of the bin.
     pub gauges: Gauges,
 }
@@ -183,9 +186,11 @@ impl Bin {
         self.counts = self.counts.with(&later.counts, |one, other| one + other);
         self.responses.iter_mut().zip(&later.responses).for_each(|(into, from)| into.add(from));
         self.outstanding_ns += later.outstanding_ns;
-        self.outstanding_max = self.outstanding_max.max(later.outstanding_max);
-        let buffered_most = self.gauges.buffered_most.max(later.gauges.buffered_most);
-        self.gauges = Gauges { buffered_most, ..later.gauges };
+        self.gauges = Gauges {
+            free_blocks: later.gauges.free_blocks,
+            buffered_most: self.gauges.buffered_most.max(later.gauges.buffered_most),
+            outstanding_most: self.gauges.outstanding_most.max(later.gauges.outstanding_most),
+        };
     }
 }
 
@@ -197,20 +202,16 @@ pub struct Series {
     bins: Vec<Bin>,
     /// How long each die was busy in each of them, bin by bin.
     busy: Vec<Nanos>,
-    /// What was counted when the open bin began, and requests that have arrived since the series began.
+    /// What was counted when the open bin began, with the sums of times.
     before: Counts,
-    arrived: [u64; 4],
+    times_before: [u128; 2],
+    /// Requests that were outstanding then.
+    outstanding: u32,
     /// Where the bin that time is in, the open one, begins and ends.
     start: SimTime,
     end: SimTime,
     open_busy: Vec<Nanos>,
     open_responses: [OpenResponses; 2],
-    /// Requests outstanding, and since when they are so many.
-    outstanding: u32,
-    changed: SimTime,
-    /// Of the open bin, as in [`Bin`].
-    outstanding_ns: u128,
-    outstanding_max: u32,
 }
 
 impl Series {
@@ -222,19 +223,15 @@ impl Series {
             bins: Vec::new(),
             busy: Vec::new(),
             before: Counts::default(),
-            arrived: [0; 4],
+            times_before: [0; 2],
+            outstanding,
             start: now,
             end: now + FIRST_WIDTH,
             open_busy: vec![Nanos(0); dies as usize],
             open_responses: [OpenResponses::new(), OpenResponses::new()],
-            outstanding,
-            changed: now,
-            outstanding_ns: 0,
-            outstanding_max: outstanding,
         }
     }
 
-    #[inline]
     fn is_over(&self, now: SimTime) -> bool {
         now >= self.end
     }
@@ -249,9 +246,8 @@ impl Series {
     }
 
     fn close(&mut self, gauges: Gauges, folds: &Folds) {
-        self.outstanding_until(self.end);
         let so_far = Counts {
-            arrived: self.arrived,
+            arrived: folds.arrived,
             pages: folds.pages,
             answered: folds.requests,
             reads: folds.reads,
@@ -261,12 +257,25 @@ impl Series {
         let counts = so_far.with(&self.before, |after, before| after - before);
         self.before = so_far;
         let [reads, writes] = &mut self.open_responses;
-        let outstanding_ns = std::mem::take(&mut self.outstanding_ns);
-        let outstanding_max = std::mem::replace(&mut self.outstanding_max, self.outstanding);
-        self.bins.push(Bin { counts, responses: [reads.close(), writes.close()], outstanding_ns, outstanding_max, gauges });
+        let responses = [reads.close(), writes.close()];
+        let outstanding_ns = self.outstanding_ns(&counts, [folds.arrival_times, folds.answer_times]);
+        self.bins.push(Bin { counts, responses, outstanding_ns, gauges });
         self.busy.extend_from_slice(&self.open_busy);
         self.open_busy.fill(Nanos(0));
         (self.start, self.end) = (self.end, self.end + self.width);
+    }
+
+    /// Requests outstanding, summed over the time of the open bin: those that there were for all of it, and each that
+    /// arrived from then on, less those answered.
+    fn outstanding_ns(&mut self, counts: &Counts, times: [u128; 2]) -> u128 {
+        let (arrived, answered) = (counts.arrived.iter().sum::<u64>(), counts.answered.iter().sum::<u64>());
+        let left =
+            |count: u64, which: usize| u128::from(count) * u128::from(self.end.0) - (times[which] - self.times_before[which]);
+        let there = u128::from(self.outstanding) * u128::from(self.width.0);
+        let outstanding_ns = there + left(arrived, 0) - left(answered, 1);
+        self.times_before = times;
+        self.outstanding = (u64::from(self.outstanding) + arrived - answered) as u32;
+        outstanding_ns
     }
 
     fn merge_pairs(&mut self) {
@@ -322,13 +331,13 @@ impl Series {
     pub(crate) fn record(&mut self, at: SimTime, fact: Fact) {
         match fact {
             Fact::Served { die: Some(die), busy, .. } => self.served(at, die, busy),
-            Fact::Arrived { kind } => self.arrived(at, kind),
-            Fact::Answered { kind, response } => self.answered(at, kind, response),
+            Fact::Answered { kind, response } => self.answered(kind, response),
             _ => {}
         }
     }
 
-    #[inline]
+    // Out of line, as what follows: where it is recorded, most runs have no series.
+    #[inline(never)]
     fn served(&mut self, at: SimTime, die: DieId, busy: Nanos) {
         debug_assert!(at < self.end, "bins are closed before anything is recorded");
         if at.0 >= self.start.0 + busy.0 {
@@ -353,24 +362,8 @@ impl Series {
         }
     }
 
-    #[inline]
-    fn outstanding_until(&mut self, at: SimTime) {
-        self.outstanding_ns += u128::from(self.outstanding) * u128::from(at.0 - self.changed.0);
-        self.changed = at;
-    }
-
-    #[inline]
-    fn arrived(&mut self, at: SimTime, kind: RequestKind) {
-        self.outstanding_until(at);
-        self.outstanding += 1;
-        self.outstanding_max = self.outstanding_max.max(self.outstanding);
-        self.arrived[kind as usize] += 1;
-    }
-
-    #[inline]
-    fn answered(&mut self, at: SimTime, kind: RequestKind, response: Nanos) {
-        self.outstanding_until(at);
-        self.outstanding -= 1;
+    #[inline(never)]
+    fn answered(&mut self, kind: RequestKind, response: Nanos) {
         if let Some(responses) = self.open_responses.get_mut(kind as usize) {
             responses.record(response.0);
         }
@@ -383,24 +376,39 @@ impl Folds {
     #[inline]
     #[must_use]
     pub fn is_bin_over(&self, now: SimTime) -> bool {
-        self.series.as_ref().is_some_and(|series| series.is_over(now))
+        now >= self.bin_end
     }
 
     /// Closes all bins of the series that are over. Nothing has happened since the last event: gauges are those of all.
     pub fn close_bins(&mut self, now: SimTime, gauges: Gauges) {
         if let Some(mut series) = self.series.take() {
             series.close_until(now, gauges, self);
+            self.bin_end = series.end;
             self.series = Some(series);
         }
     }
 
+    /// Records a series from now on; none without one.
+    pub fn record_series(&mut self, series: Option<Box<Series>>) {
+        self.bin_end = series.as_ref().map_or(SimTime(u64::MAX), |series| series.end);
+        self.series = series;
+    }
+
+    /// The series, which is recorded no more.
+    pub fn take_series(&mut self) -> Option<Box<Series>> {
+        self.bin_end = SimTime(u64::MAX);
+        self.series.take()
+    }
+
     /// Ends the series, and a bin with it.
     pub fn end_series(&mut self, now: SimTime, gauges: Gauges) -> Option<Box<Series>> {
-        let mut series = self.series.take()?;
+        let mut series = self.take_series()?;
         series.close_until(now, gauges, self);
-        series.outstanding_until(now);
-        series.changed = series.end;
         series.close(gauges, self);
+        let rest = series.start.since(now);
+        if let Some(last) = series.bins.last_mut() {
+            last.outstanding_ns -= u128::from(series.outstanding) * u128::from(rest.0);
+        }
         Some(series)
     }
 }

@@ -38,9 +38,12 @@ fn facts(seed: u64, span: u64) -> Vec<(SimTime, Fact)> {
 
 fn folded(facts: &[(SimTime, Fact)], series: Series) -> Series {
     let mut folds = Folds::new(1);
-    folds.series = Some(Box::new(series));
+    folds.record_series(Some(Box::new(series)));
     for &(at, fact) in facts {
-        folds.close_bins(at, Gauges { free_blocks: (at.0 / 1_000) as u32, buffered_most: (at.0 % 977) as u32 });
+        folds.close_bins(
+            at,
+            Gauges { free_blocks: (at.0 / 1_000) as u32, buffered_most: (at.0 % 977) as u32, outstanding_most: 0 },
+        );
         folds.record(at, fact);
     }
     *folds.end_series(facts.last().expect("something happens").0, Gauges::default()).expect("it was begun")
@@ -63,9 +66,6 @@ fn by_hand(facts: &[(SimTime, Fact)], bin: usize, width: u64) -> (Bin, [Vec<u64>
     let (mut outstanding, mut since) = (0u32, 0);
     for &(at, fact) in facts {
         let is_in = at.0 / width == bin as u64;
-        if within(since, at.0.max(since + 1), bin, width) > 0 || is_in {
-            made.outstanding_max = made.outstanding_max.max(outstanding);
-        }
         made.outstanding_ns += u128::from(outstanding) * u128::from(within(since, at.0, bin, width));
         since = at.0;
         match fact {
@@ -88,9 +88,6 @@ fn by_hand(facts: &[(SimTime, Fact)], bin: usize, width: u64) -> (Bin, [Vec<u64>
             Fact::Programmed { cause, .. } if is_in => made.counts.programs[cause as usize] += 1,
             Fact::Erased { cause, .. } if is_in => made.counts.erases[cause as usize] += 1,
             _ => {}
-        }
-        if is_in {
-            made.outstanding_max = made.outstanding_max.max(outstanding);
         }
     }
     (made, responses, busy)
@@ -146,7 +143,7 @@ fn merging_is_binning_at_the_wider_width() {
     assert_eq!((merged.width(), merged.bins().len()), (FIRST_WIDTH * 8, wide.bins().len()));
     for (number, (one, other)) in merged.bins().iter().zip(wide.bins()).enumerate() {
         let free_blocks = one.gauges.free_blocks;
-        let gauges = Gauges { free_blocks, buffered_most: 0 };
+        let gauges = Gauges { free_blocks, ..Gauges::default() };
         assert_eq!(&Bin { gauges, ..one.clone() }, other, "bin {number}");
         assert_eq!(merged.busy(number), wide.busy(number), "bin {number}");
     }

@@ -10,7 +10,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn begin_series(&mut self) {
         let (now, dies, outstanding) = (self.core.device.now, self.core.device.grid.dies(), self.host.requests.outstanding);
         self.host.buffer.take_most();
-        self.core.device.folds.series = Some(Box::new(Series::new(now, dies, outstanding)));
+        self.host.requests.take_most();
+        self.core.device.folds.record_series(Some(Box::new(Series::new(now, dies, outstanding))));
     }
 
     /// The series so far, which ends with it.
@@ -31,6 +32,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let units: u32 = (0..map.logs()).map(|log| map.free_units(log)).sum();
         // A superblock counts as a block of each die, although some of them may be bad.
         let blocks_of_unit = (self.core.device.grid.geometry().blocks() as usize / map.units()).max(1) as u32;
-        Gauges { free_blocks: units * blocks_of_unit, buffered_most: self.host.buffer.take_most() as u32 }
+        Gauges {
+            free_blocks: units * blocks_of_unit,
+            buffered_most: self.host.buffer.take_most() as u32,
+            outstanding_most: self.host.requests.take_most(),
+        }
     }
 }

@@ -228,9 +228,9 @@ impl<P: HostPayload> Prepared<P> {
         each: &mut dyn FnMut(&mut Drive<P>),
     ) -> RunResult {
         let engine = &mut self.engine;
-        let series = engine.core.device.folds.series.take();
+        let series = engine.core.device.folds.take_series();
         engine.core.device.folds = Folds::with_responses(engine.core.device.grid.slots_per_page());
-        engine.core.device.folds.series = series;
+        engine.core.device.folds.record_series(series);
         let events = engine.core.device.calendar.scheduled();
         (engine.host.requests.first_arrival, engine.host.requests.last_answer) = (None, engine.core.device.now);
         let faults = self.setup.faults;

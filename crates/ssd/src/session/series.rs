@@ -148,7 +148,7 @@ impl RunSeries {
         let full = |bin: &Bin| Some(f64::from(bin.gauges.buffered_most) / f64::from(self.buffer_pages?));
         vec![
             self.column("outstanding_mean", |bin| Some(bin.outstanding_ns as f64 / width)),
-            self.column("outstanding_max", |bin| Some(f64::from(bin.outstanding_max))),
+            self.column("outstanding_max", |bin| Some(f64::from(bin.gauges.outstanding_most))),
             self.column("free_blocks", |bin| Some(f64::from(bin.gauges.free_blocks))),
             self.column("buffer_pages_max", |bin| self.buffer_pages.map(|_| f64::from(bin.gauges.buffered_most))),
             self.column("buffer_fill_max", full),
