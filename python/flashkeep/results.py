@@ -33,6 +33,13 @@ class Result(Framed):
         return self._native.frame()
 
     @cached_property
+    def series(self) -> _native.Frame:
+        """What happened when: one row for each scheme and bin of time, with requests, response times, what
+        waited, flash commands by cause and how busy each die was (docs/spec/results.md, "Time series").
+        ``pandas.DataFrame.from_arrow(result.series)``."""
+        return self._native.series()
+
+    @cached_property
     def document(self) -> dict[str, Any]:
         """What ``flashkeep run --json`` prints (docs/spec/results.md)."""
         document: dict[str, Any] = json.loads(self._native.json())

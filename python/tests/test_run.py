@@ -64,6 +64,19 @@ def test_frames_of_other_libraries_hold_the_same_values(small):
     assert polars_types["waf"] == polars.Float64 and polars_types["saturated"] == polars.Boolean
 
 
+def test_a_series_has_a_row_for_each_scheme_and_bin_and_adds_up(small):
+    result = fk.run(small)
+    series = result.series
+    assert set(series["scheme"]) == {"none", "raid5"}
+    for row, scheme in enumerate(result.schemes):
+        mine = [i for i, name in enumerate(series["scheme"]) if name == scheme]
+        for kind in ("read", "write"):
+            answered = sum(series[f"{kind}_answers_per_s"][i] * series["bin_s"][i] for i in mine)
+            assert round(answered) == result[f"requests_{kind}"][row]
+        assert max(series["response_max_us"][i] or 0 for i in mine) == result["response_us_max"][row]
+        assert [series["time_s"][i] for i in mine] == sorted(series["time_s"][i] for i in mine)
+
+
 def test_columns_are_handed_over_without_copying(small):
     pyarrow = pytest.importorskip("pyarrow")
     frame = fk.run(small).frame

@@ -136,6 +136,9 @@ pub struct Options {
     /// Also write every request with its waits as a Parquet file
     #[arg(long, value_name = "FILE.parquet")]
     pub log: Option<PathBuf>,
+    /// Also write what happened when: a row for each scheme and bin of time
+    #[arg(long, value_name = "FILE.parquet")]
+    pub series: Option<PathBuf>,
     /// Seed of all random streams
     #[arg(long)]
     pub seed: Option<String>,

@@ -67,6 +67,9 @@ fn compare(experiment: &Experiment, options: &Options) -> Result<ExitCode, Probl
         let typed: Vec<String> = std::env::args().skip(1).collect();
         lab::write_headline(&comparison, &format!("flashkeep {}", typed.join(" ")), file)?;
     }
+    if let Some(file) = &options.series {
+        lab::write_series(&comparison, file)?;
+    }
     if options.json {
         let text = serde_json::to_string_pretty(&comparison.to_json()).expect("a JSON document prints");
         print(&format!("{text}\n"));

@@ -1,8 +1,9 @@
 //! Facts, then folds (decision D9): the machine records what happened, once; every figure of a
 //! report is a fold over these records, so two reports cannot disagree.
 
+use crate::series::Series;
 use hdrhistogram::Histogram;
-use vocab::{Cause, Nanos, SimTime};
+use vocab::{Cause, DieId, Nanos, SimTime};
 
 /// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,10 +58,17 @@ pub enum Fact {
     },
     /// A command was served.
     Served {
+        /// The die; `None` where it took no time.
+        die: Option<DieId>,
         /// How long its die was busy.
         busy: Nanos,
         /// How long its channel carried commands or data.
         carried: Nanos,
+    },
+    /// A host request arrived.
+    Arrived {
+        /// What it is.
+        kind: RequestKind,
     },
     /// A host request was answered.
     Answered {
@@ -187,8 +195,14 @@ pub struct Folds {
     pub filled_slots: u64,
     /// Slots programmed empty.
     pub padded_slots: u64,
+    /// Requests that arrived, by kind.
+    pub arrived: [u64; 4],
     /// Requests answered, by kind.
     pub requests: [u64; 4],
+    /// Sum of the times at which requests arrived: with that of answers, how many are outstanding over time.
+    pub arrival_times: u128,
+    /// Sum of the times at which they were answered.
+    pub answer_times: u128,
     /// Logical pages sent, by kind.
     pub pages: [u64; 4],
     /// Response times in ns, by kind (reads, writes), where somebody asks for them.
@@ -221,6 +235,10 @@ pub struct Folds {
     pub refused: u64,
     /// Digest of all facts with their times.
     pub digest: u64,
+    /// The same by time, where somebody asks for it: nothing else depends on it.
+    pub(crate) series: Option<Box<Series>>,
+    /// When the open bin of the series is over: never without one.
+    pub(crate) bin_end: SimTime,
     slots_per_page: u32,
 }
 
@@ -240,7 +258,10 @@ impl Folds {
             recharges: 0,
             filled_slots: 0,
             padded_slots: 0,
+            arrived: [0; 4],
             requests: [0; 4],
+            arrival_times: 0,
+            answer_times: 0,
             pages: [0; 4],
             responses: None,
             response_sum: [0; 2],
@@ -257,6 +278,8 @@ impl Folds {
             refused: 0,
             astray: 0,
             digest: 0,
+            series: None,
+            bin_end: SimTime(u64::MAX),
             slots_per_page,
         }
     }
@@ -264,6 +287,11 @@ impl Folds {
     /// Records one fact.
     #[inline(always)]
     pub fn record(&mut self, at: SimTime, fact: Fact) {
+        if matches!(fact, Fact::Served { .. } | Fact::Answered { .. })
+            && let Some(series) = &mut self.series
+        {
+            series.record(at, fact);
+        }
         match fact {
             Fact::Read { ppn, cause } => {
                 self.reads[cause as usize] += 1;
@@ -298,9 +326,14 @@ impl Folds {
                 *self.ecc.programs_by_t.entry(capability).or_default() += 1;
                 self.ecc.encode += time;
             }
-            Fact::Served { busy, carried } => {
+            Fact::Served { busy, carried, .. } => {
                 self.busy += busy;
                 self.carried += carried;
+            }
+            // No part of the digest: the workload says when requests arrive.
+            Fact::Arrived { kind } => {
+                self.arrived[kind as usize] += 1;
+                self.arrival_times += u128::from(at.0);
             }
             Fact::Answered { kind, response } => self.answered(at, kind, response),
             Fact::Pages { kind, pages } => self.pages[kind as usize] += u64::from(pages),
@@ -328,6 +361,7 @@ impl Folds {
 
     fn answered(&mut self, at: SimTime, kind: RequestKind, response: Nanos) {
         self.requests[kind as usize] += 1;
+        self.answer_times += u128::from(at.0);
         self.digest(at, 4, response.0 << 2 | kind as u64);
         let which = kind as usize;
         if let Some(responses) = self.responses.as_mut().filter(|_| which < 2) {

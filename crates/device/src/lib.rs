@@ -17,6 +17,7 @@ pub mod failed;
 pub mod image;
 pub mod queue;
 pub mod sense;
+pub mod series;
 pub mod service;
 pub mod slab;
 pub mod waits;

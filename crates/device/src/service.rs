@@ -168,7 +168,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         self.busy_dies -= 1;
         self.backlogs[die.index()] -= 1;
         let carried = self.transfer_time(&self.commands[id]);
-        self.record(Fact::Served { busy, carried });
+        self.record(Fact::Served { die: Some(die), busy, carried });
         self.watch_ended(id, die);
         Some(id)
     }
@@ -190,7 +190,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             taken = Taken::Program(command.image);
         }
         let (busy, carried) = (self.service_time(&command), self.transfer_time(&command));
-        self.record(Fact::Served { busy, carried });
+        self.record(Fact::Served { die: None, busy, carried });
         Some((id, taken))
     }
 

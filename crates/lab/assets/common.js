@@ -1,6 +1,7 @@
 // What all pages of Flashkeep share: numbers, themes, parts of plots, files. Data: the JSON island #data.
 // Each plot is { id, title, hint, buttons, height(), option(still), csv() }; `still` means: for a file or paper. It
-// may have: zooms (by dragging), renderer, onLegend(event).
+// may have: zooms (by dragging), renderer, onLegend(event), controls() (elements before the buttons), section (a heading
+// before the plot).
 "use strict";
 const flashkeep = (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
@@ -121,6 +122,7 @@ const flashkeep = (() => {
   function mount(plot) {
     const card = document.createElement("section");
     card.className = "card plot";
+    if (plot.section) byId("plots").insertAdjacentHTML("beforeend", `<h2>${escapeHtml(plot.section)}</h2>`);
     card.innerHTML = '<header><h3></h3><span class="buttons"></span><p class="hint"></p></header><div></div>';
     byId("plots").append(card);
     plot.heading = card.querySelector("h3");
@@ -128,6 +130,7 @@ const flashkeep = (() => {
     plot.element.setAttribute("role", "img");
     card.querySelector(".hint").textContent = plot.hint;
     const buttons = card.querySelector(".buttons");
+    if (plot.controls) buttons.append(...plot.controls());
     for (const [text, key] of plot.buttons) {
       buttons.append(button(text, (element) => {
         state[key] = !state[key];

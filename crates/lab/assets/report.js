@@ -371,14 +371,15 @@
 
   // ---- Drawing -------------------------------------------------------------------------------
   const waits = flashkeep.waitsPlot({ runs, shown, mark, time, cutAt, ofSeeds, notComparable });
-  const plots = [cdf, waits, traffic, wear, map].filter(Boolean);
+  const when = flashkeep.when({ runs, shown, schemeLegend, schemeCell, time, tickTime, causeColour, notComparable });
+  const plots = [cdf, waits, traffic, wear, map, ...when.plots].filter(Boolean);
   cdf.zooms = true;
   // Thousands of cells print slowly as vectors, so that one plot is pixels; saved as SVG it has vectors.
   map.renderer = "canvas";
   plots.forEach((plot) => { plot.onLegend = plot.onLegend || onLegend; });
   function hide(i, hidden) {
     if (hidden) state.hidden.add(i); else state.hidden.delete(i);
-    refresh([waits, traffic, wear, map].filter(Boolean));
+    refresh([waits, traffic, wear, map, ...when.plots].filter(Boolean));
     // Not redrawn, so that its zoom stays.
     cdf.chart.dispatchAction({ type: hidden ? "legendUnSelect" : "legendSelect", name: runs[i].label }, { silent: true });
   }
@@ -440,5 +441,6 @@
   if (!runs.length) return;
   controls();
   start(plots, tableRows);
+  when.link();
   showRatios();
 })();

@@ -152,7 +152,7 @@ fn pace(name: &str, run: &RunResult) -> Option<Caution> {
     let text = format!(
         "{} of the requests of `{name}` waited behind a backlog of more than a second: bursts exceed what the drive can do, \
          although the mean load ({}) does not. Its mean and upper percentiles say how long the bursts are; the median says \
-         more of the drive",
+         more of the drive; the report shows when they came",
         percent(late),
         percent(run.flash.die_busy_share)
     );

@@ -8,10 +8,11 @@ use crate::forks::Drives;
 use crate::problem::Problem;
 use crate::request_log::RequestLog;
 use crate::seeds::{self, Seeds};
+use crate::series::aligned;
 use crate::verdict::Verdict;
 use crate::workload::{self, TraceFacts, Workload};
 use ssd::protect::SchemeChoice;
-use ssd::{AnsweredRequest, Buffer, BufferKind, Demand, RunResult, Session, Setup, Standing};
+use ssd::{AnsweredRequest, Buffer, BufferKind, Demand, RunResult, RunSeries, SeriesResult, Session, Setup, Standing};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use trace::AddressMap;
@@ -95,6 +96,8 @@ pub struct Comparison {
     /// What it was under each seed, where it was repeated. Fairness, notes, cautions and verdict above are then about all
     /// repetitions, the rest about the first.
     pub seeds: Option<Seeds>,
+    /// What happened when, for each outcome in order; nothing where that was not recorded, as in sweeps.
+    pub series: Vec<SeriesResult>,
 }
 
 impl Comparison {
@@ -153,7 +156,7 @@ pub fn compare_logged(experiment: &Experiment, bench: &Bench<'_>, log: Option<&R
 pub(crate) enum Observe<'a> {
     /// Nothing.
     Nothing,
-    /// Where the time of responses went, and every request where there is a log.
+    /// Where the time of responses went, what happened when, and every request where there is a log.
     Waits {
         /// The log.
         log: Option<&'a RequestLog>,
@@ -174,7 +177,7 @@ pub(crate) fn compare_on(
     let prepared = runs.prepare_all()?;
     let clock = runs.clock(&prepared)?;
     let mut ran = runs.run_all(prepared, &clock)?.into_iter();
-    let outcomes = ran.next().expect("there is a first repetition").1;
+    let (outcomes, series): (Vec<Outcome>, Vec<_>) = ran.next().expect("there is a first repetition").1.into_iter().unzip();
     let first = Experiment { seeds: 1, ..experiment.clone() };
     let one = |experiment: Experiment, trace: TraceFacts, outcomes: Vec<Outcome>| {
         let cautions = cautions(&experiment, &trace, &outcomes);
@@ -189,10 +192,13 @@ pub(crate) fn compare_on(
             outcomes,
             clock: clock.clone(),
             seeds: None,
+            series: Vec::new(),
         }
     };
-    let mut repetitions = vec![one(first, workload.facts().clone(), outcomes)];
+    let first = one(first, workload.facts().clone(), outcomes);
+    let mut repetitions = vec![Comparison { series: aligned(series.into_iter().flatten().collect()), ..first }];
     for (trace, outcomes) in ran {
+        let outcomes = outcomes.into_iter().map(|(outcome, _)| outcome).collect();
         let own = seeds::experiment_of(experiment, repetitions.len(), &clock, workload.duration_s());
         repetitions.push(one(own, trace, outcomes));
     }
@@ -201,6 +207,9 @@ pub(crate) fn compare_on(
         _ => Ok(Comparison::over(experiment, repetitions)),
     }
 }
+
+/// What a run gave, and when, where that was recorded.
+type Observed = (Outcome, Option<RunSeries>);
 
 /// Everything the threads share.
 struct Runs<'a> {
@@ -340,7 +349,7 @@ impl Runs<'_> {
     }
 
     /// Runs every scheme under every seed; for each seed the facts of its workload and results in the experiment's order.
-    fn run_all(&self, prepared: Vec<Prepared>, clock: &Clock) -> Result<Vec<(TraceFacts, Vec<Outcome>)>, Problem> {
+    fn run_all(&self, prepared: Vec<Prepared>, clock: &Clock) -> Result<Vec<(TraceFacts, Vec<Observed>)>, Problem> {
         let (schemes, seeds) = (prepared.len(), self.experiment.seeds as usize);
         let mut indexed: Vec<_> = prepared.into_iter().enumerate().collect();
         // What took longest to prepare is likely to run longest: begun first, it is not waited for alone at the end.
@@ -354,7 +363,7 @@ impl Runs<'_> {
         };
         let mut ran = in_parallel(self.bench.threads, pieces, run)?;
         ran.sort_by_key(|(repetition, scheme, ..)| (*repetition, *scheme));
-        let mut by_seed: Vec<(TraceFacts, Vec<Outcome>)> = Vec::with_capacity(seeds);
+        let mut by_seed: Vec<(TraceFacts, Vec<Observed>)> = Vec::with_capacity(seeds);
         for (_, scheme, facts, outcome) in ran {
             if scheme == 0 {
                 by_seed.push((facts, Vec::with_capacity(schemes)));
@@ -365,7 +374,12 @@ impl Runs<'_> {
     }
 
     /// A run of a repetition but the first, from its drive on: only as many drives as there are threads take memory.
-    fn run_later(&self, repetition: usize, scheme: usize, clock: &Clock) -> Result<(usize, usize, TraceFacts, Outcome), Problem> {
+    fn run_later(
+        &self,
+        repetition: usize,
+        scheme: usize,
+        clock: &Clock,
+    ) -> Result<(usize, usize, TraceFacts, Observed), Problem> {
         let experiment = seeds::experiment_of(self.experiment, repetition, clock, self.workload.duration_s());
         let generated = workload::is_generated(&experiment).then(|| Workload::open(&experiment, &|_| {})).transpose()?;
         let workload = generated.as_ref().unwrap_or(self.workload);
@@ -379,13 +393,17 @@ impl Runs<'_> {
         Ok((repetition, scheme, workload.facts().clone(), outcome))
     }
 
-    fn run(&self, index: usize, prepared: Prepared, clock: &Clock) -> Result<Outcome, Problem> {
+    fn run(&self, index: usize, prepared: Prepared, clock: &Clock) -> Result<Observed, Problem> {
         let bench = self.bench;
         let started = (bench.clock)();
         let mut commands = self.workload.commands(self.map, clock.factor)?;
         let total = self.workload.requests();
         let mut progress = |done| (bench.progress)(Progress::Running { run: self.before + index, done, total });
         let mut session = Arc::unwrap_or_clone(prepared.session);
+        // Of repetitions under other seeds there is no series.
+        if self.before == 0 && matches!(self.observe, Observe::Waits { .. }) {
+            session.begin_series();
+        }
         let mut result = match self.observe {
             Observe::Nothing => session.run(&mut commands, clock.pace, &mut progress),
             Observe::Waits { log: None } => session.run_explained(&mut commands, clock.pace, &mut progress, None),
@@ -401,7 +419,7 @@ impl Runs<'_> {
         commands.finish()?;
         result.scheme.clone_from(&prepared.label);
         (bench.progress)(Progress::Finished(self.before + index));
-        Ok(Outcome {
+        let outcome = Outcome {
             planned: prepared.planned,
             label: prepared.label,
             ecc_policy: prepared.ecc_policy,
@@ -411,7 +429,8 @@ impl Runs<'_> {
             prepare_wall_s: prepared.wall_s,
             wall_s: finished - started,
             peak_rss_mib: peak_rss_mib(),
-        })
+        };
+        Ok((outcome, session.end_series()))
     }
 }
 

@@ -81,6 +81,7 @@ fn html(comparison: &Comparison, directory: &Path) -> String {
         experiment: &comparison.experiment.to_toml(),
         command: &format!("flashkeep run {}", directory.join("experiment.toml").display()),
         runs: &runs,
+        series: &comparison.series,
         speeds: &speeds,
         seeds: comparison.seeds.as_ref(),
     })

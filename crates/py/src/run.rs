@@ -50,6 +50,11 @@ impl Run {
         self.over_seeds(Seeds::differences)
     }
 
+    /// One row for each scheme and bin of time.
+    fn series(&self) -> PyResult<Frame> {
+        Frame::new(Columns::of(&self.0.series_rows()))
+    }
+
     /// Writes `index.html`, `results.json` and `experiment.toml`; returns the path of the first.
     fn report(&self, directory: PathBuf) -> PyResult<PathBuf> {
         lab::write_report(&self.0, &directory).map_err(|problem| bad_input(&problem))

@@ -73,6 +73,10 @@ fn replay(session: &mut Session, pages: u32, op: HostOp, requests: u64, depth: u
     let mut draws = Streams::new(9).stream("bench");
     let mut commands =
         (0..requests).map(|_| HostCommand { at: SimTime(0), op, lba: Lba(draws.below(u64::from(pages)) * 8), sectors: 8 });
+    // `--scheme NAME --series`: what a time series costs is the difference.
+    if std::env::args().any(|arg| arg == "--series") {
+        return session.run_with_series(&mut commands, Pace::Closed { depth }, &mut |_| {}).0;
+    }
     session.run(&mut commands, Pace::Closed { depth }, &mut |_| {})
 }
 

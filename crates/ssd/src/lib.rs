@@ -41,11 +41,13 @@ pub use power::outage::{MemoryLoss, Outage};
 pub use proof::watch::BlockView;
 pub use proof::whole::Standing;
 pub use proof::{AlternativesInFlight, CodePage, Failure, HeldParity, HeldSum, Inventory, ReadBack, Scrub, StoredPage};
+pub use result::series::{SeriesColumn, SeriesResult};
 pub use result::{
     AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, HostResult, OracleResult, PreconditionResult, RedundancyResult,
     ReplayResult, Response, RunResult, WaitsResult, WearResult,
 };
 pub use rules::{SAFETY_RULES, SafetyRule};
+pub use session::series::RunSeries;
 pub use session::{RequestLog, Session};
 pub use write::groups::GroupStats;
 pub use {coding, ecc, ftl, nand, protect};

@@ -1,5 +1,7 @@
 //! What one run of one scheme gave, as documented in `docs/spec/results.md`.
 
+pub(crate) mod series;
+
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -9,6 +9,7 @@ mod figures;
 mod format;
 mod over;
 mod palette;
+mod series;
 mod study;
 mod table;
 #[cfg(test)]
@@ -23,7 +24,7 @@ pub use drawn::headline;
 pub use figures::figures;
 use format::{count, escape, fill, percent, script_safe, seconds, signs};
 use serde_json::{Value, json};
-use ssd::RunResult;
+use ssd::{RunResult, SeriesResult};
 pub use study::study;
 use vocab::Bytes;
 
@@ -95,6 +96,8 @@ pub struct ReportInput<'a> {
     pub command: &'a str,
     /// The runs; ratios are relative to the first until the reader chooses another.
     pub runs: &'a [RunResult],
+    /// What happened when in each run, in order, or nothing.
+    pub series: &'a [SeriesResult],
     /// Simulator speed of each run, in order; may be shorter.
     pub speeds: &'a [RunSpeed],
     /// What the comparison was under each seed, where it was repeated; the runs above are those of the first.
@@ -125,7 +128,7 @@ pub fn html(comparison: &ReportInput) -> String {
         command: comparison.command,
         experiment: &experiment(comparison.experiment),
         data: &data(comparison, &labels),
-        script: SCRIPT,
+        script: &format!("{}{SCRIPT}", series::SCRIPT),
     })
 }
 
@@ -283,6 +286,7 @@ fn data(comparison: &ReportInput, labels: &[(String, &'static str)]) -> Value {
         "dies": comparison.dies,
         "seeds": comparison.seeds.map(|seeds| json!({ "seeds": seeds.seeds(), "t": t_quantile(seeds.repetitions().len() - 1) })),
         "causes": table::causes(counts),
+        "series": series::data(comparison.series),
         "runs": runs.collect::<Vec<Value>>(),
     })
 }

@@ -52,6 +52,7 @@ fn input(runs: &[RunResult]) -> ReportInput<'_> {
         experiment: "",
         command: "flashkeep compare tape",
         runs,
+        series: &[],
         speeds: &[],
         seeds: None,
     }

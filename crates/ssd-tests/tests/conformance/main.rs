@@ -14,5 +14,6 @@ mod power_cuts;
 mod read_around;
 mod read_only;
 mod rebuild;
+mod series;
 mod waits;
 mod where_peers_fail;

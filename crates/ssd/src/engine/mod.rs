@@ -11,6 +11,7 @@ pub(crate) mod pages;
 pub(crate) mod reads;
 pub(crate) mod rows;
 pub(crate) mod run;
+pub(crate) mod series;
 pub(crate) mod space;
 pub(crate) mod stripes;
 pub(crate) mod zones;

@@ -69,6 +69,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             }
             if let Some((time, resource)) = self.next_event() {
                 self.core.device.now = time;
+                if self.core.device.folds.is_bin_over(time) {
+                    self.close_bins();
+                }
                 self.event(resource, &mut upcoming, each);
             } else if !self.unstick() {
                 let waiting = self.host.requests.outstanding;

@@ -37,6 +37,8 @@ pub(crate) struct WriteBuffer<P> {
     /// Dirty pages, least recently written first.
     dirty: BTreeMap<u64, u32>,
     clock: u64,
+    /// Pages it held at most since somebody last asked.
+    most: usize,
     /// Jobs that wait for room.
     pub(super) waiting: VecDeque<JobId>,
 }
@@ -75,6 +77,7 @@ impl<P: HostPayload> WriteBuffer<P> {
             entries: FxHashMap::default(),
             dirty: BTreeMap::new(),
             clock: 0,
+            most: 0,
             waiting: VecDeque::new(),
         }
     }
@@ -114,6 +117,11 @@ impl<P: HostPayload> WriteBuffer<P> {
     /// Pages in the buffer.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    /// Pages it held at most since this was last asked.
+    pub fn take_most(&mut self) -> usize {
+        std::mem::replace(&mut self.most, self.entries.len())
     }
 
     /// Dirty pages in the buffer.
@@ -213,6 +221,7 @@ impl<P: HostPayload> WriteBuffer<P> {
         entry.version = self.clock as u32 + 1;
         entry.payload = page.payload.clone();
         self.touch(page.lpn.0);
+        self.most = self.most.max(self.entries.len());
     }
 
     /// Makes the dirty pages of the page's stripe, of `n` data strips, as young as the page.

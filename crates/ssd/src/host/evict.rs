@@ -134,7 +134,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// Pages that the buffer holds.
-    fn buffer_capacity(&self, writer: &Writer<P>) -> usize {
+    pub fn buffer_capacity(&self, writer: &Writer<P>) -> usize {
         let own = || writer.write_cache().map_or(0, |cache| cache.pages as usize);
         self.buffer.capacity().unwrap_or_else(own)
     }

@@ -55,6 +55,8 @@ pub(crate) struct Requests {
     /// Answers on their way, each after the same latency.
     answers: VecDeque<(SimTime, JobId)>,
     pub outstanding: u32,
+    /// The most of them since somebody last asked.
+    most: u32,
     /// Requests that have arrived in the life of the drive.
     pub arrived: u64,
     /// What happened to requests since somebody last took it out; `None`: nobody wants to know.
@@ -103,6 +105,7 @@ impl Requests {
             latency,
             answers: VecDeque::new(),
             outstanding: 0,
+            most: 0,
             arrived: 0,
             journal: None,
             first_arrival: None,
@@ -110,6 +113,11 @@ impl Requests {
             last_answer: SimTime::ZERO,
             read_only_since: None,
         }
+    }
+
+    /// Requests outstanding at most since this was last asked.
+    pub fn take_most(&mut self) -> u32 {
+        std::mem::replace(&mut self.most, self.outstanding)
     }
 
     #[inline]
@@ -176,12 +184,14 @@ impl<P: HostPayload> Host<P> {
         self.requests.first_arrival.get_or_insert(sent);
         self.requests.last_arrival = sent;
         self.requests.outstanding += 1;
+        self.requests.most = self.requests.most.max(self.requests.outstanding);
         let kind = match command.op {
             HostOp::Read => RequestKind::Read,
             HostOp::Write(_) => RequestKind::Write,
             HostOp::Flush => RequestKind::Flush,
             HostOp::Discard => RequestKind::Discard,
         };
+        core.device.record(Fact::Arrived { kind });
         let id = core.jobs.take();
         core.job_begins(id, sent, (command.lba, command.sectors));
         let job = &mut core.jobs[id];
@@ -315,7 +325,7 @@ impl<P: HostPayload> Host<P> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn answer<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
         let &Job { kind, arrival, request, failed, .. } = &core.jobs[job];
         // A read changes nothing that later reads must return.

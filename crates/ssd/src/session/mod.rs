@@ -4,6 +4,7 @@ pub(crate) mod advance;
 pub(crate) mod figures;
 pub(crate) mod groups;
 pub(crate) mod power;
+pub(crate) mod series;
 
 use crate::boot;
 use crate::boot::demand::Demand;
@@ -231,7 +232,9 @@ impl<P: HostPayload> Prepared<P> {
         each: &mut dyn FnMut(&mut Drive<P>),
     ) -> RunResult {
         let engine = &mut self.engine;
+        let series = engine.core.device.folds.take_series();
         engine.core.device.folds = Folds::with_responses(engine.core.device.grid.slots_per_page());
+        engine.core.device.folds.record_series(series);
         let events = engine.core.device.calendar.scheduled();
         (engine.host.requests.first_arrival, engine.host.requests.last_answer) = (None, engine.core.device.now);
         let mut doomed = Doomed::of(&self.setup);

@@ -1,0 +1,417 @@
+//! What happened when: a fold over the same facts as all other figures, by bins of equal width in virtual time.
+//!
+//! How long a run takes is not known when it begins. So bins are narrow at first, and whenever there are
+//! [`BINS_MAX`], neighbours are merged in pairs and bins are twice as wide from then on. Any run ends with a few
+//! hundred bins, what they say does not depend on when they were merged, and a fact costs the same in all runs.
+//!
+//! What is counted over the whole run anyway is not counted again: a bin has the difference of its ends. Only what
+//! totals do not tell is taken from facts as they come: busy dies and response times.
+
+use crate::facts::{Fact, Folds, RequestKind};
+use vocab::{Cause, DieId, Nanos, SimTime};
+
+/// Bins at most; even, so that all of them have a partner when they are merged.
+pub const BINS_MAX: usize = 512;
+
+/// Width of the bins at first.
+pub const FIRST_WIDTH: Nanos = Nanos(1_000_000);
+
+/// Sub-buckets of a power of two, as a power of two: a response time is known to 1/32.
+const SUB_BITS: u32 = 5;
+const SUB: u64 = 1 << SUB_BITS;
+/// Response times from 2^43 ns (2.4 hours) on share a bucket. Their maximum is exact.
+const BUCKETS: usize = ((43 - SUB_BITS) as usize + 1) << SUB_BITS;
+
+/// The bucket of a response time.
+#[inline]
+fn bucket_of(ns: u64) -> usize {
+    let shift = (63 - (ns | SUB).leading_zeros()) - SUB_BITS;
+    let bucket = ((u64::from(shift) << SUB_BITS) + (ns >> shift)) as usize;
+    bucket.min(BUCKETS - 1)
+}
+
+/// The middle of a bucket.
+fn middle_of(bucket: u16) -> u64 {
+    let bucket = u64::from(bucket);
+    let shift = (bucket >> SUB_BITS).saturating_sub(1);
+    let low = (bucket - (shift << SUB_BITS)) << shift;
+    low + (1 << shift) / 2
+}
+
+/// Response times of one kind in one bin: how many in each bucket, and the longest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Responses {
+    /// Buckets with how many, ascending, without empty ones.
+    counts: Vec<(u16, u32)>,
+    /// The longest in ns: exact.
+    pub max: u64,
+}
+
+impl Responses {
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.counts.iter().map(|&(_, count)| u64::from(count)).sum()
+    }
+
+    /// The response time in ns that a share of all do not exceed, to 1/64; `None` where there are none.
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> Option<u64> {
+        let wanted = ((share * self.count() as f64).ceil() as u64).max(1);
+        let mut counted = 0;
+        let found = self.counts.iter().find(|&&(_, count)| {
+            counted += u64::from(count);
+            counted >= wanted
+        })?;
+        Some(middle_of(found.0).min(self.max))
+    }
+
+    /// Takes in those of another kind, or of another bin.
+    pub fn add(&mut self, other: &Self) {
+        self.max = self.max.max(other.max);
+        if self.counts.is_empty() {
+            self.counts.clone_from(&other.counts);
+            return;
+        }
+        let mut counts = Vec::with_capacity(self.counts.len() + other.counts.len());
+        let mut rest = other.counts.iter().copied().peekable();
+        for &(bucket, count) in &self.counts {
+            while let Some(lower) = rest.next_if(|next| next.0 < bucket) {
+                counts.push(lower);
+            }
+            let same = rest.next_if(|next| next.0 == bucket).map_or(0, |next| next.1);
+            counts.push((bucket, count + same));
+        }
+        counts.extend(rest);
+        self.counts = counts;
+    }
+}
+
+/// Response times of the open bin.
+#[derive(Clone, Debug)]
+struct OpenResponses {
+    counts: Box<[u32]>,
+    /// Buckets with anything in them, a bit each.
+    touched: [u64; BUCKETS.div_ceil(64)],
+    max: u64,
+}
+
+impl OpenResponses {
+    fn new() -> Self {
+        Self { counts: vec![0; BUCKETS].into(), touched: [0; BUCKETS.div_ceil(64)], max: 0 }
+    }
+
+    #[inline]
+    fn record(&mut self, ns: u64) {
+        let bucket = bucket_of(ns);
+        self.counts[bucket] += 1;
+        self.touched[bucket / 64] |= 1 << (bucket % 64);
+        self.max = self.max.max(ns);
+    }
+
+    fn close(&mut self) -> Responses {
+        let mut counts = Vec::with_capacity(self.touched.iter().map(|word| word.count_ones() as usize).sum());
+        for (number, word) in self.touched.iter_mut().enumerate() {
+            while *word > 0 {
+                let bucket = number * 64 + word.trailing_zeros() as usize;
+                counts.push((bucket as u16, std::mem::take(&mut self.counts[bucket])));
+                *word &= *word - 1;
+            }
+        }
+        Responses { counts, max: std::mem::take(&mut self.max) }
+    }
+}
+
+/// What the engine says of itself when a bin ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gauges {
+    /// Erased blocks that wait to be written.
+    pub free_blocks: u32,
+    /// Pages in the write buffer, at most since this was asked last.
+    pub buffered_most: u32,
+    /// Requests that had arrived and were not answered, at most since this was asked last.
+    pub outstanding_most: u32,
+}
+
+/// How often what happened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Requests that arrived, by kind.
+    pub arrived: [u64; 4],
+    /// Logical pages of those, by kind.
+    pub pages: [u64; 4],
+    /// Requests answered, by kind.
+    pub answered: [u64; 4],
+    /// Page reads by cause.
+    pub reads: [u64; Cause::ALL.len()],
+    /// Page programs by cause.
+    pub programs: [u64; Cause::ALL.len()],
+    /// Block erases by cause.
+    pub erases: [u64; Cause::ALL.len()],
+}
+
+impl Counts {
+    /// Each count of one with the same of another.
+    fn with(&self, other: &Self, of: impl Fn(u64, u64) -> u64) -> Self {
+        fn each<const N: usize>(one: &[u64; N], other: &[u64; N], of: impl Fn(u64, u64) -> u64) -> [u64; N] {
+            std::array::from_fn(|index| of(one[index], other[index]))
+        }
+        Self {
+            arrived: each(&self.arrived, &other.arrived, &of),
+            pages: each(&self.pages, &other.pages, &of),
+            answered: each(&self.answered, &other.answered, &of),
+            reads: each(&self.reads, &other.reads, &of),
+            programs: each(&self.programs, &other.programs, &of),
+            erases: each(&self.erases, &other.erases, &of),
+        }
+    }
+}
+
+/// What happened in one bin.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bin {
+    /// How often what happened.
+    pub counts: Counts,
+    /// Response times of reads and writes answered.
+    pub responses: [Responses; 2],
+    /// Requests that had arrived and were not answered, summed over the time in ns.
+    pub outstanding_ns: u128,
+    /// At the end of the bin.
+    pub gauges: Gauges,
+}
+
+impl Bin {
+    /// Takes in the bin after it.
+    fn absorb(&mut self, later: &Self) {
+        self.counts = self.counts.with(&later.counts, |one, other| one + other);
+        self.responses.iter_mut().zip(&later.responses).for_each(|(into, from)| into.add(from));
+        self.outstanding_ns += later.outstanding_ns;
+        self.gauges = Gauges {
+            free_blocks: later.gauges.free_blocks,
+            buffered_most: self.gauges.buffered_most.max(later.gauges.buffered_most),
+            outstanding_most: self.gauges.outstanding_most.max(later.gauges.outstanding_most),
+        };
+    }
+}
+
+/// Bins over the time of one run.
+#[derive(Clone, Debug)]
+pub struct Series {
+    width: Nanos,
+    /// Bins that have ended.
+    bins: Vec<Bin>,
+    /// How long each die was busy in each of them, bin by bin.
+    busy: Vec<Nanos>,
+    /// What was counted when the open bin began, with the sums of times.
+    before: Counts,
+    times_before: [u128; 2],
+    /// Requests that were outstanding then.
+    outstanding: u32,
+    /// Where the bin that time is in, the open one, begins and ends.
+    start: SimTime,
+    end: SimTime,
+    open_busy: Vec<Nanos>,
+    open_responses: [OpenResponses; 2],
+}
+
+impl Series {
+    /// A series that begins now, when nothing has been counted and so many requests are outstanding.
+    #[must_use]
+    pub fn new(now: SimTime, dies: u32, outstanding: u32) -> Self {
+        Self {
+            width: FIRST_WIDTH,
+            bins: Vec::new(),
+            busy: Vec::new(),
+            before: Counts::default(),
+            times_before: [0; 2],
+            outstanding,
+            start: now,
+            end: now + FIRST_WIDTH,
+            open_busy: vec![Nanos(0); dies as usize],
+            open_responses: [OpenResponses::new(), OpenResponses::new()],
+        }
+    }
+
+    fn is_over(&self, now: SimTime) -> bool {
+        now >= self.end
+    }
+
+    fn close_until(&mut self, now: SimTime, gauges: Gauges, folds: &Folds) {
+        while self.is_over(now) {
+            self.close(gauges, folds);
+            if self.bins.len() == BINS_MAX {
+                self.merge_pairs();
+            }
+        }
+    }
+
+    fn close(&mut self, gauges: Gauges, folds: &Folds) {
+        let so_far = Counts {
+            arrived: folds.arrived,
+            pages: folds.pages,
+            answered: folds.requests,
+            reads: folds.reads,
+            programs: folds.programs,
+            erases: folds.erases,
+        };
+        let counts = so_far.with(&self.before, |after, before| after - before);
+        self.before = so_far;
+        let [reads, writes] = &mut self.open_responses;
+        let responses = [reads.close(), writes.close()];
+        let outstanding_ns = self.outstanding_ns(&counts, [folds.arrival_times, folds.answer_times]);
+        self.bins.push(Bin { counts, responses, outstanding_ns, gauges });
+        self.busy.extend_from_slice(&self.open_busy);
+        self.open_busy.fill(Nanos(0));
+        (self.start, self.end) = (self.end, self.end + self.width);
+    }
+
+    /// Requests outstanding, summed over the time of the open bin: those that there were for all of it, and each that
+    /// arrived from then on, less those answered.
+    fn outstanding_ns(&mut self, counts: &Counts, times: [u128; 2]) -> u128 {
+        let (arrived, answered) = (counts.arrived.iter().sum::<u64>(), counts.answered.iter().sum::<u64>());
+        let left =
+            |count: u64, which: usize| u128::from(count) * u128::from(self.end.0) - (times[which] - self.times_before[which]);
+        let there = u128::from(self.outstanding) * u128::from(self.width.0);
+        let outstanding_ns = there + left(arrived, 0) - left(answered, 1);
+        self.times_before = times;
+        self.outstanding = (u64::from(self.outstanding) + arrived - answered) as u32;
+        outstanding_ns
+    }
+
+    fn merge_pairs(&mut self) {
+        let dies = self.open_busy.len();
+        self.width = self.width * 2;
+        self.end = self.start + self.width;
+        let pairs = self.bins.len() / 2;
+        for pair in 0..pairs {
+            let mut first = std::mem::take(&mut self.bins[2 * pair]);
+            first.absorb(&self.bins[2 * pair + 1]);
+            self.bins[pair] = first;
+            for die in 0..dies {
+                self.busy[pair * dies + die] = self.busy[2 * pair * dies + die] + self.busy[(2 * pair + 1) * dies + die];
+            }
+        }
+        self.bins.truncate(pairs);
+        self.busy.truncate(pairs * dies);
+    }
+
+    /// Makes the bins of a finished run at least so wide, by merging them.
+    pub fn widen(&mut self, width: Nanos) {
+        while self.width < width {
+            if !self.bins.len().is_multiple_of(2) {
+                let gauges = self.bins.last().map_or(Gauges::default(), |bin| bin.gauges);
+                self.bins.push(Bin { gauges, ..Bin::default() });
+                self.busy.extend(self.open_busy.iter().map(|_| Nanos(0)));
+            }
+            self.merge_pairs();
+        }
+    }
+
+    /// How wide bins are.
+    #[must_use]
+    pub fn width(&self) -> Nanos {
+        self.width
+    }
+
+    /// The bins that have ended: of a finished run, all.
+    #[must_use]
+    pub fn bins(&self) -> &[Bin] {
+        &self.bins
+    }
+
+    /// How long each die was busy in a bin, of the width of the bin.
+    #[must_use]
+    pub fn busy(&self, bin: usize) -> &[Nanos] {
+        let dies = self.open_busy.len();
+        &self.busy[bin * dies..(bin + 1) * dies]
+    }
+
+    /// Takes in a fact. What totals tell is no code where it is recorded.
+    #[inline(always)]
+    pub(crate) fn record(&mut self, at: SimTime, fact: Fact) {
+        match fact {
+            Fact::Served { die: Some(die), busy, .. } => self.served(at, die, busy),
+            Fact::Answered { kind, response } => self.answered(kind, response),
+            _ => {}
+        }
+    }
+
+    // Out of line, as what follows: where it is recorded, most runs have no series.
+    #[inline(never)]
+    fn served(&mut self, at: SimTime, die: DieId, busy: Nanos) {
+        debug_assert!(at < self.end, "bins are closed before anything is recorded");
+        if at.0 >= self.start.0 + busy.0 {
+            self.open_busy[die.index()] += busy;
+        } else {
+            self.served_since(SimTime(at.0 - busy.0), at, die);
+        }
+    }
+
+    /// A die was busy in several bins. What it did before the run is left out.
+    #[cold]
+    fn served_since(&mut self, since: SimTime, at: SimTime, die: DieId) {
+        let dies = self.open_busy.len();
+        let (mut start, mut until) = (self.start.0, at.0);
+        self.open_busy[die.index()] += Nanos(until - start);
+        for bin in (0..self.bins.len()).rev() {
+            (start, until) = (start - self.width.0, start);
+            self.busy[bin * dies + die.index()] += Nanos(until - start.max(since.0));
+            if start <= since.0 {
+                return;
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn answered(&mut self, kind: RequestKind, response: Nanos) {
+        if let Some(responses) = self.open_responses.get_mut(kind as usize) {
+            responses.record(response.0);
+        }
+    }
+}
+
+impl Folds {
+    /// Whether the open bin of the series is over: then it wants to be closed, before anything that happens now is
+    /// recorded.
+    #[inline]
+    #[must_use]
+    pub fn is_bin_over(&self, now: SimTime) -> bool {
+        now >= self.bin_end
+    }
+
+    /// Closes all bins of the series that are over. Nothing has happened since the last event: gauges are those of all.
+    pub fn close_bins(&mut self, now: SimTime, gauges: Gauges) {
+        if let Some(mut series) = self.series.take() {
+            series.close_until(now, gauges, self);
+            self.bin_end = series.end;
+            self.series = Some(series);
+        }
+    }
+
+    /// Records a series from now on; none without one.
+    pub fn record_series(&mut self, series: Option<Box<Series>>) {
+        self.bin_end = series.as_ref().map_or(SimTime(u64::MAX), |series| series.end);
+        self.series = series;
+    }
+
+    /// The series, which is recorded no more.
+    pub fn take_series(&mut self) -> Option<Box<Series>> {
+        self.bin_end = SimTime(u64::MAX);
+        self.series.take()
+    }
+
+    /// Ends the series, and a bin with it.
+    pub fn end_series(&mut self, now: SimTime, gauges: Gauges) -> Option<Box<Series>> {
+        let mut series = self.take_series()?;
+        series.close_until(now, gauges, self);
+        series.close(gauges, self);
+        let rest = series.start.since(now);
+        if let Some(last) = series.bins.last_mut() {
+            last.outstanding_ns -= u128::from(series.outstanding) * u128::from(rest.0);
+        }
+        Some(series)
+    }
+}
+
+#[cfg(test)]
+mod tests;
