@@ -331,10 +331,7 @@ impl Folds {
                 self.carried += carried;
             }
             // No part of the digest: the workload says when requests arrive.
-            Fact::Arrived { kind } => {
-                self.arrived[kind as usize] += 1;
-                self.arrival_times += u128::from(at.0);
-            }
+            Fact::Arrived { kind } => self.arrived(at, kind),
             Fact::Answered { kind, response } => self.answered(at, kind, response),
             Fact::Pages { kind, pages } => self.pages[kind as usize] += u64::from(pages),
             // Whether a read can be checked depends on what pages carry: no part of the digest.
@@ -357,6 +354,12 @@ impl Folds {
             Fact::Astray => self.astray += 1,
             Fact::Refused => self.refused += 1,
         }
+    }
+
+    #[inline]
+    fn arrived(&mut self, at: SimTime, kind: RequestKind) {
+        self.arrived[kind as usize] += 1;
+        self.arrival_times += u128::from(at.0);
     }
 
     fn answered(&mut self, at: SimTime, kind: RequestKind, response: Nanos) {
