@@ -23,6 +23,15 @@ pub(crate) struct ParkedStrip<P> {
     pub payload: P,
 }
 
+/// A strip that is solved for, or waits in the controller, or both.
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    /// Where the map had it then, unless contents that were written since were lost.
+    place: Option<Place>,
+    /// Whether a solve for it is under way, which cannot be called back.
+    solving: bool,
+}
+
 /// How far a rebuild is.
 #[derive(Clone, Debug)]
 pub(crate) struct Rebuild<P> {
@@ -39,8 +48,8 @@ pub(crate) struct Rebuild<P> {
     again: bool,
     /// Set while the walk goes on: what it starts may end at once and ask for more.
     walking: bool,
-    /// Strips being solved for, or parked: where each was then, unless contents that were written since were lost.
-    under_way: BTreeMap<Strip, Option<Place>>,
+    /// Strips being solved for, or parked.
+    under_way: BTreeMap<Strip, Begun>,
     parked: VecDeque<ParkedStrip<P>>,
     /// Strips that the rebuild leaves undone: their stripe cannot give them, or no die takes them, or no log has room.
     left: u32,
@@ -120,28 +129,49 @@ impl<P> Rebuild<P> {
         self.walking = false;
     }
 
-    /// A lost strip, which the map has at this place, is being solved for, or parked; false if it was already.
+    /// A lost strip, which the map has at this place, is to be solved for; false if that, or a strip that is parked, is under
+    /// way already.
     pub fn strip_begun(&mut self, strip: Strip, place: Place) -> bool {
         let is_new = !self.under_way.contains_key(&strip);
-        self.under_way.entry(strip).or_insert(Some(place));
+        self.under_way.entry(strip).or_insert(Begun { place: Some(place), solving: true });
         is_new
     }
 
     /// The host wrote a strip anew and those contents were lost: a solve that is under way may give the version before them.
     pub fn strip_lost_again(&mut self, strip: Strip) {
-        self.under_way.entry(strip).and_modify(|place| *place = None);
+        self.under_way.entry(strip).and_modify(|begun| begun.place = None);
     }
 
-    /// Whether newer contents of the strip, which the map has at this place, were written and lost since it was begun. It is
-    /// begun anew with that.
-    pub fn was_overtaken(&mut self, strip: Strip, place: Place) -> bool {
-        let Some(begun) = self.under_way.get_mut(&strip) else { return false };
-        begun.replace(place) != Some(place)
+    /// A solve for the strip has ended. True if it is wanted: contents that were parked meanwhile are newer.
+    pub fn solve_ended(&mut self, strip: Strip) -> bool {
+        self.under_way.entry(strip).and_modify(|begun| begun.solving = false);
+        !self.parked.iter().any(|parked| (parked.stripe, parked.strip) == strip)
     }
 
-    /// A strip has a place again, or needs none.
+    /// Whether newer contents of the strip, which the map has at this place, were written and lost since it was begun.
+    pub fn was_overtaken(&self, strip: Strip, place: Place) -> bool {
+        self.under_way.get(&strip).is_some_and(|begun| begun.place != Some(place))
+    }
+
+    /// A strip that was overtaken is begun anew, at this place. True if it is to be solved for: a solve that is under way is
+    /// looked at when it ends.
+    pub fn begin_anew(&mut self, strip: Strip, place: Place) -> bool {
+        let begun = self.under_way.get_mut(&strip).expect("what was overtaken is under way");
+        if begun.solving {
+            begun.place = None;
+            return false;
+        }
+        *begun = Begun { place: Some(place), solving: true };
+        true
+    }
+
+    /// A strip has a place again, or needs none. A solve that is still under way gives nothing that is wanted.
     pub fn strip_done(&mut self, strip: Strip) {
-        self.under_way.remove(&strip);
+        if let Some(begun) = self.under_way.get_mut(&strip).filter(|begun| begun.solving) {
+            begun.place = None;
+        } else {
+            self.under_way.remove(&strip);
+        }
     }
 
     /// There is no die for a lost strip.
@@ -152,7 +182,16 @@ impl<P> Rebuild<P> {
     /// A strip that was begun cannot be brought back, or finds no room for good.
     pub fn strip_is_left(&mut self, strip: Strip) {
         self.left += 1;
-        self.under_way.remove(&strip);
+        self.strip_done(strip);
+    }
+
+    /// Keeps the contents of a strip that a victim held, and that the map has nowhere now, in the controller until there is
+    /// room on its die: they are newer than any that were kept before, and than what a solve gives.
+    pub fn park_newer(&mut self, strip: ParkedStrip<P>) {
+        let of = (strip.stripe, strip.strip);
+        self.parked.retain(|parked| (parked.stripe, parked.strip) != of);
+        self.under_way.entry(of).or_insert(Begun { place: None, solving: false }).place = Some(Place::Missing);
+        self.park(strip);
     }
 
     /// Keeps a strip in the controller until there is room on its die.
@@ -264,13 +303,52 @@ mod tests {
         let mut rebuild = Rebuild::<()>::new(&Faults::default());
         let (strip, at) = ((StripeId(3), 1), |slot| Place::At(Slot(slot)));
         assert!(rebuild.strip_begun(strip, at(7)) && !rebuild.strip_begun(strip, at(9)), "it is under way");
-        assert!(!rebuild.was_overtaken(strip, at(7)), "nothing was written");
+        assert!(rebuild.solve_ended(strip) && !rebuild.was_overtaken(strip, at(7)), "nothing was written");
         assert!(rebuild.was_overtaken(strip, at(9)), "it lies elsewhere, on a die that is dead, too");
-        assert!(!rebuild.was_overtaken(strip, at(9)), "it was begun anew");
+        assert!(rebuild.begin_anew(strip, at(9)) && !rebuild.was_overtaken(strip, at(9)), "it was begun anew");
         rebuild.strip_lost_again(strip);
-        assert!(rebuild.was_overtaken(strip, at(9)), "a program failed");
+        assert!(rebuild.solve_ended(strip) && rebuild.was_overtaken(strip, at(9)), "a program failed");
         rebuild.strip_done(strip);
         rebuild.strip_lost_again(strip);
         assert!(!rebuild.is_under_way() && !rebuild.was_overtaken(strip, at(1)));
+    }
+
+    fn parked(payload: u8) -> ParkedStrip<u8> {
+        ParkedStrip { stripe: StripeId(3), strip: 1, payload }
+    }
+
+    /// Catches a parity that was kept in the controller, then written anew by a commit, and kept there again for want of room:
+    /// the one that was kept first went to flash (torture, seed 303, 1706695).
+    #[test]
+    fn of_contents_that_wait_for_room_twice_the_newer_wait() {
+        let mut rebuild = Rebuild::new(&Faults::default());
+        rebuild.park_newer(parked(1));
+        rebuild.park_newer(parked(2));
+        assert_eq!(rebuild.take_parked().map(|strip| strip.payload), Some(2));
+        assert!(!rebuild.has_parked() && !rebuild.was_overtaken((StripeId(3), 1), Place::Missing));
+    }
+
+    /// Catches the result of a solve that is older than contents which a victim held meanwhile, wherever those are when it ends.
+    #[test]
+    fn a_solve_that_ends_after_newer_contents_were_parked_gives_nothing() {
+        let strip = (StripeId(3), 1);
+        let solving = || {
+            let mut rebuild = Rebuild::new(&Faults::default());
+            assert!(rebuild.strip_begun(strip, Place::Missing));
+            rebuild.park_newer(parked(2));
+            rebuild
+        };
+        let mut waits = solving();
+        assert!(!waits.solve_ended(strip) && waits.has_parked(), "they still wait");
+        let mut lost = solving();
+        lost.take_parked();
+        lost.strip_done(strip);
+        assert!(!lost.strip_begun(strip, Place::Missing), "placed, and lost again: one solve at a time");
+        assert!(lost.solve_ended(strip) && lost.was_overtaken(strip, Place::Missing) && lost.begin_anew(strip, Place::Missing));
+        let mut overtaken = solving();
+        overtaken.strip_lost_again(strip);
+        overtaken.take_parked();
+        assert!(!overtaken.begin_anew(strip, Place::Missing), "lost again while they waited: the solve under way comes first");
+        assert!(overtaken.solve_ended(strip) && overtaken.was_overtaken(strip, Place::Missing));
     }
 }

@@ -8,6 +8,8 @@ use vocab::{Lpn, Ppn};
 pub(crate) struct Mounting {
     /// Pages to be read and written anew.
     pub pages: Vec<Ppn>,
+    /// Pages that lack redundancy unless they are written anew: behind the others, where there is room.
+    pub leaning: Vec<Ppn>,
     /// Units held back from erase until that is done, once for each reason.
     pub pins: Vec<UnitId>,
     /// Logical pages found.

@@ -65,17 +65,24 @@ impl Alone {
 
     /// Group 0 has valid code, made by hand: each code page is the sum of its two data pages of version 1.
     fn encode(&mut self) {
+        self.encode_groups(1);
+    }
+
+    /// The same of so many groups.
+    fn encode_groups(&mut self, groups: u32) {
         let zones = self.writer.zones.as_mut().expect("zones");
         zones.scheme.on_read(Lpn(0), 4);
         zones.scheme.enter_offline();
-        let encode = zones.scheme.next_encode().expect("a stale group");
-        for (lpn, sum) in &encode.lines[0].code {
-            let mut payload = Tag::default();
-            sum.iter().for_each(|block| payload.add(&Tag::stamp(encode.lines[0].data[block], 1, 8)));
-            let log = zones.segment_of(&self.core, *lpn).0;
-            store(&mut self.core, log, *lpn, payload);
+        for _ in 0..groups {
+            let encode = zones.scheme.next_encode().expect("a stale group");
+            for (lpn, sum) in encode.lines.iter().flat_map(|line| line.code.iter().map(move |(lpn, sum)| (*lpn, (line, sum)))) {
+                let mut payload = Tag::default();
+                sum.1.iter().for_each(|block| payload.add(&Tag::stamp(sum.0.data[block], 1, 8)));
+                let log = zones.segment_of(&self.core, lpn).0;
+                store(&mut self.core, log, lpn, payload);
+            }
+            assert!(zones.scheme.encoded(&encode.stamp));
         }
-        assert!(zones.scheme.encoded(&encode.stamp));
     }
 
     fn job(&mut self) -> JobId {
@@ -508,4 +515,27 @@ fn read_ahead_serves_what_it_fetched_until_that_is_written() {
     alone.read(first + 2);
     assert!(alone.core.device.commands.in_use() > 0, "it is read anew");
     assert_eq!(alone.core.device.folds.around.ahead_hits, 2);
+}
+
+/// Fails if what is fetched ahead waits for a busy die although its group has code, or is computed wrongly from that.
+#[test]
+fn read_ahead_takes_code_where_a_die_is_busy() {
+    for (busy, derived) in [(0, false), (8, true)] {
+        let mut alone = Alone::zones(&[("read_ahead_threads", "2"), ("read_ahead_over", "16")]);
+        alone.encode_groups(8);
+        let mut first = 0;
+        while alone.core.device.folds.around.ahead_hits == 0 && first < 24 {
+            alone.read(first);
+            alone.run();
+            first += 2;
+        }
+        assert_eq!((alone.core.device.folds.around.ahead_hits, alone.core.device.folds.around.derived), (2, 0), "followed");
+        let ftl::Place::At(slot) = alone.core.map.lookup(Lpn(first)) else { panic!("it was stored") };
+        alone.keep_busy(alone.core.device.grid.page_of(slot).0, busy);
+        alone.read(first);
+        let effects = alone.run();
+        let read = [first, first + 1].map(|lpn| check(lpn, Some(Tag::stamp(Lpn(lpn), 1, 8))));
+        assert!(read.iter().all(|page| effects.contains(page)), "{effects:?}");
+        assert_eq!(alone.core.device.folds.around.derived > 0, derived, "{busy} reads before it");
+    }
 }

@@ -222,8 +222,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             }
             PageRole::Filler => unreachable!("fillers are never valid"),
         };
-        self.care.rebuild.strip_begun((stripe, strip), Place::Missing);
-        self.care.rebuild.park(ParkedStrip { stripe, strip, payload: contents.payload });
+        self.care.rebuild.park_newer(ParkedStrip { stripe, strip, payload: contents.payload });
         if let Some(unit) = pinned {
             self.release(unit);
         }

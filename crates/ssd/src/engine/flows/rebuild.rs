@@ -112,19 +112,28 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// Whether the host wrote the strip anew while it was solved for, and that is lost, too.
-    fn was_overtaken(&mut self, stripe: StripeId, strip: u32) -> bool {
+    fn was_overtaken(&self, stripe: StripeId, strip: u32) -> bool {
         self.care.rebuild.was_overtaken((stripe, strip), self.place_of_strip(stripe, strip))
+    }
+
+    /// Solves once more for a strip that was overtaken.
+    fn solve_anew(&mut self, stripe: StripeId, strip: u32) {
+        if self.care.rebuild.begin_anew((stripe, strip), self.place_of_strip(stripe, strip)) {
+            self.repair(Target::Strip { stripe, strip });
+        }
     }
 
     /// A lost strip was solved for, or cannot be.
     pub(crate) fn strip_rebuilt(&mut self, stripe: StripeId, strip: u32, payload: Option<P>) {
+        let is_wanted = self.care.rebuild.solve_ended((stripe, strip));
         match payload {
+            _ if !is_wanted => {}
             // The host may have written the strip anew meanwhile.
             _ if !self.is_strip_lost(stripe, strip) => {
                 self.care.rebuild.strip_done((stripe, strip));
                 self.commit_if_leaning_on_lost(stripe);
             }
-            _ if self.was_overtaken(stripe, strip) => self.repair(Target::Strip { stripe, strip }),
+            _ if self.was_overtaken(stripe, strip) => self.solve_anew(stripe, strip),
             Some(payload) => {
                 self.care.rebuild.park(ParkedStrip { stripe, strip, payload });
                 self.place_parked();
@@ -144,7 +153,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 continue;
             };
             if self.was_overtaken(stripe, strip) {
-                self.repair(Target::Strip { stripe, strip });
+                self.solve_anew(stripe, strip);
                 continue;
             }
             let Some(ppn) = self.core.map.take_page(log, Stream::Host) else {

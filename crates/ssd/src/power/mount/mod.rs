@@ -175,6 +175,8 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         self.host.buffer.restore(std::mem::take(&mut remains.buffer));
         let rewrites = !self.core.breaks(SafetyRule::Suspects);
         let pages = if rewrites { self.pages_to_rewrite(&with, &suspects) } else { BTreeSet::new() };
+        let mut leaning = if rewrites { self.pages_beside_suspects(&with, &suspects) } else { Vec::new() };
+        leaning.retain(|ppn| !pages.contains(ppn));
         self.writer.stripes.unnamed = with.unnamed_stripes().collect();
         // Units that are erased in part stay so until they are erased again.
         let half_erased: BTreeSet<UnitId> = remains
@@ -185,7 +187,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             .collect();
         let stays = remains.erasing.iter().filter(|&&block| half_erased.contains(&self.core.map.unit_of_block(block)));
         self.core.safe.erasing = stays.map(|&block| (block, false)).collect();
-        self.begin_mounting(pages, fallback, with.found());
+        self.begin_mounting((pages, leaning), fallback, with.found());
         self.core.device.remembered = suspects;
         let mapped = with.pages.iter().flatten().count() as u64;
         let (mut found, mut time) =
@@ -417,6 +419,16 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             pages.extend(with.slots().map(page).filter(|ppn| self.core.device.failed_programs.contains_key(&ppn.0)));
         }
         pages
+    }
+
+    /// Pages of rows whose parity sums a suspect: the controller remembers that, but the next cut may take it, and then the
+    /// first loss would be one too many.
+    fn pages_beside_suspects(&self, with: &Choice, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
+        if !matches!(self.writer.way, Way::Rows) {
+            return Vec::new();
+        }
+        let pages: BTreeSet<Ppn> = with.slots().map(|slot| self.core.device.grid.page_of(slot).0).collect();
+        pages.into_iter().filter(|&ppn| self.is_summed_with(ppn, suspects)).collect()
     }
 
     /// See [`found::unreadable`].

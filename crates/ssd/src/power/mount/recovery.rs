@@ -17,10 +17,11 @@ use std::collections::BTreeSet;
 use vocab::{Cause, Ppn, StripeId};
 
 impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
-    pub(crate) fn begin_mounting(&mut self, pages: BTreeSet<Ppn>, pins: Vec<UnitId>, found: PagesFound) {
+    /// What is to be written anew: pages that may not last, and pages that lean on such.
+    pub(crate) fn begin_mounting(&mut self, (pages, leaning): (BTreeSet<Ppn>, Vec<Ppn>), pins: Vec<UnitId>, found: PagesFound) {
         self.want_unsettled_groups();
         self.core.safe.recovering = true;
-        self.power.mounting = Some(Box::new(Mounting { pages: pages.into_iter().collect(), pins, found, sent: false }));
+        self.power.mounting = Some(Box::new(Mounting { pages: pages.into_iter().collect(), leaning, pins, found, sent: false }));
     }
 }
 
@@ -39,6 +40,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let Some(mounting) = &mut self.power.mounting else { return };
         let pages = std::mem::take(&mut mounting.pages);
         let waiting: Vec<Ppn> = pages.into_iter().filter(|&ppn| !self.rewrite(ppn)).collect();
+        if waiting.is_empty() {
+            self.rewrite_leaning();
+        }
         let rests = self.core.device.is_idle() && self.care.collectors.iter().all(|collector| !collector.is_erasing());
         let Some(mounting) = &mut self.power.mounting else { return };
         mounting.pages = waiting;
@@ -49,6 +53,16 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.send_what_was_moved();
         } else {
             self.finish_mounting();
+        }
+    }
+
+    /// The same for pages that lean on others, once those have room.
+    fn rewrite_leaning(&mut self) {
+        let Some(mounting) = &mut self.power.mounting else { return };
+        let leaning = std::mem::take(&mut mounting.leaning);
+        let waiting: Vec<Ppn> = leaning.into_iter().filter(|&ppn| !self.rewrite(ppn)).collect();
+        if let Some(mounting) = &mut self.power.mounting {
+            mounting.leaning = waiting;
         }
     }
 
@@ -91,6 +105,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         mounting.found.there.iter().for_each(|&(lpn, rank)| self.core.safe.journal.found(lpn, rank));
         mounting.found.solved.iter().for_each(|&(lpn, rank)| self.core.safe.journal.solved(lpn, rank));
         self.core.retry = true;
+        // Those that found no room until now move with all that their units hold.
+        mounting
+            .leaning
+            .iter()
+            .for_each(|&ppn| self.want(self.core.map.unit_of_block(self.core.device.block_of(ppn)), Cause::Rebuild));
         self.resume_rebuild();
         for log in 0..self.core.map.logs() {
             if self.is_wanted(log) {
@@ -151,7 +170,7 @@ mod tests {
         drive.core.map.pin(older);
         while !has_room && drive.core.map.take_page(log, Stream::Gc).is_some() {}
         assert_eq!(drive.core.map.has_room(log, Stream::Gc), has_room);
-        drive.begin_mounting([suspect].into(), vec![older], PagesFound { there: vec![(Lpn(0), 7)], solved: vec![] });
+        drive.begin_mounting(([suspect].into(), vec![]), vec![older], PagesFound { there: vec![(Lpn(0), 7)], solved: vec![] });
         drive.replay(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_, _| {});
         assert!(drive.power.mounting.is_none(), "the host is heard");
         older

@@ -94,6 +94,15 @@ impl<P: HostPayload> Rows<P> {
         }
     }
 
+    /// Whether the parity that covers a page sums another one that is a suspect.
+    pub fn is_summed_with<A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn, suspects: &BTreeSet<Ppn>) -> bool {
+        let (row, of) = core.map.rows().row_of(ppn);
+        let covering = core.map.rows().coverage(row).map(|(covered, _)| covered);
+        let covered = covering.filter(|covered| covered.contains(u32::from(of.0))).unwrap_or_default();
+        let others = covered.iter().map(|die| core.map.rows().page(row, DieId(die as u16)));
+        others.filter(|&other| other != ppn).any(|other| suspects.contains(&other))
+    }
+
     /// Whether no parity covers a page, or only one that may be lost with the suspects: it is one of them, or
     /// other pages that it covers are missing, or two of these are suspects.
     pub fn leans_on<A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn, suspects: &BTreeSet<Ppn>) -> bool {

@@ -68,6 +68,20 @@ fn data_of_a_row_that_lost_a_page_count_without_parity() {
     assert_eq!(found(&choose(&alone, &seen, Lost::AreSolvedFor)), [0, 1]);
 }
 
+/// The controller remembers a suspect until the next cut. Fails if a mount leaves the pages beside it where they are, or takes
+/// a page for its own neighbour (torture, seed 303, 296760).
+#[test]
+fn what_shares_a_parity_with_a_suspect_leans_on_it() {
+    let (mut alone, pages) = row_of_five(&[0, 1, 2, 3, 4]);
+    let seen = Seen::of(&alone.core);
+    alone.rows.mount(&mut alone.core, &seen);
+    let (suspect, beside) = (pages[1], [pages[0], pages[2], pages[3]]);
+    let leans = |ppn, suspect: &[Ppn]| alone.rows.is_summed_with(&alone.core, ppn, &suspect.iter().copied().collect());
+    assert!(beside.into_iter().all(|ppn| leans(ppn, &[suspect])));
+    assert!(!leans(suspect, &[suspect]), "it is written anew itself");
+    assert!(!leans(suspect, &[pages[4]]), "a parity is no member");
+}
+
 /// Fails if pages are looked at although nothing speaks against their summary, or if a row is believed of which
 /// a page is a suspect, cannot be read, or is missing behind its parity.
 #[test]
