@@ -1,0 +1,114 @@
+// Looks at a report as a reader does, and writes what is wrong into the page around it. All of it happens while the page
+// loads: a browser without a screen gives away what a page holds once it has loaded.
+"use strict";
+(() => {
+  const wrong = [];
+  const must = (holds, what) => { if (!holds) wrong.push(what); };
+  addEventListener("error", (event) => wrong.push("script: " + event.message));
+  const files = [];
+  const TrueBlob = Blob;
+  window.Blob = function blob(parts, options) { return Object.assign(new TrueBlob(parts, options), { said: parts.join("") }); };
+  window.Blob.prototype = TrueBlob.prototype;
+  URL.createObjectURL = (blob) => { files.push(blob.said); return "data:,"; };
+  HTMLAnchorElement.prototype.click = () => {};
+
+  const charts = () => [...document.querySelectorAll("#plots .plot")].map((card) => ({
+    card, title: card.querySelector("h3").textContent, chart: echarts.getInstanceByDom(card.lastElementChild),
+  }));
+  const press = (card, text) => [...card.querySelectorAll("button")].find((button) => button.textContent === text).click();
+
+  function layout(name) {
+    const width = document.documentElement.clientWidth;
+    must(document.documentElement.scrollWidth <= width, `${name}: the page is ${document.documentElement.scrollWidth} wide on a screen of ${width}`);
+    if (width >= 1280) {
+      document.querySelectorAll("table").forEach((table) => must(
+        table.parentElement.scrollWidth <= table.parentElement.clientWidth + 1, `${name}: table ${table.dataset.table} scrolls sideways`));
+    }
+    charts().forEach(({ card, title, chart }) => {
+      must(/\?( \(.*\))?$/.test(title), `${name}: "${title}" is no question`);
+      const drawn = card.querySelector("svg, canvas").getBoundingClientRect();
+      must(drawn.width > 200 && drawn.right <= width + 1 && drawn.height > 100, `${name}: "${title}" is ${drawn.width} x ${drawn.height}`);
+      must(chart.getOption().series.length > 0, `${name}: "${title}" shows nothing`);
+    });
+    const first = document.querySelector(".bars figure").getBoundingClientRect();
+    must(first.top < innerHeight, `${name}: the first chart begins at ${first.top}, below the first screen`);
+    // A value and the ratio beside it.
+    document.querySelectorAll("#tables td .ratio, .row .times").forEach((ratio) => {
+      const cell = ratio.closest("td, .row");
+      const text = document.createRange();
+      text.selectNodeContents(cell.matches("td") ? cell.firstChild : cell.querySelector(".value"));
+      const [value, own] = [text.getBoundingClientRect(), ratio.getBoundingClientRect()];
+      const apart = value.right <= own.left + 1 || own.right <= value.left + 1 || value.bottom <= own.top + 1 || own.bottom <= value.top + 1;
+      must(apart || !own.width || !value.width, `${name}: "${cell.textContent.trim()}" collides`);
+    });
+  }
+  function legend() {
+    const chip = document.querySelector("#chips button");
+    const cells = () => [...document.querySelectorAll('[data-scheme="0"]')];
+    chip.click();
+    must(chip.getAttribute("aria-pressed") === "false", "a scheme that is put out stays pressed");
+    must(cells().length > 0 && cells().every((cell) => cell.classList.contains("off")), "a scheme that is put out stays in tables");
+    const cdf = charts()[0].chart.getOption();
+    must(Object.values(cdf.legend[0].selected)[0] === false, "a scheme that is put out stays in the plot");
+    chip.click();
+    must(cells().every((cell) => !cell.classList.contains("off")), "a scheme that is put in again is missing");
+  }
+  function tooltip() {
+    const { card, title, chart } = charts().find(({ title }) => title.includes("time of a response"));
+    chart.dispatchAction({ type: "showTip", seriesIndex: 0, dataIndex: 0 });
+    const tip = card.querySelector(".tip");
+    must(tip && tip.textContent.includes("mean response"), `no tooltip at "${title}"`);
+  }
+  function zoom() {
+    const timed = charts().filter(({ title }) => title.startsWith("When") || title.includes("What did flash do") || title.includes("Which die"));
+    must(timed.length >= 5, `${timed.length} plots over time`);
+    const span = (chart) => { const z = chart.getOption().dataZoom.find((zoom) => zoom.id === "window"); return [z.startValue, z.endValue]; };
+    const [from, to] = span(timed[0].chart);
+    const part = [from + (to - from) / 4, from + (to - from) / 2];
+    timed[0].chart.dispatchAction({ type: "dataZoom", dataZoomId: "window", startValue: part[0], endValue: part[1] });
+    timed.forEach(({ title, chart }) => {
+      const own = span(chart);
+      must(Math.abs(own[0] - part[0]) + Math.abs(own[1] - part[1]) < (to - from) / 20, `"${title}" shows ${own} instead of ${part}`);
+    });
+  }
+  function filesOf(schemes) {
+    for (const { card, title } of charts()) {
+      files.length = 0;
+      press(card, "CSV");
+      press(card, "SVG");
+      must(files.length === 2, `"${title}" gives ${files.length} files`);
+      const [csv, svg] = files;
+      must(csv.split("\n").length > schemes && csv.includes(","), `"${title}": CSV of ${csv.length} characters`);
+      must(svg.startsWith("<svg") && svg.includes("</svg>") && svg.length > 1000, `"${title}": SVG of ${svg.length} characters`);
+    }
+    files.length = 0;
+    document.getElementById("save-json").click();
+    const all = JSON.parse(files[0]);
+    must(all.runs.length === schemes, `data of ${all.runs.length} schemes`);
+  }
+  function look() {
+    const schemes = document.querySelectorAll("#chips button").length;
+    const theme = document.getElementById("theme");
+    for (const name of ["light", "dark"]) {
+      theme.value = name;
+      theme.dispatchEvent(new Event("change"));
+      must(document.documentElement.dataset.theme === name, `theme ${name} is not taken`);
+      layout(name);
+    }
+    const [light, dark] = ["light", "dark"].map((name) => {
+      document.documentElement.dataset.theme = name;
+      return getComputedStyle(document.body).backgroundColor;
+    });
+    must(light !== dark, "light is as dark");
+    legend();
+    tooltip();
+    zoom();
+    filesOf(schemes);
+  }
+  addEventListener("load", () => {
+    try { look(); } catch (error) { wrong.push("test: " + error.stack); }
+    const said = parent.document.createElement("said");
+    said.textContent = JSON.stringify({ plots: charts().length, wrong });
+    parent.document.body.append(said);
+  });
+})();
