@@ -32,6 +32,5 @@ const BOTH: &[&str] = &["cut", "wear-out"];
 /// With kinds drawn together this is no defect: cuts at the end of life may cost pages.
 #[test]
 fn cuts_at_the_end_of_life_cost_pages() {
-    assert_broken(2, BOTH, &[], 27_733, "ds-raid", Rule::Lost, "lpn0 cannot be read");
     assert_broken(2, BOTH, &[], 154_881, "code-zones", Rule::Lost, "lpn25 cannot be read");
 }
