@@ -5,7 +5,7 @@ __version__: str
 def names(list: str) -> list[str]:
     """The names of a list of ``flashkeep list``: schemes, drives, traces, generators, ..."""
 
-def run(name: str, text: str | None, threads: int | None, progress: Any) -> Run: ...
+def run(name: str, text: str | None, threads: int | None, progress: Any, log: str | None = None) -> Run: ...
 def interval(values: list[float]) -> tuple[float, float] | None:
     """Mean and half-width of its 95 % confidence interval; nothing of fewer than two values."""
 

@@ -246,6 +246,25 @@ def test_a_report_is_written(small, tmp_path):
     assert "p99.9" in str(fk.run(small)) and fk.run(small)._repr_html_().startswith("<pre>")
 
 
+def test_the_log_has_every_request_with_its_waits(small, program, tmp_path):
+    fk.run(small, log=tmp_path / "python.parquet")
+    file = tmp_path / "small.toml"
+    file.write_text(small.to_toml())
+    theirs = tmp_path / "program.parquet"
+    subprocess.run(
+        [*program, "run", file, "--log", theirs, "--report", tmp_path / "report"], capture_output=True, check=True
+    )
+    assert (tmp_path / "python.parquet").read_bytes() == theirs.read_bytes()
+    with pytest.raises(fk.BadInput, match="--log"):
+        fk.run(small, log=tmp_path / "nowhere" / "requests.parquet")
+    polars = pytest.importorskip("polars")
+    rows = polars.read_parquet(theirs)
+    times = {"arrival_ns", "start_ns", "answer_ns", "response_ns"}
+    waits = [name for name in rows.columns if name.endswith("_ns") and name not in times]
+    assert len(waits) == 20 and len(rows) == 2 * fk.run(small)["requests"][0]
+    assert rows.select(polars.sum_horizontal(waits)).to_series().to_list() == rows["response_ns"].to_list()
+
+
 def test_names_and_studies_are_those_of_the_registries():
     assert {"none", "raid5", "ds-raid", "da-raid5", "mds-groups", "code-zones"} <= set(fk.names("schemes"))
     study = fk.study("uper", t=[1, 4], rber=[1e-6, 1e-5], schemes=["7+1"], code="4KiB-data")

@@ -484,7 +484,10 @@ fn fairness(experiment: &Experiment, plan: &Plan, clock: &Clock, outcomes: &[Out
     vec![
         format!("capacity: {flash}"),
         format!("write buffer: the same for every scheme, {}", buffer_words(&experiment.buffer)),
-        format!("history: one seed ({}) and one preconditioning rule for every scheme", experiment.seed),
+        format!(
+            "history: one seed ({}) and one preconditioning rule for every scheme; `--seeds 5` says how much of the figures is chance",
+            experiment.seed
+        ),
         format!("arrival: one clock for every scheme, {}; measured: {}", clock.said, crate::clock::measured(clock, outcomes)),
     ]
 }

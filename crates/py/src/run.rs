@@ -2,7 +2,7 @@
 
 use crate::errors::bad_input;
 use crate::frame::Frame;
-use lab::{Bench, Columns, Comparison, Experiment, Progress, Row, Seeds};
+use lab::{Bench, Columns, Comparison, Experiment, Progress, RequestLog, Row, Seeds};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -74,15 +74,16 @@ pub fn interval(values: Vec<f64>) -> Option<(f64, f64)> {
 }
 
 /// Runs the experiment of a TOML text, or of a file where `text` is nothing. `progress` hears of requests answered and of
-/// requests in all, over all schemes.
+/// requests in all, over all schemes. `log` is a file that gets every request with its waits.
 #[pyfunction]
-#[pyo3(signature = (name, text, threads, progress))]
+#[pyo3(signature = (name, text, threads, progress, log=None))]
 pub fn run(
     py: Python<'_>,
     name: String,
     text: Option<String>,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
+    log: Option<PathBuf>,
 ) -> PyResult<Run> {
     let comparison = py.detach(|| {
         let experiment = match &text {
@@ -90,12 +91,20 @@ pub fn run(
             None => Experiment::load(name.as_ref(), &lab::Overrides::default()),
         };
         let experiment = experiment.map_err(|problem| bad_input(&problem))?;
-        compared(&experiment, threads, progress.as_ref())
+        let log = log.as_deref().map(RequestLog::new).transpose().map_err(|problem| bad_input(&problem))?;
+        let comparison = compared(&experiment, threads, progress.as_ref(), log.as_ref())?;
+        log.map_or(Ok(()), RequestLog::finish).map_err(|problem| bad_input(&problem))?;
+        Ok(comparison)
     });
     comparison.map(Run)
 }
 
-fn compared(experiment: &Experiment, threads: Option<usize>, progress: Option<&Py<PyAny>>) -> PyResult<Comparison> {
+fn compared(
+    experiment: &Experiment,
+    threads: Option<usize>,
+    progress: Option<&Py<PyAny>>,
+    log: Option<&RequestLog>,
+) -> PyResult<Comparison> {
     #[expect(clippy::disallowed_methods, reason = "the driver reads the wall clock")]
     let start = Instant::now();
     let runs = experiment.schemes.len() * experiment.seeds as usize;
@@ -112,7 +121,7 @@ fn compared(experiment: &Experiment, threads: Option<usize>, progress: Option<&P
     };
     let threads = threads.or_else(|| std::thread::available_parallelism().ok().map(Into::into)).unwrap_or(1);
     let bench = Bench { threads, clock: &|| start.elapsed().as_secs_f64(), progress: &tell };
-    let comparison = lab::compare(experiment, &bench).map_err(|problem| bad_input(&problem))?;
+    let comparison = lab::compare_logged(experiment, &bench, log).map_err(|problem| bad_input(&problem))?;
     heard.into_inner().expect("nothing panicked").refused.map(|()| comparison)
 }
 
