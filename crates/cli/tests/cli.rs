@@ -60,7 +60,7 @@ fn a_run_prints_a_table_and_leaves_a_report() {
         "p99.99",
         "flash page programs",
         "write amplification",
-        "energy, J",
+        "energy  ",
         "reads checked",
         "report/index.html",
     ] {

@@ -145,10 +145,15 @@ flashkeep.when = ({ runs, shown, schemeLegend, schemeCell, time, tickTime, cause
     hint: "Response times of what was answered in each point.",
     name: () => "response time", column: (i) => values(i, state.answer), show: time, tick: tickTime,
   });
+  function whereWritten(i) {
+    const written = arrived(i).write_mb_per_s;
+    const least = written.reduce((sum, rate) => sum + rate, 0) / written.length / 10;
+    return values(i, "waf").map((waf, bin) => (written[bin] >= least ? waf : null));
+  }
   const amplification = lines({
     id: "when-waf", title: () => "When did a write cost most?",
-    hint: "Write amplification: slots programmed in each point over pages that the host wrote in it. What is written later, from a buffer or by garbage collection, counts when flash does it.",
-    name: () => "write amplification", column: (i) => values(i, "waf"), show: (x) => significant(x, 3),
+    hint: "Write amplification: slots programmed in each point over pages that the host wrote in it. What is written later, from a buffer or by garbage collection, counts when flash does it; points in which the host wrote less than a tenth of the mean are left out.",
+    name: () => "write amplification", column: whereWritten, show: (x) => significant(x, 3),
   });
   const room = lines({
     id: "when-free", title: () => "When was room short?",

@@ -191,9 +191,7 @@ impl Comparison {
         rows.causes("flash page programs", |r| &r.flash.programs);
         rows.causes("flash block erases", |r| &r.flash.erases);
         rows.each("write amplification", |o| figure(Quantity::Plain, o.result.flash.waf));
-        rows.each("energy, J", |o| {
-            figure(Quantity::Plain, o.result.flash.energy_j.values().fold(0.0, |sum, joules| sum + joules))
-        });
+        rows.each("energy", |o| figure(Quantity::Joules, o.result.flash.energy_j.values().fold(0.0, |sum, joules| sum + joules)));
         rows.each("spare after redundancy", |o| figure(Quantity::Share, o.planned.spare_after_redundancy));
         rows.each("dies busy", |o| figure(Quantity::Share, o.result.flash.die_busy_share));
         rows.each("reads checked", |o| count(o.result.oracle.checked_reads));
@@ -214,7 +212,7 @@ impl Comparison {
         if rows.any(|o| o.result.ecc.codewords > 0) {
             rows.each("bits corrected a codeword", |o| figure(Quantity::Plain, o.result.corrected_per_codeword()));
             rows.each("unreadable pages", |o| count(o.result.ecc.unreadable_pages));
-            rows.each("decoding a read, us", |o| figure(Quantity::Plain, o.result.ecc.decode_us_mean));
+            rows.each("decoding a read", |o| figure(Quantity::Micros, o.result.ecc.decode_us_mean));
             rows.each("t of programs, mean", |o| figure(Quantity::Plain, o.result.mean_t()));
             rows.each("units refreshed", |o| count(o.result.ecc.refreshed_units));
         }
