@@ -62,7 +62,7 @@ fn the_report_works_in_a_browser() {
         return;
     };
     let all = r#"["none", "raid5", "ppc", "da-raid5", "ds-raid", "mds-groups", "code-zones", "none+fixed"]"#;
-    for (name, schemes, widths) in [("two", r#"["none", "ds-raid"]"#, [400, 1280]), ("eight", all, [400, 1280])] {
+    for (name, schemes, widths) in [("two", r#"["none", "ds-raid"]"#, [400, 1280, 1920]), ("eight", all, [400, 1280, 1920])] {
         let page = report(name, schemes);
         for width in widths {
             let found = look(&browser, &page, width);
