@@ -83,6 +83,7 @@ class Trace:
     arrival: str | None = None
     addresses: str | None = None
     max_gap: Time | None = None
+    keep_writes: float | None = None
 
     def settings(self) -> dict[str, Any]:
         """Sections of the experiment."""
@@ -109,12 +110,14 @@ class Workload:
     arrival: str | None = None
     addresses: str | None = None
     max_gap: Time | None = None
+    keep_writes: float | None = None
 
     def settings(self) -> dict[str, Any]:
         """Sections of the experiment."""
         generate = _plain(self)
         trace = {"source": generate.pop("generator")}
-        trace.update({key: generate.pop(key) for key in ("loops", "arrival", "addresses", "max_gap") if key in generate})
+        of_trace = ("loops", "arrival", "addresses", "max_gap", "keep_writes")
+        trace.update({key: generate.pop(key) for key in of_trace if key in generate})
         return {"trace": trace, "generate": generate}
 
 

@@ -103,7 +103,8 @@ def test_dataclasses_have_exactly_the_settings_of_the_engine():
     experiment = fk.Experiment(
         schemes=["none"],
         seeds=2,  # left out where it is 1
-        trace=fk.Workload(generator="uniform", requests=10, range="4MiB", max_gap="1h"),  # left out where it is not given
+        # Left out where they are not given.
+        trace=fk.Workload(generator="uniform", requests=10, range="4MiB", max_gap="1h", keep_writes=0.5),
         faults=fk.Faults(dead_die=0, wear_out=1e-9, silent=1e-9),  # left out where they are 0
     )
     effective = fk.run(experiment).document["experiment"]
@@ -117,7 +118,7 @@ def test_dataclasses_have_exactly_the_settings_of_the_engine():
         assert {f.name for f in fields(dataclass)} - optional == set(effective[section]), section
     for section, dataclass in {"geometry": fk.Geometry, "energy": fk.Energy}.items():
         assert {f.name for f in fields(dataclass)} == set(effective["drive"][section]), section
-    generate = {f.name for f in fields(fk.Workload)} - {"generator", "loops", "arrival", "addresses", "max_gap"}
+    generate = {f.name for f in fields(fk.Workload)} - {"generator", "loops", "arrival", "addresses", "max_gap", "keep_writes"}
     assert generate == set(effective["generate"])
     known = {f.name for f in fields(fk.Experiment)} - {"settings"}
     assert known == (set(effective) | {"scheme"}) - {"generate", "scheme"}

@@ -115,6 +115,12 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         if verb == Verb::Program { Taken::Program(image) } else { Taken::Command }
     }
 
+    /// The command that a die serves.
+    #[must_use]
+    pub fn in_service(&self, die: DieId) -> Option<&Command<O>> {
+        self.dies[die.index()].service.map(|(id, _)| &self.commands[id])
+    }
+
     #[inline]
     fn serve(&mut self, die: DieId, id: CommandId, verb: Verb, ppn: Ppn) {
         let (block, page) = self.grid.split(ppn);

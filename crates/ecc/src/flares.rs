@@ -19,6 +19,8 @@
 //! - A program enters the fast zone too: p follows the P/E cycles at once, with what the last
 //!   window measured. Without that a page seldom read would keep the code of its youth.
 //! - The alarm does not keep the window from being evaluated: p_next would go stale.
+//! - `flares-as-printed` has neither the floor nor the fast zone at programs, `failc` counts on, and `overc` and `criticalc`
+//!   are global, as printed: a page whose wear leaps falls behind for a window.
 //! - A failed page is no evidence of its error count beyond p + 1, as in the paper; what becomes
 //!   of its contents is the parity scheme's to say, not "invalidate".
 //!
@@ -50,6 +52,10 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
     ("p_max", "50", "greatest capability"),
 ];
 
+/// Those of the policy as printed, which has no floor.
+pub(super) const PRINTED_OPTIONS: &[(&str, &str, &str)] =
+    &[OPTIONS[0], OPTIONS[1], OPTIONS[2], OPTIONS[3], OPTIONS[4], OPTIONS[5], OPTIONS[6], OPTIONS[7], OPTIONS[9], OPTIONS[10]];
+
 /// The constants of Alg. 2, with the values of Table Ib as defaults.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlaresSettings {
@@ -71,6 +77,8 @@ pub struct FlaresSettings {
     pub required_hours: f64,
     /// Whether p stays at what the model alone asks for, whatever windows measured.
     pub floor: bool,
+    /// Whether p changes only at the end of a window, and counters are kept, as Algs. 1 and 2 are printed.
+    pub as_printed: bool,
     /// Least capability.
     pub p_min: u8,
     /// Greatest capability.
@@ -89,16 +97,27 @@ impl FlaresSettings {
         maxover: 15,
         required_hours: 8760.0,
         floor: false,
+        as_printed: false,
         p_min: 3,
         p_max: 50,
     };
 }
 
 pub(super) fn build(options: &Options<'_>, shape: &EccShape) -> Result<Box<dyn EccPolicy>, SchemeError> {
+    let floor = options.word("floor", &["model", "none"])? == 0;
+    Ok(Box::new(Flares::new(FlaresSettings { floor, ..parse(options)? }, shape)))
+}
+
+/// Algs. 1 and 2 as printed: a page that ages by leaps keeps a code that is too weak until its window ends.
+pub(super) fn build_as_printed(options: &Options<'_>, shape: &EccShape) -> Result<Box<dyn EccPolicy>, SchemeError> {
+    Ok(Box::new(Flares::new(FlaresSettings { as_printed: true, ..parse(options)? }, shape)))
+}
+
+fn parse(options: &Options<'_>) -> Result<FlaresSettings, SchemeError> {
     let uber = options.real("uber", 1e-30..=1e-3)?;
     let hours = options.time("required_retention")?.map_or(FlaresSettings::PAPER.required_hours, |t| t.as_secs_f64() / 3600.0);
     let p_max = options.number("p_max", 1..=super::T_MAX)? as u8;
-    let settings = FlaresSettings {
+    Ok(FlaresSettings {
         uber,
         wsize: options.number("wsize", 1..=1_000_000)?,
         mix: options.real("mix", 0.0..=1.0)?,
@@ -107,11 +126,10 @@ pub(super) fn build(options: &Options<'_>, shape: &EccShape) -> Result<Box<dyn E
         maxcritical: options.number("maxcritical", 0..=255)?,
         maxover: options.number("maxover", 0..=255)?,
         required_hours: hours,
-        floor: options.word("floor", &["model", "none"])? == 0,
         p_min: options.number("p_min", 1..=u32::from(p_max))? as u8,
         p_max,
-    };
-    Ok(Box::new(Flares::new(settings, shape)))
+        ..FlaresSettings::PAPER
+    })
 }
 
 /// The volatile half of a page's profile: p_next, errc, failc and the counters of the zones.
@@ -166,6 +184,8 @@ pub struct Flares {
     pages_per_block: u32,
     /// Profiles of the pages of each block that was used.
     pages: Vec<Option<Box<[Window]>>>,
+    /// `overc` and `criticalc` of all pages together, as printed.
+    of_all: (u8, u8),
     /// Maximum retention by capability and P/E cycles, both as they come up.
     max_retention: BTreeMap<(u8, u32), f64>,
 }
@@ -183,6 +203,7 @@ impl Flares {
             cells: Arc::clone(&shape.cells),
             pages_per_block: shape.pages_per_block,
             pages: Vec::new(),
+            of_all: (0, 0),
             max_retention: BTreeMap::new(),
             settings,
         }
@@ -253,17 +274,37 @@ impl Flares {
 
     /// Alg. 2, rows 5 to 31, at the end of a window.
     fn adapt(&mut self, page: Ppn, profile: &Profile) {
-        let p_cur = profile.capability.0;
         let mut window = *self.window(page);
+        let as_printed = self.settings.as_printed;
+        if as_printed {
+            (window.overc, window.criticalc) = self.of_all;
+        }
         let bits = f64::from(window.codewords) * f64::from(self.codeword.bits(profile.capability));
         let retained = f64::from(window.retained) / f64::from(window.codewords.max(1));
         let measured = (f64::from(window.errc) / bits.max(1.0) - retained).max(0.0) as f32;
         let projected = self.projected(Some(measured), profile.pe);
+        let p_next = self.zone(&mut window, profile.capability.0, projected);
+        let Window { overc, criticalc, .. } = window;
+        if as_printed {
+            self.of_all = (overc, criticalc);
+        }
+        // As printed, failures of one window count on in the next, until they raise p.
+        let failc = if as_printed && !self.fails(&window) { window.failc } else { 0 };
+        *self.window(page) = Window { p_next, overc, criticalc, failc, measured: Some(measured), ..Window::default() };
+    }
+
+    /// Whether a page has failed too often for its code.
+    fn fails(&self, window: &Window) -> bool {
+        u32::from(window.failc) > self.settings.maxfail
+    }
+
+    /// Alg. 2, rows 10 to 30: p_next, by the zone that the projected rate puts a page in.
+    fn zone(&self, window: &mut Window, p_cur: u8, projected: f64) -> u8 {
         let p = self.table.search(projected);
-        let (most, settings) = (self.settings.p_max, self.settings);
+        let settings = self.settings;
         let limit = self.table.max_rber(p);
         let mut settled = false;
-        window.p_next = if u32::from(window.failc) > settings.maxfail {
+        let p_next = if self.fails(window) {
             // Failure zone.
             p.max(p_cur.saturating_add(1))
         } else if p > p_cur {
@@ -289,13 +330,11 @@ impl Flares {
         } else {
             // Safe zone.
             p_cur
-        }
-        .clamp(settings.p_min, most);
+        };
         if settled {
             (window.overc, window.criticalc) = (0, 0);
         }
-        let Window { p_next, overc, criticalc, .. } = window;
-        *self.window(page) = Window { p_next, overc, criticalc, measured: Some(measured), ..Window::default() };
+        p_next.clamp(settings.p_min, settings.p_max)
     }
 
     /// The table of maximum retention times, filled as it is searched: Eq. 5 in Eq. 1, inverted.
@@ -315,6 +354,9 @@ impl Flares {
 impl EccPolicy for Flares {
     fn program(&mut self, page: Ppn, pe: PeCycles) -> Capability {
         let window = self.stored(page).unwrap_or_default();
+        if self.settings.as_printed && window.p_next > 0 {
+            return Capability(window.p_next);
+        }
         let mut p = self.table.search(self.projected(window.measured, pe)).max(window.p_next);
         if self.settings.floor {
             p = p.max(self.table.search(self.projected(None, pe)));
@@ -343,6 +385,7 @@ impl EccPolicy for Flares {
 
     fn power_cut(&mut self) {
         self.pages.clear();
+        self.of_all = (0, 0);
     }
 
     fn boxed_clone(&self) -> Box<dyn EccPolicy> {

@@ -123,6 +123,8 @@ pub struct EccEntry {
     pub summary: &'static str,
     /// Options: `(name, default, help)`.
     pub options: &'static [(&'static str, &'static str, &'static str)],
+    /// Whether it chooses codes that are too weak on purpose: torture leaves it out.
+    pub canary: bool,
     build: Build,
 }
 
@@ -133,6 +135,7 @@ pub const ECC_POLICIES: &[EccEntry] = &[
         paper: "-",
         summary: "no code: one bit error makes a page unreadable, its checksum says so",
         options: &[],
+        canary: false,
         build: |_, _| Ok(fixed::none()),
     },
     EccEntry {
@@ -140,6 +143,7 @@ pub const ECC_POLICIES: &[EccEntry] = &[
         paper: "the papers' common baseline",
         summary: "every codeword corrects t bits",
         options: fixed::OPTIONS,
+        canary: false,
         build: fixed::build,
     },
     EccEntry {
@@ -147,7 +151,16 @@ pub const ECC_POLICIES: &[EccEntry] = &[
         paper: "Di Carlo et al., FLARES, 2014",
         summary: "the code of each page follows its age: a model of the cells mixed with the errors counted",
         options: flares::OPTIONS,
+        canary: false,
         build: flares::build,
+    },
+    EccEntry {
+        name: "flares-as-printed",
+        paper: "Di Carlo et al., FLARES, 2014",
+        summary: "FLARES as its algorithms are printed: the code of a page that ages by leaps is too weak for a window",
+        options: flares::PRINTED_OPTIONS,
+        canary: true,
+        build: flares::build_as_printed,
     },
 ];
 

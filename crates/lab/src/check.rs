@@ -98,6 +98,7 @@ fn times(experiment: &Experiment) -> Result<(), Problem> {
             within(format!("drive.timing.worn.program.{index}"), program, operation)?;
         }
     }
+    within("drive.timing.program_growth", timing.program_growth, operation)?;
     if let Some(gap) = experiment.trace.max_gap {
         within("trace.max_gap", gap, (Nanos(1_000), Nanos::SETTING_MAX))?;
     }
@@ -239,6 +240,9 @@ fn ecc(experiment: &Experiment) -> Result<(), Problem> {
 }
 
 fn shares(experiment: &Experiment) -> Result<(), Problem> {
+    if let Some(share) = experiment.trace.keep_writes {
+        within("trace.keep_writes", share, (0.0, 1.0))?;
+    }
     let Experiment { precondition, age, errors, .. } = experiment;
     let ranges = [
         ("capacity.spare", experiment.capacity.spare, 0.95),

@@ -167,6 +167,9 @@ pub struct TraceSpec {
     /// Gaps between two requests of a trace that are longer are clipped to this; `None`: they stay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_gap: Option<Nanos>,
+    /// Share of a recording's writes that is kept, spread evenly over it; `None`: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_writes: Option<f64>,
 }
 
 /// How recorded addresses become addresses of the drive.
@@ -293,6 +296,7 @@ impl Default for TraceSpec {
             arrival: Arrival::Auto,
             addresses: Addresses::Auto,
             max_gap: None,
+            keep_writes: None,
         }
     }
 }

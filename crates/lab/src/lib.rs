@@ -36,6 +36,7 @@ mod seeds;
 mod series;
 pub mod sweep;
 mod table;
+mod tape;
 mod textual;
 pub mod torture;
 mod verdict;

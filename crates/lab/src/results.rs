@@ -173,7 +173,12 @@ impl Outcome {
         put("exposed_share", json!(survives.exposed_share));
         put("lost_share", json!(survives.lost_share));
         put("dead_dies", json!(survives.dead_dies));
-        put("life_stage", json!(survives.life_stage));
+        let life = survives.life.as_ref();
+        let began = |stage: usize| life.and_then(|life| life.began_s[stage - 2]);
+        put("life_stage", json!(life.map(|life| life.stage)));
+        put("stage_2_s", json!(began(2)));
+        put("stage_3_s", json!(began(3)));
+        put("stripes_with_parity_share", json!(life.map(ssd::Life::parity_share)));
         put("power_cuts", json!(survives.power_cuts.words()));
         put("requests_per_s", json!(costs.requests_per_s));
         put("mb_per_s", json!(costs.mb_per_s));
@@ -190,6 +195,7 @@ impl Outcome {
         put_spread(keys, "pe_cycles", &r.wear.pe_cycles);
         put_spread(keys, "pe_added", &r.wear.pe_added);
         let mut put = |name: &str, value: Value| keys.insert(name.to_owned(), value);
+        put("die_wear_ratio", json!(r.wear.die_wear_ratio));
         put("waf", json!(r.flash.waf));
         put("padded_slots", json!(r.flash.padded_slots));
         put("energy_j", json!(r.flash.energy_j.values().fold(0.0, |sum, joules| sum + joules)));

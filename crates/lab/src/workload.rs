@@ -2,6 +2,7 @@
 
 use crate::experiment::{Addresses, Experiment};
 use crate::problem::{Problem, RecordPlace};
+use crate::tape::{Clip, Thin};
 use crate::textual::Size;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,40 +14,11 @@ use vocab::{Bytes, HostCommand, HostOp, Nanos, Streams};
 /// again for every scheme.
 const KEEP_REQUESTS: usize = 1 << 22;
 
-/// Clips the gaps between the requests of one loop.
-#[derive(Clone, Copy, Debug, Default)]
-struct Clip {
-    max_gap: Option<Nanos>,
-    /// When the last request came, as recorded.
-    last: Option<u64>,
-    /// Time left out so far.
-    cut: u64,
-    gaps: u64,
-    /// Longest gap that is left.
-    longest: u64,
-}
-
-impl Clip {
-    fn new(max_gap: Option<Nanos>) -> Self {
-        Self { max_gap, ..Self::default() }
-    }
-
-    fn record(&mut self, mut record: Record) -> Record {
-        let gap = record.at.0.saturating_sub(self.last.unwrap_or(record.at.0));
-        self.last = Some(record.at.0);
-        let kept = self.max_gap.map_or(gap, |most| gap.min(most.0));
-        self.gaps += u64::from(kept < gap);
-        self.cut += gap - kept;
-        self.longest = self.longest.max(kept);
-        record.at.0 -= self.cut;
-        record
-    }
-}
-
 /// A sequence of requests that each scheme replays.
 pub struct Workload {
     input: Input,
     max_gap: Option<Nanos>,
+    keep_writes: Option<f64>,
     loops: u64,
     footprint: Arc<Footprint>,
     /// Slots the workload needs of the drive.
@@ -205,13 +177,19 @@ impl Input {
         Ok(Input::Trace(source.with_options(ReadOptions { blk_action, ..ReadOptions::default() })))
     }
 
-    fn records(&self, max_gap: Option<Nanos>) -> Result<Records<'_>, TraceError> {
+    fn records(&self, max_gap: Option<Nanos>, keep_writes: Option<f64>) -> Result<Records<'_>, TraceError> {
         let records: Records<'_> = match self {
             Input::Trace(source) => Box::new(source.open()?),
             Input::Generated { kind, workload, seed } => {
                 let commands = generate(kind, workload, *seed).expect("it was generated from when the workload was opened");
                 Box::new(recorded(commands))
             }
+        };
+        let records: Records<'_> = if keep_writes.is_some() {
+            let mut thin = Thin::new(keep_writes);
+            Box::new(records.filter(move |item| thin.keeps_item(item)))
+        } else {
+            records
         };
         let mut clip = Clip::new(max_gap);
         Ok(if max_gap.is_some() { Box::new(records.map(move |item| item.map(|record| clip.record(record)))) } else { records })
@@ -281,6 +259,7 @@ impl Workload {
         let mut kept = Some(Vec::new());
         let mut count = 0;
         let mut clip = Clip::new(experiment.trace.max_gap);
+        let mut thin = Thin::new(experiment.trace.keep_writes);
         let (footprint, read, format) = {
             let mut keep = |item: &Result<Record, TraceError>| {
                 let Ok(record) = item else { return };
@@ -297,13 +276,15 @@ impl Workload {
             let slot_size = experiment.drive.geometry.slot_size;
             let scanned = match &input {
                 Input::Trace(source) => source.open().and_then(|mut reader| {
-                    let clipped = reader.by_ref().map(|item| item.map(|record| clip.record(record)));
+                    let kept = reader.by_ref().filter(|item| thin.keeps_item(item));
+                    let clipped = kept.map(|item| item.map(|record| clip.record(record)));
                     let footprint = Footprint::scan(clipped.inspect(&mut keep), slot_size)?;
                     Ok((footprint, reader.counts(), reader.format().name))
                 }),
                 Input::Generated { kind, workload, seed } => {
                     let commands = generate(kind, workload, *seed)?;
-                    let clipped = recorded(commands).map(|item| item.map(|record| clip.record(record)));
+                    let kept = recorded(commands).filter(|item| thin.keeps_item(item));
+                    let clipped = kept.map(|item| item.map(|record| clip.record(record)));
                     Footprint::scan(clipped.inspect(&mut keep), slot_size)
                         .map(|footprint| (footprint, ReadCounts::default(), "generated"))
                 }
@@ -318,8 +299,9 @@ impl Workload {
         let facts = facts(experiment, &footprint, (read, clip), format, hash);
         let kept = kept.map(Arc::new);
         let loops = u64::from(experiment.trace.loops);
-        let workload =
-            Self { input, max_gap: experiment.trace.max_gap, loops, footprint: Arc::new(footprint), touched, kept, facts };
+        let footprint = Arc::new(footprint);
+        let (max_gap, keep_writes) = (experiment.trace.max_gap, experiment.trace.keep_writes);
+        let workload = Self { input, max_gap, keep_writes, loops, footprint, touched, kept, facts };
         workload.check_span(1.0).map_err(|years| match loops {
             1 => Problem::new("trace.source", years),
             _ => Problem::new("trace.loops", format!("found {loops}: {years}")),
@@ -396,7 +378,10 @@ impl Workload {
         self.check_span(factor).map_err(|years| Problem::new("trace.arrival", format!("times x {factor}: {years}")))?;
         match &self.kept {
             Some(kept) => CommandStream::of(trace::looped(move || Ok(kept.iter().copied().map(Ok)), self.loops), map, factor),
-            None => CommandStream::of(trace::looped(move || self.input.records(self.max_gap), self.loops), map, factor),
+            None => {
+                let records = move || self.input.records(self.max_gap, self.keep_writes);
+                CommandStream::of(trace::looped(records, self.loops), map, factor)
+            }
         }
     }
 }
@@ -520,6 +505,29 @@ mod tests {
             assert_eq!((a.op, a.lba, a.sectors), (b.op, b.lba, b.sectors));
             assert_eq!(b.at.0, a.at.0 * 5 / 2);
         }
+    }
+
+    /// Fails if reads are left out, writes are kept in a heap, or a loop goes on where the last one was.
+    #[test]
+    fn a_share_of_writes_stays_spread_evenly_and_all_reads() {
+        let experiment = generated("read_fraction = 0.5");
+        let requests = |keep_writes: Option<f64>, loops: u32| {
+            let trace = crate::experiment::TraceSpec { keep_writes, loops, ..experiment.trace.clone() };
+            let experiment = Experiment { trace, ..experiment.clone() };
+            let workload = Workload::open(&experiment, &|_| {}).unwrap();
+            let map = workload.map(&experiment, 16_384).unwrap();
+            workload.commands(&map, 1.0).unwrap().collect::<Vec<_>>()
+        };
+        let is_write = |command: &&HostCommand| matches!(command.op, HostOp::Write(_));
+        let all = requests(None, 1);
+        assert_eq!(requests(Some(1.0), 1), all);
+        let writes: Vec<_> = all.iter().filter(is_write).collect();
+        let thinned = requests(Some(0.2), 1);
+        let kept: Vec<_> = thinned.iter().filter(is_write).collect();
+        assert_eq!(kept, writes.iter().skip(4).step_by(5).copied().collect::<Vec<_>>());
+        assert_eq!(thinned.len() - kept.len(), all.len() - writes.len());
+        assert_eq!(requests(Some(0.0), 1).len(), all.len() - writes.len());
+        assert_eq!(requests(Some(0.3), 3).len(), 3 * requests(Some(0.3), 1).len());
     }
 
     #[test]

@@ -70,13 +70,13 @@ fn a_young_da_raid5_is_said_to_survive_nothing_and_to_be_young() {
     let settings = SMALL.replace(r#""raid5", "ds-raid""#, r#""raid5", "da-raid5""#);
     let comparison = run(&settings);
     let young = of(&comparison, "da-raid5");
-    assert_eq!((young.survives.dies, young.survives.life_stage), (0, Some(1)));
+    assert_eq!((young.survives.dies, young.survives.life.map(|life| life.stage)), (0, Some(1)));
     assert!(young.sentence.contains("survives no loss as it stands") && young.sentence.contains("life stage 1 of 3"));
     assert!(comparison.verdict.answer[0].contains("only `raid5` survives"), "{:?}", comparison.verdict.answer);
     // Old, in stage 3, it is protected, and costs what that costs.
     let old = run(&format!("{settings}[scheme.da-raid5]\nstage = 3\n"));
     let aged = of(&old, "da-raid5");
-    assert_eq!((aged.survives.dies, aged.survives.life_stage), (1, Some(3)));
+    assert_eq!((aged.survives.dies, aged.survives.life.map(|life| life.stage)), (1, Some(3)));
     assert!(aged.costs.waf > young.costs.waf, "parity is written: {:?}, {:?}", aged.costs.waf, young.costs.waf);
 }
 

@@ -78,6 +78,12 @@ impl Cells {
         self.settings.model == RberModel::None
     }
 
+    /// The model that errors are drawn from.
+    #[must_use]
+    pub fn model(&self) -> &RberModel {
+        &self.settings.model
+    }
+
     /// Rate of a mean page of a block, its data kept for `age`: what a controller can know.
     #[must_use]
     pub fn nominal(&self, block: &BlockInfo, age: Nanos) -> f64 {

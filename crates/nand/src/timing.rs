@@ -54,6 +54,13 @@ pub struct Timing {
     /// Latencies of worn blocks, where they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worn: Option<Worn>,
+    /// What each 1000 P/E cycles of its block add to the time of a program; 0: nothing.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub program_growth: Nanos,
+}
+
+fn is_nothing(time: &Nanos) -> bool {
+    time.0 == 0
 }
 
 /// Energy of one operation of one plane's page or block.
@@ -95,6 +102,8 @@ pub struct Latencies {
     read: Vec<Nanos>,
     program: Vec<Nanos>,
     program_worn: Vec<Nanos>,
+    /// What 1000 P/E cycles add to a program.
+    program_growth: Nanos,
     erase: Nanos,
     erase_worn: Nanos,
     worn_above: u32,
@@ -124,6 +133,7 @@ impl Latencies {
             read: by_page(&|kind| timing.page[kind].read),
             program,
             program_worn,
+            program_growth: timing.program_growth,
             erase: timing.erase,
             erase_worn,
             worn_above,
@@ -143,7 +153,11 @@ impl Latencies {
     #[inline]
     #[must_use]
     pub fn program(&self, page: u32, pe: u32) -> Nanos {
-        if pe > self.worn_above { self.program_worn[page as usize] } else { self.program[page as usize] }
+        let time = if pe > self.worn_above { self.program_worn[page as usize] } else { self.program[page as usize] };
+        if self.program_growth.0 == 0 {
+            return time;
+        }
+        Nanos(time.0 + self.program_growth.0 * u64::from(pe) / 1000)
     }
 
     /// Erase time of a block with `pe` cycles.

@@ -4,7 +4,8 @@
 //! Idea: a drive needs less protection while it is young. Its life has three stages:
 //!
 //! 1. *UDL* (unbound-disturb limiting, section III-C): no parity. A block that was read T_read
-//!    times, or whose data are T_retention old, is recycled before ECC stops sufficing.
+//!    times, or whose data are T_retention old, is recycled before ECC stops sufficing. Both
+//!    limits fall as the block's P/E cycles grow (Fig. 2).
 //! 2. *PE-aware RAID-5* (III-D, Algorithm 1), from the first block over T_p on: a stripe has
 //!    parity as long as one of its pages lies on a block over T_p. A small buffer groups writes
 //!    by stripe, so that Eq. 2 can often replace Eq. 1.
@@ -19,11 +20,11 @@
 //! Invariant: PEA is the number of the stripe's pages on blocks over T_p; a stripe with PEA > 0
 //! has valid parity once the page that made it so is durable.
 
-use crate::ppc::{PARITY_CACHE, can_hold, cheaper_commit, parity_cache, partial_parity, summed_anew};
+use crate::ppc::{PARITY_CACHE, WRITE_BACK, can_hold, cheaper_commit, parity_cache, partial_parity, summed_anew, write_back};
 use crate::raid5::{DATA_STRIPS, Raid5};
 use crate::{
     CommitPlan, DisturbLimits, Options, Protection, SchemeError, Shape, StripeCommit, StripePlan, StripeScheme, StripeWrite,
-    WriteCache,
+    WriteBack, WriteCache,
 };
 use vocab::{Bytes, DieId, Nanos, PeCycles, StripSet, StripeId};
 
@@ -31,20 +32,29 @@ use vocab::{Bytes, DieId, Nanos, PeCycles, StripSet, StripeId};
 pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[
     ("stage", "auto", "stage of life: `auto`, or forced `1` (UDL), `2` (PE-aware RAID-5), `3` (hybrid caching)"),
     ("t_p", "auto", "P/E cycles above which a block counts as worn; `auto`: the drive's endurance"),
-    ("t_read", "46000", "reads of a block after which its data are moved"),
-    ("t_retention", "381d", "age of a block's data at which they are moved"),
+    ("t_read", "auto", "reads of a block after which its data are moved; `auto`: by its P/E cycles, from the error model"),
+    ("t_retention", "auto", "age of a block's data at which they are moved; `auto`: by its P/E cycles, from the error model"),
+    ("yield", "0.999", "share of codewords that come back at a limit that is `auto`"),
     ("margin", "10", "last percent of both limits: idle dies recycle in its first half, all in its second"),
-    ("l", "16384", "stripes with parity above which stage 3 begins"),
+    ("l", "auto", "stripes with parity above which stage 3 begins; `auto`: an eighth of all, as the paper's 2^14 of 2^17"),
     ("grouping", "auto", "size of the stripe grouping buffer of stage 2; `off`, `auto`: 16 stripes"),
     ("write_cache", "auto", "size of the write cache of stage 3; `auto`: 512KiB, less where the drive is too small for it"),
     ("bypass_over", "8", "requests of more pages pass the write cache by"),
     ("n_update", "auto", "batches of more pages make a new partial parity; `auto`: 3/4 of N, `cheaper`: what reads less"),
     PARITY_CACHE,
+    WRITE_BACK,
     DATA_STRIPS,
 ];
 
-/// Days to nanoseconds.
-const DAY: u64 = 86_400_000_000_000;
+/// Stage 3 begins when one stripe in so many has parity: L = 2^14 of the 8192 * 128 / 8 = 2^17 stripes of the paper's
+/// drive (section IV-A, Table II).
+const PROTECTED_PART: u32 = 8;
+
+/// Stripes that the pages of the drive make, as the paper counts them: N pages of flash for each.
+fn stripes_of(shape: Shape, n: u32) -> u32 {
+    let pages = u64::from(shape.dies) * u64::from(shape.blocks_per_die) * u64::from(shape.pages_per_block);
+    u32::try_from(pages / u64::from(n)).unwrap_or(u32::MAX)
+}
 
 /// The scheme of one stage of life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,6 +89,7 @@ struct DaRaid5 {
     bypass_over: u32,
     batch: Batch,
     parity_cache: u32,
+    write_back: WriteBack,
     as_printed: bool,
     /// Stripes below this have been looked at for want of parity.
     looked_at: u32,
@@ -102,11 +113,12 @@ impl DaRaid5 {
         let stage = options.word("stage", &["auto", "1", "2", "3"])?;
         let t_p = options.number_or_auto("t_p", 0..=shape.endurance.0)?.unwrap_or(shape.endurance.0);
         let limits = DisturbLimits {
-            reads: options.number("t_read", 16..=u32::MAX)?,
-            retention: options.time("t_retention")?.unwrap_or(Nanos(381 * DAY)),
+            reads: options.number_or_auto("t_read", 16..=u32::MAX)?,
+            retention: options.time("t_retention")?,
+            target_yield: options.real("yield", 0.001..=0.999_999_999)?,
             margin_percent: options.number("margin", 1..=90)?,
         };
-        if limits.retention.0 == 0 {
+        if limits.retention == Some(Nanos(0)) {
             return Err(options.error("t_retention", "found 0, at least 1ns".into()));
         }
         // Caches of a size not asked for leave a small drive its room.
@@ -124,12 +136,13 @@ impl DaRaid5 {
             limits,
             pea: Vec::new(),
             worn_stripes: 0,
-            l: options.number("l", 0..=u32::MAX)?,
+            l: options.number_or_auto("l", 0..=u32::MAX)?.unwrap_or(stripes_of(shape, n) / PROTECTED_PART),
             grouping: if options.is("grouping", "off") { 0 } else { pages("grouping", 16 * n)? },
             write_cache: pages("write_cache", ((512 << 10) / shape.page_size.0) as u32)?,
             bypass_over: options.number("bypass_over", 1..=u32::MAX)?,
             batch,
             parity_cache: parity_cache(options, shape)?,
+            write_back: write_back(options)?,
             as_printed,
             looked_at: 0,
             stripes,
@@ -244,6 +257,10 @@ impl StripeScheme for DaRaid5 {
 
     fn parity_cache(&self) -> u32 {
         self.parity_cache
+    }
+
+    fn write_back(&self) -> WriteBack {
+        self.write_back
     }
 
     fn commit(&self, commit: &StripeCommit) -> CommitPlan {

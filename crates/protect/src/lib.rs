@@ -24,7 +24,7 @@ mod seam;
 
 pub use group_seam::{Across, GroupCode, GroupHistory, GroupPage, GroupScheme, PageState, PageStripe, Strip};
 pub use seam::{
-    CommitPlan, DisturbLimits, OpenRow, Protection, RowScheme, RowStep, Shape, StripeCommit, StripePlan, StripeScheme,
-    StripeWrite, WriteCache,
+    CommitPlan, DisturbLimits, OpenRow, ParityRule, Protection, RowScheme, RowStep, Shape, StripeCommit, StripePlan,
+    StripeScheme, StripeWrite, WriteBack, WriteCache,
 };
 pub use vocab::{Options, SchemeChoice, SchemeError};

@@ -19,11 +19,25 @@
 //! Invariant: the partial parity is the sum of the current pages that its bitmap names.
 
 use crate::raid5::{DATA_STRIPS, Raid5};
-use crate::{CommitPlan, Options, Protection, SchemeError, Shape, StripeCommit, StripePlan, StripeScheme, StripeWrite};
+use crate::{
+    CommitPlan, Options, Protection, SchemeError, Shape, StripeCommit, StripePlan, StripeScheme, StripeWrite, WriteBack,
+};
 use vocab::{Bytes, DieId, StripSet, StripeId};
 
 /// Options of the scheme.
-pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[DATA_STRIPS, PARITY_CACHE, ON_FLUSH];
+pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[DATA_STRIPS, PARITY_CACHE, ON_FLUSH, WRITE_BACK];
+
+/// When caches are written back, for every scheme that has one.
+pub(crate) const WRITE_BACK: (&str, &str, &str) = (
+    "write_back",
+    "watermark",
+    "when caches go to flash: `watermark`, above three quarters of their size; `on-demand`, when room is needed",
+);
+
+/// The option as chosen.
+pub(crate) fn write_back(options: &Options<'_>) -> Result<WriteBack, SchemeError> {
+    Ok([WriteBack::Watermark, WriteBack::OnDemand][options.word("write_back", &["watermark", "on-demand"])?])
+}
 
 /// Size of the parity cache, for every scheme that has one.
 pub(crate) const PARITY_CACHE: (&str, &str, &str) =
@@ -39,13 +53,15 @@ struct Ppc {
     stripes: Raid5,
     cache: u32,
     commits_on_flush: bool,
+    write_back: WriteBack,
 }
 
 pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, SchemeError> {
     let stripes = Raid5::new(options, shape)?;
     let cache = parity_cache(options, shape)?;
     let commits_on_flush = options.word("on_flush", &["keep", "commit"])? == 1;
-    Ok(Protection::Stripes(Box::new(Ppc { stripes, cache, commits_on_flush })))
+    let write_back = write_back(options)?;
+    Ok(Protection::Stripes(Box::new(Ppc { stripes, cache, commits_on_flush, write_back })))
 }
 
 /// Partial parities that the cache holds. Committing them while space is short must not fail
@@ -89,6 +105,10 @@ impl StripeScheme for Ppc {
 
     fn parity_cache(&self) -> u32 {
         self.cache
+    }
+
+    fn write_back(&self) -> WriteBack {
+        self.write_back
     }
 
     fn commits_on_flush(&self) -> bool {
@@ -168,7 +188,7 @@ mod tests {
     }
 
     fn ppc() -> Ppc {
-        Ppc { stripes: Raid5::over(5), cache: 8, commits_on_flush: false }
+        Ppc { stripes: Raid5::over(5), cache: 8, commits_on_flush: false, write_back: WriteBack::Watermark }
     }
 
     fn hold(add: &[u32], keep: bool, covers: &[u32]) -> StripePlan {

@@ -9,16 +9,29 @@
 //! * read-modify-write: the old versions of the written pages and the old parity are read;
 //! * reconstruct-write: the present pages that are not written are read.
 //!
+//! Pages that a request writes to one stripe share an update and its parity, or, as option `parity_rule` has it, get one
+//! each.
+//!
 //! Differs: pages never written count as zeros and are not read (the papers assume a full
 //! drive). With a strip lost, the way that avoids it is taken whatever it reads.
 //! Invariant: parity is the sum of all data strips, or the stripe has none.
 
 use crate::lazy::{READ_AROUND, ReadAround};
-use crate::{Options, Protection, SchemeError, Shape, StripePlan, StripeScheme, StripeWrite};
+use crate::{Options, ParityRule, Protection, SchemeError, Shape, StripePlan, StripeScheme, StripeWrite};
 use vocab::{DieId, Divider, StripSet, StripeId};
 
 /// Options of the scheme.
-pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[DATA_STRIPS, READ_AROUND[0], READ_AROUND[1]];
+pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[
+    DATA_STRIPS,
+    (
+        "parity_rule",
+        "request",
+        "what gets a parity of its own within a stripe: each `request`, each `page`, or each page of a stripe that the request \
+         does not wholly write, `page-unless-full`",
+    ),
+    READ_AROUND[0],
+    READ_AROUND[1],
+];
 
 /// Width of a stripe, for every scheme of static stripes.
 pub(crate) const DATA_STRIPS: (&str, &str, &str) =
@@ -30,12 +43,18 @@ pub(crate) struct Raid5 {
     dies: u32,
     by_dies: Divider,
     n: u32,
+    parity_rule: ParityRule,
     read_around: Option<ReadAround>,
 }
 
 pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, SchemeError> {
     let read_around = ReadAround::new(options, shape.dies)?;
-    Ok(Protection::Stripes(Box::new(Raid5 { read_around, ..Raid5::new(options, shape)? })))
+    let parity_rule = match options.word("parity_rule", &["request", "page", "page-unless-full"])? {
+        0 => ParityRule::Request,
+        1 => ParityRule::Page,
+        _ => ParityRule::PageUnlessFull,
+    };
+    Ok(Protection::Stripes(Box::new(Raid5 { parity_rule, read_around, ..Raid5::new(options, shape)? })))
 }
 
 impl Raid5 {
@@ -46,14 +65,14 @@ impl Raid5 {
         shape.need_one_slot_per_page(options)?;
         let most = shape.dies - 1;
         let n = options.number_or_auto("data_strips", 1..=most)?.unwrap_or(most);
-        Ok(Self { dies: shape.dies, by_dies: Divider::new(shape.dies), n, read_around: None })
+        Ok(Self { dies: shape.dies, by_dies: Divider::new(shape.dies), n, parity_rule: ParityRule::Request, read_around: None })
     }
 }
 
 #[cfg(test)]
 impl Raid5 {
     pub(crate) fn over(dies: u32) -> Self {
-        Self { dies, by_dies: Divider::new(dies), n: dies - 1, read_around: None }
+        Self { dies, by_dies: Divider::new(dies), n: dies - 1, parity_rule: ParityRule::Request, read_around: None }
     }
 }
 
@@ -82,6 +101,10 @@ impl StripeScheme for Raid5 {
             homes[struck] = next.into_iter().find(|next| !homes.contains(&Some(*next)) && !dead[..deaths].contains(next));
         }
         homes[strip as usize]
+    }
+
+    fn parity_rule(&self) -> ParityRule {
+        self.parity_rule
     }
 
     fn plan(&self, write: &StripeWrite) -> StripePlan {

@@ -180,13 +180,36 @@ pub struct WriteCache {
     pub bypass_over: u32,
 }
 
-/// Limits on what disturbs a block's data: the block is recycled before it passes one.
+/// How many updates, each with a parity of its own, the pages become that a request writes to one stripe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParityRule {
+    /// One: the pages of a request share a parity.
+    Request,
+    /// One for each page.
+    Page,
+    /// One for each page, unless the request writes all data strips of the stripe.
+    PageUnlessFull,
+}
+
+/// When what a cache of the scheme holds goes to flash, least recently written first: pages of the write cache, and
+/// partial parities of the parity cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteBack {
+    /// As long as more than three quarters of the cache are taken, so that a write seldom finds it full.
+    Watermark,
+    /// Not before somebody needs the room.
+    OnDemand,
+}
+
+/// Limits on what disturbs a block's data: the block is recycled before it passes one.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DisturbLimits {
-    /// Reads of the block since its erase, T_read.
-    pub reads: u32,
-    /// Age of the block's first page, T_retention.
-    pub retention: Nanos,
+    /// Reads of the block since its erase, T_read; `None`: as many as the error model says for the block's P/E cycles.
+    pub reads: Option<u32>,
+    /// Age of the block's first page, T_retention; `None`: as the error model says for the block's P/E cycles.
+    pub retention: Option<Nanos>,
+    /// Share of codewords that come back at a limit that the error model gives, above 0 and below 1.
+    pub target_yield: f64,
     /// The last share of both limits, in percent: in its first half the block is recycled when
     /// its die is idle, in its second half at once.
     pub margin_percent: u32,
@@ -211,6 +234,10 @@ pub trait StripeScheme: Send + Sync {
     /// none. Implementer's duties: an answer changes only when the die it named dies.
     fn home(&self, stripe: StripeId, strip: u32, dead: &[DieId]) -> Option<DieId> {
         Some(self.die_of(stripe, strip)).filter(|die| !dead.contains(die))
+    }
+    /// How many updates the pages of a request become.
+    fn parity_rule(&self) -> ParityRule {
+        ParityRule::Request
     }
     /// Decides how the parity of a write comes about.
     fn plan(&self, write: &StripeWrite) -> StripePlan;
@@ -239,6 +266,11 @@ pub trait StripeScheme: Send + Sync {
     /// room for another.
     fn parity_cache(&self) -> u32 {
         0
+    }
+
+    /// When its caches are written back.
+    fn write_back(&self) -> WriteBack {
+        WriteBack::Watermark
     }
 
     /// Whether a host flush commits all partial parities.

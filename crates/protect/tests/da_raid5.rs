@@ -114,6 +114,27 @@ fn in_stage_2_a_stripe_with_a_lost_page_keeps_its_parity() {
     assert_eq!(scheme.plan(&lacks(1)), StripePlan::Parity { add: set([0, 2, 3]) });
 }
 
+/// L = 2^14 (section IV-A) of the drive of Table II, 8192 blocks of 128 pages, N = 8: 2^17 stripes. Catches an L that is
+/// the same on a drive of a thousandth of that.
+#[test]
+fn a_drive_of_the_papers_size_has_its_threshold() {
+    for (blocks_per_die, l) in [(1024, 16_384), (8, 128)] {
+        let (dies, page_size) = (8 + 1, Bytes(8192));
+        let shape =
+            Shape { dies, blocks_per_die, pages_per_block: 128, page_size, slots_per_page: 1, endurance: PeCycles(15_000) };
+        let choice = SchemeChoice::named("da-raid5");
+        // Nine chips where the paper's 8192 blocks are those of eight: an eighth more stripes.
+        let l = l + l / 8;
+        let Protection::Stripes(mut scheme) = build(&choice, shape).expect("valid") else { panic!("static stripes") };
+        scheme.block_wore_out();
+        for stripe in 0..=l {
+            assert_eq!(scheme.life_stage(), Some(2), "{stripe} of {l} stripes have parity");
+            scheme.moved(StripeId(stripe), None, Some(true));
+        }
+        assert_eq!(scheme.life_stage(), Some(3));
+    }
+}
+
 #[test]
 fn the_first_worn_block_begins_stage_2_and_more_than_l_stripes_stage_3() {
     let mut scheme = scheme("da-raid5", 4, &[("l", "1")]);

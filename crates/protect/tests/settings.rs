@@ -12,6 +12,7 @@ const CASES: &[Case] = &[
     // Stripes wider than the drive, or than a stripe can be.
     ((5, 1), "raid5", &[("data_strips", "5")], &["data_strips", "`5`", "1 to 4"]),
     ((5, 1), "raid5", &[("data_strips", "0")], &["data_strips", "`0`", "1 to 4"]),
+    ((5, 1), "raid5", &[("parity_rule", "stripe")], &["parity_rule", "`stripe`", "request", "page-unless-full"]),
     ((5, 1), "ppc", &[("data_strips", "8")], &["data_strips", "`8`", "1 to 4"]),
     ((5, 1), "da-raid5", &[("data_strips", "8")], &["data_strips", "`8`", "1 to 4"]),
     ((1, 1), "ppc", &[], &["dies", "has 1", "2 to 32"]),
@@ -42,7 +43,7 @@ const CASES: &[Case] = &[
     ((5, 1), "da-raid5", &[("stage", "4")], &["stage", "`4`", "auto, 1, 2, 3"]),
     ((5, 1), "ds-raid", &[("sub_stripe", "never")], &["sub_stripe", "`never`", "defer"]),
     ((6, 1), "mds-groups", &[("block_parity", "1")], &["block_parity", "`1`", "no, yes"]),
-    ((5, 1), "ppc", &[("cache", "4KiB")], &["cache", "unknown option", "data_strips, parity_cache, on_flush"]),
+    ((5, 1), "ppc", &[("cache", "4KiB")], &["cache", "unknown option", "data_strips, parity_cache, on_flush, write_back"]),
     ((5, 1), "none", &[("k", "4")], &["k", "unknown option", "no options"]),
     // Codewords that do not fill a page stripe.
     ((6, 1), "mds-groups", &[("k", "3")], &["k", "found k = 3, m = 1", "valid k are 1, 2, 5"]),

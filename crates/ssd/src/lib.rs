@@ -43,8 +43,8 @@ pub use proof::whole::Standing;
 pub use proof::{AlternativesInFlight, CodePage, Failure, HeldParity, HeldSum, Inventory, ReadBack, Scrub, StoredPage};
 pub use result::series::{SeriesColumn, SeriesResult};
 pub use result::{
-    AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, HostResult, OracleResult, PreconditionResult, RedundancyResult,
-    ReplayResult, Response, RunResult, WaitsResult, WearResult,
+    AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, HostResult, Life, OracleResult, PreconditionResult,
+    RedundancyResult, ReplayResult, Response, RunResult, WaitsResult, WearResult,
 };
 pub use rules::{SAFETY_RULES, SafetyRule};
 pub use session::series::RunSeries;

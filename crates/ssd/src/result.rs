@@ -150,6 +150,31 @@ pub struct RedundancyResult {
     /// Of what a dead die held, how much is not rebuilt: strips of static stripes (no spare die,
     /// no room, or beyond repair), superblocks under a group log.
     pub rebuild_left: u64,
+    /// Where in its life a scheme of stages is; `None` where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub life: Option<Life>,
+}
+
+/// Where in its life a drive is whose scheme protects by age (`da-raid5`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Life {
+    /// The stage of life, from 1 on.
+    pub stage: u8,
+    /// How long after the first request stages 2 and 3 began, in seconds; `None` if they did not begin while the workload
+    /// ran.
+    pub began_s: [Option<f64>; 2],
+    /// Stripes with contents.
+    pub stripes: u32,
+    /// Of these, stripes with valid parity, in flash or in the parity cache.
+    pub with_parity: u32,
+}
+
+impl Life {
+    /// Share of the stripes with contents that have parity.
+    #[must_use]
+    pub fn parity_share(&self) -> f64 {
+        f64::from(self.with_parity) / f64::from(self.stripes.max(1))
+    }
 }
 
 /// How the preconditioning before a run ended.
@@ -167,12 +192,14 @@ pub struct PreconditionResult {
 }
 
 /// P/E cycles after one run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WearResult {
     /// P/E cycles of every block at the end, in block order.
     pub pe_cycles: Vec<u32>,
     /// P/E cycles of every block added by the workload, in block order.
     pub pe_added: Vec<u32>,
+    /// P/E cycles added to the blocks of the die with the most, over the mean of dies; `None` where none were added.
+    pub die_wear_ratio: Option<f64>,
 }
 
 /// How the workload was replayed in one run.

@@ -113,6 +113,24 @@ fn mixed_sizes_come_by_their_weights() {
     assert!(commands.iter().all(|command| command.sectors < 8 || command.lba.0 % 8 == 0));
 }
 
+/// The share of sizes over s is exp(-s / mean), and pages are touched as such sizes at any sector touch them: with L sectors
+/// (L + 7) / 8 in the mean.
+#[test]
+fn exponential_sizes_have_their_mean_and_their_tail() {
+    let commands = run("exponential", &Workload { request_size: Bytes(12_288), ..base() }, 1);
+    let of = |is_counted: &dyn Fn(u32) -> bool| commands.iter().filter(|c| is_counted(c.sectors)).count() as f64 / 50_000.0;
+    for least in [1, 8, 24, 72] {
+        let expected = (-f64::from(least) / 24.0).exp();
+        assert!((of(&|sectors| sectors > least) - expected).abs() < 0.011, "over {least}");
+    }
+    let mean = |of: &dyn Fn(&HostCommand) -> u64| commands.iter().map(of).sum::<u64>() as f64 / 50_000.0;
+    // Rounded up, the mean of a geometric distribution: 1 / (1 - exp(-1 / 24)).
+    let sectors = mean(&|c| u64::from(c.sectors));
+    assert!((sectors - 24.503).abs() < 0.55, "{sectors}");
+    let pages = mean(&|c| (c.lba.0 + u64::from(c.sectors) - 1) / 8 - c.lba.0 / 8 + 1);
+    assert!((pages - (sectors + 7.0) / 8.0).abs() < 0.03, "{pages}");
+}
+
 #[test]
 fn the_jesd219_like_workload_has_the_shares_of_the_standard() {
     let commands = run("jesd219-like", &Workload { slots: 100_000, ..base() }, 1);
@@ -173,6 +191,10 @@ fn impossible_workloads_are_refused_by_the_name_of_the_field() {
 fn a_range_of_one_slot_works_for_every_shape_that_fits_it() {
     let workload = Workload { slots: 1, requests: 100, sizes: vec![(Bytes(4096), 1.0)], ..base() };
     for kind in GENERATORS.iter().filter(|kind| kind.name != "jesd219-like") {
-        assert!(run(kind.name, &workload, 1).iter().all(|command| command.lba.0 == 56), "{}", kind.name);
+        // Eight sectors; only exponential sizes begin at any of them.
+        let last = if kind.name == "exponential" { 63 } else { 56 };
+        let fits =
+            |command: &HostCommand| (56..=last).contains(&command.lba.0) && command.lba.0 + u64::from(command.sectors) <= 64;
+        assert!(run(kind.name, &workload, 1).iter().all(fits), "{}", kind.name);
     }
 }

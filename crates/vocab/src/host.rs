@@ -61,11 +61,13 @@ pub enum Cause {
     Encode,
     /// The drive's own metadata.
     Meta,
+    /// Empty pages that a block takes because its pages are programmed in order.
+    Padding,
 }
 
 impl Cause {
     /// All causes, in report order.
-    pub const ALL: [Cause; 9] = [
+    pub const ALL: [Cause; 10] = [
         Cause::Host,
         Cause::HostRmw,
         Cause::Parity,
@@ -75,6 +77,7 @@ impl Cause {
         Cause::Rebuild,
         Cause::Encode,
         Cause::Meta,
+        Cause::Padding,
     ];
 
     /// The name used in reports.
@@ -90,6 +93,7 @@ impl Cause {
             Cause::Rebuild => "rebuild",
             Cause::Encode => "encode",
             Cause::Meta => "meta",
+            Cause::Padding => "padding",
         }
     }
 }

@@ -40,6 +40,7 @@ pub fn device(scheduler: Scheduler) -> Tiny {
         transfer: Transfer::PerPage(Nanos(TRANSFER)),
         page: vec![PageKind { name: "slc".into(), read: Nanos(READ), program: Nanos(PROGRAM) }],
         worn: None,
+        program_growth: Nanos(0),
     };
     Device::new(MemoryArray::new(geometry, true), &timing, scheduler, 1)
 }

@@ -3,7 +3,7 @@
 use super::census::census;
 use super::sheet::Sheet;
 use super::spec::{Figure, Job, StudySpec};
-use super::values::VALUES;
+use super::values::{VALUES, Value};
 use crate::compare::{Bench, Comparison, Observe, compare_on, in_parallel};
 use crate::experiment::Experiment;
 use crate::forks::{Grouped, grouped};
@@ -104,13 +104,16 @@ fn sheet(figure: &Figure, jobs: &[Job], known: &Known) -> Sheet {
     let x = spec.x.as_ref().map(|x| x.key.as_str());
     let before = std::iter::once("trace").chain(x).chain(["arm", "clock_factor"]);
     let after = ["saturated", "config_hash", "seed", "trace_digest", "event_digest"];
-    let heads = before.chain(VALUES.iter().map(|value| value.key)).chain(after).map(str::to_owned).collect();
+    let is_kept = |value: &Value| value.always || spec.plots.iter().any(|plot| plot.value == value.key);
+    let values = VALUES.iter().filter(|value| is_kept(value)).map(|value| value.key);
+    let heads = before.chain(values).chain(after).map(str::to_owned).collect();
     let row = |job: &Job| {
         let m = &known[&job.experiment.to_toml()];
         let mut cells = vec![spec.traces[job.trace].name.clone()];
         cells.extend(x.map(|_| spec.points[job.point].x.to_string()));
         cells.extend([spec.arms[job.arm].name.clone(), m.factor.to_string()]);
-        cells.extend(m.values.iter().map(|value| value.map_or(String::new(), |value| value.to_string())));
+        let kept = VALUES.iter().zip(&m.values).filter(|(value, _)| is_kept(value));
+        cells.extend(kept.map(|(_, found)| found.map_or(String::new(), |found| found.to_string())));
         cells.push(m.saturated.to_string());
         cells.push(format!("{:016x}", m.config));
         cells.push(job.experiment.seed.to_string());

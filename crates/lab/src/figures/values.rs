@@ -10,10 +10,16 @@ pub(super) struct Value {
     pub key: &'static str,
     /// The number; nothing where there was nothing to measure.
     pub of: fn(&RunResult) -> Option<f64>,
+    /// Whether every CSV has it; the others only where a plot of the figure shows it.
+    pub always: bool,
 }
 
 const fn value(key: &'static str, of: fn(&RunResult) -> Option<f64>) -> Value {
-    Value { key, of }
+    Value { key, of, always: true }
+}
+
+const fn on_demand(key: &'static str, of: fn(&RunResult) -> Option<f64>) -> Value {
+    Value { key, of, always: false }
 }
 
 fn sum(counts: &std::collections::BTreeMap<String, u64>) -> Option<f64> {
@@ -85,4 +91,13 @@ pub(super) const VALUES: &[Value] = &[
     value("ahead_hits", |r| Some(r.around.ahead_hits as f64)),
     value("encoded_groups", |r| Some(r.around.encoded_groups as f64)),
     value("valid_groups", |r| Some(r.around.valid_groups as f64)),
+    on_demand("life_stage", |r| r.redundancy.life.map(|life| f64::from(life.stage))),
+    on_demand("stripes_with_parity_share", |r| r.redundancy.life.map(|life| life.parity_share())),
+    on_demand("padding_programs", |r| Some(caused(&r.flash.programs, Cause::Padding))),
+    on_demand("extra_programs_less_padding", |r| {
+        let not_extra = caused(&r.flash.programs, Cause::Host) + caused(&r.flash.programs, Cause::Padding);
+        Some(sum(&r.flash.programs)? - not_extra)
+    }),
+    on_demand("die_wear_ratio", |r| r.wear.die_wear_ratio),
+    on_demand("requests_per_s", |r| each_second(r, r.host.response_us.count as f64)),
 ];

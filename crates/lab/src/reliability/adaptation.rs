@@ -20,6 +20,7 @@ pub(super) const OPTIONS: &[(&str, &str)] = &[
     ("retention", "8759h"),
     ("wsize", "10,100"),
     ("mix", "0.5,0,1"),
+    ("policy", "flares"),
     ("floor", "none"),
     ("p-max", "255"),
     ("seed", "1"),
@@ -38,8 +39,9 @@ impl CellModel for Cells {
     }
 }
 
-/// One run: a page under one window size and one MIX.
+/// One run: a page under one policy, one window size and one MIX.
 struct Run {
+    as_printed: bool,
     wsize: u32,
     mix: f64,
     /// For each operating point what the page was programmed with at each operation.
@@ -56,10 +58,10 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    fn run(&self, wsize: u32, mix: f64, draws: &mut Stream) -> Run {
-        let mut policy = Flares::new(FlaresSettings { wsize, mix, ..self.settings }, self.shape);
+    fn run(&self, as_printed: bool, (wsize, mix): (u32, f64), draws: &mut Stream) -> Run {
+        let mut policy = Flares::new(FlaresSettings { as_printed, wsize, mix, ..self.settings }, self.shape);
         let used = self.points.iter().map(|&pe| self.point(&mut policy, pe, draws)).collect();
-        Run { wsize, mix, used }
+        Run { as_printed, wsize, mix, used }
     }
 
     fn point(&self, policy: &mut Flares, pe: f64, draws: &mut Stream) -> Vec<u8> {
@@ -94,9 +96,12 @@ pub(super) fn study(settings: &Settings) -> Result<Study, Problem> {
     let bench = Bench { settings: flares, shape: &shape, points: &points, operations, age };
     let (windows, mixes) = (settings.wsizes()?, settings.mixes()?);
     let streams = Streams::new(settings.seed()?);
-    let pairs = || mixes.iter().flat_map(|&mix| windows.iter().map(move |&wsize| (wsize, mix)));
-    let runs: Vec<Run> =
-        pairs().map(|(wsize, mix)| bench.run(wsize, mix, &mut streams.stream(&format!("flares/{wsize}/{mix}")))).collect();
+    let mut runs = Vec::new();
+    for &as_printed in &settings.policies()? {
+        for (wsize, mix) in mixes.iter().flat_map(|&mix| windows.iter().map(move |&wsize| (wsize, mix))) {
+            runs.push(bench.run(as_printed, (wsize, mix), &mut streams.stream(&format!("flares/{wsize}/{mix}"))));
+        }
+    }
     let policy = Flares::new(flares, &shape);
     let needed: Vec<u8> = points.iter().map(|&pe| policy.required(shape.cells.rber(pe, flares.required_hours)).0).collect();
     let mut notes = model_notes(model);
@@ -120,6 +125,7 @@ pub(super) fn study(settings: &Settings) -> Result<Study, Problem> {
 fn table(runs: &[Run], points: &[f64], needed: &[u8]) -> Table {
     let column = |key, name| Column { key, name, unit: "" };
     let columns = vec![
+        column("policy", "policy"),
         column("mix", "MIX"),
         column("wsize", "WSIZE"),
         PE,
@@ -137,6 +143,7 @@ fn table(runs: &[Run], points: &[f64], needed: &[u8]) -> Table {
             let under = used.iter().filter(|&&p| p < needed).count() as f64 / count;
             let least = |p: Option<&u8>| Cell::Count(p.copied().unwrap_or(0).into());
             rows.push(vec![
+                Cell::Text(if run.as_printed { "as printed" } else { "flares" }.into()),
                 Cell::Rate(run.mix),
                 Cell::Count(run.wsize.into()),
                 cycles(pe),
@@ -148,7 +155,7 @@ fn table(runs: &[Run], points: &[f64], needed: &[u8]) -> Table {
             ]);
         }
     }
-    let layouts = vec![Layout::Plain { title: "Capability by operating point".into(), part: 0, columns: (1..8).collect() }];
+    let layouts = vec![Layout::Plain { title: "Capability by operating point".into(), part: 0, columns: (1..9).collect() }];
     Table { key: "adaptation", columns, rows, layouts }
 }
 
@@ -166,7 +173,10 @@ fn plot(runs: &[Run], mix: f64, operations: u32, needed: &[u8]) -> Plot {
         Series { name, points }
     };
     let required: Vec<Vec<u8>> = needed.iter().map(|&p| vec![p; operations as usize]).collect();
-    let own = runs.iter().filter(|run| run.mix == mix).map(|run| curve(format!("WSIZE = {}", run.wsize), &run.used));
+    let own = runs.iter().filter(|run| run.mix == mix).map(|run| {
+        let printed = if run.as_printed { ", as printed" } else { "" };
+        curve(format!("WSIZE = {}{printed}", run.wsize), &run.used)
+    });
     Plot {
         id: match mix {
             0.0 => "mix-0",

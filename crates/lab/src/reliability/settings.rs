@@ -42,6 +42,7 @@ pub const OPTIONS: &[StudyOption] = &[
     option("operations", "N", "Operations at each operating point"),
     option("wsize", "N,..", "Reads in a window of FLARES"),
     option("mix", "SHARE,..", "Weight of the measured rate beside the model's in FLARES"),
+    option("policy", "NAMES", "Which FLARES: flares, flares-as-printed"),
     option("floor", "NAME", "What FLARES' capability never falls below: model or none"),
     option("p-max", "N", "Greatest capability"),
     option("seed", "N", "Seed of what is drawn"),
@@ -208,6 +209,15 @@ impl Settings {
             "none" => Ok(false),
             other => Err(Problem::unknown("--floor", "floor", other, &["model", "none"])),
         }
+    }
+
+    /// FLARES with its corrections, or as printed.
+    pub(super) fn policies(&self) -> Result<Vec<bool>, Problem> {
+        self.list("policy", "flares or flares-as-printed", |text| match text {
+            "flares" => Some(false),
+            "flares-as-printed" => Some(true),
+            _ => None,
+        })
     }
 
     pub(super) fn p_max(&self, codeword: Codeword) -> Result<u8, Problem> {

@@ -289,6 +289,7 @@ fn figures_in_the_island_are_one_list_and_come_back_from_it() {
         "energy_j",
         "astray_reads",
         "die_busy_share",
+        "die_wear_ratio",
         "flash_ops",
         "rebuilt_reads",
         "rebuild_s",

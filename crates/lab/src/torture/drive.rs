@@ -136,6 +136,7 @@ pub(super) fn shaped(dies: u32, channels: u32, blocks: u32, pages: u32, slots: u
             transfer: Transfer::MtPerS(BusRate(400)),
             page: vec![page("lsb", 40_000, 500_000), page("msb", 65_000, 1_300_000)],
             worn: None,
+            program_growth: Nanos(0),
         },
         energy: Energy { read: Nanojoules(3_000), program: Nanojoules(131_000), erase: Nanojoules(289_000) },
         endurance: PeCycles(3000),
@@ -221,7 +222,8 @@ fn setup(scope: &Scope, scheme: SchemeChoice, drive: Drive, plan: &Plan, draws: 
         Draws::Apart => setup.faults = faults(scope, plan, survives, draws),
     }
     if draws.chance(0.06) {
-        let policy = ECC_POLICIES[1 + draws.below(ECC_POLICIES.len() as u64 - 1) as usize].name;
+        let sound: Vec<_> = ECC_POLICIES.iter().filter(|entry| !entry.canary).collect();
+        let policy = sound[1 + draws.below(sound.len() as u64 - 1) as usize].name;
         age(&mut setup, policy, draws);
     }
     Some(setup)

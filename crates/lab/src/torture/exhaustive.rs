@@ -81,7 +81,7 @@ pub struct Broken {
 pub fn cases(scope: &Scope, depth: u32) -> Vec<Case> {
     let choices = scope.schemes.iter().flat_map(|entry| entry.choices());
     let each = |choice: SchemeChoice| {
-        let policies = ECC_POLICIES.iter().map(|entry| entry.name);
+        let policies = ECC_POLICIES.iter().filter(|entry| !entry.canary).map(|entry| entry.name);
         policies.filter_map(|policy| case(scope.seed, &choice, policy, depth)).collect::<Vec<_>>()
     };
     choices.flat_map(each).collect()

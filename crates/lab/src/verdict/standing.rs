@@ -4,8 +4,8 @@ use crate::compare::Outcome;
 use crate::experiment::{Experiment, scheme_and_policy};
 use crate::quantity::percent;
 use crate::table::grouped;
-use ssd::BufferKind;
 use ssd::protect::registry::SCHEMES;
+use ssd::{BufferKind, Life};
 
 /// What a power cut leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +54,8 @@ pub struct Survives {
     pub lost_share: f64,
     /// Dies that are dead.
     pub dead_dies: u32,
-    /// The stage of life the scheme is in, from 1 on; `None` where it has no stages.
-    pub life_stage: Option<u8>,
+    /// Where in its life a scheme of stages is; `None` where it has none.
+    pub life: Option<Life>,
     /// Mean P/E cycles of a block, and the rated ones.
     pub pe_cycles: (f64, u32),
     /// What a power cut leaves.
@@ -84,7 +84,7 @@ impl Survives {
             exposed_share: share(standing.exposed),
             lost_share: share(standing.lost),
             dead_dies: standing.dead_dies,
-            life_stage: standing.life_stage,
+            life: outcome.result.redundancy.life,
             pe_cycles: (mean, experiment.drive.endurance.0),
             power_cuts: match experiment.buffer.kind {
                 _ if canary => PowerCuts::LosesData,
@@ -125,13 +125,14 @@ impl Survives {
         if self.canary {
             return "loses data on purpose: it survives nothing".into();
         }
-        let age =
-            |stage: u8| format!("in life stage {stage} of 3, at {:.0} of {} P/E cycles", self.pe_cycles.0, self.pe_cycles.1);
-        let losses = match (self.dies, self.life_stage, self.dead_dies) {
-            (0, Some(1), 0) => format!("survives no loss as it stands, not even of a page: {}, it keeps no parity", age(1)),
-            (0, Some(stage), 0) => format!(
-                "survives no lost die as it stands: {}, {} of its pages would be lost with their die",
-                age(stage),
+        let losses = match (self.dies, self.life, self.dead_dies) {
+            (0, Some(life @ Life { stage: 1, .. }), 0) => {
+                format!("survives no loss as it stands, not even of a page: {}, it keeps no parity", self.age(&life))
+            }
+            (0, Some(life), 0) => format!(
+                "survives no lost die as it stands: {}, {} of its stripes have parity and {} of its pages would be lost with their die",
+                self.age(&life),
+                percent(life.parity_share()),
                 percent(self.exposed_share)
             ),
             (0, _, dead) if dead > 0 => format!("survives no further loss: {}", self.after_loss(dead)),
@@ -146,8 +147,8 @@ impl Survives {
                 )
             }
             (0, ..) => "survives no loss, not even of a page".into(),
-            (1, stage, _) => {
-                let age = stage.map(|stage| format!(" ({})", age(stage))).unwrap_or_default();
+            (1, life, _) => {
+                let age = life.map(|life| format!(" ({})", self.age(&life))).unwrap_or_default();
                 format!("survives the loss of any one die, block or page{age}")
             }
             (dies, ..) => format!("survives the loss of any {dies} dies, blocks or pages at a time"),
@@ -163,6 +164,13 @@ impl Survives {
             PowerCuts::LosesData => "",
         };
         format!("{losses}{after}{cuts}")
+    }
+
+    /// The stage of life, since when, and how worn the drive is.
+    fn age(&self, life: &Life) -> String {
+        let began = usize::from(life.stage).checked_sub(2).and_then(|stage| life.began_s[stage]);
+        let since = began.map(|after| format!(" (since {after:.1} s after the first request)")).unwrap_or_default();
+        format!("in life stage {} of 3{since}, at {:.0} of {} P/E cycles", life.stage, self.pe_cycles.0, self.pe_cycles.1)
     }
 
     /// What a loss has left.

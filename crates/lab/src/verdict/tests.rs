@@ -1,4 +1,5 @@
 use super::*;
+use ssd::Life;
 
 /// A scheme with a mean response, a life, an energy, and dies that it survives.
 fn scheme(name: &str, dies: u32, [response, life, energy]: [f64; 3]) -> SchemeVerdict {
@@ -9,7 +10,7 @@ fn scheme(name: &str, dies: u32, [response, life, energy]: [f64; 3]) -> SchemeVe
             exposed_share: if dies > 0 { 0.0 } else { 1.0 },
             lost_share: 0.0,
             dead_dies: 0,
-            life_stage: None,
+            life: None,
             pe_cycles: (3.0, 3000),
             power_cuts: PowerCuts::Survived,
             code_groups: 0,
@@ -102,6 +103,10 @@ fn the_best_of_each_cost_is_named_among_those_that_survive() {
     );
 }
 
+fn life(stage: u8, began_s: Option<f64>) -> Life {
+    Life { stage, began_s: [began_s, None], stripes: 8, with_parity: 2 }
+}
+
 #[test]
 fn what_is_survived_is_said_with_stage_age_and_losses() {
     let words = |change: &dyn Fn(&mut Survives)| {
@@ -111,9 +116,14 @@ fn what_is_survived_is_said_with_stage_age_and_losses() {
     };
     assert_eq!(words(&|_| {}), "survives the loss of any one die, block or page; power cuts lose nothing");
     assert!(words(&|s| s.dies = 2).starts_with("survives the loss of any 2 dies, blocks or pages at a time;"));
-    let young = words(&|s| (s.dies, s.life_stage, s.exposed_share) = (0, Some(1), 1.0));
+    let young = words(&|s| (s.dies, s.life, s.exposed_share) = (0, Some(life(1, None)), 1.0));
     assert!(
         young.starts_with("survives no loss as it stands, not even of a page: in life stage 1 of 3, at 3 of 3000 P/E cycles")
+    );
+    let older = words(&|s| (s.dies, s.life, s.exposed_share) = (0, Some(life(2, Some(2.5))), 0.75));
+    assert!(
+        older.contains("in life stage 2 of 3 (since 2.5 s after the first request), at 3 of 3000 P/E cycles, 25 % of its stripes have parity and 75 % of its pages"),
+        "{older}"
     );
     let hurt = words(&|s| (s.dies, s.dead_dies, s.exposed_share, s.lost_share) = (0, 1, 1.0, 0.25));
     assert!(

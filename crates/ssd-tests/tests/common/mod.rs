@@ -38,6 +38,7 @@ pub fn drive(dies: u32, blocks: u32, pages: u32, slots: u64) -> Drive {
                 nand::PageKind { name: "msb".into(), read: Nanos(65_000), program: Nanos(1_300_000) },
             ],
             worn: None,
+            program_growth: Nanos(0),
         },
         energy: nand::Energy { read: Nanojoules(3_000), program: Nanojoules(131_000), erase: Nanojoules(289_000) },
         endurance: PeCycles(3000),

@@ -190,6 +190,38 @@ fn worn_blocks_are_exempt_where_their_stripes_have_parity() {
     }
 }
 
+/// Reads that 512 bytes behind 8-bit BCH bear with a yield of 99.9 % where new blocks of 15,000 cycles bear 46,000: FLARES,
+/// Eq. 4 and Table III, and the power law of read disturb (theory.md, section 2). The rate is that of the oracle table.
+fn borne(pe: f64) -> f64 {
+    let rate = 5.842_965_779_27e-4;
+    let written = |pe: f64| 1.059e-5 * (8.634e-6 * pe).exp() - 1.009e-5;
+    let slope = (rate - written(15_000.0)) / 46_000.0 * (pe / 15_000.0).powf(1.468);
+    (rate - written(pe)) / slope
+}
+
+/// Catches one limit for all blocks, the limit of another block's wear, and blocks recycled long before theirs.
+#[test]
+fn limits_follow_the_wear_of_each_block() {
+    let (young, old) = (120_000, 200_000);
+    let age = Age { pe_cycles: PeCycles(young), worn_blocks: 0.5, worn_pe_cycles: PeCycles(old), ..Age::default() };
+    let base = limited("da-raid5", &[("stage", "1")]);
+    let setup = Setup { age, drive: ssd::Drive { endurance: PeCycles(250_000), ..base.drive }, ..base };
+    let commands = hot_reads(11, setup.user_slots, 60_000, 120_000);
+    let mut session = Session::new(&setup).expect("valid");
+    let mut worst: [f64; 2] = [0.0; 2];
+    let mut see = |view: BlockView| {
+        let share = f64::from(view.info.reads) / borne(f64::from(view.info.pe));
+        let class = &mut worst[usize::from(view.info.pe > (young + old) / 2)];
+        *class = class.max(share);
+    };
+    let result = session.run_watched(&mut commands.iter().copied(), Pace::Closed { depth: 4 }, &mut see);
+    assert_eq!((result.oracle.mismatches, result.host.media_errors), (0, 0));
+    for share in worst {
+        // The margin of a tenth, and the step between classes of wear (a 64th of the endurance).
+        assert!((0.8..=1.0).contains(&share), "{worst:?} of what blocks bear");
+    }
+}
+
 #[test]
 fn limits_end_with_the_stage_that_has_them() {
     // All blocks are worn and more than L = 0 stripes have parity: stage 3 begins at once.

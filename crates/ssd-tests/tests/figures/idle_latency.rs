@@ -3,7 +3,7 @@
 use crate::common::{drive, run, setup};
 use flashkeep_ssd as ssd;
 use ssd::{Pace, Session, Setup, nand};
-use vocab::{BusRate, Fua, HostCommand, HostOp, Lba, Nanos, SimTime};
+use vocab::{BusRate, Fua, HostCommand, HostOp, Lba, Nanos, PeCycles, SimTime};
 
 const COMMAND: u64 = 300;
 const READ: u64 = 40_000;
@@ -53,6 +53,16 @@ fn a_read_takes_command_sense_and_transfer() {
 fn a_write_takes_command_transfer_and_program() {
     let (response, _) = last_response(&plain("none"), &[(WRITE, 3, 1)]);
     assert_eq!(response, COMMAND + TRANSFER + PROGRAM);
+}
+
+/// 5000 cycles of 100 us for each thousand.
+#[test]
+fn a_program_takes_longer_on_a_block_that_is_worn_where_that_is_asked_for() {
+    let mut worn = plain("none");
+    worn.age.pe_cycles = PeCycles(5000);
+    assert_eq!(last_response(&worn, &[(WRITE, 3, 1)]).0, COMMAND + TRANSFER + PROGRAM);
+    worn.drive.timing.program_growth = Nanos(100_000);
+    assert_eq!(last_response(&worn, &[(WRITE, 3, 1)]).0, COMMAND + TRANSFER + PROGRAM + 500_000);
 }
 
 #[test]

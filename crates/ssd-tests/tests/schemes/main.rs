@@ -8,5 +8,6 @@ mod code_zones;
 mod ds_raid;
 mod mds_changes;
 mod mds_groups;
+mod parity_rule;
 mod partial_parity;
 mod pe_aware;

@@ -7,7 +7,7 @@ use ssd::nand::PageRole;
 use ssd::protect::SchemeChoice;
 use ssd::{Failure, Pace, Session, Setup};
 use std::collections::{BTreeMap, BTreeSet};
-use vocab::{DieId, Fua, Grid, HostCommand, HostOp, Lba, Lpn, PeCycles, Ppn, SimTime, StripeId};
+use vocab::{DieId, Fua, Grid, HostCommand, HostOp, Lba, Lpn, PeCycles, Ppn, SimTime, Streams, StripeId};
 
 const DEPTH_ONE: Pace = Pace::Closed { depth: 1 };
 const WHOLE: Mix = Mix { partial: 0.0, ..MIX };
@@ -183,6 +183,17 @@ fn a_drive_that_wears_out_goes_through_all_stages() {
         run(&mut session, &workload(seed, setup.user_slots, 150, WHOLE), Pace::Open);
         let (sound, uncovered) = coverage(&mut session);
         let stage = 1 + u32::from(sound > 0) + u32::from(uncovered == 0);
+        let life = session.drain().redundancy.life.expect("a scheme of stages");
+        // The scrub counts pages: one to four in a stripe.
+        let lacks = life.stripes - life.with_parity;
+        assert!((lacks..=4 * lacks).contains(&uncovered), "run {seed}: {lacks} stripes and {uncovered} pages without parity");
+        assert_eq!(
+            life.began_s.map(|began| began.is_some()),
+            [life.stage >= 2, life.stage >= 3],
+            "run {seed}: stage {}",
+            life.stage
+        );
+        assert!(life.began_s[1] >= life.began_s[0] || life.stage < 3, "{life:?}");
         let over = session.drain().wear.pe_cycles.iter().any(|pe| *pe > 12);
         assert!(over || stage == 1, "run {seed}: stage {stage} and no block over T_p");
         stages.push(stage);
@@ -194,6 +205,31 @@ fn a_drive_that_wears_out_goes_through_all_stages() {
     assert!(stages.is_sorted(), "{stages:?}");
     assert_eq!(BTreeSet::from_iter(stages), BTreeSet::from([1, 2, 3]));
     assert_eq!(session.first_mismatch(), None);
+}
+
+/// Requests of four pages, unaligned, to pages of which a fifth gets four in five, as far apart as RAID-5 is half busy with.
+/// Catches a cache that makes its requests wait for one eviction after the other: the drive then falls behind at half
+/// load.
+#[test]
+fn at_half_load_no_cache_is_slower_than_raid5() {
+    let base = small(&[], 0, 0.0);
+    let mut draws = Streams::new(3).stream("test/half-load");
+    let pages = u64::from(base.user_slots) * 3 / 4 - 4;
+    let mut page = || if draws.chance(0.8) { draws.below(pages / 5) } else { draws.below(pages) };
+    let write = |i: u64| HostCommand { at: SimTime(i * 3_200_000), ..command(HostOp::Write(Fua::No), page() as u32, 4) };
+    let commands: Vec<HostCommand> = (0..12_000).map(write).collect();
+    let mean = |name: &str, options: &[(&str, &str)]| {
+        let mut session = session(&Setup { scheme: scheme(name, options), ..base.clone() });
+        let result = run(&mut session, &commands, Pace::Open);
+        (result.host.response_us.mean, result.flash.die_busy_share)
+    };
+    let (raid5, busy) = mean("raid5", &[]);
+    assert!((0.4..0.65).contains(&busy), "{busy}");
+    for write_back in ["watermark", "on-demand"] {
+        let caches = [("stage", "3"), ("write_cache", "16KiB"), ("parity_cache", "16KiB"), ("write_back", write_back)];
+        let (hybrid, _) = mean("da-raid5", &caches);
+        assert!(hybrid < raid5, "{write_back}: {hybrid} us, and {raid5} us under RAID-5");
+    }
 }
 
 #[test]

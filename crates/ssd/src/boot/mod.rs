@@ -51,8 +51,8 @@ pub(crate) fn new_drive<'a, P: HostPayload, A: FlashArray<P>>() -> Vec<Step<'a, 
         Step { name: "wear", run: Boot::wear },
         Step { name: "parity that wear asks for", run: Boot::build_parity },
         Step { name: "age of data", run: Boot::age_data },
-        Step { name: "limits on reads and age", run: Boot::start_limits },
         Step { name: "page ECC and refresh", run: Boot::start_ecc },
+        Step { name: "limits on reads and age", run: Boot::start_limits },
         Step { name: "durable versions", run: Boot::keep_durable },
     ]
 }
@@ -62,9 +62,9 @@ pub(crate) fn mounted<'a, P: HostPayload, A: Scan<P>>() -> Vec<Step<'a, P, A>> {
     vec![
         Step { name: "what the host knows", run: Boot::carry_over },
         Step { name: "mount", run: Boot::mount },
+        Step { name: "page ECC and refresh", run: Boot::resume_ecc },
         Step { name: "limits on reads and age", run: Boot::start_limits },
         Step { name: "counts of reads", run: Boot::check_read_counts },
-        Step { name: "page ECC and refresh", run: Boot::resume_ecc },
     ]
 }
 
@@ -72,8 +72,8 @@ pub(crate) fn mounted<'a, P: HostPayload, A: Scan<P>>() -> Vec<Step<'a, P, A>> {
 pub(crate) fn reopened<'a, P: HostPayload, A: Scan<P>>() -> Vec<Step<'a, P, A>> {
     vec![
         Step { name: "mount", run: Boot::mount },
-        Step { name: "limits on reads and age", run: Boot::start_limits },
         Step { name: "page ECC and refresh", run: Boot::restart_ecc },
+        Step { name: "limits on reads and age", run: Boot::start_limits },
     ]
 }
 
@@ -132,7 +132,7 @@ impl<P: HostPayload, A: FlashArray<P>> Boot<'_, P, A> {
     }
 
     fn start_limits(&mut self) -> Result<(), SetupError> {
-        self.engine.start_limits();
+        self.engine.start_limits(self.setup);
         Ok(())
     }
 

@@ -2,6 +2,9 @@
 //! the paper): a block that was read T_read times, or whose first page is T_retention old, has
 //! its valid pages moved and is erased, before what its cells lost exceeds what ECC corrects.
 //!
+//! Both limits are those of the block's P/E cycles (Fig. 2, section III-B), from the error model, unless the scheme
+//! has constants for all blocks.
+//!
 //! The paper recycles in idle time alone, which a busy drive never has (theory.md, section 5,
 //! gap 5). Here both limits end in a margin. In its first half a block is recycled when nothing
 //! is queued on its die, in its second half at once: its collector takes it next, moves all its
@@ -22,14 +25,15 @@
 
 use crate::care::Care;
 use crate::core::Core;
-use crate::core::limits::{Limits, Recycled, Region, Thresholds, age_of};
+use crate::core::limits::{ByWear, Limits, Recycled, Thresholds, age_of};
 use crate::core::timer::Timer;
+use crate::core::tolerance::Tolerance;
 use crate::write::Writer;
 use device::contents::HostPayload;
 use ftl::{UnitId, UnitState};
 use nand::{BlockInfo, FlashArray};
 use std::collections::VecDeque;
-use vocab::{BlockAddr, Cause, DieId, Grid, Nanos, SimTime};
+use vocab::{BlockAddr, Cause, DieId, Grid, Nanos, PeCycles, SimTime};
 
 /// Why a block is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,26 +48,33 @@ pub(crate) enum Reason {
     RetentionAtOnce,
 }
 
-/// The drive has its age: from now on limits count, if the scheme has any.
-pub(crate) fn start<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, writer: &Writer<P>) {
+/// The drive has its age, and its page ECC: from now on limits count, if the scheme has any.
+pub(crate) fn start<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, writer: &Writer<P>, endurance: PeCycles) {
     let Some(limits) = writer.limits() else { return };
+    let pages_per_block = core.device.grid.pages_per_block();
+    let tolerance = Tolerance::new(core.device.ecc.as_deref(), pages_per_block, limits.target_yield);
+    start_with(core, ByWear::new(limits, tolerance, endurance, pages_per_block));
+}
+
+/// Sorts the blocks that have data by what is due about them.
+fn start_with<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, by_wear: ByWear) {
     let (grid, array) = (&core.device.grid, &core.device.array);
-    let at = Thresholds::new(limits, grid.pages_per_block());
     let blocks = || (0..grid.geometry().blocks()).map(BlockAddr);
-    let mut regions = vec![Region::default(); grid.dies() as usize];
-    let reads: Vec<u32> = blocks().map(|block| array.block(block).reads).collect();
+    let mut limits = Limits::new(by_wear, blocks().map(|block| array.block(block).reads).collect(), grid.dies());
     for block in blocks().filter(|&block| array.block(block).next_page > 0) {
-        let region = &mut regions[grid.split_block(block).0.index()];
-        region.order.push_back((array.block(block).first_program, block));
-        if reads[block.index()] >= at.now_reads {
+        let class = limits.classify(block, PeCycles(array.block(block).pe));
+        let (at, reads) = (limits.of_block(block).expect("just classified"), limits.reads[block.index()]);
+        let region = &mut limits.regions[grid.split_block(block).0.index()];
+        region.order.entry(class).or_default().push_back((array.block(block).first_program, block));
+        if reads >= at.now_reads {
             region.spent.push_back(block);
-        } else if reads[block.index()] >= at.idle_reads {
+        } else if reads >= at.idle_reads {
             region.tired.push_back(block);
         }
     }
     // Equal times keep the order of blocks.
-    regions.iter_mut().for_each(|region| region.order.make_contiguous().sort());
-    core.limits = Limits { at: Some(at), reads, regions, stirred: true, recycled: Recycled::default() };
+    limits.regions.iter_mut().flat_map(|region| region.order.values_mut()).for_each(|order| order.make_contiguous().sort());
+    core.limits = limits;
 }
 
 /// Nobody knows how often blocks were read: each that is written counts as read out.
@@ -91,7 +102,8 @@ pub(crate) fn note_first_program<P: HostPayload, A: FlashArray<P>>(core: &mut Co
         let info: &BlockInfo = device.array.block(block);
         info.next_page > 0 && info.first_program == first
     };
-    core.limits.note_first_program((&device.grid, device.now), block, is_since);
+    let pe = PeCycles(device.array.block(block).pe);
+    core.limits.note_first_program((&device.grid, device.now), (block, pe), is_since);
     core.limits.stirred |= !core.device.calendar.is_pending(timer(&core.device.grid));
 }
 
@@ -115,7 +127,7 @@ pub(crate) fn end_if_over<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A
     let is_over = writer.limits().is_none();
     if is_over {
         core.device.calendar.clear(timer(&core.device.grid));
-        core.limits = Limits { recycled: core.limits.recycled, ..Limits::default() };
+        core.limits.end();
     }
     is_over
 }
@@ -123,26 +135,30 @@ pub(crate) fn end_if_over<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A
 /// Whether an idle die may have something to recycle.
 #[inline]
 pub(crate) fn may_recycle_when_idle<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, die: DieId) -> bool {
-    let Some(at) = core.limits.at else { return false };
+    if !core.limits.is_on() {
+        return false;
+    }
     let region = &core.limits.regions[die.index()];
-    let old = region.order.front().is_some_and(|&(first, _)| age_of(core.device.now, first) >= at.idle_age);
-    old || !region.tired.is_empty()
+    let is_old = |at: &Thresholds, first: SimTime| age_of(core.device.now, first) >= at.idle_age;
+    let mut classes = core.limits.by_class(region);
+    !region.tired.is_empty() || classes.any(|(at, order)| order.front().is_some_and(|&(first, _)| is_old(at, first)))
 }
 
 /// Sets the timer, unless it is set, for the next block that enters a half of its margin. Blocks that are in
 /// the second wait for no time, but for room or for their collector.
 pub(crate) fn set_timer<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>) {
-    let (Some(at), timer) = (core.limits.at, timer(&core.device.grid)) else { return };
-    if core.device.calendar.is_pending(timer) {
+    let timer = timer(&core.device.grid);
+    if !core.limits.is_on() || core.device.calendar.is_pending(timer) {
         return;
     }
     let now = core.device.now;
-    let next = |region: &Region, age: Nanos| {
-        let past = region.order.partition_point(|&(first, _)| first.0.saturating_add(age.0) <= now.0);
-        region.order.get(past).map(|&(first, _)| SimTime(first.0.saturating_add(age.0)))
+    let next = |order: &VecDeque<(SimTime, BlockAddr)>, age: Nanos| {
+        let past = order.partition_point(|&(first, _)| first.0.saturating_add(age.0) <= now.0);
+        order.get(past).map(|&(first, _)| SimTime(first.0.saturating_add(age.0)))
     };
-    let of_region = |region| [next(region, at.idle_age), next(region, at.now_age)];
-    if let Some(time) = core.limits.regions.iter().flat_map(of_region).flatten().min() {
+    let classes = core.limits.regions.iter().flat_map(|region| core.limits.by_class(region));
+    let soonest = classes.flat_map(|(at, order)| [next(order, at.idle_age), next(order, at.now_age)]).flatten().min();
+    if let Some(time) = soonest {
         core.device.calendar.schedule(timer, time);
     }
 }
@@ -166,49 +182,61 @@ impl<P: HostPayload> Care<P> {
         die: DieId,
     ) -> Option<(BlockAddr, Reason)> {
         let log = die.index();
-        if core.device.is_dead(die) || self.collectors[log].halted || self.is_wanted(core, log) {
+        if !core.limits.is_on() || core.device.is_dead(die) || self.collectors[log].halted || self.is_wanted(core, log) {
             return None;
         }
         drop_stale(core, writer, die);
-        let (at, core) = (core.limits.at?, &*core);
-        let now = core.device.now;
-        let region = &core.limits.regions[log];
+        let core = &*core;
+        let (limits, now) = (&core.limits, core.device.now);
+        let region = &limits.regions[log];
         let may = |block: BlockAddr| may_recycle(core, writer, block);
-        let read = |queue: &VecDeque<BlockAddr>, reads: u32| {
-            queue.iter().copied().find(|&block| core.limits.reads[block.index()] >= reads && may(block))
+        let read = |queue: &VecDeque<BlockAddr>, reads: fn(Thresholds) -> u32| {
+            let is_due = |block: BlockAddr| limits.of_block(block).is_some_and(|at| limits.reads[block.index()] >= reads(at));
+            queue.iter().copied().find(|&block| is_due(block) && may(block))
         };
-        let old = |age: Nanos| {
-            let due = region.order.iter().take_while(|(first, _)| age_of(now, *first) >= age);
-            due.filter(|&&(first, block)| is_since(core, block, first)).map(|&(_, block)| block).find(|&block| may(block))
+        // The block that is longest overdue of those that may be recycled.
+        let old = |age: fn(&Thresholds) -> Nanos| {
+            let of_class = |(at, order): (&Thresholds, &VecDeque<(SimTime, BlockAddr)>)| {
+                let due = order.iter().take_while(|(first, _)| age_of(now, *first) >= age(at));
+                let &(first, block) = due.filter(|&&(first, block)| is_since(core, block, first)).find(|due| may(due.1))?;
+                Some((first.0.saturating_add(age(at).0), block))
+            };
+            // Of equals the first, which is the one of less wear.
+            limits.by_class(region).filter_map(of_class).min_by_key(|&(due, _)| due).map(|(_, block)| block)
         };
-        if let Some(block) = read(&region.spent, at.now_reads) {
+        if let Some(block) = read(&region.spent, |at| at.now_reads) {
             return Some((block, Reason::ReadsAtOnce));
         }
-        if let Some(block) = old(at.now_age) {
+        if let Some(block) = old(|at| at.now_age) {
             return Some((block, Reason::RetentionAtOnce));
         }
         if core.device.backlog(die) > 0 || self.collectors[log].is_busy() {
             return None;
         }
-        let tired = read(&region.tired, at.idle_reads).map(|block| (block, Reason::ReadsWhenIdle));
-        tired.or_else(|| old(at.idle_age).map(|block| (block, Reason::RetentionWhenIdle)))
+        let tired = read(&region.tired, |at| at.idle_reads).map(|block| (block, Reason::ReadsWhenIdle));
+        tired.or_else(|| old(|at| at.idle_age).map(|block| (block, Reason::RetentionWhenIdle)))
     }
 }
 
 /// Forgets blocks in front of the queues that nothing is to be done about any more.
 fn drop_stale<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, writer: &Writer<P>, die: DieId) {
-    let at = core.limits.at.expect("limits are on");
     let mut region = std::mem::take(&mut core.limits.regions[die.index()]);
     let core_now = &*core;
-    let reads = |block: BlockAddr| core_now.limits.reads[block.index()];
+    let limits = &core_now.limits;
     let holds = |block| holds(core_now, writer, block);
-    while region.order.front().is_some_and(|&(first, block)| !holds(block) || !is_since(core_now, block, first)) {
-        region.order.pop_front();
-    }
-    while region.tired.front().is_some_and(|&block| !holds(block) || reads(block) < at.idle_reads) {
+    let has_fewer = |block: BlockAddr, reads: fn(Thresholds) -> u32| {
+        limits.of_block(block).is_none_or(|at| limits.reads[block.index()] < reads(at))
+    };
+    region.order.retain(|_, order| {
+        while order.front().is_some_and(|&(first, block)| !holds(block) || !is_since(core_now, block, first)) {
+            order.pop_front();
+        }
+        !order.is_empty()
+    });
+    while region.tired.front().is_some_and(|&block| !holds(block) || has_fewer(block, |at| at.idle_reads)) {
         region.tired.pop_front();
     }
-    while region.spent.front().is_some_and(|&block| !holds(block) || reads(block) < at.now_reads) {
+    while region.spent.front().is_some_and(|&block| !holds(block) || has_fewer(block, |at| at.now_reads)) {
         region.spent.pop_front();
     }
     core.limits.regions[die.index()] = region;
@@ -258,19 +286,16 @@ mod tests {
     /// Block 0 of die 0 is full, written at 500 ns; limits end in margins of 20 percent.
     fn bench() -> (Bench, BlockAddr) {
         let mut bench = Bench::new("none", |_| {});
-        let limits = DisturbLimits { reads: READS, retention: Nanos(RETENTION), margin_percent: 20 };
-        let (dies, blocks) = (bench.core.device.grid.dies(), bench.core.device.grid.geometry().blocks());
         bench.core.device.now = SimTime(500);
         bench.write(0, 0..4);
-        bench.core.limits = Limits {
-            at: Some(Thresholds::new(limits, 4)),
-            reads: vec![0; blocks as usize],
-            regions: vec![Region::default(); dies as usize],
-            ..Limits::default()
-        };
+        start_with(&mut bench.core, by_wear(Some(READS), Some(Nanos(RETENTION))));
         let block = BlockAddr(bench.unit_of(0));
-        note_first_program(&mut bench.core, block);
         (bench, block)
+    }
+
+    fn by_wear(reads: Option<u32>, retention: Option<Nanos>) -> ByWear {
+        let limits = DisturbLimits { reads, retention, margin_percent: 20, target_yield: 0.999 };
+        ByWear::new(limits, Tolerance::new(None, 4, 0.999), PeCycles(15_000), 4)
     }
 
     fn due(bench: &mut Bench) -> Option<(BlockAddr, Reason)> {
@@ -379,8 +404,7 @@ mod tests {
     #[test]
     fn blocks_of_an_aged_drive_wait_in_the_half_of_the_margin_that_their_reads_have_reached() {
         let mut bench = Bench::new("da-raid5", |_| {});
-        let limits = bench.writer.limits().expect("no block is worn: blocks have limits");
-        let at = Thresholds::new(limits, 4);
+        let at = Thresholds::new((1000, Nanos(RETENTION)), 20, 4);
         let counts = [at.idle_reads - 1, at.idle_reads, at.now_reads - 1, at.now_reads, at.now_reads + 1];
         for (die, reads) in (0..).zip(counts) {
             bench.write(die, [die as u32]);
@@ -389,12 +413,15 @@ mod tests {
                 bench.core.device.array.set_age(age_of, |info| info.reads = reads);
             }
         }
-        start(&mut bench.core, &bench.writer);
+        start_with(&mut bench.core, by_wear(Some(1000), Some(Nanos(RETENTION))));
         let regions = &bench.core.limits.regions;
         assert_eq!([0, 1, 2, 3, 4].map(|die: usize| (regions[die].tired.len(), regions[die].spent.len())), {
             [(0, 0), (1, 0), (1, 0), (0, 1), (0, 1)]
         });
-        assert!(regions.iter().all(|region| region.order.len() == 1), "blocks without data have no age");
+        assert!(
+            regions.iter().all(|region| region.order.values().map(VecDeque::len).sum::<usize>() == 1),
+            "blocks without data have no age"
+        );
     }
 
     /// Catches a block that is moved in haste before the second half of its margin, or not from its first read on; one that
@@ -442,5 +469,39 @@ mod tests {
         bench.core.device.calendar.schedule(timer, SimTime(501));
         set_timer(&mut bench.core);
         assert_eq!(bench.core.device.calendar.next(), Some((SimTime(501), timer)));
+    }
+
+    /// Two blocks of one die, one new and one with 15,000 P/E cycles, under limits that follow wear. Catches limits of
+    /// another block's wear, an order by age alone, and a class that is looked up anew after the erase.
+    #[test]
+    fn a_worn_block_is_recycled_sooner_than_a_new_one() {
+        let mut bench = Bench::new("none", |_| {});
+        bench.write(0, 0..8);
+        let [new, worn] = [0, 4].map(|lpn| BlockAddr(bench.unit_of(lpn)));
+        assert!(new != worn);
+        // A unit of collection is a block here; its P/E cycles are the medium's.
+        for (block, pe) in [(new, 0), (worn, 15_000 - 1)] {
+            bench.core.device.array.set_age(block, |info| info.pe = pe);
+        }
+        start_with(&mut bench.core, by_wear(None, None));
+        let borne = [46_000, 231_161].map(|reads| Thresholds::new((reads, Nanos(0)), 20, 4).idle_reads);
+        for block in [new, worn] {
+            read(&mut bench, block, borne[0] - 1000);
+        }
+        assert_eq!(due(&mut bench), None, "neither has come to its margin");
+        for block in [new, worn] {
+            read(&mut bench, block, borne[0] + 1);
+        }
+        assert_eq!(
+            due(&mut bench),
+            Some((worn, Reason::ReadsWhenIdle)),
+            "the margin of 46,000 reads, which 15,000 cycles bear, has begun"
+        );
+        read(&mut bench, new, borne[1]);
+        assert!(bench.core.limits.regions[0].tired.len() == 1, "a new block bears more than 231,161 reads");
+        // 381 days after both were written.
+        bench.core.device.now = SimTime(381 * 86_400_000_000_000);
+        make_busy(&mut bench);
+        assert_eq!(due(&mut bench), Some((worn, Reason::RetentionAtOnce)));
     }
 }

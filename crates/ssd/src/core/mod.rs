@@ -20,6 +20,7 @@ pub(crate) mod target;
 #[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod timer;
+pub(crate) mod tolerance;
 pub(crate) mod waits;
 pub(crate) mod zone_step;
 

@@ -41,6 +41,7 @@ pub(crate) fn tiny_setup(scheme: &str, buffer: BufferKind) -> Setup {
         transfer: nand::Transfer::MtPerS(BusRate(400)),
         page: vec![nand::PageKind { name: "slc".into(), read: Nanos(40_000), program: Nanos(500_000) }],
         worn: None,
+        program_growth: Nanos(0),
     };
     let energy = nand::Energy { read: Nanojoules(1), program: Nanojoules(1), erase: Nanojoules(1) };
     Setup {

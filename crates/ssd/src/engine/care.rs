@@ -44,8 +44,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.care.patrol_due(&mut self.core, host);
     }
 
-    pub(crate) fn start_limits(&mut self) {
-        limits::start(&mut self.core, &self.writer);
+    pub(crate) fn start_limits(&mut self, setup: &Setup) {
+        limits::start(&mut self.core, &self.writer, setup.drive.endurance);
     }
 
     pub(crate) fn assume_read_often(&mut self) {

@@ -18,7 +18,12 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn kick(&mut self) {
         while let Some(die) = self.core.device.next_kick() {
             match self.core.device.start_next(die) {
-                Taken::Program(image) => self.writer.pages.sealed(image),
+                Taken::Program(image) => {
+                    self.writer.pages.sealed(image);
+                    if self.writer.stripes.has_caches() {
+                        self.strip_launched(die);
+                    }
+                }
                 Taken::Nothing => self.die_is_idle(die),
                 Taken::Command => {}
             }

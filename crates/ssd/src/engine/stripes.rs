@@ -1,6 +1,7 @@
 //! What the engine and other components ask of static stripes, one line each.
 
 use crate::core::ids::OpId;
+use crate::core::owner::Owner;
 use crate::core::target::Target;
 use crate::engine::Engine;
 use device::contents::HostPayload;
@@ -35,6 +36,16 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     pub(crate) fn stripe_read_done(&mut self, ppn: Ppn, op: OpId, strip: u32, outcome: ReadOutcome) {
         self.writer.stripes.read_done(&mut self.core, ppn, op, strip, outcome);
+        self.hand_on();
+    }
+
+    /// A die has taken up a program: the strip needs its slot in a cache no longer.
+    #[inline(never)]
+    pub(crate) fn strip_launched(&mut self, die: DieId) {
+        let Some(&Owner::Stripe { op, strip }) = self.core.device.in_service(die).map(|command| &command.owner) else { return };
+        if let Some(lpn) = self.writer.stripes.launched(&mut self.core, op, u32::from(strip)) {
+            self.host.eviction_launched(&mut self.core, lpn);
+        }
         self.hand_on();
     }
 

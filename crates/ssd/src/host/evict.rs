@@ -30,16 +30,16 @@ impl<P: HostPayload> Host<P> {
     /// Takes a write or discard into the buffer, or lets it wait for room.
     pub(super) fn buffer_job<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, job: JobId) {
         core.jobs[job].remaining += 1;
-        if self.buffer.waiting.is_empty() {
-            self.take_in(core, writer, job, Turn::Last);
-        } else {
+        if self.buffer.has_waiting() {
             self.await_room(core, job, Turn::Last);
+        } else {
+            self.take_in(core, writer, job, Turn::Last);
         }
     }
 
     /// Takes in the job that waits first for room, if there is any now; then the next.
     pub fn retry_buffer<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>) {
-        if let Some(job) = self.buffer.waiting.pop_front()
+        if let Some(job) = self.buffer.next_waiting()
             && self.take_in(core, writer, job, Turn::First) == TakenIn::Yes
         {
             core.out.push(Effect::RetryBuffer);
@@ -48,7 +48,7 @@ impl<P: HostPayload> Host<P> {
 
     /// There is no room in the buffer for the job that waits first, and there never will be.
     pub fn fail_buffer_waiter<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
-        if let Some(job) = self.buffer.waiting.pop_front() {
+        if let Some(job) = self.buffer.next_waiting() {
             core.jobs[job].failed = true;
             core.job_waited(job, Wait::Buffer);
             self.leave(core, job);
@@ -57,7 +57,7 @@ impl<P: HostPayload> Host<P> {
 
     /// Whether anything waits for room in the buffer.
     pub fn has_waiting_for_buffer(&self) -> bool {
-        !self.buffer.waiting.is_empty()
+        self.buffer.has_waiting()
     }
 
     /// Takes in a job if there is room; else it waits, in its turn, while pages leave.
@@ -75,8 +75,9 @@ impl<P: HostPayload> Host<P> {
         }
         let new = core.jobs[job].pages.iter().filter(|page| self.buffer.get(page.lpn).is_none()).count();
         // A request larger than the buffer passes through an empty one.
-        if self.buffer.len() + new > capacity && self.buffer.len() > 0 {
-            let dirty = capacity.saturating_sub(new);
+        let taken = self.buffer.taken_slots();
+        if taken + new > capacity && taken > 0 {
+            let dirty = capacity.saturating_sub(new + self.buffer.wanted());
             if self.buffer.dirty_pages() > dirty {
                 core.out.push(Effect::EvictDownTo { dirty: dirty as u32 });
                 core.out.push(Effect::AwaitRoom { job, turn });
@@ -86,7 +87,7 @@ impl<P: HostPayload> Host<P> {
             return TakenIn::No;
         }
         self.put_in_buffer(core, job);
-        self.answer_from_buffer(core, job, capacity * 3 / 4);
+        self.answer_from_buffer(core, job, self.buffer.watermark(capacity));
         TakenIn::Yes
     }
 
@@ -111,13 +112,10 @@ impl<P: HostPayload> Host<P> {
 
     /// There was no room for the job: it waits in its turn.
     pub fn await_room<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId, turn: Turn) {
-        match turn {
-            Turn::First => self.buffer.waiting.push_front(job),
-            Turn::Last => {
-                self.hold_pages(core, job);
-                self.buffer.waiting.push_back(job);
-            }
+        if turn == Turn::Last {
+            self.hold_pages(core, job);
         }
+        self.buffer.await_room(job, core.jobs[job].pages.len(), turn);
     }
 
     fn put_in_buffer<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
@@ -234,6 +232,16 @@ impl<P: HostPayload> Host<P> {
         core.job_begins(id, core.device.now, (Lba(0), 0));
         core.out.push(Effect::Place { job: id });
         core.part_done(id);
+    }
+
+    /// A die has taken up the program of a page that leaves: who waits for room may have it.
+    pub fn eviction_launched<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, lpn: Lpn) {
+        if self.buffer.is_write_cache() {
+            self.buffer.launched(lpn);
+            if self.has_waiting_for_buffer() {
+                core.out.push(Effect::RetryBuffer);
+            }
+        }
     }
 
     /// An eviction is durable, or failed for want of space.
@@ -364,6 +372,28 @@ mod tests {
         assert!(!alone.host.has_waiting_for_buffer());
     }
 
+    /// Four stripes of four pages fill a scheme's write cache of 16. Catches room that is made for one request at a time,
+    /// so that the others wait for as many evictions, one after the other.
+    #[test]
+    fn a_write_cache_makes_room_for_all_that_wait_at_once() {
+        let mut alone = HostAlone::<Tag>::new("da-raid5", BufferKind::PowerSafe);
+        alone.write_each(0..16);
+        assert_eq!(alone.placing_lpns(), [[0, 1, 2, 3]], "above three quarters");
+        for stripe in 4..8 {
+            alone.write(4 * stripe..4 * stripe + 4);
+        }
+        assert_eq!(alone.answered().len(), 16);
+        let first = alone.placing[0];
+        // A die has taken up each page of the first stripe: there is room for one request, and the rest makes itself some.
+        for lpn in 0..4 {
+            alone.host.eviction_launched(&mut alone.core, Lpn(lpn));
+            alone.hand_on();
+        }
+        assert_eq!(alone.answered().len(), 17, "before the pages are durable");
+        assert_eq!(alone.placing_lpns()[1..], [[4, 5, 6, 7], [8, 9, 10, 11], [12, 13, 14, 15]]);
+        alone.land(first);
+    }
+
     /// Catches a flush that is answered too early, or waits for what was written behind it.
     #[test]
     fn a_flush_waits_for_the_pages_that_were_dirty_before_it() {
@@ -429,7 +459,7 @@ mod tests {
         assert!(alone.host.oracle.floor(Lpn(4)).discarded && alone.host.buffer.get(Lpn(4)).is_none());
         alone.land(eviction);
         assert_eq!(alone.answered().last(), Some(&(3, false)), "the flush");
-        assert_eq!(alone.host.buffer.len(), 0);
+        assert_eq!(alone.host.buffer.taken_slots(), 0);
     }
 
     /// Catches a page that leaves while its discard waits, and one that never leaves after the discard failed.
@@ -457,7 +487,7 @@ mod tests {
         let eviction = alone.placing[0];
         alone.fail(eviction);
         assert_eq!((alone.answered().last(), alone.placing.len()), (Some(&(3, true)), 0));
-        assert_eq!((alone.host.buffer.len(), alone.host.buffer.dirty_pages()), (3, 3));
+        assert_eq!((alone.host.buffer.taken_slots(), alone.host.buffer.dirty_pages()), (3, 3));
     }
 
     /// Catches a failed eviction that is not tried again although somebody waits for its pages.

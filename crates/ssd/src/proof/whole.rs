@@ -38,8 +38,6 @@ const LOOKED_AT: u32 = 1 << 16;
 pub struct Standing {
     /// Dies whose loss at a time loses no acknowledged data, as the scheme promises it in its present stage.
     pub promised_dies: u32,
-    /// The stage of life the scheme is in; `None` where it has no stages.
-    pub life_stage: Option<u8>,
     /// Dies that are dead.
     pub dead_dies: u32,
     /// Logical pages with contents that were looked at: all of them, or some tens of thousands spread evenly.
@@ -71,7 +69,6 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
             Way::Stripes => {
                 let scheme = writer.stripes.scheme();
                 standing.promised_dies = scheme.survives_dies();
-                standing.life_stage = scheme.life_stage();
                 // In its first stage a scheme of stages has no parity to hold.
                 standing.power_safe_memory = scheme.parity_cache() > 0 && scheme.life_stage() != Some(1);
             }

@@ -3,8 +3,8 @@
 use crate::config::Pace;
 use crate::host::explain::Explained;
 use crate::result::{
-    AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, HostResult, OracleResult, PreconditionResult, RedundancyResult,
-    ReplayResult, Response, RunResult, WaitsResult, WearResult,
+    AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, HostResult, Life, OracleResult, PreconditionResult,
+    RedundancyResult, ReplayResult, Response, RunResult, WaitsResult, WearResult,
 };
 use crate::session::Prepared;
 use device::contents::HostPayload;
@@ -12,13 +12,24 @@ use device::facts::RequestKind;
 use device::waits::Wait;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
-use vocab::{Cause, Nanos, SimTime};
+use vocab::{BlockAddr, Cause, Grid, Nanos, SimTime, StripeId};
+
+/// How much more than the mean die the most worn one took, by the P/E cycles added to each block.
+fn die_wear_ratio(pe_added: &[u32], grid: &Grid) -> Option<f64> {
+    let mut of_die = vec![0u64; grid.dies() as usize];
+    for (block, added) in (0..).map(BlockAddr).zip(pe_added) {
+        of_die[grid.split_block(block).0.index()] += u64::from(*added);
+    }
+    let (most, all) = (*of_die.iter().max()?, of_die.iter().sum::<u64>());
+    (all > 0).then(|| most as f64 * of_die.len() as f64 / all as f64)
+}
 
 impl<P: HostPayload> Prepared<P> {
     /// What the run gave, from the facts folded.
     pub(crate) fn result(&self, events: u64, pace: Pace) -> RunResult {
         let folds = &self.engine.core.device.folds;
         let pe = self.engine.pe_cycles();
+        let pe_added: Vec<u32> = pe.iter().zip(&self.pe_before).map(|(after, before)| after.saturating_sub(*before)).collect();
         RunResult {
             scheme: self.setup.scheme.name.clone(),
             host: self.host_result(),
@@ -30,6 +41,7 @@ impl<P: HostPayload> Prepared<P> {
                 rebuilt_reads: folds.rebuilt,
                 rebuild_s: self.engine.rebuild_time().map(Nanos::as_secs_f64),
                 rebuild_left: self.engine.rebuild_left(),
+                life: self.life(),
             },
             precondition: PreconditionResult {
                 overwrites: self.steady.overwrites,
@@ -37,12 +49,30 @@ impl<P: HostPayload> Prepared<P> {
                 converged: self.steady.converged,
             },
             wear: WearResult {
-                pe_added: pe.iter().zip(&self.pe_before).map(|(after, before)| after.saturating_sub(*before)).collect(),
+                die_wear_ratio: die_wear_ratio(&pe_added, &self.engine.core.device.grid),
+                pe_added,
                 pe_cycles: pe,
             },
             replay: self.replay_result(events, pace),
             waits: self.waits_result(),
         }
+    }
+
+    /// Where in its life the drive is, if its scheme has stages.
+    fn life(&self) -> Option<Life> {
+        let (core, writer) = (&self.engine.core, &self.engine.writer);
+        let stripes = &writer.stripes;
+        let stage = writer.stripe_scheme()?.life_stage()?;
+        let first = self.first_arrival();
+        let since = |at: SimTime| at.max(first).since(first).as_secs_f64();
+        let began_s = [2, 3].map(|stage| stripes.stages.iter().find(|began| began.0 == stage).map(|began| since(began.1)));
+        let has_contents = |&stripe: &StripeId| !stripes.stripe_state(core, stripe).0.is_empty();
+        let mut life = Life { stage, began_s, ..Life::default() };
+        for stripe in (0..stripes.stripe_count(core)).map(StripeId).filter(has_contents) {
+            life.stripes += 1;
+            life.with_parity += u32::from(stripes.is_protected(core, stripe));
+        }
+        Some(life)
     }
 
     fn waits_result(&self) -> Option<WaitsResult> {

@@ -179,6 +179,8 @@ impl<P: HostPayload> Prepared<P> {
             engine.core.device.array.hush(setup.faults.silent, streams.stream("nand/silent"));
         }
         let pe_before = engine.pe_cycles();
+        // Those of the history before the workload.
+        engine.writer.stripes.stages.clear();
         Ok(Self { engine, setup: setup.clone(), steady, pe_before })
     }
 

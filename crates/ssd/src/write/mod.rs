@@ -113,7 +113,7 @@ impl<P: HostPayload> Writer<P> {
     }
 
     /// The scheme of static stripes, at the stage of its life that it is in, where the drive has one.
-    fn stripe_scheme(&self) -> Option<&dyn StripeScheme> {
+    pub fn stripe_scheme(&self) -> Option<&dyn StripeScheme> {
         match self.way {
             Way::Stripes => Some(self.stripes.scheme()),
             _ => None,

@@ -3,6 +3,7 @@
 //! A generator is driven by one [`Stream`], from which it derives separate streams for
 //! operations, addresses and arrivals: a change of rate leaves the addresses alone.
 
+mod exponential;
 mod hot_cold;
 mod jesd219;
 mod mixed;
@@ -136,7 +137,7 @@ impl fmt::Debug for GeneratorKind {
 
 /// All generators, in the order they are listed.
 pub const GENERATORS: &[GeneratorKind] =
-    &[uniform::KIND, zipf::KIND, hot_cold::KIND, sequential::KIND, mixed::KIND, jesd219::KIND];
+    &[uniform::KIND, zipf::KIND, hot_cold::KIND, sequential::KIND, mixed::KIND, exponential::KIND, jesd219::KIND];
 
 /// Chooses where the next request goes: first sector within the range, and sectors.
 trait Shape: Send {

@@ -246,7 +246,7 @@ impl<P: HostPayload> Rows<P> {
         let frontier = frontier_of(&core.map, stream);
         while self.open[frontier].has_room() {
             let (image, _) = self.next_image(core, frontier, 0);
-            core.submit_program(image, Owner::Nobody, Cause::Parity);
+            core.submit_program(image, Owner::Nobody, Cause::Padding);
         }
         self.open[frontier].places.clear();
         self.open[frontier].before = None;

@@ -131,7 +131,16 @@ impl<P: HostPayload> Stripes<P> {
     pub fn note_move<A: FlashArray<P>>(&mut self, core: &Core<P, A>, stripe: StripeId, from: Place, to: Place) {
         if self.any_worn {
             let (from, to) = (self.is_worn(core, from), self.is_worn(core, to));
+            let before = self.scheme().life_stage();
             self.scheme_mut().moved(stripe, from, to);
+            self.note_stage(core, before);
+        }
+    }
+
+    /// Notes when a stage of life began, if it is not the one of before.
+    fn note_stage<A: FlashArray<P>>(&mut self, core: &Core<P, A>, before: Option<u8>) {
+        if let Some(stage) = self.scheme().life_stage().filter(|&stage| before != Some(stage)) {
+            self.stages.push((stage, core.device.now));
         }
     }
 
@@ -163,7 +172,9 @@ impl<P: HostPayload> Stripes<P> {
         }
         if core.map.unit(unit).pe > limit.0 {
             self.any_worn = true;
+            let before = self.scheme().life_stage();
             self.scheme_mut().block_wore_out();
+            self.note_stage(core, before);
         }
     }
 

@@ -42,9 +42,9 @@ use crate::write::stripes::partial::ParityCache;
 use device::contents::HostPayload;
 use device::slab::Slab;
 use nand::FlashArray;
-use protect::StripeScheme;
+use protect::{StripeScheme, WriteBack};
 use std::collections::{BTreeSet, VecDeque};
-use vocab::{Divider, PeCycles, StripeId};
+use vocab::{Divider, PeCycles, SimTime, StripeId};
 
 /// A drive's own copy of its scheme.
 struct Scheme(Box<dyn StripeScheme>);
@@ -72,6 +72,8 @@ pub(crate) struct Stripes<P> {
     pub worn_above: Option<PeCycles>,
     /// Whether any block is: as long as none is, nobody has to look.
     any_worn: bool,
+    /// Stages of life that began since the drive has its age, and when.
+    pub stages: Vec<(u8, SimTime)>,
     /// Rank of the contents of each logical page, of a drive that is to be mounted.
     pub versions: Vec<u64>,
     /// The same for the parity of each stripe; 0: none.
@@ -85,7 +87,9 @@ impl<P: HostPayload> Stripes<P> {
     pub fn new(scheme: Option<Box<dyn StripeScheme>>, power: &Power, user_slots: u32) -> Self {
         let by_width = Divider::new(scheme.as_ref().map_or(1, |scheme| scheme.data_strips()));
         let width = scheme.as_ref().filter(|_| power.mountable).map(|_| by_width.divisor());
-        let mut held = ParityCache::new(scheme.as_ref().map_or(0, |scheme| scheme.parity_cache()));
+        let (cache, write_back) =
+            scheme.as_ref().map_or((0, WriteBack::OnDemand), |scheme| (scheme.parity_cache(), scheme.write_back()));
+        let mut held = ParityCache::new(cache, write_back);
         if power.mountable {
             held.expect_cuts();
         }
@@ -96,6 +100,7 @@ impl<P: HostPayload> Stripes<P> {
             held,
             worn_above: scheme.as_ref().and_then(|scheme| scheme.worn_above()),
             any_worn: false,
+            stages: Vec::new(),
             versions: vec![0; width.map_or(0, |_| user_slots as usize)],
             parity_versions: vec![0; width.map_or(0, |width| user_slots.div_ceil(width) as usize)],
             unnamed: BTreeSet::new(),
@@ -113,6 +118,12 @@ impl<P: HostPayload> Stripes<P> {
     #[inline]
     pub fn scheme_mut(&mut self) -> &mut dyn StripeScheme {
         &mut *self.scheme.as_mut().expect("the drive has static stripes").0
+    }
+
+    /// Whether the scheme has caches whose slots are free once what they hold is on its way into flash.
+    #[inline]
+    pub fn has_caches(&self) -> bool {
+        self.held.has_room_at_all()
     }
 
     /// Data strips of a stripe; the strip of this number is its parity.

@@ -8,6 +8,7 @@ use crate::core::ids::OpId;
 use crate::write::stripes::op::Work;
 use device::contents::HostPayload;
 use ftl::{Place, UnitId};
+use protect::WriteBack;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use vocab::{Slot, StripSet, StripeId};
@@ -86,6 +87,8 @@ pub(crate) struct StripeVersions {
 #[derive(Clone, Debug)]
 pub(crate) struct ParityCache<P> {
     capacity: usize,
+    /// Entries above which the least recently updated are committed though nobody waits for their room.
+    watermark: usize,
     entries: FxHashMap<u32, PartialParity<P>>,
     /// Stripes, least recently updated first.
     order: BTreeMap<u64, StripeId>,
@@ -108,9 +111,14 @@ pub(crate) struct ParityCache<P> {
 }
 
 impl<P: HostPayload> ParityCache<P> {
-    pub fn new(capacity: u32) -> Self {
+    pub fn new(capacity: u32, write_back: WriteBack) -> Self {
+        let watermark = match write_back {
+            WriteBack::Watermark => (capacity * 3).div_ceil(4),
+            WriteBack::OnDemand => capacity,
+        };
         Self {
             capacity: capacity as usize,
+            watermark: watermark as usize,
             entries: FxHashMap::default(),
             order: BTreeMap::new(),
             clock: 0,
@@ -190,6 +198,12 @@ impl<P: HostPayload> ParityCache<P> {
         self.entries.get_mut(&stripe.0).expect("just put").versions = versions;
     }
 
+    /// Whether there is a cache.
+    #[inline]
+    pub fn has_room_at_all(&self) -> bool {
+        self.capacity > 0
+    }
+
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -229,10 +243,11 @@ impl<P: HostPayload> ParityCache<P> {
         self.waiting.pop_front()
     }
 
-    /// Stripes to commit so that all updates that wait for room get some, least recently updated first.
+    /// Stripes to commit, least recently updated first: so that all updates that wait for room get some, and that no more
+    /// entries are held than the watermark says.
     pub fn to_be_committed(&self) -> Vec<StripeId> {
         let missing = self.waiting.len().saturating_sub(self.leaving);
-        self.stripes().take(missing).collect()
+        self.stripes().take(missing.max(self.entries.len().saturating_sub(self.watermark))).collect()
     }
 
     /// A commit of the stripe begins; false if there is nothing to commit or one is under way.

@@ -14,7 +14,7 @@ use device::slab::ImageId;
 use device::waits::Wait;
 use ftl::{Place, Stream};
 use nand::{FlashArray, OobTag, PageRole, ProgramOutcome};
-use vocab::{Cause, DieId, Slot, StripSet};
+use vocab::{Cause, DieId, Lpn, Slot, StripSet};
 
 impl<P: HostPayload> Stripes<P> {
     /// Strips that the update programs.
@@ -138,6 +138,7 @@ impl<P: HostPayload> Stripes<P> {
                     let versions = self.versions_of_stripe(core, stripe, rank);
                     self.held.stamp(stripe, versions);
                 }
+                self.commit_least_recent(core);
             }
             Outcome::Forget => {
                 self.give_up_partial_parity(core, id);
@@ -214,6 +215,23 @@ impl<P: HostPayload> Stripes<P> {
                 self.lpn_of(core, op.stripe, strip).into_iter().for_each(|lpn| core.note_lost(lpn, op.rank));
             }
         }
+    }
+
+    /// A die has taken up the program of a strip, so that its page is in that die's program buffer. A parity that replaces a
+    /// partial one leaves the parity cache; the logical page of an eviction, which is told, the write cache.
+    pub fn launched<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId, strip: u32) -> Option<Lpn> {
+        let is_parity = strip == self.data_strips();
+        let op = &mut self.ops[id];
+        if is_parity && std::mem::take(&mut op.replaces_partial) {
+            self.held.left();
+            if self.held.has_waiting() {
+                Self::later(core, StripeStep::ServeWaiting);
+            }
+        }
+        if is_parity || !self.is_eviction(core, id) {
+            return None;
+        }
+        self.lpn_of(core, self.ops[id].stripe, strip)
     }
 
     /// The program of a strip has ended. One whose die died has failed.

@@ -3,7 +3,7 @@
 use crate::core::Core;
 use crate::core::effects::{Effect, Parcel};
 use crate::core::ids::OpId;
-use crate::core::jobs::Asker;
+use crate::core::jobs::{Asker, PageWrite};
 use crate::core::stripe_step::{Attempt, StripeStep};
 use crate::core::target::Target;
 use crate::write::stripes::Stripes;
@@ -14,6 +14,7 @@ use device::slab::JobId;
 use device::waits::Wait;
 use ftl::Place;
 use nand::FlashArray;
+use protect::ParityRule;
 use std::ops::Range;
 use vocab::StripeId;
 
@@ -35,20 +36,25 @@ impl<P: HostPayload> Stripes<P> {
         id
     }
 
-    /// Cuts the job into updates of one stripe each, which start in order.
+    /// Cuts the job into updates, each of one stripe or, where the scheme wants a parity for each page, of one page. They
+    /// start in order.
     pub fn place<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
         let by_width = self.by_width;
         let per = core.device.grid.geometry().sectors_per_slot();
         let mut first = 0;
         while let Some(page) = core.jobs[job].pages.get(first) {
             let stripe = self.strip_of(page.lpn).0;
+            let is_of_stripe = |page: &&PageWrite<P>| by_width.split(page.lpn.0).0 == stripe.0;
+            let of_stripe = core.jobs[job].pages[first..].iter().take_while(is_of_stripe).count();
+            let together = match self.scheme().parity_rule() {
+                ParityRule::PageUnlessFull if of_stripe < by_width.divisor() as usize => 1,
+                ParityRule::Page => 1,
+                ParityRule::Request | ParityRule::PageUnlessFull => of_stripe,
+            };
             let id = self.new_update(stripe, Work::Write);
             let op = &mut self.ops[id];
-            for page in &core.jobs[job].pages[first..] {
-                let (of, strip) = by_width.split(page.lpn.0);
-                if of != stripe.0 {
-                    break;
-                }
+            for page in &core.jobs[job].pages[first..first + together] {
+                let strip = by_width.split(page.lpn.0).1;
                 op.strips.push(strip);
                 op.written.insert(strip);
                 if (page.from, page.to) != (0, per) {

@@ -16,7 +16,7 @@ use device::slab::JobId;
 use ftl::Stream;
 use nand::{FlashArray, OobTag, ProgramOutcome};
 use protect::Protection;
-use vocab::{DieId, Lpn, Ppn, StripSet, StripeId};
+use vocab::{Cause, DieId, Lpn, Ppn, StripSet, StripeId};
 
 /// Rows of a tiny drive, under DS-RAID with these options.
 struct Alone {
@@ -357,6 +357,7 @@ fn a_row_that_ends_early_has_all_its_pages_programmed() {
     let rest = programs(&mut alone.core);
     let owners: Vec<bool> = rest.iter().map(|command| command.owner == Owner::Nobody).collect();
     assert_eq!((owners, is_parity(&rest[0])), (vec![false, true, true, true], true));
+    assert!(rest.iter().all(|command| (command.cause == Cause::Padding) == (command.owner == Owner::Nobody)));
     let (_, next) = alone.write(&[(1, 1)]);
     assert_eq!(alone.core.map.rows().row_of(next[0].ppn).0, 1);
 }

@@ -76,6 +76,55 @@ fn an_update_waits_for_room_in_the_parity_cache_until_another_stripe_is_committe
     drive.check();
 }
 
+/// Four partial parities fill the cache. Catches a cache that is written back too late, or though it was to wait for a need.
+#[test]
+fn above_three_quarters_the_oldest_partial_parity_is_committed() {
+    for (write_back, held) in [("watermark", 1..4), ("on-demand", 0..4)] {
+        let mut drive = Drive::new("ppc", &[("parity_cache", "16KiB"), ("write_back", write_back)]);
+        for stripe in 0..4 {
+            drive.write(&[0, 1, 2, 3].map(|strip| (stripe * N + strip, 1)));
+        }
+        for stripe in 0..4 {
+            drive.write(&[(stripe * N + 1, 2)]);
+        }
+        assert_eq!(drive.stripes.held.stripes().collect::<Vec<_>>(), held.map(StripeId).collect::<Vec<_>>(), "{write_back}");
+        drive.check();
+    }
+}
+
+/// Catches an update that waits until the parity that makes room for it is durable, and room that is given away twice.
+#[test]
+fn a_parity_that_its_die_has_taken_up_leaves_the_cache() {
+    let mut drive = Drive::new("ppc", &[("parity_cache", "4KiB"), ("write_back", "on-demand")]);
+    for stripe in 0..2 {
+        drive.write(&[0, 1, 2, 3].map(|strip| (stripe * N + strip, 1)));
+    }
+    drive.write(&[(1, 2)]);
+    drive.begin(&[(N + 1, 2)]);
+    assert!(drive.stripes.held.has_waiting());
+    // The commit reads what the partial parity does not cover, and programs the parity.
+    let parity = loop {
+        let (id, _) = drive.core.device.next_ready().expect("the commit is under way");
+        let command = drive.core.device.commands[id];
+        if command.verb == Verb::Program {
+            break (id, command);
+        }
+        drive.complete(id);
+    };
+    let Owner::Stripe { op, strip } = parity.1.owner else { panic!("{:?}", parity.1.owner) };
+    assert_eq!(u32::from(strip), N);
+    assert_eq!(drive.stripes.launched(&mut drive.core, op, N), None);
+    drive.go_on();
+    assert!(!drive.stripes.held.has_waiting(), "not before the die is done");
+    drive.complete(parity.0);
+    drive.settle();
+    assert_eq!(drive.stripes.held.stripes().collect::<Vec<_>>(), [StripeId(1)]);
+    drive.begin(&[(2, 2)]);
+    assert!(drive.stripes.held.has_waiting(), "there is room for one");
+    drive.settle();
+    drive.check();
+}
+
 /// A drive with a partial parity of strip 1, whose old version lies in a unit that is being collected.
 fn with_collected_old_version() -> (Drive, UnitId) {
     let mut drive = Drive::new("ppc", &[]);

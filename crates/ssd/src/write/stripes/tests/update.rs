@@ -66,6 +66,32 @@ fn updates_of_a_stripe_are_serial_and_keep_their_order() {
     assert_eq!(drive.stripes.ops.in_use(), 0);
 }
 
+/// Catches pages of a request that share a parity although each is to have its own, or the other way round. What is read is
+/// what an update of one page reads: its old contents and the old parity.
+#[test]
+fn the_parity_rule_says_which_pages_of_a_request_share_a_parity() {
+    const RULES: [(&str, &[u32], &[u32]); 3] = [
+        ("request", &[0, 1, N], &[0, 1, 2, 3, N]),
+        ("page", &[0, N, 1, N], &[0, N, 1, N, 2, N, 3, N]),
+        ("page-unless-full", &[0, N, 1, N], &[0, 1, 2, 3, N]),
+    ];
+    for (rule, two, all) in RULES {
+        let mut drive = Drive::new("raid5", &[("parity_rule", rule)]);
+        drive.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
+        let (_, filled) = drive.commands();
+        assert_eq!(filled, all, "{rule}");
+        drive.parts_done();
+        let job = drive.write(&[(0, 2), (1, 2)]);
+        let parts = two.iter().filter(|&&strip| strip == N).count();
+        assert_eq!(drive.parts_done(), vec![job; parts], "{rule}");
+        let (read, programmed) = drive.commands();
+        assert_eq!(programmed, two, "{rule}");
+        assert_eq!(read, if parts == 1 { vec![2, 3] } else { vec![0, N, 1, N] }, "{rule}");
+        assert_eq!(drive.stored(STRIPE, N), sum([page(0, 2), page(1, 2), page(2, 1), page(3, 1)]), "{rule}");
+        drive.check();
+    }
+}
+
 /// Catches a job over two stripes whose second part starts first or not at all.
 #[test]
 fn a_job_over_two_stripes_is_two_updates() {
