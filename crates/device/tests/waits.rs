@@ -119,7 +119,7 @@ fn queue_of(service: &Service) -> Wait {
         (Verb::Erase, _) => Wait::QueueErases,
         (Verb::Read, "host" | "host-rmw") => Wait::QueueHostReads,
         (_, "host" | "host-rmw") => Wait::QueueHostPrograms,
-        (_, "parity") => Wait::QueueParity,
+        (_, "parity" | "padding") => Wait::QueueParity,
         (_, "gc" | "wear-level") => Wait::QueueCollection,
         (_, "rebuild") => Wait::QueueRebuild,
         _ => Wait::QueueUpkeep,
