@@ -180,9 +180,12 @@ fn was_erased<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, solved: &Solv
 /// Whether the group was given up before each data block of the codeword had its sum: then
 /// the blocks of its parity, sums of these, do not sum up to nothing either.
 fn lacks_block_parity<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, solved: &Solved<'_>, codeword: u32) -> bool {
-    let grid = &core.device.grid;
-    let is_written = |page, strip| was_written(core, solved.ppn(grid, GroupPage { page, strip }));
+    let last = core.device.grid.pages_per_block() - 1;
+    // A page whose program failed before a cut looks as if it was never written, and parities that are left still sum it.
+    let is_in = |page, strip| {
+        let page = GroupPage { page, strip };
+        was_written(core, solved.ppn(&core.device.grid, page)) || was_erased(core, solved, page)
+    };
     let mut data = (0..solved.stripe.data).filter(|&strip| solved.stripe.strips[strip as usize].codeword == codeword);
-    let last = grid.pages_per_block() - 1;
-    data.any(|strip| is_written(0, strip) && !is_written(last, strip))
+    data.any(|strip| !is_in(last, strip) && (0..last).any(|page| is_in(page, strip)))
 }

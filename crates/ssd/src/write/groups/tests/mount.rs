@@ -4,7 +4,7 @@ use super::*;
 use crate::write::found::{Found, Lost};
 use crate::write::groups::Redo;
 use crate::write::groups::mount::GroupsSeen;
-use crate::write::testing::Seen;
+use crate::write::testing::{Seen, kill};
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, Ppn};
 
@@ -99,4 +99,40 @@ fn what_is_kept_for_a_cut_goes_with_its_group_alone() {
     alone.groups.forget_group(1, 4);
     assert_eq!((alone.groups.redo.len(), alone.groups.held.len()), (0, 0));
     assert_eq!([0, 1].map(|group| alone.groups.info[group].is_some()), [true, false]);
+}
+
+/// A codeword of which only one page is in flash, with its parity, and whose blocks have two pages: the others failed, and
+/// their blocks never got the sums that an outage took. Then the die of that page dies. Fails if the block of the parity,
+/// which sums what failed, counts as if it summed the one whole block alone: the page would come back as the sum of all four
+/// (torture, seed 504, 626165).
+#[test]
+fn a_parity_that_sums_blocks_without_a_sum_is_in_no_block_code() {
+    let mut setup = log_setup("mds-groups", &[("m", "1"), ("block_parity", "yes")]);
+    setup.power.mountable = true;
+    setup.drive.geometry.pages_per_block = 2;
+    let mut alone = Alone::<Tag>::with(&setup);
+    let (_, commands) = alone.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
+    let whole = alone.core.device.grid.die_of(page_of(&alone.core, 0));
+    for command in &commands {
+        let (block, page) = alone.core.device.grid.split(command.ppn);
+        match alone.core.device.grid.die_of(command.ppn) == whole {
+            true => drop(alone.end(command, ProgramOutcome::Done)),
+            // What stands behind a page that failed is not begun when the power goes.
+            false if page == 0 => drop(alone.end(command, ProgramOutcome::Failed)),
+            false => assert_eq!(alone.core.device.array.block(block).next_page, 0),
+        }
+    }
+    let parity = programs(&mut alone.core);
+    assert_eq!((parity.len(), is_parity(&parity[0])), (1, true), "all that it sums has ended");
+    alone.end_all(&parity);
+    assert_eq!(alone.core.device.images.slab[parity[0].image].oob.coverage.count_ones(), 4);
+
+    let mut kept = alone.groups.remains(&alone.core);
+    kept.lose_sums();
+    alone.core.device.failed_programs.clear();
+    let seen = Seen::of(&alone.core);
+    let view = GroupsSeen { seen: &seen, erasing: &BTreeSet::new(), erases_known: true };
+    alone.groups.mount(&mut alone.core, kept, view);
+    kill(&mut alone.core, whole);
+    assert_eq!(alone.repair(0), None, "three more pages of its codeword are lost, and its block");
 }
