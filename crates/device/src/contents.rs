@@ -38,6 +38,10 @@ pub trait HostPayload: Payload {
     fn bytes(&self) -> Option<&[u8]> {
         None
     }
+    /// What is stored, byte by byte; none at all are zeros.
+    fn raw(&self) -> Vec<u8> {
+        self.bytes().unwrap_or_default().to_vec()
+    }
     /// Adds `other` over GF(2).
     fn add(&mut self, other: &Self);
     /// Adds `c` times `other` over GF(2^8), byte by byte; `c = 1` is [`Self::add`].
@@ -109,6 +113,10 @@ impl HostPayload for Tag {
 
     #[inline]
     fn merge(&mut self, _: &Self, _: u32, _: u32) {}
+
+    fn raw(&self) -> Vec<u8> {
+        self.0.to_le_bytes().to_vec()
+    }
 
     #[inline]
     fn add(&mut self, other: &Self) {

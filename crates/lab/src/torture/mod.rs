@@ -8,6 +8,7 @@
 //! it cuts the power of a small drive at every event. A [`Campaign`] is cut into pieces that are kept, so that any
 //! number of processes may run it.
 
+mod apart;
 mod campaign;
 mod drive;
 pub mod exhaustive;
@@ -20,6 +21,7 @@ mod shrink;
 mod text;
 mod together;
 
+pub use apart::{Apart, TakenApart};
 pub use campaign::{Found, KEPT_OF_A_KIND, Runner, Summary, Tally, campaign};
 pub use drive::SCENARIOS_OF_A_DRIVE;
 pub use kept::{Crew, Kept};

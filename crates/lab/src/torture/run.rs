@@ -1,7 +1,8 @@
 //! Runs one scenario against the engine's oracle.
 
-use super::FaultKind;
+use super::promise::{Befalls, Losses};
 use super::scenario::{Fates, Round, Scenario, Strike, When};
+use super::{FaultKind, apart};
 use ssd::{Begun, BufferKind, Failure, Fate, MemoryLoss, Mounted, Outage, Session};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -198,7 +199,20 @@ impl Runner<'_> {
         let last = self.last_command();
         rest(&mut self.session, &mut last.into_iter(), pace)?;
         self.outcome.pages_checked += checked + u64::from(self.scenario.setup.user_slots);
-        verify(&mut self.session, self.scenario.may_lose)
+        verify(&mut self.session, self.scenario.may_lose)?;
+        if !self.scenario.apart {
+            return Ok(());
+        }
+        let all_covered = self.keeps_all_covered();
+        apart::check(&mut self.session, &self.scenario.setup, all_covered)
+    }
+
+    /// Whether all that lies in flash has parity at rest, whatever the engine says: nothing was lost, failed or wrong, so
+    /// that there is room and nothing that nobody has noticed yet. A scheme of stages gives all pages parity in the last one.
+    fn keeps_all_covered(&self) -> bool {
+        let Befalls { losses, wear_out, random, takes_partners, .. } = self.scenario.befalls();
+        let survives = self.session.standing().promised_dies > 0;
+        survives && losses == Losses::None && !wear_out && !random && !takes_partners
     }
 
     /// What is found at the end of a round stays: nothing of it may be in a buffer that is lost with power. A

@@ -5,6 +5,9 @@ use super::{Draws, FaultKind, Scope, together};
 use ssd::{Begun, Fate, MemoryLoss, Outage, Pace, Session, Setup};
 use vocab::{DieId, Fua, HostCommand, HostOp, Lba, SimTime, Stream, Streams};
 
+/// Of so many scenarios flash is taken apart in one: it costs a good part of a scenario.
+const TAKEN_APART: u64 = 8;
+
 /// What is done to one drive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
@@ -16,6 +19,8 @@ pub struct Scenario {
     pub rounds: Vec<Round>,
     /// Whether pages may be reported lost.
     pub may_lose: bool,
+    /// Whether flash is taken apart at the end of each round.
+    pub apart: bool,
 }
 
 /// Requests, and what happens meanwhile.
@@ -142,7 +147,9 @@ impl Scenario {
         let pace = if draws.chance(0.3) { Pace::Open } else { Pace::Closed { depth } };
         let mut left = plan.at_most;
         let rounds = *pick(&[1, 1, 1, 2, 2, 3], &mut draws);
-        let scenario = |rounds| Self { setup: setup.clone(), pace, rounds, may_lose: plan.may_lose };
+        // Two of the scenarios of a drive.
+        let apart = number % TAKEN_APART == 0;
+        let scenario = |rounds| Self { setup: setup.clone(), pace, rounds, may_lose: plan.may_lose, apart };
         match scope.draws {
             Draws::Together => together::judged(scenario(together::rounds(setup, plan, rounds, &mut draws))),
             Draws::Apart => scenario((0..rounds).map(|_| round(setup, plan, &mut left, &mut draws)).collect()),

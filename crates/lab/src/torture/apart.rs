@@ -1,0 +1,218 @@
+//! A drive at rest, taken apart: every parity is held against the sum of what it covers, from the bytes that flash holds and by
+//! arithmetic of its own. The engine says where logical pages lie and what it keeps in memory, nothing else.
+
+use super::run::{Rule, Violation};
+use ssd::ftl::Place;
+use ssd::nand::PageRole;
+use ssd::protect::{Protection, registry};
+use ssd::{Inventory, RawFlash, RawPage, Session, Setup, shape};
+use std::collections::{BTreeMap, BTreeSet};
+use vocab::{DieId, Grid, Lpn, Ppn, Slot, StripSet};
+
+/// How the logical pages that lie in flash are covered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TakenApart {
+    /// Those with a parity on another die that is the sum of what it covers, all of which can be read.
+    pub covered: u32,
+    /// Those whose sum is in the controller.
+    pub held: u32,
+    /// All others.
+    pub bare: Vec<Lpn>,
+    /// A parity that is the sum of something else, in words.
+    pub wrong: Option<String>,
+}
+
+/// What a codeword says of the pages in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sum {
+    Right,
+    Wrong,
+    /// Pages of it cannot be read, fewer than it has parities.
+    Solvable,
+    /// Too many pages of it cannot be read.
+    Unknown,
+}
+
+/// A drive at rest, as it lies there.
+pub struct Apart {
+    grid: Grid,
+    flash: RawFlash,
+    inventory: Inventory,
+    /// Data strips of a static stripe.
+    strips: Option<u32>,
+    /// The current parity of each static stripe.
+    parities: BTreeMap<u32, Slot>,
+    /// Pages of block groups that are in sums in the power-safe cache.
+    in_sums: BTreeSet<Ppn>,
+}
+
+/// Where `all_covered` says so, and where the engine itself says that it is whole ([`Session::is_whole`]), nothing may be bare.
+/// Of programs that silently did not happen the engine knows nothing, so its word does not count there. The drive must be at
+/// rest.
+///
+/// # Errors
+/// A parity that is wrong; pages without redundancy on a drive that should have it for all.
+pub(super) fn check(session: &mut Session, setup: &Setup, all_covered: bool) -> Result<(), Violation> {
+    let Some(apart) = Apart::new(session, setup) else { return Ok(()) };
+    let found = apart.look();
+    let bare: Vec<String> = found.bare.iter().map(ToString::to_string).collect();
+    // A block that takes no erase any more keeps the parities of an earlier life.
+    let what = match found.wrong.filter(|_| setup.faults.wear_out == 0.0) {
+        Some(wrong) => wrong,
+        None if bare.is_empty() || !(all_covered || setup.faults.silent == 0.0 && session.is_whole()) => return Ok(()),
+        None => format!("no parity in flash is the sum of {}", bare.join(", ")),
+    };
+    Err(Violation { rule: Rule::Scrub, what: format!("taken apart: {what}") })
+}
+
+impl Apart {
+    /// `None` under schemes without parity that anything is promised of.
+    #[must_use]
+    pub fn new(session: &Session, setup: &Setup) -> Option<Self> {
+        let strips = match registry::build(&setup.scheme, shape(&setup.drive)).ok()? {
+            Protection::Stripes(scheme) => Some(scheme.data_strips()),
+            Protection::Rows(_) | Protection::Groups(_) => None,
+            Protection::None | Protection::Zones(_) => return None,
+        };
+        let (flash, inventory) = (session.raw_flash(), session.inventory());
+        let mut parities = BTreeMap::new();
+        let grid = Grid::new(setup.drive.geometry);
+        for page in &inventory.pages {
+            for (index, slot) in (0..).zip(&page.slots) {
+                if let (PageRole::Parity(stripe), true) = slot {
+                    parities.insert(stripe.0, grid.slot(page.ppn, index));
+                }
+            }
+        }
+        let in_sums = inventory.sums.iter().flat_map(|sum| sum.members.iter().copied()).collect();
+        Some(Self { grid, flash, inventory, strips, parities, in_sums })
+    }
+
+    /// Looks at every logical page.
+    #[must_use]
+    pub fn look(&self) -> TakenApart {
+        let mut found = TakenApart::default();
+        for (lpn, place) in (0..).map(Lpn).zip(&self.inventory.places) {
+            let Place::At(slot) = *place else { continue };
+            if self.inventory.elsewhere[lpn.index()] {
+                continue;
+            }
+            let (sums, is_held) = match self.strips {
+                Some(strips) => self.in_stripe(lpn, strips),
+                None => self.in_row(lpn, slot),
+            };
+            match () {
+                () if sums.iter().any(|(_, sum)| matches!(sum, Sum::Right | Sum::Solvable)) => found.covered += 1,
+                () if is_held => found.held += 1,
+                () => found.bare.push(lpn),
+            }
+            // Beside a right one another may be of an earlier life of its block.
+            let is_covered = found.bare.last() != Some(&lpn);
+            let wrong = sums.iter().find(|(_, sum)| *sum == Sum::Wrong).filter(|_| !is_covered);
+            let say = |(parity, _): &(Ppn, Sum)| format!("{parity} is not the parity of {lpn} and what else it covers");
+            found.wrong = found.wrong.or_else(|| wrong.map(say));
+        }
+        found
+    }
+
+    /// The parity of the logical page's static stripe, and whether the controller has a newer sum.
+    fn in_stripe(&self, lpn: Lpn, strips: u32) -> (Vec<(Ppn, Sum)>, bool) {
+        let stripe = lpn.0 / strips;
+        if self.inventory.held.iter().any(|held| held.stripe.0 == stripe) {
+            return (Vec::new(), true);
+        }
+        let Some(&parity) = self.parities.get(&stripe) else { return (Vec::new(), false) };
+        let first = (stripe * strips) as usize;
+        let places = self.inventory.places[first..].iter().take(strips as usize);
+        let mut slots = vec![Some(parity)];
+        slots.extend(places.filter(|place| **place != Place::Unmapped).map(|place| match place {
+            Place::At(slot) => Some(*slot),
+            Place::Unmapped | Place::Missing => None,
+        }));
+        let bytes = slots.iter().map(|slot| slot.and_then(|slot| self.bytes(slot)));
+        (vec![(self.grid.page_of(parity).0, is_zero_sum(bytes.map(|bytes| (1, bytes))))], false)
+    }
+
+    /// All parities of a row, or of a block group, that say to cover the page, and whether the controller has its sum.
+    fn in_row(&self, lpn: Lpn, slot: Slot) -> (Vec<(Ppn, Sum)>, bool) {
+        let (ppn, index) = self.grid.page_of(slot);
+        let (block, page) = self.grid.split(ppn);
+        let (own, superblock) = self.grid.split_block(block);
+        let on = |die: u32| self.grid.ppn(self.grid.block(DieId(die as u16), superblock.0), page);
+        let mut sums: Vec<(Ppn, Sum, StripSet)> = Vec::new();
+        for die in (0..self.grid.dies()).filter(|&die| die != u32::from(own.0)) {
+            let parity = on(die);
+            let Some(raw) = self.flash.pages.get(&parity) else { continue };
+            let is_parity = matches!(raw.slots[index as usize].0, PageRole::Parity(_));
+            // The last page of a block in a group with block parity covers its own block.
+            if !is_parity || !raw.coverage.contains(u32::from(own.0)) || raw.coverage.contains(die) {
+                continue;
+            }
+            let members: Vec<(u32, Ppn)> = raw.coverage.iter().map(|die| (die, on(die))).collect();
+            let term = |&(member, ppn): &(u32, Ppn)| {
+                (self.coefficient(superblock.0, die, member), self.flash.pages.get(&ppn).map(|page| slot_of(page, index)))
+            };
+            let terms = members.iter().map(term).chain([(1, Some(slot_of(raw, index)))]);
+            sums.push((parity, is_zero_sum(terms), raw.coverage));
+        }
+        // Of several parities each makes up for a page that cannot be read.
+        let unread = |coverage: StripSet| coverage.iter().filter(|&die| !self.flash.pages.contains_key(&on(die))).count();
+        let beside = |coverage| sums.iter().filter(|(.., other)| *other == coverage).count();
+        let solved = |&(parity, sum, coverage): &(Ppn, Sum, StripSet)| match sum {
+            Sum::Unknown if unread(coverage) < beside(coverage) => (parity, Sum::Solvable),
+            _ => (parity, sum),
+        };
+        let sums = sums.iter().map(solved).collect();
+        (sums, self.inventory.in_open_row[lpn.index()] || self.in_sums.contains(&ppn))
+    }
+
+    fn bytes(&self, slot: Slot) -> Option<&[u8]> {
+        let (ppn, index) = self.grid.page_of(slot);
+        self.flash.pages.get(&ppn).map(|page| slot_of(page, index))
+    }
+
+    /// What the page on a die counts in the parity on another: 1 where there is one parity, otherwise as in the Cauchy matrix
+    /// of ISA-L, the inverse of the sum of both symbols' numbers.
+    fn coefficient(&self, superblock: u32, parity: u32, member: u32) -> u8 {
+        let Some(map) = self.flash.groups.get(&superblock).filter(|map| map.parity > 1) else { return 1 };
+        let symbol = |die: u32| map.strips.iter().find(|strip| u32::from(strip.die.0) == die).map_or(0, |strip| strip.symbol);
+        let sum = (symbol(parity) ^ symbol(member)) as u8;
+        (1..=u8::MAX).find(|&inverse| times(inverse, sum) == 1).unwrap_or(0)
+    }
+}
+
+fn slot_of(page: &RawPage, index: u32) -> &[u8] {
+    &page.slots[index as usize].1
+}
+
+/// Whether all terms, each a factor and bytes, add up to nothing.
+fn is_zero_sum<'a>(terms: impl Iterator<Item = (u8, Option<&'a [u8]>)>) -> Sum {
+    let mut sum: Vec<u8> = Vec::new();
+    for (factor, bytes) in terms {
+        let Some(bytes) = bytes else { return Sum::Unknown };
+        sum.resize(sum.len().max(bytes.len()), 0);
+        sum.iter_mut().zip(bytes).for_each(|(sum, &byte)| *sum ^= times(factor, byte));
+    }
+    if sum.iter().all(|&byte| byte == 0) { Sum::Right } else { Sum::Wrong }
+}
+
+/// The product in the field GF(2^8) of the polynomial 0x11d, bit by bit.
+fn times(a: u8, b: u8) -> u8 {
+    if a == 1 {
+        return b;
+    }
+    let (mut product, mut a) = (0, u16::from(a));
+    for bit in 0..8 {
+        if b >> bit & 1 == 1 {
+            product ^= a;
+        }
+        a <<= 1;
+        if a & 0x100 != 0 {
+            a ^= 0x11d;
+        }
+    }
+    product as u8
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! Parities of drives at rest are spoilt in what was read from flash: each must be noticed.
+
+use super::*;
+use crate::torture::Scope;
+use ssd::Pace;
+use vocab::{HostCommand, HostOp, Lba, SimTime};
+
+/// A drive of torture under the scheme with these options, taken apart after its history and some writes.
+fn drive(scheme: &str, options: &[(&str, &str)]) -> Apart {
+    let scope = Scope::named(7, &[scheme.into()], &[], false).expect("a known scheme");
+    let scenario =
+        (0..64).filter_map(|number| scope.replay(number * 16).0).find(|scenario| scenario.setup.faults.wear_out == 0.0);
+    let mut setup = scenario.expect("one of them does not wear out").setup;
+    setup.scheme.options = options.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    (setup.faults.silent, setup.faults.uncorrectable_reads) = (0.0, 0.0);
+    let mut session = Session::new(&setup).expect("a drive of torture");
+    let per = setup.drive.geometry.sectors_per_slot();
+    let write = |lpn: u32| {
+        let lba = Lba(u64::from(lpn % setup.user_slots) * u64::from(per));
+        HostCommand { at: SimTime(0), op: HostOp::Write(vocab::Fua::Yes), lba, sectors: per }
+    };
+    let _ = session.run(&mut (0..3 * setup.user_slots).map(write), Pace::Closed { depth: 2 }, &mut |_| {});
+    session.drain();
+    Apart::new(&session, &setup).expect("a scheme with parity")
+}
+
+/// Every way of writing, one parity and two.
+fn drives() -> Vec<(&'static str, Apart)> {
+    let of = |name, scheme, options: &[(&str, &str)]| (name, drive(scheme, options));
+    vec![
+        of("raid5", "raid5", &[]),
+        of("ds-raid", "ds-raid", &[]),
+        of("mds-groups", "mds-groups", &[]),
+        of("mds-groups m=2", "mds-groups", &[("m", "2")]),
+        of("mds-groups block_parity=yes", "mds-groups", &[("block_parity", "yes")]),
+    ]
+}
+
+impl Apart {
+    /// Parity pages that cover logical pages in flash alone.
+    fn parities_in_use(&self) -> BTreeSet<Ppn> {
+        let places = (0..).map(Lpn).zip(&self.inventory.places);
+        let sums = places.filter_map(|(lpn, place)| match (place, self.strips) {
+            (Place::At(_), Some(strips)) => Some(self.in_stripe(lpn, strips)),
+            (Place::At(slot), None) => Some(self.in_row(lpn, *slot)),
+            _ => None,
+        });
+        let sums = sums.filter(|(_, is_held)| !is_held).flat_map(|(sums, _)| sums);
+        sums.filter(|(_, sum)| *sum == Sum::Right).map(|(parity, _)| parity).collect()
+    }
+}
+
+/// Fails if a sound drive is said to be unsound, or nothing of it is looked at.
+#[test]
+fn all_pages_of_a_sound_drive_at_rest_are_covered() {
+    for (name, apart) in drives() {
+        let found = apart.look();
+        assert_eq!((&found.bare, &found.wrong), (&vec![], &None), "{name}");
+        assert!(found.covered > 0 && apart.parities_in_use().len() > 1, "{name}: {found:?}");
+    }
+}
+
+/// Fails if a single wrong bit of any parity in use is overlooked. Of two parities the other one still covers the page.
+#[test]
+fn a_wrong_parity_is_noticed_wherever_it_lies() {
+    for (name, mut apart) in drives().into_iter().filter(|(name, _)| !name.contains("m=2")) {
+        for parity in apart.parities_in_use() {
+            let flip = |apart: &mut Apart| {
+                let page = apart.flash.pages.get_mut(&parity).expect("it was read");
+                page.slots.iter_mut().for_each(|(_, bytes)| *bytes.last_mut().expect("tags have bytes") ^= 0x10);
+            };
+            flip(&mut apart);
+            let found = apart.look();
+            assert!(found.wrong.is_some() && !found.bare.is_empty(), "{name}: {parity} is wrong");
+            flip(&mut apart);
+        }
+        assert_eq!(apart.look().wrong, None, "{name}: as it was");
+    }
+}
+
+/// Fails if pages whose parity is gone count as covered, or with two parities those that lack one count as bare.
+#[test]
+fn a_parity_that_is_gone_leaves_pages_bare_unless_there_is_another() {
+    for (name, mut apart) in drives() {
+        let before = apart.look().covered;
+        for parity in apart.parities_in_use() {
+            let page = apart.flash.pages.remove(&parity).expect("it was read");
+            let found = apart.look();
+            assert_eq!(found.bare.is_empty(), name.contains("m=2"), "{name}: {parity} is gone");
+            assert_eq!(found.covered as usize + found.bare.len(), before as usize, "{name}: {parity}");
+            apart.flash.pages.insert(parity, page);
+        }
+    }
+}
+
+/// Fails if the second of two parities is held against the sum of the first: both must be spoilt to be noticed.
+#[test]
+fn of_two_parities_both_are_held_against_sums_of_their_own() {
+    let (mut apart, name) = (drive("mds-groups", &[("m", "2")]), "mds-groups m=2");
+    for parity in apart.parities_in_use() {
+        let page = apart.flash.pages.get_mut(&parity).expect("it was read");
+        page.slots.iter_mut().for_each(|(_, bytes)| *bytes.last_mut().expect("tags have bytes") ^= 0x10);
+    }
+    let found = apart.look();
+    assert_eq!((found.covered, found.wrong.is_some()), (0, true), "{name}: {found:?}");
+}
+
+/// The products of a table of the field: the powers of 2, and the inverse of each element.
+#[test]
+fn products_are_those_of_the_field() {
+    let mut power = 1;
+    for expected in [2, 4, 8, 16, 32, 64, 128, 0x1d, 0x3a, 0x74, 0xe8, 0xcd, 0x87, 0x13, 0x26] {
+        power = times(power, 2);
+        assert_eq!(power, expected);
+    }
+    for element in 1..=u8::MAX {
+        assert_eq!((1..=u8::MAX).filter(|&other| times(element, other) == 1).count(), 1, "{element} has one inverse");
+    }
+}

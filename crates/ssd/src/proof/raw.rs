@@ -1,0 +1,69 @@
+//! Flash as somebody finds it who takes it apart page by page: for checks that share no arithmetic with the engine.
+
+use crate::engine::Engine;
+use crate::session::{Session, inside};
+use crate::write::groups::GroupInfo;
+use device::contents::HostPayload;
+use nand::{Faulty, FlashArray, MemoryArray, PageRole, PageScan, Scan};
+use protect::Strip;
+use std::collections::BTreeMap;
+use vocab::{Ppn, StripSet, SuperblockId};
+
+/// A page that can be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawPage {
+    /// What each slot holds, and its bytes; none at all are zeros.
+    pub slots: Vec<(PageRole, Vec<u8>)>,
+    /// What the page says of the strips, or dies, that it covers.
+    pub coverage: StripSet,
+}
+
+/// Which symbol of which codeword each die of a block group holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParityMap {
+    /// Data symbols of a codeword.
+    pub data: u32,
+    /// Parity symbols of a codeword.
+    pub parity: u32,
+    /// The dies.
+    pub strips: Vec<Strip>,
+}
+
+/// All pages that can be read, and the parity maps of block groups by superblock.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RawFlash {
+    /// Pages that are programmed, whole, and not lost.
+    pub pages: BTreeMap<Ppn, RawPage>,
+    /// Of a drive that writes block groups.
+    pub groups: BTreeMap<u32, ParityMap>,
+}
+
+impl Session {
+    /// What flash holds, read past the engine and its page ECC.
+    #[must_use]
+    pub fn raw_flash(&self) -> RawFlash {
+        inside!(&self.0, prepared => prepared.engine.raw_flash())
+    }
+}
+
+impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
+    fn raw_flash(&self) -> RawFlash {
+        let (core, groups) = (&self.core, &self.writer.groups);
+        let page = |ppn: Ppn| {
+            let PageScan::Valid(found) = core.device.array.scan_page(ppn) else { return None };
+            let roles = found.tags.iter().map(|tag| tag.role());
+            let slots = roles.zip(core.device.array.payload(ppn)).map(|(role, payload)| (role, payload.raw())).collect();
+            let coverage = StripSet(u64::from(found.oob.coverage));
+            Some((ppn, RawPage { slots, coverage }))
+        };
+        let map = |(group, info): (u32, Option<GroupInfo>)| {
+            let info = info?;
+            let (code, stripe) = (groups.codes[info.code].0, groups.stripe_of(SuperblockId(group), &info));
+            Some((group, ParityMap { data: code.data, parity: code.parity, strips: stripe.strips }))
+        };
+        RawFlash {
+            pages: (0..core.device.grid.geometry().pages()).map(Ppn).filter_map(page).collect(),
+            groups: (0..).zip(groups.info.iter().copied()).filter_map(map).collect(),
+        }
+    }
+}
