@@ -106,9 +106,7 @@ impl Apart {
                 () if is_held => found.held += 1,
                 () => found.bare.push(lpn),
             }
-            // Beside a right one another may be of an earlier life of its block.
-            let is_covered = found.bare.last() != Some(&lpn);
-            let wrong = sums.iter().find(|(_, sum)| *sum == Sum::Wrong).filter(|_| !is_covered);
+            let wrong = sums.iter().find(|(_, sum)| *sum == Sum::Wrong);
             let say = |(parity, _): &(Ppn, Sum)| format!("{parity} is not the parity of {lpn} and what else it covers");
             found.wrong = found.wrong.or_else(|| wrong.map(say));
         }
