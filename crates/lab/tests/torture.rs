@@ -173,6 +173,8 @@ const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
     (303, 296_760, &[]),
     (502, 2_244_003, &[]),
     (504, 626_165, &[]),
+    (1, 48_576, &[]),
+    (2, 51_040, &[]),
 ];
 
 /// A page whose newest contents went with what is lost answers with a media error after a cut, under every scheme.

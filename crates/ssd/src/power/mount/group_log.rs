@@ -63,9 +63,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     pub(crate) fn mount_groups(&mut self, remains: &mut Remains<P>, looks: &Looks) {
         let Some(kept) = remains.groups.take() else { return };
         self.writer.groups.mount(&mut self.core, kept, seen_of_groups(looks, remains));
-        if remains.outage.memory.sums {
-            self.writer.groups.note_groups_without_parity(&self.core, looks);
-        }
+        self.writer.groups.note_groups_without_parity(&self.core, looks);
     }
 
     /// See [`Rows::leans_on`].

@@ -145,7 +145,7 @@ pub(crate) struct Groups<P> {
     /// Pages that a cut met on their way to flash and whose groups are not collected yet.
     pub redo: Vec<Redo<P>>,
     stats: GroupStats,
-    /// Groups whose sums a cut took: their data have no parity.
+    /// Groups that a mount found without all of their parity.
     pub without_parity: BTreeSet<UnitId>,
 }
 

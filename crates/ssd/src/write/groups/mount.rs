@@ -6,7 +6,7 @@
 use crate::core::Core;
 use crate::rules::SafetyRule;
 use crate::write::found::{Found, Lost, PagesSeen, data_in, unreadable};
-use crate::write::groups::{GroupRemains, Groups, row_of_group};
+use crate::write::groups::{CodewordKey, GroupRemains, Groups, row_of_group};
 use device::contents::HostPayload;
 use ftl::UnitId;
 use nand::{FlashArray, Member, PageRole};
@@ -62,7 +62,8 @@ impl<P: HostPayload> Groups<P> {
         }
     }
 
-    /// The outage took the sums: groups with data in flash whose parity is not, all of it, are noted.
+    /// Notes groups with data in flash whose parity is neither there nor held. An outage took the sums, of this cut or of one
+    /// before it whose recovery the next cut ended. What a dead die held is rebuilt anyway.
     pub fn note_groups_without_parity<A: FlashArray<P>>(&mut self, core: &Core<P, A>, seen: &dyn PagesSeen) {
         let groups = 0..core.device.grid.blocks_per_die();
         self.without_parity = groups.filter(|&group| self.lacks_parity(core, seen, SuperblockId(group))).collect();
@@ -72,11 +73,13 @@ impl<P: HostPayload> Groups<P> {
         let Some(info) = self.info[group.index()] else { return false };
         let (data, stripe) = (self.codes[info.code].0.data, self.stripe_of(group, &info));
         let mut rows = (0..core.device.grid.pages_per_block()).map(|page| row_of_group(&core.device.grid, group, page));
-        rows.any(|row| {
-            let is_there = |strip: &&Strip| seen.is_valid(core.map.rows().page(row, strip.die));
-            let (data, parity): (Vec<&Strip>, Vec<&Strip>) = stripe.strips.iter().partition(|strip| strip.symbol < data);
-            data.iter().any(is_there) && !parity.iter().all(is_there)
-        })
+        let lacks = |key: CodewordKey| {
+            let is_there = |strip: &Strip| seen.is_valid(core.map.rows().page(key.0, strip.die));
+            let strips = || stripe.strips.iter().filter(|strip| strip.codeword == key.1);
+            let any_data = strips().any(|strip| strip.symbol < data && is_there(strip));
+            any_data && strips().any(|strip| strip.symbol >= data && !is_there(strip) && !core.device.is_dead(strip.die))
+        };
+        rows.any(|row| (0..stripe.codewords).any(|codeword| !self.held.contains_key(&(row, codeword)) && lacks((row, codeword))))
     }
 
     /// The newest contents of logical pages, without the pages `but`.
