@@ -35,10 +35,23 @@ fn cuts_at_the_end_of_life_cost_pages() {
     assert_broken(2, BOTH, &[], 154_881, "code-zones", Rule::Lost, "lpn25 cannot be read");
 }
 
-/// No cut. Both planes of a die went, the second one unnoticed, and half of another die when every page could be brought back as
-/// it lay there. One page is lost by what is written after that; why is not understood yet.
+/// No cut. Planes of two dies are lost, the second one when every page could be brought back as it lay there, while nobody had
+/// noticed that blocks of the first are gone. What is written after that costs pages. Perhaps the judge is too strict: of rows
+/// and groups a superblock that is being written must have no lost block (`Session::is_whole`), of static stripes this is not asked.
 #[test]
-fn writes_after_a_loss_that_nobody_noticed_cost_a_page() {
-    let scope = Scope::named(505, &[], &[], false).unwrap_or_else(|problem| panic!("{problem}"));
-    assert_broken_in(&scope, 826_708, "ppc", Rule::Lost, "lpn1 cannot be read");
+fn writes_after_a_loss_that_nobody_noticed_cost_pages() {
+    for (seed, number, scheme, words) in
+        [(505, 826_708, "ppc", "lpn1 cannot be read"), (507, 855_142, "raid5", "lpn0, lpn3 cannot be read")]
+    {
+        let scope = Scope::named(seed, &[], &[], false).unwrap_or_else(|problem| panic!("{problem}"));
+        assert_broken_in(&scope, number, scheme, Rule::Lost, words);
+    }
+}
+
+/// Three cuts in a row, the second of which takes the sums. Nothing is lost, but some pages stay without a parity. Not
+/// understood yet.
+#[test]
+fn groups_whose_sums_were_lost_between_two_cuts_may_stay_without_parity() {
+    let scope = Scope::named(507, &[], &[], false).unwrap_or_else(|problem| panic!("{problem}"));
+    assert_broken_in(&scope, 313_800, "mds-groups", Rule::Scrub, "taken apart: no parity in flash is the sum of lpn0");
 }

@@ -148,7 +148,7 @@ impl Scenario {
         let mut left = plan.at_most;
         let rounds = *pick(&[1, 1, 1, 2, 2, 3], &mut draws);
         // Two of the scenarios of a drive.
-        let apart = number % TAKEN_APART == 0;
+        let apart = number.is_multiple_of(TAKEN_APART);
         let scenario = |rounds| Self { setup: setup.clone(), pace, rounds, may_lose: plan.may_lose, apart };
         match scope.draws {
             Draws::Together => together::judged(scenario(together::rounds(setup, plan, rounds, &mut draws))),
