@@ -240,6 +240,17 @@ mod tests {
         }
     }
 
+    /// A block that was being erased and looks erased needs no second erase. Catches a mount that takes none for erased, or
+    /// one with a page in it.
+    #[test]
+    fn a_block_is_erased_if_every_page_of_it_looks_so() {
+        let array = one_page([1, 1], 1);
+        let looks = Looks::new::<Tag, _>(&array, None);
+        let blocks = (0..array.grid().geometry().blocks()).map(BlockAddr);
+        let used: Vec<BlockAddr> = blocks.filter(|&block| !looks.is_erased_block(block)).collect();
+        assert_eq!(used, [BlockAddr(0)], "one page was programmed");
+    }
+
     /// Catches a time that leaves out the busiest die, or the busiest channel.
     #[test]
     fn the_time_of_a_scan_is_that_of_the_busiest_die_or_channel() {

@@ -260,6 +260,20 @@ fn a_page_that_no_die_took_fails_its_job_where_there_is_no_parity() {
     assert_eq!((is_lost(0), is_lost(1)), (false, true));
 }
 
+/// While a drive recovers, an update of a stripe heals it if it lacks a strip, and recovery is not over before that. Catches
+/// whole stripes that count as incomplete, and incomplete ones that count as whole.
+#[test]
+fn a_stripe_lacks_a_strip_once_the_page_of_one_is_lost() {
+    for strip in [0, 3] {
+        let mut drive = Drive::new("raid5", &[]);
+        drive.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
+        drive.commands();
+        assert!(!drive.stripes.lacks_a_strip(&drive.core, STRIPE));
+        drive.core.map.publish_missing(Lpn(STRIPE.0 * N + strip));
+        assert!(drive.stripes.lacks_a_strip(&drive.core, STRIPE), "strip {strip} is lost");
+    }
+}
+
 /// A block failed while an update waited to read from it, and what the block held moved. Catches an update that takes the
 /// strip for lost, or reads where it has failed already.
 #[test]
