@@ -105,6 +105,7 @@ class Workload:
     hot_pages: float | None = None
     hot_requests: float | None = None
     placement: str | None = None
+    mobile: Mapping[str, float | Size] | None = None
     arrivals: str | Mapping[str, Time] | None = None
     loops: int | None = None
     arrival: str | None = None
