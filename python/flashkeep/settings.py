@@ -141,6 +141,7 @@ class Collection:
     free_blocks: int | None = None
     idle_free_blocks: int | None = None
     moves_in_flight: int | None = None
+    occupies_die: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
