@@ -105,6 +105,7 @@ class Workload:
     hot_pages: float | None = None
     hot_requests: float | None = None
     placement: str | None = None
+    mobile: Mapping[str, float | Size] | None = None
     arrivals: str | Mapping[str, Time] | None = None
     loops: int | None = None
     arrival: str | None = None
@@ -140,6 +141,7 @@ class Collection:
     free_blocks: int | None = None
     idle_free_blocks: int | None = None
     moves_in_flight: int | None = None
+    occupies_die: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

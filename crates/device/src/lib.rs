@@ -50,6 +50,8 @@ pub struct Device<P: HostPayload, A: FlashArray<P>, O> {
     /// How long sensing, programming, erasing and transfers take.
     pub latencies: Latencies,
     scheduler: Scheduler,
+    /// Whether the collection of a block occupies its die: once its first command is taken up, no other is until it has none left.
+    pub collection_occupies: bool,
     /// Without time, commands complete in the order they are given (preconditioning).
     pub timed: bool,
     /// Virtual time.
@@ -105,6 +107,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         Self {
             latencies: Latencies::new(timing, grid.geometry()),
             scheduler,
+            collection_occupies: false,
             timed: true,
             now: SimTime::ZERO,
             calendar: Calendar::new(dies + timers),

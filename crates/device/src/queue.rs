@@ -2,7 +2,7 @@
 
 use crate::command::{Command, Stage, Verb};
 use crate::slab::{CommandId, OfCommand, Slab};
-use vocab::SimTime;
+use vocab::{Cause, SimTime};
 
 /// What a busy die is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,9 +22,21 @@ pub struct Die {
     pub since: SimTime,
     /// Erases that were asked for and have not ended.
     pub erases: u32,
-    /// Reads that may go first, and everything else in order.
-    queues: [Queue; 2],
+    /// Whether collection occupies it: nothing else is served while a command of collection can be.
+    pub occupied: bool,
+    /// Reads that may go first, everything else in order, and what collection asks of a die that it occupies.
+    queues: [Queue; 3],
+    /// Commands of collection among what is in order: the first one waits for its turn as any other command.
+    in_order: u32,
     reads_in_a_row: u32,
+}
+
+/// The queue of a die that collection occupies.
+const COLLECTION: usize = 2;
+
+/// Whether a command belongs to the collection of a block.
+pub(crate) fn is_collection(cause: Cause) -> bool {
+    matches!(cause, Cause::Gc | Cause::WearLevel)
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +51,15 @@ const MOST_READS_IN_A_ROW: u32 = 16;
 impl Default for Die {
     fn default() -> Self {
         let empty = Queue { head: None, tail: None };
-        Self { service: None, since: SimTime::ZERO, erases: 0, queues: [empty; 2], reads_in_a_row: 0 }
+        Self {
+            service: None,
+            since: SimTime::ZERO,
+            erases: 0,
+            occupied: false,
+            queues: [empty; 3],
+            in_order: 0,
+            reads_in_a_row: 0,
+        }
     }
 }
 
@@ -47,7 +67,22 @@ impl Die {
     /// Queues a command; `early` for a read that may overtake programs and erases.
     #[inline]
     pub fn push<O>(&mut self, id: CommandId, early: bool, commands: &mut Slab<Command<O>, OfCommand>) {
-        let queue = &mut self.queues[usize::from(!early)];
+        self.push_to(usize::from(!early), id, commands);
+    }
+
+    /// Queues a command of a collection that occupies its die: the first one waits for its turn, the others go with it.
+    pub fn push_collection<O>(&mut self, id: CommandId, early: bool, commands: &mut Slab<Command<O>, OfCommand>) {
+        if self.occupied || self.in_order > 0 || self.queues[COLLECTION].head.is_some() {
+            self.push_to(COLLECTION, id, commands);
+        } else {
+            self.in_order += 1;
+            self.push_to(usize::from(!early), id, commands);
+        }
+    }
+
+    #[inline]
+    fn push_to<O>(&mut self, which: usize, id: CommandId, commands: &mut Slab<Command<O>, OfCommand>) {
+        let queue = &mut self.queues[which];
         commands[id].next = None;
         match queue.tail.filter(|_| queue.head.is_some()) {
             Some(tail) => commands[tail].next = Some(id),
@@ -56,9 +91,15 @@ impl Die {
         queue.tail = Some(id);
     }
 
-    /// Which queue has its turn.
+    /// The next command of a collection whose turn has come.
+    #[inline]
+    pub fn of_collection(&self) -> Option<CommandId> {
+        self.queues[COLLECTION].head.filter(|_| self.occupied || self.in_order == 0)
+    }
+
+    /// Which queue has its turn, where collection has not.
     fn turn<O>(&self, commands: &Slab<Command<O>, OfCommand>) -> usize {
-        let [reads, rest] = &self.queues;
+        let [reads, rest, _] = &self.queues;
         let program_is_due =
             self.reads_in_a_row >= MOST_READS_IN_A_ROW && rest.head.is_some_and(|id| commands[id].verb == Verb::Program);
         usize::from(reads.head.is_none() || program_is_due)
@@ -67,9 +108,9 @@ impl Die {
     /// Takes out the first command of a queue if it was withdrawn.
     pub fn take_withdrawn<O>(&mut self, commands: &Slab<Command<O>, OfCommand>) -> Option<CommandId> {
         let is_withdrawn = |queue: &Queue| queue.head.is_some_and(|id| commands[id].stage == Stage::Withdrawn);
-        let queue = self.queues.iter_mut().find(|queue| is_withdrawn(queue))?;
-        let id = queue.head?;
-        queue.head = commands[id].next;
+        let which = self.queues.iter().position(is_withdrawn)?;
+        let id = self.queues[which].head?;
+        self.unlink(which, id, commands);
         Some(id)
     }
 
@@ -79,9 +120,34 @@ impl Die {
         self.queues.iter().flat_map(move |queue| std::iter::successors(queue.head, next))
     }
 
-    /// The command to serve next; it stays.
+    /// Everything that waits in order or before that, so that it may have been asked for before a command of collection.
+    pub(crate) fn not_of_collection<'a, O>(
+        &'a self,
+        commands: &'a Slab<Command<O>, OfCommand>,
+    ) -> impl Iterator<Item = CommandId> + 'a {
+        let next = |&id: &CommandId| commands[id].next;
+        self.queues[..COLLECTION].iter().flat_map(move |queue| std::iter::successors(queue.head, next))
+    }
+
+    /// The command to serve next, where collection has not its turn; it stays.
     pub fn peek<O>(&self, commands: &Slab<Command<O>, OfCommand>) -> Option<CommandId> {
         self.queues[self.turn(commands)].head
+    }
+
+    /// Takes the next command of collection.
+    pub fn pop_collection<O>(&mut self, commands: &Slab<Command<O>, OfCommand>) -> Option<CommandId> {
+        let id = self.queues[COLLECTION].head?;
+        self.unlink(COLLECTION, id, commands);
+        self.reads_in_a_row = 0;
+        Some(id)
+    }
+
+    #[inline]
+    fn unlink<O>(&mut self, which: usize, id: CommandId, commands: &Slab<Command<O>, OfCommand>) {
+        self.queues[which].head = commands[id].next;
+        if self.in_order > 0 && which != COLLECTION && is_collection(commands[id].cause) {
+            self.in_order -= 1;
+        }
     }
 
     /// Takes the command to serve next. An erase never overtakes a read: the read may be of the
@@ -90,9 +156,8 @@ impl Die {
     pub fn pop<O>(&mut self, commands: &Slab<Command<O>, OfCommand>) -> Option<CommandId> {
         let which = self.turn(commands);
         self.reads_in_a_row = if which == 0 { self.reads_in_a_row + 1 } else { 0 };
-        let queue = &mut self.queues[which];
-        let id = queue.head?;
-        queue.head = commands[id].next;
+        let id = self.queues[which].head?;
+        self.unlink(which, id, commands);
         Some(id)
     }
 }

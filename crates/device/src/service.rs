@@ -5,7 +5,7 @@ use crate::command::{Command, Stage, Verb};
 use crate::config::Scheduler;
 use crate::contents::HostPayload;
 use crate::facts::Fact;
-use crate::queue::Phase;
+use crate::queue::{Phase, is_collection};
 use crate::slab::{CommandId, ImageId};
 use crate::waits::Wait;
 use nand::FlashArray;
@@ -49,7 +49,11 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         }
         let early = command.verb == Verb::Read && self.goes_first(command.ppn, haste);
         let state = &mut self.dies[die.index()];
-        state.push(id, early, &mut self.commands);
+        if self.collection_occupies && is_collection(command.cause) {
+            state.push_collection(id, early, &mut self.commands);
+        } else {
+            state.push(id, early, &mut self.commands);
+        }
         self.backlogs[die.index()] += 1;
         if state.service.is_none() {
             self.kicks.push(die);
@@ -91,18 +95,28 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         if self.withdrawn > 0 {
             self.drop_withdrawn(die);
         }
-        if self.ecc.as_ref().is_some_and(|ecc| ecc.is_decoding(die))
-            && self.dies[die.index()].peek(&self.commands).is_some_and(|id| self.commands[id].verb == Verb::Erase)
-        {
-            self.calendar.clear(die.index());
-            return Taken::Command;
+        let of_collection = self.next_of_collection(die);
+        if self.ecc.as_ref().is_some_and(|ecc| ecc.is_decoding(die)) {
+            let state = &self.dies[die.index()];
+            let next = of_collection.or_else(|| state.peek(&self.commands));
+            let waits_for_page = state.occupied && of_collection.is_none();
+            if waits_for_page || next.is_some_and(|id| self.commands[id].verb == Verb::Erase) {
+                self.calendar.clear(die.index());
+                return Taken::Command;
+            }
         }
         let state = &mut self.dies[die.index()];
-        let Some(id) = state.pop(&self.commands) else {
+        let popped = if of_collection.is_some() { state.pop_collection(&self.commands) } else { state.pop(&self.commands) };
+        let Some(id) = popped else {
+            state.occupied = false;
             self.calendar.clear(die.index());
             return Taken::Nothing;
         };
         state.since = self.now;
+        if self.collection_occupies {
+            // While something of collection waits, it has the die, also where order lets another command go before.
+            state.occupied = is_collection(self.commands[id].cause) || state.occupied && state.of_collection().is_some();
+        }
         let command = &mut self.commands[id];
         command.stage = Stage::Served;
         let &mut Command { verb, ppn, image, .. } = command;
@@ -113,6 +127,29 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         self.watch_taken(id, die);
         self.serve(die, id, verb, ppn);
         if verb == Verb::Program { Taken::Program(image) } else { Taken::Command }
+    }
+
+    /// The next command of a collection that occupies the die, unless it has to wait for one that was asked for before and is in
+    /// order: a read for the program of its page, a program for those of the pages before it in its block, an erase for reads of it.
+    /// What is queued before that one was asked for earlier still, so that serving in order until then overtakes nothing.
+    #[inline]
+    fn next_of_collection(&self, die: DieId) -> Option<CommandId> {
+        let state = &self.dies[die.index()];
+        let id = state.of_collection()?;
+        let command = &self.commands[id];
+        let (block, page) = self.grid.split(command.ppn);
+        let is_ready = match command.verb {
+            Verb::Read | Verb::Recharge => self.is_programmed(command.ppn),
+            Verb::Program => self.array.block(block).next_page == page,
+            Verb::Erase => {
+                let waits_for = |other: CommandId| {
+                    self.commands[other].stage == Stage::Queued && self.block_of(self.commands[other].ppn) == block
+                };
+                !state.not_of_collection(&self.commands).any(waits_for)
+            }
+        };
+        // Without anything in order there is nothing to wait for.
+        (is_ready || state.peek(&self.commands).is_none()).then_some(id)
     }
 
     /// The command that a die serves.

@@ -4,10 +4,10 @@ mod common;
 
 use common::*;
 use flashkeep_device::Taken;
-use flashkeep_device::command::Command;
+use flashkeep_device::command::{Command, Verb};
 use flashkeep_device::config::Scheduler;
 use flashkeep_device::service::Haste;
-use vocab::{BlockAddr, DieId, Nanos, SimTime};
+use vocab::{BlockAddr, Cause, DieId, Nanos, SimTime};
 
 #[test]
 fn dies_of_a_channel_share_it_for_transfers_and_work_side_by_side() {
@@ -114,4 +114,84 @@ fn a_dead_die_answers_at_once_with_nothing() {
     device.start_next(die);
     assert_eq!(device.calendar.at(1), Some(SimTime(COMMAND)));
     assert_eq!(device.block_of(gone), BlockAddr(4));
+}
+
+/// A die with a page in blocks 0 and 1, whose collection occupies it or not.
+fn occupied(occupies: bool, scheduler: Scheduler) -> Tiny {
+    let mut device = device(scheduler);
+    device.collection_occupies = occupies;
+    for block in [0, 1] {
+        let ppn = page(&device, 0, block, 0);
+        program(&mut device, ppn, block, 0);
+    }
+    run(&mut device);
+    device
+}
+
+fn collects(device: &mut Tiny, verb: Verb, block: u32, owner: u32) {
+    let ppn = page(device, 0, block, 0);
+    device.submit(Command { owner, ppn, verb, cause: Cause::Gc, ..Command::default() }, Haste::Usual);
+}
+
+fn owners(device: &mut Tiny) -> Vec<u32> {
+    run(device).into_iter().map(|(owner, _)| owner).collect()
+}
+
+/// Catches a collection that lets host reads in between its commands, and one that overtakes what was asked for before it began.
+#[test]
+fn a_collection_that_occupies_its_die_begins_in_turn_and_lets_nothing_in_between() {
+    for (occupies, order) in [(false, [1, 10, 2, 11, 3, 12]), (true, [1, 10, 11, 12, 2, 3])] {
+        let mut device = occupied(occupies, Scheduler::Fifo);
+        let host = page(&device, 0, 0, 0);
+        read(&mut device, host, 1);
+        collects(&mut device, Verb::Read, 1, 10);
+        read(&mut device, host, 2);
+        collects(&mut device, Verb::Read, 1, 11);
+        read(&mut device, host, 3);
+        collects(&mut device, Verb::Erase, 1, 12);
+        assert_eq!(owners(&mut device), order, "occupies: {occupies}");
+        assert!(!device.dies()[0].occupied, "it ends with its last command");
+        read(&mut device, host, 4);
+        assert_eq!(owners(&mut device), [4]);
+    }
+}
+
+/// Other dies go on. Catches a flag of the drive instead of one of the die.
+#[test]
+fn a_collection_occupies_no_other_die() {
+    let mut device = occupied(true, Scheduler::Fifo);
+    let other = page(&device, 1, 0, 0);
+    program(&mut device, other, 9, 0);
+    run(&mut device);
+    (10..14).for_each(|owner| collects(&mut device, Verb::Read, 1, owner));
+    read(&mut device, other, 1);
+    let order = owners(&mut device);
+    assert!(order.iter().position(|&owner| owner == 1) <= Some(1), "{order:?}");
+}
+
+/// The read is of the very block: without it the array would panic on a read of an erased page.
+#[test]
+fn an_erase_of_a_collection_that_occupies_its_die_waits_for_reads_of_its_block() {
+    let mut device = occupied(true, Scheduler::Fifo);
+    let (victim, kept) = (page(&device, 0, 1, 0), page(&device, 0, 0, 0));
+    collects(&mut device, Verb::Read, 1, 10);
+    read(&mut device, kept, 1);
+    read(&mut device, victim, 2);
+    read(&mut device, kept, 3);
+    collects(&mut device, Verb::Erase, 1, 11);
+    assert_eq!(owners(&mut device), [10, 1, 2, 11, 3]);
+}
+
+/// Host and collection may write to the same block, whose pages are programmed in order: the array would panic otherwise.
+#[test]
+fn programs_of_a_block_keep_their_order_where_collection_occupies_the_die() {
+    let mut device = occupied(true, Scheduler::Fifo);
+    let [first, second] = [1, 2].map(|number| page(&device, 0, 0, number));
+    let kept = page(&device, 0, 1, 0);
+    collects(&mut device, Verb::Read, 1, 10);
+    read(&mut device, kept, 1);
+    program(&mut device, first, 5, 2);
+    read(&mut device, kept, 3);
+    program_for(&mut device, second, 6, 11, Cause::Gc);
+    assert_eq!(owners(&mut device), [10, 1, 2, 11, 3]);
 }

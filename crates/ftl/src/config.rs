@@ -18,6 +18,10 @@ pub struct GcConfig {
     pub idle_free_blocks: u32,
     /// Page moves that one collector keeps in flight.
     pub moves_in_flight: u32,
+    /// Whether collection occupies a die: from the first command of a victim's collection until its erase nothing else is served
+    /// there, but what the order of commands demands. Written down where it is set.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub occupies_die: bool,
 }
 
 impl Default for GcConfig {
@@ -29,6 +33,7 @@ impl Default for GcConfig {
             free_blocks: 3,
             idle_free_blocks: 0,
             moves_in_flight: 4,
+            occupies_die: false,
         }
     }
 }

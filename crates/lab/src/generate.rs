@@ -1,7 +1,7 @@
 //! `[generate]`: what a generated workload looks like.
 
 use serde::{Deserialize, Serialize};
-use trace::generate::{Arrivals, Placement, Workload};
+use trace::generate::{Arrivals, Mobile, Placement, Workload};
 use vocab::{Bytes, Nanos};
 
 /// Options of a generator. `flashkeep list generators` says which of them each generator uses.
@@ -14,7 +14,7 @@ pub struct GenerateSpec {
     pub range: Bytes,
     /// Share of reads among requests.
     pub read_fraction: f64,
-    /// Size of every request, for generators with one size.
+    /// Size of every request, for generators with one size, and of every write of `mobile-like`.
     pub request_size: Bytes,
     /// Sizes and weights, for `mixed`.
     pub sizes: Vec<(Bytes, f64)>,
@@ -28,6 +28,9 @@ pub struct GenerateSpec {
     pub hot_requests: f64,
     /// Where popular addresses lie, for `zipf` and `hot-cold`.
     pub placement: PlacementSpec,
+    /// Options of `mobile-like`; written down where one of them is not the default.
+    #[serde(skip_serializing_if = "MobileSpec::is_default")]
+    pub mobile: MobileSpec,
     /// When requests arrive.
     pub arrivals: ArrivalsSpec,
 }
@@ -54,6 +57,106 @@ pub enum ArrivalsSpec {
     Poisson(Nanos),
 }
 
+/// `[generate.mobile]`: options of `mobile-like`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MobileSpec {
+    /// Size of every read; a multiple of 512 bytes.
+    pub read_size: Bytes,
+    /// Reads in a run, in the mean; 1 at least.
+    pub read_run: f64,
+    /// Zones that reads go to.
+    pub zones: u32,
+    /// Size of a zone; a multiple of 512 bytes.
+    pub zone_size: Bytes,
+    /// Popularity of zones: the rank is a Pareto variate of this shape, rounded down. Larger: fewer zones get most reads.
+    pub zone_shape: f64,
+    /// Writes in a burst, in the mean; 1 at least.
+    pub write_burst: f64,
+    /// Share of the writes that go anywhere instead of to the hot places, 0 to 1.
+    pub cold_writes: f64,
+    /// Hot places: stripe blocks whose first bytes hot writes go to.
+    pub hot_places: u32,
+    /// Dies that the hot places lie on.
+    pub hot_dies: u32,
+    /// Dies that stripe blocks go round.
+    pub dies: u32,
+    /// Bytes that lie together on one die; the next ones lie on the next die.
+    pub stripe_block: Bytes,
+    /// Time between requests of one run or burst, as a share of the mean time between requests, 0 to 1; 0: they come at once.
+    pub gap: f64,
+}
+
+impl Default for MobileSpec {
+    fn default() -> Self {
+        let Mobile {
+            read_size,
+            read_run,
+            zones,
+            zone_size,
+            zone_shape,
+            write_burst,
+            cold_writes,
+            hot_places,
+            hot_dies,
+            dies,
+            stripe_block,
+            gap,
+        } = Mobile::default();
+        Self {
+            read_size,
+            read_run,
+            zones,
+            zone_size,
+            zone_shape,
+            write_burst,
+            cold_writes,
+            hot_places,
+            hot_dies,
+            dies,
+            stripe_block,
+            gap,
+        }
+    }
+}
+
+impl MobileSpec {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn options(self) -> Mobile {
+        let Self {
+            read_size,
+            read_run,
+            zones,
+            zone_size,
+            zone_shape,
+            write_burst,
+            cold_writes,
+            hot_places,
+            hot_dies,
+            dies,
+            stripe_block,
+            gap,
+        } = self;
+        Mobile {
+            read_size,
+            read_run,
+            zones,
+            zone_size,
+            zone_shape,
+            write_burst,
+            cold_writes,
+            hot_places,
+            hot_dies,
+            dies,
+            stripe_block,
+            gap,
+        }
+    }
+}
+
 impl Default for GenerateSpec {
     fn default() -> Self {
         let workload = Workload::default();
@@ -68,6 +171,7 @@ impl Default for GenerateSpec {
             hot_pages: workload.hot_pages,
             hot_requests: workload.hot_requests,
             placement: PlacementSpec::Scattered,
+            mobile: MobileSpec::default(),
             arrivals: ArrivalsSpec::AtOnce,
         }
     }
@@ -98,6 +202,7 @@ impl GenerateSpec {
                 PlacementSpec::Scattered => Placement::Scattered,
                 PlacementSpec::Clustered => Placement::Clustered,
             },
+            mobile: self.mobile.options(),
         }
     }
 }

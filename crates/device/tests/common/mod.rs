@@ -50,10 +50,14 @@ pub fn page(device: &Tiny, die: u16, block: u32, page: u32) -> Ppn {
 }
 
 pub fn program(device: &mut Tiny, ppn: Ppn, lpn: u32, owner: u32) -> CommandId {
+    program_for(device, ppn, lpn, owner, Cause::Host)
+}
+
+pub fn program_for(device: &mut Tiny, ppn: Ppn, lpn: u32, owner: u32, cause: Cause) -> CommandId {
     let image = device.images.open(ppn, Oob::default());
     let payload = Tag::stamp(Lpn(lpn), 1, 8);
     device.images.fill(image, Contents { tag: OobTag::data(Lpn(lpn)), payload, update: 1 }, None, None);
-    device.submit(Command { owner, ppn, image, verb: Verb::Program, ..Command::default() }, Haste::Usual)
+    device.submit(Command { owner, ppn, image, verb: Verb::Program, cause, ..Command::default() }, Haste::Usual)
 }
 
 pub fn read(device: &mut Tiny, ppn: Ppn, owner: u32) -> CommandId {

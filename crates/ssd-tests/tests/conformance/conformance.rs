@@ -178,6 +178,24 @@ fn every_gc_policy_serves_every_scheme() {
     }
 }
 
+/// Commands of collection go before others that were asked for earlier: what that overtakes, or what waits for ever, shows here.
+#[test]
+fn every_scheme_is_served_where_collection_occupies_its_dies() {
+    for choice in schemes() {
+        for scheduler in [Scheduler::Fifo, Scheduler::ReadFirst] {
+            for (separate_frontier, moves_in_flight) in [(true, 4), (false, 1), (true, 64)] {
+                let mut base = setup_of(&choice, drive(6, 24, 8, 1), 0.85);
+                (base.scheduler, base.gc.occupies_die) = (scheduler, true);
+                (base.gc.separate_frontier, base.gc.moves_in_flight) = (separate_frontier, moves_in_flight);
+                let commands = workload(8, base.user_slots, REQUESTS, MIX);
+                let what = format!("{choice} {scheduler:?}, {moves_in_flight} moves");
+                prove(&what, &base, &commands, Pace::Closed { depth: 16 });
+                prove(&what, &base, &commands, Pace::Open);
+            }
+        }
+    }
+}
+
 #[test]
 fn the_canary_is_caught() {
     // What answers too early is caught by power cuts alone (torture): while there is power, parity follows.

@@ -82,7 +82,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let streams = Streams::new(setup.seed);
         let map = empty_map(setup, &grid, &protection, &streams, |block| array.block(block).bad)?;
         let logs = map.logs();
-        let device = Device::new(array, &setup.drive.timing, setup.scheduler, Timer::count(&grid));
+        let mut device = Device::new(array, &setup.drive.timing, setup.scheduler, Timer::count(&grid));
+        device.collection_occupies = setup.gc.occupies_die;
         let core = Core::new(device, map, setup.power);
         let mut engine = Self {
             core,

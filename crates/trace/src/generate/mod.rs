@@ -7,6 +7,7 @@ mod exponential;
 mod hot_cold;
 mod jesd219;
 mod mixed;
+mod mobile;
 mod scatter;
 mod sequential;
 mod uniform;
@@ -16,6 +17,7 @@ use std::fmt;
 use thiserror::Error;
 use vocab::{Bytes, Fua, HostCommand, HostOp, Lba, Nanos, SECTOR_BYTES, SimTime, Stream, Streams};
 
+pub use mobile::Mobile;
 pub use zipf::Zipf;
 
 /// When requests arrive.
@@ -25,7 +27,7 @@ pub enum Arrivals {
     AtOnce,
     /// One after each such interval, the first at time 0.
     Every(Nanos),
-    /// A Poisson process with this mean gap.
+    /// A Poisson process with this mean gap; of `mobile-like`, its own process with this mean gap.
     Poisson(Nanos),
 }
 
@@ -56,7 +58,7 @@ pub struct Workload {
     pub read_fraction: f64,
     /// When requests arrive.
     pub arrivals: Arrivals,
-    /// Size of every request, for generators with one size; a multiple of 512 bytes.
+    /// Size of every request, for generators with one size, and of every write of `mobile-like`; a multiple of 512 bytes.
     pub request_size: Bytes,
     /// Sizes and their weights, for `mixed`.
     pub sizes: Vec<(Bytes, f64)>,
@@ -70,6 +72,8 @@ pub struct Workload {
     pub hot_requests: f64,
     /// Where popular addresses lie, for `zipf` and `hot-cold`.
     pub placement: Placement,
+    /// Options of `mobile-like`.
+    pub mobile: Mobile,
 }
 
 impl Default for Workload {
@@ -89,6 +93,7 @@ impl Default for Workload {
             hot_pages: 0.2,
             hot_requests: 0.8,
             placement: Placement::Scattered,
+            mobile: Mobile::default(),
         }
     }
 }
@@ -137,10 +142,23 @@ impl fmt::Debug for GeneratorKind {
 
 /// All generators, in the order they are listed.
 pub const GENERATORS: &[GeneratorKind] =
-    &[uniform::KIND, zipf::KIND, hot_cold::KIND, sequential::KIND, mixed::KIND, exponential::KIND, jesd219::KIND];
+    &[uniform::KIND, zipf::KIND, hot_cold::KIND, sequential::KIND, mixed::KIND, exponential::KIND, jesd219::KIND, mobile::KIND];
+
+/// Kind and time of a request, where a shape decides both.
+#[derive(Clone, Copy)]
+struct Turn {
+    is_read: bool,
+    /// In units of the mean gap between requests; never before that of the request before.
+    at: f64,
+}
 
 /// Chooses where the next request goes: first sector within the range, and sectors.
 trait Shape: Send {
+    /// Kind and time of the next request; `None`: each is drawn by itself, as read fraction and arrivals say.
+    fn turn(&mut self, _: &mut Stream) -> Option<Turn> {
+        None
+    }
+
     fn next(&mut self, stream: &mut Stream) -> (u64, u32);
 }
 
@@ -199,9 +217,14 @@ impl Iterator for Generator {
     #[inline]
     fn next(&mut self) -> Option<HostCommand> {
         self.remaining = self.remaining.checked_sub(1)?;
-        let op = if self.operations.chance(self.read_fraction) { HostOp::Read } else { HostOp::Write(Fua::No) };
+        let turn = self.shape.turn(&mut self.operations);
+        let is_read = turn.map_or_else(|| self.operations.chance(self.read_fraction), |turn| turn.is_read);
+        let op = if is_read { HostOp::Read } else { HostOp::Write(Fua::No) };
         let (sector, sectors) = self.shape.next(&mut self.addresses);
-        let at = self.next_at;
+        let at = match (turn, self.arrivals) {
+            (Some(turn), Arrivals::Poisson(mean)) => SimTime((turn.at * mean.0 as f64).round() as u64),
+            _ => self.next_at,
+        };
         let gap = match self.arrivals {
             Arrivals::AtOnce => 0,
             Arrivals::Every(gap) => gap.0,
