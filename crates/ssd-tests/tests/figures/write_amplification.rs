@@ -95,6 +95,7 @@ impl Bench {
                 options: self.options.iter().map(|&(key, value)| (key.into(), value.into())).collect(),
             },
             gc: GcConfig {
+                occupies_die: false,
                 policy: self.policy.into(),
                 choices: self.choices,
                 separate_frontier: self.separate_frontier,

@@ -174,8 +174,7 @@ fn measure(setup: &Setup, pages: &mut Pages, warm_up: u32, measured: u32) -> (Ru
 fn cost_of(row: Row<'_>) -> Costs {
     let (n, entries) = (row.count("N_data"), row.count("cache_entries"));
     // The table's cache commits an entry when it has no room for the next one.
-    let options =
-        [("parity_cache".into(), format!("{}KiB", entries * 4)), ("write_back".into(), "on-demand".into())].into();
+    let options = [("parity_cache".into(), format!("{}KiB", entries * 4)), ("write_back".into(), "on-demand".into())].into();
     let choice = SchemeChoice { name: "ppc".into(), options };
     let (warm_up, measured, _) = length(row);
     // Data and parity of every write; the die of the page written most gets a tenth of them more.
