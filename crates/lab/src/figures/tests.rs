@@ -204,9 +204,10 @@ fn every_figure_of_every_paper_is_valid_and_has_its_golden_rows() {
         for figure in &paper.figures {
             let golden = std::fs::read_to_string(figure.path.with_extension("csv")).expect("every figure has a golden CSV");
             let spec = &figure.spec;
-            let rows = spec.traces.len() * spec.points.len() * spec.arms.len();
+            let seeds: std::collections::BTreeSet<u64> = figure.jobs.iter().map(|job| job.experiment.seed).collect();
+            let rows = spec.traces.len() * spec.points.len() * spec.arms.len() * seeds.len().max(1);
             if spec.has_runs() {
-                assert_eq!(golden.lines().count(), 1 + rows, "{name}/{}: a row for each trace, point and arm", figure.name);
+                assert_eq!(golden.lines().count(), 1 + rows, "{name}/{}: a row for each trace, point, arm and seed", figure.name);
             }
         }
     }
