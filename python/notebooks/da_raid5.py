@@ -36,7 +36,7 @@ def _(fk):
             trace=fk.Workload(
                 generator="zipf",
                 requests=3000,
-                range="64MiB",
+                range="128MiB",
                 read_fraction=0.4,
                 request_size="8KiB",
                 arrivals={"poisson": "20ms"},
@@ -44,7 +44,7 @@ def _(fk):
             ),
             drive=fk.Drive(preset="mlc-da"),
             buffer=fk.Buffer(kind="off"),  # as in the paper
-            capacity=fk.Capacity(spare=0.4),
+            capacity=fk.Capacity(spare=0.5),  # as experiments/da-raid5: little is collected
         ),
         axes=[
             fk.Axis(
