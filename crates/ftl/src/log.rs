@@ -131,16 +131,16 @@ impl LogShape {
         grid: &Grid,
         kind: LogKind,
         segments: Option<Segments>,
-        groups: Option<GroupSpace>,
+        (side_by_side, groups): (u32, Option<GroupSpace>),
         reserve: u32,
         gc: &GcConfig,
         wear: &WearConfig,
     ) -> Self {
-        let positions = grid.pages_per_block();
+        let positions = grid.pages_per_block() * side_by_side;
         let (granule, unit_slots) = match (kind, groups) {
             // Pages of a group go to flash one by one: an open row waits.
             (LogKind::Group, Some(space)) => (grid.slots_per_page(), space.least_slots),
-            (LogKind::Group, None) => (grid.slots_per_page() * (grid.dies() - 1), 0),
+            (LogKind::Group, None) => (grid.slots_per_page() * (grid.dies() / side_by_side - 1), 0),
             (LogKind::Regions, _) => (grid.slots_per_page(), 0),
         };
         let unit_slots = if unit_slots > 0 { unit_slots } else { positions * granule };

@@ -71,6 +71,8 @@ pub struct FtlSetup<'a> {
     /// Further free units of each log that only the collector may take, so that a mount finds free units
     /// even after many power cuts in a row.
     pub recovery: u32,
+    /// Rows of a group log that lie side by side on one page number; 1: each spans the drive.
+    pub side_by_side: u32,
     /// How much a group holds, where groups have codes of their own.
     pub groups: Option<GroupSpace>,
     /// Garbage collection.
@@ -125,7 +127,8 @@ impl Ftl {
     /// # Errors
     /// An unknown victim policy, or settings out of range.
     pub fn new(grid: &Grid, setup: &FtlSetup<'_>, streams: &Streams, bad: impl Fn(BlockAddr) -> bool) -> Result<Self, FtlError> {
-        let FtlSetup { kind, user_slots, slots: logical, segments, stripes, reserve, recovery, groups, gc, wear } = *setup;
+        let FtlSetup { kind, user_slots, slots: logical, segments, stripes, reserve, recovery, side_by_side, groups, gc, wear } =
+            *setup;
         check(gc, reserve, grid.blocks_per_die())?;
         if kind == LogKind::Regions && grid.slots_per_page() > 1 && !gc.separate_frontier {
             let slots = grid.slots_per_page();
@@ -140,16 +143,16 @@ impl Ftl {
             FtlError { setting: "gc.policy", reason: format!("found `{}`, known are {}", gc.policy, known.join(", ")) }
         })?;
         let per_die = grid.blocks_per_die();
-        let rows = (kind == LogKind::Group).then(|| Rows::new(grid, &bad));
+        let rows = (kind == LogKind::Group).then(|| Rows::new(grid, side_by_side, &bad));
         let count = match kind {
             LogKind::Regions => per_die * grid.dies(),
             LogKind::Group => per_die,
         };
-        let shape = LogShape::new(grid, kind, segments, groups, reserve, gc, wear).for_recovery(recovery);
+        let shape = LogShape::new(grid, kind, segments, (side_by_side, groups), reserve, gc, wear).for_recovery(recovery);
         let unusable = |unit: u32| match &rows {
             None => bad(BlockAddr(unit)),
             // A row needs room for one data page and its parity.
-            Some(rows) => rows.members(SuperblockId(unit)).len() < 2,
+            Some(rows) => rows.data_pages(SuperblockId(unit)) == 0,
         };
         let state = |unit| if unusable(unit) { UnitState::Bad } else { UnitState::Free };
         let units: Vec<Unit> = (0..count).map(|u| Unit { state: state(u), ..Unit::default() }).collect();
@@ -172,10 +175,10 @@ impl Ftl {
     }
 
     /// Most valid slots that all logs of a drive without bad blocks can hold. Region logs count slots
-    /// of parity among them; the group log does not.
+    /// of parity among them; the group log does not. `space` is how many rows lie side by side, and what groups hold.
     #[must_use]
-    pub fn capacity(grid: &Grid, kind: LogKind, groups: Option<GroupSpace>, reserve: u32, gc: &GcConfig) -> u64 {
-        let shape = LogShape::new(grid, kind, None, groups, reserve, gc, &WearConfig::default());
+    pub fn capacity(grid: &Grid, kind: LogKind, space: (u32, Option<GroupSpace>), reserve: u32, gc: &GcConfig) -> u64 {
+        let shape = LogShape::new(grid, kind, None, space, reserve, gc, &WearConfig::default());
         let units = u64::from(grid.blocks_per_die().saturating_sub(shape.held_back()));
         let logs = if kind == LogKind::Regions { u64::from(grid.dies()) } else { 1 };
         logs * units * u64::from(shape.slots_at_rest())
@@ -467,7 +470,7 @@ impl Ftl {
         Some(self.units[unit as usize].pe)
     }
 
-    /// The superblock and page number of the row that the stream writes, until [`Self::next_row`];
+    /// The row that the stream writes, as superblock and number there, until [`Self::next_row`];
     /// `None` where the stream must wait for collection.
     pub fn open_row(&mut self, stream: Stream) -> Option<(SuperblockId, u32)> {
         let (state, units, shape, _) = self.units_of(0);
@@ -527,10 +530,10 @@ impl Ftl {
     /// The blocks of a unit: a block, or those blocks of a superblock that are members of its rows.
     pub fn blocks_of(&self, unit: UnitId) -> impl Iterator<Item = BlockAddr> + use<> {
         let (dies, per_die) = match (&self.rows, self.kind) {
-            (Some(rows), LogKind::Group) => (rows.members(SuperblockId(unit)).0, self.grid.blocks_per_die()),
-            _ => (1, 0),
+            (Some(rows), LogKind::Group) => (rows.members(SuperblockId(unit)), self.grid.blocks_per_die()),
+            _ => (StripSet::one(0), 0),
         };
-        vocab::StripSet(dies).iter().map(move |die| BlockAddr(die * per_die + unit))
+        dies.iter().map(move |die| BlockAddr(die * per_die + unit))
     }
 
     /// The die is dead. Its data stay mapped, and only their stripes can rebuild them. The host writes

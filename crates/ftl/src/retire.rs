@@ -55,7 +55,7 @@ impl Ftl {
     pub(crate) fn retire_if_too_narrow(&mut self, unit: UnitId) {
         let Some(rows) = &self.rows else { return };
         debug_assert_eq!(self.kind(), LogKind::Group);
-        if rows.members(SuperblockId(unit)).len() < 2 && self.units[unit as usize].state == UnitState::Free {
+        if rows.data_pages(SuperblockId(unit)) == 0 && self.units[unit as usize].state == UnitState::Free {
             self.retire_unit(unit);
         }
     }
@@ -72,9 +72,15 @@ impl Ftl {
     /// fill more than one now: two free superblocks are kept for the collector.
     fn narrow_rows(&mut self) {
         let rows = self.rows.as_ref().expect("rows exist under a group log");
-        let width = (0..self.units.len() as u32).map(|unit| rows.members(SuperblockId(unit)).len()).max().unwrap_or(0);
-        self.shape.granule = self.shape.granule.min(width.saturating_sub(1).max(1) * self.grid.slots_per_page());
-        self.shape.unit_slots = self.shape.positions * self.shape.granule;
+        let most = |pages: &dyn Fn(SuperblockId) -> u32| {
+            let of_units = (0..self.units.len() as u32).map(|unit| pages(SuperblockId(unit)));
+            of_units.max().unwrap_or(0).max(1) * self.grid.slots_per_page()
+        };
+        let granule = most(&|superblock| rows.widest(superblock).saturating_sub(1));
+        let at_one_page = most(&|superblock| rows.data_pages(superblock));
+        self.shape.granule = self.shape.granule.min(granule);
+        let side_by_side = self.shape.positions / self.grid.pages_per_block();
+        self.shape.unit_slots = self.grid.pages_per_block() * at_one_page.min(side_by_side * self.shape.granule);
         self.shape.collectors = self.shape.collectors.max(2);
     }
 }

@@ -1,11 +1,14 @@
 //! Rows of the group log: which page comes next, and which parity covers which pages.
+//!
+//! A row is the pages with one page number on all dies. On a wide drive it may be those on some of them: then several
+//! rows lie side by side, each on as many neighbouring dies.
 
 use vocab::{BlockAddr, DieId, Grid, Ppn, StripSet, SuperblockId};
 
 /// A page of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowPlace {
-    /// Number of the row on the drive: superblock times pages per block plus page number.
+    /// Number of the row on the drive: superblock by superblock, page number by page number, side by side.
     pub row: u32,
     /// The die of the page.
     pub die: DieId,
@@ -13,35 +16,98 @@ pub struct RowPlace {
     pub ppn: Ppn,
 }
 
-/// Members of each superblock, and parity of each row, in 5 bytes a row.
+/// Members of each superblock, and parity of each row: in 5 bytes a row of up to 32 dies.
 #[derive(Clone, Debug)]
 pub struct Rows {
     grid: Grid,
+    /// Rows of one page number.
+    side_by_side: u32,
     /// Dies of each superblock whose block is good.
-    members: Vec<u32>,
-    /// Dies whose data the newest durable parity of the row covers.
+    members: Vec<StripSet>,
+    /// Dies whose data the newest durable parity of the row covers, in `words` words from the first die of the row on.
     covered: Vec<u32>,
+    words: usize,
     /// The die of that parity.
     parity: Vec<u8>,
     /// Dies that become members of each superblock at its next erase.
-    joining: u32,
+    joining: StripSet,
 }
 
 impl Rows {
-    pub(crate) fn new(grid: &Grid, bad: impl Fn(BlockAddr) -> bool) -> Self {
+    pub(crate) fn new(grid: &Grid, side_by_side: u32, bad: impl Fn(BlockAddr) -> bool) -> Self {
+        assert!(grid.dies().is_multiple_of(side_by_side), "rows side by side take as many dies each");
         let superblocks = grid.blocks_per_die();
-        let rows = (superblocks * grid.pages_per_block()) as usize;
+        let rows = (superblocks * grid.pages_per_block() * side_by_side) as usize;
+        let words = (grid.dies() / side_by_side).div_ceil(32) as usize;
         let members = |sb: u32| {
             let good = (0..grid.dies()).filter(|&die| !bad(grid.block(DieId(die as u16), sb)));
-            good.collect::<StripSet>().0 as u32
+            good.collect::<StripSet>()
         };
         Self {
             grid: grid.clone(),
+            side_by_side,
             members: (0..superblocks).map(members).collect(),
-            covered: vec![0; rows],
+            covered: vec![0; rows * words],
+            words,
             parity: vec![0; rows],
-            joining: 0,
+            joining: StripSet::EMPTY,
         }
+    }
+
+    /// Rows of a superblock.
+    pub(crate) fn of_superblock(&self) -> u32 {
+        self.grid.pages_per_block() * self.side_by_side
+    }
+
+    /// Rows of the drive.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.grid.blocks_per_die() * self.of_superblock()
+    }
+
+    /// A row of a superblock, by its number there.
+    #[must_use]
+    pub fn row(&self, superblock: SuperblockId, number: u32) -> u32 {
+        superblock.0 * self.of_superblock() + number
+    }
+
+    /// The superblock of a row.
+    #[must_use]
+    pub fn superblock_of(&self, row: u32) -> SuperblockId {
+        SuperblockId(row / self.of_superblock())
+    }
+
+    /// The page number of a row.
+    #[must_use]
+    pub fn page_number(&self, row: u32) -> u32 {
+        row % self.of_superblock() / self.side_by_side
+    }
+
+    /// All dies of a row, whether their blocks are good or not.
+    #[must_use]
+    pub fn dies(&self, row: u32) -> std::ops::Range<u32> {
+        let width = self.grid.dies() / self.side_by_side;
+        let first = row % self.side_by_side * width;
+        first..first + width
+    }
+
+    /// Dies that take part in a row.
+    #[must_use]
+    pub fn members_of_row(&self, row: u32) -> StripSet {
+        let dies = self.dies(row);
+        self.members(self.superblock_of(row)).and(StripSet::first(dies.end).minus(StripSet::first(dies.start)))
+    }
+
+    /// Data pages, beside a parity in each row, of a page number of a superblock.
+    pub(crate) fn data_pages(&self, superblock: SuperblockId) -> u32 {
+        let first = self.row(superblock, 0);
+        (first..first + self.side_by_side).map(|row| self.members_of_row(row).len().saturating_sub(1)).sum()
+    }
+
+    /// Members of the row that has most of them.
+    pub(crate) fn widest(&self, superblock: SuperblockId) -> u32 {
+        let first = self.row(superblock, 0);
+        (first..first + self.side_by_side).map(|row| self.members_of_row(row).len()).max().unwrap_or(0)
     }
 
     /// Whether the superblock has a good block of each die that has one in most superblocks.
@@ -52,46 +118,46 @@ impl Rows {
 
     /// Dies that have a good block in more than half of the superblocks.
     pub(crate) fn working_dies(&self) -> StripSet {
-        let good = |die: u32| self.members.iter().filter(|&members| members >> die & 1 == 1).count();
+        let good = |die: u32| self.members.iter().filter(|members| members.contains(die)).count();
         (0..self.grid.dies()).filter(|&die| good(die) * 2 > self.members.len()).collect()
     }
 
     /// The drive has more dies: they become members of free superblocks now, and of others at their
     /// next erase.
     pub(crate) fn grow(&mut self, grid: &Grid, is_free: impl Fn(SuperblockId) -> bool) {
-        let new = (self.grid.dies()..grid.dies()).collect::<StripSet>().0 as u32;
+        assert!(self.side_by_side == 1 && grid.dies().div_ceil(32) as usize == self.words, "rows grow within their words");
+        let new = (self.grid.dies()..grid.dies()).collect::<StripSet>();
         self.grid = grid.clone();
-        self.joining |= new;
+        self.joining = self.joining.or(new);
         for (superblock, members) in (0..).map(SuperblockId).zip(&mut self.members) {
-            *members |= if is_free(superblock) { new } else { 0 };
+            *members = members.or(if is_free(superblock) { new } else { StripSet::EMPTY });
         }
     }
 
     /// The die becomes a member of no further superblock.
     pub fn keep_out(&mut self, die: DieId) {
-        self.joining &= !(1 << die.0);
+        self.joining.remove(u32::from(die.0));
     }
 
     /// Dies that take part in the rows of a superblock.
     #[must_use]
     pub fn members(&self, superblock: SuperblockId) -> StripSet {
-        StripSet(u64::from(self.members[superblock.index()]))
+        self.members[superblock.index()]
     }
 
     /// The die's block of the superblock is bad: rows of the superblock leave the die out.
     pub(crate) fn drop_member(&mut self, superblock: SuperblockId, die: DieId) {
-        self.members[superblock.index()] &= !(1 << die.0);
+        self.members[superblock.index()].remove(u32::from(die.0));
     }
 
     /// The page that comes after `used` others of its row, in the order of dies from the member number
     /// `rotation` on.
     #[must_use]
-    pub fn place(&self, superblock: SuperblockId, page: u32, used: u32, rotation: u32) -> RowPlace {
-        let members = self.members(superblock);
+    pub fn place(&self, row: u32, used: u32, rotation: u32) -> RowPlace {
+        let members = self.members_of_row(row);
         let nth = (used + rotation) % members.len();
         let die = DieId(members.iter().nth(nth as usize).expect("nth < len") as u16);
-        let ppn = self.grid.ppn(self.grid.block(die, superblock.0), page);
-        RowPlace { row: superblock.0 * self.grid.pages_per_block() + page, die, ppn }
+        RowPlace { row, die, ppn: self.page(row, die) }
     }
 
     /// The row of a page, and the page's die.
@@ -99,23 +165,30 @@ impl Rows {
     pub fn row_of(&self, ppn: Ppn) -> (u32, DieId) {
         let (block, page) = self.grid.split(ppn);
         let (die, superblock) = self.grid.split_block(block);
-        (superblock.0 * self.grid.pages_per_block() + page, die)
+        let number = if self.side_by_side == 1 {
+            page
+        } else {
+            page * self.side_by_side + u32::from(die.0) / (self.grid.dies() / self.side_by_side)
+        };
+        (self.row(superblock, number), die)
     }
 
     /// The page of a die in a row.
     #[must_use]
     pub fn page(&self, row: u32, die: DieId) -> Ppn {
-        let (superblock, page) = (row / self.grid.pages_per_block(), row % self.grid.pages_per_block());
-        self.grid.ppn(self.grid.block(die, superblock), page)
+        self.grid.ppn(self.grid.block(die, self.superblock_of(row).0), self.page_number(row))
     }
 
     /// Parity on `die` is durable and covers the data of `covered`. It counts if it covers more dies
     /// than the one before: parity that was computed earlier may become durable later.
     pub fn cover(&mut self, row: u32, covered: StripSet, die: DieId) {
-        if covered.0.count_ones() <= self.covered[row as usize].count_ones() {
+        if covered.len() <= self.covered(row).len() {
             return;
         }
-        self.covered[row as usize] = covered.0 as u32;
+        let bits = covered.0 >> self.dies(row).start;
+        for (index, word) in self.covered[row as usize * self.words..][..self.words].iter_mut().enumerate() {
+            *word = (bits >> (32 * index)) as u32;
+        }
         self.parity[row as usize] = die.0 as u8;
     }
 
@@ -123,15 +196,21 @@ impl Rows {
     /// `None` before the first parity of the row.
     #[must_use]
     pub fn coverage(&self, row: u32) -> Option<(StripSet, DieId)> {
-        let covered = self.covered[row as usize];
-        (covered != 0).then(|| (StripSet(u64::from(covered)), DieId(u16::from(self.parity[row as usize]))))
+        let covered = self.covered(row);
+        (!covered.is_empty()).then(|| (covered, DieId(u16::from(self.parity[row as usize]))))
+    }
+
+    fn covered(&self, row: u32) -> StripSet {
+        let words = &self.covered[row as usize * self.words..][..self.words];
+        let bits = words.iter().rev().fold(0, |bits, &word| bits << 32 | u128::from(word));
+        StripSet(bits << self.dies(row).start)
     }
 
     /// The superblock was erased: its rows are empty.
     pub(crate) fn clear(&mut self, superblock: SuperblockId) {
-        let pages = self.grid.pages_per_block() as usize;
-        let first = superblock.index() * pages;
-        self.covered[first..first + pages].fill(0);
-        self.members[superblock.index()] |= self.joining;
+        let rows = self.of_superblock() as usize;
+        let first = superblock.index() * rows;
+        self.covered[first * self.words..(first + rows) * self.words].fill(0);
+        self.members[superblock.index()] = self.members[superblock.index()].or(self.joining);
     }
 }

@@ -6,9 +6,9 @@ pub(crate) mod restore;
 
 use crate::power::Scars;
 use crate::{Member, Oob, OobTag, Program};
-use contents::{BlockContents, EccOob, RecoveryOob, Sequences, Stored};
+use contents::{BlockContents, Coverages, EccOob, RecoveryOob, Sequences, Stored};
 use std::collections::BTreeMap;
-use vocab::{BlockAddr, Capability, Geometry, Grid, Ppn, SimTime};
+use vocab::{BlockAddr, Capability, Geometry, Grid, Ppn, SimTime, StripSet};
 
 /// What a slot carries. Flash stores it and never looks inside.
 pub trait Payload: Clone + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static {}
@@ -192,7 +192,8 @@ pub struct MemoryArray<P> {
     slots_per_page: usize,
     blocks: Vec<BlockInfo>,
     contents: Vec<Option<Stored<P>>>,
-    keeps_coverage: bool,
+    /// Words of 32 bits in which the coverage of a page is kept.
+    coverage_words: usize,
     keeps_ecc: bool,
     keeps_updates: bool,
     /// Most P/E cycles of any block.
@@ -203,7 +204,7 @@ pub struct MemoryArray<P> {
 
 impl<P: Payload> MemoryArray<P> {
     /// An array fresh from the factory. `keeps_coverage` is set for schemes with redundancy;
-    /// others save its four bytes a page.
+    /// others save its four bytes a page (and as many for each 32 dies more).
     #[must_use]
     pub fn new(geometry: Geometry, keeps_coverage: bool) -> Self {
         let blocks = geometry.blocks() as usize;
@@ -212,7 +213,7 @@ impl<P: Payload> MemoryArray<P> {
             slots_per_page: geometry.slots_per_page() as usize,
             blocks: vec![BlockInfo::default(); blocks],
             contents: (0..blocks).map(|_| None).collect(),
-            keeps_coverage,
+            coverage_words: if keeps_coverage { geometry.dies().div_ceil(32) as usize } else { 0 },
             keeps_ecc: false,
             keeps_updates: false,
             pe_max: 0,
@@ -254,7 +255,7 @@ impl<P: Payload> MemoryArray<P> {
             tags: vec![OobTag::FILLER; slots].into(),
             payload: vec![P::default(); slots].into(),
             sequence: Sequences::new(pages),
-            coverage: vec![0; if self.keeps_coverage { pages } else { 0 }].into(),
+            coverage: Coverages::new(pages, self.coverage_words),
             ecc: self.keeps_ecc.then(|| Box::new(EccOob::new(pages))),
             pe: 0,
             first_program_s: 0,
@@ -333,9 +334,7 @@ impl<P: Payload> MemoryArray<P> {
         }
         let ascends = contents.sequence.set(page, oob.sequence);
         assert!(ascends, "sequences within a block ascend and span less than 2^32");
-        if self.keeps_coverage {
-            contents.coverage[page] = oob.coverage;
-        }
+        contents.coverage.set(page, oob.coverage);
         if let Some(ecc) = &mut contents.ecc {
             (ecc.capability[page], ecc.written_s[page]) = (oob.ecc, whole_seconds(now));
         }
@@ -381,9 +380,7 @@ impl<P: Payload> MemoryArray<P> {
         contents.tags[slots.clone()].fill(OobTag::FILLER);
         contents.payload[slots.clone()].fill(P::default());
         contents.sequence.clear(page);
-        if let Some(coverage) = contents.coverage.get_mut(page) {
-            *coverage = 0;
-        }
+        contents.coverage.set(page, StripSet::EMPTY);
         if let Some(recovery) = &mut contents.recovery {
             recovery.update[slots].fill(0);
             recovery.members.remove(&(page as u32));
@@ -452,7 +449,7 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
             payload: &contents.payload[slots],
             oob: Oob {
                 sequence: contents.sequence.get(page),
-                coverage: contents.coverage.get(page).copied().unwrap_or(0),
+                coverage: contents.coverage.get(page),
                 ecc: contents.ecc.as_ref().map_or(Capability(0), |ecc| ecc.capability[page]),
             },
             written: match &contents.ecc {

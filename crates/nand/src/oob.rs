@@ -6,7 +6,7 @@
 mod bytes;
 
 pub use bytes::{OobError, OobPage, OobSlot};
-use vocab::{Capability, Lpn, Slot, StripeId};
+use vocab::{Capability, Lpn, Slot, StripSet, StripeId};
 
 /// What a slot holds: role and number, 32 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -94,8 +94,8 @@ pub struct Oob {
     /// specification tells (decision 0004).
     pub sequence: u64,
     /// For parity: the strips (or dies of the row) it covers. For data of a static stripe: the
-    /// strips that were updated together. 0 where there is no redundancy.
-    pub coverage: u32,
+    /// strips that were updated together. Empty where there is no redundancy.
+    pub coverage: StripSet,
     /// What the ECC of the page data corrects (FLARES' p_cur).
     pub ecc: Capability,
 }

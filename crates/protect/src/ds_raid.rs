@@ -8,7 +8,8 @@
 //!
 //! Differs: a row with a single page left cannot hold data and parity, so it closes with the
 //! sub-stripe parity as its parity, which covers all its data (the paper does not say; this is
-//! what `wasted` counts). The parity position rotates with the row. With
+//! what `wasted` counts). The parity position rotates with the row. On a drive of more than 32 dies rows are
+//! narrower than the drive and lie side by side (`row_dies`). With
 //! `sub_stripe = "defer"` a row waits for data to fill it instead; requests are then answered
 //! late unless the write buffer is power-safe.
 //! Invariant: no row closes while some of its data are uncovered.
@@ -23,6 +24,11 @@ pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[
         "request",
         "when a row that is not full gets its parity: with each `request`, or `defer`red until the row is full",
     ),
+    (
+        "row_dies",
+        "auto",
+        "dies of a row, a divisor of the drive's; `auto`: all up to 32, of a wider drive the largest divisor from 8 to 32, else all",
+    ),
     ("patrol_rows_per_s", "0", "rows that a patrol reads in a second, obsolete pages too; 0: none"),
     READ_AROUND[0],
     READ_AROUND[1],
@@ -31,6 +37,7 @@ pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[
 #[derive(Clone, Debug)]
 struct DsRaid {
     defer: bool,
+    side_by_side: u32,
     patrol_rows_per_s: u32,
     read_around: Option<ReadAround>,
     /// Whether writes are answered before their parity is durable: loses data on purpose.
@@ -47,16 +54,32 @@ pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, S
 }
 
 fn parse(options: &Options<'_>, shape: Shape) -> Result<DsRaid, SchemeError> {
-    if !(2..=32).contains(&shape.dies) {
-        return Err(options.error("dies", format!("the drive has {}, a row spans 2 to 32", shape.dies)));
-    }
+    shape.need_dies_of_a_set(options)?;
+    let row_dies = match options.number_or_auto("row_dies", 2..=shape.dies)? {
+        None => stripe_dies(shape.dies),
+        Some(found) if shape.dies.is_multiple_of(found) => found,
+        Some(found) => {
+            let valid: Vec<_> = (2..=shape.dies).filter(|&n| shape.dies.is_multiple_of(n)).map(|n| n.to_string()).collect();
+            let reason = format!("found {found}, the drive has {} dies; valid are `auto`, {}", shape.dies, valid.join(", "));
+            return Err(options.error("row_dies", reason));
+        }
+    };
     let defer = options.word("sub_stripe", &["request", "defer"])? == 1;
     let patrol_rows_per_s = options.number("patrol_rows_per_s", 0..=1_000_000)?;
     let read_around = ReadAround::new(options, shape.dies)?;
-    Ok(DsRaid { defer, patrol_rows_per_s, read_around, hasty: false })
+    Ok(DsRaid { defer, side_by_side: shape.dies / row_dies, patrol_rows_per_s, read_around, hasty: false })
+}
+
+/// Dies of a row where none are asked for.
+fn stripe_dies(dies: u32) -> u32 {
+    if dies <= 32 { dies } else { (8..=32).rev().find(|&n| dies.is_multiple_of(n)).unwrap_or(dies) }
 }
 
 impl RowScheme for DsRaid {
+    fn side_by_side(&self) -> u32 {
+        self.side_by_side
+    }
+
     fn next(&self, row: &OpenRow) -> RowStep {
         let free = row.width - row.used;
         match (free, row.uncovered, row.waiting) {
@@ -103,7 +126,8 @@ mod tests {
         for _ in 0..requests {
             row.waiting = pages;
             loop {
-                match (DsRaid { defer: false, patrol_rows_per_s: 0, read_around: None, hasty: false }).next(&row) {
+                match (DsRaid { defer: false, side_by_side: 1, patrol_rows_per_s: 0, read_around: None, hasty: false }).next(&row)
+                {
                     RowStep::Data => {
                         (row.used, row.uncovered, row.waiting) = (row.used + 1, row.uncovered + 1, row.waiting - 1);
                         text.push('D');

@@ -49,9 +49,7 @@ struct MdsGroups {
 }
 
 pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, SchemeError> {
-    if !(2..=32).contains(&shape.dies) {
-        return Err(options.error("dies", format!("the drive has {}, a page stripe spans 2 to 32", shape.dies)));
-    }
+    shape.need_dies_of_a_set(options)?;
     let m = options.number("m", 1..=shape.dies - 1)?;
     let k = match options.text("k") {
         "auto" => shape.dies - m,

@@ -34,8 +34,14 @@ pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[
 ];
 
 /// Width of a stripe, for every scheme of static stripes.
-pub(crate) const DATA_STRIPS: (&str, &str, &str) =
-    ("data_strips", "auto", "data strips of a stripe, N; `auto`: dies - 1; with fewer a stripe leaves dies to rebuild on");
+pub(crate) const DATA_STRIPS: (&str, &str, &str) = (
+    "data_strips",
+    "auto",
+    "data strips of a stripe, N; `auto`: dies - 1, at most 31; with fewer a stripe leaves dies to rebuild on",
+);
+
+/// Data strips that a stripe has at most where their number is not asked for.
+const MOST_AUTO: u32 = 31;
 
 /// RAID-5: stripes of N + 1 strips, spread over all dies.
 #[derive(Clone, Debug)]
@@ -59,12 +65,10 @@ pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, S
 
 impl Raid5 {
     pub(crate) fn new(options: &Options<'_>, shape: Shape) -> Result<Self, SchemeError> {
-        if !(2..=32).contains(&shape.dies) {
-            return Err(options.error("dies", format!("the drive has {}, a stripe spans 2 to 32", shape.dies)));
-        }
+        shape.need_dies_of_a_set(options)?;
         shape.need_one_slot_per_page(options)?;
         let most = shape.dies - 1;
-        let n = options.number_or_auto("data_strips", 1..=most)?.unwrap_or(most);
+        let n = options.number_or_auto("data_strips", 1..=most)?.unwrap_or(most.min(MOST_AUTO));
         Ok(Self { dies: shape.dies, by_dies: Divider::new(shape.dies), n, parity_rule: ParityRule::Request, read_around: None })
     }
 }

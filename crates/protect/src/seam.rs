@@ -23,6 +23,14 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// For schemes that keep sets of dies.
+    pub(crate) fn need_dies_of_a_set(&self, options: &Options<'_>) -> Result<(), SchemeError> {
+        if (2..=StripSet::MOST).contains(&self.dies) {
+            return Ok(());
+        }
+        Err(options.error("dies", format!("the drive has {}, redundancy spans 2 to {}", self.dies, StripSet::MOST)))
+    }
+
     /// For schemes whose stripes are of logical pages.
     pub(crate) fn need_one_slot_per_page(&self, options: &Options<'_>) -> Result<(), SchemeError> {
         if self.slots_per_page == 1 {
@@ -387,6 +395,10 @@ pub trait RowScheme: Send + Sync {
     /// Whether writes are answered before their parity is durable, which loses data.
     fn answers_before_parity(&self) -> bool {
         false
+    }
+    /// Rows that lie side by side on one page number, each on as many neighbouring dies.
+    fn side_by_side(&self) -> u32 {
+        1
     }
     /// How far the positions of a row are rotated over its dies.
     fn rotation(&self, row: u32) -> u32;

@@ -57,7 +57,7 @@ fn slots_beside(drive: &Drive, scheme: &SchemeChoice, gc: &GcConfig, recovery: u
     };
     // One page of play for each log: a new version is placed before the old one is given up.
     let reserve = commit_reserve(&protection, &grid) + recovery;
-    let space = group_space(&grid, &protection);
+    let space = (rows_side_by_side(&protection), group_space(&grid, &protection));
     let play = spread * u64::from(grid.slots_per_page());
     let slots = Ftl::capacity(&grid, kind, space, reserve, gc).saturating_sub(play);
     let user = match &protection {
@@ -65,6 +65,11 @@ fn slots_beside(drive: &Drive, scheme: &SchemeChoice, gc: &GcConfig, recovery: u
         _ => slots,
     };
     Ok(user as u32)
+}
+
+/// Rows of one page number.
+pub(crate) fn rows_side_by_side(protection: &Protection) -> u32 {
+    if let Protection::Rows(scheme) = protection { scheme.side_by_side() } else { 1 }
 }
 
 /// What block groups hold, under a scheme that has them.
@@ -83,7 +88,7 @@ pub fn redundancy_share(drive: &Drive, scheme: &SchemeChoice) -> Result<f64, Set
         Protection::None => 0.0,
         Protection::Zones(zones) => zones.layout().redundancy_share(),
         Protection::Stripes(scheme) => 1.0 / f64::from(scheme.data_strips() + 1),
-        Protection::Rows(_) => 1.0 / f64::from(grid.dies()),
+        Protection::Rows(scheme) => f64::from(scheme.side_by_side()) / f64::from(grid.dies()),
         Protection::Groups(scheme) => {
             let group = f64::from(grid.dies() * grid.pages_per_block() * grid.slots_per_page());
             1.0 - f64::from(ftl::GroupSpace::new(&grid, &*scheme).least_slots) / group

@@ -80,19 +80,22 @@ address!(
     StripeId(u32), "stripe"
 );
 
-/// A set of strips of one stripe (or of dies of one row), by index; at most 64.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct StripSet(pub u64);
+/// A set of strips of one stripe, or of dies, by index; below [`StripSet::MOST`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct StripSet(pub u128);
 
 impl StripSet {
+    /// Strips and dies that a set tells apart, and so the most dies of a drive with redundancy.
+    pub const MOST: u32 = u128::BITS;
+
     /// The empty set.
     pub const EMPTY: StripSet = StripSet(0);
 
     /// The set `{0, .., count-1}`.
     #[must_use]
     pub fn first(count: u32) -> Self {
-        debug_assert!(count <= 64);
-        StripSet(if count == 64 { u64::MAX } else { (1 << count) - 1 })
+        debug_assert!(count <= Self::MOST);
+        StripSet(if count == Self::MOST { u128::MAX } else { (1 << count) - 1 })
     }
 
     /// The set of one strip.
@@ -190,11 +193,11 @@ mod tests {
 
     #[test]
     fn a_strip_set_lists_what_was_put_in_ascending() {
-        let set: StripSet = [5, 0, 63, 9].into_iter().collect();
-        assert_eq!(set.iter().collect::<Vec<_>>(), [0, 5, 9, 63]);
+        let set: StripSet = [5, 0, 127, 9].into_iter().collect();
+        assert_eq!(set.iter().collect::<Vec<_>>(), [0, 5, 9, 127]);
         assert_eq!(set.len(), 4);
         assert!(set.minus(StripSet::one(9)).and(StripSet::one(9)).is_empty());
-        assert_eq!(StripSet::first(64).len(), 64);
+        assert_eq!((StripSet::first(64).len(), StripSet::first(128).len()), (64, 128));
         assert_eq!(StripSet::first(3), [2, 1, 0].into_iter().collect());
     }
 }

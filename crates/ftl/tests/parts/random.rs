@@ -107,8 +107,8 @@ impl Pair {
         let grid = self.naive.drive.grid();
         let (unit, page, pages) = if group {
             let (superblock, page) = self.map.open_row(stream).expect("room was checked");
-            let members = self.map.rows().members(superblock).len();
-            let places = (0..members - 1).map(|used| self.map.rows().place(superblock, page, used, page).ppn).collect();
+            let (members, row) = (self.map.rows().members(superblock).len(), self.map.rows().row(superblock, page));
+            let places = (0..members - 1).map(|used| self.map.rows().place(row, used, page).ppn).collect();
             self.map.next_row(stream);
             (superblock.0, page, places)
         } else {

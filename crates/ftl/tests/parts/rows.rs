@@ -54,7 +54,7 @@ fn a_row_has_one_place_on_each_member_turned_by_the_rotation() {
     let map = drive().map();
     let dies = |superblock, rotation| {
         let width = map.rows().members(SuperblockId(superblock)).len();
-        let places = (0..width).map(|used| map.rows().place(SuperblockId(superblock), 2, used, rotation));
+        let places = (0..width).map(|used| map.rows().place(map.rows().row(SuperblockId(superblock), 2), used, rotation));
         places.map(|place| place.die.0).collect::<Vec<_>>()
     };
     assert_eq!(dies(0, 0), [0, 1, 2, 3]);
@@ -63,7 +63,7 @@ fn a_row_has_one_place_on_each_member_turned_by_the_rotation() {
     assert_eq!(dies(1, 2), [3, 0, 1]);
     assert_eq!(dies(1, 7), [1, 3, 0]);
     assert_eq!(dies(3, 1), [3, 0]);
-    let place = map.rows().place(SuperblockId(1), 2, 2, 0);
+    let place = map.rows().place(map.rows().row(SuperblockId(1), 2), 2, 0);
     // Block 1 of die 3 is block 25 of the drive; its page 2 is page 77.
     assert_eq!((place.row, place.die, place.ppn), (PAGES + 2, DieId(3), Ppn(77)));
 }
@@ -153,7 +153,7 @@ fn without_a_die_rows_are_narrower_and_the_collector_keeps_two_superblocks() {
         for page in 0..PAGES {
             assert_eq!(map.open_row(Stream::Host), Some((SuperblockId(superblock), page)));
             for used in 0..3 {
-                let place = map.rows().place(SuperblockId(superblock), page, used, 0);
+                let place = map.rows().place(map.rows().row(SuperblockId(superblock), page), used, 0);
                 map.publish(Lpn(place.ppn.0), Slot(place.ppn.0));
             }
             map.next_row(Stream::Host);

@@ -4,7 +4,7 @@ use crate::{Member, OobTag, Program};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use vocab::Capability;
+use vocab::{Capability, StripSet};
 
 /// What the pages of one block hold, page by page or slot by slot.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub(crate) struct BlockContents<P> {
     pub tags: Box<[OobTag]>,
     pub payload: Box<[P]>,
     pub sequence: Sequences,
-    pub coverage: Box<[u32]>,
+    pub coverage: Coverages,
     /// What is kept of each page on drives with page ECC.
     pub ecc: Option<Box<EccOob>>,
     /// What every page of the block says in its OOB bytes.
@@ -35,11 +35,45 @@ impl<P> BlockContents<P> {
             tags: Vec::new().into(),
             payload: Vec::new().into(),
             sequence: Sequences::new(0),
-            coverage: Vec::new().into(),
+            coverage: Coverages::default(),
             ecc: None,
             pe: 0,
             first_program_s: 0,
             recovery: None,
+        }
+    }
+}
+
+/// The coverage of each page, in as few words of 32 bits as the dies of the drive need; none where it is not kept.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Coverages {
+    words: Box<[u32]>,
+    /// Words of a page.
+    each: usize,
+}
+
+impl Coverages {
+    pub fn new(pages: usize, words_of_a_page: usize) -> Self {
+        Self { words: vec![0; pages * words_of_a_page].into(), each: words_of_a_page }
+    }
+
+    #[inline]
+    pub fn get(&self, page: usize) -> StripSet {
+        match self.each {
+            0 => StripSet::EMPTY,
+            1 => StripSet(self.words[page].into()),
+            each => {
+                let words = self.words[page * each..][..each].iter().rev();
+                StripSet(words.fold(0, |set, &word| set << 32 | u128::from(word)))
+            }
+        }
+    }
+
+    #[inline]
+    pub fn set(&mut self, page: usize, coverage: StripSet) {
+        let each = self.each;
+        for (index, word) in self.words[page * each..][..each].iter_mut().enumerate() {
+            *word = (coverage.0 >> (32 * index)) as u32;
         }
     }
 }

@@ -4,7 +4,7 @@ use super::contents::Stored;
 use super::{MemoryArray, Payload};
 use crate::power::Scar;
 use crate::{Member, OobPage, OobSlot, OobTag, Program};
-use vocab::BlockAddr;
+use vocab::{BlockAddr, StripSet};
 
 /// What was found of a page.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -49,9 +49,7 @@ impl<P: Payload> MemoryArray<P> {
             }
             recovery.pe_max[page] = oob.pe_max;
             contents.ecc.iter_mut().for_each(|ecc| ecc.capability[page] = oob.ecc_profile);
-            if self.keeps_coverage {
-                contents.coverage[page] = oob.coverage;
-            }
+            contents.coverage.set(page, StripSet(oob.coverage.into()));
             for (i, &OobSlot { tag, update, .. }) in oob.slots.iter().enumerate() {
                 contents.tags[page * self.slots_per_page + i] = tag;
                 recovery.update[page * self.slots_per_page + i] = update;
@@ -83,7 +81,7 @@ impl<P: Payload> MemoryArray<P> {
         let slot = |(i, (&tag, &data_crc)): (usize, (&OobTag, &u32))| OobSlot { tag, data_crc, update: update(i) };
         OobPage {
             ecc_profile: oob.ecc,
-            coverage: oob.coverage,
+            coverage: u32::try_from(oob.coverage.0).expect("drives in files have at most 32 dies"),
             sequence: oob.sequence,
             pe,
             pe_max: self.pe_max,

@@ -3,7 +3,7 @@
 use flashkeep_nand::{
     BlockInfo, FlashArray, Member, Oob, OobTag, PageScan, Payload, Program, ProgramOutcome, ReadOutcome, Scan, StoredPayload,
 };
-use vocab::{BlockAddr, Bytes, Capability, Geometry, Lpn, PlaneUse, Ppn, SimTime, Slot, Stream, Streams, StripeId};
+use vocab::{BlockAddr, Bytes, Capability, Geometry, Lpn, PlaneUse, Ppn, SimTime, Slot, Stream, Streams, StripSet, StripeId};
 
 /// Members that a page may name.
 pub const MEMBERS: u32 = 3;
@@ -112,7 +112,7 @@ impl Iterator for Life {
             payload: [self.data(), self.data()],
             updates,
             members,
-            oob: Oob { sequence: self.sequence, coverage: self.draws.bits() as u32, ecc },
+            oob: Oob { sequence: self.sequence, coverage: StripSet(self.draws.bits() as u32 as u128), ecc },
             now: SimTime(self.sequence * 700_000_000),
         })
     }

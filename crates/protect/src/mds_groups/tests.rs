@@ -97,8 +97,8 @@ type Refusal = (u32, &'static [(&'static str, &'static str)], &'static str, &'st
 fn bad_settings_are_refused_with_what_would_be_valid() {
     let refused = |dies, options: &[(&str, &str)]| scheme(dies, options).err().expect("refused");
     let cases: &[Refusal] = &[
-        (1, &[], "dies", "2 to 32"),
-        (33, &[], "dies", "2 to 32"),
+        (1, &[], "dies", "2 to 128"),
+        (129, &[], "dies", "2 to 128"),
         (8, &[("k", "5"), ("m", "2")], "k", "valid k are 2, 6"),
         (6, &[("k", "4")], "k", "valid k are 1, 2, 5"),
         (8, &[("m", "8")], "m", "valid are 1 to 7"),

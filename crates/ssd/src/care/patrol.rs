@@ -63,12 +63,11 @@ impl<P: HostPayload> Care<P> {
 
     /// Reads every page of the next row that live pages depend on.
     fn read_next_row<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
-        let pages = core.device.grid.pages_per_block();
-        let rows = core.device.grid.blocks_per_die() * pages;
+        let rows = core.map.rows().count();
         for _ in 0..rows {
             let row = self.patrol.next_row;
             self.patrol.next_row = (row + 1) % rows;
-            let superblock: UnitId = row / pages;
+            let superblock: UnitId = core.map.rows().superblock_of(row).0;
             let unit = core.map.unit(superblock);
             let Some((covered, parity)) = core.map.rows().coverage(row) else { continue };
             if unit.state != UnitState::Closed || unit.valid == 0 {
@@ -106,6 +105,7 @@ mod tests {
             stripes: 0,
             reserve: 0,
             recovery: 0,
+            side_by_side: 1,
             groups: None,
             gc: &gc,
             wear: &wear,

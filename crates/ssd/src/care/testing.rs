@@ -53,7 +53,7 @@ impl Bench {
     /// Writes a logical page to the log: where it lies, and the unit that keeps the old version, still pinned.
     pub fn write_pinned(&mut self, log: usize, stream: Stream, lpn: u32) -> (Slot, Option<UnitId>) {
         let ppn = self.core.map.take_page(log, stream).expect("a log with room");
-        let image = self.core.device.images.open(ppn, oob_covering(0));
+        let image = self.core.device.images.open(ppn, oob_covering(vocab::StripSet::EMPTY));
         let slot = self.core.next_slot_of(image);
         let published = self.core.map.publish(Lpn(lpn), slot);
         let update = self.core.device.next_rank();

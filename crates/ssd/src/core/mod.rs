@@ -41,7 +41,7 @@ use device::service::Haste;
 use device::slab::{CommandId, ImageId, JobId, OfJob, Slab};
 use ftl::{Ftl, Place, UnitId};
 use nand::{FlashArray, Oob, OobTag, PageRole};
-use vocab::{Cause, Lpn, SimTime, Slot};
+use vocab::{Cause, Lpn, SimTime, Slot, StripSet};
 
 /// A flash command of the engine.
 pub(crate) type Command = device::command::Command<Owner>;
@@ -309,7 +309,7 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
 
 /// The OOB bytes of a page that covers these strips or dies; its rank comes when its die takes it up.
 #[inline]
-pub(crate) fn oob_covering(coverage: u32) -> Oob {
+pub(crate) fn oob_covering(coverage: StripSet) -> Oob {
     Oob { coverage, ..Oob::default() }
 }
 

@@ -87,6 +87,7 @@ pub(crate) fn tiny_core_of<P: HostPayload>(setup: &Setup) -> TinyCore<P> {
         stripes: user_slots,
         reserve: 0,
         recovery: 0,
+        side_by_side: 1,
         groups: None,
         gc,
         wear,

@@ -22,7 +22,7 @@ use crate::config::SetupError;
 use crate::core::Core;
 use crate::core::mounting::Recovery;
 use crate::core::timer::Timer;
-use crate::fit::{RECOVERY_UNITS, group_space};
+use crate::fit::{RECOVERY_UNITS, group_space, rows_side_by_side};
 use crate::host::Host;
 use crate::read::Reads;
 use crate::rules::SafetyRule;
@@ -66,7 +66,8 @@ fn empty_map(
     let (user_slots, gc, wear) = (setup.user_slots, &setup.gc, &setup.wear);
     let keeps = setup.power.mountable && setup.power.without != Some(SafetyRule::Reserve);
     let recovery = if keeps { RECOVERY_UNITS } else { 0 };
-    let setup = FtlSetup { kind, user_slots, slots, segments, stripes, reserve, recovery, groups, gc, wear };
+    let side_by_side = rows_side_by_side(protection);
+    let setup = FtlSetup { kind, user_slots, slots, segments, stripes, reserve, recovery, side_by_side, groups, gc, wear };
     let mut map = Ftl::new(grid, &setup, streams, bad)?;
     map.retire_incomplete_superblocks();
     Ok(map)

@@ -40,6 +40,11 @@ impl Writer {
         self.bytes.extend(value.to_le_bytes());
     }
 
+    /// A set of dies or strips, of which a drive in files has at most 32.
+    pub fn set(&mut self, set: StripSet) {
+        self.u64(u64::try_from(set.0).expect("drives in files have at most 32 dies"));
+    }
+
     /// How many follow, then each.
     pub fn list<T>(&mut self, list: impl ExactSizeIterator<Item = T>, mut each: impl FnMut(&mut Self, T)) {
         self.u32(list.len() as u32);
@@ -65,7 +70,7 @@ impl Writer {
 
     pub fn sums(&mut self, sums: &Sums<PageBuf>) {
         let Sums { covers, sum, stripe, old } = sums;
-        self.u64(covers.0);
+        self.set(*covers);
         self.payload(sum);
         self.list(stripe.strips.iter(), |to, &rank| to.u64(rank));
         self.u64(stripe.parity);
@@ -185,8 +190,8 @@ impl<'a> Reader<'a> {
 
     /// A set of dies or strips.
     pub fn set(&mut self, field: &'static str) -> Read<StripSet> {
-        let found = StripSet(self.u64(field)?);
-        let most = self.limits.dies.min(64);
+        let found = StripSet(self.u64(field)?.into());
+        let most = self.limits.dies;
         if found.minus(StripSet::first(most)).is_empty() {
             return Ok(found);
         }

@@ -307,6 +307,12 @@ fn check_for_files(setup: &Setup) -> Result<(Grid, Protection), SetupError> {
     if setup.age != (Age { bad_blocks: setup.age.bad_blocks, ..Age::default() }) {
         return refuse("age: wear is what pages say, and they would say less");
     }
+    if grid.dies() > MOST_DIES && !matches!(protection, Protection::None) {
+        return refuse(&format!(
+            "the drive has {} dies, valid are up to {MOST_DIES}: OOB bytes keep a set of so many",
+            grid.dies()
+        ));
+    }
     match &protection {
         // Between two events flash changes by one command of a die at most.
         Protection::Zones(zones) if !zones.offline().charged => {
@@ -315,6 +321,9 @@ fn check_for_files(setup: &Setup) -> Result<(Grid, Protection), SetupError> {
         _ => Ok((grid, protection)),
     }
 }
+
+/// Dies that the coverage in the OOB bytes of `docs/spec/oob.md` tells apart.
+const MOST_DIES: u32 = 32;
 
 /// Members that a page names, at most: a codeword over dies, what a stripe is made of, or a block with its
 /// own parity.

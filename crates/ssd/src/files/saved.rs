@@ -67,7 +67,7 @@ fn put_groups(to: &mut Writer, groups: &GroupRemains<PageBuf>) {
         to.u8(info.is_some().into());
         if let Some(GroupInfo { code, members, written }) = info {
             to.u32(*code as u32);
-            to.u64(members.0);
+            to.set(*members);
             to.u64(*written);
         }
     });
@@ -77,7 +77,7 @@ fn put_groups(to: &mut Writer, groups: &GroupRemains<PageBuf>) {
         to.u32(held.stream as u32);
         to.list(held.sums.iter(), Writer::payload);
         to.list(held.members.iter(), Writer::member);
-        to.u64(held.data.0);
+        to.set(held.data);
         to.u32(held.missing);
         to.u64(held.first);
     });
@@ -85,7 +85,7 @@ fn put_groups(to: &mut Writer, groups: &GroupRemains<PageBuf>) {
         to.u32(group);
         to.list(blocks.sums.iter(), Writer::payload);
         to.list(blocks.members.iter(), Writer::member);
-        to.u64(blocks.done.0);
+        to.set(blocks.done);
         to.u32(blocks.codewords_left);
     });
     to.list(groups.redo.iter(), |to, redo| {

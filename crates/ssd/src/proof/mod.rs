@@ -294,7 +294,7 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
             let view = self.core.device.array.page(ppn);
             let valid = |index: usize| self.core.map.is_valid(self.core.device.grid.slot(ppn, index as u32));
             let slots = view.tags.iter().enumerate().map(|(index, tag)| (tag.role(), valid(index))).collect();
-            StoredPage { ppn, slots, coverage: StripSet(u64::from(view.oob.coverage)), lost: self.core.device.array.is_lost(ppn) }
+            StoredPage { ppn, slots, coverage: view.oob.coverage, lost: self.core.device.array.is_lost(ppn) }
         };
         let lpns = || (0..self.core.map.user_slots()).map(Lpn);
         Inventory {

@@ -53,8 +53,7 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
             let PageScan::Valid(found) = core.device.array.scan_page(ppn) else { return None };
             let roles = found.tags.iter().map(|tag| tag.role());
             let slots = roles.zip(core.device.array.payload(ppn)).map(|(role, payload)| (role, payload.raw())).collect();
-            let coverage = StripSet(u64::from(found.oob.coverage));
-            Some((ppn, RawPage { slots, coverage }))
+            Some((ppn, RawPage { slots, coverage: found.oob.coverage }))
         };
         let map = |(group, info): (u32, Option<GroupInfo>)| {
             let info = info?;

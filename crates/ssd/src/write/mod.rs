@@ -27,7 +27,7 @@ use nand::{FlashArray, Member, OobTag, PageRole};
 use protect::code_zones::CodeZones;
 use protect::{DisturbLimits, Protection, StripeScheme, WriteCache};
 use std::ops::Range;
-use vocab::{BlockAddr, Grid, Lpn, Nanos, Ppn, Slot, StripeId};
+use vocab::{BlockAddr, Grid, Lpn, Nanos, Ppn, Slot, StripSet, StripeId};
 
 /// How pages are written: by pages alone, or as one of the schemes' ways demands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,14 +62,14 @@ impl Way {
 
     /// The coverage in the OOB bytes of a page that moves away from `from`: that of the page, where a mount or a
     /// decoder needs it.
-    pub fn coverage_to_keep<P: HostPayload, A: FlashArray<P>>(self, core: &Core<P, A>, from: Slot) -> u32 {
+    pub fn coverage_to_keep<P: HostPayload, A: FlashArray<P>>(self, core: &Core<P, A>, from: Slot) -> StripSet {
         let kept = match self {
             Way::Zones => true,
             Way::Stripes => core.is_mountable(),
             Way::Pages | Way::Rows | Way::Groups => false,
         };
         let ppn = core.device.grid.page_of(from).0;
-        if kept && core.device.is_programmed(ppn) { core.device.array.page(ppn).oob.coverage } else { 0 }
+        if kept && core.device.is_programmed(ppn) { core.device.array.page(ppn).oob.coverage } else { StripSet::EMPTY }
     }
 }
 

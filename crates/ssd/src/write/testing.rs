@@ -42,6 +42,7 @@ pub(crate) fn log_core<P: HostPayload>(setup: &Setup) -> (LogCore<P>, Protection
         stripes: 0,
         reserve: 0,
         recovery: 0,
+        side_by_side: 1,
         groups,
         gc: &setup.gc,
         wear: &setup.wear,

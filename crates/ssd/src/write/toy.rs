@@ -51,7 +51,7 @@ impl Mirrors {
             let tags = [OobTag::data(lpn), OobTag::parity(StripeId(lpn.0))];
             let images = [0, 1].map(|copy| {
                 let ppn = core.map.take_page(homes[copy].index(), Stream::Host).expect("room was checked");
-                let image = core.device.images.open(ppn, oob_covering(1 << homes[1 - copy].0));
+                let image = core.device.images.open(ppn, oob_covering(vocab::StripSet::one(homes[1 - copy].0.into())));
                 let slot = core.next_slot_of(image);
                 let published =
                     if copy == 0 { core.map.publish(lpn, slot) } else { core.map.publish_parity(StripeId(lpn.0), slot) };

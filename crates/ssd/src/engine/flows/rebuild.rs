@@ -166,7 +166,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     fn program_parked(&mut self, parked: ParkedStrip<P>, log: usize, ppn: Ppn) {
-        let image = self.core.device.images.open(ppn, oob_covering(0));
+        let image = self.core.device.images.open(ppn, oob_covering(StripSet::EMPTY));
         self.put_parked(image, parked);
         self.core.submit_program(image, Owner::Strip { log: log as u16 }, Cause::Rebuild);
         self.start_collecting_if_short(log);

@@ -13,7 +13,7 @@ use device::slab::ImageId;
 use ftl::Place;
 use nand::{FlashArray, Member, OobTag, ProgramOutcome};
 use std::sync::Arc;
-use vocab::{Cause, DieId, Lpn, Ppn, StripeId};
+use vocab::{Cause, DieId, Lpn, Ppn, StripSet, StripeId};
 
 impl<P: HostPayload> Groups<P> {
     /// The program of a page of a group has ended. A page that failed is in the sums, or will be: a read solves
@@ -130,7 +130,7 @@ impl<P: HostPayload> Groups<P> {
         let strip = StripPage { layout: Arc::clone(layout), page: core.device.grid.pages_per_block() - 1, position };
         let (row, _) = self.begin_sums(core, &strip, frontier, CacheRoom::SetAside);
         let die = layout.stripe.strips[position as usize].die;
-        let image = core.device.images.open(core.map.rows().page(row, die), oob_covering(1 << die.0));
+        let image = core.device.images.open(core.map.rows().page(row, die), oob_covering(StripSet::one(u32::from(die.0))));
         let slots = core.device.grid.slots_per_page();
         let (tag, update) = (OobTag::parity(StripeId(row)), core.device.next_rank());
         for index in 0..slots {
@@ -175,7 +175,7 @@ impl<P: HostPayload> Groups<P> {
         let written = self.info[layout.group.index()].expect("a group with sums").written;
         let held = self.held.get_mut(&key).expect("sums of a codeword");
         held.parities = Some(code.parity);
-        let coverage = held.data.0 as u32;
+        let coverage = held.data;
         self.stats.parity_pages += u64::from(code.parity);
         let residence = (written + 1).saturating_sub(held.first);
         self.stats.longest_parity_residence = self.stats.longest_parity_residence.max(residence);

@@ -210,5 +210,5 @@ fn is_torn<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, ppn: Ppn) -> boo
 }
 
 fn covers_more_than<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, parity: Ppn, members: u32) -> bool {
-    core.device.array.page(parity).oob.coverage.count_ones() > members
+    core.device.array.page(parity).oob.coverage.len() > members
 }

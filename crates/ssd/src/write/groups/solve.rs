@@ -173,7 +173,7 @@ fn was_erased<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, solved: &Solv
         return strips.filter(of_codeword).any(|other| written(other).is_some());
     }
     let mut parities = strips.filter(|&other| other >= stripe.data).filter(of_codeword).filter_map(written);
-    let covers = |ppn: Ppn| core.device.array.page(ppn).oob.coverage >> strip.die.0 & 1 == 1;
+    let covers = |ppn: Ppn| core.device.array.page(ppn).oob.coverage.contains(u32::from(strip.die.0));
     parities.any(covers)
 }
 

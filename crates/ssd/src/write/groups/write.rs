@@ -153,7 +153,7 @@ impl<P: HostPayload> Groups<P> {
         let strip = StripPage { layout, page, position };
         let (row, _) = self.begin_sums(core, &strip, frontier, CacheRoom::Taken);
         let ppn = core.map.rows().page(row, die);
-        (core.device.images.open(ppn, oob_covering(0)), strip)
+        (core.device.images.open(ppn, oob_covering(StripSet::EMPTY)), strip)
     }
 
     /// Adds a page to an image: to the map, to the sums and to the image.

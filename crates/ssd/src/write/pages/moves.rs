@@ -8,7 +8,7 @@ use device::image::Contents;
 use device::slab::ImageId;
 use ftl::{Published, Stream};
 use nand::FlashArray;
-use vocab::Ppn;
+use vocab::{Ppn, StripSet};
 
 /// The image that a moved page goes into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl PageWriter {
         &mut self,
         core: &mut Core<P, A>,
         log: usize,
-        coverage: impl FnOnce(&Core<P, A>) -> u32,
+        coverage: impl FnOnce(&Core<P, A>) -> StripSet,
     ) -> Option<MovedImage> {
         if let Some(image) = self.moved[log] {
             return Some(MovedImage { image, is_new: false, borrowed: false });

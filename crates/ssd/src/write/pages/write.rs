@@ -9,7 +9,7 @@ use device::image::Contents;
 use device::slab::{ImageId, JobId};
 use ftl::{Stream, UnitState};
 use nand::{FlashArray, OobTag};
-use vocab::Cause;
+use vocab::{Cause, StripSet};
 
 /// How far a job's pages were placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl PageWriter {
         }
         let Some(log) = self.least_waiting(core) else { return HostImage::NoRoom };
         let ppn = core.map.take_page(log, Stream::Host).expect("a log with room has a page");
-        let image = core.device.images.open(ppn, oob_covering(0));
+        let image = core.device.images.open(ppn, oob_covering(StripSet::EMPTY));
         (self.open, self.open_log, self.open_sent) = (Some(image), log, false);
         HostImage::Taken(image, log)
     }

@@ -70,8 +70,7 @@ impl<P: HostPayload> Rows<P> {
 
     /// A superblock was emptied: what it held has a parity elsewhere.
     pub fn superblock_was_emptied<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, unit: UnitId) {
-        let pages = core.device.grid.pages_per_block();
-        let emptied = self.uncovered.iter_mut().filter(|waiting| waiting.row / pages == unit);
+        let emptied = self.uncovered.iter_mut().filter(|waiting| core.map.rows().superblock_of(waiting.row).0 == unit);
         emptied.for_each(|waiting| waiting.covered = StripSet::EMPTY);
         self.answer_covered(core);
     }

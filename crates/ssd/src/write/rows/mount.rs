@@ -119,12 +119,12 @@ impl<P: HostPayload> Rows<P> {
 }
 
 fn row_pages<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, row: u32) -> impl Iterator<Item = (DieId, Ppn)> + '_ {
-    let dies = (0..core.device.grid.dies()).map(|die| DieId(die as u16));
+    let dies = core.map.rows().dies(row).map(|die| DieId(die as u16));
     dies.map(move |die| (die, core.map.rows().page(row, die)))
 }
 
 fn all_rows<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>) -> std::ops::Range<u32> {
-    0..core.device.grid.blocks_per_die() * core.device.grid.pages_per_block()
+    0..core.map.rows().count()
 }
 
 /// Whether a page is parity of one that never was programmed.
@@ -139,7 +139,7 @@ fn readable_parities<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: 
     let parity = |(die, ppn): (DieId, Ppn)| {
         let page = core.device.array.page(ppn);
         let is_parity = matches!(page.tags[0].role(), PageRole::Parity(_));
-        is_parity.then_some(Parity { ppn, die, covers: StripSet(u64::from(page.oob.coverage)) })
+        is_parity.then_some(Parity { ppn, die, covers: page.oob.coverage })
     };
     readable.filter_map(parity).collect()
 }

@@ -15,7 +15,7 @@ impl<P: HostPayload> Rows<P> {
     /// A parity that is wrong, in words.
     pub fn scrub<A: FlashArray<P>>(&self, core: &Core<P, A>) -> Result<Scrub, String> {
         let (rows, mut found) = (core.map.rows(), Scrub::default());
-        for row in 0..core.device.grid.blocks_per_die() * core.device.grid.pages_per_block() {
+        for row in 0..rows.count() {
             let Some((covered, parity)) = rows.coverage(row) else { continue };
             let pages: Vec<Ppn> = covered.iter().map(|die| rows.page(row, DieId(die as u16))).collect();
             let parity = rows.page(row, parity);
@@ -24,7 +24,7 @@ impl<P: HostPayload> Rows<P> {
                 Some(false) => return Err(format!("the parity of row {row} at {parity} is not the sum of {pages:?}")),
                 Some(true) => {
                     let page = core.device.array.page(parity);
-                    if page.oob.coverage != covered.0 as u32 || page.tags[0] != OobTag::parity(StripeId(row)) {
+                    if page.oob.coverage != covered || page.tags[0] != OobTag::parity(StripeId(row)) {
                         return Err(format!("{parity} covers {covered:?} of row {row} and says {:?}", page.oob));
                     }
                     found.sound += 1;

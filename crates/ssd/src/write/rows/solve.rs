@@ -76,7 +76,7 @@ fn sources_of<P: HostPayload, A: FlashArray<P>>(
 
 /// Every parity of the row in flash, with what it covers.
 fn parities_of<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, row: u32) -> Vec<Parity> {
-    let dies = (0..core.device.grid.dies()).map(|die| DieId(die as u16));
+    let dies = core.map.rows().dies(row).map(|die| DieId(die as u16));
     let parity_on = |die: DieId| {
         let ppn = core.map.rows().page(row, die);
         if !core.device.is_stored(ppn) {
@@ -84,7 +84,7 @@ fn parities_of<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, row: u32) ->
         }
         let page = core.device.array.page(ppn);
         let is_parity = matches!(page.tags[0].role(), PageRole::Parity(_));
-        is_parity.then_some((die, StripSet(u64::from(page.oob.coverage))))
+        is_parity.then_some((die, page.oob.coverage))
     };
     dies.filter_map(parity_on).collect()
 }

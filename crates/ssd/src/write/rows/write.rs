@@ -81,7 +81,7 @@ impl<P: HostPayload> Rows<P> {
     pub fn end_open_row<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stream: Stream, superblock: Option<u32>) {
         let frontier = frontier_of(&core.map, stream);
         let Some(place) = self.open[frontier].places.first() else { return };
-        if superblock.is_none_or(|superblock| place.row / core.device.grid.pages_per_block() == superblock) {
+        if superblock.is_none_or(|superblock| core.map.rows().superblock_of(place.row).0 == superblock) {
             if self.open[frontier].waits_for_parity() {
                 self.put_parity(core, frontier);
             }
@@ -99,8 +99,7 @@ impl<P: HostPayload> Rows<P> {
         (die, superblock): (DieId, Option<u32>),
     ) {
         let row = &mut self.open[frontier];
-        let pages = core.device.grid.pages_per_block();
-        let is_meant = |row: u32| superblock.is_none_or(|superblock| row / pages == superblock);
+        let is_meant = |row: u32| superblock.is_none_or(|superblock| core.map.rows().superblock_of(row).0 == superblock);
         if row.places.first().is_none_or(|place| !is_meant(place.row)) {
             return;
         }
@@ -137,11 +136,19 @@ impl<P: HostPayload> Rows<P> {
         if !self.open[frontier].places.is_empty() {
             return true;
         }
-        let Some((superblock, page)) = core.map.open_row(stream) else { return false };
-        let rotation = self.scheme().rotation(page);
-        let width = core.map.rows().members(superblock).len();
+        let (number, width) = loop {
+            let Some((superblock, number)) = core.map.open_row(stream) else { return false };
+            let number = core.map.rows().row(superblock, number);
+            let width = core.map.rows().members_of_row(number).len();
+            if width > 0 {
+                break (number, width);
+            }
+            // All blocks of a row beside others are bad.
+            core.map.next_row(stream);
+        };
+        let rotation = self.scheme().rotation(core.map.rows().page_number(number));
         let row = &mut self.open[frontier];
-        row.places.extend((0..width).map(|used| core.map.rows().place(superblock, page, used, rotation)));
+        row.places.extend((0..width).map(|used| core.map.rows().place(number, used, rotation)));
         row.sum.clear();
         row.sum.resize(core.device.grid.slots_per_page() as usize, P::default());
         row.members.clear();
@@ -150,7 +157,12 @@ impl<P: HostPayload> Rows<P> {
     }
 
     /// The next page of the row, as an empty image.
-    fn next_image<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, frontier: usize, coverage: u32) -> (ImageId, RowPlace) {
+    fn next_image<A: FlashArray<P>>(
+        &mut self,
+        core: &mut Core<P, A>,
+        frontier: usize,
+        coverage: StripSet,
+    ) -> (ImageId, RowPlace) {
         let row = &mut self.open[frontier];
         let place = row.places[row.used as usize];
         row.used += 1;
@@ -159,7 +171,7 @@ impl<P: HostPayload> Rows<P> {
 
     fn put_host_data<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
         let cover = self.cover(0);
-        let (image, place) = self.next_image(core, 0, 0);
+        let (image, place) = self.next_image(core, 0, StripSet::EMPTY);
         if core.jobs[job].cover != Some(cover) && !self.answers_early(core) {
             core.jobs[job].cover = Some(cover);
             core.jobs[job].remaining += 1;
@@ -178,7 +190,7 @@ impl<P: HostPayload> Rows<P> {
 
     fn put_moved_data<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>, frontier: usize) {
         self.cover(frontier);
-        let (image, place) = self.next_image(core, frontier, 0);
+        let (image, place) = self.next_image(core, frontier, StripSet::EMPTY);
         while !core.device.images.is_full(image) {
             let Some(page) = moves.queue.pop_front() else { break };
             self.put_slot(core, frontier, image, page.contents);
@@ -225,7 +237,7 @@ impl<P: HostPayload> Rows<P> {
     fn put_parity<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, frontier: usize) {
         let cover = self.cover(frontier);
         let data = self.open[frontier].data;
-        let (image, place) = self.next_image(core, frontier, data.0 as u32);
+        let (image, place) = self.next_image(core, frontier, data);
         let row = &mut self.open[frontier];
         let (tag, update) = (OobTag::parity(StripeId(place.row)), core.device.next_rank());
         for payload in row.sum.clone() {
@@ -245,7 +257,7 @@ impl<P: HostPayload> Rows<P> {
     fn end_row<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stream: Stream) {
         let frontier = frontier_of(&core.map, stream);
         while self.open[frontier].has_room() {
-            let (image, _) = self.next_image(core, frontier, 0);
+            let (image, _) = self.next_image(core, frontier, StripSet::EMPTY);
             core.submit_program(image, Owner::Nobody, Cause::Padding);
         }
         self.open[frontier].places.clear();

@@ -188,7 +188,7 @@ impl<P: HostPayload> Stripes<P> {
         // Parity of a write goes with its data.
         let (stream, cause) = if lpn.is_some() { (Stream::Host, Cause::Host) } else { (self.stream_of(id), Cause::Parity) };
         let ppn = core.map.take_page(die.index(), stream).expect("room was checked");
-        let image = core.device.images.open(ppn, oob_covering(targets.0 as u32));
+        let image = core.device.images.open(ppn, oob_covering(targets));
         core.device.images.fill(image, Contents { tag, payload, update: rank }, None, None);
         self.tell_strips(core, image, stripe, written, rank);
         self.ops[id].under_way += 1;

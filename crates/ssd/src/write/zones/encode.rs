@@ -21,7 +21,7 @@ use device::slab::{ImageId, Slab};
 use ftl::{Place, Stream};
 use nand::{FlashArray, OobTag, ProgramOutcome};
 use protect::code_zones::{CodeStamp, CodeZones, Encode, EncodeLine, When};
-use vocab::{Cause, Lpn, Nanos, SimTime, Slot};
+use vocab::{Cause, Lpn, Nanos, SimTime, Slot, StripSet};
 
 /// A group that is being encoded.
 #[derive(Clone, Debug)]
@@ -292,7 +292,7 @@ impl<P: HostPayload> Zones<P> {
         let slot = core.device.grid.slot(ppn, 0);
         let pin = core.map.publish(lpn, slot).pinned;
         op.places.push((lpn, slot));
-        let image = core.device.images.open(ppn, oob_covering(blocks));
+        let image = core.device.images.open(ppn, oob_covering(StripSet(blocks.into())));
         let contents = Contents { tag: OobTag::data(lpn), payload, update: core.device.next_rank() };
         core.device.images.fill(image, contents, None, pin);
         core.submit_program(image, Owner::Code { encode: id }, Cause::Encode);

@@ -26,7 +26,7 @@ use protect::Protection;
 use protect::code_zones::{CodeGroupId, CodeLine, CodeStamp, CodeZones, LineRead};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
-use vocab::{Cause, DieId, Lpn, Slot};
+use vocab::{Cause, DieId, Lpn, Slot, StripSet};
 
 /// What waits for room in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,7 +219,7 @@ impl<P: HostPayload> Zones<P> {
             return false;
         };
         let pin = core.map.publish(lpn, core.device.grid.slot(ppn, 0)).pinned;
-        let image = core.device.images.open(ppn, oob_covering(0));
+        let image = core.device.images.open(ppn, oob_covering(StripSet::EMPTY));
         let contents = Contents { tag: OobTag::data(lpn), payload, update: core.rank_for(job, index as usize) };
         core.device.images.fill(image, contents, Some(job), pin);
         core.submit_program(image, Owner::Page { log: log as u16, holds: Holds::Data }, Cause::Host);

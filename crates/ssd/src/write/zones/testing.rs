@@ -38,7 +38,7 @@ pub(crate) fn zones_core(setup: &mut Setup) -> (ZonesCore, Protection) {
     let (user_slots, gc, wear) = (setup.user_slots, &setup.gc, &setup.wear);
     let kind = LogKind::Regions;
     let (reserve, recovery, groups) = (0, 0, None);
-    let space = FtlSetup { kind, user_slots, slots, segments, stripes: 0, reserve, recovery, groups, gc, wear };
+    let space = FtlSetup { kind, user_slots, slots, segments, stripes: 0, reserve, recovery, side_by_side: 1, groups, gc, wear };
     let map = Ftl::new(&grid, &space, &Streams::new(1), |_| false).expect("settings in range");
     let device = Device::new(array, &setup.drive.timing, setup.scheduler, 8);
     (Core::new(device, map, setup.power), protection)
@@ -49,7 +49,7 @@ pub(crate) fn store(core: &mut ZonesCore, log: usize, lpn: Lpn, payload: Tag) ->
     let ppn = core.map.take_page(log, Stream::Host).expect("the log has room");
     let pinned = core.map.publish(lpn, core.device.grid.slot(ppn, 0)).pinned;
     pinned.into_iter().for_each(|unit| core.release(unit));
-    let image = core.device.images.open(ppn, oob_covering(0));
+    let image = core.device.images.open(ppn, oob_covering(vocab::StripSet::EMPTY));
     let update = core.device.next_rank();
     core.device.images.fill(image, Contents { tag: OobTag::data(lpn), payload, update }, None, None);
     core.device.images.seal(image, update);

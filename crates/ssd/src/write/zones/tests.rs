@@ -115,7 +115,7 @@ fn the_encoder_writes_the_sums_of_the_data() {
         // By hand: two different pages below 4 of version 1 add up to lpn + 1 of both, and version 0.
         let [a, b] = of.as_slice() else { panic!("{of:?}: each code page is the sum of two") };
         assert_eq!(page.payload[0], Tag::stamp(Lpn(((a.0 + 1) ^ (b.0 + 1)).wrapping_sub(1)), 0, 8));
-        assert_eq!(page.oob.coverage, 1 << a.0 | 1 << b.0);
+        assert_eq!(page.oob.coverage, [a.0, b.0].into_iter().collect());
     }
 }
 
@@ -126,7 +126,7 @@ fn what_the_controller_has_of_a_group_is_summed_from_there() {
     let mut alone = Alone::new();
     let log = alone.zones.segment_of(&alone.core, Lpn(1)).0;
     let ppn = alone.core.map.take_page(log, Stream::Host).expect("the segment has room");
-    let image = alone.core.device.images.open(ppn, oob_covering(0));
+    let image = alone.core.device.images.open(ppn, oob_covering(vocab::StripSet::EMPTY));
     let contents = Contents { tag: OobTag::data(Lpn(1)), payload: Tag::stamp(Lpn(1), 2, 8), update: 99 };
     alone.core.device.images.fill(image, contents, None, None);
     let slot = alone.core.device.grid.slot(ppn, 0);

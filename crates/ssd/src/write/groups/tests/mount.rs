@@ -125,7 +125,7 @@ fn a_parity_that_sums_blocks_without_a_sum_is_in_no_block_code() {
     let parity = programs(&mut alone.core);
     assert_eq!((parity.len(), is_parity(&parity[0])), (1, true), "all that it sums has ended");
     alone.end_all(&parity);
-    assert_eq!(alone.core.device.images.slab[parity[0].image].oob.coverage.count_ones(), 4);
+    assert_eq!(alone.core.device.images.slab[parity[0].image].oob.coverage.len(), 4);
 
     let mut kept = alone.groups.remains(&alone.core);
     kept.lose_sums();

@@ -119,14 +119,14 @@ fn the_parity_of_a_row_is_the_sum_of_its_data_and_jobs_wait_for_it() {
     let parity = commands[4];
     let (tags, payload) = alone.core.device.images.contents(parity.image);
     assert_eq!((tags[0], payload[0]), (OobTag::parity(StripeId(0)), Tag::stamp(Lpn(3), 14, 8)));
-    let data: u32 = commands[..4].iter().map(|command| 1 << alone.die(command)).sum();
-    assert_eq!(alone.core.device.images.slab[parity.image].oob.coverage, data);
+    let data: u128 = commands[..4].iter().map(|command| 1 << alone.die(command)).sum();
+    assert_eq!(alone.core.device.images.slab[parity.image].oob.coverage, StripSet(data));
     assert_eq!((data.count_ones(), data >> alone.die(&parity) & 1), (4, 0), "each page on a die of its own");
 
     assert_eq!(alone.end_all(&commands[..4]), Vec::<String>::new());
     assert_eq!(alone.coverage(0), None);
     assert_eq!(alone.end(&parity, ProgramOutcome::Done), [format!("PartDone {{ job: {job} }}")]);
-    assert_eq!(alone.coverage(0), Some((StripSet(u64::from(data)), alone.core.device.grid.die_of(parity.ppn))));
+    assert_eq!(alone.coverage(0), Some((StripSet(data), alone.core.device.grid.die_of(parity.ppn))));
     assert_eq!(alone.rows.covers.in_use(), 0);
 }
 
@@ -139,7 +139,7 @@ fn a_cover_waits_for_the_cover_before_it_in_its_row() {
     assert_eq!(sub_stripe.iter().map(is_parity).collect::<Vec<_>>(), [false, false, true]);
     let (second, rest) = alone.write(&[(2, 1)]);
     assert_eq!(rest.iter().map(is_parity).collect::<Vec<_>>(), [false, true]);
-    let coverage = |command: &Command| alone.core.device.images.slab[command.image].oob.coverage.count_ones();
+    let coverage = |command: &Command| alone.core.device.images.slab[command.image].oob.coverage.len();
     assert_eq!((coverage(&sub_stripe[2]), coverage(&rest[1])), (2, 3));
 
     // All but one page of the first job is in flash.

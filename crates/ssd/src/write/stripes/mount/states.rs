@@ -21,7 +21,7 @@ pub(super) struct Copy {
     pub age: u64,
     pub ppn: Ppn,
     /// Strips that its update wrote.
-    pub covers: u32,
+    pub covers: StripSet,
 }
 
 /// No pages.
@@ -114,7 +114,7 @@ impl<P: HostPayload, A: FlashArray<P>> Chooser<'_, P, A> {
             if copy.strip == copies.data_strips {
                 state.parity = state.parity.max(Some(*copy));
             } else if copy.update == state.rank() {
-                state.wrote = state.wrote.or(StripSet(u64::from(copy.covers)));
+                state.wrote = state.wrote.or(copy.covers);
             }
         }
         let undoes = !self.core.breaks(SafetyRule::Undo);

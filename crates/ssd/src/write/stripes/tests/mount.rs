@@ -72,7 +72,7 @@ impl Drive {
     /// Writes a data strip of stripe 0 once more, in the last block of die 4, and leaves the map as it is.
     fn copy(&mut self, strip: u32) {
         let ppn = self.core.device.grid.ppn(self.core.device.grid.block(DieId(4), self.core.device.grid.blocks_per_die() - 1), 0);
-        let image = self.core.device.images.open(ppn, oob_covering(0));
+        let image = self.core.device.images.open(ppn, oob_covering(vocab::StripSet::EMPTY));
         let (tag, update) = (OobTag::data(Lpn(strip)), self.rank(strip));
         self.core.device.images.fill(image, Contents { tag, payload: page(strip, 2), update }, None, None);
         self.stripes.tell_strips(&mut self.core, image, STRIPE, StripSet::EMPTY, 0);
@@ -230,9 +230,9 @@ fn a_stored_parity_never_names_what_only_the_partial_one_sums() {
     let mut sums = partial.sums();
     sums.old = vec![(0, Place::Missing)];
     stripes.held.restore(STRIPE, sums, None, |slot| core.map.unit_of(slot));
-    let image = core.device.images.open(Ppn(0), oob_covering(0));
+    let image = core.device.images.open(Ppn(0), oob_covering(vocab::StripSet::EMPTY));
     stripes.tell_strips_of_stored_parity(core, image, STRIPE);
-    let program = core.device.images.program(image, Ppn(0), oob_covering(0), SimTime::ZERO);
+    let program = core.device.images.program(image, Ppn(0), oob_covering(vocab::StripSet::EMPTY), SimTime::ZERO);
     let named: Vec<u64> = program.members.iter().map(|member| member.update).collect();
     let rank = |strip| stripes.version_of_strip(core, STRIPE, strip);
     assert!(named[0] > 0 && named[0] != rank(0), "{named:?}");

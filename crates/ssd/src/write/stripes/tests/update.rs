@@ -309,7 +309,7 @@ impl Drive {
         let log = self.core.map.log_of(self.core.map.unit_of(slot));
         let contents = self.stored(STRIPE, strip);
         let ppn = self.core.map.take_page(log, Stream::Gc).expect("the log has room");
-        let image = self.core.device.images.open(ppn, oob_covering(0));
+        let image = self.core.device.images.open(ppn, oob_covering(vocab::StripSet::EMPTY));
         let lpn = Lpn(STRIPE.0 * N + strip);
         let update = self.core.device.next_rank();
         self.core.device.images.fill(image, Contents { tag: OobTag::data(lpn), payload: contents, update }, None, None);
