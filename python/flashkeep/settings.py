@@ -189,6 +189,7 @@ class Faults:
     """Faults during the workload."""
 
     dead_die: int | None = None
+    dead_die_every: int | None = None
     dead_die_at_request: int | None = None
     uncorrectable_reads: float | None = None
     wear_out: float | None = None

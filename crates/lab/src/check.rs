@@ -195,9 +195,16 @@ fn drive(experiment: &Experiment) -> Result<(), Problem> {
         Problem::new(format!("drive.{field}"), reason)
     })?;
     let dies = drive.geometry.dies();
+    let every = experiment.faults.dead_die_every;
     match experiment.faults.dead_die {
         Some(die) if u32::from(die) >= dies => {
             Err(Problem::new("faults.dead_die", format!("found {die}, the drive has dies 0 to {}", dies - 1)))
+        }
+        None if every > 0 => {
+            Err(Problem::new("faults.dead_die_every", format!("found {every}, and no `faults.dead_die` that it starts from")))
+        }
+        _ if u32::from(every) > dies || every == 1 => {
+            Err(Problem::new("faults.dead_die_every", format!("found {every}, valid are 0 and 2 to {dies}")))
         }
         _ => Ok(()),
     }

@@ -146,6 +146,10 @@ pub trait GroupScheme: Send + Sync {
     fn cache_pages(&self) -> Option<u32>;
     /// Controller time to add one page to a sum while a page is rebuilt.
     fn sum_time(&self) -> Nanos;
+    /// Time to add a page that is written to one sum, for which the host waits.
+    fn write_sum_time(&self) -> Nanos {
+        Nanos(0)
+    }
     /// Dies whose loss loses no acknowledged data, whichever code a group has.
     fn survives_dies(&self) -> u32;
     /// A copy for a fork of the drive.

@@ -38,6 +38,7 @@ pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[
     ("change_after_groups", "0", "groups opened before the code changes; 0: not for this"),
     ("change_at_pe", "0", "P/E cycles of a group at which the code changes; 0: not for this"),
     ("sum_ns_per_page", "0", "controller time in ns to add one page to a sum while a page is rebuilt"),
+    ("sum_writes", "no", "whether writes, too, wait until their page is added to each of its parities: `yes` or `no`"),
 ];
 
 #[derive(Clone, Debug)]
@@ -50,6 +51,7 @@ struct MdsGroups {
     change_after: u32,
     change_at_pe: u32,
     sum_time: Nanos,
+    sum_writes: bool,
 }
 
 pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, SchemeError> {
@@ -81,8 +83,10 @@ pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, S
         }
     }
     let sum_time = Nanos(u64::from(options.number("sum_ns_per_page", 0..=1_000_000_000)?));
+    let sum_writes = options.word("sum_writes", &["no", "yes"])? == 1;
     let rotate = options.word("rotate", &["group", "none"])? == 0;
-    Ok(Protection::Groups(Box::new(MdsGroups { codes, stride, rotate, cache, change_after, change_at_pe, sum_time })))
+    let scheme = MdsGroups { codes, stride, rotate, cache, change_after, change_at_pe, sum_time, sum_writes };
+    Ok(Protection::Groups(Box::new(scheme)))
 }
 
 /// The (k, m) code over all dies; its codewords must fill the page stripe.
@@ -216,6 +220,10 @@ impl GroupScheme for MdsGroups {
 
     fn sum_time(&self) -> Nanos {
         self.sum_time
+    }
+
+    fn write_sum_time(&self) -> Nanos {
+        if self.sum_writes { self.sum_time } else { Nanos(0) }
     }
 
     fn survives_dies(&self) -> u32 {

@@ -10,7 +10,7 @@ use protect::SchemeChoice;
 use protect::{SchemeError, Shape};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use vocab::{Bytes, Geometry, Nanos, PeCycles};
+use vocab::{Bytes, DieId, Geometry, Nanos, PeCycles};
 
 /// A drive model: shape, timing, energy, endurance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,6 +138,10 @@ pub struct Faults {
     /// This die stops answering..
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dead_die: Option<u16>,
+    /// ..and with it every so many dies before and after it, at once: the banks of a card, where cards take dies in turn.
+    /// 0: that die alone.
+    #[serde(skip_serializing_if = "is_none_of_dies")]
+    pub dead_die_every: u16,
     /// ..before this request of the workload (0: from the start).
     pub dead_die_at_request: u64,
     /// Probability that one page read is uncorrectable.
@@ -161,10 +165,28 @@ fn is_zero(value: &f64) -> bool {
     *value == 0.0
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_none_of_dies(every: &u16) -> bool {
+    *every == 0
+}
+
+impl Faults {
+    /// The dies of a drive of so many that die together, in order.
+    #[must_use]
+    pub fn dead_dies(&self, dies: u32) -> Vec<DieId> {
+        let Some(die) = self.dead_die else { return Vec::new() };
+        match self.dead_die_every {
+            0 => vec![DieId(die)],
+            every => (0..dies as u16).filter(|other| other % every == die % every).map(DieId).collect(),
+        }
+    }
+}
+
 impl Default for Faults {
     fn default() -> Self {
         Self {
             dead_die: None,
+            dead_die_every: 0,
             dead_die_at_request: 0,
             uncorrectable_reads: 0.0,
             wear_out: 0.0,

@@ -158,6 +158,8 @@ fn values_out_of_range_are_placed_and_say_what_is_valid() {
         ("[gc]\nfree_blocks = 1", "gc.free_blocks", "valid is 2 to 16777216"),
         ("[precondition]\nfill = 2", "precondition.fill", "valid is 0 to 1"),
         ("[faults]\ndead_die = 8", "faults.dead_die", "dies 0 to 7"),
+        ("[faults]\ndead_die_every = 4", "faults.dead_die_every", "no `faults.dead_die`"),
+        ("[faults]\ndead_die = 1\ndead_die_every = 1", "faults.dead_die_every", "2 to 8"),
         ("[drive.geometry]\nchannels = 0", "drive.geometry.channels", "valid are 1 to 256"),
         ("[drive.timing]\nerase = \"3 parsec\"", "drive.timing.erase", "wanted a time"),
         ("[drive.timing]\npage = []", "drive.timing.page", "at least one page kind"),

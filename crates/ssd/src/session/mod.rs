@@ -253,23 +253,22 @@ impl<P: HostPayload> Prepared<P> {
     }
 }
 
-/// The die that is to die in a run, until it has.
+/// The dies that are to die in a run, until they have.
 struct Doomed {
-    die: Option<DieId>,
+    dies: Vec<DieId>,
     at_request: u64,
 }
 
 impl Doomed {
     fn of(setup: &Setup) -> Self {
-        Self { die: setup.faults.dead_die.map(DieId), at_request: setup.faults.dead_die_at_request }
+        let dies = setup.faults.dead_dies(setup.drive.geometry.dies());
+        Self { dies, at_request: setup.faults.dead_die_at_request }
     }
 
-    /// A request arrives: the die dies if its time has come.
+    /// A request arrives: the dies die if their time has come.
     fn kill_at<P: HostPayload>(&mut self, engine: &mut Drive<P>, request: u64) {
-        if request >= self.at_request
-            && let Some(die) = self.die.take()
-        {
-            engine.kill(die);
+        if request >= self.at_request {
+            self.dies.drain(..).for_each(|die| engine.kill(die));
         }
     }
 }

@@ -3,7 +3,7 @@
 //! The scheme says which page of the page stripe comes next and when its parity is due. [`write`] puts pages
 //! there, [`parity`] holds the sums until the parity is in flash. The sums lie in a power-safe cache. So a
 //! write is answered once its page is in flash (or lost with its die) and summed; an open page stripe waits
-//! for data as long as it takes. [`life`] opens and gives up groups, [`solve`] computes lost pages, [`scrub`]
+//! for data as long as it takes. [`summing`] is the time that sums take. [`life`] opens and gives up groups, [`solve`] computes lost pages, [`scrub`]
 //! checks all parities, and [`remains`] is what outlives a power cut.
 
 pub(crate) mod life;
@@ -12,9 +12,11 @@ pub(crate) mod parity;
 pub(crate) mod remains;
 pub(crate) mod scrub;
 pub(crate) mod solve;
+pub(crate) mod summing;
 pub(crate) mod write;
 
 pub(crate) use crate::write::groups::remains::{GroupRemains, Redo};
+use crate::write::groups::summing::Summing;
 
 use ::coding::ErasureCode;
 use device::contents::HostPayload;
@@ -24,7 +26,7 @@ use protect::{GroupCode, GroupScheme, PageStripe};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use vocab::{Grid, StripSet, SuperblockId};
+use vocab::{Grid, Nanos, StripSet, SuperblockId};
 
 /// What was written to block groups, and how long sums stayed in the parity cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -145,6 +147,7 @@ pub(crate) struct Groups<P> {
     /// Pages that a cut met on their way to flash and whose groups are not collected yet.
     pub redo: Vec<Redo<P>>,
     stats: GroupStats,
+    summing: Summing,
     /// Groups that a mount found without all of their parity.
     pub without_parity: BTreeSet<UnitId>,
 }
@@ -158,6 +161,7 @@ impl<P: HostPayload> Groups<P> {
         let scheme: Option<Arc<dyn GroupScheme>> = scheme.map(|scheme| Arc::from(scheme.boxed_clone()));
         let room = scheme.as_deref().map_or(Ok(0), |scheme| room_of(scheme, streams, name))?;
         let codes = scheme.iter().flat_map(|scheme| scheme.codes()).copied().map(with_algebra).collect();
+        let summing = Summing::new(scheme.as_deref().map_or(Nanos(0), GroupScheme::write_sum_time));
         let info = if scheme.is_some() { groups as usize } else { 0 };
         Ok(Self {
             scheme,
@@ -174,6 +178,7 @@ impl<P: HostPayload> Groups<P> {
             migrating: false,
             redo: Vec::new(),
             stats: GroupStats::default(),
+            summing,
             without_parity: BTreeSet::new(),
         })
     }

@@ -36,6 +36,8 @@ impl<P: HostPayload> Groups<P> {
             return;
         }
         let is_rescued = !waiting.lpns.is_empty();
+        let sums = self.sums_of_a_page(key);
+        let summed = if is_rescued { None } else { self.begin_summing(core, sums) };
         // What is rescued is in the controller yet.
         let lost = outcome == ProgramOutcome::Failed && !is_rescued && self.is_beyond_repair(core, key);
         for index in 0..core.device.images.slab[image].filled {
@@ -53,7 +55,7 @@ impl<P: HostPayload> Groups<P> {
             }
             if let Some(job) = job {
                 core.jobs[job].failed |= lost;
-                core.part_done(job);
+                self.part_in_flash(core, job, summed);
             }
         }
         if is_rescued {
@@ -67,6 +69,13 @@ impl<P: HostPayload> Groups<P> {
         if holds == Holds::MovedData {
             core.out.push(Effect::Moved { log: 0 });
         }
+    }
+
+    /// Parities that a data page of the codeword is part of: those of its codeword, and with a block code that of its own
+    /// block and those of the blocks of its parities (three under (7,1) + (63,1)).
+    fn sums_of_a_page(&self, key: CodewordKey) -> u32 {
+        let code = self.codes[self.held[&key].layout.code].0;
+        code.parity + if code.block { 1 + code.parity } else { 0 }
     }
 
     /// Lets one go that waits for rescued pages that are in flash now. True if there was one.

@@ -9,6 +9,7 @@ use crate::core::Command;
 use crate::core::effects::{Effect, Popped};
 use crate::core::owner::{Holds, Owner};
 use crate::core::target::Target;
+use crate::core::timer::Timer;
 use crate::write::group_log::{Feed, Placed};
 use crate::write::groups::Groups;
 use crate::write::moves::Moves;
@@ -21,7 +22,7 @@ use device::slab::JobId;
 use ftl::Place;
 use nand::{FlashArray, OobTag, ProgramOutcome};
 use protect::Protection;
-use vocab::{DieId, Lpn, StripSet, StripeId};
+use vocab::{DieId, Lpn, SimTime, StripSet, StripeId};
 
 /// Block groups of a tiny drive, under `mds-groups` with these options.
 struct Alone<P: HostPayload> {
@@ -157,6 +158,35 @@ fn the_parities_of_a_page_stripe_are_those_of_the_erasure_code() {
         let expected = if symbol == 3 { &first } else { &second };
         assert_eq!((tags[0], payload[0].bytes()), (OobTag::parity(StripeId(0)), Some(&expected[..])), "symbol {symbol}");
         assert_eq!(alone.core.device.images.slab[parity.image].oob.coverage, StripSet(covers.into()));
+    }
+}
+
+/// Fails if a part is answered before its sums are made, if sums of two pages are made at once, or if a scheme whose sums
+/// take no time on writes waits for any.
+#[test]
+fn a_write_waits_for_its_sums_one_after_the_other() {
+    let options = [("m", "2"), ("sum_ns_per_page", "1000"), ("sum_writes", "yes")];
+    for (options, sums) in [(&options[..], 2), (&options[..2], 0)] {
+        let mut alone = Alone::<Tag>::new(options);
+        let (job, data) = alone.write(&[(0, 1), (1, 2)]);
+        alone.core.device.timed = true;
+        let mut answered = alone.end_all(&data);
+        answered.retain(|effect| effect.starts_with("PartDone"));
+        let done = vec![format!("PartDone {{ job: {job} }}"); 2];
+        if sums == 0 {
+            assert_eq!(answered, done);
+            continue;
+        }
+        assert_eq!((answered.len(), alone.groups.summing.waiting()), (0, 2));
+        for end in [2_000, 4_000] {
+            let (at, timer) = alone.core.device.calendar.next().expect("sums are being made");
+            assert_eq!((at, timer), (SimTime(end), alone.core.timer(Timer::Sums)));
+            alone.core.device.now = at;
+            alone.groups.summing_due(&mut alone.core);
+            let effects = alone.effects();
+            assert_eq!(in_words(&effects), done[..1]);
+        }
+        assert_eq!((alone.core.device.calendar.next(), alone.groups.summing.waiting()), (None, 0));
     }
 }
 
