@@ -125,7 +125,13 @@ impl Rows {
     /// The drive has more dies: they become members of free superblocks now, and of others at their
     /// next erase.
     pub(crate) fn grow(&mut self, grid: &Grid, is_free: impl Fn(SuperblockId) -> bool) {
-        assert!(self.side_by_side == 1 && grid.dies().div_ceil(32) as usize == self.words, "rows grow within their words");
+        assert_eq!(self.side_by_side, 1, "rows of a drive that grows span it");
+        let (covered, old) = (std::mem::take(&mut self.covered), self.words);
+        self.words = grid.dies().div_ceil(32) as usize;
+        self.covered = vec![0; covered.len() / old * self.words];
+        for (wider, row) in self.covered.chunks_exact_mut(self.words).zip(covered.chunks_exact(old)) {
+            wider[..old].copy_from_slice(row);
+        }
         let new = (self.grid.dies()..grid.dies()).collect::<StripSet>();
         self.grid = grid.clone();
         self.joining = self.joining.or(new);

@@ -245,6 +245,11 @@ impl<P: Payload> MemoryArray<P> {
         let blocks = self.grid.geometry().blocks() as usize;
         self.blocks.resize(blocks, BlockInfo::default());
         self.contents.resize(blocks, None);
+        let words = self.grid.dies().div_ceil(32) as usize;
+        if self.coverage_words > 0 && words > self.coverage_words {
+            self.coverage_words = words;
+            self.contents.iter_mut().flatten().for_each(|stored| stored.change().coverage.widen(words));
+        }
     }
 
     fn erased_contents(&self) -> BlockContents<P> {

@@ -1,5 +1,6 @@
 //! The seam between schemes of block groups and the engine.
 
+use crate::lazy::ReadAround;
 use vocab::{DieId, Nanos, StripSet, SuperblockId};
 
 /// The erasure code instance of a block group: k data and m parity symbols across dies, and
@@ -111,6 +112,8 @@ pub struct GroupHistory {
     pub opened: u64,
     /// P/E cycles of the most worn group.
     pub most_pe: u32,
+    /// Failures observed: page reads that gave nothing, blocks that went bad in service, dies that died.
+    pub failures: u64,
     /// Whether the operator asked for the next code.
     pub asked: bool,
 }
@@ -149,6 +152,10 @@ pub trait GroupScheme: Send + Sync {
     /// Time to add a page that is written to one sum, for which the host waits.
     fn write_sum_time(&self) -> Nanos {
         Nanos(0)
+    }
+    /// When reads go around a busy die, to the rest of their codeword; `None`: never.
+    fn read_around(&self) -> Option<ReadAround> {
+        None
     }
     /// Dies whose loss loses no acknowledged data, whichever code a group has.
     fn survives_dies(&self) -> u32;

@@ -17,6 +17,7 @@
 //! Invariant: m lost pages of a codeword come back; so do all patterns of lost pages that rows
 //! and blocks can peel off one by one.
 
+use crate::lazy::{READ_AROUND, ReadAround};
 use crate::product;
 use crate::{Across, GroupCode, GroupHistory, GroupPage, GroupScheme, Options, PageState, PageStripe, Strip};
 use crate::{Protection, SchemeError, Shape};
@@ -37,8 +38,15 @@ pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[
     ("then", "none", "the code of later groups, as `6+2` or `7+1+block`; `none`: no change"),
     ("change_after_groups", "0", "groups opened before the code changes; 0: not for this"),
     ("change_at_pe", "0", "P/E cycles of a group at which the code changes; 0: not for this"),
+    (
+        "change_at_failures",
+        "0",
+        "failures observed (reads that gave nothing, bad blocks, dead dies) at which the code changes; 0: not for this",
+    ),
     ("sum_ns_per_page", "0", "controller time in ns to add one page to a sum while a page is rebuilt"),
     ("sum_writes", "no", "whether writes, too, wait until their page is added to each of its parities: `yes` or `no`"),
+    READ_AROUND[0],
+    READ_AROUND[1],
 ];
 
 #[derive(Clone, Debug)]
@@ -50,6 +58,8 @@ struct MdsGroups {
     cache: Option<u32>,
     change_after: u32,
     change_at_pe: u32,
+    change_at_failures: u32,
+    read_around: Option<ReadAround>,
     sum_time: Nanos,
     sum_writes: bool,
 }
@@ -77,7 +87,10 @@ pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, S
     };
     let change_after = options.number("change_after_groups", 0..=u32::MAX)?;
     let change_at_pe = options.number("change_at_pe", 0..=u32::MAX)?;
-    for (name, value) in [("change_after_groups", change_after), ("change_at_pe", change_at_pe)] {
+    let change_at_failures = options.number("change_at_failures", 0..=u32::MAX)?;
+    let changes =
+        [("change_after_groups", change_after), ("change_at_pe", change_at_pe), ("change_at_failures", change_at_failures)];
+    for (name, value) in changes {
         if value > 0 && codes.len() == 1 {
             return Err(options.error(name, format!("found {value}, and no code to change to: `then` names one")));
         }
@@ -85,7 +98,19 @@ pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, S
     let sum_time = Nanos(u64::from(options.number("sum_ns_per_page", 0..=1_000_000_000)?));
     let sum_writes = options.word("sum_writes", &["no", "yes"])? == 1;
     let rotate = options.word("rotate", &["group", "none"])? == 0;
-    let scheme = MdsGroups { codes, stride, rotate, cache, change_after, change_at_pe, sum_time, sum_writes };
+    let read_around = ReadAround::new(options, shape.dies)?;
+    let scheme = MdsGroups {
+        codes,
+        stride,
+        rotate,
+        cache,
+        change_after,
+        change_at_pe,
+        change_at_failures,
+        read_around,
+        sum_time,
+        sum_writes,
+    };
     Ok(Protection::Groups(Box::new(scheme)))
 }
 
@@ -160,7 +185,8 @@ impl GroupScheme for MdsGroups {
     fn code_for(&self, now: usize, history: &GroupHistory) -> usize {
         let groups = self.change_after > 0 && history.opened >= u64::from(self.change_after);
         let worn = self.change_at_pe > 0 && history.most_pe >= self.change_at_pe;
-        let change = history.asked || groups || worn;
+        let failing = self.change_at_failures > 0 && history.failures >= u64::from(self.change_at_failures);
+        let change = history.asked || groups || worn || failing;
         if change { self.codes.len() - 1 } else { now }
     }
 
@@ -220,6 +246,10 @@ impl GroupScheme for MdsGroups {
 
     fn sum_time(&self) -> Nanos {
         self.sum_time
+    }
+
+    fn read_around(&self) -> Option<ReadAround> {
+        self.read_around
     }
 
     fn write_sum_time(&self) -> Nanos {

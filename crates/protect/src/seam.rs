@@ -98,7 +98,8 @@ impl Protection {
             Protection::Stripes(scheme) => scheme.read_around(),
             Protection::Rows(scheme) => scheme.read_around(),
             Protection::Zones(scheme) => scheme.read_around(),
-            Protection::None | Protection::Groups(_) => None,
+            Protection::Groups(scheme) => scheme.read_around(),
+            Protection::None => None,
         }
     }
 }

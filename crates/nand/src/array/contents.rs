@@ -69,6 +69,18 @@ impl Coverages {
         }
     }
 
+    /// The drive has more dies: a page takes more words, if its coverage is kept.
+    pub fn widen(&mut self, words_of_a_page: usize) {
+        if self.each == 0 || self.each >= words_of_a_page {
+            return;
+        }
+        let mut wider = Self::new(self.words.len() / self.each, words_of_a_page);
+        for (wide, narrow) in wider.words.chunks_exact_mut(words_of_a_page).zip(self.words.chunks_exact(self.each)) {
+            wide[..narrow.len()].copy_from_slice(narrow);
+        }
+        *self = wider;
+    }
+
     #[inline]
     pub fn set(&mut self, page: usize, coverage: StripSet) {
         let each = self.each;

@@ -108,6 +108,7 @@ fn bad_settings_are_refused_with_what_would_be_valid() {
         (8, &[("then", "6-2")], "then", "`k+m+block`"),
         (8, &[("then", "4+2")], "then", "valid k are 2, 6"),
         (8, &[("change_at_pe", "100")], "change_at_pe", "`then` names one"),
+        (8, &[("change_at_failures", "1")], "change_at_failures", "`then` names one"),
         (8, &[("parity_cache", "0")], "parity_cache", "valid are 1 to"),
         (8, &[("block_parity", "63")], "block_parity", "valid are no, yes"),
     ];
@@ -118,17 +119,18 @@ fn bad_settings_are_refused_with_what_would_be_valid() {
 }
 
 #[test]
-fn the_code_changes_when_asked_after_groups_or_with_wear() {
-    let options = [("k", "7"), ("then", "6+2+block"), ("change_after_groups", "10"), ("change_at_pe", "500")];
+fn the_code_changes_when_asked_after_groups_with_wear_or_with_failures() {
+    let options =
+        [("k", "7"), ("then", "6+2+block"), ("change_after_groups", "10"), ("change_at_pe", "500"), ("change_at_failures", "3")];
     let scheme = scheme(8, &options).unwrap();
     let later = scheme.codes()[1];
     assert_eq!((later.data, later.parity, later.codewords, later.block), (6, 2, 1, true));
-    let history = |opened, most_pe, asked| GroupHistory { opened, most_pe, asked };
-    assert_eq!(scheme.code_for(0, &history(9, 499, false)), 0);
-    for change in [history(10, 0, false), history(0, 500, false), history(0, 0, true)] {
+    let history = |opened, most_pe, failures, asked| GroupHistory { opened, most_pe, failures, asked };
+    assert_eq!(scheme.code_for(0, &history(9, 499, 2, false)), 0);
+    for change in [history(10, 0, 0, false), history(0, 500, 0, false), history(0, 0, 3, false), history(0, 0, 0, true)] {
         assert_eq!(scheme.code_for(0, &change), 1);
     }
-    assert_eq!(scheme.code_for(1, &history(0, 0, false)), 1, "no way back");
+    assert_eq!(scheme.code_for(1, &history(0, 0, 0, false)), 1, "no way back");
     assert_eq!(scheme.survives_dies(), 1);
     assert!(scheme.cleans_first(&scheme.codes()[0], &later) && !scheme.cleans_first(&later, &later));
 }

@@ -1,4 +1,4 @@
-//! RAID-5 and DS-RAID that read around busy dies: the same bytes, sooner.
+//! RAID-5, DS-RAID and block groups that read around busy dies: the same bytes, sooner.
 
 use crate::common::codewords::protection;
 use crate::common::zones::{COMMAND, PROGRAM, READ, TRANSFER, WRITE, command};
@@ -96,10 +96,10 @@ fn reads_of_a_die_kept_busy_by_writes_are_faster_around_it() {
     }
 }
 
-/// Setups of both schemes with several logical pages a page where the scheme can.
-fn both(around: &str) -> Vec<(String, Setup)> {
+/// Setups of all three schemes with several logical pages a page where the scheme can.
+fn all_three(around: &str) -> Vec<(String, Setup)> {
     let mut all = Vec::new();
-    for (scheme, slots) in [("raid5", 1), ("ds-raid", 1), ("ds-raid", 4)] {
+    for (scheme, slots) in [("raid5", 1), ("ds-raid", 1), ("ds-raid", 4), ("mds-groups", 1), ("mds-groups", 4)] {
         for (buffer, scheduler) in
             [(0, Scheduler::Fifo), (0, Scheduler::ReadFirst), (1, Scheduler::ReadFirst), (2, Scheduler::Fifo)]
         {
@@ -115,7 +115,7 @@ fn both(around: &str) -> Vec<(String, Setup)> {
 #[test]
 fn whatever_is_read_around_the_bytes_are_the_same() {
     for (around, depth) in [("0", 2), ("1", 8), ("2", 32)] {
-        for (name, setup) in both(around) {
+        for (name, setup) in all_three(around) {
             let mut session = Session::new(&setup).unwrap();
             let commands = workload(21, setup.user_slots, 1_000, Mix { reads: 0.6, max_pages: 9, ..MIX });
             let result = run(&mut session, &commands, Pace::Closed { depth });
@@ -131,7 +131,7 @@ fn whatever_is_read_around_the_bytes_are_the_same() {
 #[test]
 fn a_dead_die_loses_nothing_and_others_are_still_read_around() {
     for die in 0..DIES as u16 {
-        for (name, mut setup) in both("1").into_iter().skip(usize::from(die % 3)).step_by(3) {
+        for (name, mut setup) in all_three("1").into_iter().skip(usize::from(die % 3)).step_by(3) {
             setup.user_slots = setup.user_slots * 3 / 4;
             (setup.faults.dead_die, setup.faults.dead_die_at_request) = (Some(die), 300);
             (setup.faults.rebuild, setup.faults.uncorrectable_reads) = (false, 0.0);
@@ -149,7 +149,7 @@ fn a_dead_die_loses_nothing_and_others_are_still_read_around() {
 #[test]
 fn pages_that_fail_among_alternatives_are_rebuilt_all_the_same() {
     const PROBABILITY: f64 = 0.01;
-    for (name, mut setup) in both("0") {
+    for (name, mut setup) in all_three("0") {
         setup.faults.uncorrectable_reads = PROBABILITY;
         let mut session = Session::new(&setup).unwrap();
         let reads: Vec<_> = (0..6_000).map(|i| command(0, HostOp::Read, i * 37 % (setup.user_slots - 3), 1 + i % 3)).collect();
@@ -166,7 +166,7 @@ fn pages_that_fail_among_alternatives_are_rebuilt_all_the_same() {
 
 #[test]
 fn extra_reads_never_exceed_their_limit() {
-    for (scheme, slots) in [("raid5", 1), ("ds-raid", 1), ("ds-raid", 4)] {
+    for (scheme, slots) in [("raid5", 1), ("ds-raid", 1), ("ds-raid", 4), ("mds-groups", 1)] {
         for limit in [0, 5, 13, 40] {
             let run_with = |options: &[(&str, &str)], most: &mut u32| {
                 let setup = full(scheme, slots, options);
@@ -186,14 +186,16 @@ fn extra_reads_never_exceed_their_limit() {
     }
 }
 
-/// Either scheme with any options, and at most one failure of any kind.
+/// Any of the schemes with any options, and at most one failure of any kind.
 fn anything(seed: u64) -> (String, Setup) {
     let mut draws = Streams::new(seed).stream("test/options");
     let mut pick = |words: &[&str]| words[draws.below(words.len() as u64) as usize].to_string();
     let around = [("read_around", pick(&["0", "1", "2", "4"])), ("extra_reads", pick(&["auto", "6", "30"]))];
-    let own = match pick(&["raid5", "ds-raid", "ds-raid x4"]).as_str() {
+    let own = match pick(&["raid5", "ds-raid", "ds-raid x4", "mds-groups", "mds-groups block"]).as_str() {
         "raid5" => ("raid5", 1, ("data_strips", pick(&["auto", "2", "4"]))),
         "ds-raid" => ("ds-raid", 1, ("sub_stripe", pick(&["request", "defer"]))),
+        "mds-groups" => ("mds-groups", 1, ("m", pick(&["1", "2"]))),
+        "mds-groups block" => ("mds-groups", 1, ("block_parity", "yes".into())),
         _ => ("ds-raid", 4, ("patrol_rows_per_s", pick(&["0", "2000"]))),
     };
     let (scheme, slots, option) = own;

@@ -111,6 +111,33 @@ fn the_code_changes_by_itself_after_groups_or_with_wear() {
     }
 }
 
+/// Section 3.4's outlook: a drive that fails more and more gives its groups a stronger code. Reads fail now and then here, and
+/// after so many the drive survives two dies.
+#[test]
+fn the_code_changes_with_the_failures_that_the_drive_observes() {
+    let base = groups(&[("k", "7"), ("then", "6+2"), ("change_at_failures", "20")], drive(8, 24, 8, 1), 0.6);
+    let faults = ssd::Faults { uncorrectable_reads: 2e-3, ..base.faults };
+    let setup = Setup { faults, payload: PayloadKind::Page, ..base };
+    let mut session = Session::new(&setup).unwrap();
+    let mut outdated_after = Vec::new();
+    for seed in 0..30 {
+        let result = run(&mut session, &workload(seed, setup.user_slots, 300, Mix { reads: 0.4, ..WRITES }), DEPTH);
+        assert_eq!(session.first_mismatch(), None);
+        let rebuilt = result.redundancy.rebuilt_reads;
+        outdated_after.push((rebuilt, session.group_stats().outdated + session.group_stats().collected_outdated as u32));
+    }
+    let changed = outdated_after.iter().position(|(_, outdated)| *outdated > 0).expect("the code has changed");
+    assert!(changed > 0, "not before failures: {outdated_after:?}");
+    session.drain();
+    assert_eq!(session.group_stats().outdated, 0, "idle time brings all groups to the new code");
+    assert_eq!((session.standing().exposed, session.standing().lost), (0, 0));
+    session.fail(Failure::Die(DieId(1)));
+    session.fail(Failure::Die(DieId(2)));
+    let found = session.read_back();
+    // A read in a thousand still fails, and with two dies dead nothing is left for it.
+    assert!(found.wrong.is_none() && found.lost.len() <= 5, "{:?}", found.lost);
+}
+
 #[test]
 fn a_change_has_to_have_a_code_and_a_scheme_with_codes() {
     let (mut session, _) = used(&[("k", "7")], 4);
@@ -160,13 +187,32 @@ fn a_drive_grows_by_cards_and_keeps_its_data() {
     }
 }
 
+/// From 24 dies to 36: what covers a page takes a second word, and groups from before keep theirs.
+#[test]
+fn a_drive_that_grows_past_32_dies_keeps_what_its_parities_cover() {
+    let setup = groups(&[("k", "5")], drive(24, 12, 4, 1), 0.6);
+    let mut session = Session::new(&setup).unwrap();
+    run(&mut session, &workload(1, setup.user_slots, 600, WRITES), DEPTH);
+    let mut session = session.grown(3).unwrap();
+    assert_intact("grown", &mut session.clone(), &setup);
+    let result = run(&mut session, &workload(2, setup.user_slots, 1_500, WRITES), DEPTH);
+    assert_eq!((result.host.write_errors, result.host.media_errors), (0, 0));
+    let used: Vec<u32> = session.inventory().pages.iter().flat_map(|page| page.coverage.iter()).collect();
+    assert!(used.iter().any(|die| *die >= 32), "parities cover dies that were added");
+    for die in [0, 23, 24, 35] {
+        let mut fork = session.clone();
+        fork.fail(Failure::Die(DieId(die)));
+        assert_intact(&format!("die {die}"), &mut fork, &setup);
+    }
+}
+
 #[test]
 fn growth_that_the_code_cannot_follow_is_refused() {
     let fixed = groups(&[("k", "5")], drive(6, 16, 8, 1), 0.5);
     let said = |setup: &Setup, channels| Session::new(setup).unwrap().grown(channels).err().expect("refused").to_string();
     assert!(said(&fixed, 3).contains("valid k are 2, 8"), "{}", said(&fixed, 3));
     assert!(said(&fixed, 2).contains("can only get more"));
-    assert!(said(&groups(&[], drive(6, 16, 8, 1), 0.5), 12).contains("2 to 32"));
+    assert!(said(&groups(&[], drive(6, 16, 8, 1), 0.5), 44).contains("2 to 128"));
 }
 
 #[test]

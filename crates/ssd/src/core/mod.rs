@@ -68,6 +68,8 @@ pub(crate) struct Core<P: HostPayload, A: FlashArray<P>> {
     hidden_pages: u32,
     /// Blocks that went bad since the drive was built.
     pub grown_bad: u32,
+    /// Page reads that gave nothing since the drive was built or mounted.
+    pub failed_reads: u64,
     /// Set when space or parity appeared that something may wait for.
     pub retry: bool,
     /// Where the time of every request goes, where somebody asks.
@@ -127,6 +129,7 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
             hidden: vec![0; map.user_slots().div_ceil(64) as usize],
             hidden_pages: 0,
             grown_bad: 0,
+            failed_reads: 0,
             retry: false,
             ledgers: None,
             device,

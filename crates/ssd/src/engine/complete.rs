@@ -127,7 +127,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 }
             }
         }
-        (verdict.outcome(), time)
+        let outcome = verdict.outcome();
+        self.core.failed_reads += u64::from(!outcome.is_clean());
+        (outcome, time)
     }
 
     /// A page was read and, where there is a code, decoded.

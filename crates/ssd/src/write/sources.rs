@@ -59,7 +59,8 @@ impl<P: HostPayload> Writer<P> {
         match self.way {
             Way::Stripes => self.rest_of_stripe(core, lpn),
             Way::Rows => self.rows.sources(core, ppn, &[]).ok()?,
-            Way::Pages | Way::Groups | Way::Zones => None,
+            Way::Groups => self.groups.rest_of_codeword(core, ppn),
+            Way::Pages | Way::Zones => None,
         }
     }
 

@@ -49,6 +49,20 @@ impl<P: HostPayload> Groups<P> {
         }
     }
 
+    /// The pages whose plain sum is a page as it lies in flash, all on other dies: the rest of its codeword. `None` while the
+    /// parity cache has sums of the codeword, and where a page of it cannot be read or a coefficient takes part.
+    pub fn rest_of_codeword<A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> Option<Vec<Ppn>> {
+        let (row, die) = core.map.rows().row_of(ppn);
+        let mut held = self.held.range((row, 0)..(row + 1, 0));
+        if held.any(|(_, sums)| sums.data.contains(u32::from(die.0))) {
+            return None;
+        }
+        let (_, terms) = self.terms_of(core, (ppn, 0), &[ppn])?;
+        // What is on the page's own die is as busy as the page.
+        let plain = |&(page, coefficient): &(Ppn, u8)| (coefficient == 1 && core.device.grid.die_of(page) != die).then_some(page);
+        terms.iter().map(plain).collect()
+    }
+
     /// The sum of what the parity cache gives of the page, and the pages to be added to it, each with its
     /// coefficient. `None` if nothing brings the page back.
     fn terms_of<A: FlashArray<P>>(
