@@ -255,6 +255,17 @@ impl Log {
         }
     }
 
+    /// Makes a closed unit dirty that nothing is needed of any more; false where something is.
+    pub fn make_dirty(&mut self, unit: UnitId, units: &mut [Unit]) -> bool {
+        let of = &mut units[(unit - self.first) as usize];
+        let is_unneeded = (of.state, of.valid, of.pins) == (UnitState::Closed, 0, 0);
+        if is_unneeded {
+            of.state = UnitState::Dirty;
+            self.dirty.push(unit);
+        }
+        is_unneeded
+    }
+
     /// Condemns the next dirty unit.
     pub fn condemn_dirty(&mut self, units: &mut [Unit]) -> Option<UnitId> {
         let unit = self.dirty.pop()?;

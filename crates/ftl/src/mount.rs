@@ -35,6 +35,14 @@ impl Ftl {
         }
     }
 
+    /// A closed unit that nothing valid and no pin is left in becomes dirty, as those are that the mount found so. False
+    /// where something is.
+    pub fn make_dirty(&mut self, unit: UnitId) -> bool {
+        let log = self.log_of(unit);
+        let (state, units, ..) = self.units_of(log);
+        state.make_dirty(unit, units)
+    }
+
     /// Condemns the closed unit without pins that has the fewest valid slots, if collecting it gains
     /// space.
     pub fn condemn_unpinned(&mut self, log: usize) -> Option<UnitId> {

@@ -173,6 +173,9 @@ const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
     (303, 296_760, &[]),
     (502, 2_244_003, &[]),
     (504, 626_165, &[]),
+    (505, 826_708, &[]),
+    (507, 313_800, &[]),
+    (507, 855_142, &[]),
     (1, 48_576, &[]),
     (2, 51_040, &[]),
 ];
@@ -202,6 +205,8 @@ fn scenarios_that_once_broke_a_rule_do_not_any_more() {
     for &number in ONCE_BROKEN_BEYOND_PROMISE {
         assert_eq!(beyond.replay(number).1.broken(), None, "beyond promise, scenario {number}");
     }
+    let together = Scope::named(603, &[], &[], true).unwrap_or_else(|problem| panic!("{problem}"));
+    assert_eq!(together.replay(286_912).1.broken(), None, "beyond promise, seed 603, scenario 286912");
 }
 
 #[test]

@@ -38,6 +38,12 @@ impl Collector {
         self.erasing > 0
     }
 
+    /// Its victim, if nothing of that is valid any more and only a pin keeps it from being erased.
+    pub fn waits_for_a_pin<P: HostPayload, A: FlashArray<P>>(&self, core: &Core<P, A>, log: usize) -> Option<UnitId> {
+        let is_pinned = |unit: &UnitId| core.map.unit(*unit).valid == 0 && core.map.unit(*unit).pins > 0;
+        self.victim.filter(is_pinned).filter(|_| self.erasing == 0 && !self.halted && core.moving[log].under_way == 0)
+    }
+
     /// Whether it could take a victim now.
     pub fn is_free(&self) -> bool {
         !self.is_busy() && !self.halted

@@ -1,7 +1,7 @@
 //! What a mount has still to do.
 
 use ftl::UnitId;
-use vocab::{Lpn, Ppn};
+use vocab::{Lpn, Ppn, Slot};
 
 /// What a mount has still to do.
 #[derive(Clone, Debug, Default)]
@@ -12,10 +12,27 @@ pub(crate) struct Mounting {
     pub leaning: Vec<Ppn>,
     /// Units held back from erase until that is done, once for each reason.
     pub pins: Vec<UnitId>,
+    /// What gives way where pages find no room.
+    pub spare: SpareCopies,
     /// Logical pages found.
     pub found: PagesFound,
     /// Whether everything is on its way.
     pub sent: bool,
+}
+
+/// Copies that mounts made which the next cut ended, and that the drive can do without where it has no room for another.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SpareCopies {
+    /// Units held back from erase, as [`Mounting::pins`] are, for copies that are one too many.
+    pub pins: Vec<UnitId>,
+    /// Logical pages that lie where they may not last, and another copy of each: one that lasts, or the first of them.
+    pub others: Vec<(Lpn, Slot)>,
+}
+
+impl SpareCopies {
+    pub fn is_empty(&self) -> bool {
+        self.pins.is_empty() && self.others.is_empty()
+    }
 }
 
 /// Logical pages that a mount found, and the ranks of their contents.

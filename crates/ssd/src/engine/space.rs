@@ -15,6 +15,7 @@ use crate::engine::Engine;
 use device::contents::HostPayload;
 use device::waits::Wait;
 use nand::{FlashArray, ProgramOutcome};
+use vocab::Cause;
 
 /// A waiting room, by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,7 +186,25 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if !self.core.device.is_idle() || self.core.retry || self.core.is_pending(Timer::Answers) {
             return true;
         }
+        if self.has_waiting_for_space() && (0..self.core.map.logs()).any(|log| self.erase_another(log)) {
+            return true;
+        }
         Room::GIVEN_UP.into_iter().any(|room| self.give_up(room))
+    }
+
+    /// The log's collector waits for a pin of its victim, and what holds that pin may wait for the room that the erase is to
+    /// bring: an update keeps old versions until it is durable, and its program has failed. Another unit of which nothing
+    /// is needed is erased instead. True if there is one.
+    fn erase_another(&mut self, log: usize) -> bool {
+        let Some(victim) = self.care.collectors[log].waits_for_a_pin(&self.core, log) else { return false };
+        let Some(other) = self.core.map.condemn_unpinned(log) else { return false };
+        if self.core.map.unit(other).valid > 0 {
+            self.core.map.reprieve(other);
+            return false;
+        }
+        self.core.map.reprieve(victim);
+        self.begin_collecting(log, other, Cause::Gc);
+        true
     }
 
     /// Gives up what waits first in the room. True if something moved.
@@ -265,7 +284,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{BufferKind, Pace};
+    use crate::core::testing::tiny_setup;
+    use crate::fit::build_scheme;
     use device::contents::Tag;
+    use ftl::{Stream, UnitId, UnitState};
     use nand::MemoryArray;
 
     type Drive = Engine<Tag, MemoryArray<Tag>>;
@@ -288,5 +311,31 @@ mod tests {
         assert_eq!(&Room::GIVEN_UP[..first], &[Room::BareRows, Room::Rescued]);
         let holds = Drive::ROOMS.iter().map(|row| row.room).filter(|room| room.holds_writes());
         assert_eq!(holds.filter(|room| Room::GIVEN_UP.contains(room)).count(), 6);
+    }
+
+    /// Half the blocks of a die are gone, a program failed there, and its update pins the collector's victim (torture, seed 507,
+    /// 855142). Catches a drive that gives the page up though another unit only has to be erased; one that erases what
+    /// is pinned or needed; and a victim that is forgotten.
+    #[test]
+    fn a_unit_is_erased_instead_of_a_victim_that_waits_for_a_pin() {
+        let setup = tiny_setup("none", BufferKind::Off);
+        let protection = build_scheme(&setup.drive, &setup.scheme).expect("a scheme for this drive");
+        let array = MemoryArray::new(setup.drive.geometry, true);
+        let mut drive = Drive::new(&setup, protection, array).expect("settings in range");
+        while drive.core.map.take_page(0, Stream::Gc).is_some() {}
+        let is_closed =
+            |unit: &UnitId| drive.core.map.log_of(*unit) == 0 && drive.core.map.unit(*unit).state == UnitState::Closed;
+        let closed: Vec<UnitId> = (0..drive.core.map.units() as UnitId).filter(is_closed).collect();
+        assert!(!drive.erase_another(0), "the collector waits for nothing");
+        closed.iter().for_each(|&unit| drive.core.map.pin(unit));
+        assert!(drive.core.map.condemn_unit(closed[0]));
+        drive.begin_collecting(0, closed[0], Cause::Gc);
+        assert!(!drive.erase_another(0), "all others are pinned, too");
+        assert!(!drive.core.map.release(closed[1]), "it was not condemned");
+        assert!(drive.erase_another(0));
+        drive.replay(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_, _| {});
+        assert_eq!(drive.core.map.unit(closed[1]).state, UnitState::Free);
+        // The log is short yet: the victim that was left is taken again.
+        assert_eq!((drive.care.collectors[0].victim, drive.core.map.unit(closed[0]).pins), (Some(closed[0]), 1));
     }
 }

@@ -32,7 +32,7 @@ pub(crate) mod stripes;
 use crate::core::checkpoint::Checkpoint;
 use crate::core::checkpoint::Summary;
 use crate::core::journal::Journal;
-use crate::core::mounting::PagesFound;
+use crate::core::mounting::{PagesFound, SpareCopies};
 pub(crate) use crate::core::newest::Newest;
 use crate::engine::Engine;
 use crate::power::cut::{READS_SAVED_EVERY, Remains};
@@ -158,15 +158,17 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             without.lose(&known_lost);
         }
         self.mount_wear(&looks, &remains);
-        let mut fallback = self.fallback(&with, &without, &suspects);
+        let (mut fallback, mut spare) = self.fallback(&with, &without, &suspects);
         if lost == Lost::AreLeftOut && self.writer.rebuilt_by() == RebuiltBy::Collection {
             let solved = self.choose(&looks, &remains, &known_lost, (&suspects, Lost::AreSolvedFor));
             fallback.extend(self.solved_fallback(&with, &solved, &remains.journal));
         }
         if self.core.breaks(SafetyRule::Fallback) {
             fallback.clear();
+            spare.clear();
         }
-        self.mount_units(&looks, &with, &fallback);
+        let all: Vec<UnitId> = fallback.iter().chain(&spare).copied().collect();
+        self.mount_units(&looks, &with, &all);
         self.mount_map(&with);
         for die in self.core.device.died.clone() {
             self.leave_die_out(die);
@@ -187,7 +189,8 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             .collect();
         let stays = remains.erasing.iter().filter(|&&block| half_erased.contains(&self.core.map.unit_of_block(block)));
         self.core.safe.erasing = stays.map(|&block| (block, false)).collect();
-        self.begin_mounting((pages, leaning), fallback, with.found());
+        let others = if rewrites { self.other_copies(&with, &without, &suspects) } else { Vec::new() };
+        self.begin_mounting((pages, leaning), (fallback, SpareCopies { pins: spare, others }), with.found());
         self.core.device.remembered = suspects;
         let mapped = with.pages.iter().flatten().count() as u64;
         let (mut found, mut time) =
@@ -319,21 +322,54 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         }
     }
 
-    /// Units with copies that would count if suspects could not be read, once for each.
-    fn fallback(&self, with: &Choice, without: &Choice, suspects: &BTreeSet<Ppn>) -> Vec<UnitId> {
+    /// Units with copies that would count if suspects could not be read, once for each. Those apart whose contents have another
+    /// copy that lasts, or one that was programmed before: of what was answered the first copy was durable then, so that later ones,
+    /// which mounts made that the next cut ended, only spare a step back to what was there before.
+    fn fallback(&self, with: &Choice, without: &Choice, suspects: &BTreeSet<Ppn>) -> (Vec<UnitId>, Vec<UnitId>) {
         let counting: BTreeSet<Slot> = with.slots().collect();
         let behind = without.stripes.iter().flat_map(|found| found.old_slots().chain(found.newer_slots()));
         let needed = without.slots().chain(behind).filter(|slot| !counting.contains(slot));
         let mut units: Vec<UnitId> = needed.map(|slot| self.core.map.unit_of(slot)).collect();
         // Not all suspects need fail: one may be in the newest consistent state if another is.
         let is_suspect = |slot: Slot| suspects.contains(&self.core.device.grid.page_of(slot).0);
+        let copies: Vec<(Lpn, Newest)> = suspects.iter().flat_map(|&ppn| self.data_in(ppn)).collect();
+        let of = |choice: &Choice, lpn: Lpn| choice.pages.get(lpn.index()).copied().flatten();
+        let mut spare = Vec::new();
         for &ppn in suspects {
-            let newest = |lpn: Lpn| with.pages.get(lpn.index()).copied().flatten();
-            if self.data_in(ppn).any(|(lpn, found)| counts_next(newest(lpn), &found, is_suspect)) {
-                units.push(self.core.map.unit_of_block(self.core.device.grid.split(ppn).0));
+            let next = self.data_in(ppn).filter(|(lpn, found)| counts_next(of(with, *lpn), found, is_suspect));
+            let next: Vec<(Lpn, Newest)> = next.collect();
+            let is_spare = |(lpn, found): &(Lpn, Newest)| {
+                let others = copies.iter().filter(|(other, _)| other == lpn).map(|(_, copy)| copy);
+                is_one_too_many(found, of(without, *lpn), others)
+            };
+            let all_spare = next.iter().all(is_spare);
+            if !next.is_empty() {
+                let unit = self.core.map.unit_of_block(self.core.device.grid.split(ppn).0);
+                if all_spare { spare.push(unit) } else { units.push(unit) }
             }
         }
-        units
+        (units, spare)
+    }
+
+    /// Logical pages of block groups that count in a suspect, and another copy of the same contents: one that is no suspect,
+    /// or else the first of those that are.
+    fn other_copies(&self, with: &Choice, without: &Choice, suspects: &BTreeSet<Ppn>) -> Vec<(Lpn, Slot)> {
+        if !matches!(self.writer.way, Way::Groups) {
+            return Vec::new();
+        }
+        let solved: BTreeSet<Slot> = without.solved.iter().map(|member| member.slot).collect();
+        let copies: Vec<(Lpn, Newest)> = suspects.iter().flat_map(|&ppn| self.data_in(ppn)).collect();
+        let pages = (0..).map(Lpn).zip(with.pages.iter().zip(&without.pages));
+        let others = pages.filter_map(|(lpn, (with, without))| {
+            let with = with.as_ref()?;
+            let counts = with.slot.filter(|&slot| suspects.contains(&self.core.device.grid.page_of(slot).0))?;
+            let lasting = without.filter(|without| without.update == with.update).and_then(|without| without.slot);
+            let same = copies.iter().filter(|(other, copy)| *other == lpn && copy.update == with.update);
+            let first = same.min_by_key(|(_, copy)| copy.sequence).and_then(|(_, copy)| copy.slot);
+            let other = lasting.filter(|slot| !solved.contains(slot)).or(first).filter(|&slot| slot != counts)?;
+            Some((lpn, other))
+        });
+        others.collect()
     }
 
     /// Units with codewords that would give durable contents if suspects could not be read, once for each page.
@@ -440,6 +476,12 @@ fn counts_next(newest: Option<Newest>, copy: &Newest, is_suspect: impl Fn(Slot) 
     counting.is_some_and(|slot| Some(slot) != copy.slot && is_suspect(slot))
 }
 
+/// Whether the contents of a copy that may not last have another that does, or one among `others` that was programmed before.
+fn is_one_too_many<'a>(copy: &Newest, lasting: Option<Newest>, mut others: impl Iterator<Item = &'a Newest>) -> bool {
+    lasting.is_some_and(|lasting| lasting.slot.is_some() && lasting.update >= copy.update)
+        || others.any(|other| other.update == copy.update && other.sequence < copy.sequence)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -458,5 +500,20 @@ mod tests {
         assert!(!counts_next(Some(copy(7, 1)), &copy(7, 1), is_suspect), "it counts itself");
         assert!(!counts_next(Some(copy(7, 3)), &copy(7, 2), is_suspect), "what counts lasts");
         assert!(!counts_next(None, &copy(7, 2), is_suspect), "nothing of that page counts");
+    }
+
+    /// Three cuts in a row may leave three copies. Fails if the drive keeps a unit for each of them although it has none
+    /// left to write to, or lets go of the first, which is what was durable when the write was answered.
+    #[test]
+    fn a_copy_is_one_too_many_beside_one_that_lasts_or_an_earlier_one() {
+        let at = |sequence, update| Newest { update, sequence, slot: Some(Slot(sequence as u32)) };
+        let all = [at(3, 7), at(5, 7), at(4, 6)];
+        let too_many = |copy, lasting| is_one_too_many(&copy, lasting, all.iter());
+        assert!(!too_many(at(3, 7), None), "the first of its contents");
+        assert!(too_many(at(5, 7), None), "the first of them is there");
+        assert!(!too_many(at(4, 6), None), "the others are of other contents");
+        assert!(!too_many(at(3, 7), Some(at(2, 6))), "what lasts is older");
+        assert!(too_many(at(3, 7), Some(at(9, 7))) && too_many(at(4, 6), Some(at(9, 7))), "a copy lasts");
+        assert!(!too_many(at(3, 7), Some(Newest { update: 7, sequence: 0, slot: None })), "it is known to be lost");
     }
 }

@@ -5,7 +5,7 @@
 //! cut now finds what this mount found, and at most copies of it.
 
 use crate::core::Command;
-use crate::core::mounting::{Mounting, PagesFound};
+use crate::core::mounting::{Mounting, PagesFound, SpareCopies};
 use crate::core::owner::Owner;
 use crate::engine::Engine;
 use crate::write::RebuiltBy;
@@ -17,11 +17,19 @@ use std::collections::BTreeSet;
 use vocab::{Cause, Ppn, StripeId};
 
 impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
-    /// What is to be written anew: pages that may not last, and pages that lean on such.
-    pub(crate) fn begin_mounting(&mut self, (pages, leaning): (BTreeSet<Ppn>, Vec<Ppn>), pins: Vec<UnitId>, found: PagesFound) {
-        self.want_unsettled_groups();
+    /// What is to be written anew: pages that may not last, and pages that lean on such. Units are pinned until then; those in
+    /// `spare` only where there is room without them.
+    pub(crate) fn begin_mounting(
+        &mut self,
+        (pages, leaning): (BTreeSet<Ppn>, Vec<Ppn>),
+        (pins, spare): (Vec<UnitId>, SpareCopies),
+        found: PagesFound,
+    ) {
         self.core.safe.recovering = true;
-        self.power.mounting = Some(Box::new(Mounting { pages: pages.into_iter().collect(), leaning, pins, found, sent: false }));
+        let pages = pages.into_iter().collect();
+        self.power.mounting = Some(Box::new(Mounting { pages, leaning, pins, spare, found, sent: false }));
+        // Not before: until the mount is over nothing is collected.
+        self.want_unsettled_groups();
     }
 }
 
@@ -49,11 +57,48 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if !rests {
             return;
         }
+        if !mounting.pages.is_empty() && !mounting.spare.is_empty() {
+            self.let_spare_copies_go();
+            return;
+        }
+        let Some(mounting) = &mut self.power.mounting else { return };
         if !std::mem::replace(&mut mounting.sent, true) {
             self.send_what_was_moved();
         } else {
             self.finish_mounting();
         }
+    }
+
+    /// Cuts in a row may have left a unit with a few copies each time, until there is none left to write to. So copies that
+    /// are one too many give way; where that is not enough, other copies count, as if the unit written last had not been begun.
+    fn let_spare_copies_go(&mut self) {
+        let Some(mounting) = &mut self.power.mounting else { return };
+        let pins = std::mem::take(&mut mounting.spare.pins);
+        let others = if pins.is_empty() { std::mem::take(&mut mounting.spare.others) } else { Vec::new() };
+        let mut pages = std::mem::take(&mut mounting.pages);
+        let mut units = pins.clone();
+        pins.iter().for_each(|&unit| self.release(unit));
+        for (lpn, slot) in others {
+            // Its unit is pinned: it would count if the other page could not be read.
+            if let Some(left) = self.core.map.publish(lpn, slot).pinned {
+                self.release(left);
+                units.push(left);
+            }
+            let ppn = self.core.device.grid.page_of(slot).0;
+            if self.core.device.remembered.contains(&ppn) && !pages.contains(&ppn) {
+                pages.push(ppn);
+            }
+        }
+        for unit in units {
+            self.core.map.make_dirty(unit);
+        }
+        let grid = &self.core.device.grid;
+        let slots = |ppn| (0..grid.slots_per_page()).map(move |index| grid.slot(ppn, index));
+        pages.retain(|&ppn| slots(ppn).any(|slot| self.core.map.is_valid(slot)));
+        if let Some(mounting) = &mut self.power.mounting {
+            mounting.pages = pages;
+        }
+        self.mount_on();
     }
 
     /// The same for pages that lean on others, once those have room.
@@ -98,7 +143,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.writer.groups.redo.clear();
         // A page for which there is no room at all stays where it is, and so does what would count without it.
         if mounting.pages.is_empty() {
-            mounting.pins.iter().for_each(|&unit| self.release(unit));
+            mounting.pins.iter().chain(&mounting.spare.pins).for_each(|&unit| self.release(unit));
             self.writer.stripes.held.all_settled();
         }
         // The host may read all of it from now on.
@@ -170,7 +215,11 @@ mod tests {
         drive.core.map.pin(older);
         while !has_room && drive.core.map.take_page(log, Stream::Gc).is_some() {}
         assert_eq!(drive.core.map.has_room(log, Stream::Gc), has_room);
-        drive.begin_mounting(([suspect].into(), vec![]), vec![older], PagesFound { there: vec![(Lpn(0), 7)], solved: vec![] });
+        drive.begin_mounting(
+            ([suspect].into(), vec![]),
+            (vec![older], SpareCopies::default()),
+            PagesFound { there: vec![(Lpn(0), 7)], solved: vec![] },
+        );
         drive.replay(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_, _| {});
         assert!(drive.power.mounting.is_none(), "the host is heard");
         older
@@ -187,6 +236,60 @@ mod tests {
             let Place::At(slot) = drive.core.map.lookup(Lpn(0)) else { panic!("it is there") };
             assert_eq!(drive.core.device.grid.page_of(slot).0 != suspect, has_room, "it was written anew");
             assert_eq!(drive.core.safe.journal.rank(Lpn(0)), 7, "the host may have read it");
+        }
+    }
+
+    /// Takes all the room that the log of the page has; its units are closed then.
+    fn fill_log_of(drive: &mut Drive, ppn: Ppn) -> usize {
+        let log = drive.core.map.log_of(drive.core.map.unit_of_block(drive.core.device.block_of(ppn)));
+        while drive.core.map.take_page(log, Stream::Gc).is_some() {}
+        while drive.core.map.take_page(log, Stream::Host).is_some() {}
+        let units = 0..drive.core.map.units() as UnitId;
+        units.for_each(|unit| drive.core.map.abandon(unit));
+        log
+    }
+
+    /// Cuts in a row left no unit to write to. Catches a mount that keeps copies which are one too many rather than write a
+    /// page anew that may not last: it would never have room again, for the host neither (torture, seed 507, 313800).
+    #[test]
+    fn copies_that_are_one_too_many_give_way_where_a_page_finds_no_room() {
+        let (mut drive, suspect) = drive();
+        let log = fill_log_of(&mut drive, suspect);
+        let is_empty = |unit: &UnitId| drive.core.map.log_of(*unit) == log && drive.core.map.unit(*unit).valid == 0;
+        let spare = (0..drive.core.map.units() as UnitId).find(is_empty).expect("a unit of which nothing is needed");
+        drive.core.map.pin(spare);
+        let copies = SpareCopies { pins: vec![spare], others: vec![] };
+        drive.begin_mounting(([suspect].into(), vec![]), (vec![], copies), PagesFound::default());
+        drive.replay(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_, _| {});
+        let Place::At(slot) = drive.core.map.lookup(Lpn(0)) else { panic!("it is there") };
+        assert_eq!((drive.core.map.unit_of(slot), drive.core.map.unit(spare).pins), (spare, 0));
+    }
+
+    /// The same where every unit has something that counts: catches a page that stays in a unit of its own though another copy of
+    /// it could count, and one that counts in its other place but is not written anew though it may not last there either.
+    #[test]
+    fn another_copy_counts_where_a_page_finds_no_room_to_be_written_anew() {
+        for lasts in [true, false] {
+            let (mut drive, first) = drive();
+            let write = HostCommand { at: SimTime::ZERO, op: HostOp::Write(Fua::No), lba: Lba(0), sectors: 8 };
+            let Place::At(copy) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written") };
+            drive.replay(&mut [write].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
+            let Place::At(second) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written again") };
+            let (suspect, kept, left) =
+                (drive.core.device.grid.page_of(second).0, drive.core.map.unit_of(copy), drive.core.map.unit_of(second));
+            assert_ne!(kept, left, "pages go to dies in turn");
+            fill_log_of(&mut drive, suspect);
+            drive.core.map.pin(kept);
+            if !lasts {
+                drive.core.device.remembered.insert(first);
+            }
+            let copies = SpareCopies { pins: vec![], others: vec![(Lpn(0), copy)] };
+            drive.begin_mounting(([suspect].into(), vec![]), (vec![kept], copies), PagesFound::default());
+            drive.replay(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_, _| {});
+            assert!(drive.power.mounting.is_none(), "the host is heard");
+            let Place::At(slot) = drive.core.map.lookup(Lpn(0)) else { panic!("it is there") };
+            assert_eq!((slot == copy, slot == second), (lasts, false), "lasts: {lasts}");
+            assert_eq!(drive.core.map.unit(left).valid, 0);
         }
     }
 }

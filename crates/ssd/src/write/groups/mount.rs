@@ -62,8 +62,9 @@ impl<P: HostPayload> Groups<P> {
         }
     }
 
-    /// Notes groups with data in flash whose parity is neither there nor held. An outage took the sums, of this cut or of one
-    /// before it whose recovery the next cut ended. What a dead die held is rebuilt anyway.
+    /// Notes groups with data in flash whose parity is neither there nor held, or sums a page that is not there. An outage took
+    /// the sums, or what was known of erases, of this cut or of one before it whose recovery the next cut ended. What a dead die
+    /// held is rebuilt anyway.
     pub fn note_groups_without_parity<A: FlashArray<P>>(&mut self, core: &Core<P, A>, seen: &dyn PagesSeen) {
         let groups = 0..core.device.grid.blocks_per_die();
         self.without_parity = groups.filter(|&group| self.lacks_parity(core, seen, SuperblockId(group))).collect();
@@ -73,11 +74,18 @@ impl<P: HostPayload> Groups<P> {
         let Some(info) = self.info[group.index()] else { return false };
         let (data, stripe) = (self.codes[info.code].0.data, self.stripe_of(group, &info));
         let mut rows = (0..core.device.grid.pages_per_block()).map(|page| row_of_group(&core.device.grid, group, page));
+        let is_gone = |ppn: Ppn| !seen.is_valid(ppn) && !core.device.is_dead(core.device.grid.die_of(ppn));
+        let sums_what_is_gone = |parity: Ppn| {
+            let members = core.device.array.members(parity).iter();
+            seen.is_valid(parity) && members.into_iter().any(|member| is_gone(core.device.grid.page_of(member.slot).0))
+        };
         let lacks = |key: CodewordKey| {
-            let is_there = |strip: &Strip| seen.is_valid(core.map.rows().page(key.0, strip.die));
-            let strips = || stripe.strips.iter().filter(|strip| strip.codeword == key.1);
-            let any_data = strips().any(|strip| strip.symbol < data && is_there(strip));
-            any_data && strips().any(|strip| strip.symbol >= data && !is_there(strip) && !core.device.is_dead(strip.die))
+            let pages = |is: fn(u32, u32) -> bool| {
+                let strips = stripe.strips.iter().filter(move |strip| strip.codeword == key.1 && is(strip.symbol, data));
+                strips.map(|strip: &Strip| core.map.rows().page(key.0, strip.die))
+            };
+            let any_data = pages(|symbol, data| symbol < data).any(|ppn| seen.is_valid(ppn));
+            any_data && pages(|symbol, data| symbol >= data).any(|parity| is_gone(parity) || sums_what_is_gone(parity))
         };
         rows.any(|row| (0..stripe.codewords).any(|codeword| !self.held.contains_key(&(row, codeword)) && lacks((row, codeword))))
     }

@@ -225,6 +225,11 @@ impl<P: HostPayload> ParityCache<P> {
         room
     }
 
+    /// Room for a new entry of an update that waits for nothing, promised; false if there is none, or no cache.
+    pub fn promise_if_room(&mut self) -> bool {
+        self.waiting.is_empty() && self.promise()
+    }
+
     /// Room for a new entry, promised; where there is none the update joins those that wait for it, and that is
     /// false.
     pub fn promise_or_wait(&mut self, op: OpId) -> bool {

@@ -200,6 +200,30 @@ impl<P: HostPayload> Stripes<P> {
         }
     }
 
+    /// No block of a living die took the parity, but the controller still has it: where there is a parity cache with room it
+    /// stays there, as that of a stripe that never had any in flash. Otherwise the partial parity that it replaced would be
+    /// gone, and with it what only that brought back.
+    fn hold_parity_without_place<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
+        let (op, n) = (&self.ops[id], self.data_strips());
+        let (stripe, rank, sum) = (op.stripe, op.rank, op.sum.clone());
+        let is_without_place = op.outcome == Outcome::Program
+            && op.untaken.contains(n)
+            && core.map.lookup_parity(stripe) == Place::Missing
+            && self.home_of(core, stripe, n).is_some();
+        if !is_without_place || !self.held.promise_if_room() {
+            return;
+        }
+        core.map.forget_parity(stripe);
+        self.note_parity_version(stripe, 0);
+        let (present, _) = self.stripe_state(core, stripe);
+        let old = present.iter().map(|strip| (strip, Place::Unmapped)).collect();
+        self.held.put(stripe, present, sum, old, |slot| core.map.unit_of(slot));
+        if core.is_mountable() {
+            let versions = self.versions_of_stripe(core, stripe, rank);
+            self.held.stamp(stripe, versions);
+        }
+    }
+
     /// What no flash took is lost if the stripe does not bring it back either: the host must be told. A buffer has told it
     /// otherwise.
     fn fail_what_is_nowhere<A: FlashArray<P>>(&self, core: &mut Core<P, A>, id: OpId) {
@@ -256,6 +280,7 @@ impl<P: HostPayload> Stripes<P> {
         self.ops[id].under_way -= 1;
         if self.ops[id].under_way == 0 {
             if !self.ops[id].untaken.is_empty() {
+                self.hold_parity_without_place(core, id);
                 self.fail_what_is_nowhere(core, id);
             }
             self.finish(core, id);
