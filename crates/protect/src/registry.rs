@@ -1,8 +1,10 @@
-//! All schemes: one line adds one. Drives `--help`, `list schemes` and the test suites.
+//! All schemes, and what goes beside one: one line adds one. Drives `--help`, `list schemes` and the test suites.
 
 use crate::{
-    Options, Protection, SchemeChoice, SchemeError, Shape, canary, code_zones, da_raid5, ds_raid, mds_groups, ppc, raid5,
+    DisturbLimits, Options, Protection, SchemeChoice, SchemeError, Shape, canary, code_zones, da_raid5, ds_raid, limits,
+    mds_groups, ppc, raid5,
 };
+use std::collections::BTreeMap;
 use vocab::find_named;
 
 /// One scheme.
@@ -126,6 +128,37 @@ pub const SCHEMES: &[SchemeEntry] = &[
     },
 ];
 
+/// What goes beside a scheme, with a name of its own behind the scheme's: `ds-raid+limits`.
+pub struct AdditionEntry {
+    /// Its name.
+    pub name: &'static str,
+    /// Where it is published.
+    pub paper: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Options: `(name, default, help)`.
+    pub options: &'static [(&'static str, &'static str, &'static str)],
+}
+
+/// All additions.
+pub const ADDITIONS: &[AdditionEntry] = &[AdditionEntry {
+    name: "limits",
+    paper: "Guo et al., DA-RAID-5, 2013, section III-C",
+    summary: "blocks are recycled before reads or age cost what page ECC corrects",
+    options: limits::OPTIONS,
+}];
+
+/// The names of the additions of a joined name: what stands behind its first `+`.
+pub fn additions(name: &str) -> impl Iterator<Item = &str> {
+    name.split('+').skip(1)
+}
+
+/// The scheme of a joined name: what stands before its first `+`.
+#[must_use]
+pub fn scheme_of(name: &str) -> &str {
+    name.split_once('+').map_or(name, |(scheme, _)| scheme)
+}
+
 impl SchemeEntry {
     /// The scheme with its defaults, and with each variant.
     pub fn choices(&self) -> impl Iterator<Item = SchemeChoice> {
@@ -137,20 +170,71 @@ impl SchemeEntry {
     }
 }
 
-/// The entry called `name`.
+/// The entry of the scheme called `name`, with whatever additions.
 ///
 /// # Errors
 /// Lists the known schemes.
 pub fn find(name: &str) -> Result<&'static SchemeEntry, SchemeError> {
-    find_named(("scheme", "scheme"), SCHEMES, |entry| entry.name, name)
+    find_named(("scheme", "scheme"), SCHEMES, |entry| entry.name, scheme_of(name))
 }
 
-/// Builds a scheme for a drive.
+/// Builds a scheme for a drive, with its additions but for the limits ([`limits`]).
 ///
 /// # Errors
 /// Names the setting at fault and what would be valid.
 pub fn build(choice: &SchemeChoice, shape: Shape) -> Result<Protection, SchemeError> {
     let entry = find(&choice.name)?;
-    let options = Options::new("scheme", entry.name, &choice.options, entry.options)?;
-    (entry.build)(&options, shape)
+    check_additions(choice)?;
+    limits(choice)?;
+    let given = own_options(choice);
+    (entry.build)(&Options::new("scheme", entry.name, &given, entry.options)?, shape)
+}
+
+/// The limits on reads and age that a scheme has beside it; `None` where it has none, or none but its own.
+///
+/// # Errors
+/// Names the setting at fault and what would be valid.
+pub fn limits(choice: &SchemeChoice) -> Result<Option<DisturbLimits>, SchemeError> {
+    if !additions(&choice.name).any(|name| name == "limits") {
+        return Ok(None);
+    }
+    let scheme = find(&choice.name)?;
+    if scheme.options.contains(&limits::T_READ) {
+        let reason = "found limits, the scheme has these limits itself, while it is in a stage that needs them: its options \
+                      t_read, t_retention, yield and margin";
+        return Err(refusal(choice, reason.into()));
+    }
+    let given = options_of(choice, "limits");
+    DisturbLimits::new(&Options::new("scheme", "limits", &given, limits::OPTIONS)?).map(Some)
+}
+
+/// Additions that are not known, twice there, or have options without being there.
+fn check_additions(choice: &SchemeChoice) -> Result<(), SchemeError> {
+    let names: Vec<&str> = additions(&choice.name).collect();
+    for (index, name) in names.iter().enumerate() {
+        find_named(("scheme", "addition to a scheme"), ADDITIONS, |entry| entry.name, name)?;
+        if names[..index].contains(name) {
+            return Err(refusal(choice, format!("`{name}` is named twice")));
+        }
+    }
+    let is_there = |key: &String| key.split_once('.').is_none_or(|(name, _)| names.contains(&name));
+    match choice.options.keys().find(|key| !is_there(key)) {
+        Some(key) => Err(refusal(choice, format!("option {key} is of an addition that `{}` does not have", choice.name))),
+        None => Ok(()),
+    }
+}
+
+fn refusal(choice: &SchemeChoice, reason: String) -> SchemeError {
+    SchemeError { kind: "scheme", scheme: choice.name.clone(), setting: "additions".into(), reason }
+}
+
+/// The options of the scheme itself.
+fn own_options(choice: &SchemeChoice) -> BTreeMap<String, String> {
+    choice.options.iter().filter(|(key, _)| !key.contains('.')).map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// The options of an addition, without its name.
+fn options_of(choice: &SchemeChoice, addition: &str) -> BTreeMap<String, String> {
+    let of = |(key, value): (&String, &String)| Some((key.strip_prefix(addition)?.strip_prefix('.')?.to_owned(), value.clone()));
+    choice.options.iter().filter_map(of).collect()
 }

@@ -263,17 +263,19 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
         if command.verb != Verb::Read {
             return Haste::Usual;
         }
-        self.limits.count_read(&self.device.grid, command.ppn);
-        if self.device.is_erasing(die) && self.limits.is_any_pressing(die, self.device.now) {
+        let block = self.device.block_of(command.ppn);
+        self.limits.count_read(&self.map, block);
+        if self.device.is_erasing(die) && self.limits.is_any_pressing(self.map.logs_of_die(die), self.device.now) {
             return Haste::InOrder;
         }
         let moves = command.cause == Cause::Refresh && matches!(command.owner, Owner::Collect { .. });
-        let block = self.device.block_of(command.ppn);
-        if moves && self.limits.is_pressing(block, self.device.array.block(block), self.device.now) {
-            Haste::Pressing
-        } else {
-            Haste::Usual
-        }
+        if moves && self.is_pressing(self.map.unit_of_block(block)) { Haste::Pressing } else { Haste::Usual }
+    }
+
+    /// Whether a block of the unit is so near a limit that the unit can wait no longer.
+    pub fn is_pressing(&self, unit: UnitId) -> bool {
+        let presses = |block| self.limits.is_pressing(block, self.device.array.block(block), self.device.now);
+        self.map.blocks_of(unit).any(presses)
     }
 
     /// Submits the program of an image.

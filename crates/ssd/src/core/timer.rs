@@ -12,8 +12,7 @@ pub(crate) enum Timer {
     Arrivals,
     /// The first of the answers that the controller gives without flash is due.
     Answers,
-    /// The patrol reads its next row. Under a scheme with limits on age: some block reaches its age. No scheme has
-    /// both: limits belong to static stripes, which have no patrol.
+    /// The patrol reads its next row.
     Patrol,
     /// The adder of block groups has added a page.
     Adder,
@@ -23,6 +22,8 @@ pub(crate) enum Timer {
     Decoder(u32),
     /// An off-line phase of code zones begins.
     OffLine,
+    /// Where blocks have limits on age: some block reaches its age.
+    Age,
 }
 
 /// A resource that has an event.
@@ -34,7 +35,7 @@ pub(crate) enum Resource {
 
 /// Timers before the decoders, and behind them.
 const BEFORE: u32 = 5;
-const BEHIND: u32 = 1;
+const BEHIND: u32 = 2;
 
 impl Timer {
     /// How many numbers the timers of a drive take.
@@ -53,6 +54,7 @@ impl Timer {
             Timer::Refresh => 4,
             Timer::Decoder(channel) => BEFORE + channel,
             Timer::OffLine => BEFORE + grid.geometry().channels,
+            Timer::Age => BEFORE + grid.geometry().channels + 1,
         };
         (grid.dies() + row) as usize
     }
@@ -70,6 +72,7 @@ impl Resource {
             3 => Timer::Adder,
             4 => Timer::Refresh,
             row if row == BEFORE + grid.geometry().channels => Timer::OffLine,
+            row if row == BEFORE + grid.geometry().channels + 1 => Timer::Age,
             row => Timer::Decoder(row - BEFORE),
         })
     }
@@ -93,7 +96,7 @@ mod tests {
                     Resource::Timer(timer) => assert_eq!(timer.index(&grid), index, "{timer:?}"),
                 }
             }
-            assert_eq!(Timer::OffLine.index(&grid), first + Timer::count(&grid) - 1, "the last");
+            assert_eq!(Timer::Age.index(&grid), first + Timer::count(&grid) - 1, "the last");
         }
     }
 }

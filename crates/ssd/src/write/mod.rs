@@ -85,6 +85,8 @@ pub(crate) struct Writer<P: HostPayload> {
     pub moves: Moves<P>,
     pub groups: Groups<P>,
     pub stripes: Stripes<P>,
+    /// Limits on reads and age that the scheme has beside it.
+    limits: Option<DisturbLimits>,
     /// What a drive of code zones has beside its map; `None` under other schemes.
     pub zones: Option<Box<Zones<P>>>,
 }
@@ -108,6 +110,7 @@ impl<P: HostPayload> Writer<P> {
             moves: Moves::default(),
             groups,
             stripes: Stripes::new(scheme, &setup.power, setup.user_slots),
+            limits: protect::registry::limits(&setup.scheme).map_err(|error| error.to_string())?,
             zones: Zones::new(&protection),
         })
     }
@@ -216,7 +219,7 @@ impl<P: HostPayload> Writer<P> {
 
     /// Limits on reads and age that blocks have now.
     pub fn limits(&self) -> Option<DisturbLimits> {
-        self.stripe_scheme().and_then(|scheme| scheme.limits())
+        self.stripe_scheme().and_then(|scheme| scheme.limits()).or(self.limits)
     }
 
     /// Whether the stripe is to have parity once one of its strips lies on a worn block.
