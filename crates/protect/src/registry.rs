@@ -1,5 +1,6 @@
 //! All schemes, and what goes beside one: one line adds one. Drives `--help`, `list schemes` and the test suites.
 
+use crate::code_zones::CodeZones;
 use crate::{
     DisturbLimits, Options, Protection, SchemeChoice, SchemeError, Shape, canary, code_zones, da_raid5, ds_raid, limits,
     mds_groups, ppc, raid5,
@@ -128,6 +129,39 @@ pub const SCHEMES: &[SchemeEntry] = &[
     },
 ];
 
+/// Schemes with code zones over them, as the test suites try them, and as torture draws them where it is asked to.
+pub const JOINED: &[SchemeEntry] = &[
+    SchemeEntry {
+        name: "ds-raid+code-zones",
+        paper: "Kim et al., DS-RAID, 2011, and Chang and Chang, code striping, 2007",
+        summary: "rows with their parity, and code of the zones read most, in rows as well",
+        options: ds_raid::OPTIONS,
+        variants: &[
+            &[
+                ("code-zones.offline_after", "50us"),
+                ("code-zones.offer", "all"),
+                ("code-zones.decoder", "elimination"),
+                ("code-zones.code_zones", "3"),
+            ],
+            &[("sub_stripe", "defer"), ("code-zones.offline", "10ms,300ms"), ("code-zones.offline_cost", "free")],
+        ],
+        canary: false,
+        build: ds_raid::build,
+    },
+    SchemeEntry {
+        name: "mds-groups+code-zones",
+        paper: "Greenan et al., HotDep 2009, and Chang and Chang, code striping, 2007",
+        summary: "block groups with their codes, and code of the zones read most, in groups as well",
+        options: mds_groups::OPTIONS,
+        variants: &[
+            &[("code-zones.offline_after", "50us"), ("code-zones.offer", "all"), ("code-zones.code_zones", "3")],
+            &[("m", "2"), ("code-zones.offline", "10ms,300ms"), ("code-zones.stripe_block", "8KiB"), ("code-zones.group", "3")],
+        ],
+        canary: false,
+        build: mds_groups::build,
+    },
+];
+
 /// What goes beside a scheme, with a name of its own behind the scheme's: `ds-raid+limits`.
 pub struct AdditionEntry {
     /// Its name.
@@ -141,12 +175,20 @@ pub struct AdditionEntry {
 }
 
 /// All additions.
-pub const ADDITIONS: &[AdditionEntry] = &[AdditionEntry {
-    name: "limits",
-    paper: "Guo et al., DA-RAID-5, 2013, section III-C",
-    summary: "blocks are recycled before reads or age cost what page ECC corrects",
-    options: limits::OPTIONS,
-}];
+pub const ADDITIONS: &[AdditionEntry] = &[
+    AdditionEntry {
+        name: "limits",
+        paper: "Guo et al., DA-RAID-5, 2013, section III-C",
+        summary: "blocks are recycled before reads or age cost what page ECC corrects",
+        options: limits::OPTIONS,
+    },
+    AdditionEntry {
+        name: "code-zones",
+        paper: "Chang and Chang, code striping, 2007",
+        summary: "over rows or block groups: zones read most get code, and reads take whatever answers first",
+        options: code_zones::OPTIONS,
+    },
+];
 
 /// The names of the additions of a joined name: what stands behind its first `+`.
 pub fn additions(name: &str) -> impl Iterator<Item = &str> {
@@ -178,7 +220,7 @@ pub fn find(name: &str) -> Result<&'static SchemeEntry, SchemeError> {
     find_named(("scheme", "scheme"), SCHEMES, |entry| entry.name, scheme_of(name))
 }
 
-/// Builds a scheme for a drive, with its additions but for the limits ([`limits`]).
+/// Builds a scheme for a drive. Its additions are checked with it; what they are, [`limits`] and [`code_over`] say.
 ///
 /// # Errors
 /// Names the setting at fault and what would be valid.
@@ -187,7 +229,41 @@ pub fn build(choice: &SchemeChoice, shape: Shape) -> Result<Protection, SchemeEr
     check_additions(choice)?;
     limits(choice)?;
     let given = own_options(choice);
-    (entry.build)(&Options::new("scheme", entry.name, &given, entry.options)?, shape)
+    let protection = (entry.build)(&Options::new("scheme", entry.name, &given, entry.options)?, shape)?;
+    if let (Some(_), Some(reason)) = (code_over(choice, shape)?, no_code_over(&protection)) {
+        return Err(refusal(choice, format!("found code-zones, {reason}")));
+    }
+    Ok(protection)
+}
+
+/// The code zones over a scheme, where it has them as an addition.
+///
+/// # Errors
+/// Names the setting at fault and what would be valid.
+pub fn code_over(choice: &SchemeChoice, shape: Shape) -> Result<Option<CodeZones>, SchemeError> {
+    if !additions(&choice.name).any(|name| name == "code-zones") {
+        return Ok(None);
+    }
+    let given = options_of(choice, "code-zones");
+    code_zones::build_over(&Options::new("scheme", "code-zones", &given, code_zones::OPTIONS)?, shape).map(Some)
+}
+
+/// Why a way of writing has no code zones over it (decision 12).
+fn no_code_over(protection: &Protection) -> Option<&'static str> {
+    match protection {
+        Protection::None => Some("the scheme `code-zones` alone is that: no redundancy, and code on other dies than its data"),
+        Protection::Zones(_) => Some("the scheme is that itself"),
+        Protection::Stripes(_) => Some(
+            "a static stripe keeps every page in its parity until the whole stripe is discarded: code, which each write \
+             makes stale, could not be dropped, and cost a parity update each time; valid are schemes of rows and of \
+             block groups, ds-raid and mds-groups",
+        ),
+        Protection::Rows(scheme) if scheme.read_around().is_some() => Some(
+            "a read has one set of alternatives, and read_around of the scheme takes them from the row: valid is \
+             read_around = off, code-zones.read_around says when reads go to code",
+        ),
+        Protection::Rows(_) | Protection::Groups(_) => None,
+    }
 }
 
 /// The limits on reads and age that a scheme has beside it; `None` where it has none, or none but its own.

@@ -68,7 +68,9 @@ fn rows() -> Vec<(String, Setup)> {
         setup.precondition.fill = 1.0;
         (name, setup)
     };
-    let mut all: Vec<_> = schemes().chain(narrow).map(row).collect();
+    // What is beside a scheme promises nothing and takes nothing away.
+    let alone = schemes().filter(|choice| !choice.name.contains('+'));
+    let mut all: Vec<_> = alone.chain(narrow).map(row).collect();
     // A scheme's rows stay together.
     all.sort_by_key(|(_, setup)| SCHEMES.iter().position(|entry| entry.name == setup.scheme.name));
     all

@@ -20,6 +20,7 @@ use crate::write::pages::PageWriter;
 use crate::write::rows::Rows;
 use crate::write::stripes::Stripes;
 use crate::write::zones::Zones;
+use crate::write::zones::over::code_over;
 use device::contents::HostPayload;
 use device::slab::ImageId;
 use ftl::{Stream, UnitId};
@@ -87,7 +88,7 @@ pub(crate) struct Writer<P: HostPayload> {
     pub stripes: Stripes<P>,
     /// Limits on reads and age that the scheme has beside it.
     limits: Option<DisturbLimits>,
-    /// What a drive of code zones has beside its map; `None` under other schemes.
+    /// What a drive of code zones has beside its map, be they a way of writing or over one; `None` without them.
     pub zones: Option<Box<Zones<P>>>,
 }
 
@@ -97,6 +98,7 @@ impl<P: HostPayload> Writer<P> {
     /// # Errors
     /// A parity cache that is too small for block groups, in words.
     pub fn new(setup: &Setup, protection: Protection, grid: &Grid, logs: usize) -> Result<Self, String> {
+        let code = code_over(&setup.drive, &setup.scheme).map_err(|error| error.to_string())?;
         let (way, commit_reserve) = (Way::of(&protection), commit_reserve(&protection, grid));
         let streams = 1 + u32::from(setup.gc.separate_frontier);
         let scheme = if let Protection::Stripes(scheme) = &protection { Some(scheme.boxed_clone()) } else { None };
@@ -111,7 +113,7 @@ impl<P: HostPayload> Writer<P> {
             groups,
             stripes: Stripes::new(scheme, &setup.power, setup.user_slots),
             limits: protect::registry::limits(&setup.scheme).map_err(|error| error.to_string())?,
-            zones: Zones::new(&protection),
+            zones: Zones::new(&protection, code),
         })
     }
 
@@ -391,7 +393,8 @@ impl<P: HostPayload> Writer<P> {
     pub fn may_discard(&self, pages: Range<u32>) -> bool {
         match self.way {
             Way::Stripes => !self.stripes.is_any_locked(pages),
-            _ => !self.has_waiting_in_segments(),
+            Way::Zones => !self.has_waiting_in_segments(),
+            Way::Pages | Way::Rows | Way::Groups => true,
         }
     }
 
@@ -401,7 +404,8 @@ impl<P: HostPayload> Writer<P> {
         matches!(self.way, Way::Stripes)
     }
 
-    fn has_waiting_in_segments(&self) -> bool {
+    /// Whether pages or code wait for room under code zones.
+    pub fn has_waiting_in_segments(&self) -> bool {
         self.zones.as_ref().is_some_and(|zones| zones.has_waiting())
     }
 
