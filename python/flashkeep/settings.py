@@ -60,7 +60,11 @@ class Drive:
 
 @dataclass(frozen=True, kw_only=True)
 class Scheme:
-    """A protection scheme (``names("schemes")``), its options, and its own ECC policy, if any."""
+    """A protection scheme (``names("schemes")``), its options, and its own ECC policy, if any.
+
+    The name may have additions behind it (``names("additions")``): ``"ds-raid+limits"``. Their options are settings of the
+    experiment, under ``scheme.limits``.
+    """
 
     name: str
     ecc: str | None = None
@@ -324,8 +328,9 @@ def _schemes(schemes: Sequence[Scheme | str]) -> dict[str, Any]:
     options: dict[str, Any] = {}
     for scheme in schemes:
         if isinstance(scheme, Scheme) and scheme.options:
-            if options.setdefault(scheme.name, dict(scheme.options)) != dict(scheme.options):
-                text = f"schemes: `{scheme.name}` has two sets of options; an experiment has one, a sweep may vary it"
+            name = scheme.name.split("+")[0]
+            if options.setdefault(name, dict(scheme.options)) != dict(scheme.options):
+                text = f"schemes: `{name}` has two sets of options; an experiment has one, a sweep may vary it"
                 raise BadInput(text, field="schemes")
     labels = [scheme.label if isinstance(scheme, Scheme) else scheme for scheme in schemes]
     return {"schemes": labels, **({"scheme": _plain(options)} if options else {})}

@@ -2,19 +2,24 @@
 //!
 //! A problem names the dotted path of its field; the document turns that into a place.
 
-use crate::experiment::{DriveSpec, Experiment, Options, scheme_and_policy};
+use crate::experiment::{DriveSpec, Experiment, Options, options_of, scheme_and_policy};
 use crate::problem::Problem;
 use crate::workload;
 use ssd::ecc::{CODEWORDS, ECC_POLICIES};
 use ssd::ftl::victim::POLICIES;
 use ssd::nand::Transfer;
-use ssd::protect::registry::SCHEMES;
+use ssd::protect::registry::{ADDITIONS, SCHEMES, additions, scheme_of};
 use std::fmt::Display;
 use vocab::{Bytes, Nanojoules, Nanos};
 
 /// Names of all schemes.
 pub(crate) fn scheme_names() -> Vec<&'static str> {
     SCHEMES.iter().map(|s| s.name).collect()
+}
+
+/// Names of all that goes beside a scheme.
+fn addition_names() -> Vec<&'static str> {
+    ADDITIONS.iter().map(|entry| entry.name).collect()
 }
 
 fn policy_names() -> Vec<&'static str> {
@@ -159,21 +164,25 @@ fn schemes(experiment: &Experiment) -> Result<(), Problem> {
     for (index, name) in experiment.schemes.iter().enumerate() {
         let field = format!("schemes.{index}");
         let (scheme, policy) = scheme_and_policy(name);
-        if !names.contains(&scheme) {
-            return Err(Problem::unknown(field, "scheme", scheme, &names));
+        if !names.contains(&scheme_of(scheme)) {
+            return Err(Problem::unknown(field, "scheme", scheme_of(scheme), &names));
+        }
+        if let Some(addition) = additions(scheme).find(|addition| !addition_names().contains(addition)) {
+            return Err(Problem::unknown(field, "addition to a scheme", addition, &addition_names()));
         }
         if let Some(policy) = policy.filter(|policy| !policy_names().contains(policy)) {
-            return Err(Problem::unknown(field, "ECC policy", policy, &policy_names()));
+            let known = [policy_names(), addition_names()].concat();
+            return Err(Problem::unknown(field, "ECC policy or addition to a scheme", policy, &known));
         }
         if experiment.schemes[..index].contains(name) {
             return Err(Problem::new(field, format!("scheme `{name}` is named twice")));
         }
     }
     for (name, options) in &experiment.scheme {
-        let Some(entry) = SCHEMES.iter().find(|s| s.name == name) else {
+        let Some(known) = options_of(name) else {
             return Err(Problem::unknown(format!("scheme.{name}"), "scheme", name, &names));
         };
-        let known: Vec<&str> = entry.options.iter().map(|o| o.0).collect();
+        let known: Vec<&str> = known.iter().map(|o| o.0).collect();
         known_options(&format!("scheme.{name}"), &format!("option of scheme {name}"), options, &known)?;
     }
     Ok(())

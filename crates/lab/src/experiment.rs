@@ -73,6 +73,7 @@ use crate::textual::{Arrival, OptionText, Size};
 use serde::{Deserialize, Serialize};
 use ssd::ftl::{GcConfig, WearConfig};
 use ssd::nand::{Energy, Timing};
+use ssd::protect::registry::{ADDITIONS, SCHEMES, additions, scheme_of};
 use ssd::{Age, Buffer, CodecTiming, Drive, Ecc, Errors, Faults, PayloadKind, Precondition, Refresh, Scheduler};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -94,8 +95,9 @@ pub struct Experiment {
     /// What pages carry.
     #[serde(default = "default_payload")]
     pub payload: PayloadKind,
-    /// Schemes to compare, by registry name, in report order. `ds-raid+flares` is a scheme under
-    /// an ECC policy of its own; the others are under `ecc.policy`.
+    /// Schemes to compare, by registry name, in report order. `ds-raid+limits` is a scheme with an
+    /// addition, `ds-raid+flares` or `ds-raid+limits+flares` one under an ECC policy of its own; the
+    /// others are under `ecc.policy`.
     #[serde(default = "default_schemes")]
     pub schemes: Vec<String>,
     /// Die scheduler.
@@ -434,10 +436,10 @@ impl Experiment {
 
     /// Fills in the default of every option of every scheme compared.
     fn fill_options(&mut self) {
-        let named = |label: &String| ssd::protect::registry::SCHEMES.iter().find(move |s| s.name == scheme_and_policy(label).0);
-        for entry in self.schemes.iter().filter_map(named).filter(|s| !s.options.is_empty()) {
-            let options = self.scheme.entry(entry.name.to_owned()).or_default();
-            for (option, default, _) in entry.options {
+        let names = self.schemes.iter().flat_map(|label| scheme_and_policy(label).0.split('+'));
+        for (name, known) in names.filter_map(|name| Some((name, options_of(name)?))).filter(|(_, known)| !known.is_empty()) {
+            let options = self.scheme.entry(name.to_owned()).or_default();
+            for (option, default, _) in known {
                 options.entry((*option).to_owned()).or_insert_with(|| OptionText((*default).to_owned()));
             }
         }
@@ -461,12 +463,16 @@ impl Experiment {
         Ecc { policy, codeword, codec, codec_microwatt, options }
     }
 
-    /// A compared scheme with its options.
+    /// A compared scheme with its additions, and the options of all of them.
     #[must_use]
     pub fn choice(&self, label: &str) -> ssd::protect::SchemeChoice {
         let name = scheme_and_policy(label).0;
-        let options = self.scheme.get(name).into_iter().flatten();
-        let options = options.map(|(key, value)| (key.clone(), value.0.clone())).collect();
+        let own = self.scheme.get(scheme_of(name)).into_iter().flatten();
+        let mut options: BTreeMap<String, String> = own.map(|(key, value)| (key.clone(), value.0.clone())).collect();
+        for addition in additions(name) {
+            let of = self.scheme.get(addition).into_iter().flatten();
+            options.extend(of.map(|(key, value)| (format!("{addition}.{key}"), value.0.clone())));
+        }
         ssd::protect::SchemeChoice { name: name.to_owned(), options }
     }
 
@@ -478,10 +484,20 @@ impl Experiment {
     }
 }
 
-/// The scheme and, where it has one of its own, the ECC policy of a compared scheme.
+/// The scheme with its additions and, where it has one of its own, the ECC policy of a compared scheme: the last of
+/// its names, where that is none of an addition.
 #[must_use]
 pub fn scheme_and_policy(label: &str) -> (&str, Option<&str>) {
-    label.split_once('+').map_or((label, None), |(scheme, policy)| (scheme, Some(policy)))
+    match label.rsplit_once('+') {
+        Some((scheme, policy)) if ADDITIONS.iter().all(|entry| entry.name != policy) => (scheme, Some(policy)),
+        _ => (label, None),
+    }
+}
+
+/// The options of a scheme or of an addition.
+pub(crate) fn options_of(name: &str) -> Option<&'static [(&'static str, &'static str, &'static str)]> {
+    let scheme = SCHEMES.iter().find(|entry| entry.name == name).map(|entry| entry.options);
+    scheme.or_else(|| ADDITIONS.iter().find(|entry| entry.name == name).map(|entry| entry.options))
 }
 
 /// The document of an experiment file.

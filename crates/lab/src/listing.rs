@@ -30,6 +30,7 @@ pub struct List {
 /// All lists.
 pub const LISTS: &[List] = &[
     List { name: "schemes", about: "protection schemes: schemes, --schemes", entries: schemes },
+    List { name: "additions", about: "what goes beside a scheme, as `ds-raid+limits`: schemes, --schemes", entries: additions },
     List { name: "drives", about: "drive presets: drive.preset, --drive", entries: drives },
     List { name: "traces", about: "bundled traces: trace.source, TRACE", entries: traces },
     List { name: "generators", about: "generated workloads: trace.source, TRACE", entries: generators },
@@ -63,6 +64,10 @@ fn with_options(listed: Listed, options: &[(&str, &str, &str)]) -> Listed {
 
 fn schemes() -> Vec<Listed> {
     ssd::protect::registry::SCHEMES.iter().map(|s| with_options(entry(s.name, s.summary, s.paper), s.options)).collect()
+}
+
+fn additions() -> Vec<Listed> {
+    ssd::protect::registry::ADDITIONS.iter().map(|a| with_options(entry(a.name, a.summary, a.paper), a.options)).collect()
 }
 
 /// The schemes, each with whether it runs on a drive: a preset, or a drive file ending in `.toml`. The reason why it does not is

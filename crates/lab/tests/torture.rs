@@ -31,6 +31,19 @@ fn random_drives_under_random_faults_keep_what_they_acknowledged() {
     assert!(text.is_empty(), "{} scenarios broke a rule\n{text}", summary.total().violations);
 }
 
+/// Schemes with code zones over them are tortured where they are named, and in no campaign that does not name them: its
+/// scenarios stay what they were. Catches code that a mount takes for data, or that keeps a drive from coming to rest.
+#[test]
+fn schemes_with_code_over_them_keep_what_they_acknowledged() {
+    assert!(scope(&[]).schemes.iter().all(|entry| !entry.name.contains('+')));
+    let scope = scope(&["ds-raid+code-zones", "mds-groups+code-zones"]);
+    let summary = run(&scope, 2 * 960, 2, true);
+    for (scheme, tally) in &summary.schemes {
+        assert!(tally.scenarios > 800 && tally.cuts > 600 && tally.losses > 100, "{scheme}: {tally:?}");
+        assert!(tally.found.is_empty(), "{scheme}: {:?}; {}", tally.found[0].violation, scope.command(tally.found[0].number));
+    }
+}
+
 /// One kind, two, and more; some losses that wait for nothing, and some promises for each.
 #[test]
 fn any_kinds_of_faults_meet_on_one_drive_and_are_judged_together() {

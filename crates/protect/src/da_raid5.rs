@@ -20,22 +20,23 @@
 //! Invariant: PEA is the number of the stripe's pages on blocks over T_p; a stripe with PEA > 0
 //! has valid parity once the page that made it so is durable.
 
+use crate::limits::{MARGIN, T_READ, T_RETENTION, YIELD};
 use crate::ppc::{PARITY_CACHE, WRITE_BACK, can_hold, cheaper_commit, parity_cache, partial_parity, summed_anew, write_back};
 use crate::raid5::{DATA_STRIPS, Raid5};
 use crate::{
     CommitPlan, DisturbLimits, Options, Protection, SchemeError, Shape, StripeCommit, StripePlan, StripeScheme, StripeWrite,
     WriteBack, WriteCache,
 };
-use vocab::{Bytes, DieId, Nanos, PeCycles, StripSet, StripeId};
+use vocab::{Bytes, DieId, PeCycles, StripSet, StripeId};
 
 /// Options of the scheme.
 pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[
     ("stage", "auto", "stage of life: `auto`, or forced `1` (UDL), `2` (PE-aware RAID-5), `3` (hybrid caching)"),
     ("t_p", "auto", "P/E cycles above which a block counts as worn; `auto`: the drive's endurance"),
-    ("t_read", "auto", "reads of a block after which its data are moved; `auto`: by its P/E cycles, from the error model"),
-    ("t_retention", "auto", "age of a block's data at which they are moved; `auto`: by its P/E cycles, from the error model"),
-    ("yield", "0.999", "share of codewords that come back at a limit that is `auto`"),
-    ("margin", "10", "last percent of both limits: idle dies recycle in its first half, all in its second"),
+    T_READ,
+    T_RETENTION,
+    YIELD,
+    MARGIN,
     ("l", "auto", "stripes with parity above which stage 3 begins; `auto`: an eighth of all, as the paper's 2^14 of 2^17"),
     ("grouping", "auto", "size of the stripe grouping buffer of stage 2; `off`, `auto`: 16 stripes"),
     ("write_cache", "auto", "size of the write cache of stage 3; `auto`: 512KiB, less where the drive is too small for it"),
@@ -112,15 +113,6 @@ impl DaRaid5 {
         let n = stripes.data_strips();
         let stage = options.word("stage", &["auto", "1", "2", "3"])?;
         let t_p = options.number_or_auto("t_p", 0..=shape.endurance.0)?.unwrap_or(shape.endurance.0);
-        let limits = DisturbLimits {
-            reads: options.number_or_auto("t_read", 16..=u32::MAX)?,
-            retention: options.time("t_retention")?,
-            target_yield: options.real("yield", 0.001..=0.999_999_999)?,
-            margin_percent: options.number("margin", 1..=90)?,
-        };
-        if limits.retention == Some(Nanos(0)) {
-            return Err(options.error("t_retention", "found 0, at least 1ns".into()));
-        }
         // Caches of a size not asked for leave a small drive its room.
         let most = (shape.pages_per_block * (shape.blocks_per_die / 16).max(1)).max(2 * n);
         let pages = |name, auto: u32| cache_pages(options, name, shape.page_size, n, auto.min(most).max(n));
@@ -133,7 +125,7 @@ impl DaRaid5 {
             stage: [Stage::Udl, Stage::Udl, Stage::PeAware, Stage::HybridCaching][stage],
             forced: stage > 0,
             t_p: PeCycles(t_p),
-            limits,
+            limits: DisturbLimits::new(options)?,
             pea: Vec::new(),
             worn_stripes: 0,
             l: options.number_or_auto("l", 0..=u32::MAX)?.unwrap_or(stripes_of(shape, n) / PROTECTED_PART),

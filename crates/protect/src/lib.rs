@@ -14,6 +14,7 @@ mod da_raid5;
 mod ds_raid;
 mod group_seam;
 pub mod lazy;
+mod limits;
 mod mds_groups;
 mod ppc;
 mod product;

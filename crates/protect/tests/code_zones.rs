@@ -417,3 +417,46 @@ fn bad_settings_are_refused_with_what_was_found_and_what_is_valid() {
     let options = registry::find("code-zones").expect("registered").options;
     assert!(options.iter().all(|(name, default, _)| try_build(big, &[(name, default)]).is_ok()));
 }
+
+fn over(shape: Shape, options: &[(&str, &str)]) -> CodeZones {
+    let options = options.iter().map(|(key, value)| (format!("code-zones.{key}"), (*value).into())).collect();
+    let choice = SchemeChoice { name: "ds-raid+code-zones".into(), options };
+    registry::code_over(&choice, shape).expect("a drive").expect("code zones over another scheme")
+}
+
+/// Over another scheme zones are numbers alone, of any drive. Catches pages that no zone has, code pages that two groups
+/// share or that are pages of the user, and a group that is looked for by its code in vain.
+#[test]
+fn over_another_scheme_every_group_has_code_pages_of_its_own_beyond_those_of_the_user() {
+    let cases: [(u32, u32, u32, &[(&str, &str)]); 4] = [
+        (5, 14, 6, &[("group", "3"), ("code_zones", "2")]),
+        (6, 16, 8, &[("group", "6"), ("degree", "3"), ("zone_blocks", "3"), ("code_zones", "4")]),
+        (2, 9, 4, &[("group", "2"), ("stripe_block", "8KiB")]),
+        (128, 4, 4, &[("zone_blocks", "2")]),
+    ];
+    for (dies, blocks, pages, options) in cases {
+        let mut zones = over(shape(dies, blocks, pages), options);
+        let layout = zones.layout().clone();
+        assert!(layout.user_pages() >= dies * blocks * pages, "{options:?}: pages of the drive that no zone has");
+        assert!(layout.user_pages() < dies * blocks * pages + layout.zone_pages(), "{options:?}: a zone that nobody needs");
+        let mut seen = vec![false; (layout.pages() - layout.user_pages()) as usize];
+        for code_zone in 0..layout.code_zones() {
+            for group in (0..layout.zone_groups()).map(CodeGroupId) {
+                for lpn in layout.code_pages(group, code_zone) {
+                    let at = lpn.0.checked_sub(layout.user_pages()).expect("code is not the user's") as usize;
+                    assert!(!std::mem::replace(&mut seen[at], true), "{options:?}: {lpn} is code of two groups");
+                }
+            }
+        }
+        // Zone 0 is read and coded; a code page of its last group that is lost makes that group stale.
+        zones.on_read(Lpn(0), 1);
+        zones.enter_offline();
+        while let Some(encode) = zones.next_encode() {
+            assert!(zones.encoded(&encode.stamp));
+        }
+        assert_eq!(zones.valid_groups(), u64::from(layout.zone_groups()), "{options:?}");
+        let last = CodeGroupId(layout.zone_groups() - 1);
+        let lost = layout.code_pages(last, 0).last().expect("it has code");
+        assert_eq!(zones.lose_code(lost).map(|stamp| stamp.group), Some(last), "{options:?}");
+    }
+}

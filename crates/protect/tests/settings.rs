@@ -38,9 +38,23 @@ const CASES: &[Case] = &[
     ((5, 1), "da-raid5", &[("t_read", "3")], &["t_read", "`3`", "16 to"]),
     ((5, 1), "da-raid5", &[("t_retention", "0s")], &["t_retention", "found 0", "at least 1ns"]),
     ((5, 1), "da-raid5", &[("margin", "91")], &["margin", "`91`", "1 to 90"]),
+    ((5, 1), "raid5+limits+limits", &[], &["additions", "`limits` is named twice"]),
+    ((5, 1), "raid5", &[("limits.t_read", "400")], &["additions", "limits.t_read", "`raid5` does not have"]),
+    (
+        (5, 1),
+        "da-raid5+limits",
+        &[],
+        &["additions", "limits", "has these limits itself", "t_read, t_retention, yield and margin"],
+    ),
     ((5, 1), "da-raid5", &[("n_update", "5")], &["n_update", "`5`", "1 to 4"]),
     ((5, 1), "da-raid5", &[("bypass_over", "0")], &["bypass_over", "`0`", "1 to"]),
     ((5, 1), "da-raid5", &[("l", "-1")], &["l", "`-1`", "0 to"]),
+    // Code zones over another scheme.
+    ((6, 1), "raid5+code-zones", &[], &["additions", "static stripe", "ds-raid and mds-groups"]),
+    ((6, 1), "da-raid5+code-zones", &[], &["additions", "static stripe"]),
+    ((6, 1), "none+code-zones", &[], &["additions", "the scheme `code-zones` alone is that"]),
+    ((6, 1), "code-zones+code-zones", &[], &["additions", "is that itself"]),
+    ((6, 1), "ds-raid+code-zones", &[("read_around", "0")], &["additions", "one set of alternatives", "read_around = off"]),
     // Words.
     ((5, 1), "ppc", &[("on_flush", "maybe")], &["on_flush", "`maybe`", "keep, commit"]),
     ((5, 1), "da-raid5", &[("stage", "4")], &["stage", "`4`", "auto, 1, 2, 3"]),
@@ -109,6 +123,35 @@ fn stripes_of_wide_drives_are_narrower_than_the_drive() {
         let Protection::Stripes(stripes) = build("raid5", dies) else { panic!("stripes") };
         assert_eq!(stripes.data_strips() + 1, strips.min(dies), "{dies}");
     }
+}
+
+/// Catches an addition whose options are taken for the scheme's, and one that is not looked at.
+#[test]
+fn settings_of_an_addition_are_refused_under_its_own_name() {
+    let shape = Shape {
+        dies: 5,
+        blocks_per_die: 64,
+        pages_per_block: 16,
+        page_size: Bytes(4096),
+        slots_per_page: 1,
+        endurance: PeCycles(3000),
+    };
+    let refused = |name: &str, options: &[(&str, &str)]| {
+        let options = options.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        build(&SchemeChoice { name: name.into(), options }, shape).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    assert_eq!(
+        refused("ds-raid+limits", &[("limits.t_read", "3")]),
+        "scheme limits, t_read: found `3`, valid are 16 to 4294967295"
+    );
+    let said = refused("ds-raid+limits", &[("limits.t_reads", "400")]);
+    assert_eq!(said, "scheme limits, t_reads: unknown option; known are t_read, t_retention, yield, margin");
+    assert!(refused("ds-raid+parity", &[]).starts_with("scheme parity, name: unknown addition to a scheme; known are limits"));
+    let said = refused("ds-raid+code-zones", &[("code-zones.spare_blocks", "3")]);
+    assert!(said.starts_with("scheme code-zones, spare_blocks: found `3`, valid is 2: this is of segments"), "{said}");
+    let said = refused("mds-groups+code-zones", &[("code-zones.group", "6")]);
+    assert_eq!(said, "scheme code-zones, group: found `6`, valid are 2 to 5");
+    assert_eq!(refused("ds-raid+limits", &[("limits.t_read", "400"), ("sub_stripe", "defer")]), "");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::config::{Drive, Setup, SetupError, shape};
 use crate::write::commit_reserve;
+use crate::write::zones::over::code_over;
 use ftl::{Ftl, GcConfig, LogKind};
 use protect::{Protection, SchemeChoice};
 use vocab::Grid;
@@ -64,7 +65,9 @@ fn slots_beside(drive: &Drive, scheme: &SchemeChoice, gc: &GcConfig, recovery: u
         Protection::Stripes(scheme) => slots / u64::from(scheme.data_strips() + 1) * u64::from(scheme.data_strips()),
         _ => slots,
     };
-    Ok(user as u32)
+    // Pages of code take as much flash as pages of the user.
+    let code = code_over(drive, scheme)?.map_or(0, |code| code.layout().all_code_pages().into());
+    Ok(user.saturating_sub(code) as u32)
 }
 
 /// Rows of one page number.
@@ -84,7 +87,10 @@ pub(crate) fn group_space(grid: &Grid, protection: &Protection) -> Option<ftl::G
 /// A drive or scheme that cannot be built.
 pub fn redundancy_share(drive: &Drive, scheme: &SchemeChoice) -> Result<f64, SetupError> {
     let grid = check_drive(drive)?;
-    Ok(match build_scheme(drive, scheme)? {
+    let protection = build_scheme(drive, scheme)?;
+    let code = code_over(drive, scheme)?.map_or(0, |code| code.layout().all_code_pages());
+    let code = f64::from(code) / f64::from(grid.geometry().slots());
+    let own = match protection {
         Protection::None => 0.0,
         Protection::Zones(zones) => zones.layout().redundancy_share(),
         Protection::Stripes(scheme) => 1.0 / f64::from(scheme.data_strips() + 1),
@@ -93,7 +99,9 @@ pub fn redundancy_share(drive: &Drive, scheme: &SchemeChoice) -> Result<f64, Set
             let group = f64::from(grid.dies() * grid.pages_per_block() * grid.slots_per_page());
             1.0 - f64::from(ftl::GroupSpace::new(&grid, &*scheme).least_slots) / group
         }
-    })
+    };
+    // The parity of code is a part of the scheme's own share.
+    Ok(own + code)
 }
 
 /// Checks a setup and builds its scheme.

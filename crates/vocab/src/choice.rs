@@ -7,9 +7,10 @@ use std::fmt;
 /// A scheme by registry name with its options as written (`key = "value"`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemeChoice {
-    /// Registry name.
+    /// Registry name; that of a scheme may have names of additions behind it: `ds-raid+limits`.
     pub name: String,
-    /// Options by name; a scheme refuses those it does not know.
+    /// Options by name; a scheme refuses those it does not know. Those of an addition have its name before them:
+    /// `limits.t_read`.
     pub options: BTreeMap<String, String>,
 }
 

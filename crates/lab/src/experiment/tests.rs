@@ -134,6 +134,29 @@ const UNKNOWN: [Slip; 12] = [
     ("scheme.raid5.wdth = 4", (1, 14), "scheme.raid5.wdth", "", ""),
 ];
 
+/// Catches an addition taken for a policy of page ECC, options that go to another scheme, and defaults left out of the
+/// effective experiment.
+#[test]
+fn additions_stand_between_the_scheme_and_its_policy_and_have_options_of_their_own() {
+    let experiment = parse("schemes = [\"ds-raid+limits+flares\", \"ds-raid+limits\", \"raid5\"]\n[scheme.limits]\nt_read = 400");
+    let choice = experiment.choice("ds-raid+limits+flares");
+    assert_eq!(choice.name, "ds-raid+limits");
+    assert_eq!((choice.options["limits.t_read"].as_str(), choice.options["limits.margin"].as_str()), ("400", "10"));
+    assert!(choice.options.contains_key("sub_stripe") && !choice.options.contains_key("t_read"));
+    let policies = ["ds-raid+limits+flares", "ds-raid+limits"].map(|label| experiment.ecc_setup(label).policy);
+    assert_eq!(policies, ["flares", experiment.ecc.policy.as_str()]);
+    assert!(experiment.choice("raid5").options.keys().all(|key| !key.contains('.')));
+    assert_eq!(parse(&experiment.to_toml()), experiment);
+    for (scheme, says) in [
+        ("raid5+flares+limits", "unknown addition to a scheme `flares`"),
+        ("raid5+limit", "did you mean `limits`"),
+        ("raid+limits", "unknown scheme `raid`"),
+    ] {
+        let problem = problem(&format!("schemes = [\"{scheme}\"]"));
+        assert!(problem.to_string().contains(says), "{problem}");
+    }
+}
+
 #[test]
 fn an_unknown_name_at_any_level_is_placed_and_guessed() {
     for (text, (line, column), field, known, meant) in UNKNOWN {

@@ -33,7 +33,7 @@ pub use scenario::{Fates, Round, Scenario, Stop, Strike, When};
 pub use shrink::shrink;
 
 use crate::problem::Problem;
-use ssd::protect::registry::{SCHEMES, SchemeEntry};
+use ssd::protect::registry::{JOINED, SCHEMES, SchemeEntry};
 use ssd::{SAFETY_RULES, SafetyRule};
 
 /// What may befall a drive.
@@ -208,16 +208,17 @@ fn name_of<T: PartialEq>(mut of: impl Iterator<Item = (&'static str, T)>, value:
 }
 
 fn schemes_named(names: &[String]) -> Result<Vec<&'static SchemeEntry>, Problem> {
-    let known: Vec<&str> = SCHEMES.iter().map(|entry| entry.name).collect();
+    let all = || SCHEMES.iter().chain(JOINED);
+    let known: Vec<&str> = all().map(|entry| entry.name).collect();
     let unknown = names.iter().find(|name| !known.contains(&name.as_str()));
     if let Some(name) = unknown {
         return Err(Problem::unknown("--scheme", "scheme", name, &known));
     }
     let wanted = |entry: &&SchemeEntry| {
         let named = names.iter().any(|name| name == entry.name);
-        named || names.is_empty() && !entry.canary
+        named || names.is_empty() && !entry.canary && !entry.name.contains('+')
     };
-    Ok(SCHEMES.iter().filter(wanted).collect())
+    Ok(all().filter(wanted).collect())
 }
 
 fn faults_named(names: &[String]) -> Result<Vec<FaultKind>, Problem> {

@@ -1,10 +1,10 @@
 //! What a scheme survives as it stands at the end of its run: what it promises, held against where each page lies.
 
 use crate::compare::Outcome;
-use crate::experiment::{Experiment, scheme_and_policy};
+use crate::experiment::Experiment;
 use crate::quantity::percent;
 use crate::table::grouped;
-use ssd::protect::registry::SCHEMES;
+use ssd::protect::registry::{SCHEMES, scheme_of};
 use ssd::{BufferKind, Life};
 
 /// What a power cut leaves.
@@ -68,7 +68,7 @@ pub struct Survives {
 
 impl Survives {
     pub(super) fn of(experiment: &Experiment, outcome: &Outcome) -> Self {
-        let (standing, name) = (&outcome.standing, scheme_and_policy(&outcome.label).0);
+        let (standing, name) = (&outcome.standing, scheme_of(&outcome.label));
         let canary = SCHEMES.iter().any(|entry| entry.name == name && entry.canary);
         let share = |pages: u32| f64::from(pages) / f64::from(standing.looked_at.max(1));
         let cycles = &outcome.result.wear.pe_cycles;

@@ -35,6 +35,9 @@ pub struct CodeLine {
 }
 
 /// The shape of a drive of zones. Pages of code zones have logical pages beyond those of the user.
+///
+/// Over another way of writing, zones are ranges of logical pages and nothing else: that way alone knows where pages lie,
+/// and what is said of dies and segments here is of columns of the numbering, one for each block of a code group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneLayout {
     /// Dies, B: a multiple of the group size.
@@ -51,6 +54,8 @@ pub struct ZoneLayout {
     pub(super) rows: u32,
     pub(super) data_zones: u32,
     pub(super) code_zones: u32,
+    /// Groups that dies have room for side by side.
+    pub(super) side_by_side: u32,
 }
 
 impl ZoneLayout {
@@ -139,6 +144,12 @@ impl ZoneLayout {
         self.zones() * self.zone_pages()
     }
 
+    /// Logical pages of all code zones.
+    #[must_use]
+    pub fn all_code_pages(&self) -> u32 {
+        self.pages() - self.user_pages()
+    }
+
     /// The logical pages of the n-th code zone.
     #[must_use]
     pub fn code_zone_pages(&self, nth: u32) -> Range<u32> {
@@ -146,10 +157,10 @@ impl ZoneLayout {
         first..first + self.zone_pages()
     }
 
-    /// Groups that lie side by side on different dies.
+    /// Groups that dies have room for side by side.
     #[must_use]
     pub fn groups_at_once(&self) -> u32 {
-        self.dies / self.group_size()
+        self.side_by_side
     }
 
     /// Code groups of a zone.

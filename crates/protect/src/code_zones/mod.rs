@@ -24,7 +24,7 @@ use coding::gf2::Decoder;
 pub use layout::{CodeGroupId, CodeLine, ZoneId, ZoneLayout, ZonePlace};
 pub use popularity::Assignment;
 use popularity::Popularity;
-pub(crate) use settings::{OPTIONS, build};
+pub(crate) use settings::{OPTIONS, build, build_over};
 use std::cmp::Reverse;
 use validity::Validity;
 use vocab::{Lpn, Nanos};
@@ -383,7 +383,8 @@ impl CodeZones {
     }
 
     fn new(layout: ZoneLayout, settings: settings::Settings) -> Self {
-        let settings::Settings { decoder, offer, restart, hysteresis, whole_blocks, read_around, offline, read_ahead } = settings;
+        let settings::Settings { decoder, offer, restart, hysteresis, whole_blocks, read_around, offline, .. } = settings;
+        let read_ahead = settings.read_ahead.map(|sequences| sequences.read_ahead(&layout, settings.page_sectors));
         let popularity = Popularity::new(layout.data_zones, layout.code_zones, hysteresis);
         let validity = (0..layout.code_zones).map(|_| Validity::new(layout.zone_groups())).collect();
         Self { layout, decoder, offer, restart, whole_blocks, read_around, offline, read_ahead, popularity, validity }

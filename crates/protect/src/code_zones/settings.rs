@@ -58,7 +58,28 @@ pub(super) struct Settings {
     pub whole_blocks: bool,
     pub read_around: Option<ReadAround>,
     pub offline: Offline,
-    pub read_ahead: Option<ReadAhead>,
+    pub read_ahead: Option<Sequences>,
+    pub page_sectors: u64,
+}
+
+/// Which sequences of reads are followed.
+pub(super) struct Sequences {
+    threads: u32,
+    window: u32,
+    over_sectors: u64,
+}
+
+impl Sequences {
+    /// The read-ahead of a drive with this layout.
+    pub fn read_ahead(&self, layout: &ZoneLayout, page_sectors: u64) -> ReadAhead {
+        ReadAhead::new(ReadAheadSettings {
+            threads: self.threads,
+            window: self.window,
+            over_sectors: self.over_sectors,
+            group_sectors: u64::from(layout.group_size() * layout.stripe_pages()) * page_sectors,
+            end: Lba(u64::from(layout.user_pages()) * page_sectors),
+        })
+    }
 }
 
 /// Builds the scheme for a drive.
@@ -67,8 +88,12 @@ pub(super) struct Settings {
 /// Names the setting at fault and what would be valid.
 pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, SchemeError> {
     shape.need_one_slot_per_page(options)?;
-    let layout = layout(options, shape)?;
-    let settings = Settings {
+    let zones = CodeZones::new(layout(options, shape)?, settings(options, shape)?);
+    Ok(Protection::Zones(Box::new(zones)))
+}
+
+fn settings(options: &Options<'_>, shape: Shape) -> Result<Settings, SchemeError> {
+    Ok(Settings {
         decoder: [Decoder::Peeling, Decoder::Elimination][options.word("decoder", &["peeling", "elimination"])?],
         offer: [Offer::Wanted, Offer::Code, Offer::All][options.word("offer", &["wanted", "code", "all"])?],
         restart: options.word("counters", &["keep", "restart"])? == 1,
@@ -76,9 +101,9 @@ pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, S
         whole_blocks: options.word("access", &["pages", "blocks"])? == 1,
         read_around: ReadAround::new(options, shape.dies)?,
         offline: offline(options)?,
-        read_ahead: read_ahead(options, shape, &layout)?,
-    };
-    Ok(Protection::Zones(Box::new(CodeZones::new(layout, settings))))
+        read_ahead: read_ahead(options)?,
+        page_sectors: shape.page_size.0 / SECTOR_BYTES,
+    })
 }
 
 fn offline(options: &Options<'_>) -> Result<Offline, SchemeError> {
@@ -117,7 +142,46 @@ fn layout(options: &Options<'_>, shape: Shape) -> Result<ZoneLayout, SchemeError
     }
     let data_zones = zones - code_zones;
     let (dies, die_blocks) = (shape.dies, shape.blocks_per_die);
-    Ok(ZoneLayout { dies, graph, stripe_pages, zone_blocks, die_blocks, rows, data_zones, code_zones })
+    let side_by_side = dies / graph.data() as u32;
+    Ok(ZoneLayout { dies, graph, stripe_pages, zone_blocks, die_blocks, rows, data_zones, code_zones, side_by_side })
+}
+
+/// Builds code zones over a way of writing that finds places for pages itself, rows or block groups.
+///
+/// # Errors
+/// Names the setting at fault and what would be valid.
+pub(crate) fn build_over(options: &Options<'_>, shape: Shape) -> Result<CodeZones, SchemeError> {
+    shape.need_one_slot_per_page(options)?;
+    let below = "this is of segments, and the scheme below the code has none";
+    for (name, only) in [("spare_blocks", "2"), ("access", "pages")] {
+        if !options.is(name, only) {
+            return Err(options.error(name, format!("found `{}`, valid is {only}: {below}", options.text(name))));
+        }
+    }
+    Ok(CodeZones::new(layout_over(options, shape)?, settings(options, shape)?))
+}
+
+/// Zones are ranges of logical pages, and there are as many as the drive has pages for at most.
+fn layout_over(options: &Options<'_>, shape: Shape) -> Result<ZoneLayout, SchemeError> {
+    let most = shape.dies.min(BLOCKS_MAX as u32);
+    let group = options.number_or_auto("group", 2..=most)?.unwrap_or(GROUP.min(most));
+    let degree = options.number("degree", 1..=group)?;
+    let graph = CodeGraph::regular(group as usize, degree as usize).expect("1 <= m <= G");
+    let stripe_pages = stripe_pages(options, shape)?;
+    let die_blocks = shape.blocks_per_die;
+    let zone_blocks = options.number_or_auto("zone_blocks", 1..=die_blocks)?.unwrap_or((die_blocks / 88).max(1));
+    let pages = |blocks: u32| u64::from(blocks) * u64::from(shape.pages_per_block) * u64::from(shape.dies);
+    let line = u64::from(group * stripe_pages);
+    let rows = (pages(zone_blocks) / line).max(1);
+    let data_zones = pages(die_blocks).div_ceil(rows * line);
+    let most = u32::try_from(data_zones).unwrap_or(u32::MAX);
+    let code_zones = options.number_or_auto("code_zones", 0..=most)?.unwrap_or((most / 10).max(1));
+    if (data_zones + u64::from(code_zones)) * rows * line > u64::from(u32::MAX) {
+        return Err(options.error("code_zones", format!("found {code_zones}: data and code have more than 2^32 - 1 pages")));
+    }
+    let side_by_side = (shape.dies / group).max(1);
+    let (rows, data_zones) = (rows as u32, data_zones as u32);
+    Ok(ZoneLayout { dies: group, graph, stripe_pages, zone_blocks, die_blocks, rows, data_zones, code_zones, side_by_side })
 }
 
 fn graph(options: &Options<'_>, dies: u32) -> Result<CodeGraph, SchemeError> {
@@ -169,17 +233,9 @@ fn zone_blocks(options: &Options<'_>, shape: Shape, spare: u32) -> Result<u32, S
     Ok(options.number_or_auto("zone_blocks", least..=most)?.unwrap_or(auto))
 }
 
-fn read_ahead(options: &Options<'_>, shape: Shape, layout: &ZoneLayout) -> Result<Option<ReadAhead>, SchemeError> {
+fn read_ahead(options: &Options<'_>) -> Result<Option<Sequences>, SchemeError> {
     let threads = options.number("read_ahead_threads", 0..=4096)?;
     let window = options.number("read_ahead_window", 1..=4096)?;
-    let over = options.number("read_ahead_over", 0..=1 << 30)?;
-    let page_sectors = shape.page_size.0 / SECTOR_BYTES;
-    let settings = ReadAheadSettings {
-        threads,
-        window,
-        over_sectors: over.into(),
-        group_sectors: u64::from(layout.group_size() * layout.stripe_pages()) * page_sectors,
-        end: Lba(u64::from(layout.user_pages()) * page_sectors),
-    };
-    Ok((threads > 0).then(|| ReadAhead::new(settings)))
+    let over_sectors = options.number("read_ahead_over", 0..=1 << 30)?.into();
+    Ok((threads > 0).then_some(Sequences { threads, window, over_sectors }))
 }

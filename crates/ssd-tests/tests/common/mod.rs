@@ -50,12 +50,13 @@ pub fn setup(scheme: &str, drive: Drive, share: f64) -> Setup {
     setup_of(&protect::SchemeChoice::named(scheme), drive, share)
 }
 
-/// Every scheme that keeps its promise, with its defaults and with each of its variants;
+/// Every scheme that keeps its promise, with its defaults and with each of its variants, and those with code over them;
 /// `FLASHKEEP_SCHEME="ppc on_flush=commit"` leaves one of them.
 pub fn schemes() -> impl Iterator<Item = protect::SchemeChoice> {
     let only = std::env::var("FLASHKEEP_SCHEME").ok();
     let wanted = move |choice: &protect::SchemeChoice| only.as_ref().is_none_or(|only| *only == choice.to_string());
-    protect::registry::SCHEMES.iter().filter(|entry| !entry.canary).flat_map(|entry| entry.choices()).filter(wanted)
+    let all = protect::registry::SCHEMES.iter().chain(protect::registry::JOINED);
+    all.filter(|entry| !entry.canary).flat_map(|entry| entry.choices()).filter(wanted)
 }
 
 /// Dies whose loss the scheme promises to survive on the drive.

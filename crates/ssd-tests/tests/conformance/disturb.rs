@@ -8,11 +8,11 @@ use ssd::protect::SchemeChoice;
 use ssd::{Age, BlockView, Pace, PayloadKind, Precondition, RunResult, Scheduler, Session, Setup};
 use vocab::{Fua, HostCommand, HostOp, Lba, Nanos, PeCycles, SimTime, Streams};
 
-const T_READ: u32 = 400;
-const SECOND: u64 = 1_000_000_000;
+pub const T_READ: u32 = 400;
+pub const SECOND: u64 = 1_000_000_000;
 
 /// A drive of 5 dies with 24 blocks of 16 pages, written once over.
-fn limited(scheme: &str, options: &[(&str, &str)]) -> Setup {
+pub fn limited(scheme: &str, options: &[(&str, &str)]) -> Setup {
     let mut choice = SchemeChoice::named(scheme);
     choice.options.extend(options.iter().map(|&(key, value)| (key.into(), value.into())));
     let base = setup_of(&choice, drive(5, 24, 16, 1), 0.85);
@@ -20,7 +20,7 @@ fn limited(scheme: &str, options: &[(&str, &str)]) -> Setup {
 }
 
 /// Reads of a few hot pages, with one write in twenty to anywhere, every `every` ns.
-fn hot_reads(seed: u64, user_slots: u32, count: u64, every: u64) -> Vec<HostCommand> {
+pub fn hot_reads(seed: u64, user_slots: u32, count: u64, every: u64) -> Vec<HostCommand> {
     let mut draws = Streams::new(seed).stream("test/disturb");
     let command = |i| {
         let write = draws.chance(0.05);
@@ -33,9 +33,9 @@ fn hot_reads(seed: u64, user_slots: u32, count: u64, every: u64) -> Vec<HostComm
 
 /// The most reads between two erases, and the largest age of a block that holds current pages.
 #[derive(Clone, Copy, Debug, Default)]
-struct Worst {
-    reads: u32,
-    age: Nanos,
+pub struct Worst {
+    pub reads: u32,
+    pub age: Nanos,
 }
 
 impl Worst {
@@ -48,7 +48,7 @@ impl Worst {
 }
 
 /// Replays, recounts, and holds the drive against its oracle, its counts and its parity.
-fn watch(name: &str, setup: &Setup, commands: &[HostCommand], pace: Pace) -> (Worst, RunResult, Session) {
+pub fn watch(name: &str, setup: &Setup, commands: &[HostCommand], pace: Pace) -> (Worst, RunResult, Session) {
     let mut session = Session::new(setup).unwrap_or_else(|e| panic!("{name}: {e}"));
     let mut worst = Worst::default();
     let result = session.run_watched(&mut commands.iter().copied(), pace, &mut |view| worst.see(view));

@@ -81,7 +81,9 @@ fn rows() -> Vec<(String, Setup)> {
         choice.options.insert("data_strips".into(), "3".into());
         choice
     });
-    let mut all: Vec<_> = schemes().chain(narrow).map(|choice| row(choice, &SMALL)).collect();
+    // What is beside a scheme promises nothing and takes nothing away.
+    let alone = schemes().filter(|choice| !choice.name.contains('+'));
+    let mut all: Vec<_> = alone.chain(narrow).map(|choice| row(choice, &SMALL)).collect();
     // A scheme's rows stay together.
     all.sort_by_key(|(_, setup)| SCHEMES.iter().position(|entry| entry.name == setup.scheme.name));
     all

@@ -42,6 +42,10 @@ fn lose(session: &mut Session, choice: &SchemeChoice, draws: &mut Stream) -> Opt
     if promise(choice, &drive(DIES, BLOCKS, PAGES, 1)) == 0 {
         return None;
     }
+    // A cut may use up redundancy until the drive has recovered from it, which erases pages.
+    while session.is_recovering() {
+        session.run_until(&mut std::iter::empty(), Pace::Closed { depth: 4 }, &mut |event| event < 5);
+    }
     let failure = match draws.below(3) {
         0 => Failure::Die(DieId(draws.below(u64::from(DIES)) as u16)),
         1 => Failure::Block(BlockAddr(draws.below(u64::from(DIES * BLOCKS)) as u32)),
@@ -50,10 +54,6 @@ fn lose(session: &mut Session, choice: &SchemeChoice, draws: &mut Stream) -> Opt
             Failure::Page(pages[draws.below(pages.len() as u64) as usize].ppn)
         }
     };
-    // A cut may use up redundancy until the drive has recovered from it.
-    while session.is_recovering() {
-        session.run_until(&mut std::iter::empty(), Pace::Closed { depth: 4 }, &mut |event| event < 5);
-    }
     session.fail(failure);
     Some(failure)
 }

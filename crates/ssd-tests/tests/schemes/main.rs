@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod code_over;
 mod code_zone_times;
 mod code_zones;
 mod ds_raid;

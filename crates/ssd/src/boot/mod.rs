@@ -203,7 +203,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Refuses a drive whose bad blocks leave too little room.
     fn check_room(&self, scheme: &str) -> Result<(), SetupError> {
         let map = &self.core.map;
-        if let Some(zones) = &self.writer.zones {
+        let code = self.writer.zones.as_ref().filter(|zones| zones.is_over());
+        let code = code.map_or(0, |zones| zones.scheme.layout().all_code_pages());
+        if let Some(zones) = self.writer.zones.as_ref().filter(|zones| !zones.is_over()) {
             return zones.check_segments(&self.core).map_err(SetupError::new);
         }
         let live: u64 = (0..map.logs()).map(|log| u64::from(map.live_max(log))).sum();
@@ -213,7 +215,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         // Stripes put as many strips on one die as on another.
         let strips = stripes * width;
         let too_many = strips.div_ceil(u64::from(self.core.device.grid.dies())) >= least.max(1) && stripes > 0;
-        if u64::from(map.user_slots()) >= live || too_many {
+        if u64::from(map.user_slots()) + u64::from(code) >= live || too_many {
             return Err(SetupError::new(format!(
                 "scheme {scheme}: bad blocks leave room for {live} slots, fewer than {} logical pages with their redundancy need",
                 map.user_slots()

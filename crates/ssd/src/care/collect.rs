@@ -166,7 +166,7 @@ impl<P: HostPayload> Care<P> {
         let cause = core.moving[log].cause;
         match core.map.kind() {
             _ if cause == Cause::Rebuild => self.rebuild.at_once,
-            LogKind::Regions if crate::care::limits::hurries(core, victim, cause) => victim_pages(core),
+            _ if crate::care::limits::hurries(core, victim, cause) => victim_pages(core),
             LogKind::Regions => self.moves_in_flight,
             // One collector serves all dies.
             LogKind::Group => self.moves_in_flight * core.device.grid.dies(),

@@ -3,7 +3,8 @@
 //! its valid pages moved and is erased, before what its cells lost exceeds what ECC corrects.
 //!
 //! Both limits are those of the block's P/E cycles (Fig. 2, section III-B), from the error model, unless the scheme
-//! has constants for all blocks.
+//! has constants for all blocks. Any scheme may have them beside it (`+limits`). A unit of several blocks, of rows or
+//! block groups, is recycled when one of its blocks is due, and its dies are idle when all of them are.
 //!
 //! The paper recycles in idle time alone, which a busy drive never has (theory.md, section 5,
 //! gap 5). Here both limits end in a margin. In its first half a block is recycled when nothing
@@ -25,12 +26,12 @@
 
 use crate::care::Care;
 use crate::core::Core;
-use crate::core::limits::{ByWear, Limits, Recycled, Thresholds, age_of};
+use crate::core::limits::{ByWear, Limits, Recycled, Region, Thresholds, age_of};
 use crate::core::timer::Timer;
 use crate::core::tolerance::Tolerance;
 use crate::write::Writer;
 use device::contents::HostPayload;
-use ftl::{UnitId, UnitState};
+use ftl::{LogKind, UnitId, UnitState};
 use nand::{BlockInfo, FlashArray};
 use std::collections::VecDeque;
 use vocab::{BlockAddr, Cause, DieId, Grid, Nanos, PeCycles, SimTime};
@@ -60,11 +61,11 @@ pub(crate) fn start<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, wri
 fn start_with<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, by_wear: ByWear) {
     let (grid, array) = (&core.device.grid, &core.device.array);
     let blocks = || (0..grid.geometry().blocks()).map(BlockAddr);
-    let mut limits = Limits::new(by_wear, blocks().map(|block| array.block(block).reads).collect(), grid.dies());
+    let mut limits = Limits::new(by_wear, blocks().map(|block| array.block(block).reads).collect(), core.map.logs());
     for block in blocks().filter(|&block| array.block(block).next_page > 0) {
         let class = limits.classify(block, PeCycles(array.block(block).pe));
         let (at, reads) = (limits.of_block(block).expect("just classified"), limits.reads[block.index()]);
-        let region = &mut limits.regions[grid.split_block(block).0.index()];
+        let region = &mut limits.regions[core.map.log_of(core.map.unit_of_block(block))];
         region.order.entry(class).or_default().push_back((array.block(block).first_program, block));
         if reads >= at.now_reads {
             region.spent.push_back(block);
@@ -85,14 +86,14 @@ pub(crate) fn assume_read_often<P: HostPayload, A: FlashArray<P>>(core: &mut Cor
     for block in (0..core.device.grid.geometry().blocks()).map(BlockAddr) {
         if core.device.array.block(block).next_page > 0 {
             core.limits.reads[block.index()] = u32::MAX / 2;
-            core.limits.regions[core.device.grid.split_block(block).0.index()].spent.push_back(block);
+            core.limits.regions[core.map.log_of(core.map.unit_of_block(block))].spent.push_back(block);
         }
     }
 }
 
 /// The timer of retention, in the calendar.
 pub(crate) fn timer(grid: &Grid) -> usize {
-    Timer::Patrol.index(grid)
+    Timer::Age.index(grid)
 }
 
 /// A block got its first page.
@@ -103,16 +104,16 @@ pub(crate) fn note_first_program<P: HostPayload, A: FlashArray<P>>(core: &mut Co
         info.next_page > 0 && info.first_program == first
     };
     let pe = PeCycles(device.array.block(block).pe);
-    core.limits.note_first_program((&device.grid, device.now), (block, pe), is_since);
+    let (log, logs) = (core.map.log_of(core.map.unit_of_block(block)), core.map.logs());
+    let blocks = device.grid.geometry().blocks() as usize / logs;
+    core.limits.note_first_program(device.now, (log, blocks), (block, pe), is_since);
     core.limits.stirred |= !core.device.calendar.is_pending(timer(&core.device.grid));
 }
 
 /// Whether all pages of the victim are to be moved side by side.
 #[inline]
 pub(crate) fn hurries<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, victim: UnitId, cause: Cause) -> bool {
-    let (device, block) = (&core.device, BlockAddr(victim));
-    let pressing = || core.limits.is_pressing(block, device.array.block(block), device.now);
-    core.limits.is_on() && cause == Cause::Refresh && pressing()
+    core.limits.is_on() && cause == Cause::Refresh && core.is_pressing(victim)
 }
 
 /// The retention timer has expired for some block, or the run is ending.
@@ -138,10 +139,10 @@ pub(crate) fn may_recycle_when_idle<P: HostPayload, A: FlashArray<P>>(core: &Cor
     if !core.limits.is_on() {
         return false;
     }
-    let region = &core.limits.regions[die.index()];
     let is_old = |at: &Thresholds, first: SimTime| age_of(core.device.now, first) >= at.idle_age;
-    let mut classes = core.limits.by_class(region);
-    !region.tired.is_empty() || classes.any(|(at, order)| order.front().is_some_and(|&(first, _)| is_old(at, first)))
+    let holds_old = |(at, order): (&Thresholds, &VecDeque<_>)| order.front().is_some_and(|&(first, _)| is_old(at, first));
+    let may = |region: &Region| !region.tired.is_empty() || core.limits.by_class(region).any(holds_old);
+    core.limits.regions[core.map.logs_of_die(die)].iter().any(may)
 }
 
 /// Sets the timer, unless it is set, for the next block that enters a half of its margin. Blocks that are in
@@ -174,18 +175,17 @@ pub(crate) fn count(recycled: &mut Recycled, reason: Reason) {
 }
 
 impl<P: HostPayload> Care<P> {
-    /// The block that the die's collector is to recycle next, and why; nothing if a unit waits for it already.
+    /// The block whose unit the log's collector is to recycle next, and why; nothing if a unit waits for it already.
     pub fn next_due<A: FlashArray<P>>(
         &self,
         core: &mut Core<P, A>,
         writer: &Writer<P>,
-        die: DieId,
+        log: usize,
     ) -> Option<(BlockAddr, Reason)> {
-        let log = die.index();
-        if !core.limits.is_on() || core.device.is_dead(die) || self.collectors[log].halted || self.is_wanted(core, log) {
+        if !core.limits.is_on() || self.collectors[log].halted || self.is_wanted(core, log) {
             return None;
         }
-        drop_stale(core, writer, die);
+        drop_stale(core, writer, log);
         let core = &*core;
         let (limits, now) = (&core.limits, core.device.now);
         let region = &limits.regions[log];
@@ -210,7 +210,7 @@ impl<P: HostPayload> Care<P> {
         if let Some(block) = old(|at| at.now_age) {
             return Some((block, Reason::RetentionAtOnce));
         }
-        if core.device.backlog(die) > 0 || self.collectors[log].is_busy() {
+        if dies_of(core, log).any(|die| core.device.backlog(die) > 0) || self.collectors[log].is_busy() {
             return None;
         }
         let tired = read(&region.tired, |at| at.idle_reads).map(|block| (block, Reason::ReadsWhenIdle));
@@ -219,8 +219,8 @@ impl<P: HostPayload> Care<P> {
 }
 
 /// Forgets blocks in front of the queues that nothing is to be done about any more.
-fn drop_stale<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, writer: &Writer<P>, die: DieId) {
-    let mut region = std::mem::take(&mut core.limits.regions[die.index()]);
+fn drop_stale<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, writer: &Writer<P>, log: usize) {
+    let mut region = std::mem::take(&mut core.limits.regions[log]);
     let core_now = &*core;
     let limits = &core_now.limits;
     let holds = |block| holds(core_now, writer, block);
@@ -239,7 +239,17 @@ fn drop_stale<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, writer: &
     while region.spent.front().is_some_and(|&block| !holds(block) || has_fewer(block, |at| at.now_reads)) {
         region.spent.pop_front();
     }
-    core.limits.regions[die.index()] = region;
+    core.limits.regions[log] = region;
+}
+
+/// The dies that a log writes to.
+fn dies_of<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, log: usize) -> impl Iterator<Item = DieId> {
+    let dies = core.device.grid.dies();
+    let of = match core.map.kind() {
+        LogKind::Regions => log * dies as usize / core.map.logs()..log * dies as usize / core.map.logs() + 1,
+        LogKind::Group => 0..dies as usize,
+    };
+    of.map(|die| DieId(die as u16))
 }
 
 /// Whether the block was not erased since its first page was programmed then.
@@ -262,6 +272,9 @@ fn holds<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, writer: &Writer<P>
 /// Whether the block can be wanted now. Closing an open one gives up the rest of its pages:
 /// collection and commits must keep the blocks they count on.
 fn may_recycle<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, writer: &Writer<P>, block: BlockAddr) -> bool {
+    if core.device.is_dead(core.device.grid.split_block(block).0) {
+        return false;
+    }
     let unit = core.map.unit_of_block(block);
     let free = || core.map.free_units(core.map.log_of(unit));
     match core.map.unit(unit).state {
@@ -299,13 +312,13 @@ mod tests {
     }
 
     fn due(bench: &mut Bench) -> Option<(BlockAddr, Reason)> {
-        bench.care.next_due(&mut bench.core, &bench.writer, DIE)
+        bench.care.next_due(&mut bench.core, &bench.writer, 0)
     }
 
     fn read(bench: &mut Bench, block: BlockAddr, until: u32) {
-        let grid = bench.core.device.grid.clone();
-        while bench.core.limits.reads[block.index()] < until {
-            bench.core.limits.count_read(&grid, grid.ppn(block, 0));
+        let core = &mut bench.core;
+        while core.limits.reads[block.index()] < until {
+            core.limits.count_read(&core.map, block);
         }
     }
 
@@ -433,14 +446,14 @@ mod tests {
         for (reads, presses) in [(at_once - 1, false), (at_once, true), (at_once + 1, true)] {
             read(&mut bench, block, reads);
             assert_eq!(hurries(&bench.core, block.0, Cause::Refresh), presses, "{reads} reads");
-            assert_eq!(bench.core.limits.is_any_pressing(DIE, bench.core.device.now), presses, "{reads} reads");
+            assert_eq!(bench.core.limits.is_any_pressing(0..1, bench.core.device.now), presses, "{reads} reads");
         }
-        assert!(!hurries(&bench.core, block.0, Cause::Gc) && !bench.core.limits.is_any_pressing(DieId(1), SimTime(500)));
+        assert!(!hurries(&bench.core, block.0, Cause::Gc) && !bench.core.limits.is_any_pressing(1..2, SimTime(500)));
         let (mut bench, block) = self::bench();
         for (age, presses) in [(RETENTION * 90 / 100 - 1, false), (RETENTION * 90 / 100, true)] {
             bench.core.device.now = SimTime(500 + age);
             assert_eq!(hurries(&bench.core, block.0, Cause::Refresh), presses, "{age} ns old");
-            assert_eq!(bench.core.limits.is_any_pressing(DIE, bench.core.device.now), presses, "{age} ns old");
+            assert_eq!(bench.core.limits.is_any_pressing(0..1, bench.core.device.now), presses, "{age} ns old");
         }
         assert!(!hurries(&bench.core, block.0 + 1, Cause::Refresh), "nothing is in it");
     }

@@ -1,9 +1,9 @@
 //! Jobs: what waits for flash commands, and is done when all of them are.
 
-use crate::core::ids::CoverId;
+use crate::core::ids::{CoverId, EncodeId};
 use device::contents::HostPayload;
 use device::facts::RequestKind;
-use vocab::{Lpn, SimTime};
+use vocab::{Cause, Lpn, SimTime};
 
 /// One logical page of a write.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub(crate) enum Asker {
     Buffer,
     /// Preconditioning: nobody waits.
     Nobody,
+    /// Code zones over another way of writing: the pages are the code of a group.
+    Encoder { encode: EncodeId },
 }
 
 /// A host request or an eviction on its way through the drive.
@@ -98,6 +100,12 @@ impl<P> Job<P> {
         let mut pages = std::mem::take(&mut self.pages);
         pages.clear();
         *self = Self { asker, kind, arrival, remaining: 1, pages, ..Self::default() };
+    }
+
+    /// Why its pages are programmed.
+    #[inline]
+    pub fn cause(&self) -> Cause {
+        if matches!(self.asker, Asker::Encoder { .. }) { Cause::Encode } else { Cause::Host }
     }
 
     /// The logical page at this place of the job: the pages of a write, or the range of a discard.

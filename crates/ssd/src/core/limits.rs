@@ -9,10 +9,12 @@
 //! limits of its upper end. A block changes its class only while it is erased.
 
 use crate::core::tolerance::Tolerance;
+use ftl::Ftl;
 use nand::BlockInfo;
 use protect::DisturbLimits;
 use std::collections::{BTreeMap, VecDeque};
-use vocab::{BlockAddr, DieId, Grid, Nanos, PeCycles, Ppn, SimTime};
+use std::ops::Range;
+use vocab::{BlockAddr, Nanos, PeCycles, SimTime};
 
 /// How old a stamp is; nothing if the clock jumped to before it.
 pub(crate) fn age_of(now: SimTime, stamp: SimTime) -> Nanos {
@@ -93,7 +95,7 @@ impl ByWear {
     }
 }
 
-/// What one die has to recycle. Entries outlive the erase of their block and are skipped then.
+/// What one log has to recycle. Entries outlive the erase of their block and are skipped then.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Region {
     /// For each wear class that has any its blocks in order of their first program.
@@ -119,13 +121,13 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Limits on the blocks of a drive of so many dies; `reads` are the counts so far.
-    pub fn new(by_wear: ByWear, reads: Vec<u32>, dies: u32) -> Self {
+    /// Limits on the blocks of a drive of so many logs; `reads` are the counts so far.
+    pub fn new(by_wear: ByWear, reads: Vec<u32>, logs: usize) -> Self {
         Self {
             by_wear: Some(by_wear),
             class_of: vec![0; reads.len()],
             reads,
-            regions: vec![Region::default(); dies as usize],
+            regions: vec![Region::default(); logs],
             stirred: true,
             recycled: Recycled::default(),
         }
@@ -169,10 +171,9 @@ impl Limits {
         class
     }
 
-    /// Counts a read that is asked for.
+    /// Counts a read of a block that is asked for.
     #[inline]
-    pub fn count_read(&mut self, grid: &Grid, ppn: Ppn) {
-        let block = grid.split(ppn).0;
+    pub fn count_read(&mut self, map: &Ftl, block: BlockAddr) {
         let Some(at) = self.of_block(block) else { return };
         let count = &mut self.reads[block.index()];
         *count = count.saturating_add(1);
@@ -180,7 +181,7 @@ impl Limits {
             return;
         }
         let is_spent = *count == at.now_reads;
-        let region = &mut self.regions[grid.split_block(block).0.index()];
+        let region = &mut self.regions[map.log_of(map.unit_of_block(block))];
         if is_spent {
             region.spent.push_back(block)
         } else {
@@ -189,18 +190,20 @@ impl Limits {
         self.stirred = true;
     }
 
-    /// A block of so many P/E cycles got its first page. `is_since` says whether a block was not erased since a time.
+    /// A block of so many P/E cycles, of this log of so many blocks, got its first page. `is_since` says whether a block
+    /// was not erased since a time.
     pub fn note_first_program(
         &mut self,
-        (grid, now): (&Grid, SimTime),
+        now: SimTime,
+        (log, blocks): (usize, usize),
         (block, pe): (BlockAddr, PeCycles),
         is_since: impl Fn(BlockAddr, SimTime) -> bool,
     ) {
         let class = self.classify(block, pe);
-        let order = self.regions[grid.split_block(block).0.index()].order.entry(class).or_default();
+        let order = self.regions[log].order.entry(class).or_default();
         order.push_back((now, block));
         // One entry in two at least is of a block that was erased since.
-        if order.len() > 2 * grid.blocks_per_die() as usize {
+        if order.len() > 2 * blocks {
             order.retain(|&(at, block)| is_since(block, at));
         }
     }
@@ -218,16 +221,13 @@ impl Limits {
         old || self.reads[block.index()] >= at.now_reads
     }
 
-    /// Whether a block that can wait no longer waits for an erase of its die. Reads that go first would hold
-    /// the erase off as long as the host has any.
-    pub fn is_any_pressing(&self, die: DieId, now: SimTime) -> bool {
-        if !self.is_on() {
-            return false;
-        }
-        let region = &self.regions[die.index()];
+    /// Whether a block of these logs can wait no longer for its erase. Reads that go first would hold the erase off as
+    /// long as the host has any.
+    pub fn is_any_pressing(&self, logs: Range<usize>, now: SimTime) -> bool {
         let is_old = |at: &Thresholds, first: SimTime| age_of(now, first) >= at.now_age;
-        let old = || self.by_class(region).any(|(at, order)| order.front().is_some_and(|&(first, _)| is_old(at, first)));
-        !region.spent.is_empty() || old()
+        let holds_old =
+            |region| self.by_class(region).any(|(at, order)| order.front().is_some_and(|&(first, _)| is_old(at, first)));
+        self.is_on() && self.regions[logs].iter().any(|region| !region.spent.is_empty() || holds_old(region))
     }
 }
 

@@ -193,7 +193,8 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
 
     /// The contents of a page, of this rank, are lost for good: after a cut, too, nothing older is taken for them.
     pub fn note_lost(&mut self, lpn: Lpn, rank: u64) {
-        if self.is_mountable() {
+        // Pages beyond those of the user are code: a mount trusts none of it.
+        if self.is_mountable() && lpn.0 < self.map.user_slots() {
             self.safe.lost.insert(lpn, rank);
         }
     }
@@ -266,17 +267,19 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
         if command.verb != Verb::Read {
             return Haste::Usual;
         }
-        self.limits.count_read(&self.device.grid, command.ppn);
-        if self.device.is_erasing(die) && self.limits.is_any_pressing(die, self.device.now) {
+        let block = self.device.block_of(command.ppn);
+        self.limits.count_read(&self.map, block);
+        if self.device.is_erasing(die) && self.limits.is_any_pressing(self.map.logs_of_die(die), self.device.now) {
             return Haste::InOrder;
         }
         let moves = command.cause == Cause::Refresh && matches!(command.owner, Owner::Collect { .. });
-        let block = self.device.block_of(command.ppn);
-        if moves && self.limits.is_pressing(block, self.device.array.block(block), self.device.now) {
-            Haste::Pressing
-        } else {
-            Haste::Usual
-        }
+        if moves && self.is_pressing(self.map.unit_of_block(block)) { Haste::Pressing } else { Haste::Usual }
+    }
+
+    /// Whether a block of the unit is so near a limit that the unit can wait no longer.
+    pub fn is_pressing(&self, unit: UnitId) -> bool {
+        let presses = |block| self.limits.is_pressing(block, self.device.array.block(block), self.device.now);
+        self.map.blocks_of(unit).any(presses)
     }
 
     /// Submits the program of an image.

@@ -12,8 +12,7 @@ pub(crate) enum Timer {
     Arrivals,
     /// The first of the answers that the controller gives without flash is due.
     Answers,
-    /// The patrol reads its next row. Under a scheme with limits on age: some block reaches its age. No scheme has
-    /// both: limits belong to static stripes, which have no patrol.
+    /// The patrol reads its next row.
     Patrol,
     /// The adder of block groups has added a page.
     Adder,
@@ -25,6 +24,8 @@ pub(crate) enum Timer {
     OffLine,
     /// A page that was written is in all sums of its block group.
     Sums,
+    /// Where blocks have limits on age: some block reaches its age.
+    Age,
 }
 
 /// A resource that has an event.
@@ -36,7 +37,7 @@ pub(crate) enum Resource {
 
 /// Timers before the decoders, and behind them.
 const BEFORE: u32 = 5;
-const BEHIND: u32 = 2;
+const BEHIND: u32 = 3;
 
 impl Timer {
     /// How many numbers the timers of a drive take.
@@ -56,6 +57,7 @@ impl Timer {
             Timer::Decoder(channel) => BEFORE + channel,
             Timer::OffLine => BEFORE + grid.geometry().channels,
             Timer::Sums => BEFORE + grid.geometry().channels + 1,
+            Timer::Age => BEFORE + grid.geometry().channels + 2,
         };
         (grid.dies() + row) as usize
     }
@@ -74,6 +76,7 @@ impl Resource {
             4 => Timer::Refresh,
             row if row == BEFORE + grid.geometry().channels => Timer::OffLine,
             row if row == BEFORE + grid.geometry().channels + 1 => Timer::Sums,
+            row if row == BEFORE + grid.geometry().channels + 2 => Timer::Age,
             row => Timer::Decoder(row - BEFORE),
         })
     }
@@ -97,7 +100,7 @@ mod tests {
                     Resource::Timer(timer) => assert_eq!(timer.index(&grid), index, "{timer:?}"),
                 }
             }
-            assert_eq!(Timer::Sums.index(&grid), first + Timer::count(&grid) - 1, "the last");
+            assert_eq!(Timer::Age.index(&grid), first + Timer::count(&grid) - 1, "the last");
         }
     }
 }

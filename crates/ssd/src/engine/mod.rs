@@ -28,6 +28,7 @@ use crate::read::Reads;
 use crate::rules::SafetyRule;
 use crate::write::Writer;
 use crate::write::commit_reserve;
+use crate::write::zones::over::code_over;
 use device::Device;
 use device::contents::HostPayload;
 use ftl::{Ftl, FtlSetup, LogKind};
@@ -60,7 +61,8 @@ fn empty_map(
         Protection::Rows(_) | Protection::Groups(_) => (LogKind::Group, 0),
         Protection::Zones(_) => (LogKind::Regions, 0),
     };
-    let (segments, slots) = crate::write::zones::space(protection, setup.user_slots);
+    let code = code_over(&setup.drive, &setup.scheme)?;
+    let (segments, slots) = crate::write::zones::space(protection, code.as_ref(), setup.user_slots);
     let reserve = commit_reserve(protection, grid);
     let groups = group_space(grid, protection);
     let (user_slots, gc, wear) = (setup.user_slots, &setup.gc, &setup.wear);
@@ -94,6 +96,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             power: Recovery::default(),
             writer: Writer::new(setup, protection, &grid, logs).map_err(SetupError::new)?,
         };
+        if let Some(zones) = &engine.writer.zones {
+            engine.reads.read_code_of(&zones.scheme);
+            engine.host.reads_ahead = engine.reads.ahead.is_some();
+        }
         if engine.core.breaks(SafetyRule::Pins) {
             engine.core.map.break_pins();
         }

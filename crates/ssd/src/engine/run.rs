@@ -127,9 +127,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Resource::Timer(Timer::Decoder(channel)) => self.decoded(channel as usize),
             Resource::Timer(Timer::OffLine) => self.offline_due(),
             Resource::Timer(Timer::Sums) => self.writer.groups.summing_due(&mut self.core),
-            Resource::Timer(Timer::Patrol) if !self.core.limits.is_on() => self.patrol_due(),
+            Resource::Timer(Timer::Patrol) => self.patrol_due(),
             // Both have done all they do when their event was taken (`next_event`).
-            Resource::Timer(Timer::Patrol | Timer::Refresh) => {}
+            Resource::Timer(Timer::Age | Timer::Refresh) => {}
         }
         self.hand_on();
     }

@@ -99,7 +99,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             retry: Self::want_astray,
             give_up: Self::is_never_given_up,
         },
-        // Data and code pages whose segment is full. Given up, the first of them fails.
+        // Data and code pages whose segment is full, and code over rows or block groups that are. Given up, the first of
+        // them fails.
         WaitingRoom {
             room: Room::Zones,
             has_waiting: |engine| engine.writer.zones.as_ref().is_some_and(|zones| zones.has_waiting()),
@@ -213,10 +214,15 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if !(row.has_waiting)(self) {
             return false;
         }
-        if room.holds_writes() {
+        if room.holds_writes() && !(room == Room::Zones && self.only_code_waits()) {
             self.turn_read_only();
         }
         (row.give_up)(self)
+    }
+
+    /// Whether what waits under code zones is code, which nobody is promised: over another way of writing.
+    fn only_code_waits(&self) -> bool {
+        self.writer.zones.as_ref().is_some_and(|zones| zones.is_over())
     }
 
     /// Whether a write waits for space, of the host or on its behalf.

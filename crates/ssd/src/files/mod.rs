@@ -23,12 +23,14 @@ use crate::host::requests::HostEvent;
 use crate::host::requests::Journal;
 use crate::power::cut::Remains;
 use crate::power::mount::Mounted;
+use crate::write::zones::over::code_over;
 use bytes::Malformed;
 use device::contents::{HostPayload, PageBuf, Window};
 use memory::Memory;
 pub use memory::MemoryError;
 use nand::{FileArray, FlashArray, ImageError, PageScan, Scan};
 use protect::Protection;
+use protect::code_zones::CodeZones;
 use saved::{CLOCK, Saved};
 use std::fmt;
 use std::path::Path;
@@ -313,13 +315,18 @@ fn check_for_files(setup: &Setup) -> Result<(Grid, Protection), SetupError> {
             grid.dies()
         ));
     }
-    match &protection {
-        // Between two events flash changes by one command of a die at most.
-        Protection::Zones(zones) if !zones.offline().charged => {
-            refuse("scheme code-zones, offline_cost: found free, valid is charged: what takes no time cannot be cut short")
-        }
-        _ => Ok((grid, protection)),
+    let code = code_over(&setup.drive, &setup.scheme)?;
+    // Between two events flash changes by one command of a die at most.
+    if is_free(&protection, code.as_ref()) {
+        return refuse("scheme code-zones, offline_cost: found free, valid is charged: what takes no time cannot be cut short");
     }
+    Ok((grid, protection))
+}
+
+/// Whether code is written without taking time.
+fn is_free(protection: &Protection, code: Option<&CodeZones>) -> bool {
+    let own = if let Protection::Zones(zones) = protection { Some(&**zones) } else { None };
+    own.or(code).is_some_and(|zones| !zones.offline().charged)
 }
 
 /// Dies that the coverage in the OOB bytes of `docs/spec/oob.md` tells apart.

@@ -39,7 +39,7 @@ pub(crate) struct Host<P: HostPayload> {
     page_locks: PageLocks,
     pub buffer: WriteBuffer<P>,
     /// Whether the drive reads ahead: then it has to forget pages that are written.
-    reads_ahead: bool,
+    pub reads_ahead: bool,
     /// Jobs whose pages wait for space, in order.
     pub stalled: VecDeque<JobId>,
     pub oracle: Oracle,

@@ -1,8 +1,10 @@
 //! Requests arrive, are split into logical pages, and are answered when all their parts are done.
 
 use crate::core::Core;
+use crate::core::effects::Parcel;
 use crate::core::jobs::{Asker, Job, PageWrite};
 use crate::core::timer::Timer;
+use crate::core::zone_step::ZoneStep;
 use crate::host::{Host, Next};
 use crate::write::Writer;
 use device::contents::HostPayload;
@@ -268,7 +270,8 @@ impl<P: HostPayload> Host<P> {
         page.from == page.to && !self.is_stored_page(core, page.lpn)
     }
 
-    /// One part of a job is done. Only of an eviction does more than an answer follow: then there may be effects.
+    /// One part of a job is done. Only of an eviction, or of code, does more than an answer follow: then there may be
+    /// effects.
     #[inline]
     pub fn part_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
         let remaining = &mut core.jobs[job].remaining;
@@ -284,6 +287,10 @@ impl<P: HostPayload> Host<P> {
         core.note_durable(job);
         match core.jobs[job].asker {
             Asker::Nobody => self.tell_oracle(core, job),
+            Asker::Encoder { encode } => {
+                let written = !core.jobs[job].failed;
+                core.out.send(Parcel::Zones(ZoneStep::CodePageOver { encode, written }));
+            }
             Asker::Buffer => {
                 core.job_is_in_flash(job);
                 core.trail_of_eviction(job);

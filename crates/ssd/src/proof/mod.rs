@@ -315,6 +315,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         for lpn in (0..self.core.map.user_slots()).map(Lpn) {
             self.scrub_place(lpn)?;
         }
+        if self.writer.way != Way::Zones && self.writer.zones.is_some() {
+            self.scrub_zones()?;
+        }
         match self.writer.way {
             Way::Pages => Ok(Scrub::default()),
             Way::Zones => self.scrub_zones(),

@@ -193,7 +193,7 @@ impl<P: HostPayload> Reads<P> {
         let (zones, wanted): (_, Blocks) = (below.zones(), wants.iter().map(|want| usize::from(want.block)).collect());
         let mut line = LineRead { wanted, ..*line };
         let mut ask = ask_of_line(core, below, &line, zones.scheme.offer());
-        let dies: Vec<_> = wants.iter().map(|want| zones.segment_of(core, want.lpn).1).collect();
+        let dies: Vec<_> = wants.iter().filter_map(|want| zones.die_of(core, want.lpn)).collect();
         let extra = ask.0.offered.without(&ask.0.wanted).without(&ask.0.held).len() as u32;
         if line.code.is_none() || !self.admits(core, dies.into_iter(), extra) {
             line.code = None;

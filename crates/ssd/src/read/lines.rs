@@ -65,7 +65,7 @@ impl<P: HostPayload> Reads<P> {
             if line.code.is_none() || below.is_at_hand(core, lpn) {
                 self.read_one(core, below, &line, want);
             } else {
-                dies.push(below.zones().segment_of(core, lpn).1);
+                dies.extend(below.zones().die_of(core, lpn));
                 wants.push(want);
             }
         }
@@ -196,7 +196,22 @@ pub(crate) fn ask_of_line<P: HostPayload, A: FlashArray<P>>(
     let held = is(|source| matches!(source, Source::Zeros | Source::Held(_)));
     let mut ask = scheme.ask(line, offer, held);
     ask.offered = ask.offered.without(&is(|source| matches!(source, Source::None)));
+    if below.zones().is_over() {
+        ask.offered = ask.offered.without(&behind_wanted(core, &ask, &sources));
+    }
     (ask, sources)
+}
+
+/// Alternatives that lie on a die of what they stand in for: they would wait behind it. Where code zones are the way of
+/// writing, their layout sees to that; over another way code lies where that put it.
+fn behind_wanted<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, ask: &Ask, sources: &[Source<P>]) -> Blocks {
+    let die = |block: usize| match &sources[block] {
+        Source::Page(ppn) => Some(core.device.grid.die_of(*ppn)),
+        _ => None,
+    };
+    let wanted: Vec<DieId> = ask.wanted.iter().filter_map(die).collect();
+    let alternatives = ask.offered.without(&ask.wanted);
+    alternatives.iter().filter(|&block| die(block).is_some_and(|die| wanted.contains(&die))).collect()
 }
 
 fn source_of<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, below: Below<'_, P>, lpn: Lpn) -> Source<P> {

@@ -22,6 +22,7 @@ use device::slab::{ImageId, Slab};
 use ftl::Place;
 use nand::FlashArray;
 use protect::Protection;
+use protect::code_zones::CodeZones;
 use vocab::{Lpn, Nanos, Ppn};
 
 /// All reads that need more than one page.
@@ -43,6 +44,12 @@ impl<P: HostPayload> Reads<P> {
         let sum_time = if let Protection::Groups(scheme) = protection { scheme.sum_time() } else { Nanos(0) };
         let adder = Adder::new(sum_time);
         Self { solves: Slab::default(), adder, uncovered_repairs: Vec::new(), lazy: LazyReads::new(protection), ahead }
+    }
+
+    /// Reads go to the code of these zones, whatever way of writing they are over.
+    pub fn read_code_of(&mut self, zones: &CodeZones) {
+        self.ahead = zones.read_ahead().map(Ahead::new);
+        self.lazy.around = zones.read_around();
     }
 }
 

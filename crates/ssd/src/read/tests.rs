@@ -9,6 +9,7 @@ use crate::core::testing::{tiny_core, tiny_scheme, tiny_setup};
 use crate::core::{Command, Core};
 use crate::host::Host;
 use crate::read::around::SumRead;
+use crate::read::lines::ask_of_line;
 use crate::read::{Below, Reads};
 use crate::write::Writer;
 use crate::write::sources::Sources;
@@ -17,7 +18,7 @@ use device::contents::{HostPayload, Tag};
 use device::slab::{CommandId, Id, JobId};
 use nand::{MemoryArray, ReadOutcome};
 use protect::Protection;
-use protect::code_zones::CodeGroupId;
+use protect::code_zones::{CodeGroupId, Offer};
 use vocab::{Cause, DieId, HostCommand, HostOp, Lba, Lpn, Ppn, SimTime, Slot, StripeId};
 
 struct Alone {
@@ -538,4 +539,26 @@ fn read_ahead_takes_code_where_a_die_is_busy() {
         assert!(read.iter().all(|page| effects.contains(page)), "{effects:?}");
         assert_eq!(alone.core.device.folds.around.derived > 0, derived, "{busy} reads before it");
     }
+}
+
+/// Page 0 and the code that stands in for it, moved to page 0's die as a way of writing below might. Fails if an
+/// alternative is offered that waits behind what it stands in for, or if code elsewhere is not.
+#[test]
+fn over_another_way_of_writing_code_on_the_die_of_what_is_wanted_is_no_alternative() {
+    let mut alone = Alone::zones(&[]);
+    alone.encode();
+    let zones = alone.writer.zones.as_mut().expect("zones");
+    let line = zones.scheme.lines(Lpn(0), 1).remove(0);
+    let (data, blocks) = (zones.scheme.layout().graph().data(), zones.scheme.layout().graph().blocks());
+    let moved = zones.scheme.page(&line, data);
+    let log = zones.segment_of(&alone.core, Lpn(0)).0;
+    store(&mut alone.core, log, moved, Tag::default());
+    let offered = |alone: &Alone| {
+        let below = Below { writer: &alone.writer, host: &alone.host };
+        ask_of_line(&alone.core, below, &line, Offer::All).0.offered
+    };
+    assert_eq!(offered(&alone).iter().collect::<Vec<_>>(), (0..blocks).collect::<Vec<_>>(), "a layout sees to that");
+    alone.writer.zones.as_mut().expect("zones").put_over();
+    let elsewhere: Vec<usize> = (0..blocks).filter(|&block| block != data).collect();
+    assert_eq!(offered(&alone).iter().collect::<Vec<_>>(), elsewhere);
 }

@@ -73,6 +73,12 @@ impl<P: HostPayload> Prepared<P> {
         let streams = 1 + u32::from(self.setup.gc.separate_frontier);
         let room = room_of(&**scheme, streams, &name).map_err(SetupError::new)?;
         self.engine.grow(channels, protection, room);
+        if self.engine.core.limits.is_on() {
+            // New dies have blocks of their own to count reads of.
+            let recycled = self.engine.core.limits.recycled;
+            self.engine.start_limits(&self.setup);
+            self.engine.core.limits.recycled = recycled;
+        }
         self.pe_before.resize(self.setup.drive.geometry.blocks() as usize, 0);
         Ok(self)
     }

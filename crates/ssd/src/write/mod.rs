@@ -20,6 +20,7 @@ use crate::write::pages::PageWriter;
 use crate::write::rows::Rows;
 use crate::write::stripes::Stripes;
 use crate::write::zones::Zones;
+use crate::write::zones::over::code_over;
 use device::contents::HostPayload;
 use device::slab::ImageId;
 use ftl::{Stream, UnitId};
@@ -85,7 +86,9 @@ pub(crate) struct Writer<P: HostPayload> {
     pub moves: Moves<P>,
     pub groups: Groups<P>,
     pub stripes: Stripes<P>,
-    /// What a drive of code zones has beside its map; `None` under other schemes.
+    /// Limits on reads and age that the scheme has beside it.
+    limits: Option<DisturbLimits>,
+    /// What a drive of code zones has beside its map, be they a way of writing or over one; `None` without them.
     pub zones: Option<Box<Zones<P>>>,
 }
 
@@ -95,6 +98,7 @@ impl<P: HostPayload> Writer<P> {
     /// # Errors
     /// A parity cache that is too small for block groups, in words.
     pub fn new(setup: &Setup, protection: Protection, grid: &Grid, logs: usize) -> Result<Self, String> {
+        let code = code_over(&setup.drive, &setup.scheme).map_err(|error| error.to_string())?;
         let (way, commit_reserve) = (Way::of(&protection), commit_reserve(&protection, grid));
         let streams = 1 + u32::from(setup.gc.separate_frontier);
         let scheme = if let Protection::Stripes(scheme) = &protection { Some(scheme.boxed_clone()) } else { None };
@@ -108,7 +112,8 @@ impl<P: HostPayload> Writer<P> {
             moves: Moves::default(),
             groups,
             stripes: Stripes::new(scheme, &setup.power, setup.user_slots),
-            zones: Zones::new(&protection),
+            limits: protect::registry::limits(&setup.scheme).map_err(|error| error.to_string())?,
+            zones: Zones::new(&protection, code),
         })
     }
 
@@ -216,7 +221,7 @@ impl<P: HostPayload> Writer<P> {
 
     /// Limits on reads and age that blocks have now.
     pub fn limits(&self) -> Option<DisturbLimits> {
-        self.stripe_scheme().and_then(|scheme| scheme.limits())
+        self.stripe_scheme().and_then(|scheme| scheme.limits()).or(self.limits)
     }
 
     /// Whether the stripe is to have parity once one of its strips lies on a worn block.
@@ -388,7 +393,8 @@ impl<P: HostPayload> Writer<P> {
     pub fn may_discard(&self, pages: Range<u32>) -> bool {
         match self.way {
             Way::Stripes => !self.stripes.is_any_locked(pages),
-            _ => !self.has_waiting_in_segments(),
+            Way::Zones => !self.has_waiting_in_segments(),
+            Way::Pages | Way::Rows | Way::Groups => true,
         }
     }
 
@@ -398,7 +404,8 @@ impl<P: HostPayload> Writer<P> {
         matches!(self.way, Way::Stripes)
     }
 
-    fn has_waiting_in_segments(&self) -> bool {
+    /// Whether pages or code wait for room under code zones.
+    pub fn has_waiting_in_segments(&self) -> bool {
         self.zones.as_ref().is_some_and(|zones| zones.has_waiting())
     }
 

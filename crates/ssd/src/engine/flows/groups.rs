@@ -12,7 +12,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// for room in the parity cache.
     pub(crate) fn place_in_groups(&mut self, job: JobId) -> bool {
         loop {
+            self.before_placing(job);
             let placed = self.writer.groups.place(&mut self.core, job);
+            self.after_placing(job);
             self.hand_on();
             if placed != Placed::RowEnded {
                 return placed == Placed::All;
@@ -22,7 +24,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// There may be room in the parity cache for what waited: jobs of the host, and moved pages.
     pub(crate) fn go_on_after_cache(&mut self) {
-        self.core.retry |= !self.host.stalled.is_empty();
+        self.core.retry |= !self.host.stalled.is_empty() || self.writer.has_waiting_in_segments();
         if !self.writer.moves.queue.is_empty() {
             self.feed_moves(Feed::WholePages);
             self.collect(0);

@@ -27,22 +27,21 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let is_next = |timer: usize| next.is_some_and(|(_, resource)| resource == timer);
         if is_next(refreshes) {
             self.care.refresh_timer(&mut self.core);
-        } else if self.core.limits.is_on() && is_next(retention) {
+        } else if is_next(retention) {
             limits::retention_due(&mut self.core);
         } else {
             return next;
         }
-        let timers = [refreshes, if self.core.limits.is_on() { retention } else { refreshes }];
-        next.filter(|_| self.core.device.calendar.has_any_but(timers))
+        next.filter(|_| self.core.device.calendar.has_any_but([refreshes, retention]))
     }
 
-    /// Recycles what is due, on every die.
+    /// Recycles what is due, in every log.
     pub(crate) fn recycle_due(&mut self) {
         if self.host_is() == HostUse::Away || limits::end_if_over(&mut self.core, &self.writer) {
             return;
         }
-        for die in 0..self.core.device.grid.dies() {
-            self.recycle(DieId(die as u16));
+        for log in 0..self.core.map.logs() {
+            self.recycle(log);
         }
         limits::set_timer(&mut self.core);
     }
@@ -51,16 +50,16 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     #[inline]
     pub(crate) fn recycle_when_idle(&mut self, die: DieId) {
         if limits::may_recycle_when_idle(&self.core, die) && self.host_is() == HostUse::Busy && self.writer.limits().is_some() {
-            self.recycle(die);
+            self.core.map.logs_of_die(die).for_each(|log| self.recycle(log));
         }
     }
 
-    /// Gives the die's collector the next block that is due, unless one waits for it already.
-    fn recycle(&mut self, die: DieId) {
-        let Some((block, reason)) = self.care.next_due(&mut self.core, &self.writer, die) else { return };
+    /// Gives the log's collector the unit of the next block that is due, unless one waits for it already.
+    fn recycle(&mut self, log: usize) {
+        let Some((block, reason)) = self.care.next_due(&mut self.core, &self.writer, log) else { return };
         let unit = self.core.map.unit_of_block(block);
         self.want(unit, Cause::Refresh);
-        if self.care.is_wanted(&self.core, die.index()) || self.core.map.unit(unit).state == UnitState::Condemned {
+        if self.care.is_wanted(&self.core, log) || self.core.map.unit(unit).state == UnitState::Condemned {
             limits::count(&mut self.core.limits.recycled, reason);
         }
     }

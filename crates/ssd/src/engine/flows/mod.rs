@@ -6,6 +6,7 @@ pub(crate) mod displaced;
 pub(crate) mod groups;
 pub(crate) mod host;
 pub(crate) mod limits;
+pub(crate) mod over;
 pub(crate) mod pages;
 pub(crate) mod reads;
 pub(crate) mod rebuild;

@@ -14,7 +14,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Hands the job's pages to rows; false if it has to wait for space.
     pub(crate) fn place_in_rows(&mut self, job: JobId) -> bool {
         loop {
+            self.before_placing(job);
             let placed = self.writer.rows.place(&mut self.core, job);
+            self.after_placing(job);
             self.hand_on();
             if placed != Placed::RowEnded {
                 return placed == Placed::All;

@@ -109,6 +109,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                         self.write_in_zone(job, index, log)
                     }
                     Waiting::Code { encode, which } => self.write_code(encode, which, log),
+                    Waiting::CodeJob { job } => self.place_code(job),
                 };
                 if !placed {
                     self.code_zones_mut().wait_first(log, waiting);
@@ -158,6 +159,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 }
                 self.part_done(job);
             }
+            Waiting::CodeJob { job } => self.give_up_code(job),
             Waiting::Code { encode, .. } => {
                 self.writer.zones.as_mut().expect("a drive of code zones").code_page_over(&mut self.core, encode, false);
                 self.hand_on();
@@ -260,6 +262,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.core.device.timed = false;
         self.encode_more();
         self.settle();
+        // Code in rows that wait for company gets its parity: nobody else will come.
+        while self.cover_open_rows() {
+            self.settle();
+        }
         self.core.device.timed = true;
         (self.core.device.folds.busy, self.core.device.folds.carried) = (busy, carried);
     }
@@ -287,6 +293,12 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let zones = self.writer.zones.as_mut().expect("a drive of code zones");
         let pages = zones.code_summed(&mut self.core, encode, sums);
         self.hand_on();
+        if self.code_zones().is_over() {
+            if pages > 0 {
+                self.write_code_below(encode);
+            }
+            return;
+        }
         for which in 0..pages {
             let log = self.code_zones().log_of_code(&self.core, encode, which);
             if self.code_zones().has_waiting_for(log) || !self.write_code(encode, which, log) {

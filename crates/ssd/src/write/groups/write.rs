@@ -131,7 +131,8 @@ impl<P: HostPayload> Groups<P> {
             let contents = Contents { tag: OobTag::data(lpn), payload, update: core.rank_for(job, next) };
             self.put_slot(core, &strip, image, contents, Some(job));
         }
-        self.send_data(core, Stream::Host, strip, image, Cause::Host)
+        let cause = core.jobs[job].cause();
+        self.send_data(core, Stream::Host, strip, image, (Holds::Data, cause))
     }
 
     fn put_moved_page<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>) -> Placed {
@@ -141,7 +142,7 @@ impl<P: HostPayload> Groups<P> {
             self.put_slot(core, &strip, image, page.contents, None);
         }
         let cause = core.moving[0].cause;
-        self.send_data(core, Stream::Gc, strip, image, cause)
+        self.send_data(core, Stream::Gc, strip, image, (Holds::MovedData, cause))
     }
 
     /// The next data page of the open group, as an empty image.
@@ -206,7 +207,7 @@ impl<P: HostPayload> Groups<P> {
         stream: Stream,
         strip: StripPage,
         image: ImageId,
-        cause: Cause,
+        (holds, cause): (Holds, Cause),
     ) -> Placed {
         let frontier = frontier_of(&core.map, stream);
         let layout = &strip.layout;
@@ -218,7 +219,6 @@ impl<P: HostPayload> Groups<P> {
         let stripe_ends = open.next == 0;
         self.info[layout.group.index()].as_mut().expect("an open group").written += 1;
         self.stats.data_pages += 1;
-        let holds = if cause == Cause::Host { Holds::Data } else { Holds::MovedData };
         core.moving[0].under_way += u32::from(holds == Holds::MovedData);
         submit_strip(core, image, &strip, holds, cause);
         let code = self.codes[layout.code].0;

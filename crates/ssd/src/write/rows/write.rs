@@ -185,7 +185,8 @@ impl<P: HostPayload> Rows<P> {
             let contents = Contents { tag: OobTag::data(lpn), payload, update: core.rank_for(job, next) };
             self.put_slot(core, 0, image, contents);
         }
-        self.send_data(core, 0, (image, place), Cause::Host);
+        let cause = core.jobs[job].cause();
+        self.send_data(core, 0, (image, place), (Holds::Data, cause));
     }
 
     fn put_moved_data<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>, frontier: usize) {
@@ -196,7 +197,7 @@ impl<P: HostPayload> Rows<P> {
             self.put_slot(core, frontier, image, page.contents);
         }
         let cause = core.moving[0].cause;
-        self.send_data(core, frontier, (image, place), cause);
+        self.send_data(core, frontier, (image, place), (Holds::MovedData, cause));
     }
 
     /// Adds a page to a row's image: to the map, to the parity sum and to the image.
@@ -221,14 +222,13 @@ impl<P: HostPayload> Rows<P> {
         core: &mut Core<P, A>,
         frontier: usize,
         (image, place): (ImageId, RowPlace),
-        cause: Cause,
+        (holds, cause): (Holds, Cause),
     ) {
         let cover = self.cover(frontier);
         let row = &mut self.open[frontier];
         row.uncovered += 1;
         row.data.insert(u32::from(place.die.0));
         self.covers[cover].wait_for_program();
-        let holds = if cause == Cause::Host { Holds::Data } else { Holds::MovedData };
         core.moving[0].under_way += u32::from(holds == Holds::MovedData);
         core.submit_program(image, Owner::Cover { cover, holds }, cause);
     }

@@ -191,7 +191,33 @@ impl<P> Encoder<P> {
     }
 }
 
+impl<P: Clone> Encoder<P> {
+    /// The code pages of a group, to be written as one.
+    pub fn take_code(&mut self, id: EncodeId) -> Vec<(Lpn, P)> {
+        let op = &mut self.ops[id];
+        op.left = 1;
+        let sums = std::mem::take(&mut op.sums);
+        (0..).zip(sums).map(|(which, sum)| (op.code_page(which), sum)).collect()
+    }
+
+    /// Of the code pages of a group the first so many have places: those that are new are noted.
+    pub fn note_places(&mut self, id: EncodeId, placed: impl Iterator<Item = (Lpn, Place)>) {
+        let places = &mut self.ops[id].places;
+        let new = placed.skip(places.len()).map(|(lpn, place)| match place {
+            Place::At(slot) => (lpn, slot),
+            place => unreachable!("{lpn} has just got a place: {place:?}"),
+        });
+        let new: Vec<(Lpn, Slot)> = new.collect();
+        places.extend(new);
+    }
+}
+
 impl<P: HostPayload> Zones<P> {
+    /// Whether the data of a group are still those that its code was computed from.
+    pub(crate) fn is_being_encoded(&self, id: EncodeId) -> bool {
+        self.scheme.is_encoding(&self.encoder.ops[id].stamp())
+    }
+
     /// Gives code zones to the zones read most. Their owners before lose their code: answers the logical pages
     /// of it.
     pub(crate) fn choose_zones(&mut self) -> Vec<Lpn> {

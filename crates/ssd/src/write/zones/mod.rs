@@ -3,6 +3,7 @@
 //! `encode` writes code, `read::lines` reads.
 
 pub(crate) mod encode;
+pub(crate) mod over;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
@@ -35,6 +36,8 @@ pub(crate) enum Waiting {
     Page { job: JobId, index: u32 },
     /// A code page.
     Code { encode: EncodeId, which: u32 },
+    /// All code pages of a group, over another way of writing.
+    CodeJob { job: JobId },
 }
 
 /// Why what waits for room in a segment will never be written.
@@ -51,16 +54,23 @@ pub(crate) enum NeverWritten {
 pub(crate) struct Zones<P> {
     /// The scheme. `Writer::protection` only has it as it was when the drive was built.
     pub scheme: CodeZones,
+    /// Whether another way of writing finds the places of pages.
+    over: bool,
     /// What waits for room, by log, each in order.
     waiting: BTreeMap<usize, VecDeque<Waiting>>,
     pub encoder: Encoder<P>,
 }
 
 impl<P> Zones<P> {
-    pub fn new(protection: &Protection) -> Option<Box<Self>> {
-        let Protection::Zones(scheme) = protection else { return None };
-        let encoder = Encoder::new(scheme);
-        Some(Box::new(Self { scheme: (**scheme).clone(), waiting: BTreeMap::new(), encoder }))
+    /// Code zones that are the drive's way of writing, or `over` another one.
+    pub fn new(protection: &Protection, over: Option<CodeZones>) -> Option<Box<Self>> {
+        let (scheme, over) = match (protection, over) {
+            (Protection::Zones(scheme), _) => ((**scheme).clone(), false),
+            (_, Some(scheme)) => (scheme, true),
+            (_, None) => return None,
+        };
+        let encoder = Encoder::new(&scheme);
+        Some(Box::new(Self { scheme, over, waiting: BTreeMap::new(), encoder }))
     }
 
     /// Whether the code is valid, and the very same as when it was looked up.
@@ -111,8 +121,10 @@ impl<P> Zones<P> {
 }
 
 /// How dies are divided, and the logical pages in all, those of code included.
-pub(crate) fn space(protection: &Protection, user_slots: u32) -> (Option<Segments>, u32) {
-    let Protection::Zones(zones) = protection else { return (None, user_slots) };
+pub(crate) fn space(protection: &Protection, over: Option<&CodeZones>, user_slots: u32) -> (Option<Segments>, u32) {
+    let Protection::Zones(zones) = protection else {
+        return (None, over.map_or(user_slots, |code| code.layout().pages()));
+    };
     let layout = zones.layout();
     (Some(Segments { per_die: layout.zones(), blocks: layout.zone_blocks() }), layout.pages())
 }

@@ -34,7 +34,7 @@ pub(crate) fn zones_core(setup: &mut Setup) -> (ZonesCore, Protection) {
     setup.user_slots = zones.layout().user_pages();
     let array = MemoryArray::new(geometry, true);
     let grid = FlashArray::<Tag>::grid(&array).clone();
-    let (segments, slots) = space(&protection, setup.user_slots);
+    let (segments, slots) = space(&protection, None, setup.user_slots);
     let (user_slots, gc, wear) = (setup.user_slots, &setup.gc, &setup.wear);
     let kind = LogKind::Regions;
     let (reserve, recovery, groups) = (0, 0, None);

@@ -28,7 +28,7 @@ impl Alone {
     fn new() -> Self {
         let (core, protection) = zones_core(&mut zones_setup(&[]));
         let pages = PageWriter::new(core.map.logs());
-        let mut alone = Self { core, zones: Zones::new(&protection).expect("a drive of code zones"), pages };
+        let mut alone = Self { core, zones: Zones::new(&protection, None).expect("a drive of code zones"), pages };
         alone.core.device.timed = false;
         store_pages(&mut alone.core, &alone.zones, 0..8);
         alone.zones.scheme.on_read(Lpn(0), 8);
@@ -266,4 +266,52 @@ fn code_that_lost_a_page_is_no_code_any_more() {
     let lpn = alone.zones.scheme.layout().code_pages(stamp.group, stamp.code_zone).next().expect("a page of code");
     alone.zones.lose_code_page(&mut alone.core, lpn);
     assert_eq!((alone.zones.scheme.valid_groups(), alone.effects().is_empty()), (0, false));
+}
+
+/// Over another way of writing all code of a group is one job. Fails if a page of it is left out, or is not what was
+/// computed, or if the encoding ends before the job, or not with it.
+#[test]
+fn over_another_way_of_writing_the_code_of_a_group_is_one_job() {
+    let mut alone = Alone::new();
+    let new = alone.begin();
+    let sums = alone.sums(&new);
+    let (encode, expected) = (EncodeId::new(0), sums.clone());
+    assert_eq!(alone.zones.code_summed(&mut alone.core, encode, Some(sums)), 4);
+    let job = alone.zones.code_job(&mut alone.core, encode);
+    let layout = alone.zones.scheme.layout();
+    let pages: Vec<Lpn> = layout.code_pages(CodeGroupId(0), 0).collect();
+    let written: Vec<(Lpn, Tag)> = alone.core.jobs[job].pages.iter().map(|page| (page.lpn, page.payload)).collect();
+    assert_eq!(written, pages.into_iter().zip(expected).collect::<Vec<_>>());
+    assert_eq!((alone.core.jobs[job].remaining, alone.core.jobs[job].cause()), (1, vocab::Cause::Encode));
+    alone.zones.drop_stale_pages(&mut alone.core, job, encode);
+    assert_eq!((alone.core.jobs[job].pages.len(), alone.core.jobs[job].failed), (4, false), "nothing has changed");
+    alone.zones.code_page_over(&mut alone.core, encode, true);
+    assert!(alone.zones.encoder.is_idle() && alone.zones.scheme.valid_groups() == 1);
+}
+
+/// Data change when two of four code pages have places. Fails if the others are written all the same, where they would
+/// replace other code, or if those written stay in the map.
+#[test]
+fn of_code_that_becomes_stale_no_further_page_is_written() {
+    let mut alone = Alone::new();
+    let new = alone.begin();
+    let (encode, sums) = (EncodeId::new(0), alone.sums(&new));
+    alone.zones.code_summed(&mut alone.core, encode, Some(sums));
+    let job = alone.zones.code_job(&mut alone.core, encode);
+    let pages: Vec<Lpn> = alone.core.jobs[job].pages.iter().map(|page| page.lpn).collect();
+    for &lpn in &pages[..2] {
+        alone.core.map.publish(lpn, Slot(lpn.0));
+        alone.core.jobs[job].next += 1;
+    }
+    alone.zones.note_code_places(&alone.core, job, encode);
+    alone.zones.scheme.on_write(Lpn(3), 1);
+    alone.zones.drop_stale_pages(&mut alone.core, job, encode);
+    assert_eq!((alone.core.jobs[job].pages.len(), alone.core.jobs[job].failed), (2, true));
+    alone.zones.code_page_over(&mut alone.core, encode, false);
+    let forgotten = alone.effects().into_iter().filter_map(|effect| match effect {
+        Popped::Parcel(Parcel::Zones(ZoneStep::ForgetCodePage { lpn, .. })) => Some(lpn),
+        _ => None,
+    });
+    assert_eq!(forgotten.collect::<Vec<_>>(), pages[..2]);
+    assert_eq!(alone.zones.scheme.valid_groups(), 0);
 }
