@@ -311,7 +311,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     pub fn program(&mut self, command: &Command<O>) -> ProgramOutcome {
         let mut oob = self.images.slab[command.image].oob;
         if self.ecc.is_some() {
-            oob.ecc = self.capability(command.ppn);
+            oob.ecc = self.capability_of(command);
         }
         let filled = self.images.slab[command.image].filled;
         let program = self.images.program(command.image, command.ppn, oob, self.now);

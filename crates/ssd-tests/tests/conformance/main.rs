@@ -10,6 +10,7 @@ mod fault_atlas;
 mod given_up;
 mod outages;
 mod page_ecc;
+mod page_profiles;
 mod power_cuts;
 mod read_around;
 mod read_only;

@@ -63,6 +63,7 @@ pub(crate) fn mounted<'a, P: HostPayload, A: Scan<P>>() -> Vec<Step<'a, P, A>> {
         Step { name: "what the host knows", run: Boot::carry_over },
         Step { name: "mount", run: Boot::mount },
         Step { name: "page ECC and refresh", run: Boot::resume_ecc },
+        Step { name: "page profiles", run: Boot::restore_profiles },
         Step { name: "limits on reads and age", run: Boot::start_limits },
         Step { name: "counts of reads", run: Boot::check_read_counts },
     ]
@@ -195,6 +196,12 @@ impl<P: HostPayload, A: Scan<P>> Boot<'_, P, A> {
     /// Rebuilds what the controller knows from flash and power-safe memory.
     fn mount(&mut self) -> Result<(), SetupError> {
         self.mounted = self.engine.mount(std::mem::take(&mut self.remains));
+        Ok(())
+    }
+
+    /// The policy of page ECC hears what reserved pages have of what it knew.
+    fn restore_profiles(&mut self) -> Result<(), SetupError> {
+        self.engine.care.restore_profiles(&mut self.engine.core);
         Ok(())
     }
 }

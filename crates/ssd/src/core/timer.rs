@@ -23,6 +23,8 @@ pub(crate) enum Timer {
     Decoder(u32),
     /// An off-line phase of code zones begins.
     OffLine,
+    /// Page profiles are due to be flushed.
+    Flush,
 }
 
 /// A resource that has an event.
@@ -34,7 +36,7 @@ pub(crate) enum Resource {
 
 /// Timers before the decoders, and behind them.
 const BEFORE: u32 = 5;
-const BEHIND: u32 = 1;
+const BEHIND: u32 = 2;
 
 impl Timer {
     /// How many numbers the timers of a drive take.
@@ -53,6 +55,7 @@ impl Timer {
             Timer::Refresh => 4,
             Timer::Decoder(channel) => BEFORE + channel,
             Timer::OffLine => BEFORE + grid.geometry().channels,
+            Timer::Flush => BEFORE + grid.geometry().channels + 1,
         };
         (grid.dies() + row) as usize
     }
@@ -69,8 +72,9 @@ impl Resource {
             2 => Timer::Patrol,
             3 => Timer::Adder,
             4 => Timer::Refresh,
+            row if row < BEFORE + grid.geometry().channels => Timer::Decoder(row - BEFORE),
             row if row == BEFORE + grid.geometry().channels => Timer::OffLine,
-            row => Timer::Decoder(row - BEFORE),
+            _ => Timer::Flush,
         })
     }
 }
@@ -93,7 +97,7 @@ mod tests {
                     Resource::Timer(timer) => assert_eq!(timer.index(&grid), index, "{timer:?}"),
                 }
             }
-            assert_eq!(Timer::OffLine.index(&grid), first + Timer::count(&grid) - 1, "the last");
+            assert_eq!(Timer::Flush.index(&grid), first + Timer::count(&grid) - 1, "the last");
         }
     }
 }

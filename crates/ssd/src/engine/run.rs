@@ -126,6 +126,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Resource::Timer(Timer::Adder) => self.addition_due(),
             Resource::Timer(Timer::Decoder(channel)) => self.decoded(channel as usize),
             Resource::Timer(Timer::OffLine) => self.offline_due(),
+            Resource::Timer(Timer::Flush) => self.flush_due(),
             Resource::Timer(Timer::Patrol) if !self.core.limits.is_on() => self.patrol_due(),
             // Both have done all they do when their event was taken (`next_event`).
             Resource::Timer(Timer::Patrol | Timer::Refresh) => {}

@@ -32,7 +32,7 @@ use protect::Protection;
 use saved::{CLOCK, Saved};
 use std::fmt;
 use std::path::Path;
-use vocab::{Grid, HostCommand, HostOp, Lba, Lpn, Ppn, SimTime, Streams};
+use vocab::{Grid, HostCommand, HostOp, Lba, Lpn, Nanos, Ppn, SimTime, Streams};
 
 /// Flash with all bytes of its pages.
 type Flash = FileArray<PageBuf>;
@@ -298,6 +298,9 @@ fn check_for_files(setup: &Setup) -> Result<(Grid, Protection), SetupError> {
     }
     if setup.power.checkpoint {
         return refuse("power.checkpoint: all pages are looked at when the image is opened");
+    }
+    if setup.ecc.flush != Nanos(0) {
+        return refuse("ecc.flush: what reserved pages hold is not in the image");
     }
     if setup.faults
         != (Faults { rebuild: setup.faults.rebuild, rebuild_at_once: setup.faults.rebuild_at_once, ..Faults::default() })

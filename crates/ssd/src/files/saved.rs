@@ -29,8 +29,20 @@ type Drive = Engine<PageBuf, Flash>;
 
 /// What of a drive is power-safe now, as bytes.
 pub(crate) fn encode(drive: &Drive, opened: u64) -> Vec<u8> {
-    let Remains { buffer, held, groups, reads, most_worn, erasing, lost, journal: _, died: _, checkpoint: _, outage: _ } =
-        drive.remains();
+    let Remains {
+        buffer,
+        held,
+        groups,
+        reads,
+        most_worn,
+        erasing,
+        lost,
+        journal: _,
+        died: _,
+        checkpoint: _,
+        profiles: _,
+        outage: _,
+    } = drive.remains();
     let mut to = Writer::new(drive.core.device.grid.geometry().slot_size.0 as usize);
     to.u64(drive.core.device.now.0);
     to.u64(opened);
