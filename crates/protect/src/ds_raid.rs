@@ -56,7 +56,7 @@ pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, S
 fn parse(options: &Options<'_>, shape: Shape) -> Result<DsRaid, SchemeError> {
     shape.need_dies_of_a_set(options)?;
     let row_dies = match options.number_or_auto("row_dies", 2..=shape.dies)? {
-        None => stripe_dies(shape.dies),
+        None => shape.stripe_dies(),
         Some(found) if shape.dies.is_multiple_of(found) => found,
         Some(found) => {
             let valid: Vec<_> = (2..=shape.dies).filter(|&n| shape.dies.is_multiple_of(n)).map(|n| n.to_string()).collect();
@@ -68,11 +68,6 @@ fn parse(options: &Options<'_>, shape: Shape) -> Result<DsRaid, SchemeError> {
     let patrol_rows_per_s = options.number("patrol_rows_per_s", 0..=1_000_000)?;
     let read_around = ReadAround::new(options, shape.dies)?;
     Ok(DsRaid { defer, side_by_side: shape.dies / row_dies, patrol_rows_per_s, read_around, hasty: false })
-}
-
-/// Dies of a row where none are asked for.
-fn stripe_dies(dies: u32) -> u32 {
-    if dies <= 32 { dies } else { (8..=32).rev().find(|&n| dies.is_multiple_of(n)).unwrap_or(dies) }
 }
 
 impl RowScheme for DsRaid {

@@ -24,7 +24,11 @@ use vocab::{DieId, Nanos, StripSet, SuperblockId};
 
 /// Options of the scheme.
 pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[
-    ("k", "auto", "data pages of a codeword; `auto`: a codeword spans all dies"),
+    (
+        "k",
+        "auto",
+        "data pages of a codeword; `auto`: a codeword spans all dies, on more than 32 dies the largest divisor from 8 to 32",
+    ),
     ("m", "1", "parity pages of a codeword: dies that may be lost"),
     ("block_parity", "no", "whether the last page of each block is the sum of the others: `yes` or `no`"),
     ("stride", "auto", "data pages from one write of a page stripe to the next; `auto`: from codeword symbol to symbol"),
@@ -52,6 +56,7 @@ pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, S
     shape.need_dies_of_a_set(options)?;
     let m = options.number("m", 1..=shape.dies - 1)?;
     let k = match options.text("k") {
+        "auto" if m < shape.stripe_dies() => shape.stripe_dies() - m,
         "auto" => shape.dies - m,
         _ => options.number("k", 1..=shape.dies - m)?,
     };

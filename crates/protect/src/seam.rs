@@ -22,7 +22,20 @@ pub struct Shape {
     pub endurance: PeCycles,
 }
 
+/// Bounds of [`Shape::stripe_dies`] on wide drives.
+const STRIPE_DIES_LEAST: u32 = 8;
+const STRIPE_DIES_MOST: u32 = 32;
+
 impl Shape {
+    /// Dies of a stripe, row or codeword where the experiment does not say: all of them up to 32, and of a wider drive the
+    /// largest divisor from 8 to 32. A redundant page for more data than that would leave too much to the next failure.
+    pub(crate) fn stripe_dies(&self) -> u32 {
+        match self.dies {
+            0..=STRIPE_DIES_MOST => self.dies,
+            dies => (STRIPE_DIES_LEAST..=STRIPE_DIES_MOST).rev().find(|&n| dies.is_multiple_of(n)).unwrap_or(dies),
+        }
+    }
+
     /// For schemes that keep sets of dies.
     pub(crate) fn need_dies_of_a_set(&self, options: &Options<'_>) -> Result<(), SchemeError> {
         if (2..=StripSet::MOST).contains(&self.dies) {

@@ -2,7 +2,7 @@
 //! what would be valid.
 
 use flashkeep_protect::registry::{SCHEMES, build};
-use flashkeep_protect::{SchemeChoice, Shape};
+use flashkeep_protect::{Protection, SchemeChoice, Shape};
 use vocab::{Bytes, PeCycles};
 
 /// Dies, logical pages in a physical page; scheme, options; what the text must say.
@@ -15,9 +15,12 @@ const CASES: &[Case] = &[
     ((5, 1), "raid5", &[("parity_rule", "stripe")], &["parity_rule", "`stripe`", "request", "page-unless-full"]),
     ((5, 1), "ppc", &[("data_strips", "8")], &["data_strips", "`8`", "1 to 4"]),
     ((5, 1), "da-raid5", &[("data_strips", "8")], &["data_strips", "`8`", "1 to 4"]),
-    ((1, 1), "ppc", &[], &["dies", "has 1", "2 to 32"]),
-    ((33, 1), "da-raid5", &[], &["dies", "has 33", "2 to 32"]),
-    ((33, 1), "ds-raid", &[], &["33", "2 to 32"]),
+    ((1, 1), "ppc", &[], &["dies", "has 1", "2 to 128"]),
+    ((129, 1), "da-raid5", &[], &["dies", "has 129", "2 to 128"]),
+    ((129, 1), "ds-raid", &[], &["dies", "has 129", "2 to 128"]),
+    ((64, 1), "ds-raid", &[("row_dies", "12")], &["row_dies", "found 12", "64 dies", "2, 4, 8, 16, 32, 64"]),
+    ((64, 1), "ds-raid", &[("row_dies", "1")], &["row_dies", "`1`", "2 to 64"]),
+    ((64, 1), "raid5", &[("data_strips", "64")], &["data_strips", "`64`", "1 to 63"]),
     // Several logical pages in a page.
     ((5, 4), "raid5", &[], &["slots per page", "stores 4", "need 1"]),
     ((5, 4), "ppc", &[], &["slots per page", "stores 4", "need 1"]),
@@ -77,6 +80,34 @@ fn bad_settings_are_refused_with_the_scheme_the_setting_what_was_found_and_what_
         for part in *says {
             assert!(text.contains(part), "{choice} on {dies} dies: {part:?} is not in {text:?}");
         }
+    }
+}
+
+/// Of more than 32 dies the stripe of a scheme is the largest part of the drive from 8 to 32 dies, so that redundancy is no
+/// thinner than on a drive of 32; where no such part divides the drive, rows and codewords span it.
+#[test]
+fn stripes_of_wide_drives_are_narrower_than_the_drive() {
+    let build = |scheme, dies| {
+        let shape = Shape {
+            dies,
+            blocks_per_die: 64,
+            pages_per_block: 16,
+            page_size: Bytes(4096),
+            slots_per_page: 1,
+            endurance: PeCycles(1),
+        };
+        build(&SchemeChoice::named(scheme), shape).unwrap_or_else(|error| panic!("{error}"))
+    };
+    for (dies, row, strips) in
+        [(32, 32, 32), (33, 11, 32), (40, 20, 32), (37, 37, 32), (64, 32, 32), (100, 25, 32), (128, 32, 32)]
+    {
+        let Protection::Rows(rows) = build("ds-raid", dies) else { panic!("rows") };
+        assert_eq!(dies / rows.side_by_side(), row, "{dies}");
+        let Protection::Groups(groups) = build("mds-groups", dies) else { panic!("groups") };
+        let code = groups.codes()[0];
+        assert_eq!((code.data + code.parity, code.codewords), (row, dies / row), "{dies}");
+        let Protection::Stripes(stripes) = build("raid5", dies) else { panic!("stripes") };
+        assert_eq!(stripes.data_strips() + 1, strips.min(dies), "{dies}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rows of the group log: places, members, and which parity covers what.
 
 use crate::drive::{Drive, units_in};
-use flashkeep_ftl::{Ftl, LogKind, Stream, UnitState};
+use flashkeep_ftl::{Ftl, GcConfig, LogKind, Stream, UnitState};
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, DieId, Lpn, Ppn, Slot, StripSet, SuperblockId};
 
@@ -191,4 +191,101 @@ fn superblocks_of_a_new_drive_have_a_block_of_each_die() {
     let mut map = drive.map();
     map.retire_incomplete_superblocks();
     assert_eq!(units_in(&map, UnitState::Bad), [1], "die 0 has no good block at all");
+}
+
+/// Eight dies with two rows of four side by side on each page number.
+fn two_side_by_side() -> Drive {
+    // Superblock 1 lacks die 2; of superblock 2 the first row has die 0 alone; of superblock 3 the second row has none.
+    let bad = [(2, 1), (1, 2), (2, 2), (3, 2), (4, 3), (5, 3), (6, 3), (7, 3)];
+    let bad = bad.map(|(die, block)| die * BLOCKS + block).to_vec();
+    Drive { bad, side_by_side: 2, ..Drive::new(LogKind::Group, 8, BLOCKS, PAGES) }
+}
+
+#[test]
+fn rows_side_by_side_share_a_page_number_and_no_page() {
+    let map = two_side_by_side().map();
+    let mut seen = BTreeSet::new();
+    for ppn in 0..8 * BLOCKS * PAGES {
+        let (row, die) = map.rows().row_of(Ppn(ppn));
+        let (block, page) = (ppn / PAGES, ppn % PAGES);
+        let (own_die, superblock) = (block / BLOCKS, block % BLOCKS);
+        assert_eq!((row, u32::from(die.0)), (superblock * 2 * PAGES + 2 * page + own_die / 4, own_die), "page {ppn}");
+        assert_eq!((map.rows().page(row, die), map.rows().page_number(row)), (Ppn(ppn), page));
+        assert_eq!(map.rows().superblock_of(row), SuperblockId(superblock));
+        assert!(map.rows().dies(row).contains(&own_die), "die {own_die} is in row {row}");
+        assert!(seen.insert((row, die)), "page {ppn} shares its place in row {row}");
+    }
+    assert_eq!(map.rows().count(), 2 * BLOCKS * PAGES);
+}
+
+#[test]
+fn each_row_beside_others_has_members_places_and_room_of_its_own() {
+    let map = two_side_by_side().map();
+    let members = |superblock, number| map.rows().members_of_row(map.rows().row(SuperblockId(superblock), number));
+    assert_eq!([members(0, 0), members(0, 1)], [set(&[0, 1, 2, 3]), set(&[4, 5, 6, 7])]);
+    assert_eq!([members(1, 4), members(1, 5)], [set(&[0, 1, 3]), set(&[4, 5, 6, 7])]);
+    assert_eq!([members(2, 0), members(3, 1)], [set(&[0]), set(&[])]);
+    assert_eq!(units_in(&map, UnitState::Bad), [], "a superblock is used while one of its rows has room for data and parity");
+    let dies = |row, rotation| (0..3).map(|used| map.rows().place(row, used, rotation).die.0).collect::<Vec<_>>();
+    assert_eq!(dies(map.rows().row(SuperblockId(1), 0), 1), [1, 3, 0]);
+    assert_eq!(dies(map.rows().row(SuperblockId(1), 1), 2), [6, 7, 4]);
+}
+
+#[test]
+fn rows_side_by_side_come_one_after_the_other_and_count_their_room() {
+    let mut map = two_side_by_side().map();
+    let mut rows = Vec::new();
+    for _ in 0..2 * PAGES + 2 {
+        let (superblock, number) = map.open_row(Stream::Host).expect("room");
+        rows.push(map.rows().row(superblock, number));
+        map.next_row(Stream::Host);
+    }
+    assert_eq!(rows, (0..2 * PAGES + 2).collect::<Vec<_>>());
+    assert_eq!(units_in(&map, UnitState::Closed), [0]);
+    // Two rows of three data pages each on each of three page numbers.
+    let whole = |dies, side_by_side| {
+        let grid = Drive::new(LogKind::Group, dies, BLOCKS, PAGES).grid();
+        Ftl::capacity(&grid, LogKind::Group, (side_by_side, None), 0, &GcConfig::default())
+    };
+    // Of eight superblocks four count, each with all its rows of data but one, and one page more: 2 x 3 rows of 3 pages,
+    // against 3 rows of 3 and 3 rows of 7.
+    assert_eq!([whole(8, 2), whole(4, 1), whole(8, 1)], [4 * (5 * 3 + 1), 4 * (2 * 3 + 1), 4 * (2 * 7 + 1)]);
+}
+
+#[test]
+fn coverage_and_erase_know_the_dies_of_rows_on_both_sides() {
+    let mut map = two_side_by_side().map();
+    assert_eq!(fill_rows(&mut map, 2 * PAGES), 0);
+    map.rows_mut().cover(2, set(&[0, 2, 3]), DieId(1));
+    map.rows_mut().cover(3, set(&[4, 7]), DieId(5));
+    map.rows_mut().cover(3, set(&[4]), DieId(6));
+    map.rows_mut().cover(2 * PAGES, set(&[1]), DieId(0));
+    assert_eq!(map.rows().coverage(2), Some((set(&[0, 2, 3]), DieId(1))));
+    assert_eq!(map.rows().coverage(3), Some((set(&[4, 7]), DieId(5))));
+    erase(&mut map, 0);
+    let covered: Vec<u32> = (0..map.rows().count()).filter(|&row| map.rows().coverage(row).is_some()).collect();
+    assert_eq!(covered, [2 * PAGES]);
+}
+
+/// Rows wider than 32 dies keep their coverage in several words.
+#[test]
+fn a_row_of_128_dies_remembers_each_of_them() {
+    let mut map = Drive::new(LogKind::Group, 128, 6, 2).map();
+    let sets = [set(&[0, 31, 32, 63, 64, 95, 96, 127]), set(&[1]), StripSet::first(127)];
+    for (row, covered) in (0..).zip(sets) {
+        map.rows_mut().cover(row, covered, DieId(127));
+        assert_eq!(map.rows().coverage(row), Some((covered, DieId(127))));
+    }
+    assert_eq!(map.rows().coverage(3), None);
+    assert_eq!(map.rows().members(SuperblockId(5)), StripSet::first(128));
+}
+
+/// Ends so many rows; the superblock of the last.
+fn fill_rows(map: &mut Ftl, rows: u32) -> u32 {
+    let mut superblock = 0;
+    for _ in 0..rows {
+        superblock = map.open_row(Stream::Host).expect("room").0.0;
+        map.next_row(Stream::Host);
+    }
+    superblock
 }

@@ -1,6 +1,6 @@
 //! Random drives: small, with everything that a drive may have, and of every scheme.
 
-use super::{Draws, FaultKind, Scope, together};
+use super::{Draws, FaultKind, Scope, together, wide};
 use ssd::ecc::ECC_POLICIES;
 use ssd::ftl::victim::POLICIES;
 use ssd::nand::{Energy, PageKind, Pairing, Timing, Transfer};
@@ -70,10 +70,18 @@ pub(super) fn ready(scope: &Scope, number: u64) -> Ready {
     let entry = scope.schemes[(number % scope.schemes.len() as u64) as usize];
     for attempt in 0.. {
         let mut choice = choice(entry, &mut draws);
-        if scope.draws == Draws::Together {
+        if scope.draws != Draws::Apart {
             choice = together::in_stages(choice, &mut draws);
         }
-        let drive = if attempt < TRIES { drive(&mut draws) } else { shaped(5, 1, 14, 6, 1) };
+        let drive = match scope.draws {
+            Draws::Wide => {
+                let drive = wide::drive(&mut draws);
+                choice = wide::stripes(choice, drive.geometry.dies(), &mut draws);
+                drive
+            }
+            Draws::Together | Draws::Apart if attempt < TRIES => drive(&mut draws),
+            Draws::Together | Draws::Apart => shaped(5, 1, 14, 6, 1),
+        };
         if let Some(ready) = build(scope, choice, drive, &mut draws) {
             return ready;
         }
@@ -85,7 +93,7 @@ pub(super) fn ready(scope: &Scope, number: u64) -> Ready {
 fn build(scope: &Scope, choice: SchemeChoice, drive: Drive, draws: &mut Stream) -> Option<Ready> {
     let protection = registry::build(&choice, ssd::shape(&drive)).ok()?;
     let plan = match scope.draws {
-        Draws::Together => together::plan(scope, &choice, &protection, draws),
+        Draws::Together | Draws::Wide => together::plan(scope, &choice, &protection, draws),
         Draws::Apart => outages(scope, plan(scope, &protection, draws), draws),
     };
     let setup = setup(scope, choice, drive, &plan, draws)?;
@@ -215,7 +223,7 @@ fn setup(scope: &Scope, scheme: SchemeChoice, drive: Drive, plan: &Plan, draws: 
         seed: draws.bits(),
     };
     match scope.draws {
-        Draws::Together => {
+        Draws::Together | Draws::Wide => {
             setup.power = together::power(plan, setup.power, draws);
             setup.faults = together::faults(plan, draws);
         }

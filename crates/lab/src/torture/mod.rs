@@ -20,6 +20,7 @@ mod scenario;
 mod shrink;
 mod text;
 mod together;
+mod wide;
 
 pub use apart::{Apart, TakenApart};
 pub use campaign::{Found, KEPT_OF_A_KIND, Runner, Summary, Tally, campaign};
@@ -75,10 +76,12 @@ pub enum Draws {
     /// Losses and cuts together, and other kinds on drives that meet nothing else. Numbers mean what they meant before
     /// there was [`Self::Together`]: known scenarios stay known.
     Apart,
+    /// As [`Self::Together`], on drives of 33 to 128 dies, whose stripes, rows and codewords are mostly narrower than the drive.
+    Wide,
 }
 
 /// All draws by name.
-pub const DRAWS: &[(&str, Draws)] = &[("together", Draws::Together), ("apart", Draws::Apart)];
+pub const DRAWS: &[(&str, Draws)] = &[("together", Draws::Together), ("apart", Draws::Apart), ("wide", Draws::Wide)];
 
 /// All kinds of faults by name.
 pub const FAULT_KINDS: &[(&str, FaultKind, &str)] = &[
@@ -145,6 +148,9 @@ impl Scope {
             None => Err(Problem::unknown("--draws", "way of drawing", draws, &known)),
             Some((_, Draws::Together)) => Self::named(seed, schemes, faults, beyond_promise),
             Some((_, Draws::Apart)) => Self::apart(seed, schemes, faults, beyond_promise),
+            Some((_, Draws::Wide)) => {
+                Self::named(seed, schemes, faults, beyond_promise).map(|scope| Self { draws: Draws::Wide, ..scope })
+            }
         }
     }
 

@@ -11,28 +11,48 @@ use vocab::{BlockAddr, DieId, Stream, Streams};
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fault-atlas.md");
 const COMMAND: &str = "FLASHKEEP_WRITE_ATLAS=1 cargo test -p flashkeep-ssd-tests --test conformance fault_atlas::";
-const DIES: u64 = 6;
-const BLOCKS: u64 = 16;
-const TRIALS: u64 = 24;
+/// Drives of a table, and how often each failure is tried on each.
+struct Size {
+    dies: u64,
+    blocks: u64,
+    pages: u64,
+    trials: u64,
+}
+
+const SMALL: Size = Size { dies: 6, blocks: 16, pages: 8, trials: 24 };
+const WIDE: Size = Size { dies: 64, blocks: 12, pages: 4, trials: 6 };
+/// Banks of a card of the wide drives, and so the step from one of its dies to the next.
+const CARD: u64 = 8;
 
 /// A failure, or several at once, of a drive at rest.
-type Strike = fn(&mut Session, &mut Stream);
+type Strike = fn(&mut Session, &mut Stream, &Size);
 
 const STRIKES: [(&str, Strike); 7] = [
-    ("one page", |drive, draws| fail_page(drive, draws)),
-    ("one block", |drive, draws| drive.fail(Failure::Block(BlockAddr(draws.below(DIES * BLOCKS) as u32)))),
-    ("one die", |drive, draws| fail_die(drive, draws)),
-    ("two dies", |drive, draws| two_dies(drive, draws, false)),
-    ("a die and a page", |drive, draws| {
+    ("one page", |drive, draws, _| fail_page(drive, draws)),
+    ("one block", |drive, draws, size| drive.fail(Failure::Block(BlockAddr(draws.below(size.dies * size.blocks) as u32)))),
+    ("one die", fail_die),
+    ("two dies", |drive, draws, size| two_dies(drive, draws, size, false)),
+    ("a die and a page", |drive, draws, size| {
         fail_page(drive, draws);
-        fail_die(drive, draws);
+        fail_die(drive, draws, size);
     }),
-    ("one read in a thousand", |_, _| {}),
-    ("a die, and after the rebuild another", |drive, draws| two_dies(drive, draws, true)),
+    ("one read in a thousand", |_, _, _| {}),
+    ("a die, and after the rebuild another", |drive, draws, size| two_dies(drive, draws, size, true)),
 ];
 
-fn fail_die(drive: &mut Session, draws: &mut Stream) {
-    drive.fail(Failure::Die(DieId(draws.below(DIES) as u16)));
+/// Failures of wide drives: all banks of a card at once, and those of the small drives that say something else there.
+const WIDE_STRIKES: [(&str, Strike); 4] = [
+    ("one die", fail_die),
+    ("two dies", |drive, draws, size| two_dies(drive, draws, size, false)),
+    ("a card of 8 dies", |drive, draws, size| {
+        let card = draws.below(CARD);
+        (card..size.dies).step_by(CARD as usize).for_each(|die| drive.fail(Failure::Die(DieId(die as u16))));
+    }),
+    ("a die, and after the rebuild another", |drive, draws, size| two_dies(drive, draws, size, true)),
+];
+
+fn fail_die(drive: &mut Session, draws: &mut Stream, size: &Size) {
+    drive.fail(Failure::Die(DieId(draws.below(size.dies) as u16)));
 }
 
 /// A page that holds the current version of something.
@@ -42,9 +62,9 @@ fn fail_page(drive: &mut Session, draws: &mut Stream) {
     drive.fail(Failure::Page(live[draws.below(live.len() as u64) as usize].ppn));
 }
 
-fn two_dies(drive: &mut Session, draws: &mut Stream, rebuild: bool) {
-    let first = draws.below(DIES);
-    let second = (first + 1 + draws.below(DIES - 1)) % DIES;
+fn two_dies(drive: &mut Session, draws: &mut Stream, size: &Size, rebuild: bool) {
+    let first = draws.below(size.dies);
+    let second = (first + 1 + draws.below(size.dies - 1)) % size.dies;
     drive.fail(Failure::Die(DieId(first as u16)));
     if rebuild {
         drive.drain();
@@ -61,21 +81,41 @@ fn rows() -> Vec<(String, Setup)> {
         choice.options.insert("data_strips".into(), "3".into());
         choice
     });
-    let row = |choice: SchemeChoice| {
-        let options: String = choice.options.iter().map(|(key, value)| format!(", {key} = {value}")).collect();
-        let name = format!("{}{options}", choice.name);
-        let mut setup = setup_of(&choice, drive(DIES as u32, BLOCKS as u32, 8, 1), 0.5);
-        setup.precondition.fill = 1.0;
-        (name, setup)
-    };
-    let mut all: Vec<_> = schemes().chain(narrow).map(row).collect();
+    let mut all: Vec<_> = schemes().chain(narrow).map(|choice| row(choice, &SMALL)).collect();
     // A scheme's rows stay together.
     all.sort_by_key(|(_, setup)| SCHEMES.iter().position(|entry| entry.name == setup.scheme.name));
     all
 }
 
+fn row(choice: SchemeChoice, size: &Size) -> (String, Setup) {
+    let options: String = choice.options.iter().map(|(key, value)| format!(", {key} = {value}")).collect();
+    let name = format!("{}{options}", choice.name);
+    let mut setup = setup_of(&choice, drive(size.dies as u32, size.blocks as u32, size.pages as u32, 1), 0.5);
+    setup.precondition.fill = 1.0;
+    (name, setup)
+}
+
+/// Every scheme on a wide drive, with its defaults and with stripes of eight dies, one of each card.
+fn wide_rows() -> Vec<(String, Setup)> {
+    let of_eight: [(&str, &[(&str, &str)]); 5] = [
+        ("raid5", &[("data_strips", "7")]),
+        ("ppc", &[("data_strips", "7")]),
+        ("da-raid5", &[("data_strips", "7"), ("stage", "3")]),
+        ("ds-raid", &[("row_dies", "8")]),
+        ("mds-groups", &[("k", "7")]),
+    ];
+    let of_eight = of_eight.map(|(scheme, options)| SchemeChoice {
+        name: scheme.into(),
+        options: options.iter().map(|&(key, value)| (key.into(), value.into())).collect(),
+    });
+    let defaults = schemes().filter(|choice| choice.options.is_empty());
+    let mut all: Vec<_> = defaults.chain(of_eight).map(|choice| row(choice, &WIDE)).collect();
+    all.sort_by_key(|(_, setup)| SCHEMES.iter().position(|entry| entry.name == setup.scheme.name));
+    all
+}
+
 /// How many logical pages each trial lost; every one of them was reported.
-fn trials(name: &str, setup: &Setup, what: &str, strike: Strike) -> Vec<usize> {
+fn trials(name: &str, setup: &Setup, what: &str, strike: Strike, size: &Size) -> Vec<usize> {
     let transient = if what == "one read in a thousand" { 1e-3 } else { 0.0 };
     let trial = |seed: u64| {
         let faults = Faults { uncorrectable_reads: transient, ..setup.faults };
@@ -83,12 +123,12 @@ fn trials(name: &str, setup: &Setup, what: &str, strike: Strike) -> Vec<usize> {
         let mut session = Session::new(&setup).unwrap_or_else(|e| panic!("{name}: {e}"));
         let commands = workload(seed, setup.user_slots, 200, Mix { reads: 0.3, ..MIX });
         run(&mut session, &commands, Pace::Closed { depth: 4 });
-        strike(&mut session, &mut Streams::new(seed).stream("test/failures"));
+        strike(&mut session, &mut Streams::new(seed).stream("test/failures"), size);
         let found = session.read_back();
         assert_eq!(found.wrong, None, "{name}, {what}, trial {seed}");
         found.lost.len()
     };
-    (0..TRIALS).map(trial).collect()
+    (0..size.trials).map(trial).collect()
 }
 
 fn cell(lost: &[usize]) -> String {
@@ -101,23 +141,40 @@ fn cell(lost: &[usize]) -> String {
 }
 
 fn atlas() -> String {
+    let Size { dies, blocks, trials, .. } = SMALL;
     let mut text = format!(
         "# Fault atlas\n\n\
          Which failures each scheme survives, as found by trying; a generated file.\n\
          Made by `{COMMAND}`; without the variable the test fails where this page is out of date.\n\n\
-         Each cell is {TRIALS} trials on a drive of {DIES} dies with {BLOCKS} blocks of 8 pages, half of what the scheme can keep\n\
+         Each cell is {trials} trials on a drive of {dies} dies with {blocks} blocks of 8 pages, half of what the scheme can keep\n\
          in use, after 200 mixed requests. A failure strikes the drive at rest, at a place drawn at random (a page that holds\n\
          something current); then every logical page (LPN) is read and compared with what was written. *survives*: all of them\n\
          came back in every trial. *lost, reported*: so many LPNs answered with a media error, least and most of the trials. Wrong\n\
          bytes would fail the test. `one read in a thousand`: each page read is uncorrectable with that probability, for once.\n\
-         Failures in the middle of requests are the business of `crates/ssd-tests/tests/conformance/every_step.rs`.\n\n| scheme | LPNs |"
+         Failures in the middle of requests are the business of `crates/ssd-tests/tests/conformance/every_step.rs`.\n\n"
     );
-    STRIKES.iter().for_each(|(what, _)| write!(text, " {what} |").expect("writes to a text"));
-    writeln!(text, "\n|---|---|{}", "---|".repeat(STRIKES.len())).expect("writes to a text");
-    for (name, setup) in rows() {
+    table(&mut text, &rows(), &STRIKES, &SMALL);
+    let Size { dies, blocks, pages, trials } = WIDE;
+    write!(
+        text,
+        "\n## Wide drives\n\n\
+         The same with {trials} trials on drives of {dies} dies with {blocks} blocks of {pages} pages: stripes, rows and codewords are\n\
+         narrower than the drive. Every eighth die sits on one card; where a stripe is of eight neighbouring dies, each of its\n\
+         strips is on a card of its own, and all dies of a card may be lost at once.\n\n"
+    )
+    .expect("writes to a text");
+    table(&mut text, &wide_rows(), &WIDE_STRIKES, &WIDE);
+    text
+}
+
+fn table(text: &mut String, rows: &[(String, Setup)], strikes: &[(&str, Strike)], size: &Size) {
+    text.push_str("| scheme | LPNs |");
+    strikes.iter().for_each(|(what, _)| write!(text, " {what} |").expect("writes to a text"));
+    writeln!(text, "\n|---|---|{}", "---|".repeat(strikes.len())).expect("writes to a text");
+    for (name, setup) in rows {
         write!(text, "| {name} | {} |", setup.user_slots).expect("writes to a text");
-        for (what, strike) in STRIKES {
-            let lost = trials(&name, &setup, what, strike);
+        for &(what, strike) in strikes {
+            let lost = trials(name, setup, what, strike, size);
             if what == "one die" {
                 let promised = promise(&setup.scheme, &setup.drive) > 0;
                 assert!(!promised || lost.iter().all(|&lost| lost == 0), "{name} breaks its promise: {lost:?}");
@@ -126,7 +183,6 @@ fn atlas() -> String {
         }
         text.push('\n');
     }
-    text
 }
 
 #[test]

@@ -18,3 +18,4 @@ mod rebuild;
 mod series;
 mod waits;
 mod where_peers_fail;
+mod wide;
