@@ -66,11 +66,14 @@ fn what_was_flushed_is_found_after_a_cut() {
             for _ in 0..4 {
                 let events = 500 + draws.below(3000);
                 session.run_until(&mut rest, Pace::Closed { depth: 4 }, &mut |event| event < events);
-                let before = session.page_profiles();
+                let (before, worn_before) = (session.page_profiles(), session.pe_cycles());
                 cuts_in_flushes += usize::from(before.flushed != before.in_ram);
                 cut(&mut session, &mut draws);
                 let after = session.page_profiles();
                 assert_eq!((&after.flushed, after.at), (&before.flushed, before.at), "{name}");
+                let worn = session.pe_cycles();
+                let forgets_wear = |block: &BlockAddr| worn[block.index()] < worn_before[block.index()];
+                assert!(!before.reserved.iter().any(forgets_wear), "{name}: {worn_before:?}, then {worn:?}");
                 same += check_found(&before.flushed, &after.in_ram, &name);
                 session.drain();
                 session.check_counts();

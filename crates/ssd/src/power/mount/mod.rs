@@ -321,10 +321,15 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         let summed_up = self.core.safe.checkpoint.as_ref().map_or(0, Checkpoint::most_worn);
         let bound = remains.most_worn.unwrap_or_else(|| looks.most_worn(&self.core.device.array).max(summed_up) + 1);
         for block in (0..self.core.device.grid.geometry().blocks()).map(BlockAddr) {
-            if self.care.profiles.as_ref().is_some_and(|profiles| profiles.holds(block)) {
-                continue;
-            }
-            let told = looks.valid_in(block, &self.core.device.grid).next();
+            let is_reserved = self.care.profiles.as_ref().is_some_and(|profiles| profiles.holds(block));
+            let told = if is_reserved {
+                // Looks leave out its pages; they say how worn it is all the same.
+                (0..self.core.device.grid.pages_per_block())
+                    .map(|page| self.core.device.grid.ppn(block, page))
+                    .find(|&ppn| matches!(self.core.device.array.scan_page(ppn), PageScan::Valid(_)))
+            } else {
+                looks.valid_in(block, &self.core.device.grid).next()
+            };
             let told = told.and_then(|ppn| match self.core.device.array.scan_page(ppn) {
                 PageScan::Valid(page) => Some((page.pe, remains.outage.seen(page.first_program))),
                 _ => None,
