@@ -167,8 +167,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// place, and the work is elsewhere.
     #[inline(always)]
     fn after_event(&mut self) {
-        let fills_idle_time = self.writer.stripes.worn_above.is_some() || self.power.mounting.is_some();
-        if self.core.retry || fills_idle_time || self.core.limits.stirred || self.care.refresh.stirred {
+        let fills_idle_time = self.writer.stripes.worn_above.is_some() && self.host.requests.outstanding == 0;
+        if self.core.retry
+            || fills_idle_time
+            || self.power.mounting.is_some()
+            || self.core.limits.stirred
+            || self.care.refresh.stirred
+        {
             self.go_on_with_what_waits();
         }
         if self.core.device.has_kicks() {
