@@ -7,7 +7,6 @@
 //! ended, were cut short or had not begun. That is a state after a power cut (`cut`), which a mount
 //! knows how to come back from (`mount`).
 
-mod bytes;
 mod memory;
 mod saved;
 
@@ -15,6 +14,7 @@ use crate::boot;
 use crate::boot::age::mark_bad_blocks;
 use crate::config::SetupError;
 use crate::config::{Age, Faults, Pace, PayloadKind, Setup};
+use crate::core::bytes::Malformed;
 use crate::core::scrub::Scrub;
 use crate::engine::Engine;
 use crate::fit::check_setup;
@@ -23,7 +23,6 @@ use crate::host::requests::HostEvent;
 use crate::host::requests::Journal;
 use crate::power::cut::Remains;
 use crate::power::mount::Mounted;
-use bytes::Malformed;
 use device::contents::{HostPayload, PageBuf, Window};
 use memory::Memory;
 pub use memory::MemoryError;
