@@ -74,13 +74,13 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     #[inline(always)]
     pub fn sense(&mut self, command: &Command<O>, compares: Compares) -> Sensed {
         let at_once = |verdict| Sensed { verdict, time: Nanos(0) };
-        if !self.failed_programs.is_empty() && self.failed_programs.contains_key(&command.ppn.0) {
+        if !self.losses.failed_programs.is_empty() && self.losses.failed_programs.contains_key(&command.ppn.0) {
             self.record(Fact::Read { ppn: command.ppn.0, cause: command.cause });
             return at_once(Verdict::Failed);
         }
         let answered = self.array.read(command.ppn) == ReadOutcome::Clean;
         self.record(Fact::Read { ppn: command.ppn.0, cause: command.cause });
-        if !self.remembered.is_empty() && self.remembered.contains(&command.ppn) {
+        if !self.losses.remembered.is_empty() && self.losses.remembered.contains(&command.ppn) {
             return at_once(Verdict::Clean);
         }
         if !answered {

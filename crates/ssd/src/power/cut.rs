@@ -207,7 +207,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             erasing: self.core.safe.erasing.keys().copied().collect(),
             lost: self.core.safe.lost.clone(),
             journal: Journal::default(),
-            died: self.core.device.died.clone(),
+            died: self.core.device.losses.died().to_vec(),
             checkpoint: self.core.safe.checkpoint.clone(),
             profiles: self.care.profiles.clone(),
             outage: Outage::default(),

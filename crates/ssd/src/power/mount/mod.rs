@@ -150,7 +150,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         self.mount_groups(&mut remains, &looks);
         let mut with = self.choose(&looks, &remains, &remains.journal, (&BTreeSet::new(), Lost::AreSolvedFor));
         // Unless a die took it, what can only be solved for is as suspect.
-        let lost = if self.core.device.dead.is_empty() { Lost::AreLeftOut } else { Lost::AreSolvedFor };
+        let lost = if self.core.device.losses.dead().is_empty() { Lost::AreLeftOut } else { Lost::AreSolvedFor };
         // A suspect may be durable: what would count without it is kept, and the next mount knows better.
         let mut without = self.choose(&looks, &remains, &known_lost, (&suspects, lost));
         if let Way::Stripes = self.writer.way {
@@ -170,7 +170,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         }
         self.mount_units(&looks, &with, &fallback);
         self.mount_map(&with);
-        for die in self.core.device.died.clone() {
+        for die in self.core.device.losses.died().to_vec() {
             self.leave_die_out(die);
         }
         self.mount_redundancy(&looks, &with, &mut remains);
@@ -190,7 +190,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         let stays = remains.erasing.iter().filter(|&&block| half_erased.contains(&self.core.map.unit_of_block(block)));
         self.core.safe.erasing = stays.map(|&block| (block, false)).collect();
         self.begin_mounting((pages, leaning), fallback, with.found());
-        self.core.device.remembered = suspects;
+        self.core.device.losses.remembered = suspects;
         let mapped = with.pages.iter().flatten().count() as u64;
         let found = self.read_for_mount(&looks, remains.checkpoint.as_ref());
         Mounted { mapped, read_only: self.host.requests.read_only_since.is_some(), lost: remains.outage.memory, ..found }
@@ -257,8 +257,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         for die in died_before.iter().copied().chain(since) {
             let first = self.core.device.grid.ppn(self.core.device.grid.block(die, 0), 0);
             if !self.core.device.array.answers(first) {
-                self.core.device.dead.insert(u32::from(die.0));
-                self.core.device.died.push(die);
+                self.core.device.losses.die_died(die);
             }
         }
     }
@@ -440,8 +439,8 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             pages.extend(leaning.filter(|&ppn| suspects.iter().any(|&suspect| self.shares_codeword(ppn, suspect))));
         }
         pages.extend(with.stripes.iter().filter_map(|found| found.unnamed).map(page));
-        if self.core.device.dead.is_empty() {
-            pages.extend(with.slots().map(page).filter(|ppn| self.core.device.failed_programs.contains_key(&ppn.0)));
+        if self.core.device.losses.dead().is_empty() {
+            pages.extend(with.slots().map(page).filter(|ppn| self.core.device.losses.failed_programs.contains_key(&ppn.0)));
         }
         pages
     }

@@ -88,7 +88,8 @@ impl<P: HostPayload> Groups<P> {
         let (row, _) = core.map.rows().row_of(core.device.grid.page_of(slot).0);
         let Some(info) = self.info[(row / core.device.grid.pages_per_block()) as usize] else { return false };
         let page = |die: u32| core.map.rows().page(row, DieId(die as u16)).0;
-        let is_lost = |die: &u32| core.device.dead.contains(*die) || core.device.failed_programs.contains_key(&page(*die));
+        let is_lost =
+            |die: &u32| core.device.losses.dead().contains(*die) || core.device.losses.failed_programs.contains_key(&page(*die));
         info.members.iter().filter(is_lost).count() <= self.codes[info.code].1.parity()
     }
 
