@@ -221,8 +221,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let strips = stripes * width;
         let too_many = strips.div_ceil(u64::from(self.core.device.grid.dies())) >= least.max(1) && stripes > 0;
         if u64::from(map.user_slots()) >= live || too_many {
+            let kept_out =
+                if self.care.profiles.is_some() { "bad blocks, and those that ecc.flush reserves," } else { "bad blocks" };
             return Err(SetupError::new(format!(
-                "scheme {scheme}: bad blocks leave room for {live} slots, fewer than {} logical pages with their redundancy need",
+                "scheme {scheme}: {kept_out} leave room for {live} slots, fewer than {} logical pages with their redundancy need",
                 map.user_slots()
             )));
         }
