@@ -233,6 +233,7 @@ class Ecc:
     codeword: str | None = None
     codec: str | None = None
     codec_microwatt: int | None = None
+    flush: Time | None = None
     options: Mapping[str, Settings] | None = None
 
 

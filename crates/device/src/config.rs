@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use vocab::Nanos;
 
 /// In which order a die takes up its commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +29,8 @@ pub struct Ecc {
     pub codec: CodecTiming,
     /// Power of a codec at work.
     pub codec_microwatt: u32,
+    /// How often what the policy keeps of pages in RAM is flushed to reserved pages; 0: never, and a power cut takes it.
+    pub flush: Nanos,
 }
 
 /// How long a codec takes for a codeword. There is an encoder for each die and a decoder for
@@ -52,6 +55,7 @@ impl Default for Ecc {
             codeword: "4KiB".into(),
             codec: CodecTiming::Flares,
             codec_microwatt: 3_500,
+            flush: Nanos(0),
         }
     }
 }

@@ -74,6 +74,28 @@ pub struct EccSetup<'a> {
     pub rewrites: Rewrites,
 }
 
+/// Bits that a policy flushes of each page; `None`: it keeps nothing of pages in RAM.
+///
+/// # Errors
+/// Names the setting at fault and what would be valid.
+pub fn partial_bits(ecc: &Ecc, errors: &Errors, geometry: &Geometry) -> Result<Option<u32>, EccError> {
+    let setup = EccSetup { ecc, errors, geometry, rewrites: Rewrites::default() };
+    let codeword = find_codeword(ecc)?;
+    let policy = build_policy(&setup, codeword, cell_settings(errors)?.model)?;
+    let codewords = geometry.page_size.0 / u64::from(codeword.bytes());
+    Ok(policy.partial_bits(codewords.max(1) as u32))
+}
+
+fn find_codeword(ecc: &Ecc) -> Result<Codeword, EccError> {
+    Codeword::find(&ecc.codeword).map_err(|e| EccError(format!("ecc.codeword: {e}")))
+}
+
+fn build_policy(setup: &EccSetup<'_>, codeword: Codeword, model: nand::rber::RberModel) -> Result<Box<dyn EccPolicy>, EccError> {
+    let choice = SchemeChoice { name: setup.ecc.policy.clone(), options: setup.ecc.options.clone() };
+    let (pages_per_block, cells) = (setup.geometry.pages_per_block, Arc::new(Nominal(model)));
+    ecc::build(&choice, &EccShape { codeword, pages_per_block, cells }).map_err(|e| EccError(e.to_string()))
+}
+
 /// ECC of one drive.
 #[derive(Clone)]
 pub struct PageEcc {
@@ -131,16 +153,13 @@ impl PageEcc {
     pub fn new(setup: &EccSetup<'_>, streams: &Streams) -> Result<Option<Box<Self>>, EccError> {
         let settings = cell_settings(setup.errors)?;
         let geometry = setup.geometry;
-        let codeword = Codeword::find(&setup.ecc.codeword).map_err(|e| EccError(format!("ecc.codeword: {e}")))?;
-        let choice = SchemeChoice { name: setup.ecc.policy.clone(), options: setup.ecc.options.clone() };
-        let cells = Arc::new(Nominal(settings.model));
-        let policy = ecc::build(&choice, &EccShape { codeword, pages_per_block: geometry.pages_per_block, cells })
-            .map_err(|e| EccError(e.to_string()))?;
+        let codeword = find_codeword(setup.ecc)?;
+        let policy = build_policy(setup, codeword, settings.model)?;
         if !Self::is_wanted(setup.ecc, setup.errors) {
             return Ok(None);
         }
-        let layout =
-            Layout::new(codeword, geometry, policy.strongest()).map_err(|e| EccError(format!("ecc {}: {e}", choice.name)))?;
+        let layout = Layout::new(codeword, geometry, policy.strongest())
+            .map_err(|e| EccError(format!("ecc {}: {e}", setup.ecc.policy)))?;
         let dies = geometry.dies();
         Ok(Some(Box::new(Self {
             codec: Codec::new(codeword, policy.strongest()),

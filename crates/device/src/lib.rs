@@ -15,12 +15,14 @@ pub mod ecc;
 pub mod facts;
 pub mod failed;
 pub mod image;
+pub mod losses;
 pub mod queue;
 pub mod sense;
 pub mod series;
 pub mod service;
 pub mod slab;
 pub mod waits;
+mod work;
 
 pub use service::Taken;
 
@@ -32,13 +34,15 @@ use crate::ecc::PageEcc;
 use crate::facts::{Fact, Folds};
 use crate::failed::FailedProgram;
 use crate::image::{Contents, Images};
+use crate::losses::Losses;
 use crate::queue::Die;
 use crate::slab::{CommandId, ImageId, OfCommand, Slab};
 use crate::waits::Stopwatch;
+use crate::work::Work;
 use nand::{FlashArray, Latencies, OobTag, ProgramOutcome, Timing};
-use rustc_hash::FxHashMap;
-use std::collections::{BTreeSet, VecDeque};
-use vocab::{BlockAddr, Cause, DieId, Grid, Nanos, Ppn, SimTime, StripSet};
+
+use std::collections::VecDeque;
+use vocab::{BlockAddr, Cause, DieId, Grid, Nanos, Ppn, SimTime};
 
 /// One drive's flash, and everything between it and the engine.
 #[derive(Clone)]
@@ -58,39 +62,18 @@ pub struct Device<P: HostPayload, A: FlashArray<P>, O> {
     pub now: SimTime,
     /// Pending events: one for each die, then the timers of the engine.
     pub calendar: Calendar,
-    dies: Vec<Die>,
-    /// Commands queued or in service at each die, without withdrawn ones: side by side, because a page that may go
-    /// to any die looks at all of them.
-    backlogs: Vec<u32>,
+    work: Work,
     channels: Vec<SimTime>,
-    busy_dies: u32,
-    /// Idle dies for which something was queued.
-    kicks: Vec<DieId>,
-    /// How many of `kicks` were served already.
-    kicked: usize,
-    /// Commands to be completed, without time.
-    ready: VecDeque<CommandId>,
-    /// Withdrawn commands that are still linked in queues.
-    withdrawn: u32,
-    /// Dies that stopped answering, and in which order.
-    pub dead: StripSet,
-    /// The same dies in the order of their death.
-    pub died: Vec<DieId>,
+    /// Dies, blocks and pages that were lost.
+    pub losses: Losses,
     /// Commands queued or in service.
     pub commands: Slab<Command<O>, OfCommand>,
     /// Pages being put together, until they are programmed.
     pub images: Images<P>,
     /// Page ECC and the errors it is there for; `None`: neither.
     pub ecc: Option<Box<PageEcc>>,
-    /// Pages whose program failed: what the map believes that they hold.
-    pub failed_programs: FxHashMap<u32, FailedProgram>,
-    /// Blocks whose last erase failed: nothing that they held is kept, and they are written no more.
-    pub unerased: BTreeSet<BlockAddr>,
     /// Programs that failed and wait for another place, in order.
     pub displaced: VecDeque<Command<O>>,
-    /// Pages whose contents the controller has had since a mount, because their programs may have been
-    /// cut: reads of them do not fail.
-    pub remembered: BTreeSet<Ppn>,
     /// Rank of the last program or write.
     pub sequence: u64,
     /// Counters over what happened.
@@ -111,23 +94,13 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             timed: true,
             now: SimTime::ZERO,
             calendar: Calendar::new(dies + timers),
-            dies: vec![Die::default(); dies],
-            backlogs: vec![0; dies],
+            work: Work::new(dies),
             channels: vec![SimTime::ZERO; grid.geometry().channels as usize],
-            busy_dies: 0,
-            kicks: Vec::new(),
-            kicked: 0,
-            ready: VecDeque::new(),
-            withdrawn: 0,
-            dead: StripSet::EMPTY,
-            died: Vec::new(),
+            losses: Losses::default(),
             commands: Slab::default(),
             images: Images::new(slots),
             ecc: None,
-            failed_programs: FxHashMap::default(),
-            unerased: BTreeSet::new(),
             displaced: VecDeque::new(),
-            remembered: BTreeSet::new(),
             sequence: 0,
             folds: Folds::new(slots),
             stopwatch: None,
@@ -143,8 +116,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         if let Some(ecc) = &mut self.ecc {
             ecc.grow(channels, grid.dies());
         }
-        self.dies.resize_with(dies, Die::default);
-        self.backlogs.resize(dies, 0);
+        self.work.grow(dies);
         self.channels.resize(channels as usize, SimTime::ZERO);
         self.grid = grid;
     }
@@ -165,45 +137,45 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     /// Whether the die has died.
     #[inline]
     pub fn is_dead(&self, die: DieId) -> bool {
-        !self.dead.is_empty() && self.dead.contains(u32::from(die.0))
+        self.losses.is_dead(die)
     }
 
     /// Whether nothing is in service, queued or being decoded.
     #[inline]
     pub fn is_idle(&self) -> bool {
-        self.busy_dies == 0 && self.kicks.is_empty() && self.ecc.as_ref().is_none_or(|ecc| ecc.is_idle())
+        self.work.is_idle() && self.ecc.as_ref().is_none_or(|ecc| ecc.is_idle())
     }
 
     /// Whether no die is serving a command.
     pub fn no_die_is_busy(&self) -> bool {
-        self.busy_dies == 0
+        self.work.busy == 0
     }
 
     /// Whether the die serves a command.
     pub fn is_busy(&self, die: DieId) -> bool {
-        self.dies[die.index()].service.is_some()
+        self.work.dies[die.index()].service.is_some()
     }
 
     /// Whether an erase of the die was asked for that has not ended.
     pub fn is_erasing(&self, die: DieId) -> bool {
-        self.dies[die.index()].erases > 0
+        self.work.dies[die.index()].erases > 0
     }
 
     /// Commands queued or in service at a die.
     #[inline]
     pub fn backlog(&self, die: DieId) -> u32 {
-        self.backlogs[die.index()]
+        self.work.backlogs[die.index()]
     }
 
     /// As [`Self::backlog`], of all dies in order.
     #[inline]
     pub fn backlogs(&self) -> &[u32] {
-        &self.backlogs
+        &self.work.backlogs
     }
 
     /// The dies, in order.
     pub fn dies(&self) -> &[Die] {
-        &self.dies
+        &self.work.dies
     }
 
     /// Whether the page was programmed: pages of a block are programmed in order.
@@ -215,8 +187,8 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
 
     /// Whether the page was programmed since its block was to be erased, and its program did not fail.
     pub fn is_stored(&self, ppn: Ppn) -> bool {
-        let is_kept = || self.unerased.is_empty() || !self.unerased.contains(&self.block_of(ppn));
-        self.is_programmed(ppn) && !self.failed_programs.contains_key(&ppn.0) && is_kept()
+        let is_failed = self.losses.failed_programs.contains_key(&ppn.0);
+        self.is_programmed(ppn) && !is_failed && self.losses.keeps(self.block_of(ppn))
     }
 
     /// The block of a page.
@@ -226,7 +198,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
 
     /// Tags of a page, readable or not: what the controller's own summary of the block says.
     pub fn tags(&self, ppn: Ppn) -> &[OobTag] {
-        match self.failed_programs.get(&ppn.0) {
+        match self.losses.failed_programs.get(&ppn.0) {
             Some(failed) => &failed.tags,
             None => self.array.tags(ppn),
         }
@@ -234,7 +206,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
 
     /// As [`Self::tags`]: the rank of the contents of a slot, whose program may be on its way.
     pub fn update_at(&self, ppn: Ppn, index: u32) -> u64 {
-        if let Some(failed) = self.failed_programs.get(&ppn.0) {
+        if let Some(failed) = self.losses.failed_programs.get(&ppn.0) {
             return failed.updates[index as usize];
         }
         let on_its_way = if self.is_programmed(ppn) { None } else { self.images.of_page(ppn) };
@@ -249,7 +221,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     pub fn contents_at(&self, ppn: Ppn, index: u32) -> Contents<P> {
         let (tag, payload, update) = self.array.slot(ppn, index);
         let contents = Contents { tag, payload: payload.clone(), update };
-        if self.failed_programs.is_empty() {
+        if self.losses.failed_programs.is_empty() {
             return contents;
         }
         let tag = self.tags(ppn)[index as usize];
@@ -260,7 +232,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     pub fn note_failed(&mut self, image: ImageId) {
         let tags = self.images.contents(image).0.into();
         let updates = self.images.updates(image).into();
-        self.failed_programs.insert(self.images.slab[image].ppn.0, FailedProgram { tags, updates });
+        self.losses.failed_programs.insert(self.images.slab[image].ppn.0, FailedProgram { tags, updates });
     }
 
     /// Whether the page's program failed and its contents wait for another place, in the controller.
@@ -281,7 +253,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             let served = die.service.map(|(id, _)| id);
             served.into_iter().chain(die.queued(&self.commands)).collect::<Vec<_>>()
         };
-        self.dies.iter().flat_map(of_die).collect()
+        self.work.dies.iter().flat_map(of_die).collect()
     }
 
     /// Time a command keeps its channel.
@@ -311,7 +283,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     pub fn program(&mut self, command: &Command<O>) -> ProgramOutcome {
         let mut oob = self.images.slab[command.image].oob;
         if self.ecc.is_some() {
-            oob.ecc = self.capability(command.ppn);
+            oob.ecc = self.capability_of(command);
         }
         let filled = self.images.slab[command.image].filled;
         let program = self.images.program(command.image, command.ppn, oob, self.now);
@@ -329,15 +301,12 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     /// Erases a block now. What it held is gone, also if that fails: neither the controller nor flash has it.
     pub fn erase(&mut self, block: BlockAddr, cause: Cause) -> ProgramOutcome {
         let die = self.grid.split_block(block).0;
-        self.dies[die.index()].erases -= 1;
+        self.work.dies[die.index()].erases -= 1;
         let outcome = self.array.erase(block);
         let grid = &self.grid;
-        self.remembered.retain(|&ppn| grid.split(ppn).0 != block);
+        self.losses.note_erase(block, outcome.is_done(), |ppn| grid.split(ppn).0);
         if outcome.is_done() {
             self.record(Fact::Erased { block: block.0, cause });
-            self.unerased.remove(&block);
-        } else {
-            self.unerased.insert(block);
         }
         outcome
     }

@@ -8,7 +8,7 @@ use crate::ecc::PageEcc;
 use crate::facts::Fact;
 use ecc::{Advice, Decoded, Profile};
 use nand::{Arrived, FlashArray, ReadOutcome, hours};
-use vocab::{Capability, Nanos, PeCycles, Ppn};
+use vocab::{Capability, Cause, Nanos, PeCycles, Ppn};
 
 /// What a read of a page gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,13 +74,13 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     #[inline(always)]
     pub fn sense(&mut self, command: &Command<O>, compares: Compares) -> Sensed {
         let at_once = |verdict| Sensed { verdict, time: Nanos(0) };
-        if !self.failed_programs.is_empty() && self.failed_programs.contains_key(&command.ppn.0) {
+        if !self.losses.failed_programs.is_empty() && self.losses.failed_programs.contains_key(&command.ppn.0) {
             self.record(Fact::Read { ppn: command.ppn.0, cause: command.cause });
             return at_once(Verdict::Failed);
         }
         let answered = self.array.read(command.ppn) == ReadOutcome::Clean;
         self.record(Fact::Read { ppn: command.ppn.0, cause: command.cause });
-        if !self.remembered.is_empty() && self.remembered.contains(&command.ppn) {
+        if !self.losses.remembered.is_empty() && self.losses.remembered.contains(&command.ppn) {
             return at_once(Verdict::Clean);
         }
         if !answered {
@@ -179,6 +179,16 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         match (&self.ecc, verb) {
             (Some(ecc), Verb::Program | Verb::Recharge) => ecc.encode_time(self.grid.slots_per_page()),
             _ => Nanos(0),
+        }
+    }
+
+    /// How strong a code the page of a program gets now. The drive's own pages always have the strongest: nothing but the
+    /// medium brings them back.
+    #[inline]
+    pub fn capability_of(&mut self, command: &Command<O>) -> Capability {
+        match &self.ecc {
+            Some(ecc) if command.cause == Cause::Meta => ecc.policy.strongest(),
+            _ => self.capability(command.ppn),
         }
     }
 

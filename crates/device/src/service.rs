@@ -41,22 +41,23 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         self.commands[id] = command;
         let die = self.grid.die_of(command.ppn);
         if command.verb == Verb::Erase {
-            self.dies[die.index()].erases += 1;
+            self.work.dies[die.index()].erases += 1;
         }
         if !self.timed {
-            self.ready.push_back(id);
+            self.work.ready.push_back(id);
             return id;
         }
         let early = command.verb == Verb::Read && self.goes_first(command.ppn, haste);
-        let state = &mut self.dies[die.index()];
+        let state = &mut self.work.dies[die.index()];
         if self.collection_occupies && is_collection(command.cause) {
             state.push_collection(id, early, &mut self.commands);
         } else {
             state.push(id, early, &mut self.commands);
         }
-        self.backlogs[die.index()] += 1;
-        if state.service.is_none() {
-            self.kicks.push(die);
+        let is_idle = state.service.is_none();
+        self.work.backlogs[die.index()] += 1;
+        if is_idle {
+            self.work.kick(die);
         }
         self.watch_queued(id, die);
         id
@@ -72,32 +73,24 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     /// Whether something was queued for an idle die.
     #[inline]
     pub fn has_kicks(&self) -> bool {
-        !self.kicks.is_empty()
+        self.work.has_kicks()
     }
 
     /// The next idle die for which something was queued.
     #[inline]
     pub fn next_kick(&mut self) -> Option<DieId> {
-        while let Some(&die) = self.kicks.get(self.kicked) {
-            self.kicked += 1;
-            if self.dies[die.index()].service.is_none() {
-                return Some(die);
-            }
-        }
-        self.kicks.clear();
-        self.kicked = 0;
-        None
+        self.work.next_kick()
     }
 
     /// An idle die takes up the next command queued for it.
     #[inline(always)]
     pub fn start_next(&mut self, die: DieId) -> Taken {
-        if self.withdrawn > 0 {
+        if self.work.withdrawn > 0 {
             self.drop_withdrawn(die);
         }
         let of_collection = self.next_of_collection(die);
         if self.ecc.as_ref().is_some_and(|ecc| ecc.is_decoding(die)) {
-            let state = &self.dies[die.index()];
+            let state = &self.work.dies[die.index()];
             let next = of_collection.or_else(|| state.peek(&self.commands));
             let waits_for_page = state.occupied && of_collection.is_none();
             if waits_for_page || next.is_some_and(|id| self.commands[id].verb == Verb::Erase) {
@@ -105,7 +98,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
                 return Taken::Command;
             }
         }
-        let state = &mut self.dies[die.index()];
+        let state = &mut self.work.dies[die.index()];
         let popped = if of_collection.is_some() { state.pop_collection(&self.commands) } else { state.pop(&self.commands) };
         let Some(id) = popped else {
             state.occupied = false;
@@ -134,7 +127,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     /// What is queued before that one was asked for earlier still, so that serving in order until then overtakes nothing.
     #[inline]
     fn next_of_collection(&self, die: DieId) -> Option<CommandId> {
-        let state = &self.dies[die.index()];
+        let state = &self.work.dies[die.index()];
         let id = state.of_collection()?;
         let command = &self.commands[id];
         let (block, page) = self.grid.split(command.ppn);
@@ -155,7 +148,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     /// The command that a die serves.
     #[must_use]
     pub fn in_service(&self, die: DieId) -> Option<&Command<O>> {
-        self.dies[die.index()].service.map(|(id, _)| &self.commands[id])
+        self.work.dies[die.index()].service.map(|(id, _)| &self.commands[id])
     }
 
     #[inline]
@@ -167,7 +160,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let overhead = self.latencies.command;
         let (mut encoding, mut transfer, mut cells, mut phase) = (Nanos(0), overhead, Nanos(0), Phase::Ending);
         let mut begins = granted;
-        if self.dead.is_empty() || !self.dead.contains(u32::from(die.0)) {
+        if !self.losses.is_dead(die) {
             match verb {
                 Verb::Read => (cells, phase) = (self.latencies.read(page), Phase::Sensing),
                 Verb::Program | Verb::Recharge => {
@@ -181,8 +174,8 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             *channel = begins + transfer;
         }
         let until = begins + transfer + cells;
-        self.dies[die.index()].service = Some((id, phase));
-        self.busy_dies += 1;
+        self.work.dies[die.index()].service = Some((id, phase));
+        self.work.busy += 1;
         self.calendar.schedule(die.index(), until);
         let on_cells = if verb == Verb::Read { Wait::Sensing } else { Wait::Programming };
         let channel = Nanos(begins.since(self.now).0 - encoding.0);
@@ -193,7 +186,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     /// An event of a die: the cells of a read are sensed, or its command ends. The command that ended.
     #[inline]
     pub fn die_event(&mut self, die: DieId) -> Option<CommandId> {
-        let state = &mut self.dies[die.index()];
+        let state = &mut self.work.dies[die.index()];
         let (id, phase) = state.service.expect("only busy dies have events");
         if phase == Phase::Sensing {
             state.service = Some((id, Phase::Ending));
@@ -208,8 +201,8 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         }
         state.service = None;
         let busy = self.now.since(state.since);
-        self.busy_dies -= 1;
-        self.backlogs[die.index()] -= 1;
+        self.work.busy -= 1;
+        self.work.backlogs[die.index()] -= 1;
         let carried = self.transfer_time(&self.commands[id]);
         self.record(Fact::Served { die: Some(die), busy, carried });
         self.watch_ended(id, die);
@@ -219,12 +212,12 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     /// The die goes on with what is queued for it, when dies are asked next.
     #[inline]
     pub fn kick(&mut self, die: DieId) {
-        self.kicks.push(die);
+        self.work.kick(die);
     }
 
     /// Without time: the next command to be completed, as if its die had served it.
     pub fn next_ready(&mut self) -> Option<(CommandId, Taken)> {
-        let id = self.ready.pop_front()?;
+        let id = self.work.ready.pop_front()?;
         let command = self.commands[id];
         let mut taken = Taken::Command;
         if command.verb == Verb::Program {
@@ -244,23 +237,23 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             return false;
         }
         self.commands[id].stage = Stage::Withdrawn;
-        self.withdrawn += 1;
+        self.work.withdrawn += 1;
         let die = self.grid.die_of(self.commands[id].ppn);
-        self.backlogs[die.index()] -= 1;
+        self.work.backlogs[die.index()] -= 1;
         self.record(Fact::Withdrawn);
         true
     }
 
     /// Whether withdrawn commands are still linked in queues.
     pub fn has_withdrawn(&self) -> bool {
-        self.withdrawn > 0
+        self.work.withdrawn > 0
     }
 
     /// Takes withdrawn commands from the heads of the die's queues.
     fn drop_withdrawn(&mut self, die: DieId) {
-        while let Some(id) = self.dies[die.index()].take_withdrawn(&self.commands) {
+        while let Some(id) = self.work.dies[die.index()].take_withdrawn(&self.commands) {
             self.commands.give(id);
-            self.withdrawn -= 1;
+            self.work.withdrawn -= 1;
         }
     }
 }

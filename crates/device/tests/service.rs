@@ -107,7 +107,7 @@ fn without_time_commands_complete_in_the_order_they_are_given() {
 #[test]
 fn a_dead_die_answers_at_once_with_nothing() {
     let mut device = device(Scheduler::Fifo);
-    device.dead.insert(1);
+    device.losses.die_died(DieId(1));
     let gone = page(&device, 1, 0, 0);
     read(&mut device, gone, 1);
     let die = device.next_kick().expect("something was queued");

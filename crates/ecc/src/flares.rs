@@ -27,7 +27,7 @@
 //! Invariant: with the floor, what a page is programmed with never corrects less than the model
 //! asks for at its age.
 
-use crate::{Advice, CellModel, Codeword, Decoded, EccPolicy, EccShape, Profile, longest_hours};
+use crate::{Advice, CellModel, Codeword, Decoded, EccPolicy, EccShape, FoundProfile, PartialProfile, Profile, longest_hours};
 use coding::odds::Per;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -293,6 +293,13 @@ impl Flares {
         *self.window(page) = Window { p_next, overc, criticalc, failc, measured: Some(measured), ..Window::default() };
     }
 
+    /// What of a window is worth a place in flash: overc and criticalc, which the paper does not keep with the page, start anew.
+    fn kept(&self, window: &Window) -> PartialProfile {
+        let Window { p_next, failc, errc, reads, codewords, .. } = *window;
+        let failc = u32::from(failc).min(self.settings.maxfail + 1) as u8;
+        PartialProfile { p_next: Capability(p_next), errc, failc, reads, codewords }
+    }
+
     /// Whether a page has failed too often for its code.
     fn fails(&self, window: &Window) -> bool {
         u32::from(window.failc) > self.settings.maxfail
@@ -386,6 +393,43 @@ impl EccPolicy for Flares {
     fn power_cut(&mut self) {
         self.pages.clear();
         self.of_all = (0, 0);
+    }
+
+    /// Table II: 6 bits of p_next, 13 of errc; failc takes 3, not 2, to say that a page failed more often than MAXFAIL. What
+    /// counts reads is added.
+    fn partial_bits(&self, codewords: u32) -> Option<u32> {
+        let bits = |most: u32| u32::BITS - most.leading_zeros();
+        let FlaresSettings { wsize, maxfail, p_max, .. } = self.settings;
+        let most = wsize.saturating_mul(codewords);
+        // Where a page is one codeword, their count is that of the reads.
+        let counted = if codewords == 1 { 0 } else { bits(most) };
+        let errc = bits(most.saturating_mul(u32::from(p_max) + 1));
+        Some(bits(p_max.into()) + errc + bits(maxfail + 1) + bits(wsize - 1) + counted)
+    }
+
+    fn partials(&self) -> Vec<(Ppn, PartialProfile)> {
+        let firsts = (0..).step_by(self.pages_per_block as usize);
+        let blocks = firsts.zip(&self.pages).filter_map(|(first, block)| Some((first, block.as_ref()?)));
+        let pages = blocks.flat_map(|(first, block)| (first..).map(Ppn).zip(block));
+        let kept = pages.map(|(page, window)| (page, self.kept(window)));
+        kept.filter(|(_, partial)| *partial != PartialProfile::default()).collect()
+    }
+
+    /// Reads of the window until the flush count as made at its time: RBER_rd of them is at most that. The paper says that windows
+    /// make good what is lost. Until they have, a page programmed since the flush keeps at least the code that it has: what asked
+    /// for that may be what was lost.
+    fn restore(&mut self, page: Ppn, found: &FoundProfile) {
+        let PartialProfile { p_next, errc, failc, reads, codewords } = found.flushed;
+        let written = found.beside.filter(|_| found.is_newer).map_or(0, |beside| beside.capability.0);
+        let p_next = p_next.0.max(written).min(self.settings.p_max);
+        let retained = match &found.beside {
+            Some(beside) => (self.rber_rd(beside.pe, beside.hours) * f64::from(codewords)) as f32,
+            None => 0.0,
+        };
+        let window = Window { p_next, failc, reads, codewords, errc, retained, ..Window::default() };
+        if window != Window::default() {
+            *self.window(page) = window;
+        }
     }
 
     fn boxed_clone(&self) -> Box<dyn EccPolicy> {

@@ -53,6 +53,33 @@ pub struct Profile {
     pub hours: f64,
 }
 
+/// The other half (FLARES section 4.2): it changes with every read, is kept in RAM, and flushed to reserved pages. All zeros: the
+/// page was never read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PartialProfile {
+    /// Capability of the next program (p_next); 0: no window has decided it yet.
+    pub p_next: Capability,
+    /// Errors of the window so far (errc).
+    pub errc: u32,
+    /// Failures of the window so far (failc), up to where more make no difference.
+    pub failc: u8,
+    /// Reads of the window so far. The paper does not say where it counts them.
+    pub reads: u32,
+    /// Codewords that these decoded.
+    pub codewords: u32,
+}
+
+/// What a mount knows of a page's profile after power took RAM.
+#[derive(Clone, Copy, Debug)]
+pub struct FoundProfile {
+    /// What reserved pages have of it.
+    pub flushed: PartialProfile,
+    /// What stands beside the page, as old as it was when that was flushed; `None`: the page is erased, or cannot be read.
+    pub beside: Option<Profile>,
+    /// Whether the page was programmed since.
+    pub is_newer: bool,
+}
+
 /// What the decoder said about the codewords of a page that were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decoded {
@@ -89,6 +116,19 @@ pub trait EccPolicy: Debug + Send + Sync {
 
     /// Power was cut: what is kept in RAM alone is gone.
     fn power_cut(&mut self) {}
+
+    /// Bits that the half kept in RAM takes, of a page of so many codewords; `None`: the policy keeps nothing there.
+    fn partial_bits(&self, _codewords: u32) -> Option<u32> {
+        None
+    }
+
+    /// That half of each page of which it is not all zeros, in order of pages.
+    fn partials(&self) -> Vec<(Ppn, PartialProfile)> {
+        Vec::new()
+    }
+
+    /// A mount found this of a page.
+    fn restore(&mut self, _page: Ppn, _found: &FoundProfile) {}
 
     /// A copy, for forks.
     fn boxed_clone(&self) -> Box<dyn EccPolicy>;

@@ -2,7 +2,9 @@
 //! answer.
 
 use coding::odds::{BchSize, Per};
-use flashkeep_ecc::{Advice, CellModel, Codeword, Decoded, EccPolicy, EccShape, Flares, FlaresSettings, Profile};
+use flashkeep_ecc::{
+    Advice, CellModel, Codeword, Decoded, EccPolicy, EccShape, Flares, FlaresSettings, FoundProfile, PartialProfile, Profile,
+};
 use std::sync::Arc;
 use vocab::{Capability, PeCycles, Ppn, Stream, Streams};
 
@@ -43,6 +45,52 @@ fn window(policy: &mut Flares, t: u8, pe: u32, errors: u32) -> u8 {
 
 fn ten() -> FlaresSettings {
     FlaresSettings { wsize: 10, ..FlaresSettings::PAPER }
+}
+
+/// Table II, with a bit more for failures beyond MAXFAIL and 7 for the reads of the window. Catches a field too short for what it holds.
+#[test]
+fn a_flushed_profile_has_the_bits_of_table_ii() {
+    assert_eq!(policy(FlaresSettings::PAPER).partial_bits(1), Some(6 + 13 + 3 + 7));
+    // The paper's drive: 524,288 pages of 4 KiB.
+    let pages_of_copy = |bits: u32| 524_288_u32.div_ceil(4096 * 8 / bits);
+    assert_eq!((pages_of_copy(21), pages_of_copy(29)), (337, 465));
+    // With 4 codewords a page errc goes to 4 * 5100, and decoded codewords to 400.
+    assert_eq!(policy(FlaresSettings::PAPER).partial_bits(4), Some(6 + 15 + 3 + 7 + 9));
+}
+
+/// A window goes on after a cut as if there had been none: same reads, errors and failures, same p at its end. Catches a field that is
+/// not flushed, or not restored.
+#[test]
+fn a_window_goes_on_where_it_was_flushed() {
+    let (mut whole, mut cut) = (policy(ten()), policy(ten()));
+    for errors in [24, 99, 99, 30, 99, 24, 99] {
+        for policy in [&mut whole, &mut cut] {
+            read(policy, 60, 5000, errors);
+        }
+    }
+    let flushed = cut.partials();
+    assert_eq!(flushed.len(), 1);
+    assert_eq!((flushed[0].1.reads, flushed[0].1.failc), (7, 4));
+    cut.power_cut();
+    assert!(cut.partials().is_empty());
+    let beside = Profile { capability: Capability(60), pe: PeCycles(5000), hours: YEAR - 1.0 };
+    cut.restore(PAGE, &FoundProfile { flushed: flushed[0].1, beside: Some(beside), is_newer: false });
+    assert_eq!(cut.partials(), flushed);
+    for errors in [24, 30, 24] {
+        for policy in [&mut whole, &mut cut] {
+            read(policy, 60, 5000, errors);
+        }
+    }
+    assert_eq!((cut.p_next(PAGE), whole.p_next(PAGE)), (Some(Capability(50)), Some(Capability(50))), "the failure zone");
+}
+
+/// Catches a code weaker than the page already has, after a cut that took what had asked for it.
+#[test]
+fn a_page_programmed_since_the_flush_keeps_its_code() {
+    let mut fresh = policy(ten());
+    let beside = Profile { capability: Capability(34), pe: PeCycles(5000), hours: 0.0 };
+    fresh.restore(PAGE, &FoundProfile { flushed: PartialProfile::default(), beside: Some(beside), is_newer: true });
+    assert_eq!(fresh.program(PAGE, PeCycles(5001)), Capability(34), "the model alone asks for 28");
 }
 
 /// The five zones of Alg. 2 at 5000 cycles, where the model asks for p = 28: its limit at 28 is

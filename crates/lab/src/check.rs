@@ -63,6 +63,9 @@ fn seeds(experiment: &Experiment) -> Result<(), Problem> {
 /// One after the other, 10^10 of these are what virtual time has room for behind trace and retention.
 const OPERATION_MAX: Nanos = Nanos(1_000_000_000);
 
+/// Least time between two flushes of page profiles: in less no page is programmed.
+const FLUSH_MIN: Nanos = Nanos(100_000);
+
 /// Most energy of an operation: ten thousand times what a block needs to be erased.
 const ENERGY_MAX: Nanojoules = Nanojoules(1_000_000_000);
 
@@ -108,6 +111,9 @@ fn times(experiment: &Experiment) -> Result<(), Problem> {
         within("trace.max_gap", gap, (Nanos(1_000), Nanos::SETTING_MAX))?;
     }
     within("buffer.latency", experiment.buffer.latency, operation)?;
+    if experiment.ecc.flush > Nanos(0) {
+        within("ecc.flush", experiment.ecc.flush, (FLUSH_MIN, Nanos::SETTING_MAX))?;
+    }
     within("age.retention", experiment.age.retention, (Nanos(0), Nanos::SETTING_MAX))
 }
 

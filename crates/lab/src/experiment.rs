@@ -220,6 +220,8 @@ pub struct EccSpec {
     pub codec: CodecTiming,
     /// Power of a codec at work, in microwatts.
     pub codec_microwatt: u32,
+    /// How often what a policy keeps of pages in RAM is flushed to reserved pages; 0: never.
+    pub flush: Nanos,
     /// Options of policies, by policy name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, Options>,
@@ -227,8 +229,8 @@ pub struct EccSpec {
 
 impl Default for EccSpec {
     fn default() -> Self {
-        let Ecc { policy, codeword, codec, codec_microwatt, .. } = Ecc::default();
-        Self { policy, codeword, codec, codec_microwatt, options: BTreeMap::new() }
+        let Ecc { policy, codeword, codec, codec_microwatt, flush, .. } = Ecc::default();
+        Self { policy, codeword, codec, codec_microwatt, flush, options: BTreeMap::new() }
     }
 }
 
@@ -456,11 +458,11 @@ impl Experiment {
     /// Page ECC of a compared scheme, with the options of its policy.
     #[must_use]
     pub fn ecc_setup(&self, label: &str) -> Ecc {
-        let EccSpec { policy, codeword, codec, codec_microwatt, options } = self.ecc.clone();
+        let EccSpec { policy, codeword, codec, codec_microwatt, flush, options } = self.ecc.clone();
         let policy = scheme_and_policy(label).1.map_or(policy, str::to_owned);
         let options = options.get(&policy).into_iter().flatten();
         let options = options.map(|(key, value)| (key.clone(), value.0.clone())).collect();
-        Ecc { policy, codeword, codec, codec_microwatt, options }
+        Ecc { policy, codeword, codec, codec_microwatt, flush, options }
     }
 
     /// A compared scheme with its additions, and the options of all of them.

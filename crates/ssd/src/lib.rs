@@ -38,6 +38,7 @@ pub use host::requests::HostEvent;
 pub use power::cut::{Begun, Fate};
 pub use power::mount::Mounted;
 pub use power::outage::{MemoryLoss, Outage};
+pub use proof::profiles::PageProfiles;
 pub use proof::raw::{ParityMap, RawFlash, RawPage};
 pub use proof::watch::BlockView;
 pub use proof::whole::Standing;

@@ -11,6 +11,7 @@ mod given_up;
 mod limits;
 mod outages;
 mod page_ecc;
+mod page_profiles;
 mod power_cuts;
 mod read_around;
 mod read_only;

@@ -63,6 +63,7 @@ pub(crate) fn mounted<'a, P: HostPayload, A: Scan<P>>() -> Vec<Step<'a, P, A>> {
         Step { name: "what the host knows", run: Boot::carry_over },
         Step { name: "mount", run: Boot::mount },
         Step { name: "page ECC and refresh", run: Boot::resume_ecc },
+        Step { name: "page profiles", run: Boot::restore_profiles },
         Step { name: "limits on reads and age", run: Boot::start_limits },
         Step { name: "counts of reads", run: Boot::check_read_counts },
     ]
@@ -197,6 +198,12 @@ impl<P: HostPayload, A: Scan<P>> Boot<'_, P, A> {
         self.mounted = self.engine.mount(std::mem::take(&mut self.remains));
         Ok(())
     }
+
+    /// The policy of page ECC hears what reserved pages have of what it knew.
+    fn restore_profiles(&mut self) -> Result<(), SetupError> {
+        self.engine.care.restore_profiles(&mut self.engine.core);
+        Ok(())
+    }
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
@@ -216,8 +223,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let strips = stripes * width;
         let too_many = strips.div_ceil(u64::from(self.core.device.grid.dies())) >= least.max(1) && stripes > 0;
         if u64::from(map.user_slots()) + u64::from(code) >= live || too_many {
+            let kept_out =
+                if self.care.profiles.is_some() { "bad blocks, and those that ecc.flush reserves," } else { "bad blocks" };
             return Err(SetupError::new(format!(
-                "scheme {scheme}: bad blocks leave room for {live} slots, fewer than {} logical pages with their redundancy need",
+                "scheme {scheme}: {kept_out} leave room for {live} slots, fewer than {} logical pages with their redundancy need",
                 map.user_slots()
             )));
         }

@@ -150,7 +150,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
         let geometry = self.core.device.grid.geometry();
         let Folds { busy: dies, carried: channels, ecc, .. } = &self.core.device.folds;
-        let (of_dies, of_channels) = ((geometry.dies() - self.core.device.dead.len()).max(1), geometry.channels);
+        let (of_dies, of_channels) = ((geometry.dies() - self.core.device.losses.dead().len()).max(1), geometry.channels);
         Demand { dies: *dies, channels: *channels, decoders: ecc.decode, of_dies, of_channels }
     }
 }

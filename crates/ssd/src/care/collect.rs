@@ -274,10 +274,10 @@ impl<P: HostPayload> Care<P> {
         let victim = collector.victim.take().expect("an erase belongs to a victim");
         let ftl = &core.map;
         core.safe.erasing.retain(|&block, erased| !*erased || ftl.unit_of_block(block) != victim);
-        if !core.device.failed_programs.is_empty() {
+        if !core.device.losses.failed_programs.is_empty() {
             for cursor in 0..victim_pages(core) {
                 let ppn = victim_page(core, victim, cursor);
-                core.device.failed_programs.remove(&ppn.0);
+                core.device.losses.failed_programs.remove(&ppn.0);
             }
         }
         match then {

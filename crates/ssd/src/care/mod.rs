@@ -4,6 +4,7 @@ pub(crate) mod bad_blocks;
 pub(crate) mod collect;
 pub(crate) mod limits;
 pub(crate) mod patrol;
+pub(crate) mod profiles;
 pub(crate) mod rebuild;
 pub(crate) mod refresh;
 #[cfg(test)]
@@ -13,6 +14,7 @@ mod toy;
 
 use crate::care::collect::Collector;
 use crate::care::patrol::Patrol;
+use crate::care::profiles::Profiles;
 use crate::care::rebuild::Rebuild;
 use crate::care::refresh::Refresh;
 use crate::config::Setup;
@@ -61,6 +63,8 @@ pub(crate) struct Care<P: HostPayload> {
     pub patrol: Patrol,
     pub refresh: Refresh,
     pub damage: Damage,
+    /// Reserved pages for page profiles, on a drive that flushes them.
+    pub profiles: Option<Profiles>,
     /// Free units of a log below which an idle die collects; 0: it never does.
     pub idle_free_blocks: u32,
     /// Page moves that one collector keeps under way.
@@ -78,6 +82,7 @@ impl<P: HostPayload> Care<P> {
             patrol: Patrol::new(Writer::<P>::patrol_interval(protection)),
             refresh: Refresh::default(),
             damage: Damage::default(),
+            profiles: None,
             idle_free_blocks: crate::write::zones::idle_free_blocks(protection, setup.gc.idle_free_blocks),
             moves_in_flight: setup.gc.moves_in_flight,
         }

@@ -75,7 +75,7 @@ impl<P: HostPayload> Care<P> {
             }
             for die in covered.iter().chain([u32::from(parity.0)]) {
                 let ppn = core.map.rows().page(row, DieId(die as u16));
-                if core.device.array.answers(ppn) && !core.device.failed_programs.contains_key(&ppn.0) {
+                if core.device.array.answers(ppn) && !core.device.losses.failed_programs.contains_key(&ppn.0) {
                     let owner = Owner::Patrol { superblock };
                     core.submit(Command { owner, ppn, cause: Cause::Refresh, ..Command::default() });
                 }
@@ -168,7 +168,7 @@ mod tests {
         let mut bench = bench();
         let superblock = bench.core.map.unit_of_block(bench.core.device.grid.block(DieId(0), 0));
         let page = bench.core.map.rows().page(superblock * 4, DieId(2));
-        bench.core.device.failed_programs.insert(page.0, FailedProgram::nothing(1));
+        bench.core.device.losses.failed_programs.insert(page.0, FailedProgram::nothing(1));
         bench.care.patrol_due(&mut bench.core, HostUse::Away);
         assert_eq!(dies_read(&mut bench), [0, 3]);
     }

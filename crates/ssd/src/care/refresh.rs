@@ -317,7 +317,8 @@ impl<P: HostPayload> Care<P> {
             let (block, page) = (blocks[(work.cursor % width) as usize], work.cursor / width);
             work.cursor += 1;
             let ppn = core.device.grid.ppn(block, page);
-            let stored = page < core.device.array.block(block).next_page && !core.device.failed_programs.contains_key(&ppn.0);
+            let stored =
+                page < core.device.array.block(block).next_page && !core.device.losses.failed_programs.contains_key(&ppn.0);
             if stored && core.device.array.answers(ppn) {
                 work.in_flight += 1;
                 let (owner, count) = (Owner::Recharge { log: log as u16 }, core.device.grid.slots_per_page() as u8);

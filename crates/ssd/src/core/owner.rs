@@ -45,6 +45,8 @@ pub(crate) enum Owner {
     Code { encode: EncodeId },
     /// The erase of a victim's block.
     Erase { log: u16 },
+    /// A reserved block: a page of it, or its erase.
+    Reserved,
     /// Nobody: a page that only keeps a row in step.
     #[default]
     Nobody,

@@ -26,6 +26,8 @@ pub(crate) enum Timer {
     Sums,
     /// Where blocks have limits on age: some block reaches its age.
     Age,
+    /// Page profiles are due to be flushed.
+    Flush,
 }
 
 /// A resource that has an event.
@@ -37,7 +39,7 @@ pub(crate) enum Resource {
 
 /// Timers before the decoders, and behind them.
 const BEFORE: u32 = 5;
-const BEHIND: u32 = 3;
+const BEHIND: u32 = 4;
 
 impl Timer {
     /// How many numbers the timers of a drive take.
@@ -58,6 +60,7 @@ impl Timer {
             Timer::OffLine => BEFORE + grid.geometry().channels,
             Timer::Sums => BEFORE + grid.geometry().channels + 1,
             Timer::Age => BEFORE + grid.geometry().channels + 2,
+            Timer::Flush => BEFORE + grid.geometry().channels + 3,
         };
         (grid.dies() + row) as usize
     }
@@ -74,10 +77,11 @@ impl Resource {
             2 => Timer::Patrol,
             3 => Timer::Adder,
             4 => Timer::Refresh,
+            row if row < BEFORE + grid.geometry().channels => Timer::Decoder(row - BEFORE),
             row if row == BEFORE + grid.geometry().channels => Timer::OffLine,
             row if row == BEFORE + grid.geometry().channels + 1 => Timer::Sums,
             row if row == BEFORE + grid.geometry().channels + 2 => Timer::Age,
-            row => Timer::Decoder(row - BEFORE),
+            _ => Timer::Flush,
         })
     }
 }
@@ -100,7 +104,7 @@ mod tests {
                     Resource::Timer(timer) => assert_eq!(timer.index(&grid), index, "{timer:?}"),
                 }
             }
-            assert_eq!(Timer::Age.index(&grid), first + Timer::count(&grid) - 1, "the last");
+            assert_eq!(Timer::Flush.index(&grid), first + Timer::count(&grid) - 1, "the last");
         }
     }
 }

@@ -4,10 +4,11 @@ use crate::care::limits;
 use crate::care::refresh::EccBefore;
 use crate::config::Setup;
 use crate::config::SetupError;
+use crate::core::Command;
 use crate::core::timer::Timer;
 use crate::engine::Engine;
 use device::contents::HostPayload;
-use nand::FlashArray;
+use nand::{FlashArray, ProgramOutcome};
 use vocab::{BlockAddr, Cause, Nanos, Ppn, SimTime, Streams};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
@@ -42,6 +43,21 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn patrol_due(&mut self) {
         let host = self.host_is();
         self.care.patrol_due(&mut self.core, host);
+    }
+
+    #[inline]
+    pub(crate) fn start_flush(&mut self) {
+        self.care.start_flush(&mut self.core);
+    }
+
+    pub(crate) fn flush_due(&mut self) {
+        let host = self.host_is();
+        self.care.flush_due(&mut self.core, host);
+    }
+
+    #[cold]
+    pub(crate) fn reserved_done(&mut self, command: &Command, outcome: ProgramOutcome) {
+        self.care.reserved_done(&mut self.core, command, outcome);
     }
 
     pub(crate) fn start_limits(&mut self, setup: &Setup) {

@@ -10,7 +10,7 @@ use device::contents::HostPayload;
 use device::sense::{Compares, Sensed, Verdict};
 use device::slab::CommandId;
 use nand::{FlashArray, ProgramOutcome, ReadOutcome};
-use vocab::{DieId, Nanos, Ppn};
+use vocab::{Cause, DieId, Nanos, Ppn};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Lets idle dies take up what was queued for them.
@@ -151,6 +151,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     #[inline(always)]
     fn complete_program(&mut self, command: &Command) {
         let outcome = self.core.device.program(command);
+        if command.cause == Cause::Meta {
+            return self.reserved_done(command, outcome);
+        }
         if outcome.is_done() {
             self.note_program(command.ppn);
         } else if self.program_elsewhere(command) {
@@ -204,6 +207,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     fn complete_erase(&mut self, command: &Command) {
         let block = self.core.device.block_of(command.ppn);
         let outcome = self.core.device.erase(block, command.cause);
+        if command.cause == Cause::Meta {
+            return self.reserved_done(command, outcome);
+        }
         if outcome.is_done() {
             self.core.safe.erasing.insert(block, true);
             if self.core.limits.is_on() {

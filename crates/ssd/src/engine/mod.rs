@@ -17,6 +17,7 @@ pub(crate) mod stripes;
 pub(crate) mod zones;
 
 use crate::care::Care;
+use crate::care::profiles::Profiles;
 use crate::config::Setup;
 use crate::config::SetupError;
 use crate::core::Core;
@@ -83,7 +84,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub fn new(setup: &Setup, protection: Protection, array: A) -> Result<Self, SetupError> {
         let grid = array.grid().clone();
         let streams = Streams::new(setup.seed);
-        let map = empty_map(setup, &grid, &protection, &streams, |block| array.block(block).bad)?;
+        let profiles = Profiles::new(setup, &grid, |block| array.block(block).bad)?;
+        let is_kept_out = |block| array.block(block).bad || profiles.as_ref().is_some_and(|profiles| profiles.holds(block));
+        let map = empty_map(setup, &grid, &protection, &streams, is_kept_out)?;
         let logs = map.logs();
         let mut device = Device::new(array, &setup.drive.timing, setup.scheduler, Timer::count(&grid));
         device.collection_occupies = setup.gc.occupies_die;
@@ -92,7 +95,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             core,
             host: Host::new(setup, &protection),
             reads: Reads::new(&protection),
-            care: Care::new(setup, &protection, logs),
+            care: Care { profiles, ..Care::new(setup, &protection, logs) },
             power: Recovery::default(),
             writer: Writer::new(setup, protection, &grid, logs).map_err(SetupError::new)?,
         };

@@ -127,6 +127,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Resource::Timer(Timer::Decoder(channel)) => self.decoded(channel as usize),
             Resource::Timer(Timer::OffLine) => self.offline_due(),
             Resource::Timer(Timer::Sums) => self.writer.groups.summing_due(&mut self.core),
+            Resource::Timer(Timer::Flush) => self.flush_due(),
             Resource::Timer(Timer::Patrol) => self.patrol_due(),
             // Both have done all they do when their event was taken (`next_event`).
             Resource::Timer(Timer::Age | Timer::Refresh) => {}
@@ -167,8 +168,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// place, and the work is elsewhere.
     #[inline(always)]
     fn after_event(&mut self) {
-        let fills_idle_time = self.writer.stripes.worn_above.is_some() || self.power.mounting.is_some();
-        if self.core.retry || fills_idle_time || self.core.limits.stirred || self.care.refresh.stirred {
+        let fills_idle_time = self.writer.stripes.worn_above.is_some() && self.host.requests.outstanding == 0;
+        if self.core.retry
+            || fills_idle_time
+            || self.power.mounting.is_some()
+            || self.core.limits.stirred
+            || self.care.refresh.stirred
+        {
             self.go_on_with_what_waits();
         }
         if self.core.device.has_kicks() {

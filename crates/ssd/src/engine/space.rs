@@ -240,7 +240,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Whether blocks or dies are gone.
     #[inline]
     pub(crate) fn has_lost_room(&self) -> bool {
-        self.core.grown_bad > 0 || !self.core.device.dead.is_empty()
+        self.core.grown_bad > 0 || !self.core.device.losses.dead().is_empty()
     }
 
     /// A write waits for space that will not come: a drive that lost blocks or dies is read-only from now on.

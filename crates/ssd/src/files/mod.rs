@@ -7,7 +7,6 @@
 //! ended, were cut short or had not begun. That is a state after a power cut (`cut`), which a mount
 //! knows how to come back from (`mount`).
 
-mod bytes;
 mod memory;
 mod saved;
 
@@ -15,6 +14,7 @@ use crate::boot;
 use crate::boot::age::mark_bad_blocks;
 use crate::config::SetupError;
 use crate::config::{Age, Faults, Pace, PayloadKind, Setup};
+use crate::core::bytes::Malformed;
 use crate::core::scrub::Scrub;
 use crate::engine::Engine;
 use crate::fit::check_setup;
@@ -24,7 +24,6 @@ use crate::host::requests::Journal;
 use crate::power::cut::Remains;
 use crate::power::mount::Mounted;
 use crate::write::zones::over::code_over;
-use bytes::Malformed;
 use device::contents::{HostPayload, PageBuf, Window};
 use memory::Memory;
 pub use memory::MemoryError;
@@ -34,7 +33,7 @@ use protect::code_zones::CodeZones;
 use saved::{CLOCK, Saved};
 use std::fmt;
 use std::path::Path;
-use vocab::{Grid, HostCommand, HostOp, Lba, Lpn, Ppn, SimTime, Streams};
+use vocab::{Grid, HostCommand, HostOp, Lba, Lpn, Nanos, Ppn, SimTime, Streams};
 
 /// Flash with all bytes of its pages.
 type Flash = FileArray<PageBuf>;
@@ -300,6 +299,9 @@ fn check_for_files(setup: &Setup) -> Result<(Grid, Protection), SetupError> {
     }
     if setup.power.checkpoint {
         return refuse("power.checkpoint: all pages are looked at when the image is opened");
+    }
+    if setup.ecc.flush != Nanos(0) {
+        return refuse("ecc.flush: what reserved pages hold is not in the image");
     }
     if setup.faults
         != (Faults { rebuild: setup.faults.rebuild, rebuild_at_once: setup.faults.rebuild_at_once, ..Faults::default() })

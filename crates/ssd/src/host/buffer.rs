@@ -9,7 +9,7 @@ use protect::{StripeScheme, WriteBack};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
-use vocab::{Bytes, Lpn};
+use vocab::{Bytes, Lpn, StripSet};
 
 /// One buffered page.
 #[derive(Clone, Debug)]
@@ -33,8 +33,8 @@ pub(crate) struct WriteBuffer<P> {
     kind: BufferKind,
     /// Pages it holds; `None`: the scheme says, it is its own write cache.
     capacity: Option<usize>,
-    /// Data strips of a stripe, where a write to a page makes all pages of its stripe as young: stripe-level LRU.
-    stripe: Option<u32>,
+    /// Where a write to a page makes all dirty pages of its stripe as young: stripe-level LRU.
+    stripes: Option<DirtyStrips>,
     entries: FxHashMap<u32, Entry<P>>,
     /// Dirty pages, least recently written first.
     dirty: BTreeMap<u64, u32>,
@@ -49,6 +49,42 @@ pub(crate) struct WriteBuffer<P> {
     wanted: usize,
     /// Share of it that may be dirty before the oldest pages leave, in quarters.
     dirty_quarters: usize,
+}
+
+/// Which pages of each stripe are dirty: a write asks for that once, instead of for each page of its stripe.
+#[derive(Clone, Debug)]
+struct DirtyStrips {
+    /// Data strips of a stripe.
+    width: u32,
+    /// Of each stripe with any.
+    of: FxHashMap<u32, StripSet>,
+}
+
+impl DirtyStrips {
+    fn new(width: u32) -> Self {
+        Self { width, of: FxHashMap::default() }
+    }
+
+    fn insert(&mut self, lpn: u32) {
+        self.of.entry(lpn / self.width).or_default().insert(lpn % self.width);
+    }
+
+    fn remove(&mut self, lpn: u32) {
+        if let Some(strips) = self.of.get_mut(&(lpn / self.width)) {
+            strips.remove(lpn % self.width);
+            if strips.is_empty() {
+                self.of.remove(&(lpn / self.width));
+            }
+        }
+    }
+
+    /// The dirty pages of the page's stripe but itself, in order.
+    fn mates(&self, lpn: u32) -> impl Iterator<Item = u32> + use<> {
+        let (stripe, strip) = (lpn / self.width, lpn % self.width);
+        let first = stripe * self.width;
+        let strips = self.of.get(&stripe).copied().unwrap_or_default().minus(StripSet::one(strip));
+        strips.iter().map(move |strip| first + strip)
+    }
 }
 
 /// How an eviction ended.
@@ -81,7 +117,7 @@ impl<P: HostPayload> WriteBuffer<P> {
         Self {
             kind: if own { BufferKind::PowerSafe } else { buffer.kind },
             capacity: (!own).then_some((buffer.size.0 / slot_size.0) as usize),
-            stripe: cached.map(StripeScheme::data_strips),
+            stripes: cached.map(|scheme| DirtyStrips::new(scheme.data_strips())),
             entries: FxHashMap::default(),
             dirty: BTreeMap::new(),
             clock: 0,
@@ -119,7 +155,7 @@ impl<P: HostPayload> WriteBuffer<P> {
 
     /// Whether the scheme has rules for the buffer.
     pub(super) fn is_write_cache(&self) -> bool {
-        self.stripe.is_some()
+        self.stripes.is_some()
     }
 
     #[inline]
@@ -237,7 +273,15 @@ impl<P: HostPayload> WriteBuffer<P> {
     /// A page that is about to be discarded is not evicted any more: it would come back.
     pub(super) fn freeze(&mut self, lpn: Lpn) {
         if let Some(key) = self.entries.get_mut(&lpn.0).and_then(|entry| entry.dirty.take()) {
-            self.dirty.remove(&key);
+            self.cleaned(lpn.0, key);
+        }
+    }
+
+    /// A page that was written last at `key` has nothing left to write.
+    fn cleaned(&mut self, lpn: u32, key: u64) {
+        self.dirty.remove(&key);
+        if let Some(stripes) = &mut self.stripes {
+            stripes.remove(lpn);
         }
     }
 
@@ -252,8 +296,10 @@ impl<P: HostPayload> WriteBuffer<P> {
 
     fn touch(&mut self, lpn: u32) {
         let entry = self.entries.get_mut(&lpn).expect("a buffered page");
-        if let Some(key) = entry.dirty.take() {
-            self.dirty.remove(&key);
+        match (entry.dirty.take(), &mut self.stripes) {
+            (Some(key), _) => drop(self.dirty.remove(&key)),
+            (None, Some(stripes)) => stripes.insert(lpn),
+            (None, None) => {}
         }
         self.launched -= usize::from(std::mem::take(&mut entry.launched));
         self.clock += 1;
@@ -264,9 +310,9 @@ impl<P: HostPayload> WriteBuffer<P> {
     /// The page is written: nothing is as young, except, in a scheme's write cache, its mates.
     pub(super) fn write(&mut self, page: &PageWrite<P>) {
         self.put(page);
-        if let Some(n) = self.stripe {
-            self.rejuvenate_mates(page.lpn.0, n);
-        }
+        // The dirty pages of its stripe become as young as the page.
+        let mates = self.stripes.as_ref().map(|stripes| stripes.mates(page.lpn.0));
+        mates.into_iter().flatten().for_each(|mate| self.touch(mate));
     }
 
     fn put(&mut self, page: &PageWrite<P>) {
@@ -276,15 +322,6 @@ impl<P: HostPayload> WriteBuffer<P> {
         entry.payload = page.payload.clone();
         self.touch(page.lpn.0);
         self.most = self.most.max(self.taken_slots());
-    }
-
-    /// Makes the dirty pages of the page's stripe, of `n` data strips, as young as the page.
-    fn rejuvenate_mates(&mut self, lpn: u32, n: u32) {
-        for mate in lpn / n * n..lpn / n * n + n {
-            if mate != lpn && self.is_dirty(mate) {
-                self.touch(mate);
-            }
-        }
     }
 
     /// The job is answered when the page is durable. Whether the page is dirty; `None` if the buffer does not have it.
@@ -298,9 +335,10 @@ impl<P: HostPayload> WriteBuffer<P> {
     pub(super) fn launch(&mut self, lpn: u32, sectors: u32) -> PageWrite<P> {
         let entry = self.entries.get_mut(&lpn).expect("a buffered page");
         let key = entry.dirty.take().expect("only dirty pages are evicted");
-        self.dirty.remove(&key);
         entry.flying += 1;
-        PageWrite { lpn: Lpn(lpn), version: entry.version, payload: entry.payload.clone(), from: 0, to: sectors, rank: 0 }
+        let (version, payload) = (entry.version, entry.payload.clone());
+        self.cleaned(lpn, key);
+        PageWrite { lpn: Lpn(lpn), version, payload, from: 0, to: sectors, rank: 0 }
     }
 
     /// Drops a page; those that waited for it to be durable. `None` if the buffer does not have it.
@@ -308,7 +346,7 @@ impl<P: HostPayload> WriteBuffer<P> {
         let entry = self.entries.remove(&lpn.0)?;
         self.launched -= usize::from(entry.launched);
         if let Some(key) = entry.dirty {
-            self.dirty.remove(&key);
+            self.cleaned(lpn.0, key);
         }
         Some(entry.waiters)
     }

@@ -7,6 +7,7 @@
 //! block has, which blocks are being erased, the order in which dies died, which logical pages are lost for good, and
 //! the journal of ranks.
 
+use crate::care::profiles::Profiles;
 use crate::config::BufferKind;
 use crate::core::checkpoint::Checkpoint;
 use crate::core::journal::Journal;
@@ -92,6 +93,8 @@ pub(crate) struct Remains<P> {
     pub died: Vec<DieId>,
     /// Summaries of whole blocks.
     pub checkpoint: Option<Checkpoint>,
+    /// Page profiles in reserved pages of flash.
+    pub profiles: Option<Profiles>,
     /// What else the cut did.
     pub outage: Outage,
 }
@@ -109,6 +112,7 @@ impl<P> Default for Remains<P> {
             journal: Journal::default(),
             died: Vec::new(),
             checkpoint: None,
+            profiles: None,
             outage: Outage::default(),
         }
     }
@@ -203,8 +207,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             erasing: self.core.safe.erasing.keys().copied().collect(),
             lost: self.core.safe.lost.clone(),
             journal: Journal::default(),
-            died: self.core.device.died.clone(),
+            died: self.core.device.losses.died().to_vec(),
             checkpoint: self.core.safe.checkpoint.clone(),
+            profiles: self.care.profiles.clone(),
             outage: Outage::default(),
         }
     }
@@ -251,7 +256,7 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
         }
         let mut oob = self.core.device.images.slab[command.image].oob;
         if self.core.device.ecc.is_some() {
-            oob.ecc = self.core.device.capability(command.ppn);
+            oob.ecc = self.core.device.capability_of(&command);
         }
         oob
     }

@@ -2,6 +2,7 @@
 //! all of it back, recompute every parity from flash, and see what lies where. For tests; no
 //! run uses it.
 
+pub(crate) mod profiles;
 pub(crate) mod raw;
 pub(crate) mod watch;
 pub(crate) mod whole;

@@ -83,5 +83,5 @@ pub(crate) fn data_in<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, ppn: 
 /// What is believed of a page that cannot be read: nothing, at first.
 pub(crate) fn unreadable<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, ppn: Ppn) -> &mut FailedProgram {
     let slots = core.device.grid.slots_per_page() as usize;
-    core.device.failed_programs.entry(ppn.0).or_insert_with(|| FailedProgram::nothing(slots))
+    core.device.losses.failed_programs.entry(ppn.0).or_insert_with(|| FailedProgram::nothing(slots))
 }

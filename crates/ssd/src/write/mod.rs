@@ -187,7 +187,7 @@ impl<P: HostPayload> Writer<P> {
     /// Whether all that a block holds may be kept in the controller until the block is erased.
     fn may_park_all<A: FlashArray<P>>(&self, core: &Core<P, A>, block: BlockAddr) -> bool {
         let (device, grid) = (&core.device, &core.device.grid);
-        let has_ended = |ppn: Ppn| device.is_programmed(ppn) || device.failed_programs.contains_key(&ppn.0);
+        let has_ended = |ppn: Ppn| device.is_programmed(ppn) || device.losses.failed_programs.contains_key(&ppn.0);
         let pages = (0..grid.pages_per_block()).map(|page| grid.ppn(block, page));
         let mut slots = pages.flat_map(|ppn| (0..grid.slots_per_page()).map(move |index| (ppn, index)));
         slots.all(|(ppn, index)| {

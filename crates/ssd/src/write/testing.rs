@@ -100,8 +100,7 @@ pub(crate) fn sum_of<P: HostPayload>(core: &LogCore<P>, pages: &[Ppn]) -> P {
 /// The die dies: neither it nor its pages answer.
 pub(crate) fn kill<P: HostPayload>(core: &mut LogCore<P>, die: DieId) {
     core.device.array.kill(die);
-    core.device.dead.insert(u32::from(die.0));
-    core.device.died.push(die);
+    core.device.losses.die_died(die);
 }
 
 /// What a mount saw: pages as flash has them, but for those that are said to be unreadable or erased.

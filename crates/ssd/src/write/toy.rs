@@ -138,11 +138,12 @@ fn a_page_is_on_two_dies_and_its_job_waits_for_both() {
     for lpn in [3, 4].map(Lpn) {
         let mut dies = BTreeSet::new();
         for dead in Mirrors::homes(&core, lpn) {
-            core.device.dead.insert(u32::from(dead.0));
+            let before = core.device.losses.clone();
+            core.device.losses.die_died(dead);
             let ppn = Mirrors::source_of(&core, lpn).expect("one copy is left");
             assert_eq!(core.device.array.payload(ppn), [Tag::stamp(lpn, 1, 8)]);
             dies.insert(core.device.grid.die_of(ppn));
-            core.device.dead.remove(u32::from(dead.0));
+            core.device.losses = before;
         }
         assert_eq!(dies.len(), 2, "copies on different dies");
     }

@@ -59,9 +59,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// The die stops answering, for good. Its data stay in the map; reads solve for them.
     pub(crate) fn die_died(&mut self, die: DieId) {
-        self.core.device.dead.insert(u32::from(die.0));
+        self.core.device.losses.die_died(die);
         self.leave_die_out(die);
-        self.rebuild_die(die);
+        self.rebuild_after_death();
     }
 
     /// A dead die takes part in nothing new.

@@ -16,8 +16,7 @@ use vocab::{Cause, DieId, Lpn, Ppn, StripSet, StripeId};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// A die died: everything that has pages on it is to be rebuilt.
-    pub(crate) fn rebuild_die(&mut self, die: DieId) {
-        self.core.device.died.push(die);
+    pub(crate) fn rebuild_after_death(&mut self) {
         match self.writer.rebuilt_by() {
             RebuiltBy::Nothing => {}
             RebuiltBy::Collection => self.rebuild_superblocks(),

@@ -13,7 +13,7 @@ enum Look {
     Erased,
     Unreadable,
     Valid,
-    /// Readable, and not needed: its erase was asked for.
+    /// Not needed: readable, and its erase was asked for; or reserved.
     Void,
 }
 
@@ -98,6 +98,12 @@ impl Looks {
     pub fn set_aside(&mut self, block: BlockAddr) {
         let pages = self.pages_of(block);
         self.of[pages].iter_mut().filter(|look| **look == Look::Valid).for_each(|look| *look = Look::Void);
+    }
+
+    /// The block belongs to no log: its pages are no business of the map.
+    pub fn leave_out(&mut self, block: BlockAddr) {
+        let pages = self.pages_of(block);
+        self.of[pages].fill(Look::Void);
     }
 
     pub fn is_erased_block(&self, block: BlockAddr) -> bool {

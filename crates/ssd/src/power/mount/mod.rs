@@ -29,6 +29,7 @@ pub(crate) mod looks;
 pub(crate) mod recovery;
 pub(crate) mod stripes;
 
+use crate::care::profiles::Profiles;
 use crate::core::checkpoint::Checkpoint;
 use crate::core::checkpoint::Summary;
 use crate::core::journal::Journal;
@@ -137,6 +138,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         let known_lost = self.mount_journal(&mut remains);
         let mut looks = Looks::new(&self.core.device.array, remains.checkpoint.as_ref());
         remains.erasing.iter().for_each(|&block| looks.set_aside(block));
+        self.mount_profiles(&mut looks, remains.profiles.take());
         // Ranks are never used twice, also where only power-safe memory knows of them.
         self.core.device.sequence = looks.newest.max(remains.newest());
         let suspects = self.read_suspects(&mut looks);
@@ -148,7 +150,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         self.mount_groups(&mut remains, &looks);
         let mut with = self.choose(&looks, &remains, &remains.journal, (&BTreeSet::new(), Lost::AreSolvedFor));
         // Unless a die took it, what can only be solved for is as suspect.
-        let lost = if self.core.device.dead.is_empty() { Lost::AreLeftOut } else { Lost::AreSolvedFor };
+        let lost = if self.core.device.losses.dead().is_empty() { Lost::AreLeftOut } else { Lost::AreSolvedFor };
         // A suspect may be durable: what would count without it is kept, and the next mount knows better.
         let mut without = self.choose(&looks, &remains, &known_lost, (&suspects, lost));
         if let Way::Stripes = self.writer.way {
@@ -170,7 +172,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         let all: Vec<UnitId> = fallback.iter().chain(&spare).copied().collect();
         self.mount_units(&looks, &with, &all);
         self.mount_map(&with);
-        for die in self.core.device.died.clone() {
+        for die in self.core.device.losses.died().to_vec() {
             self.leave_die_out(die);
         }
         self.mount_redundancy(&looks, &with, &mut remains);
@@ -191,15 +193,25 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         self.core.safe.erasing = stays.map(|&block| (block, false)).collect();
         let others = if rewrites { self.other_copies(&with, &without, &suspects) } else { Vec::new() };
         self.begin_mounting((pages, leaning), (fallback, SpareCopies { pins: spare, others }), with.found());
-        self.core.device.remembered = suspects;
+        self.core.device.losses.remembered = suspects;
         let mapped = with.pages.iter().flatten().count() as u64;
-        let (mut found, mut time) =
-            (looks.counts(&self.core.device.grid), looks.time(&self.core.device.latencies, &self.core.device.grid));
-        if let Some(checkpoint) = &remains.checkpoint {
-            found.bytes.0 += checkpoint.bytes(&self.core.device.grid);
-            time += checkpoint.time(&self.core.device.latencies, &self.core.device.grid);
+        let found = self.read_for_mount(&looks, remains.checkpoint.as_ref());
+        Mounted { mapped, read_only: self.host.requests.read_only_since.is_some(), lost: remains.outage.memory, ..found }
+    }
+
+    /// What the mount read, and the time of that: looks, a checkpoint, and page profiles.
+    fn read_for_mount(&self, looks: &Looks, checkpoint: Option<&Checkpoint>) -> Mounted {
+        let (grid, latencies) = (&self.core.device.grid, &self.core.device.latencies);
+        let mut found = Mounted { time: looks.time(latencies, grid), ..looks.counts(grid) };
+        if let Some(checkpoint) = checkpoint {
+            found.bytes.0 += checkpoint.bytes(grid);
+            found.time += checkpoint.time(latencies, grid);
         }
-        Mounted { mapped, time, read_only: self.host.requests.read_only_since.is_some(), lost: remains.outage.memory, ..found }
+        if let Some(profiles) = &self.care.profiles {
+            found.bytes.0 += u64::from(profiles.pages_to_read()) * grid.geometry().page_size.0;
+            found.time += profiles.time_to_read(latencies, grid);
+        }
+        found
     }
 
     /// Blocks that are whole have summaries from now on, unless a suspect is in them. Those that were noted
@@ -216,6 +228,14 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
                 checkpoint.sum_up(block, &self.core.device.array);
             }
         }
+    }
+
+    /// Page profiles are where they were, as far as flash still has them.
+    fn mount_profiles(&mut self, looks: &mut Looks, profiles: Option<Profiles>) {
+        let Some(profiles) = profiles else { return };
+        let profiles = profiles.after_cut(&self.core.device.array);
+        profiles.blocks().iter().for_each(|&block| looks.leave_out(block));
+        self.care.profiles = Some(profiles);
     }
 
     /// Takes over the journal; what was found lost for good was there, and so it is in it. A journal of that alone.
@@ -240,8 +260,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         for die in died_before.iter().copied().chain(since) {
             let first = self.core.device.grid.ppn(self.core.device.grid.block(die, 0), 0);
             if !self.core.device.array.answers(first) {
-                self.core.device.dead.insert(u32::from(die.0));
-                self.core.device.died.push(die);
+                self.core.device.losses.die_died(die);
             }
         }
     }
@@ -304,7 +323,15 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         let summed_up = self.core.safe.checkpoint.as_ref().map_or(0, Checkpoint::most_worn);
         let bound = remains.most_worn.unwrap_or_else(|| looks.most_worn(&self.core.device.array).max(summed_up) + 1);
         for block in (0..self.core.device.grid.geometry().blocks()).map(BlockAddr) {
-            let told = looks.valid_in(block, &self.core.device.grid).next();
+            let is_reserved = self.care.profiles.as_ref().is_some_and(|profiles| profiles.holds(block));
+            let told = if is_reserved {
+                // Looks leave out its pages; they say how worn it is all the same.
+                (0..self.core.device.grid.pages_per_block())
+                    .map(|page| self.core.device.grid.ppn(block, page))
+                    .find(|&ppn| matches!(self.core.device.array.scan_page(ppn), PageScan::Valid(_)))
+            } else {
+                looks.valid_in(block, &self.core.device.grid).next()
+            };
             let told = told.and_then(|ppn| match self.core.device.array.scan_page(ppn) {
                 PageScan::Valid(page) => Some((page.pe, remains.outage.seen(page.first_program))),
                 _ => None,
@@ -448,8 +475,8 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             pages.extend(leaning.filter(|&ppn| suspects.iter().any(|&suspect| self.shares_codeword(ppn, suspect))));
         }
         pages.extend(with.stripes.iter().filter_map(|found| found.unnamed).map(page));
-        if self.core.device.dead.is_empty() {
-            pages.extend(with.slots().map(page).filter(|ppn| self.core.device.failed_programs.contains_key(&ppn.0)));
+        if self.core.device.losses.dead().is_empty() {
+            pages.extend(with.slots().map(page).filter(|ppn| self.core.device.losses.failed_programs.contains_key(&ppn.0)));
         }
         pages
     }

@@ -167,7 +167,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     fn resume_rebuild(&mut self) {
         match self.writer.rebuilt_by() {
             RebuiltBy::Nothing => {}
-            RebuiltBy::Collection if self.core.device.dead.is_empty() => {}
+            RebuiltBy::Collection if self.core.device.losses.dead().is_empty() => {}
             RebuiltBy::Collection => self.rebuild_superblocks(),
             RebuiltBy::Stripes => {
                 let stripes = (0..self.stripe_count()).map(StripeId);

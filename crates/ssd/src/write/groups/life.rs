@@ -159,7 +159,7 @@ impl<P: HostPayload> Groups<P> {
             self.stats.collected += 1;
             self.stats.collected_outdated += u64::from(outdated);
         }
-        if !core.device.dead.is_empty() || core.grown_bad > 0 || self.first_code > 0 {
+        if !core.device.losses.dead().is_empty() || core.grown_bad > 0 || self.first_code > 0 {
             core.map.refit_group(self.scheme(), unit);
         }
     }

@@ -10,6 +10,8 @@ pub(crate) mod life;
 pub(crate) mod mount;
 pub(crate) mod parity;
 pub(crate) mod remains;
+#[cfg(unix)]
+pub(crate) mod saved;
 pub(crate) mod scrub;
 pub(crate) mod solve;
 pub(crate) mod summing;

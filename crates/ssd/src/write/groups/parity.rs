@@ -97,7 +97,8 @@ impl<P: HostPayload> Groups<P> {
         let (row, _) = core.map.rows().row_of(core.device.grid.page_of(slot).0);
         let Some(info) = self.info[(row / core.device.grid.pages_per_block()) as usize] else { return false };
         let page = |die: u32| core.map.rows().page(row, DieId(die as u16)).0;
-        let is_lost = |die: &u32| core.device.dead.contains(*die) || core.device.failed_programs.contains_key(&page(*die));
+        let is_lost =
+            |die: &u32| core.device.losses.dead().contains(*die) || core.device.losses.failed_programs.contains_key(&page(*die));
         info.members.iter().filter(is_lost).count() <= self.codes[info.code].1.parity()
     }
 
@@ -136,16 +137,19 @@ impl<P: HostPayload> Groups<P> {
         position: u32,
         frontier: usize,
     ) {
-        let strip = StripPage { layout: Arc::clone(layout), page: core.device.grid.pages_per_block() - 1, position };
-        let (row, _) = self.begin_sums(core, &strip, frontier, CacheRoom::SetAside);
-        let die = layout.stripe.strips[position as usize].die;
+        let strip = StripPage::new(layout, core.device.grid.pages_per_block() - 1, position);
+        let key = strip.key(&core.device.grid);
+        if !self.held.contains_key(&key) {
+            self.begin_sums(core, (key, layout), frontier, CacheRoom::SetAside);
+        }
+        let (row, die) = (key.0, strip.strip.die);
         let image = core.device.images.open(core.map.rows().page(row, die), oob_covering(StripSet::one(u32::from(die.0))));
         let slots = core.device.grid.slots_per_page();
         let (tag, update) = (OobTag::parity(StripeId(row)), core.device.next_rank());
         for index in 0..slots {
             let payload = self.blocks[&layout.group.0].sums[(position * slots + index) as usize].clone();
             let slot = core.next_slot_of(image);
-            self.add_to_sums(core, &strip, Member { slot, tag, update }, &payload);
+            self.add_to_sums(core, strip, Member { slot, tag, update }, &payload);
             core.device.images.fill(image, Contents { tag, payload, update }, None, None);
         }
         if core.is_mountable() {
@@ -159,7 +163,7 @@ impl<P: HostPayload> Groups<P> {
         let turn = layout.stripe.order.iter().position(|&p| p == position).expect("a data strip") as u64;
         self.stats.block_parity_pages += 1;
         self.stats.longest_block_residence = self.stats.longest_block_residence.max(written - turn);
-        submit_strip(core, image, &strip, Holds::Data, Cause::Parity);
+        submit_strip(core, image, strip, Holds::Data, Cause::Parity);
     }
 
     /// Writes the parity that is due of one codeword's page stripes, in order: a block takes its
@@ -205,8 +209,7 @@ impl<P: HostPayload> Groups<P> {
             if core.is_mountable() {
                 core.device.images.set_members(image, held.members.clone());
             }
-            let strip = StripPage { layout: Arc::clone(layout), page, position };
-            submit_strip(core, image, &strip, Holds::Parity, Cause::Parity);
+            submit_strip(core, image, StripPage::new(layout, page, position), Holds::Parity, Cause::Parity);
         }
     }
 

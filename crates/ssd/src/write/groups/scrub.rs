@@ -104,7 +104,7 @@ impl<P: HostPayload> Groups<P> {
         let (mut members, mut lost) = (0, 0);
         for (index, strip) in group.strips_of(codeword).filter(|(_, strip)| strip.symbol < code.data) {
             let ppn = group.ppn(&core.device.grid, page, index);
-            lost += u32::from(core.device.failed_programs.contains_key(&ppn.0));
+            lost += u32::from(core.device.losses.failed_programs.contains_key(&ppn.0));
             // A page that a cut spoilt may be there and in no sum.
             let summed = held.is_none_or(|held| held.data.contains(u32::from(strip.die.0)));
             if !core.device.is_stored(ppn) || !summed || is_torn(core, ppn) {
@@ -190,7 +190,7 @@ impl<P: HostPayload> Groups<P> {
                 core.map.rows().page(row_of_group(&core.device.grid, group, page), stripe.strips[strip as usize].die)
             };
             let last = core.device.grid.pages_per_block() - 1;
-            let written = |ppn: &Ppn| core.device.is_programmed(*ppn) || core.device.failed_programs.contains_key(&ppn.0);
+            let written = |ppn: &Ppn| core.device.is_programmed(*ppn) || core.device.losses.failed_programs.contains_key(&ppn.0);
             let sum = |strip| HeldSum { members: (0..last).map(|n| page(n, strip)).filter(written).collect(), sums: 1 };
             open.map(sum).collect::<Vec<_>>()
         });

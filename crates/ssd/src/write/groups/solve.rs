@@ -111,7 +111,7 @@ impl<P: HostPayload> Groups<P> {
         }
         let ppn = solved.ppn(grid, page);
         let answers =
-            core.device.array.answers(ppn) && !core.device.failed_programs.contains_key(&ppn.0) && !failed.contains(&ppn);
+            core.device.array.answers(ppn) && !core.device.losses.failed_programs.contains_key(&ppn.0) && !failed.contains(&ppn);
         let row = solved.group.0 * grid.pages_per_block() + page.page;
         let written = match self.held.get(&(row, strip.codeword)) {
             Some(_) if is_parity => return PageState::Held,
@@ -169,7 +169,7 @@ fn group_of(grid: &Grid, ppn: Ppn) -> SuperblockId {
 }
 
 fn was_written<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, ppn: Ppn) -> bool {
-    core.device.is_programmed(ppn) || core.device.failed_programs.contains_key(&ppn.0)
+    core.device.is_programmed(ppn) || core.device.losses.failed_programs.contains_key(&ppn.0)
 }
 
 /// Whether a page that looks as if it was never written was: a cut met the erase of the group, and

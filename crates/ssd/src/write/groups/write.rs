@@ -10,15 +10,31 @@ use device::image::Contents;
 use device::slab::{ImageId, JobId};
 use ftl::Stream;
 use nand::{FlashArray, Member, OobTag};
+use protect::Strip;
 use std::sync::Arc;
-use vocab::{Cause, StripSet};
+use vocab::{Cause, Grid, StripSet, SuperblockId};
 
-/// A page of a group: strip `position` of page stripe `page`.
-#[derive(Clone, Debug)]
+/// A page of a group: strip `position` of page stripe `page`. It has what its layout says of it, and not the layout: that is
+/// shared, and one more or less to share it is written to memory that other drives' threads may look at.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct StripPage {
-    pub layout: Arc<Layout>,
+    pub group: SuperblockId,
+    /// Index in [`Groups::codes`].
+    pub code: usize,
     pub page: u32,
     pub position: u32,
+    pub strip: Strip,
+}
+
+impl StripPage {
+    pub fn new(layout: &Layout, page: u32, position: u32) -> Self {
+        Self { group: layout.group, code: layout.code, page, position, strip: layout.stripe.strips[position as usize] }
+    }
+
+    /// The codeword that the page is of.
+    pub fn key(&self, grid: &Grid) -> CodewordKey {
+        (row_of_group(grid, self.group, self.page), self.strip.codeword)
+    }
 }
 
 /// Whether sums that begin take room in the cache.
@@ -73,10 +89,12 @@ impl<P: HostPayload> Groups<P> {
             return false;
         }
         let open = self.open[frontier].as_ref().expect("just opened");
-        let strip = open.layout.stripe.strips[open.layout.stripe.order[open.next as usize] as usize];
-        let row = row_of_group(&core.device.grid, open.layout.group, open.page);
         let parity = self.codes[open.layout.code].0.parity;
-        self.held.contains_key(&(row, strip.codeword)) || self.used[frontier] + parity <= self.room
+        // Nearly always there is room: then nobody need know whether it is needed.
+        self.used[frontier] + parity <= self.room || {
+            let strip = StripPage::new(&open.layout, open.page, open.layout.stripe.order[open.next as usize]);
+            self.held.contains_key(&strip.key(&core.device.grid))
+        }
     }
 
     /// The frontier holds so many more pages of sums.
@@ -86,20 +104,14 @@ impl<P: HostPayload> Groups<P> {
         self.stats.most_held = self.stats.most_held.max(held);
     }
 
-    /// Begins the sums of a codeword, if there are none yet.
+    /// Begins the sums of a codeword.
     pub fn begin_sums<A: FlashArray<P>>(
         &mut self,
         core: &mut Core<P, A>,
-        strip: &StripPage,
+        (key, layout): (CodewordKey, &Arc<Layout>),
         frontier: usize,
         room: CacheRoom,
-    ) -> CodewordKey {
-        let StripPage { layout, page, position } = strip;
-        let codeword = layout.stripe.strips[*position as usize].codeword;
-        let key = (row_of_group(&core.device.grid, layout.group, *page), codeword);
-        if self.held.contains_key(&key) {
-            return key;
-        }
+    ) {
         let parity = self.codes[layout.code].0.parity;
         if room == CacheRoom::Taken {
             self.hold(frontier, parity);
@@ -111,13 +123,12 @@ impl<P: HostPayload> Groups<P> {
             sums: vec![P::default(); (parity * core.device.grid.slots_per_page()) as usize],
             members: Vec::new(),
             data: StripSet::EMPTY,
-            missing: layout.stripe.data_of(codeword),
+            missing: layout.stripe.data_of(key.1),
             parities: None,
             stay: false,
             first: self.info[layout.group.index()].expect("an open group").written + 1,
         };
         self.held.insert(key, sums);
-        key
     }
 
     fn put_host_page<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) -> Placed {
@@ -129,7 +140,7 @@ impl<P: HostPayload> Groups<P> {
             core.jobs[job].next += 1;
             core.jobs[job].remaining += 1;
             let contents = Contents { tag: OobTag::data(lpn), payload, update: core.rank_for(job, next) };
-            self.put_slot(core, &strip, image, contents, Some(job));
+            self.put_slot(core, strip, image, contents, Some(job));
         }
         let cause = core.jobs[job].cause();
         self.send_data(core, Stream::Host, strip, image, (Holds::Data, cause))
@@ -139,7 +150,7 @@ impl<P: HostPayload> Groups<P> {
         let (image, strip) = self.next_strip(core, frontier_of(&core.map, Stream::Gc));
         while !core.device.images.is_full(image) {
             let Some(page) = moves.queue.pop_front() else { break };
-            self.put_slot(core, &strip, image, page.contents, None);
+            self.put_slot(core, strip, image, page.contents, None);
         }
         let cause = core.moving[0].cause;
         self.send_data(core, Stream::Gc, strip, image, (Holds::MovedData, cause))
@@ -148,12 +159,13 @@ impl<P: HostPayload> Groups<P> {
     /// The next data page of the open group, as an empty image.
     fn next_strip<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, frontier: usize) -> (ImageId, StripPage) {
         let open = self.open[frontier].as_ref().expect("an open group");
-        let (layout, page) = (Arc::clone(&open.layout), open.page);
-        let position = layout.stripe.order[open.next as usize];
-        let die = layout.stripe.strips[position as usize].die;
-        let strip = StripPage { layout, page, position };
-        let (row, _) = self.begin_sums(core, &strip, frontier, CacheRoom::Taken);
-        let ppn = core.map.rows().page(row, die);
+        let strip = StripPage::new(&open.layout, open.page, open.layout.stripe.order[open.next as usize]);
+        let key = strip.key(&core.device.grid);
+        if !self.held.contains_key(&key) {
+            let layout = Arc::clone(&open.layout);
+            self.begin_sums(core, (key, &layout), frontier, CacheRoom::Taken);
+        }
+        let ppn = core.map.rows().page(key.0, strip.strip.die);
         (core.device.images.open(ppn, oob_covering(StripSet::EMPTY)), strip)
     }
 
@@ -161,7 +173,7 @@ impl<P: HostPayload> Groups<P> {
     fn put_slot<A: FlashArray<P>>(
         &mut self,
         core: &mut Core<P, A>,
-        strip: &StripPage,
+        strip: StripPage,
         image: ImageId,
         contents: Contents<P>,
         job: Option<JobId>,
@@ -172,7 +184,7 @@ impl<P: HostPayload> Groups<P> {
         let pin = core.map.publish(lpn, slot).pinned;
         let member = Member { slot, tag: contents.tag, update: contents.update };
         self.add_to_sums(core, strip, member, &contents.payload);
-        if let Some(blocks) = self.blocks.get_mut(&strip.layout.group.0) {
+        if let Some(blocks) = self.blocks.get_mut(&strip.group.0) {
             blocks.sums[(strip.position * core.device.grid.slots_per_page() + index) as usize].add(&contents.payload);
             if core.is_mountable() {
                 blocks.members.push(member);
@@ -182,19 +194,17 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// Adds one slot of a page to the sums of its codeword.
-    pub fn add_to_sums<A: FlashArray<P>>(&mut self, core: &Core<P, A>, strip: &StripPage, member: Member, payload: &P) {
-        let StripPage { layout, page, position } = strip;
+    pub fn add_to_sums<A: FlashArray<P>>(&mut self, core: &Core<P, A>, strip: StripPage, member: Member, payload: &P) {
         let index = core.device.grid.page_of(member.slot).1;
-        let strip = layout.stripe.strips[*position as usize];
         let slots = core.device.grid.slots_per_page() as usize;
-        let key = (row_of_group(&core.device.grid, layout.group, *page), strip.codeword);
-        let erasure = &self.codes[layout.code].1;
+        let key = strip.key(&core.device.grid);
+        let erasure = &self.codes[strip.code].1;
         let held = self.held.get_mut(&key).expect("sums of a codeword being written");
         for parity in 0..erasure.parity() {
-            let c = erasure.coefficient(parity, strip.symbol as usize);
+            let c = erasure.coefficient(parity, strip.strip.symbol as usize);
             held.sums[parity * slots + index as usize].add_scaled(payload, c);
         }
-        held.data.insert(u32::from(strip.die.0));
+        held.data.insert(u32::from(strip.strip.die.0));
         if core.is_mountable() {
             held.members.push(member);
         }
@@ -210,22 +220,22 @@ impl<P: HostPayload> Groups<P> {
         (holds, cause): (Holds, Cause),
     ) -> Placed {
         let frontier = frontier_of(&core.map, stream);
-        let layout = &strip.layout;
         let open = self.open[frontier].as_mut().expect("an open group");
         open.next += 1;
-        if open.next == layout.stripe.data {
+        if open.next == open.layout.stripe.data {
             (open.page, open.next) = (open.page + 1, 0);
         }
         let stripe_ends = open.next == 0;
-        self.info[layout.group.index()].as_mut().expect("an open group").written += 1;
+        self.info[strip.group.index()].as_mut().expect("an open group").written += 1;
         self.stats.data_pages += 1;
         core.moving[0].under_way += u32::from(holds == Holds::MovedData);
-        submit_strip(core, image, &strip, holds, cause);
-        let code = self.codes[layout.code].0;
+        submit_strip(core, image, strip, holds, cause);
+        let code = self.codes[strip.code].0;
         let last = strip.page + 1 == code.data_stripes(core.device.grid.pages_per_block());
         if last && code.block {
             // On the same die, behind the last page it is the sum of: nothing has to be waited for.
-            self.put_block_parity(core, layout, strip.position, frontier);
+            let layout = Arc::clone(&self.open[frontier].as_ref().expect("an open group").layout);
+            self.put_block_parity(core, &layout, strip.position, frontier);
         }
         if !stripe_ends {
             return Placed::All;
@@ -244,11 +254,10 @@ impl<P: HostPayload> Groups<P> {
 pub(crate) fn submit_strip<P: HostPayload, A: FlashArray<P>>(
     core: &mut Core<P, A>,
     image: ImageId,
-    strip: &StripPage,
+    strip: StripPage,
     holds: Holds,
     cause: Cause,
 ) {
-    let codeword = strip.layout.stripe.strips[strip.position as usize].codeword as u8;
-    let row = row_of_group(&core.device.grid, strip.layout.group, strip.page);
-    core.submit_program(image, Owner::GroupPage { row, codeword, holds }, cause);
+    let (row, codeword) = strip.key(&core.device.grid);
+    core.submit_program(image, Owner::GroupPage { row, codeword: codeword as u8, holds }, cause);
 }

@@ -45,7 +45,7 @@ impl<P: HostPayload> Rows<P> {
         let view = RowsSeen { seen, without: suspects };
         let in_parts = |(die, ppn): (DieId, Ppn)| {
             suspects.contains(&ppn)
-                || (view.is_unreadable(ppn) && !core.device.dead.contains(u32::from(die.0)))
+                || (view.is_unreadable(ppn) && !core.device.losses.dead().contains(u32::from(die.0)))
                 || lacks_a_member(core, seen, ppn)
         };
         let rows = all_rows(core).filter(|&row| row_pages(core, row).any(in_parts));
@@ -58,7 +58,7 @@ impl<P: HostPayload> Rows<P> {
         for row in all_rows(core) {
             let parities = sound_parities(core, view, row);
             let covered = parities.iter().fold(StripSet::EMPTY, |all, parity| all.or(parity.covers));
-            let lost_any = !core.device.dead.is_empty() || row_pages(core, row).any(|(_, ppn)| view.is_unreadable(ppn));
+            let lost_any = !core.device.losses.dead().is_empty() || row_pages(core, row).any(|(_, ppn)| view.is_unreadable(ppn));
             for (die, ppn) in row_pages(core, row) {
                 let is_taken = covered.contains(u32::from(die.0)) || lost_any;
                 if view.is_there(ppn) {
@@ -109,10 +109,11 @@ impl<P: HostPayload> Rows<P> {
         let (row, of) = core.map.rows().row_of(ppn);
         let covering = core.map.rows().coverage(row).filter(|(covered, _)| covered.contains(u32::from(of.0)));
         let Some((covered, die)) = covering else {
-            return core.device.dead.is_empty() && !core.breaks(SafetyRule::Coverage);
+            return core.device.losses.dead().is_empty() && !core.breaks(SafetyRule::Coverage);
         };
         let page = |die: u32| core.map.rows().page(row, DieId(die as u16));
-        let is_missing = |ppn: Ppn| core.device.dead.is_empty() && core.device.failed_programs.contains_key(&ppn.0);
+        let is_missing =
+            |ppn: Ppn| core.device.losses.dead().is_empty() && core.device.losses.failed_programs.contains_key(&ppn.0);
         let suspected = covered.iter().filter(|&die| suspects.contains(&page(die))).count();
         suspects.contains(&page(u32::from(die.0))) || suspected > 1 || covered.iter().any(|die| is_missing(page(die)))
     }
@@ -149,7 +150,7 @@ fn readable_parities<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: 
 fn sound_parities<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: RowsSeen<'_>, row: u32) -> Vec<Parity> {
     let is_missing = |die: &u32| {
         let ppn = core.map.rows().page(row, DieId(*die as u16));
-        !core.device.dead.contains(*die) && !view.is_there(ppn)
+        !core.device.losses.dead().contains(*die) && !view.is_there(ppn)
     };
     let is_sound = |parity: &Parity| parity.covers.iter().filter(is_missing).count() <= 1;
     readable_parities(core, view, row).into_iter().filter(is_sound).collect()

@@ -40,7 +40,7 @@ impl<P: HostPayload> Rows<P> {
 }
 
 fn is_source<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, ppn: Ppn) -> bool {
-    core.device.array.answers(ppn) && !core.device.failed_programs.contains_key(&ppn.0)
+    core.device.array.answers(ppn) && !core.device.losses.failed_programs.contains_key(&ppn.0)
 }
 
 /// The page as the sum of one parity that covers it, what that covers, and perhaps a parity before it, which

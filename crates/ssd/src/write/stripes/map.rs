@@ -53,10 +53,10 @@ impl<P: HostPayload> Stripes<P> {
 
     /// The die that the strip is written to: its own, or a substitute for a dead one.
     pub fn home_of<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId, strip: u32) -> Option<DieId> {
-        if core.device.died.is_empty() {
+        if core.device.losses.died().is_empty() {
             return Some(self.scheme().die_of(stripe, strip));
         }
-        self.scheme().home(stripe, strip, &core.device.died)
+        self.scheme().home(stripe, strip, core.device.losses.died())
     }
 
     /// Whether the strip exists and no living die holds it.

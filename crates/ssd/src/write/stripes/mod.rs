@@ -27,6 +27,8 @@ pub(crate) mod partial;
 pub(crate) mod plan;
 pub(crate) mod program;
 pub(crate) mod repair;
+#[cfg(unix)]
+pub(crate) mod saved;
 #[cfg(test)]
 mod tests;
 pub(crate) mod update;

@@ -64,7 +64,8 @@ impl<P: HostPayload> Stripes<P> {
     fn program<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         core.update_waited(id, Wait::Space);
         let (stripe, written) = (self.ops[id].stripe, self.ops[id].written);
-        if self.ops[id].worn_after != self.worn_places(core, stripe, written) {
+        // Without any worn block the plan expected none.
+        if self.any_worn && self.ops[id].worn_after != self.worn_places(core, stripe, written) {
             // A frontier has reached a block of another age since the plan was made.
             self.plan(core, id);
             return;

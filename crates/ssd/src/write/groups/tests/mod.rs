@@ -103,7 +103,7 @@ impl<P: HostPayload> Alone<P> {
     fn lose(&mut self, lpns: &[u32]) {
         for &lpn in lpns {
             let ppn = page_of(&self.core, lpn);
-            self.core.device.failed_programs.insert(ppn.0, FailedProgram::nothing(1));
+            self.core.device.losses.failed_programs.insert(ppn.0, FailedProgram::nothing(1));
         }
     }
 

@@ -129,7 +129,7 @@ fn a_parity_that_sums_blocks_without_a_sum_is_in_no_block_code() {
 
     let mut kept = alone.groups.remains(&alone.core);
     kept.lose_sums();
-    alone.core.device.failed_programs.clear();
+    alone.core.device.losses.failed_programs.clear();
     let seen = Seen::of(&alone.core);
     let view = GroupsSeen { seen: &seen, erasing: &BTreeSet::new(), erases_known: true };
     alone.groups.mount(&mut alone.core, kept, view);

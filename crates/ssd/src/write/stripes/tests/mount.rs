@@ -187,7 +187,7 @@ fn a_part_with_an_older_strip_has_a_parity_of_its_own() {
     drive.write(&[(0, 2), (1, 2), (2, 2), (3, 2)]);
     let (new, gone) = (drive.rank(0), drive.page_of(0));
     // A die is dead, so that no parity makes up for a page of another.
-    drive.core.device.dead.insert(u32::from(drive.core.device.grid.die_of(drive.page_of(1)).0));
+    drive.core.device.losses.die_died(drive.core.device.grid.die_of(drive.page_of(1)));
     let durable = [old, new, new, new];
     let chosen = drive.choose_by(durable, &[gone]);
     drive.expect(&chosen, [(old, true), (new, true), (new, true), (new, true)]);
@@ -196,7 +196,7 @@ fn a_part_with_an_older_strip_has_a_parity_of_its_own() {
     assert!(chosen.stripes[0].unnamed.is_some() && chosen.stripes[0].lost.is_empty());
     // One page of that part is written anew and names it; then the power goes again.
     let mut mounted = drive.mounted("raid5", &chosen, Vec::new());
-    mounted.core.device.dead = drive.core.device.dead;
+    mounted.core.device.losses = drive.core.device.losses.clone();
     mounted.copy(1);
     let chosen = mounted.choose_by(durable, &[gone]);
     mounted.expect(&chosen, [(old, true), (new, true), (new, true), (new, true)]);

@@ -217,8 +217,7 @@ fn a_repair_waits_for_an_update_half_in_the_map_and_goes_before_the_next_one() {
 fn a_strip_without_a_die_is_left_to_its_parity() {
     let mut drive = Drive::new("raid5", &[]);
     let dead = drive.stripes.home_of(&drive.core, STRIPE, 1).expect("all dies live");
-    drive.core.device.dead.insert(u32::from(dead.0));
-    drive.core.device.died.push(dead);
+    drive.core.device.losses.die_died(dead);
     let job = drive.write(&[(0, 1), (1, 1)]);
     assert_eq!(drive.commands(), (vec![], vec![0, N]));
     assert_eq!(drive.stripes.place_of_strip(&drive.core, STRIPE, 1), Place::Missing);
@@ -251,8 +250,7 @@ fn a_page_that_no_die_took_fails_its_job_where_there_is_no_parity() {
     setup.power.mountable = true;
     let mut drive = Drive::with(setup);
     let dead = drive.stripes.home_of(&drive.core, STRIPE, 1).expect("all dies live");
-    drive.core.device.dead.insert(u32::from(dead.0));
-    drive.core.device.died.push(dead);
+    drive.core.device.losses.die_died(dead);
     let job = drive.write(&[(0, 1), (1, 1)]);
     assert_eq!(drive.commands(), (vec![], vec![0]), "no block is worn, so there is no parity");
     assert!(drive.core.jobs[job].homeless && !drive.core.jobs[job].failed, "what it writes to other stripes goes on");

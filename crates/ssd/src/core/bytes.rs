@@ -1,7 +1,6 @@
-//! Writing and reading the fields of power-safe memory.
+//! Writing and reading the fields of power-safe memory (`docs/spec/memory.md`). Each component that keeps something there writes
+//! and reads its own part.
 
-use crate::write::stripes::partial::StripeVersions;
-use crate::write::stripes::partial::Sums;
 use device::contents::PageBuf;
 use ftl::Place;
 use nand::{Member, OobTag, StoredPayload};
@@ -68,20 +67,12 @@ impl Writer {
         self.u64(member.update);
     }
 
-    pub fn sums(&mut self, sums: &Sums<PageBuf>) {
-        let Sums { covers, sum, stripe, old } = sums;
-        self.set(*covers);
-        self.payload(sum);
-        self.list(stripe.strips.iter(), |to, &rank| to.u64(rank));
-        self.u64(stripe.parity);
-        self.u64(stripe.rank);
-        self.list(old.iter(), |to, (strip, place)| {
-            to.u32(*strip);
-            to.u32(match place {
-                Place::At(slot) => slot.0,
-                Place::Unmapped => UNMAPPED,
-                Place::Missing => MISSING,
-            });
+    /// Where something lies, if anywhere.
+    pub fn place(&mut self, place: Place) {
+        self.u32(match place {
+            Place::At(slot) => slot.0,
+            Place::Unmapped => UNMAPPED,
+            Place::Missing => MISSING,
         });
     }
 }
@@ -108,7 +99,8 @@ pub(crate) struct Reader<'a> {
     pub limits: Limits,
 }
 
-type Read<T> = Result<T, Malformed>;
+/// What was read, or why it cannot be.
+pub(crate) type Read<T> = Result<T, Malformed>;
 
 impl<'a> Reader<'a> {
     pub fn new(bytes: &'a [u8], limits: Limits) -> Self {
@@ -209,21 +201,7 @@ impl<'a> Reader<'a> {
         Ok(Member { slot: Slot(slot), tag, update: self.u64(field)? })
     }
 
-    pub fn sums(&mut self, data_strips: u32) -> Read<Sums<PageBuf>> {
-        let covers = self.set("strips that a partial parity sums")?;
-        let sum = self.payload("partial parity")?;
-        let field = "ranks of strips";
-        let strips = self.list(field, |from| from.u64(field))?;
-        let (parity, rank) = (self.u64("rank of the stored parity")?, self.u64("rank of the update")?);
-        let old = self.list("old versions", |from| {
-            let strip = from.below(data_strips + 1, "strip of an old version")?;
-            Ok((strip, from.place()?))
-        })?;
-        Ok(Sums { covers, sum, stripe: StripeVersions { strips, parity, rank }, old })
-    }
-
-    fn place(&mut self) -> Read<Place> {
-        let field = "place of an old version";
+    pub fn place(&mut self, field: &'static str) -> Read<Place> {
         match self.u32(field)? {
             UNMAPPED => Ok(Place::Unmapped),
             MISSING => Ok(Place::Missing),
