@@ -35,10 +35,10 @@
   const schemeLegend = (top) => ({ ...legend(runs.map((r) => r.label), top, [...state.hidden].map((i) => runs[i].label)), formatter: mark });
   const schemeCell = (i) => marker(runs[i].colour) + escapeHtml(mark(runs[i].label));
 
-  /// The greatest value worth a place on an axis: what is more than four times the next one is cut.
+  /// The greatest value worth a place on an axis: what is more than four times the next one is cut, up to half of all.
   function cutAt(values) {
     const falling = [...values].sort((a, b) => b - a);
-    const next = falling.findIndex((value, i) => i > 0 && i <= values.length / 2 && value > 0 && falling[i - 1] > 4 * value);
+    const next = falling.findLastIndex((value, i) => i > 0 && i <= values.length / 2 && value > 0 && falling[i - 1] > 4 * value);
     return next > 0 ? 1.3 * falling[next] : falling[0];
   }
 
@@ -371,7 +371,7 @@
 
   // ---- Drawing -------------------------------------------------------------------------------
   const waits = flashkeep.waitsPlot({ runs, shown, mark, time, cutAt, ofSeeds, notComparable });
-  const when = flashkeep.when({ runs, shown, schemeLegend, schemeCell, time, tickTime, causeColour, notComparable });
+  const when = flashkeep.when({ runs, shown, schemeLegend, schemeCell, mark, time, tickTime, causeColour, notComparable });
   const plots = [cdf, waits, traffic, wear, map, ...when.plots].filter(Boolean);
   cdf.zooms = true;
   // Thousands of cells print slowly as vectors, so that one plot is pixels; saved as SVG it has vectors.
@@ -414,7 +414,8 @@
       cells.forEach((td, i) => {
         const span = td.querySelector(".ratio") || td.appendChild(Object.assign(document.createElement("span"), { className: "ratio" }));
         const r = ratio(value(td), value(cells[state.baseline]));
-        span.textContent = i === state.baseline || !compared || r === null ? "" : times(r);
+        const isApart = runs[i].not_comparable || runs[state.baseline].not_comparable;
+        span.textContent = i === state.baseline || !compared || r === null ? "" : isApart ? "!" : times(r);
         span.hidden = i === state.baseline || !row.closest("table").querySelector("[data-compare]");
       });
     }
@@ -431,7 +432,7 @@
       chip.innerHTML = schemeCell(i);
       chip.title = "Show or hide in all tables and plots";
       byId("chips").append(chip);
-      byId("baseline").append(new Option(run.label, i));
+      byId("baseline").append(new Option(mark(run.label), i));
     });
     byId("baseline").addEventListener("change", (event) => { state.baseline = Number(event.target.value); refresh([]); });
     byId("baseline").value = state.baseline;

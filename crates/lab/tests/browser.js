@@ -30,8 +30,12 @@
       must(drawn.width > 200 && drawn.right <= width + 1 && drawn.height > 100, `${name}: "${title}" is ${drawn.width} x ${drawn.height}`);
       must(chart.getOption().series.length > 0, `${name}: "${title}" shows nothing`);
     });
+    // Every chart of runs some of which cannot be compared says which, and why.
+    const apart = [...document.querySelectorAll("#tables th.apart")];
+    charts().forEach(({ card, title }) => must(
+      !apart.length || card.querySelector(".hint").textContent.includes("Not comparable: "), `${name}: "${title}" does not say what cannot be compared`));
     const first = document.querySelector(".bars figure").getBoundingClientRect();
-    must(first.top < innerHeight, `${name}: the first chart begins at ${first.top}, below the first screen`);
+    must(first.top + 100 < innerHeight, `${name}: the first chart begins at ${first.top}, below the first screen`);
     // A value and the ratio beside it.
     document.querySelectorAll("#tables td .ratio, .row .times").forEach((ratio) => {
       const cell = ratio.closest("td, .row");
@@ -41,6 +45,21 @@
       const apart = value.right <= own.left + 1 || own.right <= value.left + 1 || value.bottom <= own.top + 1 || own.bottom <= value.top + 1;
       must(apart || !own.width || !value.width, `${name}: "${cell.textContent.trim()}" collides`);
     });
+    // Nothing sticks out of its bar chart, and reasons make no towers of words.
+    document.querySelectorAll(".bars .row").forEach((row) => {
+      const inside = row.getBoundingClientRect();
+      row.querySelectorAll("b, small, .value, .times").forEach((part) => {
+        const text = document.createRange();
+        text.selectNodeContents(part);
+        must(text.getBoundingClientRect().right <= inside.right + 1, `${name}: "${part.textContent}" sticks out`);
+      });
+      must(inside.height <= 85, `${name}: "${row.textContent.trim()}" is ${inside.height} high`);
+    });
+    // What cannot be compared has no ratio, and is no measure of others.
+    document.querySelectorAll("#tables thead").forEach((head) => head.querySelectorAll("th.apart").forEach((one) => {
+      const cells = head.parentElement.querySelectorAll(`td[data-scheme="${one.dataset.scheme}"] .ratio`);
+      cells.forEach((cell) => must(!cell.textContent || cell.textContent === "!", `${name}: ratio "${cell.textContent}" of what cannot be compared`));
+    }));
   }
   function legend() {
     const chip = document.querySelector("#chips button");
