@@ -80,6 +80,7 @@ fn the_headline_is_a_picture_with_a_bar_for_each_scheme_and_the_command_that_mad
     assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n") && svg.contains("flashkeep run small.toml --plot headline.svg"));
     let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
     let schemes = document["schemes"].as_array().expect("a list");
+    assert!(svg.contains(">survives nothing<") && svg.contains(">survives 1 die<"), "what is cheap may protect nothing: {svg}");
     // A background, and a bar for each of four values of each scheme; the longest says the greatest value.
     assert_eq!(svg.matches("<rect").count(), 1 + 4 * schemes.len());
     let waf = schemes.iter().map(|scheme| scheme["waf"].as_f64().expect("a number")).fold(0.0, f64::max);

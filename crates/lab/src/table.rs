@@ -139,10 +139,26 @@ impl Rows<'_> {
 /// Characters of a line of prose.
 const LINE: usize = 110;
 
+/// What no line begins with, after a number: its unit.
+const UNITS: [&str; 15] = ["%", "x", "us", "ms", "s", "h", "days", "years", "uJ", "mJ", "J", "MiB", "MB", "GB", "TB"];
+
+/// Words of prose, each number with its unit.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        let is_unit = UNITS.contains(&word.trim_end_matches(|c: char| ".,;:)".contains(c)));
+        match words.last_mut() {
+            Some(last) if is_unit && last.ends_with(|c: char| c.is_ascii_digit()) => last.push_str(&format!(" {word}")),
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
 /// Prose in lines, the later ones indented.
 fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
-    for word in text.split(' ') {
+    for word in &words(text) {
         let line = lines.last_mut().expect("one at least");
         if line.is_empty() {
             line.push_str(word);
@@ -320,6 +336,13 @@ impl Comparison {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn prose_is_wrapped_between_words_and_not_before_units() {
+        let text = format!("{} 60 %, busy", "x".repeat(LINE - 2));
+        assert_eq!(wrapped(&text), format!("{}\n  60 %, busy\n", "x".repeat(LINE - 2)));
+        assert_eq!(words("take 2.78 x the mean (311 us); in s"), ["take", "2.78 x", "the", "mean", "(311 us);", "in", "s"]);
+    }
 
     #[test]
     fn digits_stand_in_groups_of_three() {

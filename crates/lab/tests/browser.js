@@ -17,6 +17,20 @@
   }));
   const press = (card, text) => [...card.querySelectorAll("button")].find((button) => button.textContent === text).click();
 
+  /// Labels of a plot that leave it, or that run into each other on one line.
+  function labels(name, card, title) {
+    const svg = card.querySelector("svg");
+    if (!svg) return;
+    const inside = svg.getBoundingClientRect();
+    const texts = [...svg.querySelectorAll("text")].map((text) => [text, text.getBoundingClientRect()])
+      .filter(([text, box]) => box.width && text.textContent.trim() && !(text.getAttribute("transform") || "").includes("matrix"));
+    for (const [text, box] of texts) {
+      must(box.left >= inside.left - 1 && box.right <= inside.right + 1, `${name}: "${title}": label "${text.textContent}" does not fit`);
+    }
+    const level = [...texts].sort(([, one], [, other]) => one.left - other.left);
+    level.forEach(([text, box], i) => level.slice(i + 1).forEach(([other, own]) => must(
+      Math.abs(own.top - box.top) > 2 || own.left >= box.right - 1, `${name}: "${title}": labels "${text.textContent}" and "${other.textContent}" run together`)));
+  }
   function layout(name) {
     const width = document.documentElement.clientWidth;
     must(document.documentElement.scrollWidth <= width, `${name}: the page is ${document.documentElement.scrollWidth} wide on a screen of ${width}`);
@@ -29,6 +43,7 @@
       const drawn = card.querySelector("svg, canvas").getBoundingClientRect();
       must(drawn.width > 200 && drawn.right <= width + 1 && drawn.height > 100, `${name}: "${title}" is ${drawn.width} x ${drawn.height}`);
       must(chart.getOption().series.length > 0, `${name}: "${title}" shows nothing`);
+      labels(name, card, title);
     });
     // Every chart of runs some of which cannot be compared says which, and why.
     const apart = [...document.querySelectorAll("#tables th.apart")];
@@ -71,6 +86,10 @@
     must(Object.values(cdf.legend[0].selected)[0] === false, "a scheme that is put out stays in the plot");
     chip.click();
     must(cells().every((cell) => !cell.classList.contains("off")), "a scheme that is put in again is missing");
+  }
+  function steps() {
+    const curves = charts()[0].chart.getOption().series.filter((curve) => curve.name && curve.data.length > 1 && !curve.silent);
+    must(curves.length > 0 && curves.every((curve) => curve.step === "end"), "a curve claims answers at times at which there were none");
   }
   function tooltip() {
     const { card, title, chart } = charts().find(({ title }) => title.includes("time of a response"));
@@ -120,6 +139,7 @@
     });
     must(light !== dark, "light is as dark");
     legend();
+    steps();
     tooltip();
     zoom();
     filesOf(schemes);
