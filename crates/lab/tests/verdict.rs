@@ -73,10 +73,13 @@ fn a_young_da_raid5_is_said_to_survive_nothing_and_to_be_young() {
     assert_eq!((young.survives.dies, young.survives.life.map(|life| life.stage)), (0, Some(1)));
     assert!(young.sentence.contains("survives no loss as it stands") && young.sentence.contains("life stage 1 of 3"));
     assert!(comparison.verdict.answer[0].contains("only `raid5` survives"), "{:?}", comparison.verdict.answer);
+    let reckoned = "Its life is reckoned at the costs of this stage";
+    assert!(young.sentence.contains(reckoned), "{}", young.sentence);
     // Old, in stage 3, it is protected, and costs what that costs.
     let old = run(&format!("{settings}[scheme.da-raid5]\nstage = 3\n"));
     let aged = of(&old, "da-raid5");
     assert_eq!((aged.survives.dies, aged.survives.life.map(|life| life.stage)), (1, Some(3)));
+    assert!(!aged.sentence.contains(reckoned) && aged.costs.life_tb < young.costs.life_tb, "{}", aged.sentence);
     assert!(aged.costs.waf > young.costs.waf, "parity is written: {:?}, {:?}", aged.costs.waf, young.costs.waf);
 }
 
@@ -91,6 +94,13 @@ fn after_a_lost_die_nothing_that_lost_data_or_protection_is_ranked() {
     assert_eq!((raid5.survives.dies, raid5.survives.dead_dies, raid5.not_comparable.as_slice()), (0, 1, &["not rebuilt"][..]));
     // Rows become narrower: what was lost is rebuilt, and one more die may go.
     assert_eq!((ds_raid.survives.dies, ds_raid.survives.dead_dies, ds_raid.is_comparable()), (1, 1, true));
+    // One of eight dies wears no more: life is that of the others.
+    let outcome = &comparison.outcomes[2];
+    let cycles = &outcome.result.wear.pe_cycles;
+    let used = cycles.iter().map(|&pe| f64::from(pe)).sum::<f64>() / cycles.len() as f64;
+    let all = outcome.planned.drive.geometry.raw_size().0 as f64 * (f64::from(comparison.experiment.drive.endurance.0) - used);
+    let written = ds_raid.costs.life_tb.expect("it writes") * 1e12 * ds_raid.costs.waf.expect("it writes");
+    assert!((written / all - 7.0 / 8.0).abs() < 1e-9, "{written} of {all}");
     assert_eq!(comparison.verdict.baseline.as_deref(), Some("ds-raid"));
     assert!(comparison.verdict.answer[0].contains("only `ds-raid` survives"), "{:?}", comparison.verdict.answer);
     let text = comparison.to_table();

@@ -42,7 +42,8 @@ impl Costs {
         let cycles = f64::from(experiment.drive.endurance.0);
         let used = r.wear.pe_cycles.iter().map(|&pe| f64::from(pe)).sum::<f64>() / r.wear.pe_cycles.len().max(1) as f64;
         let flash_bytes = outcome.planned.drive.geometry.raw_size().0;
-        let good = flash_bytes as f64 * (1.0 - experiment.age.bad_blocks);
+        let dead = f64::from(outcome.standing.dead_dies) / f64::from(experiment.drive.geometry.dies());
+        let good = flash_bytes as f64 * (1.0 - experiment.age.bad_blocks) * (1.0 - dead);
         // Pages that were not written cost nothing: what others cost is not known.
         let all_written = r.host.write_errors == 0 && r.host.read_only_s.is_none();
         let life = r.flash.waf.filter(|waf| *waf > 0.0 && all_written).map(|waf| good * (cycles - used).max(0.0) / waf);

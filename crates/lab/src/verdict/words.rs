@@ -27,7 +27,17 @@ pub(super) fn sentence(verdict: &SchemeVerdict, baseline: Option<&str>) -> Strin
             " It is dominated by `{better}`, which survives no less and is no worse in mean response, life, flash left or energy."
         )
     });
-    format!("{survives}{against}{}{}", dominated.unwrap_or_default(), late(verdict))
+    format!("{survives}{against}{}{}{}", stage(verdict), dominated.unwrap_or_default(), late(verdict))
+}
+
+/// That a life is reckoned as if its present stage lasted, where it does not.
+fn stage(verdict: &SchemeVerdict) -> &'static str {
+    match (verdict.survives.life, verdict.costs.life_tb) {
+        (Some(life), Some(_)) if life.stage < 3 => {
+            " Its life is reckoned at the costs of this stage; later ones write more parity."
+        }
+        _ => "",
+    }
 }
 
 /// Where requests waited behind a long backlog, that its mean says less of the drive than it seems to.
