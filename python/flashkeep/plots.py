@@ -144,24 +144,38 @@ def _over_seeds(points: Sequence[tuple[Any, Any, Any]]) -> list[tuple[Any, Any, 
 
 def lines(rows: Rows, *, x: str, y: str, by: str | None = None, ax: Axes | None = None) -> Axes:
     """One column over another, a line for each value of a third: sweeps and studies. Where a sweep has an axis ``seed``
-    that is neither ``x`` nor ``by``, each point is the mean over the seeds with its 95 % confidence interval."""
+    that is neither ``x`` nor ``by``, each point is the mean over the seeds with its 95 % confidence interval. Points of
+    runs that cannot be compared are crossed, with the reasons in the legend."""
     ax = _axes(ax)
     groups: dict[Any, list[tuple[Any, Any, Any]]] = {}
-    labels = _column(rows, by) if by else [None] * len(rows)
-    seeds = _column(rows, "seed") if _has(rows, "seed") and "seed" not in (x, by) else [None] * len(rows)
-    for label, at, seed, value in zip(labels, _column(rows, x), seeds, _column(rows, y)):
+    apart: dict[Any, set[Any]] = {}
+    nothing = [None] * len(rows)
+    labels = _column(rows, by) if by else nothing
+    seeds = _column(rows, "seed") if _has(rows, "seed") and "seed" not in (x, by) else nothing
+    reasons = _column(rows, "not_comparable") if _has(rows, "not_comparable") else nothing
+    for label, at, seed, value, reason in zip(labels, _column(rows, x), seeds, _column(rows, y), reasons):
         if value is not None:
             groups.setdefault(label, []).append((at, seed, value))
+            if reason is not None:
+                apart.setdefault(label, set()).add(at)
+    marked: list[tuple[Any, Any]] = []
     for label, points in groups.items():
         name = None if label is None else str(label)
         means = _over_seeds(points)
         if means is None:
-            ax.plot([at for at, _, _ in points], [value for _, _, value in points], marker="o", label=name)
+            drawn = [(at, value) for at, _, value in points]
+            ax.plot([at for at, _ in drawn], [value for _, value in drawn], marker="o", label=name)
         else:
             ats, values, halves = zip(*means)
             ax.errorbar(ats, values, yerr=halves, marker="o", capsize=4, label=name)
+            drawn = list(zip(ats, values))
+        marked += [point for point in drawn if point[0] in apart.get(label, ())]
+    if marked:
+        why = ", ".join(sorted({reason for reason in reasons if reason is not None}))
+        ats, values = zip(*marked)
+        ax.plot(ats, values, "x", color="black", markersize=11, zorder=5, label=f"not comparable: {why}")
     ax.set_xlabel(x)
     ax.set_ylabel(y)
-    if by:
+    if by or marked:
         ax.legend(title=by)
     return ax

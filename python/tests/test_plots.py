@@ -52,6 +52,15 @@ def test_wear_shows_means(result):
     assert [patch.get_height() for patch in ax.patches] == result["pe_added_mean"]
 
 
+def test_lines_cross_what_cannot_be_compared():
+    whole = {"scheme": "a", "x": 1, "y": 2.0, "not_comparable": None}
+    rows = [whole, {**whole, "x": 2, "y": 1.0, "not_comparable": "saturated"}, {**whole, "scheme": "b", "x": 2}]
+    lines = plots.lines(rows, x="x", y="y", by="scheme").get_lines()
+    assert [line.get_label() for line in lines] == ["a", "b", "not comparable: saturated"]
+    assert (list(lines[-1].get_xdata()), list(lines[-1].get_ydata())) == ([2], [1.0])
+    assert len(plots.lines([whole], x="x", y="y").get_lines()) == 1
+
+
 def test_lines_are_drawn_for_frames_and_for_studies(small):
     frame = fk.sweep(fk.Grid(experiment=small, axes=[fk.Axis(key="seed", values=[1, 2, 3])]))
     lines = plots.lines(frame, x="seed", y="waf", by="scheme").get_lines()

@@ -71,6 +71,23 @@ fn a_run_prints_a_table_and_leaves_a_report() {
     assert!(html.starts_with("<!") && html.contains("raid5"));
 }
 
+/// The quick start shows the output of a bare `flashkeep compare`, two parts of it, to the letter.
+#[test]
+fn the_first_output_of_the_readme_is_what_the_program_prints() {
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).expect("it is there");
+    let shown = readme.split_once("What it prints first:\n").expect("the quick start").1;
+    let (first, rest) = shown.split_once("Tables of all figures follow, then what was held equal:\n").expect("the output ends");
+    let (second, _) = rest.split_once("More schemes").expect("the quick start ends");
+    let output = flashkeep(&directory("readme"), &["compare"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let printed = stdout(&output);
+    for part in [first, second] {
+        let part: Vec<&str> = part.trim_matches('\n').lines().map(|line| line.strip_prefix("    ").unwrap_or(line)).collect();
+        assert!(part.len() > 5 && printed.contains(&part.join("\n")), "README.md shows\n{}\nof\n{printed}", part.join("\n"));
+    }
+    assert!(printed.starts_with(first.trim_start().lines().next().expect("a line")), "from its first line on");
+}
+
 #[test]
 fn the_headline_is_a_picture_with_a_bar_for_each_scheme_and_the_command_that_made_it() {
     let here = with_small("plot");
@@ -80,6 +97,7 @@ fn the_headline_is_a_picture_with_a_bar_for_each_scheme_and_the_command_that_mad
     assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n") && svg.contains("flashkeep run small.toml --plot headline.svg"));
     let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
     let schemes = document["schemes"].as_array().expect("a list");
+    assert!(svg.contains(">survives nothing<") && svg.contains(">survives 1 die<"), "what is cheap may protect nothing: {svg}");
     // A background, and a bar for each of four values of each scheme; the longest says the greatest value.
     assert_eq!(svg.matches("<rect").count(), 1 + 4 * schemes.len());
     let waf = schemes.iter().map(|scheme| scheme["waf"].as_f64().expect("a number")).fold(0.0, f64::max);

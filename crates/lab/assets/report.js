@@ -35,10 +35,10 @@
   const schemeLegend = (top) => ({ ...legend(runs.map((r) => r.label), top, [...state.hidden].map((i) => runs[i].label)), formatter: mark });
   const schemeCell = (i) => marker(runs[i].colour) + escapeHtml(mark(runs[i].label));
 
-  /// The greatest value worth a place on an axis: what is more than four times the next one is cut.
+  /// The greatest value worth a place on an axis: what is more than four times the next one is cut, up to half of all.
   function cutAt(values) {
     const falling = [...values].sort((a, b) => b - a);
-    const next = falling.findIndex((value, i) => i > 0 && i <= values.length / 2 && value > 0 && falling[i - 1] > 4 * value);
+    const next = falling.findLastIndex((value, i) => i > 0 && i <= values.length / 2 && value > 0 && falling[i - 1] > 4 * value);
     return next > 0 ? 1.3 * falling[next] : falling[0];
   }
 
@@ -64,13 +64,12 @@
 
   // ---- Response-time distribution ------------------------------------------------------------
   const KINDS = [["Reads", "read_cdf"], ["Writes", "write_cdf"]];
-  /// Share answered within `us`, interpolated on the drawn curve; null outside of it.
+  /// Share answered within `us`. From one point to the next there is nothing but the jump at the next: a line between them
+  /// would claim answers at times at which there were none.
   function shareAt(cdf, us) {
     if (!cdf.length || us < cdf[0][0]) return 0;
     const next = cdf.findIndex((point) => point[0] > us);
-    if (next < 0) return 1;
-    const [[x0, y0], [x1, y1]] = [cdf[next - 1], cdf[next]];
-    return y0 + (y1 - y0) * (Math.log(us) - Math.log(x0)) / (Math.log(x1) - Math.log(x0));
+    return next < 0 ? 1 : cdf[next - 1][1];
   }
   const drawable = (run, key) => (run[key] || []).filter(([x, y]) => x > 0 && isNumber(y));
   const nice = (x, round) => {
@@ -91,6 +90,9 @@
       const floor = Math.max(1e-7, 10 ** Math.floor(Math.log10(Math.min(0.01, ...rests)) + 1e-9));
       const [low, high] = all.length
         ? [nice(Math.min(...all.map((p) => p[0])), "down"), nice(Math.max(...all.map((p) => p[0])), "up")] : [1, 1000];
+      // Where there is little room, every other power of ten.
+      const isEven = (us) => Math.round(Math.log10(us)) % 2 === 0;
+      const tick = (us) => (stacked && high / low > 1e4 && !isEven(us) ? "" : tickTime(us));
       const place = (i) => (stacked
         ? { left: 76, right: 20, top: head + 70 + i * 380, height: 270 }
         : { left: i ? "55.5%" : 76, right: i ? 20 : "53%", top: head + 66, bottom: 52 });
@@ -109,7 +111,7 @@
         graphic: empty.filter(Boolean),
         grid: KINDS.map((k, i) => place(i)),
         xAxis: KINDS.map((k, i) => axis("response time (log scale)", {
-          gridIndex: i, type: "log", min: low, max: high, axisLabel: { formatter: tickTime, showMaxLabel: Number.isInteger(Math.log10(high)) }, minorTick: { show: true },
+          gridIndex: i, type: "log", min: low, max: high, axisLabel: { formatter: tick, showMaxLabel: Number.isInteger(Math.log10(high)) }, minorTick: { show: true },
         })),
         yAxis: KINDS.map((k, i) => axis(i && !stacked ? "" : state.tail ? "slower (log scale)" : "answered", {
           gridIndex: i, nameGap: 54, ...(state.tail
@@ -130,7 +132,7 @@
           },
         },
         series: KINDS.flatMap(([, key], k) => runs.map((run, i) => ({
-          type: "line", name: run.label, color: run.colour, xAxisIndex: k, yAxisIndex: k, symbol: "circle", symbolSize: 5, showSymbol: false,
+          type: "line", name: run.label, color: run.colour, xAxisIndex: k, yAxisIndex: k, symbol: "circle", symbolSize: 5, showSymbol: false, step: "end",
           lineStyle: { width: 2, type: DASHES[i % DASHES.length] },
           data: this.curve(run, key, floor),
         }))).concat(anchors),
@@ -371,7 +373,7 @@
 
   // ---- Drawing -------------------------------------------------------------------------------
   const waits = flashkeep.waitsPlot({ runs, shown, mark, time, cutAt, ofSeeds, notComparable });
-  const when = flashkeep.when({ runs, shown, schemeLegend, schemeCell, time, tickTime, causeColour, notComparable });
+  const when = flashkeep.when({ runs, shown, schemeLegend, schemeCell, mark, time, tickTime, causeColour, notComparable });
   const plots = [cdf, waits, traffic, wear, map, ...when.plots].filter(Boolean);
   cdf.zooms = true;
   // Thousands of cells print slowly as vectors, so that one plot is pixels; saved as SVG it has vectors.
@@ -414,7 +416,8 @@
       cells.forEach((td, i) => {
         const span = td.querySelector(".ratio") || td.appendChild(Object.assign(document.createElement("span"), { className: "ratio" }));
         const r = ratio(value(td), value(cells[state.baseline]));
-        span.textContent = i === state.baseline || !compared || r === null ? "" : times(r);
+        const isApart = runs[i].not_comparable || runs[state.baseline].not_comparable;
+        span.textContent = i === state.baseline || !compared || r === null ? "" : isApart ? "!" : times(r);
         span.hidden = i === state.baseline || !row.closest("table").querySelector("[data-compare]");
       });
     }
@@ -431,7 +434,7 @@
       chip.innerHTML = schemeCell(i);
       chip.title = "Show or hide in all tables and plots";
       byId("chips").append(chip);
-      byId("baseline").append(new Option(run.label, i));
+      byId("baseline").append(new Option(mark(run.label), i));
     });
     byId("baseline").addEventListener("change", (event) => { state.baseline = Number(event.target.value); refresh([]); });
     byId("baseline").value = state.baseline;

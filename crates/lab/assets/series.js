@@ -1,7 +1,7 @@
 // What happened when: charts under each other with one zoom. Data: `data.series`, bins of equal width from when the
 // run began. `flashkeep.when(tools)` gives the plots; `link` makes them share the zoom once they are on the page.
 "use strict";
-flashkeep.when = ({ runs, shown, schemeLegend, schemeCell, time, tickTime, causeColour, notComparable }) => {
+flashkeep.when = ({ runs, shown, schemeLegend, schemeCell, mark, time, tickTime, causeColour, notComparable }) => {
   const { data, state, isNumber, significant, escapeHtml, short, percent, colour, DASHES, base, axis, legend, marker, tip, message, draw } = flashkeep;
   const when = data.series;
   if (!when) return { plots: [], link() {} };
@@ -166,12 +166,12 @@ flashkeep.when = ({ runs, shown, schemeLegend, schemeCell, time, tickTime, cause
     name: () => "of the buffer, at most", column: (i) => values(i, "buffer_fill_max"), show: (x) => percent(x, 3), tick: (x) => percent(x, 3), top: 1,
   });
 
-  const schemes = () => [choice(runs.map((run, i) => [i, run.label]), "scheme", () => [causes, dies])];
+  const schemes = () => [choice(runs.map((run, i) => [i, mark(run.label)]), "scheme", () => [causes, dies])];
   const OPERATIONS = { programs: ["Programs", "pages programmed/s"], reads: ["Reads", "pages read/s"], erases: ["Erases", "blocks erased/s"] };
-  const ofScheme = (question) => () => (runs.length > 1 ? `${question} (${runs[state.scheme].label})` : question);
+  const ofScheme = (question) => () => (runs.length > 1 ? `${question} (${mark(runs[state.scheme].label)})` : question);
   const causes = {
     id: "when-flash", title: ofScheme("What did flash do?"), zooms: true, isWhen: true, buttons: [],
-    hint: "By cause, of one scheme. Click a cause in the legend to leave it out.",
+    hint: "By cause, of one scheme. Click a cause in the legend to leave it out." + notComparable,
     controls: () => [choice(Object.entries(OPERATIONS).map(([key, [text]]) => [key, text]), "operation", () => [causes]), ...(runs.length > 1 ? schemes() : [])],
     height: (w) => (w < 600 ? 280 : 250),
     parts: () => data.causes.map((cause) => [cause, values(state.scheme, state.operation + " " + cause)]).filter(([, list]) => list.length),
@@ -218,7 +218,7 @@ flashkeep.when = ({ runs, shown, schemeLegend, schemeCell, time, tickTime, cause
   };
   const dies = {
     id: "when-dies", title: ofScheme("Which die was busy?"), zooms: true, isWhen: true, buttons: [], renderer: "canvas",
-    hint: "Share of each point of time in which a die was busy, of one scheme" + (when.rows < data.dies ? "; neighbouring dies averaged." : "."),
+    hint: "Share of each point of time in which a die was busy, of one scheme" + (when.rows < data.dies ? "; neighbouring dies averaged." : ".") + notComparable,
     controls: () => (runs.length > 1 ? schemes() : []),
     rowHeight: () => Math.max(7, Math.min(22, 200 / when.rows)),
     height() { return 100 + when.rows * this.rowHeight(); },

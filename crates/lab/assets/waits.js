@@ -72,7 +72,7 @@ flashkeep.waitsPlot = ({ runs, shown, mark, time, cutAt, ofSeeds, notComparable 
         title: kinds.map(([, name], k) => heading(name, (k % across) * wide + wide / 2, head + 66 + Math.floor(k / across) * panel())),
         grid: kinds.map((kind, k) => place(k)),
         xAxis: kinds.map(([kind], k) => axis("", {
-          gridIndex: k, type: "value", min: 0, max: end(kind), axisLabel: { formatter: (x) => (state.waitTime ? time(x) : percent(x, 3)) },
+          gridIndex: k, type: "value", min: 0, max: end(kind), splitNumber: wide < 500 ? 2 : 5, axisLabel: { formatter: (x) => (state.waitTime ? time(x) : percent(x, 3)) },
         })),
         yAxis: kinds.map((kind, k) => axis("", {
           gridIndex: k, type: "category", inverse: true, data: visible.map((i) => mark(runs[i].label)), axisTick: { show: false }, splitLine: { show: false },

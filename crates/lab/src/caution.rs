@@ -39,6 +39,15 @@ pub struct Caution {
     pub text: String,
 }
 
+/// How many cautions there are to read, for the head of a report; `None` where there is none.
+pub(crate) fn how_many(cautions: &[Caution]) -> Option<String> {
+    match cautions.len() {
+        0 => None,
+        1 => Some("One warning".into()),
+        several => Some(format!("{several} warnings")),
+    }
+}
+
 /// Share of requests that may wait for more than a second before a caution says so.
 const LATE_SHARE: f64 = 0.001;
 

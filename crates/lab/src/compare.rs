@@ -514,8 +514,8 @@ fn notes(experiment: &Experiment, workload: &Workload, plan: &Plan) -> Vec<Strin
         ));
     }
     notes.push(format!(
-        "life: of the flash of each scheme as replayed ({} for `{}`), {} rated P/E cycles, wear even over blocks; in TB it grows with the \
-         size of the drive",
+        "life: of the flash of each scheme as replayed ({} for `{}`), {} rated P/E cycles, wear even over blocks; \
+         N times the flash lasts N times as long",
         mib(plan.drives[0].drive.geometry.raw_size()),
         experiment.schemes[0],
         experiment.drive.endurance.0
@@ -532,9 +532,13 @@ fn notes(experiment: &Experiment, workload: &Workload, plan: &Plan) -> Vec<Strin
         notes.push(format!("trace: {} requests out of order are moved to the time of the one before", facts.clamped));
     }
     if facts.clipped_gaps > 0 {
+        let gaps = if facts.clipped_gaps == 1 {
+            "one gap between requests is".into()
+        } else {
+            format!("{} gaps between requests are", facts.clipped_gaps)
+        };
         notes.push(format!(
-            "trace: {} gaps between requests are clipped to trace.max_gap, {} in all are left out",
-            facts.clipped_gaps,
+            "trace: {gaps} clipped to trace.max_gap; {} in all left out",
             crate::quantity::seconds(facts.clipped_s)
         ));
     }

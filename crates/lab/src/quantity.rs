@@ -57,6 +57,24 @@ pub(crate) fn bytes(bytes: f64) -> String {
     if bytes.is_finite() { format!("{} {unit}", short(bytes / size)) } else { "-".into() }
 }
 
+/// The unit that fits an energy given in joules, in joules.
+fn joules_unit(joules: f64) -> (f64, &'static str) {
+    match joules {
+        0.0 => (1.0, "J"),
+        j if j < 999.5e-6 => (1e-6, "uJ"),
+        j if j < 0.9995 => (1e-3, "mJ"),
+        j if j < 999.5 => (1.0, "J"),
+        j if j < 999.5e3 => (1e3, "kJ"),
+        _ => (1e6, "MJ"),
+    }
+}
+
+/// An energy given in joules, in uJ, mJ, J, kJ or MJ.
+pub(crate) fn joules(joules: f64) -> String {
+    let (size, unit) = joules_unit(joules);
+    if joules.is_finite() { format!("{} {unit}", short(joules / size)) } else { "-".into() }
+}
+
 /// A share of 1 in percent: whole, with one decimal below 10 %, and never a 0 or a 100 that it is not.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -118,7 +136,7 @@ impl Quantity {
             Quantity::Years => seconds(value * YEAR_S),
             Quantity::Terabytes => bytes(value * 1e12),
             Quantity::Share => percent(value),
-            Quantity::Joules => format!("{} J", short(value)),
+            Quantity::Joules => joules(value),
         }
     }
 
@@ -132,7 +150,7 @@ impl Quantity {
             Quantity::Years => scaled(time_unit(value * YEAR_S * 1e6), YEAR_S * 1e6),
             Quantity::Terabytes => scaled(bytes_unit(value * 1e12), 1e12),
             Quantity::Share => (0.01, " %"),
-            Quantity::Joules => (1.0, " J"),
+            Quantity::Joules => joules_unit(value),
         }
     }
 
@@ -225,6 +243,10 @@ mod tests {
     #[test]
     fn amounts_count_by_thousands() {
         assert_eq!([512.0, 2.5e6, 1.23e12, 4.56e15].map(bytes), ["0.51 kB", "2.50 MB", "1.23 TB", "4 560 TB"]);
+        assert_eq!(
+            [0.0, 4.2e-5, 0.0123, 61.5, 4_321.0, 2.5e7].map(joules),
+            ["0 J", "42.0 uJ", "12.3 mJ", "61.5 J", "4.32 kJ", "25.0 MJ"]
+        );
         assert_eq!([0.372, 3.214, 31.9, 1234.0].map(times), ["0.37 x", "3.21 x", "31.9 x", "1 234 x"]);
     }
 }

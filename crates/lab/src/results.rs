@@ -22,6 +22,7 @@ impl Comparison {
         let slot = self.experiment.drive.geometry.slot_size.0;
         json!({
             "version": VERSION,
+            "verdict": self.verdict_json(),
             "trace": self.trace_json(),
             "drive": self.drive_json(),
             "user_capacity_mib": mib(u64::from(self.user_slots) * slot),
@@ -33,7 +34,6 @@ impl Comparison {
             "fairness": self.fairness,
             "notes": self.notes,
             "warnings": self.warnings(),
-            "verdict": self.verdict_json(),
             "schemes": self.schemes_json(slot),
             "seeds": self.seeds.as_ref().map(Seeds::to_json),
             "experiment": serde_json::to_value(&self.experiment).expect("an experiment is plain data"),

@@ -139,10 +139,26 @@ impl Rows<'_> {
 /// Characters of a line of prose.
 const LINE: usize = 110;
 
+/// What no line begins with, after a number: its unit.
+const UNITS: [&str; 15] = ["%", "x", "us", "ms", "s", "h", "days", "years", "uJ", "mJ", "J", "MiB", "MB", "GB", "TB"];
+
+/// Words of prose, each number with its unit.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        let is_unit = UNITS.contains(&word.trim_end_matches(|c: char| ".,;:)".contains(c)));
+        match words.last_mut() {
+            Some(last) if is_unit && last.ends_with(|c: char| c.is_ascii_digit()) => last.push_str(&format!(" {word}")),
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
 /// Prose in lines, the later ones indented.
 fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
-    for word in text.split(' ') {
+    for word in &words(text) {
         let line = lines.last_mut().expect("one at least");
         if line.is_empty() {
             line.push_str(word);
@@ -219,8 +235,9 @@ impl Comparison {
         let mut waits = crate::waits::rows(&rows.runs);
         if !waits.is_empty() {
             let cells = self.outcomes.iter().map(|o| self.marked(&o.label)).collect();
-            waits.insert(0, Row { label: "where the time goes".into(), cells });
+            waits.splice(0..0, std::iter::once(Row { label: "where the time goes".into(), cells }).chain(self.reasons()));
         }
+        rows.rows.splice(1..1, self.reasons());
         let [table, waits] = [&rows.rows, &waits].map(|rows| aligned(rows));
         format!("{}\n\n{}\n{waits}\n{table}\n{}", self.title(), self.verdict_text(), self.remarks())
     }
@@ -229,6 +246,26 @@ impl Comparison {
     fn marked(&self, label: &str) -> String {
         let is_comparable = self.verdict.of_scheme(label).is_none_or(SchemeVerdict::is_comparable);
         if is_comparable { label.to_owned() } else { format!("{label} !") }
+    }
+
+    /// Rows that say of each marked scheme why it cannot be compared; none where all can.
+    fn reasons(&self) -> Vec<Row> {
+        let schemes = &self.verdict.schemes;
+        let most = schemes.iter().map(|one| one.not_comparable.len()).max().unwrap_or(0);
+        let reason = |one: &SchemeVerdict, at: usize| {
+            one.not_comparable.get(at).map_or(if at == 0 { "-" } else { "" }, |reason| *reason).to_owned()
+        };
+        let row = |at: usize| Row {
+            label: if at == 0 { "! not comparable" } else { "" }.into(),
+            cells: schemes.iter().map(|one| reason(one, at)).collect(),
+        };
+        let mut rows: Vec<Row> = (0..most).map(row).collect();
+        if most > 0 && self.seeds.is_some() {
+            let under = |over: &OverSeeds| format!("{} of {} seeds", over.apart, over.seeds);
+            let cell = |one: &SchemeVerdict| one.over.as_ref().filter(|_| !one.is_comparable()).map_or("-".into(), under);
+            rows.push(Row { label: "! under".into(), cells: schemes.iter().map(cell).collect() });
+        }
+        rows
     }
 
     /// The verdict: the answer, a table of what is survived and what it costs, a sentence for each scheme.
@@ -241,23 +278,20 @@ impl Comparison {
         each("verdict", &|v| self.marked(&v.scheme));
         each("survives the loss of", &|v| v.survives.losses());
         for (index, measure) in MEASURES.iter().enumerate() {
-            each(measure.title, &|v| {
+            each(&verdict.title(measure), &|v| {
                 let is_base = verdict.baseline.as_ref() == Some(&v.scheme);
                 let ratio = v.times(index).filter(|_| !is_base).map(|times| format!("  {times}"));
                 let mark = if v.is_comparable() { "" } else { " !" };
                 format!("{}{}{mark}", v.shown(measure), ratio.unwrap_or_default())
             });
         }
-        if verdict.schemes.iter().any(|v| !v.is_comparable()) {
-            each("! not comparable", &|v| v.not_comparable.first().map_or("-".into(), |reason| (*reason).to_owned()));
-            if self.seeds.is_some() {
-                let under = |over: &OverSeeds| format!("{} of {} seeds", over.apart, over.seeds);
-                each("! under", &|v| v.over.as_ref().filter(|_| !v.is_comparable()).map_or("-".into(), under));
-            }
-        }
+        rows.extend(self.reasons());
         let mut out = String::new();
         for answer in &verdict.answer {
             out.push_str(&wrapped(answer));
+        }
+        if let Some(warnings) = crate::caution::how_many(&self.cautions) {
+            out.push_str(&format!("{warnings} at the end, to read before any figure is believed.\n"));
         }
         out.push_str(&format!("\n{}\n", aligned(&rows)));
         for scheme in &verdict.schemes {
@@ -290,10 +324,10 @@ impl Comparison {
     fn remarks(&self) -> String {
         let mut out = String::new();
         for note in self.fairness.iter().chain(&self.notes) {
-            out.push_str(&format!("{note}\n"));
+            out.push_str(&wrapped(note));
         }
         for warning in self.warnings() {
-            out.push_str(&format!("WARNING: {warning}\n"));
+            out.push_str(&wrapped(&format!("WARNING: {warning}")));
         }
         out
     }
@@ -302,6 +336,13 @@ impl Comparison {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn prose_is_wrapped_between_words_and_not_before_units() {
+        let text = format!("{} 60 %, busy", "x".repeat(LINE - 2));
+        assert_eq!(wrapped(&text), format!("{}\n  60 %, busy\n", "x".repeat(LINE - 2)));
+        assert_eq!(words("take 2.78 x the mean (311 us); in s"), ["take", "2.78 x", "the", "mean", "(311 us);", "in", "s"]);
+    }
 
     #[test]
     fn digits_stand_in_groups_of_three() {

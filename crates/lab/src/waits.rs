@@ -59,6 +59,14 @@ pub(crate) fn keys(waits: Option<&WaitsResult>) -> impl Iterator<Item = (&'stati
     KINDS.into_iter().map(move |(key, _, of)| (key, json!(waits.map(|waits| &of(waits).mean_us))))
 }
 
+/// Share of the time of all responses that the slowest 1 % of reads and the slowest 1 % of writes took.
+pub(crate) fn stalled_share(waits: Option<&WaitsResult>) -> Option<f64> {
+    let waits = waits?;
+    let time = |kinds: [&ExplainedResult; 2]| kinds.iter().map(|one| one.requests as f64 * mean_us(one)).sum::<f64>();
+    let all = time([&waits.reads, &waits.writes]);
+    (all > 0.0).then(|| (time([&waits.slowest_reads, &waits.slowest_writes]) / all).min(1.0))
+}
+
 /// What the slowest 1 % of a scheme's reads and writes wait for most, as a sentence; empty where nobody asked.
 pub(crate) fn sentence(waits: Option<&WaitsResult>) -> String {
     let Some(waits) = waits else { return String::new() };
@@ -150,6 +158,9 @@ mod tests {
         let expected = "The slowest 1 % of writes take 10.0 ms in the mean, 61 % of it queued behind collection.";
         assert_eq!(sentence(Some(&waits)), expected);
         assert_eq!(sentence(None), "");
+        // 10 requests of 10 ms in 1000 of 0.2 ms.
+        let all = WaitsResult { writes: ExplainedResult { requests: 1000, ..explained(&[("sensing", 200.0)]) }, ..waits.clone() };
+        assert_eq!((stalled_share(Some(&all)), stalled_share(None)), (Some(0.5), None));
         assert_eq!(sentence(Some(&WaitsResult::default())), "");
     }
 }

@@ -17,6 +17,21 @@
   }));
   const press = (card, text) => [...card.querySelectorAll("button")].find((button) => button.textContent === text).click();
 
+  /// Labels of a plot that leave it, or that run into each other on one line.
+  function labels(name, card, title) {
+    const svg = card.querySelector("svg");
+    if (!svg) return;
+    const inside = svg.getBoundingClientRect();
+    const texts = [...svg.querySelectorAll("text")].map((text) => [text, text.getBoundingClientRect()])
+      // A legend that scrolls hides what does not fit, and turned labels have their own room.
+      .filter(([text, box]) => box.width && text.textContent.trim() && !text.closest("[clip-path]") && !(text.getAttribute("transform") || "").includes("matrix"));
+    for (const [text, box] of texts) {
+      must(box.left >= inside.left - 1 && box.right <= inside.right + 1, `${name}: "${title}": label "${text.textContent}" does not fit`);
+    }
+    const level = [...texts].sort(([, one], [, other]) => one.left - other.left);
+    level.forEach(([text, box], i) => level.slice(i + 1).forEach(([other, own]) => must(
+      Math.abs(own.top - box.top) > 2 || own.left >= box.right - 1, `${name}: "${title}": labels "${text.textContent}" and "${other.textContent}" run together`)));
+  }
   function layout(name) {
     const width = document.documentElement.clientWidth;
     must(document.documentElement.scrollWidth <= width, `${name}: the page is ${document.documentElement.scrollWidth} wide on a screen of ${width}`);
@@ -29,9 +44,14 @@
       const drawn = card.querySelector("svg, canvas").getBoundingClientRect();
       must(drawn.width > 200 && drawn.right <= width + 1 && drawn.height > 100, `${name}: "${title}" is ${drawn.width} x ${drawn.height}`);
       must(chart.getOption().series.length > 0, `${name}: "${title}" shows nothing`);
+      labels(name, card, title);
     });
+    // Every chart of runs some of which cannot be compared says which, and why.
+    const apart = [...document.querySelectorAll("#tables th.apart")];
+    charts().forEach(({ card, title }) => must(
+      !apart.length || card.querySelector(".hint").textContent.includes("Not comparable: "), `${name}: "${title}" does not say what cannot be compared`));
     const first = document.querySelector(".bars figure").getBoundingClientRect();
-    must(first.top < innerHeight, `${name}: the first chart begins at ${first.top}, below the first screen`);
+    must(first.top + 100 < innerHeight, `${name}: the first chart begins at ${first.top}, below the first screen`);
     // A value and the ratio beside it.
     document.querySelectorAll("#tables td .ratio, .row .times").forEach((ratio) => {
       const cell = ratio.closest("td, .row");
@@ -41,6 +61,21 @@
       const apart = value.right <= own.left + 1 || own.right <= value.left + 1 || value.bottom <= own.top + 1 || own.bottom <= value.top + 1;
       must(apart || !own.width || !value.width, `${name}: "${cell.textContent.trim()}" collides`);
     });
+    // Nothing sticks out of its bar chart, and reasons make no towers of words.
+    document.querySelectorAll(".bars .row").forEach((row) => {
+      const inside = row.getBoundingClientRect();
+      row.querySelectorAll("b, small, .value, .times").forEach((part) => {
+        const text = document.createRange();
+        text.selectNodeContents(part);
+        must(text.getBoundingClientRect().right <= inside.right + 1, `${name}: "${part.textContent}" sticks out`);
+      });
+      must(inside.height <= 85, `${name}: "${row.textContent.trim()}" is ${inside.height} high`);
+    });
+    // What cannot be compared has no ratio, and is no measure of others.
+    document.querySelectorAll("#tables thead").forEach((head) => head.querySelectorAll("th.apart").forEach((one) => {
+      const cells = head.parentElement.querySelectorAll(`td[data-scheme="${one.dataset.scheme}"] .ratio`);
+      cells.forEach((cell) => must(!cell.textContent || cell.textContent === "!", `${name}: ratio "${cell.textContent}" of what cannot be compared`));
+    }));
   }
   function legend() {
     const chip = document.querySelector("#chips button");
@@ -52,6 +87,10 @@
     must(Object.values(cdf.legend[0].selected)[0] === false, "a scheme that is put out stays in the plot");
     chip.click();
     must(cells().every((cell) => !cell.classList.contains("off")), "a scheme that is put in again is missing");
+  }
+  function steps() {
+    const curves = charts()[0].chart.getOption().series.filter((curve) => curve.name && curve.data.length > 1 && !curve.silent);
+    must(curves.length > 0 && curves.every((curve) => curve.step === "end"), "a curve claims answers at times at which there were none");
   }
   function tooltip() {
     const { card, title, chart } = charts().find(({ title }) => title.includes("time of a response"));
@@ -101,6 +140,7 @@
     });
     must(light !== dark, "light is as dark");
     legend();
+    steps();
     tooltip();
     zoom();
     filesOf(schemes);

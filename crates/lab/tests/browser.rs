@@ -17,8 +17,8 @@ fn browser() -> Option<OsString> {
 }
 
 /// A report of these schemes with the script of the test in it.
-fn report(name: &str, schemes: &str) -> PathBuf {
-    let settings = SMALL.replace(r#"["none", "raid5", "ds-raid"]"#, schemes);
+fn report(name: &str, schemes: &str, more: &str) -> PathBuf {
+    let settings = format!("{}\n{more}", SMALL.replace(r#"["none", "raid5", "ds-raid"]"#, schemes));
     let experiment = Experiment::parse("test.toml", &settings).unwrap_or_else(|e| panic!("{e}"));
     let bench = Bench { threads: 2, clock: &|| 0.0, progress: &|_| {} };
     let comparison = compare(&experiment, &bench).unwrap_or_else(|e| panic!("{e}"));
@@ -62,9 +62,12 @@ fn the_report_works_in_a_browser() {
         return;
     };
     let all = r#"["none", "raid5", "ppc", "da-raid5", "ds-raid", "mds-groups", "code-zones", "none+fixed"]"#;
-    for (name, schemes, widths) in [("two", r#"["none", "ds-raid"]"#, [400, 1280, 1920]), ("eight", all, [400, 1280, 1920])] {
-        let page = report(name, schemes);
-        for width in widths {
+    let dead = "[faults]\ndead_die = 3\n";
+    let seeds = &format!("{all}\nseeds = 3");
+    let pages = [("two", r#"["none", "ds-raid"]"#, ""), ("eight", all, ""), ("apart", all, dead), ("seeds", seeds, "")];
+    for (name, schemes, more) in pages {
+        let page = report(name, schemes, more);
+        for width in [400, 1280, 1920] {
             let found = look(&browser, &page, width);
             assert_eq!(found["wrong"], serde_json::json!([]), "{name} schemes at {width} pixels");
             assert!(found["plots"].as_u64() >= Some(9), "{name} schemes at {width} pixels: {found}");

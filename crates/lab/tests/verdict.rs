@@ -73,10 +73,13 @@ fn a_young_da_raid5_is_said_to_survive_nothing_and_to_be_young() {
     assert_eq!((young.survives.dies, young.survives.life.map(|life| life.stage)), (0, Some(1)));
     assert!(young.sentence.contains("survives no loss as it stands") && young.sentence.contains("life stage 1 of 3"));
     assert!(comparison.verdict.answer[0].contains("only `raid5` survives"), "{:?}", comparison.verdict.answer);
+    let reckoned = "Its life is reckoned at the costs of this stage";
+    assert!(young.sentence.contains(reckoned), "{}", young.sentence);
     // Old, in stage 3, it is protected, and costs what that costs.
     let old = run(&format!("{settings}[scheme.da-raid5]\nstage = 3\n"));
     let aged = of(&old, "da-raid5");
     assert_eq!((aged.survives.dies, aged.survives.life.map(|life| life.stage)), (1, Some(3)));
+    assert!(!aged.sentence.contains(reckoned) && aged.costs.life_tb < young.costs.life_tb, "{}", aged.sentence);
     assert!(aged.costs.waf > young.costs.waf, "parity is written: {:?}, {:?}", aged.costs.waf, young.costs.waf);
 }
 
@@ -91,9 +94,21 @@ fn after_a_lost_die_nothing_that_lost_data_or_protection_is_ranked() {
     assert_eq!((raid5.survives.dies, raid5.survives.dead_dies, raid5.not_comparable.as_slice()), (0, 1, &["not rebuilt"][..]));
     // Rows become narrower: what was lost is rebuilt, and one more die may go.
     assert_eq!((ds_raid.survives.dies, ds_raid.survives.dead_dies, ds_raid.is_comparable()), (1, 1, true));
+    // One of eight dies wears no more: life is that of the others.
+    let outcome = &comparison.outcomes[2];
+    let cycles = &outcome.result.wear.pe_cycles;
+    let used = cycles.iter().map(|&pe| f64::from(pe)).sum::<f64>() / cycles.len() as f64;
+    let all = outcome.planned.drive.geometry.raw_size().0 as f64 * (f64::from(comparison.experiment.drive.endurance.0) - used);
+    let written = ds_raid.costs.life_tb.expect("it writes") * 1e12 * ds_raid.costs.waf.expect("it writes");
+    assert!((written / all - 7.0 / 8.0).abs() < 1e-9, "{written} of {all}");
     assert_eq!(comparison.verdict.baseline.as_deref(), Some("ds-raid"));
     assert!(comparison.verdict.answer[0].contains("only `ds-raid` survives"), "{:?}", comparison.verdict.answer);
-    assert!(comparison.to_table().contains("none !"), "marked in the table");
+    let text = comparison.to_table();
+    assert!(text.contains("none !") && text.contains("2 warnings at the end, to read before any figure is believed"), "{text}");
+    // The verdict, where the time goes, all figures: each says why.
+    let reasons =
+        text.lines().filter(|line| line.starts_with("! not comparable  ") && line.contains("pages that could not be read"));
+    assert_eq!(reasons.count(), 3, "{text}");
 }
 
 /// A drive with 2 % of its blocks bad costs no more than one whose flash is 4 % smaller, under every scheme.
@@ -169,6 +184,11 @@ fn a_gap_of_six_days_is_named_and_can_be_clipped() {
     assert!(warned(&plain) && plain.warnings().iter().any(|warning| warning.contains("6.00 days")), "{:?}", plain.warnings());
     let clipped = replayed(&trace, &["trace.format=spc", "trace.max_gap=10s"]);
     assert!(!warned(&clipped), "{:?}", clipped.warnings());
+    let told = |comparison: &Comparison| {
+        comparison.verdict.answer.iter().any(|one| one.contains("life at this load are those of waiting"))
+    };
+    assert!(told(&plain) && !told(&clipped), "{:?}", plain.verdict.answer);
+    assert!(clipped.notes.iter().any(|note| note.contains("one gap between requests is clipped")), "{:?}", clipped.notes);
     assert!((clipped.trace.duration_s - (20.0 + 10.0)).abs() < 0.1, "{}", clipped.trace.duration_s);
     assert_eq!((clipped.trace.clipped_gaps, clipped.trace.requests), (1, 2000));
     // The load is that of 30 s: hundreds of requests a second fewer would be the load of the gap.
@@ -191,7 +211,8 @@ fn a_burst_of_ten_times_the_mean_is_told_from_a_mean_load() {
         assert!((late - (1.0 - within)).abs() < 0.01, "{name}: {late} late, {within} within a second");
         let warned =
             comparison.warnings().iter().any(|w| w.contains(&format!("of the requests of `{name}` waited behind a backlog")));
-        assert_eq!(warned, late >= 0.001, "{name}: {late}, {:?}", comparison.warnings());
+        let told = of(&comparison, name).sentence.contains("of its requests waited behind a backlog of more than a second");
+        assert_eq!((warned, told), (late >= 0.001, late >= 0.001), "{name}: {late}, {:?}", comparison.warnings());
     }
     assert!(comparison.outcomes.iter().any(|o| o.result.host.answered_late > 0), "some scheme is behind for a while");
     let clock = comparison.fairness.iter().find(|line| line.starts_with("arrival")).expect("the clock is explained");
@@ -204,7 +225,7 @@ fn terminal_page_and_document_say_the_same() {
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("verdict-report");
     let page = std::fs::read_to_string(write_report(&comparison, &directory).expect("written")).expect("readable");
     let (text, json) = (comparison.to_table().split_whitespace().collect::<Vec<_>>().join(" "), comparison.to_json());
-    let plain = |text: &str| text.replace('`', "");
+    let plain = |text: &str| text.replace('`', "").replace(" us ", " \u{b5}s ").replace(" us;", " \u{b5}s;");
     let bare = page.replace("<b>", "").replace("</b>", "");
     assert!(comparison.warnings().len() >= 3);
     for warning in comparison.warnings() {

@@ -2,6 +2,7 @@
 
 use super::format::{escape, real, signs};
 use super::palette;
+use super::verdict::full_bar;
 use crate::compare::{Comparison, Outcome};
 use crate::experiment::Fairness;
 use crate::quantity::Quantity;
@@ -34,20 +35,20 @@ fn measured(response: &ssd::Response, value: f64) -> Option<f64> {
 
 const PANELS: [Panel; 4] = [
     Panel {
-        title: "read response (mean)",
+        title: "How long does a read take?",
         of: |o| measured(&o.result.host.read_response_us, o.result.host.read_response_us.mean),
         quantity: Quantity::Micros,
     },
     Panel {
-        title: "write response (mean)",
+        title: "How long does a write take?",
         of: |o| measured(&o.result.host.write_response_us, o.result.host.write_response_us.mean),
         quantity: Quantity::Micros,
     },
-    Panel { title: "write amplification", of: |o| o.result.flash.waf, quantity: Quantity::Plain },
+    Panel { title: "Programs for a page written?", of: |o| o.result.flash.waf, quantity: Quantity::Plain },
     Panel {
-        title: "energy, J",
+        title: "How much energy does it take?",
         of: |o| Some(o.result.flash.energy_j.values().fold(0.0, |all, joules| all + joules)),
-        quantity: Quantity::Plain,
+        quantity: Quantity::Joules,
     },
 ];
 
@@ -81,27 +82,42 @@ fn whisker(interval: &Interval, left: f64, y: f64, scale: f64) -> String {
 /// Bars of a panel, from `left` on; those of a scheme that cannot be compared are marked.
 fn panel(panel: &Panel, left: f64, comparison: &Comparison, colours: &[(String, &str)]) -> String {
     let values: Vec<_> = (0..comparison.outcomes.len()).map(|scheme| value(panel, comparison, scheme)).collect();
+    let is_comparable = |row: usize| comparison.verdict.schemes.get(row).is_none_or(SchemeVerdict::is_comparable);
     let top = |(value, interval): &(Option<f64>, Option<Interval>)| interval.map(|interval| interval.high()).or(*value);
-    let most = values.iter().filter_map(top).fold(f64::MIN_POSITIVE, f64::max);
+    let tops = |wanted: &dyn Fn(usize) -> bool| -> Vec<f64> {
+        values.iter().enumerate().filter(|(row, _)| wanted(*row)).filter_map(|(_, one)| top(one)).collect()
+    };
+    let comparable = tops(&is_comparable);
+    let full = full_bar(if comparable.is_empty() { tops(&|_| true) } else { comparable });
     let room = if comparison.seeds.is_some() { VALUE_OVER_SEEDS } else { VALUE };
-    let scale = (PANEL_WIDTH - room - 24.0) / most;
+    let longest = PANEL_WIDTH - room - 24.0;
+    let scale = longest / full;
     let mut out = text(left, HEAD - 14.0, 14, "font-weight=\"600\"", panel.title);
     for (row, ((value, interval), (_, colour))) in values.iter().zip(colours).enumerate() {
         let y = HEAD + STEP * row as f64;
-        let width = value.unwrap_or(0.0) * scale;
+        let width = (value.unwrap_or(0.0) * scale).min(longest);
         let _ = writeln!(
             out,
             "<rect x=\"{left:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{BAR}\" rx=\"2\" fill=\"{colour}\"/>"
         );
-        let is_comparable = comparison.verdict.schemes.get(row).is_none_or(SchemeVerdict::is_comparable);
+        let is_cut = value.is_some_and(|value| value > full * (1.0 + 1e-9));
+        if is_cut {
+            let x = left + width - 14.0;
+            let _ = writeln!(
+                out,
+                "<path d=\"M{x:.1} {:.1}l8 -{BAR}\" stroke=\"#ffffff\" stroke-width=\"3\"><title>cut: the bar would be longer</title></path>",
+                y + BAR
+            );
+        }
         let mut shown = match (value, interval) {
             (_, Some(interval)) => signs(&panel.quantity.show_interval(interval)),
             (Some(value), None) if panel.quantity == Quantity::Plain => real(*value),
-            (Some(value), None) => panel.quantity.show(*value),
+            (Some(value), None) => signs(&panel.quantity.show(*value)),
             (None, _) => "-".into(),
         };
-        shown.push_str(if is_comparable { "" } else { " !" });
-        let end = interval.map_or(width, |interval| interval.high() * scale);
+        shown.push_str(if is_comparable(row) { "" } else { " !" });
+        let interval = interval.filter(|_| !is_cut);
+        let end = interval.map_or(width, |interval| (interval.high() * scale).min(longest));
         out.extend(interval.iter().map(|interval| whisker(interval, left, y, scale)));
         out.push_str(&text(left + end + 6.0, y + 15.5, 13, "", &shown));
     }
@@ -135,7 +151,11 @@ pub fn headline(comparison: &Comparison, command: &str) -> String {
     let note = format!("less is better; equal {equal}, history and clock{}{mark}", over.unwrap_or_default());
     out.push_str(&text(16.0, 50.0, 13, "fill=\"#57606a\"", &note));
     for (row, (label, _)) in colours.iter().enumerate() {
-        out.push_str(&text(16.0, HEAD + STEP * row as f64 + 15.5, 14, "", label));
+        let y = HEAD + STEP * row as f64;
+        out.push_str(&text(16.0, y + 10.5, 14, "", label));
+        if let Some(one) = comparison.verdict.schemes.get(row) {
+            out.push_str(&text(16.0, y + 23.0, 11, "fill=\"#57606a\"", &format!("survives {}", one.survives.losses())));
+        }
     }
     for (column, of) in PANELS.iter().enumerate() {
         out.push_str(&panel(of, NAMES + PANEL_WIDTH * column as f64, comparison, &colours));

@@ -47,10 +47,23 @@ pub(super) fn seconds(s: f64) -> String {
     }
 }
 
-/// Text of the terminal with the signs that it lacks there.
+/// Text of the terminal with the signs that it lacks there: micro, plus-minus, times.
 pub(super) fn signs(text: &str) -> String {
-    let text = text.replace(" +- ", " \u{b1} ");
-    text.strip_suffix(" us").map_or(text.clone(), |number| format!("{number} \u{b5}s"))
+    let is_digit = |word: Option<&str>| word.and_then(|word| word.chars().next_back()).is_some_and(|last| last.is_ascii_digit());
+    let mut out: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        // What follows the unit stays: a bracket, a full stop.
+        let unit: String = word.chars().take_while(char::is_ascii_alphanumeric).collect();
+        let after = &word[unit.len()..];
+        match (unit.as_str(), is_digit(out.last().map(String::as_str))) {
+            ("us", true) => out.push(format!("\u{b5}s{after}")),
+            ("uJ", true) => out.push(format!("\u{b5}J{after}")),
+            ("x", true) => out.last_mut().expect("a number before it").push_str(&format!("\u{d7}{after}")),
+            _ if word == "+-" => out.push("\u{b1}".into()),
+            _ => out.push(word.into()),
+        }
+    }
+    out.join(" ")
 }
 
 /// `text` made safe between tags and inside quoted attributes.
@@ -101,4 +114,18 @@ pub(super) fn fill(template: &str, values: &[(&str, &str)]) -> String {
     }
     out.push_str(rest);
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_and_ratios_have_their_signs_and_words_stay_words() {
+        let told =
+            signs("mean response 302.2 +- 7.7 us, energy 12.0 uJ (2.18 to 2.20 x, or 4 x the mean); let us go, x is no ratio");
+        let wanted = "mean response 302.2 \u{b1} 7.7 \u{b5}s, energy 12.0 \u{b5}J (2.18 to 2.20\u{d7}, or 4\u{d7} the mean); let us go, x is no ratio";
+        assert_eq!(told, wanted);
+        assert_eq!(signs("5.67 ms"), "5.67 ms");
+    }
 }

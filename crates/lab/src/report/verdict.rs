@@ -4,11 +4,12 @@ use super::ReportInput;
 use super::format::{escape, signs};
 use crate::verdict::{Better, MEASURES, Measure, SchemeVerdict, Verdict};
 use std::fmt::Write as _;
+use vocab::Bytes;
 
-/// The costs that are drawn, with the question that each answers.
+/// The costs that are drawn, with the question that each answers; `{}` is how much flash was replayed on.
 const DRAWN: [(&str, &str); 4] = [
     ("response_us_mean", "How long does a request take on average?"),
-    ("life_tb", "How much can the host write before flash is worn out?"),
+    ("life_tb", "How much can the host write before {} of flash are worn out?"),
     ("waf", "How many pages does flash program for each page the host writes?"),
     ("energy_j", "How much energy does it take?"),
 ];
@@ -21,26 +22,34 @@ const CUT: f64 = 1.4;
 
 /// The verdict of a comparison; `colours` are those of its schemes.
 pub(super) fn html(input: &ReportInput<'_>, colours: &[(String, &'static str)]) -> String {
-    let (verdict, cautions) = (input.verdict, input.cautions.len());
+    let verdict = input.verdict;
     if verdict.schemes.is_empty() {
         return String::new();
     }
-    let mut answer = String::new();
-    for sentence in &verdict.answer {
-        let _ = writeln!(answer, "<p>{}</p>", code(sentence));
+    let (first, rest) = verdict.answer.split_at(on_first_screen(&verdict.answer));
+    let paragraphs = |sentences: &[String]| sentences.iter().map(|one| format!("<p>{}</p>\n", code(one))).collect::<String>();
+    let mut answer = paragraphs(first);
+    if let Some(warnings) = crate::caution::how_many(input.cautions) {
+        let _ = writeln!(answer, "<p><a href=\"#cautions\">{warnings}</a> to read before any figure is believed.</p>");
     }
-    if cautions > 0 {
-        let words = if cautions == 1 { "One warning".into() } else { format!("{cautions} warnings") };
-        let _ = writeln!(answer, "<p><a href=\"#cautions\">{words}</a> to read before any figure is believed.</p>");
-    }
+    let rest = if rest.is_empty() { String::new() } else { format!("<div class=\"answer\">{}</div>\n", paragraphs(rest)) };
     let panels: String = DRAWN.iter().map(|(key, question)| panel(verdict, colours, key, question)).collect();
     let sentences: String = verdict.schemes.iter().map(|one| format!("<li>{}</li>\n", code(&one.sentence))).collect();
     format!(
-        "<section class=\"verdict\" aria-label=\"Verdict\">\n<div class=\"answer\">{answer}</div>\n<div class=\"bars\">{panels}</div>\n\
+        "<section class=\"verdict\" aria-label=\"Verdict\">\n<div class=\"answer\">{answer}</div>\n<div class=\"bars\">{panels}</div>\n{rest}\
          <details open><summary>Each scheme in a sentence</summary><ul>{sentences}</ul></details>\n{}{}</section>\n",
         table(verdict, colours),
         input.seeds.map(super::over::pairs).unwrap_or_default()
     )
+}
+
+/// Characters of the answer above the first chart: on a screen of 400 pixels, too, the chart begins on the first screen.
+const ABOVE_CHARTS: usize = 520;
+
+/// How many sentences of the answer, one at least, stand above the charts.
+fn on_first_screen(answer: &[String]) -> usize {
+    let fits = |&count: &usize| answer[..count].iter().map(String::len).sum::<usize>() <= ABOVE_CHARTS;
+    (1..=answer.len()).rev().find(fits).unwrap_or(answer.len().min(1))
 }
 
 /// A sentence with names between backquotes as bold text.
@@ -50,24 +59,29 @@ fn code(sentence: &str) -> String {
     parts.map(|(index, part)| if index % 2 == 1 { format!("<b>{}</b>", escape(part)) } else { escape(part) }).collect()
 }
 
-/// What a full bar stands for. An outlier is cut, so that it does not flatten the rest; what cannot be compared has no say.
+/// What a full bar stands for: what cannot be compared has no say.
 fn scale(verdict: &Verdict, measure: &Measure) -> f64 {
     let top = |one: &SchemeVerdict| {
         let interval = one.over.as_ref().and_then(|over| over.cost(measure));
         interval.map(|interval| interval.high()).or_else(|| (measure.of)(&one.costs))
     };
     let values = |wanted: &dyn Fn(&&SchemeVerdict) -> bool| {
-        let mut values: Vec<f64> = verdict.schemes.iter().filter(wanted).filter_map(top).filter(|v| v.is_finite()).collect();
-        values.sort_by(|one, other| other.total_cmp(one));
-        values
+        verdict.schemes.iter().filter(wanted).filter_map(top).filter(|v| v.is_finite()).collect::<Vec<f64>>()
     };
     let mut seen = values(&|one| one.is_comparable());
     if seen.is_empty() {
         seen = values(&|_| true);
     }
-    // Up to half of the bars may be outliers.
-    let gap = (1..=seen.len() / 2).find(|&i| seen.get(i).is_some_and(|next| *next > 0.0 && seen[i - 1] > OUTLIER * next));
-    gap.map_or(seen.first().copied().unwrap_or(1.0), |next| seen[next] * CUT)
+    full_bar(seen)
+}
+
+/// What a full bar stands for among bars of these values. Up to half of the bars may be outliers, and the lowest gap counts, so
+/// that none of them flattens the others.
+pub(super) fn full_bar(mut values: Vec<f64>) -> f64 {
+    values.sort_by(|one, other| other.total_cmp(one));
+    let is_gap = |&i: &usize| values.get(i).is_some_and(|next| *next > 0.0 && values[i - 1] > OUTLIER * next);
+    let gap = (1..=values.len() / 2).rev().find(is_gap);
+    gap.map_or(values.first().copied().unwrap_or(1.0), |next| values[next] * CUT).max(f64::MIN_POSITIVE)
 }
 
 /// Bars of one cost.
@@ -77,6 +91,8 @@ fn panel(verdict: &Verdict, colours: &[(String, &'static str)], key: &str, quest
     };
     let over = verdict.schemes.iter().any(|one| one.over.is_some());
     let full = scale(verdict, measure);
+    let sizes = verdict.schemes.iter().map(|one| one.costs.flash_bytes).max().unwrap_or(0);
+    let question = question.replace("{}", &crate::compare::mib(Bytes(sizes)));
     let better = if measure.better == Better::Less { "less is better" } else { "more is better" };
     let mut out = format!(
         "<figure class=\"card{}\" data-panel=\"{key}\"><figcaption>{question} <small>{better}</small></figcaption>\n",
@@ -129,6 +145,10 @@ fn whisker(one: &SchemeVerdict, measure: &Measure, full: f64) -> String {
     };
     let place = |value: f64| (value / full.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0) * 100.0;
     let (low, high) = (place(interval.low()), place(interval.high()));
+    if low >= 100.0 {
+        // Of a bar that is cut, the end is not there.
+        return String::new();
+    }
     format!("<i class=\"whisker\" style=\"left:{low:.1}%;width:{:.1}%\" title=\"95 % confidence interval\"></i>", high - low)
 }
 
@@ -139,14 +159,18 @@ fn table(verdict: &Verdict, colours: &[(String, &'static str)]) -> String {
         "<section class=\"card\"><h3>What does each scheme survive, and what does it cost?</h3><div class=\"facts{over}\">\n"
     );
     for (index, (one, (label, colour))) in verdict.schemes.iter().zip(colours).enumerate() {
-        let mut facts = vec![
+        let facts = [
             ("survives the loss of", one.survives.losses()),
             ("survives power cuts", one.survives.power_cuts.words().to_owned()),
         ];
-        facts.extend(MEASURES.iter().map(|measure| (measure.title, micro(&one.shown(measure)))));
-        facts.push(("page programs are for", crate::verdict::programs_for(one)));
+        let mut facts: Vec<(String, String)> = facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        facts.extend(MEASURES.iter().map(|measure| {
+            let flash = one.costs.flash_bytes;
+            (measure.title_of(flash, flash), micro(&one.shown(measure)))
+        }));
+        facts.push(("page programs are for".into(), crate::verdict::programs_for(one)));
         if let Some(better) = &one.dominated_by {
-            facts.push(("dominated by", better.clone()));
+            facts.push(("dominated by".into(), better.clone()));
         }
         let reason = one.reason().map(|reason| format!("<p class=\"bad\">not comparable: {}</p>", escape(&reason)));
         let lines: String = facts.iter().map(|(name, value)| format!("<dt>{name}</dt><dd>{}</dd>", escape(value))).collect();
@@ -159,4 +183,28 @@ fn table(verdict: &Verdict, colours: &[(String, &'static str)]) -> String {
     }
     out.push_str("</div></section>\n");
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outliers_flatten_nothing_and_half_of_the_bars_may_be_some() {
+        assert_eq!([full_bar(vec![3.0, 1.0, 2.0]), full_bar(vec![20.0, 1.0, 2.0])], [3.0, 2.0 * CUT]);
+        // Two steps: both are cut.
+        assert_eq!(full_bar(vec![1.0, 229.0, 11.0, 1.2]), 1.2 * CUT);
+        // More than half of them: what is low is the outlier.
+        assert_eq!(full_bar(vec![9.0, 8.0, 1.0]), 9.0);
+        assert_eq!((full_bar(vec![]), full_bar(vec![0.0, 0.0])), (1.0, f64::MIN_POSITIVE));
+    }
+
+    #[test]
+    fn a_long_answer_goes_on_below_the_charts() {
+        let answer = |lengths: &[usize]| lengths.iter().map(|&length| "x".repeat(length)).collect::<Vec<_>>();
+        assert_eq!(
+            [&[200, 200, 100][..], &[200, 200, 200, 10], &[900], &[]].map(|one| on_first_screen(&answer(one))),
+            [3, 2, 1, 0]
+        );
+    }
 }

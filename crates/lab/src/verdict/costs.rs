@@ -1,10 +1,10 @@
 //! What a scheme costs, as figures that can be held against those of another.
 
-use crate::compare::Outcome;
+use crate::compare::{Outcome, mib};
 use crate::experiment::Experiment;
 use crate::quantity::{Quantity, YEAR_S};
 use crate::seeds::Interval;
-use vocab::Cause;
+use vocab::{Bytes, Cause};
 
 /// What a scheme costs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,6 +24,8 @@ pub struct Costs {
     pub life_tb: Option<f64>,
     /// How long that lasts at this load, in years.
     pub life_years: Option<f64>,
+    /// Bytes of flash that were replayed on: a life is theirs.
+    pub flash_bytes: u64,
     /// Share of raw flash that redundancy leaves.
     pub usable_share: f64,
     /// Energy of flash and codecs in joules.
@@ -39,7 +41,9 @@ impl Costs {
         let (requests_per_s, mb_per_s) = outcome.throughput(experiment.drive.geometry.slot_size.0);
         let cycles = f64::from(experiment.drive.endurance.0);
         let used = r.wear.pe_cycles.iter().map(|&pe| f64::from(pe)).sum::<f64>() / r.wear.pe_cycles.len().max(1) as f64;
-        let good = outcome.planned.drive.geometry.raw_size().0 as f64 * (1.0 - experiment.age.bad_blocks);
+        let flash_bytes = outcome.planned.drive.geometry.raw_size().0;
+        let dead = f64::from(outcome.standing.dead_dies) / f64::from(experiment.drive.geometry.dies());
+        let good = flash_bytes as f64 * (1.0 - experiment.age.bad_blocks) * (1.0 - dead);
         // Pages that were not written cost nothing: what others cost is not known.
         let all_written = r.host.write_errors == 0 && r.host.read_only_s.is_none();
         let life = r.flash.waf.filter(|waf| *waf > 0.0 && all_written).map(|waf| good * (cycles - used).max(0.0) / waf);
@@ -52,6 +56,7 @@ impl Costs {
             waf: r.flash.waf,
             life_tb: life.map(|bytes| bytes / 1e12),
             life_years: life.map(|bytes| bytes / written_per_s / YEAR_S).filter(|years| years.is_finite()),
+            flash_bytes,
             usable_share: 1.0 - outcome.planned.redundancy_share,
             energy_j: r.flash.energy_j.values().fold(0.0, |all, joules| all + joules),
             programs_for: programs_for(outcome),
@@ -81,6 +86,7 @@ impl Costs {
             waf: mean(|costs| costs.waf),
             life_tb: mean(|costs| costs.life_tb),
             life_years: mean(|costs| costs.life_years),
+            flash_bytes: all.first().map_or(0, |costs| costs.flash_bytes),
             usable_share: mean(|costs| Some(costs.usable_share)).unwrap_or_default(),
             energy_j: mean(|costs| Some(costs.energy_j)).unwrap_or_default(),
             programs_for,
@@ -135,6 +141,17 @@ pub struct Measure {
     pub quantity: Quantity,
 }
 
+impl Measure {
+    /// What reports call it where schemes were replayed on so much flash, in bytes: a life is that of a small drive, and says so.
+    #[must_use]
+    pub fn title_of(&self, least: u64, most: u64) -> String {
+        let Some(what) = self.title.strip_prefix("life, ") else { return self.title.into() };
+        let most = mib(Bytes(most));
+        let sizes = if mib(Bytes(least)) == most { most } else { format!("{:.0} to {most}", least as f64 / f64::from(1 << 20)) };
+        format!("life of {sizes}, {what}")
+    }
+}
+
 /// All costs, in the order of reports.
 pub const MEASURES: &[Measure] = &[
     Measure {
@@ -179,7 +196,7 @@ pub const MEASURES: &[Measure] = &[
     },
     Measure {
         key: "life_tb",
-        title: "life, written by the host",
+        title: "life, written",
         better: Better::More,
         decides: true,
         of: |costs| costs.life_tb,
@@ -187,7 +204,7 @@ pub const MEASURES: &[Measure] = &[
     },
     Measure {
         key: "life_years",
-        title: "life at this load",
+        title: "life, at this load",
         better: Better::More,
         decides: false,
         of: |costs| costs.life_years,

@@ -8,7 +8,7 @@ mod standing;
 mod tests;
 mod words;
 
-use crate::caution::Caution;
+use crate::caution::{Caution, late_share};
 use crate::compare::Outcome;
 use crate::experiment::Experiment;
 pub use costs::{Better, Costs, MEASURES, Measure};
@@ -32,6 +32,10 @@ pub struct SchemeVerdict {
     pub not_comparable: Vec<&'static str>,
     /// A compared scheme that survives no less, costs no more in anything and less in something.
     pub dominated_by: Option<String>,
+    /// Share of its reads and writes that waited behind a backlog of more than a second, where that is worth a caution.
+    pub late_share: Option<f64>,
+    /// Share of the time of all responses that the slowest 1 % of reads and of writes took; `None` where nobody watched.
+    pub stalled_share: Option<f64>,
     /// All of that in a sentence or two.
     pub sentence: String,
     /// Where the comparison was repeated: the intervals. Costs above are then means, ratios those of geometric means, and
@@ -93,13 +97,18 @@ impl Verdict {
                 survives: Survives::of(experiment, outcome),
                 costs: Costs::of(experiment, outcome),
                 ratios: vec![None; MEASURES.len()],
-                not_comparable: own.filter_map(|caution| caution.not_comparable).collect(),
+                not_comparable: own.clone().filter_map(|caution| caution.not_comparable).collect(),
                 dominated_by: None,
+                late_share: own.clone().any(|caution| caution.kind == "late").then(|| late_share(&outcome.result)),
+                stalled_share: crate::waits::stalled_share(outcome.result.waits.as_ref()),
                 sentence: crate::waits::sentence(outcome.result.waits.as_ref()),
                 over: None,
             }
         };
-        Self::judge(outcomes.iter().map(one).collect())
+        let mut verdict = Self::judge(outcomes.iter().map(one).collect());
+        verdict.answer.extend(words::stalls(&verdict.schemes));
+        verdict.answer.extend(words::gap(cautions));
+        verdict
     }
 
     /// Fills in what depends on the other schemes, and the words.
@@ -121,6 +130,16 @@ impl Verdict {
             verdict.sentence = format!("{costs} {}", verdict.sentence).trim_end().to_owned();
         }
         Self { answer: words::answer(&schemes, baseline.as_deref(), &is_no_worse), baseline, schemes }
+    }
+
+    /// What reports call a cost: a life says of how much flash it is.
+    #[must_use]
+    pub fn title(&self, measure: &Measure) -> String {
+        let sizes = || self.schemes.iter().map(|verdict| verdict.costs.flash_bytes);
+        match (sizes().min(), sizes().max()) {
+            (Some(least), Some(most)) => measure.title_of(least, most),
+            _ => measure.title.into(),
+        }
     }
 
     /// What is said of a scheme.

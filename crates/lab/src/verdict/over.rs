@@ -81,6 +81,7 @@ impl Verdict {
         let mut answer = words::answer(&schemes, base.as_deref(), &is_shown);
         let at = usize::from(!answer.is_empty());
         answer.splice(at..at, in_turn(seeds, &schemes));
+        answer.extend(words::gap(&seeds.repetitions()[0].cautions));
         Self { answer, baseline: base, schemes }
     }
 }
@@ -103,6 +104,8 @@ fn joined(seeds: &Seeds, scheme: usize) -> SchemeVerdict {
         ratios: vec![None; MEASURES.len()],
         not_comparable: reasons,
         dominated_by: None,
+        late_share: each.iter().filter_map(|one| one.late_share).max_by(f64::total_cmp),
+        stalled_share: None,
         sentence: crate::waits::sentence(crate::waits::over(&runs).as_ref()),
         over: Some(OverSeeds {
             seeds: each.len(),

@@ -26,6 +26,8 @@ fn scheme(name: &str, dies: u32, [response, life, energy]: [f64; 3]) -> SchemeVe
         ratios: vec![None; MEASURES.len()],
         not_comparable: Vec::new(),
         dominated_by: None,
+        late_share: None,
+        stalled_share: None,
         sentence: String::new(),
         over: None,
     }
@@ -101,6 +103,40 @@ fn the_best_of_each_cost_is_named_among_those_that_survive() {
             "`none` survives no lost die as it stands.",
         ]
     );
+}
+
+#[test]
+fn a_mean_that_is_made_of_stalls_says_so_and_that_one_seed_shows_little() {
+    let stalled = |name: &str, share| SchemeVerdict { stalled_share: Some(share), ..scheme(name, 1, [1.0; 3]) };
+    let said =
+        words::stalls(&[stalled("a", 0.6), stalled("b", 0.93), apart(stalled("c", 0.99), "saturated")]).expect("above half");
+    assert!(said.contains("take 93 % of all response time under `b`") && said.contains("--seeds 5"), "{said}");
+    assert_eq!(words::stalls(&[stalled("a", 0.49), apart(stalled("c", 0.99), "saturated")]), None);
+    assert_eq!(words::stalls(&[scheme("a", 1, [1.0; 3])]), None, "nobody watched");
+}
+
+#[test]
+fn a_backlog_is_told_with_the_scheme_that_had_it() {
+    let late = SchemeVerdict { late_share: Some(0.15), ..scheme("late", 1, [9.0; 3]) };
+    let verdict = Verdict::judge(vec![scheme("none", 0, [1.0; 3]), late]);
+    assert!(!verdict.schemes[0].sentence.contains("backlog"));
+    let told = "15 % of its requests waited behind a backlog of more than a second: its mean says how long that lasted.";
+    assert!(verdict.schemes[1].sentence.contains(told), "{}", verdict.schemes[1].sentence);
+}
+
+#[test]
+fn a_life_says_of_how_much_flash_it_is() {
+    let of = |name: &str, mib: u64| {
+        let mut one = scheme(name, 1, [1.0; 3]);
+        one.costs.flash_bytes = mib << 20;
+        one
+    };
+    let (_, life) = costs::measure("life_years");
+    let equal = Verdict::judge(vec![of("none", 972), of("raid5", 972)]);
+    assert_eq!(equal.title(life), "life of 972 MiB, at this load");
+    assert!(equal.schemes[0].sentence.contains("life 1.00 TB written, of 972 MiB of flash"), "{}", equal.schemes[0].sentence);
+    assert_eq!(Verdict::judge(vec![of("none", 972), of("raid5", 1104)]).title(life), "life of 972 to 1104 MiB, at this load");
+    assert_eq!(equal.title(costs::measure("waf").1), "write amplification");
 }
 
 fn life(stage: u8, began_s: Option<f64>) -> Life {

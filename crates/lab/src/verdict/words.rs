@@ -2,6 +2,7 @@
 
 use super::costs::measure;
 use super::{Measure, SchemeVerdict};
+use crate::caution::Caution;
 use crate::quantity::percent;
 
 /// What is said of costs in a sentence: the key of the measure, and its words.
@@ -13,7 +14,7 @@ pub(super) fn sentence(verdict: &SchemeVerdict, baseline: Option<&str>) -> Strin
     let scheme = &verdict.scheme;
     let survives = format!("`{scheme}` {}.", verdict.survives.words());
     if let Some(reason) = verdict.reason() {
-        return format!("{survives} Its costs cannot be compared: {reason}.");
+        return format!("{survives} Its costs cannot be compared: {reason}.{}", late(verdict));
     }
     let is_baseline = baseline == Some(scheme.as_str());
     let told: Vec<String> = TOLD.iter().filter_map(|(key, name)| told(verdict, key, name, is_baseline)).collect();
@@ -26,7 +27,51 @@ pub(super) fn sentence(verdict: &SchemeVerdict, baseline: Option<&str>) -> Strin
             " It is dominated by `{better}`, which survives no less and is no worse in mean response, life, flash left or energy."
         )
     });
-    format!("{survives}{against}{}", dominated.unwrap_or_default())
+    format!("{survives}{against}{}{}{}", stage(verdict), dominated.unwrap_or_default(), late(verdict))
+}
+
+/// That a life is reckoned as if its present stage lasted, where it does not.
+fn stage(verdict: &SchemeVerdict) -> &'static str {
+    match (verdict.survives.life, verdict.costs.life_tb) {
+        (Some(life), Some(_)) if life.stage < 3 => {
+            " Its life is reckoned at the costs of this stage; later ones write more parity."
+        }
+        _ => "",
+    }
+}
+
+/// Where requests waited behind a long backlog, that its mean says less of the drive than it seems to.
+fn late(verdict: &SchemeVerdict) -> String {
+    let Some(share) = verdict.late_share else { return String::new() };
+    let most = if verdict.over.is_some() { "Up to " } else { "" };
+    format!(
+        " {most}{} of its requests waited behind a backlog of more than a second: its mean says how long that lasted.",
+        percent(share)
+    )
+}
+
+/// From this share of the time of all responses on, the mean is that of few requests.
+const STALLS: f64 = 0.5;
+
+/// That the mean response is made of few long ones, and that one seed says little of those; `None` where it is not.
+pub(super) fn stalls(schemes: &[SchemeVerdict]) -> Option<String> {
+    let shares = schemes.iter().filter(|verdict| verdict.is_comparable()).filter_map(|one| Some((one, one.stalled_share?)));
+    let (most, share) = shares.filter(|(_, share)| *share >= STALLS).max_by(|one, other| one.1.total_cmp(&other.1))?;
+    Some(format!(
+        "Means are made by stalls: the slowest 1 % of reads and of writes take {} of all response time under `{}`. This is one \
+         seed: `--seeds 5` says which differences are chance.",
+        percent(share),
+        most.scheme
+    ))
+}
+
+/// That figures by time are those of a gap, where there is such a caution.
+pub(super) fn gap(cautions: &[Caution]) -> Option<String> {
+    cautions.iter().any(|caution| caution.kind == "gap").then(|| {
+        "One gap takes much of the time of this workload: requests/s, MB/s and life at this load are those of waiting; \
+         `--set trace.max_gap=10s` clips it."
+            .into()
+    })
 }
 
 /// A cost in a sentence; `None` where it is missing.
@@ -38,6 +83,9 @@ fn told(verdict: &SchemeVerdict, key: &str, name: &str, is_baseline: bool) -> Op
         value.push_str(" written");
         if verdict.costs.life_years.is_some() {
             value.push_str(&format!(" or {} at this load", verdict.shown(super::costs::measure("life_years").1)));
+        }
+        if is_baseline && verdict.costs.flash_bytes > 0 {
+            value.push_str(&format!(", of {} of flash", crate::compare::mib(vocab::Bytes(verdict.costs.flash_bytes))));
         }
     }
     match verdict.times(index).filter(|_| !is_baseline) {
