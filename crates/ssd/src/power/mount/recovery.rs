@@ -85,7 +85,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 units.push(left);
             }
             let ppn = self.core.device.grid.page_of(slot).0;
-            if self.core.device.remembered.contains(&ppn) && !pages.contains(&ppn) {
+            if self.core.device.losses.remembered.contains(&ppn) && !pages.contains(&ppn) {
                 pages.push(ppn);
             }
         }
@@ -281,7 +281,7 @@ mod tests {
             fill_log_of(&mut drive, suspect);
             drive.core.map.pin(kept);
             if !lasts {
-                drive.core.device.remembered.insert(first);
+                drive.core.device.losses.remembered.insert(first);
             }
             let copies = SpareCopies { pins: vec![], others: vec![(Lpn(0), copy)] };
             drive.begin_mounting(([suspect].into(), vec![]), (vec![kept], copies), PagesFound::default());

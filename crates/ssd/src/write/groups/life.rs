@@ -43,7 +43,7 @@ impl<P: HostPayload> Groups<P> {
 
     /// Asks the scheme for the code of the next group.
     fn choose_code<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
-        let failures = core.failed_reads + u64::from(core.grown_bad) + u64::from(core.device.dead.len());
+        let failures = core.failed_reads + u64::from(core.grown_bad) + u64::from(core.device.losses.died().len() as u32);
         let (opened, most_pe, asked) = (self.stats.opened, core.map.most_pe(), self.asked);
         let history = GroupHistory { opened, most_pe, failures, asked };
         let code = self.scheme().code_for(self.now, &history);

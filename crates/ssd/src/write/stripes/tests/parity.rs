@@ -333,8 +333,7 @@ fn a_parity_that_no_block_takes_stays_in_the_parity_cache() {
             assert_eq!(u32::from(strip), N);
             if dead {
                 let die = drive.core.device.grid.die_of(command.ppn);
-                drive.core.device.dead.insert(u32::from(die.0));
-                drive.core.device.died.push(die);
+                drive.core.device.losses.die_died(die);
             }
             drive.stripes.program_done(&mut drive.core, command.image, (op, N), ProgramOutcome::Failed);
             drive.core.device.images.give(command.image);
