@@ -59,7 +59,7 @@ pub(super) fn stalls(schemes: &[SchemeVerdict]) -> Option<String> {
     let (most, share) = shares.filter(|(_, share)| *share >= STALLS).max_by(|one, other| one.1.total_cmp(&other.1))?;
     Some(format!(
         "Means are made by stalls: the slowest 1 % of reads and of writes take {} of all response time under `{}`. This is one \
-         seed: `--seeds 5` says which differences are chance.",
+         seed: `--seeds 5` says what is chance.",
         percent(share),
         most.scheme
     ))
