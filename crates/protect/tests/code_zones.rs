@@ -428,13 +428,12 @@ fn over(shape: Shape, options: &[(&str, &str)]) -> CodeZones {
 /// share or that are pages of the user, and a group that is looked for by its code in vain.
 #[test]
 fn over_another_scheme_every_group_has_code_pages_of_its_own_beyond_those_of_the_user() {
-    let cases: [(u32, u32, u32, &[(&str, &str)]); 4] = [
-        (5, 14, 6, &[("group", "3"), ("code_zones", "2")]),
+    for (dies, blocks, pages, options) in [
+        (5, 14, 6, &[("group", "3"), ("code_zones", "2")][..]),
         (6, 16, 8, &[("group", "6"), ("degree", "3"), ("zone_blocks", "3"), ("code_zones", "4")]),
         (2, 9, 4, &[("group", "2"), ("stripe_block", "8KiB")]),
         (128, 4, 4, &[("zone_blocks", "2")]),
-    ];
-    for (dies, blocks, pages, options) in cases {
+    ] {
         let mut zones = over(shape(dies, blocks, pages), options);
         let layout = zones.layout().clone();
         assert!(layout.user_pages() >= dies * blocks * pages, "{options:?}: pages of the drive that no zone has");

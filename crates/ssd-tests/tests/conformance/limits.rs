@@ -10,9 +10,11 @@ use ssd::{Pace, PayloadKind, Recycled, Session, Setup};
 /// Every way of writing, and a scheme with a cache of its own.
 const SCHEMES: [&str; 6] = ["none", "raid5", "ppc", "ds-raid", "mds-groups", "code-zones"];
 
-/// The scheme with limits, which end in a margin of a fifth: a superblock takes longer to move than a block.
+/// The scheme with limits, which end in a margin of a fifth: a superblock takes longer to move than a block. A block of a
+/// segment may wait for two victims before it, of a collector that moves page by page on one die.
 fn with_limits(scheme: &str, options: &[(&str, &str)]) -> Setup {
-    let options: Vec<(&str, &str)> = [("limits.margin", "20")].iter().chain(options).copied().collect();
+    let margin = if scheme == "code-zones" { "50" } else { "20" };
+    let options: Vec<(&str, &str)> = [("limits.margin", margin)].iter().chain(options).copied().collect();
     limited(&format!("{scheme}+limits"), &options)
 }
 
@@ -26,7 +28,7 @@ fn whatever_the_scheme_no_block_is_read_more_often_than_it_may() {
             let commands = hot_reads(1, setup.user_slots, 8_000, 120_000);
             let (worst, result, session) = watch(&name, &setup, &commands, pace);
             assert!(worst.reads <= T_READ, "{name}: {} reads", worst.reads);
-            assert!(worst.reads > T_READ * 7 / 10, "{name}: recycled after {} reads, far too soon", worst.reads);
+            assert!(worst.reads > T_READ * 6 / 10, "{name}: recycled after {} reads, far too soon", worst.reads);
             let recycled = session.recycled();
             assert!(recycled.reads_idle + recycled.reads_at_once > 2, "{name}: {recycled:?}");
             assert!(result.flash.erases["refresh"] > 0 && result.flash.programs["refresh"] > 0, "{name}");
@@ -44,9 +46,9 @@ fn whatever_the_scheme_data_of_an_idle_drive_grow_no_older_than_they_may() {
         let recycled = session.recycled();
         assert!(recycled.retention_idle > 5, "{scheme}: {recycled:?}");
         assert_eq!((recycled.reads_idle, recycled.reads_at_once), (0, 0), "{scheme}");
-        // A segment has no block to spare for one that is still being written: that waits until it is full.
-        assert!(worst.age.0 < 20 * SECOND || scheme == "code-zones", "{scheme}: data {:?} old", worst.age);
-        assert!(worst.age.0 >= 16 * SECOND, "{scheme}: recycled at {:?}, far too soon", worst.age);
+        assert!(worst.age.0 < 20 * SECOND, "{scheme}: data {:?} old", worst.age);
+        let margin_begins = if scheme == "code-zones" { 10 } else { 16 };
+        assert!(worst.age.0 >= margin_begins * SECOND, "{scheme}: recycled at {:?}, far too soon", worst.age);
         assert!(result.replay.simulated_s < 61.0, "{scheme}: the drive comes to rest after the last answer");
     }
 }
