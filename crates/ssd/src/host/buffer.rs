@@ -412,6 +412,32 @@ mod tests {
         assert_eq!(by_age(&restored), [n, 1, 0, 2 * n], "a cut makes no page younger");
     }
 
+    /// The oracle asks each page of a stripe. Catches a way for a page to become dirty, or clean, that stripes do not hear of.
+    #[test]
+    fn stripes_know_which_of_their_pages_are_dirty() {
+        let setup = tiny_setup("da-raid5", BufferKind::Off);
+        let Protection::Stripes(scheme) = tiny_scheme(&setup) else { panic!("static stripes") };
+        let mut cache = WriteBuffer::new(&setup.buffer, Bytes(4096), Some(&*scheme));
+        let (n, mut draws) = (scheme.data_strips(), vocab::Streams::new(7).stream("test/mates"));
+        for step in 0..2000 {
+            let lpn = draws.below(u64::from(3 * n)) as u32;
+            match draws.below(5) {
+                0 if cache.is_dirty(lpn) => {
+                    let page = cache.launch(lpn, 8);
+                    let ending = if draws.chance(0.5) { Ending::Durable } else { Ending::Failed };
+                    cache.landed(&page, ending);
+                }
+                1 => cache.freeze(Lpn(lpn)),
+                2 => drop(cache.thaw(Lpn(lpn))),
+                3 => drop(cache.drop_page(Lpn(lpn))),
+                _ => write(&mut cache, lpn),
+            }
+            let asked = (lpn / n * n..lpn / n * n + n).filter(|&mate| mate != lpn && cache.is_dirty(mate)).collect::<Vec<_>>();
+            assert_eq!(cache.stripes.as_ref().expect("a write cache").mates(lpn).collect::<Vec<_>>(), asked, "step {step}");
+        }
+        assert!(cache.dirty_pages() > 0);
+    }
+
     /// Catches a rewritten page that its older version takes out of the buffer.
     #[test]
     fn a_page_written_anew_while_on_its_way_stays() {
