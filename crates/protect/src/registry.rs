@@ -258,9 +258,9 @@ fn no_code_over(protection: &Protection) -> Option<&'static str> {
              makes stale, could not be dropped, and cost a parity update each time; valid are schemes of rows and of \
              block groups, ds-raid and mds-groups",
         ),
-        Protection::Rows(scheme) if scheme.read_around().is_some() => Some(
-            "a read has one set of alternatives, and read_around of the scheme takes them from the row: valid is \
-             read_around = off, code-zones.read_around says when reads go to code",
+        Protection::Rows(_) | Protection::Groups(_) if protection.read_around().is_some() => Some(
+            "a read has one set of alternatives, and read_around of the scheme takes them from the row or codeword: valid \
+             is read_around = off, code-zones.read_around says when reads go to code",
         ),
         Protection::Rows(_) | Protection::Groups(_) => None,
     }

@@ -152,6 +152,10 @@ fn settings_of_an_addition_are_refused_under_its_own_name() {
     let said = refused("mds-groups+code-zones", &[("code-zones.group", "6")]);
     assert_eq!(said, "scheme code-zones, group: found `6`, valid are 2 to 5");
     assert_eq!(refused("ds-raid+limits", &[("limits.t_read", "400"), ("sub_stripe", "defer")]), "");
+    for scheme in ["ds-raid+code-zones", "mds-groups+code-zones"] {
+        let said = refused(scheme, &[("read_around", "0")]);
+        assert!(said.contains("a read has one set of alternatives"), "{said}");
+    }
 }
 
 #[test]
