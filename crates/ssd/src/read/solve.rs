@@ -375,3 +375,32 @@ pub(crate) fn deliver<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, t
         Target::Strip { stripe, strip } => core.out.send(Parcel::StripRebuilt { stripe, strip, payload: contents }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::BufferKind;
+    use crate::core::testing::{tiny_core, tiny_setup};
+    use device::contents::Tag;
+    use protect::Protection;
+
+    /// Two pages are read nearly at once. Catches an adder that is done with the first only when it is done with the second.
+    #[test]
+    fn the_adder_is_done_with_each_page_in_its_turn() {
+        let mut core = tiny_core(&tiny_setup("none", BufferKind::Off));
+        let mut reads = Reads::<Tag>::new(&Protection::None);
+        reads.adder = Adder::new(Nanos(50));
+        let id = reads.solves.take();
+        reads.solves[id].left = 3;
+        reads.add_later(&mut core, id, DieId(0));
+        core.device.now = SimTime(20);
+        reads.add_later(&mut core, id, DieId(1));
+        for (end, left) in [(50, 2), (100, 1)] {
+            assert_eq!(core.device.calendar.at(Timer::Adder.index(&core.device.grid)), Some(SimTime(end)));
+            core.device.now = SimTime(end);
+            reads.addition_due(&mut core);
+            assert_eq!(reads.solves[id].left, left);
+        }
+        assert!(!core.is_pending(Timer::Adder));
+    }
+}

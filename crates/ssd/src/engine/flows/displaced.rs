@@ -290,8 +290,8 @@ mod tests {
     use crate::fit::build_scheme;
     use device::contents::Tag;
     use ftl::{Place, UnitState};
-    use nand::{Faulty, FlashArray, MemoryArray};
-    use vocab::{BlockAddr, DieId, Fua, HostCommand, HostOp, Lba, Lpn, SimTime, Streams};
+    use nand::{Faulty, FlashArray, MemoryArray, OobTag};
+    use vocab::{BlockAddr, Cause, DieId, Fua, HostCommand, HostOp, Lba, Lpn, SimTime, Streams};
 
     type Drive = Engine<Tag, Faulty<MemoryArray<Tag>>>;
 
@@ -353,5 +353,29 @@ mod tests {
         run(&mut drive, HostOp::Read, 0);
         assert_eq!(drive.host.first_mismatch, None);
         assert!(drive.core.device.array.answers(drive.core.device.grid.ppn(block_of(&drive, 0), 0)));
+    }
+
+    /// What a page goes back to where newer contents find no place. Catches a copy in a block whose erase was asked for: it
+    /// will be gone.
+    #[test]
+    fn what_is_being_erased_is_no_copy_to_go_back_to() {
+        let mut drive = drive();
+        run(&mut drive, HostOp::Write(Fua::No), 0);
+        let Place::At(old) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written") };
+        run(&mut drive, HostOp::Write(Fua::No), 0);
+        let Place::At(newest) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written again") };
+        let found = |drive: &Drive| {
+            let copy = drive.care.newest_copy(&drive.core, (OobTag::data(Lpn(0)), u64::MAX), newest);
+            copy.map(|(slot, _)| slot)
+        };
+        assert_eq!(found(&drive), Some(old));
+        let (unit, other) = (drive.core.map.unit_of(old), drive.core.map.unit_of(newest));
+        assert_ne!(unit, other, "pages go to dies in turn");
+        drive.core.map.abandon(unit);
+        assert!(drive.core.map.condemn_unit(unit));
+        let log = drive.core.map.log_of(unit);
+        drive.begin_collecting(log, unit, Cause::Gc);
+        assert!(drive.care.collectors[log].is_erasing());
+        assert_eq!(found(&drive), None);
     }
 }
