@@ -46,7 +46,7 @@ fn a_dead_die_and_a_cut_cost_a_page_of_static_stripes() {
 }
 
 /// At the end of life a cut takes the sums, one page is weak. Some pages have no parity, though the engine says that it is whole.
-/// Nothing is lost. Not understood yet; it came with the changes of mounts that seed 701 was to prove.
+/// Nothing is lost. Not understood yet; without the collection of groups whose parity sums a page that is gone it does not show.
 #[test]
 fn groups_whose_sums_were_lost_at_the_end_of_life_may_stay_without_parity() {
     let scope = Scope::named(702, &[], &[], true).unwrap_or_else(|problem| panic!("{problem}"));
