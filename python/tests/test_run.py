@@ -108,7 +108,7 @@ def test_dataclasses_have_exactly_the_settings_of_the_engine():
             generator="uniform", requests=10, range="4MiB", max_gap="1h", keep_writes=0.5, mobile={"zones": 3}
         ),
         gc=fk.Collection(occupies_die=True),  # left out where it is not set
-        faults=fk.Faults(dead_die=0, wear_out=1e-9, silent=1e-9),  # left out where they are 0
+        faults=fk.Faults(dead_die=0, dead_die_every=8, wear_out=1e-9, silent=1e-9),  # left out where they are 0
     )
     effective = fk.run(experiment).document["experiment"]
     sections = {
