@@ -191,10 +191,8 @@ impl Rows {
         if covered.len() <= self.covered(row).len() {
             return;
         }
-        let bits = covered.0 >> self.dies(row).start;
-        for (index, word) in self.covered[row as usize * self.words..][..self.words].iter_mut().enumerate() {
-            *word = (bits >> (32 * index)) as u32;
-        }
+        let from_first = StripSet(covered.0 >> self.dies(row).start);
+        from_first.to_words(&mut self.covered[row as usize * self.words..][..self.words]);
         self.parity[row as usize] = die.0 as u8;
     }
 
@@ -208,8 +206,7 @@ impl Rows {
 
     fn covered(&self, row: u32) -> StripSet {
         let words = &self.covered[row as usize * self.words..][..self.words];
-        let bits = words.iter().rev().fold(0, |bits, &word| bits << 32 | u128::from(word));
-        StripSet(bits << self.dies(row).start)
+        StripSet(StripSet::from_words(words).0 << self.dies(row).start)
     }
 
     /// The superblock was erased: its rows are empty.

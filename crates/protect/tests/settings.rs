@@ -5,6 +5,12 @@ use flashkeep_protect::registry::{SCHEMES, build};
 use flashkeep_protect::{Protection, SchemeChoice, Shape};
 use vocab::{Bytes, PeCycles};
 
+/// A drive of so many dies and logical pages in a physical page.
+fn shape(dies: u32, slots_per_page: u32) -> Shape {
+    let (page_size, endurance) = (Bytes(4096), PeCycles(3000));
+    Shape { dies, blocks_per_die: 64, pages_per_block: 16, page_size, slots_per_page, endurance }
+}
+
 /// Dies, logical pages in a physical page; scheme, options; what the text must say.
 type Case = ((u32, u32), &'static str, &'static [(&'static str, &'static str)], &'static [&'static str]);
 
@@ -73,17 +79,9 @@ const CASES: &[Case] = &[
 #[test]
 fn bad_settings_are_refused_with_the_scheme_the_setting_what_was_found_and_what_is_valid() {
     for ((dies, slots_per_page), scheme, options, says) in CASES {
-        let shape = Shape {
-            dies: *dies,
-            blocks_per_die: 64,
-            pages_per_block: 16,
-            page_size: Bytes(4096),
-            slots_per_page: *slots_per_page,
-            endurance: PeCycles(3000),
-        };
         let options = options.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
         let choice = SchemeChoice { name: (*scheme).into(), options };
-        let Err(error) = build(&choice, shape) else { panic!("{choice} on {dies} dies: taken") };
+        let Err(error) = build(&choice, shape(*dies, *slots_per_page)) else { panic!("{choice} on {dies} dies: taken") };
         let text = error.to_string();
         assert_eq!(
             (error.scheme.as_str(), error.setting.as_str() == says[0] || says[0].parse::<u32>().is_ok()),
@@ -101,17 +99,7 @@ fn bad_settings_are_refused_with_the_scheme_the_setting_what_was_found_and_what_
 /// thinner than on a drive of 32; where no such part divides the drive, rows and codewords span it.
 #[test]
 fn stripes_of_wide_drives_are_narrower_than_the_drive() {
-    let build = |scheme, dies| {
-        let shape = Shape {
-            dies,
-            blocks_per_die: 64,
-            pages_per_block: 16,
-            page_size: Bytes(4096),
-            slots_per_page: 1,
-            endurance: PeCycles(1),
-        };
-        build(&SchemeChoice::named(scheme), shape).unwrap_or_else(|error| panic!("{error}"))
-    };
+    let build = |scheme, dies| build(&SchemeChoice::named(scheme), shape(dies, 1)).unwrap_or_else(|error| panic!("{error}"));
     for (dies, row, strips) in
         [(32, 32, 32), (33, 11, 32), (40, 20, 32), (37, 37, 32), (64, 32, 32), (100, 25, 32), (128, 32, 32)]
     {
@@ -128,17 +116,9 @@ fn stripes_of_wide_drives_are_narrower_than_the_drive() {
 /// Catches an addition whose options are taken for the scheme's, and one that is not looked at.
 #[test]
 fn settings_of_an_addition_are_refused_under_its_own_name() {
-    let shape = Shape {
-        dies: 5,
-        blocks_per_die: 64,
-        pages_per_block: 16,
-        page_size: Bytes(4096),
-        slots_per_page: 1,
-        endurance: PeCycles(3000),
-    };
     let refused = |name: &str, options: &[(&str, &str)]| {
         let options = options.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-        build(&SchemeChoice { name: name.into(), options }, shape).err().map(|error| error.to_string()).unwrap_or_default()
+        build(&SchemeChoice { name: name.into(), options }, shape(5, 1)).err().map(|error| error.to_string()).unwrap_or_default()
     };
     assert_eq!(
         refused("ds-raid+limits", &[("limits.t_read", "3")]),
@@ -160,15 +140,7 @@ fn settings_of_an_addition_are_refused_under_its_own_name() {
 
 #[test]
 fn an_unknown_scheme_is_refused_with_the_list_of_all() {
-    let shape = Shape {
-        dies: 5,
-        blocks_per_die: 64,
-        pages_per_block: 16,
-        page_size: Bytes(4096),
-        slots_per_page: 1,
-        endurance: PeCycles(3000),
-    };
-    let Err(error) = build(&SchemeChoice::named("raid6"), shape) else { panic!("taken") };
+    let Err(error) = build(&SchemeChoice::named("raid6"), shape(5, 1)) else { panic!("taken") };
     assert!(error.to_string().starts_with("scheme raid6, name: unknown scheme; known are "));
     assert!(SCHEMES.iter().all(|entry| error.to_string().contains(entry.name)));
 }

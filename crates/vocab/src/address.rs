@@ -98,6 +98,21 @@ impl StripSet {
         StripSet(if count == Self::MOST { u128::MAX } else { (1 << count) - 1 })
     }
 
+    /// The set whose strips are the bits of these words of 32, lowest first.
+    #[inline]
+    #[must_use]
+    pub fn from_words(words: &[u32]) -> Self {
+        StripSet(words.iter().rev().fold(0, |bits, &word| bits << 32 | u128::from(word)))
+    }
+
+    /// Writes the set as [`Self::from_words`] reads it; strips beyond the last word are left out.
+    #[inline]
+    pub fn to_words(self, words: &mut [u32]) {
+        for (index, word) in words.iter_mut().enumerate() {
+            *word = (self.0 >> (32 * index)) as u32;
+        }
+    }
+
     /// The set of one strip.
     #[inline]
     #[must_use]
@@ -199,5 +214,8 @@ mod tests {
         assert!(set.minus(StripSet::one(9)).and(StripSet::one(9)).is_empty());
         assert_eq!((StripSet::first(64).len(), StripSet::first(128).len()), (64, 128));
         assert_eq!(StripSet::first(3), [2, 1, 0].into_iter().collect());
+        let mut words = [0; 4];
+        set.to_words(&mut words);
+        assert_eq!((words, StripSet::from_words(&words)), ([1 << 5 | 1 << 9 | 1, 0, 0, 1 << 31], set));
     }
 }

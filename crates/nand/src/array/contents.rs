@@ -62,10 +62,7 @@ impl Coverages {
         match self.each {
             0 => StripSet::EMPTY,
             1 => StripSet(self.words[page].into()),
-            each => {
-                let words = self.words[page * each..][..each].iter().rev();
-                StripSet(words.fold(0, |set, &word| set << 32 | u128::from(word)))
-            }
+            each => StripSet::from_words(&self.words[page * each..][..each]),
         }
     }
 
@@ -83,10 +80,7 @@ impl Coverages {
 
     #[inline]
     pub fn set(&mut self, page: usize, coverage: StripSet) {
-        let each = self.each;
-        for (index, word) in self.words[page * each..][..each].iter_mut().enumerate() {
-            *word = (coverage.0 >> (32 * index)) as u32;
-        }
+        coverage.to_words(&mut self.words[page * self.each..][..self.each]);
     }
 }
 
