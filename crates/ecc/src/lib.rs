@@ -74,7 +74,7 @@ pub struct PartialProfile {
 pub struct FoundProfile {
     /// What reserved pages have of it.
     pub flushed: PartialProfile,
-    /// What stands beside the page, as old as it was when that was flushed; `None`: the page is erased, or cannot be read.
+    /// The profile in the OOB bytes of the page, aged to the time of the flush; `None`: the page is erased or cannot be read.
     pub beside: Option<Profile>,
     /// Whether the page was programmed since.
     pub is_newer: bool,

@@ -424,8 +424,8 @@ fn over(shape: Shape, options: &[(&str, &str)]) -> CodeZones {
     registry::code_over(&choice, shape).expect("a drive").expect("code zones over another scheme")
 }
 
-/// Over another scheme zones are numbers alone, of any drive. Catches pages that no zone has, code pages that two groups
-/// share or that are pages of the user, and a group that is looked for by its code in vain.
+/// Over another scheme a zone is a range of logical pages, on a drive of any shape. Fails if a logical page belongs to no
+/// zone, if two code groups share a code page, if a code page is a page of the user, or if a code page does not lead back to its group.
 #[test]
 fn over_another_scheme_every_group_has_code_pages_of_its_own_beyond_those_of_the_user() {
     for (dies, blocks, pages, options) in [

@@ -110,7 +110,7 @@ fn an_idle_drive_recycles_old_data_in_the_first_half_of_the_margin() {
     assert_eq!((recycled.retention_at_once, recycled.reads_idle, recycled.reads_at_once), (0, 0, 0));
     assert!(worst.age.0 >= t * 8 / 10 && worst.age.0 < t * 9 / 10, "{:?} is not in the first half of the margin", worst.age);
     assert!(result.flash.programs["refresh"] > 0 && result.flash.erases["refresh"] > 0);
-    assert!(result.replay.simulated_s < 81.0, "the drive comes to rest after the last answer");
+    assert!(result.replay.simulated_s < 81.0, "after the last answer the drive works no longer than this");
 }
 
 /// Reads of the pages that lie on die 0, in turn: with a queue that die is never idle.

@@ -245,7 +245,7 @@ fn beyond_the_promise_exactly_what_is_lost_is_reported() {
                 let expected = beyond_repair(&fork, &setup);
                 // The sums of open groups are known.
                 let mut open = if is_group(&setup) { BTreeSet::new() } else { in_open_rows(&fork) };
-                // Over rows and groups code may bring back more, as far as reads go to it.
+                // Code zones over rows and groups may bring back more pages: those that a read decodes from code.
                 if setup.scheme.name.contains('+') {
                     open.extend(fork.inventory().code.iter().flat_map(|page| page.of.iter().copied()));
                 }

@@ -49,7 +49,7 @@ fn whatever_the_scheme_data_of_an_idle_drive_grow_no_older_than_they_may() {
         assert!(worst.age.0 < 20 * SECOND, "{scheme}: data {:?} old", worst.age);
         let margin_begins = if scheme == "code-zones" { 10 } else { 16 };
         assert!(worst.age.0 >= margin_begins * SECOND, "{scheme}: recycled at {:?}, far too soon", worst.age);
-        assert!(result.replay.simulated_s < 61.0, "{scheme}: the drive comes to rest after the last answer");
+        assert!(result.replay.simulated_s < 61.0, "{scheme}: after the last answer the drive works no longer than this");
     }
 }
 
