@@ -94,6 +94,8 @@ pub enum Fact {
         /// Sub-requests for other pages that were queued.
         extra: u32,
     },
+    /// A page that was read was still in a register of its die: nothing was sensed.
+    InRegister,
     /// A sub-request was of no use any more and left its queue.
     Withdrawn,
     /// Wanted pages that were computed from others, which came first.
@@ -189,6 +191,8 @@ pub struct Folds {
     pub programs: [u64; Cause::ALL.len()],
     /// Block erases by cause.
     pub erases: [u64; Cause::ALL.len()],
+    /// Reads of pages that were in a register of their die still.
+    pub in_register: u64,
     /// Pages recharged in place.
     pub recharges: u64,
     /// Slots programmed with something in them.
@@ -255,6 +259,7 @@ impl Folds {
             reads: [0; Cause::ALL.len()],
             programs: [0; Cause::ALL.len()],
             erases: [0; Cause::ALL.len()],
+            in_register: 0,
             recharges: 0,
             filled_slots: 0,
             padded_slots: 0,
@@ -343,6 +348,7 @@ impl Folds {
                 self.around.reads += 1;
                 self.around.extra += u64::from(extra);
             }
+            Fact::InRegister => self.in_register += 1,
             Fact::Withdrawn => self.around.withdrawn += 1,
             Fact::Derived { pages } => self.around.derived += u64::from(pages),
             Fact::ReadAhead => self.around.ahead += 1,

@@ -21,6 +21,7 @@ pub mod sense;
 pub mod series;
 pub mod service;
 pub mod slab;
+mod suspend;
 pub mod waits;
 mod work;
 
@@ -153,7 +154,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
 
     /// Whether the die serves a command.
     pub fn is_busy(&self, die: DieId) -> bool {
-        self.work.dies[die.index()].service.is_some()
+        self.work.dies[die.index()].service.is_some() || self.work.dies[die.index()].suspended.is_some()
     }
 
     /// Whether an erase of the die was asked for that has not ended.
@@ -183,6 +184,16 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     pub fn is_programmed(&self, ppn: Ppn) -> bool {
         let (block, page) = self.grid.split(ppn);
         page < self.array.block(block).next_page
+    }
+
+    /// Whether the page is in the memory where its unit is gathered, which outlives power cuts: cells do not have it yet.
+    #[inline]
+    pub fn is_gathered(&self, ppn: Ppn) -> bool {
+        if !self.latencies.unit.is_gathered() {
+            return false;
+        }
+        let (block, page) = self.grid.split(ppn);
+        self.latencies.unit.holds(page, self.array.block(block).next_page)
     }
 
     /// Whether the page was programmed since its block was to be erased, and its program did not fail.
@@ -251,7 +262,8 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     pub fn commands_of_dies(&self) -> Vec<CommandId> {
         let of_die = |die: &Die| {
             let served = die.service.map(|(id, _)| id);
-            served.into_iter().chain(die.queued(&self.commands)).collect::<Vec<_>>()
+            let suspended = die.suspended.map(|suspended| suspended.command);
+            suspended.into_iter().chain(served).chain(die.queued(&self.commands)).collect::<Vec<_>>()
         };
         self.work.dies.iter().flat_map(of_die).collect()
     }
@@ -260,7 +272,8 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     fn transfer_time(&self, command: &Command<O>) -> Nanos {
         let transfer = match command.verb {
             Verb::Read => self.latencies.transfer(u32::from(command.count)),
-            Verb::Program | Verb::Recharge => self.latencies.transfer(self.grid.slots_per_page()),
+            Verb::Program if !self.latencies.unit.ends_with(self.grid.split(command.ppn).1) => return Nanos(0),
+            Verb::Program | Verb::Recharge => self.latencies.transfer_unit(),
             Verb::Erase => Nanos(0),
         };
         self.latencies.command + transfer
@@ -272,6 +285,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let pe = self.array.block(block).pe;
         let cells = match command.verb {
             Verb::Read => self.latencies.read(page),
+            Verb::Program if !self.latencies.unit.ends_with(page) => return Nanos(0),
             Verb::Program | Verb::Recharge => self.latencies.program(page, pe),
             Verb::Erase => self.latencies.erase(pe),
         };

@@ -2,7 +2,7 @@
 
 use crate::command::{Command, Stage, Verb};
 use crate::slab::{CommandId, OfCommand, Slab};
-use vocab::{Cause, SimTime};
+use vocab::{Cause, Nanos, SimTime};
 
 /// What a busy die is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,11 +13,69 @@ pub enum Phase {
     Ending,
 }
 
+/// What the page registers of a die have: pages that were sensed last, which need no sensing again. Planes sense pages of the
+/// same number together; who asks for another plane's page finds it sensed, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Registers {
+    /// Which pages, by the number of their sensing; `u32::MAX`: none.
+    pages: u32,
+    /// Planes of which a page was asked for, a bit each.
+    planes: u64,
+}
+
+impl Default for Registers {
+    fn default() -> Self {
+        Self { pages: u32::MAX, planes: 0 }
+    }
+}
+
+/// A program or erase that gave way to reads.
+#[derive(Clone, Copy, Debug)]
+pub struct Suspended {
+    /// The command.
+    pub command: CommandId,
+    /// Work that its cells have before them.
+    pub remaining: Nanos,
+    /// Time that it had its die.
+    pub busy: Nanos,
+    /// When it gave way.
+    pub at: SimTime,
+}
+
+/// Whether a page is in a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InRegister {
+    /// It has to be sensed.
+    No,
+    /// It was sensed, together with a page of another plane.
+    OfPlanes,
+    /// It is of a page that was sensed for somebody before.
+    OfPage,
+}
+
+impl Registers {
+    /// A page of these pages is wanted, of this plane.
+    #[inline]
+    pub fn sense(&mut self, pages: u32, plane: u32) -> InRegister {
+        if self.pages != pages {
+            *self = Self { pages, planes: 1 << plane };
+            return InRegister::No;
+        }
+        let had = self.planes;
+        self.planes |= 1 << plane;
+        if had == self.planes { InRegister::OfPage } else { InRegister::OfPlanes }
+    }
+}
+
 /// One die: a command in service and those that wait.
 #[derive(Clone, Debug)]
 pub struct Die {
+    /// What its page registers have, where pages are programmed together.
+    pub(crate) registers: Registers,
     /// The command in service, and how far it is.
     pub service: Option<(CommandId, Phase)>,
+    /// A program or erase that gave way to reads.
+    pub suspended: Option<Suspended>,
     /// When it was taken up.
     pub since: SimTime,
     /// Erases that were asked for and have not ended.
@@ -29,6 +87,8 @@ pub struct Die {
     /// Commands of collection among what is in order: the first one waits for its turn as any other command.
     in_order: u32,
     reads_in_a_row: u32,
+    /// Times that the command in service gave way to reads.
+    pub(crate) gave_way: u32,
 }
 
 /// The queue of a die that collection occupies.
@@ -52,13 +112,16 @@ impl Default for Die {
     fn default() -> Self {
         let empty = Queue { head: None, tail: None };
         Self {
+            registers: Registers::default(),
             service: None,
+            suspended: None,
             since: SimTime::ZERO,
             erases: 0,
             occupied: false,
             queues: [empty; 3],
             in_order: 0,
             reads_in_a_row: 0,
+            gave_way: 0,
         }
     }
 }
@@ -148,6 +211,19 @@ impl Die {
         if self.in_order > 0 && which != COLLECTION && is_collection(commands[id].cause) {
             self.in_order -= 1;
         }
+    }
+
+    /// Takes the next of the reads that a command was suspended for, if there is one and it is their turn still.
+    pub fn pop_read<O>(&mut self, commands: &Slab<Command<O>, OfCommand>) -> Option<CommandId> {
+        let id = self.queues[0].head.filter(|_| self.reads_in_a_row < MOST_READS_IN_A_ROW)?;
+        self.unlink(0, id, commands);
+        self.reads_in_a_row += 1;
+        Some(id)
+    }
+
+    /// Others have their turn.
+    pub fn reads_served(&mut self) {
+        self.reads_in_a_row = 0;
     }
 
     /// Takes the command to serve next. An erase never overtakes a read: the read may be of the

@@ -90,6 +90,9 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             self.record(Fact::Astray);
             return at_once(Verdict::Astray);
         }
+        if self.is_gathered(command.ppn) {
+            return at_once(Verdict::Clean);
+        }
         if self.ecc.is_some() { self.sense_and_decode(command) } else { at_once(Verdict::Clean) }
     }
 

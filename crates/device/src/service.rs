@@ -5,7 +5,7 @@ use crate::command::{Command, Stage, Verb};
 use crate::config::Scheduler;
 use crate::contents::HostPayload;
 use crate::facts::Fact;
-use crate::queue::{Phase, is_collection};
+use crate::queue::{InRegister, Phase, Registers, is_collection};
 use crate::slab::{CommandId, ImageId};
 use crate::waits::Wait;
 use nand::FlashArray;
@@ -48,6 +48,9 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             return id;
         }
         let early = command.verb == Verb::Read && self.goes_first(command.ppn, haste);
+        if early && self.latencies.suspend.is_some() {
+            self.suspend(die, command.ppn);
+        }
         let state = &mut self.work.dies[die.index()];
         if self.collection_occupies && is_collection(command.cause) {
             state.push_collection(id, early, &mut self.commands);
@@ -88,6 +91,9 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         if self.work.withdrawn > 0 {
             self.drop_withdrawn(die);
         }
+        if self.work.dies[die.index()].suspended.is_some() {
+            return self.go_on_suspended(die);
+        }
         let of_collection = self.next_of_collection(die);
         if self.ecc.as_ref().is_some_and(|ecc| ecc.is_decoding(die)) {
             let state = &self.work.dies[die.index()];
@@ -105,7 +111,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             self.calendar.clear(die.index());
             return Taken::Nothing;
         };
-        state.since = self.now;
+        (state.since, state.gave_way) = (self.now, 0);
         if self.collection_occupies {
             // While something of collection waits, it has the die, also where order lets another command go before.
             state.occupied = is_collection(self.commands[id].cause) || state.occupied && state.of_collection().is_some();
@@ -118,7 +124,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             self.images.seal(image, rank);
         }
         self.watch_taken(id, die);
-        self.serve(die, id, verb, ppn);
+        self.serve(die, id, verb, ppn, Nanos(0));
         if verb == Verb::Program { Taken::Program(image) } else { Taken::Command }
     }
 
@@ -152,35 +158,57 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     }
 
     #[inline]
-    fn serve(&mut self, die: DieId, id: CommandId, verb: Verb, ppn: Ppn) {
+    pub(crate) fn serve(&mut self, die: DieId, id: CommandId, verb: Verb, ppn: Ppn, behind: Nanos) {
         let (block, page) = self.grid.split(ppn);
         let encode = self.encode_time(verb);
-        let channel = &mut self.channels[self.grid.channel_of(die).index()];
-        let granted = (*channel).max(self.now);
+        let channel = self.grid.channel_of(die).index();
+        let granted = self.channels[channel].max(self.now + behind);
         let overhead = self.latencies.command;
         let (mut encoding, mut transfer, mut cells, mut phase) = (Nanos(0), overhead, Nanos(0), Phase::Ending);
         let mut begins = granted;
         if !self.losses.is_dead(die) {
             match verb {
-                Verb::Read => (cells, phase) = (self.latencies.read(page), Phase::Sensing),
+                // The controller has it, or takes it, in the memory where its unit is gathered: the die has nothing to do.
+                Verb::Read if self.is_gathered(ppn) => (begins, transfer) = (self.now + behind, Nanos(0)),
+                Verb::Program if !self.latencies.unit.ends_with(page) => (begins, transfer) = (self.now, Nanos(0)),
+                Verb::Read => (cells, phase) = (self.sensing_time(die, ppn), Phase::Sensing),
                 Verb::Program | Verb::Recharge => {
                     begins = granted.max(self.now + encode);
                     encoding = encode;
-                    transfer = overhead + self.latencies.transfer(self.grid.slots_per_page());
+                    transfer = overhead + self.latencies.transfer_unit();
                     cells = self.latencies.program(page, self.array.block(block).pe);
+                    self.work.dies[die.index()].registers = Registers::default();
                 }
                 Verb::Erase => cells = self.latencies.erase(self.array.block(block).pe),
             }
-            *channel = begins + transfer;
+            self.channels[channel] = self.channels[channel].max(begins + transfer);
         }
         let until = begins + transfer + cells;
         self.work.dies[die.index()].service = Some((id, phase));
         self.work.busy += 1;
         self.calendar.schedule(die.index(), until);
         let on_cells = if verb == Verb::Read { Wait::Sensing } else { Wait::Programming };
-        let channel = Nanos(begins.since(self.now).0 - encoding.0);
+        let channel = Nanos(begins.since(self.now).0 - encoding.0 - behind.0);
         let waits = [(Wait::Channel, channel), (Wait::Ecc, encoding), (Wait::Transfer, transfer), (on_cells, cells)];
         self.watch_service(id, &waits);
+    }
+
+    /// Time to sense a page, unless the registers of its die have it.
+    #[inline]
+    fn sensing_time(&mut self, die: DieId, ppn: Ppn) -> Nanos {
+        let time = self.latencies.read(self.grid.split(ppn).1);
+        if !self.latencies.unit.is_gathered() {
+            return time;
+        }
+        let (pages, plane) = self.latencies.unit.sensing(ppn);
+        match self.work.dies[die.index()].registers.sense(pages, plane) {
+            InRegister::No => time,
+            InRegister::OfPlanes => Nanos(0),
+            InRegister::OfPage => {
+                self.record(Fact::InRegister);
+                Nanos(0)
+            }
+        }
     }
 
     /// An event of a die: the cells of a read are sensed, or its command ends. The command that ended.

@@ -7,6 +7,7 @@
 use crate::Device;
 use crate::command::{Command, Verb};
 use crate::contents::HostPayload;
+use crate::queue::Suspended;
 use crate::slab::CommandId;
 use nand::FlashArray;
 use vocab::{Cause, DieId, Nanos, SimTime};
@@ -191,6 +192,15 @@ impl DieTime {
     }
 }
 
+impl DieTime {
+    /// The command in service ends, or gives way.
+    fn pause(&mut self, now: SimTime) {
+        if let Some((wait, since)) = self.serves.take() {
+            self.done[wait as usize] += now.since(since).0;
+        }
+    }
+}
+
 /// Watches the commands of a device.
 #[derive(Clone, Debug)]
 pub struct Stopwatch {
@@ -267,10 +277,7 @@ impl Stopwatch {
 
     /// A die has ended a command.
     fn ended<O>(&mut self, id: CommandId, command: &Command<O>, die: DieId, now: SimTime) {
-        let die = &mut self.dies[die.index()];
-        if let Some((wait, since)) = die.serves.take() {
-            die.done[wait as usize] += now.since(since).0;
-        }
+        self.dies[die.index()].pause(now);
         self.ending = if is_watched(command.cause) { Ending::OfCommand(id) } else { Ending::None };
     }
 
@@ -328,6 +335,29 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     pub(crate) fn watch_service(&mut self, id: CommandId, waits: &[(Wait, Nanos)]) {
         if let Some(stopwatch) = &mut self.stopwatch {
             stopwatch.goes_through(id, &self.commands[id], waits);
+        }
+    }
+
+    /// The command that a die serves gives way to reads.
+    pub(crate) fn watch_suspended(&mut self, die: DieId) {
+        if let Some(stopwatch) = &mut self.stopwatch {
+            stopwatch.dies[die.index()].pause(self.now);
+        }
+    }
+
+    /// A read waits until a command that gave way is at rest.
+    pub(crate) fn watch_behind(&mut self, id: CommandId, suspended: CommandId, time: Nanos) {
+        let &Command { verb, cause, .. } = &self.commands[suspended];
+        self.watch_service(id, &[(Wait::behind(verb, cause), time)]);
+    }
+
+    /// A command that gave way to reads goes on, after this time.
+    pub(crate) fn watch_resumed(&mut self, die: DieId, suspended: Suspended, time: Nanos) {
+        let &Command { verb, cause, .. } = &self.commands[suspended.command];
+        let waits = [(Wait::behind(Verb::Read, Cause::Host), self.now.since(suspended.at)), (Wait::Programming, time)];
+        self.watch_service(suspended.command, &waits);
+        if let Some(stopwatch) = &mut self.stopwatch {
+            stopwatch.dies[die.index()].serves = Some((Wait::behind(verb, cause), self.now));
         }
     }
 

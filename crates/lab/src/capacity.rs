@@ -56,13 +56,28 @@ pub fn blocks_per_plane(geometry: &Geometry, user_slots: u64, spare: f64, redund
 fn user_slots(experiment: &Experiment, touched: u64) -> Result<u64, Problem> {
     let geometry = &experiment.drive.geometry;
     match experiment.capacity.size {
-        Size::Auto => Ok(touched.max(1)),
+        Size::Auto => Ok(touched.max(least_slots(experiment)).max(1)),
         Size::User(Bytes(bytes)) => Ok(bytes.div_ceil(geometry.slot_size.0)),
         Size::Drive => match (f64::from(geometry.slots()) * (1.0 - experiment.capacity.spare) + 1e-6) as u64 {
             0 => Err(Problem::new("capacity.spare", "leaves no room for the host")),
             slots => Ok(slots),
         },
     }
+}
+
+/// Blocks of a plane that a drive of large blocks has at least: with fewer, collection is a matter of single blocks.
+const LEAST_LARGE_BLOCKS: u64 = 32;
+
+/// User slots that a drive has at least where many pages are programmed together: its blocks are large, and a drive as small
+/// as the trace would consist of a few of them. What the trace does not touch is cold data.
+fn least_slots(experiment: &Experiment) -> u64 {
+    let drive = &experiment.drive;
+    if drive.timing.unit.is_none() {
+        return 0;
+    }
+    let blocks = LEAST_LARGE_BLOCKS.min(u64::from(drive.geometry.blocks_per_plane));
+    let slots = slots_per_row(&drive.geometry) * blocks;
+    (slots as f64 * (1.0 - experiment.capacity.spare) + 1e-6) as u64
 }
 
 /// Plans the capacity of every scheme.

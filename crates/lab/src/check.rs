@@ -205,7 +205,7 @@ pub(crate) fn known_options(path: &str, noun: &str, options: &Options, known: &[
 fn drive(experiment: &Experiment) -> Result<(), Problem> {
     let drive = &experiment.drive;
     drive.geometry.check().map_err(|e| Problem::new(format!("drive.geometry.{}", e.field), e.reason))?;
-    drive.timing.check().map_err(|text| {
+    drive.timing.check(&drive.geometry).map_err(|text| {
         let (field, reason) = text.split_once(": ").unwrap_or(("timing", &text));
         Problem::new(format!("drive.{field}"), reason)
     })?;

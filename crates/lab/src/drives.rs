@@ -33,6 +33,8 @@ pub const DRIVES: &[DriveEntry] = presets![
     "mlc-mqsim-16g",
     "tlc",
     "qlc",
+    "tlc-ganged",
+    "qlc-ganged",
 ];
 
 impl DriveEntry {
@@ -94,7 +96,7 @@ mod tests {
             let spec: DriveSpec = entry.document().read().unwrap_or_else(|e| panic!("{}: {e}", entry.name));
             let drive = spec.drive();
             drive.geometry.check().unwrap_or_else(|e| panic!("{}: {e}", entry.name));
-            drive.timing.check().unwrap_or_else(|e| panic!("{}: {e}", entry.name));
+            drive.timing.check(&drive.geometry).unwrap_or_else(|e| panic!("{}: {e}", entry.name));
             assert_eq!(drive.geometry.pages_per_block as usize % drive.timing.page.len(), 0, "{}", entry.name);
             assert!(!entry.summary().is_empty() && !entry.source().is_empty(), "{}", entry.name);
         }

@@ -27,4 +27,4 @@ pub use oob::{Member, Oob, OobError, OobPage, OobSlot, OobTag, PageRole};
 pub use pairing::Pairing;
 pub use power::{EraseFate, InFlight, Partners, Program, ProgramFate};
 pub use scan::{BlockScan, PageScan, Scan, ValidPage};
-pub use timing::{Energy, Latencies, PageKind, Timing, Transfer, Worn};
+pub use timing::{Energy, Latencies, PageKind, ProgramUnit, Timing, Transfer, Unit, Worn};

@@ -1,7 +1,7 @@
 //! How long a flash command takes and what energy it needs.
 
 use serde::{Deserialize, Serialize};
-use vocab::{BusRate, Bytes, Geometry, Nanojoules, Nanos, PeCycles};
+use vocab::{BusRate, Bytes, Divider, Geometry, Nanojoules, Nanos, PeCycles, Ppn};
 
 /// Latencies of one kind of page: the pages of a block repeat a pattern of kinds (LSB, MSB, ..).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +39,52 @@ pub struct Worn {
     pub program: Vec<Nanos>,
 }
 
+/// Pages that one program stores together (decision 13): those of all planes of a die, and, where the cells are programmed
+/// in one shot, of all bits of a word line. They are gathered in power-safe memory until the last of them is there; only then
+/// does the die work. A page of the map is a logical page here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramUnit {
+    /// Planes that are programmed, erased and, for neighbouring pages, sensed together.
+    pub planes: u32,
+    /// Logical pages in the page of one plane.
+    pub plane_pages: u32,
+    /// Bits of a cell that one program stores: 1, or as many as there are kinds of page.
+    pub bits: u32,
+}
+
+impl ProgramUnit {
+    /// Logical pages that one sensing brings into the registers of all planes.
+    #[must_use]
+    pub fn sensed(&self) -> u32 {
+        self.planes * self.plane_pages
+    }
+
+    /// Logical pages that one program stores.
+    #[must_use]
+    pub fn pages(&self) -> u32 {
+        self.sensed() * self.bits
+    }
+
+    /// Checks that it has pages, and that word lines fit into blocks.
+    fn check(&self, kinds: usize, pages_per_block: u32) -> Result<(), String> {
+        let counts = [("planes", self.planes, 64), ("plane_pages", self.plane_pages, 256)];
+        for (name, found, most) in counts {
+            if found == 0 || found > most {
+                return Err(format!("timing.unit.{name}: found {found}, valid are 1 to {most}"));
+            }
+        }
+        if self.bits != 1 && self.bits as usize != kinds {
+            return Err(format!("timing.unit.bits: found {}, valid are 1 and the number of page kinds, {kinds}", self.bits));
+        }
+        if !pages_per_block.is_multiple_of(self.pages()) {
+            let reason = format!("pages_per_block {pages_per_block} is no multiple of its {} pages", self.pages());
+            return Err(format!("timing.unit: {reason}"));
+        }
+        Ok(())
+    }
+}
+
 /// Latencies of a drive's flash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -57,6 +103,12 @@ pub struct Timing {
     /// What each 1000 P/E cycles of its block add to the time of a program; 0: nothing.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub program_growth: Nanos,
+    /// Pages that one program stores; absent: each page has a program of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<ProgramUnit>,
+    /// Time to suspend a program or erase for a read, and again to resume it; absent: the die cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspend: Option<Nanos>,
 }
 
 fn is_nothing(time: &Nanos) -> bool {
@@ -80,12 +132,19 @@ impl Timing {
     ///
     /// # Errors
     /// Names the field and what would be valid.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self, geometry: &Geometry) -> Result<(), String> {
         if self.page.is_empty() {
             return Err("timing.page: at least one page kind is needed".into());
         }
         if self.transfer == Transfer::MtPerS(BusRate(0)) {
             return Err("timing.transfer.mt-per-s: found 0, must be positive".into());
+        }
+        if let Some(unit) = &self.unit {
+            if geometry.slots_per_page() != 1 {
+                let slots = geometry.slots_per_page();
+                return Err(format!("timing.unit: pages hold {slots} logical pages, gathering wants 1 (page_size = slot_size)"));
+            }
+            unit.check(self.page.len(), geometry.pages_per_block)?;
         }
         match &self.worn {
             Some(w) if !w.program.is_empty() && w.program.len() != self.page.len() => {
@@ -99,6 +158,9 @@ impl Timing {
 /// Timing of one geometry with every division done beforehand; what the engine looks up.
 #[derive(Clone, Debug)]
 pub struct Latencies {
+    /// Kind of each page of a block.
+    kinds: Vec<u8>,
+    /// Latencies of each kind.
     read: Vec<Nanos>,
     program: Vec<Nanos>,
     program_worn: Vec<Nanos>,
@@ -110,27 +172,81 @@ pub struct Latencies {
     /// Command and address cycles.
     pub command: Nanos,
     transfer_by_slots: Vec<Nanos>,
+    /// Pages that are programmed together.
+    pub unit: Unit,
+    /// Time to suspend a program or erase, and again to resume it.
+    pub suspend: Option<Nanos>,
+}
+
+/// How pages are programmed together, with every division done beforehand.
+#[derive(Clone, Copy, Debug)]
+pub struct Unit {
+    pages: Divider,
+    sensed: Divider,
+    plane_pages: Divider,
+    /// Time to move a whole unit over the channel.
+    transfer: Nanos,
+}
+
+impl Unit {
+    /// Whether pages are gathered at all.
+    #[inline]
+    #[must_use]
+    pub fn is_gathered(&self) -> bool {
+        self.pages.divisor() > 1
+    }
+
+    /// Pages that one program stores.
+    #[must_use]
+    pub fn pages(&self) -> u32 {
+        self.pages.divisor()
+    }
+
+    /// Whether the page is the last of its unit: with it, the unit is programmed.
+    #[inline]
+    #[must_use]
+    pub fn ends_with(&self, page: u32) -> bool {
+        self.pages.split(page + 1).1 == 0
+    }
+
+    /// Whether a page of a block whose next page is `next` is still in the memory where its unit is gathered.
+    #[inline]
+    #[must_use]
+    pub fn holds(&self, page: u32, next: u32) -> bool {
+        let (unit, gathered) = self.pages.split(next);
+        gathered > 0 && page < next && self.pages.split(page).0 == unit
+    }
+
+    /// Which pages of the drive come into the registers with this one, by number, and the plane that it is of.
+    #[inline]
+    #[must_use]
+    pub fn sensing(&self, ppn: Ppn) -> (u32, u32) {
+        let (group, at) = self.sensed.split(ppn.0);
+        (group, self.plane_pages.split(at).0)
+    }
 }
 
 impl Latencies {
     /// Latencies of each page of a block and each number of slots moved.
     #[must_use]
     pub fn new(timing: &Timing, geometry: &Geometry) -> Self {
-        let kinds = timing.page.len();
-        let by_page =
-            |f: &dyn Fn(usize) -> Nanos| (0..geometry.pages_per_block as usize).map(|p| f(p % kinds)).collect::<Vec<_>>();
-        let program: Vec<_> = by_page(&|kind| timing.page[kind].program);
+        let alone = ProgramUnit { planes: 1, plane_pages: 1, bits: 1 };
+        let unit = timing.unit.unwrap_or(alone);
+        let kinds = timing.page.len() as u32;
+        let program: Vec<_> = timing.page.iter().map(|kind| kind.program).collect();
         let (program_worn, erase_worn, worn_above) = match &timing.worn {
             None => (program.clone(), timing.erase, u32::MAX),
             Some(w) if w.program.is_empty() => (program.clone(), w.erase, w.above_pe.0),
-            Some(w) => (by_page(&|kind| w.program[kind]), w.erase, w.above_pe.0),
+            Some(w) => (w.program.clone(), w.erase, w.above_pe.0),
         };
         let transfer = |slots: u64| match timing.transfer {
             Transfer::MtPerS(rate) => rate.transfer(Bytes(slots * geometry.slot_size.0)),
             Transfer::PerPage(time) => time,
         };
+        let slots_of_unit = u64::from(unit.pages()) * u64::from(geometry.slots_per_page());
         Self {
-            read: by_page(&|kind| timing.page[kind].read),
+            kinds: (0..geometry.pages_per_block).map(|page| (page / unit.sensed() % kinds) as u8).collect(),
+            read: timing.page.iter().map(|kind| kind.read).collect(),
             program,
             program_worn,
             program_growth: timing.program_growth,
@@ -139,21 +255,36 @@ impl Latencies {
             worn_above,
             command: timing.command,
             transfer_by_slots: (0..=u64::from(geometry.slots_per_page())).map(transfer).collect(),
+            unit: Unit {
+                pages: Divider::new(unit.pages()),
+                sensed: Divider::new(unit.sensed()),
+                plane_pages: Divider::new(unit.plane_pages),
+                transfer: transfer(slots_of_unit),
+            },
+            suspend: timing.suspend,
         }
+    }
+
+    /// Which kind of page page `page` of any block is.
+    #[inline]
+    #[must_use]
+    pub fn kind(&self, page: u32) -> usize {
+        usize::from(self.kinds[page as usize])
     }
 
     /// Array read time of page `page` of any block.
     #[inline]
     #[must_use]
     pub fn read(&self, page: u32) -> Nanos {
-        self.read[page as usize]
+        self.read[self.kind(page)]
     }
 
     /// Program time of page `page` of a block with `pe` cycles.
     #[inline]
     #[must_use]
     pub fn program(&self, page: u32, pe: u32) -> Nanos {
-        let time = if pe > self.worn_above { self.program_worn[page as usize] } else { self.program[page as usize] };
+        let kind = self.kind(page);
+        let time = if pe > self.worn_above { self.program_worn[kind] } else { self.program[kind] };
         if self.program_growth.0 == 0 {
             return time;
         }
@@ -172,5 +303,81 @@ impl Latencies {
     #[must_use]
     pub fn transfer(&self, slots: u32) -> Nanos {
         self.transfer_by_slots[slots as usize]
+    }
+
+    /// Time to move all pages that one program stores.
+    #[inline]
+    #[must_use]
+    pub fn transfer_unit(&self) -> Nanos {
+        self.unit.transfer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vocab::{BusRate, PlaneUse};
+
+    /// Two planes of two logical pages, three bits a cell: 12 pages a program.
+    fn gathered() -> (Timing, Geometry) {
+        let kind = |name: &str, read| PageKind { name: name.into(), read: Nanos(read), program: Nanos(900) };
+        let timing = Timing {
+            command: Nanos(0),
+            erase: Nanos(5000),
+            transfer: Transfer::MtPerS(BusRate(1000)),
+            page: vec![kind("lsb", 10), kind("csb", 20), kind("msb", 30)],
+            worn: None,
+            program_growth: Nanos(0),
+            unit: Some(ProgramUnit { planes: 2, plane_pages: 2, bits: 3 }),
+            suspend: None,
+        };
+        let geometry = Geometry {
+            channels: 1,
+            dies_per_channel: 1,
+            planes: 1,
+            plane_use: PlaneUse::Single,
+            blocks_per_plane: 4,
+            pages_per_block: 24,
+            page_size: Bytes(4096),
+            oob_size: Bytes(64),
+            slot_size: Bytes(4096),
+        };
+        (timing, geometry)
+    }
+
+    #[test]
+    fn pages_of_a_unit_have_the_kind_of_their_bit() {
+        let (timing, geometry) = gathered();
+        timing.check(&geometry).expect("24 pages are two units");
+        let latencies = Latencies::new(&timing, &geometry);
+        let kinds: Vec<usize> = (0..24).map(|page| latencies.kind(page)).collect();
+        assert_eq!(kinds, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]);
+        assert_eq!(latencies.read(9), Nanos(30));
+        assert_eq!(latencies.transfer_unit(), Nanos(12 * 4096));
+    }
+
+    #[test]
+    fn a_unit_is_held_until_its_last_page_is_there() {
+        let (timing, geometry) = gathered();
+        let unit = Latencies::new(&timing, &geometry).unit;
+        let ends: Vec<u32> = (0..24).filter(|&page| unit.ends_with(page)).collect();
+        assert_eq!(ends, [11, 23]);
+        for next in 0..=24 {
+            let held: Vec<u32> = (0..24).filter(|&page| unit.holds(page, next)).collect();
+            assert_eq!(held, (next / 12 * 12..next).collect::<Vec<_>>(), "{next} pages are there");
+        }
+        assert_eq!([0, 1, 2, 3, 4].map(|page| unit.sensing(Ppn(page))), [(0, 0), (0, 0), (0, 1), (0, 1), (1, 0)]);
+    }
+
+    #[test]
+    fn a_unit_that_does_not_fit_is_refused_by_name() {
+        let (timing, geometry) = gathered();
+        let with = |unit| Timing { unit: Some(unit), ..timing.clone() }.check(&geometry).expect_err("it does not fit");
+        let unit = timing.unit.expect("given above");
+        assert!(with(ProgramUnit { planes: 0, ..unit }).starts_with("timing.unit.planes: found 0"));
+        assert!(with(ProgramUnit { bits: 2, ..unit }).starts_with("timing.unit.bits: found 2, valid are 1 and"));
+        assert!(with(ProgramUnit { planes: 5, ..unit }).contains("no multiple of its 30 pages"));
+        let paged = Geometry { page_size: Bytes(8192), ..geometry };
+        assert!(timing.check(&paged).expect_err("2 slots a page").contains("gathering wants 1"));
     }
 }

@@ -34,6 +34,8 @@ fn setup(scheme: &str, payload: PayloadKind, blocks_per_plane: u32) -> Setup {
         page: vec![nand::PageKind { name: "mlc".into(), read: Nanos(75_000), program: Nanos(750_000) }],
         worn: None,
         program_growth: Nanos(0),
+        unit: None,
+        suspend: None,
     };
     let energy = nand::Energy { read: Nanojoules(6_200), program: Nanojoules(107_000), erase: Nanojoules(289_000) };
     Setup {

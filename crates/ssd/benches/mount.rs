@@ -34,6 +34,8 @@ fn setup(scheme: &str, checkpoint: bool) -> Setup {
         page: vec![nand::PageKind { name: "tlc".into(), read: Nanos(60_000), program: Nanos(700_000) }],
         worn: None,
         program_growth: Nanos(0),
+        unit: None,
+        suspend: None,
     };
     let energy = nand::Energy { read: Nanojoules(6_200), program: Nanojoules(107_000), erase: Nanojoules(289_000) };
     let drive = Drive { geometry, timing, energy, endurance: PeCycles(3_000) };

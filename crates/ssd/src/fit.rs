@@ -9,7 +9,7 @@ use vocab::Grid;
 
 pub(crate) fn check_drive(drive: &Drive) -> Result<Grid, SetupError> {
     drive.geometry.check().map_err(|e| SetupError::new(e.to_string()))?;
-    drive.timing.check().map_err(SetupError::new)?;
+    drive.timing.check(&drive.geometry).map_err(SetupError::new)?;
     if drive.geometry.slots_per_page() > 255 {
         return Err(SetupError::new(format!("geometry: {} slots a page, at most 255", drive.geometry.slots_per_page())));
     }

@@ -41,6 +41,8 @@ pub fn device(scheduler: Scheduler) -> Tiny {
         page: vec![PageKind { name: "slc".into(), read: Nanos(READ), program: Nanos(PROGRAM) }],
         worn: None,
         program_growth: Nanos(0),
+        unit: None,
+        suspend: None,
     };
     Device::new(MemoryArray::new(geometry, true), &timing, scheduler, 1)
 }

@@ -1,6 +1,6 @@
 //! Random drives: small, with everything that a drive may have, and of every scheme.
 
-use super::{Draws, FaultKind, Scope, together, wide};
+use super::{Draws, FaultKind, Scope, gathered, together, wide};
 use ssd::ecc::ECC_POLICIES;
 use ssd::ftl::victim::POLICIES;
 use ssd::nand::{Energy, PageKind, Pairing, Timing, Transfer};
@@ -79,6 +79,7 @@ pub(super) fn ready(scope: &Scope, number: u64) -> Ready {
                 choice = wide::stripes(choice, drive.geometry.dies(), &mut draws);
                 drive
             }
+            Draws::Gathered => gathered::drive(&mut draws),
             Draws::Together | Draws::Apart if attempt < TRIES => drive(&mut draws),
             Draws::Together | Draws::Apart => shaped(5, 1, 14, 6, 1),
         };
@@ -93,7 +94,7 @@ pub(super) fn ready(scope: &Scope, number: u64) -> Ready {
 fn build(scope: &Scope, choice: SchemeChoice, drive: Drive, draws: &mut Stream) -> Option<Ready> {
     let protection = registry::build(&choice, ssd::shape(&drive)).ok()?;
     let plan = match scope.draws {
-        Draws::Together | Draws::Wide => together::plan(scope, &choice, &protection, draws),
+        Draws::Together | Draws::Wide | Draws::Gathered => together::plan(scope, &choice, &protection, draws),
         Draws::Apart => outages(scope, plan(scope, &protection, draws), draws),
     };
     let setup = setup(scope, choice, drive, &plan, draws)?;
@@ -145,6 +146,8 @@ pub(super) fn shaped(dies: u32, channels: u32, blocks: u32, pages: u32, slots: u
             page: vec![page("lsb", 40_000, 500_000), page("msb", 65_000, 1_300_000)],
             worn: None,
             program_growth: Nanos(0),
+            unit: None,
+            suspend: None,
         },
         energy: Energy { read: Nanojoules(3_000), program: Nanojoules(131_000), erase: Nanojoules(289_000) },
         endurance: PeCycles(3000),
@@ -223,11 +226,14 @@ fn setup(scope: &Scope, scheme: SchemeChoice, drive: Drive, plan: &Plan, draws: 
         seed: draws.bits(),
     };
     match scope.draws {
-        Draws::Together | Draws::Wide => {
+        Draws::Together | Draws::Wide | Draws::Gathered => {
             setup.power = together::power(plan, setup.power, draws);
             setup.faults = together::faults(plan, draws);
         }
         Draws::Apart => setup.faults = faults(scope, plan, survives, draws),
+    }
+    if scope.draws == Draws::Gathered {
+        setup.power = gathered::power(&setup);
     }
     if draws.chance(0.06) {
         let sound: Vec<_> = ECC_POLICIES.iter().filter(|entry| !entry.canary).collect();

@@ -12,6 +12,7 @@ mod apart;
 mod campaign;
 mod drive;
 pub mod exhaustive;
+mod gathered;
 mod kept;
 mod pieces;
 mod promise;
@@ -78,10 +79,13 @@ pub enum Draws {
     Apart,
     /// As [`Self::Together`], on drives of 33 to 128 dies, whose stripes, rows and codewords are mostly narrower than the drive.
     Wide,
+    /// As [`Self::Together`], on drives that program several pages together.
+    Gathered,
 }
 
 /// All draws by name.
-pub const DRAWS: &[(&str, Draws)] = &[("together", Draws::Together), ("apart", Draws::Apart), ("wide", Draws::Wide)];
+pub const DRAWS: &[(&str, Draws)] =
+    &[("together", Draws::Together), ("apart", Draws::Apart), ("wide", Draws::Wide), ("gathered", Draws::Gathered)];
 
 /// All kinds of faults by name.
 pub const FAULT_KINDS: &[(&str, FaultKind, &str)] = &[
@@ -148,8 +152,8 @@ impl Scope {
             None => Err(Problem::unknown("--draws", "way of drawing", draws, &known)),
             Some((_, Draws::Together)) => Self::named(seed, schemes, faults, beyond_promise),
             Some((_, Draws::Apart)) => Self::apart(seed, schemes, faults, beyond_promise),
-            Some((_, Draws::Wide)) => {
-                Self::named(seed, schemes, faults, beyond_promise).map(|scope| Self { draws: Draws::Wide, ..scope })
+            Some(&(_, draws @ (Draws::Wide | Draws::Gathered))) => {
+                Self::named(seed, schemes, faults, beyond_promise).map(|scope| Self { draws, ..scope })
             }
         }
     }

@@ -52,6 +52,10 @@ impl Scenario {
                 writeln!(text, "buffer {kind}, {}", setup.buffer.size)
             }
         };
+        if let Some(unit) = setup.drive.timing.unit {
+            let suspends = if setup.drive.timing.suspend.is_some() { ", programs and erases give way to reads" } else { "" };
+            let _ = writeln!(text, "{} pages a program, gathered behind capacitors{suspends}", unit.pages());
+        }
         let pairing = match setup.power.pairing {
             Pairing::Alone => "pages have cells of their own".into(),
             pairing => format!("pages share cells, {pairing:?}"),

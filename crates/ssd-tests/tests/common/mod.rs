@@ -39,6 +39,8 @@ pub fn drive(dies: u32, blocks: u32, pages: u32, slots: u64) -> Drive {
             ],
             worn: None,
             program_growth: Nanos(0),
+            unit: None,
+            suspend: None,
         },
         energy: nand::Energy { read: Nanojoules(3_000), program: Nanojoules(131_000), erase: Nanojoules(289_000) },
         endurance: PeCycles(3000),

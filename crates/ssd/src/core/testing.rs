@@ -42,6 +42,8 @@ pub(crate) fn tiny_setup(scheme: &str, buffer: BufferKind) -> Setup {
         page: vec![nand::PageKind { name: "slc".into(), read: Nanos(40_000), program: Nanos(500_000) }],
         worn: None,
         program_growth: Nanos(0),
+        unit: None,
+        suspend: None,
     };
     let energy = nand::Energy { read: Nanojoules(1), program: Nanojoules(1), erase: Nanojoules(1) };
     Setup {

@@ -93,6 +93,15 @@ impl<P: HostPayload> Host<P> {
             self.check_read(core, lpn, floor, Some(&payload));
             return PageRead::Begun(1);
         }
+        if core.device.is_gathered(ppn) && core.device.array.answers(ppn) {
+            // The controller has it in the memory where its unit is gathered.
+            if core.is_mountable() {
+                core.safe.journal.read(lpn);
+            }
+            let payload = core.device.array.payload(ppn)[index as usize].clone();
+            self.check_read(core, lpn, floor, Some(&payload));
+            return PageRead::Begun(1);
+        }
         if P::CHECKED {
             // It is looked at when the read has ended, many events from now.
             core.device.array.prefetch(ppn);

@@ -162,11 +162,28 @@ pub(crate) const READS_SAVED_EVERY: u32 = 16;
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Commands being executed by cells, with their identities.
     pub(crate) fn begun(&self) -> Vec<(Begun, CommandId)> {
-        let busy = |die: u16| Some((DieId(die), self.core.device.dies()[usize::from(die)].service?));
-        (0..self.core.device.dies().len() as u16)
-            .filter_map(busy)
-            .filter_map(|(die, (id, phase))| Some((self.interrupted(die, id, phase)?, id)))
-            .collect()
+        let of_die = |die: u16| {
+            let die = DieId(die);
+            let state = &self.core.device.dies()[die.index()];
+            match (state.suspended, state.service) {
+                (Some(suspended), _) => Some((self.suspended(die, suspended.command), suspended.command)),
+                (None, service) => service.and_then(|(id, phase)| Some((self.interrupted(die, id, phase)?, id))),
+            }
+        };
+        (0..self.core.device.dies().len() as u16).filter_map(of_die).collect()
+    }
+
+    /// A program or erase that gave way to reads: its cells were at work before.
+    fn suspended(&self, die: DieId, id: CommandId) -> Begun {
+        match self.core.device.commands[id].verb {
+            Verb::Erase => Begun::Erase { die },
+            _ => Begun::Program { die, paired: self.has_partners(id), held_up: self.programs_end() },
+        }
+    }
+
+    fn has_partners(&self, program: CommandId) -> bool {
+        let (_, page) = self.core.device.grid.split(self.core.device.commands[program].ppn);
+        !self.core.safe.power.pairing.earlier_partners(page, self.core.device.grid.pages_per_block()).is_empty()
     }
 
     fn interrupted(&self, die: DieId, id: CommandId, phase: Phase) -> Option<Begun> {
@@ -180,8 +197,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         match command.verb {
             Verb::Program => {
                 let begun = end.0.saturating_sub(self.core.device.latencies.program(page, pe).0) <= self.core.device.now.0;
-                let partners = self.core.safe.power.pairing.earlier_partners(page, self.core.device.grid.pages_per_block());
-                begun.then_some(Begun::Program { die, paired: !partners.is_empty(), held_up: self.core.safe.power.hold_up })
+                begun.then_some(Begun::Program { die, paired: self.has_partners(id), held_up: self.programs_end() })
             }
             Verb::Erase => {
                 let begun = end.0.saturating_sub(self.core.device.latencies.erase(pe).0) <= self.core.device.now.0;
@@ -189,6 +205,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             }
             Verb::Read | Verb::Recharge => None,
         }
+    }
+
+    /// Whether a capacitor lets programs that were begun end: also where it keeps the pages that units are gathered of.
+    fn programs_end(&self) -> bool {
+        self.core.safe.power.hold_up || self.core.device.latencies.unit.is_gathered()
     }
 
     /// What is power-safe, as it is now.
@@ -215,7 +236,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     fn most_worn(&self) -> u32 {
-        let served = self.core.device.dies().iter().filter_map(|die| die.service).map(|(id, _)| &self.core.device.commands[id]);
+        let dies = self.core.device.dies().iter();
+        let suspended = dies.clone().filter_map(|die| die.suspended).map(|suspended| suspended.command);
+        let served = dies.filter_map(|die| die.service).map(|(id, _)| id).chain(suspended);
+        let served = served.map(|id| &self.core.device.commands[id]);
         let erased =
             served.filter(|command| command.verb == Verb::Erase).map(|command| self.core.device.grid.split(command.ppn).0);
         let blocks = (0..self.core.device.grid.geometry().blocks()).map(BlockAddr);

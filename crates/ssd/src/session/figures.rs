@@ -162,16 +162,21 @@ impl<P: HostPayload> Prepared<P> {
         let (folds, geometry) = (&self.engine.core.device.folds, self.engine.core.device.grid.geometry());
         let energy = &self.setup.drive.energy;
         let gang = f64::from(geometry.slots_per_page()) * geometry.slot_size.0 as f64 / geometry.page_size.0 as f64;
-        let joules = |counts: &[u64; Cause::ALL.len()], each: vocab::Nanojoules, planes: f64| {
+        // Of a page of the map: its share of a page of one plane, and the planes that are erased with it.
+        let (program, erase) = match self.setup.drive.timing.unit {
+            Some(unit) => (1.0 / f64::from(unit.plane_pages), f64::from(unit.planes)),
+            None => (gang, gang),
+        };
+        let joules = |counts: &[u64], each: vocab::Nanojoules, planes: f64| {
             counts.iter().sum::<u64>() as f64 * each.0 as f64 * 1e-9 * planes
         };
         let mut by_operation = BTreeMap::from([
-            ("read".to_string(), joules(&folds.reads, energy.read, 1.0)),
-            ("program".to_string(), joules(&folds.programs, energy.program, gang)),
-            ("erase".to_string(), joules(&folds.erases, energy.erase, gang)),
+            ("read".to_string(), joules(&folds.reads, energy.read, 1.0) - joules(&[folds.in_register], energy.read, 1.0)),
+            ("program".to_string(), joules(&folds.programs, energy.program, program)),
+            ("erase".to_string(), joules(&folds.erases, energy.erase, erase)),
         ]);
         if folds.recharges > 0 {
-            by_operation.insert("recharge".into(), folds.recharges as f64 * energy.program.0 as f64 * 1e-9 * gang);
+            by_operation.insert("recharge".into(), joules(&[folds.recharges], energy.program, program));
         }
         if self.engine.core.device.ecc.is_some() {
             by_operation.insert("codec".into(), self.codec_joules());

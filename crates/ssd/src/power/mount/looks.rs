@@ -265,7 +265,16 @@ mod tests {
         let time = |read: Nanos, looked: [u64; 6]| {
             let page = vec![nand::PageKind { name: "slc".into(), read, program: Nanos(500_000) }];
             let transfer = nand::Transfer::MtPerS(BusRate(400));
-            let timing = Timing { command: Nanos(300), erase: Nanos(1), transfer, page, worn: None, program_growth: Nanos(0) };
+            let timing = Timing {
+                command: Nanos(300),
+                erase: Nanos(1),
+                transfer,
+                page,
+                worn: None,
+                program_growth: Nanos(0),
+                unit: None,
+                suspend: None,
+            };
             let array = MemoryArray::<Tag>::new(geometry, true);
             let looks = Looks { looked: looked.to_vec(), ..Looks::new::<Tag, _>(&array, None) };
             looks.time(&Latencies::new(&timing, &geometry), &grid)
