@@ -107,6 +107,18 @@ fn times(experiment: &Experiment) -> Result<(), Problem> {
         }
     }
     within("drive.timing.program_growth", timing.program_growth, operation)?;
+    within("drive.timing.suspend", timing.suspend.unwrap_or_default(), operation)?;
+    let controller = &experiment.drive.controller;
+    let costs = [
+        ("read", controller.read),
+        ("write", controller.write),
+        ("per_4k", controller.per_4k),
+        ("read_every", controller.read_every),
+        ("write_every", controller.write_every),
+    ];
+    for (name, cost) in costs {
+        within(format!("drive.controller.{name}"), cost, operation)?;
+    }
     if let Some(gap) = experiment.trace.max_gap {
         within("trace.max_gap", gap, (Nanos(1_000), Nanos::SETTING_MAX))?;
     }

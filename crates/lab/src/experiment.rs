@@ -74,7 +74,7 @@ use serde::{Deserialize, Serialize};
 use ssd::ftl::{GcConfig, WearConfig};
 use ssd::nand::{Energy, Timing};
 use ssd::protect::registry::{ADDITIONS, SCHEMES, additions, scheme_of};
-use ssd::{Age, Buffer, CodecTiming, Drive, Ecc, Errors, Faults, PayloadKind, Precondition, Refresh, Scheduler};
+use ssd::{Age, Buffer, CodecTiming, Controller, Drive, Ecc, Errors, Faults, PayloadKind, Precondition, Refresh, Scheduler};
 use std::collections::BTreeMap;
 use std::path::Path;
 use vocab::{Geometry, Nanos, PeCycles};
@@ -259,6 +259,9 @@ pub struct DriveSpec {
     pub energy: Energy,
     /// Latencies.
     pub timing: Timing,
+    /// What firmware and host link add to each command.
+    #[serde(default, skip_serializing_if = "Controller::is_free")]
+    pub controller: Controller,
 }
 
 fn default_seed() -> u64 {
@@ -315,7 +318,13 @@ impl DriveSpec {
     /// The drive model itself.
     #[must_use]
     pub fn drive(&self) -> Drive {
-        Drive { geometry: self.geometry, timing: self.timing.clone(), energy: self.energy, endurance: self.endurance }
+        Drive {
+            geometry: self.geometry,
+            timing: self.timing.clone(),
+            energy: self.energy,
+            endurance: self.endurance,
+            controller: self.controller,
+        }
     }
 }
 

@@ -24,6 +24,35 @@ pub struct Drive {
     pub energy: Energy,
     /// Rated P/E cycles.
     pub endurance: PeCycles,
+    /// What firmware and host link add to each command.
+    #[serde(default, skip_serializing_if = "Controller::is_free")]
+    pub controller: Controller,
+}
+
+/// What firmware and host link add to each command, beside the work of the flash. Nothing by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Controller {
+    /// Time that firmware and host interface add to a read.
+    pub read: Nanos,
+    /// The same to a write, flush or discard.
+    pub write: Nanos,
+    /// What each 4 KiB of a command's data add.
+    pub per_4k: Nanos,
+    /// A read keeps the processor for so long: no two commands are closer.
+    pub read_every: Nanos,
+    /// The same of a write, flush or discard.
+    pub write_every: Nanos,
+    /// Rate of the host link in each direction, in MB/s; 0: no limit.
+    pub link_mb_per_s: u32,
+}
+
+impl Controller {
+    /// Whether it adds nothing.
+    #[must_use]
+    pub fn is_free(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What a scheme may know of a drive.

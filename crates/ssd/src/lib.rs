@@ -24,8 +24,8 @@ mod write;
 pub use boot::demand::Demand;
 pub use config::SetupError;
 pub use config::{
-    Age, Buffer, BufferKind, CodecTiming, Drive, Ecc, Errors, Faults, Pace, PayloadKind, Power, Precondition, Refresh,
-    RefreshPolicy, Scheduler, Setup, shape,
+    Age, Buffer, BufferKind, CodecTiming, Controller, Drive, Ecc, Errors, Faults, Pace, PayloadKind, Power, Precondition,
+    Refresh, RefreshPolicy, Scheduler, Setup, shape,
 };
 pub use core::limits::Recycled;
 pub use device::contents::page_contents;

@@ -40,6 +40,8 @@ pub(crate) struct Job<P> {
     pub arrival: SimTime,
     /// Its number, of a host request.
     pub request: u64,
+    /// Sectors of a host request.
+    pub sectors: u32,
     /// Parts not done; the job itself holds one while it is being issued.
     pub remaining: u32,
     pub pages: Vec<PageWrite<P>>,
@@ -75,6 +77,7 @@ impl<P> Default for Job<P> {
             kind: RequestKind::Read,
             arrival: SimTime::ZERO,
             request: 0,
+            sectors: 0,
             remaining: 0,
             pages: Vec::new(),
             next: 0,

@@ -47,7 +47,13 @@ pub(crate) fn tiny_setup(scheme: &str, buffer: BufferKind) -> Setup {
     };
     let energy = nand::Energy { read: Nanojoules(1), program: Nanojoules(1), erase: Nanojoules(1) };
     Setup {
-        drive: Drive { geometry: geometry(), timing, energy, endurance: PeCycles(3000) },
+        drive: Drive {
+            geometry: geometry(),
+            timing,
+            energy,
+            endurance: PeCycles(3000),
+            controller: crate::config::Controller::default(),
+        },
         user_slots: 64,
         scheme: SchemeChoice::named(scheme),
         gc: ftl::GcConfig::default(),

@@ -8,6 +8,7 @@
 pub(crate) mod buffer;
 pub(crate) mod evict;
 pub(crate) mod explain;
+pub(crate) mod front;
 pub(crate) mod oracle;
 pub(crate) mod order;
 pub(crate) mod page_locks;
@@ -68,7 +69,7 @@ impl<P: HostPayload> Host<P> {
         let buffer = WriteBuffer::new(&setup.buffer, geometry.slot_size, stripe_scheme);
         let by_stripes = stripe_scheme.is_some() && buffer.kind() == BufferKind::Off;
         Self {
-            requests: Requests::new(setup.user_slots, geometry.sectors_per_slot(), setup.buffer.latency),
+            requests: Requests::new(setup.user_slots, geometry.sectors_per_slot(), setup.buffer.latency, setup.drive.controller),
             ordered_by: if by_stripes { OrderedBy::StripeUpdates } else { OrderedBy::PageLocks },
             page_locks: PageLocks::default(),
             buffer,

@@ -1,10 +1,12 @@
 //! Requests arrive, are split into logical pages, and are answered when all their parts are done.
 
+use crate::config::Controller;
 use crate::core::Core;
 use crate::core::effects::Parcel;
 use crate::core::jobs::{Asker, Job, PageWrite};
 use crate::core::timer::Timer;
 use crate::core::zone_step::ZoneStep;
+use crate::host::front::Front;
 use crate::host::{Host, Next};
 use crate::write::Writer;
 use device::contents::HostPayload;
@@ -54,7 +56,9 @@ pub(crate) struct Requests {
     sector_bits: Option<u32>,
     /// Time to answer what needs no flash.
     latency: Nanos,
-    /// Answers on their way, each after the same latency.
+    /// What firmware and host link add.
+    front: Front,
+    /// Answers on their way, in order of time.
     answers: VecDeque<(SimTime, JobId)>,
     pub outstanding: u32,
     /// The most of them since somebody last asked.
@@ -99,12 +103,13 @@ impl Clone for Journal {
 }
 
 impl Requests {
-    pub fn new(user_slots: u32, sectors_per_slot: u32, latency: Nanos) -> Self {
+    pub fn new(user_slots: u32, sectors_per_slot: u32, latency: Nanos, controller: Controller) -> Self {
         Self {
             user_slots,
             sectors_per_slot,
             sector_bits: sectors_per_slot.is_power_of_two().then(|| sectors_per_slot.trailing_zeros()),
             latency,
+            front: Front::new(controller),
             answers: VecDeque::new(),
             outstanding: 0,
             most: 0,
@@ -200,7 +205,7 @@ impl<P: HostPayload> Host<P> {
         job.reset(Asker::Host, kind, sent);
         job.fua = command.op == HostOp::Write(Fua::Yes);
         let request = self.requests.arrived;
-        job.request = request;
+        (job.request, job.sectors) = (request, command.sectors);
         self.requests.arrived += 1;
         self.requests.note(|| HostEvent::Arrived { request });
         if self.refuses(kind) {
@@ -298,12 +303,7 @@ impl<P: HostPayload> Host<P> {
             }
             Asker::Host if core.device.timed && core.jobs[job].arrival == core.device.now && self.requests.latency.0 > 0 => {
                 // Nothing but the controller was involved.
-                let at = core.device.now + self.requests.latency;
-                if self.requests.answers.is_empty() {
-                    core.schedule(Timer::Answers, at);
-                }
-                self.requests.answers.push_back((at, job));
-                return;
+                return self.answer_after(core, job, self.requests.latency);
             }
             Asker::Host => {
                 match core.jobs[job].kind {
@@ -311,10 +311,28 @@ impl<P: HostPayload> Host<P> {
                     _ if self.buffer.is_off() => core.job_is_in_flash(job),
                     _ => core.job_worked(job, Wait::Buffer),
                 }
+                if core.device.timed && !self.requests.front.is_open() {
+                    return self.answer_after(core, job, Nanos(0));
+                }
                 self.answer(core, job);
             }
         }
         core.jobs.give(job);
+    }
+
+    /// The rest of the drive has done a job: it is answered after this latency, when firmware and link are done with it.
+    fn answer_after<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId, latency: Nanos) {
+        let mut at = core.device.now + latency;
+        if !self.requests.front.is_open() {
+            let &Job { kind, sectors, .. } = &core.jobs[job];
+            at = self.requests.front.answer_at(at, kind, sectors);
+        }
+        // Nearly always the last: only reads and writes with different latencies overtake each other.
+        let earlier = self.requests.answers.iter().rev().skip_while(|&&(other, _)| other > at).count();
+        self.requests.answers.insert(earlier, (at, job));
+        if earlier == 0 {
+            core.schedule(Timer::Answers, at);
+        }
     }
 
     /// The first of the answers on their way is due.
