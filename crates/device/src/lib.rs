@@ -271,6 +271,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     /// Time a command keeps its channel.
     fn transfer_time(&self, command: &Command<O>) -> Nanos {
         let transfer = match command.verb {
+            Verb::Read if self.is_gathered(command.ppn) => return Nanos(0),
             Verb::Read => self.latencies.transfer(u32::from(command.count)),
             Verb::Program if !self.latencies.unit.ends_with(self.grid.split(command.ppn).1) => return Nanos(0),
             Verb::Program | Verb::Recharge => self.latencies.transfer_unit(),

@@ -153,7 +153,7 @@ fn more_bad_blocks_than_the_spare_are_refused_before_the_run() {
 #[test]
 fn schemes_that_cannot_run_on_a_drive_are_left_out_unless_asked_for() {
     let on_tlc = |schemes: Option<&str>| {
-        let options = vec![("--drive tlc".into(), "drive.preset".into(), "tlc".into())];
+        let options = vec![("--drive tlc".into(), "drive.preset".into(), "tlc-ganged".into())];
         let set = ["generate.requests=500", "generate.range=32MiB"].map(String::from).to_vec();
         let overrides = Overrides { trace: Some("zipf".into()), options, schemes: schemes.map(String::from), set };
         Experiment::with(&overrides).unwrap_or_else(|e| panic!("{e}"))
@@ -167,7 +167,7 @@ fn schemes_that_cannot_run_on_a_drive_are_left_out_unless_asked_for() {
     let problem = compare(&on_tlc(Some("none,raid5")), &bench).expect_err("asked for by name");
     assert!(problem.message.contains("slots per page"), "{problem}");
     // The list says the same of every scheme as a run of it.
-    for listed in flashkeep_lab::schemes_on("tlc").expect("a preset") {
+    for listed in flashkeep_lab::schemes_on("tlc-ganged").expect("a preset") {
         let runs = compare(&on_tlc(Some(&listed.name)), &bench).is_ok();
         assert_eq!(listed.details[0].starts_with("runs on tlc"), runs, "{}: {:?}", listed.name, listed.details);
     }

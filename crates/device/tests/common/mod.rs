@@ -23,18 +23,23 @@ pub type Tiny = Device<Tag, MemoryArray<Tag>, u32>;
 
 /// Two dies on one channel, blocks of four pages.
 pub fn device(scheduler: Scheduler) -> Tiny {
+    device_with(scheduler, 4, |_| {})
+}
+
+/// As [`device`], with blocks of so many pages and other latencies.
+pub fn device_with(scheduler: Scheduler, pages_per_block: u32, change: impl FnOnce(&mut Timing)) -> Tiny {
     let geometry = Geometry {
         channels: 1,
         dies_per_channel: 2,
         planes: 1,
         plane_use: PlaneUse::Single,
         blocks_per_plane: 4,
-        pages_per_block: 4,
+        pages_per_block,
         page_size: Bytes(4096),
         oob_size: Bytes(64),
         slot_size: Bytes(4096),
     };
-    let timing = Timing {
+    let mut timing = Timing {
         command: Nanos(COMMAND),
         erase: Nanos(ERASE),
         transfer: Transfer::PerPage(Nanos(TRANSFER)),
@@ -44,6 +49,7 @@ pub fn device(scheduler: Scheduler) -> Tiny {
         unit: None,
         suspend: None,
     };
+    change(&mut timing);
     Device::new(MemoryArray::new(geometry, true), &timing, scheduler, 1)
 }
 

@@ -3,11 +3,12 @@
 
 use crate::common::{MIX, Mix, drive, promise, run, schemes, setup_of, workload};
 use flashkeep_ssd as ssd;
+use ssd::nand::{Pairing, ProgramUnit};
 use ssd::protect::SchemeChoice;
 use ssd::protect::registry::SCHEMES;
 use ssd::{Failure, Faults, Pace, Session, Setup};
 use std::fmt::Write as _;
-use vocab::{BlockAddr, DieId, Stream, Streams};
+use vocab::{BlockAddr, DieId, Ppn, Stream, Streams};
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fault-atlas.md");
 const COMMAND: &str = "FLASHKEEP_WRITE_ATLAS=1 cargo test -p flashkeep-ssd-tests --test conformance fault_atlas::";
@@ -21,6 +22,9 @@ struct Size {
 
 const SMALL: Size = Size { dies: 6, blocks: 16, pages: 8, trials: 24 };
 const WIDE: Size = Size { dies: 64, blocks: 12, pages: 4, trials: 6 };
+/// Drives that program the eight pages of a word line together.
+const GATHERED: Size = Size { dies: 6, blocks: 12, pages: 16, trials: 12 };
+const UNIT: ProgramUnit = ProgramUnit { planes: 2, plane_pages: 2, bits: 2 };
 /// Banks of a card of the wide drives, and so the step from one of its dies to the next.
 const CARD: u64 = 8;
 
@@ -50,6 +54,27 @@ const WIDE_STRIKES: [(&str, Strike); 4] = [
     }),
     ("a die, and after the rebuild another", |drive, draws, size| two_dies(drive, draws, size, true)),
 ];
+
+/// Failures of pages that are programmed together: a word line of all planes and bits, two of them on different dies, and a
+/// plane, which here is every other block of a die.
+const GATHERED_STRIKES: [(&str, Strike); 5] = [
+    ("one page", |drive, draws, _| fail_page(drive, draws)),
+    ("one word line", |drive, draws, size| fail_word_line(drive, draws, size, 0)),
+    ("two word lines of two dies", |drive, draws, size| {
+        fail_word_line(drive, draws, size, 0);
+        fail_word_line(drive, draws, size, 1);
+    }),
+    ("half a die", |drive, draws, size| drive.fail(Failure::Plane { die: DieId(draws.below(size.dies) as u16), plane: 0 })),
+    ("one die", fail_die),
+];
+
+/// A word line of a die of the lower or the upper half of the drive.
+fn fail_word_line(drive: &mut Session, draws: &mut Stream, size: &Size, half: u64) {
+    let die = half * size.dies / 2 + draws.below(size.dies / 2);
+    let lines = size.pages / u64::from(UNIT.pages());
+    let line = die * size.blocks * lines + draws.below(size.blocks * lines);
+    drive.fail(Failure::WordLine(Ppn(line as u32 * UNIT.pages())));
+}
 
 fn fail_die(drive: &mut Session, draws: &mut Stream, size: &Size) {
     drive.fail(Failure::Die(DieId(draws.below(size.dies) as u16)));
@@ -95,6 +120,18 @@ fn row(choice: SchemeChoice, size: &Size) -> (String, Setup) {
     let mut setup = setup_of(&choice, drive(size.dies as u32, size.blocks as u32, size.pages as u32, 1), 0.5);
     setup.precondition.fill = 1.0;
     (name, setup)
+}
+
+/// Every scheme where pages are programmed together.
+fn gathered_rows() -> Vec<(String, Setup)> {
+    let gathered = |(name, mut setup): (String, Setup)| {
+        setup.drive.timing.unit = Some(UNIT);
+        setup.power.pairing = Pairing::Adjacent { bits: UNIT.pages() };
+        setup.power.hold_up = true;
+        (name, setup)
+    };
+    let alone = schemes().filter(|choice| !choice.name.contains('+'));
+    alone.map(|choice| gathered(row(choice, &GATHERED))).collect()
 }
 
 /// Every scheme on a wide drive, with its defaults and with stripes of eight dies, one of each card.
@@ -166,6 +203,17 @@ fn atlas() -> String {
     )
     .expect("writes to a text");
     table(&mut text, &wide_rows(), &WIDE_STRIKES, &WIDE);
+    let Size { dies, blocks, pages, trials } = GATHERED;
+    write!(
+        text,
+        "\n## Pages that are programmed together\n\n\
+         The same with {trials} trials on drives of {dies} dies with {blocks} blocks of {pages} pages, where one program stores {} of \
+         them: all\nplanes and bits of a word line ([decision 13](decisions/0013-program-units-are-gathered.md)). A word line is lost \
+         as a whole.\n\n",
+        UNIT.pages()
+    )
+    .expect("writes to a text");
+    table(&mut text, &gathered_rows(), &GATHERED_STRIKES, &GATHERED);
     text
 }
 

@@ -7,6 +7,7 @@ mod conformance;
 mod disturb;
 mod every_step;
 mod fault_atlas;
+mod gathered;
 mod given_up;
 mod limits;
 mod outages;
