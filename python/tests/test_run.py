@@ -137,7 +137,7 @@ def test_settings_of_every_kind_reach_the_engine(tmp_path):
             "none",
         ],
         trace=fk.Trace(source=trace, format="spc", loops=2),
-        drive=fk.Drive(preset="default", geometry=fk.Geometry(channels=2), timing={"transfer": {"per-page": "9us"}}),
+        drive=fk.Drive(preset="mlc-2014", geometry=fk.Geometry(channels=2), timing={"transfer": {"per-page": "9us"}}),
         ecc=fk.Ecc(options={"fixed": {"t": 40}}),
         age=fk.Age(retention="30d"),
         seed=7,

@@ -269,13 +269,13 @@ mod tests {
     use super::*;
 
     fn with(settings: &str) -> Experiment {
-        Experiment::parse("test.toml", settings).unwrap_or_else(|e| panic!("{e}"))
+        Experiment::parse("test.toml", &format!("drive.preset = \"mlc-2014\"\n{settings}")).unwrap_or_else(|e| panic!("{e}"))
     }
 
     #[test]
     fn raw_flash_is_user_capacity_over_one_less_spare_in_whole_blocks() {
         let geometry = with("").drive.geometry;
-        // The default drive: 8 dies x 1 plane x 128 pages x 1 slot = 1024 slots a row of blocks.
+        // The drive: 8 dies x 1 plane x 128 pages x 1 slot = 1024 slots a row of blocks.
         assert_eq!(slots_per_row(&geometry), 1024);
         // 73 728 / (1 - 0.28) = 102 400 slots = exactly 100 rows.
         assert_eq!(blocks_per_plane(&geometry, 73_728, 0.28, 0.0), 100);

@@ -273,6 +273,11 @@ impl Document {
         }
     }
 
+    /// Whether it has no key.
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(&self.root.value, Value::Table(table) if table.is_empty())
+    }
+
     /// Whether anything is written at `path`.
     #[must_use]
     pub fn has(&self, path: &str) -> bool {

@@ -10,7 +10,7 @@ use std::path::Path;
 pub struct DriveEntry {
     /// Registry name.
     pub name: &'static str,
-    /// The preset's TOML text: `summary`, `source`, and the fields of [`ssd::Drive`].
+    /// The preset's TOML text: `summary`, `source`, the fields of [`ssd::Drive`], and under `usual` settings of the experiment.
     pub text: &'static str,
 }
 
@@ -22,7 +22,11 @@ macro_rules! presets {
 
 /// All presets, in the order in which they are listed.
 pub const DRIVES: &[DriveEntry] = presets![
-    "default",
+    "tlc",
+    "qlc",
+    "tlc-ganged",
+    "qlc-ganged",
+    "mlc-2014",
     "slc-gr",
     "greenan",
     "mlc-fl",
@@ -31,11 +35,14 @@ pub const DRIVES: &[DriveEntry] = presets![
     "code-zones",
     "mlc-mqsim",
     "mlc-mqsim-16g",
-    "tlc",
-    "qlc",
-    "tlc-ganged",
-    "qlc-ganged",
 ];
+
+/// The drive of an experiment that names none.
+pub const DEFAULT_DRIVE: &str = "tlc";
+
+/// Tables of an experiment that a drive file may have under `usual`: what drives of its kind usually have. Each counts where the
+/// experiment says nothing of that table.
+const USUAL: &[&str] = &["buffer", "ecc", "errors"];
 
 impl DriveEntry {
     /// The preset as a document.
@@ -60,6 +67,21 @@ impl DriveEntry {
     fn line(&self, key: &str) -> String {
         self.document().text(key).ok().flatten().unwrap_or_default().to_owned()
     }
+}
+
+/// Takes what such drives usually have out of a drive file, into an experiment that does not say otherwise.
+pub(crate) fn take_usual(drive: &mut Document, experiment: &mut Document) -> Result<(), Problem> {
+    for table in USUAL {
+        let path = format!("usual.{table}");
+        if !experiment.has(table) {
+            experiment.graft(table, drive, &path)?;
+        }
+        drive.remove(&path);
+    }
+    if drive.part("usual")?.is_empty() {
+        drive.remove("usual");
+    }
+    Ok(())
 }
 
 /// The preset called `name`, a drive file, or nothing (`none`: every field must be given).
@@ -90,11 +112,29 @@ mod tests {
     use super::*;
     use crate::experiment::DriveSpec;
 
+    fn drive(entry: &DriveEntry) -> ssd::Drive {
+        let (mut drive, mut experiment) = (entry.document(), Document::new());
+        take_usual(&mut drive, &mut experiment).unwrap_or_else(|e| panic!("{}: {e}", entry.name));
+        drive.read::<DriveSpec>().unwrap_or_else(|e| panic!("{}: {e}", entry.name)).drive()
+    }
+
+    /// Catches settings of a preset that override those of an experiment, and a key that is silently ignored.
+    #[test]
+    fn what_a_drive_usually_has_counts_where_the_experiment_says_nothing_of_it() {
+        let read = |settings: &str| crate::Experiment::parse("test.toml", settings).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(read("").buffer.size, vocab::Bytes(4 << 20));
+        assert_eq!(read("drive.preset = \"mlc-2014\"").buffer, ssd::Buffer::default());
+        let own = read("[buffer]\nkind = \"volatile\"").buffer;
+        assert_eq!((own.kind, own.size), (ssd::BufferKind::Volatile, ssd::Buffer::default().size));
+        let mut drive = Document::parse("mine.toml", "usual.gc.policy = \"fifo\"").expect("valid TOML");
+        take_usual(&mut drive, &mut Document::new()).expect("a table");
+        assert!(drive.has("usual.gc"), "what is not known there stays, and is refused with the drive");
+    }
+
     #[test]
     fn every_preset_parses_and_checks() {
         for entry in DRIVES {
-            let spec: DriveSpec = entry.document().read().unwrap_or_else(|e| panic!("{}: {e}", entry.name));
-            let drive = spec.drive();
+            let drive = drive(entry);
             drive.geometry.check().unwrap_or_else(|e| panic!("{}: {e}", entry.name));
             drive.timing.check(&drive.geometry).unwrap_or_else(|e| panic!("{}: {e}", entry.name));
             assert_eq!(drive.geometry.pages_per_block as usize % drive.timing.page.len(), 0, "{}", entry.name);
@@ -114,10 +154,7 @@ mod tests {
 
     #[test]
     fn the_paper_drives_have_the_papers_sizes() {
-        let drive = |name: &str| {
-            let entry = DRIVES.iter().find(|d| d.name == name).expect("a preset");
-            entry.document().read::<DriveSpec>().expect("valid").drive().geometry
-        };
+        let drive = |name: &str| drive(DRIVES.iter().find(|d| d.name == name).expect("a preset")).geometry;
         // FLARES, section 5.2: "the target 2GB memory".
         assert_eq!(drive("mlc-fl").raw_size().to_string(), "2GiB");
         // Greenan et al.: 8 cards x 8 banks x 64 blocks x 64 pages x 4 KiB.

@@ -23,7 +23,7 @@
 //! requests = 100000
 //!
 //! [drive]
-//! preset = "default"            # a preset, a drive file (.toml), or none
+//! preset = "tlc"                # a preset, a drive file (.toml), or none
 //! [drive.geometry]              # any field of the preset may be overridden
 //! channels = 4
 //! [drive.timing]
@@ -536,12 +536,13 @@ pub(crate) fn resolve_paths(document: &mut Document, directory: &Path) {
 
 /// Puts the preset under the drive's fields; returns the preset where it is complete in itself.
 fn expand_drive(document: &mut Document) -> Result<Option<DriveSpec>, Problem> {
-    let preset = document.text("drive.preset")?.unwrap_or("default").to_owned();
+    let preset = document.text("drive.preset")?.unwrap_or(drives::DEFAULT_DRIVE).to_owned();
     let mut base = drives::load(&preset).map_err(|problem| document.locate(problem))?;
     if preset != "none" {
         let label = Path::new(&preset).file_stem().map_or(preset.clone(), |stem| stem.to_string_lossy().into());
         base.default_text("name", &label)?;
     }
+    drives::take_usual(&mut base, document)?;
     let complete = base.read().ok();
     document.rebase("drive", base)?;
     Ok(complete)

@@ -116,7 +116,7 @@ mod tests {
     fn reads(fraction: &str, rest: &str) -> Experiment {
         let text = format!(
             "schemes = [\"none\", \"raid5\", \"mds-groups\"]\n{rest}\n[trace]\nsource = \"uniform\"\n[generate]\nrequests = 300\n\
-             range = \"4MiB\"\nread_fraction = {fraction}\n[drive.geometry]\npages_per_block = 32\n"
+             range = \"4MiB\"\nread_fraction = {fraction}\n[drive]\npreset = \"mlc-2014\"\ngeometry.pages_per_block = 32\n"
         );
         Experiment::parse("e.toml", &text).unwrap_or_else(|e| panic!("{e}"))
     }

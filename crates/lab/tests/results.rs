@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 fn experiment(settings: &str) -> Experiment {
-    Experiment::parse("test.toml", settings).unwrap_or_else(|e| panic!("{e}"))
+    let small = if settings.contains("drive.preset") { "" } else { "drive.preset = \"mlc-2014\"\n" };
+    Experiment::parse("test.toml", &format!("{small}{settings}")).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn run(experiment: &Experiment, threads: usize) -> Comparison {

@@ -94,7 +94,8 @@ fn a_burst_of_ten_times_the_mean_stands_out_where_it_was() {
     let file = of_test("burst-series.spc");
     std::fs::write(&file, text).expect("the directory of tests can be written");
     let set = vec!["trace.format=spc".to_owned()];
-    let overrides = Overrides { trace: Some(file.display().to_string()), set, ..Overrides::default() };
+    let options = vec![("--drive".into(), "drive.preset".into(), "mlc-2014".into())];
+    let overrides = Overrides { trace: Some(file.display().to_string()), set, options, ..Overrides::default() };
     let comparison = compared(&Experiment::with(&overrides).unwrap_or_else(|e| panic!("{e}")));
     for (outcome, series) in comparison.outcomes.iter().zip(&comparison.series) {
         let column = |name: &str| series.column(name).unwrap_or_else(|| panic!("no column {name}"));

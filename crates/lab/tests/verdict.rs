@@ -40,8 +40,9 @@ fn spc(name: &str, requests: impl Iterator<Item = (f64, bool)>) -> PathBuf {
 
 fn replayed(path: &std::path::Path, more: &[&str]) -> Comparison {
     let set = more.iter().map(ToString::to_string).collect();
+    let options = vec![("--drive".into(), "drive.preset".into(), "mlc-2014".into())];
     let trace = Some(path.display().to_string());
-    compared(&Experiment::with(&Overrides { trace, set, ..Overrides::default() }).unwrap_or_else(|e| panic!("{e}")))
+    compared(&Experiment::with(&Overrides { trace, set, options, ..Overrides::default() }).unwrap_or_else(|e| panic!("{e}")))
 }
 
 #[test]
@@ -114,8 +115,8 @@ fn after_a_lost_die_nothing_that_lost_data_or_protection_is_ranked() {
 /// A drive with 2 % of its blocks bad costs no more than one whose flash is 4 % smaller, under every scheme.
 #[test]
 fn factory_bad_blocks_cost_their_own_space_and_nothing_else() {
-    let bad = run("[age]\nbad_blocks = 0.02\n");
-    let smaller = run("[capacity]\nspare = 0.25\n");
+    let bad = run("drive.preset = \"mlc-2014\"\n[age]\nbad_blocks = 0.02\n");
+    let smaller = run("drive.preset = \"mlc-2014\"\n[capacity]\nspare = 0.25\n");
     for one in &bad.verdict.schemes {
         assert!(one.is_comparable(), "{}: {:?}", one.scheme, one.not_comparable);
         let (waf, more) = (one.costs.waf, of(&smaller, &one.scheme).costs.waf);

@@ -66,7 +66,7 @@ fn an_empty_file_is_the_default_experiment() {
     let experiment = parse("");
     assert_eq!(experiment, Experiment::with(&Overrides::default()).unwrap());
     assert_eq!(experiment.schemes, ["none", "raid5", "ds-raid"]);
-    assert_eq!((experiment.trace.source.as_str(), experiment.drive.name.as_str()), ("pgbench", "default"));
+    assert_eq!((experiment.trace.source.as_str(), experiment.drive.name.as_str()), ("pgbench", "tlc"));
     assert_eq!((experiment.seed, experiment.capacity.spare), (1, 0.28));
 }
 
@@ -269,13 +269,18 @@ fn numbers_that_are_none_are_refused_wherever_they_stand() {
 #[test]
 fn times_of_each_kind_of_page_have_the_same_bound() {
     let page = |read: &str, program: &str| {
-        format!("[drive.timing]\npage = [{{ name = \"lsb\", read = \"{read}\", program = \"{program}\" }}]")
+        format!(
+            "drive.preset = \"mlc-2014\"\ndrive.timing.page = [{{ name = \"lsb\", read = \"{read}\", program = \"{program}\" }}]"
+        )
     };
     for (text, field) in [
         (page("18446744073709551615ns", "1ms"), "drive.timing.page.0.read"),
         (page("1ms", "18446744073709551615ns"), "drive.timing.page.0.program"),
-        ("[drive.timing]\nworn = { above_pe = 5, erase = \"2s\" }".into(), "drive.timing.worn.erase"),
-        ("[drive.timing]\nworn = { above_pe = 5, erase = \"1s\", program = [\"2s\"] }".into(), "drive.timing.worn.program.0"),
+        ("drive.preset = \"mlc-2014\"\ndrive.timing.worn = { above_pe = 5, erase = \"2s\" }".into(), "drive.timing.worn.erase"),
+        (
+            "drive.preset = \"mlc-2014\"\ndrive.timing.worn = { above_pe = 5, erase = \"1s\", program = [\"2s\"] }".into(),
+            "drive.timing.worn.program.0",
+        ),
     ] {
         let problem = problem(&text);
         assert_eq!(problem.field, field, "{problem}");
@@ -288,7 +293,7 @@ fn times_of_each_kind_of_page_have_the_same_bound() {
 
 #[test]
 fn a_bus_moves_a_page_within_a_second() {
-    let text = "[drive.geometry]\npage_size = \"4MiB\"\nslot_size = \"1MiB\"\nblocks_per_plane = 8\n[drive.timing]\ntransfer.mt-per-s = ";
+    let text = "[drive]\npreset = \"mlc-2014\"\n[drive.geometry]\npage_size = \"4MiB\"\nslot_size = \"1MiB\"\nblocks_per_plane = 8\n[drive.timing]\ntransfer.mt-per-s = ";
     let problem = problem(&format!("{text}4"));
     assert_eq!(problem.field, "drive.timing.transfer.mt-per-s");
     assert!(problem.message.contains("found 4, valid is 5 to 4294967295 for pages of 4MiB"), "{problem}");

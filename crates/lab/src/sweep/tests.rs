@@ -12,8 +12,9 @@ source = "uniform"
 [generate]
 requests = 200
 range = "4MiB"
-[drive.geometry]
-pages_per_block = 32
+[drive]
+preset = "mlc-2014"
+geometry.pages_per_block = 32
 
 [[sweep.axes]]
 key = "generate.read_fraction"

@@ -1,7 +1,8 @@
 //! A comparison small enough for a test.
 
-/// Three schemes on the default drive, under a made-up workload.
+/// Three schemes on a small drive, under a made-up workload.
 pub const SMALL: &str = r#"
+drive.preset = "mlc-2014"
 schemes = ["none", "raid5", "ds-raid"]
 [trace]
 source = "zipf"
