@@ -2,13 +2,16 @@
 //! as a function of what the cells have been through.
 //!
 //! Pure formulas of the literature: no state, no randomness, no clock. Each gives the mean rate
-//! of a page; errors of real pages are over-dispersed around it.
+//! of a page; errors of real pages are over-dispersed around it. Some also know where a page lies
+//! and how far the references are moved that it is read with.
 
 mod fast19;
 mod flares;
+mod tlc_set;
 
 pub use fast19::Fast19;
 pub use flares::{Flares, ReadDisturb};
+pub use tlc_set::{Stages, TlcSet};
 
 /// What the cells of a page have been through.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -20,6 +23,23 @@ pub struct Stress {
     pub retention_hours: f64,
     /// Reads since the block was erased, counted as the model wants them: [`ReadCount`].
     pub reads: f64,
+}
+
+/// Where a page lies in its block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageSite {
+    /// Its number in the block.
+    pub page: u32,
+    /// Pages of a block.
+    pub pages_per_block: u32,
+}
+
+impl PageSite {
+    /// Which of the `bits` pages of its word line it is: as kinds of page are repeated over a block, so are these.
+    #[must_use]
+    pub fn kind(self, bits: u32) -> usize {
+        (self.page % bits) as usize
+    }
 }
 
 /// What a model counts as reads of a page.
@@ -51,10 +71,13 @@ pub enum RberModel {
     Flares(Flares),
     /// A sum of power laws.
     Fast19(Fast19),
+    /// A TLC part with page types, layers and a retry table.
+    TlcSet(TlcSet),
 }
 
 impl RberModel {
-    /// The raw bit error rate, in [0, 0.5]: a bit that is wrong half of the time tells nothing.
+    /// The raw bit error rate of a mean page with the default references, in [0, 0.5]: a bit that is wrong half of the
+    /// time tells nothing.
     ///
     /// # Panics
     /// If a stress is negative or not a number.
@@ -66,8 +89,50 @@ impl RberModel {
             RberModel::None => 0.0,
             RberModel::Flares(law) => law.rber(stress),
             RberModel::Fast19(law) => law.rber(stress),
+            RberModel::TlcSet(set) => set.rber(stress),
         };
         rate.clamp(0.0, 0.5)
+    }
+
+    /// The rate of a page at this place of its block, read with references moved by `offset` from the default (0), where a
+    /// change of temperature has moved the optimum by `extra`. Units are the model's own: see [`Self::entry`]. A model
+    /// without references has one rate for all pages and all of them.
+    ///
+    /// # Panics
+    /// As [`Self::rber`].
+    #[must_use]
+    pub fn rber_at(&self, stress: &Stress, site: PageSite, offset: f64, extra: f64) -> f64 {
+        match self {
+            RberModel::None | RberModel::Flares(_) | RberModel::Fast19(_) => self.rber(stress),
+            RberModel::TlcSet(set) => set.at(stress, site, offset, extra).clamp(0.0, 0.5),
+        }
+    }
+
+    /// How far the best references of a page are from the default ones.
+    #[must_use]
+    pub fn optimum(&self, stress: &Stress, site: PageSite) -> f64 {
+        match self {
+            RberModel::None | RberModel::Flares(_) | RberModel::Fast19(_) => 0.0,
+            RberModel::TlcSet(set) => set.optimum(stress, site),
+        }
+    }
+
+    /// Entries of the part's retry table, without the default; 0: the model knows no references.
+    #[must_use]
+    pub fn retry_entries(&self) -> u32 {
+        match self {
+            RberModel::None | RberModel::Flares(_) | RberModel::Fast19(_) => 0,
+            RberModel::TlcSet(_) => tlc_set::RETRY_ENTRIES,
+        }
+    }
+
+    /// By how much an entry of the retry table moves references; 0 is the default.
+    #[must_use]
+    pub fn entry(&self, entry: u32) -> f64 {
+        match self {
+            RberModel::None | RberModel::Flares(_) | RberModel::Fast19(_) => 0.0,
+            RberModel::TlcSet(_) => TlcSet::entry(entry),
+        }
     }
 
     /// What [`Stress::reads`] counts.
@@ -75,7 +140,7 @@ impl RberModel {
     pub fn read_count(&self) -> ReadCount {
         match self {
             RberModel::None | RberModel::Flares(_) => ReadCount::Block,
-            RberModel::Fast19(_) => ReadCount::PerPage,
+            RberModel::Fast19(_) | RberModel::TlcSet(_) => ReadCount::PerPage,
         }
     }
 
@@ -85,8 +150,17 @@ impl RberModel {
         match self {
             RberModel::None => false,
             RberModel::Flares(law) => law.reads.coefficient > 0.0,
-            RberModel::Fast19(_) => true,
+            RberModel::Fast19(_) | RberModel::TlcSet(_) => true,
         }
+    }
+}
+
+impl RberModel {
+    /// How many entries of the retry table, in its order, a page is read with after the default references, until its rate is
+    /// at most `limit`; `None`: no entry is good enough.
+    #[must_use]
+    pub fn retries(&self, stress: &Stress, site: PageSite, limit: f64) -> Option<u32> {
+        (0..=self.retry_entries()).find(|&entry| self.rber_at(stress, site, self.entry(entry), 0.0) <= limit)
     }
 }
 
@@ -135,6 +209,12 @@ pub const RBER_MODELS: &[RberEntry] = &[
         paper: "Kim, Choi and Min, FAST 2019; constants as three public simulators have them",
         summary: "72-layer TLC: power laws of wear, retention and reads",
         model: RberModel::Fast19(Fast19::TLC_72L),
+    },
+    RberEntry {
+        name: "tlc-128l",
+        paper: "a 128-layer TLC set with its retry table, published with Xerxes' SimpleSSD; fits of ours",
+        summary: "TLC: page types, layers, early retention loss, references of a retry table; times of stages assumed",
+        model: RberModel::TlcSet(TlcSet::DEFAULT),
     },
     RberEntry {
         name: "da-raid5",
