@@ -129,6 +129,11 @@ impl TlcSet {
         (0..3).map(of_kind).sum::<f64>() / 3.0 + self.of_reads(stress)
     }
 
+    /// The mean over page types with the best references of each.
+    pub(super) fn best_rber(&self, stress: &Stress) -> f64 {
+        (0..3).map(|kind| self.aged(stress, kind).best.exp()).sum::<f64>() / 3.0 + self.of_reads(stress)
+    }
+
     fn of_reads(self, stress: &Stress) -> f64 {
         let Fast19 { reads: (g, p, q), limit, .. } = Fast19::TLC_72L;
         if stress.reads == 0.0 { 0.0 } else { g * stress.pe.min(limit.pe).powf(p) * stress.reads.min(limit.reads).powf(q) }
