@@ -8,6 +8,7 @@ mod disturb;
 mod every_step;
 mod fault_atlas;
 mod given_up;
+mod ladder;
 mod limits;
 mod outages;
 mod page_ecc;
