@@ -10,7 +10,7 @@
 //!
 //! A [`Curve`] is what everything above asks. One measured from another decoder takes its place without any change above.
 
-use vocab::{Capability, Nanos};
+use vocab::{Capability, Nanos, normal_below};
 
 /// How finely cells are sensed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,7 +75,7 @@ impl Curve {
     /// Probability that a codeword with so many errors cannot be decoded.
     #[must_use]
     pub fn failure(&self, errors: u32) -> f64 {
-        normal((f64::from(errors) - self.mean) / self.deviation)
+        normal_below((f64::from(errors) - self.mean) / self.deviation)
     }
 
     /// Iterations that it takes with so many errors.
@@ -97,7 +97,7 @@ impl Curve {
         let (mut low, mut high) = (0.0, 40.0);
         for _ in 0..100 {
             let middle = (low + high) / 2.0;
-            if normal(-middle) > failures { low = middle } else { high = middle }
+            if normal_below(-middle) > failures { low = middle } else { high = middle }
         }
         (mean - high * deviation).max(0.0)
     }
@@ -107,27 +107,6 @@ impl Curve {
     pub fn bits(&self) -> u32 {
         self.bits as u32
     }
-}
-
-/// The standard normal distribution (Numerical Recipes' erfc, right to a relative 1.2e-7).
-fn normal(x: f64) -> f64 {
-    let z = x.abs() / std::f64::consts::SQRT_2;
-    let t = 1.0 / (1.0 + 0.5 * z);
-    let poly = [
-        -1.265_512_23,
-        1.000_023_68,
-        0.374_091_96,
-        0.096_784_18,
-        -0.186_288_06,
-        0.278_868_07,
-        -1.135_203_98,
-        1.488_515_87,
-        -0.822_152_23,
-        0.170_872_77,
-    ];
-    let sum = poly.iter().rev().fold(0.0, |sum, c| sum * t + c);
-    let tail = 0.5 * t * (sum - z * z).exp();
-    if x > 0.0 { 1.0 - tail } else { tail }
 }
 
 /// Rows of circulants that are parity, of the codes there are: rates 128 / (128 + rows). They are the capability of a page.
@@ -215,14 +194,6 @@ impl LdpcCurves {
 mod tests {
     use super::*;
     use vocab::Streams;
-
-    #[test]
-    fn the_normal_distribution_is_that_of_tables() {
-        for (x, below) in [(0.0, 0.5), (-1.0, 0.158_655_25), (-ONE_IN_100, 0.01), (-ONE_IN_1000, 0.001), (-6.0, 9.865_9e-10)] {
-            assert!((normal(x) / below - 1.0).abs() < 1e-4, "{x}: {}", normal(x));
-            assert!((normal(-x) - (1.0 - below)).abs() < 1e-6);
-        }
-    }
 
     /// Codewords drawn as a drive draws them, errors first, then whether the decoder bears them, fail as often as was measured,
     /// at the rates at which it was measured: within a factor of 2, as points of 60 failures and two decimals are.

@@ -186,3 +186,52 @@ impl Cells {
         self.positions.extend(grown.positions.into_iter().skip(old));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rber::find;
+
+    fn cells(change: impl FnOnce(&mut CellSettings)) -> Cells {
+        let mut settings = CellSettings {
+            model: find("tlc-128l").unwrap().model,
+            celsius: 40.0,
+            reference_celsius: 40.0,
+            activation_ev: 1.1,
+            unaccelerated: 0.0,
+            cross_shift: 0.0,
+            page_sigma: 0.0,
+            block_sigma: 0.0,
+            recharge_rber: 0.0,
+        };
+        change(&mut settings);
+        Cells::new(settings, 1, 384, &Streams::new(1))
+    }
+
+    /// Ten years' worth of heat in a month, but for the share that does not mind heat.
+    #[test]
+    fn a_share_of_retention_goes_on_whatever_the_temperature() {
+        let hot = cells(|settings| settings.celsius = 55.0);
+        // JESD218: 6.45 times from 40 to 55 C.
+        assert!((hot.reference_hours(100.0) / 645.0 - 1.0).abs() < 1e-3);
+        let mixed = cells(|settings| (settings.celsius, settings.unaccelerated) = (55.0, 0.5));
+        assert!((mixed.reference_hours(100.0) / (322.5 + 50.0) - 1.0).abs() < 1e-3);
+    }
+
+    /// A page that is read hotter than it was programmed looks older, one that is read colder looks younger; the best references
+    /// make up for both.
+    #[test]
+    fn another_temperature_moves_the_best_references() {
+        let block = BlockInfo { pe: 3000, ..BlockInfo::default() };
+        let age = span_of(730.0);
+        let of = |cross_shift: f64| {
+            let cells = cells(|settings| settings.cross_shift = cross_shift);
+            let page = cells.page(Ppn(31), &block, 1, age);
+            (cells.rber_with(&page, 0.0), cells.optimum(&page), cells.rber_with(&page, cells.optimum(&page)))
+        };
+        let (as_usual, hotter, colder) = (of(0.0), of(0.45), of(-0.45));
+        assert!(hotter.0 > 1.5 * as_usual.0 && colder.0 < as_usual.0 / 1.5, "{hotter:?} {as_usual:?} {colder:?}");
+        assert!((hotter.1 - as_usual.1 - 0.45).abs() < 1e-12);
+        assert!((hotter.2 / as_usual.2 - 1.0).abs() < 1e-9 && (colder.2 / as_usual.2 - 1.0).abs() < 1e-9);
+    }
+}

@@ -7,10 +7,12 @@
 
 mod fast19;
 mod flares;
+mod gauss;
 mod tlc_set;
 
 pub use fast19::Fast19;
 pub use flares::{Flares, ReadDisturb};
+pub use gauss::{Gauss, State, best_reference};
 pub use tlc_set::{Stages, TlcSet};
 
 /// What the cells of a page have been through.
@@ -73,6 +75,8 @@ pub enum RberModel {
     Fast19(Fast19),
     /// A TLC part with page types, layers and a retry table.
     TlcSet(TlcSet),
+    /// Voltages of cell states, normally distributed.
+    Gauss(Gauss),
 }
 
 impl RberModel {
@@ -90,6 +94,7 @@ impl RberModel {
             RberModel::Flares(law) => law.rber(stress),
             RberModel::Fast19(law) => law.rber(stress),
             RberModel::TlcSet(set) => set.rber(stress),
+            RberModel::Gauss(part) => part.rber(stress, false),
         };
         rate.clamp(0.0, 0.5)
     }
@@ -105,6 +110,7 @@ impl RberModel {
         match self {
             RberModel::None | RberModel::Flares(_) | RberModel::Fast19(_) => self.rber(stress),
             RberModel::TlcSet(set) => set.at(stress, site, offset, extra).clamp(0.0, 0.5),
+            RberModel::Gauss(part) => part.at(stress, site, offset - extra).clamp(0.0, 0.5),
         }
     }
 
@@ -117,6 +123,7 @@ impl RberModel {
         match self {
             RberModel::None | RberModel::Flares(_) | RberModel::Fast19(_) => self.rber(stress),
             RberModel::TlcSet(set) => set.best_rber(stress).clamp(0.0, 0.5),
+            RberModel::Gauss(part) => part.rber(stress, true).clamp(0.0, 0.5),
         }
     }
 
@@ -126,6 +133,7 @@ impl RberModel {
         match self {
             RberModel::None | RberModel::Flares(_) | RberModel::Fast19(_) => 0.0,
             RberModel::TlcSet(set) => set.optimum(stress, site),
+            RberModel::Gauss(part) => part.optimum(stress, site),
         }
     }
 
@@ -135,6 +143,7 @@ impl RberModel {
         match self {
             RberModel::None | RberModel::Flares(_) | RberModel::Fast19(_) => 0,
             RberModel::TlcSet(_) => tlc_set::RETRY_ENTRIES,
+            RberModel::Gauss(_) => gauss::ENTRIES,
         }
     }
 
@@ -144,6 +153,7 @@ impl RberModel {
         match self {
             RberModel::None | RberModel::Flares(_) | RberModel::Fast19(_) => 0.0,
             RberModel::TlcSet(_) => TlcSet::entry(entry),
+            RberModel::Gauss(_) => Gauss::entry(entry),
         }
     }
 
@@ -152,7 +162,7 @@ impl RberModel {
     pub fn read_count(&self) -> ReadCount {
         match self {
             RberModel::None | RberModel::Flares(_) => ReadCount::Block,
-            RberModel::Fast19(_) | RberModel::TlcSet(_) => ReadCount::PerPage,
+            RberModel::Fast19(_) | RberModel::TlcSet(_) | RberModel::Gauss(_) => ReadCount::PerPage,
         }
     }
 
@@ -162,7 +172,7 @@ impl RberModel {
         match self {
             RberModel::None => false,
             RberModel::Flares(law) => law.reads.coefficient > 0.0,
-            RberModel::Fast19(_) | RberModel::TlcSet(_) => true,
+            RberModel::Fast19(_) | RberModel::TlcSet(_) | RberModel::Gauss(_) => true,
         }
     }
 }
@@ -227,6 +237,18 @@ pub const RBER_MODELS: &[RberEntry] = &[
         paper: "a 128-layer TLC set with its retry table, published with Xerxes' SimpleSSD; fits of ours",
         summary: "TLC: page types, layers, early retention loss, references of a retry table; times of stages assumed",
         model: RberModel::TlcSet(TlcSet::DEFAULT),
+    },
+    RberEntry {
+        name: "tlc-gauss",
+        paper: "Cai et al., Proc. IEEE 2017, Table 5, by a public transcription; growth with cycles assumed",
+        summary: "TLC: normally distributed voltages of eight states, references that move; page types",
+        model: RberModel::Gauss(Gauss::TLC),
+    },
+    RberEntry {
+        name: "qlc-gauss",
+        paper: "none: states of tlc-gauss, twice as many and narrower",
+        summary: "QLC: the same with sixteen states",
+        model: RberModel::Gauss(Gauss::QLC),
     },
     RberEntry {
         name: "da-raid5",
