@@ -283,9 +283,9 @@ impl PageEcc {
         self.curves.is_some()
     }
 
-    /// Time to encode so many logical pages.
+    /// Time to encode so many logical pages. An encoder of quasi-cyclic LDPC codes keeps up with the bus.
     pub fn encode_time(&self, slots: u32) -> Nanos {
-        if self.timing == CodecTiming::Instant || self.policy.strongest().0 == 0 {
+        if self.timing == CodecTiming::Instant || self.is_ldpc() || self.policy.strongest().0 == 0 {
             return Nanos(0);
         }
         Nanos(u64::from(slots * self.layout.per_slot * self.layout.codeword.bytes()) * Self::BYTE)

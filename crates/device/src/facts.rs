@@ -53,6 +53,8 @@ pub enum Fact {
     Climbed {
         /// On which step.
         step: Step,
+        /// How often the cells were sensed.
+        sensings: u32,
         /// How long die and channel are at it, without waiting.
         flash: Nanos,
         /// How long the decoder is.
@@ -160,6 +162,8 @@ impl Step {
 pub struct LadderFolds {
     /// Page reads that ended on each step, then those that nothing helped: what is left to the scheme's parity.
     pub ended: [u64; Step::ALL.len() + 1],
+    /// Times that cells were sensed after the first read of a page.
+    pub further_sensings: u64,
     /// Page reads by how often they were read with other references.
     pub retries: std::collections::BTreeMap<u32, u64>,
     /// Time of dies and channels on each step, without waiting.
@@ -374,7 +378,8 @@ impl Folds {
                 ecc.decode += time;
                 self.digest(at, 5, u64::from(errors) << 8 | u64::from(failed));
             }
-            Fact::Climbed { step, flash, decode } => {
+            Fact::Climbed { step, sensings, flash, decode } => {
+                self.ladder.further_sensings += if step == Step::Hard { 0 } else { u64::from(sensings) };
                 self.ladder.flash[step as usize] += flash;
                 self.ladder.decode[step as usize] += decode;
             }

@@ -203,7 +203,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         };
         let page = self.grid.split(command.ppn).1;
         let flash = self.latencies.read(page) * u64::from(sensings) + self.transfer_time(command);
-        self.record(Fact::Climbed { step, flash, decode });
+        self.record(Fact::Climbed { step, sensings, flash, decode });
         // Without time nothing is waited for.
         if self.timed && step != Step::Hard {
             ladder.plan.push_back(Attempt { sensings, decode });

@@ -123,6 +123,7 @@ fn each_retry_is_a_read_of_its_die() {
     assert!((9..=15).contains(&retries), "{retries}");
     assert_eq!(ended, [(1, start + (1 + retries) * ONCE, true)]);
     assert_eq!(folds.flash.map(|time| time.0), [ONCE, retries * ONCE, 0, 0]);
+    assert_eq!(folds.further_sensings, retries);
     let busy = Nanos((1 + retries) * ONCE);
     assert!(device.folds.busy >= busy && device.folds.flash_ops() == 4, "a ladder is one read of the record");
 }

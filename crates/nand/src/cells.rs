@@ -208,7 +208,7 @@ mod tests {
         Cells::new(settings, 1, 384, &Streams::new(1))
     }
 
-    /// Ten years' worth of heat in a month, but for the share that does not mind heat.
+    /// Half of retention follows Arrhenius, half the clock.
     #[test]
     fn a_share_of_retention_goes_on_whatever_the_temperature() {
         let hot = cells(|settings| settings.celsius = 55.0);

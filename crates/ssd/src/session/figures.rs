@@ -165,8 +165,9 @@ impl<P: HostPayload> Prepared<P> {
         let joules = |counts: &[u64; Cause::ALL.len()], each: vocab::Nanojoules, planes: f64| {
             counts.iter().sum::<u64>() as f64 * each.0 as f64 * 1e-9 * planes
         };
+        let sensed_again = folds.ladder.further_sensings as f64 * energy.read.0 as f64 * 1e-9;
         let mut by_operation = BTreeMap::from([
-            ("read".to_string(), joules(&folds.reads, energy.read, 1.0)),
+            ("read".to_string(), joules(&folds.reads, energy.read, 1.0) + sensed_again),
             ("program".to_string(), joules(&folds.programs, energy.program, gang)),
             ("erase".to_string(), joules(&folds.erases, energy.erase, gang)),
         ]);
