@@ -213,6 +213,12 @@ class Errors:
     page_sigma: float | None = None
     block_sigma: float | None = None
     recharge_rber: float | None = None
+    unaccelerated: float | None = None
+    read_celsius: float | None = None
+    program_celsius: float | None = None
+    cross_shift: float | None = None
+    stage_1_hours: float | None = None
+    stage_6_hours: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,6 +240,10 @@ class Ecc:
     codec: str | None = None
     codec_microwatt: int | None = None
     flush: Time | None = None
+    ladder: str | None = None
+    retries: int | None = None
+    soft_bits: int | None = None
+    prediction_sigma: float | None = None
     options: Mapping[str, Settings] | None = None
 
 

@@ -1,5 +1,6 @@
 //! Settings of a device.
 
+use nand::rber::Stages;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use vocab::Nanos;
@@ -31,6 +32,49 @@ pub struct Ecc {
     pub codec_microwatt: u32,
     /// How often what the policy keeps of pages in RAM is flushed to reserved pages; 0: never, and a power cut takes it.
     pub flush: Nanos,
+    /// What is tried after a read that cannot be decoded, before the page is given up: with which references it is read again.
+    #[serde(skip_serializing_if = "is_default")]
+    pub ladder: LadderPolicy,
+    /// Entries of the retry table that are tried at most; the table of the error model may have fewer.
+    #[serde(skip_serializing_if = "is_all_entries")]
+    pub retries: u32,
+    /// Bits of the finest sensing of the ladder: 1 (hard reads alone), 2 or 3. Only LDPC codes use more than one.
+    #[serde(skip_serializing_if = "is_three")]
+    pub soft_bits: u32,
+    /// Under `predicted`: standard deviation of the error of the predicted references, in units of the error model.
+    #[serde(skip_serializing_if = "is_default")]
+    pub prediction_sigma: f64,
+}
+
+/// What is tried after a read that cannot be decoded. Each policy says which references a page is read with first; what follows is
+/// the same: the entries of the retry table in order, then soft reads with the best references so far, of two bits, of three.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LadderPolicy {
+    /// Nothing: a page is read once, with the default references.
+    #[default]
+    None,
+    /// The default references first, every time.
+    Table,
+    /// Those first with which a page of the block was read last. In RAM: an erase, or a power cut, and the block starts anew.
+    Tracked,
+    /// Those first that wear and age of the page let expect, as an entry of the table.
+    Predicted,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// Retry entries of the largest table that any error model has, and more.
+pub const ENTRIES_MAX: u32 = 64;
+
+fn is_all_entries(entries: &u32) -> bool {
+    *entries == ENTRIES_MAX
+}
+
+fn is_three(bits: &u32) -> bool {
+    *bits == 3
 }
 
 /// How long a codec takes for a codeword. There is an encoder for each die and a decoder for
@@ -56,6 +100,10 @@ impl Default for Ecc {
             codec: CodecTiming::Flares,
             codec_microwatt: 3_500,
             flush: Nanos(0),
+            ladder: LadderPolicy::None,
+            retries: ENTRIES_MAX,
+            soft_bits: 3,
+            prediction_sigma: 0.0,
         }
     }
 }
@@ -78,6 +126,37 @@ pub struct Errors {
     pub block_sigma: f64,
     /// Raw bit error rate that each recharge of a block in place adds.
     pub recharge_rber: f64,
+    /// Share of retention that heat does not speed up, beside the activated rest: 0 is Arrhenius alone. JESD218 names such a
+    /// second mechanism, and drives were seen to age far less in heat than Arrhenius says (13 times where it says 702).
+    #[serde(skip_serializing_if = "is_default")]
+    pub unaccelerated: f64,
+    /// Temperature at which pages are read, where it is not that at which they were programmed; without it, it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_celsius: Option<f64>,
+    /// Temperature at which pages were programmed; without it, `celsius`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program_celsius: Option<f64>,
+    /// What each 10 K between program and read move the best references, in units of the error model: `nand::rber::CROSS_SHIFT`.
+    #[serde(skip_serializing_if = "is_cross_shift")]
+    pub cross_shift: f64,
+    /// Models with stages of retention (`tlc-128l`): hours at which stage 1 is reached; the set does not say.
+    #[serde(skip_serializing_if = "is_stage_1")]
+    pub stage_1_hours: f64,
+    /// The same for stage 6, the last that was measured.
+    #[serde(skip_serializing_if = "is_stage_6")]
+    pub stage_6_hours: f64,
+}
+
+fn is_cross_shift(shift: &f64) -> bool {
+    *shift == nand::rber::CROSS_SHIFT
+}
+
+fn is_stage_1(hours: &f64) -> bool {
+    *hours == Stages::DEFAULT.first_hours
+}
+
+fn is_stage_6(hours: &f64) -> bool {
+    *hours == Stages::DEFAULT.last_hours
 }
 
 impl Default for Errors {
@@ -90,6 +169,12 @@ impl Default for Errors {
             page_sigma: 0.0,
             block_sigma: 0.0,
             recharge_rber: 0.0,
+            unaccelerated: 0.0,
+            read_celsius: None,
+            program_celsius: None,
+            cross_shift: nand::rber::CROSS_SHIFT,
+            stage_1_hours: Stages::DEFAULT.first_hours,
+            stage_6_hours: Stages::DEFAULT.last_hours,
         }
     }
 }

@@ -14,14 +14,15 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let channel = self.grid.channel_of(die).index();
         let (resource, now) = (timer(channel), self.now);
         let ecc = self.ecc.as_mut().expect("only pages with a code are decoded");
+        ecc.ladder.follow(id, outcome, resource);
         let until = ecc.queue(channel, die, Decoding { command: id, outcome, until: now }, time);
         if !self.calendar.is_pending(resource) {
             self.calendar.schedule(resource, until);
         }
     }
 
-    /// A decoder is done with a page: the command that read it, and what came of it.
-    pub fn decoded(&mut self, channel: usize, timer: usize) -> (CommandId, ReadOutcome) {
+    /// A decoder is done with a page: the command that read it, and what came of it. `None`: it is to be read again.
+    pub fn decoded(&mut self, channel: usize, timer: usize) -> Option<(CommandId, ReadOutcome)> {
         let ecc = self.ecc.as_mut().expect("decoders belong to ECC");
         let Decoding { command: id, outcome, .. } = ecc.decoders[channel].pop_front().expect("a decoder works on something");
         match ecc.decoders[channel].front() {
@@ -29,8 +30,12 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             None => self.calendar.clear(timer),
         }
         let die = self.grid.die_of(self.commands[id].ppn);
+        if self.go_back(id, die) {
+            return None;
+        }
+        let ecc = self.ecc.as_mut().expect("decoders belong to ECC");
         ecc.of_die[die.index()] -= 1;
         self.watch_decoded(id);
-        (id, outcome)
+        Some((id, outcome))
     }
 }

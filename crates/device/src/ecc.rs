@@ -11,9 +11,11 @@
 
 use crate::codec::Codec;
 use crate::config::{CodecTiming, Ecc, Errors};
+use crate::ladder::Ladder;
 use crate::slab::CommandId;
-use ecc::{CellModel, Codeword, EccPolicy, EccShape, Layout, OOB_WORD};
-use nand::rber::Stress;
+use ecc::ldpc::{ITERATIONS_MAX, LdpcCurves, Sensing};
+use ecc::{CellModel, CodeKind, Codeword, EccPolicy, EccShape, Layout, OOB_WORD};
+use nand::rber::{RberModel, Stages, Stress, TlcSet};
 use nand::{CellSettings, Cells, ReadOutcome};
 use std::collections::VecDeque;
 use std::fmt;
@@ -23,11 +25,15 @@ use vocab::{Capability, DieId, Geometry, Nanos, SimTime, Stream, Streams};
 
 /// The nominal cells of a drive, as its controller knows them.
 #[derive(Debug)]
-struct Nominal(nand::rber::RberModel);
+struct Nominal(RberModel);
 
 impl CellModel for Nominal {
     fn rber(&self, pe: f64, hours: f64) -> f64 {
         self.0.rber(&Stress { pe, retention_hours: hours, reads: 0.0 })
+    }
+
+    fn best_rber(&self, pe: f64, hours: f64) -> f64 {
+        self.0.best_rber(&Stress { pe, retention_hours: hours, reads: 0.0 })
     }
 }
 
@@ -45,6 +51,12 @@ pub struct Decoding {
 /// Settings of page ECC that no drive can be built with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EccError(String);
+
+impl EccError {
+    pub(crate) fn new(text: String) -> Self {
+        Self(text)
+    }
+}
 
 impl fmt::Display for EccError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -70,6 +82,8 @@ pub struct EccSetup<'a> {
     pub errors: &'a Errors,
     /// The drive.
     pub geometry: &'a Geometry,
+    /// Neighbouring pages that are of the same bit of their word line.
+    pub sensed: u32,
     /// Which pages the engine is told to write anew.
     pub rewrites: Rewrites,
 }
@@ -79,7 +93,7 @@ pub struct EccSetup<'a> {
 /// # Errors
 /// Names the setting at fault and what would be valid.
 pub fn partial_bits(ecc: &Ecc, errors: &Errors, geometry: &Geometry) -> Result<Option<u32>, EccError> {
-    let setup = EccSetup { ecc, errors, geometry, rewrites: Rewrites::default() };
+    let setup = EccSetup { ecc, errors, geometry, sensed: 1, rewrites: Rewrites::default() };
     let codeword = find_codeword(ecc)?;
     let policy = build_policy(&setup, codeword, cell_settings(errors)?.model)?;
     let codewords = geometry.page_size.0 / u64::from(codeword.bytes());
@@ -87,10 +101,12 @@ pub fn partial_bits(ecc: &Ecc, errors: &Errors, geometry: &Geometry) -> Result<O
 }
 
 fn find_codeword(ecc: &Ecc) -> Result<Codeword, EccError> {
-    Codeword::find(&ecc.codeword).map_err(|e| EccError(format!("ecc.codeword: {e}")))
+    let kind = ecc::find(&ecc.policy).map_err(|e| EccError(e.to_string()))?.kind;
+    let codeword = Codeword::find(&ecc.codeword).map_err(|e| EccError(format!("ecc.codeword: {e}")))?;
+    Ok(Codeword { kind, ..codeword })
 }
 
-fn build_policy(setup: &EccSetup<'_>, codeword: Codeword, model: nand::rber::RberModel) -> Result<Box<dyn EccPolicy>, EccError> {
+fn build_policy(setup: &EccSetup<'_>, codeword: Codeword, model: RberModel) -> Result<Box<dyn EccPolicy>, EccError> {
     let choice = SchemeChoice { name: setup.ecc.policy.clone(), options: setup.ecc.options.clone() };
     let (pages_per_block, cells) = (setup.geometry.pages_per_block, Arc::new(Nominal(model)));
     ecc::build(&choice, &EccShape { codeword, pages_per_block, cells }).map_err(|e| EccError(e.to_string()))
@@ -117,12 +133,19 @@ pub struct PageEcc {
     /// Whether a miscorrection passes for a correction. Drawn only where pages carry no bytes, so
     /// nothing else may draw from it.
     pub miscorrections: Stream,
+    /// What LDPC codes bear; `None`: the codes are BCH.
+    curves: Option<LdpcCurves>,
+    /// Which codewords an LDPC decoder fails at, of those with as many errors.
+    pub(crate) luck: Stream,
+    /// What is tried after a read that cannot be decoded.
+    pub ladder: Ladder,
     /// Which pages the engine is told to write anew.
     pub rewrites: Rewrites,
 }
 
 fn cell_settings(errors: &Errors) -> Result<CellSettings, EccError> {
     let model = nand::rber::find(&errors.model).map_err(|e| EccError(format!("errors.model: {e}")))?.model;
+    let model = in_stages(model, errors)?;
     let check = |name: &str, value: f64, valid: std::ops::RangeInclusive<f64>| {
         if valid.contains(&value) {
             return Ok(value);
@@ -137,6 +160,25 @@ fn cell_settings(errors: &Errors) -> Result<CellSettings, EccError> {
         page_sigma: check("page_sigma", errors.page_sigma, 0.0..=3.0)?,
         block_sigma: check("block_sigma", errors.block_sigma, 0.0..=3.0)?,
         recharge_rber: check("recharge_rber", errors.recharge_rber, 0.0..=0.5)?,
+        unaccelerated: check("unaccelerated", errors.unaccelerated, 0.0..=1.0)?,
+        cross_shift: {
+            let programmed = check("program_celsius", errors.program_celsius.unwrap_or(errors.celsius), -40.0..=125.0)?;
+            let read = check("read_celsius", errors.read_celsius.unwrap_or(programmed), -40.0..=125.0)?;
+            check("cross_shift", errors.cross_shift, 0.0..=2.0)? * (read - programmed) / 10.0
+        },
+    })
+}
+
+/// A model with stages of retention gets those of the settings.
+fn in_stages(model: RberModel, errors: &Errors) -> Result<RberModel, EccError> {
+    let Errors { stage_1_hours: first_hours, stage_6_hours: last_hours, .. } = *errors;
+    if !(first_hours > 0.0 && first_hours < last_hours && last_hours <= 1e6) {
+        let found = format!("errors.stage_1_hours, errors.stage_6_hours: found {first_hours} and {last_hours}");
+        return Err(EccError(format!("{found}, valid are above 0, the second above the first, up to 1000000")));
+    }
+    Ok(match model {
+        RberModel::TlcSet(_) => RberModel::TlcSet(TlcSet { stages: Stages { first_hours, last_hours } }),
+        other => other,
     })
 }
 
@@ -155,6 +197,7 @@ impl PageEcc {
         let geometry = setup.geometry;
         let codeword = find_codeword(setup.ecc)?;
         let policy = build_policy(setup, codeword, settings.model)?;
+        let ladder = Ladder::new(setup.ecc, settings.model.retry_entries(), streams)?;
         if !Self::is_wanted(setup.ecc, setup.errors) {
             return Ok(None);
         }
@@ -165,12 +208,15 @@ impl PageEcc {
             codec: Codec::new(codeword, policy.strongest()),
             policy,
             layout,
-            cells: Cells::new(settings, dies, geometry.pages_per_block, streams),
+            cells: Cells::new(settings, dies, geometry.pages_per_block, streams).sensed_together(setup.sensed),
             timing: setup.ecc.codec,
             decoders: vec![VecDeque::new(); geometry.channels as usize],
             of_die: vec![0; dies as usize],
             oob_words: streams.stream("ecc/oob-words"),
             miscorrections: streams.stream("ecc/miscorrections"),
+            curves: if codeword.kind == CodeKind::Ldpc { LdpcCurves::of(codeword.code.data_bits) } else { None },
+            luck: streams.stream("ecc/ldpc"),
+            ladder,
             rewrites: setup.rewrites,
         })))
     }
@@ -184,9 +230,12 @@ impl PageEcc {
             geometry.dies(),
             geometry.pages_per_block,
             streams,
-        );
+        )
+        .sensed_together(setup.sensed);
         self.decoders.iter_mut().for_each(VecDeque::clear);
         self.of_die.fill(0);
+        self.luck = streams.stream("ecc/ldpc");
+        self.ladder.restart(streams);
         (self.oob_words, self.miscorrections) = (streams.stream("ecc/oob-words"), streams.stream("ecc/miscorrections"));
     }
 
@@ -211,17 +260,47 @@ impl PageEcc {
         Nanos(bytes * Self::BYTE + search * found / t)
     }
 
-    /// Time to encode so many logical pages.
+    /// An LDPC codeword with so many errors: whether it fails, of those that fail less often than `luck` none, and the time that
+    /// the decoder takes; `None`: the code is BCH.
+    pub(crate) fn decode_ldpc(&self, t: Capability, sensing: Sensing, errors: u32, luck: f64) -> Option<(bool, Nanos)> {
+        let curves = self.curves.as_ref()?;
+        let curve = curves.curve(t, sensing);
+        let failed = curve.failure(errors) > luck;
+        let time = match self.timing {
+            CodecTiming::Instant => Nanos(0),
+            CodecTiming::Flares => curves.decode_time(curve.iterations(errors, !failed)),
+            CodecTiming::FlaresWorst => curves.decode_time(ITERATIONS_MAX),
+        };
+        Some((failed, time))
+    }
+
+    /// How far a codeword is from the mean of those at its rate, in standard deviations of their errors.
+    pub(crate) fn deviation(bits: u32, rber: f64, errors: u32) -> f64 {
+        let mean = f64::from(bits) * rber;
+        let deviation = (mean * (1.0 - rber)).sqrt();
+        if deviation > 0.0 { (f64::from(errors) - mean) / deviation } else { 0.0 }
+    }
+
+    /// Whether the codes are LDPC.
+    pub fn is_ldpc(&self) -> bool {
+        self.curves.is_some()
+    }
+
+    /// Time to encode so many logical pages. An encoder of quasi-cyclic LDPC codes keeps up with the bus.
     pub fn encode_time(&self, slots: u32) -> Nanos {
-        if self.timing == CodecTiming::Instant || self.policy.strongest().0 == 0 {
+        if self.timing == CodecTiming::Instant || self.is_ldpc() || self.policy.strongest().0 == 0 {
             return Nanos(0);
         }
         Nanos(u64::from(slots * self.layout.per_slot * self.layout.codeword.bytes()) * Self::BYTE)
     }
 
     /// Whether the out-of-band bytes of a page can be read at this rate: each of their words has
-    /// a code of its own. The words' errors are drawn together, and apart only if that matters.
+    /// a code of its own. The words' errors are drawn together, and apart only if that matters. Under LDPC they are part of
+    /// the codewords.
     pub fn oob_is_readable(&mut self, die: DieId, rber: f64) -> bool {
+        if self.is_ldpc() {
+            return true;
+        }
         let (data, parity, t) = OOB_WORD;
         let words = self.layout.oob_words;
         let mut left = self.cells.errors(die, words * (data + parity), rber);

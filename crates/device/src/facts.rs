@@ -49,6 +49,24 @@ pub enum Fact {
         /// How long the decoder took.
         time: Nanos,
     },
+    /// The die read a page once more, or for the first time, on the ladder of reads.
+    Climbed {
+        /// On which step.
+        step: Step,
+        /// How often the cells were sensed.
+        sensings: u32,
+        /// How long die and channel are at it, without waiting.
+        flash: Nanos,
+        /// How long the decoder is.
+        decode: Nanos,
+    },
+    /// The ladder of a page has ended.
+    LadderEnded {
+        /// On which step; `None`: nothing helped.
+        step: Option<Step>,
+        /// How often it was read with other references.
+        retries: u32,
+    },
     /// A page was encoded.
     Encoded {
         /// Bits that its code corrects in a codeword.
@@ -119,6 +137,41 @@ pub enum Fact {
     WriteError,
     /// A host request was refused: the drive is read-only.
     Refused,
+}
+
+/// A step of the ladder of reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Step {
+    /// The first read.
+    Hard,
+    /// A read with other references.
+    Retry,
+    /// Two more reads, which tell two bits of each cell.
+    Soft2,
+    /// Four more, which tell three.
+    Soft3,
+}
+
+impl Step {
+    /// All steps with their names, in order.
+    pub const ALL: [(Step, &'static str); 4] =
+        [(Self::Hard, "hard"), (Self::Retry, "retry"), (Self::Soft2, "soft_2_bit"), (Self::Soft3, "soft_3_bit")];
+}
+
+/// Counters of the ladder of reads: empty where pages are read once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LadderFolds {
+    /// Page reads that ended on each step, then those that nothing helped: what is left to the scheme's parity.
+    pub ended: [u64; Step::ALL.len() + 1],
+    /// Times that cells were sensed after the first read of a page.
+    pub further_sensings: u64,
+    /// Page reads by how often they were read with other references.
+    pub retries: std::collections::BTreeMap<u32, u64>,
+    /// Time of dies and channels on each step, without waiting.
+    pub flash: [Nanos; Step::ALL.len()],
+    /// Time of decoders on each step.
+    pub decode: [Nanos; Step::ALL.len()],
 }
 
 /// Kinds of host requests.
@@ -217,6 +270,8 @@ pub struct Folds {
     pub response_max: [u64; 2],
     /// What page ECC did.
     pub ecc: EccFolds,
+    /// What the ladder of reads did.
+    pub ladder: LadderFolds,
     /// Sum of the time dies were busy.
     pub busy: Nanos,
     /// Sum of the time channels carried something.
@@ -272,6 +327,7 @@ impl Folds {
             response_sum: [0; 2],
             response_max: [0; 2],
             ecc: EccFolds::default(),
+            ladder: LadderFolds::default(),
             busy: Nanos(0),
             carried: Nanos(0),
             checked: 0,
@@ -326,6 +382,17 @@ impl Folds {
                 ecc.unreadable_pages += u64::from(failed > 0);
                 ecc.decode += time;
                 self.digest(at, 5, u64::from(errors) << 8 | u64::from(failed));
+            }
+            Fact::Climbed { step, sensings, flash, decode } => {
+                self.ladder.further_sensings += if step == Step::Hard { 0 } else { u64::from(sensings) };
+                self.ladder.flash[step as usize] += flash;
+                self.ladder.decode[step as usize] += decode;
+            }
+            Fact::LadderEnded { step, retries } => {
+                let which = step.map_or(Step::ALL.len(), |step| step as usize);
+                self.ladder.ended[which] += 1;
+                *self.ladder.retries.entry(retries).or_default() += 1;
+                self.digest(at, 7, (which as u64) << 8 | u64::from(retries));
             }
             Fact::Encoded { capability, time } => {
                 *self.ecc.programs_by_t.entry(capability).or_default() += 1;

@@ -15,6 +15,7 @@ pub mod ecc;
 pub mod facts;
 pub mod failed;
 pub mod image;
+pub mod ladder;
 pub mod losses;
 pub mod queue;
 pub mod sense;
@@ -318,6 +319,9 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let die = self.grid.split_block(block).0;
         self.work.dies[die.index()].erases -= 1;
         let outcome = self.array.erase(block);
+        if let Some(ecc) = &mut self.ecc {
+            ecc.ladder.forget(block);
+        }
         let grid = &self.grid;
         self.losses.note_erase(block, outcome.is_done(), |ppn| grid.split(ppn).0);
         if outcome.is_done() {

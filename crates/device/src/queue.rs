@@ -2,6 +2,7 @@
 
 use crate::command::{Command, Stage, Verb};
 use crate::slab::{CommandId, OfCommand, Slab};
+use std::collections::VecDeque;
 use vocab::{Cause, Nanos, SimTime};
 
 /// What a busy die is doing.
@@ -82,6 +83,8 @@ pub struct Die {
     pub erases: u32,
     /// Whether collection occupies it: nothing else is served while a command of collection can be.
     pub occupied: bool,
+    /// Reads that go on after decoding failed: before anything else, as erases of the die wait for them.
+    pub again: VecDeque<CommandId>,
     /// Reads that may go first, everything else in order, and what collection asks of a die that it occupies.
     queues: [Queue; 3],
     /// Commands of collection among what is in order: the first one waits for its turn as any other command.
@@ -118,6 +121,7 @@ impl Default for Die {
             since: SimTime::ZERO,
             erases: 0,
             occupied: false,
+            again: VecDeque::new(),
             queues: [empty; 3],
             in_order: 0,
             reads_in_a_row: 0,

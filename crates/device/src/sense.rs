@@ -5,9 +5,11 @@ use crate::codec::Word;
 use crate::command::{Command, Verb};
 use crate::contents::HostPayload;
 use crate::ecc::PageEcc;
-use crate::facts::Fact;
+use crate::facts::{Fact, Step};
+use crate::ladder::OpenWord;
+use ecc::ldpc::Sensing;
 use ecc::{Advice, Decoded, Profile};
-use nand::{Arrived, FlashArray, ReadOutcome, hours};
+use nand::{Arrived, FlashArray, PageCells, ReadOutcome, hours};
 use vocab::{Capability, Cause, Nanos, PeCycles, Ppn};
 
 /// What a read of a page gave.
@@ -15,7 +17,7 @@ use vocab::{Capability, Cause, Nanos, PeCycles, Ppn};
 pub struct Sensed {
     /// Whether its contents are right.
     pub verdict: Verdict,
-    /// Time in the decoder.
+    /// Time in the decoder; of a page that is read again, after the first read.
     pub time: Nanos,
 }
 
@@ -51,13 +53,24 @@ impl Verdict {
 }
 
 /// What decoding the codewords of a page gave.
+#[derive(Clone, Copy, Debug)]
 struct Words {
     decoded: Decoded,
     /// Codewords that came back wrong, and only their checksum says so.
     miscorrected: u32,
     /// Whether a codeword came back wrong and its checksum did not tell.
     undetected: bool,
+    /// Time in the decoder, of all reads of the page.
     time: Nanos,
+    /// Of this, after the first read.
+    first: Nanos,
+}
+
+impl Default for Words {
+    fn default() -> Self {
+        let decoded = Decoded { codewords: 0, errors: 0, failed: 0 };
+        Self { decoded, miscorrected: 0, undetected: false, time: Nanos(0), first: Nanos(0) }
+    }
 }
 
 /// Whether a controller compares the OOB bytes of a read with what it expects.
@@ -125,14 +138,21 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let view = self.array.page(ppn);
         let info = *self.array.block(self.grid.split(ppn).0);
         let (t, age) = (view.oob.ecc, self.now.since(view.written.min(self.now)));
-        let rber = ecc.cells.rber(ppn, &info, view.oob.sequence, age);
+        let page = ecc.cells.page(ppn, &info, view.oob.sequence, age);
         let unreadable = Verdict::Decoded { clean: false, rewrite: ecc.rewrites.unreadable };
-        if !ecc.oob_is_readable(self.grid.die_of(ppn), rber) {
-            // Not even how the page is encoded can be told.
-            self.record(Fact::Decoded { codewords: 0, errors: 0, failed: 1, miscorrected: 0, time: Nanos(0) });
-            return Sensed { verdict: unreadable, time: Nanos(0) };
-        }
-        let Words { decoded, miscorrected, undetected, time } = self.decode_words(ecc, command, t, rber);
+        let Words { decoded, miscorrected, undetected, time, first } = if ecc.ladder.is_on() {
+            self.climb(ecc, command, t, &page)
+        } else {
+            let rber = ecc.cells.rber_with(&page, 0.0);
+            if !ecc.oob_is_readable(self.grid.die_of(ppn), rber) {
+                // Not even how the page is encoded can be told.
+                self.record(Fact::Decoded { codewords: 0, errors: 0, failed: 1, miscorrected: 0, time: Nanos(0) });
+                return Sensed { verdict: unreadable, time: Nanos(0) };
+            }
+            let mut words = Words::default();
+            self.decode_words(ecc, command, t, rber, &mut words);
+            Words { first: words.time, ..words }
+        };
         if undetected {
             // In a drive these would be wrong bytes. Here the page counts as unreadable besides.
             self.record(Fact::Checked { mismatch: true });
@@ -143,37 +163,125 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let advice = ecc.policy.read(ppn, &Profile { capability: t, pe: PeCycles(info.pe), hours }, decoded);
         let rewrite = advice == Advice::Rewrite && ecc.rewrites.on_advice;
         let verdict = if failed > 0 { unreadable } else { Verdict::Decoded { clean: true, rewrite } };
-        Sensed { verdict, time }
+        Sensed { verdict, time: first }
     }
 
-    fn decode_words(&mut self, ecc: &mut PageEcc, command: &Command<O>, t: Capability, rber: f64) -> Words {
+    /// Reads a page step by step until it is decoded, or nothing is left to try. Reads after the first are planned.
+    fn climb(&mut self, ecc: &mut PageEcc, command: &Command<O>, t: Capability, page: &PageCells) -> Words {
+        let (ppn, die) = (command.ppn, self.grid.die_of(command.ppn));
+        let (block, sequence) = (self.block_of(ppn), self.array.page(ppn).oob.sequence);
+        let first = ecc.ladder.first_entry(&ecc.cells, page, (ppn, block, sequence));
+        let rate = |ecc: &PageEcc, entry| ecc.cells.rber_with(page, ecc.cells.model().entry(entry));
+        let mut words = Words::default();
+        let mut best = (rate(ecc, first), first);
+        ecc.ladder.begin();
+        self.decode_words(ecc, command, t, best.0, &mut words);
+        words.first = words.time;
+        self.step(&mut ecc.ladder, command, Step::Hard, words.time);
+        let (mut ended, mut retries) = (None, 0);
+        if ecc.ladder.open.is_empty() && ecc.oob_is_readable(die, best.0) {
+            ended = Some(Step::Hard);
+        }
+        for entry in ecc.ladder.entries_after(first) {
+            if ended.is_some() {
+                break;
+            }
+            let rber = rate(ecc, entry);
+            best = if rber < best.0 { (rber, entry) } else { best };
+            retries += 1;
+            let time = self.decode_open(ecc, command, (t, rber, Sensing::Hard), &mut words);
+            self.step(&mut ecc.ladder, command, Step::Retry, time);
+            if ecc.ladder.open.is_empty() && ecc.oob_is_readable(die, rber) {
+                (ended, best) = (Some(Step::Retry), (rber, entry));
+            }
+        }
+        let finest = if ecc.is_ldpc() { ecc.ladder.soft_bits } else { 1 };
+        let soft = [(2, Step::Soft2, Sensing::Soft2), (3, Step::Soft3, Sensing::Soft3)];
+        for (_, step, sensing) in soft.into_iter().filter(|(bits, ..)| *bits <= finest) {
+            if ended.is_none() {
+                let time = self.decode_open(ecc, command, (t, best.0, sensing), &mut words);
+                self.step(&mut ecc.ladder, command, step, time);
+                ended = ecc.ladder.open.is_empty().then_some(step);
+            }
+        }
+        if ended.is_some() {
+            ecc.ladder.remember(block, best.1);
+        }
+        self.record(Fact::LadderEnded { step: ended, retries });
+        // Where all codewords are right, the out-of-band bytes are what cannot be read.
+        words.decoded.failed = if ended.is_some() { 0 } else { ecc.ladder.open.len().max(1) as u32 };
+        words
+    }
+
+    /// Decodes all codewords of a page that arrived.
+    fn decode_words(&mut self, ecc: &mut PageEcc, command: &Command<O>, t: Capability, rber: f64, words: &mut Words) {
         let die = self.grid.die_of(command.ppn);
         let bits = ecc.layout.codeword.bits(t);
-        let payload = self.array.payload(command.ppn);
-        let mut words =
-            Words { decoded: Decoded { codewords: 0, errors: 0, failed: 0 }, miscorrected: 0, undetected: false, time: Nanos(0) };
         for slot in command.first..command.first + command.count {
             for word in 0..ecc.layout.per_slot {
                 let errors = ecc.cells.errors(die, bits, rber);
-                let failed = errors > u32::from(t.0);
-                let found = if P::BYTES {
-                    let positions = ecc.cells.positions(die, bits, errors);
-                    let stored = payload.get(usize::from(slot)).and_then(P::bytes);
-                    ecc.codec.decode(t, stored, word, &positions)
-                } else if failed && ecc.miscorrections.chance(ecc.codec.miscorrects(t)) {
-                    Word::Miscorrected
-                } else {
-                    Word::Failed
-                };
-                words.time += ecc.decode_time(t, errors);
-                words.miscorrected += u32::from(failed && found == Word::Miscorrected);
-                words.undetected |= found == Word::Undetected;
+                let luck = if ecc.is_ldpc() { ecc.luck.unit() } else { 0.0 };
+                let failed = self.decode_word(ecc, command, (t, Sensing::Hard), (slot, word, errors, luck), words);
                 words.decoded.codewords += 1;
                 words.decoded.failed += u32::from(failed);
-                words.decoded.errors += if failed { 0 } else { errors };
+                if failed && ecc.ladder.is_on() {
+                    ecc.ladder.open.push(OpenWord { slot, word, deviates: PageEcc::deviation(bits, rber, errors), luck });
+                }
             }
         }
-        words
+    }
+
+    /// Decodes what is not decoded yet of a page that was read again: the time it takes.
+    fn decode_open(
+        &mut self,
+        ecc: &mut PageEcc,
+        command: &Command<O>,
+        (t, rber, sensing): (Capability, f64, Sensing),
+        words: &mut Words,
+    ) -> Nanos {
+        let (bits, before) = (ecc.layout.codeword.bits(t), words.time);
+        let mut open = std::mem::take(&mut ecc.ladder.open);
+        open.retain(|word| {
+            let errors = word.errors(bits, rber);
+            self.decode_word(ecc, command, (t, sensing), (word.slot, word.word, errors, word.luck), words)
+        });
+        ecc.ladder.open = open;
+        Nanos(words.time.0 - before.0)
+    }
+
+    /// Decodes a codeword with so many errors. Whether that fails.
+    fn decode_word(
+        &self,
+        ecc: &mut PageEcc,
+        command: &Command<O>,
+        (t, sensing): (Capability, Sensing),
+        (slot, word, errors, luck): (u8, u32, u32, f64),
+        words: &mut Words,
+    ) -> bool {
+        let die = self.grid.die_of(command.ppn);
+        let bits = ecc.layout.codeword.bits(t);
+        let (failed, found) = if let Some((failed, time)) = ecc.decode_ldpc(t, sensing, errors, luck) {
+            // Until there is a codec, a curve decides and what is decoded is what was stored.
+            words.time += time;
+            (failed, if failed { Word::Failed } else { Word::Corrected })
+        } else {
+            let failed = errors > u32::from(t.0);
+            let found = if P::BYTES {
+                let positions = ecc.cells.positions(die, bits, errors);
+                let stored = self.array.payload(command.ppn).get(usize::from(slot)).and_then(P::bytes);
+                ecc.codec.decode(t, stored, word, &positions)
+            } else if failed && ecc.miscorrections.chance(ecc.codec.miscorrects(t)) {
+                Word::Miscorrected
+            } else {
+                Word::Failed
+            };
+            words.time += ecc.decode_time(t, errors);
+            (failed, found)
+        };
+        words.miscorrected += u32::from(failed && found == Word::Miscorrected);
+        words.undetected |= found == Word::Undetected;
+        words.decoded.errors += if failed { 0 } else { errors };
+        failed
     }
 
     /// Time that a command's page is encoded before it is sent.

@@ -7,7 +7,7 @@
 //! What is counted over the whole run anyway is not counted again: a bin has the difference of its ends. Only what
 //! totals do not tell is taken from facts as they come: busy dies and response times.
 
-use crate::facts::{Fact, Folds, RequestKind};
+use crate::facts::{Fact, Folds, RequestKind, Step};
 use vocab::{Cause, DieId, Nanos, SimTime};
 
 /// Bins at most; even, so that all of them have a partner when they are merged.
@@ -148,6 +148,8 @@ pub struct Counts {
     pub programs: [u64; Cause::ALL.len()],
     /// Block erases by cause.
     pub erases: [u64; Cause::ALL.len()],
+    /// Page reads by the step of the ladder that they ended on; the last: on none.
+    pub ladder: [u64; Step::ALL.len() + 1],
 }
 
 impl Counts {
@@ -163,6 +165,7 @@ impl Counts {
             reads: each(&self.reads, &other.reads, &of),
             programs: each(&self.programs, &other.programs, &of),
             erases: each(&self.erases, &other.erases, &of),
+            ladder: each(&self.ladder, &other.ladder, &of),
         }
     }
 }
@@ -253,6 +256,7 @@ impl Series {
             reads: folds.reads,
             programs: folds.programs,
             erases: folds.erases,
+            ladder: folds.ladder.ended,
         };
         let counts = so_far.with(&self.before, |after, before| after - before);
         self.before = so_far;

@@ -96,6 +96,9 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         }
         let of_collection = self.next_of_collection(die);
         if self.ecc.as_ref().is_some_and(|ecc| ecc.is_decoding(die)) {
+            if self.serve_again(die, Nanos(0)) {
+                return Taken::Command;
+            }
             let state = &self.work.dies[die.index()];
             let next = of_collection.or_else(|| state.peek(&self.commands));
             let waits_for_page = state.occupied && of_collection.is_none();
@@ -234,6 +237,9 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let carried = self.transfer_time(&self.commands[id]);
         self.record(Fact::Served { die: Some(die), busy, carried });
         self.watch_ended(id, die);
+        if self.decode_again(id, die) {
+            return None;
+        }
         Some(id)
     }
 

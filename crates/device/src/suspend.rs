@@ -51,12 +51,15 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     /// A die whose command gave way serves the next read, or resumes that command.
     pub(crate) fn go_on_suspended(&mut self, die: DieId) -> Taken {
         let time = self.latencies.suspend.expect("only such dies suspend");
+        let suspended = self.work.dies[die.index()].suspended.expect("the caller looked");
+        // The first read waits until the cells are at rest.
+        let behind = if self.now == suspended.at { time } else { Nanos(0) };
+        if self.serve_again(die, behind) {
+            return Taken::Command;
+        }
         let state = &mut self.work.dies[die.index()];
-        let suspended = state.suspended.expect("the caller looked");
         if let Some(id) = state.pop_read(&self.commands) {
             state.since = self.now;
-            // The first read waits until the cells are at rest.
-            let behind = if self.now == suspended.at { time } else { Nanos(0) };
             let command = &mut self.commands[id];
             command.stage = Stage::Served;
             let &mut Command { verb, ppn, .. } = command;

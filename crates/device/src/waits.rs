@@ -201,6 +201,10 @@ impl DieTime {
     }
 }
 
+/// What a die had done at some time, by what those wait for who are queued behind it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Passed([u64; QUEUES]);
+
 /// Watches the commands of a device.
 #[derive(Clone, Debug)]
 pub struct Stopwatch {
@@ -279,6 +283,27 @@ impl Stopwatch {
     fn ended<O>(&mut self, id: CommandId, command: &Command<O>, die: DieId, now: SimTime) {
         self.dies[die.index()].pause(now);
         self.ending = if is_watched(command.cause) { Ending::OfCommand(id) } else { Ending::None };
+    }
+
+    /// What the die has done so far: for a command that comes back to it.
+    fn until(&self, die: DieId, now: SimTime) -> Passed {
+        Passed(self.dies[die.index()].until(now))
+    }
+
+    /// A die takes up a command again that came back to it when the die had done `before`.
+    fn taken_again<O>(&mut self, id: CommandId, command: &Command<O>, die: DieId, now: SimTime, before: &Passed) {
+        let state = &mut self.dies[die.index()];
+        state.serves = Some((Wait::behind(command.verb, command.cause), now));
+        if !is_watched(command.cause) {
+            return;
+        }
+        let done = state.done;
+        let trail = &mut self.commands[id.index()];
+        for ((&(wait, _), done), before) in Wait::ALL.iter().zip(done).zip(before.0) {
+            trail.waits.add(wait, Nanos(done - before));
+        }
+        let known = trail.from + trail.waits.total();
+        trail.waits.add(Wait::Ecc, now.since(known));
     }
 
     /// A decoder has ended a page of a command.
@@ -371,6 +396,27 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     pub(crate) fn watch_decoded(&mut self, id: CommandId) {
         if let Some(stopwatch) = &mut self.stopwatch {
             stopwatch.decoded(id, &self.commands[id], self.now);
+        }
+    }
+
+    /// A command goes back to its die after a decoder had it: what the die has done by now.
+    pub(crate) fn watch_back(&mut self, id: CommandId, die: DieId) -> Passed {
+        let Some(stopwatch) = &mut self.stopwatch else { return Passed::default() };
+        stopwatch.decoded(id, &self.commands[id], self.now);
+        stopwatch.ending = Ending::None;
+        stopwatch.until(die, self.now)
+    }
+
+    pub(crate) fn watch_taken_again(&mut self, id: CommandId, die: DieId, before: &Passed) {
+        if let Some(stopwatch) = &mut self.stopwatch {
+            stopwatch.taken_again(id, &self.commands[id], die, self.now, before);
+        }
+    }
+
+    /// A die has ended a read that is decoded once more: nobody hears of that.
+    pub(crate) fn watch_not_over(&mut self) {
+        if let Some(stopwatch) = &mut self.stopwatch {
+            stopwatch.ending = Ending::None;
         }
     }
 

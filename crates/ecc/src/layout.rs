@@ -1,24 +1,40 @@
 //! Where the codewords of a page lie, and what has to fit beside it.
 
-use coding::odds::BchSize;
+use crate::ldpc::{self, LdpcCurves, Sensing};
+use coding::odds::{BchSize, Per};
 use vocab::{Bytes, Capability, Geometry};
+
+/// Which codes the codewords of pages are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CodeKind {
+    /// BCH: the capability of a page is t, the bits that each codeword corrects.
+    Bch,
+    /// LDPC: the capability of a page is how many rows of circulants are parity ([`ldpc::ROWS`]).
+    Ldpc,
+}
 
 /// A codeword by its name in experiments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Codeword {
     /// Name: its data bytes.
     pub name: &'static str,
-    /// The family of codes that it is of: one for each t.
+    /// The family of BCH codes that it is of: one for each t.
     pub code: BchSize,
+    /// Which codes are used.
+    pub kind: CodeKind,
+}
+
+const fn of_bch(name: &'static str, code: BchSize) -> Codeword {
+    Codeword { name, code, kind: CodeKind::Bch }
 }
 
 /// The codewords to choose from. FLARES' 4 KiB needs GF(2^16): 2^15 - 1 is one bit short of the
 /// data alone, and its GF(2^13) holds some 940 bytes (theory.md section 4.2).
 pub const CODEWORDS: &[Codeword] = &[
-    Codeword { name: "512B", code: BchSize::BYTES_512 },
-    Codeword { name: "1KiB", code: BchSize::KIB_1 },
-    Codeword { name: "2KiB", code: BchSize::KIB_2 },
-    Codeword { name: "4KiB", code: BchSize::KIB_4 },
+    of_bch("512B", BchSize::BYTES_512),
+    of_bch("1KiB", BchSize::KIB_1),
+    of_bch("2KiB", BchSize::KIB_2),
+    of_bch("4KiB", BchSize::KIB_4),
 ];
 
 /// Data bits of a word of the out-of-band bytes' own code, its parity bits, and what it
@@ -46,16 +62,52 @@ impl Codeword {
         self.code.data_bits / 8
     }
 
-    /// Length in bits of a codeword that corrects t.
+    /// Length in bits of a codeword of this capability.
     #[must_use]
     pub fn bits(&self, t: Capability) -> u32 {
-        self.code.length(t.0.into()) as u32
+        match self.kind {
+            CodeKind::Bch => self.code.length(t.0.into()) as u32,
+            CodeKind::Ldpc => self.code.data_bits + ldpc::parity_bits(self.code.data_bits, t),
+        }
     }
 
-    /// Parity bytes of a codeword that corrects t.
+    /// Parity bytes of a codeword of this capability.
     #[must_use]
     pub fn parity_bytes(&self, t: Capability) -> u32 {
-        (self.code.parity_per_error * u32::from(t.0)).div_ceil(8)
+        match self.kind {
+            CodeKind::Bch => (self.code.parity_per_error * u32::from(t.0)).div_ceil(8),
+            CodeKind::Ldpc => ldpc::parity_bits(self.code.data_bits, t).div_ceil(8),
+        }
+    }
+
+    /// Capabilities up to the strongest, ascending.
+    fn capabilities(&self, strongest: Capability) -> Vec<u8> {
+        match self.kind {
+            CodeKind::Bch => (0..=strongest.0).collect(),
+            CodeKind::Ldpc => ldpc::ROWS.iter().map(|rows| rows.0).filter(|&rows| rows <= strongest.0).collect(),
+        }
+    }
+
+    /// The highest raw bit error rate at which the uncorrectable bit error rate is still `uber`, of LDPC with hard reads.
+    #[must_use]
+    pub fn max_rber(&self, t: Capability, uber: f64) -> f64 {
+        match self.kind {
+            CodeKind::Bch => self.code.max_rber(t.0.into(), uber, Per::CodewordBit),
+            CodeKind::Ldpc => self.hard_max_rber(t, uber * f64::from(self.bits(t))),
+        }
+    }
+
+    /// The highest raw bit error rate at which this share of codewords can be read, of LDPC with hard reads.
+    #[must_use]
+    pub fn max_rber_for_yield(&self, t: Capability, target_yield: f64) -> f64 {
+        match self.kind {
+            CodeKind::Bch => self.code.max_rber_for_yield(t.0.into(), target_yield, 1),
+            CodeKind::Ldpc => self.hard_max_rber(t, 1.0 - target_yield),
+        }
+    }
+
+    fn hard_max_rber(&self, rows: Capability, failures: f64) -> f64 {
+        LdpcCurves::of(self.code.data_bits).map_or(0.0, |curves| curves.curve(rows, Sensing::Hard).max_rber(failures))
     }
 }
 
@@ -93,10 +145,12 @@ impl Layout {
         let room = (geometry.oob_size.0 as u32).saturating_sub(fixed);
         let needed = per_page * codeword.parity_bytes(strongest);
         if strongest.0 > 0 && needed > room {
-            let t = (0..=strongest.0).rev().find(|&t| per_page * codeword.parity_bytes(Capability(t)) <= room).unwrap_or(0);
+            let fits = |&t: &u8| per_page * codeword.parity_bytes(Capability(t)) <= room;
+            let t = codeword.capabilities(strongest).into_iter().rev().find(fits).unwrap_or(0);
+            let strength = if codeword.kind == CodeKind::Bch { "t" } else { "rows of parity" };
             return Err(format!(
-                "t = {}: {per_page} codewords of {} need {needed} parity bytes beside a page; {} are out of band, \
-                 {fixed} of them taken by metadata and their code; t up to {t} fits",
+                "{strength} = {}: {per_page} codewords of {} need {needed} parity bytes beside a page; {} are out of band, \
+                 {fixed} of them taken by metadata and their code; {strength} up to {t} fits",
                 strongest.0, codeword.name, geometry.oob_size,
             ));
         }

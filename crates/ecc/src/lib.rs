@@ -4,9 +4,11 @@
 mod fixed;
 mod flares;
 mod layout;
+pub mod ldpc;
+mod ldpc_policies;
 
 pub use flares::{Flares, FlaresSettings};
-pub use layout::{CODEWORDS, Codeword, Layout, OOB_WORD};
+pub use layout::{CODEWORDS, CodeKind, Codeword, Layout, OOB_WORD};
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -16,6 +18,11 @@ use vocab::{Capability, Options, PeCycles, Ppn, SchemeChoice, SchemeError, find_
 pub trait CellModel: Debug + Send + Sync {
     /// Raw bit error rate after `pe` cycles and `hours` of retention.
     fn rber(&self, pe: f64, hours: f64) -> f64;
+
+    /// The same for a page that is read with the references that are best for it.
+    fn best_rber(&self, pe: f64, hours: f64) -> f64 {
+        self.rber(pe, hours)
+    }
 }
 
 /// What a policy may choose at most: the strongest code that the codec has.
@@ -165,6 +172,8 @@ pub struct EccEntry {
     pub options: &'static [(&'static str, &'static str, &'static str)],
     /// Whether it chooses codes that are too weak on purpose: torture leaves it out.
     pub canary: bool,
+    /// Which codes it chooses from.
+    pub kind: CodeKind,
     build: Build,
 }
 
@@ -176,6 +185,7 @@ pub const ECC_POLICIES: &[EccEntry] = &[
         summary: "no code: one bit error makes a page unreadable, its checksum says so",
         options: &[],
         canary: false,
+        kind: CodeKind::Bch,
         build: |_, _| Ok(fixed::none()),
     },
     EccEntry {
@@ -184,6 +194,7 @@ pub const ECC_POLICIES: &[EccEntry] = &[
         summary: "every codeword corrects t bits",
         options: fixed::OPTIONS,
         canary: false,
+        kind: CodeKind::Bch,
         build: fixed::build,
     },
     EccEntry {
@@ -192,6 +203,7 @@ pub const ECC_POLICIES: &[EccEntry] = &[
         summary: "the code of each page follows its age: a model of the cells mixed with the errors counted",
         options: flares::OPTIONS,
         canary: false,
+        kind: CodeKind::Bch,
         build: flares::build,
     },
     EccEntry {
@@ -200,7 +212,26 @@ pub const ECC_POLICIES: &[EccEntry] = &[
         summary: "FLARES as its algorithms are printed: the code of a page that ages by leaps is too weak for a window",
         options: flares::PRINTED_OPTIONS,
         canary: true,
+        kind: CodeKind::Bch,
         build: flares::build_as_printed,
+    },
+    EccEntry {
+        name: "ldpc",
+        paper: "-",
+        summary: "LDPC codes of one rate, hard and soft decoding by measured curves",
+        options: ldpc_policies::OPTIONS,
+        canary: false,
+        kind: CodeKind::Ldpc,
+        build: ldpc_policies::build,
+    },
+    EccEntry {
+        name: "ldpc-adaptive",
+        paper: "the idea of Di Carlo et al., FLARES, 2014, over LDPC",
+        summary: "LDPC codes whose rate follows the age of each page: 0.928, 0.901, 0.889",
+        options: ldpc_policies::ADAPTIVE_OPTIONS,
+        canary: false,
+        kind: CodeKind::Ldpc,
+        build: ldpc_policies::build_adaptive,
     },
 ];
 

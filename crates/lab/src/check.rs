@@ -5,6 +5,7 @@
 use crate::experiment::{DriveSpec, Experiment, Options, options_of, scheme_and_policy};
 use crate::problem::Problem;
 use crate::workload;
+use ssd::ENTRIES_MAX;
 use ssd::ecc::{CODEWORDS, ECC_POLICIES};
 use ssd::ftl::victim::POLICIES;
 use ssd::nand::Transfer;
@@ -62,6 +63,9 @@ fn seeds(experiment: &Experiment) -> Result<(), Problem> {
 /// Longest operation of flash, and longest answer of a buffer. NAND needs 20 ms at worst, NOR erases in a second.
 /// One after the other, 10^10 of these are what virtual time has room for behind trace and retention.
 const OPERATION_MAX: Nanos = Nanos(1_000_000_000);
+
+/// Longest time of a stage of retention: a century and more.
+const HOURS_MAX: f64 = 1e6;
 
 /// Least time between two flushes of page profiles: in less no page is programmed.
 const FLUSH_MIN: Nanos = Nanos(100_000);
@@ -161,6 +165,8 @@ fn amounts(experiment: &Experiment) -> Result<(), Problem> {
     within("buffer.size", buffer.size, (Bytes(0), BUFFER_MAX))?;
     for (field, count, valid) in [
         ("age.reads", age.reads, (0, READS_MAX)),
+        ("ecc.retries", experiment.ecc.retries, (0, ENTRIES_MAX)),
+        ("ecc.soft_bits", experiment.ecc.soft_bits, (1, 3)),
         ("gc.choices", gc.choices, (1, 65_536)),
         ("gc.free_blocks", gc.free_blocks, (2, BLOCKS_MAX)),
         ("gc.idle_free_blocks", gc.idle_free_blocks, (0, BLOCKS_MAX)),
@@ -294,9 +300,21 @@ fn shares(experiment: &Experiment) -> Result<(), Problem> {
         ("errors.page_sigma", errors.page_sigma, 3.0),
         ("errors.block_sigma", errors.block_sigma, 3.0),
         ("errors.recharge_rber", errors.recharge_rber, 0.5),
+        ("errors.unaccelerated", errors.unaccelerated, 1.0),
+        ("errors.cross_shift", errors.cross_shift, 2.0),
+        ("errors.stage_1_hours", errors.stage_1_hours, HOURS_MAX),
+        ("errors.stage_6_hours", errors.stage_6_hours, HOURS_MAX),
+        ("ecc.prediction_sigma", experiment.ecc.prediction_sigma, 3.0),
     ];
     for (field, value, most) in ranges {
         within(field, value, (0.0, most))?;
+    }
+    if errors.stage_1_hours <= 0.0 || errors.stage_6_hours <= errors.stage_1_hours {
+        let found = format!("found {}, valid is above 0 and below errors.stage_6_hours", errors.stage_1_hours);
+        return Err(Problem::new("errors.stage_1_hours", found));
+    }
+    for (field, celsius) in [("errors.read_celsius", errors.read_celsius), ("errors.program_celsius", errors.program_celsius)] {
+        within(field, celsius.unwrap_or(0.0), (-40.0, 125.0))?;
     }
     within("errors.celsius", errors.celsius, (-40.0, 125.0))?;
     within("errors.reference_celsius", errors.reference_celsius, (-40.0, 125.0))

@@ -74,7 +74,10 @@ use serde::{Deserialize, Serialize};
 use ssd::ftl::{GcConfig, WearConfig};
 use ssd::nand::{Energy, Timing};
 use ssd::protect::registry::{ADDITIONS, SCHEMES, additions, scheme_of};
-use ssd::{Age, Buffer, CodecTiming, Controller, Drive, Ecc, Errors, Faults, PayloadKind, Precondition, Refresh, Scheduler};
+use ssd::{
+    Age, Buffer, CodecTiming, Controller, Drive, ENTRIES_MAX, Ecc, Errors, Faults, LadderPolicy, PayloadKind, Precondition,
+    Refresh, Scheduler,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 use vocab::{Geometry, Nanos, PeCycles};
@@ -222,6 +225,18 @@ pub struct EccSpec {
     pub codec_microwatt: u32,
     /// How often what a policy keeps of pages in RAM is flushed to reserved pages; 0: never.
     pub flush: Nanos,
+    /// What is tried after a read that cannot be decoded, before the page is given up.
+    #[serde(skip_serializing_if = "is_no_ladder")]
+    pub ladder: LadderPolicy,
+    /// Entries of the retry table that are tried at most.
+    #[serde(skip_serializing_if = "is_all_entries")]
+    pub retries: u32,
+    /// Bits of the finest sensing of the ladder: 1 (hard reads alone), 2 or 3. Only LDPC codes use more than one.
+    #[serde(skip_serializing_if = "is_finest")]
+    pub soft_bits: u32,
+    /// Under ladder `predicted`: standard deviation of the error of the predicted references, in units of the error model.
+    #[serde(skip_serializing_if = "is_exact")]
+    pub prediction_sigma: f64,
     /// Options of policies, by policy name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, Options>,
@@ -229,9 +244,27 @@ pub struct EccSpec {
 
 impl Default for EccSpec {
     fn default() -> Self {
-        let Ecc { policy, codeword, codec, codec_microwatt, flush, .. } = Ecc::default();
-        Self { policy, codeword, codec, codec_microwatt, flush, options: BTreeMap::new() }
+        let Ecc { policy, codeword, codec, codec_microwatt, flush, ladder, retries, soft_bits, prediction_sigma, .. } =
+            Ecc::default();
+        let options = BTreeMap::new();
+        Self { policy, codeword, codec, codec_microwatt, flush, ladder, retries, soft_bits, prediction_sigma, options }
     }
+}
+
+fn is_no_ladder(ladder: &LadderPolicy) -> bool {
+    *ladder == LadderPolicy::None
+}
+
+fn is_all_entries(entries: &u32) -> bool {
+    *entries == ENTRIES_MAX
+}
+
+fn is_finest(bits: &u32) -> bool {
+    *bits == 3
+}
+
+fn is_exact(sigma: &f64) -> bool {
+    *sigma == 0.0
 }
 
 /// A drive model with its name.
@@ -467,11 +500,12 @@ impl Experiment {
     /// Page ECC of a compared scheme, with the options of its policy.
     #[must_use]
     pub fn ecc_setup(&self, label: &str) -> Ecc {
-        let EccSpec { policy, codeword, codec, codec_microwatt, flush, options } = self.ecc.clone();
+        let EccSpec { policy, codeword, codec, codec_microwatt, flush, ladder, retries, soft_bits, prediction_sigma, options } =
+            self.ecc.clone();
         let policy = scheme_and_policy(label).1.map_or(policy, str::to_owned);
         let options = options.get(&policy).into_iter().flatten();
         let options = options.map(|(key, value)| (key.clone(), value.0.clone())).collect();
-        Ecc { policy, codeword, codec, codec_microwatt, flush, options }
+        Ecc { policy, codeword, codec, codec_microwatt, flush, ladder, retries, soft_bits, prediction_sigma, options }
     }
 
     /// A compared scheme with its additions, and the options of all of them.

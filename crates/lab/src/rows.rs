@@ -64,6 +64,10 @@ const KEYS: &[&str] = &[
     "ecc_miscorrected_codewords",
     "ecc_unreadable_pages",
     "ecc_decode_us_mean",
+    "ladder_reads_by_end",
+    "ladder_retries_mean",
+    "ladder_flash_s_by_step",
+    "ladder_decode_s_by_step",
     "refreshed_units",
     "recharged_pages",
     "around_reads",
@@ -115,11 +119,16 @@ const KEYS: &[&str] = &[
 /// Columns of the whole comparison, behind those of the scheme.
 const COMMON: [&str; 6] = ["user_capacity_mib", "clock_factor", "config_hash", "seed", "trace_hash", "event_digest"];
 
+/// Steps of the ladder of reads, and what is left when none helped.
+const STEPS: [&str; 5] = ["hard", "retry", "soft_2_bit", "soft_3_bit", "parity"];
+
 /// The names inside an object of results; nothing where the key is a plain value.
 fn inside(key: &str) -> Option<(&str, Vec<&'static str>)> {
     let by = |what: &str, names: &[&'static str]| key.strip_suffix(what).map(|stem| (stem, names.to_vec()));
     by("_by_cause", &Cause::ALL.map(Cause::name))
         .or_else(|| by("_by_kind", &["read", "write", "flush", "discard"]))
+        .or_else(|| by("_by_step", &STEPS[..4]))
+        .or_else(|| by("_by_end", &STEPS))
         .or_else(|| by("_by_operation", &["read", "program", "erase", "codec", "recharge"]))
 }
 
@@ -186,7 +195,7 @@ fn scheme_row(results: &Value) -> Row {
             continue;
         };
         // What did not happen is not in the object: none of it, in whole numbers or not.
-        let nothing = if stem == "energy_j" { json!(0.0) } else { json!(0) };
+        let nothing = if ["energy_j", "ladder_flash_s", "ladder_decode_s"].contains(&stem) { json!(0.0) } else { json!(0) };
         for name in names {
             row.insert(column(stem, name), value.get(name).unwrap_or(&nothing).clone());
         }
@@ -202,6 +211,7 @@ mod tests {
     const LEFT_OUT: &[&str] = &[
         "options",
         "ecc_programs_by_t",
+        "ladder_reads_by_retries",
         "read_cdf_us",
         "write_cdf_us",
         "prepare_wall_s",

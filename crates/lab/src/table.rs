@@ -232,6 +232,21 @@ impl Comparison {
             rows.each("t of programs, mean", |o| figure(Quantity::Plain, o.result.mean_t()));
             rows.each("units refreshed", |o| count(o.result.ecc.refreshed_units));
         }
+        if rows.any(|o| o.result.ecc.ladder.all_reads() > 0) {
+            rows.each("retries a page read, mean", |o| {
+                figure(Quantity::Plain, o.result.ecc.ladder.retries_mean().unwrap_or(0.0))
+            });
+            let steps = [
+                ("  decoded at once", "hard"),
+                ("  with other references", "retry"),
+                ("  with 2 bits a cell", "soft_2_bit"),
+                ("  with 3 bits a cell", "soft_3_bit"),
+                ("  left to parity", "parity"),
+            ];
+            for (label, step) in steps {
+                rows.each(label, |o| count(o.result.ecc.ladder.reads.get(step).copied().unwrap_or(0)));
+            }
+        }
         let mut waits = crate::waits::rows(&rows.runs);
         if !waits.is_empty() {
             let cells = self.outcomes.iter().map(|o| self.marked(&o.label)).collect();

@@ -10,7 +10,7 @@
 //! counts meets the same errors as one that flips bits.
 
 use crate::BlockInfo;
-use crate::rber::{RberModel, Stress, acceleration};
+use crate::rber::{PageSite, RberModel, Stress, acceleration, aged};
 use vocab::{DieId, Nanos, Ppn, Stream, Streams};
 
 /// What the cells of a drive are like.
@@ -24,6 +24,10 @@ pub struct CellSettings {
     pub reference_celsius: f64,
     /// Activation energy of charge loss in electron volts (JESD218: 1.1).
     pub activation_ev: f64,
+    /// Share of charge loss that heat does not speed up.
+    pub unaccelerated: f64,
+    /// How far a read at another temperature than that of the program moves the best references, in units of the model.
+    pub cross_shift: f64,
     /// Standard deviation of the logarithm of a page's factor.
     pub page_sigma: f64,
     /// Standard deviation of the logarithm of a block's factor.
@@ -38,9 +42,26 @@ pub struct Cells {
     settings: CellSettings,
     acceleration: f64,
     pages_per_block: u32,
+    /// Pages of each bit of a word line.
+    sensed: u32,
     streams: Streams,
     counts: Vec<Stream>,
     positions: Vec<Stream>,
+}
+
+/// What decides the rate of one page, whatever references it is read with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PageCells {
+    /// What its cells have been through.
+    pub stress: Stress,
+    /// Where it lies in its block.
+    pub site: PageSite,
+    /// How far something else than age has moved its optimum references.
+    extra: f64,
+    /// What recharges add to the rate.
+    recharged: f64,
+    /// By which factors block and page differ from the mean.
+    factors: (f64, f64),
 }
 
 const NANOS_PER_HOUR: f64 = 3.6e12;
@@ -63,13 +84,24 @@ impl Cells {
     pub fn new(settings: CellSettings, dies: u32, pages_per_block: u32, streams: &Streams) -> Self {
         let of_die = |what: &str| (0..dies).map(|die| streams.stream(&format!("nand/die{die}/{what}"))).collect();
         Self {
-            acceleration: acceleration(settings.activation_ev, settings.celsius, settings.reference_celsius),
+            acceleration: match settings.unaccelerated {
+                0.0 => acceleration(settings.activation_ev, settings.celsius, settings.reference_celsius),
+                share => aged(acceleration(settings.activation_ev, settings.celsius, settings.reference_celsius), share),
+            },
             settings,
             pages_per_block,
+            sensed: 1,
             streams: *streams,
             counts: of_die("errors"),
             positions: of_die("positions"),
         }
+    }
+
+    /// The same where so many neighbouring pages are of the same bit of their word line: they are sensed together, and to error
+    /// models they are one page.
+    #[must_use]
+    pub fn sensed_together(self, pages: u32) -> Self {
+        Self { sensed: pages, pages_per_block: self.pages_per_block / pages, ..self }
     }
 
     /// Whether there are any errors at all.
@@ -87,14 +119,8 @@ impl Cells {
     /// Rate of a mean page of a block, its data kept for `age`: what a controller can know.
     #[must_use]
     pub fn nominal(&self, block: &BlockInfo, age: Nanos) -> f64 {
-        let model = &self.settings.model;
         let recharged = f64::from(block.recharges) * self.settings.recharge_rber;
-        let modelled = model.rber(&Stress {
-            pe: block.pe.into(),
-            retention_hours: self.reference_hours(hours(age)),
-            reads: model.read_count().of_block(block.reads.into(), self.pages_per_block),
-        });
-        (modelled + recharged).min(0.5)
+        (self.settings.model.rber(&self.stress(block, age)) + recharged).min(0.5)
     }
 
     /// Hours at the model's temperature that do what `hours` at the drive's do.
@@ -103,9 +129,15 @@ impl Cells {
         hours * self.acceleration
     }
 
-    /// Rate of this very page: programmed as number `sequence`, `age` ago.
+    /// Rate of this very page with the default references: programmed as number `sequence`, `age` ago.
     #[must_use]
     pub fn rber(&self, ppn: Ppn, block: &BlockInfo, sequence: u64, age: Nanos) -> f64 {
+        self.rber_with(&self.page(ppn, block, sequence, age), 0.0)
+    }
+
+    /// What decides the rate of this very page.
+    #[must_use]
+    pub fn page(&self, ppn: Ppn, block: &BlockInfo, sequence: u64, age: Nanos) -> PageCells {
         let factor = |sigma: f64, name: &str, number: u64| {
             if sigma == 0.0 {
                 return 1.0;
@@ -114,7 +146,35 @@ impl Cells {
         };
         let of_block = factor(self.settings.block_sigma, "nand/block", u64::from(ppn.0 / self.pages_per_block));
         let of_page = factor(self.settings.page_sigma, "nand/page", sequence << 32 | u64::from(ppn.0));
-        (self.nominal(block, age) * of_block * of_page).min(0.5)
+        PageCells {
+            stress: self.stress(block, age),
+            site: PageSite { page: ppn.0 / self.sensed % self.pages_per_block, pages_per_block: self.pages_per_block },
+            extra: self.settings.cross_shift,
+            recharged: f64::from(block.recharges) * self.settings.recharge_rber,
+            factors: (of_block, of_page),
+        }
+    }
+
+    /// Rate of a page that is read with references moved by `offset`, in units of the model.
+    #[must_use]
+    pub fn rber_with(&self, page: &PageCells, offset: f64) -> f64 {
+        let modelled = self.settings.model.rber_at(&page.stress, page.site, offset, page.extra);
+        let (of_block, of_page) = page.factors;
+        ((modelled + page.recharged).min(0.5) * of_block * of_page).min(0.5)
+    }
+
+    /// How far the best references of a page are from the default ones, in units of the model.
+    #[must_use]
+    pub fn optimum(&self, page: &PageCells) -> f64 {
+        self.settings.model.optimum(&page.stress, page.site) + page.extra
+    }
+
+    fn stress(&self, block: &BlockInfo, age: Nanos) -> Stress {
+        Stress {
+            pe: block.pe.into(),
+            retention_hours: self.reference_hours(hours(age)),
+            reads: self.settings.model.read_count().of_block(block.reads.into(), self.pages_per_block),
+        }
     }
 
     /// Errors among `bits` that are read at this rate.
@@ -134,5 +194,54 @@ impl Cells {
         let old = self.counts.len();
         self.counts.extend(grown.counts.into_iter().skip(old));
         self.positions.extend(grown.positions.into_iter().skip(old));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rber::find;
+
+    fn cells(change: impl FnOnce(&mut CellSettings)) -> Cells {
+        let mut settings = CellSettings {
+            model: find("tlc-128l").unwrap().model,
+            celsius: 40.0,
+            reference_celsius: 40.0,
+            activation_ev: 1.1,
+            unaccelerated: 0.0,
+            cross_shift: 0.0,
+            page_sigma: 0.0,
+            block_sigma: 0.0,
+            recharge_rber: 0.0,
+        };
+        change(&mut settings);
+        Cells::new(settings, 1, 384, &Streams::new(1))
+    }
+
+    /// Half of retention follows Arrhenius, half the clock.
+    #[test]
+    fn a_share_of_retention_goes_on_whatever_the_temperature() {
+        let hot = cells(|settings| settings.celsius = 55.0);
+        // JESD218: 6.45 times from 40 to 55 C.
+        assert!((hot.reference_hours(100.0) / 645.0 - 1.0).abs() < 1e-3);
+        let mixed = cells(|settings| (settings.celsius, settings.unaccelerated) = (55.0, 0.5));
+        assert!((mixed.reference_hours(100.0) / (322.5 + 50.0) - 1.0).abs() < 1e-3);
+    }
+
+    /// A page that is read hotter than it was programmed looks older, one that is read colder looks younger; the best references
+    /// make up for both.
+    #[test]
+    fn another_temperature_moves_the_best_references() {
+        let block = BlockInfo { pe: 3000, ..BlockInfo::default() };
+        let age = span_of(730.0);
+        let of = |cross_shift: f64| {
+            let cells = cells(|settings| settings.cross_shift = cross_shift);
+            let page = cells.page(Ppn(31), &block, 1, age);
+            (cells.rber_with(&page, 0.0), cells.optimum(&page), cells.rber_with(&page, cells.optimum(&page)))
+        };
+        let (as_usual, hotter, colder) = (of(0.0), of(0.45), of(-0.45));
+        assert!(hotter.0 > 1.5 * as_usual.0 && colder.0 < as_usual.0 / 1.5, "{hotter:?} {as_usual:?} {colder:?}");
+        assert!((hotter.1 - as_usual.1 - 0.45).abs() < 1e-12);
+        assert!((hotter.2 / as_usual.2 - 1.0).abs() < 1e-9 && (colder.2 / as_usual.2 - 1.0).abs() < 1e-9);
     }
 }

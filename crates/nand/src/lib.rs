@@ -19,7 +19,7 @@ mod silent;
 mod timing;
 
 pub use array::{Arrived, BlockInfo, FlashArray, MemoryArray, PageView, Payload, ProgramOutcome, ReadOutcome};
-pub use cells::{CellSettings, Cells, hours, span_of};
+pub use cells::{CellSettings, Cells, PageCells, hours, span_of};
 pub use faults::Faulty;
 #[cfg(unix)]
 pub use image::{FileArray, ImageError, StoredPayload};

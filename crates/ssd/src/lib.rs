@@ -24,8 +24,8 @@ mod write;
 pub use boot::demand::Demand;
 pub use config::SetupError;
 pub use config::{
-    Age, Buffer, BufferKind, CodecTiming, Controller, Drive, Ecc, Errors, Faults, Pace, PayloadKind, Power, Precondition,
-    Refresh, RefreshPolicy, Scheduler, Setup, shape,
+    Age, Buffer, BufferKind, CodecTiming, Controller, Drive, ENTRIES_MAX, Ecc, Errors, Faults, LadderPolicy, Pace, PayloadKind,
+    Power, Precondition, Refresh, RefreshPolicy, Scheduler, Setup, shape,
 };
 pub use core::limits::Recycled;
 pub use device::contents::page_contents;
@@ -45,7 +45,7 @@ pub use proof::whole::Standing;
 pub use proof::{AlternativesInFlight, CodePage, Failure, HeldParity, HeldSum, Inventory, ReadBack, Scrub, StoredPage};
 pub use result::series::{SeriesColumn, SeriesResult};
 pub use result::{
-    AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, HostResult, Life, OracleResult, PreconditionResult,
+    AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, HostResult, LadderResult, Life, OracleResult, PreconditionResult,
     RedundancyResult, ReplayResult, Response, RunResult, WaitsResult, WearResult,
 };
 pub use rules::{SAFETY_RULES, SafetyRule};

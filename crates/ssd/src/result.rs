@@ -48,6 +48,37 @@ pub struct EccResult {
     pub refreshed_units: u64,
     /// Pages recharged in place.
     pub recharged_pages: u64,
+    /// What the ladder of reads did; nothing where pages are read once.
+    pub ladder: LadderResult,
+}
+
+/// What the ladder of reads did in one run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LadderResult {
+    /// Page reads by the step they ended on: `hard`, `retry`, `soft_2_bit`, `soft_3_bit`, or `parity`, those that nothing helped.
+    pub reads: BTreeMap<String, u64>,
+    /// Page reads by how often they were read with other references.
+    pub reads_by_retries: BTreeMap<u32, u64>,
+    /// Seconds of dies and channels by step, without waiting.
+    pub flash_s: BTreeMap<String, f64>,
+    /// Seconds of decoders by step.
+    pub decode_s: BTreeMap<String, f64>,
+}
+
+impl LadderResult {
+    /// Page reads that the ladder was there for.
+    #[must_use]
+    pub fn all_reads(&self) -> u64 {
+        self.reads.values().sum()
+    }
+
+    /// How often a page was read with other references, on average; `None`: there was no ladder.
+    #[must_use]
+    pub fn retries_mean(&self) -> Option<f64> {
+        let all = self.all_reads();
+        let retries: u64 = self.reads_by_retries.iter().map(|(&retries, &reads)| u64::from(retries) * reads).sum();
+        (all > 0).then(|| retries as f64 / all as f64)
+    }
 }
 
 /// Reads with alternatives, and code for them, in one run.

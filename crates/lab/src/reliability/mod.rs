@@ -9,6 +9,7 @@ mod fit;
 mod graph;
 mod required;
 mod retention;
+mod retries;
 mod schemes;
 mod settings;
 mod stripe_loss;
@@ -72,6 +73,13 @@ pub const STUDIES: &[StudyEntry] = &[
         source: "FLARES, Eq. 5 in Eq. 1, solved for time",
         options: retention::OPTIONS,
         run: retention::study,
+    },
+    StudyEntry {
+        name: "retries",
+        summary: "entries of a retry table that a read takes, by wear and stage of retention",
+        source: "128-layer TLC set of Xerxes' SimpleSSD",
+        options: retries::OPTIONS,
+        run: retries::study,
     },
     StudyEntry {
         name: "thresholds",

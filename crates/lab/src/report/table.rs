@@ -283,7 +283,33 @@ fn page_ecc(runs: &[RunResult]) -> Table {
         .cost("units refreshed", "", |r| r.ecc.refreshed_units)
         .cost("pages recharged in place", "", |r| r.ecc.recharged_pages)
         .group("Refresh");
-    Table { title: "Page ECC", groups: vec![code, errors, refresh] }
+    let mut groups = vec![code, errors, refresh];
+    if runs.iter().any(|run| run.ecc.ladder.all_reads() > 0) {
+        groups.push(ladder(runs));
+    }
+    Table { title: "Page ECC", groups }
+}
+
+fn ladder(runs: &[RunResult]) -> Group {
+    let reads = |step: &'static str| move |r: &RunResult| r.ecc.ladder.reads.get(step).copied();
+    let flash = |step: &'static str| move |r: &RunResult| r.ecc.ladder.flash_s.get(step).copied();
+    let decode = |step: &'static str| move |r: &RunResult| r.ecc.ladder.decode_s.get(step).copied();
+    Rows::of(runs)
+        .cost("retries of a page read, mean", "", |r| r.ecc.ladder.retries_mean())
+        .fact("decoded at once", "reads", reads("hard"))
+        .cost("with other references", "reads", reads("retry"))
+        .cost("with 2 bits a cell", "reads", reads("soft_2_bit"))
+        .cost("with 3 bits a cell", "reads", reads("soft_3_bit"))
+        .cost("left to parity", "reads", reads("parity"))
+        .fact("dies and channels: first reads", "s", flash("hard"))
+        .cost("retries", "s", flash("retry"))
+        .cost("2-bit reads", "s", flash("soft_2_bit"))
+        .cost("3-bit reads", "s", flash("soft_3_bit"))
+        .fact("decoders: first reads", "s", decode("hard"))
+        .cost("after retries", "s", decode("retry"))
+        .cost("of 2 bits", "s", decode("soft_2_bit"))
+        .cost("of 3 bits", "s", decode("soft_3_bit"))
+        .group("Ladder of reads")
 }
 
 fn trust(runs: &[RunResult], speeds: &[RunSpeed]) -> Table {

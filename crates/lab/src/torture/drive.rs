@@ -1,7 +1,7 @@
 //! Random drives: small, with everything that a drive may have, and of every scheme.
 
 use super::{Draws, FaultKind, Scope, gathered, together, wide};
-use ssd::ecc::ECC_POLICIES;
+use ssd::ecc::{CodeKind, ECC_POLICIES};
 use ssd::ftl::victim::POLICIES;
 use ssd::nand::{Energy, PageKind, Pairing, Timing, Transfer};
 use ssd::protect::registry;
@@ -237,7 +237,7 @@ fn setup(scope: &Scope, scheme: SchemeChoice, drive: Drive, plan: &Plan, draws: 
         setup.power = gathered::power(&setup);
     }
     if draws.chance(0.06) {
-        let sound: Vec<_> = ECC_POLICIES.iter().filter(|entry| !entry.canary).collect();
+        let sound: Vec<_> = ECC_POLICIES.iter().filter(|entry| !entry.canary && entry.kind == CodeKind::Bch).collect();
         let policy = sound[1 + draws.below(sound.len() as u64 - 1) as usize].name;
         age(&mut setup, policy, draws);
     }

@@ -12,7 +12,7 @@ use super::scenario::{Fates, Round, Scenario, Stop, Strike, When, die_of, is_end
 use super::{FaultKind, Scope, text};
 use crate::compare::in_parallel;
 use crate::table::{Row, aligned, grouped};
-use ssd::ecc::ECC_POLICIES;
+use ssd::ecc::{CodeKind, ECC_POLICIES};
 use ssd::protect::{SchemeChoice, registry};
 use ssd::{
     Age, Begun, Buffer, Ecc, Errors, Fate, Faults, Outage, Pace, PayloadKind, Precondition, Refresh, Scheduler, Session, Setup,
@@ -81,7 +81,7 @@ pub struct Broken {
 pub fn cases(scope: &Scope, depth: u32) -> Vec<Case> {
     let choices = scope.schemes.iter().flat_map(|entry| entry.choices());
     let each = |choice: SchemeChoice| {
-        let policies = ECC_POLICIES.iter().filter(|entry| !entry.canary).map(|entry| entry.name);
+        let policies = ECC_POLICIES.iter().filter(|entry| !entry.canary && entry.kind == CodeKind::Bch).map(|entry| entry.name);
         policies.filter_map(|policy| case(scope.seed, &choice, policy, depth)).collect::<Vec<_>>()
     };
     choices.flat_map(each).collect()

@@ -9,6 +9,7 @@ mod every_step;
 mod fault_atlas;
 mod gathered;
 mod given_up;
+mod ladder;
 mod limits;
 mod outages;
 mod page_ecc;

@@ -18,7 +18,6 @@ use crate::core::owner::Owner;
 use crate::core::timer::Timer;
 use crate::core::{Command, Core};
 use crate::write::{Way, Writer};
-use coding::odds::Per;
 use device::command::Verb;
 use device::contents::HostPayload;
 use device::ecc::{EccError, EccSetup, PageEcc, Rewrites};
@@ -104,7 +103,8 @@ impl Refresh {
 /// What page ECC is built from.
 fn ecc_setup<'a>(setup: &'a Setup, way: Way) -> EccSetup<'a> {
     let rewrites = Rewrites { on_advice: setup.refresh.policy == RefreshPolicy::Alarm, unreadable: way.brings_pages_back() };
-    EccSetup { ecc: &setup.ecc, errors: &setup.errors, geometry: &setup.drive.geometry, rewrites }
+    let sensed = setup.drive.timing.unit.map_or(1, |unit| unit.sensed());
+    EccSetup { ecc: &setup.ecc, errors: &setup.errors, geometry: &setup.drive.geometry, sensed, rewrites }
 }
 
 /// The timer of refresh, in the calendar.
@@ -173,9 +173,9 @@ impl<P: HostPayload> Care<P> {
     /// Deadlines of what is stored already.
     fn start_refresh<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, setup: &Setup) {
         let ecc = core.device.ecc.as_deref().expect("refresh belongs to ECC");
-        let limit = |t: u32| ecc.layout.codeword.code.max_rber(t, setup.refresh.uber, Per::CodewordBit);
+        let limit = |t: u8| ecc.layout.codeword.max_rber(Capability(t), setup.refresh.uber);
         let joint = setup.refresh.policy == RefreshPolicy::Joint;
-        let limits = if joint { (0..=u32::from(ecc.policy.strongest().0)).map(limit).collect() } else { Vec::new() };
+        let limits = if joint { (0..=ecc.policy.strongest().0).map(limit).collect() } else { Vec::new() };
         self.note_all_blocks(core, Refresh::new(setup, limits, core.map.units(), core.map.logs()));
     }
 
@@ -443,7 +443,7 @@ mod tests {
         let due = deadline(&bench, block);
         let info = *bench.core.device.array.block(block);
         let ecc = bench.core.device.ecc.as_deref_mut().expect("a drive with ECC");
-        let bears = ecc.layout.codeword.code.max_rber(u32::from(t.0), 1e-11, Per::CodewordBit);
+        let bears = ecc.layout.codeword.max_rber(t, 1e-11);
         let rate = ecc.cells.nominal(&info, due.since(WRITTEN));
         assert!((rate / (bears / 2.0) - 1.0).abs() < 0.01, "{rate} of {bears}");
         // A read that finds the block worse than it was brings the deadline nearer.

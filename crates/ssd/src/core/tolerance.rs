@@ -39,13 +39,14 @@ impl Tolerance {
     pub fn new(page_ecc: Option<&PageEcc>, pages_per_block: u32, target_yield: f64) -> Self {
         let paper = RberModel::Flares(Flares::DA_RAID5);
         let cells = page_ecc.map(|ecc| &ecc.cells).filter(|cells| !cells.is_ideal());
-        let strongest = page_ecc.map(|ecc| (ecc.layout.codeword.code, u32::from(ecc.policy.strongest().0)));
-        let (code, t) = strongest.filter(|&(_, t)| t > 0).unwrap_or(PAPERS_CODE);
+        let strongest = page_ecc.map(|ecc| (ecc.layout.codeword, ecc.policy.strongest())).filter(|(_, t)| t.0 > 0);
+        let (code, t) = PAPERS_CODE;
+        let papers = || code.max_rber_for_yield(t, target_yield, 1);
         Self {
             model: cells.map_or(paper, |cells| *cells.model()),
             pages_per_block,
             acceleration: cells.map_or(1.0, |cells| cells.reference_hours(1.0)),
-            rber: code.max_rber_for_yield(t, target_yield, 1),
+            rber: strongest.map_or_else(papers, |(codeword, t)| codeword.max_rber_for_yield(t, target_yield)),
         }
     }
 

@@ -80,7 +80,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             return false;
         }
         let (outcome, time) = self.sense(&command);
-        if time == Nanos(0) {
+        if time == Nanos(0) && !self.core.device.reads_again() {
             self.read_done(id, &command, outcome);
             self.core.device.commands.give(id);
             return true;
@@ -93,7 +93,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// A decoder is done with a page.
     pub(crate) fn decoded(&mut self, channel: usize) {
         let timer = self.decoder(channel);
-        let (id, outcome) = self.core.device.decoded(channel, timer);
+        let Some((id, outcome)) = self.core.device.decoded(channel, timer) else { return };
         let command = self.core.device.commands[id];
         self.read_done(id, &command, outcome);
         self.core.device.commands.give(id);

@@ -3,12 +3,12 @@
 use crate::config::Pace;
 use crate::host::explain::Explained;
 use crate::result::{
-    AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, HostResult, Life, OracleResult, PreconditionResult,
+    AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, HostResult, LadderResult, Life, OracleResult, PreconditionResult,
     RedundancyResult, ReplayResult, Response, RunResult, WaitsResult, WearResult,
 };
 use crate::session::Prepared;
 use device::contents::HostPayload;
-use device::facts::RequestKind;
+use device::facts::{LadderFolds, RequestKind, Step};
 use device::waits::Wait;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
@@ -170,8 +170,12 @@ impl<P: HostPayload> Prepared<P> {
         let joules = |counts: &[u64], each: vocab::Nanojoules, planes: f64| {
             counts.iter().sum::<u64>() as f64 * each.0 as f64 * 1e-9 * planes
         };
+        let sensed_again = folds.ladder.further_sensings as f64 * energy.read.0 as f64 * 1e-9;
         let mut by_operation = BTreeMap::from([
-            ("read".to_string(), joules(&folds.reads, energy.read, 1.0) - joules(&[folds.in_register], energy.read, 1.0)),
+            (
+                "read".to_string(),
+                joules(&folds.reads, energy.read, 1.0) - joules(&[folds.in_register], energy.read, 1.0) + sensed_again,
+            ),
             ("program".to_string(), joules(&folds.programs, energy.program, program)),
             ("erase".to_string(), joules(&folds.erases, energy.erase, erase)),
         ]);
@@ -218,7 +222,23 @@ impl<P: HostPayload> Prepared<P> {
             programs_by_t: ecc.programs_by_t.clone(),
             refreshed_units: refreshed,
             recharged_pages: folds.recharges,
+            ladder: ladder_result(&folds.ladder),
         }
+    }
+}
+
+/// Empty where there was no ladder.
+fn ladder_result(ladder: &LadderFolds) -> LadderResult {
+    if ladder.ended.iter().all(|&reads| reads == 0) {
+        return LadderResult::default();
+    }
+    let names = Step::ALL.map(|(_, name)| name.to_owned());
+    let seconds = |times: &[Nanos; Step::ALL.len()]| names.iter().cloned().zip(times.map(Nanos::as_secs_f64)).collect();
+    LadderResult {
+        reads: names.iter().cloned().chain(["parity".to_owned()]).zip(ladder.ended).collect(),
+        reads_by_retries: ladder.retries.clone(),
+        flash_s: seconds(&ladder.flash),
+        decode_s: seconds(&ladder.decode),
     }
 }
 

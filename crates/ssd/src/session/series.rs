@@ -4,7 +4,7 @@ use crate::config::Pace;
 use crate::result::RunResult;
 use crate::result::series::{SeriesColumn, SeriesResult};
 use crate::session::{Session, inside};
-use device::facts::RequestKind;
+use device::facts::{RequestKind, Step};
 use device::series::{Bin, Responses, Series};
 use vocab::{Bytes, Cause, HostCommand, Nanos};
 
@@ -132,6 +132,15 @@ impl RunSeries {
             for cause in Cause::ALL {
                 let name = format!("flash_{operation}_per_s_{}", cause.name().replace('-', "_"));
                 columns.push(self.column(name, |bin| Some(of(bin)[cause as usize] as f64 / width_s)));
+            }
+        }
+        // Only where there is a ladder.
+        if self.series.bins().iter().any(|bin| bin.counts.ladder.iter().any(|&reads| reads > 0)) {
+            let steps = Step::ALL.map(|(_, name)| name).into_iter().chain(["parity"]);
+            for (which, step) in steps.enumerate() {
+                columns.push(
+                    self.column(format!("ladder_reads_per_s_{step}"), |bin| Some(bin.counts.ladder[which] as f64 / width_s)),
+                );
             }
         }
         columns.push(self.column("waf", |bin| {

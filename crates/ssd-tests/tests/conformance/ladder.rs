@@ -1,0 +1,72 @@
+//! The ladder of reads under schemes with parity, end to end: what no step brings back, parity does.
+
+use crate::common::{MIX, drive, read_all, run, seeds, setup, workload};
+use flashkeep_ssd as ssd;
+use ssd::{Age, Ecc, Errors, LadderPolicy, Pace, PayloadKind, Precondition, RunResult, Session, Setup};
+use vocab::{Bytes, Nanos, PeCycles};
+
+const HOUR: u64 = 3_600_000_000_000;
+
+/// A filled drive at 7000 cycles, pages of which differ by a third from each other; a soft read of 2 bits bears
+/// about 1e-2 at rate 0.928, so that after a year a few pages in a hundred are beyond all steps.
+fn aged(scheme: &str, payload: PayloadKind, ladder: LadderPolicy, hours: u64) -> Setup {
+    let mut setup = setup(scheme, drive(4, 16, 24, 1), 0.6);
+    setup.drive.geometry.oob_size = Bytes(512);
+    let precondition = Precondition { fill: 1.0, ..setup.precondition };
+    let age = Age { pe_cycles: PeCycles(7000), retention: Nanos(hours * HOUR), ..Age::default() };
+    let errors = Errors { model: "tlc-128l".into(), page_sigma: 0.3, ..Errors::default() };
+    let options = [("rate".to_owned(), "0.928".to_owned())].into();
+    let ecc = Ecc { policy: "ldpc".into(), options, ladder, soft_bits: 2, ..Ecc::default() };
+    Setup { payload, age, errors, ecc, precondition, ..setup }
+}
+
+fn of_step(result: &RunResult, step: &str) -> u64 {
+    result.ecc.ladder.reads.get(step).copied().unwrap_or(0)
+}
+
+/// Every page is read back right: most of them after retries, some after a soft read, and those beyond all steps by parity.
+/// Without a ladder hardly any page can be read, and parity of one page in a stripe cannot help.
+#[test]
+fn what_no_step_brings_back_parity_does() {
+    for scheme in ["raid5", "ds-raid"] {
+        for payload in [PayloadKind::Tag, PayloadKind::Page] {
+            let name = format!("{scheme}, {payload:?}");
+            let setup = aged(scheme, payload, LadderPolicy::Table, 8760);
+            let mut session = Session::new(&setup).unwrap_or_else(|e| panic!("{name}: {e}"));
+            let all: Vec<_> = read_all(setup.user_slots).collect();
+            let result = run(&mut session, &all, Pace::Closed { depth: 4 });
+            assert_eq!((result.oracle.mismatches, result.oracle.checked_reads), (0, u64::from(setup.user_slots)), "{name}");
+            let steps = ["hard", "retry", "soft_2_bit", "parity"].map(|step| of_step(&result, step));
+            assert!(steps[1..].iter().all(|&reads| reads > 0), "{name}: {steps:?}");
+            assert!(result.redundancy.rebuilt_reads > 0, "{name}: {steps:?}");
+            assert!(result.host.media_errors <= u64::from(setup.user_slots) / 50, "{name}: {}", result.host.media_errors);
+
+            let bare = aged(scheme, payload, LadderPolicy::None, 8760);
+            let mut session = Session::new(&bare).unwrap_or_else(|e| panic!("{name}: {e}"));
+            let result = run(&mut session, &all, Pace::Closed { depth: 4 });
+            assert_eq!(result.oracle.mismatches, 0, "{name}");
+            assert!(result.host.media_errors > u64::from(setup.user_slots) / 2, "{name}: {}", result.host.media_errors);
+        }
+    }
+}
+
+/// What pages carry changes no event, also on the ladder; and policies that know more retry less.
+#[test]
+fn better_references_save_retries_whatever_pages_carry() {
+    for seed in seeds(2) {
+        let mut means = Vec::new();
+        for ladder in [LadderPolicy::Table, LadderPolicy::Tracked, LadderPolicy::Predicted] {
+            let found = [PayloadKind::Tag, PayloadKind::Page].map(|payload| {
+                let setup = Setup { seed, ..aged("ds-raid", payload, ladder, 1000) };
+                let mut session = Session::new(&setup).unwrap_or_else(|e| panic!("{e}"));
+                let commands = workload(seed, setup.user_slots, 400, MIX);
+                run(&mut session, &commands, Pace::Closed { depth: 8 })
+            });
+            let digests = found.each_ref().map(|result| (result.replay.event_digest, result.oracle.mismatches));
+            assert_eq!(digests[0], digests[1], "{ladder:?}, seed {seed}: run with seed {seed} again");
+            assert_eq!(digests[0].1, 0);
+            means.push(found[0].ecc.ladder.retries_mean().unwrap());
+        }
+        assert!(means[1] < means[0] / 2.0 && means[2] < means[0] / 2.0, "seed {seed}: {means:?}");
+    }
+}
