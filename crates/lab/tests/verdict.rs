@@ -151,6 +151,26 @@ fn more_bad_blocks_than_the_spare_are_refused_before_the_run() {
     flashkeep_lab::plan(&valid, 65_536).unwrap_or_else(|e| panic!("{e}"));
 }
 
+/// Random writes of a page fill program units under every scheme, on the drive that is the default: what parity costs is its share,
+/// and nothing is padded but rows that a superblock ends with.
+#[test]
+fn no_scheme_refuses_a_drive_of_today_and_rows_pad_nothing_on_it() {
+    let settings = "schemes = [\"none\", \"raid5\", \"ppc\", \"da-raid5\", \"ds-raid\", \"mds-groups\", \"code-zones\"]\n\
+                    [trace]\nsource = \"uniform\"\n[generate]\nrequests = 30000\nrange = \"1GiB\"\n\
+                    [capacity]\nfairness = \"equal-spare\"\n";
+    let comparison = run(settings);
+    assert!(comparison.verdict.schemes.iter().all(SchemeVerdict::is_comparable));
+    let waf = |scheme: &str| of(&comparison, scheme).costs.waf.expect("it wrote");
+    let parity_share = 8.0 / 7.0;
+    assert!(waf("ds-raid") <= 1.3 * parity_share * waf("none"), "{} and {}", waf("ds-raid"), waf("none"));
+    for outcome in &comparison.outcomes {
+        let flash = &outcome.result.flash;
+        let programs: u64 = flash.programs.values().sum();
+        assert!(flash.programs.get("padding").copied().unwrap_or(0) * 1000 < programs, "{}", outcome.label);
+        assert_eq!(outcome.result.oracle.mismatches, 0, "{}", outcome.label);
+    }
+}
+
 #[test]
 fn schemes_that_cannot_run_on_a_drive_are_left_out_unless_asked_for() {
     let on_tlc = |schemes: Option<&str>| {
