@@ -207,7 +207,7 @@ fn values_out_of_range_are_placed_and_say_what_is_valid() {
 }
 
 /// Settings with a bound: a section, a key, values that are refused, and the range that the complaint names.
-const BOUNDED: [(&str, &str, &[&str], &str); 32] = [
+const BOUNDED: [(&str, &str, &[&str], &str); 39] = [
     ("drive.timing", "command", &["\"18446744073709551615ns\"", "\"1001ms\""], "valid is 0ns to 1s"),
     ("drive.timing", "erase", &["\"18446744073709551615ns\"", "\"1h\""], "valid is 0ns to 1s"),
     ("drive.timing", "transfer.per-page", &["\"18446744073709551615ns\""], "valid is 0ns to 1s"),
