@@ -383,17 +383,7 @@ impl Folds {
                 ecc.decode += time;
                 self.digest(at, 5, u64::from(errors) << 8 | u64::from(failed));
             }
-            Fact::Climbed { step, sensings, flash, decode } => {
-                self.ladder.further_sensings += if step == Step::Hard { 0 } else { u64::from(sensings) };
-                self.ladder.flash[step as usize] += flash;
-                self.ladder.decode[step as usize] += decode;
-            }
-            Fact::LadderEnded { step, retries } => {
-                let which = step.map_or(Step::ALL.len(), |step| step as usize);
-                self.ladder.ended[which] += 1;
-                *self.ladder.retries.entry(retries).or_default() += 1;
-                self.digest(at, 7, (which as u64) << 8 | u64::from(retries));
-            }
+            Fact::Climbed { .. } | Fact::LadderEnded { .. } => self.climbed(at, fact),
             Fact::Encoded { capability, time } => {
                 *self.ecc.programs_by_t.entry(capability).or_default() += 1;
                 self.ecc.encode += time;
@@ -426,6 +416,25 @@ impl Folds {
             Fact::WriteError => self.write_errors += 1,
             Fact::Astray => self.astray += 1,
             Fact::Refused => self.refused += 1,
+        }
+    }
+
+    /// What happens on the ladder of reads. Out of line: most drives have none.
+    #[inline(never)]
+    fn climbed(&mut self, at: SimTime, fact: Fact) {
+        match fact {
+            Fact::Climbed { step, sensings, flash, decode } => {
+                self.ladder.further_sensings += if step == Step::Hard { 0 } else { u64::from(sensings) };
+                self.ladder.flash[step as usize] += flash;
+                self.ladder.decode[step as usize] += decode;
+            }
+            Fact::LadderEnded { step, retries } => {
+                let which = step.map_or(Step::ALL.len(), |step| step as usize);
+                self.ladder.ended[which] += 1;
+                *self.ladder.retries.entry(retries).or_default() += 1;
+                self.digest(at, 7, (which as u64) << 8 | u64::from(retries));
+            }
+            _ => {}
         }
     }
 

@@ -208,11 +208,11 @@ impl Outcome {
         put("ecc_unreadable_pages", json!(r.ecc.unreadable_pages));
         put("ecc_decode_us_mean", json!(r.ecc.decode_us_mean));
         put("ecc_programs_by_t", json!(r.ecc.programs_by_t));
-        put("ladder_reads_by_end", json!(r.ecc.ladder.reads));
-        put("ladder_reads_by_retries", json!(r.ecc.ladder.reads_by_retries));
-        put("ladder_retries_mean", json!(r.ecc.ladder.retries_mean()));
-        put("ladder_flash_s_by_step", json!(r.ecc.ladder.flash_s));
-        put("ladder_decode_s_by_step", json!(r.ecc.ladder.decode_s));
+        put("ladder_reads_by_end", json!(r.ladder.reads));
+        put("ladder_reads_by_retries", json!(r.ladder.reads_by_retries));
+        put("ladder_retries_mean", json!(r.ladder.retries_mean()));
+        put("ladder_flash_s_by_step", json!(r.ladder.flash_s));
+        put("ladder_decode_s_by_step", json!(r.ladder.decode_s));
         put("refreshed_units", json!(r.ecc.refreshed_units));
         put("recharged_pages", json!(r.ecc.recharged_pages));
         put("around_reads", json!(r.around.reads));

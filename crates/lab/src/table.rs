@@ -232,10 +232,8 @@ impl Comparison {
             rows.each("t (BCH) or parity rows (LDPC), mean", |o| figure(Quantity::Plain, o.result.mean_t()));
             rows.each("units refreshed", |o| count(o.result.ecc.refreshed_units));
         }
-        if rows.any(|o| o.result.ecc.ladder.all_reads() > 0) {
-            rows.each("retries a page read, mean", |o| {
-                figure(Quantity::Plain, o.result.ecc.ladder.retries_mean().unwrap_or(0.0))
-            });
+        if rows.any(|o| o.result.ladder.all_reads() > 0) {
+            rows.each("retries a page read, mean", |o| figure(Quantity::Plain, o.result.ladder.retries_mean().unwrap_or(0.0)));
             let steps = [
                 ("  decoded at once", "hard"),
                 ("  with other references", "retry"),
@@ -244,7 +242,7 @@ impl Comparison {
                 ("  left to parity", "parity"),
             ];
             for (label, step) in steps {
-                rows.each(label, |o| count(o.result.ecc.ladder.reads.get(step).copied().unwrap_or(0)));
+                rows.each(label, |o| count(o.result.ladder.reads.get(step).copied().unwrap_or(0)));
             }
         }
         let mut waits = crate::waits::rows(&rows.runs);

@@ -48,8 +48,6 @@ pub struct EccResult {
     pub refreshed_units: u64,
     /// Pages recharged in place.
     pub recharged_pages: u64,
-    /// What the ladder of reads did; nothing where pages are read once.
-    pub ladder: LadderResult,
 }
 
 /// What the ladder of reads did in one run.
@@ -288,6 +286,8 @@ pub struct RunResult {
     pub flash: FlashResult,
     /// What page ECC did; zeros without it.
     pub ecc: EccResult,
+    /// What the ladder of reads did; nothing where pages are read once.
+    pub ladder: LadderResult,
     /// Reads with alternatives; zeros where there are none.
     pub around: AroundResult,
     /// What redundancy gave back.

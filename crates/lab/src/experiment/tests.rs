@@ -207,7 +207,7 @@ fn values_out_of_range_are_placed_and_say_what_is_valid() {
 }
 
 /// Settings with a bound: a section, a key, values that are refused, and the range that the complaint names.
-const BOUNDED: [(&str, &str, &[&str], &str); 32] = [
+const BOUNDED: [(&str, &str, &[&str], &str); 39] = [
     ("drive.timing", "command", &["\"18446744073709551615ns\"", "\"1001ms\""], "valid is 0ns to 1s"),
     ("drive.timing", "erase", &["\"18446744073709551615ns\"", "\"1h\""], "valid is 0ns to 1s"),
     ("drive.timing", "transfer.per-page", &["\"18446744073709551615ns\""], "valid is 0ns to 1s"),
@@ -237,6 +237,13 @@ const BOUNDED: [(&str, &str, &[&str], &str); 32] = [
     ("errors", "activation_ev", &["1e308", "-1.0"], "valid is 0 to 3"),
     ("errors", "page_sigma", &["1e308"], "valid is 0 to 3"),
     ("errors", "recharge_rber", &["1e308"], "valid is 0 to 0.5"),
+    ("errors", "unaccelerated", &["-0.1", "1.1"], "valid is 0 to 1"),
+    ("errors", "read_celsius", &["-41.0", "126.0"], "valid is -40 to 125"),
+    ("errors", "cross_shift", &["-1.0", "2.5"], "valid is 0 to 2"),
+    ("errors", "stage_1_hours", &["0.0", "8760.0"], "valid is above 0 and below errors.stage_6_hours"),
+    ("ecc", "retries", &["65"], "valid is 0 to 64"),
+    ("ecc", "soft_bits", &["0", "4"], "valid is 1 to 3"),
+    ("ecc", "prediction_sigma", &["-0.5", "4.0"], "valid is 0 to 3"),
     ("precondition", "overwrite_at_most", &["1e308", "-1.0"], "valid is 0 to 1000000"),
     ("refresh", "uber", &["1e308", "0.0"], "valid is above 0 and below 1"),
     ("capacity", "spare", &["1e308"], "valid is 0 to 0.95"),

@@ -99,7 +99,7 @@ pub(super) const VALUES: &[Value] = &[
         Some(sum(&r.flash.programs)? - not_extra)
     }),
     on_demand("die_wear_ratio", |r| r.wear.die_wear_ratio),
-    on_demand("ladder_retries_mean", |r| r.ecc.ladder.retries_mean()),
-    on_demand("ladder_parity_reads", |r| r.ecc.ladder.reads.get("parity").map(|&reads| reads as f64)),
+    on_demand("ladder_retries_mean", |r| r.ladder.retries_mean()),
+    on_demand("ladder_parity_reads", |r| r.ladder.reads.get("parity").map(|&reads| reads as f64)),
     on_demand("requests_per_s", |r| each_second(r, r.host.response_us.count as f64)),
 ];

@@ -284,18 +284,18 @@ fn page_ecc(runs: &[RunResult]) -> Table {
         .cost("pages recharged in place", "", |r| r.ecc.recharged_pages)
         .group("Refresh");
     let mut groups = vec![code, errors, refresh];
-    if runs.iter().any(|run| run.ecc.ladder.all_reads() > 0) {
+    if runs.iter().any(|run| run.ladder.all_reads() > 0) {
         groups.push(ladder(runs));
     }
     Table { title: "Page ECC", groups }
 }
 
 fn ladder(runs: &[RunResult]) -> Group {
-    let reads = |step: &'static str| move |r: &RunResult| r.ecc.ladder.reads.get(step).copied();
-    let flash = |step: &'static str| move |r: &RunResult| r.ecc.ladder.flash_s.get(step).copied();
-    let decode = |step: &'static str| move |r: &RunResult| r.ecc.ladder.decode_s.get(step).copied();
+    let reads = |step: &'static str| move |r: &RunResult| r.ladder.reads.get(step).copied();
+    let flash = |step: &'static str| move |r: &RunResult| r.ladder.flash_s.get(step).copied();
+    let decode = |step: &'static str| move |r: &RunResult| r.ladder.decode_s.get(step).copied();
     Rows::of(runs)
-        .cost("retries of a page read, mean", "", |r| r.ecc.ladder.retries_mean())
+        .cost("retries of a page read, mean", "", |r| r.ladder.retries_mean())
         .fact("decoded at once", "reads", reads("hard"))
         .cost("with other references", "reads", reads("retry"))
         .cost("with 2 bits a cell", "reads", reads("soft_2_bit"))

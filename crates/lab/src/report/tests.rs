@@ -282,6 +282,7 @@ fn figures_in_the_island_are_one_list_and_come_back_from_it() {
         "checked_reads",
         "mismatches",
         "flash_reads",
+        "ladder",
         "flash_programs",
         "flash_erases",
         "waf",

@@ -21,7 +21,7 @@ fn aged(scheme: &str, payload: PayloadKind, ladder: LadderPolicy, hours: u64) ->
 }
 
 fn of_step(result: &RunResult, step: &str) -> u64 {
-    result.ecc.ladder.reads.get(step).copied().unwrap_or(0)
+    result.ladder.reads.get(step).copied().unwrap_or(0)
 }
 
 /// Every page is read back right: most of them after retries, some after a soft read, and those beyond all steps by parity.
@@ -65,7 +65,7 @@ fn better_references_save_retries_whatever_pages_carry() {
             let digests = found.each_ref().map(|result| (result.replay.event_digest, result.oracle.mismatches));
             assert_eq!(digests[0], digests[1], "{ladder:?}, seed {seed}: run with seed {seed} again");
             assert_eq!(digests[0].1, 0);
-            means.push(found[0].ecc.ladder.retries_mean().unwrap());
+            means.push(found[0].ladder.retries_mean().unwrap());
         }
         assert!(means[1] < means[0] / 2.0 && means[2] < means[0] / 2.0, "seed {seed}: {means:?}");
     }

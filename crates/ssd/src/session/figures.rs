@@ -36,6 +36,7 @@ impl<P: HostPayload> Prepared<P> {
             oracle: OracleResult { checked_reads: folds.checked, mismatches: folds.mismatches },
             flash: self.flash_result(),
             ecc: self.ecc_result(),
+            ladder: ladder_result(&folds.ladder),
             around: self.around_result(),
             redundancy: RedundancyResult {
                 rebuilt_reads: folds.rebuilt,
@@ -222,7 +223,6 @@ impl<P: HostPayload> Prepared<P> {
             programs_by_t: ecc.programs_by_t.clone(),
             refreshed_units: refreshed,
             recharged_pages: folds.recharges,
-            ladder: ladder_result(&folds.ladder),
         }
     }
 }
