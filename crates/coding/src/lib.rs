@@ -27,6 +27,7 @@ pub mod erasure;
 pub mod gf2;
 pub mod gf256;
 pub mod graph;
+pub mod ldpc;
 pub mod odds;
 
 pub use bch::{Bch, BchError, BchFamily, Uncorrectable};
