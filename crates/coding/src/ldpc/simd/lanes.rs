@@ -1,7 +1,7 @@
 //! Layered normalised min-sum on one register of beliefs a step, written once for every width. All arithmetic is on bytes
 //! and exact, so every width gives the same bits.
 
-use super::super::layout::{Edge, Layout, TAIL};
+use super::super::layout::{Layout, TAIL};
 use super::rows::{Block, double, flip, syndrome};
 use super::workspace::{Buffers, Levels};
 use crate::ldpc::{Limits, Outcome};
@@ -37,6 +37,24 @@ pub(in super::super) trait Lanes: Copy {
     unsafe fn where_set(bits: *const u8, then: Self, or: Self) -> Self;
     /// The sign bits, as many as there are bytes.
     unsafe fn signs(self, to: *mut u8);
+
+    /// Bytes that keep a register of messages until the next iteration: here the messages themselves.
+    const KEPT: usize = Self::BYTES;
+
+    /// The messages to bits whose values are these: with the other sign than the check has without them, and the
+    /// magnitude `at_least` where they are the least, else `usual`; kept as well.
+    #[inline(always)]
+    unsafe fn answer(self, least: Self, usual: Self, at_least: Self, sign: Self, kept: *mut i8) -> Self {
+        let message = self.abs().where_equal(least, at_least, usual).with_sign(sign.xor(self));
+        message.store(kept);
+        message
+    }
+
+    /// The messages that were kept, with what they were made of.
+    #[inline(always)]
+    unsafe fn recall(kept: *const i8, _usual: Self, _at_least: Self) -> Self {
+        Self::load(kept)
+    }
 }
 
 /// What checks tell bits for a smallest magnitude: 3/4 of it.
@@ -80,7 +98,10 @@ pub(super) unsafe fn decode<V: Lanes, B: Block>(
 /// Rounds of bit flipping until all checks hold; nothing where too many fail from the start, or still fail in the end.
 #[inline(always)]
 unsafe fn flip_rounds<B: Block>(layout: &Layout, buffers: &mut Buffers) -> Option<u32> {
-    let failing: u32 = (0..layout.rows).map(|row| row_weight::<B>(buffers.sums.words().add(2 * row * B::WORDS))).sum();
+    let mut failing = 0;
+    for row in 0..layout.rows {
+        failing += row_weight::<B>(buffers.sums.words().add(2 * row * B::WORDS));
+    }
     if failing as usize * FLIPPING_SHARE > layout.rows * layout.z {
         return None;
     }
@@ -103,7 +124,11 @@ const FLIPPING_ROUNDS: u32 = 6;
 
 #[inline(always)]
 unsafe fn row_weight<B: Block>(at: *const u64) -> u32 {
-    (0..B::WORDS).map(|word| (*at.add(word)).count_ones()).sum()
+    let mut weight = 0;
+    for word in 0..B::WORDS {
+        weight += (*at.add(word)).count_ones();
+    }
+    weight
 }
 
 #[inline(always)]
@@ -122,7 +147,8 @@ unsafe fn start<V: Lanes, B: Block>(layout: &Layout, buffers: &mut Buffers, leve
     for (plane, twice) in levels.planes.iter().zip(&mut buffers.planes) {
         double::<B>(plane.as_ptr(), layout.columns, twice.words_mut());
     }
-    let magnitudes = levels.magnitudes.map(|level| V::splat(level));
+    let [a, b, c, d] = levels.magnitudes;
+    let magnitudes = [V::splat(a), V::splat(b), V::splat(c), V::splat(d)];
     for column in 0..layout.columns {
         let turn = layout.last[column];
         let sources = [buffers.word.words(), buffers.planes[0].words(), buffers.planes[1].words()];
@@ -131,16 +157,17 @@ unsafe fn start<V: Lanes, B: Block>(layout: &Layout, buffers: &mut Buffers, leve
         }
         let beliefs = buffers.beliefs.bytes_mut().add(column * (z + TAIL));
         for chunk in (0..z).step_by(V::BYTES) {
-            let bits = |plane: usize| spare.add(plane * B::WORDS).cast_const().cast::<u8>().add(chunk / 8);
+            let bits = spare.cast_const().cast::<u8>().add(chunk / 8);
+            let (low, high) = (bits.add(8 * B::WORDS), bits.add(16 * B::WORDS));
             let magnitude = match levels.planes.len() {
                 0 => magnitudes[0],
-                1 => V::where_set(bits(1), magnitudes[1], magnitudes[0]),
+                1 => V::where_set(low, magnitudes[1], magnitudes[0]),
                 _ => {
-                    let strong = V::where_set(bits(1), magnitudes[3], magnitudes[2]);
-                    V::where_set(bits(2), strong, V::where_set(bits(1), magnitudes[1], magnitudes[0]))
+                    let strong = V::where_set(low, magnitudes[3], magnitudes[2]);
+                    V::where_set(high, strong, V::where_set(low, magnitudes[1], magnitudes[0]))
                 }
             };
-            keep(beliefs, z, chunk, V::where_set(bits(0), V::splat(0).minus(magnitude), magnitude));
+            keep(beliefs, z, chunk, V::where_set(bits, V::splat(0).minus(magnitude), magnitude));
         }
     }
 }
@@ -158,26 +185,29 @@ unsafe fn keep<V: Lanes>(beliefs: *mut i8, z: usize, chunk: usize, value: V) {
 #[inline(always)]
 unsafe fn pass<V: Lanes, const FIRST: bool>(layout: &Layout, buffers: &mut Buffers) {
     for row in 0..layout.rows {
-        let messages = buffers.messages.bytes_mut().add(layout.edges.start(row) * layout.z);
-        layer::<V, FIRST>(layout.edges.group(row), layout.z, buffers, messages);
+        layer::<V, FIRST>(layout, row, buffers);
     }
 }
 
 /// One row: Z checks. In the first iteration all messages are 0 and not read.
 #[inline(always)]
-unsafe fn layer<V: Lanes, const FIRST: bool>(edges: &[Edge], z: usize, buffers: &mut Buffers, messages: *mut i8) {
+unsafe fn layer<V: Lanes, const FIRST: bool>(layout: &Layout, row: usize, buffers: &mut Buffers) {
+    let (edges, z) = (layout.edges.group(row), layout.z);
     let (beliefs, extrinsic) = (buffers.beliefs.bytes_mut(), buffers.extrinsic.bytes_mut());
+    let messages = buffers.messages.bytes_mut().add(layout.edges.start(row) * z / V::BYTES * V::KEPT);
+    let magnitudes = buffers.magnitudes.bytes_mut().add(2 * row * z);
     let mut found = [[V::splat(0); 4]; 16];
     for (at, found) in found.iter_mut().take(z / V::BYTES).enumerate() {
-        let chunk = at * V::BYTES;
+        let (chunk, first) = (at * V::BYTES, at * edges.len());
         let (mut least, mut second, mut sign) = (V::splat(127), V::splat(127), V::splat(0));
+        let (usual, at_least) = (V::load(magnitudes.add(2 * chunk)), V::load(magnitudes.add(2 * chunk + V::BYTES)));
         for (i, edge) in edges.iter().enumerate() {
             let place = edge.base as usize + ((edge.shift as usize + chunk) & (z - 1));
             let mut value = V::load(beliefs.add(place));
             if !FIRST {
-                value = value.minus(V::load(messages.add(i * z + chunk)));
+                value = value.minus(V::recall(messages.add((first + i) * V::KEPT), usual, at_least));
             }
-            value.store(extrinsic.add(i * z + chunk));
+            value.store(extrinsic.add((first + i) * V::BYTES));
             let magnitude = value.abs();
             second = second.min(least.max(magnitude));
             least = least.min(magnitude);
@@ -186,11 +216,12 @@ unsafe fn layer<V: Lanes, const FIRST: bool>(edges: &[Edge], z: usize, buffers: 
         *found = [least, message(least), message(second), sign];
     }
     for (at, [least, usual, at_least, sign]) in found.iter().take(z / V::BYTES).enumerate() {
-        let chunk = at * V::BYTES;
+        let (chunk, first) = (at * V::BYTES, at * edges.len());
+        usual.store(magnitudes.add(2 * chunk));
+        at_least.store(magnitudes.add(2 * chunk + V::BYTES));
         for (i, edge) in edges.iter().enumerate() {
-            let value = V::load(extrinsic.add(i * z + chunk));
-            let message = value.abs().where_equal(*least, *at_least, *usual).with_sign(sign.xor(value));
-            message.store(messages.add(i * z + chunk));
+            let value = V::load(extrinsic.add((first + i) * V::BYTES));
+            let message = value.answer(*least, *usual, *at_least, *sign, messages.add((first + i) * V::KEPT));
             keep(beliefs.add(edge.base as usize), z, chunk, value.plus(message));
         }
     }
@@ -203,9 +234,10 @@ unsafe fn decide<V: Lanes, B: Block>(layout: &Layout, buffers: &mut Buffers) {
         let beliefs = buffers.beliefs.bytes_mut().add(column * (layout.z + TAIL));
         let to = buffers.word.words_mut().add(2 * column * B::WORDS);
         for chunk in (0..layout.z).step_by(V::BYTES) {
-            V::load(beliefs.add(chunk)).signs(to.cast::<u8>().add(chunk / 8));
+            let signs = V::load(beliefs.add(chunk));
+            signs.signs(to.cast::<u8>().add(chunk / 8));
+            signs.signs(to.add(B::WORDS).cast::<u8>().add(chunk / 8));
         }
-        B::load(to.cast_const().cast()).store(to.add(B::WORDS));
     }
 }
 

@@ -155,7 +155,7 @@ unsafe fn gap<B: Block>(inverse: &[u64], wanted: &[B; GAP], to: *mut u64, spare:
             }
         }
     }
-    for (row, [even, odd]) in sums.into_iter().enumerate() {
+    for (row, [even, odd]) in sums.iter().enumerate() {
         odd.store_twice(spare);
         let back = 64 * B::WORDS as u32 - 4;
         let odd = B::turned(spare, Turn { word: back / 64, bits: back % 64 });
@@ -171,7 +171,8 @@ pub(super) unsafe fn flip<B: Block>(layout: &Layout, word: *mut u64, sums: *mut 
     for column in 0..layout.columns {
         let failing = match layout.sums.group(column) {
             [a, b, c, d] => {
-                let [a, b, c, d] = [*a, *b, *c, *d].map(|turn| B::turned(sums, turn));
+                let (a, b) = (B::turned(sums, *a), B::turned(sums, *b));
+                let (c, d) = (B::turned(sums, *c), B::turned(sums, *d));
                 let (both, others) = (a.and(b), c.and(d));
                 if three { both.and(c.or(d)).or(others.and(a.or(b))) } else { both.and(others) }
             }
