@@ -111,7 +111,7 @@ pub enum Soft<'a> {
 }
 
 /// The magnitude of hard reads: min-sum knows no scale, so this says how finely messages are rounded.
-const HARD: i8 = 8;
+const HARD: i8 = 16;
 
 /// Memory for decoding, for any code; grown when first needed.
 #[derive(Default)]

@@ -8,7 +8,7 @@ use crate::ldpc::{Limits, Outcome};
 
 /// Magnitudes of what bits tell checks are cut off here, so that a belief (a channel value of at most 31 and five messages
 /// of at most 3/4 of this) never overflows a byte.
-const MOST: i8 = 25;
+const MOST: i8 = 32;
 
 /// A register of signed bytes, some read as unsigned. Its functions may only be called where the instruction set that the type
 /// stands for exists; they are inlined into functions that are compiled for it.
@@ -37,24 +37,6 @@ pub(in super::super) trait Lanes: Copy {
     unsafe fn where_set(bits: *const u8, then: Self, or: Self) -> Self;
     /// The sign bits, as many as there are bytes.
     unsafe fn signs(self, to: *mut u8);
-
-    /// Bytes that keep a register of messages until the next iteration: here the messages themselves.
-    const KEPT: usize = Self::BYTES;
-
-    /// The messages to bits whose values are these: with the other sign than the check has without them, and the
-    /// magnitude `at_least` where they are the least, else `usual`; kept as well.
-    #[inline(always)]
-    unsafe fn answer(self, least: Self, usual: Self, at_least: Self, sign: Self, kept: *mut i8) -> Self {
-        let message = self.abs().where_equal(least, at_least, usual).with_sign(sign.xor(self));
-        message.store(kept);
-        message
-    }
-
-    /// The messages that were kept, with what they were made of.
-    #[inline(always)]
-    unsafe fn recall(kept: *const i8, _usual: Self, _at_least: Self) -> Self {
-        Self::load(kept)
-    }
 }
 
 /// What checks tell bits for a smallest magnitude: 3/4 of it.
@@ -95,32 +77,48 @@ pub(super) unsafe fn decode<V: Lanes, B: Block>(
     None
 }
 
-/// Rounds of bit flipping until all checks hold; nothing where too many fail from the start, or still fail in the end.
+/// Rounds of bit flipping until all checks hold; nothing where too many fail from the start, or a round does not help.
+/// While many fail only bits of which all checks fail are flipped, then those of which three do.
 #[inline(always)]
 unsafe fn flip_rounds<B: Block>(layout: &Layout, buffers: &mut Buffers) -> Option<u32> {
-    let mut failing = 0;
-    for row in 0..layout.rows {
-        failing += row_weight::<B>(buffers.sums.words().add(2 * row * B::WORDS));
-    }
-    if failing as usize * FLIPPING_SHARE > layout.rows * layout.z {
+    let checks = layout.rows * layout.z;
+    let mut failing = weight::<B>(layout.rows, buffers.sums.words());
+    if failing * FLIPPING_SHARE > checks {
         return None;
     }
+    let (mut three, mut useless) = (failing * THREE_SHARE < checks, 0);
     for round in 1..=FLIPPING_ROUNDS {
         let (word, sums, spare) = (buffers.word.words_mut(), buffers.sums.words_mut(), buffers.spare.words_mut());
-        if !flip::<B>(layout, word, sums, spare, round > 1) {
-            return None;
-        }
-        if all_zero::<B>(layout.rows, sums) {
+        flip::<B>(layout, buffers.read.words(), word, sums, spare, three);
+        let left = weight::<B>(layout.rows, sums);
+        if left == 0 {
             return Some(round);
         }
+        useless += usize::from(left >= failing);
+        if useless > USELESS { return None; }
+        three = if left * THREE_SHARE < checks { left < failing || !three } else { !three && left * 4 > failing * 3 };
+        failing = left;
     }
     None
 }
 
+const USELESS: usize = 1;
 /// Bits are flipped only if at most one of so many checks fails.
 const FLIPPING_SHARE: usize = 7;
+/// Bits of which three checks fail are flipped if fewer than one of so many checks fail.
+const THREE_SHARE: usize = 20;
 /// Rounds of bit flipping before min-sum takes over.
-const FLIPPING_ROUNDS: u32 = 6;
+const FLIPPING_ROUNDS: u32 = 10;
+
+/// Checks that fail.
+#[inline(always)]
+unsafe fn weight<B: Block>(rows: usize, sums: *const u64) -> usize {
+    let mut weight = 0;
+    for row in 0..rows {
+        weight += row_weight::<B>(sums.add(2 * row * B::WORDS)) as usize;
+    }
+    weight
+}
 
 #[inline(always)]
 unsafe fn row_weight<B: Block>(at: *const u64) -> u32 {
@@ -129,15 +127,6 @@ unsafe fn row_weight<B: Block>(at: *const u64) -> u32 {
         weight += (*at.add(word)).count_ones();
     }
     weight
-}
-
-#[inline(always)]
-unsafe fn all_zero<B: Block>(rows: usize, sums: *const u64) -> bool {
-    let mut any = B::zero();
-    for row in 0..rows {
-        any = any.or(B::load(sums.add(2 * row * B::WORDS).cast()));
-    }
-    any.is_zero()
 }
 
 /// What the channel says of each bit, block by block in the order in which the last row leaves it.
@@ -194,18 +183,16 @@ unsafe fn pass<V: Lanes, const FIRST: bool>(layout: &Layout, buffers: &mut Buffe
 unsafe fn layer<V: Lanes, const FIRST: bool>(layout: &Layout, row: usize, buffers: &mut Buffers) {
     let (edges, z) = (layout.edges.group(row), layout.z);
     let (beliefs, extrinsic) = (buffers.beliefs.bytes_mut(), buffers.extrinsic.bytes_mut());
-    let messages = buffers.messages.bytes_mut().add(layout.edges.start(row) * z / V::BYTES * V::KEPT);
-    let magnitudes = buffers.magnitudes.bytes_mut().add(2 * row * z);
+    let messages = buffers.messages.bytes_mut().add(layout.edges.start(row) * z);
     let mut found = [[V::splat(0); 4]; 16];
     for (at, found) in found.iter_mut().take(z / V::BYTES).enumerate() {
         let (chunk, first) = (at * V::BYTES, at * edges.len());
         let (mut least, mut second, mut sign) = (V::splat(127), V::splat(127), V::splat(0));
-        let (usual, at_least) = (V::load(magnitudes.add(2 * chunk)), V::load(magnitudes.add(2 * chunk + V::BYTES)));
         for (i, edge) in edges.iter().enumerate() {
             let place = edge.base as usize + ((edge.shift as usize + chunk) & (z - 1));
             let mut value = V::load(beliefs.add(place));
             if !FIRST {
-                value = value.minus(V::recall(messages.add((first + i) * V::KEPT), usual, at_least));
+                value = value.minus(V::load(messages.add((first + i) * V::BYTES)));
             }
             value.store(extrinsic.add((first + i) * V::BYTES));
             let magnitude = value.abs();
@@ -217,11 +204,10 @@ unsafe fn layer<V: Lanes, const FIRST: bool>(layout: &Layout, row: usize, buffer
     }
     for (at, [least, usual, at_least, sign]) in found.iter().take(z / V::BYTES).enumerate() {
         let (chunk, first) = (at * V::BYTES, at * edges.len());
-        usual.store(magnitudes.add(2 * chunk));
-        at_least.store(magnitudes.add(2 * chunk + V::BYTES));
         for (i, edge) in edges.iter().enumerate() {
             let value = V::load(extrinsic.add((first + i) * V::BYTES));
-            let message = value.answer(*least, *usual, *at_least, *sign, messages.add((first + i) * V::KEPT));
+            let message = value.abs().where_equal(*least, *at_least, *usual).with_sign(sign.xor(value));
+            message.store(messages.add((first + i) * V::BYTES));
             keep(beliefs.add(edge.base as usize), z, chunk, value.plus(message));
         }
     }

@@ -164,24 +164,30 @@ unsafe fn gap<B: Block>(inverse: &[u64], wanted: &[B; GAP], to: *mut u64, spare:
 }
 
 /// One round of bit flipping over all columns: flips the bits of which `least` checks fail, 3 or 4 of 4. Check sums follow
-/// at once, so that later columns see what earlier ones have changed. Whether any bit was flipped.
+/// at once, so that later columns see what earlier ones have changed.
 #[inline(always)]
-pub(super) unsafe fn flip<B: Block>(layout: &Layout, word: *mut u64, sums: *mut u64, spare: *mut u64, three: bool) -> bool {
-    let mut any = false;
+pub(super) unsafe fn flip<B: Block>(layout: &Layout, read: *const u64, word: *mut u64, sums: *mut u64, spare: *mut u64, three: bool) {
     for column in 0..layout.columns {
         let failing = match layout.sums.group(column) {
             [a, b, c, d] => {
                 let (a, b) = (B::turned(sums, *a), B::turned(sums, *b));
                 let (c, d) = (B::turned(sums, *c), B::turned(sums, *d));
                 let (both, others) = (a.and(b), c.and(d));
-                if three { both.and(c.or(d)).or(others.and(a.or(b))) } else { both.and(others) }
+                if three {
+                    let (either, other) = (a.or(b), c.or(d));
+                    let at = word.add(2 * column * B::WORDS).cast_const().cast();
+                    let changed = B::load(at).xor(B::load(read.add(column * B::WORDS).cast()));
+                    let two = both.or(others).or(either.and(other));
+                    both.and(other).or(others.and(either)).or(changed.and(two))
+                } else {
+                    both.and(others)
+                }
             }
             turns => many::<B>(sums, turns),
         };
         if failing.is_zero() {
             continue;
         }
-        any = true;
         let at = word.add(2 * column * B::WORDS);
         B::load(at.cast_const().cast()).xor(failing).store_twice(at);
         failing.store_twice(spare);
@@ -190,7 +196,6 @@ pub(super) unsafe fn flip<B: Block>(layout: &Layout, word: *mut u64, sums: *mut 
             B::load(at.cast_const().cast()).xor(B::turned(spare, *turn)).store_twice(at);
         }
     }
-    any
 }
 
 /// Bits of which all check sums fail, or all but one.

@@ -56,8 +56,6 @@ pub(in super::super) struct Buffers {
     pub(super) beliefs: Aligned,
     /// Z signed bytes for each circulant.
     pub(super) messages: Aligned,
-    /// The two magnitudes of the messages of each check.
-    pub(super) magnitudes: Aligned,
     /// Z signed bytes for each circulant of a row.
     pub(super) extrinsic: Aligned,
 }
@@ -74,7 +72,6 @@ impl Buffers {
         self.spare.reserve(8 * block);
         self.beliefs.reserve(layout.columns * (layout.z + TAIL));
         self.messages.reserve(layout.edges.len() * layout.z);
-        self.magnitudes.reserve(2 * layout.rows * layout.z);
         self.extrinsic.reserve(layout.longest_row() * layout.z);
     }
 }

@@ -201,26 +201,6 @@ impl Lanes for Bytes64 {
     unsafe fn signs(self, to: *mut u8) {
         to.cast::<u64>().write_unaligned(_mm512_movepi8_mask(self.0));
     }
-
-    /// A quarter of the messages: which are the least, and which are negative. Caches hold that.
-    const KEPT: usize = 16;
-
-    #[inline(always)]
-    unsafe fn answer(self, least: Self, usual: Self, at_least: Self, sign: Self, kept: *mut i8) -> Self {
-        let is_least = _mm512_cmpeq_epi8_mask(self.abs().0, least.0);
-        let negative = _mm512_movepi8_mask(_mm512_xor_si512(sign.0, self.0));
-        kept.cast::<u64>().write(is_least);
-        kept.cast::<u64>().add(1).write(negative);
-        let magnitude = _mm512_mask_blend_epi8(is_least, usual.0, at_least.0);
-        Bytes64(_mm512_mask_sub_epi8(magnitude, negative, _mm512_setzero_si512(), magnitude))
-    }
-
-    #[inline(always)]
-    unsafe fn recall(kept: *const i8, usual: Self, at_least: Self) -> Self {
-        let (is_least, negative) = (kept.cast::<u64>().read(), kept.cast::<u64>().add(1).read());
-        let magnitude = _mm512_mask_blend_epi8(is_least, usual.0, at_least.0);
-        Bytes64(_mm512_mask_sub_epi8(magnitude, negative, _mm512_setzero_si512(), magnitude))
-    }
 }
 
 /// A kernel: the loops compiled for an instruction set, by words of a block.
