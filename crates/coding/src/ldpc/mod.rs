@@ -3,11 +3,13 @@
 mod alist;
 mod base;
 pub mod channel;
+pub mod curve;
 mod layout;
 mod ring;
 mod simd;
 
 pub use channel::{Channel, Stage};
+pub use curve::Curve;
 pub use simd::Kernel;
 
 use base::{Base, DATA};
