@@ -14,8 +14,7 @@ use ldpc_toolbox::sparse::SparseMatrix;
 use std::hint::black_box;
 use std::time::Instant;
 
-const CODES: [&str; 6] =
-    ["ldpc-4k-0.889", "ldpc-4k-0.901", "ldpc-4k-0.928", "ldpc-2k-0.901", "ldpc-1k-0.889", "ldpc-1k-0.928"];
+const CODES: [&str; 6] = ["ldpc-4k-0.889", "ldpc-4k-0.901", "ldpc-4k-0.928", "ldpc-2k-0.901", "ldpc-1k-0.889", "ldpc-1k-0.928"];
 /// What is read, and how often it is wrong.
 const READS: [(Stage, f64); 4] = [(Stage::Hard, 0.0), (Stage::Hard, 2e-3), (Stage::Hard, 4e-3), (Stage::TwoBit, 8e-3)];
 /// The peer's fastest layered decoders.
@@ -122,7 +121,12 @@ fn encode(code: &Code, kernel: &Kernel, words: &[Word]) -> f64 {
 }
 
 fn print(code: &Code, what: &str, who: &str, seconds: f64) {
-    println!("{:<14} {what:<22} {who:<20} {:>10.2} us {:>8.0} MB/s", code.name(), seconds * 1e6, code.data_bytes() as f64 / seconds / 1e6);
+    println!(
+        "{:<14} {what:<22} {who:<20} {:>10.2} us {:>8.0} MB/s",
+        code.name(),
+        seconds * 1e6,
+        code.data_bytes() as f64 / seconds / 1e6
+    );
 }
 
 fn main() {

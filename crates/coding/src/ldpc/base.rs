@@ -5,7 +5,7 @@
 //!
 //! The parity columns are drawn first. Column j of the first m - [`GAP`] of them has an untouched circulant in row j and three
 //! others below, so that all but the last [`GAP`] are found by substitution; those are multiplied by a small dense
-//! inverse ([`super::encoder`]). Columns take the rows that have fewest circulants so far, ties by lot, so that
+//! inverse ([`super::layout`]). Columns take the rows that have fewest circulants so far, ties by lot, so that
 //! row weights differ by little. Of [`CANDIDATES`] drawn columns that close no cycle of length 4 the one that closes
 //! fewest cycles of length 6 is taken. A code whose last rows are singular is drawn again. Everything follows from the
 //! seed, by SplitMix64.
@@ -68,18 +68,18 @@ struct Draft {
 
 impl Draft {
     fn new(rows: usize, z: usize) -> Self {
-        let (pairs, none) = (rows * rows, 0);
+        let pairs = rows * rows;
         Draft {
             rows,
             z,
-            weights: vec![none; rows],
+            weights: vec![0; rows],
             differences: vec![Vec::new(); pairs],
             taken: vec![false; pairs * z],
             ways: vec![0; pairs * z],
         }
     }
 
-    /// `count` of the rows that have the fewest circulants, but for `besides`, in order.
+    /// `count` of the rows from `from` on that have the fewest circulants, in order.
     fn light_rows(&self, lots: &mut Lots, from: usize, count: usize) -> Vec<usize> {
         let mut rows: Vec<(usize, u64, usize)> = (from..self.rows).map(|row| (self.weights[row], lots.word(), row)).collect();
         rows.sort_unstable();

@@ -91,7 +91,8 @@ pub(super) struct Layout {
     pub(super) encoder: Encoder,
 }
 
-/// What the encoder needs besides: see [`super::encoder`].
+/// What the encoder needs besides. Parity is solved in three steps: by substitution as if the last [`GAP`] blocks were 0, which
+/// leaves sums of the last rows; those blocks, by a product with the inverse; and by substitution what they change in the others.
 pub(super) struct Encoder {
     /// By row: the data blocks.
     pub(super) data: Grouped<Turn>,

@@ -1,4 +1,27 @@
-//! Quasi-cyclic LDPC codes for pages of flash: 1, 2 and 4 KiB of data at rates 8/9, 0.901 and 0.928.
+//! Quasi-cyclic LDPC codes for pages of flash: 1, 2 and 4 KiB of data at rates 0.889, 0.901 and 0.928.
+//!
+//! A word is data and then parity; bit i, from the lowest, of byte b is bit 8 b + i of the word. The matrix is made of
+//! circulants, drawn from a seed by the rules of `base.rs`; [`Code::alist`] gives it as text. Parity is found by
+//! substitution and one small dense product. Decoding checks the word, tries some rounds of bit flipping, and then iterates layered normalised
+//! min-sum over whole numbers, with what soft reads tell of each bit as its start: all in `simd/lanes.rs`. Every kernel gives
+//! the same bits. How often words are lost: `docs/ldpc.md`, and [`Curve`] for simulations.
+//!
+//! ```
+//! use flashkeep_coding::ldpc::{Code, Limits, Soft, Workspace};
+//!
+//! let code = Code::find("ldpc-1k-0.889").expect("a name of a code");
+//! let mut workspace = Workspace::default();
+//! let sent = [0x5a; 1024];
+//! let mut parity = vec![0; code.parity_bytes()];
+//! code.encode(&sent, &mut parity, &mut workspace);
+//!
+//! let mut read = sent;
+//! read[3] ^= 0x81;
+//! parity[0] ^= 0x10;
+//! let outcome = code.decode(&mut read, &mut parity, Soft::Hard, &Limits::default(), &mut workspace)?;
+//! assert_eq!((outcome.corrected, read), (3, sent));
+//! # Ok::<(), flashkeep_coding::ldpc::Undecoded>(())
+//! ```
 
 mod alist;
 mod base;

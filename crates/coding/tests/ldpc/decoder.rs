@@ -10,7 +10,13 @@ fn rates(code: &Code, stage: Stage) -> [f64; 3] {
     [most, 0.8 * most, 0.4 * most]
 }
 
-fn decode(code: &Code, frame: &Frame, channel: &Channel, limits: &Limits, kernel: &Kernel) -> (Result<Outcome, Undecoded>, Vec<u8>) {
+fn decode(
+    code: &Code,
+    frame: &Frame,
+    channel: &Channel,
+    limits: &Limits,
+    kernel: &Kernel,
+) -> (Result<Outcome, Undecoded>, Vec<u8>) {
     let mut word = frame.read.clone();
     let (data, parity) = word.split_at_mut(code.data_bytes());
     let outcome = code.decode_with(kernel, data, parity, frame.soft(channel), limits, &mut Workspace::default());
@@ -80,7 +86,8 @@ fn sum_product_decodes_what_min_sum_decodes() {
     let code = Code::find("ldpc-1k-0.889").expect("it is known");
     let matrix = Matrix::parse(&code.alist());
     let mut noise = Noise(23);
-    for (stage, good, bad) in [(Stage::Hard, 5.5e-3, 1.6e-2), (Stage::TwoBit, 1.25e-2, 2.8e-2), (Stage::ThreeBit, 1.5e-2, 3.1e-2)] {
+    for (stage, good, bad) in [(Stage::Hard, 5.5e-3, 1.6e-2), (Stage::TwoBit, 1.25e-2, 2.8e-2), (Stage::ThreeBit, 1.5e-2, 3.1e-2)]
+    {
         for (rber, decodes) in [(good, true), (bad, false)] {
             let channel = Channel::new(stage, rber);
             for _ in 0..3 {

@@ -6,8 +6,8 @@ use super::rows::{Block, double, flip, syndrome};
 use super::workspace::{Buffers, Levels};
 use crate::ldpc::{Limits, Outcome};
 
-/// Magnitudes of what bits tell checks are cut off here, so that a belief (a channel value of at most 31 and five messages
-/// of at most 3/4 of this) never overflows a byte.
+/// Magnitudes of what bits tell checks are cut off here, so that the belief of a bit in four checks, a channel value of at
+/// most 31 and four messages of at most 3/4 of this, fits into a byte. Sums are saturated for the few bits in five checks.
 const MOST: i8 = 32;
 
 /// A register of signed bytes, some read as unsigned. Its functions may only be called where the instruction set that the type
@@ -67,7 +67,11 @@ pub(super) unsafe fn decode<V: Lanes, B: Block>(
     }
     start::<V, B>(layout, buffers, levels);
     for iteration in 1..=limits.iterations {
-        if iteration == 1 { pass::<V, true>(layout, buffers) } else { pass::<V, false>(layout, buffers) };
+        if iteration == 1 {
+            pass::<V, true>(layout, buffers)
+        } else {
+            pass::<V, false>(layout, buffers)
+        };
         decide::<V, B>(layout, buffers);
         if syndrome::<B>(&layout.turned_checks, layout.rows, buffers.word.words(), buffers.sums.words_mut()) {
             let outcome = Outcome { iterations: iteration, flips: 0, corrected: 0 };
@@ -78,7 +82,7 @@ pub(super) unsafe fn decode<V: Lanes, B: Block>(
 }
 
 /// Rounds of bit flipping until all checks hold; nothing where too many fail from the start, or a round does not help.
-/// While many fail only bits of which all checks fail are flipped, then those of which three do.
+/// While many fail, only bits of which all checks fail are flipped, then those of which three do, or two if they were flipped.
 #[inline(always)]
 unsafe fn flip_rounds<B: Block>(layout: &Layout, buffers: &mut Buffers) -> Option<u32> {
     let checks = layout.rows * layout.z;
@@ -95,13 +99,18 @@ unsafe fn flip_rounds<B: Block>(layout: &Layout, buffers: &mut Buffers) -> Optio
             return Some(round);
         }
         useless += usize::from(left >= failing);
-        if useless > USELESS { return None; }
+        if useless > USELESS {
+            return None;
+        }
+        // Among few failing checks three of a bit are enough, unless that has just been of no use; among many only
+        // where flipping for all four hardly helps.
         three = if left * THREE_SHARE < checks { left < failing || !three } else { !three && left * 4 > failing * 3 };
         failing = left;
     }
     None
 }
 
+/// Rounds that may leave as many checks failing as before.
 const USELESS: usize = 1;
 /// Bits are flipped only if at most one of so many checks fails.
 const FLIPPING_SHARE: usize = 7;

@@ -111,8 +111,8 @@ pub(super) unsafe fn syndrome<B: Block>(checks: &Grouped<Turn>, rows: usize, wor
     any.is_zero()
 }
 
-/// Parity blocks of the data in `word`, whose blocks are stored twice: see [`super::super::encoder`]. `parity` and `sums` have room
-/// for as many blocks as there are rows, twice each.
+/// Parity blocks of the data in `word`, whose blocks are stored twice: see [`super::super::layout::Encoder`].
+/// `parity` and `sums` have room for as many blocks as there are rows, twice each.
 #[inline(always)]
 pub(super) unsafe fn encode<B: Block>(layout: &Layout, word: *const u64, parity: *mut u64, sums: *mut u64, spare: *mut u64) {
     let (encoder, solved) = (&layout.encoder, layout.rows - GAP);
@@ -163,10 +163,18 @@ unsafe fn gap<B: Block>(inverse: &[u64], wanted: &[B; GAP], to: *mut u64, spare:
     }
 }
 
-/// One round of bit flipping over all columns: flips the bits of which `least` checks fail, 3 or 4 of 4. Check sums follow
-/// at once, so that later columns see what earlier ones have changed.
+/// One round of bit flipping over all columns: flips the bits of which all checks fail, with `three` also those of which three of
+/// four do, and those that differ from what was read of which two do. Check sums follow at once, so that later columns see what
+/// earlier ones have changed.
 #[inline(always)]
-pub(super) unsafe fn flip<B: Block>(layout: &Layout, read: *const u64, word: *mut u64, sums: *mut u64, spare: *mut u64, three: bool) {
+pub(super) unsafe fn flip<B: Block>(
+    layout: &Layout,
+    read: *const u64,
+    word: *mut u64,
+    sums: *mut u64,
+    spare: *mut u64,
+    three: bool,
+) {
     for column in 0..layout.columns {
         let failing = match layout.sums.group(column) {
             [a, b, c, d] => {

@@ -10,7 +10,8 @@ use std::arch::x86_64::*;
 /// The kernels this machine has the instructions for, fastest first.
 pub(in super::super) fn available() -> Vec<&'static Kernel> {
     let mut kernels = Vec::new();
-    let wide = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl");
+    let wide =
+        is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl");
     if wide && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
         kernels.push(&avx512::KERNEL);
     }
@@ -22,7 +23,10 @@ pub(in super::super) fn available() -> Vec<&'static Kernel> {
 
 /// A block of 128 or 256 bits in one register.
 macro_rules! block {
-    ($name:ident($register:ty), $words:literal, $zero:ident, $load:ident, $store:ident, $xor:ident, $and:ident, $or:ident, $right:ident, $left:ident, $test:ident) => {
+    (
+        $name:ident($register:ty), $words:literal, $zero:ident, $load:ident, $store:ident, $xor:ident, $and:ident, $or:ident,
+        $right:ident, $left:ident, $test:ident
+    ) => {
         #[derive(Clone, Copy)]
         struct $name($register);
 
@@ -67,8 +71,32 @@ macro_rules! block {
     };
 }
 
-block!(Half(__m128i), 2, _mm_setzero_si128, _mm_loadu_si128, _mm_storeu_si128, _mm_xor_si128, _mm_and_si128, _mm_or_si128, _mm_srl_epi64, _mm_sll_epi64, _mm_testz_si128);
-block!(Full(__m256i), 4, _mm256_setzero_si256, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_xor_si256, _mm256_and_si256, _mm256_or_si256, _mm256_srl_epi64, _mm256_sll_epi64, _mm256_testz_si256);
+block!(
+    Half(__m128i),
+    2,
+    _mm_setzero_si128,
+    _mm_loadu_si128,
+    _mm_storeu_si128,
+    _mm_xor_si128,
+    _mm_and_si128,
+    _mm_or_si128,
+    _mm_srl_epi64,
+    _mm_sll_epi64,
+    _mm_testz_si128
+);
+block!(
+    Full(__m256i),
+    4,
+    _mm256_setzero_si256,
+    _mm256_loadu_si256,
+    _mm256_storeu_si256,
+    _mm256_xor_si256,
+    _mm256_and_si256,
+    _mm256_or_si256,
+    _mm256_srl_epi64,
+    _mm256_sll_epi64,
+    _mm256_testz_si256
+);
 
 #[derive(Clone, Copy)]
 struct Bytes32(__m256i);
