@@ -47,7 +47,7 @@ fn curves_of_all_codes_rise_and_soft_reads_bear_more() {
             let curve = Curve::of(code, stage);
             assert!(curve.fail.len() >= 4, "{code:?}, {stage:?}: {} points", curve.fail.len());
             assert!(
-                curve.fail[0].1 < 3e-3 && curve.fail.last().is_some_and(|last| last.1 > 0.5),
+                curve.fail[0].1 < 3e-3 && curve.fail.last().is_some_and(|last| last.1 > 0.25),
                 "{code:?}, {stage:?}: {curve:?}"
             );
             assert!(curve.fail.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1), "{code:?}, {stage:?}: {:?}", curve.fail);
