@@ -1,13 +1,14 @@
 # `make` lists the targets. Everything here is plain cargo, but for the tests of the Python package.
 CARGO ?= cargo
 FUZZ_CASES ?= 50000
-BENCH_ARGS ?=
+BENCH_LDPC_SPEED := --manifest-path tools/ldpc-speed/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)/ldpc-speed
+ARGS ?=
 # A tool with a workspace and a lock of its own.
 MUTANTS := --manifest-path tools/mutants/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)/mutants/tool
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test python compare figures bench fuzz mutants docs
+.PHONY: help setup check test python compare figures bench ldpc fuzz mutants docs
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -27,6 +28,7 @@ check: ## Format and lints
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) fmt --manifest-path tools/mutants/Cargo.toml --check
+	$(CARGO) fmt --manifest-path tools/ldpc-speed/Cargo.toml --check
 
 test: check ## Format, lints and all tests, those of the Python package where Python is there
 	$(CARGO) test --workspace
@@ -41,9 +43,13 @@ compare: ## Compare all schemes on the bundled trace; ARGS="..." adds options
 figures: ## Run the figures of papers again (experiments/), beside what they state; ARGS="code-zones --only fig9" for some
 	$(CARGO) run --release -- figures $(ARGS)
 
-bench: ## Speed of the engine, of erasure codes beside ISA-L if installed, of page codes beside FLASHKEEP_BCH_PEER if set
+bench: ## Speed of the engine, of erasure codes beside ISA-L if installed, of page codes beside FLASHKEEP_BCH_PEER if set and ldpc-toolbox
 	$(CARGO) bench -p flashkeep-ssd $(BENCH_ARGS)
 	$(CARGO) bench -p flashkeep-coding
+	$(CARGO) run --release $(LDPC_SPEED)
+
+ldpc: ## Measure frame errors of LDPC codes, docs/ldpc.md; ARGS="rber codes=ldpc-4k-0.901 until=1e-4 threads=4"
+	$(CARGO) run --release -p flashkeep-coding --example ldpc -- $(or $(ARGS),rber)
 
 fuzz: ## The random tests of trace readers, FUZZ_CASES (50000) times each; some minutes
 	PROPTEST_CASES=$(FUZZ_CASES) $(CARGO) test -p flashkeep-trace --test hostile --test mapping

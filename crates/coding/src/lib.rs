@@ -2,6 +2,7 @@
 //!
 //! - [`ErasureCode`]: k data and m parity symbols of which any k suffice; over GF(2^8), or plain XOR.
 //! - [`Bch`]: binary BCH codes, which correct single bits of a page; [`crc32c`] tells whether all are right.
+//! - [`ldpc`]: LDPC codes, which correct many bits and make use of soft reads.
 //! - [`gf2`]: decoders for codes whose equations are XORs of any shape.
 //! - [`graph`]: codes of data blocks and their sums, and how many subsets of the blocks decode.
 //! - [`gf256`]: the field, and the vector kernels that work on strips.
@@ -27,6 +28,7 @@ pub mod erasure;
 pub mod gf2;
 pub mod gf256;
 pub mod graph;
+pub mod ldpc;
 pub mod odds;
 
 pub use bch::{Bch, BchError, BchFamily, Uncorrectable};

@@ -1,0 +1,331 @@
+//! Frame errors of the LDPC codes, measured. Two kinds of rows, as CSV on standard output:
+//!
+//!     cargo run --release -p flashkeep-coding --example ldpc -- rber [OPTION=VALUE ...]
+//!     cargo run --release -p flashkeep-coding --example ldpc -- errors [OPTION=VALUE ...]
+//!
+//! `rber` draws every bit on its own at a raw bit error rate, `errors` puts a given number of wrong bits into each
+//! word. Points start where nearly every word fails and go down by `step` until one has been measured below `until`,
+//! or at `from` and `to` if given. Each point ends with `failures` failures or `frames` frames.
+//!
+//! Options: `codes` and `stages` (names, comma between; all), `failures` (60), `frames` (1000000), `until` (1e-3), `step` (0.03),
+//! `from` and `to` (the first and the last point, instead of `until`), `flipping` (`no`, `yes`), `seed` (1), `threads` (1).
+//! Random words are encoded; a decoder that returns another codeword counts as failed, and under `wrong`. Rows are the same for
+//! any number of threads. Intervals are those of Clopper and Pearson, 95 %.
+
+use flashkeep_coding::ldpc::{Channel, Code, Limits, Soft, Stage, Workspace};
+use flashkeep_coding::odds::binomial;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Frames that one stream of random numbers draws.
+const CHUNK: u64 = 256;
+/// Chunks between two looks at the count of failures.
+const ROUND: u64 = 16;
+
+/// xoshiro256**, seeded by SplitMix64.
+struct Random([u64; 4]);
+
+impl Random {
+    fn new(seed: &[u64]) -> Self {
+        let mut state = 0_u64;
+        let mut next = || {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut z = state;
+            z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+            z ^ z >> 31
+        };
+        let _ = next();
+        let mut mixed = [next(), next(), next(), next()];
+        for part in seed {
+            let mut random = Random(mixed);
+            mixed = [random.next() ^ part, random.next(), random.next(), random.next().wrapping_add(*part)];
+        }
+        let mut random = Random(mixed);
+        for _ in 0..8 {
+            random.next();
+        }
+        random
+    }
+
+    fn next(&mut self) -> u64 {
+        let s = &mut self.0;
+        let result = s[1].wrapping_mul(5).rotate_left(7).wrapping_mul(9);
+        let t = s[1] << 17;
+        s[2] ^= s[0];
+        s[3] ^= s[1];
+        s[1] ^= s[2];
+        s[0] ^= s[3];
+        s[2] ^= t;
+        s[3] = s[3].rotate_left(45);
+        result
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.next()) * bound as u128) >> 64) as usize
+    }
+}
+
+/// What is measured at one point.
+struct Point {
+    code: &'static Code,
+    channel: Channel,
+    /// Wrong bits of every word, or as many as the channel makes.
+    errors: Option<usize>,
+    flipping: bool,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    frames: u64,
+    failures: u64,
+    wrong: u64,
+    /// Iterations of the words that were decoded, and their number.
+    iterations: u64,
+}
+
+/// A word as written and as read, and the planes of a soft read.
+struct Frame {
+    written: Vec<u8>,
+    read: Vec<u8>,
+    planes: [Vec<u8>; 2],
+    workspace: Workspace,
+}
+
+impl Frame {
+    fn new(code: &Code) -> Self {
+        let bytes = || vec![0; code.bits() / 8];
+        Frame { written: bytes(), read: bytes(), planes: [bytes(), bytes()], workspace: Workspace::default() }
+    }
+
+    fn draw(&mut self, point: &Point, random: &mut Random) {
+        let (data, parity) = self.written.split_at_mut(point.code.data_bytes());
+        for bytes in data.chunks_exact_mut(8) {
+            bytes.copy_from_slice(&random.next().to_le_bytes());
+        }
+        point.code.encode(data, parity, &mut self.workspace);
+        self.read.copy_from_slice(&self.written);
+        for _ in 0..point.errors.unwrap_or(0) {
+            loop {
+                let place = random.below(point.code.bits());
+                let (byte, bit) = (place / 8, 1 << (place % 8));
+                if (self.read[byte] ^ self.written[byte]) & bit == 0 {
+                    self.read[byte] ^= bit;
+                    break;
+                }
+            }
+        }
+        for at in (0..self.read.len()).step_by(8) {
+            let word = |bytes: &[u8]| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+            let wrong = match point.errors {
+                Some(_) => word(&self.read) ^ word(&self.written),
+                None => point.channel.draw_wrong(&mut || random.next()),
+            };
+            let read = word(&self.written) ^ wrong;
+            self.read[at..at + 8].copy_from_slice(&read.to_le_bytes());
+            let degrees = point.channel.draw_degrees(wrong, &mut || random.next());
+            for (plane, degree) in self.planes.iter_mut().zip(degrees) {
+                plane[at..at + 8].copy_from_slice(&degree.to_le_bytes());
+            }
+        }
+    }
+
+    fn decode(&mut self, point: &Point, counts: &mut Counts) {
+        let limits = Limits { flipping: point.flipping, ..Limits::default() };
+        let (data, parity) = self.read.split_at_mut(point.code.data_bytes());
+        let soft: Soft = point.channel.soft(&self.planes[0], &self.planes[1]);
+        counts.frames += 1;
+        match point.code.decode(data, parity, soft, &limits, &mut self.workspace) {
+            Ok(outcome) if self.read == self.written => counts.iterations += u64::from(outcome.iterations),
+            Ok(_) => (counts.failures, counts.wrong) = (counts.failures + 1, counts.wrong + 1),
+            Err(_) => counts.failures += 1,
+        }
+    }
+}
+
+fn chunk(point: &Point, seed: &[u64]) -> Counts {
+    let (mut frame, mut counts, mut random) = (Frame::new(point.code), Counts::default(), Random::new(seed));
+    for _ in 0..CHUNK {
+        frame.draw(point, &mut random);
+        frame.decode(point, &mut counts);
+    }
+    counts
+}
+
+/// What is asked for.
+struct Asked {
+    by_errors: bool,
+    codes: Vec<&'static Code>,
+    stages: Vec<Stage>,
+    failures: u64,
+    frames: u64,
+    until: f64,
+    step: f64,
+    from: Option<f64>,
+    to: Option<f64>,
+    flipping: bool,
+    seed: u64,
+    threads: u64,
+}
+
+impl Asked {
+    fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
+        let kind = arguments.next().unwrap_or_default();
+        let by_errors = match kind.as_str() {
+            "rber" => false,
+            "errors" => true,
+            other => return Err(format!("`{other}` is no kind of rows; known: rber, errors")),
+        };
+        let mut asked = Asked {
+            by_errors,
+            codes: Code::names().filter_map(Code::find).collect(),
+            stages: Stage::ALL.to_vec(),
+            failures: 60,
+            frames: 1_000_000,
+            until: 1e-3,
+            step: 0.03,
+            from: None,
+            to: None,
+            flipping: false,
+            seed: 1,
+            threads: 1,
+        };
+        for argument in arguments {
+            let (option, value) = argument.split_once('=').ok_or(format!("`{argument}` is not OPTION=VALUE"))?;
+            asked.set(option, value).map_err(|what| format!("{option}={value}: {what}"))?;
+        }
+        Ok(asked)
+    }
+
+    fn set(&mut self, option: &str, value: &str) -> Result<(), String> {
+        let number = || value.parse::<f64>().ok().filter(|n| *n > 0.0).ok_or("a positive number is wanted".to_owned());
+        let whole = || value.parse::<u64>().ok().filter(|n| *n > 0).ok_or("a positive whole number is wanted".to_owned());
+        let known_codes = || Code::names().collect::<Vec<_>>().join(", ");
+        match option {
+            "codes" => {
+                let code = |name| Code::find(name).ok_or(format!("no code `{name}`; known: {}", known_codes()));
+                self.codes = value.split(',').map(code).collect::<Result<_, _>>()?;
+            }
+            "stages" => {
+                let stage = |name| Stage::ALL.into_iter().find(|stage| stage.name() == name);
+                let stage = |name| stage(name).ok_or(format!("no stage `{name}`; known: hard, 2-bit, 3-bit"));
+                self.stages = value.split(',').map(stage).collect::<Result<_, _>>()?;
+            }
+            "failures" => self.failures = whole()?,
+            "frames" => self.frames = whole()?,
+            "until" => self.until = number()?,
+            "step" => self.step = number()?,
+            "from" => self.from = Some(number()?),
+            "to" => self.to = Some(number()?),
+            "flipping" => self.flipping = value == "yes",
+            "seed" => self.seed = whole()?,
+            "threads" => self.threads = whole()?,
+            _ => return Err("no such option".to_owned()),
+        }
+        Ok(())
+    }
+
+    /// Frames until there are failures or frames enough.
+    fn measure(&self, point: &Point, seed: &[u64]) -> Counts {
+        let mut counts = Counts::default();
+        let mut first = 0;
+        while counts.failures < self.failures && counts.frames < self.frames {
+            let next = AtomicU64::new(first);
+            let work = || {
+                let mut mine = Vec::new();
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    if at >= first + ROUND {
+                        return mine;
+                    }
+                    mine.push(chunk(point, &[seed, &[at]].concat()));
+                }
+            };
+            let of_round: Vec<Counts> = std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..self.threads).map(|_| scope.spawn(work)).collect();
+                threads.into_iter().flat_map(|thread| thread.join().expect("a thread that only decodes")).collect()
+            });
+            for of_chunk in of_round {
+                counts.frames += of_chunk.frames;
+                counts.failures += of_chunk.failures;
+                counts.wrong += of_chunk.wrong;
+                counts.iterations += of_chunk.iterations;
+            }
+            first += ROUND;
+        }
+        counts
+    }
+
+    /// The points of one code and stage, from where nearly all fails down.
+    #[expect(clippy::print_stdout, reason = "a measuring program prints its rows")]
+    fn sweep(&self, code: &'static Code, stage: Stage) {
+        let bits = code.bits() as f64;
+        // Above what can be decoded: a soft read takes about twice and three times what a hard one takes.
+        let most = (1.0 - code.rate()) * [0.085, 0.17, 0.19][stage as usize];
+        let mut rber = self.from.map_or(most, |from| if self.by_errors { from / bits } else { from });
+        let name = Code::names().position(|name| name == code.name()).unwrap_or(0) as u64;
+        loop {
+            let errors = (rber * bits).round().max(1.0);
+            if self.by_errors {
+                rber = errors / bits;
+            }
+            let point = Point {
+                code,
+                channel: Channel::new(stage, rber),
+                errors: self.by_errors.then_some(errors as usize),
+                flipping: self.flipping,
+            };
+            let place = if self.by_errors { errors as u64 } else { (rber * 1e12) as u64 };
+            let counts = self.measure(&point, &[self.seed, name, stage as u64, u64::from(self.by_errors), place]);
+            let at = if self.by_errors { format!("{errors}") } else { format!("{rber:.6e}") };
+            let (low, high) = interval(counts.failures, counts.frames);
+            let Counts { frames, failures, wrong, iterations } = counts;
+            let mean = iterations as f64 / (frames - failures).max(1) as f64;
+            let share = failures as f64 / frames as f64;
+            println!(
+                "{},{},{at},{frames},{failures},{wrong},{share:.4e},{low:.4e},{high:.4e},{mean:.4}",
+                code.name(),
+                stage.name()
+            );
+            let done = self.to.map_or(share < self.until, |to| (if self.by_errors { errors } else { rber }) <= to * 1.000_001);
+            if done || errors <= 1.0 {
+                return;
+            }
+            rber *= 1.0 - self.step;
+        }
+    }
+}
+
+/// The 95 % interval of Clopper and Pearson: the probabilities at which so few or so many failures have odds of 2.5 %.
+fn interval(failures: u64, frames: u64) -> (f64, f64) {
+    let bisect = |above: &dyn Fn(f64) -> bool| {
+        let (mut low, mut high) = (-40.0_f64, 0.0_f64);
+        for _ in 0..60 {
+            let middle = f64::midpoint(low, high);
+            if above(middle.exp()) { high = middle } else { low = middle }
+        }
+        low.exp()
+    };
+    let odds = 0.025_f64.ln();
+    let low = if failures == 0 { 0.0 } else { bisect(&|p| binomial::ln_tail(frames, failures - 1, p) > odds) };
+    let high = if failures == frames { 1.0 } else { bisect(&|p| binomial::ln_head(frames, failures, p) < odds) };
+    (low, high)
+}
+
+#[expect(clippy::print_stdout, clippy::print_stderr, reason = "a measuring program prints its rows")]
+fn main() -> std::process::ExitCode {
+    let asked = match Asked::parse(std::env::args().skip(1)) {
+        Ok(asked) => asked,
+        Err(what) => {
+            eprintln!("{what}");
+            return std::process::ExitCode::from(2);
+        }
+    };
+    let at = if asked.by_errors { "errors" } else { "rber" };
+    println!("code,stage,{at},frames,failures,wrong,failed,low,high,iterations");
+    for code in &asked.codes {
+        for stage in &asked.stages {
+            asked.sweep(code, *stage);
+        }
+    }
+    std::process::ExitCode::SUCCESS
+}

@@ -1,0 +1,100 @@
+//! The vector kernels. `lanes` has the loops over beliefs and `rows` those over bits, once for all; `x86`, `arm` and `portable`
+//! have the registers they run on.
+//!
+//! This module and its children are the only place of the codes with `unsafe`: registers are loaded through pointers, and
+//! a function with vector instructions may only run where they exist. All pointers stay within [`Buffers`] that were made
+//! for the code, because every place in a [`Layout`] follows from its base matrix.
+
+#![allow(unsafe_code, reason = "vector registers are loaded and stored through pointers")]
+#![allow(unsafe_op_in_unsafe_fn, reason = "every line of these functions is an intrinsic or a pointer step")]
+
+#[cfg(target_arch = "aarch64")]
+mod arm;
+mod lanes;
+mod portable;
+mod rows;
+mod workspace;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use super::layout::Layout;
+use super::{Limits, Outcome};
+use std::fmt;
+use std::sync::OnceLock;
+pub(super) use workspace::{Buffers, Levels};
+
+#[cfg(target_arch = "aarch64")]
+use arm::available;
+#[cfg(target_arch = "x86_64")]
+use x86::available;
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn available() -> Vec<&'static Kernel> {
+    Vec::new()
+}
+
+/// The loops of one instruction set. All give the same results, at different speeds.
+///
+/// A kernel can only be had from here, and only if this machine has its instructions; that is what
+/// makes calling it sound.
+pub struct Kernel {
+    name: &'static str,
+    /// The parity of data as long as the code's, into the buffers.
+    encode: unsafe fn(&Layout, &[u8], &mut Buffers),
+    /// Whether all checks of the word in the buffers hold.
+    syndrome: unsafe fn(&Layout, &mut Buffers) -> bool,
+    /// Corrects the word in the buffers.
+    decode: unsafe fn(&Layout, &mut Buffers, &Levels, &Limits) -> Option<Outcome>,
+}
+
+impl Kernel {
+    /// The kernels of this machine, fastest first; the last one is portable.
+    #[must_use]
+    pub fn available() -> Vec<&'static Kernel> {
+        let mut kernels = available();
+        kernels.push(&portable::KERNEL);
+        kernels
+    }
+
+    /// The fastest kernel of this machine.
+    #[must_use]
+    pub fn fastest() -> &'static Kernel {
+        static FASTEST: OnceLock<&Kernel> = OnceLock::new();
+        FASTEST.get_or_init(|| Kernel::available()[0])
+    }
+
+    /// The instruction set, for reports: `avx512`, `avx2`, `neon` or `portable`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Parity blocks, from the start of [`Buffers::read`] on.
+    pub(super) fn encode(&self, layout: &Layout, data: &[u8], buffers: &mut Buffers) {
+        assert_eq!(data.len(), super::base::DATA * layout.z / 8, "data are as long as the code's");
+        buffers.fit(layout);
+        // SAFETY: this machine has the kernel's instructions, or the kernel could not be had; the buffers fit the code.
+        unsafe { (self.encode)(layout, data, buffers) }
+    }
+
+    /// Whether all checks of the word in [`Buffers::read`] hold.
+    pub(super) fn syndrome(&self, layout: &Layout, buffers: &mut Buffers) -> bool {
+        buffers.fit(layout);
+        // SAFETY: as above.
+        unsafe { (self.syndrome)(layout, buffers) }
+    }
+
+    /// Corrects the word in [`Buffers::read`]; if it cannot be, it stays as it is.
+    pub(super) fn decode(&self, layout: &Layout, buffers: &mut Buffers, levels: &Levels, limits: &Limits) -> Option<Outcome> {
+        assert!(levels.planes.len() <= 2 && levels.planes.iter().all(|plane| plane.len() == layout.columns * layout.z / 8));
+        buffers.fit(layout);
+        // SAFETY: as above, and planes are as long as the word.
+        unsafe { (self.decode)(layout, buffers, levels, limits) }
+    }
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Kernel({})", self.name)
+    }
+}

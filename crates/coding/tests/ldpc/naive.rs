@@ -1,0 +1,126 @@
+//! Decoders that see nothing but a matrix as text, written for clarity: the layered min-sum of the crate in whole numbers, check by
+//! check, and the sum-product algorithm with a flooding schedule in floating point.
+
+/// A parity-check matrix: the checks of each bit, and the bits of each check.
+pub(crate) struct Matrix {
+    pub(crate) columns: Vec<Vec<usize>>,
+    pub(crate) rows: Vec<Vec<usize>>,
+}
+
+impl Matrix {
+    /// Reads an alist.
+    pub(crate) fn parse(alist: &str) -> Self {
+        let mut lines = alist.lines().map(|line| {
+            let numbers = line.split(' ').map(|number| number.parse::<usize>().expect("a number"));
+            numbers.collect::<Vec<usize>>()
+        });
+        let mut next = || lines.next().expect("another line");
+        let [bits, checks] = next()[..] else { panic!("two lengths") };
+        let [most_of_column, most_of_row] = next()[..] else { panic!("two weights") };
+        let (column_weights, row_weights) = (next(), next());
+        let mut lists = |weights: &[usize], most: usize| -> Vec<Vec<usize>> {
+            let list = |weight: &usize| {
+                let line = next();
+                assert_eq!(line.len(), most);
+                assert!(line[*weight..].iter().all(|filler| *filler == 0));
+                line[..*weight].iter().map(|at| at - 1).collect()
+            };
+            weights.iter().map(list).collect()
+        };
+        let columns = lists(&column_weights, most_of_column);
+        let rows = lists(&row_weights, most_of_row);
+        assert_eq!((columns.len(), rows.len()), (bits, checks));
+        assert!(next_is_end(&mut lines), "nothing follows");
+        Matrix { columns, rows }
+    }
+
+    /// The checks that fail.
+    pub(crate) fn failing(&self, word: &[u8]) -> Vec<usize> {
+        let odd = |bits: &Vec<usize>| bits.iter().filter(|bit| word[*bit / 8] >> (*bit % 8) & 1 == 1).count() % 2 == 1;
+        self.rows.iter().enumerate().filter(|(_, bits)| odd(bits)).map(|(check, _)| check).collect()
+    }
+
+    /// The rank of the columns from `first` on.
+    pub(crate) fn rank_of_columns(&self, first: usize) -> usize {
+        let words = self.rows.len().div_ceil(64);
+        let mut basis: Vec<Option<Vec<u64>>> = vec![None; self.rows.len()];
+        for checks in &self.columns[first..] {
+            let mut column = vec![0_u64; words];
+            checks.iter().for_each(|check| column[check / 64] ^= 1 << (check % 64));
+            while let Some(word) = column.iter().position(|word| *word != 0) {
+                let lead = 64 * word + column[word].trailing_zeros() as usize;
+                let Some(known) = &basis[lead] else {
+                    basis[lead] = Some(column);
+                    break;
+                };
+                column.iter_mut().zip(known).for_each(|(a, b)| *a ^= b);
+            }
+        }
+        basis.iter().flatten().count()
+    }
+
+    /// Layered normalised min-sum as the crate defines it, one check at a time: rows in order, whole numbers, 3/4 of the least
+    /// magnitude rounded. The word, and the iterations it took.
+    pub(crate) fn min_sum(&self, channel: &[i32], most: u32) -> Option<(Vec<u8>, u32)> {
+        let mut beliefs = channel.to_vec();
+        let mut messages: Vec<Vec<i32>> = self.rows.iter().map(|bits| vec![0; bits.len()]).collect();
+        for iteration in 1..=most {
+            for (bits, messages) in self.rows.iter().zip(&mut messages) {
+                let values: Vec<i32> = bits.iter().zip(&*messages).map(|(bit, m)| (beliefs[*bit] - m).clamp(-128, 127)).collect();
+                for (i, message) in messages.iter_mut().enumerate() {
+                    let others = || values.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, value)| *value);
+                    let least = others().map(i32::abs).min().expect("checks have bits").min(32);
+                    let negative = others().filter(|value| *value < 0).count() % 2 == 1;
+                    let magnitude = least - (least + 2) / 4;
+                    *message = if negative { -magnitude } else { magnitude };
+                    beliefs[bits[i]] = (values[i] + *message).clamp(-128, 127);
+                }
+            }
+            let word = decide(&beliefs);
+            if self.failing(&word).is_empty() {
+                return Some((word, iteration));
+            }
+        }
+        None
+    }
+
+    /// The sum-product algorithm, all checks and then all bits, on log-likelihood ratios.
+    pub(crate) fn sum_product(&self, channel: &[f64], most: u32) -> Option<Vec<u8>> {
+        let mut messages: Vec<Vec<f64>> = self.rows.iter().map(|bits| vec![0.0; bits.len()]).collect();
+        let mut beliefs = channel.to_vec();
+        for _ in 0..most {
+            let mut next = channel.to_vec();
+            for (bits, messages) in self.rows.iter().zip(&mut messages) {
+                let tanh: Vec<f64> = bits.iter().zip(&*messages).map(|(bit, m)| ((beliefs[*bit] - m) / 2.0).tanh()).collect();
+                // Products of all before and of all behind.
+                let mut behind = vec![1.0; tanh.len() + 1];
+                for at in (0..tanh.len()).rev() {
+                    behind[at] = behind[at + 1] * tanh[at];
+                }
+                let mut before = 1.0;
+                for (at, message) in messages.iter_mut().enumerate() {
+                    let product: f64 = before * behind[at + 1];
+                    *message = 2.0 * product.clamp(-1.0 + 1e-12, 1.0 - 1e-12).atanh();
+                    next[bits[at]] += *message;
+                    before *= tanh[at];
+                }
+            }
+            beliefs = next;
+            let word = decide(&beliefs);
+            if self.failing(&word).is_empty() {
+                return Some(word);
+            }
+        }
+        None
+    }
+}
+
+fn next_is_end(lines: &mut impl Iterator<Item = Vec<usize>>) -> bool {
+    lines.next().is_none()
+}
+
+/// Negative beliefs are ones.
+fn decide<T: Default + PartialOrd>(beliefs: &[T]) -> Vec<u8> {
+    let byte = |eight: &[T]| eight.iter().enumerate().map(|(bit, belief)| u8::from(*belief < T::default()) << bit).sum();
+    beliefs.chunks(8).map(byte).collect()
+}
