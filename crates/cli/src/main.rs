@@ -3,6 +3,7 @@
 mod args;
 mod figures;
 mod progress;
+mod serve;
 mod sweep;
 mod torture;
 
@@ -53,6 +54,8 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         }
         Command::Sweep { grid, out, threads } => sweep::run(&sweep::Wanted { grid, out, threads }),
         Command::Torture(options) => torture::run(&options),
+        Command::Serve(options) => serve::run(&options),
+        Command::Ctl { socket, command } => serve::control(&socket, &command),
         Command::List { what, drive: Some(drive), json } => list_on(what.as_deref(), &drive, json),
         Command::List { what, drive: None, json } => list(what.as_deref(), json),
     }

@@ -31,7 +31,7 @@ use crate::host::client::{ClientAnswer, ClientResult};
 use medium::{Medium, on_engine, on_engine_mut};
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
-use vocab::{Fua, HostCommand, HostOp, Lba, Nanos, SimTime, Stream, Streams};
+use vocab::{Fua, HostCommand, HostOp, Lba, Lpn, Nanos, SimTime, Stream, Streams};
 
 /// Bytes of a sector.
 pub const SECTOR: usize = vocab::SECTOR_BYTES as usize;
@@ -251,6 +251,28 @@ impl Disk {
         while self.now() < end && self.medium.turn(end)? == Turn::On {}
         on_engine_mut!(&mut self.medium, engine => engine.host_is_back(end));
         Ok(())
+    }
+
+    /// When something happens next, if nothing is asked.
+    #[must_use]
+    pub fn next_event(&self) -> Option<SimTime> {
+        on_engine!(&self.medium, engine => engine.core.device.calendar.next().map(|(at, _)| at))
+    }
+
+    /// Answers that are there.
+    ///
+    /// # Errors
+    /// As of [`Self::run`].
+    pub fn answers(&mut self) -> Result<Vec<DiskAnswer>, DiskError> {
+        self.take_answers()
+    }
+
+    /// Whether the page that has this sector is known to read as zeros, because it holds nothing.
+    #[must_use]
+    pub fn is_unmapped(&self, sector: u64) -> bool {
+        let page = sector / u64::from(self.sectors_per_page());
+        page >= u64::from(self.setup.user_slots)
+            || on_engine!(&self.medium, engine => !engine.host.is_stored_page(&engine.core, Lpn(page as u32)))
     }
 
     /// Gives the drive what waits, as far as it takes requests.
