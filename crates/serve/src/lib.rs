@@ -24,3 +24,11 @@ pub use launch::{Launch, PLUGIN};
 pub use pace::Pace;
 pub use server::Server;
 pub use vocab::Fua;
+
+/// The experiment of a file.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn experiment(file: &std::path::Path) -> Result<lab::Experiment, ServeError> {
+    Ok(lab::Experiment::load(file, &lab::Overrides::default())?)
+}
