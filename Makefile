@@ -36,7 +36,7 @@ python: ## Build the Python package into target/python and run its tests
 	python/check.sh
 
 serve: ## A served drive under 800 kills of its process, with fio and a client that counts; some minutes
-	$(CARGO) test --release -p flashkeep-nbd -- --ignored --nocapture
+	FLASHKEEP_KILLS=200 $(CARGO) test --release -p flashkeep-nbd
 
 compare: ## Compare all schemes on the bundled trace; ARGS="..." adds options
 	$(CARGO) run --release -- compare $(ARGS)

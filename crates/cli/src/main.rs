@@ -1,6 +1,7 @@
 //! Flashkeep on the command line. Exit codes: 0 done, 1 a check failed, 2 bad input.
 
 mod args;
+mod crash;
 mod figures;
 mod progress;
 mod serve;
@@ -54,6 +55,7 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         }
         Command::Sweep { grid, out, threads } => sweep::run(&sweep::Wanted { grid, out, threads }),
         Command::Torture(options) => torture::run(&options),
+        Command::Crash(options) => crash::run(&options),
         Command::Serve(options) => serve::run(&options),
         Command::Ctl { socket, command } => serve::control(&socket, &command),
         Command::List { what, drive: Some(drive), json } => list_on(what.as_deref(), &drive, json),

@@ -1,6 +1,6 @@
 //! Serving a drive, and telling it what is to happen to it.
 
-use crate::args::ServeOptions;
+use crate::args::{NewDrive, ServeOptions};
 use crate::{print, say};
 use lab::{Experiment, Overrides, Problem};
 use serve::{DriveDirectory, Kept, Launch, ServeError};
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 /// The drive does what was asked, or does not.
 const REFUSED: u8 = 1;
 
-fn problem(error: ServeError) -> Problem {
+pub fn problem(error: ServeError) -> Problem {
     match error {
         ServeError::Settings(problem) => problem,
         other => Problem::new("", other.to_string()),
@@ -21,7 +21,7 @@ fn problem(error: ServeError) -> Problem {
 pub fn run(options: &ServeOptions) -> Result<ExitCode, Problem> {
     let drive = DriveDirectory::at(&options.drive);
     let kept = if options.memory { Kept::Memory } else { Kept::Files };
-    let says_what = options.create.is_some() || options.overrides() != Overrides::default();
+    let says_what = options.create.is_some() || options.new.overrides() != Overrides::default();
     if !drive.is_there() && says_what {
         create(options, &drive, kept)?;
     } else if says_what {
@@ -51,7 +51,7 @@ pub fn run(options: &ServeOptions) -> Result<ExitCode, Problem> {
 }
 
 fn create(options: &ServeOptions, drive: &DriveDirectory, kept: Kept) -> Result<(), Problem> {
-    let overrides = options.overrides();
+    let overrides = options.new.overrides();
     let experiment = match options.create.iter().flatten().next() {
         Some(file) => Experiment::load(file, &overrides)?,
         None => Experiment::with(&overrides)?,
@@ -74,9 +74,9 @@ pub fn control(socket: &Path, command: &[String]) -> Result<ExitCode, Problem> {
     Ok(ExitCode::SUCCESS)
 }
 
-impl ServeOptions {
+impl NewDrive {
     /// Settings of a new drive.
-    fn overrides(&self) -> Overrides {
+    pub fn overrides(&self) -> Overrides {
         let named = [
             ("--model", "drive.preset", &self.model),
             ("--size", "capacity.size", &self.size),

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Served, have};
+use common::{Served, have, kills};
 use serve::Kept;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -124,17 +124,7 @@ fn killed(scheme: &str, buffer: &str, rounds: u64, seed: u64) {
 fn a_killed_process_loses_nothing_that_it_answered() {
     if have("a_killed_process_loses_nothing_that_it_answered", &["nbdkit"]) {
         for (scheme, buffer) in [("ds-raid", "128KiB"), ("raid5", "64KiB"), ("mds-groups", "128KiB")] {
-            killed(scheme, buffer, 3, 1);
-        }
-    }
-}
-
-#[test]
-#[ignore = "600 kills take some minutes: make serve"]
-fn a_killed_process_loses_nothing_that_it_answered_200_times() {
-    if have("a_killed_process_loses_nothing_200_times", &["nbdkit"]) {
-        for (scheme, buffer) in [("ds-raid", "128KiB"), ("raid5", "64KiB"), ("mds-groups", "128KiB")] {
-            killed(scheme, buffer, 200, 2);
+            killed(scheme, buffer, kills(3), 1);
         }
     }
 }

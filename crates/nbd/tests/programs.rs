@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Served, have, output, run, text};
+use common::{Served, have, kills, output, run, text};
 use serve::Kept;
 use std::fs;
 use std::process::{Command, Stdio};
@@ -143,15 +143,7 @@ fn killed_under_fio(rounds: u64, seed: u64) {
 #[test]
 fn nothing_that_fio_was_told_is_lost_when_the_process_is_killed() {
     if have("nothing_that_fio_was_told_is_lost", &["nbdkit", "fio"]) {
-        killed_under_fio(2, 1);
-    }
-}
-
-#[test]
-#[ignore = "200 kills take some minutes: make serve"]
-fn nothing_that_fio_was_told_is_lost_in_200_kills() {
-    if have("nothing_that_fio_was_told_is_lost_in_200_kills", &["nbdkit", "fio"]) {
-        killed_under_fio(200, 2);
+        killed_under_fio(kills(2), 1);
     }
 }
 

@@ -10,18 +10,22 @@
 
 mod control;
 mod core;
+mod crash;
 mod directory;
 mod launch;
 mod pace;
 mod record;
+mod recording;
 mod server;
 
 pub use control::{COMMANDS, Control, ask};
 pub use core::Core;
+pub use crash::{Crash, Failure, Instant, Tried, usual_work};
 pub use directory::{DriveDirectory, Kept, ServeError};
 pub use lab::served::{Disk, DiskError, DiskRequest, Failed};
 pub use launch::{Launch, PLUGIN};
 pub use pace::Pace;
+pub use recording::{Recorded, Recording};
 pub use server::Server;
 pub use vocab::Fua;
 

@@ -19,6 +19,11 @@ pub fn have(test: &str, programs: &[&str]) -> bool {
     missing.is_empty()
 }
 
+/// How often the process is killed: so often usually, else as `FLASHKEEP_KILLS` says.
+pub fn kills(usual: u64) -> u64 {
+    std::env::var("FLASHKEEP_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
 /// The library that cargo built beside this test.
 pub fn plugin() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a file");

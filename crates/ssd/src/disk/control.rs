@@ -191,6 +191,30 @@ impl Disk {
         Ok(())
     }
 
+    /// A drive that goes its own way from here, with the requests that wait and those under way.
+    ///
+    /// # Errors
+    /// Of a drive in files.
+    pub fn fork(&self) -> Result<Self, DiskError> {
+        let Medium::Memory(prepared) = &self.medium else {
+            return Err(DiskError::control("not supported: forks of a drive in files"));
+        };
+        Ok(Self {
+            medium: Medium::Memory(prepared.clone()),
+            setup: self.setup.clone(),
+            waiting: self.waiting.clone(),
+            next: self.next,
+            out_of_range: self.out_of_range.clone(),
+            draws: self.draws.clone(),
+            cuts: self.cuts,
+        })
+    }
+
+    /// From now on the fates of what power cuts meet are those of this seed.
+    pub fn draw_fates(&mut self, seed: u64) {
+        self.draws = Streams::new(seed).stream("disk/cuts");
+    }
+
     /// The whole drive as it is, once what is in flight has ended.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use crate::session::{Inner, Prepared, Session};
 use device::contents::PageBuf;
 use nand::FlashArray;
 use std::path::Path;
-use vocab::{HostCommand, SimTime};
+use vocab::SimTime;
 
 /// In memory or in files.
 pub(super) enum Medium {
@@ -124,10 +124,5 @@ impl<A: FlashArray<PageBuf>> Engine<PageBuf, A> {
     /// Answers that the client has not heard.
     pub(super) fn client_answers(&self) -> usize {
         self.host.client.as_ref().map_or(0, |client| client.answers.len())
-    }
-
-    /// A request that has waited since then arrives now.
-    pub(super) fn submit_since(&mut self, command: &HostCommand, since: SimTime) {
-        self.arrive(command, since.min(self.core.device.now));
     }
 }

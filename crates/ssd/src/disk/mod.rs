@@ -81,6 +81,7 @@ pub struct DiskAnswer {
 }
 
 /// A request that waits for the drive to take it.
+#[derive(Clone)]
 struct Waiting {
     command: HostCommand,
     data: Option<Vec<u8>>,
@@ -250,6 +251,20 @@ impl Disk {
         let end = on_engine_mut!(&mut self.medium, engine => engine.expect_host(time));
         while self.now() < end && self.medium.turn(end)? == Turn::On {}
         on_engine_mut!(&mut self.medium, engine => engine.host_is_back(end));
+        Ok(())
+    }
+
+    /// Lets so many events happen, or as many as there are.
+    ///
+    /// # Errors
+    /// As of [`Self::run`].
+    pub fn step(&mut self, events: u32) -> Result<(), DiskError> {
+        self.hand_over();
+        for _ in 0..events {
+            if self.medium.turn(SimTime(u64::MAX))? == Turn::AtRest {
+                break;
+            }
+        }
         Ok(())
     }
 

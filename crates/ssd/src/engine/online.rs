@@ -4,7 +4,7 @@ use crate::core::timer::{Resource, Timer};
 use crate::engine::Engine;
 use device::contents::HostPayload;
 use nand::FlashArray;
-use vocab::{Nanos, SimTime};
+use vocab::{HostCommand, Nanos, SimTime};
 
 /// What one step of a drive came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,12 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn go_online(&mut self) {
         self.core.clear(Timer::Arrivals);
         self.expect_offline();
+        self.after_event();
+    }
+
+    /// A request that has waited since then arrives now. The drive must take requests ([`Self::is_off_line`]).
+    pub(crate) fn submit_since(&mut self, command: &HostCommand, since: SimTime) {
+        self.arrive(command, since.min(self.core.device.now));
         self.after_event();
     }
 
