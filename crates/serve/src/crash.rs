@@ -127,7 +127,7 @@ impl Crash {
         if tries.within > 0 {
             let mut draws = Streams::new(self.seed).stream_of("crash/events", request as u64);
             let end = events_of(disk, recorded)?;
-            (0..tries.within).for_each(|_| drop(events.insert(1 + draws.below(end.into()) as u32)));
+            events.extend((0..tries.within).map(|_| 1 + draws.below(end.into()) as u32));
         }
         let fates = |events| (0..self.fates).map(move |fate| Instant { request, events, fate });
         Ok(events.into_iter().flat_map(fates).collect())
@@ -216,7 +216,8 @@ impl Crash {
         (seen, images): (&mut BTreeSet<u64>, &mut usize),
     ) -> Result<Option<Failure>, ServeError> {
         let mut fork = disk.fork()?;
-        fork.draw_fates(self.seed ^ u64::from(instant.fate) << 32);
+        let number = (instant.request as u64) << 32 | u64::from(instant.events) << 16 | u64::from(instant.fate);
+        fork.draw_fates(Streams::new(self.seed).stream_of("crash/fates", number).bits());
         if let Some(next) = next.filter(|_| instant.events > 0) {
             fork.submit(next.request.clone());
             fork.step(instant.events - 1)?;
