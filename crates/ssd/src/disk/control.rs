@@ -272,7 +272,7 @@ impl Medium {
                 let first_mismatch = session.drive.host.first_mismatch.take();
                 let path = session.path().to_owned();
                 session.let_go();
-                *session = Box::new(crate::files::ImageSession::mounted_from(setup, &path)?);
+                **session = crate::files::ImageSession::mounted_from(setup, &path)?;
                 let doubtful = client.as_mut().map(|client| client.power_cut(arrived)).unwrap_or_default();
                 let host = &mut session.drive.host;
                 (host.client, host.first_mismatch) = (client, first_mismatch);
