@@ -8,7 +8,7 @@ MUTANTS := --manifest-path tools/mutants/Cargo.toml --target-dir $(or $(CARGO_TA
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test python compare figures bench ldpc fuzz mutants docs
+.PHONY: help setup check test python serve compare figures bench ldpc fuzz mutants docs
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -36,6 +36,9 @@ test: check ## Format, lints and all tests, those of the Python package where Py
 
 python: ## Build the Python package into target/python and run its tests
 	python/check.sh
+
+serve: ## A served drive under 800 kills of its process, with fio and a client that counts; some minutes
+	FLASHKEEP_KILLS=200 $(CARGO) test --release -p flashkeep-nbd
 
 compare: ## Compare all schemes on the bundled trace; ARGS="..." adds options
 	$(CARGO) run --release -- compare $(ARGS)

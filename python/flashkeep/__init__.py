@@ -18,7 +18,8 @@ to the engine.
 
 from flashkeep._native import Frame, __version__, names
 from flashkeep.campaigns import Campaign, torture
-from flashkeep.errors import BadInput, CheckFailed, FlashkeepError
+from flashkeep.disks import Answer, Control, Disk
+from flashkeep.errors import BadInput, CheckFailed, DiskFailed, FlashkeepError
 from flashkeep.results import Result, run
 from flashkeep.settings import (
     Age,
@@ -46,6 +47,7 @@ from flashkeep.sweeps import sweep
 
 __all__ = [
     "Age",
+    "Answer",
     "Axis",
     "BadInput",
     "Buffer",
@@ -53,6 +55,9 @@ __all__ = [
     "Capacity",
     "CheckFailed",
     "Collection",
+    "Control",
+    "Disk",
+    "DiskFailed",
     "Drive",
     "Ecc",
     "Energy",

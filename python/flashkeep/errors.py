@@ -53,6 +53,10 @@ def _bad_input(text: str, parts: dict[str, Any]) -> BadInput:
     return BadInput(text, **parts)
 
 
+class DiskFailed(FlashkeepError, OSError):
+    """A drive did not do what was asked: a media error, no room, no such part, files that are damaged."""
+
+
 class CheckFailed(FlashkeepError):
     """Data came back wrong, or torture broke a rule. ``result`` has what was found: a Result, the Frame of a sweep, or
     a Campaign."""

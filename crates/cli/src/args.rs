@@ -102,6 +102,18 @@ pub enum Command {
     },
     /// Random drives under power cuts and faults, each checked against the engine's oracle
     Torture(TortureOptions),
+    /// Serve a drive as a block device over NBD, with nbdkit
+    Serve(ServeOptions),
+    /// Replay a recording of a served drive, cut the power at many instants, and run a check of your own on what is left
+    Crash(CrashOptions),
+    /// Tell a served drive what is to happen to it: status, kill die 3, cut-power, age 90d, ...; `help` lists all
+    Ctl {
+        /// The drive's directory, or its control socket
+        socket: PathBuf,
+        /// The command
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<String>,
+    },
     /// List what is known: schemes, drives, traces and more
     List {
         /// What to list; without it, the lists are listed
@@ -200,6 +212,109 @@ impl Options {
             set: self.set.clone(),
         }
     }
+}
+
+/// What a drive is.
+#[derive(Debug, Args)]
+pub struct NewDrive {
+    /// Of a new drive: the scheme [default: ds-raid]
+    #[arg(long, value_name = "NAME")]
+    pub scheme: Option<String>,
+    /// Of a new drive: preset, or a drive file ending in .toml
+    #[arg(long = "model", value_name = "NAME|FILE")]
+    pub model: Option<String>,
+    /// Of a new drive: what the host may store [default: 1GiB]
+    #[arg(long, value_name = "SIZE")]
+    pub size: Option<String>,
+    /// Of a new drive: policy of page ECC
+    #[arg(long, value_name = "NAME")]
+    pub ecc: Option<String>,
+    /// Of a new drive: model of bit errors
+    #[arg(long, value_name = "NAME")]
+    pub errors: Option<String>,
+    /// Of a new drive: any setting of the experiment, for example buffer.kind=volatile (repeatable)
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// Options of `crash`.
+#[derive(Debug, Args)]
+pub struct CrashOptions {
+    /// What `flashkeep ctl DRIVE record FILE` wrote
+    pub recording: PathBuf,
+    /// A command for `sh` that looks at an image, with {image} for its path; exit code 0: all is well
+    #[arg(long, value_name = "COMMAND")]
+    pub check: String,
+    /// The drive that was recorded: its directory
+    #[arg(long, value_name = "DRIVE")]
+    pub drive: Option<PathBuf>,
+    /// Or what it is.
+    #[command(flatten)]
+    pub new: NewDrive,
+    /// An image of what the drive held when the recording began [default: nothing]
+    #[arg(long, value_name = "IMAGE")]
+    pub base: Option<PathBuf>,
+    /// Instants beside those around flushes, at most
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub samples: usize,
+    /// Fates tried at each instant of what dies are doing
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub fates: u32,
+    /// Seed of what is drawn
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// End after so many failures
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub failures: usize,
+    /// This instant alone, as a failure names it
+    #[arg(long, value_name = "REQUEST:EVENTS:FATE")]
+    pub only: Option<String>,
+    /// Where images are written; those that fail stay [default: RECORDING.crash]
+    #[arg(long, value_name = "DIR")]
+    pub work: Option<PathBuf>,
+}
+
+/// Options of `serve`.
+#[derive(Debug, Args)]
+pub struct ServeOptions {
+    /// Directory of the drive; made if it is not there and something says what the drive is
+    pub drive: PathBuf,
+    /// Make the drive, from an experiment file (TOML) if one is named
+    #[arg(long, value_name = "EXPERIMENT.toml", num_args = 0..=1)]
+    pub create: Option<Option<PathBuf>>,
+    /// What a new drive is.
+    #[command(flatten)]
+    pub new: NewDrive,
+    /// Of a new drive: written full before, as the experiment says; else it is empty
+    #[arg(long)]
+    pub filled: bool,
+    /// Keep the drive in memory: faster, takes every fault, and is lost with the process
+    #[arg(long)]
+    pub memory: bool,
+    /// Make the drive and do not serve it
+    #[arg(long)]
+    pub only_create: bool,
+    /// Unix socket of NBD clients [default: DRIVE/nbd.sock]
+    #[arg(long, value_name = "PATH", conflicts_with = "port")]
+    pub socket: Option<PathBuf>,
+    /// Serve on this TCP port of 127.0.0.1 instead
+    #[arg(long, value_name = "N")]
+    pub port: Option<u16>,
+    /// Control socket [default: DRIVE/control.sock]
+    #[arg(long, value_name = "PATH")]
+    pub control: Option<PathBuf>,
+    /// The clock: none (answers as soon as they are computed), real (latencies of the modelled drive), or a factor: 10x
+    #[arg(long, value_name = "HOW", default_value = "none")]
+    pub time: String,
+    /// Flushes do not wait for the machine's disk: a killed process loses nothing, a machine that fails may
+    #[arg(long)]
+    pub no_sync: bool,
+    /// The plugin of nbdkit [default: beside this program]
+    #[arg(long, value_name = "FILE")]
+    pub plugin: Option<PathBuf>,
+    /// More arguments of nbdkit, filters for example
+    #[arg(last = true)]
+    pub nbdkit: Vec<String>,
 }
 
 /// Options of `torture`.

@@ -1,8 +1,10 @@
 //! Flashkeep on the command line. Exit codes: 0 done, 1 a check failed, 2 bad input.
 
 mod args;
+mod crash;
 mod figures;
 mod progress;
+mod serve;
 mod sweep;
 mod torture;
 
@@ -53,6 +55,9 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         }
         Command::Sweep { grid, out, threads } => sweep::run(&sweep::Wanted { grid, out, threads }),
         Command::Torture(options) => torture::run(&options),
+        Command::Crash(options) => crash::run(&options),
+        Command::Serve(options) => serve::run(&options),
+        Command::Ctl { socket, command } => serve::control(&socket, &command),
         Command::List { what, drive: Some(drive), json } => list_on(what.as_deref(), &drive, json),
         Command::List { what, drive: None, json } => list(what.as_deref(), json),
     }

@@ -7,7 +7,8 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const FILE_LINES: usize = 700;
 const FUNCTION_LINES: usize = 70;
 /// What others wrote and we ship as it is.
-const THIRD_PARTY: &[&str] = &["crates/lab/assets/echarts/", "Cargo.lock", "tools/mutants/Cargo.lock", "tools/ldpc-speed/Cargo.lock"];
+const THIRD_PARTY: &[&str] =
+    &["crates/lab/assets/echarts/", "Cargo.lock", "tools/mutants/Cargo.lock", "tools/ldpc-speed/Cargo.lock"];
 /// Sources, which are ASCII.
 const SOURCES: &[&str] = &["rs", "toml", "py", "pyi", "js", "css", "html", "sh"];
 

@@ -29,6 +29,10 @@ pub trait HostPayload: Payload {
 
     /// The contents that version `version` of a logical page gives it.
     fn stamp(lpn: Lpn, version: u32, sectors: u32) -> Self;
+    /// The contents that a host gives a page, where it has contents of its own; all bytes of a page.
+    fn of_host(_bytes: &[u8]) -> Self {
+        Self::default()
+    }
     /// Spoils all sectors outside `from..to`: what is not merged is never taken for data.
     fn spoil_outside(&mut self, _from: u32, _to: u32) {}
 
@@ -216,6 +220,10 @@ impl HostPayload for PageBuf {
 
     fn bytes(&self) -> Option<&[u8]> {
         self.0.as_deref()
+    }
+
+    fn of_host(bytes: &[u8]) -> Self {
+        PageBuf(Some(bytes.into()))
     }
 
     fn stamp(lpn: Lpn, version: u32, sectors: u32) -> Self {

@@ -14,6 +14,7 @@ mod check;
 mod clock;
 mod columns;
 mod compare;
+mod disk;
 mod document;
 mod drives;
 mod experiment;
@@ -48,6 +49,7 @@ pub use caution::{Caution, Level};
 pub use clock::{Clock, clock};
 pub use columns::{Column, Columns, Values};
 pub use compare::{Bench, Comparison, Outcome, Progress, compare, compare_logged};
+pub use disk::{disk_setup, one_drive};
 pub use document::Document;
 pub use drives::{DRIVES, DriveEntry};
 pub use experiment::{Addresses, CapacitySpec, DriveSpec, Experiment, Fairness, Options, Overrides, TraceSpec};
@@ -62,6 +64,10 @@ pub use results::VERSION;
 pub use rows::{Row, config_hash};
 pub use seeds::{CONFIDENCE, Interval, Paired, Ratio, Seeds, t_quantile};
 pub use series::write_series;
+pub use ssd::Setup;
+/// A drive with a client's own data.
+#[cfg(unix)]
+pub use ssd::disk as served;
 pub use textual::{Arrival, OptionText, Size};
 pub use verdict::{Better, Costs, MEASURES, Measure, OverSeeds, PowerCuts, SchemeVerdict, Survives, Verdict};
 pub use workload::{CommandStream, TraceFacts, Workload};

@@ -90,6 +90,11 @@ impl<A> Faulty<A> {
         }
     }
 
+    /// What is wrapped.
+    pub fn inner_mut(&mut self) -> &mut A {
+        &mut self.inner
+    }
+
     /// The die stops answering, for good.
     pub fn kill(&mut self, die: DieId) {
         self.dead[die.index()] = true;

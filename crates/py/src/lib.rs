@@ -1,6 +1,7 @@
 //! The extension module behind the Python package `flashkeep`: settings come in as TOML text,
 //! results go out as Arrow columns and JSON. What Python code sees is in `python/flashkeep`.
 
+mod disk;
 mod errors;
 mod frame;
 mod run;
@@ -13,6 +14,8 @@ use pyo3::prelude::*;
 /// The extension module.
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use crate::disk::{Disk, Snapshot};
     #[pymodule_export]
     use crate::frame::Frame;
     #[pymodule_export]

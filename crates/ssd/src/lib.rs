@@ -8,6 +8,8 @@ mod boot;
 mod care;
 mod config;
 mod core;
+#[cfg(unix)]
+pub mod disk;
 mod engine;
 #[cfg(unix)]
 mod files;

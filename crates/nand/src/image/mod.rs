@@ -217,6 +217,11 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
         result.map_err(|error| ImageError { file: self.path.clone(), what: What::Io("write", error) })
     }
 
+    /// Lets go of the file: it can be opened again, and this array is of no use any more.
+    pub fn let_go(&mut self) {
+        self.file = None;
+    }
+
     fn file(&self) -> &S {
         self.file.as_ref().expect("a fork asks its memory")
     }

@@ -14,6 +14,8 @@ pub struct Floor {
     pub version: u32,
     /// Whether the page read as unmapped.
     pub discarded: bool,
+    /// The request that reads, by the last 32 bits of its number.
+    pub request: u32,
 }
 
 /// Who wants a lost page.

@@ -7,6 +7,7 @@ pub(crate) mod effects;
 pub(crate) mod flows;
 pub(crate) mod groups;
 pub(crate) mod host;
+pub(crate) mod online;
 pub(crate) mod pages;
 pub(crate) mod reads;
 pub(crate) mod rows;

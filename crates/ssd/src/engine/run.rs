@@ -120,8 +120,17 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     fn event(&mut self, resource: usize, upcoming: &mut Upcoming<'_>, each: BeforeEach<'_, P, A>) {
         self.core.device.watch_event();
         match Resource::of(resource, &self.core.device.grid) {
-            Resource::Die(die) => self.die_event(die),
             Resource::Timer(Timer::Arrivals) => self.arrival_due(upcoming, each),
+            other => self.own_event(other),
+        }
+        self.hand_on();
+    }
+
+    /// What happens to a resource of the drive that is no arrival.
+    #[inline(always)]
+    pub(super) fn own_event(&mut self, resource: Resource) {
+        match resource {
+            Resource::Die(die) => self.die_event(die),
             Resource::Timer(Timer::Answers) => self.host.answer_due(&mut self.core),
             Resource::Timer(Timer::Adder) => self.addition_due(),
             Resource::Timer(Timer::Decoder(channel)) => self.decoded(channel as usize),
@@ -129,10 +138,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Resource::Timer(Timer::Sums) => self.writer.groups.summing_due(&mut self.core),
             Resource::Timer(Timer::Flush) => self.flush_due(),
             Resource::Timer(Timer::Patrol) => self.patrol_due(),
-            // Both have done all they do when their event was taken (`next_event`).
-            Resource::Timer(Timer::Age | Timer::Refresh) => {}
+            // These have done all they do when their event was taken (`next_event`).
+            Resource::Timer(Timer::Age | Timer::Refresh | Timer::Arrivals) => {}
         }
-        self.hand_on();
     }
 
     /// The next command's time has come. While the drive is off line the host waits with it.
@@ -167,7 +175,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// What every event may have made possible. Most events make nothing possible, so the questions are asked in
     /// place, and the work is elsewhere.
     #[inline(always)]
-    fn after_event(&mut self) {
+    pub(super) fn after_event(&mut self) {
         let fills_idle_time = self.writer.stripes.worn_above.is_some() && self.host.requests.outstanding == 0;
         if self.core.retry
             || fills_idle_time

@@ -27,16 +27,22 @@ use crate::write::zones::over::code_over;
 use device::contents::{HostPayload, PageBuf, Window};
 use memory::Memory;
 pub use memory::MemoryError;
-use nand::{FileArray, FlashArray, ImageError, PageScan, Scan};
+use nand::{Faulty, FileArray, FlashArray, ImageError, PageScan, Scan};
 use protect::Protection;
 use protect::code_zones::CodeZones;
 use saved::{CLOCK, Saved};
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use vocab::{Grid, HostCommand, HostOp, Lba, Lpn, Nanos, Ppn, SimTime, Streams};
 
-/// Flash with all bytes of its pages.
-type Flash = FileArray<PageBuf>;
+/// Flash with all bytes of its pages, which may lose some.
+pub(crate) type Flash = Faulty<FileArray<PageBuf>>;
+
+/// Flash that has lost nothing so far.
+fn whole(flash: FileArray<PageBuf>, setup: &Setup) -> Flash {
+    let dies = setup.drive.geometry.dies();
+    Faulty::new(flash, dies, 0.0, Streams::new(setup.seed).stream("nand/uncorrectable"))
+}
 
 /// Why a drive in files could not be made, opened or used.
 #[derive(Debug)]
@@ -105,13 +111,14 @@ const LIVES: u64 = 1000;
 
 /// A drive in files, for as long as a process has them open.
 pub struct ImageSession {
-    drive: Engine<PageBuf, Flash>,
+    pub(crate) drive: Engine<PageBuf, Flash>,
     memory: Memory,
     /// How often the files were opened.
     opened: u64,
     /// What was saved last.
     saved: Vec<u8>,
     mounted: Mounted,
+    path: PathBuf,
     /// Memory could not be saved: files and drive are no longer the same.
     broken: bool,
 }
@@ -123,14 +130,15 @@ impl ImageSession {
     /// Names the setting at fault, or the file that cannot be made.
     pub fn create(setup: &Setup, path: &Path) -> Result<Self, ImageSessionError> {
         let (grid, protection) = check_for_files(setup)?;
-        let mut flash = Flash::create(path, setup.drive.geometry, members_at_most(&protection, &grid))?;
+        let mut flash = FileArray::create(path, setup.drive.geometry, members_at_most(&protection, &grid))?;
         mark_bad_blocks(&mut flash, setup, &protection, &Streams::new(setup.seed));
+        let flash = whole(flash, setup);
         let mut drive = Engine::new(setup, protection, flash)?;
         boot::bring_up(&mut drive, setup, (None, Remains::default()), boot::new_drive())?;
         drive.host.requests.journal = Some(Journal::default());
         let saved = saved::encode(&drive, 0);
         let memory = Memory::create(&Memory::path_beside(path), &in_words(setup), &saved)?;
-        Ok(Self { drive, memory, opened: 0, saved, mounted: Mounted::default(), broken: false })
+        Ok(Self { drive, memory, opened: 0, saved, mounted: Mounted::default(), path: path.to_owned(), broken: false })
     }
 
     /// Opens the files of a drive of this setup, mounts it, lets it recover and reads all of it, so that
@@ -139,8 +147,16 @@ impl ImageSession {
     /// # Errors
     /// Names file, byte and field of what is damaged, or the setting that is another.
     pub fn open(setup: &Setup, path: &Path) -> Result<Self, ImageSessionError> {
+        let mut session = Self::mounted_from(setup, path)?;
+        session.advance(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_| {}, &mut |_| true)?;
+        session.take_stock()?;
+        Ok(session)
+    }
+
+    /// As [`Self::open`], before the drive recovers.
+    pub(crate) fn mounted_from(setup: &Setup, path: &Path) -> Result<Self, ImageSessionError> {
         let (_, protection) = check_for_files(setup)?;
-        let flash = Flash::open(path)?;
+        let flash = whole(FileArray::open(path)?, setup);
         if *flash.grid().geometry() != setup.drive.geometry {
             let found = flash.grid().geometry();
             return Err(SetupError::new(format!("geometry: {} has another: {found:?}", path.display())).into());
@@ -153,10 +169,32 @@ impl ImageSession {
         let Saved { opened, now, remains, .. } = saved;
         let mounted = mount(&mut drive, setup, now, remains);
         drive.host.requests.journal = Some(Journal::default());
-        let mut session = Self { drive, memory, opened: opened + 1, saved: Vec::new(), mounted, broken: false };
-        session.advance(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_| {}, &mut |_| true)?;
-        session.take_stock()?;
-        Ok(session)
+        Ok(Self { drive, memory, opened: opened + 1, saved: Vec::new(), mounted, path: path.to_owned(), broken: false })
+    }
+
+    /// Where the image is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Lets go of the image, so that it can be opened again; nothing of the drive can be used any more.
+    pub(crate) fn let_go(&mut self) {
+        self.broken = true;
+        self.drive.core.device.array.inner_mut().let_go();
+    }
+
+    /// Saves what is power-safe, if that changed.
+    ///
+    /// # Errors
+    /// If that fails, now or earlier.
+    pub(crate) fn save(&mut self) -> Result<(), ImageSessionError> {
+        let Self { drive, memory, opened, saved, broken, .. } = self;
+        if *broken {
+            return Err(not_saved(memory));
+        }
+        let done = save(drive, memory, *opened, saved);
+        *broken = done.is_err();
+        Ok(done?)
     }
 
     /// What opening the files found.
@@ -181,8 +219,7 @@ impl ImageSession {
         let Self { drive, memory, opened, saved, broken, .. } = self;
         let (mut number, mut failed) = (0, None);
         if *broken {
-            let reason = "it could not be saved, and is not what the drive had".into();
-            return Err(memory.refuse(0, "state", reason).into());
+            return Err(not_saved(memory));
         }
         drive.replay_stepwise(commands, pace, &mut |_, _| {}, |drive| {
             if let Err(error) = save(drive, memory, *opened, saved) {
@@ -282,7 +319,7 @@ impl ImageSession {
     /// # Errors
     /// If that fails, or an earlier write of a mark did.
     pub fn sync(&mut self) -> Result<(), ImageSessionError> {
-        self.drive.core.device.array.sync()?;
+        self.drive.core.device.array.inner_mut().sync()?;
         Ok(self.memory.sync()?)
     }
 }
@@ -378,6 +415,10 @@ fn mount(drive: &mut Engine<PageBuf, Flash>, setup: &Setup, saved: SimTime, rema
     drive.core.device.now = written.max().unwrap_or_default().max(saved);
     let found = boot::bring_up(drive, setup, (None, remains), boot::reopened()).expect("it was built before");
     found.mounted
+}
+
+fn not_saved(memory: &Memory) -> ImageSessionError {
+    memory.refuse(0, "state", "it could not be saved, and is not what the drive had".into()).into()
 }
 
 /// Saves what is power-safe, if that changed.

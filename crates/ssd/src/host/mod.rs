@@ -6,6 +6,7 @@
 //! it. Where it waited for nothing on its way, [`Next`] says so and no effect is needed.
 
 pub(crate) mod buffer;
+pub(crate) mod client;
 pub(crate) mod evict;
 pub(crate) mod explain;
 pub(crate) mod front;
@@ -16,11 +17,13 @@ pub(crate) mod partial;
 pub(crate) mod read;
 pub(crate) mod read_only;
 pub(crate) mod requests;
+pub(crate) mod shadow;
 #[cfg(test)]
 pub(crate) mod testing;
 
 use crate::config::{BufferKind, Setup};
 use crate::host::buffer::WriteBuffer;
+use crate::host::client::Client;
 use crate::host::explain::Explanations;
 use crate::host::oracle::Oracle;
 use crate::host::order::OrderedBy;
@@ -44,6 +47,8 @@ pub(crate) struct Host<P: HostPayload> {
     /// Jobs whose pages wait for space, in order.
     pub stalled: VecDeque<JobId>,
     pub oracle: Oracle,
+    /// Who has data of its own; `None`: what is written is made up.
+    pub client: Option<Box<Client>>,
     pub observation: Observation<P>,
     /// The first wrong read, in words.
     pub first_mismatch: Option<String>,
@@ -76,6 +81,7 @@ impl<P: HostPayload> Host<P> {
             reads_ahead: matches!(protection, Protection::Zones(zones) if zones.read_ahead().is_some()),
             stalled: VecDeque::new(),
             oracle: Oracle::new::<P>(setup.user_slots, geometry.sectors_per_slot()),
+            client: None,
             observation: Observation::default(),
             first_mismatch: None,
             explanations: None,

@@ -33,6 +33,8 @@ pub struct Oracle {
     discard: Vec<u32>,
     /// The version of the last discard of pages: a read that was sent before it may find nothing, whatever was written since.
     last_discard: BTreeMap<Lpn, u32>,
+    /// The last request that arrived, by the last 32 bits of its number: reads are sent when they arrive.
+    pub asking: u32,
     /// Pages of which a write failed since the last one that was answered. They have old contents or new ones, and
     /// which they have may change with a power cut.
     failed: BTreeSet<Lpn>,
@@ -54,6 +56,7 @@ impl Oracle {
             durable: Vec::new(),
             discard: Vec::new(),
             last_discard: BTreeMap::new(),
+            asking: 0,
             failed: BTreeSet::new(),
         }
     }
@@ -224,12 +227,12 @@ impl Oracle {
     #[inline]
     pub fn floor(&self, lpn: Lpn) -> Floor {
         match self.words.get(lpn.index()) {
-            None => Floor::default(),
+            None => Floor { request: self.asking, ..Floor::default() },
             Some(word) => {
                 let (version, behind) = (*word & VERSION, *word >> 24);
                 // A distance that does not fit leaves any version possible: it only weakens the check.
                 let version = if behind == FAR_BEHIND { 0 } else { version - behind };
-                Floor { version, discarded: self.is_discarded(lpn) }
+                Floor { version, discarded: self.is_discarded(lpn), request: self.asking }
             }
         }
     }

@@ -183,7 +183,10 @@ impl<P: HostPayload> Host<P> {
         if !P::CHECKED {
             return;
         }
-        let result = self.oracle.check(lpn, floor, found);
+        let result = match &mut self.client {
+            Some(client) => client.found(floor.request, lpn, found),
+            None => self.oracle.check(lpn, floor, found),
+        };
         core.device.record(Fact::Checked { mismatch: result.is_err() });
         if let Some(pages) = &mut self.observation.pages {
             pages.push((lpn, found.cloned()));

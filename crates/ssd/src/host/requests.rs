@@ -208,6 +208,10 @@ impl<P: HostPayload> Host<P> {
         (job.request, job.sectors) = (request, command.sectors);
         self.requests.arrived += 1;
         self.requests.note(|| HostEvent::Arrived { request });
+        self.oracle.asking = request as u32;
+        if let Some(client) = &mut self.client {
+            client.arrived();
+        }
         if self.refuses(kind) {
             job.failed = true;
             core.device.record(Fact::Refused);
@@ -224,6 +228,9 @@ impl<P: HostPayload> Host<P> {
         };
         if kind == RequestKind::Discard {
             job.range = (pages.start, pages.end);
+            if let Some(client) = &mut self.client {
+                client.discard_sent(request, pages);
+            }
             return (id, Arrived::Discard);
         }
         core.device.record(Fact::Pages { kind, pages: pages.len() as u32 });
@@ -254,11 +261,16 @@ impl<P: HostPayload> Host<P> {
     fn push_page<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId, lpn: Lpn, sectors: Range<u32>) {
         let version = self.oracle.sent(lpn);
         self.oracle.whole &= sectors == (0..self.requests.sectors_per_slot);
-        let mut payload = P::stamp(lpn, version, self.requests.sectors_per_slot);
-        let (from, to) = (sectors.start, sectors.end);
-        payload.spoil_outside(from, to);
+        let (request, (from, to)) = (core.jobs[job].request, (sectors.start, sectors.end));
+        let payload = match &mut self.client {
+            Some(client) => client.page_sent(request, lpn, sectors.clone()),
+            None => {
+                let mut payload = P::stamp(lpn, version, self.requests.sectors_per_slot);
+                payload.spoil_outside(from, to);
+                payload
+            }
+        };
         if from < to {
-            let request = core.jobs[job].request;
             self.requests.note(|| HostEvent::Sent { request, lpn, version, sectors });
         }
         core.jobs[job].pages.push(PageWrite { lpn, version, payload, from, to, rank: 0 });
@@ -357,6 +369,9 @@ impl<P: HostPayload> Host<P> {
         if kind != RequestKind::Read {
             self.tell_oracle(core, job);
         }
+        if self.client.is_some() {
+            self.tell_client(&core.jobs[job], core.device.now);
+        }
         self.requests.note(|| HostEvent::Answered { request, failed });
         self.requests.outstanding -= 1;
         self.requests.last_answer = core.device.now;
@@ -364,6 +379,30 @@ impl<P: HostPayload> Host<P> {
         if let Some(ledger) = core.closed_ledger(job, arrival) {
             self.explain(&core.jobs[job], &ledger, core.device.now);
         }
+    }
+
+    /// A client hears of its request, and what was answered is what its reads must return from now on.
+    #[cold]
+    fn tell_client(&mut self, job: &Job<P>, now: SimTime) {
+        let (Some(client), arrived) = (&mut self.client, self.requests.arrived) else { return };
+        let (request, failed) = (job.request, job.failed);
+        match job.kind {
+            RequestKind::Flush if !failed => client.flushed(request, arrived),
+            RequestKind::Read | RequestKind::Flush => {}
+            RequestKind::Discard => {
+                (job.range.0..job.range.1).for_each(|lpn| client.page_answered(request, Lpn(lpn), arrived, false));
+            }
+            RequestKind::Write => {
+                for page in job.pages.iter().filter(|page| page.from < page.to) {
+                    if failed {
+                        client.shadow.write_failed(request, page.lpn, arrived, page.from..page.to);
+                    }
+                    client.page_answered(request, page.lpn, arrived, job.fua && !failed);
+                }
+            }
+        }
+        client.answered(request, job.kind == RequestKind::Read, failed, now, now.since(job.arrival));
+        client.ended(request);
     }
 
     /// What was answered is what reads must return from now on.

@@ -219,8 +219,8 @@ impl<P: HostPayload> Prepared<P> {
     }
 }
 
-impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
-    fn fail(&mut self, failure: Failure) {
+impl<P: HostPayload, F: FlashArray<P>> Engine<P, Faulty<F>> {
+    pub(crate) fn fail(&mut self, failure: Failure) {
         match failure {
             Failure::Die(die) => self.kill(die),
             Failure::Block(block) => self.core.device.array.lose_block(block),
@@ -245,7 +245,9 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
             }
         }
     }
+}
 
+impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
     /// Logical pages that answered with a media error, and whether a read did not end.
     fn read_back(&mut self) -> (Vec<Lpn>, bool) {
         self.core.device.folds = Folds::new(self.core.device.grid.slots_per_page());

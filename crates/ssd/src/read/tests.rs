@@ -166,7 +166,7 @@ impl Alone {
     }
 }
 
-const FLOOR: Floor = Floor { version: 0, discarded: false };
+const FLOOR: Floor = Floor { version: 0, discarded: false, request: 0 };
 
 fn host_read(job: u32) -> Target {
     Target::HostRead { job: Id::new(job), lpn: Lpn(3), floor: FLOOR, failed: None }
@@ -174,7 +174,7 @@ fn host_read(job: u32) -> Target {
 
 /// What the host checks of a page that it has never been answered a write of.
 fn check(lpn: u32, contents: Option<Tag>) -> String {
-    check_against(Floor { version: 0, discarded: true }, lpn, contents)
+    check_against(Floor { version: 0, discarded: true, request: 0 }, lpn, contents)
 }
 
 fn check_against(floor: Floor, lpn: u32, contents: Option<Tag>) -> String {

@@ -273,7 +273,7 @@ impl Doomed {
     }
 }
 
-impl<P: HostPayload> Drive<P> {
+impl<P: HostPayload, F: FlashArray<P>> Engine<P, Faulty<F>> {
     /// The die stops answering, for good.
     pub fn kill(&mut self, die: DieId) {
         self.core.device.array.kill(die);

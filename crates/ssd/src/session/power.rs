@@ -44,7 +44,7 @@ impl Session {
 }
 
 impl<P: HostPayload> Prepared<P> {
-    fn cut_power(&mut self, fates: &[Fate], outage: Outage) -> Mounted {
+    pub(crate) fn cut_power(&mut self, fates: &[Fate], outage: Outage) -> Mounted {
         assert!(self.setup.power.mountable, "the drive keeps nothing that it could be mounted from");
         let remains = Remains { outage, ..self.engine.cut(fates) };
         let array = self.engine.core.device.array.clone();

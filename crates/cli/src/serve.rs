@@ -1,0 +1,96 @@
+//! Serving a drive, and telling it what is to happen to it.
+
+use crate::args::{NewDrive, ServeOptions};
+use crate::{print, say};
+use lab::{Experiment, Overrides, Problem};
+use serve::{DriveDirectory, Kept, Launch, ServeError};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// The drive does what was asked, or does not.
+const REFUSED: u8 = 1;
+
+pub fn problem(error: ServeError) -> Problem {
+    match error {
+        ServeError::Settings(problem) => problem,
+        other => Problem::new("", other.to_string()),
+    }
+}
+
+pub fn run(options: &ServeOptions) -> Result<ExitCode, Problem> {
+    let drive = DriveDirectory::at(&options.drive);
+    let kept = if options.memory { Kept::Memory } else { Kept::Files };
+    let says_what = options.create.is_some() || options.new.overrides() != Overrides::default();
+    if !drive.is_there() && says_what {
+        create(options, &drive, kept)?;
+    } else if says_what {
+        let path = options.drive.display();
+        return Err(Problem::new("", format!("{path}: there is a drive already; its settings are in {path}/drive.toml")));
+    }
+    if options.only_create {
+        return Ok(ExitCode::SUCCESS);
+    }
+    // What is wrong is said before nbdkit starts.
+    drive.setup().map_err(problem)?;
+    let launch = Launch {
+        kept,
+        pace: options.time.parse().map_err(|error| Problem::new("--time", error))?,
+        socket: options.socket.clone(),
+        port: options.port,
+        control: options.control.clone(),
+        plugin: options.plugin.clone(),
+        syncs: !options.no_sync,
+        more: options.nbdkit.clone(),
+        ..Launch::of(drive)
+    };
+    let mut command = launch.command().map_err(problem)?;
+    say(&format!("serving {}\ncontrol {}", launch.uri(), launch.control_socket().display()));
+    // From here on this process is nbdkit: what ends it is a power cut.
+    Err(Problem::new("", format!("nbdkit cannot be started: {}", command.exec())))
+}
+
+fn create(options: &ServeOptions, drive: &DriveDirectory, kept: Kept) -> Result<(), Problem> {
+    let overrides = options.new.overrides();
+    let experiment = match options.create.iter().flatten().next() {
+        Some(file) => Experiment::load(file, &overrides)?,
+        None => Experiment::with(&overrides)?,
+    };
+    drive.create(&experiment, options.filled, kept).map_err(problem)?;
+    say(&format!("made a drive: {}", drive.settings_file().display()));
+    Ok(())
+}
+
+pub fn control(socket: &Path, command: &[String]) -> Result<ExitCode, Problem> {
+    let drive = DriveDirectory::at(socket);
+    let socket = if socket.is_dir() { drive.control_socket() } else { socket.to_owned() };
+    let answer = serve::ask(&socket, &command.join(" ")).map_err(problem)?;
+    let is_done = answer["ok"].as_bool() == Some(true);
+    if let Some(error) = answer["error"].as_str().filter(|_| !is_done) {
+        say(&format!("error: {error}"));
+        return Ok(ExitCode::from(REFUSED));
+    }
+    print(&format!("{}\n", serde_json::to_string_pretty(&answer).expect("a JSON document prints")));
+    Ok(ExitCode::SUCCESS)
+}
+
+impl NewDrive {
+    /// Settings of a new drive.
+    pub fn overrides(&self) -> Overrides {
+        let named = [
+            ("--model", "drive.preset", &self.model),
+            ("--size", "capacity.size", &self.size),
+            ("--ecc", "ecc.policy", &self.ecc),
+            ("--errors", "errors.model", &self.errors),
+        ];
+        let given = |(option, path, value): (&str, &str, &Option<String>)| {
+            value.as_ref().map(|value| (option.to_owned(), path.to_owned(), value.clone()))
+        };
+        Overrides {
+            trace: None,
+            options: named.into_iter().filter_map(given).collect(),
+            schemes: self.scheme.clone(),
+            set: self.set.clone(),
+        }
+    }
+}

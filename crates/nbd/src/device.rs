@@ -1,0 +1,174 @@
+//! Requests of clients.
+
+use crate::abi::{Errno, add_extent, fails, say};
+use crate::settings::server;
+use serve::{DiskRequest, Failed, Fua};
+use std::ffi::{c_int, c_void};
+
+/// Bytes of a sector.
+const SECTOR: u64 = 512;
+
+/// Bytes of zeros that are written at once.
+const ZEROS_AT_ONCE: u32 = 1 << 20;
+
+/// Largest request that is best sent, in bytes.
+const LARGEST: u32 = 32 << 20;
+
+/// The write must be durable when it is answered.
+const FLAG_FUA: u32 = 2;
+
+/// Only the first extent is asked for.
+const FLAG_REQ_ONE: u32 = 4;
+
+/// A connection begins. All share the drive: any pointer that is none to nothing will do.
+pub extern "C" fn open(_readonly: c_int) -> *mut c_void {
+    std::ptr::dangling_mut()
+}
+
+/// A connection ends.
+pub extern "C" fn close(_handle: *mut c_void) {}
+
+/// Bytes of the drive.
+pub extern "C" fn get_size(_handle: *mut c_void) -> i64 {
+    server().map_or(-1, |server| server.shape().size as i64)
+}
+
+/// It can.
+pub extern "C" fn yes(_handle: *mut c_void) -> c_int {
+    1
+}
+
+/// It is not so.
+pub extern "C" fn no(_handle: *mut c_void) -> c_int {
+    0
+}
+
+/// The drive itself makes writes durable before they are answered.
+pub extern "C" fn can_fua(_handle: *mut c_void) -> c_int {
+    2
+}
+
+/// Sizes that clients should keep to.
+pub extern "C" fn block_size(_handle: *mut c_void, minimum: *mut u32, preferred: *mut u32, maximum: *mut u32) -> c_int {
+    let Some(server) = server() else { return -1 };
+    // nbdkit takes powers of two from 512 up.
+    let page = server.shape().page.next_power_of_two().clamp(512, LARGEST);
+    // SAFETY: nbdkit gives three places for the answer.
+    unsafe { (*minimum, *preferred, *maximum) = (SECTOR as u32, page.max(4096), LARGEST) }
+    0
+}
+
+/// Sectors of a range of bytes; `None`: it is not of whole sectors.
+fn sectors(count: u32, offset: u64) -> Option<(u64, u32)> {
+    let is_whole = u64::from(count).is_multiple_of(SECTOR) && offset.is_multiple_of(SECTOR);
+    is_whole.then_some((offset / SECTOR, count / SECTOR as u32))
+}
+
+/// Has a request answered; its data, or `None` after the error was said.
+fn call(request: DiskRequest) -> Option<Vec<u8>> {
+    let Some(server) = server() else {
+        fails(Errno::Io);
+        return None;
+    };
+    match server.call(request) {
+        Ok(data) => Some(data),
+        Err(failed) => {
+            say(failed.in_words());
+            fails(match failed {
+                Failed::Range => Errno::Invalid,
+                Failed::NotWritten => Errno::NoSpace,
+                Failed::ReadOnly => Errno::ReadOnly,
+                Failed::Media | Failed::Wrong | Failed::PowerCut => Errno::Io,
+            });
+            None
+        }
+    }
+}
+
+fn on_sectors(count: u32, offset: u64, of: impl FnOnce(u64, u32) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
+    let Some((sector, sectors)) = sectors(count, offset) else {
+        say(&format!("{count} bytes at {offset}: requests are of whole sectors of {SECTOR} bytes"));
+        fails(Errno::Invalid);
+        return None;
+    };
+    if sectors == 0 { Some(Vec::new()) } else { of(sector, sectors) }
+}
+
+fn done(result: Option<Vec<u8>>) -> c_int {
+    if result.is_some() { 0 } else { -1 }
+}
+
+fn fua_of(flags: u32) -> Fua {
+    if flags & FLAG_FUA != 0 { Fua::Yes } else { Fua::No }
+}
+
+/// Reads.
+pub extern "C" fn pread(_handle: *mut c_void, buffer: *mut c_void, count: u32, offset: u64, _flags: u32) -> c_int {
+    let read = on_sectors(count, offset, |sector, sectors| call(DiskRequest::Read { sector, sectors }));
+    if let Some(data) = read.as_ref().filter(|data| data.len() == count as usize) {
+        // SAFETY: nbdkit gives a buffer of `count` bytes, which is of no one else.
+        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), buffer.cast(), data.len()) }
+    }
+    done(read)
+}
+
+/// Writes.
+pub extern "C" fn pwrite(_handle: *mut c_void, buffer: *const c_void, count: u32, offset: u64, flags: u32) -> c_int {
+    done(on_sectors(count, offset, |sector, _| {
+        // SAFETY: nbdkit gives a buffer of `count` bytes, which nobody changes until this returns.
+        let data = unsafe { std::slice::from_raw_parts(buffer.cast::<u8>(), count as usize) };
+        call(DiskRequest::Write { sector, data: data.to_vec(), fua: fua_of(flags) })
+    }))
+}
+
+/// Makes durable what was answered, to whatever connection.
+pub extern "C" fn flush(_handle: *mut c_void, _flags: u32) -> c_int {
+    done(call(DiskRequest::Flush))
+}
+
+/// Forgets.
+pub extern "C" fn trim(_handle: *mut c_void, count: u32, offset: u64, flags: u32) -> c_int {
+    let trimmed = on_sectors(count, offset, |sector, sectors| call(DiskRequest::Discard { sector, sectors }));
+    if trimmed.is_some() && flags & FLAG_FUA != 0 {
+        return done(call(DiskRequest::Flush));
+    }
+    done(trimmed)
+}
+
+/// Writes zeros. A discard would not do: a power cut may bring back what was discarded.
+pub extern "C" fn zero(_handle: *mut c_void, count: u32, offset: u64, flags: u32) -> c_int {
+    done(on_sectors(count, offset, |_, _| {
+        let mut at = 0;
+        while at < count {
+            let size = (count - at).min(ZEROS_AT_ONCE);
+            let sector = (offset + u64::from(at)) / SECTOR;
+            call(DiskRequest::Write { sector, data: vec![0; size as usize], fua: fua_of(flags) })?;
+            at += size;
+        }
+        Some(Vec::new())
+    }))
+}
+
+/// Says which pages hold nothing.
+pub extern "C" fn extents(_handle: *mut c_void, count: u32, offset: u64, flags: u32, extents: *mut c_void) -> c_int {
+    let Some(server) = server() else { return -1 };
+    let page = u64::from(server.shape().page);
+    let (from, to) = (offset / page * page, offset + u64::from(count));
+    let found = server.job(move |core| {
+        let holes = (0..(to - from).div_ceil(page)).map(|at| core.disk.is_unmapped((from + at * page) / SECTOR));
+        holes.collect::<Vec<bool>>()
+    });
+    let Some(holes) = found else { return -1 };
+    let mut at = 0;
+    for run in holes.chunk_by(|one, next| one == next) {
+        let length = run.len() as u64 * page;
+        if !add_extent(extents, from + at, length, run[0]) {
+            return -1;
+        }
+        at += length;
+        if flags & FLAG_REQ_ONE != 0 && from + at > offset {
+            break;
+        }
+    }
+    0
+}

@@ -1,0 +1,141 @@
+//! Clients that send nonsense: to the control socket, and over NBD.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::{Served, have};
+use serve::Kept;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+fn connect(served: &Served) -> UnixStream {
+    let stream = UnixStream::connect(served.control()).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
+    stream
+}
+
+/// Sends bytes and reads all answers.
+fn send(served: &Served, bytes: &[u8]) -> String {
+    let mut stream = connect(served);
+    // It may have gone before all was sent.
+    let _ = stream.write_all(bytes);
+    let _ = stream.shutdown(std::net::Shutdown::Write);
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer);
+    answer
+}
+
+#[test]
+fn nonsense_is_refused_and_the_drive_goes_on() {
+    if !have("nonsense_is_refused_and_the_drive_goes_on", &["nbdkit"]) {
+        return;
+    }
+    let served = Served::new("hostile", Kept::Memory, "schemes = [\"raid5\"]\ncapacity.size = \"16MiB\"\n");
+    let lines: [&[u8]; 14] = [
+        b"\n",
+        b"status\n",
+        b"{\"command\": 3}\n",
+        b"{\"command\": \"\"}\n",
+        b"{\"command\": \"kill die 70000\"}\n",
+        b"{\"command\": \"kill die -1\"}\n",
+        b"{\"command\": \"kill page 99999999999999999999\"}\n",
+        b"{\"command\": \"age 999999999999d\"}\n",
+        b"{\"command\": \"silent nan\"}\n",
+        b"{\"command\": \"pause 1000d\"}\n",
+        b"{\"command\": \"restore nothing\"}\n",
+        b"{\"command\": \"temperature 55C\"}\n",
+        b"[[[[[[[[[[\n",
+        b"\xff\xfe\x00\n",
+    ];
+    for line in lines {
+        let answer = send(&served, line);
+        assert!(answer.is_empty() || answer.contains("\"ok\":false"), "{:?}: {answer}", String::from_utf8_lossy(line));
+    }
+    assert!(send(&served, &[b'x'; 200_000]).contains("a line of more than"));
+    assert!(send(&served, "[".repeat(60_000).as_bytes()).contains("no JSON"), "half a line");
+    let mut draws = vocab::Streams::new(3).stream("test/garbage");
+    for _ in 0..50 {
+        let size = draws.below(3000) as usize;
+        let garbage: Vec<u8> = (0..size).map(|_| draws.below(256) as u8).collect();
+        assert!(!send(&served, &garbage).contains("\"ok\":true"));
+    }
+    served.ctl("status");
+    served.check();
+}
+
+#[test]
+fn a_thousand_connections_are_too_many_and_do_no_harm() {
+    if !have("a_thousand_connections_are_too_many", &["nbdkit"]) {
+        return;
+    }
+    let served = Served::new("many", Kept::Memory, "schemes = [\"none\"]\ncapacity.size = \"16MiB\"\n");
+    let held: Vec<UnixStream> = (0..200).filter_map(|_| UnixStream::connect(served.control()).ok()).collect();
+    assert!(held.len() > 64);
+    let mut refused = connect(&served);
+    let mut said = [0; 200];
+    let read = refused.read(&mut said).expect("an answer");
+    assert!(String::from_utf8_lossy(&said[..read]).contains("clients already"));
+    drop(held);
+    std::thread::sleep(Duration::from_millis(200));
+    for _ in 0..800 {
+        drop(UnixStream::connect(served.control()));
+    }
+    for _ in 0..100 {
+        if serve::ask(&served.control(), "status").is_ok_and(|answer| answer["ok"] == true) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("nobody answers any more");
+}
+
+/// Half a handshake, wrong magic, and requests beyond the drive.
+#[test]
+fn nbd_clients_that_break_the_protocol_do_no_harm() {
+    if !have("nbd_clients_that_break_the_protocol_do_no_harm", &["nbdkit", "nbdinfo"]) {
+        return;
+    }
+    let served = Served::new("proto", Kept::Memory, "schemes = [\"raid5\"]\ncapacity.size = \"16MiB\"\n");
+    let socket = served.file("nbd.sock");
+    let mut draws = vocab::Streams::new(4).stream("test/garbage");
+    for _ in 0..40 {
+        let mut stream = UnixStream::connect(&socket).expect("it listens");
+        let size = draws.below(200) as usize;
+        let garbage: Vec<u8> = (0..size).map(|_| draws.below(256) as u8).collect();
+        let _ = stream.write_all(&garbage);
+    }
+    for (flags, kind, offset, length) in
+        [(0u16, 0u16, 1u64 << 63, 512u32), (0, 0, 16 << 20, 512), (0, 0, 0, u32::MAX), (9, 77, 0, 512)]
+    {
+        let mut stream = handshake(&socket);
+        let mut request = 0x2560_9513_u32.to_be_bytes().to_vec();
+        request.extend(flags.to_be_bytes());
+        request.extend(kind.to_be_bytes());
+        request.extend(7u64.to_be_bytes());
+        request.extend(offset.to_be_bytes());
+        request.extend(length.to_be_bytes());
+        stream.write_all(&request).expect("it listens");
+        let mut reply = [0; 16];
+        if stream.read_exact(&mut reply).is_ok() {
+            assert!(reply[4..8] != [0; 4], "an error for {offset} + {length}, command {kind}");
+        }
+    }
+    assert_eq!(common::run("nbdinfo", &["--size", &served.uri()]).trim(), (16 << 20).to_string());
+    served.check();
+}
+
+/// The fixed newstyle handshake with NBD_OPT_EXPORT_NAME of the default export.
+fn handshake(socket: &std::path::Path) -> UnixStream {
+    let mut stream = UnixStream::connect(socket).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
+    let mut greeting = [0; 18];
+    stream.read_exact(&mut greeting).expect("a greeting");
+    let mut options = 3u32.to_be_bytes().to_vec();
+    options.extend(0x4948_4156_454F_5054_u64.to_be_bytes());
+    options.extend([0, 0, 0, 1, 0, 0, 0, 0]);
+    stream.write_all(&options).expect("it listens");
+    let mut export = [0; 10];
+    stream.read_exact(&mut export).expect("the size of the export");
+    stream
+}

@@ -1,0 +1,243 @@
+//! The drive with the requests that it works on, and what was asked to happen to it.
+
+use crate::pace::Pace;
+use crate::record::Recorder;
+use lab::served::{Disk, DiskAnswer, DiskRequest, Failed, Snapshot};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use vocab::{Fua, Nanos, SimTime};
+
+/// What a request came to.
+pub type Answer = Result<Vec<u8>, Failed>;
+
+/// Where the thread of a request waits.
+#[derive(Default)]
+pub(crate) struct Slot {
+    state: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+enum Waiting {
+    #[default]
+    Nothing,
+    /// It is this thread's turn to work.
+    Lead,
+    Answer(Answer),
+}
+
+/// What a waiting thread is woken for.
+pub(crate) enum Woken {
+    Lead,
+    Answer(Answer),
+}
+
+impl Slot {
+    fn set(&self, to: Waiting) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = to;
+        self.changed.notify_one();
+    }
+
+    pub fn lead(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Waiting::Nothing = *state {
+            *state = Waiting::Lead;
+        }
+        self.changed.notify_one();
+    }
+
+    pub fn answer(&self, answer: Answer) {
+        self.set(Waiting::Answer(answer));
+    }
+
+    pub fn is_answered(&self) -> bool {
+        matches!(*self.state.lock().unwrap_or_else(PoisonError::into_inner), Waiting::Answer(_))
+    }
+
+    pub fn wait(&self) -> Woken {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match std::mem::take(&mut *state) {
+                Waiting::Lead => return Woken::Lead,
+                Waiting::Answer(answer) => return Woken::Answer(answer),
+                Waiting::Nothing => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+}
+
+/// What threads hand to the one that works.
+pub(crate) enum Item {
+    Request(DiskRequest, Arc<Slot>),
+    /// Something else is done with the drive.
+    Job(Box<dyn FnOnce(&mut Core) + Send>, Arc<Slot>),
+}
+
+/// A request that the drive works on.
+struct Pending {
+    slot: Arc<Slot>,
+    /// Whether its answer says that something is durable.
+    syncs: bool,
+}
+
+/// Answers that came later than virtual time said, of all; with a clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lateness {
+    pub answers: u64,
+    pub late: u64,
+}
+
+/// An answer is late that comes so long after its time.
+const LATE: Duration = Duration::from_micros(200);
+
+/// The drive and what is asked of it.
+pub struct Core {
+    /// The drive.
+    pub disk: Disk,
+    pending: BTreeMap<u64, Pending>,
+    /// Whether flushes make files durable against a failure of the machine, too.
+    syncs: bool,
+    pace: Pace,
+    /// When the drive was last left alone; with a clock, when virtual time was `virtual_start`.
+    last: Instant,
+    virtual_start: SimTime,
+    pub(crate) lateness: Lateness,
+    pub(crate) recorder: Option<Recorder>,
+    pub(crate) snapshots: BTreeMap<String, Snapshot>,
+    /// What went wrong for good, in words.
+    pub(crate) broken: Option<String>,
+}
+
+impl Core {
+    pub(crate) fn new(disk: Disk, pace: Pace, syncs: bool) -> Self {
+        Self {
+            virtual_start: disk.now(),
+            disk,
+            pending: BTreeMap::new(),
+            syncs,
+            pace,
+            last: now(),
+            lateness: Lateness::default(),
+            recorder: None,
+            snapshots: BTreeMap::new(),
+            broken: None,
+        }
+    }
+
+    /// Whether the drive works on requests.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// A thread that waits for an answer.
+    pub(crate) fn someone_waiting(&self) -> Option<Arc<Slot>> {
+        self.pending.values().next().map(|pending| pending.slot.clone())
+    }
+
+    /// Takes what threads handed over.
+    pub(crate) fn take(&mut self, items: Vec<Item>) {
+        for item in items {
+            match item {
+                Item::Job(job, slot) => {
+                    job(self);
+                    slot.answer(Ok(Vec::new()));
+                }
+                Item::Request(_, slot) if self.broken.is_some() => slot.answer(Err(Failed::Media)),
+                Item::Request(request, slot) => {
+                    if let Some(recorder) = &mut self.recorder {
+                        recorder.record(&request);
+                    }
+                    let syncs = matches!(request, DiskRequest::Flush | DiskRequest::Write { fua: Fua::Yes, .. });
+                    let number = self.disk.submit(request);
+                    self.pending.insert(number, Pending { slot, syncs: syncs && self.syncs });
+                }
+            }
+        }
+    }
+
+    /// Wall time that passed while nobody asked anything is idle time of the drive.
+    pub(crate) fn rest(&mut self) {
+        let passed = self.last.elapsed();
+        if self.pace == Pace::None && !self.is_busy() && passed > Duration::from_micros(50) {
+            self.idle(nanos(passed));
+        }
+    }
+
+    fn idle(&mut self, time: Nanos) {
+        if let Err(error) = self.disk.idle(time) {
+            self.fail(&error.to_string());
+        }
+    }
+
+    /// Works until something is answered.
+    pub(crate) fn work(&mut self) {
+        if self.is_busy() {
+            match self.disk.run() {
+                Ok(answers) => self.deliver(answers),
+                Err(error) => self.fail(&error.to_string()),
+            }
+        }
+        self.last = now();
+    }
+
+    /// With a clock: lets virtual time pass up to now. How long nothing happens, at least.
+    pub(crate) fn keep_up(&mut self, factor: f64) -> Duration {
+        let due = self.virtual_start.0 + (self.last.elapsed().as_nanos() as f64 * factor) as u64;
+        if due > self.disk.now().0 {
+            self.idle(Nanos(due - self.disk.now().0));
+        }
+        match self.disk.answers() {
+            Ok(answers) => self.deliver(answers),
+            Err(error) => self.fail(&error.to_string()),
+        }
+        let most = Duration::from_millis(20);
+        let next = self.disk.next_event().map(|at| at.0.saturating_sub(due) as f64 / factor);
+        next.map_or(most, |next| Duration::from_nanos(next as u64).min(most))
+    }
+
+    /// Something happened to virtual time: the clock goes on from there.
+    pub(crate) fn set_clock(&mut self) {
+        (self.last, self.virtual_start) = (now(), self.disk.now());
+    }
+
+    /// Hands answers to those who wait.
+    pub(crate) fn deliver(&mut self, answers: Vec<DiskAnswer>) {
+        let syncs = |answer: &DiskAnswer| answer.result.is_ok() && self.pending.get(&answer.request).is_some_and(|p| p.syncs);
+        if answers.iter().any(syncs)
+            && let Err(error) = self.disk.sync()
+        {
+            self.fail(&error.to_string());
+            return;
+        }
+        for answer in answers {
+            if let Pace::Times(factor) = self.pace {
+                let wall = self.last.elapsed().as_nanos() as f64;
+                let due = answer.at.0.saturating_sub(self.virtual_start.0) as f64 / factor;
+                self.lateness.answers += 1;
+                self.lateness.late += u64::from(wall > due + LATE.as_nanos() as f64);
+            }
+            if let Some(pending) = self.pending.remove(&answer.request) {
+                pending.slot.answer(answer.result);
+            }
+        }
+    }
+
+    /// Nothing more is answered: files and drive are no longer the same.
+    fn fail(&mut self, what: &str) {
+        self.broken.get_or_insert_with(|| what.to_owned());
+        for (_, pending) in std::mem::take(&mut self.pending) {
+            pending.slot.answer(Err(Failed::Media));
+        }
+    }
+}
+
+/// The server is a driver: the wall clock comes in here.
+#[expect(clippy::disallowed_methods, reason = "a server lives on the wall clock")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+pub(crate) fn nanos(time: Duration) -> Nanos {
+    Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+}

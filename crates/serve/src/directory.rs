@@ -1,0 +1,160 @@
+//! A drive in a directory: `drive.toml` has its settings, `flash` its image and `flash.memory` its power-safe memory.
+
+use lab::served::{Disk, DiskError};
+use lab::{Experiment, Overrides, Problem, Setup};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Why a drive cannot be served.
+#[derive(Debug)]
+pub enum ServeError {
+    /// Settings.
+    Settings(Problem),
+    /// The drive.
+    Disk(DiskError),
+    /// A file or socket.
+    File(PathBuf, &'static str, std::io::Error),
+    /// Something else, in words.
+    Other(String),
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Settings(problem) => problem.fmt(f),
+            Self::Disk(error) => error.fmt(f),
+            Self::File(path, doing, error) => write!(f, "{}: cannot {doing}: {error}", path.display()),
+            Self::Other(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for ServeError {}
+
+impl From<Problem> for ServeError {
+    fn from(problem: Problem) -> Self {
+        Self::Settings(problem)
+    }
+}
+
+impl From<DiskError> for ServeError {
+    fn from(error: DiskError) -> Self {
+        Self::Disk(error)
+    }
+}
+
+/// Where a drive is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// In files.
+    Files,
+    /// In memory: its directory has settings and sockets only, and its data end with the process.
+    Memory,
+}
+
+/// The directory of a drive.
+#[derive(Clone, Debug)]
+pub struct DriveDirectory {
+    path: PathBuf,
+}
+
+impl DriveDirectory {
+    /// This directory, which need not be there.
+    #[must_use]
+    pub fn at(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
+    /// The directory itself.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Settings of the drive.
+    #[must_use]
+    pub fn settings_file(&self) -> PathBuf {
+        self.path.join("drive.toml")
+    }
+
+    /// Its flash.
+    #[must_use]
+    pub fn image(&self) -> PathBuf {
+        self.path.join("flash")
+    }
+
+    /// Where NBD clients find it, unless they are told otherwise.
+    #[must_use]
+    pub fn nbd_socket(&self) -> PathBuf {
+        self.path.join("nbd.sock")
+    }
+
+    /// Its control socket, unless told otherwise.
+    #[must_use]
+    pub fn control_socket(&self) -> PathBuf {
+        self.path.join("control.sock")
+    }
+
+    /// Whether a drive has been made here.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        self.settings_file().exists()
+    }
+
+    /// Makes the directory with a new drive. Its settings are written last: without them there is none.
+    ///
+    /// # Errors
+    /// If there is a drive, or the directory cannot be written, or the settings are of no drive.
+    pub fn create(&self, experiment: &Experiment, filled: bool, kept: Kept) -> Result<(), ServeError> {
+        let one = lab::one_drive(experiment, filled)?;
+        let setup = lab::disk_setup(&one)?;
+        if self.is_there() {
+            return Err(ServeError::Other(format!("{}: there is a drive already", self.path.display())));
+        }
+        let file = |path: &Path, doing| {
+            let path = path.to_owned();
+            move |error| ServeError::File(path, doing, error)
+        };
+        std::fs::create_dir_all(&self.path).map_err(file(&self.path, "create"))?;
+        if kept == Kept::Files {
+            for unfinished in [self.image(), self.path.join("flash.memory")].iter().filter(|path| path.exists()) {
+                std::fs::remove_file(unfinished).map_err(file(unfinished, "remove"))?;
+            }
+            Disk::create(&setup, &self.image())?.sync()?;
+        }
+        let (settings, unfinished) = (self.settings_file(), self.path.join("drive.toml.new"));
+        std::fs::write(&unfinished, one.to_toml()).map_err(file(&unfinished, "write"))?;
+        std::fs::rename(&unfinished, &settings).map_err(file(&settings, "write"))
+    }
+
+    /// The setup that the settings describe.
+    ///
+    /// # Errors
+    /// If there is no drive, or its settings are damaged.
+    pub fn setup(&self) -> Result<Setup, ServeError> {
+        if !self.is_there() {
+            let path = self.path.display();
+            return Err(ServeError::Other(format!(
+                "{path}: there is no drive here; make one with `flashkeep serve {path} --create`"
+            )));
+        }
+        let experiment = Experiment::load(&self.settings_file(), &Overrides::default())?;
+        Ok(lab::disk_setup(&experiment)?)
+    }
+
+    /// The drive.
+    ///
+    /// # Errors
+    /// As of [`Self::setup`], or files that are missing or damaged.
+    pub fn open(&self, kept: Kept) -> Result<Disk, ServeError> {
+        let (setup, image) = (self.setup()?, self.image());
+        match kept {
+            Kept::Memory => Ok(Disk::in_memory(&setup)?),
+            Kept::Files if image.exists() => Ok(Disk::open(&setup, &image)?),
+            Kept::Files => {
+                let path = image.display();
+                Err(ServeError::Other(format!("{path} is missing; a drive that was made with --memory is served with it")))
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Starting nbdkit with the plugin.
+
+use crate::control::clear;
+use crate::directory::{DriveDirectory, Kept, ServeError};
+use crate::pace::Pace;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// File name of the plugin.
+pub const PLUGIN: &str = "libflashkeep_nbd.so";
+
+/// How a drive is to be served.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The drive.
+    pub drive: DriveDirectory,
+    /// Where it is kept.
+    pub kept: Kept,
+    /// The clock.
+    pub pace: Pace,
+    /// Where NBD clients find it: a Unix socket, or a TCP port of the loopback device.
+    pub socket: Option<PathBuf>,
+    /// The port.
+    pub port: Option<u16>,
+    /// The control socket.
+    pub control: Option<PathBuf>,
+    /// The plugin; else it is looked for beside the program.
+    pub plugin: Option<PathBuf>,
+    /// Whether a flush makes files durable against a failure of the machine.
+    pub syncs: bool,
+    /// More arguments of nbdkit: filters and their settings.
+    pub more: Vec<String>,
+}
+
+impl Launch {
+    /// Serves a drive in files at its usual sockets, as fast as it can.
+    #[must_use]
+    pub fn of(drive: DriveDirectory) -> Self {
+        Self {
+            drive,
+            kept: Kept::Files,
+            pace: Pace::None,
+            socket: None,
+            port: None,
+            control: None,
+            plugin: None,
+            syncs: true,
+            more: Vec::new(),
+        }
+    }
+
+    /// Where NBD clients find it.
+    #[must_use]
+    pub fn uri(&self) -> String {
+        match self.port {
+            Some(port) => format!("nbd://localhost:{port}"),
+            None => format!("nbd+unix:///?socket={}", self.nbd_socket().display()),
+        }
+    }
+
+    /// The Unix socket of NBD clients.
+    #[must_use]
+    pub fn nbd_socket(&self) -> PathBuf {
+        self.socket.clone().unwrap_or_else(|| self.drive.nbd_socket())
+    }
+
+    /// The control socket.
+    #[must_use]
+    pub fn control_socket(&self) -> PathBuf {
+        self.control.clone().unwrap_or_else(|| self.drive.control_socket())
+    }
+
+    /// The command that serves it, in the foreground.
+    ///
+    /// # Errors
+    /// If nbdkit or the plugin is missing, or somebody serves there already.
+    pub fn command(&self) -> Result<Command, ServeError> {
+        let plugin = self.find_plugin()?;
+        if !is_there("nbdkit") {
+            return Err(ServeError::Other(
+                "nbdkit is not installed: Debian and Ubuntu have it in the package nbdkit, Fedora in nbdkit-server".into(),
+            ));
+        }
+        let (socket, control) = (self.nbd_socket(), self.control_socket());
+        clear(&control)?;
+        let mut command = Command::new("nbdkit");
+        command.args(["--foreground", "--threads", "32"]);
+        match self.port {
+            // Never another address than that of the loopback device.
+            Some(port) => command.args(["--ipaddr", "127.0.0.1", "--port", &port.to_string()]),
+            None => {
+                clear(&socket)?;
+                command.arg("--unix").arg(&socket)
+            }
+        };
+        let (plugin_settings, more): (Vec<&String>, Vec<&String>) = self.more.iter().partition(|arg| !arg.starts_with('-'));
+        command.args(more).arg(&plugin);
+        command.arg(format!("drive={}", self.drive.path().display()));
+        command.arg(format!("control={}", control.display()));
+        command.arg(format!("time={}", self.pace));
+        command.arg(format!("memory={}", self.kept == Kept::Memory));
+        command.arg(format!("sync={}", self.syncs));
+        command.args(plugin_settings);
+        Ok(command)
+    }
+
+    fn find_plugin(&self) -> Result<PathBuf, ServeError> {
+        if let Some(plugin) = &self.plugin {
+            return Ok(plugin.clone());
+        }
+        let program = std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_owned)).unwrap_or_default();
+        let places = [program.clone(), program.join("deps"), program.join("../lib/flashkeep"), program.join("..")];
+        let found = places.iter().map(|place| place.join(PLUGIN)).find(|path| path.exists());
+        found.ok_or_else(|| {
+            ServeError::Other(format!(
+                "the plugin {PLUGIN} is not beside the program in {}: build it with `cargo build --release -p flashkeep-nbd`, or \
+                 say where it is with --plugin",
+                program.display()
+            ))
+        })
+    }
+}
+
+/// Whether a program can be found.
+fn is_there(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).chain(["/usr/sbin".into()]).any(|place| place.join(program).is_file())
+}

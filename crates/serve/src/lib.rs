@@ -1,0 +1,38 @@
+//! The counter: one drive for many clients at a time.
+//!
+//! ```text
+//! directory (settings, files) -> Disk -> Server (queue, who works, the clock) <- requests of any thread
+//!                                                                            <- control socket (JSON lines)
+//! ```
+//!
+//! The drive works in the thread of whichever client has a request ([`Server`]); with a clock of its own it works in a thread that
+//! lets time pass as fast as on the wall ([`Pace`]).
+
+mod control;
+mod core;
+mod crash;
+mod directory;
+mod launch;
+mod pace;
+mod record;
+mod recording;
+mod server;
+
+pub use control::{COMMANDS, Control, ask};
+pub use core::Core;
+pub use crash::{Crash, Failure, Instant, Tried, usual_work};
+pub use directory::{DriveDirectory, Kept, ServeError};
+pub use lab::served::{Disk, DiskError, DiskRequest, Failed};
+pub use launch::{Launch, PLUGIN};
+pub use pace::Pace;
+pub use recording::{Recorded, Recording};
+pub use server::Server;
+pub use vocab::Fua;
+
+/// The experiment of a file.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn experiment(file: &std::path::Path) -> Result<lab::Experiment, ServeError> {
+    Ok(lab::Experiment::load(file, &lab::Overrides::default())?)
+}

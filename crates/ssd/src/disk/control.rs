@@ -1,0 +1,285 @@
+//! What may happen to a drive beside requests: parts of it fail, the power goes, it ages, it is put back to an earlier state.
+
+use super::medium::{Medium, on_engine, on_engine_mut};
+use super::{Disk, DiskAnswer, DiskError, DiskRequest, Failed};
+use crate::engine::online::Turn;
+use crate::power::cut::Fate;
+use crate::power::mount::Mounted;
+use crate::proof::Failure;
+use crate::session::Prepared;
+use device::contents::PageBuf;
+use nand::FlashArray;
+use vocab::{BlockAddr, DieId, Lpn, Nanos, Ppn, SimTime, Streams};
+
+/// A part of the flash that is lost for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// A die stops answering, from 0.
+    Die(u16),
+    /// A block keeps nothing and takes nothing, by its number from 0 over all dies.
+    Block(u32),
+    /// A programmed page cannot be read until its block is erased, by its number from 0 over all blocks.
+    Page(u32),
+    /// A block takes nothing any more; what it holds stays until an erase of it is tried.
+    WornOut(u32),
+}
+
+/// A whole drive as it was, in memory. Pages that did not change since are shared with it.
+#[derive(Clone)]
+pub struct Snapshot {
+    prepared: Box<Prepared<PageBuf>>,
+    next: u64,
+}
+
+/// Events that recovery takes at most before something is wrong.
+const RECOVERY_EVENTS_MAX: u64 = 1 << 32;
+
+impl Disk {
+    /// Loses a part of the flash.
+    ///
+    /// # Errors
+    /// If there is no such part, or it is dead already; of a page, if it holds nothing that could be lost; of a drive in files,
+    /// because no file keeps what has failed.
+    pub fn fail(&mut self, part: Part) -> Result<(), DiskError> {
+        self.only_in_memory("losing parts")?;
+        let geometry = self.setup.drive.geometry;
+        let below = |what: &str, found: u32, end: u32| {
+            if found < end {
+                return Ok(());
+            }
+            Err(DiskError::control(format!("{what} {found}: valid are 0 to {}", end - 1)))
+        };
+        let failure = match part {
+            Part::Die(die) => {
+                below("die", die.into(), geometry.dies())?;
+                if on_engine!(&self.medium, engine => engine.core.device.is_dead(DieId(die))) {
+                    return Err(DiskError::control(format!("die {die} is dead already")));
+                }
+                Failure::Die(DieId(die))
+            }
+            Part::Block(block) => below("block", block, geometry.blocks()).map(|()| Failure::Block(BlockAddr(block)))?,
+            Part::WornOut(block) => below("block", block, geometry.blocks()).map(|()| Failure::WornOut(BlockAddr(block)))?,
+            Part::Page(page) => {
+                below("page", page, geometry.pages())?;
+                if !on_engine!(&self.medium, engine => engine.core.device.is_programmed(Ppn(page))) {
+                    return Err(DiskError::control(format!("page {page} holds nothing that could be lost")));
+                }
+                Failure::Page(Ppn(page))
+            }
+        };
+        on_engine_mut!(&mut self.medium, engine => engine.fail(failure));
+        Ok(())
+    }
+
+    /// From now on page reads return another page and report success with this probability, and programs do not happen with a
+    /// tenth of it (`nand::silent`).
+    ///
+    /// # Errors
+    /// If it is no probability.
+    pub fn silent(&mut self, chance: f64) -> Result<(), DiskError> {
+        if !(0.0..=1.0).contains(&chance) {
+            return Err(DiskError::control(format!("chance {chance}: valid are 0 to 1")));
+        }
+        self.only_in_memory("silent corruption")?;
+        let draws = Streams::new(self.setup.seed).stream("nand/silent");
+        on_engine_mut!(&mut self.medium, engine => engine.core.device.array.hush(chance, draws));
+        Ok(())
+    }
+
+    /// Adds P/E cycles to every block.
+    ///
+    /// # Errors
+    /// Of a drive in files: wear is what pages say, and they would say less.
+    pub fn wear(&mut self, cycles: u32) -> Result<(), DiskError> {
+        self.only_in_memory("adding wear")?;
+        on_engine_mut!(&mut self.medium, engine => {
+            for block in (0..engine.core.device.grid.geometry().blocks()).map(BlockAddr) {
+                engine.core.device.array.set_age(block, |info| info.pe = info.pe.saturating_add(cycles));
+                let (unit, pe) = (engine.core.map.unit_of_block(block), engine.core.device.array.block(block).pe);
+                engine.core.map.set_pe(unit, pe);
+            }
+        });
+        Ok(())
+    }
+
+    fn only_in_memory(&self, what: &str) -> Result<(), DiskError> {
+        match &self.medium {
+            Medium::Memory(_) => Ok(()),
+            Medium::Files(_) => Err(DiskError::control(format!(
+                "not supported: {what} of a drive in files, because no file keeps it; serve the drive in memory"
+            ))),
+        }
+    }
+
+    /// The drive lies on a shelf for so long, switched off after it came to rest: its data age, and nobody refreshes them.
+    /// Requests that wait are answered before, and their answers kept for the next [`Disk::run`].
+    ///
+    /// # Errors
+    /// As of [`Disk::run`].
+    pub fn age(&mut self, time: Nanos) -> Result<(), DiskError> {
+        self.come_to_rest()?;
+        on_engine_mut!(&mut self.medium, engine => {
+            let now = engine.core.device.now.0.saturating_add(time.0);
+            engine.core.device.now = SimTime(now.min(u64::MAX / 2));
+        });
+        self.medium.save()
+    }
+
+    /// Completes what is in flight, background work included.
+    fn come_to_rest(&mut self) -> Result<(), DiskError> {
+        self.hand_over();
+        let mut events = 0;
+        while self.medium.turn(SimTime(u64::MAX))? == Turn::On {
+            self.hand_over();
+            events += 1;
+            if events > RECOVERY_EVENTS_MAX {
+                return Err(DiskError::stuck(self.outstanding()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The power goes and comes back: what is volatile is gone, commands that dies work on are cut short, and the drive mounts and
+    /// recovers. Requests that were not answered are, with [`Failed::PowerCut`]: they may have been carried out, or not.
+    ///
+    /// # Errors
+    /// If files cannot be read back.
+    pub fn cut_power(&mut self) -> Result<(Mounted, Vec<DiskAnswer>), DiskError> {
+        let mut answers = self.take_answers()?;
+        let now = self.now();
+        let taken = on_engine!(&self.medium, engine => engine.client_requests());
+        let untaken = self.next - self.waiting.len() as u64..self.next;
+        let failed = |request| DiskAnswer { request, result: Err(Failed::PowerCut), at: now, response: Nanos(0) };
+        answers.extend(taken.into_iter().chain(untaken).map(failed));
+        self.waiting.clear();
+        self.out_of_range.clear();
+        self.cuts += 1;
+        let (mounted, doubtful) = self.medium.cut_power(&self.setup, &mut self.draws)?;
+        self.next = on_engine!(&self.medium, engine => engine.host.requests.arrived);
+        self.recover()?;
+        self.settle(&doubtful)?;
+        Ok((mounted, answers))
+    }
+
+    /// Power cuts so far.
+    #[must_use]
+    pub fn cuts(&self) -> u64 {
+        self.cuts
+    }
+
+    /// What a cut left without redundancy gets it back before the host is heard.
+    pub(super) fn recover(&mut self) -> Result<(), DiskError> {
+        on_engine_mut!(&mut self.medium, engine => engine.go_online());
+        let mut events = 0;
+        while on_engine!(&self.medium, engine => engine.power.mounting.is_some()) {
+            events += 1;
+            if self.medium.turn(SimTime(u64::MAX))? == Turn::AtRest || events > RECOVERY_EVENTS_MAX {
+                return Err(DiskError::stuck(self.outstanding()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads pages that may have one of several contents: what is found is what they have from now on.
+    fn settle(&mut self, pages: &[Lpn]) -> Result<(), DiskError> {
+        let per = self.sectors_per_page();
+        for lpn in pages {
+            self.submit(DiskRequest::Read { sector: u64::from(lpn.0) * u64::from(per), sectors: per });
+            self.run_all()?;
+        }
+        on_engine_mut!(&mut self.medium, engine => engine.client_mut().shadow.give_up_adrift());
+        Ok(())
+    }
+
+    /// A drive that goes its own way from here, with the requests that wait and those under way.
+    ///
+    /// # Errors
+    /// Of a drive in files.
+    pub fn fork(&self) -> Result<Self, DiskError> {
+        let Medium::Memory(prepared) = &self.medium else {
+            return Err(DiskError::control("not supported: forks of a drive in files"));
+        };
+        Ok(Self {
+            medium: Medium::Memory(prepared.clone()),
+            setup: self.setup.clone(),
+            waiting: self.waiting.clone(),
+            next: self.next,
+            out_of_range: self.out_of_range.clone(),
+            draws: self.draws.clone(),
+            cuts: self.cuts,
+        })
+    }
+
+    /// From now on the fates of what power cuts meet are those of this seed.
+    pub fn draw_fates(&mut self, seed: u64) {
+        self.draws = Streams::new(seed).stream("disk/cuts");
+    }
+
+    /// The whole drive as it is, once what is in flight has ended.
+    ///
+    /// # Errors
+    /// Of a drive in files: copy its files while nobody serves it.
+    pub fn snapshot(&mut self) -> Result<Snapshot, DiskError> {
+        self.only_in_memory("snapshots")?;
+        self.come_to_rest()?;
+        match &self.medium {
+            Medium::Memory(prepared) => Ok(Snapshot { prepared: prepared.clone(), next: self.next }),
+            Medium::Files(_) => unreachable!("refused above"),
+        }
+    }
+
+    /// The drive is what it was. Requests that were not answered are, with [`Failed::PowerCut`].
+    ///
+    /// # Errors
+    /// Of a drive in files.
+    pub fn restore(&mut self, snapshot: &Snapshot) -> Result<Vec<DiskAnswer>, DiskError> {
+        self.only_in_memory("snapshots")?;
+        let now = self.now();
+        let taken = on_engine!(&self.medium, engine => engine.client_requests());
+        let untaken = self.next - self.waiting.len() as u64..self.next;
+        let failed = |request| DiskAnswer { request, result: Err(Failed::PowerCut), at: now, response: Nanos(0) };
+        let answers = taken.into_iter().chain(untaken).map(failed).collect();
+        self.waiting.clear();
+        self.medium = Medium::Memory(snapshot.prepared.clone());
+        // Numbers of requests are not given twice.
+        self.next = self.next.max(snapshot.next);
+        let next = self.next;
+        on_engine_mut!(&mut self.medium, engine => {
+            engine.host.requests.arrived = next;
+            engine.client_mut().starts_at(next);
+        });
+        Ok(answers)
+    }
+}
+
+impl Medium {
+    /// Cuts the power and mounts the drive; pages that may have one of several contents.
+    fn cut_power(&mut self, setup: &crate::Setup, draws: &mut vocab::Stream) -> Result<(Mounted, Vec<Lpn>), DiskError> {
+        match self {
+            Self::Memory(prepared) => {
+                let begun = prepared.engine.begun();
+                let fates: Vec<Fate> = begun.into_iter().map(|(begun, _)| begun.draw(draws)).collect();
+                let (mut client, arrived) = (prepared.engine.host.client.take(), prepared.engine.host.requests.arrived);
+                let mounted = prepared.cut_power(&fates, crate::power::outage::Outage::default());
+                let doubtful = client.as_mut().map(|client| client.power_cut(arrived)).unwrap_or_default();
+                prepared.engine.host.client = client;
+                prepared.engine.host.oracle = crate::host::oracle::Oracle::default();
+                prepared.engine.host.requests.arrived = arrived;
+                Ok((mounted, doubtful))
+            }
+            Self::Files(session) => {
+                let (mut client, arrived) = (session.drive.host.client.take(), session.drive.host.requests.arrived);
+                let first_mismatch = session.drive.host.first_mismatch.take();
+                let path = session.path().to_owned();
+                session.let_go();
+                **session = crate::files::ImageSession::mounted_from(setup, &path)?;
+                let doubtful = client.as_mut().map(|client| client.power_cut(arrived)).unwrap_or_default();
+                let host = &mut session.drive.host;
+                (host.client, host.first_mismatch) = (client, first_mismatch);
+                host.oracle = crate::host::oracle::Oracle::default();
+                (host.requests.arrived, host.requests.journal) = (arrived, None);
+                Ok((session.mounted(), doubtful))
+            }
+        }
+    }
+}

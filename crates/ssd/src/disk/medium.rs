@@ -1,0 +1,128 @@
+//! Where the drive's flash is.
+
+use super::DiskError;
+use crate::config::{BufferKind, Setup};
+use crate::engine::Engine;
+use crate::engine::online::Turn;
+use crate::files::ImageSession;
+use crate::host::client::Client;
+use crate::host::oracle::Oracle;
+use crate::host::shadow::Shadow;
+use crate::session::{Inner, Prepared, Session};
+use device::contents::PageBuf;
+use nand::FlashArray;
+use std::path::Path;
+use vocab::SimTime;
+
+/// In memory or in files.
+pub(super) enum Medium {
+    Memory(Box<Prepared<PageBuf>>),
+    Files(Box<ImageSession>),
+}
+
+/// `$body` with `$engine` being that of the drive.
+macro_rules! on_engine {
+    ($medium:expr, $engine:ident => $body:expr) => {
+        match $medium {
+            $crate::disk::medium::Medium::Memory(prepared) => {
+                let $engine = &prepared.engine;
+                $body
+            }
+            $crate::disk::medium::Medium::Files(session) => {
+                let $engine = &session.drive;
+                $body
+            }
+        }
+    };
+}
+pub(super) use on_engine;
+
+/// As [`on_engine`], to change it.
+macro_rules! on_engine_mut {
+    ($medium:expr, $engine:ident => $body:expr) => {
+        match $medium {
+            $crate::disk::medium::Medium::Memory(prepared) => {
+                let $engine = &mut prepared.engine;
+                $body
+            }
+            $crate::disk::medium::Medium::Files(session) => {
+                let $engine = &mut session.drive;
+                $body
+            }
+        }
+    };
+}
+pub(super) use on_engine_mut;
+
+impl Medium {
+    pub fn in_memory(setup: &Setup) -> Result<Self, DiskError> {
+        let Inner::Page(mut prepared) = Session::new(setup)?.0 else { unreachable!("its payload is that of pages") };
+        let is_empty = setup.precondition.fill == 0.0;
+        prepared.engine.take_client(setup, is_empty);
+        Ok(Self::Memory(Box::new(prepared)))
+    }
+
+    pub fn create(setup: &Setup, path: &Path) -> Result<Self, DiskError> {
+        let mut session = ImageSession::create(setup, path)?;
+        let is_empty = setup.precondition.fill == 0.0;
+        session.drive.take_client(setup, is_empty);
+        Ok(Self::Files(Box::new(session)))
+    }
+
+    /// The drive is mounted; it has not recovered yet.
+    pub fn open(setup: &Setup, path: &Path) -> Result<Self, DiskError> {
+        let mut session = ImageSession::mounted_from(setup, path)?;
+        session.drive.take_client(setup, false);
+        Ok(Self::Files(Box::new(session)))
+    }
+
+    /// The next event, if it comes before `end`. What is power-safe is saved first: whenever the process dies, files and flash
+    /// differ by one event at most.
+    pub fn turn(&mut self, end: SimTime) -> Result<Turn, DiskError> {
+        self.save()?;
+        Ok(on_engine_mut!(self, engine => engine.turn(end)))
+    }
+
+    /// Of a drive in files: saves what is power-safe.
+    pub fn save(&mut self) -> Result<(), DiskError> {
+        match self {
+            Self::Memory(_) => Ok(()),
+            Self::Files(session) => Ok(session.save()?),
+        }
+    }
+
+    /// Of a drive in files: makes them durable.
+    pub fn sync(&mut self) -> Result<(), DiskError> {
+        self.save()?;
+        match self {
+            Self::Memory(_) => Ok(()),
+            Self::Files(session) => Ok(session.sync()?),
+        }
+    }
+}
+
+impl<A: FlashArray<PageBuf>> Engine<PageBuf, A> {
+    /// From now on a client brings the data. `is_empty` where the drive holds nothing, so that all of it reads as zeros.
+    pub(super) fn take_client(&mut self, setup: &Setup, is_empty: bool) {
+        let sectors = setup.drive.geometry.sectors_per_slot();
+        let shadow = Shadow::new(setup.user_slots, sectors, setup.buffer.kind == BufferKind::Volatile, is_empty);
+        self.host.client = Some(Box::new(Client::new(shadow, sectors, self.host.requests.arrived)));
+        // It knows made-up data only.
+        self.host.oracle = Oracle::default();
+        self.host.requests.journal = None;
+    }
+
+    pub(super) fn client_mut(&mut self) -> &mut Client {
+        self.host.client.as_mut().expect("a drive with a client")
+    }
+
+    /// Requests that the drive has taken and not answered.
+    pub(super) fn client_requests(&self) -> Vec<u64> {
+        self.host.client.as_ref().map(|client| client.under_way()).unwrap_or_default()
+    }
+
+    /// Answers that the client has not heard.
+    pub(super) fn client_answers(&self) -> usize {
+        self.host.client.as_ref().map_or(0, |client| client.answers.len())
+    }
+}

@@ -1,0 +1,144 @@
+//! How a drive is: what SMART tells of one, and what only a model can tell.
+
+use super::Disk;
+use super::medium::on_engine;
+use device::facts::RequestKind;
+use nand::FlashArray;
+use serde::Serialize;
+use vocab::{BlockAddr, Cause, DieId};
+
+/// How a drive is. Counts are since it was made in this process, or opened, or its power was last cut.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DiskStatus {
+    /// Virtual time, in seconds.
+    pub time_s: f64,
+    /// Bytes that the host may use.
+    pub size: u64,
+    /// The scheme.
+    pub scheme: String,
+    /// Where in its life the drive is, 1 to 3, under a scheme with stages.
+    pub stage: Option<u8>,
+    /// Whether it takes no writes any more.
+    pub read_only: bool,
+    /// Whether it recovers from a power cut.
+    pub recovering: bool,
+    /// Requests under way.
+    pub outstanding: u64,
+    /// Requests answered, by kind.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// Discards.
+    pub discards: u64,
+    /// Logical pages that the host wrote.
+    pub pages_written: u64,
+    /// Slots programmed for each page that the host wrote; none: it wrote nothing.
+    pub write_amplification: Option<f64>,
+    /// Flash pages read, by cause.
+    pub flash_reads: Vec<(String, u64)>,
+    /// Flash pages programmed, by cause.
+    pub flash_programs: Vec<(String, u64)>,
+    /// Blocks erased, by cause.
+    pub flash_erases: Vec<(String, u64)>,
+    /// Share of blocks that are free.
+    pub free_share: f64,
+    /// Mean P/E cycles of a block.
+    pub pe_mean: f64,
+    /// Most P/E cycles of a block.
+    pub pe_max: u32,
+    /// Rated P/E cycles.
+    pub pe_rated: u32,
+    /// Mean P/E cycles as a share of the rated ones.
+    pub wear: f64,
+    /// Host pages that could not be read.
+    pub media_errors: u64,
+    /// Host pages that could not be written.
+    pub write_errors: u64,
+    /// Host pages read that their codewords brought back.
+    pub rebuilt_reads: u64,
+    /// Bit errors that page ECC corrected.
+    pub corrected_bits: u64,
+    /// Codewords of page ECC that could not be corrected.
+    pub failed_codewords: u64,
+    /// Pages whose contents were compared with what was written.
+    pub checked_reads: u64,
+    /// Of these, wrong.
+    pub mismatches: u64,
+    /// Pages in the write buffer.
+    pub buffered_pages: u64,
+    /// Power cuts in the life of the process.
+    pub power_cuts: u64,
+    /// Each die.
+    pub dies: Vec<DieStatus>,
+}
+
+/// How a die is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct DieStatus {
+    /// Whether it answers.
+    pub alive: bool,
+    /// Whether it works on a command.
+    pub busy: bool,
+    /// Mean P/E cycles of its blocks.
+    pub pe_mean: f64,
+}
+
+impl Disk {
+    /// How the drive is.
+    #[must_use]
+    pub fn status(&self) -> DiskStatus {
+        on_engine!(&self.medium, engine => {
+            let (device, map, folds) = (&engine.core.device, &engine.core.map, &engine.core.device.folds);
+            let dies = device.grid.dies();
+            let pe = engine.pe_cycles();
+            let mean = |pe: &[u32]| pe.iter().map(|&pe| f64::from(pe)).sum::<f64>() / pe.len().max(1) as f64;
+            let die = |die: u16| {
+                let blocks = (0..device.grid.blocks_per_die()).map(|block| device.grid.block(DieId(die), block));
+                let of_die: Vec<u32> = blocks.map(|block: BlockAddr| device.array.block(block).pe).collect();
+                let service = device.dies()[usize::from(die)].service;
+                DieStatus { alive: !device.is_dead(DieId(die)), busy: service.is_some(), pe_mean: mean(&of_die) }
+            };
+            let by_cause = |counts: &[u64; Cause::ALL.len()]| {
+                Cause::ALL.iter().map(|&cause| (cause.name().to_owned(), counts[cause as usize])).filter(|(_, n)| *n > 0).collect()
+            };
+            let answered = |kind: RequestKind| folds.requests[kind as usize];
+            let written = folds.pages[RequestKind::Write as usize];
+            let free: u32 = (0..map.logs()).map(|log| map.free_units(log)).sum();
+            DiskStatus {
+                time_s: device.now.0 as f64 * 1e-9,
+                size: self.sectors() * super::SECTOR as u64,
+                scheme: self.setup.scheme.to_string(),
+                stage: engine.writer.stripe_scheme().and_then(|scheme| scheme.life_stage()),
+                read_only: engine.host.requests.read_only_since.is_some(),
+                recovering: engine.power.mounting.is_some(),
+                outstanding: self.outstanding() as u64,
+                reads: answered(RequestKind::Read),
+                writes: answered(RequestKind::Write),
+                flushes: answered(RequestKind::Flush),
+                discards: answered(RequestKind::Discard),
+                pages_written: written,
+                write_amplification: (written > 0).then(|| (folds.filled_slots + folds.padded_slots) as f64 / written as f64),
+                flash_reads: by_cause(&folds.reads),
+                flash_programs: by_cause(&folds.programs),
+                flash_erases: by_cause(&folds.erases),
+                free_share: f64::from(free) / map.units().max(1) as f64,
+                pe_mean: mean(&pe),
+                pe_max: pe.iter().copied().max().unwrap_or(0),
+                pe_rated: self.setup.drive.endurance.0,
+                wear: mean(&pe) / f64::from(self.setup.drive.endurance.0.max(1)),
+                media_errors: folds.media_errors,
+                write_errors: folds.write_errors,
+                rebuilt_reads: folds.rebuilt,
+                corrected_bits: folds.ecc.corrected_bits,
+                failed_codewords: folds.ecc.failed_codewords,
+                checked_reads: folds.checked,
+                mismatches: folds.mismatches,
+                buffered_pages: engine.host.buffer.pages_by_age().len() as u64,
+                power_cuts: self.cuts,
+                dies: (0..dies as u16).map(die).collect(),
+            }
+        })
+    }
+}

@@ -1,0 +1,67 @@
+//! A drive whose requests come one by one, from somebody who waits for answers: a device, not a replay.
+
+use crate::core::timer::{Resource, Timer};
+use crate::engine::Engine;
+use device::contents::HostPayload;
+use nand::FlashArray;
+use vocab::{HostCommand, Nanos, SimTime};
+
+/// What one step of a drive came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// Something happened, or may happen now.
+    On,
+    /// Nothing will happen until a request arrives.
+    AtRest,
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+    /// Requests come one by one from now on.
+    pub(crate) fn go_online(&mut self) {
+        self.core.clear(Timer::Arrivals);
+        self.expect_offline();
+        self.after_event();
+    }
+
+    /// A request that has waited since then arrives now. The drive must take requests ([`Self::is_off_line`]).
+    pub(crate) fn submit_since(&mut self, command: &HostCommand, since: SimTime) {
+        self.arrive(command, since.min(self.core.device.now));
+        self.after_event();
+    }
+
+    /// The next event, if it comes before `end`.
+    pub(crate) fn turn(&mut self, end: SimTime) -> Turn {
+        self.after_event();
+        match self.next_event() {
+            Some((time, _)) if time > end => Turn::AtRest,
+            Some((time, resource)) => {
+                // What was due while the drive lay on a shelf is due now.
+                self.core.device.now = time.max(self.core.device.now);
+                self.core.device.watch_event();
+                match Resource::of(resource, &self.core.device.grid) {
+                    Resource::Timer(Timer::Arrivals) => self.core.clear(Timer::Arrivals),
+                    own => self.own_event(own),
+                }
+                self.hand_on();
+                self.after_event();
+                Turn::On
+            }
+            None if self.unstick() => Turn::On,
+            None => Turn::AtRest,
+        }
+    }
+
+    /// The host says when it comes back: until then the drive goes on with what it does beside requests.
+    pub(crate) fn expect_host(&mut self, after: Nanos) -> SimTime {
+        let end = self.core.device.now + after;
+        self.core.clear(Timer::Arrivals);
+        self.core.schedule(Timer::Arrivals, end);
+        end
+    }
+
+    /// The idle time is over.
+    pub(crate) fn host_is_back(&mut self, end: SimTime) {
+        self.core.clear(Timer::Arrivals);
+        self.core.device.now = end.max(self.core.device.now);
+    }
+}

@@ -1,0 +1,282 @@
+//! What a client's reads must return: of each sector a checksum of what was sent and answered last. It is to real data what
+//! the [oracle](crate::host::oracle) is to data that say whose they are, and it knows as little of map and flash.
+//!
+//! Writes of one page take effect in the order in which they were sent, so a page goes through a row of *states*, one for each
+//! write or discard of it. A read may find the state of the last write that was answered before it was sent, or any later one,
+//! and always a whole one. A state takes four bytes a sector; all but the oldest that may still be found are
+//! kept only while something is under way.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use vocab::{Lpn, Table};
+
+/// Bytes of a sector.
+const SECTOR: usize = vocab::SECTOR_BYTES as usize;
+
+/// Nobody knows what the sector holds: it was written by another process, or a write of it failed.
+const UNKNOWN: u32 = 1;
+
+/// Not answered yet.
+const NEVER: u64 = u64::MAX;
+
+/// States of one page that are kept apart at most; beyond, the oldest are taken together.
+const STATES_MAX: usize = 64;
+
+/// Checksums of the sectors of a page.
+type Sums = Box<[u32]>;
+
+/// A checksum that is 0 exactly for what is taken for zeros, and never [`UNKNOWN`].
+fn sum_of(sector: &[u8], zeros: u32) -> u32 {
+    match coding::crc32c(sector) ^ zeros {
+        UNKNOWN => 2,
+        sum => sum,
+    }
+}
+
+/// A page after one write, or discard, of it.
+#[derive(Clone, Debug)]
+struct State {
+    request: u64,
+    sums: Sums,
+    /// Requests that had arrived when it was answered.
+    answered: u64,
+    durable: bool,
+    is_discard: bool,
+}
+
+/// The shadow of a drive's logical space.
+#[derive(Clone, Debug)]
+pub(crate) struct Shadow {
+    per_page: usize,
+    /// Checksum of a sector of zeros.
+    zeros: u32,
+    /// Whether answers come before data are durable.
+    volatile: bool,
+    /// The oldest state of each page that may still be found.
+    settled: Table<u32>,
+    /// Later states.
+    states: BTreeMap<u32, Vec<State>>,
+    /// Pages with answered states that are not durable.
+    undurable: BTreeSet<u32>,
+    /// Pages that no durable write has filled since a discard of them: a power cut may bring anything back.
+    trimmed: BTreeSet<u32>,
+    /// Pages of which a write failed: what they hold may change with a power cut.
+    failed: BTreeSet<u32>,
+    /// After a power cut, what a page may have; it has one of these.
+    adrift: BTreeMap<u32, Vec<Sums>>,
+}
+
+impl Shadow {
+    /// Of an empty drive; `known` is false where nobody knows what it holds.
+    pub fn new(pages: u32, sectors_per_page: u32, volatile: bool, known: bool) -> Self {
+        let sectors = pages as usize * sectors_per_page as usize;
+        Self {
+            per_page: sectors_per_page as usize,
+            zeros: coding::crc32c(&[0; SECTOR]),
+            volatile,
+            settled: if known { Table::zeroed(sectors) } else { Table::filled(sectors, UNKNOWN) },
+            states: BTreeMap::new(),
+            undurable: BTreeSet::new(),
+            trimmed: BTreeSet::new(),
+            failed: BTreeSet::new(),
+            adrift: BTreeMap::new(),
+        }
+    }
+
+    fn range(&self, lpn: Lpn) -> Range<usize> {
+        let first = lpn.index() * self.per_page;
+        first..first + self.per_page
+    }
+
+    /// Checksums of a page's bytes; `None`: it is unmapped, which reads as zeros.
+    pub fn sums(&self, bytes: Option<&[u8]>) -> Sums {
+        match bytes {
+            None => vec![0; self.per_page].into(),
+            Some(bytes) => bytes.chunks_exact(SECTOR).map(|sector| sum_of(sector, self.zeros)).collect(),
+        }
+    }
+
+    fn newest(&self, lpn: Lpn) -> Sums {
+        let state = self.states.get(&lpn.0).and_then(|states| states.last());
+        state.map_or_else(|| self.settled[self.range(lpn)].into(), |state| state.sums.clone())
+    }
+
+    /// A write of these sectors of the page is sent; their bytes.
+    pub fn write_sent(&mut self, request: u64, lpn: Lpn, sectors: Range<u32>, bytes: &[u8]) {
+        let mut sums = self.newest(lpn);
+        for (sum, sector) in sums[sectors.start as usize..sectors.end as usize].iter_mut().zip(bytes.chunks_exact(SECTOR)) {
+            *sum = sum_of(sector, self.zeros);
+        }
+        self.push(lpn, State { request, sums, answered: NEVER, durable: false, is_discard: false });
+    }
+
+    /// A discard of the page is sent.
+    pub fn discard_sent(&mut self, request: u64, lpn: Lpn) {
+        self.trimmed.insert(lpn.0);
+        let sums = vec![0; self.per_page].into();
+        self.push(lpn, State { request, sums, answered: NEVER, durable: false, is_discard: true });
+    }
+
+    fn push(&mut self, lpn: Lpn, state: State) {
+        let range = self.range(lpn);
+        let states = self.states.entry(lpn.0).or_default();
+        states.push(state);
+        if states.len() > STATES_MAX {
+            // Taken together: a sector that they do not agree on may have anything.
+            for state in states.drain(..STATES_MAX / 2) {
+                let both = self.settled[range.clone()].iter_mut().zip(&state.sums);
+                both.for_each(|(sum, other)| *sum = if sum == other { *sum } else { UNKNOWN });
+            }
+        }
+    }
+
+    /// A write or discard of the page was answered, when so many requests had arrived; none before `oldest` is under way.
+    pub fn answered(&mut self, request: u64, lpn: Lpn, arrived: u64, forced: bool, oldest: u64) {
+        let Some(states) = self.states.get_mut(&lpn.0) else { return };
+        if let Some(state) = states.iter_mut().find(|state| state.request == request) {
+            state.answered = arrived;
+            // No record says that a page was discarded, so a discard makes nothing durable, and ends what was.
+            state.durable |= forced || !self.volatile || state.is_discard;
+        }
+        let is_whole = states.iter().all(|state| state.durable || state.answered == NEVER);
+        if !is_whole {
+            self.undurable.insert(lpn.0);
+        }
+        self.settle(lpn, oldest);
+    }
+
+    /// A write of these sectors of the page failed: it may have been carried out.
+    pub fn write_failed(&mut self, request: u64, lpn: Lpn, arrived: u64, sectors: Range<u32>) {
+        self.failed.insert(lpn.0);
+        let Some(states) = self.states.get_mut(&lpn.0) else { return };
+        let Some(at) = states.iter().position(|state| state.request == request) else { return };
+        (states[at].answered, states[at].durable) = (arrived, true);
+        let failed = states[at].sums.clone();
+        for sector in sectors.start as usize..sectors.end as usize {
+            let later = states[at..].iter_mut().filter(|state| state.sums[sector] == failed[sector]);
+            later.for_each(|state| state.sums[sector] = UNKNOWN);
+        }
+    }
+
+    /// A flush was answered that had arrived as this request: what was answered before is durable.
+    /// Pages with states that older requests may still find.
+    pub fn flushed(&mut self, flush: u64, oldest: u64) -> Vec<Lpn> {
+        let mut unsettled = Vec::new();
+        for lpn in std::mem::take(&mut self.undurable) {
+            let Some(states) = self.states.get_mut(&lpn) else { continue };
+            let before = states.iter_mut().filter(|state| state.answered <= flush);
+            before.for_each(|state| state.durable = true);
+            if states.iter().any(|state| !state.durable) {
+                self.undurable.insert(lpn);
+            }
+            self.settle(Lpn(lpn), oldest);
+            if self.states.contains_key(&lpn) {
+                unsettled.push(Lpn(lpn));
+            }
+        }
+        unsettled
+    }
+
+    /// Forgets the states that no read can find any more and no power cut brings back. No request before `oldest` is under way.
+    pub fn settle(&mut self, lpn: Lpn, oldest: u64) {
+        let range = self.range(lpn);
+        let Some(states) = self.states.get_mut(&lpn.0) else { return };
+        let durable = states.iter().rposition(|state| state.durable);
+        if let Some(durable) = durable {
+            let is_discarded = states[durable..].iter().any(|state| state.is_discard);
+            if !is_discarded {
+                self.trimmed.remove(&lpn.0);
+            }
+        }
+        let is_over = |state: &State| state.answered <= oldest;
+        let Some(last) = durable.and_then(|durable| states[..=durable].iter().rposition(is_over)) else { return };
+        self.settled[range].copy_from_slice(&states[last].sums);
+        states.drain(..=last);
+        if states.is_empty() {
+            self.states.remove(&lpn.0);
+        }
+    }
+
+    /// Holds what a read that was sent as `request` found against what it may find.
+    ///
+    /// # Errors
+    /// Says what was found instead of what.
+    pub fn check(&mut self, request: u64, lpn: Lpn, found: &[u32]) -> Result<(), String> {
+        let may_be = |sums: &[u32]| sums.iter().zip(found).all(|(sum, found)| sum == found || *sum == UNKNOWN);
+        let range = self.range(lpn);
+        if let Some(possible) = self.adrift.get(&lpn.0) {
+            if !possible.iter().any(|sums| may_be(sums)) {
+                return Err(format!("{lpn} holds bytes that none of its last {} writes left there", possible.len()));
+            }
+            if !self.states.contains_key(&lpn.0) {
+                self.settled[range].copy_from_slice(found);
+                self.adrift.remove(&lpn.0);
+            }
+            return Ok(());
+        }
+        let settled = &mut self.settled[range];
+        let Some(states) = self.states.get(&lpn.0) else {
+            if !may_be(settled) {
+                return Err(differs(lpn, settled, found));
+            }
+            if !self.failed.contains(&lpn.0) {
+                settled.copy_from_slice(found);
+            }
+            return Ok(());
+        };
+        let floor = states.iter().rposition(|state| state.answered <= request);
+        let later = &states[floor.unwrap_or(0)..];
+        if floor.is_none() && may_be(settled) || later.iter().any(|state| may_be(&state.sums)) {
+            return Ok(());
+        }
+        Err(differs(lpn, floor.map_or(settled, |floor| &states[floor].sums), found))
+    }
+
+    /// The power went. Each page has one of the states since the last that was durable: those that may have several, in order.
+    pub fn power_cut(&mut self) -> Vec<Lpn> {
+        self.failed.clear();
+        for (lpn, possible) in std::mem::take(&mut self.adrift) {
+            // Nobody has read it since the cut before.
+            let range = self.range(Lpn(lpn));
+            self.settled[range].fill(UNKNOWN);
+            drop(possible);
+        }
+        for (lpn, states) in std::mem::take(&mut self.states) {
+            let range = self.range(Lpn(lpn));
+            let durable = states.iter().rposition(|state| state.durable);
+            let mut possible: Vec<Sums> = states[durable.unwrap_or(0)..].iter().map(|state| state.sums.clone()).collect();
+            if durable.is_none() {
+                possible.insert(0, self.settled[range.clone()].into());
+            }
+            if let [only] = &possible[..] {
+                self.settled[range].copy_from_slice(only);
+            } else {
+                self.adrift.insert(lpn, possible);
+            }
+        }
+        for lpn in std::mem::take(&mut self.trimmed) {
+            let range = self.range(Lpn(lpn));
+            self.settled[range].fill(UNKNOWN);
+            self.adrift.remove(&lpn);
+        }
+        self.undurable.clear();
+        self.adrift.keys().copied().map(Lpn).collect()
+    }
+
+    /// Pages that could not be read since the power cut may have anything.
+    pub fn give_up_adrift(&mut self) {
+        for (lpn, _) in std::mem::take(&mut self.adrift) {
+            let range = self.range(Lpn(lpn));
+            self.settled[range].fill(UNKNOWN);
+        }
+    }
+}
+
+fn differs(lpn: Lpn, wanted: &[u32], found: &[u32]) -> String {
+    let differs = |(wanted, found): (&u32, &u32)| *wanted != *found && *wanted != UNKNOWN;
+    let sector = wanted.iter().zip(found).position(differs).unwrap_or(0);
+    format!(
+        "sector {sector} of {lpn} holds bytes that no write left there: checksum {:08x}, wanted {:08x}",
+        found[sector], wanted[sector]
+    )
+}
