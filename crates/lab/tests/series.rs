@@ -24,13 +24,16 @@ fn documented(column: &str) -> String {
     match cause.iter().find(|cause| column.starts_with("flash_") && column.ends_with(*cause)) {
         Some(cause) => column.replace(cause, "_per_s_CAUSE"),
         None if column.starts_with("die_busy_share_") => "die_busy_share_N".into(),
+        None if column.starts_with("ladder_reads_per_s_") => "ladder_reads_per_s_STEP".into(),
         None => column.into(),
     }
 }
 
 #[test]
 fn columns_are_those_of_the_documents_and_a_row_is_a_bin_of_a_scheme() {
-    let comparison = compared(&Experiment::parse("test.toml", SMALL).unwrap_or_else(|e| panic!("{e}")));
+    // With a ladder of reads, which has columns of its own.
+    let text = format!("{SMALL}\n[ecc]\npolicy = \"fixed\"\nladder = \"table\"\n[ecc.options.fixed]\nt = 3\n");
+    let comparison = compared(&Experiment::parse("test.toml", &text).unwrap_or_else(|e| panic!("{e}")));
     let page = include_str!("../../../docs/spec/results.md");
     let table = page.split("## Time series").nth(1).expect("a section").split("\n## ").next().expect("its text");
     let first_cell = |line: &str| line.split('|').nth(1).unwrap_or_default().replace(['`', ' '], "");
