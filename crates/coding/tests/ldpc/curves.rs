@@ -45,7 +45,7 @@ fn curves_of_all_codes_rise_and_soft_reads_bear_more() {
         let mut before = 0.0;
         for stage in Stage::ALL {
             let curve = Curve::of(code, stage);
-            assert!(curve.fail.len() >= 4, "{code:?}, {stage:?}: {} points", curve.fail.len());
+            assert!(curve.fail.len() >= 3, "{code:?}, {stage:?}: {} points", curve.fail.len());
             assert!(
                 curve.fail[0].1 < 3e-3 && curve.fail.last().is_some_and(|last| last.1 > 0.25),
                 "{code:?}, {stage:?}: {curve:?}"
