@@ -67,6 +67,13 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, Problem> {
         std::fs::write(&path, figures::reproduction(&results)).map_err(fail)?;
         print(&format!("published beside ours: {}\n", path.display()));
     }
+    let measured = figures::validation(&results);
+    if !measured.is_empty() && wanted.only.is_none() && wanted.points.is_none() {
+        let path = wanted.out.join("validation.md");
+        let fail = |e: std::io::Error| Problem::new("--out", format!("{} cannot be written: {e}", path.display()));
+        std::fs::write(&path, measured).map_err(fail)?;
+        print(&format!("measured beside ours: {}\n", path.display()));
+    }
     Ok(if results.iter().all(PaperResult::agrees) { ExitCode::SUCCESS } else { ExitCode::from(CHECK_FAILED) })
 }
 

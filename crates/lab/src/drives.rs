@@ -35,6 +35,13 @@ pub const DRIVES: &[DriveEntry] = presets![
     "qlc",
     "tlc-ganged",
     "qlc-ganged",
+    "970pro",
+    "zn540",
+    "xg6",
+    "p4500",
+    "pm9a3",
+    "enterprise-tlc",
+    "qlc-p5430",
 ];
 
 impl DriveEntry {
