@@ -85,8 +85,8 @@ pub(crate) use reproduction::HEADS;
 pub use reproduction::reproduction;
 pub use run::Run;
 pub use spec::{Figure, Place, Published};
-pub use validation::{Count, count, validation};
 use std::path::Path;
+pub use validation::{Count, count, validation};
 
 /// The figures of a paper, in order of name.
 #[derive(Debug)]
