@@ -69,10 +69,13 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, Problem> {
     }
     let measured = figures::validation(&results);
     if !measured.is_empty() && wanted.only.is_none() && wanted.points.is_none() {
-        let path = wanted.out.join("validation.md");
-        let fail = |e: std::io::Error| Problem::new("--out", format!("{} cannot be written: {e}", path.display()));
-        std::fs::write(&path, measured).map_err(fail)?;
-        print(&format!("measured beside ours: {}\n", path.display()));
+        let tables = std::iter::once(("validation.md".to_owned(), measured));
+        for (name, text) in tables.chain(figures::pictures(&results)) {
+            let path = wanted.out.join(name);
+            let fail = |e: std::io::Error| Problem::new("--out", format!("{} cannot be written: {e}", path.display()));
+            std::fs::write(&path, text).map_err(fail)?;
+            print(&format!("measured beside ours: {}\n", path.display()));
+        }
     }
     Ok(if results.iter().all(PaperResult::agrees) { ExitCode::SUCCESS } else { ExitCode::from(CHECK_FAILED) })
 }

@@ -86,7 +86,7 @@ pub use reproduction::reproduction;
 pub use run::Run;
 pub use spec::{Figure, Place, Published};
 use std::path::Path;
-pub use validation::{Count, count, validation};
+pub use validation::{Count, count, pictures, validation};
 
 /// The figures of a paper, in order of name.
 #[derive(Debug)]

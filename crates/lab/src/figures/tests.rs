@@ -257,6 +257,11 @@ fn measured_beside_ours_in_docs_is_that_of_the_golden_rows() {
     let (_, tables) = document.split_once("<!-- generated -->\n").expect("a mark before what is generated");
     assert_eq!(tables, validation(&results), "take it from report/figures/validation.md of: flashkeep figures validation --kept");
     // Fitted values go astray with any change of the engine's timing.
+    let drawn = pictures(&results);
+    assert_eq!(drawn.len(), 1, "the queue-depth curve");
+    let kept =
+        std::fs::read_to_string(experiments.join("../docs").join(&drawn[0].0)).expect("the picture is kept beside the tables");
+    assert_eq!(kept, drawn[0].1, "take it from report/figures of: flashkeep figures validation --kept");
     let count = count(&results);
     assert!(count.fitted > 20 && count.predicted > 20, "{count:?}");
     assert!(count.fitted_within * 10 >= count.fitted * 8, "presets and measurements belong together: {count:?}");
