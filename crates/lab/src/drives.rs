@@ -35,6 +35,13 @@ pub const DRIVES: &[DriveEntry] = presets![
     "code-zones",
     "mlc-mqsim",
     "mlc-mqsim-16g",
+    "970pro",
+    "zn540",
+    "xg6",
+    "p4500",
+    "pm9a3",
+    "enterprise-tlc",
+    "qlc-p5430",
 ];
 
 /// The drive of an experiment that names none.

@@ -39,6 +39,9 @@
 //! name their place: `{ x = "mean", of = "static", y = 0.8, what = "-20 %", why = "why ours is another" }`.
 //! A value without `y` is words only. Plots may have `log = true` (y), `traces = [..]`, `mean = true`.
 //!
+//! What was measured on a real drive names who measured it, and belongs to `docs/validation.md` ([`validation`]):
+//! `{ x = 32, y = 263460, what = "263,460", by = "..", fitted = true, within = 0.05, why = "the mechanism that is missing" }`.
+//!
 //! Formulas need no runs. A figure of a study (`flashkeep reliability`) has neither traces, points nor arms:
 //!
 //! ```toml
@@ -72,6 +75,7 @@ mod reproduction;
 mod run;
 mod sheet;
 mod spec;
+mod validation;
 mod values;
 
 use crate::problem::Problem;
@@ -82,6 +86,7 @@ pub use reproduction::reproduction;
 pub use run::Run;
 pub use spec::{Figure, Place, Published};
 use std::path::Path;
+pub use validation::{Count, count, pictures, validation};
 
 /// The figures of a paper, in order of name.
 #[derive(Debug)]

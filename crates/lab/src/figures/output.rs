@@ -81,6 +81,16 @@ impl FigureResult {
         &self.figure.name
     }
 
+    /// Its title.
+    pub(super) fn title(&self) -> &str {
+        &self.figure.spec.title
+    }
+
+    /// What to know of it.
+    pub(super) fn about(&self) -> &str {
+        &self.figure.spec.about
+    }
+
     /// What was left out.
     #[must_use]
     pub fn skipped(&self) -> Vec<String> {

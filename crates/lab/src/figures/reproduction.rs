@@ -58,7 +58,7 @@ fn rows(figure: &str, drawing: &Drawing) -> Vec<[String; 5]> {
         let published = stated.y.map_or(String::new(), |y| format!("{}: ", number(y))) + &stated.what;
         [figure.to_owned(), format!("{name}{of}{place}"), published, ours(&drawing.found(stated)), stated.why.clone()]
     };
-    drawing.published.iter().map(row).collect()
+    drawing.published.iter().filter(|stated| stated.by.is_none()).map(row).collect()
 }
 
 impl PaperResult {

@@ -166,6 +166,23 @@ pub struct Published {
     /// Why ours is another.
     #[serde(default)]
     pub why: String,
+    /// Who measured it, where it is of a real drive: such statements are rows of `docs/validation.md`.
+    #[serde(default)]
+    pub by: Option<String>,
+    /// Whether values of the drive were fitted to it; without that, ours is a prediction.
+    #[serde(default)]
+    pub fitted: bool,
+    /// The error that is aimed at, as a share of what was measured; without it, 5 % for fitted ones and 20 % for predictions.
+    #[serde(default)]
+    pub within: Option<f64>,
+}
+
+impl Published {
+    /// The error that is aimed at, as a share of what was measured.
+    #[must_use]
+    pub fn aim(&self) -> f64 {
+        self.within.unwrap_or(if self.fitted { 0.05 } else { 0.2 })
+    }
 }
 
 /// A place on the x axis.
@@ -361,6 +378,15 @@ impl Spec {
         let unknown = plot.traces.iter().enumerate().find(|(_, trace)| !known.contains(&trace.as_str()));
         if let Some((number, trace)) = unknown {
             return Err(Problem::unknown(field(&format!("traces.{number}")), "trace", trace, &known));
+        }
+        for (number, stated) in plot.published.iter().enumerate() {
+            let field = field(&format!("published.{number}"));
+            if stated.within.is_some_and(|within| !(within > 0.0 && within < 1.0)) {
+                return Err(Problem::new(field + ".within", "wanted a share above 0 and below 1"));
+            }
+            if stated.by.is_some() && stated.y.is_none_or(|y| y <= 0.0 || !y.is_finite()) {
+                return Err(Problem::new(field + ".y", "a measurement (`by`) comes with its number, above 0"));
+            }
         }
         plot.over.iter().try_for_each(|over| self.known_arm(&field("over"), over))
     }

@@ -250,6 +250,45 @@ fn the_table_of_docs_is_that_of_the_golden_rows() {
 }
 
 #[test]
+fn measured_beside_ours_in_docs_is_that_of_the_golden_rows() {
+    let experiments = Path::new(EXPERIMENTS);
+    let results = [kept(load(experiments, "validation", None, experiments).unwrap()).unwrap()];
+    let document = std::fs::read_to_string(experiments.join("../docs/validation.md")).expect("docs/validation.md");
+    let (_, tables) = document.split_once("<!-- generated -->\n").expect("a mark before what is generated");
+    assert_eq!(tables, validation(&results), "take it from report/figures/validation.md of: flashkeep figures validation --kept");
+    // Fitted values go astray with any change of the engine's timing.
+    let drawn = pictures(&results);
+    assert_eq!(drawn.len(), 1, "the queue-depth curve");
+    let kept =
+        std::fs::read_to_string(experiments.join("../docs").join(&drawn[0].0)).expect("the picture is kept beside the tables");
+    assert_eq!(kept, drawn[0].1, "take it from report/figures of: flashkeep figures validation --kept");
+    let count = count(&results);
+    assert!(count.fitted > 20 && count.predicted > 20, "{count:?}");
+    assert!(count.fitted_within * 10 >= count.fitted * 8, "presets and measurements belong together: {count:?}");
+    assert!(reproduction(&results).is_empty(), "measurements are in one table only");
+}
+
+#[test]
+fn a_measurement_has_its_error_its_aim_and_what_is_missing() {
+    let stated = "{ x = 8, y = 0.5, what = \"half\" }";
+    let measured = "{ x = 8, y = 0.8, what = \"0.8\", by = \"us\", fitted = true, why = \"a spring\" }, { x = 4, y = 0.9, what = \"0.9\", by = \"us\" }, { x = 16, y = 2, what = \"words of a paper\" }";
+    let text = TINY.replacen(stated, measured, 1).replacen("[[figure.traces]]\nname = \"dies 20 % busy\"\nbusy = 0.2\n", "", 1);
+    let root = folder("measured", &text.replacen("[[figure.traces]]\nname = \"gone\"\nfile = \"no such file.xz\"\n", "", 1));
+    let paper = run(loaded(&root).unwrap(), &Run { threads: 1, points: None, progress: &|_, _| {} }).unwrap();
+    let papers = [paper];
+    let tables = validation(&papers);
+    assert!(
+        tables.contains("| Ratio, gap, ms 8: ratio | 0.800 | us (0.8) | 1.000 | +25.0 % **miss** | fitted, 5 % | a spring |"),
+        "{tables}"
+    );
+    assert!(tables.contains("| Ratio, gap, ms 4: ratio | 0.900 | us (0.9) | 1.000 | +11.1 % | predicted, 20 % | |"), "{tables}");
+    assert_eq!(count(&papers), Count { fitted: 1, fitted_within: 0, predicted: 1, predicted_within: 1 });
+    assert!(reproduction(&papers).contains("words of a paper") && !reproduction(&papers).contains("a spring"));
+    assert!(complaint("aim", stated, "{ x = 8, y = 0.5, what = \"half\", within = 2.0 }").contains("published.0.within"));
+    assert!(complaint("number", stated, "{ x = 8, what = \"half\", by = \"us\" }").contains("published.0.y"));
+}
+
+#[test]
 fn both_sides_of_every_ratio_have_the_same_pages_for_the_host() {
     // Else addresses that exceed the drive are folded into different places of the two.
     let experiments = Path::new(EXPERIMENTS);

@@ -67,7 +67,7 @@ pub(super) fn signs(text: &str) -> String {
 }
 
 /// `text` made safe between tags and inside quoted attributes.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
