@@ -301,6 +301,17 @@ pub struct Folds {
     slots_per_page: u32,
 }
 
+impl EccFolds {
+    /// The codewords of a page were decoded.
+    fn decoded(&mut self, codewords: u32, errors: u32, failed: u32, miscorrected: u32) {
+        self.codewords += u64::from(codewords);
+        self.corrected_bits += u64::from(errors);
+        self.failed_codewords += u64::from(failed);
+        self.miscorrected_codewords += u64::from(miscorrected);
+        self.unreadable_pages += u64::from(failed > 0);
+    }
+}
+
 impl Folds {
     /// Folds over nothing yet, response times included.
     pub fn with_responses(slots_per_page: u32) -> Self {
@@ -374,13 +385,8 @@ impl Folds {
             }
             // Whether a miscorrection is drawn or happens depends on what pages carry.
             Fact::Decoded { codewords, errors, failed, miscorrected, time } => {
-                let ecc = &mut self.ecc;
-                ecc.codewords += u64::from(codewords);
-                ecc.corrected_bits += u64::from(errors);
-                ecc.failed_codewords += u64::from(failed);
-                ecc.miscorrected_codewords += u64::from(miscorrected);
-                ecc.unreadable_pages += u64::from(failed > 0);
-                ecc.decode += time;
+                self.ecc.decoded(codewords, errors, failed, miscorrected);
+                self.ecc.decode += time;
                 self.digest(at, 5, u64::from(errors) << 8 | u64::from(failed));
             }
             Fact::Climbed { .. } | Fact::LadderEnded { .. } => self.climbed(at, fact),

@@ -202,6 +202,13 @@ impl Unit {
         self.pages.divisor()
     }
 
+    /// Whether the page is the last of the page of its plane.
+    #[inline]
+    #[must_use]
+    pub fn ends_plane_page(&self, page: u32) -> bool {
+        self.plane_pages.split(page + 1).1 == 0
+    }
+
     /// Whether the page is the last of its unit: with it, the unit is programmed.
     #[inline]
     #[must_use]

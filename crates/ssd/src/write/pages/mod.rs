@@ -19,6 +19,8 @@ pub(crate) struct PageWriter {
     /// The image host pages are put into.
     open: Option<ImageId>,
     open_log: usize,
+    /// Whether the plane's page that the last page went to has room for the next.
+    fills: bool,
     /// Whether the open image's program is queued already.
     open_sent: bool,
     /// For each log, the image moved pages are put into; not queued before it is full.
@@ -27,7 +29,7 @@ pub(crate) struct PageWriter {
 
 impl PageWriter {
     pub fn new(logs: usize) -> Self {
-        Self { turn: 0, open: None, open_log: 0, open_sent: false, moved: vec![None; logs] }
+        Self { turn: 0, open: None, open_log: 0, fills: false, open_sent: false, moved: vec![None; logs] }
     }
 
     /// Images that may still be filled.

@@ -77,11 +77,22 @@ impl PageWriter {
         if let Some(image) = self.open {
             return HostImage::Open(image);
         }
-        let Some(log) = self.least_waiting(core) else { return HostImage::NoRoom };
+        let Some(log) = self.next_log(core) else { return HostImage::NoRoom };
         let ppn = core.map.take_page(log, Stream::Host).expect("a log with room has a page");
+        self.fills = !core.device.latencies.unit.ends_plane_page(core.device.grid.split(ppn).1);
         let image = core.device.images.open(ppn, oob_covering(StripSet::EMPTY));
         (self.open, self.open_log, self.open_sent) = (Some(image), log, false);
         HostImage::Taken(image, log)
+    }
+
+    /// The log of the next page: that of the last one until the page of its plane is full, so that pages written together are
+    /// sensed together; else the one with the least waiting.
+    #[inline]
+    fn next_log<P: HostPayload, A: FlashArray<P>>(&mut self, core: &Core<P, A>) -> Option<usize> {
+        if self.fills && core.map.has_room(self.open_log, Stream::Host) {
+            return Some(self.open_log);
+        }
+        self.least_waiting(core)
     }
 
     /// The log with room whose die has the least waiting, in turn among equals. Each die has one log.
