@@ -172,6 +172,9 @@ pub struct TraceSpec {
     /// Share of a recording's writes that is kept, spread evenly over it; `None`: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_writes: Option<f64>,
+    /// What the columns of a CSV file are, in their order, such as `time=us,op,lba=bytes,size=bytes`; `None`: the format says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub columns: Option<String>,
 }
 
 /// How recorded addresses become addresses of the drive.
@@ -304,6 +307,7 @@ impl Default for TraceSpec {
             addresses: Addresses::Auto,
             max_gap: None,
             keep_writes: None,
+            columns: None,
         }
     }
 }
