@@ -123,7 +123,15 @@ fn study(name: &str, format: &str, profile: &Profile, settings: Vec<(&'static st
         title: format!("{name}: what is in it"),
         settings,
         facts: facts(format, profile),
-        tables: vec![kinds(profile), sizes(profile), hot(profile), caches(profile), gaps(profile), reuse(profile), over_time(profile)],
+        tables: vec![
+            kinds(profile),
+            sizes(profile),
+            hot(profile),
+            caches(profile),
+            gaps(profile),
+            reuse(profile),
+            over_time(profile),
+        ],
         plots: plots(profile),
         notes: notes(profile),
     }
@@ -148,20 +156,42 @@ fn facts(format: &str, profile: &Profile) -> Vec<String> {
         format!("Requests: {}", grouped(counts.requests)),
         format!("Duration: {}", seconds(duration)),
         format!("Mean rate: {} requests/s", short(rate(counts.requests as f64))),
-        format!("Mean throughput: {} MB/s read, {} MB/s written", short(rate(counts.read_bytes.0 as f64) / 1e6), short(rate(counts.written_bytes.0 as f64) / 1e6)),
+        format!(
+            "Mean throughput: {} MB/s read, {} MB/s written",
+            short(rate(counts.read_bytes.0 as f64) / 1e6),
+            short(rate(counts.written_bytes.0 as f64) / 1e6)
+        ),
         format!("Devices: {}", counts.devices),
-        format!("Footprint: {} in {} runs, {} of it written", bytes(footprint.size().0 as f64), grouped(footprint.runs().len() as u64), bytes((footprint.written_slots() * SLOT.0) as f64)),
+        format!(
+            "Footprint: {} in {} runs, {} of it written",
+            bytes(footprint.size().0 as f64),
+            grouped(footprint.runs().len() as u64),
+            bytes((footprint.written_slots() * SLOT.0) as f64)
+        ),
         format!("Unaligned to 4 KiB: {}", percent(counts.unaligned as f64 / counts.requests as f64)),
         format!("Sequential: {} of reads, {} of writes", share(reads), share(writes)),
-        format!("Hot: the hottest 1 % of the footprint take {} of accesses, 10 % take {}, 20 % take {}", percent(one.accesses), percent(ten.accesses), percent(twenty.accesses)),
-        format!("Bursts: the busiest {} have {} times the mean rate; gaps vary by {} times their mean", seconds(profile.bin_width().as_secs_f64()), short(profile.peak_to_mean()), profile.gap_variation().map_or("-".into(), short)),
+        format!(
+            "Hot: the hottest 1 % of the footprint take {} of accesses, 10 % take {}, 20 % take {}",
+            percent(one.accesses),
+            percent(ten.accesses),
+            percent(twenty.accesses)
+        ),
+        format!(
+            "Bursts: the busiest {} have {} times the mean rate; gaps vary by {} times their mean",
+            seconds(profile.bin_width().as_secs_f64()),
+            short(profile.peak_to_mean()),
+            profile.gap_variation().map_or("-".into(), short)
+        ),
     ]
 }
 
 fn notes(profile: &Profile) -> Vec<String> {
     let rate = profile.reuse().rate();
     let sample = if rate < 1.0 {
-        format!("hot shares and reuse are of a sample of {} of the 4 KiB slots, drawn by the hash of their address (SHARDS, FAST 2015)", percent(rate))
+        format!(
+            "hot shares and reuse are of a sample of {} of the 4 KiB slots, drawn by the hash of their address (SHARDS, FAST 2015)",
+            percent(rate)
+        )
     } else {
         "hot shares and reuse are exact, in slots of 4 KiB".into()
     };
@@ -199,7 +229,9 @@ fn kinds(profile: &Profile) -> Table {
 
 fn sizes(profile: &Profile) -> Table {
     let [reads, writes] = profile.sizes();
-    let row = |bucket: usize| vec![Cell::Text(Bytes(512 << bucket).to_string()), Cell::Count(reads[bucket]), Cell::Count(writes[bucket])];
+    let row = |bucket: usize| {
+        vec![Cell::Text(Bytes(512 << bucket).to_string()), Cell::Count(reads[bucket]), Cell::Count(writes[bucket])]
+    };
     let rows = (0..reads.len()).filter(|&bucket| reads[bucket] + writes[bucket] > 0).map(row).collect();
     let columns = vec![column("up_to", "up to", ""), column("reads", "reads", ""), column("writes", "writes", "")];
     plain("sizes", "Sizes of requests, in powers of two", columns, rows)
@@ -207,7 +239,12 @@ fn sizes(profile: &Profile) -> Table {
 
 fn hot(profile: &Profile) -> Table {
     let rows = profile.hot().into_iter().map(|hot| vec![Cell::Rate(hot.slots), Cell::Rate(hot.accesses)]).collect();
-    plain("hot", "Hot data", vec![column("slots", "share of the footprint", ""), column("accesses", "share of accesses", "")], rows)
+    plain(
+        "hot",
+        "Hot data",
+        vec![column("slots", "share of the footprint", ""), column("accesses", "share of accesses", "")],
+        rows,
+    )
 }
 
 /// Slots of caches up to the footprint, as powers of two from 1 MiB on.
@@ -219,11 +256,17 @@ fn cache_slots(profile: &Profile) -> impl Iterator<Item = u64> {
 fn caches(profile: &Profile) -> Table {
     let row = |slots: u64| vec![Cell::Text(Bytes(slots * SLOT.0).to_string()), Cell::Rate(profile.reuse().hits(slots))];
     let rows = cache_slots(profile).map(row).collect();
-    plain("caches", "What a cache of the least recently used would answer", vec![column("cache", "cache", ""), column("hits", "share of accesses", "")], rows)
+    plain(
+        "caches",
+        "What a cache of the least recently used would answer",
+        vec![column("cache", "cache", ""), column("hits", "share of accesses", "")],
+        rows,
+    )
 }
 
 fn gaps(profile: &Profile) -> Table {
-    let quantile = |name: &str, share: f64| vec![Cell::Text(name.into()), Cell::Text(seconds(profile.gap_quantile(share).as_secs_f64()))];
+    let quantile =
+        |name: &str, share: f64| vec![Cell::Text(name.into()), Cell::Text(seconds(profile.gap_quantile(share).as_secs_f64()))];
     let rows = vec![
         vec![Cell::Text("mean".into()), Cell::Text(profile.mean_gap_s().map_or("-".into(), seconds))],
         quantile("p50, at most", 0.5),
@@ -231,7 +274,12 @@ fn gaps(profile: &Profile) -> Table {
         quantile("p99, at most", 0.99),
         vec![Cell::Text("longest".into()), Cell::Text(seconds(profile.longest_gap().as_secs_f64()))],
     ];
-    plain("gaps", "Time between two requests (percentiles to a power of two)", vec![column("gap", "gap", ""), column("time", "time", "")], rows)
+    plain(
+        "gaps",
+        "Time between two requests (percentiles to a power of two)",
+        vec![column("gap", "gap", ""), column("time", "time", "")],
+        rows,
+    )
 }
 
 /// Distances below which the shares of reuse lie, in bytes.
@@ -271,11 +319,19 @@ fn plots(profile: &Profile) -> Vec<Plot> {
     };
     let linear = |name| Axis { name, log: false };
     let one = |name: &str, points| Series { name: name.into(), points };
-    let plot = |id, title: &str, hint: String, axes, series| Plot { id, title: title.into(), hint, axes, series, marks: Vec::new() };
+    let plot =
+        |id, title: &str, hint: String, axes, series| Plot { id, title: title.into(), hint, axes, series, marks: Vec::new() };
     let means = format!("Means over {}.", seconds(width));
-    let caches = |of: &dyn Fn(u64) -> f64| cache_slots(profile).map(|slots| ((slots * SLOT.0) as f64, of(slots))).collect::<Vec<_>>();
+    let caches =
+        |of: &dyn Fn(u64) -> f64| cache_slots(profile).map(|slots| ((slots * SLOT.0) as f64, of(slots))).collect::<Vec<_>>();
     let mut plots = vec![
-        plot("rate", "Requests over time", means.clone(), [linear("time, s"), linear("requests/s")], vec![one("requests", bins(&|bin| bin.requests as f64))]),
+        plot(
+            "rate",
+            "Requests over time",
+            means.clone(),
+            [linear("time, s"), linear("requests/s")],
+            vec![one("requests", bins(&|bin| bin.requests as f64))],
+        ),
         plot(
             "throughput",
             "Throughput over time",
@@ -319,7 +375,8 @@ mod tests {
         let requests: f64 = bins.iter().map(|bin| bin["requests_per_s"].as_f64().expect("a number") * width).sum();
         assert!((requests - 180_244.0).abs() < 0.5, "{requests}");
         assert_eq!(study.command(), "flashkeep inspect pgbench");
-        let shares: f64 = json["tables"]["reuse"].as_array().expect("a list").iter().map(|row| row["share"].as_f64().expect("one")).sum();
+        let shares: f64 =
+            json["tables"]["reuse"].as_array().expect("a list").iter().map(|row| row["share"].as_f64().expect("one")).sum();
         assert!((shares - 1.0).abs() < 1e-9, "{shares}");
         assert!(study.to_text().contains("Footprint: 732 MB in"), "{}", study.to_text());
         assert!(crate::report::study(&study).contains("Requests over time"));

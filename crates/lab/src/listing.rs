@@ -30,7 +30,11 @@ pub struct List {
 /// All lists.
 pub const LISTS: &[List] = &[
     List { name: "schemes", about: "protection schemes: schemes, --schemes", entries: schemes },
-    List { name: "canaries", about: "schemes that lose data on purpose, to see that it is noticed: schemes, --schemes", entries: canaries },
+    List {
+        name: "canaries",
+        about: "schemes that lose data on purpose, to see that it is noticed: schemes, --schemes",
+        entries: canaries,
+    },
     List { name: "additions", about: "what goes beside a scheme, as `ds-raid+limits`: schemes, --schemes", entries: additions },
     List { name: "drives", about: "drive presets: drive.preset, --drive", entries: drives },
     List { name: "traces", about: "bundled traces: trace.source, TRACE", entries: traces },

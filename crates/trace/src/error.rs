@@ -88,8 +88,10 @@ pub enum TraceError {
         reason: String,
     },
     /// The first lines fit no format.
-    #[error("{file}, line {line}: `{found}` fits no known trace format; name one of {known}, or the columns of a CSV file \
-         with `--columns time=us,op,lba=bytes,size=bytes`")]
+    #[error(
+        "{file}, line {line}: `{found}` fits no known trace format; name one of {known}, or the columns of a CSV file \
+         with `--columns time=us,op,lba=bytes,size=bytes`"
+    )]
     Undetected {
         /// Name of the file.
         file: String,
@@ -174,7 +176,9 @@ impl TraceError {
     #[must_use]
     pub fn place(&self) -> Option<(&str, Option<u64>, Option<&'static str>)> {
         match self {
-            Self::Open { file, .. } | Self::Foreign { file, .. } | Self::Empty { file, .. } | Self::Ambiguous { file, .. } => Some((file, None, None)),
+            Self::Open { file, .. } | Self::Foreign { file, .. } | Self::Empty { file, .. } | Self::Ambiguous { file, .. } => {
+                Some((file, None, None))
+            }
             Self::Read { file, after_line, .. } => Some((file, Some(*after_line), None)),
             Self::LongLine { file, line, .. } | Self::Undetected { file, line, .. } => Some((file, Some(*line), None)),
             Self::Field { file, line, field, .. } => Some((file, Some(*line), Some(field))),

@@ -242,7 +242,9 @@ mod tests {
     /// Slots of a skewed, repeating kind, without any library of random numbers.
     fn accesses(count: u64, range: u64) -> Vec<u64> {
         let draw = |index: u64| hash(7, index);
-        (0..count).map(|index| if draw(index) % 4 == 0 { draw(index + count) % range } else { draw(index) % (range / 16) }).collect()
+        (0..count)
+            .map(|index| if draw(index) % 4 == 0 { draw(index + count) % range } else { draw(index) % (range / 16) })
+            .collect()
     }
 
     #[test]

@@ -76,7 +76,11 @@ fn every_format_reads_its_own_words() {
             "419,W,8792731648,16384,1577808144360767\n725,R,512,512,1577808144360769\n",
             &[(0, 0, W, 17_173_304, 32), (2000, 1, R, 1, 1)],
         ),
-        ("tencent", "1538323200,12910952,128,0,1063\n1538323201,8,8,1,1063\n", &[(0, 0, R, 12_910_952, 128), (1_000_000_000, 0, W, 8, 8)]),
+        (
+            "tencent",
+            "1538323200,12910952,128,0,1063\n1538323201,8,8,1,1063\n",
+            &[(0, 0, R, 12_910_952, 128), (1_000_000_000, 0, W, 8, 8)],
+        ),
     ];
     for (format, text, expected) in cases {
         assert_eq!(rows(format, text), expected, "{format}");
@@ -223,7 +227,8 @@ fn columns_of_csv_are_what_the_user_says() {
 
 #[test]
 fn what_is_no_text_says_what_it_is() {
-    for (bytes, part) in [(&b"BZh91AY"[..], "bunzip2"), (b"", "an empty file"), (b"a\0b", "binary data"), (b"PK\x03\x04", "zip")] {
+    for (bytes, part) in [(&b"BZh91AY"[..], "bunzip2"), (b"", "an empty file"), (b"a\0b", "binary data"), (b"PK\x03\x04", "zip")]
+    {
         for format in ["auto", "spc"] {
             let source = TraceSource::bytes("t", bytes).with_format(format).expect("known");
             let error = source.open().err().expect("refused").to_string();

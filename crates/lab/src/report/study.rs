@@ -17,7 +17,11 @@ pub fn study(study: &Study) -> String {
     let draws = study.settings.iter().any(|(name, _)| *name == "seed");
     let how = if study.name == crate::inspect::NAME {
         "one pass over the trace, nothing replayed"
-    } else if draws { "errors are drawn from a seed" } else { "formulas only, no simulation" };
+    } else if draws {
+        "errors are drawn from a seed"
+    } else {
+        "formulas only, no simulation"
+    };
     page(&Page {
         title: &study.title,
         summary: &format!("Study <b>{}</b>: {how}", study.name),

@@ -81,7 +81,9 @@ fn kind(column: &str) -> Result<Kind, String> {
         "op" => bare(Kind::Op),
         "device" => bare(Kind::Device),
         "-" => bare(Kind::Skipped),
-        other => Err(format!("`{}` is unknown; known are time, op, lba, size, device, and `-` to skip one", shown(other.as_bytes()))),
+        other => {
+            Err(format!("`{}` is unknown; known are time, op, lba, size, device, and `-` to skip one", shown(other.as_bytes())))
+        }
     }
 }
 
@@ -163,7 +165,11 @@ fn range((lba, of_lba): (Field<'_>, Unit), (size, of_size): (Field<'_>, Unit)) -
                     Unit::Sectors => vocab::SECTOR_BYTES,
                     Unit::Pages => 4096,
                 };
-                field.number()?.checked_mul(bytes).map(|bytes| bytes.to_string()).ok_or_else(|| field.bad("fewer than 2^64 bytes"))
+                field
+                    .number()?
+                    .checked_mul(bytes)
+                    .map(|bytes| bytes.to_string())
+                    .ok_or_else(|| field.bad("fewer than 2^64 bytes"))
             };
             let (start, count) = (scaled(lba, of_lba)?, scaled(size, of_size)?);
             byte_range(Field { bytes: start.as_bytes(), ..lba }, Field { bytes: count.as_bytes(), ..size })
