@@ -118,6 +118,20 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Every setting with meaning, kind, bounds and default; with KEY those at it and below
+    Settings {
+        /// A setting such as gc.policy, or a section such as gc
+        key: Option<String>,
+        /// One JSON document on stdout
+        #[arg(long, conflicts_with_all = ["markdown", "schema"])]
+        json: bool,
+        /// As Markdown: docs/settings.md
+        #[arg(long, conflicts_with = "schema")]
+        markdown: bool,
+        /// A JSON schema of experiment files, for editors
+        #[arg(long)]
+        schema: bool,
+    },
     /// Print the completions of a shell, for example `flashkeep completions bash > /etc/bash_completion.d/flashkeep`
     Completions {
         /// The shell

@@ -40,6 +40,7 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
             compare(&Experiment::with(&options.overrides(trace.or(trace_option)))?, &options)
         }
         Command::Inspect(options) => inspect::run(&options),
+        Command::Settings { key, json, markdown, schema } => settings(key.as_deref(), json, markdown, schema),
         Command::Completions { shell } => Ok(manual::completions(shell)),
         Command::Man { directory } => manual::pages(&directory),
         Command::Run { experiment, trace, options } => {
@@ -141,6 +142,27 @@ fn verdict(comparison: &Comparison, report: &Path) -> ExitCode {
     let again = report.join("experiment.toml");
     say(&format!("check failed: wrong data was returned; repeat with: flashkeep run {}", again.display()));
     ExitCode::from(CHECK_FAILED)
+}
+
+fn settings(key: Option<&str>, json: bool, markdown: bool, schema: bool) -> Result<ExitCode, Problem> {
+    let found = key.map_or_else(lab::settings, lab::settings_at)?;
+    let entry = |one: &lab::Setting| {
+        serde_json::json!({
+            "key": one.key,
+            "meaning": one.meaning,
+            "kind": one.kind,
+            "names": one.names.iter().map(|(name, meaning)| serde_json::json!({ "name": name, "meaning": meaning })).collect::<Vec<_>>(),
+            "valid": one.valid,
+            "default": one.default,
+        })
+    };
+    print(&match (json, markdown, schema) {
+        (true, ..) => pretty(&found.iter().map(entry).collect()),
+        (_, true, _) => lab::settings_page(&found),
+        (.., true) => pretty(&lab::settings_schema(&found)),
+        _ => lab::settings_text(&found),
+    });
+    Ok(ExitCode::SUCCESS)
 }
 
 fn list(what: Option<&str>, json: bool) -> Result<ExitCode, Problem> {
