@@ -128,11 +128,12 @@ fn completions_man_pages_and_settings_come_from_the_commands() {
 fn wrong_files(here: &Path) {
     let mut tar = vec![b'x'; 1024];
     tar[257..262].copy_from_slice(b"ustar");
-    let files: [(&str, &[u8]); 14] = [
+    let files: [(&str, &[u8]); 15] = [
+        ("grid.toml", b"seed = 1\n"),
         ("empty", b""),
         ("blank", b"\n\n \n"),
         ("binary", b"ab\0\0cd"),
-        ("trace.bz2", b"BZh91AY&SY\x01\x02"),
+        ("trace.bz2", b"BZh91AY&SY\xff\xfe"),
         ("trace.zip", b"PK\x03\x04aaaa"),
         ("trace.tar", &tar),
         ("blktrace.0", b"\x07taexxxx"),
@@ -153,7 +154,7 @@ fn wrong_files(here: &Path) {
 fn what_is_wrong_is_said_in_one_line_with_what_to_do() {
     let here = directory("wrong");
     wrong_files(&here);
-    let cases: [(&[&str], &str); 24] = [
+    let cases: [(&[&str], &str); 26] = [
         (&["compare", "empty"], "empty: found an empty file"),
         (&["compare", "blank"], "nothing but blank lines"),
         (&["compare", "binary"], "binary data"),
@@ -178,6 +179,8 @@ fn what_is_wrong_is_said_in_one_line_with_what_to_do() {
         (&["reliability", "uper", "--plot", "p.svg"], "valid is .html"),
         (&["settings", "gc.polcy"], "did you mean `gc.policy`"),
         (&["inspect"], "required"),
+        (&["compare", "grid.toml"], "`flashkeep sweep` a grid"),
+        (&["run", "trace.bz2"], "`flashkeep compare` replays a trace"),
     ];
     for (arguments, part) in cases {
         let output = flashkeep(&here, arguments);

@@ -148,6 +148,13 @@ fn columns(text: &str) -> Result<Columns, Problem> {
 /// A source that is no file and looks like a name is probably a misspelt name.
 fn check_source(source: &str) -> Result<(), Problem> {
     let is_bundled = trace::BUNDLED.iter().any(|b| b.name == source);
+    if Path::new(source).extension().is_some_and(|ending| ending == "toml") && Path::new(source).exists() {
+        let message = format!(
+            "`{}` is a file of settings, no trace: `flashkeep run` takes an experiment, `flashkeep sweep` a grid, `--drive` a drive",
+            crate::problem::printable(source)
+        );
+        return Err(Problem::new("trace.source", message));
+    }
     if is_bundled || source == STANDARD_INPUT || Path::new(source).exists() {
         return Ok(());
     }
