@@ -124,6 +124,10 @@ fn defaults() -> Result<Value, Problem> {
     let mut value = json!(experiment);
     value["generate"] = json!(crate::GenerateSpec::default());
     value["drive"]["preset"] = json!("default");
+    // Left out of an effective experiment where they are the default.
+    value["seeds"] = json!(experiment.seeds);
+    value["drive"]["controller"] = json!(experiment.drive.controller);
+    value["gc"]["occupies_die"] = json!(experiment.gc.occupies_die);
     Ok(value)
 }
 
