@@ -103,16 +103,16 @@ impl std::str::FromStr for Columns {
             columns.count += 1;
         }
         let times = |is: fn(&Kind) -> bool| columns.kinds.iter().filter(|kind| is(kind)).count();
-        let needed: [(&str, fn(&Kind) -> bool, bool); 5] = [
-            ("time", |kind| matches!(kind, Kind::Time(_)), true),
-            ("op", |kind| matches!(kind, Kind::Op), true),
-            ("lba", |kind| matches!(kind, Kind::Lba(_)), true),
-            ("size", |kind| matches!(kind, Kind::Size(_)), true),
-            ("device", |kind| matches!(kind, Kind::Device), false),
+        let found = [
+            ("time", times(|kind| matches!(kind, Kind::Time(_)))),
+            ("op", times(|kind| matches!(kind, Kind::Op))),
+            ("lba", times(|kind| matches!(kind, Kind::Lba(_)))),
+            ("size", times(|kind| matches!(kind, Kind::Size(_)))),
+            ("device", times(|kind| matches!(kind, Kind::Device))),
         ];
-        for (name, is, is_needed) in needed {
-            match times(is) {
-                0 if is_needed => return Err(fault(format!("`{name}` is missing"))),
+        for (name, times) in found {
+            match times {
+                0 if name != "device" => return Err(fault(format!("`{name}` is missing"))),
                 0 | 1 => {}
                 _ => return Err(fault(format!("`{name}` is there twice"))),
             }
