@@ -265,7 +265,10 @@ fn lists_come_from_the_registries() {
     let on_tlc = stdout(&flashkeep(&here, &["list", "schemes", "--drive", "tlc-ganged"]));
     let after =
         |name: &str| on_tlc.lines().skip_while(|line| !line.starts_with(name)).nth(1).unwrap_or_default().trim().to_owned();
-    assert!(after("ds-raid ").starts_with("runs on tlc") && after("raid5 ").starts_with("does not run on tlc-ganged: "), "{on_tlc}");
+    assert!(
+        after("ds-raid ").starts_with("runs on tlc") && after("raid5 ").starts_with("does not run on tlc-ganged: "),
+        "{on_tlc}"
+    );
     let wrong = flashkeep(&here, &["list", "drives", "--drive", "tlc"]);
     assert_eq!((code(&wrong), stderr(&wrong).contains("--drive")), (2, true), "{}", stderr(&wrong));
     let help = stdout(&flashkeep(&here, &["compare", "--help"]));
