@@ -88,6 +88,7 @@ class Trace:
     addresses: str | None = None
     max_gap: Time | None = None
     keep_writes: float | None = None
+    columns: str | None = None
 
     def settings(self) -> dict[str, Any]:
         """Sections of the experiment."""

@@ -29,8 +29,11 @@ pub struct Cli {
 pub enum Command {
     /// Replay a workload over several schemes
     Compare {
-        /// A bundled trace, the path of a trace, or a generator [default: pgbench]
+        /// A bundled trace, the path of a trace, `-` for standard input, or a generator [default: pgbench]
         trace: Option<String>,
+        /// The same as an option
+        #[arg(long = "trace", value_name = "TRACE", conflicts_with = "trace")]
+        trace_option: Option<String>,
         /// Options.
         #[command(flatten)]
         options: Options,
@@ -46,6 +49,8 @@ pub enum Command {
         #[command(flatten)]
         options: Options,
     },
+    /// What is in a trace: kinds, sizes, rates over time, footprint, hot data, reuse, gaps; which formats fit
+    Inspect(InspectOptions),
     /// Run an experiment over a grid of settings, on all cores; goes on where it was stopped
     Sweep {
         /// Grid file (TOML): an experiment with [[sweep.axes]]
@@ -125,13 +130,83 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Every setting with meaning, kind, bounds and default; with KEY those at it and below
+    Settings {
+        /// A setting such as gc.policy, or a section such as gc
+        key: Option<String>,
+        /// One JSON document on stdout
+        #[arg(long, conflicts_with_all = ["markdown", "schema"])]
+        json: bool,
+        /// As Markdown: docs/settings.md
+        #[arg(long, conflicts_with = "schema")]
+        markdown: bool,
+        /// A JSON schema of experiment files, for editors
+        #[arg(long)]
+        schema: bool,
+    },
+    /// Print the completions of a shell, for example `flashkeep completions bash > /etc/bash_completion.d/flashkeep`
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write a man page for the program and for each command
+    Man {
+        /// Directory of the pages
+        directory: PathBuf,
+    },
+}
+
+/// Options of `inspect`.
+#[derive(Debug, Args)]
+pub struct InspectOptions {
+    /// The trace
+    #[arg(required_unless_present = "trace_option")]
+    pub trace: Option<String>,
+    /// The same as an option
+    #[arg(long = "trace", value_name = "TRACE", conflicts_with = "trace")]
+    pub trace_option: Option<String>,
+    /// Trace format
+    #[arg(long, value_name = "NAME")]
+    pub format: Option<String>,
+    /// Columns of a CSV file in their order, such as time=us,op,lba=bytes,size=bytes; `-` skips one
+    #[arg(long, value_name = "COLUMNS")]
+    pub columns: Option<String>,
+    /// Any setting of the trace, for example trace.blk_action=Q (repeatable)
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// One JSON document on stdout
+    #[arg(long)]
+    pub json: bool,
+    /// Also write tables and plots to DIR/index.html
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
+    /// Replace files in --report that Flashkeep did not write
+    #[arg(long, requires = "report")]
+    pub force: bool,
+}
+
+impl InspectOptions {
+    /// The settings these options stand for.
+    #[must_use]
+    pub fn overrides(&self) -> lab::Overrides {
+        let named = [("--format", "trace.format", &self.format), ("--columns", "trace.columns", &self.columns)];
+        let given = |(option, path, value): (&str, &str, &Option<String>)| {
+            value.as_ref().map(|value| (option.to_owned(), path.to_owned(), value.clone()))
+        };
+        lab::Overrides {
+            trace: self.trace.clone().or_else(|| self.trace_option.clone()),
+            options: named.into_iter().filter_map(given).collect(),
+            schemes: None,
+            set: self.set.clone(),
+        }
+    }
 }
 
 /// Options of `compare` and `run`.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Schemes, separated by commas
-    #[arg(long, value_name = "A,B,C")]
+    #[arg(long, visible_alias = "scheme", value_name = "A,B,C")]
     pub schemes: Option<String>,
     /// Drive preset, or a drive file ending in .toml
     #[arg(long, value_name = "NAME|FILE")]
@@ -139,6 +214,9 @@ pub struct Options {
     /// Directory of the report: index.html, results.json, experiment.toml
     #[arg(long, value_name = "DIR", default_value = "report")]
     pub report: PathBuf,
+    /// Replace files in --report that Flashkeep did not write
+    #[arg(long)]
+    pub force: bool,
     /// One JSON document on stdout instead of the table
     #[arg(long)]
     pub json: bool,
@@ -181,6 +259,9 @@ pub struct Options {
     /// Trace format
     #[arg(long, value_name = "NAME")]
     pub format: Option<String>,
+    /// Columns of a CSV file in their order, such as time=us,op,lba=bytes,size=bytes; `-` skips one
+    #[arg(long, value_name = "COLUMNS")]
+    pub columns: Option<String>,
     /// Runs (of schemes, under seeds) at the same time [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads)]
     pub threads: Option<NonZeroUsize>,
@@ -201,6 +282,7 @@ impl Options {
             ("--arrival", "trace.arrival", &self.arrival),
             ("--capacity", "capacity.size", &self.capacity),
             ("--format", "trace.format", &self.format),
+            ("--columns", "trace.columns", &self.columns),
         ];
         let given = |(option, path, value): (&str, &str, &Option<String>)| {
             value.as_ref().map(|value| (option.to_owned(), path.to_owned(), value.clone()))
@@ -333,7 +415,7 @@ pub struct TortureOptions {
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
     /// Schemes, separated by commas
-    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    #[arg(long, visible_alias = "schemes", value_name = "A,B,C", value_delimiter = ',')]
     pub scheme: Vec<String>,
     /// Kinds of faults, separated by commas
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
@@ -419,16 +501,19 @@ fn with_names(command: clap::Command) -> clap::Command {
         .mut_arg("ecc", |a| a.help(format!("Policy of page ECC: {}", names("ecc"))))
         .mut_arg("errors", |a| a.help(format!("Model of bit errors: {}", names("errors"))))
         .mut_arg("format", |a| a.help(format!("Trace format: auto, {}", names("formats"))))
-        .mut_arg("trace", |a| {
-            a.help(format!("Path of a trace, a bundled trace ({}) or a generator ({})", names("traces"), names("generators")))
-        })
+        .mut_arg("trace", |a| a.help(trace_help()))
 }
 
-/// Reads the command line; on `--help`, or where it is wrong, says so and exits (0 or 2).
+fn trace_help() -> String {
+    let (traces, generators) = (names("traces"), names("generators"));
+    format!("Path of a trace, `-` for standard input, a bundled trace ({traces}) or a generator ({generators})")
+}
+
+/// All commands with their options, whose help has the names of the registries.
 #[must_use]
-pub fn parse() -> Cli {
+pub fn command() -> clap::Command {
     let lists: Vec<&str> = lab::LISTS.iter().map(|list| list.name).collect();
-    let command = Cli::command()
+    Cli::command()
         .mut_subcommand("compare", with_names)
         .mut_subcommand("run", with_names)
         .mut_subcommand("reliability", |c| {
@@ -439,6 +524,15 @@ pub fn parse() -> Cli {
             c.mut_arg("scheme", |a| a.help(format!("Schemes, separated by commas: {}", names("schemes"))))
                 .mut_arg("fault", |a| a.help(format!("Kinds of faults, separated by commas: {}", fault_kinds())))
         })
-        .mut_subcommand("list", |c| c.mut_arg("what", |a| a.help(format!("One of: {}", lists.join(", ")))));
-    Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+        .mut_subcommand("inspect", |c| {
+            c.mut_arg("trace", |a| a.help(trace_help()))
+                .mut_arg("format", |a| a.help(format!("Trace format: auto, {}", names("formats"))))
+        })
+        .mut_subcommand("list", |c| c.mut_arg("what", |a| a.help(format!("One of: {}", lists.join(", ")))))
+}
+
+/// Reads the command line; on `--help`, or where it is wrong, says so and exits (0 or 2).
+#[must_use]
+pub fn parse() -> Cli {
+    Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit())
 }

@@ -3,6 +3,9 @@
 mod args;
 mod crash;
 mod figures;
+mod inspect;
+mod interrupt;
+mod manual;
 mod progress;
 mod serve;
 mod sweep;
@@ -14,6 +17,7 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
 /// A check failed: data came back wrong.
@@ -23,6 +27,7 @@ const BAD_INPUT: u8 = 2;
 
 fn main() -> ExitCode {
     match run(args::parse()) {
+        Ok(_) if OUTPUT_FAILED.load(Relaxed) => ExitCode::from(BAD_INPUT),
         Ok(code) => code,
         Err(problem) => {
             say(&format!("error: {problem}"));
@@ -33,12 +38,21 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<ExitCode, Problem> {
     match cli.command {
-        Command::Compare { trace, options } => compare(&Experiment::with(&options.overrides(trace))?, &options),
+        Command::Compare { trace, trace_option, options } => {
+            compare(&Experiment::with(&options.overrides(trace.or(trace_option)))?, &options)
+        }
+        Command::Inspect(options) => inspect::run(&options),
+        Command::Settings { key, json, markdown, schema } => settings(key.as_deref(), json, markdown, schema),
+        Command::Completions { shell } => Ok(manual::completions(shell)),
+        Command::Man { directory } => manual::pages(&directory),
         Command::Run { experiment, trace, options } => {
             compare(&Experiment::load(&experiment, &options.overrides(trace))?, &options)
         }
         Command::Reliability { study: None, json, .. } => list(Some("studies"), json),
         Command::Reliability { study: Some(study), options, json, csv, plot } => {
+            if let Some(file) = &plot {
+                lab::check_ending("--plot", file, &["html"])?;
+            }
             let study = lab::reliability::study(&study, &options.0)?;
             if let Some(file) = &plot {
                 lab::write_study(&study, file)?;
@@ -65,7 +79,20 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
 
 fn compare(experiment: &Experiment, options: &Options) -> Result<ExitCode, Problem> {
     // Before hours of simulation rather than after them.
-    lab::report_directory(&options.report)?;
+    lab::report_directory(&options.report, options.force)?;
+    for (option, file, ending) in
+        [("--plot", &options.plot, "svg"), ("--log", &options.log, "parquet"), ("--series", &options.series, "parquet")]
+    {
+        file.as_deref().map_or(Ok(()), |file| lab::check_ending(option, file, &[ending]))?;
+    }
+    if lab::replaces_another(experiment, &options.report) {
+        say(&format!(
+            "note: the report of another experiment in {} is replaced; `--report DIR` keeps it",
+            options.report.display()
+        ));
+    }
+    warn_of_canaries(experiment.schemes.iter().map(String::as_str));
+    interrupt::saying(|| Some("stopped: nothing was written".into()));
     let comparison = simulate(experiment, options)?;
     let index = lab::write_report(&comparison, &options.report)?;
     if let Some(file) = &options.plot {
@@ -84,6 +111,13 @@ fn compare(experiment: &Experiment, options: &Options) -> Result<ExitCode, Probl
         print(&format!("{}report: {}\n", comparison.to_table(), index.display()));
     }
     Ok(verdict(&comparison, &options.report))
+}
+
+/// Warns of schemes that lose data on purpose.
+fn warn_of_canaries<'a>(schemes: impl IntoIterator<Item = &'a str>) {
+    for name in lab::canaries_among(schemes) {
+        say(&format!("warning: `{name}` loses data on purpose, to see that it is noticed; `flashkeep list canaries` has more"));
+    }
 }
 
 fn simulate(experiment: &Experiment, options: &Options) -> Result<Comparison, Problem> {
@@ -113,6 +147,27 @@ fn verdict(comparison: &Comparison, report: &Path) -> ExitCode {
     let again = report.join("experiment.toml");
     say(&format!("check failed: wrong data was returned; repeat with: flashkeep run {}", again.display()));
     ExitCode::from(CHECK_FAILED)
+}
+
+fn settings(key: Option<&str>, json: bool, markdown: bool, schema: bool) -> Result<ExitCode, Problem> {
+    let found = key.map_or_else(lab::settings, lab::settings_at)?;
+    let entry = |one: &lab::Setting| {
+        serde_json::json!({
+            "key": one.key,
+            "meaning": one.meaning,
+            "kind": one.kind,
+            "names": one.names.iter().map(|(name, meaning)| serde_json::json!({ "name": name, "meaning": meaning })).collect::<Vec<_>>(),
+            "valid": one.valid,
+            "default": one.default,
+        })
+    };
+    print(&match (json, markdown, schema) {
+        (true, ..) => pretty(&found.iter().map(entry).collect()),
+        (_, true, _) => lab::settings_page(&found),
+        (.., true) => pretty(&lab::settings_schema(&found)),
+        _ => lab::settings_text(&found),
+    });
+    Ok(ExitCode::SUCCESS)
 }
 
 fn list(what: Option<&str>, json: bool) -> Result<ExitCode, Problem> {
@@ -171,9 +226,18 @@ fn pretty(value: &serde_json::Value) -> String {
     format!("{}\n", serde_json::to_string_pretty(value).expect("a JSON document prints"))
 }
 
-/// Prints results. A reader that went away (`| head`) is no failure.
+/// Whether results could not be printed.
+static OUTPUT_FAILED: AtomicBool = AtomicBool::new(false);
+
+/// Prints results. A reader that went away (`| head`) is no failure; a full disk is one, said once.
 fn print(text: &str) {
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe && !OUTPUT_FAILED.swap(true, Relaxed) => {
+            say(&format!("error: standard output cannot be written: {error}"));
+        }
+        _ => {}
+    }
 }
 
 /// Says something that is no result.

@@ -140,6 +140,11 @@ impl Ticker {
         Self(bar)
     }
 
+    /// So many.
+    pub fn set(&self, count: u64) {
+        self.0.set_position(count);
+    }
+
     /// One more.
     pub fn tick(&self) {
         self.0.inc(1);

@@ -1,12 +1,14 @@
 //! `flashkeep sweep`.
 
-use crate::{CHECK_FAILED, print, progress, say, threads};
+use crate::{CHECK_FAILED, interrupt, print, progress, say, threads};
 use lab::Problem;
 use lab::parts::{Directory, SWEEP};
 use lab::sweep::{Grid, Summary, Sweeper, sweep};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// What was typed.
 pub struct Wanted {
@@ -24,7 +26,17 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, Problem> {
     let out = wanted.out.clone().unwrap_or_else(|| Path::new("report").join(wanted.grid.file_stem().unwrap_or_default()));
     let directory = Directory::open(&out, &SWEEP)?;
     let bar = progress::Count::new("runs");
-    let progress = |done: usize, total: usize| bar.show(done as u64, total as u64);
+    let shown = Arc::new([const { AtomicUsize::new(0) }; 2]);
+    let progress = |done: usize, total: usize| {
+        shown[0].store(done, Relaxed);
+        shown[1].store(total, Relaxed);
+        bar.show(done as u64, total as u64);
+    };
+    let counted = Arc::clone(&shown);
+    interrupt::saying(move || {
+        let [done, total] = [0, 1].map(|index| counted[index].load(Relaxed));
+        Some(format!("stopped: {done} of {total} runs are done and kept; the same command goes on"))
+    });
     let summary = sweep(&grid, &directory, &Sweeper { threads: threads(wanted.threads), progress: &progress });
     bar.clear();
     Ok(tell(&summary?, &directory, wanted))

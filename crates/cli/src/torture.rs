@@ -1,7 +1,7 @@
 //! `flashkeep torture`.
 
 use crate::args::TortureOptions;
-use crate::{CHECK_FAILED, print, progress, say, threads};
+use crate::{CHECK_FAILED, interrupt, print, progress, say, threads};
 use lab::Problem;
 use lab::torture::{self, Campaign, Crew, Kept, Outcome, Runner, Scenario, Scope, Summary, exhaustive};
 use std::hash::{BuildHasher, RandomState};
@@ -75,6 +75,7 @@ fn list(option: &str, names: &[String]) -> String {
 }
 
 fn campaign(scope: &Scope, options: &TortureOptions) -> ExitCode {
+    interrupt::noted();
     let elapsed = stopwatch();
     let line = progress::Ticker::new("scenarios");
     let summary = torture::campaign(
@@ -83,7 +84,10 @@ fn campaign(scope: &Scope, options: &TortureOptions) -> ExitCode {
             threads: threads(options.threads),
             scenarios: options.scenarios,
             keep_going: options.keep_going,
-            go_on: &|| elapsed().as_secs_f64() < options.minutes * 60.0,
+            go_on: &|| {
+                let is_time = options.scenarios.is_some() || elapsed().as_secs_f64() < options.minutes * 60.0;
+                is_time && !interrupt::asked()
+            },
             progress: &|| line.tick(),
         },
     );
@@ -91,7 +95,14 @@ fn campaign(scope: &Scope, options: &TortureOptions) -> ExitCode {
     line.clear();
     let speed = speed(summary.total().scenarios, seconds, threads(options.threads));
     print(&format!("{}\n{} in {seconds:.1} s: {speed}\n", summary.to_text(), totals(&summary)));
-    tell_all(scope, &summary)
+    let found = tell_all(scope, &summary);
+    if interrupt::asked() {
+        say("stopped: the totals are of the scenarios that were run");
+        if summary.total().violations == 0 {
+            return ExitCode::from(interrupt::INTERRUPTED);
+        }
+    }
+    found
 }
 
 /// A campaign in a directory: what has no part there is run.

@@ -103,8 +103,10 @@ fn a_trace_whose_times_go_to_the_end_of_time_is_refused() {
 #[test]
 fn a_trace_of_one_endless_line_is_refused_in_little_memory() {
     let here = directory("endless_line");
-    // 8 GB that take no room.
-    std::fs::File::create(here.join("t.spc")).and_then(|file| file.set_len(8_000_000_000)).expect("written");
+    // Text at its beginning, then 8 GB that take no room.
+    std::fs::write(here.join("t.spc"), "7".repeat(8192)).expect("written");
+    let file = std::fs::OpenOptions::new().write(true).open(here.join("t.spc"));
+    file.and_then(|file| file.set_len(8_000_000_000)).expect("written");
     let output = bounded(&here, &["compare", "t.spc", "--format", "spc"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(stderr(&output).contains("t.spc, line 1: longer than 65536 bytes"), "{}", stderr(&output));

@@ -175,6 +175,9 @@ pub struct TraceSpec {
     /// Share of a recording's writes that is kept, spread evenly over it; `None`: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_writes: Option<f64>,
+    /// What the columns of a CSV file are, in their order, such as `time=us,op,lba=bytes,size=bytes`; `None`: the format says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub columns: Option<String>,
 }
 
 /// How recorded addresses become addresses of the drive.
@@ -337,6 +340,7 @@ impl Default for TraceSpec {
             addresses: Addresses::Auto,
             max_gap: None,
             keep_writes: None,
+            columns: None,
         }
     }
 }
@@ -548,7 +552,12 @@ pub(crate) fn options_of(name: &str) -> Option<&'static [(&'static str, &'static
 /// The document of an experiment file.
 pub(crate) fn read(path: &Path) -> Result<Document, Problem> {
     let name = path.display().to_string();
-    let text = read_settings(path).map_err(|e| Problem::new("", format!("experiment file {name} cannot be read: {e}")))?;
+    let hint = match path.extension().and_then(std::ffi::OsStr::to_str) {
+        Some("toml") => "",
+        _ if !path.exists() => "",
+        _ => "; `flashkeep compare` replays a trace, `flashkeep inspect` says what is in one",
+    };
+    let text = read_settings(path).map_err(|e| Problem::new("", format!("experiment file {name} cannot be read: {e}{hint}")))?;
     let mut document = Document::parse(&name, &text)?;
     if let Some(directory) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
         resolve_paths(&mut document, directory);

@@ -30,6 +30,11 @@ pub struct List {
 /// All lists.
 pub const LISTS: &[List] = &[
     List { name: "schemes", about: "protection schemes: schemes, --schemes", entries: schemes },
+    List {
+        name: "canaries",
+        about: "schemes that lose data on purpose, to see that it is noticed: schemes, --schemes",
+        entries: canaries,
+    },
     List { name: "additions", about: "what goes beside a scheme, as `ds-raid+limits`: schemes, --schemes", entries: additions },
     List { name: "drives", about: "drive presets: drive.preset, --drive", entries: drives },
     List { name: "traces", about: "bundled traces: trace.source, TRACE", entries: traces },
@@ -63,7 +68,26 @@ fn with_options(listed: Listed, options: &[(&str, &str, &str)]) -> Listed {
 }
 
 fn schemes() -> Vec<Listed> {
-    ssd::protect::registry::SCHEMES.iter().map(|s| with_options(entry(s.name, s.summary, s.paper), s.options)).collect()
+    let known = ssd::protect::registry::SCHEMES.iter();
+    known.filter(|s| !s.canary).map(|s| with_options(entry(s.name, s.summary, s.paper), s.options)).collect()
+}
+
+/// Schemes that lose data on purpose.
+fn canaries() -> Vec<Listed> {
+    let known = ssd::protect::registry::SCHEMES.iter();
+    known.filter(|s| s.canary).map(|s| with_options(entry(s.name, s.summary, s.paper), s.options)).collect()
+}
+
+/// Those of some compared schemes, or of some of their ECC policies, that lose data on purpose.
+#[must_use]
+pub fn canaries_among<'a>(schemes: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let is_canary = |label: &&str| {
+        let (scheme, policy) = crate::experiment::scheme_and_policy(label);
+        let scheme = ssd::protect::registry::scheme_of(scheme);
+        ssd::protect::registry::SCHEMES.iter().any(|entry| entry.canary && entry.name == scheme)
+            || ssd::ecc::ECC_POLICIES.iter().any(|entry| entry.canary && Some(entry.name) == policy)
+    };
+    schemes.into_iter().filter(is_canary).collect()
 }
 
 fn additions() -> Vec<Listed> {

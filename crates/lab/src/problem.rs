@@ -149,6 +149,13 @@ pub fn printable(text: &str) -> String {
     shown
 }
 
+/// A text as a shell takes it: in quotes where it has more than letters, digits and what shells leave alone.
+#[must_use]
+pub fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./,=+:@%".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
 /// The known name nearest to `found`, if it is near enough to be a slip.
 fn nearest(found: &str, known: &[String]) -> Option<String> {
     let found: Vec<char> = found.to_lowercase().chars().take(64).collect();

@@ -6,13 +6,50 @@ use crate::report::{self, ReportInput, RunSpeed, TraceSummary};
 use std::path::{Path, PathBuf};
 use vocab::Bytes;
 
-/// Makes sure that a report can be written to `directory`.
+/// What pages and experiment files of Flashkeep say of themselves.
+const MARKS: [(&str, &str); 3] = [
+    ("index.html", " - Flashkeep</title>"),
+    ("experiment.toml", "# The effective experiment of a Flashkeep run"),
+    ("results.json", "\"version\""),
+];
+
+/// Makes sure that a report can be written to `directory`, and that no file of somebody else's is replaced by it, unless that is
+/// wanted (`force`).
 ///
 /// # Errors
-/// A directory that cannot be made.
-pub fn report_directory(directory: &Path) -> Result<(), Problem> {
+/// A directory that cannot be made, and a file in it that Flashkeep did not write.
+pub fn report_directory(directory: &Path, force: bool) -> Result<(), Problem> {
     std::fs::create_dir_all(directory)
-        .map_err(|e| Problem::new("--report", format!("directory {} cannot be made: {e}", directory.display())))
+        .map_err(|e| Problem::new("--report", format!("directory {} cannot be made: {e}", directory.display())))?;
+    let is_foreign = |(name, mark): &&(&str, &str)| {
+        std::fs::read(directory.join(name)).is_ok_and(|bytes| !bytes.windows(mark.len()).any(|part| part == mark.as_bytes()))
+    };
+    match MARKS.iter().find(is_foreign).filter(|_| !force) {
+        Some((name, _)) => Err(Problem::new(
+            "--report",
+            format!("{} is not a file that Flashkeep wrote; `--force` replaces it", directory.join(name).display()),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Whether the report in `directory` is that of another experiment.
+#[must_use]
+pub fn replaces_another(experiment: &crate::Experiment, directory: &Path) -> bool {
+    std::fs::read_to_string(directory.join("experiment.toml")).is_ok_and(|text| text != experiment.to_toml())
+}
+
+/// Makes sure that a file has the ending of what is written to it.
+///
+/// # Errors
+/// Another ending.
+pub fn check_ending(option: &str, file: &Path, endings: &[&str]) -> Result<(), Problem> {
+    let ending = file.extension().and_then(std::ffi::OsStr::to_str).unwrap_or_default();
+    if endings.iter().any(|known| ending.eq_ignore_ascii_case(known)) {
+        return Ok(());
+    }
+    let known = endings.iter().map(|known| format!(".{known}")).collect::<Vec<_>>().join(" or ");
+    Err(Problem::new(option, format!("found {}: the format follows the ending, valid is {known}", file.display())))
 }
 
 /// Writes `index.html`, `results.json` and `experiment.toml` into `directory`; returns the path
@@ -21,7 +58,7 @@ pub fn report_directory(directory: &Path) -> Result<(), Problem> {
 /// # Errors
 /// A file that cannot be written.
 pub fn write_report(comparison: &Comparison, directory: &Path) -> Result<PathBuf, Problem> {
-    report_directory(directory)?;
+    report_directory(directory, true)?;
     let write = |name: &str, text: &str| {
         let path = directory.join(name);
         match std::fs::write(&path, text) {

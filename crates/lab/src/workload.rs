@@ -4,10 +4,11 @@ use crate::experiment::{Addresses, Experiment};
 use crate::problem::{Problem, RecordPlace};
 use crate::tape::{Clip, Thin};
 use crate::textual::Size;
+use std::io::Read;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use trace::generate::{GENERATORS, GeneratorKind};
-use trace::{AddressMap, BlkAction, Footprint, ReadCounts, ReadOptions, Record, TimeScale, TraceError, TraceSource};
+use trace::{AddressMap, BlkAction, Columns, Footprint, ReadCounts, ReadOptions, Record, TimeScale, TraceError, TraceSource};
 use vocab::{Bytes, HostCommand, HostOp, Nanos, Streams};
 
 /// Requests up to which a workload is kept in memory (32 bytes each, 128 MiB in all) instead of being read
@@ -27,7 +28,7 @@ pub struct Workload {
     facts: TraceFacts,
 }
 
-enum Input {
+pub(crate) enum Input {
     Trace(TraceSource),
     Generated { kind: &'static GeneratorKind, workload: trace::generate::Workload, seed: u64 },
 }
@@ -79,9 +80,30 @@ pub struct TraceFacts {
     pub digest: u64,
 }
 
-/// Whether `source` names a bundled trace or a generator rather than a path.
+/// What stands for standard input instead of a path.
+const STANDARD_INPUT: &str = "-";
+
+/// Most bytes of a trace on standard input: it is read more than once, so it is kept.
+const STANDARD_INPUT_MAX: u64 = 1 << 30;
+
+/// Whether `source` names a bundled trace, a generator or standard input rather than a path.
 pub(crate) fn is_name(source: &str) -> bool {
-    trace::BUNDLED.iter().any(|b| b.name == source) || GENERATORS.iter().any(|g| g.name == source)
+    source == STANDARD_INPUT || trace::BUNDLED.iter().any(|b| b.name == source) || GENERATORS.iter().any(|g| g.name == source)
+}
+
+/// The bytes of standard input, read once.
+fn standard_input() -> Result<Arc<[u8]>, Problem> {
+    static BYTES: OnceLock<Result<Arc<[u8]>, String>> = OnceLock::new();
+    let read = || {
+        let mut bytes = Vec::new();
+        let mut input = std::io::stdin().lock().take(STANDARD_INPUT_MAX + 1);
+        input.read_to_end(&mut bytes).map_err(|error| format!("standard input cannot be read: {error}"))?;
+        if bytes.len() as u64 > STANDARD_INPUT_MAX {
+            return Err(format!("standard input is longer than {}; write it to a file", Bytes(STANDARD_INPUT_MAX)));
+        }
+        Ok(bytes.into())
+    };
+    BYTES.get_or_init(read).clone().map_err(|message| Problem::new("trace.source", message))
 }
 
 fn generator(source: &str) -> Option<&'static GeneratorKind> {
@@ -100,6 +122,7 @@ pub(crate) fn check(experiment: &Experiment) -> Result<(), Problem> {
     if !formats.contains(&spec.format.as_str()) {
         return Err(Problem::unknown("trace.format", "trace format", &spec.format, &formats));
     }
+    spec.columns.as_deref().map_or(Ok(()), |text| columns(text).map(drop))?;
     spec.blk_action.parse::<BlkAction>().map_err(|message| Problem::new("trace.blk_action", message))?;
     if spec.loops == 0 {
         return Err(Problem::new("trace.loops", "found 0, at least 1 is needed"));
@@ -118,10 +141,21 @@ pub(crate) fn check(experiment: &Experiment) -> Result<(), Problem> {
     }
 }
 
+fn columns(text: &str) -> Result<Columns, Problem> {
+    text.parse().map_err(|error: TraceError| Problem::new("trace.columns", error.to_string()))
+}
+
 /// A source that is no file and looks like a name is probably a misspelt name.
 fn check_source(source: &str) -> Result<(), Problem> {
     let is_bundled = trace::BUNDLED.iter().any(|b| b.name == source);
-    if is_bundled || Path::new(source).exists() {
+    if Path::new(source).extension().is_some_and(|ending| ending == "toml") && Path::new(source).exists() {
+        let message = format!(
+            "`{}` is a file of settings, no trace: `flashkeep run` takes an experiment, `flashkeep sweep` a grid, `--drive` a drive",
+            crate::problem::printable(source)
+        );
+        return Err(Problem::new("trace.source", message));
+    }
+    if is_bundled || source == STANDARD_INPUT || Path::new(source).exists() {
         return Ok(());
     }
     let bundled = trace::BUNDLED.iter().map(|b| b.name);
@@ -150,17 +184,17 @@ fn generate(
     })
 }
 
-fn trace_problem(error: &TraceError) -> Problem {
+pub(crate) fn trace_problem(error: &TraceError) -> Problem {
     let record = error
         .place()
         .map(|(file, line, field)| Box::new(RecordPlace { file: file.to_owned(), line, field: field.map(str::to_owned) }));
     Problem { record, ..Problem::new("", error.to_string()) }
 }
 
-type Records<'a> = Box<dyn Iterator<Item = Result<Record, TraceError>> + 'a>;
+pub(crate) type Records<'a> = Box<dyn Iterator<Item = Result<Record, TraceError>> + 'a>;
 
 impl Input {
-    fn of(experiment: &Experiment) -> Result<Self, Problem> {
+    pub(crate) fn of(experiment: &Experiment) -> Result<Self, Problem> {
         let spec = &experiment.trace;
         if let Some(kind) = generator(&spec.source) {
             let options = experiment.generate.clone().unwrap_or_default();
@@ -168,16 +202,24 @@ impl Input {
             return Ok(Input::Generated { kind, workload, seed: experiment.seed });
         }
         let is_bundled = trace::BUNDLED.iter().any(|b| b.name == spec.source);
-        let source = if is_bundled { TraceSource::bundled(&spec.source) } else { Ok(TraceSource::path(&spec.source)) };
-        let mut source = source.map_err(|e| trace_problem(&e))?;
-        if spec.format != "auto" {
+        let mut source = if is_bundled {
+            TraceSource::bundled(&spec.source).map_err(|e| trace_problem(&e))?
+        } else if spec.source == STANDARD_INPUT {
+            TraceSource::bytes("standard input", standard_input()?)
+        } else {
+            TraceSource::path(&spec.source)
+        };
+        let columns = spec.columns.as_deref().map(columns).transpose()?;
+        if columns.is_some() && spec.format == "auto" {
+            source = source.with_format("csv").map_err(|e| trace_problem(&e))?;
+        } else if spec.format != "auto" {
             source = source.with_format(&spec.format).map_err(|e| trace_problem(&e))?;
         }
         let blk_action = spec.blk_action.parse().map_err(|message: String| Problem::new("trace.blk_action", message))?;
-        Ok(Input::Trace(source.with_options(ReadOptions { blk_action, ..ReadOptions::default() })))
+        Ok(Input::Trace(source.with_options(ReadOptions { blk_action, columns, ..ReadOptions::default() })))
     }
 
-    fn records(&self, max_gap: Option<Nanos>, keep_writes: Option<f64>) -> Result<Records<'_>, TraceError> {
+    pub(crate) fn records(&self, max_gap: Option<Nanos>, keep_writes: Option<f64>) -> Result<Records<'_>, TraceError> {
         let records: Records<'_> = match self {
             Input::Trace(source) => Box::new(source.open()?),
             Input::Generated { kind, workload, seed } => {
@@ -291,6 +333,10 @@ impl Workload {
             };
             scanned.map_err(|e| trace_problem(&e))?
         };
+        if footprint.counts().requests == 0 {
+            let field = if matches!(input, Input::Generated { .. }) { "generate.requests" } else { "trace.source" };
+            return Err(Problem::new(field, "found 0 requests, at least 1 is needed"));
+        }
         let touched = match &input {
             // A generator means its whole range, whether or not each slot was drawn.
             Input::Generated { workload, .. } => workload.slots,

@@ -297,8 +297,8 @@ fn a_broken_rule_is_noticed() {
 
 /// The names of all schemes, those that lose data on purpose among them.
 fn schemes() -> Vec<String> {
-    let entries = flashkeep_lab::list("schemes").expect("there is such a list").entries;
-    entries().into_iter().map(|entry| entry.name).collect()
+    let entries = |list: &str| (flashkeep_lab::list(list).expect("there is such a list").entries)();
+    ["schemes", "canaries"].into_iter().flat_map(entries).map(|entry| entry.name).collect()
 }
 
 #[test]

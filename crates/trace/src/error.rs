@@ -71,8 +71,27 @@ pub enum TraceError {
         /// All names.
         known: String,
     },
+    /// The file is no text.
+    #[error("{file}: found {found}, wanted a text trace, plain or packed by gzip, xz or zstd")]
+    Foreign {
+        /// Name of the file.
+        file: String,
+        /// What it is, and what to do.
+        found: &'static str,
+    },
+    /// A description of columns that cannot be used.
+    #[error("columns `{found}`: {reason}")]
+    Columns {
+        /// The description, shortened and escaped.
+        found: String,
+        /// What is wrong, and what would be valid.
+        reason: String,
+    },
     /// The first lines fit no format.
-    #[error("{file}, line {line}: `{found}` fits no known trace format; name one of {known}")]
+    #[error(
+        "{file}, line {line}: `{found}` fits no known trace format; name one of {known}, or the columns of a CSV file \
+         with `--columns time=us,op,lba=bytes,size=bytes`"
+    )]
     Undetected {
         /// Name of the file.
         file: String,
@@ -85,8 +104,8 @@ pub enum TraceError {
     },
     /// The first lines fit several formats that differ in their units.
     #[error(
-        "{file}: the columns alone do not tell the units; name the format: {variants}. \
-         The right one gives a plausible duration and request rate"
+        "{file}: the columns alone do not tell the units; name one with `--format`: {variants}. \
+         `flashkeep inspect` shows duration and request rate of each: take the plausible one"
     )]
     Ambiguous {
         /// Name of the file.
@@ -157,7 +176,9 @@ impl TraceError {
     #[must_use]
     pub fn place(&self) -> Option<(&str, Option<u64>, Option<&'static str>)> {
         match self {
-            Self::Open { file, .. } | Self::Empty { file, .. } | Self::Ambiguous { file, .. } => Some((file, None, None)),
+            Self::Open { file, .. } | Self::Foreign { file, .. } | Self::Empty { file, .. } | Self::Ambiguous { file, .. } => {
+                Some((file, None, None))
+            }
             Self::Read { file, after_line, .. } => Some((file, Some(*after_line), None)),
             Self::LongLine { file, line, .. } | Self::Undetected { file, line, .. } => Some((file, Some(*line), None)),
             Self::Field { file, line, field, .. } => Some((file, Some(*line), Some(field))),

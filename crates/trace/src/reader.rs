@@ -1,5 +1,6 @@
 //! Drives a format over a file: order, time zero, device numbers, errors with a place.
 
+use crate::format::columns::Columns;
 use crate::format::{BlkAction, Format, Parser, Taken};
 use crate::lines::Lines;
 use crate::record::{Raw, SPAN_LIMIT};
@@ -23,12 +24,14 @@ pub struct ReadOptions {
     pub reorder_window: Nanos,
     /// At most this many requests are held back for sorting.
     pub reorder_records: usize,
+    /// What the columns of a file of format `csv` are.
+    pub columns: Option<Columns>,
 }
 
 impl Default for ReadOptions {
     /// Issued requests; a window of 1 s or 4096 requests.
     fn default() -> Self {
-        Self { blk_action: BlkAction::default(), reorder_window: Nanos(1_000_000_000), reorder_records: 4096 }
+        Self { blk_action: BlkAction::default(), reorder_window: Nanos(1_000_000_000), reorder_records: 4096, columns: None }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::bundled;
 use crate::decompress::decompressed;
+use crate::foreign::foreign;
 use crate::format::{self, Format};
 use crate::lines::Lines;
 use crate::{ReadOptions, TraceError, TraceReader};
@@ -84,28 +85,41 @@ impl TraceSource {
         &self.name
     }
 
+    /// The formats that the first lines fit, in the order of the list; one alone where a format was named.
+    ///
+    /// # Errors
+    /// The file cannot be opened or decompressed, or is no text.
+    pub fn fitting(&self) -> Result<Vec<&'static Format>, TraceError> {
+        match self.format {
+            Some(format) => Ok(vec![format]),
+            None => Ok(format::fitting(whole_lines(&self.begin()?.0))),
+        }
+    }
+
     /// Starts reading from the beginning. Box the reader where the type must not show.
     ///
     /// # Errors
-    /// The file cannot be opened or decompressed, or its format cannot be told.
+    /// The file cannot be opened or decompressed, is no text, or its format cannot be told.
     pub fn open(&self) -> Result<TraceReader, TraceError> {
-        let mut plain = self.plain_bytes()?;
+        let (prefix, rest) = self.begin()?;
         let format = match self.format {
             Some(format) => format,
-            None => {
-                let mut prefix = Vec::new();
-                let read = plain.by_ref().take(PREFIX).read_to_end(&mut prefix);
-                read.map_err(|error| self.unreadable(&error))?;
-                let whole_lines = match prefix.iter().rposition(|&byte| byte == b'\n') {
-                    Some(end) if prefix.len() as u64 == PREFIX => &prefix[..end],
-                    _ => &prefix[..],
-                };
-                let format = format::detect(&self.name, whole_lines)?;
-                plain = Box::new(Cursor::new(prefix).chain(plain));
-                format
-            }
+            None => format::detect(&self.name, whole_lines(&prefix))?,
         };
+        format::columns::check(format, &self.options)?;
+        let plain = Box::new(Cursor::new(prefix).chain(rest));
         Ok(TraceReader::new(Lines::new(self.name.clone(), plain), format, &self.options))
+    }
+
+    /// The first bytes, which may be text, and the rest.
+    fn begin(&self) -> Result<(Vec<u8>, Box<dyn Read + Send>), TraceError> {
+        let mut plain = self.plain_bytes()?;
+        let mut prefix = Vec::new();
+        plain.by_ref().take(PREFIX).read_to_end(&mut prefix).map_err(|error| self.unreadable(&error))?;
+        match foreign(&prefix) {
+            Some(found) => Err(TraceError::Foreign { file: self.name.clone(), found }),
+            None => Ok((prefix, plain)),
+        }
     }
 
     fn plain_bytes(&self) -> Result<Box<dyn Read + Send>, TraceError> {
@@ -129,5 +143,13 @@ impl TraceSource {
 
     fn unreadable(&self, error: &std::io::Error) -> TraceError {
         TraceError::Read { file: self.name.clone(), after_line: 0, reason: error.to_string() }
+    }
+}
+
+/// The lines of the first bytes of a file that are there to their ends.
+fn whole_lines(prefix: &[u8]) -> &[u8] {
+    match prefix.iter().rposition(|&byte| byte == b'\n') {
+        Some(end) if prefix.len() as u64 == PREFIX => &prefix[..end],
+        _ => prefix,
     }
 }

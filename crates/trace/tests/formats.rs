@@ -32,7 +32,7 @@ const FIO2: &str = "fio version 2 iolog\n/dev/a add\n/dev/a open\n/dev/a write 0
 #[test]
 fn every_format_reads_its_own_words() {
     let flush = HostOp::Flush;
-    let cases: [(&str, &str, &[Row]); 14] = [
+    let cases: [(&str, &str, &[Row]); 16] = [
         (
             "blkparse",
             "8,16 1 1 5.000000001 7 D WS 8 + 16 [a b]\n8,0 1 2 5.000000003 7 D R 9 + 1 [x]\nCPU0 (8,0):\n",
@@ -70,6 +70,16 @@ fn every_format_reads_its_own_words() {
             "fiu",
             "100 1 my proc 8 8 W 6 0 d6c75ba46e82326fefa545b57a12e221\n150 1 x 8 8 R 6 1 d6c75ba46e82326fefa545b57a12e221\n",
             &[(0, 0, W, 8, 8), (50, 1, R, 8, 8)],
+        ),
+        (
+            "alibaba",
+            "419,W,8792731648,16384,1577808144360767\n725,R,512,512,1577808144360769\n",
+            &[(0, 0, W, 17_173_304, 32), (2000, 1, R, 1, 1)],
+        ),
+        (
+            "tencent",
+            "1538323200,12910952,128,0,1063\n1538323201,8,8,1,1063\n",
+            &[(0, 0, R, 12_910_952, 128), (1_000_000_000, 0, W, 8, 8)],
         ),
     ];
     for (format, text, expected) in cases {
@@ -179,4 +189,50 @@ fn blkparse_actions_are_chosen_by_their_letters() {
         [Ok(BlkAction::Queued), Ok(BlkAction::Issued), Ok(BlkAction::Completed)]
     );
     assert!("X".parse::<BlkAction>().is_err());
+}
+
+/// Reads CSV whose columns are `columns`.
+fn csv(columns: &str, text: &str) -> Result<Vec<Row>, TraceError> {
+    let options = ReadOptions { columns: Some(columns.parse()?), ..ReadOptions::default() };
+    let records = TraceSource::bytes("t", text.as_bytes()).with_format("csv")?.with_options(options).open()?;
+    records.map(|item| item.map(|r| (r.at.0, r.device, r.op, r.lba.0, r.sectors))).collect()
+}
+
+#[test]
+fn columns_of_csv_are_what_the_user_says() {
+    let text = "stamp;what;disk;address;length\n1.5;\"Read\";sda;4096;512\n1.75;trim;sdb;8192;4096\n2;F;sda;0;0\n";
+    assert_eq!(
+        csv("time=ms,op,device,lba=bytes,size=bytes", text),
+        Ok(vec![(0, 0, R, 8, 1), (250_000, 1, HostOp::Discard, 16, 8), (500_000, 0, HostOp::Flush, 0, 0)])
+    );
+    let mixed = "0,x,w,3,2\n1,x,r,4,1\n";
+    assert_eq!(csv("time=us,-,op,lba=sectors,size=pages", mixed), Ok(vec![(0, 0, W, 3, 16), (1000, 0, R, 4, 8)]));
+    assert_eq!(csv("time=us,-,op,lba=pages,size=sectors", mixed), Ok(vec![(0, 0, W, 24, 2), (1000, 0, R, 32, 1)]));
+    let cut = csv("time=us,op,lba=bytes,size=bytes", "1,r,0,512\n2,r,0\n");
+    assert!(matches!(cut, Err(TraceError::Field { line: 2, field: "size", .. })), "{cut:?}");
+    for (columns, part) in [
+        ("time,op,lba=bytes,size=bytes", "needs a unit"),
+        ("time=min,op,lba=bytes,size=bytes", "no unit of `time`"),
+        ("time=us,op,lba=bytes", "`size` is missing"),
+        ("time=us,op,op,lba=bytes,size=bytes", "`op` is there twice"),
+        ("time=us,operation,lba=bytes,size=bytes", "`operation` is unknown"),
+        ("time=us,op=x,lba=bytes,size=bytes", "`op` has no unit"),
+    ] {
+        let error = csv(columns, "1,r,0,512\n").expect_err(columns).to_string();
+        assert!(error.contains(part), "{columns}: {error}");
+    }
+    let nameless = read("csv", "1,r,0,512\n").expect_err("no columns").to_string();
+    assert!(nameless.contains("needs the names"), "{nameless}");
+}
+
+#[test]
+fn what_is_no_text_says_what_it_is() {
+    for (bytes, part) in [(&b"BZh91AY"[..], "bunzip2"), (b"", "an empty file"), (b"a\0b", "binary data"), (b"PK\x03\x04", "zip")]
+    {
+        for format in ["auto", "spc"] {
+            let source = TraceSource::bytes("t", bytes).with_format(format).expect("known");
+            let error = source.open().err().expect("refused").to_string();
+            assert!(error.starts_with("t: found ") && error.contains(part), "{format}: {error}");
+        }
+    }
 }

@@ -1,12 +1,12 @@
 //! Hostile input: whatever the bytes, reading ends, does not panic, and says where it failed.
 
-use flashkeep_trace::{FORMATS, Record, TraceError, TraceSource};
+use flashkeep_trace::{FORMATS, ReadOptions, Record, TraceError, TraceSource};
 use proptest::prelude::*;
 use std::io::Write;
 use vocab::HostOp;
 
 /// A few good lines of each format, to be damaged.
-const SEEDS: [&str; 13] = [
+const SEEDS: [&str; 15] = [
     "8,16 1 1 5.000000001 7 D FWFS 8 + 16 [a b]\n8,0 1 2 5.000000003 7 Q R 9 + 1 [x]\n8,0 1 2 5.1 7 D FF 0 + 0 [x]\n",
     "3,100,3584,w,0.5\n1,7,1,R,0.500001\n",
     "1.5 0 100 8 1\n2\t0\t108\t8\t0\n",
@@ -20,12 +20,18 @@ const SEEDS: [&str; 13] = [
     "fio version 2 iolog\n/a add\n/a write 0 4096\n/a wait 150 0\n/b read 512 1024\n/a sync 0 0\n",
     "fio version 3 iolog\n3 /a add\n5 /a read 0 512\n9 /a write 512 512\n9 /a sync 0 0\n",
     "CPU0 (8,0):\n Reads Queued: 0\n",
+    "419,W,8792731648,16384,1577808144360767\n725,R,512,512,1577808144360769\n",
+    "1538323200,12910952,128,0,1063\n1538323201,8,8,1,1063\n",
 ];
 
 /// Reads `bytes` to the end as every format and by detection, and checks what comes out.
 fn check(bytes: &[u8]) {
     for format in FORMATS.iter().map(|format| format.name).chain(["auto"]) {
-        let source = TraceSource::bytes("hostile", bytes).with_format(format).unwrap();
+        let mut source = TraceSource::bytes("hostile", bytes).with_format(format).unwrap();
+        if format == "csv" {
+            let columns = "device,lba=sectors,size=bytes,op,time=s".parse().ok();
+            source = source.with_options(ReadOptions { columns, ..ReadOptions::default() });
+        }
         match source.open() {
             Ok(reader) => check_stream(format, reader, bytes.len()),
             Err(error) => check_error(format, &error),
@@ -256,12 +262,14 @@ fn a_bomb_of_one_endless_line_is_an_error_after_64_kib() {
 
 #[test]
 fn files_without_requests_are_errors() {
-    for text in ["", "\n\n\r\n", "CPU0 (8,0):\n Reads Queued: 0\n"] {
-        let reader = TraceSource::bytes("t", text.as_bytes()).with_format("blkparse").unwrap().open().unwrap();
-        let items: Vec<_> = reader.collect();
-        assert!(matches!(items[..], [Err(TraceError::Empty { .. })]), "{items:?}");
-        assert!(TraceSource::bytes("t", text.as_bytes()).open().is_err());
+    for text in ["", "\n\n\r\n"] {
+        let error = TraceSource::bytes("t", text.as_bytes()).with_format("blkparse").unwrap().open().err();
+        assert!(matches!(error, Some(TraceError::Foreign { .. })), "{error:?}");
     }
+    let summary = &b"CPU0 (8,0):\n Reads Queued: 0\n"[..];
+    let items: Vec<_> = TraceSource::bytes("t", summary).with_format("blkparse").unwrap().open().unwrap().collect();
+    assert!(matches!(items[..], [Err(TraceError::Empty { .. })]), "{items:?}");
+    assert!(TraceSource::bytes("t", summary).open().is_err());
 }
 
 #[test]

@@ -155,7 +155,7 @@ fn table(runs: &[Run], points: &[f64], needed: &[u8]) -> Table {
             ]);
         }
     }
-    let layouts = vec![Layout::Plain { title: "Capability by operating point".into(), part: 0, columns: (1..9).collect() }];
+    let layouts = vec![Layout::Plain { title: "Capability by operating point".into(), part: Some(0), columns: (1..9).collect() }];
     Table { key: "adaptation", columns, rows, layouts }
 }
 

@@ -161,7 +161,7 @@ pub(super) fn study(settings: &Settings) -> Result<Study, Problem> {
         column("ratio", "fitted / model"),
     ];
     let title = "Constants of Eqs. 2 and 5, fitted to points of the model";
-    let layouts = vec![Layout::Plain { title: title.into(), part: 0, columns: vec![1, 2, 3, 4] }];
+    let layouts = vec![Layout::Plain { title: title.into(), part: Some(0), columns: vec![1, 2, 3, 4] }];
     Ok(Study {
         name: "fit",
         title: title.into(),

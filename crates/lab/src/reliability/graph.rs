@@ -138,7 +138,7 @@ fn searched(settings: &Settings, tries: u64) -> Result<Table, Problem> {
         column("latency", "latency"),
     ];
     let title = "Best graph by |G| with elimination, regular or not".into();
-    let layouts = vec![Layout::Plain { title, part: 0, columns: vec![1, 4, 7, 6, 2, 3] }];
+    let layouts = vec![Layout::Plain { title, part: Some(0), columns: vec![1, 4, 7, 6, 2, 3] }];
     Ok(Table { key: "best", columns, rows, layouts })
 }
 

@@ -144,7 +144,7 @@ pub enum Layout {
         /// Headline.
         title: String,
         /// One part for each value of this column.
-        part: usize,
+        part: Option<usize>,
         /// The columns; the first is the label.
         columns: Vec<usize>,
     },
@@ -167,11 +167,8 @@ impl Layout {
     }
 
     pub(crate) fn parts(&self, table: &Table) -> Vec<Part> {
-        let part = match self {
-            Layout::Cross { part, .. } => *part,
-            Layout::Plain { part, .. } => Some(*part),
-        };
-        let Some(column) = part else {
+        let (Layout::Cross { part, .. } | Layout::Plain { part, .. }) = self;
+        let Some(column) = *part else {
             return vec![Part { about: String::new(), rows: self.rows(table, &table.rows.iter().collect::<Vec<_>>()) }];
         };
         let about = |value: &Cell| Part {
@@ -296,7 +293,13 @@ impl Study {
     /// The command that gives this study again.
     #[must_use]
     pub fn command(&self) -> String {
-        let options: String = self.settings.iter().map(|(name, value)| format!(" --{name} {value}")).collect();
+        let given = |settings: &[(&str, String)]| -> String {
+            settings.iter().map(|(name, value)| format!(" --{name} {}", crate::problem::quoted(value))).collect()
+        };
+        if let (crate::inspect::NAME, Some(((_, trace), options))) = (self.name, self.settings.split_first()) {
+            return format!("flashkeep inspect {}{}", crate::problem::quoted(trace), given(options));
+        }
+        let options = given(&self.settings);
         format!("flashkeep reliability {}{options}", self.name)
     }
 
@@ -403,7 +406,7 @@ mod tests {
         let text = |rows: &Vec<Vec<Cell>>| rows.iter().map(|r| r.iter().map(Cell::text).collect()).collect::<Vec<Vec<_>>>();
         let parts = layout.parts(&table);
         assert_eq!(text(&parts[0].rows), [["a \\ b", "10", "20"], ["1", "5", "6"], ["2", "none", "7"]]);
-        let by_a = Layout::Plain { title: String::new(), part: 0, columns: vec![1, 2] };
+        let by_a = Layout::Plain { title: String::new(), part: Some(0), columns: vec![1, 2] };
         let parts = by_a.parts(&table);
         assert_eq!((parts.len(), parts[1].about.as_str()), (2, "a 2"));
         assert_eq!(text(&parts[1].rows), [["b", "v"], ["20", "7"]]);

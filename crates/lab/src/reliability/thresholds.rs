@@ -94,7 +94,7 @@ pub(super) fn study(settings: &Settings) -> Result<Study, Problem> {
         column("rber_at_both", "RBER at both in full"),
     ];
     let title = "Limits on age and on reads of a block";
-    let layouts = vec![Layout::Plain { title: title.into(), part: 0, columns: vec![2, 1, 3, 4, 5, 6] }];
+    let layouts = vec![Layout::Plain { title: title.into(), part: Some(0), columns: vec![2, 1, 3, 4, 5, 6] }];
     let mut notes = model_notes(ageing.model);
     notes.push("each limit leaves no room for the other: a block may use up only the given share of both together".into());
     Ok(Study {

@@ -15,7 +15,13 @@ pub fn study(study: &Study) -> String {
     let tables: String = laid_out.map(|(table, layout)| render(layout.title(), layout.parts(table))).collect();
     let settings = description(study.facts.iter().map(String::as_str));
     let draws = study.settings.iter().any(|(name, _)| *name == "seed");
-    let how = if draws { "errors are drawn from a seed" } else { "formulas only, no simulation" };
+    let how = if study.name == crate::inspect::NAME {
+        "one pass over the trace, nothing replayed"
+    } else if draws {
+        "errors are drawn from a seed"
+    } else {
+        "formulas only, no simulation"
+    };
     page(&Page {
         title: &study.title,
         summary: &format!("Study <b>{}</b>: {how}", study.name),

@@ -16,7 +16,7 @@ pub const KEPT_OF_A_KIND: usize = 100;
 pub struct Runner<'a> {
     /// Threads.
     pub threads: usize,
-    /// How many; `None`: as long as `go_on` says.
+    /// How many at most; `None`: as long as `go_on` says.
     pub scenarios: Option<u64>,
     /// Whether violations are counted instead of ending the campaign.
     pub keep_going: bool,
@@ -155,7 +155,7 @@ pub fn campaign(scope: &Scope, with: &Runner<'_>) -> Summary {
             // Drives are taken in order: those before a bad one are all run to their end.
             let drive = next.fetch_add(1, Relaxed);
             let first = drive.saturating_mul(SCENARIOS_OF_A_DRIVE);
-            if first >= end || bad.load(Relaxed) < first || with.scenarios.is_none() && !(with.go_on)() {
+            if first >= end || bad.load(Relaxed) < first || !(with.go_on)() {
                 return;
             }
             let tally = of_drive(scope, drive, end.min(first + SCENARIOS_OF_A_DRIVE), with);

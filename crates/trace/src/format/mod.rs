@@ -1,8 +1,10 @@
 //! The registry of trace formats: one file and one line in [`FORMATS`] add one.
 
+mod alibaba;
 mod biotracer;
 mod blkparse;
 mod blkreplay;
+pub(crate) mod columns;
 mod diskmon;
 mod disksim;
 mod fio;
@@ -10,6 +12,7 @@ mod fiu;
 mod msr;
 mod pixel;
 mod spc;
+mod tencent;
 mod vscsi;
 
 use crate::error::{Bad, shown};
@@ -59,6 +62,9 @@ pub const FORMATS: &[Format] = &[
     biotracer::FORMAT,
     fiu::FORMAT,
     fio::FORMAT,
+    alibaba::FORMAT,
+    tencent::FORMAT,
+    columns::FORMAT,
 ];
 
 /// What a line turned out to be.
@@ -97,22 +103,31 @@ fn names() -> String {
     FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ")
 }
 
+/// The first lines of a file, without a byte order mark.
+fn lines(prefix: &[u8]) -> Vec<&[u8]> {
+    let prefix = prefix.strip_prefix(b"\xef\xbb\xbf").unwrap_or(prefix);
+    prefix.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_end).collect()
+}
+
+/// The formats that the first lines of a file fit, in the order of the list.
+pub(crate) fn fitting(prefix: &[u8]) -> Vec<&'static Format> {
+    let filled: Vec<&[u8]> = lines(prefix).into_iter().filter(|line| !line.is_empty()).collect();
+    FORMATS.iter().filter(|format| (format.detect)(&filled)).collect()
+}
+
 /// The one format that the first lines of a file fit.
 pub(crate) fn detect(file: &str, prefix: &[u8]) -> Result<&'static Format, TraceError> {
-    let prefix = prefix.strip_prefix(b"\xef\xbb\xbf").unwrap_or(prefix);
-    let lines: Vec<&[u8]> = prefix.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_end).collect();
-    let filled: Vec<&[u8]> = lines.iter().copied().filter(|line| !line.is_empty()).collect();
-    let fitting: Vec<&Format> = FORMATS.iter().filter(|format| (format.detect)(&filled)).collect();
-    match fitting[..] {
-        [one] => Ok(FORMATS.iter().find(|format| format.name == one.name).unwrap_or(&FORMATS[0])),
+    let lines = lines(prefix);
+    match fitting(prefix)[..] {
+        [one] => Ok(one),
         [] => {
             let first = lines.iter().position(|line| !line.is_empty()).unwrap_or(0);
             let found = shown(lines.get(first).copied().unwrap_or_default());
             Err(TraceError::Undetected { file: file.to_owned(), line: first as u64 + 1, found, known: names() })
         }
-        _ => {
+        ref several => {
             let described = |format: &&Format| format!("{} ({}, {})", format.name, format.time, format.ranges);
-            let variants = fitting.iter().map(described).collect::<Vec<_>>().join("; ");
+            let variants = several.iter().map(described).collect::<Vec<_>>().join("; ");
             Err(TraceError::Ambiguous { file: file.to_owned(), variants })
         }
     }

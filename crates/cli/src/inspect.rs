@@ -1,0 +1,28 @@
+//! `flashkeep inspect`.
+
+use crate::args::InspectOptions;
+use crate::{pretty, print, progress, say};
+use lab::{Experiment, Problem};
+use std::process::ExitCode;
+
+/// Says what is in a trace.
+///
+/// # Errors
+/// Bad input.
+pub fn run(options: &InspectOptions) -> Result<ExitCode, Problem> {
+    if let Some(directory) = &options.report {
+        lab::report_directory(directory, options.force)?;
+    }
+    let experiment = Experiment::with(&options.overrides())?;
+    let line = progress::Ticker::new("requests read");
+    let study = lab::inspect(&experiment, &|count| line.set(count));
+    line.clear();
+    let study = study?;
+    print(&if options.json { pretty(&study.to_json()) } else { study.to_text() });
+    if let Some(directory) = &options.report {
+        let index = directory.join("index.html");
+        lab::write_study(&study, &index)?;
+        say(&format!("report: {}", index.display()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
