@@ -56,6 +56,7 @@ class Drive:
     geometry: Geometry | None = None
     energy: Energy | None = None
     timing: Settings | None = None
+    controller: Settings | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
