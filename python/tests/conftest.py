@@ -19,6 +19,7 @@ def small() -> fk.Experiment:
     """An experiment that runs in a tenth of a second."""
     return fk.Experiment(
         schemes=["none", "raid5"],
+        drive=fk.Drive(preset="mlc-2014"),
         trace=fk.Workload(
             generator="zipf", requests=2000, range="16MiB", read_fraction=0.5, arrivals={"poisson": "2ms"}
         ),

@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 
 /// A workload small enough to run in a test, on the real machine.
 const SMALL: &str = r#"
+drive.preset = "mlc-2014"
 schemes = ["none", "raid5"]
 [trace]
 source = "zipf"
