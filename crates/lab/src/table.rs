@@ -229,7 +229,7 @@ impl Comparison {
             rows.each("bits corrected a codeword", |o| figure(Quantity::Plain, o.result.corrected_per_codeword()));
             rows.each("unreadable pages", |o| count(o.result.ecc.unreadable_pages));
             rows.each("decoding a read", |o| figure(Quantity::Micros, o.result.ecc.decode_us_mean));
-            rows.each("t (BCH) or parity rows (LDPC), mean", |o| figure(Quantity::Plain, o.result.mean_t()));
+            rows.each("t or parity rows, mean", |o| figure(Quantity::Plain, o.result.mean_t()));
             rows.each("units refreshed", |o| count(o.result.ecc.refreshed_units));
         }
         if rows.any(|o| o.result.ladder.all_reads() > 0) {

@@ -266,9 +266,9 @@ fn read_around(runs: &[RunResult]) -> Table {
 fn page_ecc(runs: &[RunResult]) -> Table {
     let t = |of: fn(&BTreeMap<u8, u64>) -> Option<u8>| move |r: &RunResult| of(&r.ecc.programs_by_t).map(u64::from);
     let code = Rows::of(runs)
-        .fact("t (BCH) or parity rows (LDPC) of programs, mean", "", |r| r.mean_t())
-        .fact("the same, least", "", t(|by_t| by_t.keys().next().copied()))
-        .fact("the same, greatest", "", t(|by_t| by_t.keys().next_back().copied()))
+        .fact("t or parity rows, mean", "", |r| r.mean_t())
+        .fact("t or parity rows, least", "", t(|by_t| by_t.keys().next().copied()))
+        .fact("t or parity rows, greatest", "", t(|by_t| by_t.keys().next_back().copied()))
         .cost("decoding of a page read, mean", "us", |r| r.ecc.decode_us_mean)
         .cost("energy of the codecs", "J", |r| r.flash.energy_j.get("codec").copied())
         .group("Code");
