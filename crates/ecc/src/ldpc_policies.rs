@@ -6,7 +6,7 @@
 //!
 //! Invariant: what a page is programmed with bears the rate that the model foresees, or is the strongest code there is.
 
-use crate::ldpc::{self, LdpcCurves, RATES, ROWS, Sensing};
+use crate::ldpc::{self, LdpcCurves, RATES, ROWS, Stage};
 use crate::{Advice, CellModel, Decoded, EccPolicy, EccShape, Profile, longest_hours};
 use std::sync::Arc;
 use vocab::{Capability, Options, PeCycles, Ppn, SchemeError};
@@ -21,7 +21,7 @@ pub(super) const ADAPTIVE_OPTIONS: &[(&str, &str, &str)] = &[
     ("sensing", "hard", "read that must still do then: hard, 2-bit or 3-bit, each with the best references"),
 ];
 
-fn curves(shape: &EccShape) -> Result<LdpcCurves, SchemeError> {
+fn curves(shape: &EccShape) -> Result<&'static LdpcCurves, SchemeError> {
     let codeword = shape.codeword;
     LdpcCurves::of(codeword.code.data_bits).ok_or_else(|| {
         let known = crate::CODEWORDS.iter().filter(|word| ldpc::is_known(word.code.data_bits)).map(|word| word.name);
@@ -77,10 +77,10 @@ struct Adaptive {
 
 pub(super) fn build_adaptive(options: &Options<'_>, shape: &EccShape) -> Result<Box<dyn EccPolicy>, SchemeError> {
     let curves = curves(shape)?;
-    let sensing = [Sensing::Hard, Sensing::Soft2, Sensing::Soft3][options.word("sensing", &["hard", "2-bit", "3-bit"])?];
+    let stage = Stage::ALL[options.word("sensing", &["hard", "2-bit", "3-bit"])?];
     let failures = options.real("failures", 1e-15..=0.5)?;
     let required_hours = options.time("required_retention")?.map_or(90.0 * 24.0, |t| t.as_secs_f64() / 3600.0);
-    let bears = ROWS.map(|rows| curves.curve(rows, sensing).max_rber(failures));
+    let bears = ROWS.map(|rows| curves.curve(rows, stage).max_rber(failures));
     let policy = Adaptive { bears, required_hours, cells: shape.cells.clone(), last: (PeCycles(u32::MAX), ROWS[2]) };
     Ok(Box::new(policy))
 }
