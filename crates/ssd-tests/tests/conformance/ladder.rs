@@ -65,7 +65,9 @@ fn better_references_save_retries_whatever_pages_carry() {
             let digests = found.each_ref().map(|result| (result.replay.event_digest, result.oracle.mismatches));
             assert_eq!(digests[0], digests[1], "{ladder:?}, seed {seed}: run with seed {seed} again");
             assert_eq!(digests[0].1, 0);
-            println!("DIS {ladder:?} {:?} {:?}", found[1].ecc, found[1].ladder);
+            // Retries end where a curve just lets a word decode: there curve and decoder, each by chance, differ now and then.
+            let (of_tags, of_pages) = (found[0].ecc.ldpc_disagreements, found[1].ecc.ldpc_disagreements);
+            assert!(of_tags == 0 && of_pages * 6 < found[1].ecc.codewords, "{ladder:?}, seed {seed}: {of_tags}, {of_pages}");
             means.push(found[0].ladder.retries_mean().unwrap());
         }
         assert!(means[1] < means[0] / 2.0 && means[2] < means[0] / 2.0, "seed {seed}: {means:?}");
@@ -86,7 +88,6 @@ fn the_decoder_corrects_what_the_curve_lets_decode() {
         let all: Vec<_> = read_all(setup.user_slots).collect();
         let result = run(&mut session, &all, Pace::Closed { depth: 4 });
         let ecc = &result.ecc;
-        println!("{payload:?} {rate}: {ecc:?}");
         assert_eq!(result.oracle.mismatches, 0);
         assert!(ecc.codewords > 500 && ecc.corrected_bits > 20 * ecc.codewords, "{rate}: {ecc:?}");
         assert!(1000 * ecc.failed_codewords <= ecc.codewords, "{rate}: {ecc:?}");
