@@ -1,11 +1,13 @@
 //! The real codec behind page ECC, for pages that carry their bytes.
 
+use crate::ecc::WordRead;
+use crate::ldpc::LdpcCodec;
 use coding::bch::BchFamily;
 use coding::crc32c;
 use ecc::Codeword;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use vocab::Capability;
+use vocab::{Capability, Stream};
 
 /// What became of a codeword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,12 +30,13 @@ pub struct Codec {
     /// The codes, where pages carry bytes.
     family: Option<Arc<BchFamily>>,
     miscorrects: BTreeMap<Capability, f64>,
+    ldpc: LdpcCodec,
 }
 
 impl Codec {
     /// A codec for these codewords, with codes up to the strongest.
     pub fn new(codeword: Codeword, strongest: Capability) -> Self {
-        Self { codeword, strongest, family: None, miscorrects: BTreeMap::new() }
+        Self { codeword, strongest, family: None, miscorrects: BTreeMap::new(), ldpc: LdpcCodec::default() }
     }
 
     /// Probability that a codeword with more than t errors looks as if it had t or fewer: the
@@ -63,9 +66,8 @@ impl Codec {
         if t.0 == 0 {
             return if within { Word::Corrected } else { Word::Failed };
         }
-        let length = self.codeword.bytes() as usize;
-        let first = word as usize * length;
-        let data = stored.map_or_else(|| vec![0; length], |bytes| bytes[first..first + length].to_vec());
+        let data = self.data(stored, word);
+        let length = data.len();
         let code = self.family(t).code(t.0.into());
         let mut parity = vec![0; code.parity_bytes()];
         code.encode(&data, &mut parity);
@@ -86,6 +88,28 @@ impl Codec {
             Ok(_) => Word::Miscorrected,
             Err(_) => Word::Failed,
         }
+    }
+
+    /// Encodes codeword `word` of a stored page with its LDPC code, flips the bits at `positions`, draws how sure a soft read is of
+    /// each bit, and decodes it: whether it is as it was stored.
+    pub(crate) fn corrects(
+        &mut self,
+        read: &WordRead,
+        stored: Option<&[u8]>,
+        word: u32,
+        positions: &[u32],
+        random: &mut Stream,
+    ) -> bool {
+        let data = self.data(stored, word);
+        let code = ecc::ldpc::code(self.codeword.code.data_bits, read.t).expect("pages are programmed with codes there are");
+        self.ldpc.corrects(code, read, &data, positions, random)
+    }
+
+    /// Data of a codeword of a stored page; a page that carries none has zeros.
+    fn data(&self, stored: Option<&[u8]>, word: u32) -> Vec<u8> {
+        let length = self.codeword.bytes() as usize;
+        let first = word as usize * length;
+        stored.map_or_else(|| vec![0; length], |bytes| bytes[first..first + length].to_vec())
     }
 
     fn family(&mut self, t: Capability) -> &BchFamily {

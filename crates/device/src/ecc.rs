@@ -2,9 +2,10 @@
 //! the read is clean, whether the policy and the refresh are told, and how long decoding takes.
 //!
 //! Errors are drawn when a page is read (`nand::Cells`). Where pages carry all their bytes, they
-//! really flip and the real decoder runs; else the count alone decides, which is the same: t
+//! really flip and the real decoder runs; else the count alone decides, which is the same under BCH: t
 //! errors or fewer are corrected, and more never pass, because each codeword's data have a
-//! CRC-32C (a decoder of t = 1 takes half of its overloads for corrections).
+//! CRC-32C (a decoder of t = 1 takes half of its overloads for corrections). Of LDPC a measured curve decides
+//! whatever pages carry, and where they carry bytes the decoder runs besides: words at which it gives up are counted.
 //!
 //! A decoder serves the dies of one channel in order. While it works the die goes on, except
 //! that an erase waits: what is decoded is still the page's contents to everybody else.
@@ -13,7 +14,7 @@ use crate::codec::Codec;
 use crate::config::{CodecTiming, Ecc, Errors};
 use crate::ladder::Ladder;
 use crate::slab::CommandId;
-use ecc::ldpc::{ITERATIONS_MAX, LdpcCurves, Sensing};
+use ecc::ldpc::{ITERATIONS_MAX, LdpcCurves, Stage};
 use ecc::{CellModel, CodeKind, Codeword, EccPolicy, EccShape, Layout, OOB_WORD};
 use nand::rber::{RberModel, Stages, Stress, TlcSet};
 use nand::{CellSettings, Cells, ReadOutcome};
@@ -46,6 +47,17 @@ pub struct Decoding {
     pub outcome: ReadOutcome,
     /// When the decoder is done.
     pub until: SimTime,
+}
+
+/// How a codeword is coded and read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WordRead {
+    /// Capability of its code.
+    pub t: Capability,
+    /// Raw bit error rate of its cells.
+    pub rber: f64,
+    /// How finely they are sensed.
+    pub stage: Stage,
 }
 
 /// Settings of page ECC that no drive can be built with.
@@ -134,7 +146,9 @@ pub struct PageEcc {
     /// nothing else may draw from it.
     pub miscorrections: Stream,
     /// What LDPC codes bear; `None`: the codes are BCH.
-    curves: Option<LdpcCurves>,
+    curves: Option<&'static LdpcCurves>,
+    /// How sure soft reads are of each bit. Drawn only where pages carry bytes, so nothing else may draw from it.
+    pub(crate) sureness: Stream,
     /// Which codewords an LDPC decoder fails at, of those with as many errors.
     pub(crate) luck: Stream,
     /// What is tried after a read that cannot be decoded.
@@ -215,6 +229,7 @@ impl PageEcc {
             oob_words: streams.stream("ecc/oob-words"),
             miscorrections: streams.stream("ecc/miscorrections"),
             curves: if codeword.kind == CodeKind::Ldpc { LdpcCurves::of(codeword.code.data_bits) } else { None },
+            sureness: streams.stream("ecc/ldpc-sureness"),
             luck: streams.stream("ecc/ldpc"),
             ladder,
             rewrites: setup.rewrites,
@@ -234,7 +249,7 @@ impl PageEcc {
         .sensed_together(setup.sensed);
         self.decoders.iter_mut().for_each(VecDeque::clear);
         self.of_die.fill(0);
-        self.luck = streams.stream("ecc/ldpc");
+        (self.luck, self.sureness) = (streams.stream("ecc/ldpc"), streams.stream("ecc/ldpc-sureness"));
         self.ladder.restart(streams);
         (self.oob_words, self.miscorrections) = (streams.stream("ecc/oob-words"), streams.stream("ecc/miscorrections"));
     }
@@ -262,13 +277,13 @@ impl PageEcc {
 
     /// An LDPC codeword with so many errors: whether it fails, of those that fail less often than `luck` none, and the time that
     /// the decoder takes; `None`: the code is BCH.
-    pub(crate) fn decode_ldpc(&self, t: Capability, sensing: Sensing, errors: u32, luck: f64) -> Option<(bool, Nanos)> {
-        let curves = self.curves.as_ref()?;
-        let curve = curves.curve(t, sensing);
-        let failed = curve.failure(errors) > luck;
+    pub(crate) fn decode_ldpc(&self, read: &WordRead, errors: u32, luck: f64) -> Option<(bool, Nanos)> {
+        let curves = self.curves?;
+        let curve = curves.curve(read.t, read.stage);
+        let failed = curve.failure(errors, read.rber) > luck;
         let time = match self.timing {
             CodecTiming::Instant => Nanos(0),
-            CodecTiming::Flares => curves.decode_time(curve.iterations(errors, !failed)),
+            CodecTiming::Flares => curves.decode_time(curve.iterations(errors, read.rber, !failed)),
             CodecTiming::FlaresWorst => curves.decode_time(ITERATIONS_MAX),
         };
         Some((failed, time))

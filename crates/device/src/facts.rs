@@ -46,6 +46,8 @@ pub enum Fact {
         failed: u32,
         /// Of these, how many came back wrong and were given away by their checksum alone.
         miscorrected: u32,
+        /// Codewords of LDPC that their curve lets decode and the decoder does not: only where pages carry bytes.
+        disagreed: u32,
         /// How long the decoder took.
         time: Nanos,
     },
@@ -206,6 +208,8 @@ pub struct EccFolds {
     pub failed_codewords: u64,
     /// Of these, miscorrected: caught by their checksum.
     pub miscorrected_codewords: u64,
+    /// Codewords of LDPC that their curve lets decode and the decoder does not: only where pages carry bytes.
+    pub ldpc_disagreements: u64,
     /// Page reads with such a codeword.
     pub unreadable_pages: u64,
     /// Time spent decoding.
@@ -383,9 +387,10 @@ impl Folds {
                 self.erases[cause as usize] += 1;
                 self.digest(at, 3, u64::from(block) << 8 | cause as u64);
             }
-            // Whether a miscorrection is drawn or happens depends on what pages carry.
-            Fact::Decoded { codewords, errors, failed, miscorrected, time } => {
+            // Whether a miscorrection is drawn or happens, and whether a decoder runs, depends on what pages carry.
+            Fact::Decoded { codewords, errors, failed, miscorrected, disagreed, time } => {
                 self.ecc.decoded(codewords, errors, failed, miscorrected);
+                self.ecc.ldpc_disagreements += u64::from(disagreed);
                 self.ecc.decode += time;
                 self.digest(at, 5, u64::from(errors) << 8 | u64::from(failed));
             }

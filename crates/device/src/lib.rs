@@ -16,6 +16,7 @@ pub mod facts;
 pub mod failed;
 pub mod image;
 pub mod ladder;
+mod ldpc;
 pub mod losses;
 pub mod queue;
 pub mod sense;

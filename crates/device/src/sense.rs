@@ -4,10 +4,10 @@ use crate::Device;
 use crate::codec::Word;
 use crate::command::{Command, Verb};
 use crate::contents::HostPayload;
-use crate::ecc::PageEcc;
+use crate::ecc::{PageEcc, WordRead};
 use crate::facts::{Fact, Step};
 use crate::ladder::OpenWord;
-use ecc::ldpc::Sensing;
+use ecc::ldpc::Stage;
 use ecc::{Advice, Decoded, Profile};
 use nand::{Arrived, FlashArray, PageCells, ReadOutcome, hours};
 use vocab::{Capability, Cause, Nanos, PeCycles, Ppn};
@@ -58,6 +58,8 @@ struct Words {
     decoded: Decoded,
     /// Codewords that came back wrong, and only their checksum says so.
     miscorrected: u32,
+    /// Codewords that the curve lets decode and the decoder does not.
+    disagreed: u32,
     /// Whether a codeword came back wrong and its checksum did not tell.
     undetected: bool,
     /// Time in the decoder, of all reads of the page.
@@ -69,7 +71,7 @@ struct Words {
 impl Default for Words {
     fn default() -> Self {
         let decoded = Decoded { codewords: 0, errors: 0, failed: 0 };
-        Self { decoded, miscorrected: 0, undetected: false, time: Nanos(0), first: Nanos(0) }
+        Self { decoded, miscorrected: 0, disagreed: 0, undetected: false, time: Nanos(0), first: Nanos(0) }
     }
 }
 
@@ -140,13 +142,13 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let (t, age) = (view.oob.ecc, self.now.since(view.written.min(self.now)));
         let page = ecc.cells.page(ppn, &info, view.oob.sequence, age);
         let unreadable = Verdict::Decoded { clean: false, rewrite: ecc.rewrites.unreadable };
-        let Words { decoded, miscorrected, undetected, time, first } = if ecc.ladder.is_on() {
+        let Words { decoded, miscorrected, disagreed, undetected, time, first } = if ecc.ladder.is_on() {
             self.climb(ecc, command, t, &page)
         } else {
             let rber = ecc.cells.rber_with(&page, 0.0);
             if !ecc.oob_is_readable(self.grid.die_of(ppn), rber) {
                 // Not even how the page is encoded can be told.
-                self.record(Fact::Decoded { codewords: 0, errors: 0, failed: 1, miscorrected: 0, time: Nanos(0) });
+                self.record(Fact::Decoded { codewords: 0, errors: 0, failed: 1, miscorrected: 0, disagreed: 0, time: Nanos(0) });
                 return Sensed { verdict: unreadable, time: Nanos(0) };
             }
             let mut words = Words::default();
@@ -158,7 +160,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             self.record(Fact::Checked { mismatch: true });
         }
         let Decoded { codewords, errors, failed } = decoded;
-        self.record(Fact::Decoded { codewords, errors, failed, miscorrected, time });
+        self.record(Fact::Decoded { codewords, errors, failed, miscorrected, disagreed, time });
         let hours = ecc.cells.reference_hours(hours(age));
         let advice = ecc.policy.read(ppn, &Profile { capability: t, pe: PeCycles(info.pe), hours }, decoded);
         let rewrite = advice == Advice::Rewrite && ecc.rewrites.on_advice;
@@ -189,17 +191,17 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             let rber = rate(ecc, entry);
             best = if rber < best.0 { (rber, entry) } else { best };
             retries += 1;
-            let time = self.decode_open(ecc, command, (t, rber, Sensing::Hard), &mut words);
+            let time = self.decode_open(ecc, command, WordRead { t, rber, stage: Stage::Hard }, &mut words);
             self.step(&mut ecc.ladder, command, Step::Retry, time);
             if ecc.ladder.open.is_empty() && ecc.oob_is_readable(die, rber) {
                 (ended, best) = (Some(Step::Retry), (rber, entry));
             }
         }
         let finest = if ecc.is_ldpc() { ecc.ladder.soft_bits } else { 1 };
-        let soft = [(2, Step::Soft2, Sensing::Soft2), (3, Step::Soft3, Sensing::Soft3)];
-        for (_, step, sensing) in soft.into_iter().filter(|(bits, ..)| *bits <= finest) {
+        let soft = [(2, Step::Soft2, Stage::TwoBit), (3, Step::Soft3, Stage::ThreeBit)];
+        for (_, step, stage) in soft.into_iter().filter(|(bits, ..)| *bits <= finest) {
             if ended.is_none() {
-                let time = self.decode_open(ecc, command, (t, best.0, sensing), &mut words);
+                let time = self.decode_open(ecc, command, WordRead { t, rber: best.0, stage }, &mut words);
                 self.step(&mut ecc.ladder, command, step, time);
                 ended = ecc.ladder.open.is_empty().then_some(step);
             }
@@ -216,12 +218,12 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     /// Decodes all codewords of a page that arrived.
     fn decode_words(&mut self, ecc: &mut PageEcc, command: &Command<O>, t: Capability, rber: f64, words: &mut Words) {
         let die = self.grid.die_of(command.ppn);
-        let bits = ecc.layout.codeword.bits(t);
+        let (bits, read) = (ecc.layout.codeword.bits(t), WordRead { t, rber, stage: Stage::Hard });
         for slot in command.first..command.first + command.count {
             for word in 0..ecc.layout.per_slot {
                 let errors = ecc.cells.errors(die, bits, rber);
                 let luck = if ecc.is_ldpc() { ecc.luck.unit() } else { 0.0 };
-                let failed = self.decode_word(ecc, command, (t, Sensing::Hard), (slot, word, errors, luck), words);
+                let failed = self.decode_word(ecc, command, &read, (slot, word, errors, luck), words);
                 words.decoded.codewords += 1;
                 words.decoded.failed += u32::from(failed);
                 if failed && ecc.ladder.is_on() {
@@ -232,18 +234,12 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     }
 
     /// Decodes what is not decoded yet of a page that was read again: the time it takes.
-    fn decode_open(
-        &mut self,
-        ecc: &mut PageEcc,
-        command: &Command<O>,
-        (t, rber, sensing): (Capability, f64, Sensing),
-        words: &mut Words,
-    ) -> Nanos {
-        let (bits, before) = (ecc.layout.codeword.bits(t), words.time);
+    fn decode_open(&mut self, ecc: &mut PageEcc, command: &Command<O>, read: WordRead, words: &mut Words) -> Nanos {
+        let (bits, before) = (ecc.layout.codeword.bits(read.t), words.time);
         let mut open = std::mem::take(&mut ecc.ladder.open);
         open.retain(|word| {
-            let errors = word.errors(bits, rber);
-            self.decode_word(ecc, command, (t, sensing), (word.slot, word.word, errors, word.luck), words)
+            let errors = word.errors(bits, read.rber);
+            self.decode_word(ecc, command, &read, (word.slot, word.word, errors, word.luck), words)
         });
         ecc.ladder.open = open;
         Nanos(words.time.0 - before.0)
@@ -254,22 +250,26 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         &self,
         ecc: &mut PageEcc,
         command: &Command<O>,
-        (t, sensing): (Capability, Sensing),
+        read: &WordRead,
         (slot, word, errors, luck): (u8, u32, u32, f64),
         words: &mut Words,
     ) -> bool {
-        let die = self.grid.die_of(command.ppn);
+        let (t, die) = (read.t, self.grid.die_of(command.ppn));
         let bits = ecc.layout.codeword.bits(t);
-        let (failed, found) = if let Some((failed, time)) = ecc.decode_ldpc(t, sensing, errors, luck) {
-            // Until there is a codec, a curve decides and what is decoded is what was stored.
+        let stored = || self.array.payload(command.ppn).get(usize::from(slot)).and_then(P::bytes);
+        let (failed, found) = if let Some((failed, time)) = ecc.decode_ldpc(read, errors, luck) {
+            // The curve decides whatever pages carry, so that this changes no event; the decoder is held against it.
             words.time += time;
+            if P::BYTES && !failed {
+                let positions = ecc.cells.positions(die, bits, errors);
+                words.disagreed += u32::from(!ecc.codec.corrects(read, stored(), word, &positions, &mut ecc.sureness));
+            }
             (failed, if failed { Word::Failed } else { Word::Corrected })
         } else {
             let failed = errors > u32::from(t.0);
             let found = if P::BYTES {
                 let positions = ecc.cells.positions(die, bits, errors);
-                let stored = self.array.payload(command.ppn).get(usize::from(slot)).and_then(P::bytes);
-                ecc.codec.decode(t, stored, word, &positions)
+                ecc.codec.decode(t, stored(), word, &positions)
             } else if failed && ecc.miscorrections.chance(ecc.codec.miscorrects(t)) {
                 Word::Miscorrected
             } else {

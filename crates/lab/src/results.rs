@@ -205,6 +205,7 @@ impl Outcome {
         put("ecc_corrected_bits", json!(r.ecc.corrected_bits));
         put("ecc_failed_codewords", json!(r.ecc.failed_codewords));
         put("ecc_miscorrected_codewords", json!(r.ecc.miscorrected_codewords));
+        put("ecc_ldpc_disagreements", json!(r.ecc.ldpc_disagreements));
         put("ecc_unreadable_pages", json!(r.ecc.unreadable_pages));
         put("ecc_decode_us_mean", json!(r.ecc.decode_us_mean));
         put("ecc_programs_by_t", json!(r.ecc.programs_by_t));

@@ -38,6 +38,10 @@ pub struct EccResult {
     pub failed_codewords: u64,
     /// Of these, codewords that the decoder took for corrected and their checksum did not.
     pub miscorrected_codewords: u64,
+    /// Codewords of LDPC that their curve let decode and the real decoder did not, which runs only where pages carry bytes. They came
+    /// back as they were stored.
+    #[serde(default)]
+    pub ldpc_disagreements: u64,
     /// Page reads with a codeword that could not be corrected.
     pub unreadable_pages: u64,
     /// Mean time to decode what one page read moved, in microseconds.

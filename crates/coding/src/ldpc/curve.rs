@@ -10,6 +10,10 @@ use std::sync::OnceLock;
 /// Failures that a point must have seen to count: fewer say little.
 const FAILURES: f64 = 3.0;
 
+/// Below the first point the slope is that up to the first point that fails so many times as often: of nearer ones, with few
+/// failures each, chance would make it.
+const DECADE: f64 = 10.0;
+
 /// The curve of one code and stage.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curve {
@@ -56,12 +60,19 @@ impl Curve {
         curve
     }
 
-    /// The probability that a word with so many wrong bits is not decoded: its logarithm is a line between points, and goes on
-    /// beyond them with the slope of the two nearest, up to 1. No error floor is added.
+    /// The probability that a word with so many wrong bits is not decoded: its logarithm is a line between points, goes on above
+    /// them with the slope of the last two, up to 1, and below them with the slope of the first tenfold rise. That is where
+    /// nothing was measured. No error floor is added.
     #[must_use]
     pub fn failure(&self, errors: f64) -> f64 {
         if errors <= 0.0 {
             return 0.0;
+        }
+        if let Some(&(first, least)) = self.fail.first()
+            && errors < first
+            && let Some(&decade) = self.fail.iter().find(|(_, rate)| *rate >= DECADE * least)
+        {
+            return line(&[(first, least), decade], errors, f64::ln).map_or(1.0, f64::exp);
         }
         line(&self.fail, errors, f64::ln).map_or(1.0, |ln| ln.exp().min(1.0))
     }

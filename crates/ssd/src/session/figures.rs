@@ -218,6 +218,7 @@ impl<P: HostPayload> Prepared<P> {
             corrected_bits: ecc.corrected_bits,
             failed_codewords: ecc.failed_codewords,
             miscorrected_codewords: ecc.miscorrected_codewords,
+            ldpc_disagreements: ecc.ldpc_disagreements,
             unreadable_pages: ecc.unreadable_pages,
             decode_us_mean: if reads > 0 { ecc.decode.as_micros_f64() / reads as f64 } else { 0.0 },
             programs_by_t: ecc.programs_by_t.clone(),
