@@ -220,6 +220,21 @@ pub struct EccFolds {
     pub programs_by_t: std::collections::BTreeMap<u8, u64>,
 }
 
+impl EccFolds {
+    /// The codewords of a page were decoded.
+    #[inline]
+    fn decoded(&mut self, fact: Fact) {
+        let Fact::Decoded { codewords, errors, failed, miscorrected, disagreed, time } = fact else { return };
+        self.codewords += u64::from(codewords);
+        self.corrected_bits += u64::from(errors);
+        self.failed_codewords += u64::from(failed);
+        self.miscorrected_codewords += u64::from(miscorrected);
+        self.ldpc_disagreements += u64::from(disagreed);
+        self.unreadable_pages += u64::from(failed > 0);
+        self.decode += time;
+    }
+}
+
 /// Counters of reads with alternatives and of read-ahead.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AroundFolds {
@@ -377,15 +392,8 @@ impl Folds {
                 self.digest(at, 3, u64::from(block) << 8 | cause as u64);
             }
             // Whether a miscorrection is drawn or happens, and whether a decoder runs, depends on what pages carry.
-            Fact::Decoded { codewords, errors, failed, miscorrected, disagreed, time } => {
-                let ecc = &mut self.ecc;
-                ecc.codewords += u64::from(codewords);
-                ecc.corrected_bits += u64::from(errors);
-                ecc.failed_codewords += u64::from(failed);
-                ecc.miscorrected_codewords += u64::from(miscorrected);
-                ecc.ldpc_disagreements += u64::from(disagreed);
-                ecc.unreadable_pages += u64::from(failed > 0);
-                ecc.decode += time;
+            Fact::Decoded { errors, failed, .. } => {
+                self.ecc.decoded(fact);
                 self.digest(at, 5, u64::from(errors) << 8 | u64::from(failed));
             }
             Fact::Climbed { .. } | Fact::LadderEnded { .. } => self.climbed(at, fact),
