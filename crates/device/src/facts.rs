@@ -220,6 +220,21 @@ pub struct EccFolds {
     pub programs_by_t: std::collections::BTreeMap<u8, u64>,
 }
 
+impl EccFolds {
+    /// The codewords of a page were decoded.
+    #[inline]
+    fn decoded(&mut self, fact: Fact) {
+        let Fact::Decoded { codewords, errors, failed, miscorrected, disagreed, time } = fact else { return };
+        self.codewords += u64::from(codewords);
+        self.corrected_bits += u64::from(errors);
+        self.failed_codewords += u64::from(failed);
+        self.miscorrected_codewords += u64::from(miscorrected);
+        self.ldpc_disagreements += u64::from(disagreed);
+        self.unreadable_pages += u64::from(failed > 0);
+        self.decode += time;
+    }
+}
+
 /// Counters of reads with alternatives and of read-ahead.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AroundFolds {
@@ -305,17 +320,6 @@ pub struct Folds {
     slots_per_page: u32,
 }
 
-impl EccFolds {
-    /// The codewords of a page were decoded.
-    fn decoded(&mut self, codewords: u32, errors: u32, failed: u32, miscorrected: u32) {
-        self.codewords += u64::from(codewords);
-        self.corrected_bits += u64::from(errors);
-        self.failed_codewords += u64::from(failed);
-        self.miscorrected_codewords += u64::from(miscorrected);
-        self.unreadable_pages += u64::from(failed > 0);
-    }
-}
-
 impl Folds {
     /// Folds over nothing yet, response times included.
     pub fn with_responses(slots_per_page: u32) -> Self {
@@ -388,10 +392,8 @@ impl Folds {
                 self.digest(at, 3, u64::from(block) << 8 | cause as u64);
             }
             // Whether a miscorrection is drawn or happens, and whether a decoder runs, depends on what pages carry.
-            Fact::Decoded { codewords, errors, failed, miscorrected, disagreed, time } => {
-                self.ecc.decoded(codewords, errors, failed, miscorrected);
-                self.ecc.ldpc_disagreements += u64::from(disagreed);
-                self.ecc.decode += time;
+            Fact::Decoded { errors, failed, .. } => {
+                self.ecc.decoded(fact);
                 self.digest(at, 5, u64::from(errors) << 8 | u64::from(failed));
             }
             Fact::Climbed { .. } | Fact::LadderEnded { .. } => self.climbed(at, fact),

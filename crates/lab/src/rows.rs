@@ -62,6 +62,7 @@ const KEYS: &[&str] = &[
     "ecc_corrected_bits",
     "ecc_failed_codewords",
     "ecc_miscorrected_codewords",
+    "ecc_ldpc_disagreements",
     "ecc_unreadable_pages",
     "ecc_decode_us_mean",
     "ladder_reads_by_end",

@@ -5,8 +5,8 @@ use flashkeep_ssd as ssd;
 use ssd::nand::{Energy, PageKind, Timing, Transfer, Worn};
 use ssd::protect::SchemeChoice;
 use ssd::{
-    Age, Buffer, CodecTiming, Drive, Ecc, Errors, Failure, Faults, Pace, Power, Precondition, ReadBack, Refresh, RefreshPolicy,
-    Response, RunResult, Session, Setup,
+    Age, Buffer, CodecTiming, Drive, Ecc, EccResult, Errors, Failure, Faults, Pace, Power, Precondition, ReadBack, Refresh,
+    RefreshPolicy, Response, RunResult, Session, Setup,
 };
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug, Write};
@@ -78,6 +78,20 @@ impl Debug for Times<'_> {
     }
 }
 
+/// Page ECC as the table has hashed it from the beginning: the decoder of LDPC, which came later, changes no event.
+struct Codes<'a>(&'a EccResult);
+
+impl Debug for Codes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let EccResult { codewords, corrected_bits, failed_codewords, miscorrected_codewords, .. } = self.0;
+        let mut codes = f.debug_struct("EccResult");
+        codes.field("codewords", codewords).field("corrected_bits", corrected_bits).field("failed_codewords", failed_codewords);
+        codes.field("miscorrected_codewords", miscorrected_codewords).field("unreadable_pages", &self.0.unreadable_pages);
+        codes.field("decode_us_mean", &self.0.decode_us_mean).field("programs_by_t", &self.0.programs_by_t);
+        codes.field("refreshed_units", &self.0.refreshed_units).field("recharged_pages", &self.0.recharged_pages).finish()
+    }
+}
+
 /// Commands by cause as the table has hashed them from the beginning: a cause that came later is there where it counted.
 fn causes(counts: &BTreeMap<String, u64>) -> BTreeMap<&str, u64> {
     let counted = counts.iter().map(|(cause, &count)| (cause.as_str(), count));
@@ -106,7 +120,7 @@ impl Debug for Flat<'_> {
             .field("waf", &r.flash.waf)
             .field("padded_slots", &r.flash.padded_slots)
             .field("energy_j", &r.flash.energy_j)
-            .field("ecc", &r.ecc)
+            .field("ecc", &Codes(&r.ecc))
             .field("around", &r.around)
             .field("checked_reads", &r.oracle.checked_reads)
             .field("mismatches", &r.oracle.mismatches)
