@@ -43,7 +43,8 @@ const CHECK: &str = "n=$(head -n 1 {image} | tr -d '\\000'); i=1; while [ $i -le
     { echo \"record $i of $n is missing\"; exit 1; }; i=$((i + 1)); done";
 
 fn setup() -> Setup {
-    let settings = "schemes = [\"none\"]\ncapacity.size = \"1MiB\"\nbuffer.kind = \"volatile\"\n";
+    // A drive without capacitors: pages of one flush reach flash one after the other.
+    let settings = "drive.preset = \"mlc-2014\"\nschemes = [\"none\"]\ncapacity.size = \"1MiB\"\nbuffer.kind = \"volatile\"\n";
     let experiment = Experiment::parse("test.toml", settings).expect("valid");
     lab::disk_setup(&lab::one_drive(&experiment, false).expect("one scheme")).expect("a drive")
 }
