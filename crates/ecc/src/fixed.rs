@@ -9,13 +9,18 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[("t", "50", "bits that each 
 #[derive(Clone, Debug)]
 struct Fixed(Capability);
 
+/// This capability for every page.
+pub(super) fn always(t: Capability) -> Box<dyn EccPolicy> {
+    Box::new(Fixed(t))
+}
+
 /// No code at all.
 pub(super) fn none() -> Box<dyn EccPolicy> {
-    Box::new(Fixed(Capability(0)))
+    always(Capability(0))
 }
 
 pub(super) fn build(options: &Options<'_>, _: &EccShape) -> Result<Box<dyn EccPolicy>, SchemeError> {
-    Ok(Box::new(Fixed(Capability(options.number("t", 1..=super::T_MAX)? as u8))))
+    Ok(always(Capability(options.number("t", 1..=super::T_MAX)? as u8)))
 }
 
 impl EccPolicy for Fixed {

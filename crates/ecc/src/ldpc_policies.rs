@@ -35,34 +35,9 @@ fn curves(shape: &EccShape) -> Result<&'static LdpcCurves, SchemeError> {
     })
 }
 
-#[derive(Clone, Debug)]
-struct FixedRate(Capability);
-
 pub(super) fn build(options: &Options<'_>, shape: &EccShape) -> Result<Box<dyn EccPolicy>, SchemeError> {
     curves(shape)?;
-    Ok(Box::new(FixedRate(ROWS[options.word("rate", &RATES)?])))
-}
-
-impl EccPolicy for FixedRate {
-    fn program(&mut self, _: Ppn, _: PeCycles) -> Capability {
-        self.0
-    }
-
-    fn read(&mut self, _: Ppn, _: &Profile, _: Decoded) -> Advice {
-        Advice::Keep
-    }
-
-    fn max_retention_hours(&mut self, _: Capability, _: PeCycles) -> f64 {
-        f64::INFINITY
-    }
-
-    fn strongest(&self) -> Capability {
-        self.0
-    }
-
-    fn boxed_clone(&self) -> Box<dyn EccPolicy> {
-        Box::new(self.clone())
-    }
+    Ok(crate::fixed::always(ROWS[options.word("rate", &RATES)?]))
 }
 
 #[derive(Clone, Debug)]
