@@ -108,7 +108,7 @@ fn nbd_clients_that_break_the_protocol_do_no_harm() {
     for (flags, kind, offset, length) in
         [(0u16, 0u16, 1u64 << 63, 512u32), (0, 0, 16 << 20, 512), (0, 0, 0, u32::MAX), (9, 77, 0, 512)]
     {
-        let mut stream = handshake(&socket);
+        let mut stream = common::handshake(&socket, Duration::from_secs(20));
         let mut request = 0x2560_9513_u32.to_be_bytes().to_vec();
         request.extend(flags.to_be_bytes());
         request.extend(kind.to_be_bytes());
@@ -123,19 +123,4 @@ fn nbd_clients_that_break_the_protocol_do_no_harm() {
     }
     assert_eq!(common::run("nbdinfo", &["--size", &served.uri()]).trim(), (16 << 20).to_string());
     served.check();
-}
-
-/// The fixed newstyle handshake with NBD_OPT_EXPORT_NAME of the default export.
-fn handshake(socket: &std::path::Path) -> UnixStream {
-    let mut stream = UnixStream::connect(socket).expect("it listens");
-    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
-    let mut greeting = [0; 18];
-    stream.read_exact(&mut greeting).expect("a greeting");
-    let mut options = 3u32.to_be_bytes().to_vec();
-    options.extend(0x4948_4156_454F_5054_u64.to_be_bytes());
-    options.extend([0, 0, 0, 1, 0, 0, 0, 0]);
-    stream.write_all(&options).expect("it listens");
-    let mut export = [0; 10];
-    stream.read_exact(&mut export).expect("the size of the export");
-    stream
 }

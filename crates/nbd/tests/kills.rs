@@ -20,16 +20,7 @@ struct Client(UnixStream);
 
 impl Client {
     fn connect(served: &Served) -> Self {
-        let mut stream = UnixStream::connect(served.file("nbd.sock")).expect("it listens");
-        stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a time");
-        let mut greeting = [0; 18];
-        stream.read_exact(&mut greeting).expect("a greeting");
-        let mut options = 3u32.to_be_bytes().to_vec();
-        options.extend(0x4948_4156_454F_5054_u64.to_be_bytes());
-        options.extend([0, 0, 0, 1, 0, 0, 0, 0]);
-        stream.write_all(&options).expect("it listens");
-        stream.read_exact(&mut [0; 10]).expect("the size of the export");
-        Self(stream)
+        Self(common::handshake(&served.file("nbd.sock"), Duration::from_secs(30)))
     }
 
     fn send(&mut self, kind: u16, cookie: u64, page: u64, data: Option<&[u8]>) -> std::io::Result<()> {

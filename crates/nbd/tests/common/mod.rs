@@ -2,7 +2,8 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use serve::{DriveDirectory, Kept, Launch, ask};
-use std::io::Write;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -127,4 +128,19 @@ pub fn run(program: &str, arguments: &[&str]) -> String {
 /// A path as text.
 pub fn text(path: &Path) -> &str {
     path.to_str().expect("paths of tests are UTF-8")
+}
+
+/// The fixed newstyle handshake with NBD_OPT_EXPORT_NAME of the default export.
+pub fn handshake(socket: &std::path::Path, patience: Duration) -> UnixStream {
+    let mut stream = UnixStream::connect(socket).expect("it listens");
+    stream.set_read_timeout(Some(patience)).expect("a time");
+    let mut greeting = [0; 18];
+    stream.read_exact(&mut greeting).expect("a greeting");
+    let mut options = 3u32.to_be_bytes().to_vec();
+    options.extend(0x4948_4156_454F_5054_u64.to_be_bytes());
+    options.extend([0, 0, 0, 1, 0, 0, 0, 0]);
+    stream.write_all(&options).expect("it listens");
+    let mut export = [0; 10];
+    stream.read_exact(&mut export).expect("the size of the export");
+    stream
 }
