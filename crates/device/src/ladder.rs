@@ -2,7 +2,8 @@
 //!
 //! A page is read with the references that the policy says. If that fails, it is read again with the entries of the retry
 //! table in their order; then, where its code is LDPC, with soft reads around the best references so far: two more sensings
-//! tell two bits of each cell, four more tell three. What none of this brings back is left to the scheme's parity.
+//! tell two bits of each cell, four more tell three. A page that no step decodes is left to the
+//! parity of the scheme.
 //!
 //! Each step is a read of its own: the die senses, the channel carries what it sensed, and the decoder of the channel tries.
 //! In between the die is free, but a read that goes on is the next that it takes up, and an erase of the die waits for it.

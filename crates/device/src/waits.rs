@@ -413,7 +413,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         }
     }
 
-    /// A die has ended a read that is decoded once more: nobody hears of that.
+    /// A die has ended a read whose page is decoded once more: the command goes on, so no trail ends here.
     pub(crate) fn watch_not_over(&mut self) {
         if let Some(stopwatch) = &mut self.stopwatch {
             stopwatch.ending = Ending::None;
