@@ -1,8 +1,7 @@
 # `make` lists the targets. Everything here is plain cargo, but for the tests of the Python package.
 CARGO ?= cargo
 FUZZ_CASES ?= 50000
-BENCH_LDPC_SPEED := --manifest-path tools/ldpc-speed/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)/ldpc-speed
-ARGS ?=
+LDPC_SPEED := --manifest-path tools/ldpc-speed/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)/ldpc-speed
 # A tool with a workspace and a lock of its own.
 MUTANTS := --manifest-path tools/mutants/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)/mutants/tool
 ARGS ?=
