@@ -336,6 +336,9 @@ pub struct CrashOptions {
     /// An image of what the drive held when the recording began [default: nothing]
     #[arg(long, value_name = "IMAGE")]
     pub base: Option<PathBuf>,
+    /// Flushes and forced writes around which instants lie, at most
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub flushes: usize,
     /// Instants beside those around flushes, at most
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub samples: usize,
@@ -348,12 +351,21 @@ pub struct CrashOptions {
     /// End after so many failures
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub failures: usize,
+    /// Replays that are tried to find each failure with fewer requests; 0: none
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub shrink: usize,
     /// This instant alone, as a failure names it
     #[arg(long, value_name = "REQUEST:EVENTS:FATE")]
     pub only: Option<String>,
-    /// Where images are written; those that fail stay [default: RECORDING.crash]
+    /// Where images are written, and what is done; images that fail stay [default: RECORDING.crash]
     #[arg(long, value_name = "DIR")]
     pub work: Option<PathBuf>,
+    /// Begin again where an interrupted run would go on
+    #[arg(long)]
+    pub anew: bool,
+    /// Threads that check images [default: one a core]
+    #[arg(long, value_name = "N", value_parser = threads)]
+    pub threads: Option<NonZeroUsize>,
 }
 
 /// Options of `serve`.

@@ -20,7 +20,7 @@ mod server;
 
 pub use control::{COMMANDS, Control, ask};
 pub use core::Core;
-pub use crash::{Crash, Failure, Instant, Tried, usual_work};
+pub use crash::{Crash, Failure, Instant, Shrunk, Smaller, Tried, usual_work};
 pub use directory::{DriveDirectory, Kept, ServeError};
 pub use lab::served::{Disk, DiskError, DiskRequest, Failed};
 pub use launch::{Launch, PLUGIN};

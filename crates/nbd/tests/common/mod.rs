@@ -1,6 +1,8 @@
 //! A served drive, and the programs that nobody here wrote.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+pub mod mount;
+
 use serve::{DriveDirectory, Kept, Launch, ask};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
