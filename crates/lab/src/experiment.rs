@@ -147,8 +147,8 @@ pub struct Experiment {
     pub scheme: BTreeMap<String, Options>,
     /// The drive at its own size.
     pub drive: DriveSpec,
-    /// Schemes that were not asked for by name and left out, because they cannot run on the drive, with the reason. The
-    /// effective experiment names the schemes that are left.
+    /// Schemes that were not asked for by name and left out, because they cannot run on the drive, with the reason, and what of
+    /// a drive's file has no counterpart. The effective experiment has what is left.
     #[serde(skip)]
     pub left_out: Vec<String>,
 }
@@ -442,12 +442,15 @@ impl Experiment {
 
     pub(crate) fn from_document(mut document: Document, overrides: &Overrides) -> Result<Self, Problem> {
         overrides.apply(&mut document)?;
+        let named = document.text("drive.preset")?.unwrap_or(drives::DEFAULT_DRIVE).to_owned();
         let preset = expand_drive(&mut document)?;
         overrides.set(&mut document, inside_drive)?;
         let mut experiment: Self = document.read()?;
+        crate::described::settle(&mut experiment);
         if !document.has("schemes") {
             experiment.leave_out();
         }
+        experiment.left_out.extend(drives::notes(&named));
         check::experiment(&experiment).map_err(|problem| document.locate(problem))?;
         if !crate::workload::is_name(&experiment.trace.source)
             && let Ok(path) = std::path::absolute(&experiment.trace.source)
@@ -568,7 +571,7 @@ pub(crate) fn read(path: &Path) -> Result<Document, Problem> {
 /// Paths in an experiment file count from the file's directory.
 pub(crate) fn resolve_paths(document: &mut Document, directory: &Path) {
     document.map_text("drive.preset", |preset| {
-        let is_relative_file = preset.ends_with(".toml") && Path::new(preset).is_relative();
+        let is_relative_file = drives::is_file(preset) && Path::new(preset).is_relative();
         is_relative_file.then(|| directory.join(preset).display().to_string())
     });
     document.map_text("trace.source", |source| {
@@ -585,7 +588,7 @@ fn expand_drive(document: &mut Document) -> Result<Option<DriveSpec>, Problem> {
         let label = Path::new(&preset).file_stem().map_or(preset.clone(), |stem| stem.to_string_lossy().into());
         base.default_text("name", &label)?;
     }
-    drives::take_usual(&mut base, document)?;
+    drives::take_usual(&preset, &mut base, document)?;
     let complete = base.read().ok();
     document.rebase("drive", base)?;
     Ok(complete)

@@ -21,6 +21,7 @@ mod field;
 mod footprint;
 mod foreign;
 pub mod format;
+pub mod flows;
 pub mod generate;
 mod lines;
 mod profile;
