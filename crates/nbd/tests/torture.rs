@@ -30,6 +30,10 @@ struct Sector {
     discarded: bool,
     /// It is under the hands of a request that was not answered.
     busy: bool,
+    /// It was written about when the power went, perhaps after that: a next cut may still lose it.
+    late: bool,
+    /// How often it was changed: zeros may be written twice.
+    changes: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -47,8 +51,8 @@ struct Request {
     asked: Asked,
     first: u64,
     count: u64,
-    /// Sectors whose newest contents were there when a flush was sent.
-    settled: Vec<(u64, u64)>,
+    /// Of a flush: how often each sector had been changed when it was sent.
+    settled: Vec<u64>,
 }
 
 struct Scenario {
@@ -169,7 +173,7 @@ impl Scenario {
             _ => Vec::new(),
         };
         let (range, settled) = match asked {
-            Asked::Flush => ((0, 0), (0..).zip(&self.sectors).map(|(at, sector)| (at, sector.newest)).collect()),
+            Asked::Flush => ((0, 0), self.sectors.iter().map(|sector| sector.changes).collect()),
             _ => {
                 self.sectors[first as usize..][..count as usize].iter_mut().for_each(|sector| sector.busy = true);
                 ((first * SECTOR, (count * SECTOR) as u32), Vec::new())
@@ -216,9 +220,8 @@ impl Scenario {
             // It may have come after the cut.
             Asked::Flush if was_cut => {}
             Asked::Flush => {
-                for &(at, newest) in &request.settled {
-                    let sector = &mut self.sectors[at as usize];
-                    if sector.newest == newest && (newest > 0 || !sector.discarded) && !sector.busy {
+                for (sector, &changes) in self.sectors.iter_mut().zip(&request.settled) {
+                    if sector.changes == changes && !(sector.newest == 0 && sector.discarded) && !sector.busy {
                         (sector.others, sector.discarded) = (Vec::new(), false);
                     }
                 }
@@ -227,6 +230,8 @@ impl Scenario {
                 for sector in &mut self.sectors[range.start as usize..range.end as usize] {
                     let old = std::mem::replace(&mut sector.newest, write);
                     sector.others.push(old);
+                    sector.changes += 1;
+                    sector.late |= was_cut;
                     if !self.is_volatile || force && !sector.discarded {
                         sector.others.clear();
                     }
@@ -237,6 +242,7 @@ impl Scenario {
                 let (from, to) = (range.start.div_ceil(PER_PAGE) * PER_PAGE, range.end / PER_PAGE * PER_PAGE);
                 for sector in &mut self.sectors[from as usize..to.max(from) as usize] {
                     (sector.newest, sector.discarded) = (0, true);
+                    sector.changes += 1;
                 }
             }
         }
@@ -252,6 +258,7 @@ impl Scenario {
     /// A cut met a request: it may have been carried out, or in part.
     fn given_up(&mut self, request: &Request) {
         for sector in &mut self.sectors[request.first as usize..][..request.count as usize] {
+            sector.changes += 1;
             match request.asked {
                 Asked::Write(write, _) => sector.others.push(write),
                 Asked::Discard => (sector.others.push(0), sector.discarded = true).1,
@@ -283,7 +290,10 @@ impl Scenario {
                 let is_valid = model.newest == found || was_cut && (model.discarded || model.others.contains(&found));
                 assert!(is_valid, "{}: sector {sector} has {found}, wanted {model:?}, cut: {was_cut}", self.name);
                 if was_cut {
-                    *model = Sector { newest: found, others: Vec::new(), discarded: model.discarded && found == 0, busy: false };
+                    (model.newest, model.discarded) = (found, model.discarded && found == 0);
+                    if !std::mem::take(&mut model.late) {
+                        model.others.clear();
+                    }
                 }
                 self.digest(found);
             }
@@ -389,4 +399,16 @@ fn a_still_scenario_happens_again() {
         found.push(one);
     }
     assert_ne!(found[0], found[1]);
+}
+
+/// A model that knows of no volatile buffer is contradicted by a drive that has one: cuts lose something, and that is noticed.
+#[test]
+fn a_drive_that_forgets_what_it_should_keep_is_found() {
+    if !have("a_drive_that_forgets_is_found", &["nbdkit"]) {
+        return;
+    }
+    let volatile = (0..).map(Scenario::new).find(|scenario| scenario.is_volatile && !scenario.is_deep).expect("half of all are");
+    let careless = Scenario { is_volatile: false, ..volatile };
+    let said = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| careless.run(300))).expect_err("data were lost");
+    assert!(said.downcast_ref::<String>().is_some_and(|said| said.contains("wanted Sector")), "{said:?}");
 }
