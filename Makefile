@@ -36,7 +36,7 @@ test: check ## Format, lints and all tests, those of the Python package where Py
 python: ## Build the Python package into target/python and run its tests
 	python/check.sh
 
-serve: ## A served drive under 800 kills of its process, with fio and a client that counts; some minutes
+serve: ## A served drive under thousands of kills of its process, with file systems, PostgreSQL, fio and clients that count; half an hour
 	FLASHKEEP_KILLS=200 $(CARGO) test --release -p flashkeep-nbd
 
 compare: ## Compare all schemes on the bundled trace; ARGS="..." adds options

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 pub const HELP: &CStr = c"\
 drive=DIRECTORY   (required) a drive that `flashkeep serve --create` made
 control=SOCKET    a control socket for `flashkeep ctl`
-time=none|real|Nx how virtual time and the wall clock go together (default none)
+time=none|still|real|Nx how virtual time and the wall clock go together (default none)
 memory=true|false a drive in memory, lost with the process (default false)
 sync=true|false   flushes make files durable against a failure of the machine (default true)";
 

@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::client::request;
 use common::{Served, have};
 use serve::Kept;
 use std::io::{Read, Write};
@@ -114,17 +115,6 @@ fn a_thousand_nbd_connections_are_served_and_go_again() {
     assert_eq!(common::run("nbdinfo", &["--size", &served.uri()]).trim(), (16 << 20).to_string());
     assert_eq!(served.ctl("status")["writes"], 1000);
     served.check();
-}
-
-/// A request as NBD has it.
-fn request(flags: u16, kind: u16, cookie: u64, offset: u64, length: u32) -> Vec<u8> {
-    let mut request = 0x2560_9513_u32.to_be_bytes().to_vec();
-    request.extend(flags.to_be_bytes());
-    request.extend(kind.to_be_bytes());
-    request.extend(cookie.to_be_bytes());
-    request.extend(offset.to_be_bytes());
-    request.extend(length.to_be_bytes());
-    request
 }
 
 /// Clients that go away in the middle of a request, or of its data: nothing of it is written.
