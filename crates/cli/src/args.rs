@@ -1,6 +1,7 @@
 //! What may be typed. Help texts that list names take them from the registries.
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -543,8 +544,11 @@ pub fn command() -> clap::Command {
         .mut_subcommand("list", |c| c.mut_arg("what", |a| a.help(format!("One of: {}", lists.join(", ")))))
 }
 
-/// Reads the command line; on `--help`, or where it is wrong, says so and exits (0 or 2).
-#[must_use]
-pub fn parse() -> Cli {
-    Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit())
+/// Reads the words of a command line.
+///
+/// # Errors
+/// What is wrong with them, or the help that they ask for.
+pub fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let words = [OsString::from("flashkeep")].into_iter().chain(words);
+    Cli::from_arg_matches(&command().try_get_matches_from(words)?)
 }

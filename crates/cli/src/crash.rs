@@ -93,7 +93,7 @@ fn said(text: &str) -> &str {
 /// What was typed, with another recording if one is given.
 fn typed(options: &CrashOptions, recording: Option<&Path>) -> String {
     let (mut words, mut is_instant) = (vec!["flashkeep".to_owned()], false);
-    for word in std::env::args().skip(1) {
+    for word in crate::typed() {
         // An instant of another recording says nothing.
         let skips = is_instant || word.starts_with("--only=");
         is_instant = word == "--only";

@@ -14,6 +14,9 @@ mod quantity;
 mod random;
 mod table;
 
+/// The source of this crate's settings: what stands beside each field is what `flashkeep settings` says of it.
+pub const SETTINGS: &str = include_str!("geometry.rs");
+
 pub use address::{BlockAddr, ChannelId, DieId, Lba, Lpn, Ppn, SECTOR_BYTES, Slot, StripSet, StripeId, SuperblockId};
 pub use choice::{Options, SchemeChoice, SchemeError, find_named};
 pub use geometry::{Geometry, GeometryError, PlaneUse};
