@@ -42,7 +42,9 @@ def needed(nodes: dict[str, Any], roots: list[str]) -> dict[str, list[str]]:
         crate = left.pop()
         if crate not in found:
             deps = nodes[crate]["deps"]
-            found[crate] = sorted({dep["pkg"] for dep in deps if any(kind["kind"] != "dev" for kind in dep["dep_kinds"])})
+            found[crate] = sorted(
+                {dep["pkg"] for dep in deps if any(kind["kind"] != "dev" for kind in dep["dep_kinds"])}
+            )
             left += found[crate]
     return found
 
@@ -83,7 +85,9 @@ def bill() -> dict[str, Any]:
     parts = {crate: component(packages[crate], sums) for crate in crates}
     refs = {crate: part["bom-ref"] for crate, part in parts.items()}
     of_reports = charts()
-    dependencies = [{"ref": refs[crate], "dependsOn": sorted(refs[dep] for dep in deps)} for crate, deps in crates.items()]
+    dependencies = [
+        {"ref": refs[crate], "dependsOn": sorted(refs[dep] for dep in deps)} for crate, deps in crates.items()
+    ]
     for row in dependencies:
         if row["ref"].startswith("pkg:cargo/flashkeep-lab@"):
             row["dependsOn"].append(of_reports["bom-ref"])

@@ -17,7 +17,9 @@ def test_the_bill_of_materials_names_what_cargo_builds_and_its_check_sums():
         pytest.skip("cargo is not there")
     made = subprocess.run([sys.executable, ROOT / "tools/sbom.py"], capture_output=True, text=True, check=True).stdout
     bill = json.loads(made)
-    ours = {(part["name"], part["version"]): part for part in bill["components"] if part["purl"].startswith("pkg:cargo/")}
+    ours = {
+        (part["name"], part["version"]): part for part in bill["components"] if part["purl"].startswith("pkg:cargo/")
+    }
     shipped = [word for name in ("flashkeep", "flashkeep-nbd", "flashkeep-py") for word in ("-p", name)]
     tree = [cargo, "tree", "--locked", "-e", "normal,build", "--target", "all", "--prefix", "none", *shipped]
     printed = subprocess.run(tree, cwd=ROOT, capture_output=True, text=True, check=True).stdout
