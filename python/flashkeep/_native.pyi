@@ -45,7 +45,6 @@ class Frame:
         """What the values of each column are: text, whole number, number or truth value; any may be missing."""
 
     def _repr_html_(self) -> str: ...
-
     def __len__(self) -> int: ...
     def __getitem__(self, name: str) -> list[Any]:
         """The values of a column."""

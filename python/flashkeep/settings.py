@@ -352,7 +352,9 @@ class Grid:
     def to_toml(self) -> str:
         """The grid file that ``flashkeep sweep`` takes."""
         if self.experiment.own_collection is not None or self.experiment.own_ecc is not None:
-            raise BadInput("experiment: a policy written in Python is for fk.run; a grid is run by processes that have none")
+            raise BadInput(
+                "experiment: a policy written in Python is for fk.run; a grid is run by processes that have none"
+            )
         axes = [axis.to_settings() for axis in self.axes]
         return _toml.dumps({**self.experiment.to_settings(), "sweep": {"axes": axes}})
 
