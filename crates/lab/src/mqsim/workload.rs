@@ -170,7 +170,9 @@ fn synthetic(fields: &Fields<'_>, share: u64, notes: &mut Vec<String>) -> Result
         }
     };
     if length < mean.max(unit) {
-        return Err(fields.bad("Working_Set_Percentage", &format!("room for a request of {mean} bytes in {share} bytes of this flow")));
+        return Err(
+            fields.bad("Working_Set_Percentage", &format!("room for a request of {mean} bytes in {share} bytes of this flow"))
+        );
     }
     let (pacing, amount) = pace(fields, mean, notes)?;
     Ok(Requests::Synthetic(Box::new(Synthetic {
