@@ -99,8 +99,8 @@ fn typed(options: &CrashOptions, recording: Option<&Path>) -> String {
         is_instant = word == "--only";
         match recording {
             _ if skips || is_instant => {}
-            Some(other) if Path::new(&word) == options.recording => words.push(quoted(&other.display().to_string())),
-            _ => words.push(quoted(&word)),
+            Some(other) if Path::new(word) == options.recording => words.push(quoted(&other.display().to_string())),
+            _ => words.push(quoted(word)),
         }
     }
     words.join(" ")
