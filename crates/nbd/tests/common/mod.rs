@@ -9,6 +9,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// Whether all of these programs are there; else the test says that it is skipped.
@@ -51,10 +52,13 @@ impl Served {
     /// As [`Self::new`], with a clock.
     pub fn with_pace(name: &str, kept: Kept, settings: &str, pace: Pace) -> Self {
         // Paths of Unix sockets are short.
-        let directory = std::env::temp_dir().join(format!("flashkeep-{name}-{}", std::process::id()));
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        // Each has its own: the directory of an earlier drive of this name may still be in use by what mounts it.
+        let unique = format!("{name}-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+        let directory = std::env::temp_dir().join(format!("flashkeep-{unique}"));
         let _ = std::fs::remove_dir_all(&directory);
         let drive = DriveDirectory::at(&directory);
-        let file = std::env::temp_dir().join(format!("flashkeep-{name}-{}.toml", std::process::id()));
+        let file = std::env::temp_dir().join(format!("flashkeep-{unique}.toml"));
         std::fs::write(&file, settings).expect("a temporary file");
         let experiment = serve::experiment(&file).unwrap_or_else(|error| panic!("{error}"));
         std::fs::remove_file(&file).expect("it was written");
