@@ -262,16 +262,16 @@ pub(crate) fn smallest(sizes: &Sizes) -> u64 {
 /// A size of at most `room`, where the smallest is not larger than that.
 fn draw_size(sizes: &Sizes, room: u64, stream: &mut Stream) -> u64 {
     match sizes {
-        Sizes::Weighted(sizes) => match sizes[..] {
+        Sizes::Weighted(weighted) => match weighted[..] {
             [(size, _)] => size,
             _ => {
-                let fitting = || sizes.iter().filter(|(size, _)| *size <= room);
+                let fitting = || weighted.iter().filter(|(size, _)| *size <= room);
                 let mut left = stream.unit() * fitting().map(|(_, weight)| weight).sum::<f64>();
                 let chosen = fitting().find(|(_, weight)| {
                     left -= weight;
                     left < 0.0
                 });
-                chosen.or(fitting().next_back()).map_or_else(|| smallest(&Sizes::Weighted(sizes.clone())), |(size, _)| *size)
+                chosen.or(fitting().next_back()).map_or_else(|| smallest(sizes), |(size, _)| *size)
             }
         },
         Sizes::Multiples { low, high } => low * (1 + stream.below((high.min(&room) / low).max(1))),

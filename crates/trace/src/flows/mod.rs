@@ -10,7 +10,7 @@ use crate::{Record, TraceError, TraceSource};
 use draw::Drawn;
 pub(crate) use draw::smallest;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use vocab::{HostOp, Nanos, SimTime, Streams};
 
 /// Most flows of a workload.
@@ -204,16 +204,19 @@ impl Flows {
     /// Requests that are unanswered at most: of the stage with the most. `None` where requests come at times of their own.
     #[must_use]
     pub fn depth(&self) -> Option<u32> {
-        let depth = |flow: &Flow| match &flow.requests {
-            Requests::Synthetic(drawn) => match drawn.pacing {
-                Pacing::Queue(depth) => depth,
-                _ => 0,
-            },
-            Requests::Recorded { .. } => 0,
-        };
-        let stages = self.flows.iter().map(|flow| flow.stage).max()?;
-        let of = |stage| self.flows.iter().filter(|flow| flow.stage == stage).map(depth).fold(0, u32::saturating_add);
-        (!self.is_timed()).then(|| (0..=stages).map(of).max().unwrap_or(1).clamp(1, 65_536))
+        let most = self.stage_depths().into_values().max()?;
+        (!self.is_timed()).then_some(most)
+    }
+
+    /// Requests that are unanswered at most, for each stage.
+    fn stage_depths(&self) -> BTreeMap<u32, u32> {
+        let mut depths = BTreeMap::<u32, u32>::new();
+        for flow in &self.flows {
+            let depth = depths.entry(flow.stage).or_default();
+            *depth = depth.saturating_add(flow.depth().unwrap_or(0));
+        }
+        depths.values_mut().for_each(|depth| *depth = (*depth).clamp(1, 65_536));
+        depths
     }
 
     /// The requests; the same seed gives the same.
@@ -236,9 +239,17 @@ impl Flow {
     /// Whether its requests come at times of their own.
     #[must_use]
     pub fn is_timed(&self) -> bool {
+        self.depth().is_none()
+    }
+
+    /// Its requests that are unanswered at most; `None` where they come at times of their own.
+    fn depth(&self) -> Option<u32> {
         match &self.requests {
-            Requests::Synthetic(drawn) => !matches!(drawn.pacing, Pacing::Queue(_)),
-            Requests::Recorded { .. } => true,
+            Requests::Synthetic(drawn) => match drawn.pacing {
+                Pacing::Queue(depth) => Some(depth),
+                _ => None,
+            },
+            Requests::Recorded { .. } => None,
         }
     }
 }
@@ -257,9 +268,11 @@ struct Playing<'a> {
     device: u32,
     source: Player<'a>,
     next: Option<Asked>,
-    /// Requests so far, and those at the same time: what orders flows without times.
+    /// Requests drawn so far. Divided by the depth it orders flows without times.
     taken: u64,
     depth: Option<u32>,
+    /// When its first request may come, and when it ends as far as that is known.
+    start: u64,
     end: u64,
 }
 
@@ -270,7 +283,7 @@ enum Player<'a> {
 
 impl Playing<'_> {
     /// The next request; `None` at its end.
-    fn advance(&mut self, start: u64) -> Result<Option<Asked>, TraceError> {
+    fn advance(&mut self) -> Result<Option<Asked>, TraceError> {
         let asked = match &mut self.source {
             Player::Drawn(drawn) => {
                 let next = drawn.next();
@@ -281,8 +294,9 @@ impl Playing<'_> {
                 None => None,
                 Some(record) => {
                     let Record { at, op, lba, sectors, .. } = record?;
-                    self.end = self.end.max(start.saturating_add(at.0));
-                    Some(Asked { at: start.saturating_add(at.0), op, lba: lba.0, sectors })
+                    let at = self.start.saturating_add(at.0);
+                    self.end = self.end.max(at);
+                    Some(Asked { at, op, lba: lba.0, sectors })
                 }
             },
         };
@@ -323,20 +337,20 @@ impl<'a> FlowRecords<'a> {
         let streams = Streams::new(self.seed);
         for (index, flow) in self.flows.flows.iter().enumerate().filter(|(_, flow)| flow.stage == stage) {
             let start = self.start.saturating_add(flow.delay.0);
-            let (source, depth): (Player<'a>, Option<u32>) = match &flow.requests {
+            let source = match &flow.requests {
                 Requests::Synthetic(synthetic) => {
                     let own = synthetic.seed.map_or(streams, Streams::new);
-                    let depth = if let Pacing::Queue(depth) = synthetic.pacing { Some(depth) } else { None };
-                    (Player::Drawn(Box::new(Drawn::new(synthetic, own, index as u64, start))), depth)
+                    Player::Drawn(Box::new(Drawn::new(synthetic, own, index as u64, start)))
                 }
                 Requests::Recorded { source, requests, times } => {
                     let requests = usize::try_from(*requests).unwrap_or(usize::MAX);
                     let open = move || Ok(source.open()?.take(requests));
-                    (Player::Recorded(Box::new(crate::looped(open, *times))), None)
+                    Player::Recorded(Box::new(crate::looped(open, *times)))
                 }
             };
-            let mut playing = Playing { device: flow.device, source, next: None, taken: 0, depth, end: start };
-            playing.next = playing.advance(start)?;
+            let (device, depth) = (flow.device, flow.depth());
+            let mut playing = Playing { device, source, next: None, taken: 0, depth, start, end: start };
+            playing.next = playing.advance()?;
             if let Some(asked) = &playing.next {
                 self.order.push(Reverse((playing.key(asked), self.open.len())));
             }
@@ -356,7 +370,7 @@ impl<'a> FlowRecords<'a> {
             };
             let playing = &mut self.open[index];
             let asked = playing.next.take().expect("what is in the order has a request");
-            playing.next = playing.advance(self.start)?;
+            playing.next = playing.advance()?;
             self.end = self.end.max(playing.end);
             if let Some(next) = &playing.next {
                 self.order.push(Reverse((playing.key(next), index)));

@@ -74,7 +74,7 @@ pub fn parse(name: &str, text: &str) -> Result<Flows, TraceError> {
         }
     }
     one_clock(file, &found.jobs, &flows)?;
-    about_all(&mut flows, stage, &found.without);
+    about_all(&mut flows, &found.without);
     Ok(flows)
 }
 
@@ -96,15 +96,14 @@ fn one_clock(file: File<'_>, jobs: &[Section], flows: &Flows) -> Result<(), Trac
     }
 }
 
-fn about_all(flows: &mut Flows, stages: u32, without: &[&str]) {
-    let depth = |stage: u32| {
-        let of = Flows { flows: flows.flows.iter().filter(|flow| flow.stage == stage).cloned().collect(), ..Flows::default() };
-        Flows { flows: of.flows.into_iter().map(|flow| Flow { stage: 0, ..flow }).collect(), ..Flows::default() }.depth()
-    };
-    let depths: Vec<Option<u32>> = (0..=stages).map(depth).collect();
-    if !flows.is_timed() && depths.iter().any(|depth| *depth != depths[0]) {
-        let depth = flows.depth().unwrap_or(1);
-        note_once(&mut flows.notes, &format!("iodepth: one queue depth, {depth}, for what lies before and behind a stonewall"));
+fn about_all(flows: &mut Flows, without: &[&str]) {
+    let depths = flows.stage_depths();
+    if let Some(depth) = flows.depth()
+        && depths.values().any(|other| *other != depth)
+    {
+        let note =
+            format!("iodepth: jobs before and after a stonewall have different queue depths; all are replayed with {depth}");
+        note_once(&mut flows.notes, &note);
     }
     if !without.is_empty() {
         flows.notes.push(format!("has no counterpart here: {}", without.join(", ")));
