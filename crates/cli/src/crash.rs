@@ -3,7 +3,7 @@
 use crate::args::CrashOptions;
 use crate::serve::problem;
 use crate::{print, say, threads};
-use lab::{Experiment, Problem};
+use lab::{Experiment, Problem, quoted};
 use serve::{Crash, DriveDirectory, Instant, Recording, Shrunk, Smaller, Tried, usual_work};
 use std::path::Path;
 use std::process::ExitCode;
@@ -94,7 +94,7 @@ fn said(text: &str) -> &str {
 fn typed(options: &CrashOptions, recording: Option<&Path>) -> String {
     let (mut words, mut is_instant) = (vec!["flashkeep".to_owned()], false);
     for word in crate::typed() {
-        // An instant of another recording says nothing.
+        // `--only` is given anew: its old value names an instant of the whole recording.
         let skips = is_instant || word.starts_with("--only=");
         is_instant = word == "--only";
         match recording {
@@ -104,10 +104,4 @@ fn typed(options: &CrashOptions, recording: Option<&Path>) -> String {
         }
     }
     words.join(" ")
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+".contains(c);
-    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }

@@ -61,7 +61,7 @@ pub use generate::{ArrivalsSpec, GenerateSpec, PlacementSpec};
 pub use inspect::inspect;
 pub use listing::{LISTS, List, Listed, canaries_among, list, schemes_on};
 pub use parquet_file::parquet_bytes;
-pub use problem::{Place, Position, Problem, RecordPlace, Spot};
+pub use problem::{Place, Position, Problem, RecordPlace, Spot, quoted};
 pub use publish::{check_ending, replaces_another, report_directory, write_headline, write_report, write_study};
 pub use quantity::Quantity;
 pub use request_log::RequestLog;

@@ -1,6 +1,7 @@
 //! Images of a drive, and what the user's check says of them. Equal images are checked once.
 
 use crate::directory::ServeError;
+use lab::quoted;
 use lab::served::{Disk, SECTOR};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -26,7 +27,7 @@ impl Digest {
 /// `None`: the image passed; else what the check printed.
 pub(super) type Verdict = Option<String>;
 
-/// Hears of a verdict.
+/// Is called with the digest of each image that was checked, and with its verdict.
 type Tell<'a> = dyn Fn(Digest, &Verdict) + Send + Sync + 'a;
 
 /// What comes out of a check that one thread runs and others may wait for. An error is of the machine, in words.
@@ -95,11 +96,6 @@ impl<'a> Checks<'a> {
         let said = [output.stdout, output.stderr].concat();
         Ok(Some(String::from_utf8_lossy(&said).trim().to_owned()))
     }
-}
-
-/// A word of a shell's command line.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 /// Zeros take no room.
