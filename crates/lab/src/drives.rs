@@ -104,35 +104,30 @@ pub(crate) fn take_usual(name: &str, drive: &mut Document, experiment: &mut Docu
     Ok(())
 }
 
-/// The preset called `name`, a drive file, or nothing (`none`: every field must be given).
+/// The preset called `name`, a drive file, or nothing (`none`: every field must be given); and as notes what of a file has no
+/// counterpart here.
 ///
 /// # Errors
 /// An unknown name, or a file that cannot be read.
-pub(crate) fn load(name: &str) -> Result<Document, Problem> {
+pub(crate) fn load(name: &str) -> Result<(Document, Vec<String>), Problem> {
     const FIELD: &str = "drive.preset";
     if name == "none" {
-        return Ok(Document::new());
+        return Ok((Document::new(), Vec::new()));
     }
     if let Some(entry) = DRIVES.iter().find(|d| d.name == name) {
-        return Ok(entry.document());
+        return Ok((entry.document(), Vec::new()));
     }
     let fail = |e| Problem::new(FIELD, format!("drive file {name} cannot be read: {e}"));
     if is_device(name) {
         return crate::mqsim::drive(name, &read_text(Path::new(name), SETTINGS_MAX).map_err(fail)?);
     }
     if is_file(name) {
-        return Document::parse(name, &read_settings(Path::new(name)).map_err(fail)?);
+        return Ok((Document::parse(name, &read_settings(Path::new(name)).map_err(fail)?)?, Vec::new()));
     }
     let known: Vec<&str> = DRIVES.iter().map(|d| d.name).collect();
     let mut problem = Problem::unknown(FIELD, "drive", name, &known);
     problem.known.push("or the path of a drive file ending in .toml, or of a device of MQSim ending in .xml".into());
     Err(problem)
-}
-
-/// What of a drive's file has no counterpart.
-pub(crate) fn notes(name: &str) -> Vec<String> {
-    let text = is_device(name).then(|| read_text(Path::new(name), SETTINGS_MAX).ok()).flatten();
-    text.map(|text| crate::mqsim::notes(name, &text)).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -467,8 +467,7 @@ impl Experiment {
 
     fn from_document_with(mut document: Document, overrides: &Overrides, own: Own) -> Result<Self, Problem> {
         overrides.apply(&mut document)?;
-        let named = document.text("drive.preset")?.unwrap_or(drives::DEFAULT_DRIVE).to_owned();
-        let preset = expand_drive(&mut document)?;
+        let (preset, drive_notes) = expand_drive(&mut document)?;
         overrides.set(&mut document, inside_drive)?;
         let mut experiment: Self = document.read()?;
         crate::described::settle(&mut experiment);
@@ -476,7 +475,7 @@ impl Experiment {
         if !document.has("schemes") {
             experiment.leave_out();
         }
-        experiment.left_out.extend(drives::notes(&named));
+        experiment.left_out.extend(drive_notes);
         check::experiment(&experiment).map_err(|problem| document.locate(problem))?;
         if !crate::workload::is_name(&experiment.trace.source)
             && let Ok(path) = std::path::absolute(&experiment.trace.source)
@@ -619,10 +618,11 @@ pub(crate) fn resolve_paths(document: &mut Document, directory: &Path) {
     });
 }
 
-/// Puts the preset under the drive's fields; returns the preset where it is complete in itself.
-fn expand_drive(document: &mut Document) -> Result<Option<DriveSpec>, Problem> {
+/// Puts the preset under the drive's fields; returns the preset where it is complete in itself, and what of its file has no
+/// counterpart.
+fn expand_drive(document: &mut Document) -> Result<(Option<DriveSpec>, Vec<String>), Problem> {
     let preset = document.text("drive.preset")?.unwrap_or(drives::DEFAULT_DRIVE).to_owned();
-    let mut base = drives::load(&preset).map_err(|problem| document.locate(problem))?;
+    let (mut base, notes) = drives::load(&preset).map_err(|problem| document.locate(problem))?;
     if preset != "none" {
         let label = Path::new(&preset).file_stem().map_or(preset.clone(), |stem| stem.to_string_lossy().into());
         base.default_text("name", &label)?;
@@ -630,7 +630,7 @@ fn expand_drive(document: &mut Document) -> Result<Option<DriveSpec>, Problem> {
     drives::take_usual(&preset, &mut base, document)?;
     let complete = base.read().ok();
     document.rebase("drive", base)?;
-    Ok(complete)
+    Ok((complete, notes))
 }
 
 #[cfg(test)]

@@ -44,17 +44,9 @@ impl Writing<'_> {
     }
 }
 
-/// The drive of a device file: its fields, and under `usual` what such a device has besides.
-pub(crate) fn drive(name: &str, text: &str) -> Result<Document, Problem> {
-    Ok(read(name, text)?.0)
-}
-
-/// What of a device file has no counterpart, as notes.
-pub(crate) fn notes(name: &str, text: &str) -> Vec<String> {
-    read(name, text).map(|(_, notes)| notes).unwrap_or_default()
-}
-
-fn read(name: &str, text: &str) -> Result<(Document, Vec<String>), Problem> {
+/// The drive of a device file: its fields, and under `usual` what such a device has besides; and as notes what of the file has
+/// no counterpart.
+pub(crate) fn drive(name: &str, text: &str) -> Result<(Document, Vec<String>), Problem> {
     let file = Foreign::new(name, text);
     let xml = parse(&file, text)?;
     let root = element(&file, xml.root(), "Execution_Parameter_Set")?;

@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-pub(crate) use device::{drive, notes};
+pub(crate) use device::drive;
 pub(crate) use workload::{ABOUT, NAME, looks_like, read};
 
 /// Most elements of a file.
