@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::client::{Client, READ, WRITE};
+use common::client::{Client, READ, WRITE, stamped};
 use common::{Served, have, kills};
 use serve::Kept;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ fn range(page: u64) -> (u64, u32) {
 }
 
 fn contents(write: u64, page: u64) -> Vec<u8> {
-    [write, page].map(u64::to_le_bytes).concat().repeat(PAGE as usize / 16)
+    stamped(write, page, PAGE)
 }
 
 /// Writes in the order in which they were sent, per page: the newest answered, and those sent after it.

@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::client::{Client, FLUSH, FUA, READ, Reply, TRIM, WRITE, ZEROES};
+use common::client::{Client, FLUSH, FUA, READ, Reply, TRIM, WRITE, ZEROES, stamped};
 use common::{Served, have, kills};
 use serve::{Kept, Pace};
 use std::collections::{BTreeMap, VecDeque};
@@ -75,11 +75,7 @@ struct Scenario {
 }
 
 fn bytes_of(write: u64, sector: u64) -> Vec<u8> {
-    if write == 0 {
-        vec![0; SECTOR as usize]
-    } else {
-        [write, sector].map(u64::to_le_bytes).concat().repeat(SECTOR as usize / 16)
-    }
+    if write == 0 { vec![0; SECTOR as usize] } else { stamped(write, sector, SECTOR) }
 }
 
 /// The write that left these bytes.

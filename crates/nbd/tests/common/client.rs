@@ -37,6 +37,11 @@ pub fn request(flags: u16, kind: u16, cookie: u64, offset: u64, length: u32) -> 
     request
 }
 
+/// Bytes that say which write left them, and where.
+pub fn stamped(write: u64, place: u64, bytes: u64) -> Vec<u8> {
+    [write, place].map(u64::to_le_bytes).concat().repeat(bytes as usize / 16)
+}
+
 impl Client {
     pub fn connect(served: &Served) -> Self {
         let stream = super::handshake(&served.file("nbd.sock"), Duration::from_secs(60));

@@ -18,10 +18,14 @@ pub fn have(test: &str, programs: &[&str]) -> bool {
     let places: Vec<PathBuf> = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]).collect();
     let missing: Vec<&&str> = programs.iter().filter(|name| !places.iter().any(|place| place.join(name).is_file())).collect();
     if !missing.is_empty() {
-        // Past the harness, which keeps what tests print: a skipped test is to be seen.
-        let _ = writeln!(std::io::stderr(), "{test}: skipped, missing: {missing:?}");
+        skipped(test, &format!("missing: {missing:?}"));
     }
     missing.is_empty()
+}
+
+/// Says that a test is skipped, past the harness, which keeps what tests print: a skipped test is to be seen.
+pub fn skipped(test: &str, why: &str) {
+    let _ = writeln!(std::io::stderr(), "{test}: skipped, {why}");
 }
 
 /// How often the process is killed: so often usually, else as `FLASHKEEP_KILLS` says.
@@ -143,7 +147,7 @@ pub fn text(path: &Path) -> &str {
 }
 
 /// The fixed newstyle handshake with NBD_OPT_EXPORT_NAME of the default export.
-pub fn handshake(socket: &std::path::Path, patience: Duration) -> UnixStream {
+pub fn handshake(socket: &Path, patience: Duration) -> UnixStream {
     let mut stream = UnixStream::connect(socket).expect("it listens");
     stream.set_read_timeout(Some(patience)).expect("a time");
     let mut greeting = [0; 18];

@@ -1,7 +1,6 @@
 //! A served drive as a disk of the kernel: `nbdfuse` makes it a file, a loop device makes that a disk. That needs root.
 
-use super::{Served, output, run, text};
-use std::io::Write;
+use super::{Served, output, run, skipped, text};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -16,11 +15,6 @@ pub struct Attached {
     /// Where a file system of it is mounted.
     pub root: PathBuf,
     is_mounted: bool,
-}
-
-/// Says that a test is skipped, past the harness, which keeps what tests print.
-fn skipped(test: &str, why: &str) {
-    let _ = writeln!(std::io::stderr(), "{test}: skipped, {why}");
 }
 
 /// Whether this process may mount; else the test says that it is skipped.
