@@ -40,9 +40,13 @@ def _told(name: str, sections: tuple[str, ...], others: dict[str, str]) -> list[
         found = _settings().get(f"{section}.{name}" if section else name)
         if found is not None:
             meaning, kind, valid, default = found
-            return [meaning, f"{kind}; default: {default}" + (f"; valid: {valid}" if valid else "")]
+            return [meaning, _values(kind, valid, default)]
     below = next((f"{section}.{name}" if section else name for section in sections), name)
     return [f"Settings of the section {below}."]
+
+
+def _values(kind: str, valid: str, default: str) -> str:
+    return f"{kind}; default: {default}" + (f"; valid: {valid}" if valid else "")
 
 
 def explain(key: str) -> str:
@@ -52,5 +56,5 @@ def explain(key: str) -> str:
     """
     lines = []
     for name, meaning, kind, valid, default in _native.settings(key):
-        lines.append(f"{name}: {meaning}\n    {kind}; default: {default}" + (f"; valid: {valid}" if valid else ""))
+        lines.append(f"{name}: {meaning}\n    {_values(kind, valid, default)}")
     return "\n".join(lines)

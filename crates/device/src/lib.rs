@@ -27,7 +27,7 @@ mod suspend;
 pub mod waits;
 mod work;
 
-/// The source of this crate's settings: what stands beside each field is what `flashkeep settings` says of it.
+/// The source file of this crate's settings: `flashkeep settings` prints the doc comment of each field.
 pub const SETTINGS: &str = include_str!("config.rs");
 
 pub use service::Taken;

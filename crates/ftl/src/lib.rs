@@ -14,7 +14,7 @@ mod retire;
 mod rows;
 pub mod victim;
 
-/// The source of this crate's settings: what stands beside each field is what `flashkeep settings` says of it.
+/// The source file of this crate's settings: `flashkeep settings` prints the doc comment of each field.
 pub const SETTINGS: &str = include_str!("config.rs");
 
 pub use config::{GcConfig, WearConfig};

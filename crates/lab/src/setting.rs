@@ -1,6 +1,6 @@
 //! Every setting of an experiment with meaning, type, values, default: from the doc comments of the structs themselves.
 //!
-//! The sources are part of the program, so that what is said here is what stands beside each field. Bounds come from
+//! The source files are part of the program, so that it can print the doc comment of each field. Bounds come from
 //! `docs/spec/inputs.md`, which tests hold against the checks.
 
 use crate::experiment::Experiment;

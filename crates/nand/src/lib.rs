@@ -18,7 +18,7 @@ mod scan;
 mod silent;
 mod timing;
 
-/// The source of this crate's settings: what stands beside each field is what `flashkeep settings` says of it.
+/// The source file of this crate's settings: `flashkeep settings` prints the doc comment of each field.
 pub const SETTINGS: &str = include_str!("timing.rs");
 
 pub use array::{Arrived, BlockInfo, FlashArray, MemoryArray, PageView, Payload, ProgramOutcome, ReadOutcome};

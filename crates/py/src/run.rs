@@ -75,8 +75,9 @@ pub fn interval(values: Vec<f64>) -> Option<(f64, f64)> {
 }
 
 /// Runs the experiment of a TOML text, or of a file where `text` is nothing. `progress` hears of requests answered and of
-/// requests in all, over all schemes. `log` is a file that gets every request with its waits. `collection` is a policy of
-/// garbage collection, `ecc` one of page ECC: what is called when a page is programmed, what hears of reads, strongest code.
+/// requests in all, over all schemes. `log` is a file that gets every request with its waits. `collection` is a callable that
+/// chooses the victims of garbage collection. `ecc` is a policy of page ECC: a callable that gives the code of each page that is
+/// programmed, one that is told of each page that was read, and the bits that its strongest code corrects.
 #[pyfunction]
 #[pyo3(signature = (name, text, threads, progress, log=None, collection=None, ecc=None))]
 #[expect(clippy::too_many_arguments, reason = "they are those of the Python function in front of it")]

@@ -76,7 +76,7 @@ fn a_store_that_counts_before_it_flushes_is_found_and_the_instant_fails_again() 
     assert_eq!((again.instants, again.failures.len()), (1, 1));
     assert_eq!(again.failures[0].said, failure.said);
     let Some(Shrunk::To(smaller)) = &failure.smaller else { panic!("{failure:?}") };
-    // A record, what counts it, and the flush that is under way: only the count was durable.
+    // The write of a record, the write of the count, and the flush during which the power goes. Only the count became durable.
     assert_eq!((smaller.requests, smaller.lost.len()), (3, 1), "{smaller:?}");
     let mut again = crash("hasty-again", Some(smaller.instant));
     again.shrink = 0;

@@ -23,7 +23,7 @@ mod rules;
 mod session;
 mod write;
 
-/// The sources of the settings of a drive: what stands beside each field is what `flashkeep settings` says of it.
+/// The source files of the settings of a drive: `flashkeep settings` prints the doc comment of each field.
 pub const SETTINGS: [&str; 4] = [include_str!("config.rs"), ftl::SETTINGS, nand::SETTINGS, device::SETTINGS];
 
 pub use boot::demand::Demand;

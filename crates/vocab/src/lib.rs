@@ -14,7 +14,7 @@ mod quantity;
 mod random;
 mod table;
 
-/// The source of this crate's settings: what stands beside each field is what `flashkeep settings` says of it.
+/// The source file of this crate's settings: `flashkeep settings` prints the doc comment of each field.
 pub const SETTINGS: &str = include_str!("geometry.rs");
 
 pub use address::{BlockAddr, ChannelId, DieId, Lba, Lpn, Ppn, SECTOR_BYTES, Slot, StripSet, StripeId, SuperblockId};

@@ -149,7 +149,8 @@ impl Collector<'_> {
 }
 
 impl Crash {
-    /// Replays the recording over a new drive and tries instants. `progress` hears of requests replayed, and of all.
+    /// Replays the recording over a new drive and tries instants. `progress` is called with the number of requests replayed so
+    /// far, and of all requests.
     ///
     /// # Errors
     /// A recording that does not fit the drive, or an image that cannot be written.

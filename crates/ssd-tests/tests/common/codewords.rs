@@ -1,5 +1,5 @@
-//! Which lost pages redundancy brings back, worked out from the page that each PPN holds: an opinion of its
-//! own, against which the engine's repairs are held.
+//! Which lost pages redundancy restores, computed from the page that each PPN holds. It shares no code with the engine, whose
+//! repairs are compared with it.
 
 use super::ssd::ftl::Place;
 use super::ssd::nand::PageRole;
