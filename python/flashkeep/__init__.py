@@ -18,7 +18,7 @@ to the engine.
 
 from flashkeep._native import Frame, __version__, names
 from flashkeep.campaigns import Campaign, torture
-from flashkeep.disks import Answer, Control, Disk
+from flashkeep.disks import Answer, Control, Disk, Happened
 from flashkeep.errors import BadInput, CheckFailed, DiskFailed, FlashkeepError
 from flashkeep.results import Result, run
 from flashkeep.settings import (
@@ -68,6 +68,7 @@ __all__ = [
     "Frame",
     "Geometry",
     "Grid",
+    "Happened",
     "Precondition",
     "Refresh",
     "Result",

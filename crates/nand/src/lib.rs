@@ -17,6 +17,7 @@ pub mod rber;
 mod scan;
 mod silent;
 mod timing;
+mod warmth;
 
 pub use array::{Arrived, BlockInfo, FlashArray, MemoryArray, PageView, Payload, ProgramOutcome, ReadOutcome};
 pub use cells::{CellSettings, Cells, PageCells, hours, span_of};
@@ -28,3 +29,4 @@ pub use pairing::Pairing;
 pub use power::{EraseFate, InFlight, Partners, Program, ProgramFate};
 pub use scan::{BlockScan, PageScan, Scan, ValidPage};
 pub use timing::{Energy, Latencies, PageKind, ProgramUnit, Timing, Transfer, Unit, Worn};
+pub use warmth::Warmth;
