@@ -80,7 +80,7 @@ def test_snapshots_and_errors():
 
 
 def test_a_slow_die_and_a_stall_cost_time_and_a_channel_takes_its_dies():
-    disk = drive("none", **{"drive.preset": "mlc-2014", "buffer.kind": "none"})
+    disk = drive("none", **{"drive.preset": "mlc-2014", "buffer.kind": "off"})
     for page in range(64):
         disk.write(page * PAGE, bytes([page]) * PAGE)
     disk.flush()
