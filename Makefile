@@ -1,26 +1,33 @@
-# `make` lists the targets. Everything here is plain cargo, but for the tests of the Python package.
+# `make` lists the targets. Everything here is plain cargo, but for the Python package, the website and the bill of materials.
 CARGO ?= cargo
 FUZZ_CASES ?= 50000
 LDPC_SPEED := --manifest-path tools/ldpc-speed/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)/ldpc-speed
 # A tool with a workspace and a lock of its own.
 MUTANTS := --manifest-path tools/mutants/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)/mutants/tool
 ARGS ?=
+OUT := $(or $(CARGO_TARGET_DIR),target)
+MATURIN ?= maturin
+# Not published: their manifests say why.
+INTERNAL := --exclude flashkeep-py --exclude flashkeep-nbd --exclude flashkeep-theory --exclude flashkeep-ssd-tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test python serve compare figures bench ldpc fuzz mutants docs
+.PHONY: help setup check test python serve compare figures bench ldpc fuzz mutants docs site wheels package sbom
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-8s %s\n", $$1, $$2 }'
 
 setup: ## Say which tools are missing; installs nothing
 	@missing=0; \
-	need() { if $$1 >/dev/null 2>&1; then echo "found    $$2"; else echo "missing  $$2: $$3"; missing=1; fi; }; \
+	need() { if eval "$$1" >/dev/null 2>&1; then echo "found    $$2"; else echo "missing  $$2: $$3"; missing=1; fi; }; \
 	need "$(CARGO) --version" "cargo, rustc" "install Rust 1.90 or newer with rustup"; \
 	need "cc --version" "cc" "any C compiler: rustc links with it"; \
 	need "$(CARGO) fmt --version" "rustfmt" "rustup component add rustfmt"; \
 	need "$(CARGO) clippy --version" "clippy" "rustup component add clippy"; \
 	need "python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))'" "python3 (optional)" \
 		"Python 3.10 or newer with venv, for the Python package"; \
+	optional() { $$1 --version >/dev/null 2>&1 && echo "found    $$1 (optional)" || echo "missing  $$1 (optional): $$2"; }; \
+	optional $(MATURIN) "pip install maturin, for make wheels"; \
+	optional mdbook "cargo install mdbook, for make site"; \
 	exit $$missing
 
 check: ## Format and lints
@@ -36,7 +43,7 @@ test: check ## Format, lints and all tests, those of the Python package where Py
 python: ## Build the Python package into target/python and run its tests
 	python/check.sh
 
-serve: ## A served drive under 800 kills of its process, with fio and a client that counts; some minutes
+serve: ## A served drive under thousands of kills of its process, with file systems, PostgreSQL, fio and clients that count; half an hour
 	FLASHKEEP_KILLS=200 $(CARGO) test --release -p flashkeep-nbd
 
 compare: ## Compare all schemes on the bundled trace; ARGS="..." adds options
@@ -62,3 +69,16 @@ mutants: ## Break the engine in 300 small ways and count which are noticed; an h
 
 docs: ## Build the reference of all crates with rustdoc
 	$(CARGO) doc --workspace --no-deps
+
+site: ## The documents as a website with search, in target/site/html; needs Python and mdbook, no network
+	python3 tools/site.py $(OUT)/site
+
+wheels: ## The Python package with the program, in target/wheels, for every Python from 3.10; ARGS="--zig" for older Linux
+	@$(MATURIN) --version >/dev/null 2>&1 || { echo "maturin is missing: pip install maturin" >&2; exit 1; }
+	$(MATURIN) build --release --locked --out $(OUT)/wheels $(ARGS)
+
+package: ## Package and build the crates that are published; ARGS="--no-verify" only packages them
+	$(CARGO) package --workspace $(INTERNAL) --allow-dirty $(ARGS)
+
+sbom: ## The bill of materials of what is shipped, CycloneDX JSON in target/sbom.cdx.json; needs Python
+	python3 tools/sbom.py >$(OUT)/sbom.cdx.json

@@ -16,10 +16,12 @@ under power cuts and faults. Sizes are texts such as ``"16KiB"``, times such as 
 to the engine.
 """
 
-from flashkeep._native import Frame, __version__, names
+from flashkeep._documented import explain
+from flashkeep._native import Candidates, Frame, PageRead, __version__, names
 from flashkeep.campaigns import Campaign, torture
 from flashkeep.disks import Answer, Control, Disk, Happened
 from flashkeep.errors import BadInput, CheckFailed, DiskFailed, FlashkeepError
+from flashkeep.policies import PageEcc
 from flashkeep.results import Result, run
 from flashkeep.settings import (
     Age,
@@ -51,6 +53,7 @@ __all__ = [
     "Axis",
     "BadInput",
     "Buffer",
+    "Candidates",
     "Campaign",
     "Capacity",
     "CheckFailed",
@@ -69,6 +72,8 @@ __all__ = [
     "Geometry",
     "Grid",
     "Happened",
+    "PageEcc",
+    "PageRead",
     "Precondition",
     "Refresh",
     "Result",
@@ -78,6 +83,7 @@ __all__ = [
     "Wear",
     "Workload",
     "__version__",
+    "explain",
     "names",
     "run",
     "study",

@@ -24,6 +24,11 @@ class Framed(ABC):
         """Names of the columns."""
         return self.frame.columns
 
+    @property
+    def types(self) -> dict[str, str]:
+        """What the values of each column are: ``text``, ``whole number``, ``number`` or ``truth value``; any may be None."""
+        return self.frame.types
+
     def __len__(self) -> int:
         return len(self.frame)
 

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 __version__: str
@@ -5,7 +6,27 @@ __version__: str
 def names(list: str) -> list[str]:
     """The names of a list of ``flashkeep list``: schemes, drives, traces, generators, ..."""
 
-def run(name: str, text: str | None, threads: int | None, progress: Any, log: str | None = None) -> Run: ...
+def run(
+    name: str,
+    text: str | None,
+    threads: int | None,
+    progress: Any,
+    log: str | None = None,
+    collection: Callable[[Candidates], int | None] | None = None,
+    ecc: tuple[Callable[[int, int], int], Callable[[PageRead], object] | None, int] | None = None,
+) -> Run: ...
+def command(words: list[str]) -> int:
+    """Does what a command line says; gives the exit code. Once in a process."""
+
+def settings(path: str) -> list[tuple[str, str, str, str, str]]:
+    """Settings at a path and below it: key, meaning, kind, what is valid, default."""
+
+def colours(schemes: list[str]) -> list[str]:
+    """The colours that reports give to schemes."""
+
+def curve_colour(number: int) -> str:
+    """The colour that reports give to a curve."""
+
 def interval(values: list[float]) -> tuple[float, float] | None:
     """Mean and half-width of its 95 % confidence interval; nothing of fewer than two values."""
 
@@ -19,6 +40,11 @@ class Frame:
     def columns(self) -> list[str]:
         """Names of the columns."""
 
+    @property
+    def types(self) -> dict[str, str]:
+        """What the values of each column are: text, whole number, number or truth value; any may be missing."""
+
+    def _repr_html_(self) -> str: ...
     def __len__(self) -> int: ...
     def __getitem__(self, name: str) -> list[Any]:
         """The values of a column."""
@@ -26,6 +52,62 @@ class Frame:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
     def to_parquet(self) -> bytes:
         """The rows as a Parquet file, the same that ``flashkeep sweep`` writes."""
+
+class Candidates:
+    """The full blocks (or superblocks) that garbage collection chooses from: a list for each property."""
+
+    @property
+    def valid(self) -> list[int]:
+        """Pages of each that are still valid and would move."""
+
+    @property
+    def slots(self) -> list[int]:
+        """Pages that each can hold."""
+
+    @property
+    def age(self) -> list[int]:
+        """How many blocks of the log were filled since each."""
+
+    @property
+    def pe(self) -> list[int]:
+        """P/E cycles of each."""
+
+    @property
+    def gains(self) -> list[bool]:
+        """Whether collecting it gains room."""
+
+    def __len__(self) -> int: ...
+
+class PageRead:
+    """A page that was read and decoded."""
+
+    @property
+    def page(self) -> int:
+        """Number of the page."""
+
+    @property
+    def t(self) -> int:
+        """Bits that each of its codewords corrects."""
+
+    @property
+    def pe(self) -> int:
+        """P/E cycles of its block."""
+
+    @property
+    def hours(self) -> float:
+        """Hours since it was programmed."""
+
+    @property
+    def codewords(self) -> int:
+        """Codewords that were decoded."""
+
+    @property
+    def errors(self) -> int:
+        """Errors that were corrected in them."""
+
+    @property
+    def failed(self) -> int:
+        """Codewords that could not be decoded."""
 
 class Run:
     @property

@@ -3,7 +3,7 @@ draws on ``ax``, or on a figure of its own, and returns the axes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Union
 
 from flashkeep import _native
@@ -19,7 +19,20 @@ except ImportError as error:
 #: A frame, or rows such as those of a study.
 Rows = Union[Frame, Result, Sequence[Mapping[str, Any]]]
 
-_CAUSES = ("host", "host-rmw", "parity", "gc", "refresh", "wear-level", "rebuild", "encode", "meta", "padding")
+#: The colours of causes in reports.
+_CAUSE_COLOURS = {
+    "host": "#8a94a3",
+    "host-rmw": "#c9b458",
+    "parity": "#cc6677",
+    "gc": "#44aa99",
+    "refresh": "#aa4499",
+    "wear-level": "#88ccee",
+    "rebuild": "#6f7fd1",
+    "encode": "#882255",
+    "meta": "#999933",
+    "padding": "#d8d2c4",
+}
+_CAUSES = tuple(_CAUSE_COLOURS)
 _OPERATIONS = ("read", "program", "erase", "codec", "recharge")
 
 
@@ -62,9 +75,10 @@ def response(result: Result, *, kind: str = "all", ax: Axes | None = None) -> Ax
     shown = [("mean", "mean"), ("p50", "median"), ("p99", "99 %"), ("p999", "99.9 %"), ("p9999", "99.99 %")]
     width = 0.8 / len(shown)
     for number, (key, label) in enumerate(shown):
+        colour = _native.curve_colour(number)
         places = [x + (number - (len(shown) - 1) / 2) * width for x in range(len(result))]
         values, halves = _means(result, f"{prefix}_{key}")
-        ax.bar(places, values, width, label=label, yerr=halves, capsize=3)
+        ax.bar(places, values, width, label=label, color=colour, yerr=halves, capsize=3)
     ax.set_xticks(range(len(result)), _names(result))
     ax.set_yscale("log")
     ax.set_ylabel("response time, us" if kind == "all" else f"response time of {kind}s, us")
@@ -75,10 +89,10 @@ def response(result: Result, *, kind: str = "all", ax: Axes | None = None) -> Ax
 def cdf(result: Result, *, kind: str = "read", ax: Axes | None = None) -> Axes:
     """Share of reads, or of writes, answered within a time, for each scheme."""
     ax = _axes(ax)
-    for scheme, name in zip(result.schemes, _names(result)):
+    for scheme, name, colour in zip(result.schemes, _names(result), _native.colours(result.schemes)):
         points = result.of(scheme)[f"{kind}_cdf_us"]
         if points:
-            ax.plot(*zip(*points), label=name, drawstyle="steps-post")
+            ax.plot(*zip(*points), label=name, color=colour, drawstyle="steps-post")
     ax.set_xscale("log")
     ax.set_xlabel(f"response time of {kind}s, us")
     ax.set_ylabel("share answered within")
@@ -90,9 +104,10 @@ def _stacked(
     ax: Axes, names: Sequence[str], parts: Sequence[tuple[str, Sequence[float]]], halves: list[float] | None, unit: str
 ) -> Axes:
     below = [0.0] * len(names)
-    for label, values in parts:
+    for number, (label, values) in enumerate(parts):
         if any(values):
-            ax.bar(names, values, bottom=below, label=label)
+            colour = _CAUSE_COLOURS.get(label) or _native.curve_colour(number)
+            ax.bar(names, values, bottom=below, label=label, color=colour)
             below = [low + value for low, value in zip(below, values)]
     if halves is not None:
         ax.errorbar(range(len(names)), below, yerr=halves, fmt="none", ecolor="black", capsize=5)
@@ -120,7 +135,7 @@ def wear(result: Result, *, ax: Axes | None = None) -> Axes:
     ax = _axes(ax)
     mean, least, most = (result[f"pe_added_{key}"] for key in ("mean", "min", "max"))
     spread = [[m - low for m, low in zip(mean, least)], [high - m for m, high in zip(mean, most)]]
-    ax.bar(_names(result), mean, yerr=spread, capsize=6)
+    ax.bar(_names(result), mean, yerr=spread, capsize=6, color=_native.colours(result.schemes))
     ax.set_ylabel("P/E cycles added")
     return ax
 
@@ -142,6 +157,14 @@ def _over_seeds(points: Sequence[tuple[Any, Any, Any]]) -> list[tuple[Any, Any, 
     return means
 
 
+def _line_colours(labels: Iterable[Any], by: str | None) -> list[str]:
+    """Those of reports: a scheme has its own."""
+    names = list(labels)
+    if by == "scheme":
+        return _native.colours([str(name) for name in names])
+    return [_native.curve_colour(number) for number in range(len(names))]
+
+
 def lines(rows: Rows, *, x: str, y: str, by: str | None = None, ax: Axes | None = None) -> Axes:
     """One column over another, a line for each value of a third: sweeps and studies. Where a sweep has an axis ``seed``
     that is neither ``x`` nor ``by``, each point is the mean over the seeds with its 95 % confidence interval. Points of
@@ -159,15 +182,15 @@ def lines(rows: Rows, *, x: str, y: str, by: str | None = None, ax: Axes | None 
             if reason is not None:
                 apart.setdefault(label, set()).add(at)
     marked: list[tuple[Any, Any]] = []
-    for label, points in groups.items():
+    for (label, points), colour in zip(groups.items(), _line_colours(groups, by)):
         name = None if label is None else str(label)
         means = _over_seeds(points)
         if means is None:
             drawn = [(at, value) for at, _, value in points]
-            ax.plot([at for at, _ in drawn], [value for _, value in drawn], marker="o", label=name)
+            ax.plot([at for at, _ in drawn], [value for _, value in drawn], marker="o", label=name, color=colour)
         else:
             ats, values, halves = zip(*means)
-            ax.errorbar(ats, values, yerr=halves, marker="o", capsize=4, label=name)
+            ax.errorbar(ats, values, yerr=halves, marker="o", capsize=4, label=name, color=colour)
             drawn = list(zip(ats, values))
         marked += [point for point in drawn if point[0] in apart.get(label, ())]
     if marked:

@@ -126,8 +126,51 @@ class Result(Framed):
     def __str__(self) -> str:
         return self._native.text()
 
+    def __repr__(self) -> str:
+        seeds = f", seeds {self.seeds[0]} to {self.seeds[-1]}" if len(self.seeds) > 1 else ""
+        return f"<Result of {', '.join(self.schemes)}{seeds}; print it for its tables>"
+
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        """The answer, then what each scheme costs, for notebooks."""
+        answer = "".join(f"<p>{_bold(sentence)}</p>" for sentence in self.verdict["answer"])
+        wrong = "".join(f"<li>{_bold(warning)}</li>" for warning in self.warnings)
+        head = "".join(f"<th>{html.escape(title)}</th>" for title, _ in _SHOWN)
+        rows = ""
+        for scheme, colour in zip(self.schemes, _native.colours(self.schemes)):
+            reason = self.not_comparable.get(scheme)
+            mark = "" if reason is None else f" <small>! {html.escape(reason)}</small>"
+            dot = f'<span style="color: {colour}">&#9679;</span>'
+            cells = "".join(f"<td>{self._cell(scheme, key)}</td>" for _, key in _SHOWN)
+            rows += f'<tr><th style="text-align: left">{dot} {html.escape(scheme)}{mark}</th>{cells}</tr>'
+        warnings = f"<p>To read before any figure is believed:</p><ul>{wrong}</ul>" if wrong else ""
+        return f"{answer}{warnings}<table><tr><th></th>{head}</tr>{rows}</table>"
+
+    def _cell(self, scheme: str, key: str) -> str:
+        """A value; over several seeds, the mean with the half-width of its interval."""
+        value = self.of(scheme)[key]
+        if self.intervals is not None:
+            try:
+                mean, half = self.interval(scheme, key)
+            except KeyError:
+                return "-"
+            return f"{mean:.4g} &plusmn; {half:.2g}"
+        return "-" if value is None else f"{value:.4g}"
+
+
+#: What a notebook shows of each scheme.
+_SHOWN = (
+    ("mean response, us", "response_us_mean"),
+    ("99 % answered within, us", "response_us_p99"),
+    ("write amplification", "waf"),
+    ("life, TB written", "life_tb"),
+    ("energy, J", "energy_j"),
+)
+
+
+def _bold(sentence: str) -> str:
+    """A sentence as HTML, with names between backquotes in bold."""
+    parts = enumerate(html.escape(sentence).split("`"))
+    return "".join(f"<b>{part}</b>" if index % 2 else part for index, part in parts)
 
 
 def run(
@@ -150,7 +193,10 @@ def run(
     kept = None if log is None else os.fspath(log)
     with bar(progress, "requests") as tell:
         if isinstance(experiment, Experiment):
-            native = _native.run("experiment", experiment.to_toml(), threads, tell, kept)
+            ecc = experiment.own_ecc
+            page_ecc = None if ecc is None else (ecc.program, ecc.read, ecc.strongest)
+            own = (experiment.own_collection, page_ecc)
+            native = _native.run("experiment", experiment.to_toml(), threads, tell, kept, *own)
         else:
             native = _native.run(os.fspath(experiment), None, threads, tell, kept)
     result = Result(native)

@@ -1,5 +1,5 @@
 """Experiments as frozen dataclasses. A field that is None is left to the engine's default; the
-names are those of experiment files, where ``docs`` and ``flashkeep list`` say what they mean."""
+names are those of experiment files. ``help`` of a class has what the engine says of its fields: meaning, unit, default."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Union
 
 from flashkeep import _toml
+from flashkeep._documented import documented
 from flashkeep.errors import BadInput
+from flashkeep.policies import Collect, PageEcc, named
 
 #: A size such as ``"16KiB"`` or ``"5GB"``.
 Size = str
@@ -20,6 +22,7 @@ PathText = Union[str, "os.PathLike[str]"]
 Settings = Mapping[str, Any]
 
 
+@documented("drive.geometry")
 @dataclass(frozen=True, kw_only=True)
 class Geometry:
     """The shape of a drive."""
@@ -35,6 +38,7 @@ class Geometry:
     slot_size: Size | None = None
 
 
+@documented("drive.energy")
 @dataclass(frozen=True, kw_only=True)
 class Energy:
     """Energy of each operation, as ``"3uJ"``."""
@@ -44,6 +48,7 @@ class Energy:
     erase: str | None = None
 
 
+@documented("drive")
 @dataclass(frozen=True, kw_only=True)
 class Drive:
     """A preset (``names("drives")``) or drive file, and what differs from it."""
@@ -77,6 +82,7 @@ class Scheme:
         return self.name if self.ecc is None else f"{self.name}+{self.ecc}"
 
 
+@documented("trace")
 @dataclass(frozen=True, kw_only=True)
 class Trace:
     """A bundled trace (``names("traces")``), or the path of one."""
@@ -96,6 +102,7 @@ class Trace:
         return {"trace": _plain(self)}
 
 
+@documented("generate", "trace", generator="Its name; the default trace is a recording.")
 @dataclass(frozen=True, kw_only=True)
 class Workload:
     """A generated workload (``names("generators")``)."""
@@ -128,6 +135,7 @@ class Workload:
         return {"trace": trace, "generate": generate}
 
 
+@documented("capacity")
 @dataclass(frozen=True, kw_only=True)
 class Capacity:
     """User capacity and spare."""
@@ -137,11 +145,12 @@ class Capacity:
     fairness: str | None = None
 
 
+@documented("gc")
 @dataclass(frozen=True, kw_only=True)
 class Collection:
-    """Garbage collection (``names("gc")``)."""
+    """Garbage collection (``names("gc")``). ``policy`` may be a function of yours (:mod:`flashkeep.policies`)."""
 
-    policy: str | None = None
+    policy: str | Collect | None = None
     choices: int | None = None
     separate_frontier: bool | None = None
     free_blocks: int | None = None
@@ -150,6 +159,7 @@ class Collection:
     occupies_die: bool | None = None
 
 
+@documented("wear")
 @dataclass(frozen=True, kw_only=True)
 class Wear:
     """Wear levelling."""
@@ -158,6 +168,7 @@ class Wear:
     static_threshold: int | None = None
 
 
+@documented("buffer")
 @dataclass(frozen=True, kw_only=True)
 class Buffer:
     """Write buffer (``names("buffers")``)."""
@@ -167,6 +178,7 @@ class Buffer:
     latency: Time | None = None
 
 
+@documented("precondition")
 @dataclass(frozen=True, kw_only=True)
 class Precondition:
     """Write history before the workload."""
@@ -177,6 +189,7 @@ class Precondition:
     overwrite_at_most: float | None = None
 
 
+@documented("age")
 @dataclass(frozen=True, kw_only=True)
 class Age:
     """Age before the workload."""
@@ -190,6 +203,7 @@ class Age:
     bad_blocks: float | None = None
 
 
+@documented("faults")
 @dataclass(frozen=True, kw_only=True)
 class Faults:
     """Faults during the workload."""
@@ -204,6 +218,7 @@ class Faults:
     rebuild_at_once: int | None = None
 
 
+@documented("errors")
 @dataclass(frozen=True, kw_only=True)
 class Errors:
     """Bit errors of the cells (``names("errors")``)."""
@@ -223,6 +238,7 @@ class Errors:
     stage_6_hours: float | None = None
 
 
+@documented("refresh")
 @dataclass(frozen=True, kw_only=True)
 class Refresh:
     """Refresh of old data."""
@@ -233,11 +249,12 @@ class Refresh:
     in_place_at_most: int | None = None
 
 
+@documented("ecc")
 @dataclass(frozen=True, kw_only=True)
 class Ecc:
-    """Page ECC (``names("ecc")``); options by policy."""
+    """Page ECC (``names("ecc")``); options by policy. ``policy`` may be a :class:`PageEcc` of yours."""
 
-    policy: str | None = None
+    policy: str | PageEcc | None = None
     codeword: str | None = None
     codec: str | None = None
     codec_microwatt: int | None = None
@@ -249,6 +266,7 @@ class Ecc:
     options: Mapping[str, Settings] | None = None
 
 
+@documented("", settings="Any setting by its dotted name; laid upon the rest.")
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
     """Everything a run depends on. ``settings`` are laid upon the rest: any setting by its dotted
@@ -286,8 +304,24 @@ class Experiment:
         return given
 
     def to_toml(self) -> str:
-        """The experiment file that ``flashkeep run`` takes."""
+        """The experiment file that ``flashkeep run`` takes. It can run no policy of yours: it has the name alone."""
         return _toml.dumps(self.to_settings())
+
+    @property
+    def own_collection(self) -> Collect | None:
+        """The policy of garbage collection, if it is a function of yours."""
+        policy = self.gc.policy if self.gc is not None else None
+        return None if isinstance(policy, str) or not self._asks_for("gc", policy) else policy
+
+    @property
+    def own_ecc(self) -> PageEcc | None:
+        """The policy of page ECC, if it is one of yours."""
+        policy = self.ecc.policy if self.ecc is not None else None
+        return None if isinstance(policy, str) or not self._asks_for("ecc", policy) else policy
+
+    def _asks_for(self, section: str, policy: Any) -> bool:
+        """Whether a policy is what the settings name in the end: ``settings`` are laid upon the rest."""
+        return bool(self.to_settings().get(section, {}).get("policy") == named(policy))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -317,6 +351,10 @@ class Grid:
 
     def to_toml(self) -> str:
         """The grid file that ``flashkeep sweep`` takes."""
+        if self.experiment.own_collection is not None or self.experiment.own_ecc is not None:
+            raise BadInput(
+                "experiment: a policy written in Python is for fk.run; a grid is run by processes that have none"
+            )
         axes = [axis.to_settings() for axis in self.axes]
         return _toml.dumps({**self.experiment.to_settings(), "sweep": {"axes": axes}})
 
@@ -325,7 +363,7 @@ def _plain(value: Any, without: Sequence[str] = ()) -> Any:
     """Dataclasses as tables of what is given, paths as texts."""
     if is_dataclass(value) and not isinstance(value, type):
         given = ((f.name, getattr(value, f.name)) for f in fields(value) if f.name not in without)
-        return {name: _plain(inner) for name, inner in given if inner is not None}
+        return {name: _plain(named(inner) if name == "policy" else inner) for name, inner in given if inner is not None}
     if isinstance(value, Mapping):
         return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, os.PathLike):

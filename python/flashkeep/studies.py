@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Sequence
 from typing import Any, Union
@@ -27,6 +28,25 @@ class Study:
     def tables(self) -> dict[str, list[dict[str, Any]]]:
         """Rows by name of the table."""
         return dict(self.document["tables"])
+
+    def __repr__(self) -> str:
+        return f"<Study: {self.title}; tables {', '.join(self.tables)}>"
+
+    def _repr_html_(self) -> str:
+        """Its tables, for notebooks."""
+        out = f"<p>{html.escape(self.title)}</p>"
+        for name, rows in self.tables.items():
+            head = "".join(f"<th>{html.escape(column)}</th>" for column in (rows[0] if rows else ()))
+            cells = ("".join(f"<td>{_cell(value)}</td>" for value in row.values()) for row in rows)
+            body = "".join(f"<tr>{row}</tr>" for row in cells)
+            out += f"<p>{html.escape(name)}</p><table><tr>{head}</tr>{body}</table>"
+        return out
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else html.escape(str(value))
 
 
 def study(name: str, **options: Option | Sequence[Option]) -> Study:

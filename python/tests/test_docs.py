@@ -1,6 +1,9 @@
-"""The examples in docs/python.md and README.md run as they stand."""
+"""The examples in docs/python.md, README.md, docs/tour.md and examples run as they stand."""
 
 import re
+import shutil
+import subprocess
+import sys
 
 import pytest
 from conftest import ROOT
@@ -34,3 +37,41 @@ def test_the_grid_on_the_page_about_sweeps_runs(tmp_path):
     assert others == {"config_hash", "seed", "trace_hash"} | {
         n for n in others if any(n.startswith(f"{p}_") for p in parts)
     }
+
+
+@pytest.fixture
+def examples(tmp_path, monkeypatch):
+    """A directory with nothing in it but the examples."""
+    pytest.importorskip("matplotlib").use("Agg")
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    return tmp_path / "examples"
+
+
+def output_of(*words):
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, check=True).stdout
+
+
+def test_the_tour_in_python(examples):
+    page = (ROOT / "docs/tour.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    run = 0
+    for (language, block), (following, shown) in zip(blocks, [*blocks[1:], ("", "")]):
+        if language == "python":
+            exec(compile(block, "docs/tour.md", "exec"), {})
+            run += 1
+        for line in block.splitlines() if language == "sh" else []:
+            if line.startswith("python examples/"):
+                printed = output_of(*line.split()[1:])
+                assert following == "text" and printed == shown
+                run += 1
+    assert run == 2
+
+
+def test_examples_in_python_run(examples):
+    scripts = sorted(examples.glob("*.py"))
+    assert len(scripts) == 3
+    for script in scripts:
+        assert output_of(script), f"{script.name} prints something"
+    assert "<svg" in (examples.parent / "report/load.svg").read_text(encoding="utf-8")

@@ -1,6 +1,7 @@
 //! What may be typed. Help texts that list names take them from the registries.
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -336,6 +337,9 @@ pub struct CrashOptions {
     /// An image of what the drive held when the recording began [default: nothing]
     #[arg(long, value_name = "IMAGE")]
     pub base: Option<PathBuf>,
+    /// Flushes and forced writes around which instants lie, at most
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub flushes: usize,
     /// Instants beside those around flushes, at most
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub samples: usize,
@@ -348,12 +352,21 @@ pub struct CrashOptions {
     /// End after so many failures
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub failures: usize,
+    /// Replays that are tried to find each failure with fewer requests; 0: none
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub shrink: usize,
     /// This instant alone, as a failure names it
     #[arg(long, value_name = "REQUEST:EVENTS:FATE")]
     pub only: Option<String>,
-    /// Where images are written; those that fail stay [default: RECORDING.crash]
+    /// Where images are written, and what is done; images that fail stay [default: RECORDING.crash]
     #[arg(long, value_name = "DIR")]
     pub work: Option<PathBuf>,
+    /// Begin again where an interrupted run would go on
+    #[arg(long)]
+    pub anew: bool,
+    /// Threads that check images [default: one a core]
+    #[arg(long, value_name = "N", value_parser = threads)]
+    pub threads: Option<NonZeroUsize>,
 }
 
 /// Options of `serve`.
@@ -537,8 +550,11 @@ pub fn command() -> clap::Command {
         .mut_subcommand("list", |c| c.mut_arg("what", |a| a.help(format!("One of: {}", lists.join(", ")))))
 }
 
-/// Reads the command line; on `--help`, or where it is wrong, says so and exits (0 or 2).
-#[must_use]
-pub fn parse() -> Cli {
-    Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit())
+/// Reads the words of a command line.
+///
+/// # Errors
+/// What is wrong with them, or the help that they ask for.
+pub fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let words = [OsString::from("flashkeep")].into_iter().chain(words);
+    Cli::from_arg_matches(&command().try_get_matches_from(words)?)
 }

@@ -2,9 +2,10 @@
 
 use crate::args::CrashOptions;
 use crate::serve::problem;
-use crate::{print, say};
+use crate::{print, say, threads};
 use lab::{Experiment, Problem};
-use serve::{Crash, Disk, DriveDirectory, Recording, Tried, usual_work};
+use serve::{Crash, DriveDirectory, Instant, Recording, Shrunk, Smaller, Tried, usual_work};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// A check failed.
@@ -19,6 +20,7 @@ pub fn run(options: &CrashOptions) -> Result<ExitCode, Problem> {
     let only = options.only.as_deref().map(str::parse).transpose().map_err(|error: String| Problem::new("--only", error))?;
     let crash = Crash {
         check: options.check.clone(),
+        flushes: options.flushes,
         samples: options.samples,
         fates: options.fates.max(1),
         only,
@@ -26,30 +28,82 @@ pub fn run(options: &CrashOptions) -> Result<ExitCode, Problem> {
         work: options.work.clone().unwrap_or_else(|| usual_work(&options.recording)),
         seed: options.seed,
         failures: options.failures.max(1),
+        threads: threads(options.threads),
+        shrink: options.shrink,
+        anew: options.anew,
     };
-    let disk = Disk::in_memory(&setup).map_err(|error| problem(error.into()))?;
     let mut tell = |done: usize, all: usize| {
         if done > 0 && done.is_multiple_of(1000) {
             say(&format!("{done} of {all} requests"));
         }
     };
-    let tried = crash.run(disk, &recording, &mut tell).map_err(problem)?;
-    report(&tried, recording.requests.len());
+    let tried = crash.run(&setup, &recording, &mut tell).map_err(problem)?;
+    report(options, &tried, recording.requests.len());
     Ok(if tried.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CHECK_FAILED) })
 }
 
-fn report(tried: &Tried, requests: usize) {
-    let typed: Vec<String> = std::env::args().skip(1).map(|word| quoted(&word)).collect();
+/// Requests of a smaller recording that are listed at most.
+const LISTED: usize = 16;
+
+/// Ranges that are named at most.
+const RANGES: usize = 6;
+
+fn report(options: &CrashOptions, tried: &Tried, requests: usize) {
     for failure in &tried.failures {
-        let (at, what) = (failure.instant, if failure.said.is_empty() { "the check said nothing" } else { &failure.said });
-        let when = match at.events {
-            0 => format!("after {} of {requests} requests", at.request),
-            event => format!("before event {event} of request {} of {requests}", at.request),
-        };
-        print(&format!("FAILED {when}: {what}\n  image: {}\n", failure.image.display()));
-        print(&format!("  again: flashkeep {} --only {at}\n", typed.join(" ")));
+        print(&format!("FAILED {}: {}\n", when(failure.instant, requests), said(&failure.said)));
+        print(&format!("  image: {}\n", failure.image.display()));
+        print(&format!("  again: {} --only {}\n", typed(options, None), failure.instant));
+        match &failure.smaller {
+            None => {}
+            Some(Shrunk::WithoutCut) => print("  the check fails there without a power cut, too\n"),
+            Some(Shrunk::To(smaller)) => report_smaller(options, smaller),
+        }
     }
-    print(&format!("{} instants, {} different images, {} failed\n", tried.instants, tried.images, tried.failures.len()));
+    let (instants, images, failed) = (tried.instants, tried.images, tried.failures.len());
+    let known = if tried.known > 0 { format!(", {} of them before the run was interrupted", tried.known) } else { String::new() };
+    print(&format!("{instants} instants{known}, {images} different images, {failed} failed\n"));
+}
+
+fn report_smaller(options: &CrashOptions, smaller: &Smaller) {
+    print(&format!("  smaller: {}: {}\n", when(smaller.instant, smaller.requests), said(&smaller.said)));
+    if smaller.requests <= LISTED {
+        let listed = Recording::read(&smaller.log).map(|recording| recording.requests).unwrap_or_default();
+        for (number, recorded) in listed.iter().enumerate() {
+            print(&format!("    {number} {recorded}\n"));
+        }
+    }
+    let ranges: Vec<String> =
+        smaller.lost.iter().take(RANGES).map(|lost| format!("{} at {}", lost.end - lost.start, lost.start)).collect();
+    let more = if smaller.lost.len() > RANGES { ", ..." } else { "" };
+    print(&format!("    bytes other than answered: {}{more}\n", ranges.join(", ")));
+    print(&format!("    again: {} --only {}\n", typed(options, Some(&smaller.log)), smaller.instant));
+}
+
+fn when(at: Instant, requests: usize) -> String {
+    match at.events {
+        0 => format!("after {} of {requests} requests", at.request),
+        event => format!("before event {event} of request {} of {requests}", at.request),
+    }
+}
+
+fn said(text: &str) -> &str {
+    if text.is_empty() { "the check said nothing" } else { text }
+}
+
+/// What was typed, with another recording if one is given.
+fn typed(options: &CrashOptions, recording: Option<&Path>) -> String {
+    let (mut words, mut is_instant) = (vec!["flashkeep".to_owned()], false);
+    for word in crate::typed() {
+        // An instant of another recording says nothing.
+        let skips = is_instant || word.starts_with("--only=");
+        is_instant = word == "--only";
+        match recording {
+            _ if skips || is_instant => {}
+            Some(other) if Path::new(word) == options.recording => words.push(quoted(&other.display().to_string())),
+            _ => words.push(quoted(word)),
+        }
+    }
+    words.join(" ")
 }
 
 /// A word as a shell takes it.

@@ -1,5 +1,6 @@
 //! Settings of a device.
 
+use ecc::OwnPolicy;
 use nand::rber::Stages;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -44,6 +45,9 @@ pub struct Ecc {
     /// Under `predicted`: standard deviation of the error of the predicted references, in units of the error model.
     #[serde(skip_serializing_if = "is_default")]
     pub prediction_sigma: f64,
+    /// The policy itself where it is in no registry; `policy` is what results call it.
+    #[serde(skip)]
+    pub own: Option<OwnPolicy>,
 }
 
 /// What is tried after a read that cannot be decoded. Each policy says which references a page is read with first; what follows is
@@ -104,6 +108,7 @@ impl Default for Ecc {
             retries: ENTRIES_MAX,
             soft_bits: 3,
             prediction_sigma: 0.0,
+            own: None,
         }
     }
 }

@@ -113,12 +113,18 @@ pub fn partial_bits(ecc: &Ecc, errors: &Errors, geometry: &Geometry) -> Result<O
 }
 
 fn find_codeword(ecc: &Ecc) -> Result<Codeword, EccError> {
-    let kind = ecc::find(&ecc.policy).map_err(|e| EccError(e.to_string()))?.kind;
+    let kind = match ecc.own {
+        Some(_) => CodeKind::Bch,
+        None => ecc::find(&ecc.policy).map_err(|e| EccError(e.to_string()))?.kind,
+    };
     let codeword = Codeword::find(&ecc.codeword).map_err(|e| EccError(format!("ecc.codeword: {e}")))?;
     Ok(Codeword { kind, ..codeword })
 }
 
 fn build_policy(setup: &EccSetup<'_>, codeword: Codeword, model: RberModel) -> Result<Box<dyn EccPolicy>, EccError> {
+    if let Some(own) = &setup.ecc.own {
+        return Ok(own.build());
+    }
     let choice = SchemeChoice { name: setup.ecc.policy.clone(), options: setup.ecc.options.clone() };
     let (pages_per_block, cells) = (setup.geometry.pages_per_block, Arc::new(Nominal(model)));
     ecc::build(&choice, &EccShape { codeword, pages_per_block, cells }).map_err(|e| EccError(e.to_string()))

@@ -28,6 +28,9 @@ mod suspend;
 pub mod waits;
 mod work;
 
+/// The source of this crate's settings: what stands beside each field is what `flashkeep settings` says of it.
+pub const SETTINGS: &str = include_str!("config.rs");
+
 pub use service::Taken;
 
 use crate::calendar::Calendar;

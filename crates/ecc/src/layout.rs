@@ -137,7 +137,7 @@ impl Layout {
         }
         let per_slot = (slot / u64::from(codeword.bytes())) as u32;
         let (page_fields, slot_fields) = OOB_FIELDS;
-        // Ganged planes: the fields stand beside the page of the first plane.
+        // Ganged planes: the fields are in the OOB bytes of the first plane's page.
         let fields = page_fields + slot_fields * geometry.slots_per_page();
         let oob_words = (fields * 8).div_ceil(OOB_WORD.0);
         let fixed = fields + (oob_words * OOB_WORD.1).div_ceil(8);

@@ -147,6 +147,31 @@ impl Clone for Box<dyn EccPolicy> {
     }
 }
 
+/// A policy that is in no registry: the program that runs the experiment brings it. Its codes are BCH codes; each drive
+/// gets a copy.
+#[derive(Clone, Debug)]
+pub struct OwnPolicy(Arc<dyn EccPolicy>);
+
+impl OwnPolicy {
+    /// This policy.
+    #[must_use]
+    pub fn new(policy: impl EccPolicy + 'static) -> Self {
+        Self(Arc::new(policy))
+    }
+
+    /// A copy for a drive.
+    #[must_use]
+    pub fn build(&self) -> Box<dyn EccPolicy> {
+        self.0.boxed_clone()
+    }
+}
+
+impl PartialEq for OwnPolicy {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
 /// What a policy may know of the drive it is built for.
 #[derive(Clone, Debug)]
 pub struct EccShape {

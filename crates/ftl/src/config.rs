@@ -1,5 +1,6 @@
 //! Settings of the map.
 
+use crate::victim::OwnPolicy;
 use serde::{Deserialize, Serialize};
 
 /// Garbage collection.
@@ -22,6 +23,9 @@ pub struct GcConfig {
     /// there, but what the order of commands demands. Written down where it is set.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub occupies_die: bool,
+    /// The policy itself where it is in no registry; `policy` is what results call it.
+    #[serde(skip)]
+    pub own: Option<OwnPolicy>,
 }
 
 impl Default for GcConfig {
@@ -34,6 +38,7 @@ impl Default for GcConfig {
             idle_free_blocks: 0,
             moves_in_flight: 4,
             occupies_die: false,
+            own: None,
         }
     }
 }

@@ -14,6 +14,9 @@ mod retire;
 mod rows;
 pub mod victim;
 
+/// The source of this crate's settings: what stands beside each field is what `flashkeep settings` says of it.
+pub const SETTINGS: &str = include_str!("config.rs");
+
 pub use config::{GcConfig, WearConfig};
 pub use groups::{GroupSpace, slots_of};
 pub use log::{LogKind, Segments, Stream, Unit, UnitId, UnitState};

@@ -138,7 +138,8 @@ impl Ftl {
             return Err(FtlError { setting: "gc.separate_frontier", reason });
         }
         let draws = streams.stream("ftl/victim");
-        let policy = victim::build(&gc.policy, gc.choices, draws).ok_or_else(|| {
+        let own = gc.own.as_ref().map(victim::OwnPolicy::build);
+        let policy = own.or_else(|| victim::build(&gc.policy, gc.choices, draws)).ok_or_else(|| {
             let known: Vec<_> = victim::POLICIES.iter().map(|entry| entry.name).collect();
             FtlError { setting: "gc.policy", reason: format!("found `{}`, known are {}", gc.policy, known.join(", ")) }
         })?;

@@ -1,6 +1,7 @@
 //! Which unit garbage collection takes next. Each policy is a struct and an entry of [`POLICIES`].
 
 use crate::{Unit, UnitState};
+use std::sync::Arc;
 use vocab::Stream;
 
 /// What a policy may see: the units of one log. Only closed units can be victims.
@@ -37,6 +38,34 @@ pub trait VictimPolicy: Send + Sync {
     fn pick(&mut self, candidates: &Candidates<'_>) -> Option<usize>;
     /// A copy for a fork of the drive.
     fn boxed_clone(&self) -> Box<dyn VictimPolicy>;
+}
+
+/// A policy that is in no registry: the program that runs the experiment brings it. Each drive gets a copy.
+#[derive(Clone)]
+pub struct OwnPolicy(Arc<dyn VictimPolicy>);
+
+impl OwnPolicy {
+    /// This policy.
+    #[must_use]
+    pub fn new(policy: impl VictimPolicy + 'static) -> Self {
+        Self(Arc::new(policy))
+    }
+
+    pub(crate) fn build(&self) -> Box<dyn VictimPolicy> {
+        self.0.boxed_clone()
+    }
+}
+
+impl PartialEq for OwnPolicy {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl std::fmt::Debug for OwnPolicy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OwnPolicy")
+    }
 }
 
 /// One entry of the registry.

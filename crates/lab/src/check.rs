@@ -246,7 +246,7 @@ fn drive(experiment: &Experiment) -> Result<(), Problem> {
 fn policies(experiment: &Experiment) -> Result<(), Problem> {
     let gc = &experiment.gc;
     let known: Vec<&str> = POLICIES.iter().map(|p| p.name).collect();
-    if !known.contains(&gc.policy.as_str()) {
+    if gc.own.is_none() && !known.contains(&gc.policy.as_str()) {
         return Err(Problem::unknown("gc.policy", "policy", &gc.policy, &known));
     }
     Ok(())
@@ -257,7 +257,9 @@ fn ecc(experiment: &Experiment) -> Result<(), Problem> {
     let named = |field: &str, noun: &str, name: &str, known: &[&str]| {
         if known.contains(&name) { Ok(()) } else { Err(Problem::unknown(field.to_owned(), noun, name, known)) }
     };
-    named("ecc.policy", "policy", &experiment.ecc.policy, &known)?;
+    if experiment.ecc.own.is_none() {
+        named("ecc.policy", "policy", &experiment.ecc.policy, &known)?;
+    }
     let codewords: Vec<&str> = CODEWORDS.iter().map(|word| word.name).collect();
     named("ecc.codeword", "codeword", &experiment.ecc.codeword, &codewords)?;
     let models: Vec<&str> = ssd::nand::rber::RBER_MODELS.iter().map(|entry| entry.name).collect();

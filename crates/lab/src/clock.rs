@@ -47,20 +47,29 @@ pub fn needs_demand(arrival: Arrival, duration_s: f64) -> bool {
     matches!(arrival, Arrival::Auto | Arrival::HalfBusy) && duration_s > 0.0
 }
 
-/// The clock for a workload of `duration_s` (at recorded times) that demands `none` of a drive
+/// The clock for a workload of `duration_s` (at recorded times; where it has none, with a queue depth of its own if it has one)
+/// that demands `none` of a drive
 /// without redundancy and `schemes` (name, demand) of those compared.
 #[must_use]
-pub fn clock(arrival: Arrival, duration_s: f64, none: Option<Demand>, schemes: &[(String, Demand)]) -> Clock {
+pub fn clock(
+    arrival: Arrival,
+    (duration_s, own_depth): (f64, Option<u32>),
+    none: Option<Demand>,
+    schemes: &[(String, Demand)],
+) -> Clock {
     let open = |factor, said: String| Clock { pace: Pace::Open, factor, said };
     let closed = |depth, said: String| Clock { pace: Pace::Closed { depth }, factor: 1.0, said };
     match arrival {
         Arrival::Recorded => open(1.0, "at recorded times".into()),
         Arrival::Scaled(factor) => open(factor, format!("at recorded times x {factor}")),
         Arrival::Closed(depth) => closed(depth, format!("closed loop, queue depth {depth}; recorded times are ignored")),
-        Arrival::Auto | Arrival::HalfBusy if duration_s <= 0.0 => {
-            let depth = DEPTH_WITHOUT_TIMES;
-            closed(depth, format!("closed loop, queue depth {depth}, because the workload has no times"))
-        }
+        Arrival::Auto | Arrival::HalfBusy if duration_s <= 0.0 => match own_depth {
+            Some(depth) => closed(depth, format!("closed loop, queue depth {depth}, as the workload says")),
+            None => {
+                let depth = DEPTH_WITHOUT_TIMES;
+                closed(depth, format!("closed loop, queue depth {depth}, because the workload has no times"))
+            }
+        },
         Arrival::Auto | Arrival::HalfBusy => {
             let for_none = quotable(none.map_or(0.0, |d| stretch(d.least_s(), NONE_BUSY, duration_s)));
             let slowest = schemes.iter().max_by(|a, b| a.1.least_s().total_cmp(&b.1.least_s()));
@@ -149,7 +158,7 @@ mod tests {
 
     fn factor(arrival: Arrival, none: f64, worst: f64) -> f64 {
         let schemes = [("raid5".to_string(), demand(worst)), ("none".to_string(), demand(none))];
-        clock(arrival, 10.0, Some(demand(none)), &schemes).factor
+        clock(arrival, (10.0, None), Some(demand(none)), &schemes).factor
     }
 
     #[test]
@@ -175,12 +184,14 @@ mod tests {
         for (channels, decoders) in [(30, 0), (1, 30)] {
             let [channels, decoders] = [channels, decoders].map(|seconds| Nanos(seconds * 1_000_000_000));
             let busy = Demand { dies: Nanos(8_000_000_000), channels, decoders, of_dies: 8, of_channels: 2 };
-            assert_eq!(clock(Arrival::HalfBusy, 10.0, Some(busy), &[]).factor, 3.0);
+            assert_eq!(clock(Arrival::HalfBusy, (10.0, None), Some(busy), &[]).factor, 3.0);
         }
     }
 
     #[test]
     fn a_workload_without_times_is_replayed_in_a_closed_loop() {
-        assert_eq!(clock(Arrival::Auto, 0.0, None, &[]).pace, Pace::Closed { depth: 32 });
+        assert_eq!(clock(Arrival::Auto, (0.0, None), None, &[]).pace, Pace::Closed { depth: 32 });
+        assert_eq!(clock(Arrival::Auto, (0.0, Some(5)), None, &[]).pace, Pace::Closed { depth: 5 });
+        assert_eq!(clock(Arrival::Closed(7), (0.0, Some(5)), None, &[]).pace, Pace::Closed { depth: 7 });
     }
 }

@@ -345,7 +345,7 @@ impl Runs<'_> {
             None => None,
         };
         let demands: Vec<_> = prepared.iter().filter_map(|p| Some((p.label.clone(), p.demand?))).collect();
-        Ok(clock(self.experiment.trace.arrival, self.workload.duration_s(), none, &demands))
+        Ok(clock(self.experiment.trace.arrival, (self.workload.duration_s(), self.workload.depth()), none, &demands))
     }
 
     /// Runs every scheme under every seed; for each seed the facts of its workload and results in the experiment's order.
@@ -381,8 +381,8 @@ impl Runs<'_> {
         clock: &Clock,
     ) -> Result<(usize, usize, TraceFacts, Observed), Problem> {
         let experiment = seeds::experiment_of(self.experiment, repetition, clock, self.workload.duration_s());
-        let generated = workload::is_generated(&experiment).then(|| Workload::open(&experiment, &|_| {})).transpose()?;
-        let workload = generated.as_ref().unwrap_or(self.workload);
+        let drawn = workload::is_drawn(&experiment).then(|| Workload::open(&experiment, &|_| {})).transpose()?;
+        let workload = drawn.as_ref().unwrap_or(self.workload);
         let map = workload.map(&experiment, self.plan.user_slots)?;
         let before = repetition * self.experiment.schemes.len();
         let runs = Runs { experiment: &experiment, drives: None, workload, map: &map, before, ..*self };
@@ -524,6 +524,7 @@ fn notes(experiment: &Experiment, workload: &Workload, plan: &Plan) -> Vec<Strin
         let user = user_capacity(experiment, plan);
         notes.push(format!("addresses: the workload exceeds {user} and is folded into it (modulo)"));
     }
+    notes.extend(workload.notes().iter().map(|note| format!("workload: {note}")));
     let facts = workload.facts();
     if facts.ignored_lines > 0 {
         notes.push(format!("trace: {} lines ask for nothing and are left out", facts.ignored_lines));

@@ -29,6 +29,21 @@ pub(crate) struct Origin {
     span: Range<usize>,
 }
 
+/// A file of another kind than TOML whose values become settings, each at its place there.
+pub(crate) struct Foreign(Arc<Source>);
+
+impl Foreign {
+    /// The file called `name` in complaints.
+    pub fn new(name: &str, text: &str) -> Self {
+        Self(Arc::new(Source { name: name.into(), text: text.into(), is_file: true }))
+    }
+
+    /// A place in it.
+    pub fn place(&self, span: &Range<usize>) -> Place {
+        Origin { source: self.0.clone(), span: span.clone() }.place()
+    }
+}
+
 /// One setting or group of settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
@@ -229,6 +244,18 @@ impl Document {
         self.put(path, Node { value, origin: origin.clone() }, &origin)
     }
 
+    /// Sets `path` to a value in TOML that stands for what is written at a place of another file.
+    ///
+    /// # Errors
+    /// A path through something that holds no keys.
+    pub(crate) fn set_from(&mut self, file: &Foreign, span: &Range<usize>, path: &str, toml: &str) -> Result<(), Problem> {
+        let origin = Origin { source: file.0.clone(), span: span.clone() };
+        let value = DeValue::parse(toml).expect("it was written here");
+        let mut node = Node { value: read_value(value.get_ref(), span, &file.0)?, origin: origin.clone() };
+        node.move_to(&origin);
+        self.put(path, node, &origin)
+    }
+
     /// Sets `path` to a text, or to a list of texts, typed as a command line option.
     ///
     /// # Errors
@@ -353,6 +380,19 @@ impl Node {
             Value::Table(table) => table.get_mut(*first)?.node.find_mut(rest),
             Value::List(list) => list.get_mut(first.parse::<usize>().ok()?)?.find_mut(rest),
             _ => None,
+        }
+    }
+
+    /// Gives it and all that is in it one place.
+    fn move_to(&mut self, origin: &Origin) {
+        self.origin = origin.clone();
+        match &mut self.value {
+            Value::Table(table) => table.values_mut().for_each(|entry| {
+                entry.key = origin.clone();
+                entry.node.move_to(origin);
+            }),
+            Value::List(list) => list.iter_mut().for_each(|node| node.move_to(origin)),
+            _ => {}
         }
     }
 

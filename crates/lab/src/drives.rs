@@ -1,7 +1,7 @@
 //! Drive presets: one file each, and one line here.
 
 use crate::document::Document;
-use crate::input_file::read_settings;
+use crate::input_file::{SETTINGS_MAX, read_settings, read_text};
 use crate::problem::Problem;
 use std::path::Path;
 
@@ -51,6 +51,19 @@ pub const DEFAULT_DRIVE: &str = "tlc";
 /// experiment says nothing of that table.
 const USUAL: &[&str] = &["buffer", "ecc", "errors"];
 
+/// The same of a device of MQSim: its file says more than what flash is.
+const USUAL_OF_DEVICES: &[&str] = &["buffer", "capacity", "gc", "precondition", "wear"];
+
+/// Whether a drive is a device file of MQSim.
+pub(crate) fn is_device(name: &str) -> bool {
+    name.ends_with(".xml")
+}
+
+/// Whether a drive is a file.
+pub(crate) fn is_file(name: &str) -> bool {
+    name.ends_with(".toml") || is_device(name)
+}
+
 impl DriveEntry {
     /// The preset as a document.
     #[must_use]
@@ -77,8 +90,8 @@ impl DriveEntry {
 }
 
 /// Takes what such drives usually have out of a drive file, into an experiment that does not say otherwise.
-pub(crate) fn take_usual(drive: &mut Document, experiment: &mut Document) -> Result<(), Problem> {
-    for table in USUAL {
+pub(crate) fn take_usual(name: &str, drive: &mut Document, experiment: &mut Document) -> Result<(), Problem> {
+    for table in if is_device(name) { USUAL_OF_DEVICES } else { USUAL } {
         let path = format!("usual.{table}");
         if !experiment.has(table) {
             experiment.graft(table, drive, &path)?;
@@ -103,15 +116,23 @@ pub(crate) fn load(name: &str) -> Result<Document, Problem> {
     if let Some(entry) = DRIVES.iter().find(|d| d.name == name) {
         return Ok(entry.document());
     }
-    if name.ends_with(".toml") {
-        let text =
-            read_settings(Path::new(name)).map_err(|e| Problem::new(FIELD, format!("drive file {name} cannot be read: {e}")))?;
-        return Document::parse(name, &text);
+    let fail = |e| Problem::new(FIELD, format!("drive file {name} cannot be read: {e}"));
+    if is_device(name) {
+        return crate::mqsim::drive(name, &read_text(Path::new(name), SETTINGS_MAX).map_err(fail)?);
+    }
+    if is_file(name) {
+        return Document::parse(name, &read_settings(Path::new(name)).map_err(fail)?);
     }
     let known: Vec<&str> = DRIVES.iter().map(|d| d.name).collect();
     let mut problem = Problem::unknown(FIELD, "drive", name, &known);
-    problem.known.push("or the path of a drive file ending in .toml".into());
+    problem.known.push("or the path of a drive file ending in .toml, or of a device of MQSim ending in .xml".into());
     Err(problem)
+}
+
+/// What of a drive's file has no counterpart.
+pub(crate) fn notes(name: &str) -> Vec<String> {
+    let text = is_device(name).then(|| read_text(Path::new(name), SETTINGS_MAX).ok()).flatten();
+    text.map(|text| crate::mqsim::notes(name, &text)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -121,7 +142,7 @@ mod tests {
 
     fn drive(entry: &DriveEntry) -> ssd::Drive {
         let (mut drive, mut experiment) = (entry.document(), Document::new());
-        take_usual(&mut drive, &mut experiment).unwrap_or_else(|e| panic!("{}: {e}", entry.name));
+        take_usual("mine", &mut drive, &mut experiment).unwrap_or_else(|e| panic!("{}: {e}", entry.name));
         drive.read::<DriveSpec>().unwrap_or_else(|e| panic!("{}: {e}", entry.name)).drive()
     }
 
@@ -134,7 +155,7 @@ mod tests {
         let own = read("[buffer]\nkind = \"volatile\"").buffer;
         assert_eq!((own.kind, own.size), (ssd::BufferKind::Volatile, ssd::Buffer::default().size));
         let mut drive = Document::parse("mine.toml", "usual.gc.policy = \"fifo\"").expect("valid TOML");
-        take_usual(&mut drive, &mut Document::new()).expect("a table");
+        take_usual("mine", &mut drive, &mut Document::new()).expect("a table");
         assert!(drive.has("usual.gc"), "what is not known there stays, and is refused with the drive");
     }
 

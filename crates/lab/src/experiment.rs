@@ -147,8 +147,8 @@ pub struct Experiment {
     pub scheme: BTreeMap<String, Options>,
     /// The drive at its own size.
     pub drive: DriveSpec,
-    /// Schemes that were not asked for by name and left out, because they cannot run on the drive, with the reason. The
-    /// effective experiment names the schemes that are left.
+    /// Schemes that were not asked for by name and left out, because they cannot run on the drive, with the reason, and what of
+    /// a drive's file has no counterpart. The effective experiment has what is left.
     #[serde(skip)]
     pub left_out: Vec<String>,
 }
@@ -243,6 +243,9 @@ pub struct EccSpec {
     /// Options of policies, by policy name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, Options>,
+    /// The policy itself where it is in no registry.
+    #[serde(skip)]
+    pub own: Option<ssd::ecc::OwnPolicy>,
 }
 
 impl Default for EccSpec {
@@ -250,7 +253,7 @@ impl Default for EccSpec {
         let Ecc { policy, codeword, codec, codec_microwatt, flush, ladder, retries, soft_bits, prediction_sigma, .. } =
             Ecc::default();
         let options = BTreeMap::new();
-        Self { policy, codeword, codec, codec_microwatt, flush, ladder, retries, soft_bits, prediction_sigma, options }
+        Self { policy, codeword, codec, codec_microwatt, flush, ladder, retries, soft_bits, prediction_sigma, options, own: None }
     }
 }
 
@@ -378,6 +381,16 @@ pub struct Overrides {
     pub set: Vec<String>,
 }
 
+/// Policies that are in no registry: the program that runs an experiment brings them, and the experiment names them as it
+/// likes. A file of such an experiment cannot be run by another program.
+#[derive(Clone, Debug, Default)]
+pub struct Own {
+    /// In place of `gc.policy`.
+    pub collection: Option<ssd::ftl::victim::OwnPolicy>,
+    /// In place of `ecc.policy`.
+    pub ecc: Option<ssd::ecc::OwnPolicy>,
+}
+
 /// Whether a path lies inside the drive's fields, which are complete once the preset is there.
 fn inside_drive(path: &str) -> bool {
     path.starts_with("drive.") && path != "drive.preset"
@@ -437,17 +450,33 @@ impl Experiment {
     /// # Errors
     /// What is wrong with the text, with its place.
     pub fn parse(name: &str, text: &str) -> Result<Self, Problem> {
-        Self::from_document(Document::parse(name, text)?, &Overrides::default())
+        Self::parse_with(name, text, Own::default())
     }
 
-    pub(crate) fn from_document(mut document: Document, overrides: &Overrides) -> Result<Self, Problem> {
+    /// The experiment of TOML text, with policies that this program brings.
+    ///
+    /// # Errors
+    /// What is wrong with the text, with its place.
+    pub fn parse_with(name: &str, text: &str, own: Own) -> Result<Self, Problem> {
+        Self::from_document_with(Document::parse(name, text)?, &Overrides::default(), own)
+    }
+
+    pub(crate) fn from_document(document: Document, overrides: &Overrides) -> Result<Self, Problem> {
+        Self::from_document_with(document, overrides, Own::default())
+    }
+
+    fn from_document_with(mut document: Document, overrides: &Overrides, own: Own) -> Result<Self, Problem> {
         overrides.apply(&mut document)?;
+        let named = document.text("drive.preset")?.unwrap_or(drives::DEFAULT_DRIVE).to_owned();
         let preset = expand_drive(&mut document)?;
         overrides.set(&mut document, inside_drive)?;
         let mut experiment: Self = document.read()?;
+        crate::described::settle(&mut experiment);
+        (experiment.gc.own, experiment.ecc.own) = (own.collection, own.ecc);
         if !document.has("schemes") {
             experiment.leave_out();
         }
+        experiment.left_out.extend(drives::notes(&named));
         check::experiment(&experiment).map_err(|problem| document.locate(problem))?;
         if !crate::workload::is_name(&experiment.trace.source)
             && let Ok(path) = std::path::absolute(&experiment.trace.source)
@@ -504,12 +533,25 @@ impl Experiment {
     /// Page ECC of a compared scheme, with the options of its policy.
     #[must_use]
     pub fn ecc_setup(&self, label: &str) -> Ecc {
-        let EccSpec { policy, codeword, codec, codec_microwatt, flush, ladder, retries, soft_bits, prediction_sigma, options } =
-            self.ecc.clone();
-        let policy = scheme_and_policy(label).1.map_or(policy, str::to_owned);
+        let EccSpec {
+            policy,
+            codeword,
+            codec,
+            codec_microwatt,
+            flush,
+            ladder,
+            retries,
+            soft_bits,
+            prediction_sigma,
+            options,
+            own,
+        } = self.ecc.clone();
+        let of_label = scheme_and_policy(label).1;
+        let own = own.filter(|_| of_label.is_none());
+        let policy = of_label.map_or(policy, str::to_owned);
         let options = options.get(&policy).into_iter().flatten();
         let options = options.map(|(key, value)| (key.clone(), value.0.clone())).collect();
-        Ecc { policy, codeword, codec, codec_microwatt, flush, ladder, retries, soft_bits, prediction_sigma, options }
+        Ecc { policy, codeword, codec, codec_microwatt, flush, ladder, retries, soft_bits, prediction_sigma, options, own }
     }
 
     /// A compared scheme with its additions, and the options of all of them.
@@ -568,7 +610,7 @@ pub(crate) fn read(path: &Path) -> Result<Document, Problem> {
 /// Paths in an experiment file count from the file's directory.
 pub(crate) fn resolve_paths(document: &mut Document, directory: &Path) {
     document.map_text("drive.preset", |preset| {
-        let is_relative_file = preset.ends_with(".toml") && Path::new(preset).is_relative();
+        let is_relative_file = drives::is_file(preset) && Path::new(preset).is_relative();
         is_relative_file.then(|| directory.join(preset).display().to_string())
     });
     document.map_text("trace.source", |source| {
@@ -585,7 +627,7 @@ fn expand_drive(document: &mut Document) -> Result<Option<DriveSpec>, Problem> {
         let label = Path::new(&preset).file_stem().map_or(preset.clone(), |stem| stem.to_string_lossy().into());
         base.default_text("name", &label)?;
     }
-    drives::take_usual(&mut base, document)?;
+    drives::take_usual(&preset, &mut base, document)?;
     let complete = base.read().ok();
     document.rebase("drive", base)?;
     Ok(complete)

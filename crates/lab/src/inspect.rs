@@ -43,6 +43,9 @@ pub fn inspect(experiment: &Experiment, progress: &dyn Fn(u64)) -> Result<Study,
         }
         format = source.open().map_err(|e| trace_problem(&e))?.format().name;
     }
+    if let Input::Described { flows, .. } = &input {
+        format = flows.format;
+    }
     let records = input.records(spec.max_gap, spec.keep_writes).map_err(|e| trace_problem(&e))?;
     let profile = Profile::scan(records, SLOT, progress).map_err(|e| trace_problem(&e))?;
     if profile.footprint().counts().requests == 0 {

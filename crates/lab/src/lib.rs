@@ -14,6 +14,7 @@ mod check;
 mod clock;
 mod columns;
 mod compare;
+mod described;
 mod disk;
 mod document;
 mod drives;
@@ -24,6 +25,7 @@ mod generate;
 mod input_file;
 mod inspect;
 mod listing;
+mod mqsim;
 mod parquet_file;
 pub mod parts;
 mod problem;
@@ -56,7 +58,7 @@ pub use compare::{Bench, Comparison, Outcome, Progress, compare, compare_logged}
 pub use disk::{disk_setup, one_drive};
 pub use document::Document;
 pub use drives::{DRIVES, DriveEntry};
-pub use experiment::{Addresses, CapacitySpec, DriveSpec, Experiment, Fairness, Options, Overrides, TraceSpec};
+pub use experiment::{Addresses, CapacitySpec, DriveSpec, Experiment, Fairness, Options, Overrides, Own, TraceSpec};
 pub use generate::{ArrivalsSpec, GenerateSpec, PlacementSpec};
 pub use inspect::inspect;
 pub use listing::{LISTS, List, Listed, canaries_among, list, schemes_on};
@@ -76,6 +78,8 @@ pub use ssd::Setup;
 /// A drive with a client's own data.
 #[cfg(unix)]
 pub use ssd::disk as served;
+/// What policies of page ECC and of garbage collection are, for programs that bring their own.
+pub use ssd::{ecc, ftl};
 pub use textual::{Arrival, OptionText, Size};
 pub use verdict::{Better, Costs, MEASURES, Measure, OverSeeds, PowerCuts, SchemeVerdict, Survives, Verdict};
 pub use workload::{CommandStream, TraceFacts, Workload};

@@ -128,7 +128,8 @@ fn generators() -> Vec<Listed> {
 
 fn formats() -> Vec<Listed> {
     let source = |f: &trace::Format| format!("{}, {}", f.time, f.ranges);
-    trace::FORMATS.iter().map(|f| entry(f.name, f.about, &source(f))).collect()
+    let described = crate::described::DESCRIPTIONS.iter().map(|known| entry(known.name, known.about, ""));
+    trace::FORMATS.iter().map(|f| entry(f.name, f.about, &source(f))).chain(described).collect()
 }
 
 fn policies() -> Vec<Listed> {

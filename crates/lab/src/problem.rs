@@ -77,7 +77,7 @@ impl Problem {
     pub fn unknown<S: AsRef<str>>(field: impl Into<String>, noun: &str, found: &str, known: &[S]) -> Self {
         let known: Vec<String> = known.iter().map(|k| k.as_ref().to_owned()).collect();
         Self {
-            meant: nearest(found, &known),
+            meant: vocab::nearest(found, known.iter().map(String::as_str)).map(str::to_owned),
             message: format!("unknown {noun} `{}`", printable(found)),
             known,
             ..Self::new(field, "")
@@ -156,50 +156,9 @@ pub fn quoted(text: &str) -> String {
     if !text.is_empty() && text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
-/// The known name nearest to `found`, if it is near enough to be a slip.
-fn nearest(found: &str, known: &[String]) -> Option<String> {
-    let found: Vec<char> = found.to_lowercase().chars().take(64).collect();
-    let limit = (found.len() / 3).max(1);
-    known
-        .iter()
-        .map(|name| (distance(&found, &name.chars().collect::<Vec<_>>()), name))
-        .filter(|(distance, _)| *distance <= limit)
-        .min()
-        .map(|(_, name)| name.clone())
-}
-
-/// Edit distance: insertions, deletions, replacements and swaps of neighbours.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut before_last = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
-        for j in 1..=b.len() {
-            let replaced = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            row[j] = replaced.min(last[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                let swapped: usize = before_last[j - 2];
-                row[j] = row[j].min(swapped + 1);
-            }
-        }
-        before_last = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_slip_finds_its_name_and_nonsense_finds_none() {
-        let known: Vec<String> = ["greedy", "fifo", "random", "d-choices"].map(String::from).into();
-        assert_eq!(nearest("gredy", &known).as_deref(), Some("greedy"));
-        assert_eq!(nearest("fiof", &known).as_deref(), Some("fifo"));
-        assert_eq!(nearest("d_choices", &known).as_deref(), Some("d-choices"));
-        assert_eq!(nearest("zzzzzz", &known), None);
-        assert_eq!(nearest("", &known), None);
-    }
 
     #[test]
     fn a_problem_points_at_its_place() {

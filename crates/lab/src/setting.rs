@@ -8,16 +8,14 @@ use crate::problem::Problem;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-const SOURCES: [&str; 7] = [
-    include_str!("experiment.rs"),
-    include_str!("generate.rs"),
-    include_str!("../../ssd/src/config.rs"),
-    include_str!("../../ftl/src/config.rs"),
-    include_str!("../../vocab/src/geometry.rs"),
-    include_str!("../../nand/src/timing.rs"),
-    include_str!("../../device/src/config.rs"),
-];
-const BOUNDS: &str = include_str!("../../../docs/spec/inputs.md");
+const OWN: [&str; 2] = [include_str!("experiment.rs"), include_str!("generate.rs")];
+/// A link to `docs/spec/inputs.md`, so that packages of this crate have it, too.
+const BOUNDS: &str = include_str!("../assets/inputs.txt");
+
+/// Each crate hands out the source of its settings: no other one has a path into it.
+fn sources() -> impl Iterator<Item = &'static str> {
+    OWN.into_iter().chain(ssd::SETTINGS).chain([vocab::SETTINGS])
+}
 
 /// A setting.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,18 +69,23 @@ fn kebab(name: &str) -> String {
 }
 
 fn body(head: &str) -> Option<&'static str> {
-    let rest = SOURCES.iter().find_map(|source| source.split_once(head))?.1;
+    let rest = sources().find_map(|source| source.split_once(head))?.1;
     rest.split_once("\n}").map(|(body, _)| body)
 }
 
 /// Items of a body, each with the doc comment before it.
 fn items<T>(body: &str, read: impl Fn(&str) -> Option<T>) -> Vec<(T, String)> {
-    let (mut docs, mut found) = (Vec::new(), Vec::new());
+    let (mut docs, mut found, mut is_setting) = (Vec::new(), Vec::new(), true);
     for line in body.lines().map(str::trim) {
         if let Some(doc) = line.strip_prefix("///") {
             docs.push(doc.trim());
+        } else if line == "#[serde(skip)]" {
+            is_setting = false;
         } else if let Some(item) = read(line) {
-            found.push((item, std::mem::take(&mut docs).join(" ")));
+            let docs = std::mem::take(&mut docs).join(" ");
+            if std::mem::replace(&mut is_setting, true) {
+                found.push((item, docs));
+            }
         } else if !line.starts_with("#[") {
             docs.clear();
         }
@@ -133,9 +136,6 @@ fn defaults() -> Result<Value, Problem> {
 
 fn add(found: &mut Vec<Setting>, prefix: &str, of: &str, defaults: &Value) {
     for (field, kind_of, meaning) in fields(of) {
-        if field == "left_out" {
-            continue;
-        }
         let inner = kind_of.strip_prefix("Option<").map_or(kind_of.as_str(), |inner| inner.trim_end_matches('>'));
         let inner = inner.rsplit("::").next().unwrap_or(inner);
         let key = if prefix.is_empty() { field.clone() } else { format!("{prefix}.{field}") };

@@ -1,5 +1,6 @@
 //! What the host asks, from a trace or a generator, as commands of the drive.
 
+use crate::described::{self, DESCRIPTIONS, is_described};
 use crate::experiment::{Addresses, Experiment};
 use crate::problem::{Problem, RecordPlace};
 use crate::tape::{Clip, Thin};
@@ -7,6 +8,7 @@ use crate::textual::Size;
 use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use trace::flows::Flows;
 use trace::generate::{GENERATORS, GeneratorKind};
 use trace::{AddressMap, BlkAction, Columns, Footprint, ReadCounts, ReadOptions, Record, TimeScale, TraceError, TraceSource};
 use vocab::{Bytes, HostCommand, HostOp, Nanos, Streams};
@@ -31,6 +33,7 @@ pub struct Workload {
 pub(crate) enum Input {
     Trace(TraceSource),
     Generated { kind: &'static GeneratorKind, workload: trace::generate::Workload, seed: u64 },
+    Described { flows: Box<Flows>, seed: u64 },
 }
 
 /// What is known about a workload; requests and bytes are those of one loop.
@@ -81,7 +84,7 @@ pub struct TraceFacts {
 }
 
 /// What stands for standard input instead of a path.
-const STANDARD_INPUT: &str = "-";
+pub(crate) const STANDARD_INPUT: &str = "-";
 
 /// Most bytes of a trace on standard input: it is read more than once, so it is kept.
 const STANDARD_INPUT_MAX: u64 = 1 << 30;
@@ -92,7 +95,7 @@ pub(crate) fn is_name(source: &str) -> bool {
 }
 
 /// The bytes of standard input, read once.
-fn standard_input() -> Result<Arc<[u8]>, Problem> {
+pub(crate) fn standard_input() -> Result<Arc<[u8]>, Problem> {
     static BYTES: OnceLock<Result<Arc<[u8]>, String>> = OnceLock::new();
     let read = || {
         let mut bytes = Vec::new();
@@ -115,10 +118,16 @@ pub(crate) fn is_generated(experiment: &Experiment) -> bool {
     generator(&experiment.trace.source).is_some()
 }
 
+/// Whether the requests of the experiment are drawn from its seed.
+pub(crate) fn is_drawn(experiment: &Experiment) -> bool {
+    is_generated(experiment) || is_described(experiment)
+}
+
 /// Checks `[trace]` and `[generate]`.
 pub(crate) fn check(experiment: &Experiment) -> Result<(), Problem> {
     let spec = &experiment.trace;
-    let formats: Vec<&str> = std::iter::once("auto").chain(trace::FORMATS.iter().map(|f| f.name)).collect();
+    let described = DESCRIPTIONS.iter().map(|known| known.name);
+    let formats: Vec<&str> = std::iter::once("auto").chain(trace::FORMATS.iter().map(|f| f.name)).chain(described).collect();
     if !formats.contains(&spec.format.as_str()) {
         return Err(Problem::unknown("trace.format", "trace format", &spec.format, &formats));
     }
@@ -188,7 +197,8 @@ pub(crate) fn trace_problem(error: &TraceError) -> Problem {
     let record = error
         .place()
         .map(|(file, line, field)| Box::new(RecordPlace { file: file.to_owned(), line, field: field.map(str::to_owned) }));
-    Problem { record, ..Problem::new("", error.to_string()) }
+    let meant = if let TraceError::Option { meant, .. } = error { meant.clone() } else { None };
+    Problem { record, meant, ..Problem::new("", error.to_string()) }
 }
 
 pub(crate) type Records<'a> = Box<dyn Iterator<Item = Result<Record, TraceError>> + 'a>;
@@ -200,6 +210,9 @@ impl Input {
             let options = experiment.generate.clone().unwrap_or_default();
             let workload = options.workload(experiment.drive.geometry.slot_size);
             return Ok(Input::Generated { kind, workload, seed: experiment.seed });
+        }
+        if let Some(flows) = described::flows(experiment)? {
+            return Ok(Input::Described { flows: Box::new(flows), seed: experiment.seed });
         }
         let is_bundled = trace::BUNDLED.iter().any(|b| b.name == spec.source);
         let mut source = if is_bundled {
@@ -222,6 +235,7 @@ impl Input {
     pub(crate) fn records(&self, max_gap: Option<Nanos>, keep_writes: Option<f64>) -> Result<Records<'_>, TraceError> {
         let records: Records<'_> = match self {
             Input::Trace(source) => Box::new(source.open()?),
+            Input::Described { flows, seed } => Box::new(flows.records(*seed)),
             Input::Generated { kind, workload, seed } => {
                 let commands = generate(kind, workload, *seed).expect("it was generated from when the workload was opened");
                 Box::new(recorded(commands))
@@ -330,6 +344,12 @@ impl Workload {
                     Footprint::scan(clipped.inspect(&mut keep), slot_size)
                         .map(|footprint| (footprint, ReadCounts::default(), "generated"))
                 }
+                Input::Described { flows, seed } => {
+                    let kept = flows.records(*seed).filter(|item| thin.keeps_item(item));
+                    let clipped = kept.map(|item| item.map(|record| clip.record(record)));
+                    Footprint::scan(clipped.inspect(&mut keep), slot_size)
+                        .map(|footprint| (footprint.widened(&flows.extents), ReadCounts::default(), flows.format))
+                }
             };
             scanned.map_err(|e| trace_problem(&e))?
         };
@@ -340,6 +360,7 @@ impl Workload {
         let touched = match &input {
             // A generator means its whole range, whether or not each slot was drawn.
             Input::Generated { workload, .. } => workload.slots,
+            Input::Described { .. } => footprint.extents().iter().sum(),
             Input::Trace(_) => footprint.slots(),
         };
         let facts = facts(experiment, &footprint, (read, clip), format, hash);
@@ -372,6 +393,18 @@ impl Workload {
         &self.facts
     }
 
+    /// What its description has that has no counterpart, or was taken for something else.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        if let Input::Described { flows, .. } = &self.input { &flows.notes } else { &[] }
+    }
+
+    /// Requests that it has unanswered at most, where its description says so and its requests have no times.
+    #[must_use]
+    pub fn depth(&self) -> Option<u32> {
+        if let Input::Described { flows, .. } = &self.input { flows.depth() } else { None }
+    }
+
     /// Slots it needs of a drive.
     #[must_use]
     pub fn touched(&self) -> u64 {
@@ -396,7 +429,7 @@ impl Workload {
     /// A compact mapping that does not fit.
     pub fn map(&self, experiment: &Experiment, user_slots: u32) -> Result<AddressMap, Problem> {
         let capacity = Bytes(u64::from(user_slots) * experiment.drive.geometry.slot_size.0);
-        let follows_trace = experiment.capacity.size == Size::Auto && !is_generated(experiment);
+        let follows_trace = experiment.capacity.size == Size::Auto && !is_drawn(experiment);
         let map = match experiment.trace.addresses {
             Addresses::Compact => AddressMap::compact(self.footprint.clone(), capacity),
             Addresses::Auto if follows_trace => AddressMap::compact(self.footprint.clone(), capacity),
@@ -410,7 +443,7 @@ impl Workload {
     pub fn folds(&self, experiment: &Experiment, user_slots: u32) -> bool {
         let is_compact = match experiment.trace.addresses {
             Addresses::Compact => true,
-            Addresses::Auto => experiment.capacity.size == Size::Auto && !is_generated(experiment),
+            Addresses::Auto => experiment.capacity.size == Size::Auto && !is_drawn(experiment),
             Addresses::Fold => false,
         };
         !is_compact && self.footprint.extents().iter().sum::<u64>() > u64::from(user_slots)

@@ -123,7 +123,7 @@ fn a_generated_workload_differs_by_seed_and_a_recorded_one_does_not() {
         run(&format!("seeds = 3\nschemes = [\"none\", \"raid5\"]\n[trace]\nsource = {:?}\nformat = \"spc\"\n", path.display()));
     assert_eq!((digests(&recorded), events(&recorded)), (1, 3), "the requests stay, the drives do not");
     assert!(recorded.notes[0].contains("the recorded requests stay the same"), "{}", recorded.notes[0]);
-    assert!(generated.notes[0].contains("the requests of the generator"), "{}", generated.notes[0]);
+    assert!(generated.notes[0].contains("the requests that are drawn"), "{}", generated.notes[0]);
 }
 
 /// Values of a column of a scheme, from the rows of each repetition.

@@ -19,6 +19,9 @@ mod silent;
 mod timing;
 mod warmth;
 
+/// The source of this crate's settings: what stands beside each field is what `flashkeep settings` says of it.
+pub const SETTINGS: &str = include_str!("timing.rs");
+
 pub use array::{Arrived, BlockInfo, FlashArray, MemoryArray, PageView, Payload, ProgramOutcome, ReadOutcome};
 pub use cells::{CellSettings, Cells, PageCells, hours, span_of};
 pub use faults::Faulty;

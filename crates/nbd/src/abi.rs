@@ -112,7 +112,7 @@ unsafe extern "C" {
     fn nbdkit_error(format: *const c_char, ...);
     /// The error number that the client gets.
     fn nbdkit_set_error(error: c_int);
-    /// Says what lies in a range.
+    /// Adds a range of the device to the answer: allocated, or a hole that reads as zeros.
     fn nbdkit_add_extent(extents: *mut c_void, offset: u64, length: u64, kind: u32) -> c_int;
 }
 

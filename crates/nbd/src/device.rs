@@ -135,7 +135,7 @@ pub extern "C" fn trim(_handle: *mut c_void, count: u32, offset: u64, flags: u32
     done(trimmed)
 }
 
-/// Writes zeros. A discard would not do: a power cut may bring back what was discarded.
+/// Writes zeros. It cannot be done as a discard: after a power cut discarded sectors may read as their old contents.
 pub extern "C" fn zero(_handle: *mut c_void, count: u32, offset: u64, flags: u32) -> c_int {
     done(on_sectors(count, offset, |_, _| {
         let mut at = 0;

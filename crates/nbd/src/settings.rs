@@ -12,7 +12,7 @@ drive=DIRECTORY   (required) a drive that `flashkeep serve --create` made
 control=SOCKET    a control socket for `flashkeep ctl`
 schedule=FILE     what happens to the drive at which request or time
 dashboard=PORT    a page on this port of 127.0.0.1 that shows how the drive is
-time=none|real|Nx how virtual time and the wall clock go together (default none)
+time=none|still|real|Nx how virtual time and the wall clock go together (default none)
 memory=true|false a drive in memory, lost with the process (default false)
 sync=true|false   flushes make files durable against a failure of the machine (default true)";
 

@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::client::request;
 use common::{Served, have};
 use serve::Kept;
 use std::io::{Read, Write};
@@ -90,6 +91,59 @@ fn a_thousand_connections_are_too_many_and_do_no_harm() {
     panic!("nobody answers any more");
 }
 
+/// Connections at the same time, each after its handshake.
+#[test]
+fn a_thousand_nbd_connections_are_served_and_go_again() {
+    if !have("a_thousand_nbd_connections_are_served", &["nbdkit", "nbdinfo"]) {
+        return;
+    }
+    let served = Served::new("crowd", Kept::Memory, "schemes = [\"none\"]\ncapacity.size = \"16MiB\"\n");
+    let socket = served.file("nbd.sock");
+    for _ in 0..4 {
+        let crowd: Vec<UnixStream> = (0..250).map(|_| common::handshake(&socket, Duration::from_secs(30))).collect();
+        // All ask before anybody is heard.
+        for (number, mut stream) in crowd.iter().enumerate() {
+            stream.write_all(&request(0, 1, number as u64, 512 * number as u64, 512)).expect("it listens");
+            stream.write_all(&[number as u8; 512]).expect("it listens");
+        }
+        for mut stream in crowd {
+            let mut reply = [0; 16];
+            stream.read_exact(&mut reply).expect("an answer");
+            assert_eq!(reply[4..8], [0; 4], "no error");
+        }
+    }
+    assert_eq!(common::run("nbdinfo", &["--size", &served.uri()]).trim(), (16 << 20).to_string());
+    assert_eq!(served.ctl("status")["writes"], 1000);
+    served.check();
+}
+
+/// Clients that go away in the middle of a request, or of its data: nothing of it is written.
+#[test]
+fn half_a_message_changes_nothing() {
+    if !have("half_a_message_changes_nothing", &["nbdkit"]) {
+        return;
+    }
+    let served = Served::new("half", Kept::Memory, "schemes = [\"none\"]\ncapacity.size = \"16MiB\"\n");
+    let socket = served.file("nbd.sock");
+    let whole = [request(0, 1, 1, 0, 8192), vec![7; 8192]].concat();
+    for sent in [1, 4, 27, 28, 29, 4096 + 28, whole.len() - 1] {
+        let mut stream = common::handshake(&socket, Duration::from_secs(20));
+        stream.write_all(&whole[..sent]).expect("it listens");
+    }
+    // Lengths that no data follow, and more than there is: the connection may end, the drive not.
+    for length in [u32::MAX, 1 << 31, 64 << 20] {
+        let mut stream = common::handshake(&socket, Duration::from_secs(20));
+        stream.write_all(&request(0, 1, 1, 0, length)).expect("it listens");
+    }
+    let mut stream = common::handshake(&socket, Duration::from_secs(20));
+    stream.write_all(&request(0, 0, 5, 0, 8192)).expect("it listens");
+    let mut reply = vec![0; 16 + 8192];
+    stream.read_exact(&mut reply).expect("an answer");
+    assert!(reply[4..8] == [0; 4] && reply[16..].iter().all(|&byte| byte == 0), "half a write was written");
+    assert_eq!(served.ctl("status")["writes"], 0);
+    served.check();
+}
+
 /// Half a handshake, wrong magic, and requests beyond the drive.
 #[test]
 fn nbd_clients_that_break_the_protocol_do_no_harm() {
@@ -109,13 +163,7 @@ fn nbd_clients_that_break_the_protocol_do_no_harm() {
         [(0u16, 0u16, 1u64 << 63, 512u32), (0, 0, 16 << 20, 512), (0, 0, 0, u32::MAX), (9, 77, 0, 512)]
     {
         let mut stream = common::handshake(&socket, Duration::from_secs(20));
-        let mut request = 0x2560_9513_u32.to_be_bytes().to_vec();
-        request.extend(flags.to_be_bytes());
-        request.extend(kind.to_be_bytes());
-        request.extend(7u64.to_be_bytes());
-        request.extend(offset.to_be_bytes());
-        request.extend(length.to_be_bytes());
-        stream.write_all(&request).expect("it listens");
+        stream.write_all(&request(flags, kind, 7, offset, length)).expect("it listens");
         let mut reply = [0; 16];
         if stream.read_exact(&mut reply).is_ok() {
             assert!(reply[4..8] != [0; 4], "an error for {offset} + {length}, command {kind}");

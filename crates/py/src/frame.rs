@@ -6,7 +6,7 @@ use arrow_schema::ArrowError;
 use lab::{Column, Columns, Values};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyCapsule, PyDict};
 use std::sync::Arc;
 
 /// Rows and typed columns; polars, pandas, pyarrow and DuckDB take them as they lie in memory.
@@ -23,6 +23,33 @@ fn array(column: &Column) -> ArrayRef {
         Values::Number(v) => Arc::new(Float64Array::from(v.clone())),
         Values::Flag(v) => Arc::new(BooleanArray::from(v.clone())),
     }
+}
+
+fn kind(column: &Column) -> &'static str {
+    match &column.values {
+        Values::Text(_) => "text",
+        Values::Whole(_) => "whole number",
+        Values::Number(_) => "number",
+        Values::Flag(_) => "truth value",
+    }
+}
+
+/// Rows that a notebook shows.
+const SHOWN: usize = 20;
+
+/// A value as text; nothing where there is none.
+fn cell(column: &Column, row: usize) -> String {
+    match &column.values {
+        Values::Text(v) => v[row].clone(),
+        Values::Whole(v) => v[row].map(|value| value.to_string()),
+        Values::Number(v) => v[row].map(|value| value.to_string()),
+        Values::Flag(v) => v[row].map(|value| value.to_string()),
+    }
+    .unwrap_or_default()
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 fn failed(error: &ArrowError) -> PyErr {
@@ -59,8 +86,37 @@ impl Frame {
         self.columns.columns().iter().map(|column| column.name.as_str()).collect()
     }
 
+    /// What the values of each column are, by name: `text`, `whole number`, `number` or `truth value`; any may be missing.
+    #[getter]
+    fn types<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let types = PyDict::new(py);
+        for column in self.columns.columns() {
+            types.set_item(&column.name, kind(column))?;
+        }
+        Ok(types)
+    }
+
     fn __len__(&self) -> usize {
         self.columns.rows()
+    }
+
+    fn __repr__(&self) -> String {
+        let names = self.columns();
+        format!("Frame of {} rows and {} columns: {}", self.columns.rows(), names.len(), names.join(", "))
+    }
+
+    /// The first rows as a table, for notebooks.
+    fn _repr_html_(&self) -> String {
+        let (rows, columns) = (self.columns.rows(), self.columns.columns());
+        let head = |column: &Column| format!("<th>{}<br><small>{}</small></th>", escaped(&column.name), kind(column));
+        let mut out = format!("<div style=\"overflow-x: auto\"><table><tr>{}</tr>", columns.iter().map(head).collect::<String>());
+        for row in 0..rows.min(SHOWN) {
+            let cells: String = columns.iter().map(|column| format!("<td>{}</td>", escaped(&cell(column, row)))).collect();
+            out.push_str(&format!("<tr>{cells}</tr>"));
+        }
+        let more = if rows > SHOWN { format!(", of which {SHOWN} are shown") } else { String::new() };
+        out.push_str(&format!("</table></div><p>{rows} rows{more}, {} columns</p>", columns.len()));
+        out
     }
 
     /// The values of a column as a list.

@@ -1,9 +1,11 @@
 //! The extension module behind the Python package `flashkeep`: settings come in as TOML text,
 //! results go out as Arrow columns and JSON. What Python code sees is in `python/flashkeep`.
 
+mod command;
 mod disk;
 mod errors;
 mod frame;
+mod policy;
 mod run;
 mod study;
 mod sweep;
@@ -15,9 +17,13 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
+    use crate::command::{colours, command, curve_colour, settings};
+    #[pymodule_export]
     use crate::disk::{Disk, Snapshot};
     #[pymodule_export]
     use crate::frame::Frame;
+    #[pymodule_export]
+    use crate::policy::{Candidates, PageRead};
     #[pymodule_export]
     use crate::run::{Run, interval, names, run};
     #[pymodule_export]

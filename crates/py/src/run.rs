@@ -2,7 +2,8 @@
 
 use crate::errors::bad_input;
 use crate::frame::Frame;
-use lab::{Bench, Columns, Comparison, Experiment, Progress, RequestLog, Row, Seeds};
+use crate::policy::{Collection, PageEcc, Raised};
+use lab::{Bench, Columns, Comparison, Experiment, Own, Progress, RequestLog, Row, Seeds, ecc, ftl};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -74,9 +75,11 @@ pub fn interval(values: Vec<f64>) -> Option<(f64, f64)> {
 }
 
 /// Runs the experiment of a TOML text, or of a file where `text` is nothing. `progress` hears of requests answered and of
-/// requests in all, over all schemes. `log` is a file that gets every request with its waits.
+/// requests in all, over all schemes. `log` is a file that gets every request with its waits. `collection` is a policy of
+/// garbage collection, `ecc` one of page ECC: what is called when a page is programmed, what hears of reads, strongest code.
 #[pyfunction]
-#[pyo3(signature = (name, text, threads, progress, log=None))]
+#[pyo3(signature = (name, text, threads, progress, log=None, collection=None, ecc=None))]
+#[expect(clippy::too_many_arguments, reason = "they are those of the Python function in front of it")]
 pub fn run(
     py: Python<'_>,
     name: String,
@@ -84,15 +87,23 @@ pub fn run(
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
     log: Option<PathBuf>,
+    collection: Option<Py<PyAny>>,
+    ecc: Option<(Py<PyAny>, Option<Py<PyAny>>, u8)>,
 ) -> PyResult<Run> {
+    let raised = Raised::default();
+    let own = Own {
+        collection: collection.map(|policy| ftl::victim::OwnPolicy::new(Collection::new(policy, raised.clone()))),
+        ecc: ecc.map(|(program, read, strongest)| ecc::OwnPolicy::new(PageEcc::new(program, read, strongest, raised.clone()))),
+    };
     let comparison = py.detach(|| {
         let experiment = match &text {
-            Some(text) => Experiment::parse(&name, text),
+            Some(text) => Experiment::parse_with(&name, text, own),
             None => Experiment::load(name.as_ref(), &lab::Overrides::default()),
         };
         let experiment = experiment.map_err(|problem| bad_input(&problem))?;
         let log = log.as_deref().map(RequestLog::new).transpose().map_err(|problem| bad_input(&problem))?;
         let comparison = compared(&experiment, threads, progress.as_ref(), log.as_ref())?;
+        raised.end()?;
         log.map_or(Ok(()), RequestLog::finish).map_err(|problem| bad_input(&problem))?;
         Ok(comparison)
     });

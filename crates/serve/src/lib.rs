@@ -23,7 +23,7 @@ mod server;
 
 pub use control::{Control, ask, commands};
 pub use core::Core;
-pub use crash::{Crash, Failure, Instant, Tried, usual_work};
+pub use crash::{Crash, Failure, Instant, Shrunk, Smaller, Tried, usual_work};
 pub use dashboard::{DASHBOARD_PORT, Dashboard, page};
 pub use directory::{DriveDirectory, Kept, ServeError};
 pub use lab::served::{Disk, DiskError, DiskRequest, Failed};

@@ -36,13 +36,16 @@ impl Recorder {
     }
 
     pub fn record(&mut self, request: &DiskRequest) {
+        self.record_at(self.start.elapsed().as_micros(), request);
+    }
+
+    pub fn record_at(&mut self, us: u128, request: &DiskRequest) {
         if self.error.is_none() {
-            self.error = self.write(request).err();
+            self.error = self.write(us, request).err();
         }
     }
 
-    fn write(&mut self, request: &DiskRequest) -> io::Result<()> {
-        let us = self.start.elapsed().as_micros();
+    fn write(&mut self, us: u128, request: &DiskRequest) -> io::Result<()> {
         self.requests += 1;
         let size = SECTOR as u64;
         match request {

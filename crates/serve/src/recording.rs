@@ -1,8 +1,9 @@
 //! Reading a recording back ([`crate::record`] says what it is). It may be damaged, or of somebody else.
 
 use crate::directory::ServeError;
-use crate::record::data_of;
+use crate::record::{Recorder, data_of};
 use lab::served::{DiskRequest, SECTOR};
+use std::fmt;
 use std::fs;
 use std::path::Path;
 use vocab::Fua;
@@ -29,6 +30,23 @@ impl Recorded {
     }
 }
 
+impl fmt::Display for Recorded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = |sectors: u64| sectors * SECTOR as u64;
+        match &self.request {
+            DiskRequest::Read { sector, sectors } => write!(f, "read {} bytes at {}", bytes((*sectors).into()), bytes(*sector)),
+            DiskRequest::Write { sector, data, fua: Fua::No } => write!(f, "write {} bytes at {}", data.len(), bytes(*sector)),
+            DiskRequest::Write { sector, data, fua: Fua::Yes } => {
+                write!(f, "write {} bytes at {}, forced", data.len(), bytes(*sector))
+            }
+            DiskRequest::Flush => write!(f, "flush"),
+            DiskRequest::Discard { sector, sectors } => {
+                write!(f, "discard {} bytes at {}", bytes((*sectors).into()), bytes(*sector))
+            }
+        }
+    }
+}
+
 /// Largest request of a recording, in bytes.
 const REQUEST_MAX: u64 = 1 << 30;
 
@@ -45,6 +63,20 @@ impl Recording {
         let text = fs::read_to_string(path).map_err(file(path))?;
         let data = fs::read(data_of(path)).map_err(file(&data_of(path)))?;
         Self::parse(&text, &data).map_err(|what| ServeError::Other(format!("{}: {what}", path.display())))
+    }
+
+    /// Writes it, as it would have been recorded, with a microsecond between two requests. What is there is replaced.
+    ///
+    /// # Errors
+    /// If there is no room.
+    pub fn write(&self, path: &Path) -> Result<(), ServeError> {
+        let file = |doing| move |error| ServeError::File(path.to_owned(), doing, error);
+        for old in [path, &data_of(path)].into_iter().filter(|old| old.exists()) {
+            fs::remove_file(old).map_err(file("remove"))?;
+        }
+        let mut recorder = Recorder::new(path).map_err(file("write"))?;
+        (0..).zip(&self.requests).for_each(|(us, recorded)| recorder.record_at(us, &recorded.request));
+        recorder.finish().map(drop).map_err(file("write"))
     }
 
     fn parse(text: &str, data: &[u8]) -> Result<Self, String> {
@@ -116,7 +148,6 @@ fn parse(line: &str, left: &mut &[u8]) -> Result<Line, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Recorder;
 
     #[test]
     fn what_was_recorded_reads_back() {

@@ -57,12 +57,13 @@ impl Server {
         let server = Arc::new(Self { queue, arrived, core, shape: Shape { size, page } });
         let weak = Arc::downgrade(&server);
         match pace {
-            Pace::None => thread::spawn(move || let_time_pass(&weak)),
+            Pace::None => drop(thread::spawn(move || let_time_pass(&weak))),
+            Pace::Still => {}
             Pace::Times(factor) => {
                 locked(&server.queue).is_led = true;
-                thread::spawn(move || keep_time(&weak, factor))
+                thread::spawn(move || keep_time(&weak, factor));
             }
-        };
+        }
         server
     }
 

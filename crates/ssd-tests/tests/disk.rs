@@ -19,7 +19,7 @@ struct Sector {
     /// The newest answered, and older ones that a power cut may bring back.
     newest: u32,
     older: Vec<u32>,
-    /// It was discarded, and nothing durable was written since: a cut brings back anything.
+    /// It was discarded, and nothing durable was written since: after a power cut it may read as any of its old contents.
     discarded: bool,
 }
 

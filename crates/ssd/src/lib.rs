@@ -23,6 +23,9 @@ mod rules;
 mod session;
 mod write;
 
+/// The sources of the settings of a drive: what stands beside each field is what `flashkeep settings` says of it.
+pub const SETTINGS: [&str; 4] = [include_str!("config.rs"), ftl::SETTINGS, nand::SETTINGS, device::SETTINGS];
+
 pub use boot::demand::Demand;
 pub use config::SetupError;
 pub use config::{

@@ -51,6 +51,20 @@ pub enum TraceError {
         /// What would be valid.
         wanted: String,
     },
+    /// An option of a description of a workload cannot be used.
+    #[error("{file}, line {line}, option `{option}`: {message}")]
+    Option {
+        /// Name of the file.
+        file: String,
+        /// Line, counted from 1.
+        line: u64,
+        /// The option, shortened and escaped.
+        option: String,
+        /// What was found, and what would be valid.
+        message: String,
+        /// The known name that was probably meant.
+        meant: Option<String>,
+    },
     /// The file has lines but not one request.
     #[error("{file}: no request of format `{format}` in {lines} lines ({hint})")]
     Empty {
@@ -174,7 +188,7 @@ pub enum TraceError {
 impl TraceError {
     /// File, line (from 1) and field at fault, as far as they are known.
     #[must_use]
-    pub fn place(&self) -> Option<(&str, Option<u64>, Option<&'static str>)> {
+    pub fn place(&self) -> Option<(&str, Option<u64>, Option<&str>)> {
         match self {
             Self::Open { file, .. } | Self::Foreign { file, .. } | Self::Empty { file, .. } | Self::Ambiguous { file, .. } => {
                 Some((file, None, None))
@@ -182,6 +196,7 @@ impl TraceError {
             Self::Read { file, after_line, .. } => Some((file, Some(*after_line), None)),
             Self::LongLine { file, line, .. } | Self::Undetected { file, line, .. } => Some((file, Some(*line), None)),
             Self::Field { file, line, field, .. } => Some((file, Some(*line), Some(field))),
+            Self::Option { file, line, option, .. } => Some((file, Some(*line), Some(option))),
             _ => None,
         }
     }

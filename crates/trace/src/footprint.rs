@@ -144,6 +144,16 @@ impl Footprint {
         Self { slot_size, runs, slots, written_slots, extents, counts }
     }
 
+    /// The same, with address spaces of so many bytes, where they are larger than what the requests say.
+    #[must_use]
+    pub fn widened(mut self, extents: &[u64]) -> Self {
+        self.extents.resize(self.extents.len().max(extents.len()), 0);
+        for (extent, bytes) in self.extents.iter_mut().zip(extents) {
+            *extent = (*extent).max(bytes.div_ceil(self.slot_size.0));
+        }
+        self
+    }
+
     /// Size of the slots counted.
     #[must_use]
     pub fn slot_size(&self) -> Bytes {

@@ -18,6 +18,7 @@ mod bundled;
 mod decompress;
 mod error;
 mod field;
+pub mod flows;
 mod footprint;
 mod foreign;
 pub mod format;

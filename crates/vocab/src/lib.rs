@@ -8,16 +8,21 @@ mod choice;
 mod geometry;
 mod grid;
 mod host;
+mod nearest;
 mod normal;
 mod quantity;
 mod random;
 mod table;
+
+/// The source of this crate's settings: what stands beside each field is what `flashkeep settings` says of it.
+pub const SETTINGS: &str = include_str!("geometry.rs");
 
 pub use address::{BlockAddr, ChannelId, DieId, Lba, Lpn, Ppn, SECTOR_BYTES, Slot, StripSet, StripeId, SuperblockId};
 pub use choice::{Options, SchemeChoice, SchemeError, find_named};
 pub use geometry::{Geometry, GeometryError, PlaneUse};
 pub use grid::{Divider, Grid};
 pub use host::{Cause, Fua, HostCommand, HostOp};
+pub use nearest::nearest;
 pub use normal::normal_below;
 pub use quantity::{BusRate, Bytes, Capability, Nanojoules, Nanos, PeCycles, QuantityError, SimTime};
 pub use random::{Stream, Streams};

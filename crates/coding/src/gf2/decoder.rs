@@ -90,7 +90,7 @@ fn derivations<const W: usize>(equations: &[Symbols<W>], known: &Symbols<W>, off
     if !reach.contains(symbol) {
         return start;
     }
-    // What lies beyond reach never becomes known, so an equation with it never has one unknown only.
+    // Unknowns beyond reach never become known, so an equation with it never has one unknown only.
     let mut live: Vec<_> = equations.iter().filter(|e| e.without(&reach).is_empty()).map(|e| e.without(known)).collect();
     // Nor does one with a symbol that only it could give; and to give that leads nowhere.
     let is_dead_end = |live: &[Symbols<W>], e: &Symbols<W>| {

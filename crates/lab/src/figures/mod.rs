@@ -35,7 +35,7 @@
 //! published = [{ x = 8, y = 0.69, what = "69 %" }]
 //! ```
 //!
-//! Without `x` (and without points) the traces stand beside each other, a bar for each arm, and published values
+//! Without `x` (and without points) each trace has a place on the x axis, with a bar for each arm, and published values
 //! name their place: `{ x = "mean", of = "static", y = 0.8, what = "-20 %", why = "why ours is another" }`.
 //! A value without `y` is words only. Plots may have `log = true` (y), `traces = [..]`, `mean = true`.
 //!
@@ -46,7 +46,7 @@
 //!
 //! ```toml
 //! [figure]
-//! x = { name = "P/E cycles", key = "pe_cycles" }    # a column; texts stand beside each other
+//! x = { name = "P/E cycles", key = "pe_cycles" }    # a column; each text has its place on the axis
 //! study = { name = "required-t", table = "required_t", set = { pe = "1000,10000" } }
 //!
 //! # or `plot = "required-t"`: the curves of a plot of the study, as columns curve, x and y

@@ -15,7 +15,7 @@ pub(crate) struct Drawing {
     pub base: Option<u32>,
     pub y: String,
     pub is_log: bool,
-    /// What stands beside each other where x is no number: then x counts these.
+    /// Names along the x axis where x is no number; x is then an index of these.
     pub categories: Vec<String>,
     pub curves: Vec<Curve>,
     pub published: Vec<Published>,

@@ -70,7 +70,7 @@ pub(super) struct CensusSpec {
 pub(crate) struct AxisSpec {
     /// For readers, with its unit.
     pub name: String,
-    /// Column of the CSV, with its unit. Where its cells are no numbers, they stand beside each other.
+    /// Column of the CSV, with its unit. Where its cells are no numbers, each has a place of its own on the axis.
     pub key: String,
     /// Base of a logarithmic axis.
     #[serde(default)]
@@ -135,7 +135,7 @@ pub(crate) struct PlotSpec {
     /// Traces to show; none: all.
     #[serde(default)]
     pub traces: Vec<String>,
-    /// Whether the mean over the traces stands beside them.
+    /// Whether the mean over the traces is shown, too.
     #[serde(default)]
     pub mean: bool,
     /// Columns of a study that tell its curves apart.

@@ -8,7 +8,7 @@ mod drawn;
 mod figures;
 mod format;
 mod over;
-mod palette;
+pub mod palette;
 mod series;
 mod study;
 mod table;

@@ -12,7 +12,8 @@ pub(super) const CURVES: usize = COLOURS.len();
 const KNOWN: [&str; 7] = ["none", "raid5", "ds-raid", "ppc", "da-raid5", "code-zones", "mds-groups"];
 
 /// The colour of the curve with that number; they repeat.
-pub(super) fn of_curve(number: usize) -> &'static str {
+#[must_use]
+pub fn of_curve(number: usize) -> &'static str {
     // The first is grey, for what has no scheme: it comes last.
     COLOURS[(number + 1) % COLOURS.len()]
 }
@@ -24,7 +25,8 @@ pub(super) fn published() -> &'static str {
 
 /// A label and a colour for each scheme name, in order. Equal names get numbered labels; a name
 /// unknown here, or seen before, gets the first colour that is still free.
-pub(super) fn assign<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<(String, &'static str)> {
+#[must_use]
+pub fn assign<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<(String, &'static str)> {
     let mut taken = [false; COLOURS.len()];
     let mut own: Vec<Option<usize>> = Vec::new();
     for name in names.clone() {

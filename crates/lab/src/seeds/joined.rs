@@ -66,8 +66,8 @@ pub(crate) fn fairness(experiment: &Experiment, first: &[String]) -> Vec<String>
 
 /// Notes of the first repetition, after what repetitions are.
 pub(crate) fn notes(experiment: &Experiment, first: &[String]) -> Vec<String> {
-    let varied = if workload::is_generated(experiment) {
-        "bad blocks, write history, victims, errors and the requests of the generator"
+    let varied = if workload::is_drawn(experiment) {
+        "bad blocks, write history, victims, errors and the requests that are drawn"
     } else {
         "bad blocks, write history, victims and errors; the recorded requests stay the same"
     };

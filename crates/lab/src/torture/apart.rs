@@ -33,7 +33,7 @@ enum Sum {
     Unknown,
 }
 
-/// A drive at rest, as it lies there.
+/// A drive at rest.
 pub struct Apart {
     grid: Grid,
     flash: RawFlash,

@@ -44,43 +44,49 @@ impl<P> BlockContents<P> {
     }
 }
 
-/// The coverage of each page, in as few words of 32 bits as the dies of the drive need; none where it is not kept.
+/// The coverage of each page; none where it is not kept, which takes as little of each block as can be.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Coverages {
+pub(crate) struct Coverages(Option<Box<CoverageWords>>);
+
+/// Coverages in as few words of 32 bits a page as the dies of the drive need.
+#[derive(Clone, Debug)]
+struct CoverageWords {
     words: Box<[u32]>,
     /// Words of a page.
     each: usize,
 }
 
 impl Coverages {
+    /// Of a drive that keeps `words_of_a_page` for each page; 0 where it keeps none.
     pub fn new(pages: usize, words_of_a_page: usize) -> Self {
-        Self { words: vec![0; pages * words_of_a_page].into(), each: words_of_a_page }
+        let words = || CoverageWords { words: vec![0; pages * words_of_a_page].into(), each: words_of_a_page };
+        Self((words_of_a_page > 0).then(|| Box::new(words())))
     }
 
     #[inline]
     pub fn get(&self, page: usize) -> StripSet {
-        match self.each {
-            0 => StripSet::EMPTY,
-            1 => StripSet(self.words[page].into()),
-            each => StripSet::from_words(&self.words[page * each..][..each]),
+        match self.0.as_deref() {
+            None => StripSet::EMPTY,
+            Some(CoverageWords { words, each: 1 }) => StripSet(words[page].into()),
+            Some(CoverageWords { words, each }) => StripSet::from_words(&words[page * each..][..*each]),
         }
     }
 
     /// The drive has more dies: a page takes more words, if its coverage is kept.
     pub fn widen(&mut self, words_of_a_page: usize) {
-        if self.each == 0 || self.each >= words_of_a_page {
-            return;
-        }
-        let mut wider = Self::new(self.words.len() / self.each, words_of_a_page);
-        for (wide, narrow) in wider.words.chunks_exact_mut(words_of_a_page).zip(self.words.chunks_exact(self.each)) {
+        let Some(narrow) = self.0.as_deref().filter(|words| words.each < words_of_a_page) else { return };
+        let mut words = vec![0; narrow.words.len() / narrow.each * words_of_a_page];
+        for (wide, narrow) in words.chunks_exact_mut(words_of_a_page).zip(narrow.words.chunks_exact(narrow.each)) {
             wide[..narrow.len()].copy_from_slice(narrow);
         }
-        *self = wider;
+        self.0 = Some(Box::new(CoverageWords { words: words.into(), each: words_of_a_page }));
     }
 
     #[inline]
     pub fn set(&mut self, page: usize, coverage: StripSet) {
-        coverage.to_words(&mut self.words[page * self.each..][..self.each]);
+        if let Some(CoverageWords { words, each }) = self.0.as_deref_mut() {
+            coverage.to_words(&mut words[page * *each..][..*each]);
+        }
     }
 }
 

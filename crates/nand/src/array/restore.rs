@@ -13,7 +13,7 @@ pub(crate) enum Found {
     Erased,
     /// Neither erased nor with right checksums.
     Unreadable,
-    /// What stands beside it, and the members that it names.
+    /// Its OOB bytes, and the members that it names.
     Valid(OobPage, Vec<Member>),
 }
 
@@ -68,7 +68,7 @@ impl<P: Payload> MemoryArray<P> {
         self.change_contents(block).payload[slots].clone_from_slice(payload);
     }
 
-    /// What stands beside a page that is about to be programmed, with a checksum for each slot.
+    /// The OOB bytes of a page that is about to be programmed, with a checksum for each slot.
     pub(crate) fn oob_of(&self, program: &Program<'_, P>, data_crc: &[u32]) -> OobPage {
         let &Program { ppn, tags, updates, oob, now, .. } = program;
         let (block, page) = self.grid.split(ppn);

@@ -24,7 +24,7 @@ pub(super) struct Layout {
     pub data: usize,
     /// Bytes of the members that it names, and of their tail.
     pub named: usize,
-    /// Bytes of a page with what stands beside it.
+    /// Bytes of a page with its OOB bytes.
     pub record: usize,
     first_record: u64,
 }
@@ -52,12 +52,12 @@ impl Layout {
         self.first_record + u64::from(ppn.0) * self.record as u64
     }
 
-    /// Offset of what stands beside a page.
+    /// Offset of the OOB bytes of a page.
     pub fn oob_at(&self, ppn: Ppn) -> u64 {
         self.record_at(ppn) + (self.data + self.named) as u64
     }
 
-    /// Bytes of what stands beside a page, the tail of its members first.
+    /// Number of OOB bytes of a page, with the tail of its members, which comes first.
     pub fn beside(&self) -> usize {
         self.record - self.data - self.named + self.tail()
     }

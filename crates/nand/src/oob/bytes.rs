@@ -13,7 +13,7 @@ const SLOT: usize = 16;
 /// What an erased cell reads as.
 const ERASED: u8 = 0xff;
 
-/// Everything that stands beside a page.
+/// The OOB bytes of a page, decoded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OobPage {
     /// Bits that the code of each codeword of the page corrects.
@@ -32,7 +32,7 @@ pub struct OobPage {
     pub slots: Vec<OobSlot>,
 }
 
-/// What stands beside one slot.
+/// The OOB bytes of one slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OobSlot {
     /// What the slot holds.

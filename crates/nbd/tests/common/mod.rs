@@ -1,7 +1,10 @@
 //! A served drive, and the programs that nobody here wrote.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
-use serve::{DriveDirectory, Kept, Launch, ask};
+pub mod client;
+pub mod mount;
+
+use serve::{DriveDirectory, Kept, Launch, Pace, ask};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -42,6 +45,11 @@ pub struct Served {
 impl Served {
     /// Makes a drive with these settings and serves it.
     pub fn new(name: &str, kept: Kept, settings: &str) -> Self {
+        Self::with_pace(name, kept, settings, Pace::None)
+    }
+
+    /// As [`Self::new`], with a clock.
+    pub fn with_pace(name: &str, kept: Kept, settings: &str, pace: Pace) -> Self {
         // Paths of Unix sockets are short.
         let directory = std::env::temp_dir().join(format!("flashkeep-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&directory);
@@ -51,7 +59,7 @@ impl Served {
         let experiment = serve::experiment(&file).unwrap_or_else(|error| panic!("{error}"));
         std::fs::remove_file(&file).expect("it was written");
         drive.create(&experiment, false, kept).unwrap_or_else(|error| panic!("{error}"));
-        let launch = Launch { kept, plugin: Some(plugin()), syncs: false, ..Launch::of(drive) };
+        let launch = Launch { kept, pace, plugin: Some(plugin()), syncs: false, ..Launch::of(drive) };
         let mut served = Self { directory, launch, nbdkit: None };
         served.start();
         served

@@ -1,4 +1,4 @@
-//! Which lost pages redundancy brings back, worked out from what lies where: an opinion of its
+//! Which lost pages redundancy brings back, worked out from the page that each PPN holds: an opinion of its
 //! own, against which the engine's repairs are held.
 
 use super::ssd::ftl::Place;
@@ -25,7 +25,7 @@ impl Codeword {
     }
 }
 
-/// The logical pages that must answer with a media error, as the drive lies there, drained.
+/// The logical pages that must answer with a media error, of a drive at rest.
 pub fn beyond_repair(session: &Session, setup: &Setup) -> Vec<Lpn> {
     let (inventory, grid) = (session.inventory(), Grid::new(setup.drive.geometry));
     let readable: BTreeSet<Ppn> = inventory.pages.iter().filter(|page| !page.lost).map(|page| page.ppn).collect();

@@ -1,4 +1,4 @@
-//! The ladder of reads under schemes with parity, end to end: what no step brings back, parity does.
+//! The ladder of reads under schemes with parity, end to end: pages that no step of the ladder can decode are solved for with parity.
 
 use crate::common::{MIX, drive, read_all, run, seeds, setup, workload};
 use flashkeep_ssd as ssd;

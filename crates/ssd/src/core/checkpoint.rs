@@ -1,6 +1,6 @@
 //! A checkpoint bounds what a mount looks at.
 //!
-//! When the last page of a block is programmed, what stands beside its pages goes, once more, to
+//! When the last page of a block is programmed, the OOB bytes of its pages are written once more, to
 //! reserved blocks outside the drive's capacity: its *summary*. Before the block is erased the summary
 //! is struck out. Both pass through power-safe memory, so a summary is there or not, never in part. A
 //! mount reads all summaries, and of each block that has one a single page: if that has the P/E count of

@@ -1,11 +1,11 @@
 //! The journal of ranks: of each logical page the rank of its newest durable contents.
 //!
-//! The OOB bytes say which pages exist and which of their copies is the newest. They are lost with the page that they
-//! stand beside: a mount that finds an older copy cannot tell whether a newer one was lost, and one that finds none
+//! The OOB bytes say which pages exist and which of their copies is the newest. They are lost with their
+//! page: a mount that finds an older copy cannot tell whether a newer one was lost, and one that finds none
 //! cannot tell whether the page was ever written. The journal outlives dies, blocks and cuts, so that such a page
-//! answers with a media error. It brings nothing back, and it says nothing of places.
+//! answers with a media error. It restores no contents, and it does not say where a page is.
 //!
-//! It stands in reserved blocks beside flash, on two dies. Decision 11 has what it costs: 32 bytes programmed for each
+//! It is kept in reserved blocks outside the drive's capacity, on two dies. Decision 11 has what it costs: 32 bytes programmed for each
 //! write, which the model does not charge, and eight bytes of memory for each logical page.
 
 use std::collections::BTreeMap;

@@ -20,6 +20,7 @@ pub(crate) mod requests;
 pub(crate) mod shadow;
 #[cfg(test)]
 pub(crate) mod testing;
+pub(crate) mod versions;
 
 use crate::config::{BufferKind, Setup};
 use crate::host::buffer::WriteBuffer;

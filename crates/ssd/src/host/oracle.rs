@@ -1,24 +1,19 @@
 //! The oracle: what reads must return, from what was sent and answered alone. It knows nothing of the map, and every
 //! read is held against it.
 //!
-//! For each logical page: the version last sent, and how far the last answered version lies
-//! behind it. That is one 32-bit word (24 bits and 8), so checking costs four bytes a page.
+//! For each logical page it keeps the version last sent, and how far the last answered version lies behind it
+//! ([`Versions`]): two bytes a page, four where a page is written often.
 
 use crate::core::target::Floor;
+use crate::host::versions::{FAR_BEHIND, NEWEST_MAX, Sent, Versions};
 use device::contents::{HostPayload, Window};
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{Lpn, Table};
 
-/// Versions fit in 24 bits; a page is not written more often in one run.
-const VERSION: u32 = (1 << 24) - 1;
-
-/// The last answered version lies this far behind, or farther: which it is, is not known.
-const FAR_BEHIND: u32 = 255;
-
 /// The shadow of one drive's logical space.
 #[derive(Clone, Debug, Default)]
 pub struct Oracle {
-    words: Table<u32>,
+    versions: Versions,
     /// Pages whose last answered command was a discard.
     discarded: Vec<u64>,
     /// Per sector, the newest answered write; only when pages carry bytes.
@@ -48,7 +43,7 @@ impl Oracle {
         }
         let sectors = if P::BYTES { pages as usize * sectors_per_page as usize } else { 0 };
         Self {
-            words: Table::zeroed(pages as usize),
+            versions: Versions::new(pages as usize),
             discarded: vec![u64::MAX; pages.div_ceil(64) as usize],
             sectors: Table::zeroed(sectors),
             sectors_per_page,
@@ -69,7 +64,7 @@ impl Oracle {
 
     /// For each page the newest answered version.
     fn answered_versions(&self) -> Vec<u32> {
-        (0..self.words.len() as u32).map(|lpn| self.floor(Lpn(lpn)).version).collect()
+        (0..self.versions.len() as u32).map(|lpn| self.floor(Lpn(lpn)).version).collect()
     }
 
     /// A flush is sent: what is durable once it is answered. Empty where answers mean that.
@@ -98,8 +93,8 @@ impl Oracle {
     pub fn power_cut(&mut self) {
         self.failed.clear();
         self.last_discard.clear();
-        for lpn in (0..self.words.len() as u32).map(Lpn) {
-            let newest = self.words[lpn.index()] & VERSION;
+        for lpn in (0..self.versions.len() as u32).map(Lpn) {
+            let newest = self.newest(lpn);
             let floor = match self.durable.get(lpn.index()) {
                 _ if self.is_discarded(lpn) => 0,
                 Some(&durable) => durable,
@@ -115,8 +110,8 @@ impl Oracle {
 
     /// What was answered of the page was in memory that is gone: it may have any version that was sent, or none.
     pub fn doubt(&mut self, lpn: Lpn) {
-        let Some(word) = self.words.get(lpn.index()) else { return };
-        self.set_floor(lpn, *word & VERSION, 0);
+        let Some(sent) = self.versions.get(lpn) else { return };
+        self.set_floor(lpn, sent.newest, 0);
         if let Some(durable) = self.durable.get_mut(lpn.index()) {
             *durable = 0;
         }
@@ -133,7 +128,7 @@ impl Oracle {
         if self.failed.contains(&lpn) {
             return;
         }
-        let newest = self.words[lpn.index()] & VERSION;
+        let newest = self.newest(lpn);
         self.set_floor(lpn, newest, version.min(newest));
         if let Some(durable) = self.durable.get_mut(lpn.index()) {
             *durable = version;
@@ -146,21 +141,27 @@ impl Oracle {
     /// A page of a drive that was filled in another process was found with this version, 0 if it is
     /// unmapped; what is sent from now on has versions above `base`.
     pub fn adopt(&mut self, lpn: Lpn, version: u32, base: u32) {
-        let newest = base.max(version) & VERSION;
-        self.words[lpn.index()] = newest | (newest - version).min(FAR_BEHIND) << 24;
+        let newest = base.max(version) & NEWEST_MAX;
+        self.versions.set(lpn, Sent { newest, behind: newest - version });
         if version > 0 {
             self.discarded[lpn.index() / 64] &= !(1 << (lpn.0 % 64));
         }
     }
 
     fn set_floor(&mut self, lpn: Lpn, newest: u32, floor: u32) {
-        self.words[lpn.index()] = newest | (newest - floor).min(FAR_BEHIND) << 24;
+        self.versions.set(lpn, Sent { newest, behind: newest - floor });
         if !self.sectors.is_empty() {
             let first = lpn.index() * self.sectors_per_page as usize;
             let range = first..first + self.sectors_per_page as usize;
             let too_new = self.sectors[range].iter_mut().filter(|sector| **sector > floor);
             too_new.for_each(|sector| *sector = 0);
         }
+    }
+
+    /// The version of a page that was sent last.
+    #[inline]
+    fn newest(&self, lpn: Lpn) -> u32 {
+        self.versions.get(lpn).expect("a page of the drive").newest
     }
 
     fn is_discarded(&self, lpn: Lpn) -> bool {
@@ -170,32 +171,29 @@ impl Oracle {
     /// Hints that the page's version is needed soon.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
-        self.words.prefetch(lpn.index());
+        self.versions.prefetch(lpn);
         self.discarded.get(lpn.index() / 64).into_iter().for_each(vocab::prefetch);
     }
 
     /// A write of the page is sent; its version. 0 where nothing is checked.
     #[inline]
     pub fn sent(&mut self, lpn: Lpn) -> u32 {
-        let Some(word) = self.words.get_mut(lpn.index()) else { return 0 };
-        let (version, behind) = (*word & VERSION, *word >> 24);
-        assert!(version < VERSION, "{lpn} was written {version} times: more than a run can tell apart");
-        *word = (version + 1) | (behind + 1).min(FAR_BEHIND) << 24;
-        version + 1
+        let Some(Sent { newest, behind }) = self.versions.get(lpn) else { return 0 };
+        self.versions.set(lpn, Sent { newest: newest + 1, behind: behind + 1 });
+        newest + 1
     }
 
     /// A write of sectors `from..to` of the page was answered.
     #[inline]
     pub fn answered(&mut self, lpn: Lpn, version: u32, from: u32, to: u32) {
-        let Some(word) = self.words.get_mut(lpn.index()) else { return };
-        let (newest, behind) = (*word & VERSION, *word >> 24);
+        let Some(Sent { newest, behind }) = self.versions.get(lpn) else { return };
         if newest - version > behind {
             return; // Something newer was answered before.
         }
         if !self.failed.is_empty() {
             self.failed.remove(&lpn);
         }
-        *word = newest | (newest - version) << 24;
+        self.versions.set(lpn, Sent { newest, behind: newest - version });
         self.discarded[lpn.index() / 64] &= !(1 << (lpn.0 % 64));
         if !self.sectors.is_empty() {
             let first = lpn.index() * self.sectors_per_page as usize;
@@ -207,7 +205,7 @@ impl Oracle {
     /// A discard of the page, sent as `version`, is carried out: from now on it reads as
     /// unmapped.
     pub fn discard(&mut self, lpn: Lpn, version: u32) {
-        if self.words.is_empty() {
+        if self.versions.len() == 0 {
             return;
         }
         self.answered(lpn, version, 0, 0);
@@ -226,12 +224,11 @@ impl Oracle {
     /// A read of the page is sent.
     #[inline]
     pub fn floor(&self, lpn: Lpn) -> Floor {
-        match self.words.get(lpn.index()) {
+        match self.versions.get(lpn) {
             None => Floor { request: self.asking, ..Floor::default() },
-            Some(word) => {
-                let (version, behind) = (*word & VERSION, *word >> 24);
+            Some(Sent { newest, behind }) => {
                 // A distance that does not fit leaves any version possible: it only weakens the check.
-                let version = if behind == FAR_BEHIND { 0 } else { version - behind };
+                let version = if behind == FAR_BEHIND { 0 } else { newest - behind };
                 Floor { version, discarded: self.is_discarded(lpn), request: self.asking }
             }
         }
@@ -245,7 +242,7 @@ impl Oracle {
         if !P::CHECKED {
             return Ok(());
         }
-        let newest = self.words[lpn.index()] & VERSION;
+        let newest = self.newest(lpn);
         match found {
             None if floor.discarded || self.is_discarded(lpn) => Ok(()),
             None if self.last_discard.get(&lpn).is_some_and(|&version| version > floor.version) => Ok(()),

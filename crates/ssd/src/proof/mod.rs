@@ -1,5 +1,5 @@
 //! What proofs need of a drive: stop it between any two events, fork it, break the fork, read
-//! all of it back, recompute every parity from flash, and see what lies where. For tests; no
+//! all of it back, recompute every parity from flash, and list which page each PPN holds. For tests; no
 //! run uses it.
 
 pub(crate) mod profiles;
@@ -74,7 +74,7 @@ pub struct StoredPage {
     pub lost: bool,
 }
 
-/// What lies where.
+/// Which page each PPN holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inventory {
     /// Every programmed page, in order.
@@ -190,7 +190,7 @@ impl Session {
         inside!(&self.0, prepared => prepared.engine.alternatives_in_flight())
     }
 
-    /// What lies where.
+    /// Which page each PPN holds.
     #[must_use]
     pub fn inventory(&self) -> Inventory {
         inside!(&self.0, prepared => prepared.engine.inventory())

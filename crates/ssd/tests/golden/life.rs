@@ -153,7 +153,7 @@ impl Debug for Flat<'_> {
 pub struct Life {
     /// What happened when: digests of event logs, and how many commands and events there were.
     pub events: Fnv,
-    /// What the runs said of themselves, what mounts found, and in the end what lies where.
+    /// Results of the runs, findings of the mounts, and the page that each PPN holds in the end.
     pub state: Fnv,
     /// How it ended, in one word.
     pub end: &'static str,

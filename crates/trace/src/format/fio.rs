@@ -20,7 +20,7 @@ pub(super) const FORMAT: Format = Format {
     open: |_| Box::new(Fio { version: None, files: Names::default(), clock: 0 }),
 };
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Version {
     /// Time passes by `wait` only.
     Two,
@@ -49,6 +49,10 @@ impl Parser for Fio {
             self.version = Some(version(line)?);
             return Ok(Taken::NoRequest);
         };
+        // Every job of fio that writes into one log begins it anew.
+        if version(line) == Ok(version_now) {
+            return Ok(Taken::NoRequest);
+        }
         let mut fields = Fields::new(line, Separator::Blanks);
         let at = match version_now {
             Version::Two => self.clock,

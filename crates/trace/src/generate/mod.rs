@@ -18,6 +18,7 @@ use thiserror::Error;
 use vocab::{Bytes, Fua, HostCommand, HostOp, Lba, Nanos, SECTOR_BYTES, SimTime, Stream, Streams};
 
 pub use mobile::Mobile;
+pub(crate) use scatter::Scatter;
 pub use zipf::Zipf;
 
 /// When requests arrive.

@@ -5,7 +5,7 @@
 
 use vocab::Stream;
 
-pub(super) struct Scatter {
+pub(crate) struct Scatter {
     keys: [u64; 4],
     half_bits: u32,
     count: u64,
@@ -15,6 +15,11 @@ impl Scatter {
     pub fn new(count: u64, stream: &mut Stream) -> Self {
         let bits = u64::BITS - count.saturating_sub(1).leading_zeros();
         Self { keys: [stream.bits(), stream.bits(), stream.bits(), stream.bits()], half_bits: bits.div_ceil(2).max(1), count }
+    }
+
+    /// Places in all.
+    pub fn count(&self) -> u64 {
+        self.count
     }
 
     /// Where `index` goes.

@@ -1,4 +1,6 @@
 //! Flashkeep on the command line. Exit codes: 0 done, 1 a check failed, 2 bad input.
+//!
+//! The program is [`command_line`] and nothing else; so is the command that the Python package installs.
 
 mod args;
 mod crash;
@@ -13,10 +15,12 @@ mod torture;
 
 use args::{Cli, Command, Options};
 use lab::{Comparison, Experiment, Problem};
+use std::ffi::OsString;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
@@ -25,8 +29,28 @@ const CHECK_FAILED: u8 = 1;
 /// The input cannot be used.
 const BAD_INPUT: u8 = 2;
 
-fn main() -> ExitCode {
-    match run(args::parse()) {
+/// What was typed behind the name of the program.
+static TYPED: OnceLock<Vec<String>> = OnceLock::new();
+
+/// What was typed behind the name of the program, as text.
+fn typed() -> &'static [String] {
+    TYPED.get().map_or(&[], Vec::as_slice)
+}
+
+/// Does what a command line says, once in a process. `words` are those behind the name of the program.
+#[must_use]
+pub fn command_line(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let words: Vec<OsString> = words.into_iter().collect();
+    TYPED.get_or_init(|| words.iter().map(|word| word.to_string_lossy().into_owned()).collect());
+    let cli = match args::parse(words) {
+        Ok(cli) => cli,
+        Err(said) => {
+            // Help goes to standard output, what is wrong to standard error.
+            let _ = said.print();
+            return ExitCode::from(if said.use_stderr() { BAD_INPUT } else { 0 });
+        }
+    };
+    match run(cli) {
         Ok(_) if OUTPUT_FAILED.load(Relaxed) => ExitCode::from(BAD_INPUT),
         Ok(code) => code,
         Err(problem) => {
@@ -96,8 +120,7 @@ fn compare(experiment: &Experiment, options: &Options) -> Result<ExitCode, Probl
     let comparison = simulate(experiment, options)?;
     let index = lab::write_report(&comparison, &options.report)?;
     if let Some(file) = &options.plot {
-        let typed: Vec<String> = std::env::args().skip(1).collect();
-        lab::write_headline(&comparison, &format!("flashkeep {}", typed.join(" ")), file)?;
+        lab::write_headline(&comparison, &format!("flashkeep {}", typed().join(" ")), file)?;
     }
     if let Some(file) = &options.series {
         lab::write_series(&comparison, file)?;

@@ -1,0 +1,78 @@
+//! Workloads that a file describes instead of recording them: jobs of fio, flows of MQSim.
+
+use crate::experiment::Experiment;
+use crate::input_file::{SETTINGS_MAX, read_text};
+use crate::mqsim;
+use crate::problem::Problem;
+use crate::workload::{STANDARD_INPUT, is_name, standard_input, trace_problem};
+use std::io::Read;
+use std::path::Path;
+use trace::flows::{Flows, fio_job};
+
+/// A format of such files.
+pub(crate) struct Description {
+    /// Name, for `trace.format`.
+    pub name: &'static str,
+    /// One line on it.
+    pub about: &'static str,
+    /// Whether a file begins like one.
+    looks_like: fn(&[u8]) -> bool,
+    read: fn(&Experiment, &str, &str) -> Result<Flows, Problem>,
+}
+
+/// All of them.
+pub(crate) const DESCRIPTIONS: &[Description] = &[
+    Description {
+        name: fio_job::NAME,
+        about: fio_job::ABOUT,
+        looks_like: fio_job::looks_like,
+        read: |_, name, text| fio_job::parse(name, text).map_err(|error| trace_problem(&error)),
+    },
+    Description { name: mqsim::NAME, about: mqsim::ABOUT, looks_like: mqsim::looks_like, read: mqsim::read },
+];
+
+fn named(name: &str) -> Option<&'static Description> {
+    DESCRIPTIONS.iter().find(|known| known.name == name)
+}
+
+/// Whether the workload of the experiment is described by a file.
+pub(crate) fn is_described(experiment: &Experiment) -> bool {
+    named(&experiment.trace.format).is_some()
+}
+
+/// Names the format of the workload where it is to be found out and the file describes a workload.
+pub(crate) fn settle(experiment: &mut Experiment) {
+    /// Bytes that are looked at.
+    const HEAD: u64 = 4096;
+    let spec = &experiment.trace;
+    if spec.format != "auto" || spec.columns.is_some() || (is_name(&spec.source) && spec.source != STANDARD_INPUT) {
+        return;
+    }
+    let head = if spec.source == STANDARD_INPUT {
+        standard_input().map(|bytes| bytes[..bytes.len().min(HEAD as usize)].to_vec()).unwrap_or_default()
+    } else {
+        let path = Path::new(&spec.source);
+        // A pipe could block for ever; what it is will be said where it is read.
+        let file = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).and_then(|_| std::fs::File::open(path).ok());
+        let mut head = Vec::new();
+        file.map(|file| file.take(HEAD).read_to_end(&mut head));
+        head
+    };
+    if let Some(found) = DESCRIPTIONS.iter().find(|known| (known.looks_like)(&head)) {
+        experiment.trace.format = found.name.into();
+    }
+}
+
+/// The workload, where it is described by a file.
+pub(crate) fn flows(experiment: &Experiment) -> Result<Option<Flows>, Problem> {
+    let spec = &experiment.trace;
+    let Some(description) = named(&spec.format) else { return Ok(None) };
+    let text = if spec.source == STANDARD_INPUT {
+        String::from_utf8_lossy(&standard_input()?).into_owned()
+    } else {
+        let fail = |error| Problem::new("trace.source", format!("{} cannot be read: {error}", spec.source));
+        read_text(Path::new(&spec.source), SETTINGS_MAX).map_err(fail)?
+    };
+    let name = if spec.source == STANDARD_INPUT { "standard input" } else { &spec.source };
+    (description.read)(experiment, name, &text).map(Some)
+}

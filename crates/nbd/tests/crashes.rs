@@ -1,0 +1,91 @@
+//! Crash points of programs that nobody here wrote: what keeps its word passes, what does not is found. Each test says what is
+//! missing, and is skipped then.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::mount::{Attached, may_mount};
+use common::{Served, have, run, text};
+use serve::{Crash, Kept, Recording, Tried};
+use std::path::{Path, PathBuf};
+
+/// What is not flushed is lost with the power. The file system has the first 7 MiB.
+const DRIVE: &str = "drive.preset = \"mlc-2014\"\nschemes = [\"none\"]\ncapacity.size = \"8MiB\"\nbuffer.kind = \"volatile\"\n";
+const FILE_SYSTEM: [&str; 11] = ["-q", "-F", "-b", "1024", "-J", "size=1", "-O", "^resize_inode", "-N", "64", "-E"];
+
+const PROGRAMS: [&str; 7] = ["nbdkit", "nbdfuse", "nbdcopy", "qemu-io", "mkfs.ext4", "e2fsck", "debugfs"];
+
+fn script(name: &str) -> String {
+    text(&Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/checks")).join(name)).to_owned()
+}
+
+/// Records what a file system asks of the drive while `load` works on it, and what the drive held before; then cuts the power at
+/// many instants. `None` where mounts are not permitted.
+fn crash(test: &str, mount: &str, load: &[&str], check: &str) -> Option<Tried> {
+    let served = Served::new(test, Kept::Memory, DRIVE);
+    let uri = served.uri();
+    let (base, log): (PathBuf, PathBuf) = (served.file("base"), served.file("log"));
+    let mut disk = Attached::new(test, &served)?;
+    run("mkfs.ext4", &[&FILE_SYSTEM[..], &["lazy_itable_init=0", &disk.device, "7M"]].concat());
+    run("nbdcopy", &[&uri, text(&base)]);
+    served.ctl(&format!("record {}", text(&log)));
+    disk.mount(mount);
+    let directory = text(&disk.root).to_owned();
+    let arguments: Vec<&str> = load.iter().map(|word| if *word == "DIR" { &*directory } else { *word }).chain([&*uri]).collect();
+    run("sh", &arguments);
+    disk.unmount();
+    drop(disk);
+    served.ctl("record off");
+    served.check();
+    let recording = Recording::read(&log).expect("it was written");
+    let crash = Crash {
+        check: format!("sh {} {{image}}", script(check)),
+        flushes: 6,
+        samples: 8,
+        fates: 2,
+        only: None,
+        base: Some(base),
+        work: served.file("crash"),
+        seed: 1,
+        failures: 1,
+        threads: 2,
+        shrink: 0,
+        anew: false,
+    };
+    let setup = serve::DriveDirectory::at(&served.file("")).setup().expect("it was made");
+    Some(crash.run(&setup, &recording, &mut |_, _| {}).unwrap_or_else(|error| panic!("{error}")))
+}
+
+fn passes(tried: &Tried) {
+    assert!(tried.failures.is_empty() && tried.images > 10, "{tried:?}");
+}
+
+fn fails(tried: &Tried, why: &str) {
+    assert!(tried.failures.first().is_some_and(|failure| failure.said.contains(why)), "{tried:?}");
+}
+
+#[test]
+fn sqlite_with_a_log_keeps_what_it_committed_and_without_synchronous_does_not() {
+    let test = "crash-sqlite";
+    if !have(test, &[&PROGRAMS[..], &["sqlite3"]].concat()) || !may_mount(test, "ext4") {
+        return;
+    }
+    let load = script("sqlite_load.sh");
+    let of = |synchronous| crash(test, "defaults", &[&load, "DIR", synchronous, "3"], "sqlite.sh");
+    let (Some(full), Some(off)) = (of("full"), of("off")) else { return };
+    passes(&full);
+    fails(&off, "rows were committed");
+}
+
+#[test]
+fn ext4_keeps_what_fsync_said_and_without_barriers_does_not() {
+    let test = "crash-ext4";
+    if !have(test, &PROGRAMS) || !may_mount(test, "ext4") {
+        return;
+    }
+    let load = script("files_load.sh");
+    let of = |mount| crash(test, mount, &[&load, "DIR", "4"], "files.sh");
+    let (Some(with), Some(without)) = (of("barrier"), of("nobarrier")) else { return };
+    passes(&with);
+    fails(&without, "is not there, or not whole");
+}

@@ -1,0 +1,40 @@
+//! The command line in this process, and what is said of settings and colours.
+
+use crate::errors::bad_input;
+use pyo3::prelude::*;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// The codes that the command line ends with; it exits by itself where a signal ends it.
+const CODES: [u8; 3] = [0, 1, 2];
+
+/// Does what a command line says; gives the exit code of the program.
+#[pyfunction]
+pub fn command(py: Python<'_>, words: Vec<OsString>) -> u8 {
+    let code = py.detach(|| cli::command_line(words));
+    CODES.into_iter().find(|known| ExitCode::from(*known) == code).expect("a documented exit code")
+}
+
+/// Settings at a path and below it, all of them where it is empty: key, meaning, kind, names, what is valid, default.
+#[pyfunction]
+pub fn settings(path: &str) -> PyResult<Vec<(String, String, String, String, String)>> {
+    let found = if path.is_empty() { lab::settings() } else { lab::settings_at(path) };
+    let found = found.map_err(|problem| bad_input(&problem))?;
+    let told = |one: lab::Setting| {
+        let (valid, default) = (one.valid_text(), one.default_text());
+        (one.key, one.meaning, one.kind.to_owned(), valid, default)
+    };
+    Ok(found.into_iter().map(told).collect())
+}
+
+/// The colours that reports give to schemes, in their order.
+#[pyfunction]
+pub fn colours(schemes: Vec<String>) -> Vec<&'static str> {
+    lab::report::palette::assign(schemes.iter().map(String::as_str)).into_iter().map(|(_, colour)| colour).collect()
+}
+
+/// The colour that reports give to the curve of a number, from 0.
+#[pyfunction]
+pub fn curve_colour(number: usize) -> &'static str {
+    lab::report::palette::of_curve(number)
+}

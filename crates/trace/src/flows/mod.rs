@@ -1,0 +1,381 @@
+//! Workloads as other tools describe them: several flows of requests, each with its own range, mix, sizes, addresses and pace.
+//!
+//! A description (a job file of fio, the flows of another simulator) becomes [`Flows`], and these become requests. Everything
+//! drawn comes from the seed. Flows of one stage run beside each other, a stage begins when the one before has ended.
+
+mod draw;
+pub mod fio_job;
+
+use crate::{Record, TraceError, TraceSource};
+use draw::Drawn;
+pub(crate) use draw::smallest;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use vocab::{HostOp, Nanos, SimTime, Streams};
+
+/// Most flows of a workload.
+pub const FLOWS_LIMIT: usize = 4096;
+
+/// What a flow asks for; each has its share, its sizes and its pace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Discards.
+    Discard,
+}
+
+/// All kinds, in the order of lists for each kind.
+pub const KINDS: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Discard];
+
+/// Sizes of the requests of one kind, in bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sizes {
+    /// Sizes and their weights.
+    Weighted(Vec<(u64, f64)>),
+    /// Every multiple of `low` up to `high`, each as likely.
+    Multiples {
+        /// The smallest, and what all are multiples of.
+        low: u64,
+        /// The largest.
+        high: u64,
+    },
+    /// A normal distribution, in whole sectors, one at least.
+    Normal {
+        /// Mean.
+        mean: f64,
+        /// Standard deviation.
+        deviation: f64,
+    },
+}
+
+/// Where the requests of a flow go within its range, in units of its alignment.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Place {
+    /// Each behind the one of its kind before, from the start of the range again at its end.
+    Sequential,
+    /// Anywhere, but nowhere twice before all places were taken.
+    Once,
+    /// Anywhere.
+    Uniform,
+    /// Zipf popularity with this skew, spread over the range.
+    Zipf(f64),
+    /// The popularity that fio calls Pareto, of this power, spread over the range.
+    Pareto(f64),
+    /// The popularity that fio calls normal, of this deviation in percent, spread over the range.
+    Normal(f64),
+    /// Zones of the range, for each kind, with the share of its requests that go there.
+    Zones([Vec<Zone>; 3]),
+}
+
+/// A part of a range.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Zone {
+    /// Share of the requests, 0 to 1.
+    pub share: f64,
+    /// Where it begins, as a share of the range.
+    pub from: f64,
+    /// Where it ends, as a share of the range.
+    pub to: f64,
+}
+
+/// The pace of requests of one kind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// Nanoseconds for each request.
+    pub per_request: f64,
+    /// Nanoseconds for each byte.
+    pub per_byte: f64,
+    /// Whether these are means of a Poisson process.
+    pub poisson: bool,
+}
+
+/// When the requests of a flow come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pacing {
+    /// As soon as fewer than so many are unanswered.
+    Queue(u32),
+    /// In time, each kind at its own rate.
+    Each([Option<Rate>; 3]),
+    /// In time, all kinds at one rate.
+    All(Rate),
+    /// In time: a pause behind every so many requests, which come at once.
+    Pauses {
+        /// Nanoseconds.
+        pause: u64,
+        /// Requests.
+        every: u64,
+    },
+}
+
+/// How much a flow asks for. Whatever is reached first ends it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Ends when so many bytes were asked for.
+    pub bytes: Option<u64>,
+    /// No request goes beyond the bytes.
+    pub is_exact: bool,
+    /// Ends after so many requests.
+    pub requests: Option<u64>,
+    /// Ends before this time behind its start, where it has times.
+    pub until: Option<Nanos>,
+}
+
+/// Requests that are drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Synthetic {
+    /// Range: first byte and bytes.
+    pub range: (u64, u64),
+    /// Share of each kind.
+    pub shares: [f64; 3],
+    /// Sizes of each kind.
+    pub sizes: [Sizes; 3],
+    /// What addresses of each kind are multiples of, within the range, in bytes.
+    pub units: [u64; 3],
+    /// Where requests go.
+    pub place: Place,
+    /// Share of the requests of each kind that go there; the others go behind the one before. 1 but for `percentage_random`.
+    pub placed: [f64; 3],
+    /// When requests come.
+    pub pacing: Pacing,
+    /// How much it is.
+    pub amount: Amount,
+    /// A flush behind every so many writes.
+    pub flush_every: Option<u64>,
+    /// Whether writes must be durable when they are answered.
+    pub fua: bool,
+    /// The seed, where the description has one of its own.
+    pub seed: Option<u64>,
+}
+
+/// What a flow plays.
+#[derive(Clone, Debug)]
+pub enum Requests {
+    /// Drawn requests.
+    Synthetic(Box<Synthetic>),
+    /// A recording, the first so many of its requests, so many times.
+    Recorded {
+        /// The recording.
+        source: TraceSource,
+        /// Requests of one time.
+        requests: u64,
+        /// Times.
+        times: u64,
+    },
+}
+
+/// One flow.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// Its name.
+    pub name: String,
+    /// Its address space.
+    pub device: u32,
+    /// Stages follow each other.
+    pub stage: u32,
+    /// When it begins, behind the start of its stage.
+    pub delay: Nanos,
+    /// What it plays.
+    pub requests: Requests,
+}
+
+/// A workload of flows.
+#[derive(Clone, Debug, Default)]
+pub struct Flows {
+    /// Name of the format it was written in.
+    pub format: &'static str,
+    /// The flows, by stage.
+    pub flows: Vec<Flow>,
+    /// Bytes of each address space.
+    pub extents: Vec<u64>,
+    /// What of the description has no counterpart, and what was taken for what.
+    pub notes: Vec<String>,
+}
+
+impl Flows {
+    /// Whether requests come at times of their own.
+    #[must_use]
+    pub fn is_timed(&self) -> bool {
+        self.flows.iter().any(Flow::is_timed)
+    }
+
+    /// Requests that are unanswered at most: of the stage with the most. `None` where requests come at times of their own.
+    #[must_use]
+    pub fn depth(&self) -> Option<u32> {
+        let depth = |flow: &Flow| match &flow.requests {
+            Requests::Synthetic(drawn) => match drawn.pacing {
+                Pacing::Queue(depth) => depth,
+                _ => 0,
+            },
+            Requests::Recorded { .. } => 0,
+        };
+        let stages = self.flows.iter().map(|flow| flow.stage).max()?;
+        let of = |stage| self.flows.iter().filter(|flow| flow.stage == stage).map(depth).fold(0, u32::saturating_add);
+        (!self.is_timed()).then(|| (0..=stages).map(of).max().unwrap_or(1).clamp(1, 65_536))
+    }
+
+    /// The requests; the same seed gives the same.
+    #[must_use]
+    pub fn records(&self, seed: u64) -> FlowRecords<'_> {
+        FlowRecords {
+            flows: self,
+            seed,
+            stage: None,
+            open: Vec::new(),
+            order: BinaryHeap::new(),
+            start: 0,
+            end: 0,
+            is_over: false,
+        }
+    }
+}
+
+impl Flow {
+    /// Whether its requests come at times of their own.
+    #[must_use]
+    pub fn is_timed(&self) -> bool {
+        match &self.requests {
+            Requests::Synthetic(drawn) => !matches!(drawn.pacing, Pacing::Queue(_)),
+            Requests::Recorded { .. } => true,
+        }
+    }
+}
+
+/// A request of a flow, before it is known when it is due among others.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    at: u64,
+    op: HostOp,
+    lba: u64,
+    sectors: u32,
+}
+
+/// A flow that is being played.
+struct Playing<'a> {
+    device: u32,
+    source: Player<'a>,
+    next: Option<Asked>,
+    /// Requests so far, and those at the same time: what orders flows without times.
+    taken: u64,
+    depth: Option<u32>,
+    end: u64,
+}
+
+enum Player<'a> {
+    Drawn(Box<Drawn<'a>>),
+    Recorded(Box<dyn Iterator<Item = Result<Record, TraceError>> + Send + 'a>),
+}
+
+impl Playing<'_> {
+    /// The next request; `None` at its end.
+    fn advance(&mut self, start: u64) -> Result<Option<Asked>, TraceError> {
+        let asked = match &mut self.source {
+            Player::Drawn(drawn) => {
+                let next = drawn.next();
+                self.end = self.end.max(drawn.end());
+                next
+            }
+            Player::Recorded(records) => match records.next() {
+                None => None,
+                Some(record) => {
+                    let Record { at, op, lba, sectors, .. } = record?;
+                    self.end = self.end.max(start.saturating_add(at.0));
+                    Some(Asked { at: start.saturating_add(at.0), op, lba: lba.0, sectors })
+                }
+            },
+        };
+        self.taken += 1;
+        Ok(asked)
+    }
+
+    /// What orders its next request among those of other flows: its time, or how many of its queue's lengths it has taken.
+    fn key(&self, asked: &Asked) -> u64 {
+        self.depth.map_or(asked.at, |depth| ((u128::from(self.taken) << 24) / u128::from(depth.max(1))) as u64)
+    }
+}
+
+/// The requests of [`Flows`], in order. The first error ends them.
+pub struct FlowRecords<'a> {
+    flows: &'a Flows,
+    seed: u64,
+    stage: Option<u32>,
+    open: Vec<Playing<'a>>,
+    /// Flows by what is due first.
+    order: BinaryHeap<Reverse<(u64, usize)>>,
+    /// When the stage began, and when the last of its flows ended.
+    start: u64,
+    end: u64,
+    is_over: bool,
+}
+
+impl<'a> FlowRecords<'a> {
+    /// Opens the next stage; false behind the last.
+    fn next_stage(&mut self) -> Result<bool, TraceError> {
+        let stage = self.stage.map_or(0, |stage| stage + 1);
+        if self.flows.flows.iter().all(|flow| flow.stage < stage) {
+            return Ok(false);
+        }
+        self.stage = Some(stage);
+        self.start = self.end;
+        self.open.clear();
+        let streams = Streams::new(self.seed);
+        for (index, flow) in self.flows.flows.iter().enumerate().filter(|(_, flow)| flow.stage == stage) {
+            let start = self.start.saturating_add(flow.delay.0);
+            let (source, depth): (Player<'a>, Option<u32>) = match &flow.requests {
+                Requests::Synthetic(synthetic) => {
+                    let own = synthetic.seed.map_or(streams, Streams::new);
+                    let depth = if let Pacing::Queue(depth) = synthetic.pacing { Some(depth) } else { None };
+                    (Player::Drawn(Box::new(Drawn::new(synthetic, own, index as u64, start))), depth)
+                }
+                Requests::Recorded { source, requests, times } => {
+                    let requests = usize::try_from(*requests).unwrap_or(usize::MAX);
+                    let open = move || Ok(source.open()?.take(requests));
+                    (Player::Recorded(Box::new(crate::looped(open, *times))), None)
+                }
+            };
+            let mut playing = Playing { device: flow.device, source, next: None, taken: 0, depth, end: start };
+            playing.next = playing.advance(start)?;
+            if let Some(asked) = &playing.next {
+                self.order.push(Reverse((playing.key(asked), self.open.len())));
+            }
+            self.end = self.end.max(playing.end);
+            self.open.push(playing);
+        }
+        Ok(true)
+    }
+
+    fn take(&mut self) -> Result<Option<Record>, TraceError> {
+        loop {
+            let Some(Reverse((_, index))) = self.order.pop() else {
+                if self.next_stage()? {
+                    continue;
+                }
+                return Ok(None);
+            };
+            let playing = &mut self.open[index];
+            let asked = playing.next.take().expect("what is in the order has a request");
+            playing.next = playing.advance(self.start)?;
+            self.end = self.end.max(playing.end);
+            if let Some(next) = &playing.next {
+                self.order.push(Reverse((playing.key(next), index)));
+            }
+            let Asked { at, op, lba, sectors } = asked;
+            return Ok(Some(Record { at: SimTime(at), device: playing.device, op, lba: vocab::Lba(lba), sectors }));
+        }
+    }
+}
+
+impl Iterator for FlowRecords<'_> {
+    type Item = Result<Record, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_over {
+            return None;
+        }
+        let item = self.take().transpose();
+        self.is_over = !matches!(item, Some(Ok(_)));
+        item
+    }
+}

@@ -1,0 +1,73 @@
+"""Policies written in Python: told the same, they decide the same as those of the engine."""
+
+from dataclasses import replace
+
+import pytest
+
+import flashkeep as fk
+
+
+def fifo(candidates):
+    return max(range(len(candidates)), key=candidates.age.__getitem__, default=None)
+
+
+def greedy(candidates):
+    valid, age = candidates.valid, candidates.age
+    best = min(range(len(candidates)), key=lambda place: (valid[place], -age[place]), default=None)
+    return best if best is not None and candidates.gains[best] else None
+
+
+@pytest.fixture(scope="module")
+def writes(small):
+    """Enough writes that much is collected."""
+    trace = fk.Workload(generator="zipf", requests=8000, range="8MiB", read_fraction=0.1)
+    return replace(small, schemes=["none", "raid5", "ds-raid"], trace=trace)
+
+
+@pytest.mark.parametrize("policy", [fifo, greedy])
+def test_a_collection_policy_of_python_decides_as_the_same_one_of_the_engine(writes, policy):
+    mine = fk.run(replace(writes, gc=fk.Collection(policy=policy)))
+    theirs = fk.run(replace(writes, gc=fk.Collection(policy=policy.__name__)))
+    assert mine["event_digest"] == theirs["event_digest"] and min(mine["flash_erases"]) > 0
+    assert mine.document["experiment"]["gc"]["policy"] == f"python:{policy.__name__}"
+    laid_upon = replace(writes, gc=fk.Collection(policy=policy), settings={"gc.policy": "random"})
+    assert laid_upon.own_collection is None
+
+
+def test_an_ecc_policy_of_python_decides_as_the_same_one_of_the_engine(writes):
+    aged = replace(writes, age=fk.Age(pe_cycles=2000, retention="30d"), errors=fk.Errors(model="flares"))
+    heard = []
+    ecc = fk.PageEcc(program=lambda page, pe: 40, strongest=40, read=heard.append)
+    mine = fk.run(replace(aged, ecc=fk.Ecc(policy=ecc)))
+    theirs = fk.run(replace(aged, ecc=fk.Ecc(policy="fixed", options={"fixed": {"t": 40}})))
+    assert mine["event_digest"] == theirs["event_digest"]
+    assert len(heard) > 1000 and {read.t for read in heard} == {40} and sum(read.errors for read in heard) > 1000
+    weaker = fk.PageEcc(program=lambda page, pe: 20 + page % 2, strongest=40)
+    assert fk.run(replace(aged, ecc=fk.Ecc(policy=weaker)), check=False)["event_digest"] != mine["event_digest"]
+
+
+@pytest.mark.parametrize(
+    "policy, raised, says",
+    [
+        (lambda candidates: 1 / 0, ZeroDivisionError, "division"),
+        (lambda candidates: len(candidates), ValueError, "gc.policy: gave .*, and there are"),
+        (lambda candidates: "first", TypeError, "str"),
+    ],
+)
+def test_what_a_policy_raises_ends_the_run(writes, policy, raised, says):
+    with pytest.raises(raised, match=says):
+        fk.run(replace(writes, gc=fk.Collection(policy=policy)))
+
+
+def test_an_ecc_policy_beyond_its_strongest_code_is_refused(writes):
+    with pytest.raises(ValueError, match="gave t = 41, valid are 0 to 40"):
+        fk.run(replace(writes, ecc=fk.Ecc(policy=fk.PageEcc(program=lambda page, pe: 41, strongest=40))))
+
+
+def test_a_policy_of_python_is_for_runs_alone(writes):
+    mine = replace(writes, gc=fk.Collection(policy=fifo))
+    with pytest.raises(fk.BadInput, match="for fk.run"):
+        fk.sweep(fk.Grid(experiment=mine, axes=[fk.Axis(key="seed", values=[1])]))
+    with pytest.raises(fk.BadInput, match="python:fifo") as refused:
+        fk.Disk(replace(mine, schemes=["none"]))
+    assert refused.value.field == "gc.policy"
