@@ -15,9 +15,12 @@ pub fn command(py: Python<'_>, words: Vec<OsString>) -> u8 {
     CODES.into_iter().find(|known| ExitCode::from(*known) == code).expect("a documented exit code")
 }
 
-/// Settings at a path and below it, all of them where it is empty: key, meaning, kind, names, what is valid, default.
+/// A setting: key, meaning, kind, what is valid, default.
+type Told = (String, String, String, String, String);
+
+/// Settings at a path and below it, all of them where it is empty.
 #[pyfunction]
-pub fn settings(path: &str) -> PyResult<Vec<(String, String, String, String, String)>> {
+pub fn settings(path: &str) -> PyResult<Vec<Told>> {
     let found = if path.is_empty() { lab::settings() } else { lab::settings_at(path) };
     let found = found.map_err(|problem| bad_input(&problem))?;
     let told = |one: lab::Setting| {

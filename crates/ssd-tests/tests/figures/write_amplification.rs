@@ -102,6 +102,7 @@ impl Bench {
                 free_blocks: FREE_BLOCKS,
                 idle_free_blocks: 0,
                 moves_in_flight: self.block_pages,
+                own: None,
             },
             wear: WearConfig { dynamic: false, static_threshold: 0 },
             buffer: Buffer::OFF,

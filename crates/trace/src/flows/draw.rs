@@ -271,7 +271,7 @@ fn draw_size(sizes: &Sizes, room: u64, stream: &mut Stream) -> u64 {
                     left -= weight;
                     left < 0.0
                 });
-                chosen.or(fitting().last()).map_or_else(|| smallest(&Sizes::Weighted(sizes.clone())), |(size, _)| *size)
+                chosen.or(fitting().next_back()).map_or_else(|| smallest(&Sizes::Weighted(sizes.clone())), |(size, _)| *size)
             }
         },
         Sizes::Multiples { low, high } => low * (1 + stream.below((high.min(&room) / low).max(1))),
