@@ -19,7 +19,7 @@ to the engine.
 from flashkeep._documented import explain
 from flashkeep._native import Candidates, Frame, PageRead, __version__, names
 from flashkeep.campaigns import Campaign, torture
-from flashkeep.disks import Answer, Control, Disk
+from flashkeep.disks import Answer, Control, Disk, Happened
 from flashkeep.errors import BadInput, CheckFailed, DiskFailed, FlashkeepError
 from flashkeep.policies import PageEcc
 from flashkeep.results import Result, run
@@ -71,6 +71,7 @@ __all__ = [
     "Frame",
     "Geometry",
     "Grid",
+    "Happened",
     "PageEcc",
     "PageRead",
     "Precondition",

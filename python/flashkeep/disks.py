@@ -28,6 +28,19 @@ class Answer(NamedTuple):
     response: float
 
 
+class Happened(NamedTuple):
+    """What a schedule brought about."""
+
+    #: Seconds of virtual time.
+    time: float
+    #: Requests that the drive had taken since the schedule began.
+    requests: int
+    #: What, in the words of the control socket.
+    what: str
+    #: Why it could not happen; ``None``: it did.
+    refused: str | None
+
+
 class Disk:
     """A drive of an experiment with one scheme, empty unless ``filled`` with the history that the experiment describes.
 
@@ -104,7 +117,7 @@ class Disk:
         return [Answer(*told) for told in self._disk.run(all)]
 
     def kill(self, what: str, number: int) -> None:
-        """Loses a ``die``, ``block`` or ``page`` for good; a ``worn-out`` block takes nothing any more."""
+        """Loses a ``die``, ``block``, ``page`` or ``channel`` for good; a ``worn-out`` block takes nothing any more."""
         self._disk.kill(what, number)
 
     def cut_power(self) -> list[Answer]:
@@ -126,6 +139,30 @@ class Disk:
     def silent(self, chance: float) -> None:
         """From now on page reads return another page and report success with this probability."""
         self._disk.silent(chance)
+
+    def temperature(self, celsius: float) -> None:
+        """From now on the drive has this temperature: data age at its pace."""
+        self._disk.temperature(celsius)
+
+    def slow(self, die: int, factor: float) -> None:
+        """From now on reads, programs and erases of the die take so many times as long; 1 undoes it."""
+        self._disk.slow(die, factor)
+
+    def pause(self, time: str) -> None:
+        """The firmware does nothing for so long, in virtual time: ``"300ms"``. What was submitted waits."""
+        self._disk.pause(time)
+
+    def schedule(self, source: str | os.PathLike[str], *, name: str = "schedule") -> None:
+        """From now on what a schedule says happens, in place of an earlier one: a path, or the text itself if it has a
+        line end. Requests are counted and time is measured from here. docs/serve.md says how it is written."""
+        if isinstance(source, str) and "\n" in source:
+            self._disk.schedule(name, source)
+        else:
+            self._disk.schedule(os.fspath(source), Path(source).read_text(encoding="utf-8"))
+
+    def happened(self) -> list[Happened]:
+        """What the schedule brought about since this was last asked."""
+        return [Happened(*told) for told in self._disk.happened()]
 
     def snapshot(self) -> _native.Snapshot:
         """The whole drive as it is."""

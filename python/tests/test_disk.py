@@ -77,3 +77,57 @@ def test_snapshots_and_errors():
         disk.kill("die", 8)
     with pytest.raises(fk.BadInput, match="a drive has one scheme"):
         fk.Disk(fk.Experiment(schemes=["none", "raid5"]))
+
+
+def test_a_slow_die_and_a_stall_cost_time_and_a_channel_takes_its_dies():
+    disk = drive("none", **{"drive.preset": "mlc-2014", "buffer.kind": "off"})
+    for page in range(64):
+        disk.write(page * PAGE, bytes([page]) * PAGE)
+    disk.flush()
+
+    def seconds():
+        for page in range(64):
+            disk.submit_read(page * PAGE, PAGE)
+        return sum(answer.response for answer in disk.run())
+
+    usual = seconds()
+    disk.slow(2, 100)
+    assert seconds() > 2 * usual
+    disk.slow(2, 1)
+    disk.submit_read(0, PAGE)
+    disk.pause("300ms")
+    assert disk.run()[0].response >= 0.3
+    disk.temperature(55)
+    assert disk.status["temperature"] == 55
+    disk.kill("channel", 0)
+    assert {die["channel"] for die in disk.status["dies"] if not die["alive"]} == {0}
+    with pytest.raises(fk.DiskFailed, match="valid are -40 to 125"):
+        disk.temperature(1000)
+
+
+def test_a_schedule_happens_and_is_the_same_each_time(tmp_path):
+    path = tmp_path / "faults.toml"
+    path.write_text(
+        'seed = 3\n[[control]]\nat_request = [10, 60]\ntimes = 2\ndo = "kill block ?"\n'
+        '[[control]]\nat_request = 80\ndo = "cut-power"\n'
+    )
+
+    def run():
+        disk = drive()
+        disk.schedule(path)
+        failed = 0
+        for page in range(100):
+            disk.submit_write(page * PAGE, b"x" * PAGE)
+            failed += sum(answer.failed is not None for answer in disk.run())
+        return failed, disk.happened(), disk.status
+
+    one = run()
+    assert one == run()
+    failed, happened, status = one
+    assert failed == 1 and status["power_cuts"] == 1
+    assert [what.requests for what in happened][-1] == 80 and len(happened) == 3
+    with pytest.raises(fk.BadInput, match="unknown command") as bad:
+        drive().schedule('[[control]]\nat = "1s"\ndo = "explode"\n', name="mine.toml")
+    assert (bad.value.file, bad.value.line, bad.value.field) == ("mine.toml", 3, "control.0.do")
+    with pytest.raises(ValueError, match="only a drive that is served can hang"):
+        drive().schedule('[[control]]\nat = "1s"\ndo = "hang on"\n')

@@ -112,7 +112,7 @@ pub enum Command {
     Serve(ServeOptions),
     /// Replay a recording of a served drive, cut the power at many instants, and run a check of your own on what is left
     Crash(CrashOptions),
-    /// Tell a served drive what is to happen to it: status, kill die 3, cut-power, age 90d, ...; `help` lists all
+    /// Tell a served drive what is to happen to it: status, kill die 3, cut-power, temperature 55C, age 90d, ...; `help` lists all
     Ctl {
         /// The drive's directory, or its control socket
         socket: PathBuf,
@@ -398,6 +398,12 @@ pub struct ServeOptions {
     /// Control socket [default: DRIVE/control.sock]
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
+    /// What happens to the drive at which request or time: docs/serve.md says how it is written
+    #[arg(long, value_name = "FILE.toml")]
+    pub schedule: Option<PathBuf>,
+    /// A page on this port of 127.0.0.1 [default: 9345] that shows how the drive is and has buttons for faults
+    #[arg(long, value_name = "PORT", num_args = 0..=1, value_parser = clap::value_parser!(u16).range(1..))]
+    pub dashboard: Option<Option<u16>>,
     /// The clock: none (answers as soon as they are computed), real (latencies of the modelled drive), or a factor: 10x
     #[arg(long, value_name = "HOW", default_value = "none")]
     pub time: String,

@@ -3,7 +3,7 @@
 use crate::args::{NewDrive, ServeOptions};
 use crate::{print, say};
 use lab::{Experiment, Overrides, Problem};
-use serve::{DriveDirectory, Kept, Launch, ServeError};
+use serve::{DASHBOARD_PORT, DriveDirectory, Kept, Launch, ServeError};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::ExitCode;
@@ -39,6 +39,8 @@ pub fn run(options: &ServeOptions) -> Result<ExitCode, Problem> {
         socket: options.socket.clone(),
         port: options.port,
         control: options.control.clone(),
+        schedule: options.schedule.clone(),
+        dashboard: options.dashboard.map(|port| port.unwrap_or(DASHBOARD_PORT)),
         plugin: options.plugin.clone(),
         syncs: !options.no_sync,
         more: options.nbdkit.clone(),
@@ -46,6 +48,9 @@ pub fn run(options: &ServeOptions) -> Result<ExitCode, Problem> {
     };
     let mut command = launch.command().map_err(problem)?;
     say(&format!("serving {}\ncontrol {}", launch.uri(), launch.control_socket().display()));
+    if let Some(port) = launch.dashboard {
+        say(&format!("dashboard http://127.0.0.1:{port}/"));
+    }
     // From here on this process is nbdkit: what ends it is a power cut.
     Err(Problem::new("", format!("nbdkit cannot be started: {}", command.exec())))
 }

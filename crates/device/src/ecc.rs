@@ -186,6 +186,7 @@ fn cell_settings(errors: &Errors) -> Result<CellSettings, EccError> {
             let read = check("read_celsius", errors.read_celsius.unwrap_or(programmed), -40.0..=125.0)?;
             check("cross_shift", errors.cross_shift, 0.0..=2.0)? * (read - programmed) / 10.0
         },
+        cross_step: errors.cross_shift / 10.0,
     })
 }
 
@@ -245,7 +246,7 @@ impl PageEcc {
     /// Power was cut: codes and what is known of them stay.
     pub fn restart(&mut self, setup: &EccSetup<'_>, streams: &Streams) {
         self.policy.power_cut();
-        let geometry = setup.geometry;
+        let (geometry, warmth) = (setup.geometry, self.cells.warmth().clone());
         self.cells = Cells::new(
             cell_settings(setup.errors).expect("it was built before"),
             geometry.dies(),
@@ -253,6 +254,7 @@ impl PageEcc {
             streams,
         )
         .sensed_together(setup.sensed);
+        self.cells.set_warmth(warmth);
         self.decoders.iter_mut().for_each(VecDeque::clear);
         self.of_die.fill(0);
         (self.luck, self.sureness) = (streams.stream("ecc/ldpc"), streams.stream("ecc/ldpc-sureness"));

@@ -212,6 +212,8 @@ pub struct EccFolds {
     pub ldpc_disagreements: u64,
     /// Page reads with such a codeword.
     pub unreadable_pages: u64,
+    /// Page reads whose codewords were all corrected, by their errors: none, 1, 2 to 3, 4 to 7, and so on.
+    pub reads_by_errors: [u64; Self::CLASSES],
     /// Time spent decoding.
     pub decode: Nanos,
     /// Time spent encoding.
@@ -221,6 +223,15 @@ pub struct EccFolds {
 }
 
 impl EccFolds {
+    /// Classes of reads by their errors: the last has all from 32768 up.
+    pub const CLASSES: usize = 17;
+
+    /// The fewest errors of a class.
+    #[must_use]
+    pub fn fewest_errors(class: usize) -> u32 {
+        if class == 0 { 0 } else { 1 << (class - 1) }
+    }
+
     /// The codewords of a page were decoded.
     #[inline]
     fn decoded(&mut self, fact: Fact) {
@@ -231,6 +242,9 @@ impl EccFolds {
         self.miscorrected_codewords += u64::from(miscorrected);
         self.ldpc_disagreements += u64::from(disagreed);
         self.unreadable_pages += u64::from(failed > 0);
+        if failed == 0 {
+            self.reads_by_errors[((u32::BITS - errors.leading_zeros()) as usize).min(Self::CLASSES - 1)] += 1;
+        }
         self.decode += time;
     }
 }

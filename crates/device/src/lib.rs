@@ -23,6 +23,7 @@ pub mod sense;
 pub mod series;
 pub mod service;
 pub mod slab;
+pub mod slow;
 mod suspend;
 pub mod waits;
 mod work;
@@ -43,6 +44,7 @@ use crate::image::{Contents, Images};
 use crate::losses::Losses;
 use crate::queue::Die;
 use crate::slab::{CommandId, ImageId, OfCommand, Slab};
+use crate::slow::Slowness;
 use crate::waits::Stopwatch;
 use crate::work::Work;
 use nand::{FlashArray, Latencies, OobTag, ProgramOutcome, Timing};
@@ -59,6 +61,8 @@ pub struct Device<P: HostPayload, A: FlashArray<P>, O> {
     pub grid: Grid,
     /// How long sensing, programming, erasing and transfers take.
     pub latencies: Latencies,
+    /// Dies that are slower than these say.
+    pub slowness: Slowness,
     scheduler: Scheduler,
     /// Whether the collection of a block occupies its die: once its first command is taken up, no other is until it has none left.
     pub collection_occupies: bool,
@@ -95,6 +99,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let (slots, dies) = (grid.slots_per_page(), grid.dies() as usize);
         Self {
             latencies: Latencies::new(timing, grid.geometry()),
+            slowness: Slowness::default(),
             scheduler,
             collection_occupies: false,
             timed: true,
@@ -288,12 +293,11 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     /// Time a command keeps its die without waiting.
     fn service_time(&self, command: &Command<O>) -> Nanos {
         let (block, page) = self.grid.split(command.ppn);
-        let pe = self.array.block(block).pe;
         let cells = match command.verb {
-            Verb::Read => self.latencies.read(page),
+            Verb::Read => self.read_time(self.grid.split_block(block).0, page),
             Verb::Program if !self.latencies.unit.ends_with(page) => return Nanos(0),
-            Verb::Program | Verb::Recharge => self.latencies.program(page, pe),
-            Verb::Erase => self.latencies.erase(pe),
+            Verb::Program | Verb::Recharge => self.program_time(block, page),
+            Verb::Erase => self.erase_time(block),
         };
         self.transfer_time(command) + cells + self.encode_time(command.verb)
     }

@@ -92,6 +92,8 @@ pub struct Die {
     reads_in_a_row: u32,
     /// Times that the command in service gave way to reads.
     pub(crate) gave_way: u32,
+    /// How long it has worked.
+    pub worked: Nanos,
 }
 
 /// The queue of a die that collection occupies.
@@ -126,6 +128,7 @@ impl Default for Die {
             in_order: 0,
             reads_in_a_row: 0,
             gave_way: 0,
+            worked: Nanos(0),
         }
     }
 }

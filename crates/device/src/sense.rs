@@ -139,8 +139,8 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let ppn = command.ppn;
         let view = self.array.page(ppn);
         let info = *self.array.block(self.grid.split(ppn).0);
-        let (t, age) = (view.oob.ecc, self.now.since(view.written.min(self.now)));
-        let page = ecc.cells.page(ppn, &info, view.oob.sequence, age);
+        let (t, age) = (view.oob.ecc, ecc.cells.age(view.written, self.now));
+        let page = ecc.cells.page_at(ppn, &info, view.oob.sequence, (view.written, self.now));
         let unreadable = Verdict::Decoded { clean: false, rewrite: ecc.rewrites.unreadable };
         let Words { decoded, miscorrected, disagreed, undetected, time, first } = if ecc.ladder.is_on() {
             self.climb(ecc, command, t, &page)

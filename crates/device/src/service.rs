@@ -179,10 +179,10 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
                     begins = granted.max(self.now + encode);
                     encoding = encode;
                     transfer = overhead + self.latencies.transfer_unit();
-                    cells = self.latencies.program(page, self.array.block(block).pe);
+                    cells = self.program_time(block, page);
                     self.work.dies[die.index()].registers = Registers::default();
                 }
-                Verb::Erase => cells = self.latencies.erase(self.array.block(block).pe),
+                Verb::Erase => cells = self.erase_time(block),
             }
             self.channels[channel] = self.channels[channel].max(begins + transfer);
         }
@@ -199,7 +199,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     /// Time to sense a page, unless the registers of its die have it.
     #[inline]
     fn sensing_time(&mut self, die: DieId, ppn: Ppn) -> Nanos {
-        let time = self.latencies.read(self.grid.split(ppn).1);
+        let time = self.read_time(die, self.grid.split(ppn).1);
         if !self.latencies.unit.is_gathered() {
             return time;
         }
@@ -232,6 +232,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         }
         state.service = None;
         let busy = self.now.since(state.since);
+        state.worked += busy;
         self.work.busy -= 1;
         self.work.backlogs[die.index()] -= 1;
         let carried = self.transfer_time(&self.commands[id]);

@@ -37,11 +37,10 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let (id, phase) = self.work.dies[die.index()].service?;
         let command = &self.commands[id];
         let (block, page) = self.grid.split(command.ppn);
-        let pe = self.array.block(block).pe;
         let whole = match command.verb {
             _ if phase != Phase::Ending => return None,
-            Verb::Program if self.latencies.unit.ends_with(page) => self.latencies.program(page, pe),
-            Verb::Erase => self.latencies.erase(pe),
+            Verb::Program if self.latencies.unit.ends_with(page) => self.program_time(block, page),
+            Verb::Erase => self.erase_time(block),
             Verb::Program | Verb::Read | Verb::Recharge => return None,
         };
         let ends = self.calendar.at(die.index())?;

@@ -36,6 +36,8 @@ pub mod report;
 mod request_log;
 mod results;
 mod rows;
+#[cfg(unix)]
+mod schedule;
 mod seeds;
 mod series;
 mod setting;
@@ -67,6 +69,8 @@ pub use quantity::Quantity;
 pub use request_log::RequestLog;
 pub use results::VERSION;
 pub use rows::{Row, config_hash};
+#[cfg(unix)]
+pub use schedule::schedule;
 pub use seeds::{CONFIDENCE, Interval, Paired, Ratio, Seeds, t_quantile};
 pub use series::write_series;
 pub use setting::{Setting, settings, settings_at, settings_page, settings_schema, settings_text};

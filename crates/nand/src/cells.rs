@@ -11,7 +11,8 @@
 
 use crate::BlockInfo;
 use crate::rber::{PageSite, RberModel, Stress, acceleration, aged};
-use vocab::{DieId, Nanos, Ppn, Stream, Streams};
+use crate::warmth::Warmth;
+use vocab::{DieId, Nanos, Ppn, SimTime, Stream, Streams};
 
 /// What the cells of a drive are like.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,6 +29,8 @@ pub struct CellSettings {
     pub unaccelerated: f64,
     /// How far a read at another temperature than that of the program moves the best references, in units of the model.
     pub cross_shift: f64,
+    /// What each kelvin between the temperatures of program and read adds to that, where the drive's temperature changes.
+    pub cross_step: f64,
     /// Standard deviation of the logarithm of a page's factor.
     pub page_sigma: f64,
     /// Standard deviation of the logarithm of a block's factor.
@@ -36,11 +39,21 @@ pub struct CellSettings {
     pub recharge_rber: f64,
 }
 
+impl CellSettings {
+    /// How many hours of the model an hour at this temperature is.
+    fn acceleration_at(&self, celsius: f64) -> f64 {
+        let activated = acceleration(self.activation_ev, celsius, self.reference_celsius);
+        if self.unaccelerated == 0.0 { activated } else { aged(activated, self.unaccelerated) }
+    }
+}
+
 /// The cells of a drive.
 #[derive(Clone, Debug)]
 pub struct Cells {
     settings: CellSettings,
     acceleration: f64,
+    /// Temperatures that the drive had, if it had several.
+    warmth: Warmth,
     pages_per_block: u32,
     /// Pages of each bit of a word line.
     sensed: u32,
@@ -84,10 +97,8 @@ impl Cells {
     pub fn new(settings: CellSettings, dies: u32, pages_per_block: u32, streams: &Streams) -> Self {
         let of_die = |what: &str| (0..dies).map(|die| streams.stream(&format!("nand/die{die}/{what}"))).collect();
         Self {
-            acceleration: match settings.unaccelerated {
-                0.0 => acceleration(settings.activation_ev, settings.celsius, settings.reference_celsius),
-                share => aged(acceleration(settings.activation_ev, settings.celsius, settings.reference_celsius), share),
-            },
+            acceleration: settings.acceleration_at(settings.celsius),
+            warmth: Warmth::default(),
             settings,
             pages_per_block,
             sensed: 1,
@@ -121,6 +132,50 @@ impl Cells {
     pub fn nominal(&self, block: &BlockInfo, age: Nanos) -> f64 {
         let recharged = f64::from(block.recharges) * self.settings.recharge_rber;
         (self.settings.model.rber(&self.stress(block, age)) + recharged).min(0.5)
+    }
+
+    /// From now on the drive is at this temperature.
+    pub fn warm(&mut self, now: SimTime, celsius: f64) {
+        let before = (self.celsius(), self.acceleration);
+        self.acceleration = self.settings.acceleration_at(celsius);
+        self.warmth.change(now, before, (celsius, self.acceleration));
+    }
+
+    /// The temperature of the drive.
+    #[must_use]
+    pub fn celsius(&self) -> f64 {
+        self.warmth.now().map_or(self.settings.celsius, |(celsius, _)| celsius)
+    }
+
+    /// Temperatures that the drive had.
+    #[must_use]
+    pub fn warmth(&self) -> &Warmth {
+        &self.warmth
+    }
+
+    /// The drive had these temperatures.
+    pub fn set_warmth(&mut self, warmth: Warmth) {
+        self.acceleration = warmth.now().map_or(self.acceleration, |(_, acceleration)| acceleration);
+        self.warmth = warmth;
+    }
+
+    /// How old data are: the time since they were written then, or, where the drive had other temperatures since, the time at the
+    /// present one that does as much.
+    #[inline]
+    #[must_use]
+    pub fn age(&self, written: SimTime, now: SimTime) -> Nanos {
+        if self.warmth.is_constant() { now.since(written.min(now)) } else { self.warmth.age(written.min(now), now) }
+    }
+
+    /// As [`Self::page`], of data that were written then.
+    #[inline]
+    #[must_use]
+    pub fn page_at(&self, ppn: Ppn, block: &BlockInfo, sequence: u64, (written, now): (SimTime, SimTime)) -> PageCells {
+        let mut page = self.page(ppn, block, sequence, self.age(written, now));
+        if !self.warmth.is_constant() {
+            page.extra += self.settings.cross_step * self.warmth.risen_since(written);
+        }
+        page
     }
 
     /// Hours at the model's temperature that do what `hours` at the drive's do.
@@ -210,6 +265,7 @@ mod tests {
             activation_ev: 1.1,
             unaccelerated: 0.0,
             cross_shift: 0.0,
+            cross_step: 0.0,
             page_sigma: 0.0,
             block_sigma: 0.0,
             recharge_rber: 0.0,

@@ -17,6 +17,7 @@ pub mod rber;
 mod scan;
 mod silent;
 mod timing;
+mod warmth;
 
 /// The source file of this crate's settings: `flashkeep settings` prints the doc comment of each field.
 pub const SETTINGS: &str = include_str!("timing.rs");
@@ -31,3 +32,4 @@ pub use pairing::Pairing;
 pub use power::{EraseFate, InFlight, Partners, Program, ProgramFate};
 pub use scan::{BlockScan, PageScan, Scan, ValidPage};
 pub use timing::{Energy, Latencies, PageKind, ProgramUnit, Timing, Transfer, Unit, Worn};
+pub use warmth::Warmth;

@@ -1,7 +1,7 @@
 //! Settings of the plugin, and the drive that is served.
 
 use crate::abi::say;
-use serve::{Control, Disk, DriveDirectory, Kept, Pace, Server};
+use serve::{Control, Dashboard, Disk, DriveDirectory, Kept, Pace, Server};
 use std::ffi::{CStr, c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 pub const HELP: &CStr = c"\
 drive=DIRECTORY   (required) a drive that `flashkeep serve --create` made
 control=SOCKET    a control socket for `flashkeep ctl`
+schedule=FILE     what happens to the drive at which request or time
+dashboard=PORT    a page on this port of 127.0.0.1 that shows how the drive is
 time=none|still|real|Nx how virtual time and the wall clock go together (default none)
 memory=true|false a drive in memory, lost with the process (default false)
 sync=true|false   flushes make files durable against a failure of the machine (default true)";
@@ -19,6 +21,8 @@ sync=true|false   flushes make files durable against a failure of the machine (d
 struct Settings {
     drive: Option<PathBuf>,
     control: Option<PathBuf>,
+    schedule: Option<PathBuf>,
+    dashboard: Option<u16>,
     pace: Pace,
     memory: bool,
     no_sync: bool,
@@ -72,10 +76,15 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<(), String> {
         // nbdkit changes to the root directory when it goes into the background.
         "drive" => settings.drive = Some(absolute(value)?),
         "control" => settings.control = Some(absolute(value)?),
+        "schedule" => settings.schedule = Some(absolute(value)?),
+        "dashboard" => {
+            let port = value.parse().ok().filter(|port| *port > 0);
+            settings.dashboard = Some(port.ok_or_else(|| format!("dashboard: found `{value}`; valid are 1 to 65535"))?);
+        }
         "time" => settings.pace = value.parse().map_err(|error| format!("time: {error}"))?,
         "memory" => settings.memory = truth(value)?,
         "sync" => settings.no_sync = !truth(value)?,
-        _ => return Err(format!("unknown setting `{key}`; known: drive, control, time, memory, sync")),
+        _ => return Err(format!("unknown setting `{key}`; known: drive, control, schedule, dashboard, time, memory, sync")),
     }
     Ok(())
 }
@@ -97,7 +106,12 @@ pub extern "C" fn get_ready() -> c_int {
     let opened = with_settings(|settings| {
         let kept = if settings.memory { Kept::Memory } else { Kept::Files };
         let drive = settings.drive.as_deref().ok_or("drive=DIRECTORY is missing")?;
-        DriveDirectory::at(drive).open(kept).map_err(|error| error.to_string())
+        let drive = DriveDirectory::at(drive);
+        let planned =
+            settings.schedule.as_deref().map(|file| drive.schedule(file)).transpose().map_err(|error| error.to_string())?;
+        let mut disk = drive.open(kept).map_err(|error| error.to_string())?;
+        disk.plan(&planned.unwrap_or_default());
+        Ok::<Disk, String>(disk)
     });
     done(opened.map(|disk| *DISK.lock().unwrap_or_else(PoisonError::into_inner) = Some(disk)))
 }
@@ -109,6 +123,9 @@ pub extern "C" fn after_fork() -> c_int {
         let server = Server::new(disk, settings.pace, !settings.no_sync);
         if let Some(control) = &settings.control {
             Control::listen(control, &server).map_err(|error| error.to_string())?;
+        }
+        if let Some(port) = settings.dashboard {
+            Dashboard::listen(port, &server).map_err(|error| error.to_string())?;
         }
         SERVER.set(server).map_err(|_| "it was begun before".to_owned())
     });

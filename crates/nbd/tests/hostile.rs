@@ -45,7 +45,7 @@ fn nonsense_is_refused_and_the_drive_goes_on() {
         b"{\"command\": \"silent nan\"}\n",
         b"{\"command\": \"pause 1000d\"}\n",
         b"{\"command\": \"restore nothing\"}\n",
-        b"{\"command\": \"temperature 55C\"}\n",
+        b"{\"command\": \"temperature hot\"}\n",
         b"[[[[[[[[[[\n",
         b"\xff\xfe\x00\n",
     ];

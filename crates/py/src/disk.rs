@@ -1,20 +1,23 @@
 //! A drive with a client's own data.
 
 use crate::errors::bad_input;
-use lab::served::{Disk as Engine, DiskAnswer, DiskError, DiskRequest, Part, SECTOR, Snapshot as Kept};
+use lab::served::{
+    Control, Disk as Engine, DiskAnswer, DiskError, DiskRequest, Happened, Part, Planned, SECTOR, Snapshot as Kept,
+};
 use lab::{Experiment, Overrides};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use vocab::{Fua, Nanos};
+use vocab::{DieId, Fua, Geometry, Nanos};
 
 /// A drive. One thread at a time works on it; others wait.
 #[pyclass(frozen, module = "flashkeep._native")]
 pub struct Disk {
     disk: Mutex<Engine>,
     settings: String,
+    geometry: Geometry,
 }
 
 /// A drive as it was.
@@ -85,7 +88,7 @@ impl Disk {
                 Some(path) => Engine::create(&setup, path),
             };
             let disk = Mutex::new(disk.map_err(|error| failure(&error))?);
-            Ok(Self { disk, settings: one.to_toml() })
+            Ok(Self { disk, settings: one.to_toml(), geometry: setup.drive.geometry })
         })
     }
 
@@ -160,9 +163,10 @@ impl Disk {
         let part = match what {
             "die" => Part::Die(die()?),
             "block" => Part::Block(number),
+            "channel" => Part::Channel(number),
             "page" => Part::Page(number),
             "worn-out" => Part::WornOut(number),
-            _ => return Err(PyValueError::new_err(format!("found {what}; valid are die, block, page, worn-out"))),
+            _ => return Err(PyValueError::new_err(format!("found {what}; valid are die, block, page, channel, worn-out"))),
         };
         self.with(py, |disk| disk.fail(part))
     }
@@ -188,6 +192,39 @@ impl Disk {
 
     fn silent(&self, py: Python<'_>, chance: f64) -> PyResult<()> {
         self.with(py, |disk| disk.silent(chance))
+    }
+
+    fn temperature(&self, py: Python<'_>, celsius: f64) -> PyResult<()> {
+        self.with(py, |disk| disk.temperature(celsius))
+    }
+
+    fn slow(&self, py: Python<'_>, die: u16, factor: f64) -> PyResult<()> {
+        self.with(py, |disk| disk.slow(DieId(die), factor))
+    }
+
+    fn pause(&self, py: Python<'_>, time: &str) -> PyResult<()> {
+        let time = time_of(time)?;
+        self.with(py, |disk| disk.pause(time))
+    }
+
+    /// Plans what a schedule of this name and text says.
+    fn schedule(&self, name: &str, text: &str) -> PyResult<()> {
+        let planned = lab::schedule(name, text, &self.geometry).map_err(|problem| bad_input(&problem))?;
+        if let Some(Planned { control, .. }) = planned.iter().find(|planned| matches!(planned.control, Control::Hang(_))) {
+            return Err(PyValueError::new_err(format!("{name}: {control}: only a drive that is served can hang")));
+        }
+        self.lock().plan(&planned);
+        Ok(())
+    }
+
+    /// What happened as it was planned since this was last asked: when in seconds of virtual time, after how many requests, what, and
+    /// why it could not.
+    fn happened(&self) -> Vec<(f64, u64, String, Option<String>)> {
+        let told = |happened: Happened| {
+            let Happened { at, requests, control, refused } = happened;
+            (at.0 as f64 * 1e-9, requests, control.to_string(), refused)
+        };
+        self.lock().happened().into_iter().map(told).collect()
     }
 
     fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {

@@ -1,10 +1,13 @@
 //! The drive with the requests that it works on, and what was asked to happen to it.
 
+use crate::events::Events;
+use crate::history::History;
 use crate::pace::Pace;
 use crate::record::Recorder;
-use lab::served::{Disk, DiskAnswer, DiskRequest, Failed, Snapshot};
+use lab::served::{Control, Disk, DiskAnswer, DiskRequest, Failed, Happened, Snapshot};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 use vocab::{Fua, Nanos, SimTime};
 
@@ -107,6 +110,11 @@ pub struct Core {
     pub(crate) snapshots: BTreeMap<String, Snapshot>,
     /// What went wrong for good, in words.
     pub(crate) broken: Option<String>,
+    pub(crate) events: Events,
+    /// Samples of how it was, where somebody looks.
+    pub(crate) history: Option<Box<History>>,
+    /// Whether requests are to hang from now on, or no longer: for whoever keeps them from the drive.
+    pub(crate) hangs: Option<bool>,
 }
 
 impl Core {
@@ -122,6 +130,9 @@ impl Core {
             recorder: None,
             snapshots: BTreeMap::new(),
             broken: None,
+            events: Events::default(),
+            history: None,
+            hangs: None,
         }
     }
 
@@ -151,6 +162,9 @@ impl Core {
                     let syncs = matches!(request, DiskRequest::Flush | DiskRequest::Write { fua: Fua::Yes, .. });
                     let number = self.disk.submit(request);
                     self.pending.insert(number, Pending { slot, syncs: syncs && self.syncs });
+                    if let Some(history) = &mut self.history {
+                        history.asked(self.pending.len());
+                    }
                 }
             }
         }
@@ -168,12 +182,40 @@ impl Core {
         if let Err(error) = self.disk.idle(time) {
             self.fail(&error.to_string());
         }
+        self.note_planned();
+    }
+
+    /// Carries on what was planned and concerns the clock or the clients.
+    fn note_planned(&mut self) {
+        for Happened { at, control, refused, .. } in self.disk.happened() {
+            let happens = refused.is_none();
+            self.events.note(at.0 as f64 * 1e-9, control.to_string(), true, refused);
+            match control {
+                Control::Pause(time) if happens => self.stall(time),
+                Control::Hang(hangs) => self.hangs = Some(hangs),
+                Control::Age(_) | Control::Idle(_) | Control::CutPower if happens => self.set_clock(),
+                _ => {}
+            }
+        }
+    }
+
+    /// The firmware does nothing for so long, on the wall clock.
+    pub(crate) fn stall(&self, time: Nanos) {
+        let factor = if let Pace::Times(factor) = self.pace { factor } else { 1.0 };
+        thread::sleep(Duration::from_nanos((time.0 as f64 / factor) as u64));
+    }
+
+    /// Something happened because somebody wanted it.
+    pub(crate) fn note(&mut self, what: &str, refused: Option<String>) {
+        self.events.note(self.disk.now().0 as f64 * 1e-9, what.to_owned(), false, refused);
     }
 
     /// Works until something is answered.
     pub(crate) fn work(&mut self) {
         if self.is_busy() {
-            match self.disk.run() {
+            let answers = self.disk.run();
+            self.note_planned();
+            match answers {
                 Ok(answers) => self.deliver(answers),
                 Err(error) => self.fail(&error.to_string()),
             }
@@ -211,6 +253,9 @@ impl Core {
             return;
         }
         for answer in answers {
+            if let Some(history) = &mut self.history {
+                history.answered(&answer);
+            }
             if let Pace::Times(factor) = self.pace {
                 let wall = self.last.elapsed().as_nanos() as f64;
                 let due = answer.at.0.saturating_sub(self.virtual_start.0) as f64 / factor;

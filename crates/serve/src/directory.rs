@@ -1,6 +1,6 @@
 //! A drive in a directory: `drive.toml` has its settings, `flash` its image and `flash.memory` its power-safe memory.
 
-use lab::served::{Disk, DiskError};
+use lab::served::{Disk, DiskError, Planned};
 use lab::{Experiment, Overrides, Problem, Setup};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -140,6 +140,16 @@ impl DriveDirectory {
         }
         let experiment = Experiment::load(&self.settings_file(), &Overrides::default())?;
         Ok(lab::disk_setup(&experiment)?)
+    }
+
+    /// What a schedule file plans for the drive.
+    ///
+    /// # Errors
+    /// As of [`Self::setup`], or what is wrong with the file.
+    pub fn schedule(&self, file: &Path) -> Result<Vec<Planned>, ServeError> {
+        let geometry = self.setup()?.drive.geometry;
+        let text = std::fs::read_to_string(file).map_err(|error| ServeError::File(file.to_owned(), "read", error))?;
+        Ok(lab::schedule(&file.display().to_string(), &text, &geometry)?)
     }
 
     /// The drive.

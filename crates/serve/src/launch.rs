@@ -1,6 +1,7 @@
 //! Starting nbdkit with the plugin.
 
 use crate::control::clear;
+use crate::dashboard::Dashboard;
 use crate::directory::{DriveDirectory, Kept, ServeError};
 use crate::pace::Pace;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,10 @@ pub struct Launch {
     pub port: Option<u16>,
     /// The control socket.
     pub control: Option<PathBuf>,
+    /// A file that says what happens to the drive at which request or time.
+    pub schedule: Option<PathBuf>,
+    /// A port of the loopback device with a page that shows how the drive is.
+    pub dashboard: Option<u16>,
     /// The plugin; else it is looked for beside the program.
     pub plugin: Option<PathBuf>,
     /// Whether a flush makes files durable against a failure of the machine.
@@ -43,6 +48,8 @@ impl Launch {
             socket: None,
             port: None,
             control: None,
+            schedule: None,
+            dashboard: None,
             plugin: None,
             syncs: true,
             more: Vec::new(),
@@ -100,6 +107,15 @@ impl Launch {
         command.arg(format!("time={}", self.pace));
         command.arg(format!("memory={}", self.kept == Kept::Memory));
         command.arg(format!("sync={}", self.syncs));
+        if let Some(file) = &self.schedule {
+            // Errors are told before nbdkit starts.
+            self.drive.schedule(file)?;
+            command.arg(format!("schedule={}", file.display()));
+        }
+        if let Some(port) = self.dashboard {
+            Dashboard::check(port)?;
+            command.arg(format!("dashboard={port}"));
+        }
         command.args(plugin_settings);
         Ok(command)
     }

@@ -11,16 +11,20 @@
 mod control;
 mod core;
 mod crash;
+mod dashboard;
 mod directory;
+mod events;
+mod history;
 mod launch;
 mod pace;
 mod record;
 mod recording;
 mod server;
 
-pub use control::{COMMANDS, Control, ask};
+pub use control::{Control, ask, commands};
 pub use core::Core;
 pub use crash::{Crash, Failure, Instant, Shrunk, Smaller, Tried, usual_work};
+pub use dashboard::{DASHBOARD_PORT, Dashboard, page};
 pub use directory::{DriveDirectory, Kept, ServeError};
 pub use lab::served::{Disk, DiskError, DiskRequest, Failed};
 pub use launch::{Launch, PLUGIN};

@@ -104,6 +104,13 @@ impl Server {
         self.arrived.notify_all();
     }
 
+    /// As a schedule said.
+    fn hang_as(&self, core: &mut Core) {
+        if let Some(hangs) = core.hangs.take() {
+            self.hang(hangs);
+        }
+    }
+
     fn enter(&self, mut queue: MutexGuard<'_, Queue>, item: Item, slot: &Slot) -> Answer {
         queue.items.push(item);
         let leads = !std::mem::replace(&mut queue.is_led, true);
@@ -129,6 +136,7 @@ impl Server {
             let items = std::mem::take(&mut locked(&self.queue).items);
             core.take(items);
             core.work();
+            self.hang_as(&mut core);
             if !own.is_answered() {
                 continue;
             }
@@ -169,5 +177,6 @@ fn keep_time(server: &Weak<Server>, factor: f64) {
         core.keep_up(factor);
         core.take(items);
         wait = core.keep_up(factor);
+        server.hang_as(&mut core);
     }
 }

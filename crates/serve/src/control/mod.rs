@@ -1,9 +1,9 @@
 //! The control socket: JSON lines over a Unix socket. A line in is `{"command": "kill die 3"}`, a line out `{"ok": true, ..}` or
 //! `{"ok": false, "error": ".."}`. Lines may come from anybody who can open the socket, and may be anything.
 
-mod command;
+pub(crate) mod command;
 
-pub use command::COMMANDS;
+pub use command::commands;
 
 use crate::directory::ServeError;
 use crate::server::Server;

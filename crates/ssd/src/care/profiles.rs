@@ -248,7 +248,7 @@ impl<P: HostPayload> Care<P> {
                 continue;
             };
             let view = core.device.array.page(ppn);
-            let age = ecc.cells.reference_hours(hours(copy.at.since(view.written.min(copy.at))));
+            let age = ecc.cells.reference_hours(hours(ecc.cells.age(view.written, copy.at)));
             let pe = PeCycles(core.device.array.block(grid.split(ppn).0).pe);
             let beside = Some(Profile { capability: view.oob.ecc, pe, hours: age });
             let flushed = copy.partials.get(&ppn).copied().unwrap_or_default();

@@ -201,8 +201,30 @@ impl<P: HostPayload> Care<P> {
         let (written, t) = (view.written, view.oob.ecc);
         let hours = self.hours_until_due(core, block, t);
         if hours.is_finite() {
-            self.refresh_at(core, block, SimTime(written.0.saturating_add(span_of(hours).0)));
+            let due = SimTime(written.0.saturating_add(span_of(hours).0));
+            self.refresh_at(core, block, self.at_this_temperature(core, written, due));
         }
+    }
+
+    /// What would be due then if the drive had always been at the present temperature.
+    fn at_this_temperature<A: FlashArray<P>>(&self, core: &Core<P, A>, written: SimTime, due: SimTime) -> SimTime {
+        let (now, cells) = (core.device.now, core.device.ecc.as_deref().map(|ecc| &ecc.cells));
+        match cells.filter(|cells| !cells.warmth().is_constant() && written < now) {
+            Some(cells) => SimTime(due.0.saturating_add(now.since(written).0).saturating_sub(cells.age(written, now).0)),
+            None => due,
+        }
+    }
+
+    /// The drive has another temperature: deadlines are set anew.
+    pub fn note_warmed<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+        if !self.refresh.has_deadlines() {
+            return;
+        }
+        for unit in 0..core.map.units() as UnitId {
+            self.refresh.set(core.map.log_of(unit), unit, NEVER);
+        }
+        (0..core.device.grid.geometry().blocks()).for_each(|block| self.note_block(core, BlockAddr(block)));
+        self.refresh.stirred = true;
     }
 
     /// How long after its program a page of the block is due, at the reads so far.

@@ -1,7 +1,7 @@
 //! What may happen to a drive beside requests: parts of it fail, the power goes, it ages, it is put back to an earlier state.
 
 use super::medium::{Medium, on_engine, on_engine_mut};
-use super::{Disk, DiskAnswer, DiskError, DiskRequest, Failed};
+use super::{Control, Disk, DiskAnswer, DiskError, DiskRequest, Failed};
 use crate::engine::online::Turn;
 use crate::power::cut::Fate;
 use crate::power::mount::Mounted;
@@ -22,6 +22,8 @@ pub enum Part {
     Page(u32),
     /// A block takes nothing any more; what it holds stays until an erase of it is tried.
     WornOut(u32),
+    /// All dies of a channel stop answering, from 0.
+    Channel(u32),
 }
 
 /// A whole drive as it was, in memory. Pages that did not change since are shared with it.
@@ -29,6 +31,7 @@ pub enum Part {
 pub struct Snapshot {
     prepared: Box<Prepared<PageBuf>>,
     next: u64,
+    celsius: f64,
 }
 
 /// Events that recovery takes at most before something is wrong.
@@ -42,32 +45,34 @@ impl Disk {
     /// because no file keeps what has failed.
     pub fn fail(&mut self, part: Part) -> Result<(), DiskError> {
         self.only_in_memory("losing parts")?;
-        let geometry = self.setup.drive.geometry;
-        let below = |what: &str, found: u32, end: u32| {
-            if found < end {
-                return Ok(());
-            }
-            Err(DiskError::control(format!("{what} {found}: valid are 0 to {}", end - 1)))
-        };
+        self.check(&Control::Fail(part))?;
         let failure = match part {
-            Part::Die(die) => {
-                below("die", die.into(), geometry.dies())?;
-                if on_engine!(&self.medium, engine => engine.core.device.is_dead(DieId(die))) {
-                    return Err(DiskError::control(format!("die {die} is dead already")));
-                }
-                Failure::Die(DieId(die))
+            Part::Die(die) if on_engine!(&self.medium, engine => engine.core.device.is_dead(DieId(die))) => {
+                return Err(DiskError::control(format!("die {die} is dead already")));
             }
-            Part::Block(block) => below("block", block, geometry.blocks()).map(|()| Failure::Block(BlockAddr(block)))?,
-            Part::WornOut(block) => below("block", block, geometry.blocks()).map(|()| Failure::WornOut(BlockAddr(block)))?,
-            Part::Page(page) => {
-                below("page", page, geometry.pages())?;
-                if !on_engine!(&self.medium, engine => engine.core.device.is_programmed(Ppn(page))) {
-                    return Err(DiskError::control(format!("page {page} holds nothing that could be lost")));
-                }
-                Failure::Page(Ppn(page))
+            Part::Page(page) if !on_engine!(&self.medium, engine => engine.core.device.is_programmed(Ppn(page))) => {
+                return Err(DiskError::control(format!("page {page} holds nothing that could be lost")));
             }
+            Part::Channel(channel) => return self.fail_channel(channel),
+            Part::Die(die) => Failure::Die(DieId(die)),
+            Part::Block(block) => Failure::Block(BlockAddr(block)),
+            Part::WornOut(block) => Failure::WornOut(BlockAddr(block)),
+            Part::Page(page) => Failure::Page(Ppn(page)),
         };
         on_engine_mut!(&mut self.medium, engine => engine.fail(failure));
+        Ok(())
+    }
+
+    fn fail_channel(&mut self, channel: u32) -> Result<(), DiskError> {
+        on_engine_mut!(&mut self.medium, engine => {
+            let grid = &engine.core.device.grid;
+            let dies = (0..grid.dies() as u16).map(DieId).filter(|&die| grid.channel_of(die).index() == channel as usize);
+            let alive: Vec<DieId> = dies.filter(|&die| !engine.core.device.is_dead(die)).collect();
+            if alive.is_empty() {
+                return Err(DiskError::control(format!("all dies of channel {channel} are dead already")));
+            }
+            alive.into_iter().for_each(|die| engine.fail(Failure::Die(die)));
+        });
         Ok(())
     }
 
@@ -77,9 +82,7 @@ impl Disk {
     /// # Errors
     /// If it is no probability.
     pub fn silent(&mut self, chance: f64) -> Result<(), DiskError> {
-        if !(0.0..=1.0).contains(&chance) {
-            return Err(DiskError::control(format!("chance {chance}: valid are 0 to 1")));
-        }
+        self.check(&Control::Silent(chance))?;
         self.only_in_memory("silent corruption")?;
         let draws = Streams::new(self.setup.seed).stream("nand/silent");
         on_engine_mut!(&mut self.medium, engine => engine.core.device.array.hush(chance, draws));
@@ -117,6 +120,7 @@ impl Disk {
     /// # Errors
     /// As of [`Disk::run`].
     pub fn age(&mut self, time: Nanos) -> Result<(), DiskError> {
+        self.check(&Control::Age(time))?;
         self.come_to_rest()?;
         on_engine_mut!(&mut self.medium, engine => {
             let now = engine.core.device.now.0.saturating_add(time.0);
@@ -127,10 +131,10 @@ impl Disk {
 
     /// Completes what is in flight, background work included.
     fn come_to_rest(&mut self) -> Result<(), DiskError> {
-        self.hand_over();
+        self.hand_over()?;
         let mut events = 0;
         while self.medium.turn(SimTime(u64::MAX))? == Turn::On {
-            self.hand_over();
+            self.hand_over()?;
             events += 1;
             if events > RECOVERY_EVENTS_MAX {
                 return Err(DiskError::stuck(self.outstanding()));
@@ -154,7 +158,9 @@ impl Disk {
         self.waiting.clear();
         self.out_of_range.clear();
         self.cuts += 1;
+        let climate = self.medium.climate();
         let (mounted, doubtful) = self.medium.cut_power(&self.setup, &mut self.draws)?;
+        self.medium.set_climate(climate);
         self.next = on_engine!(&self.medium, engine => engine.host.requests.arrived);
         self.recover()?;
         self.settle(&doubtful)?;
@@ -207,6 +213,10 @@ impl Disk {
             out_of_range: self.out_of_range.clone(),
             draws: self.draws.clone(),
             cuts: self.cuts,
+            celsius: self.celsius,
+            schedule: self.schedule.clone(),
+            happened: self.happened.clone(),
+            kept: self.kept.clone(),
         })
     }
 
@@ -223,7 +233,7 @@ impl Disk {
         self.only_in_memory("snapshots")?;
         self.come_to_rest()?;
         match &self.medium {
-            Medium::Memory(prepared) => Ok(Snapshot { prepared: prepared.clone(), next: self.next }),
+            Medium::Memory(prepared) => Ok(Snapshot { prepared: prepared.clone(), next: self.next, celsius: self.celsius }),
             Medium::Files(_) => unreachable!("refused above"),
         }
     }
@@ -241,6 +251,7 @@ impl Disk {
         let answers = taken.into_iter().chain(untaken).map(failed).collect();
         self.waiting.clear();
         self.medium = Medium::Memory(snapshot.prepared.clone());
+        self.celsius = snapshot.celsius;
         // Numbers of requests are not given twice.
         self.next = self.next.max(snapshot.next);
         let next = self.next;

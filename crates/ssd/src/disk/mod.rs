@@ -16,19 +16,25 @@
 //! What reads find is held against what was written, sector by sector ([`crate::host::shadow`]): a wrong read is an error
 //! ([`Failed::Wrong`]) and stays visible in [`Disk::first_mismatch`].
 
+mod climate;
 mod control;
 mod error;
 mod medium;
+mod schedule;
 mod status;
+mod words;
 
 pub use control::{Part, Snapshot};
 pub use error::{DiskError, Failed};
+pub use schedule::{Happened, Planned, When};
 pub use status::{DieStatus, DiskStatus};
+pub use words::{CONTROLS, Control};
 
 use crate::config::Setup;
 use crate::engine::online::Turn;
 use crate::host::client::{ClientAnswer, ClientResult};
 use medium::{Medium, on_engine, on_engine_mut};
+use schedule::Schedule;
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
 use vocab::{Fua, HostCommand, HostOp, Lba, Lpn, Nanos, SimTime, Stream, Streams};
@@ -101,6 +107,12 @@ pub struct Disk {
     /// Fates of commands that a power cut meets.
     draws: Stream,
     cuts: u64,
+    /// Degrees Celsius.
+    celsius: f64,
+    schedule: Schedule,
+    happened: Vec<Happened>,
+    /// Answers that a planned control left, for the next run.
+    kept: Vec<DiskAnswer>,
 }
 
 impl Disk {
@@ -146,7 +158,19 @@ impl Disk {
 
     fn over(medium: Medium, setup: Setup) -> Self {
         let draws = Streams::new(setup.seed).stream("disk/cuts");
-        let mut disk = Self { medium, setup, waiting: VecDeque::new(), next: 0, out_of_range: BTreeSet::new(), draws, cuts: 0 };
+        let mut disk = Self {
+            celsius: setup.errors.celsius,
+            medium,
+            setup,
+            waiting: VecDeque::new(),
+            next: 0,
+            out_of_range: BTreeSet::new(),
+            draws,
+            cuts: 0,
+            schedule: Schedule::default(),
+            happened: Vec::new(),
+            kept: Vec::new(),
+        };
         on_engine_mut!(&mut disk.medium, engine => {
             disk.next = engine.host.requests.arrived;
             engine.go_online();
@@ -209,7 +233,7 @@ impl Disk {
     #[must_use]
     pub fn outstanding(&self) -> usize {
         let (taken, told) = on_engine!(&self.medium, engine => (engine.host.requests.outstanding, engine.client_answers()));
-        taken as usize + told + self.waiting.len()
+        taken as usize + told + self.waiting.len() + self.kept.len()
     }
 
     /// Lets the drive work until something is answered; what that is. Nothing, if nothing was asked.
@@ -218,13 +242,17 @@ impl Disk {
     /// If the files cannot be written: then nothing is answered any more.
     pub fn run(&mut self) -> Result<Vec<DiskAnswer>, DiskError> {
         loop {
-            self.hand_over();
+            self.hand_over()?;
             let answers = self.take_answers()?;
             if !answers.is_empty() || self.outstanding() == 0 {
                 return Ok(answers);
             }
-            if self.medium.turn(SimTime(u64::MAX))? == Turn::AtRest {
-                return Err(DiskError::stuck(self.outstanding()));
+            let due = self.due();
+            if self.medium.turn(due)? == Turn::AtRest {
+                if due == SimTime(u64::MAX) {
+                    return Err(DiskError::stuck(self.outstanding()));
+                }
+                self.skip_to(due);
             }
         }
     }
@@ -247,11 +275,19 @@ impl Disk {
     /// # Errors
     /// As of [`Self::run`].
     pub fn idle(&mut self, time: Nanos) -> Result<(), DiskError> {
-        self.hand_over();
-        let end = on_engine_mut!(&mut self.medium, engine => engine.expect_host(time));
-        while self.now() < end && self.medium.turn(end)? == Turn::On {}
-        on_engine_mut!(&mut self.medium, engine => engine.host_is_back(end));
-        Ok(())
+        self.check(&Control::Idle(time))?;
+        self.hand_over()?;
+        let end = self.now() + time;
+        loop {
+            let until = end.min(self.due()).max(self.now());
+            on_engine_mut!(&mut self.medium, engine => engine.expect_host(until.since(engine.core.device.now)));
+            while self.now() < until && self.medium.turn(until)? == Turn::On {}
+            on_engine_mut!(&mut self.medium, engine => engine.host_is_back(until));
+            self.carry_out_due()?;
+            if self.now() >= end {
+                return Ok(());
+            }
+        }
     }
 
     /// Lets so many events happen, or as many as there are.
@@ -259,13 +295,13 @@ impl Disk {
     /// # Errors
     /// As of [`Self::run`].
     pub fn step(&mut self, events: u32) -> Result<(), DiskError> {
-        self.hand_over();
+        self.hand_over()?;
         for _ in 0..events {
             if self.medium.turn(SimTime(u64::MAX))? == Turn::AtRest {
                 break;
             }
         }
-        Ok(())
+        self.carry_out_due()
     }
 
     /// When something happens next, if nothing is asked.
@@ -290,12 +326,25 @@ impl Disk {
             || on_engine!(&self.medium, engine => !engine.host.is_stored_page(&engine.core, Lpn(page as u32)))
     }
 
-    /// Gives the drive what waits, as far as it takes requests.
-    fn hand_over(&mut self) {
+    /// Gives the drive what waits, as far as it takes requests, and lets happen what is planned between them.
+    fn hand_over(&mut self) -> Result<(), DiskError> {
+        loop {
+            self.carry_out_due()?;
+            self.hand_over_some();
+            if self.schedule.requests_left() > 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Gives the drive what waits, until something is planned to happen.
+    fn hand_over_some(&mut self) {
         on_engine_mut!(&mut self.medium, engine => {
-            while !engine.is_off_line()
+            while self.schedule.requests_left() > 0
+                && !engine.is_off_line()
                 && let Some(waiting) = self.waiting.pop_front()
             {
+                self.schedule.take_request();
                 let (request, command) = (engine.host.requests.arrived, &waiting.command);
                 match (command.op, waiting.data) {
                     (HostOp::Write(_), Some(data)) => engine.client_mut().brings(request, command.lba.0, data),
@@ -308,8 +357,9 @@ impl Disk {
     }
 
     fn take_answers(&mut self) -> Result<Vec<DiskAnswer>, DiskError> {
+        let mut told = self.kept_answers();
         if on_engine!(&self.medium, engine => engine.client_answers()) == 0 {
-            return Ok(Vec::new());
+            return Ok(told);
         }
         // What was answered must outlive the process before anybody hears of it.
         self.medium.save()?;
@@ -317,7 +367,7 @@ impl Disk {
             let is_read_only = engine.host.requests.read_only_since.is_some();
             (std::mem::take(&mut engine.client_mut().answers), is_read_only)
         });
-        let mut told: Vec<DiskAnswer> = answers.into_iter().map(|answer| told_of(answer, is_read_only)).collect();
+        told.extend(answers.into_iter().map(|answer| told_of(answer, is_read_only)));
         for answer in told.iter_mut().filter(|answer| self.out_of_range.remove(&answer.request)) {
             answer.result = Err(Failed::Range);
         }

@@ -2,10 +2,14 @@
 
 use super::Disk;
 use super::medium::on_engine;
+use crate::engine::Engine;
+use device::contents::PageBuf;
+use device::facts::EccFolds;
 use device::facts::RequestKind;
+use ftl::{LogKind, UnitState};
 use nand::FlashArray;
 use serde::Serialize;
-use vocab::{BlockAddr, Cause, DieId};
+use vocab::{BlockAddr, Cause, DieId, SuperblockId};
 
 /// How a drive is. Counts are since it was made in this process, or opened, or its power was last cut.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -44,6 +48,12 @@ pub struct DiskStatus {
     pub flash_erases: Vec<(String, u64)>,
     /// Share of blocks that are free.
     pub free_share: f64,
+    /// Of the flash beyond what the host may use, the share that still works.
+    pub spare: f64,
+    /// Blocks that are not used any more, those of dead dies included.
+    pub bad_blocks: u32,
+    /// Temperature in degrees Celsius.
+    pub temperature: f64,
     /// Mean P/E cycles of a block.
     pub pe_mean: f64,
     /// Most P/E cycles of a block.
@@ -62,6 +72,8 @@ pub struct DiskStatus {
     pub corrected_bits: u64,
     /// Codewords of page ECC that could not be corrected.
     pub failed_codewords: u64,
+    /// Page reads that were corrected, by their bit errors: the fewest of a class, and how many reads.
+    pub ecc_histogram: Vec<(u32, u64)>,
     /// Pages whose contents were compared with what was written.
     pub checked_reads: u64,
     /// Of these, wrong.
@@ -81,11 +93,47 @@ pub struct DieStatus {
     pub alive: bool,
     /// Whether it works on a command.
     pub busy: bool,
+    /// How long it has worked, in virtual seconds.
+    pub worked_s: f64,
+    /// Commands that it has.
+    pub queued: u32,
+    /// The channel that it is on.
+    pub channel: u32,
+    /// By what its array times are multiplied.
+    pub slow: f64,
     /// Mean P/E cycles of its blocks.
     pub pe_mean: f64,
 }
 
+fn histogram(ecc: &EccFolds) -> Vec<(u32, u64)> {
+    let classes = ecc.reads_by_errors.iter().enumerate().map(|(class, &reads)| (EccFolds::fewest_errors(class), reads));
+    classes.filter(|&(_, reads)| reads > 0).collect()
+}
+
+impl<A: FlashArray<PageBuf>> Engine<PageBuf, A> {
+    /// Blocks that are not used any more.
+    fn bad_blocks(&self) -> u32 {
+        let (device, map) = (&self.core.device, &self.core.map);
+        let is_bad = |block: BlockAddr| {
+            let (die, superblock) = device.grid.split_block(block);
+            let is_out = match map.kind() {
+                LogKind::Regions => map.unit(map.unit_of_block(block)).state == UnitState::Bad,
+                LogKind::Group => !map.rows().members(SuperblockId(superblock.0)).contains(u32::from(die.0)),
+            };
+            is_out || device.is_dead(die) || device.array.block(block).bad || !device.losses.keeps(block)
+        };
+        (0..device.grid.geometry().blocks()).filter(|&block| is_bad(BlockAddr(block))).count() as u32
+    }
+}
+
 impl Disk {
+    fn spare(&self, bad_blocks: u32) -> f64 {
+        let geometry = &self.setup.drive.geometry;
+        let beyond = f64::from(geometry.slots().saturating_sub(self.setup.user_slots));
+        let lost = f64::from(bad_blocks) * f64::from(geometry.pages_per_block) * f64::from(geometry.slots_per_page());
+        (1.0 - lost / beyond.max(1.0)).max(0.0)
+    }
+
     /// How the drive is.
     #[must_use]
     pub fn status(&self) -> DiskStatus {
@@ -97,9 +145,18 @@ impl Disk {
             let die = |die: u16| {
                 let blocks = (0..device.grid.blocks_per_die()).map(|block| device.grid.block(DieId(die), block));
                 let of_die: Vec<u32> = blocks.map(|block: BlockAddr| device.array.block(block).pe).collect();
-                let service = device.dies()[usize::from(die)].service;
-                DieStatus { alive: !device.is_dead(DieId(die)), busy: service.is_some(), pe_mean: mean(&of_die) }
+                let id = DieId(die);
+                DieStatus {
+                    alive: !device.is_dead(id),
+                    busy: device.is_busy(id),
+                    worked_s: device.dies()[id.index()].worked.as_secs_f64(),
+                    queued: device.backlog(id),
+                    channel: device.grid.channel_of(id).index() as u32,
+                    slow: device.slowness.of(id),
+                    pe_mean: mean(&of_die),
+                }
             };
+            let bad_blocks = engine.bad_blocks();
             let by_cause = |counts: &[u64; Cause::ALL.len()]| {
                 Cause::ALL.iter().map(|&cause| (cause.name().to_owned(), counts[cause as usize])).filter(|(_, n)| *n > 0).collect()
             };
@@ -124,6 +181,9 @@ impl Disk {
                 flash_programs: by_cause(&folds.programs),
                 flash_erases: by_cause(&folds.erases),
                 free_share: f64::from(free) / map.units().max(1) as f64,
+                spare: self.spare(bad_blocks),
+                bad_blocks,
+                temperature: self.celsius,
                 pe_mean: mean(&pe),
                 pe_max: pe.iter().copied().max().unwrap_or(0),
                 pe_rated: self.setup.drive.endurance.0,
@@ -133,6 +193,7 @@ impl Disk {
                 rebuilt_reads: folds.rebuilt,
                 corrected_bits: folds.ecc.corrected_bits,
                 failed_codewords: folds.ecc.failed_codewords,
+                ecc_histogram: histogram(&folds.ecc),
                 checked_reads: folds.checked,
                 mismatches: folds.mismatches,
                 buffered_pages: engine.host.buffer.pages_by_age().len() as u64,

@@ -192,15 +192,14 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             return None;
         }
         let (block, page) = self.core.device.grid.split(command.ppn);
-        let pe = self.core.device.array.block(block).pe;
         let end = self.core.device.calendar.at(die.index())?;
         match command.verb {
             Verb::Program => {
-                let begun = end.0.saturating_sub(self.core.device.latencies.program(page, pe).0) <= self.core.device.now.0;
+                let begun = end.0.saturating_sub(self.core.device.program_time(block, page).0) <= self.core.device.now.0;
                 begun.then_some(Begun::Program { die, paired: self.has_partners(id), held_up: self.programs_end() })
             }
             Verb::Erase => {
-                let begun = end.0.saturating_sub(self.core.device.latencies.erase(pe).0) <= self.core.device.now.0;
+                let begun = end.0.saturating_sub(self.core.device.erase_time(block).0) <= self.core.device.now.0;
                 begun.then_some(Begun::Erase { die })
             }
             Verb::Read | Verb::Recharge => None,

@@ -1,0 +1,54 @@
+//! Dies that are slower than their kind.
+
+use crate::Device;
+use crate::contents::HostPayload;
+use nand::FlashArray;
+use vocab::{BlockAddr, DieId, Nanos};
+
+/// By what the array times of each die are multiplied; empty: by nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Slowness(Vec<f64>);
+
+impl Slowness {
+    /// From now on the array times of this die of so many are multiplied.
+    pub fn set(&mut self, die: DieId, factor: f64, dies: u32) {
+        self.0.resize(dies as usize, 1.0);
+        self.0[die.index()] = factor;
+        if self.0.iter().all(|&factor| factor == 1.0) {
+            self.0.clear();
+        }
+    }
+
+    /// By what the array times of the die are multiplied.
+    #[must_use]
+    pub fn of(&self, die: DieId) -> f64 {
+        self.0.get(die.index()).copied().unwrap_or(1.0)
+    }
+}
+
+impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
+    #[inline]
+    fn paced(&self, die: DieId, time: Nanos) -> Nanos {
+        if self.slowness.0.is_empty() { time } else { Nanos((time.0 as f64 * self.slowness.of(die)) as u64) }
+    }
+
+    /// Time that the die needs to sense page `page` of any of its blocks.
+    #[inline]
+    pub fn read_time(&self, die: DieId, page: u32) -> Nanos {
+        self.paced(die, self.latencies.read(page))
+    }
+
+    /// Time that its die needs to program page `page` of a block.
+    #[inline]
+    pub fn program_time(&self, block: BlockAddr, page: u32) -> Nanos {
+        let time = self.latencies.program(page, self.array.block(block).pe);
+        self.paced(self.grid.split_block(block).0, time)
+    }
+
+    /// Time that its die needs to erase a block.
+    #[inline]
+    pub fn erase_time(&self, block: BlockAddr) -> Nanos {
+        let time = self.latencies.erase(self.array.block(block).pe);
+        self.paced(self.grid.split_block(block).0, time)
+    }
+}

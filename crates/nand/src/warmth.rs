@@ -1,0 +1,78 @@
+//! Temperatures that a drive had, one after the other: data age at the pace of each while it lasted.
+
+use vocab::{Nanos, SimTime};
+
+/// A temperature from some time on.
+#[derive(Clone, Copy, Debug)]
+struct Spell {
+    since: SimTime,
+    celsius: f64,
+    /// How many hours of the error model an hour at it is.
+    acceleration: f64,
+}
+
+/// Temperatures that a drive had, in order; empty while it has that of its settings.
+#[derive(Clone, Debug, Default)]
+pub struct Warmth(Vec<Spell>);
+
+impl Warmth {
+    /// Whether the temperature never changed.
+    #[inline]
+    #[must_use]
+    pub fn is_constant(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The present temperature with its acceleration, if it ever changed.
+    #[must_use]
+    pub fn now(&self) -> Option<(f64, f64)> {
+        self.0.last().map(|spell| (spell.celsius, spell.acceleration))
+    }
+
+    /// From now on it is this temperature and acceleration; until now it was that.
+    pub(crate) fn change(&mut self, now: SimTime, before: (f64, f64), to: (f64, f64)) {
+        let spell = |since, (celsius, acceleration)| Spell { since, celsius, acceleration };
+        if self.0.is_empty() {
+            self.0.push(spell(SimTime::ZERO, before));
+        }
+        self.0.push(spell(now, to));
+    }
+
+    /// The time at the present temperature that does to data what the time from `written` to `now` did.
+    pub(crate) fn age(&self, written: SimTime, now: SimTime) -> Nanos {
+        let (_, present) = self.now().expect("temperatures were asked for");
+        let ends = self.0.iter().skip(1).map(|spell| spell.since).chain([now]);
+        let spent = |(spell, end): (&Spell, SimTime)| {
+            let time = end.min(now).0.saturating_sub(spell.since.max(written).0);
+            time as f64 * (spell.acceleration / present)
+        };
+        Nanos(self.0.iter().zip(ends).map(spent).sum::<f64>() as u64)
+    }
+
+    /// How many kelvin hotter it is than when something was written.
+    pub(crate) fn risen_since(&self, written: SimTime) -> f64 {
+        let then = self.0.iter().rev().find(|spell| spell.since <= written).unwrap_or(&self.0[0]);
+        self.now().map_or(0.0, |(celsius, _)| celsius - then.celsius)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten hours at pace 1, then ten at pace 4: 50 hours of the model, which are 12.5 at pace 4. What was written later has only
+    /// the hours since. Catches an old age that is taken at the new pace, and spells that overlap.
+    #[test]
+    fn data_age_at_the_pace_of_each_temperature() {
+        let hour = 3_600_000_000_000;
+        let at = |hours: u64| SimTime(hours * hour);
+        let mut warmth = Warmth::default();
+        warmth.change(at(10), (25.0, 1.0), (55.0, 4.0));
+        assert_eq!(warmth.age(at(0), at(20)), Nanos(12 * hour + hour / 2));
+        assert_eq!(warmth.age(at(15), at(20)), Nanos(5 * hour));
+        assert_eq!((warmth.risen_since(at(3)), warmth.risen_since(at(10))), (30.0, 0.0));
+        warmth.change(at(20), (0.0, 0.0), (25.0, 1.0));
+        assert_eq!(warmth.age(at(0), at(30)), Nanos(60 * hour), "10 + 40 + 10");
+        assert_eq!((warmth.risen_since(at(3)), warmth.risen_since(at(15))), (0.0, -30.0));
+    }
+}

@@ -1,0 +1,213 @@
+//! What happens to a drive beside requests: its temperature, slow dies, stalls, channels, and schedules of all that.
+#![cfg(unix)]
+
+mod common;
+
+use common::{drive, setup};
+use flashkeep_ssd as ssd;
+use ssd::disk::{Control, Disk, DiskError, DiskRequest, Failed, Happened, Part, Planned, SECTOR, When};
+use ssd::{Age, Ecc, Errors, PayloadKind, Power, Precondition, Setup};
+use vocab::{Bytes, DieId, Fua, Nanos, PeCycles, Streams};
+
+const HOUR: f64 = 3.6e12;
+const SECOND: Nanos = Nanos(1_000_000_000);
+
+/// An empty drive of 4 dies on 2 channels, kind of page by page 40 and 65 us to read.
+fn plain(scheme: &str) -> Setup {
+    let mut setup = setup(scheme, drive(4, 16, 8, 1), 0.5);
+    setup.precondition = Precondition { fill: 0.0, ..setup.precondition };
+    setup.power = Power { mountable: true, ..Power::default() };
+    Setup { payload: PayloadKind::Page, ..setup }
+}
+
+fn fill(disk: &mut Disk) -> u64 {
+    let per = u64::from(disk.sectors_per_page());
+    let pages = disk.sectors() / per;
+    for page in 0..pages {
+        disk.write(page * per, vec![page as u8; per as usize * SECTOR], Fua::No).expect("room");
+    }
+    disk.flush().expect("room");
+    pages
+}
+
+/// Response times of reads of all pages, one at a time.
+fn responses(disk: &mut Disk) -> Vec<u64> {
+    let per = disk.sectors_per_page();
+    let pages = disk.sectors() / u64::from(per);
+    let mut read = |page: u64| {
+        disk.submit(DiskRequest::Read { sector: page * u64::from(per), sectors: per });
+        let answers = disk.run_all().expect("a read");
+        assert!(answers[0].result.is_ok());
+        answers[0].response.0
+    };
+    (0..pages).map(&mut read).collect()
+}
+
+/// A read of a die that is ten times as slow takes nine sensings more, 40 or 65 us each; others take what they took. A power cut
+/// changes nothing of it, a factor of 1 undoes it. Catches a factor that also slows the channel, or another die.
+#[test]
+fn reads_of_a_slow_die_take_so_many_sensings_more() {
+    let mut disk = Disk::in_memory(&plain("none")).expect("a drive");
+    fill(&mut disk);
+    disk.idle(SECOND).expect("time passes");
+    let before = responses(&mut disk);
+    disk.slow(DieId(3), 10.0).expect("a die that is there");
+    let slow = responses(&mut disk);
+    let more: Vec<u64> = before.iter().zip(&slow).map(|(before, slow)| slow - before).collect();
+    assert!(more.iter().all(|more| [0, 9 * 40_000, 9 * 65_000].contains(more)), "{more:?}");
+    let share = more.iter().filter(|&&more| more > 0).count() as f64 / more.len() as f64;
+    assert!((0.2..0.3).contains(&share), "one die of four: {share}");
+    assert_eq!(disk.status().dies.iter().map(|die| die.slow).collect::<Vec<_>>(), [1.0, 1.0, 1.0, 10.0]);
+    // Recovery writes a page or two anew, to other dies.
+    disk.cut_power().expect("it mounts");
+    let times = |responses: Vec<u64>| responses.into_iter().collect::<std::collections::BTreeSet<u64>>();
+    assert_eq!(times(responses(&mut disk)), times(slow));
+    disk.slow(DieId(3), 1.0).expect("a die that is there");
+    assert_eq!(times(responses(&mut disk)), times(before));
+    assert!(matches!(disk.slow(DieId(4), 2.0), Err(DiskError::Control(what)) if what == "die 4: valid are 0 to 3"));
+    assert!(matches!(disk.slow(DieId(0), 0.5), Err(DiskError::Control(_))));
+}
+
+/// Bits that page ECC corrects when an aged drive is read once.
+fn corrected(age: impl FnOnce(&mut Disk)) -> f64 {
+    let mut setup = plain("none");
+    setup.drive.geometry.oob_size = Bytes(224);
+    setup.errors = Errors { model: "flares".into(), ..Errors::default() };
+    setup.ecc = Ecc { policy: "fixed".into(), options: [("t".into(), "60".into())].into(), ..Ecc::default() };
+    setup.age = Age { pe_cycles: PeCycles(8000), ..Age::default() };
+    let mut disk = Disk::in_memory(&setup).expect("a drive");
+    fill(&mut disk);
+    age(&mut disk);
+    let before = disk.status().corrected_bits;
+    responses(&mut disk);
+    let status = disk.status();
+    assert_eq!(status.media_errors, 0);
+    let of_reads: u64 = status.ecc_histogram.iter().map(|(_, reads)| reads).sum();
+    assert!(of_reads > 0 && status.ecc_histogram.iter().any(|&(errors, _)| errors > 0));
+    (status.corrected_bits - before) as f64
+}
+
+/// JESD218's 1.1 eV: an hour at 55 C does what `exp(Ea/k (1/298.15 - 1/328.15))` hours at 25 C do. So a drive that lay hot and
+/// cooled down has the errors of one that lay so much longer at 25 C, also through a power cut; counts differ by their own
+/// noise at most, four standard deviations. Catches an age that is taken at the present temperature as a whole.
+#[test]
+fn data_age_as_arrhenius_says_at_each_temperature_that_the_drive_had() {
+    let faster = (1.1 / 8.617_333e-5 * (1.0 / 298.15 - 1.0 / 328.15_f64)).exp();
+    let hours = |hours: f64| Nanos((hours * HOUR) as u64);
+    let is_alike = |one: f64, other: f64| (one - other).abs() <= 4.0 * (one + other).sqrt();
+    let short = corrected(|disk| disk.age(hours(200.0)).expect("it lies"));
+    let long = corrected(|disk| disk.age(hours(200.0 * faster)).expect("it lies"));
+    let hot = corrected(|disk| {
+        disk.temperature(55.0).expect("a drive bears that");
+        disk.age(hours(200.0)).expect("it lies");
+        disk.cut_power().expect("it mounts");
+        disk.temperature(25.0).expect("a drive bears that");
+        assert_eq!(disk.status().temperature, 25.0);
+    });
+    assert!(!is_alike(short, long), "{short} and {long} bits");
+    assert!(is_alike(hot, long), "{hot} and {long} bits");
+}
+
+#[test]
+fn a_channel_goes_with_its_dies_and_the_spare_with_it() {
+    let setup = plain("none");
+    let mut disk = Disk::in_memory(&setup).expect("a drive");
+    assert_eq!((disk.status().bad_blocks, disk.status().spare), (0, 1.0));
+    disk.fail(Part::Channel(1)).expect("a channel that is there");
+    let status = disk.status();
+    for die in &status.dies {
+        assert_eq!(die.alive, die.channel == 0);
+    }
+    let beyond = f64::from(4 * 16 * 8 - setup.user_slots);
+    assert_eq!((status.bad_blocks, status.spare), (32, (1.0 - f64::from(32 * 8) / beyond).max(0.0)));
+    assert!(matches!(disk.fail(Part::Channel(1)), Err(DiskError::Control(what)) if what.contains("dead already")));
+    assert!(matches!(disk.fail(Part::Channel(2)), Err(DiskError::Control(what)) if what == "channel 2: valid are 0 to 1"));
+}
+
+/// A write that is answered within a millisecond else is answered when the firmware goes on.
+#[test]
+fn requests_wait_for_a_firmware_that_stalls() {
+    let mut disk = Disk::in_memory(&plain("none")).expect("a drive");
+    disk.submit(DiskRequest::Write { sector: 0, data: vec![1; 4096], fua: Fua::Yes });
+    disk.step(0).expect("it is taken");
+    let from = disk.now();
+    disk.pause(Nanos(300_000_000)).expect("a short time");
+    let answers = disk.run_all().expect("it goes on");
+    assert_eq!((answers[0].response, answers[0].at.since(from)), (Nanos(300_000_000), Nanos(300_000_000)));
+    assert!(disk.pause(Nanos(61_000_000_000)).is_err());
+}
+
+fn at(when: When, control: &str) -> Planned {
+    Planned { when, control: control.parse().expect("words of the control socket") }
+}
+
+/// A planned loss is the same drive as one that is called for at that request, and time is split where something is due.
+#[test]
+fn what_is_planned_happens_then_and_as_if_it_were_called_for() {
+    let run = |planned: bool| {
+        let mut disk = Disk::in_memory(&plain("ds-raid")).expect("a drive");
+        let controls = [at(When::Time(Nanos(2_000_000_000)), "wear +5"), at(When::Request(40), "kill die 2")];
+        if planned {
+            disk.plan(&controls);
+        }
+        let start = disk.now();
+        let mut draws = Streams::new(7).stream("test/disk");
+        for number in 1..=80 {
+            let page = draws.below(disk.sectors() / 8);
+            disk.submit(DiskRequest::Write { sector: page * 8, data: vec![number as u8; 4096], fua: Fua::No });
+            disk.step(0).expect("it is taken");
+            if number == 40 && !planned {
+                disk.fail(Part::Die(2)).expect("a die that is there");
+            }
+            disk.run_all().expect("room");
+        }
+        let spent = disk.now().since(start);
+        disk.idle(SECOND * 2 - spent).expect("time passes");
+        if !planned {
+            disk.wear(5).expect("a drive in memory");
+        }
+        disk.idle(SECOND * 3).expect("time passes");
+        assert_eq!(disk.now().since(start), SECOND * 5);
+        (disk.happened(), start, disk.status())
+    };
+    let ((happened, start, one), (nothing, _, other)) = (run(true), run(false));
+    assert_eq!(one, other);
+    assert!(nothing.is_empty() && one.dies.iter().filter(|die| !die.alive).count() == 1);
+    let told: Vec<(String, u64, Option<String>)> =
+        happened.iter().map(|h: &Happened| (h.control.to_string(), h.requests, h.refused.clone())).collect();
+    assert_eq!(told, [("kill die 2".to_owned(), 40, None), ("wear +5".to_owned(), 80, None)]);
+    assert_eq!(happened[1].at.since(start), SECOND * 2);
+}
+
+/// Requests under way when a planned cut comes are told so, each once; what cannot happen is noted and the drive goes on.
+#[test]
+fn requests_that_a_planned_cut_meets_are_told_that_the_power_went() {
+    let mut disk = Disk::in_memory(&plain("ds-raid")).expect("a drive");
+    let controls = ["kill die 1", "kill die 1", "cut-power"].map(|control| at(When::Request(6), control));
+    disk.plan(&controls);
+    let write = |n: u64| DiskRequest::Write { sector: n * 8, data: vec![n as u8; 4096], fua: Fua::Yes };
+    let numbers: Vec<u64> = (0..10).map(|n| disk.submit(write(n))).collect();
+    let answers = disk.run_all().expect("it goes on");
+    let mut answered: Vec<u64> = answers.iter().map(|answer| answer.request).collect();
+    answered.sort_unstable();
+    assert_eq!(answered, numbers);
+    assert!(answers.iter().any(|answer| answer.result == Err(Failed::PowerCut)));
+    let refused: Vec<Option<String>> = disk.happened().into_iter().map(|happened| happened.refused).collect();
+    assert_eq!(refused, [None, Some("die 1 is dead already".into()), None]);
+    disk.write(0, vec![9; 4096], Fua::Yes).expect("it goes on");
+    assert_eq!((disk.status().power_cuts, disk.first_mismatch()), (1, None));
+    let hang: Control = "hang on".parse().expect("words");
+    assert!(disk.carry_out(&hang).is_ok());
+}
+
+/// Time passes for a drive that waits for what is planned, and for nothing else.
+#[test]
+fn a_request_that_waits_meets_what_is_due_before_its_answer() {
+    let mut disk = Disk::in_memory(&plain("none")).expect("a drive");
+    disk.plan(&[at(When::Time(Nanos(100_000)), "pause 1s"), at(When::Time(SECOND * 100), "cut-power")]);
+    let start = disk.now();
+    // A program takes 500 us at least: the stall is in its midst.
+    disk.write(0, vec![1; 4096], Fua::Yes).expect("it goes on");
+    assert_eq!(disk.now().since(start), Nanos(1_000_100_000));
+    assert_eq!(disk.status().power_cuts, 0);
+}

@@ -1,0 +1,96 @@
+//! What is around a drive and stays through power cuts: its temperature, dies that are slow, and a firmware that stalls.
+
+use super::medium::{Medium, on_engine, on_engine_mut};
+use super::words::Control;
+use super::{Disk, DiskError};
+use crate::engine::Engine;
+use crate::engine::online::Turn;
+use device::contents::PageBuf;
+use device::slow::Slowness;
+use nand::{FlashArray, Warmth};
+use vocab::{DieId, Nanos};
+
+/// What a power cut does not change.
+pub(super) struct Climate {
+    slowness: Slowness,
+    warmth: Warmth,
+}
+
+impl Medium {
+    pub(super) fn climate(&self) -> Climate {
+        on_engine!(self, engine => {
+            let device = &engine.core.device;
+            let warmth = device.ecc.as_ref().map(|ecc| ecc.cells.warmth().clone()).unwrap_or_default();
+            Climate { slowness: device.slowness.clone(), warmth }
+        })
+    }
+
+    pub(super) fn set_climate(&mut self, climate: Climate) {
+        on_engine_mut!(self, engine => engine.set_climate(climate));
+    }
+}
+
+impl<A: FlashArray<PageBuf>> Engine<PageBuf, A> {
+    fn set_climate(&mut self, Climate { slowness, warmth }: Climate) {
+        self.core.device.slowness = slowness;
+        if let Some(ecc) = self.core.device.ecc.as_mut().filter(|_| !warmth.is_constant()) {
+            ecc.cells.set_warmth(warmth);
+            self.care.note_warmed(&mut self.core);
+        }
+    }
+
+    fn warm(&mut self, celsius: f64) {
+        let now = self.core.device.now;
+        if let Some(ecc) = &mut self.core.device.ecc {
+            ecc.cells.warm(now, celsius);
+            self.care.note_warmed(&mut self.core);
+        }
+    }
+}
+
+impl Disk {
+    /// From now on the drive has this temperature, in degrees Celsius: data age at its pace, and what was programmed at another
+    /// is read with references that fit less. Without an error model and page ECC nothing comes of it. Kept by the process only.
+    ///
+    /// # Errors
+    /// If no drive is built for it.
+    pub fn temperature(&mut self, celsius: f64) -> Result<(), DiskError> {
+        self.check(&Control::Temperature(celsius))?;
+        self.celsius = celsius;
+        on_engine_mut!(&mut self.medium, engine => engine.warm(celsius));
+        Ok(())
+    }
+
+    /// From now on reads, programs and erases of this die take so many times as long; what it works on ends as it would have.
+    /// Kept by the process only.
+    ///
+    /// # Errors
+    /// If there is no such die, or no die is so slow.
+    pub fn slow(&mut self, die: DieId, factor: f64) -> Result<(), DiskError> {
+        self.check(&Control::Slow(die, factor))?;
+        let dies = self.setup.drive.geometry.dies();
+        on_engine_mut!(&mut self.medium, engine => engine.core.device.slowness.set(die, factor, dies));
+        Ok(())
+    }
+
+    /// The firmware does nothing for so long: what dies work on goes on, and whatever would have been answered is answered at
+    /// the end.
+    ///
+    /// # Errors
+    /// If it is longer than a minute, or as of [`Disk::run`].
+    pub fn pause(&mut self, time: Nanos) -> Result<(), DiskError> {
+        self.check(&Control::Pause(time))?;
+        let from = self.now();
+        let end = from + time;
+        while self.now() < end && self.medium.turn(end)? == Turn::On {}
+        on_engine_mut!(&mut self.medium, engine => {
+            engine.core.device.now = end.max(engine.core.device.now);
+            let late = engine.client_mut().answers.iter_mut().filter(|answer| answer.at > from && answer.at < end);
+            late.for_each(|answer| {
+                answer.response += end.since(answer.at);
+                answer.at = end;
+            });
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,209 @@
+//! What may happen to a drive, as words: those of the control socket and of schedules.
+
+use super::Part;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+use vocab::{DieId, Geometry, Nanos};
+
+/// Something that happens to a drive.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Control {
+    /// A part of the flash is lost.
+    Fail(Part),
+    /// The power goes and comes back.
+    CutPower,
+    /// It lies switched off for so long.
+    Age(Nanos),
+    /// Nobody asks anything for so long.
+    Idle(Nanos),
+    /// Every block has so many P/E cycles more.
+    Wear(u32),
+    /// It has this temperature, in degrees Celsius, from now on.
+    Temperature(f64),
+    /// Page reads return another page with this probability.
+    Silent(f64),
+    /// The array times of a die are multiplied.
+    Slow(DieId, f64),
+    /// The firmware does nothing for so long.
+    Pause(Nanos),
+    /// Requests wait, or wait no longer. Whoever serves the drive sees to that.
+    Hang(bool),
+}
+
+/// What words look like, and what they do.
+pub const CONTROLS: &[(&str, &str)] = &[
+    ("kill die|block|page|channel N", "the part is lost for good; a page until its block is erased; a channel with all its dies"),
+    ("wear-out N", "block N takes nothing any more; what it holds stays until an erase of it is tried"),
+    ("cut-power", "what is volatile is gone; requests under way fail; the drive mounts and recovers"),
+    ("age TIME", "the drive lies switched off for so long: 90d"),
+    ("idle TIME", "nobody asks anything for so long: collection, refresh and patrol go on"),
+    ("wear CYCLES", "every block has so many P/E cycles more: +1000"),
+    ("temperature CELSIUS", "the drive has this temperature from now on: 55C"),
+    ("silent CHANCE", "page reads return another page and report success with this probability: 1e-4"),
+    ("slow die N x FACTOR", "reads, programs and erases of the die take so many times as long; x 1 undoes it"),
+    ("pause TIME", "the firmware does nothing for so long: 300ms; at most 60s"),
+    ("hang on|off", "requests that come from now on are not answered, until `off`"),
+];
+
+/// The longest pause.
+const PAUSE_MAX: Nanos = Nanos(60_000_000_000);
+
+/// Temperatures that drives are built for.
+const CELSIUS: RangeInclusive<f64> = -40.0..=125.0;
+
+/// By what array times may be multiplied.
+const SLOWER: RangeInclusive<f64> = 1.0..=1000.0;
+
+/// What was found, shortened: it may be anything.
+fn shown(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+fn number<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("found `{}`, wanted a number", shown(text)))
+}
+
+fn time(text: &str) -> Result<Nanos, String> {
+    text.parse().map_err(|error: vocab::QuantityError| error.to_string())
+}
+
+impl Control {
+    /// Checks what can be checked without a look at the drive.
+    ///
+    /// # Errors
+    /// Says what was found and what would be valid.
+    pub fn check(&self, geometry: &Geometry) -> Result<(), String> {
+        let below = |what: &str, found: u32, end: u32| {
+            if found < end { Ok(()) } else { Err(format!("{what} {found}: valid are 0 to {}", end - 1)) }
+        };
+        let within = |what: &str, found: f64, valid: &RangeInclusive<f64>| {
+            if valid.contains(&found) {
+                return Ok(());
+            }
+            Err(format!("{what} {found}: valid are {} to {}", valid.start(), valid.end()))
+        };
+        match *self {
+            Self::Fail(Part::Die(die)) => below("die", die.into(), geometry.dies()),
+            Self::Fail(Part::Block(block) | Part::WornOut(block)) => below("block", block, geometry.blocks()),
+            Self::Fail(Part::Page(page)) => below("page", page, geometry.pages()),
+            Self::Fail(Part::Channel(channel)) => below("channel", channel, geometry.channels),
+            Self::Silent(chance) => within("chance", chance, &(0.0..=1.0)),
+            Self::Temperature(celsius) => within("temperature", celsius, &CELSIUS),
+            Self::Slow(die, factor) => {
+                below("die", die.0.into(), geometry.dies())?;
+                within("factor", factor, &SLOWER)
+            }
+            Self::Pause(time) if time > PAUSE_MAX => Err(format!("pause {time}: valid is up to {PAUSE_MAX}")),
+            Self::Age(time) | Self::Idle(time) if time > Nanos::SETTING_MAX => {
+                Err(format!("{time}: valid is up to {}", Nanos::SETTING_MAX))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl FromStr for Control {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        Ok(match words[..] {
+            ["kill", "die", n] => Self::Fail(Part::Die(number(n)?)),
+            ["kill", "block", n] => Self::Fail(Part::Block(number(n)?)),
+            ["kill", "page", n] => Self::Fail(Part::Page(number(n)?)),
+            ["kill", "channel", n] => Self::Fail(Part::Channel(number(n)?)),
+            ["kill", what, _] => return Err(format!("kill {}: valid are die, block, page, channel", shown(what))),
+            ["wear-out", n] => Self::Fail(Part::WornOut(number(n)?)),
+            ["cut-power"] => Self::CutPower,
+            ["age", span] => Self::Age(time(span)?),
+            ["idle", span] => Self::Idle(time(span)?),
+            ["wear", cycles] => Self::Wear(number(cycles.trim_start_matches('+'))?),
+            ["temperature", celsius] => Self::Temperature(number(celsius.trim_end_matches(['C', 'c']))?),
+            ["silent", chance] => Self::Silent(number(chance)?),
+            ["slow", "die", n, "x", factor] => Self::Slow(DieId(number(n)?), number(factor)?),
+            ["slow", "die", n, factor] if factor.starts_with('x') => Self::Slow(DieId(number(n)?), number(&factor[1..])?),
+            ["pause", span] => Self::Pause(time(span)?),
+            ["hang", "on"] => Self::Hang(true),
+            ["hang", "off"] => Self::Hang(false),
+            [] => return Err("no command; `help` lists them".into()),
+            [first, ..] => {
+                let forms = CONTROLS.iter().map(|(form, _)| *form);
+                return Err(match forms.clone().find(|form| form.split(' ').next() == Some(first)) {
+                    Some(form) => format!("found `{}`, valid is `{form}`", shown(text)),
+                    None => format!("unknown command `{}`; known: {}", shown(first), forms.collect::<Vec<_>>().join(", ")),
+                });
+            }
+        })
+    }
+}
+
+impl fmt::Display for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fail(Part::Die(n)) => write!(f, "kill die {n}"),
+            Self::Fail(Part::Block(n)) => write!(f, "kill block {n}"),
+            Self::Fail(Part::Page(n)) => write!(f, "kill page {n}"),
+            Self::Fail(Part::Channel(n)) => write!(f, "kill channel {n}"),
+            Self::Fail(Part::WornOut(n)) => write!(f, "wear-out {n}"),
+            Self::CutPower => f.write_str("cut-power"),
+            Self::Age(time) => write!(f, "age {time}"),
+            Self::Idle(time) => write!(f, "idle {time}"),
+            Self::Wear(cycles) => write!(f, "wear +{cycles}"),
+            Self::Temperature(celsius) => write!(f, "temperature {celsius}C"),
+            Self::Silent(chance) => write!(f, "silent {chance}"),
+            Self::Slow(die, factor) => write!(f, "slow die {} x {factor}", die.0),
+            Self::Pause(time) => write!(f, "pause {time}"),
+            Self::Hang(true) => f.write_str("hang on"),
+            Self::Hang(false) => f.write_str("hang off"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_reads_back() {
+        for words in [
+            "kill die 3",
+            "kill block 70",
+            "kill page 9",
+            "kill channel 1",
+            "wear-out 4",
+            "cut-power",
+            "age 90d",
+            "idle 10s",
+            "wear +1000",
+            "temperature -5.5C",
+            "silent 0.0001",
+            "slow die 3 x 10",
+            "pause 300ms",
+            "hang on",
+            "hang off",
+        ] {
+            let control: Control = words.parse().unwrap_or_else(|error| panic!("{words}: {error}"));
+            assert_eq!(control.to_string(), words);
+        }
+        assert_eq!("slow die 3 x10".parse(), Ok(Control::Slow(DieId(3), 10.0)));
+        assert_eq!("wear 5".parse(), Ok(Control::Wear(5)));
+        assert_eq!("temperature 55".parse(), Ok(Control::Temperature(55.0)));
+    }
+
+    #[test]
+    fn nonsense_is_named() {
+        for (words, what) in [
+            ("", "no command"),
+            ("kill", "valid is `kill die|block|page|channel N`"),
+            ("kill moon 3", "valid are die, block, page, channel"),
+            ("kill die -1", "found `-1`, wanted a number"),
+            ("temperature hot", "found `hot`, wanted a number"),
+            ("slow die 3", "valid is `slow die N x FACTOR`"),
+            ("explode", "unknown command `explode`; known: kill die"),
+        ] {
+            let error = words.parse::<Control>().expect_err(words);
+            assert!(error.contains(what), "{words}: {error}");
+        }
+    }
+}
