@@ -39,7 +39,7 @@ pub fn run(options: &CrashOptions) -> Result<ExitCode, Problem> {
 }
 
 fn report(tried: &Tried, requests: usize) {
-    let typed: Vec<String> = std::env::args().skip(1).map(|word| quoted(&word)).collect();
+    let typed: Vec<String> = std::env::args_os().skip(1).map(|word| quoted(&lab::path_text(word))).collect();
     for failure in &tried.failures {
         let (at, what) = (failure.instant, if failure.said.is_empty() { "the check said nothing" } else { &failure.said });
         let when = match at.events {

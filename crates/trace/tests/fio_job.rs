@@ -1,10 +1,10 @@
 //! Job files of fio: what is drawn, against what fio itself sends to an engine that does nothing; and what is refused.
 
+use flashkeep_trace::flows::{Flows, fio_job};
+use flashkeep_trace::{Record, TraceSource};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use flashkeep_trace::flows::{Flows, fio_job};
-use flashkeep_trace::{Record, TraceSource};
 use vocab::HostOp;
 
 const HEAD: &str = "[global]\nioengine=null\n";
@@ -212,7 +212,8 @@ fn the_seed_decides_and_a_jobs_own_seed_overrides_it() {
 
 #[test]
 fn what_has_no_counterpart_is_listed_once() {
-    let notes = flows("[global]\ndirect=1\ngroup_reporting\n[a]\nsize=1m\ndirect=0\nramp_time=5\n[b]\nsize=1m\nruntime=60\n").notes;
+    let notes =
+        flows("[global]\ndirect=1\ngroup_reporting\n[a]\nsize=1m\ndirect=0\nramp_time=5\n[b]\nsize=1m\nruntime=60\n").notes;
     assert_eq!(notes.len(), 2, "{notes:?}");
     assert!(notes[0].starts_with("runtime: "), "{notes:?}");
     assert_eq!(notes[1], "has no counterpart here: direct, group_reporting, ramp_time");
@@ -236,7 +237,10 @@ const WRONG: &[(&str, &str)] = &[
     ("[a]\nsize=${SIZE}\n", "line 2, option `size`: found `${SIZE}`, wanted a plain value"),
     ("[a]\nsize=1m\nrw=randrw\nrate_iops=5,\n", "line 4, option `rate_iops`: found `5,`, wanted a rate for each kind"),
     ("[a]\nsize=1m\nrate_iops=5\n[b]\nsize=1m\n", "line 4, option `b`: found a job without `rate`"),
-    ("[a]\nsize=1m\nrw=randread\nrandom_distribution=zipf\n", "line 4, option `random_distribution`: found `zipf`, wanted random"),
+    (
+        "[a]\nsize=1m\nrw=randread\nrandom_distribution=zipf\n",
+        "line 4, option `random_distribution`: found `zipf`, wanted random",
+    ),
     ("[a]\nsize=2k\nbs=4k\n", "line 1, option `a`: found a range of 2048 bytes"),
     ("[a]\nsize=1m\nnrfiles=4\n", "line 3, option `nrfiles`: found `4`, wanted 1"),
     ("[a\nsize=1m\n", "line 1, option `[a`: wanted a name in brackets"),
@@ -260,7 +264,10 @@ fn a_log_of_several_jobs_begins_several_times() {
     let log = "fio version 3 iolog\n1 a add\n2 a open\n5 a write 0 4096\nfio version 3 iolog\n3 b read 0 4096\n";
     let source = TraceSource::bytes("log", log.as_bytes());
     let records: Vec<Record> = source.open().expect("a log").map(|one| one.expect("a request")).collect();
-    assert_eq!(records.iter().map(|one| (one.at.0, name(one.op), one.device)).collect::<Vec<_>>(), [(0, "read", 1), (2000, "write", 0)]);
+    assert_eq!(
+        records.iter().map(|one| (one.at.0, name(one.op), one.device)).collect::<Vec<_>>(),
+        [(0, "read", 1), (2000, "write", 0)]
+    );
 }
 
 #[test]

@@ -72,10 +72,8 @@ fn read(name: &str, text: &str) -> Result<(Document, Vec<String>), Problem> {
     if let Some(node) = root.children().find(|child| child.has_tag_name("Host_Parameter_Set")) {
         without.extend(Fields::of(&file, "Host_Parameter_Set", node, HOST, &[])?.unread());
     }
-    let mut notes = vec![format!(
-        "drive: energy is {:.1} mW times the time of an operation, since MQSim has none",
-        WATT * 1000.0
-    )];
+    let mut notes =
+        vec![format!("drive: energy is {:.1} mW times the time of an operation, since MQSim has none", WATT * 1000.0)];
     if !without.is_empty() {
         notes.push(format!("drive: has no counterpart here: {}", without.join(", ")));
     }
@@ -128,7 +126,8 @@ fn timing(writing: &mut Writing<'_>, device: &Fields<'_>, flash: &Fields<'_>) ->
         .choice("Flash_Technology", &[("SLC", &["LSB"][..]), ("MLC", &["LSB", "MSB"]), ("TLC", &["LSB", "CSB", "MSB"])])?
         .ok_or_else(|| flash.missing("Flash_Technology"))?;
     let of = |what: &str, kind: &str| format!("Page_{what}_Latency_{kind}");
-    let times = |what: &str| -> Result<Vec<u64>, Problem> { kinds.iter().map(|kind| flash.number(&of(what, kind), TIME)).collect() };
+    let times =
+        |what: &str| -> Result<Vec<u64>, Problem> { kinds.iter().map(|kind| flash.number(&of(what, kind), TIME)).collect() };
     let (reads, programs) = (times("Read")?, times("Program")?);
     // One entry for all where they are alike: blocks may then have any number of pages.
     let alike = |times: &[u64]| times.iter().all(|time| *time == times[0]);

@@ -219,7 +219,16 @@ impl Flows {
     /// The requests; the same seed gives the same.
     #[must_use]
     pub fn records(&self, seed: u64) -> FlowRecords<'_> {
-        FlowRecords { flows: self, seed, stage: None, open: Vec::new(), order: BinaryHeap::new(), start: 0, end: 0, is_over: false }
+        FlowRecords {
+            flows: self,
+            seed,
+            stage: None,
+            open: Vec::new(),
+            order: BinaryHeap::new(),
+            start: 0,
+            end: 0,
+            is_over: false,
+        }
     }
 }
 
@@ -370,4 +379,3 @@ impl Iterator for FlowRecords<'_> {
         item
     }
 }
-

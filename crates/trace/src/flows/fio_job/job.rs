@@ -260,7 +260,8 @@ fn pacing(values: Values<'_>, shares: [f64; 3], notes: &mut Vec<String>) -> Resu
     };
     let per_second = |text: &str| values.bytes(text).filter(|rate| (1..=1_000_000_000_000_000).contains(rate));
     let iops = |text: &str| text.parse::<u64>().ok().filter(|rate| (1..=1_000_000_000).contains(rate));
-    let (iops, bytes) = (values.triple("rate_iops", IOPS, iops)?, values.triple("rate", "bytes a second, such as 20m", per_second)?);
+    let (iops, bytes) =
+        (values.triple("rate_iops", IOPS, iops)?, values.triple("rate", "bytes a second, such as 20m", per_second)?);
     let pause = values.time("thinktime", 1_000)?.filter(|pause| *pause > 0);
     if let Some(given) = values.get("rate_iops").or(values.get("rate")) {
         let (iops, bytes) = (iops.unwrap_or_default(), bytes.unwrap_or_default());
