@@ -1,7 +1,7 @@
 //! What may be typed. Help texts that list names take them from the registries.
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -31,10 +31,10 @@ pub enum Command {
     /// Replay a workload over several schemes
     Compare {
         /// A bundled trace, the path of a trace, `-` for standard input, or a generator [default: pgbench]
-        trace: Option<String>,
+        trace: Option<OsString>,
         /// The same as an option
         #[arg(long = "trace", value_name = "TRACE", conflicts_with = "trace")]
-        trace_option: Option<String>,
+        trace_option: Option<OsString>,
         /// Options.
         #[command(flatten)]
         options: Options,
@@ -45,7 +45,7 @@ pub enum Command {
         experiment: PathBuf,
         /// Replace the workload: a bundled trace, the path of a trace, or a generator
         #[arg(long)]
-        trace: Option<String>,
+        trace: Option<OsString>,
         /// Options.
         #[command(flatten)]
         options: Options,
@@ -162,10 +162,10 @@ pub enum Command {
 pub struct InspectOptions {
     /// The trace
     #[arg(required_unless_present = "trace_option")]
-    pub trace: Option<String>,
+    pub trace: Option<OsString>,
     /// The same as an option
     #[arg(long = "trace", value_name = "TRACE", conflicts_with = "trace")]
-    pub trace_option: Option<String>,
+    pub trace_option: Option<OsString>,
     /// Trace format
     #[arg(long, value_name = "NAME")]
     pub format: Option<String>,
@@ -195,7 +195,7 @@ impl InspectOptions {
             value.as_ref().map(|value| (option.to_owned(), path.to_owned(), value.clone()))
         };
         lab::Overrides {
-            trace: self.trace.clone().or_else(|| self.trace_option.clone()),
+            trace: self.trace.as_ref().or(self.trace_option.as_ref()).map(lab::path_text),
             options: named.into_iter().filter_map(given).collect(),
             schemes: None,
             set: self.set.clone(),
@@ -211,7 +211,7 @@ pub struct Options {
     pub schemes: Option<String>,
     /// Drive preset, or a drive file ending in .toml
     #[arg(long, value_name = "NAME|FILE")]
-    pub drive: Option<String>,
+    pub drive: Option<OsString>,
     /// Directory of the report: index.html, results.json, experiment.toml
     #[arg(long, value_name = "DIR", default_value = "report")]
     pub report: PathBuf,
@@ -271,9 +271,10 @@ pub struct Options {
 impl Options {
     /// The settings these options stand for.
     #[must_use]
-    pub fn overrides(&self, trace: Option<String>) -> lab::Overrides {
+    pub fn overrides(&self, trace: Option<&OsStr>) -> lab::Overrides {
+        let drive = self.drive.as_ref().map(lab::path_text);
         let named = [
-            ("--drive", "drive.preset", &self.drive),
+            ("--drive", "drive.preset", &drive),
             ("--seed", "seed", &self.seed),
             ("--seeds", "seeds", &self.seeds),
             ("--payload", "payload", &self.payload),
@@ -289,7 +290,7 @@ impl Options {
             value.as_ref().map(|value| (option.to_owned(), path.to_owned(), value.clone()))
         };
         lab::Overrides {
-            trace,
+            trace: trace.map(lab::path_text),
             options: named.into_iter().filter_map(given).collect(),
             schemes: self.schemes.clone(),
             set: self.set.clone(),
@@ -305,7 +306,7 @@ pub struct NewDrive {
     pub scheme: Option<String>,
     /// Of a new drive: preset, or a drive file ending in .toml
     #[arg(long = "model", value_name = "NAME|FILE")]
-    pub model: Option<String>,
+    pub model: Option<OsString>,
     /// Of a new drive: what the host may store [default: 1GiB]
     #[arg(long, value_name = "SIZE")]
     pub size: Option<String>,

@@ -99,7 +99,7 @@ fn typed(options: &CrashOptions, recording: Option<&Path>) -> String {
         is_instant = word == "--only";
         match recording {
             _ if skips || is_instant => {}
-            Some(other) if Path::new(word) == options.recording => words.push(quoted(&other.display().to_string())),
+            Some(other) if lab::path_of(word) == options.recording => words.push(quoted(&lab::path_text(other))),
             _ => words.push(quoted(word)),
         }
     }

@@ -41,7 +41,7 @@ fn typed() -> &'static [String] {
 #[must_use]
 pub fn command_line(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
-    TYPED.get_or_init(|| words.iter().map(|word| word.to_string_lossy().into_owned()).collect());
+    TYPED.get_or_init(|| words.iter().map(lab::path_text).collect());
     let cli = match args::parse(words) {
         Ok(cli) => cli,
         Err(said) => {
@@ -63,14 +63,14 @@ pub fn command_line(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn run(cli: Cli) -> Result<ExitCode, Problem> {
     match cli.command {
         Command::Compare { trace, trace_option, options } => {
-            compare(&Experiment::with(&options.overrides(trace.or(trace_option)))?, &options)
+            compare(&Experiment::with(&options.overrides(trace.or(trace_option).as_deref()))?, &options)
         }
         Command::Inspect(options) => inspect::run(&options),
         Command::Settings { key, json, markdown, schema } => settings(key.as_deref(), json, markdown, schema),
         Command::Completions { shell } => Ok(manual::completions(shell)),
         Command::Man { directory } => manual::pages(&directory),
         Command::Run { experiment, trace, options } => {
-            compare(&Experiment::load(&experiment, &options.overrides(trace))?, &options)
+            compare(&Experiment::load(&experiment, &options.overrides(trace.as_deref()))?, &options)
         }
         Command::Reliability { study: None, json, .. } => list(Some("studies"), json),
         Command::Reliability { study: Some(study), options, json, csv, plot } => {
@@ -116,7 +116,6 @@ fn compare(experiment: &Experiment, options: &Options) -> Result<ExitCode, Probl
         ));
     }
     warn_of_canaries(experiment.schemes.iter().map(String::as_str));
-    interrupt::saying(|| Some("stopped: nothing was written".into()));
     let comparison = simulate(experiment, options)?;
     let index = lab::write_report(&comparison, &options.report)?;
     if let Some(file) = &options.plot {
@@ -146,6 +145,11 @@ fn warn_of_canaries<'a>(schemes: impl IntoIterator<Item = &'a str>) {
 fn simulate(experiment: &Experiment, options: &Options) -> Result<Comparison, Problem> {
     let threads = threads(options.threads);
     let bars = progress::Bars::new(&experiment.schemes, experiment.seeds as usize);
+    let (reached, log) = (bars.reached(), options.log.clone());
+    interrupt::saying(move || {
+        log.as_deref().into_iter().for_each(lab::forget_log);
+        Some(format!("stopped: {}; nothing was written", reached.words()))
+    });
     // The front door is where wall-clock time comes in; results do not depend on it.
     #[expect(clippy::disallowed_methods, reason = "the driver reads the wall clock")]
     let start = Instant::now();

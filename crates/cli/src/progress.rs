@@ -2,7 +2,7 @@
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use lab::Progress;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// The bars of one comparison.
@@ -11,6 +11,52 @@ pub struct Bars {
     schemes: Vec<ProgressBar>,
     /// Where it is repeated, instead of a bar for each scheme: one for all runs.
     all: Option<AllRuns>,
+    reached: Arc<Reached>,
+}
+
+/// How far each run got, for somebody who stops them.
+pub struct Reached {
+    names: Vec<String>,
+    runs: Mutex<Vec<State>>,
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    Waiting,
+    Preparing,
+    Running(u64, u64),
+    Done,
+}
+
+impl Reached {
+    fn note(&self, progress: Progress) {
+        let (run, state) = match progress {
+            Progress::Reading(_) => return,
+            Progress::Preparing(run) => (run, State::Preparing),
+            Progress::Running { run, done, total } => (run, State::Running(done, total)),
+            Progress::Finished(run) => (run, State::Done),
+        };
+        self.runs.lock().expect("nothing panics while it is held")[run] = state;
+    }
+
+    /// In words: each scheme, or where it is repeated how many runs.
+    pub fn words(&self) -> String {
+        let runs = self.runs.lock().expect("nothing panics while it is held");
+        if runs.len() > self.names.len() {
+            let done = runs.iter().filter(|state| matches!(state, State::Done)).count();
+            return format!("{done} of {} runs are done", runs.len());
+        }
+        if runs.iter().all(|state| matches!(state, State::Waiting)) {
+            return "the workload was being read".into();
+        }
+        let word = |(name, state): (&String, &State)| match state {
+            State::Waiting => format!("`{name}` was not begun"),
+            State::Preparing => format!("`{name}` was being prepared"),
+            State::Running(done, total) => format!("`{name}` has answered {} % of its requests", done * 100 / (*total).max(1)),
+            State::Done => format!("`{name}` is done"),
+        };
+        self.names.iter().zip(runs.iter()).map(word).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// One bar for all runs of all seeds.
@@ -44,6 +90,8 @@ impl Bars {
     /// Bars for these schemes under so many seeds, shown once there is something to show.
     #[must_use]
     pub fn new(schemes: &[String], seeds: usize) -> Self {
+        let runs = Mutex::new(vec![State::Waiting; schemes.len() * seeds.max(1)]);
+        let reached = Arc::new(Reached { names: schemes.to_vec(), runs });
         // MultiProgress draws on stderr and is silent where that is no terminal.
         let all = MultiProgress::new();
         let spinner = style("{spinner} {msg}");
@@ -58,13 +106,19 @@ impl Bars {
         if seeds > 1 {
             let one = all.add(ProgressBar::new(0).with_style(style("{spinner} preconditioning")));
             let done = Mutex::new((vec![0; schemes.len() * seeds], 0));
-            return Self { reading, schemes: Vec::new(), all: Some(AllRuns { bar: one, done }) };
+            return Self { reading, schemes: Vec::new(), all: Some(AllRuns { bar: one, done }), reached };
         }
-        Self { reading, schemes: schemes.iter().map(bar).collect(), all: None }
+        Self { reading, schemes: schemes.iter().map(bar).collect(), all: None, reached }
+    }
+
+    /// How far each run got.
+    pub fn reached(&self) -> Arc<Reached> {
+        Arc::clone(&self.reached)
     }
 
     /// Shows what goes on.
     pub fn show(&self, progress: Progress) {
+        self.reached.note(progress);
         match progress {
             Progress::Reading(done) => self.reading.set_message(format!("reading the workload: {done} requests")),
             Progress::Preparing(run) => {

@@ -82,8 +82,9 @@ pub fn control(socket: &Path, command: &[String]) -> Result<ExitCode, Problem> {
 impl NewDrive {
     /// Settings of a new drive.
     pub fn overrides(&self) -> Overrides {
+        let model = self.model.as_ref().map(lab::path_text);
         let named = [
-            ("--model", "drive.preset", &self.model),
+            ("--model", "drive.preset", &model),
             ("--size", "capacity.size", &self.size),
             ("--ecc", "ecc.policy", &self.ecc),
             ("--errors", "errors.model", &self.errors),

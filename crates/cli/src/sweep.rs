@@ -1,9 +1,10 @@
 //! `flashkeep sweep`.
 
-use crate::{CHECK_FAILED, interrupt, print, progress, say, threads};
+use crate::{CHECK_FAILED, interrupt, print, progress, say, threads, warn_of_canaries};
 use lab::Problem;
 use lab::parts::{Directory, SWEEP};
-use lab::sweep::{Grid, Summary, Sweeper, sweep};
+use lab::sweep::{Grid, Summary, Sweeper, grid_text, sweep};
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,6 +24,7 @@ pub struct Wanted {
 /// Bad input.
 pub fn run(wanted: &Wanted) -> Result<ExitCode, Problem> {
     let grid = Grid::load(&wanted.grid)?;
+    warn_of_canaries(words(&grid_text(&wanted.grid)?));
     let out = wanted.out.clone().unwrap_or_else(|| Path::new("report").join(wanted.grid.file_stem().unwrap_or_default()));
     let directory = Directory::open(&out, &SWEEP)?;
     let bar = progress::Count::new("runs");
@@ -40,6 +42,13 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, Problem> {
     let summary = sweep(&grid, &directory, &Sweeper { threads: threads(wanted.threads), progress: &progress });
     bar.clear();
     Ok(tell(&summary?, &directory, wanted))
+}
+
+/// What may be names of schemes in a grid's file, each once.
+fn words(text: &str) -> BTreeSet<&str> {
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || "+-".contains(c);
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
+    lines.flat_map(move |line| line.split(move |c| !is_letter(c))).collect()
 }
 
 fn tell(summary: &Summary, directory: &Directory, wanted: &Wanted) -> ExitCode {

@@ -1,13 +1,14 @@
 //! `flashkeep torture`.
 
 use crate::args::TortureOptions;
-use crate::{CHECK_FAILED, interrupt, print, progress, say, threads};
+use crate::{CHECK_FAILED, interrupt, print, progress, say, threads, warn_of_canaries};
 use lab::Problem;
 use lab::torture::{self, Campaign, Crew, Kept, Outcome, Runner, Scenario, Scope, Summary, exhaustive};
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Longest search for a smaller scenario.
@@ -32,6 +33,7 @@ pub fn run(options: &TortureOptions) -> Result<ExitCode, Problem> {
     if !(options.minutes > 0.0 && options.minutes <= 1e6) {
         return Err(Problem::new("--minutes", format!("found {}, valid are more than 0 and up to 1000000", options.minutes)));
     }
+    warn_of_canaries(options.scheme.iter().map(String::as_str));
     torture::quiet_panics();
     if let Some(number) = options.scenario {
         return Ok(replay(&scope, number));
@@ -44,9 +46,21 @@ pub fn run(options: &TortureOptions) -> Result<ExitCode, Problem> {
 
 fn every_event(scope: &Scope, options: &TortureOptions) -> ExitCode {
     let line = progress::Count::new("drives");
-    let (cases, done) = (exhaustive::cases(scope, options.depth), AtomicU64::new(0));
-    let total = cases.len() as u64;
-    let tried = exhaustive::run(cases, threads(options.threads), &|| line.show(done.fetch_add(1, Relaxed) + 1, total));
+    let cases = exhaustive::cases(scope, options.depth);
+    let total = cases.len();
+    let done = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&done);
+    interrupt::saying(move || {
+        let tried = seen.lock().expect("nothing panics while it is held");
+        print(&exhaustive::to_text(&tried));
+        Some(format!("stopped: the table is of the {} of {total} drives that were tried to their end", tried.len()))
+    });
+    let note = |tried: &exhaustive::Tried| {
+        let mut done = done.lock().expect("nothing panics while it is held");
+        done.push(tried.clone());
+        line.show(done.len() as u64, total as u64);
+    };
+    let tried = exhaustive::run(cases, threads(options.threads), &note);
     line.clear();
     print(&exhaustive::to_text(&tried));
     for tried in &tried {
@@ -110,7 +124,17 @@ fn kept(campaign: Campaign, into: &Path, options: &TortureOptions) -> Result<Exi
     let directory = campaign.open(into)?;
     let (elapsed, bar) = (stopwatch(), progress::Count::new("scenarios"));
     let turn = RandomState::new().hash_one(std::process::id());
-    let crew = Crew { threads: threads(options.threads), turn, progress: &|done, total| bar.show(done, total) };
+    let done = Arc::new(AtomicU64::new(0));
+    let (seen, total) = (Arc::clone(&done), campaign.scenarios());
+    interrupt::saying(move || {
+        let done = seen.load(Relaxed);
+        Some(format!("stopped: {done} of {total} scenarios are done and kept; the same command goes on"))
+    });
+    let note = |now, total| {
+        done.store(now, Relaxed);
+        bar.show(now, total);
+    };
+    let crew = Crew { threads: threads(options.threads), turn, progress: &note };
     let kept = campaign.run_into(&directory, &crew);
     let seconds = elapsed().as_secs_f64();
     bar.clear();

@@ -1,4 +1,4 @@
-//! What a newcomer types: inspect, settings, completions, traces of all kinds, and what is wrong.
+//! What a newcomer types: inspect, settings, completions, traces of all kinds, Ctrl-C.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -124,74 +124,6 @@ fn completions_man_pages_and_settings_come_from_the_commands() {
     assert_eq!(schema["properties"]["seed"]["default"], 1);
 }
 
-/// Files that are wrong, by name.
-fn wrong_files(here: &Path) {
-    let mut tar = vec![b'x'; 1024];
-    tar[257..262].copy_from_slice(b"ustar");
-    let files: [(&str, &[u8]); 15] = [
-        ("grid.toml", b"seed = 1\n"),
-        ("empty", b""),
-        ("blank", b"\n\n \n"),
-        ("binary", b"ab\0\0cd"),
-        ("trace.bz2", b"BZh91AY&SY\xff\xfe"),
-        ("trace.zip", b"PK\x03\x04aaaa"),
-        ("trace.tar", &tar),
-        ("blktrace.0", b"\x07taexxxx"),
-        ("utf16", b"\xff\xfe1\x00"),
-        ("cut.gz", b"\x1f\x8b\x08\x00\x00"),
-        ("page.html", b"<!DOCTYPE html>\n"),
-        ("words", b"hello world\n"),
-        ("cut.spc", b"0,8,4096,r,0.5\n0,8,40"),
-        ("odd.csv", b"1,R,0,512\n2,X,0,512\n"),
-        ("disksim", b"0 0 8 8 1\n"),
-    ];
-    for (name, bytes) in files {
-        std::fs::write(here.join(name), bytes).expect("written");
-    }
-}
-
-#[test]
-fn what_is_wrong_is_said_in_one_line_with_what_to_do() {
-    let here = directory("wrong");
-    wrong_files(&here);
-    let cases: [(&[&str], &str); 26] = [
-        (&["compare", "empty"], "empty: found an empty file"),
-        (&["compare", "blank"], "nothing but blank lines"),
-        (&["compare", "binary"], "binary data"),
-        (&["compare", "trace.bz2"], "bunzip2"),
-        (&["compare", "trace.zip"], "unzip"),
-        (&["compare", "trace.tar"], "tar xf"),
-        (&["compare", "blktrace.0"], "blkparse -i"),
-        (&["compare", "utf16"], "iconv"),
-        (&["compare", "cut.gz"], "cut.gz"),
-        (&["compare", "page.html"], "HTML page"),
-        (&["compare", "words"], "--columns"),
-        (&["compare", "cut.spc"], "cut.spc, line 2"),
-        (&["compare", "odd.csv", "--columns", "time=us,op,lba=bytes,size=bytes"], "line 2, field `op`"),
-        (&["compare", "odd.csv", "--columns", "time,op,lba=bytes,size=bytes"], "needs a unit"),
-        (&["compare", "odd.csv", "--columns", "time=us,op,lba=bytes"], "`size` is missing"),
-        (&["compare", "odd.csv", "--format", "csv"], "needs the names of the columns"),
-        (&["compare", "disksim"], "--format"),
-        (&["compare", "absent"], "no such file"),
-        (&["compare", "uniform", "--set", "generate.requests=0"], "found 0 requests"),
-        (&["compare", "uniform", "--plot", "p.png"], "valid is .svg"),
-        (&["compare", "uniform", "--log", "l.csv"], "valid is .parquet"),
-        (&["reliability", "uper", "--plot", "p.svg"], "valid is .html"),
-        (&["settings", "gc.polcy"], "did you mean `gc.policy`"),
-        (&["inspect"], "required"),
-        (&["compare", "grid.toml"], "`flashkeep sweep` a grid"),
-        (&["run", "trace.bz2"], "`flashkeep compare` replays a trace"),
-    ];
-    for (arguments, part) in cases {
-        let output = flashkeep(&here, arguments);
-        let said = stderr(&output);
-        assert_eq!(code(&output), Some(2), "{arguments:?}: {said}");
-        assert!(said.contains(part) && stdout(&output).is_empty(), "{arguments:?}: {said}");
-    }
-    let several = flashkeep(&here, &["inspect", "disksim"]);
-    assert!(code(&several) == Some(0) && stdout(&several).contains("disksim-ns-sectors"), "{}", stderr(&several));
-}
-
 #[cfg(unix)]
 #[test]
 fn ctrl_c_ends_a_campaign_with_the_totals_so_far() {
@@ -215,4 +147,79 @@ fn interrupted_after(here: &Path, seconds: u64) -> Output {
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill is there");
     assert!(killed.success());
     child.wait_with_output().expect("it ends")
+}
+
+/// What a command says when it gets SIGINT once `is_under_way`, and how long it takes to end.
+#[cfg(unix)]
+fn stopped(here: &Path, arguments: &[&str], is_under_way: &dyn Fn() -> bool) -> (Output, std::time::Duration) {
+    use std::time::Duration;
+    let child = program(here, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    for _ in 0..600 {
+        if is_under_way() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // So that there is something to be said of it.
+    std::thread::sleep(Duration::from_millis(300));
+    let clock = std::time::Instant::now();
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill is there").success());
+    let output = child.wait_with_output().expect("it ends");
+    (output, clock.elapsed())
+}
+
+/// How many files lie in a directory.
+#[cfg(unix)]
+fn files(directory: &Path) -> usize {
+    std::fs::read_dir(directory).map_or(0, |entries| entries.flatten().count())
+}
+
+/// On a machine that is busy with other things a second is long; the promise is of an idle one.
+#[cfg(unix)]
+const SOON: std::time::Duration = std::time::Duration::from_secs(5);
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_comparisons_sweeps_and_kept_campaigns_and_says_how_far_they_got() {
+    let here = directory("stopped");
+    let small = ["--set", "drive.preset=mlc-2014", "--set", "generate.range=8MiB", "--set", "generate.requests=6000000"];
+    let compare =
+        [&["compare", "uniform", "--schemes", "none,raid5", "--report", "r", "--log", "l.parquet"][..], &small].concat();
+    let begun = || here.join("l.parquet.1-0.part").exists();
+    let (output, took) = stopped(&here, &compare, &begun);
+    let said = stderr(&output);
+    assert_eq!(code(&output), Some(130), "{said}");
+    assert!(said.contains("stopped: `none` ") && said.contains("% of its requests") && took < SOON, "{took:?}: {said}");
+    assert!(!here.join("l.parquet").exists() && !begun(), "nothing is left of the log");
+
+    let grid = "schemes = [\"none\"]\ndrive.preset = \"mlc-2014\"\ntrace.source = \"uniform\"\ngenerate.range = \"8MiB\"\n\
+                [[sweep.axes]]\nkey = \"generate.requests\"\nvalues = [100, 6000000]\n";
+    std::fs::write(here.join("grid.toml"), grid).expect("written");
+    let (output, took) = stopped(&here, &["sweep", "grid.toml", "--out", "s"], &|| files(&here.join("s/runs")) > 0);
+    assert_eq!(code(&output), Some(130), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains(" of 2 runs are done and kept; the same command goes on") && took < SOON,
+        "{}",
+        stderr(&output)
+    );
+
+    let torture = ["torture", "--scheme", "none", "--scenarios", "10000000", "--piece", "160", "--into", "c"];
+    let (output, took) = stopped(&here, &torture, &|| files(&here.join("c/pieces")) > 1);
+    assert_eq!(code(&output), Some(130), "{}", stderr(&output));
+    assert!(stderr(&output).contains(" of 10000000 scenarios are done and kept") && took < SOON, "{}", stderr(&output));
+}
+
+#[test]
+fn canaries_are_warned_of_in_sweeps_and_torture() {
+    let here = directory("canaries");
+    let warning = "warning: `canary` loses data on purpose";
+    std::fs::write(
+        here.join("grid.toml"),
+        "schemes = [\"canary\"]\ndrive.preset = \"mlc-2014\"\ntrace.source = \"uniform\"\ngenerate.requests = 50\n\
+         generate.range = \"1MiB\"\n[[sweep.axes]]\nkey = \"seed\"\nvalues = [1]\n",
+    )
+    .expect("written");
+    assert!(stderr(&flashkeep(&here, &["sweep", "grid.toml"])).contains(warning));
+    let torture = flashkeep(&here, &["torture", "--scheme", "canary", "--scenarios", "1"]);
+    assert!(stderr(&torture).contains(warning), "{}", stderr(&torture));
 }

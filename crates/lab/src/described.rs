@@ -3,10 +3,10 @@
 use crate::experiment::Experiment;
 use crate::input_file::{SETTINGS_MAX, read_text};
 use crate::mqsim;
+use crate::paths::path_of;
 use crate::problem::Problem;
 use crate::workload::{STANDARD_INPUT, is_name, standard_input, trace_problem};
 use std::io::Read;
-use std::path::Path;
 use trace::flows::{Flows, fio_job};
 
 /// A format of such files.
@@ -51,9 +51,9 @@ pub(crate) fn settle(experiment: &mut Experiment) {
     let head = if spec.source == STANDARD_INPUT {
         standard_input().map(|bytes| bytes[..bytes.len().min(HEAD as usize)].to_vec()).unwrap_or_default()
     } else {
-        let path = Path::new(&spec.source);
+        let path = path_of(&spec.source);
         // A pipe could block for ever; what it is will be said where it is read.
-        let file = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).and_then(|_| std::fs::File::open(path).ok());
+        let file = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file).and_then(|_| std::fs::File::open(&path).ok());
         let mut head = Vec::new();
         file.map(|file| file.take(HEAD).read_to_end(&mut head));
         head
@@ -71,7 +71,7 @@ pub(crate) fn flows(experiment: &Experiment) -> Result<Option<Flows>, Problem> {
         String::from_utf8_lossy(&standard_input()?).into_owned()
     } else {
         let fail = |error| Problem::new("trace.source", format!("{} cannot be read: {error}", spec.source));
-        read_text(Path::new(&spec.source), SETTINGS_MAX).map_err(fail)?
+        read_text(&path_of(&spec.source), SETTINGS_MAX).map_err(fail)?
     };
     let name = if spec.source == STANDARD_INPUT { "standard input" } else { &spec.source };
     (description.read)(experiment, name, &text).map(Some)

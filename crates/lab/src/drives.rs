@@ -2,8 +2,8 @@
 
 use crate::document::Document;
 use crate::input_file::{SETTINGS_MAX, read_settings, read_text};
+use crate::paths::path_of;
 use crate::problem::Problem;
-use std::path::Path;
 
 /// A drive preset.
 #[derive(Clone, Copy, Debug)]
@@ -119,10 +119,10 @@ pub(crate) fn load(name: &str) -> Result<(Document, Vec<String>), Problem> {
     }
     let fail = |e| Problem::new(FIELD, format!("drive file {name} cannot be read: {e}"));
     if is_device(name) {
-        return crate::mqsim::drive(name, &read_text(Path::new(name), SETTINGS_MAX).map_err(fail)?);
+        return crate::mqsim::drive(name, &read_text(&path_of(name), SETTINGS_MAX).map_err(fail)?);
     }
     if is_file(name) {
-        return Ok((Document::parse(name, &read_settings(Path::new(name)).map_err(fail)?)?, Vec::new()));
+        return Ok((Document::parse(name, &read_settings(&path_of(name)).map_err(fail)?)?, Vec::new()));
     }
     let known: Vec<&str> = DRIVES.iter().map(|d| d.name).collect();
     let mut problem = Problem::unknown(FIELD, "drive", name, &known);

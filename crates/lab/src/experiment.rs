@@ -68,6 +68,7 @@ use crate::document::Document;
 use crate::drives;
 use crate::generate::GenerateSpec;
 use crate::input_file::read_settings;
+use crate::paths::{path_of, path_text};
 use crate::problem::Problem;
 use crate::textual::{Arrival, OptionText, Size};
 use serde::{Deserialize, Serialize};
@@ -478,10 +479,10 @@ impl Experiment {
         experiment.left_out.extend(drive_notes);
         check::experiment(&experiment).map_err(|problem| document.locate(problem))?;
         if !crate::workload::is_name(&experiment.trace.source)
-            && let Ok(path) = std::path::absolute(&experiment.trace.source)
+            && let Ok(path) = std::path::absolute(path_of(&experiment.trace.source))
         {
             // The effective experiment may be run from anywhere.
-            experiment.trace.source = path.display().to_string();
+            experiment.trace.source = path_text(path);
         }
         experiment.drive.preset = no_preset();
         if preset.is_some_and(|p| p.name == experiment.drive.name && p.drive() != experiment.drive.drive()) {
@@ -610,11 +611,11 @@ pub(crate) fn read(path: &Path) -> Result<Document, Problem> {
 pub(crate) fn resolve_paths(document: &mut Document, directory: &Path) {
     document.map_text("drive.preset", |preset| {
         let is_relative_file = drives::is_file(preset) && Path::new(preset).is_relative();
-        is_relative_file.then(|| directory.join(preset).display().to_string())
+        is_relative_file.then(|| path_text(directory.join(path_of(preset))))
     });
     document.map_text("trace.source", |source| {
         let is_relative_file = !crate::workload::is_name(source) && Path::new(source).is_relative();
-        is_relative_file.then(|| directory.join(source).display().to_string())
+        is_relative_file.then(|| path_text(directory.join(path_of(source))))
     });
 }
 

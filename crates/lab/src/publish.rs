@@ -24,6 +24,7 @@ pub fn report_directory(directory: &Path, force: bool) -> Result<(), Problem> {
     let is_foreign = |(name, mark): &&(&str, &str)| {
         std::fs::read(directory.join(name)).is_ok_and(|bytes| !bytes.windows(mark.len()).any(|part| part == mark.as_bytes()))
     };
+    check_room("--report", directory)?;
     match MARKS.iter().find(is_foreign).filter(|_| !force) {
         Some((name, _)) => Err(Problem::new(
             "--report",
@@ -33,20 +34,49 @@ pub fn report_directory(directory: &Path, force: bool) -> Result<(), Problem> {
     }
 }
 
+/// Room that files of results need at least.
+const ROOM: usize = 1 << 20;
+
+/// Makes sure before a run that a directory has room for its results: a full disk would be found when all is done.
+///
+/// # Errors
+/// What the operating system says.
+pub fn check_room(option: &str, directory: &Path) -> Result<(), Problem> {
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    let probe = directory.join(format!(".flashkeep-{}.room", std::process::id()));
+    let written = std::fs::write(&probe, vec![0; ROOM]);
+    let _ = std::fs::remove_file(&probe);
+    written.map_err(|e| Problem::new(option, format!("{} takes no file of 1MiB: {e}", directory.display())))
+}
+
+/// Makes sure before a run that a file can be written when it is over, and leaves what is there.
+///
+/// # Errors
+/// What the operating system says.
+fn check_writable(option: &str, file: &Path) -> Result<(), Problem> {
+    let is_new = !file.exists();
+    let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);
+    opened.map_err(|e| Problem::new(option, format!("{} cannot be written: {e}", file.display())))?;
+    if is_new {
+        let _ = std::fs::remove_file(file);
+    }
+    check_room(option, file.parent().unwrap_or(Path::new("")))
+}
+
 /// Whether the report in `directory` is that of another experiment.
 #[must_use]
 pub fn replaces_another(experiment: &crate::Experiment, directory: &Path) -> bool {
     std::fs::read_to_string(directory.join("experiment.toml")).is_ok_and(|text| text != experiment.to_toml())
 }
 
-/// Makes sure that a file has the ending of what is written to it.
+/// Makes sure that a file has the ending of what is written to it, and can be written.
 ///
 /// # Errors
-/// Another ending.
+/// Another ending, and what the operating system says.
 pub fn check_ending(option: &str, file: &Path, endings: &[&str]) -> Result<(), Problem> {
     let ending = file.extension().and_then(std::ffi::OsStr::to_str).unwrap_or_default();
     if endings.iter().any(|known| ending.eq_ignore_ascii_case(known)) {
-        return Ok(());
+        return check_writable(option, file);
     }
     let known = endings.iter().map(|known| format!(".{known}")).collect::<Vec<_>>().join(" or ");
     Err(Problem::new(option, format!("found {}: the format follows the ending, valid is {known}", file.display())))

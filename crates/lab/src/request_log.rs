@@ -101,6 +101,21 @@ impl Drop for RequestLog {
     }
 }
 
+/// Removes what a log that was being written has left, where the program ends before it: its parts, and an empty file.
+pub fn forget_log(path: &Path) {
+    let Some(name) = path.file_name().map(std::ffi::OsStr::to_string_lossy) else { return };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_part = |found: &str| found.strip_prefix(&*name).is_some_and(|rest| rest.starts_with('.') && rest.ends_with(".part"));
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if is_part(&entry.file_name().to_string_lossy()) {
+            remove(&entry.path());
+        }
+    }
+    if std::fs::metadata(path).is_ok_and(|file| file.len() == 0) {
+        remove(path);
+    }
+}
+
 /// Removes a part. That it stays where that fails is no reason to fail, too.
 fn remove(path: &Path) {
     let _ = std::fs::remove_file(path);

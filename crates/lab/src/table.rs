@@ -19,11 +19,16 @@ type Quantile = (&'static str, fn(&Response) -> f64);
 
 /// Digits in groups of three.
 pub(crate) fn grouped(value: u64) -> String {
+    grouped_by(value, ' ')
+}
+
+/// Digits in groups of three with this between them.
+pub(crate) fn grouped_by(value: u64, between: char) -> String {
     let digits = value.to_string();
-    let mut out = String::new();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(' ');
+            out.push(between);
         }
         out.push(digit);
     }

@@ -2,6 +2,7 @@
 
 use crate::described::{self, DESCRIPTIONS, is_described};
 use crate::experiment::{Addresses, Experiment};
+use crate::paths::path_of;
 use crate::problem::{Problem, RecordPlace};
 use crate::tape::{Clip, Thin};
 use crate::textual::Size;
@@ -157,14 +158,15 @@ fn columns(text: &str) -> Result<Columns, Problem> {
 /// A source that is no file and looks like a name is probably a misspelt name.
 fn check_source(source: &str) -> Result<(), Problem> {
     let is_bundled = trace::BUNDLED.iter().any(|b| b.name == source);
-    if Path::new(source).extension().is_some_and(|ending| ending == "toml") && Path::new(source).exists() {
+    let path = path_of(source);
+    if path.extension().is_some_and(|ending| ending == "toml") && path.exists() {
         let message = format!(
             "`{}` is a file of settings, no trace: `flashkeep run` takes an experiment, `flashkeep sweep` a grid, `--drive` a drive",
             crate::problem::printable(source)
         );
         return Err(Problem::new("trace.source", message));
     }
-    if is_bundled || source == STANDARD_INPUT || Path::new(source).exists() {
+    if is_bundled || source == STANDARD_INPUT || path.exists() {
         return Ok(());
     }
     let bundled = trace::BUNDLED.iter().map(|b| b.name);
@@ -220,7 +222,7 @@ impl Input {
         } else if spec.source == STANDARD_INPUT {
             TraceSource::bytes("standard input", standard_input()?)
         } else {
-            TraceSource::path(&spec.source)
+            TraceSource::path(path_of(&spec.source))
         };
         let columns = spec.columns.as_deref().map(columns).transpose()?;
         if columns.is_some() && spec.format == "auto" {

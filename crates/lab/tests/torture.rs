@@ -91,7 +91,7 @@ fn cuts_and_losses_meet_at_every_event() {
     for case in &mut cases {
         case.commands.truncate(12);
     }
-    for tried in exhaustive::run(cases, 2, &|| {}) {
+    for tried in exhaustive::run(cases, 2, &|_| {}) {
         assert_eq!((tried.violations, &tried.first), (0, &None), "{}", tried.name);
         assert!(tried.pairs > 500, "{tried:?}");
     }
@@ -231,7 +231,7 @@ fn no_fate_of_any_command_at_any_event_loses_data_without_redundancy() {
         case.commands.truncate(requests);
         case.depth = depth;
     }
-    for tried in exhaustive::run(cases, 2, &|| {}) {
+    for tried in exhaustive::run(cases, 2, &|_| {}) {
         assert_eq!((tried.violations, &tried.first), (0, &None), "{}", tried.name);
         assert!(tried.steps > 10 && tried.cuts > 10 * tried.steps, "{tried:?}");
     }

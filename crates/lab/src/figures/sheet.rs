@@ -10,7 +10,8 @@ pub(crate) struct Sheet {
 impl Sheet {
     /// The sheet of CSV text as [`crate::table::csv`] writes it.
     pub fn parse(text: &str) -> Self {
-        let mut lines = text.lines().map(cells);
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
+        let mut lines = reader.records().filter_map(Result::ok).map(|row| row.iter().map(str::to_owned).collect::<Vec<_>>());
         let heads = lines.next().unwrap_or_default();
         Self { rows: lines.filter(|row| row.len() == heads.len()).collect(), heads }
     }
@@ -38,27 +39,6 @@ impl Sheet {
         }
         found
     }
-}
-
-/// The cells of a line; quoted ones hold commas, and quotes twice.
-fn cells(line: &str) -> Vec<String> {
-    let mut cells = vec![String::new()];
-    let (mut is_quoted, mut was_quote) = (false, false);
-    for c in line.chars() {
-        let cell = cells.last_mut().expect("at least one");
-        match c {
-            '"' if was_quote => cell.push('"'),
-            '"' => {}
-            ',' if !is_quoted => cells.push(String::new()),
-            c => cell.push(c),
-        }
-        // A quote that follows a closing one is a quote of the text.
-        was_quote = c == '"' && is_quoted;
-        if c == '"' {
-            is_quoted = !is_quoted;
-        }
-    }
-    cells
 }
 
 #[cfg(test)]

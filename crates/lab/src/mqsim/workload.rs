@@ -3,6 +3,7 @@
 use super::{Fields, element, parse};
 use crate::document::Foreign;
 use crate::experiment::Experiment;
+use crate::paths::path_of;
 use crate::problem::Problem;
 use crate::workload::trace_problem;
 use roxmltree::Node;
@@ -191,6 +192,8 @@ fn synthetic(fields: &Fields<'_>, share: u64, notes: &mut Vec<String>) -> Result
 }
 
 fn pace(fields: &Fields<'_>, mean: u64, notes: &mut Vec<String>) -> Result<(Pacing, Amount), Problem> {
+    // Of a flow that goes by its queue MQSim itself does not use it; `Intensity` is what older files called it.
+    let _ = (fields.get("Bandwidth"), fields.get("Intensity"), fields.get("Average_No_of_Reqs_in_Queue"));
     let stop = fields.number_or("Stop_Time", (0, trace::SPAN_LIMIT.0), 0)?;
     let total = fields.number_or("Total_Requests_To_Generate", (0, 1_000_000_000_000), 0)?;
     let is_timed = fields
@@ -221,7 +224,7 @@ fn pace(fields: &Fields<'_>, mean: u64, notes: &mut Vec<String>) -> Result<(Paci
 
 fn recorded(fields: &Fields<'_>, name: &str) -> Result<Requests, Problem> {
     let path = fields.get("File_Path").ok_or_else(|| fields.missing("File_Path"))?.value;
-    let path = Path::new(name).parent().unwrap_or(Path::new("")).join(path);
+    let path = path_of(name).parent().unwrap_or(Path::new("")).join(path_of(path));
     let formats = [("NANOSECOND", "disksim-ns-sectors"), ("MICROSECOND", "disksim-us-sectors")];
     let format = fields.choice("Time_Unit", &formats)?.unwrap_or("disksim-ns-sectors");
     let source = TraceSource::path(path).with_format(format).map_err(|error| trace_problem(&error))?;

@@ -2,15 +2,7 @@
 
 /// A count with thousands separators: `1,234,567`.
 pub(super) fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+    crate::table::grouped_by(n, ',')
 }
 
 /// A measurement with four significant digits; `-` where there is none.

@@ -204,7 +204,7 @@ fn key(experiment: &Experiment, traces: &mut Traces) -> Result<u64, Problem> {
     let trace = match traces.get(source) {
         Some(known) => *known,
         None => {
-            let hashed = file_hash(Path::new(source));
+            let hashed = file_hash(&crate::paths::path_of(source));
             let hash = hashed.map_err(|e| Problem::new("trace.source", format!("trace {source} cannot be read: {e}")))?;
             traces.insert(source.clone(), hash);
             hash

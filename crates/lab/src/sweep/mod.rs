@@ -23,6 +23,7 @@
 
 mod grid;
 mod group;
+mod page;
 
 use crate::columns::Columns;
 use crate::compare::{Bench, Observe, compare_on, in_parallel};
@@ -33,6 +34,7 @@ use crate::problem::Problem;
 use crate::rows::Row;
 pub use grid::{Grid, GridRun, grid_text};
 pub use group::Group;
+pub(crate) use page::NAME as STUDY;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -125,20 +127,24 @@ pub fn look(directory: &Directory, runs: &[GridRun]) -> Result<Known, Problem> {
     directory.look(&keys(runs))
 }
 
-/// Merges the parts of all runs into `results.parquet`; says which runs returned wrong data.
+/// Merges the parts of all runs into `results.parquet`, and the same as `results.csv` and as plots in `index.html`; says which runs returned wrong data.
 ///
 /// # Errors
 /// A part that is not there or is damaged, or a file that cannot be written.
 pub fn merge(directory: &Directory, runs: &[GridRun]) -> Result<(Columns, Vec<usize>), Problem> {
-    let (mut columns, mut failed) = (Columns::default(), Vec::new());
+    let (mut columns, mut failed, mut all) = (Columns::default(), Vec::new(), Vec::new());
     for run in runs {
         let part = directory.part(run.key)?;
-        run.rows(&part).iter().for_each(|row| columns.push(row));
+        all.extend(run.rows(&part));
         if !passed(&part) {
             failed.push(run.index);
         }
     }
+    all.iter().for_each(|row| columns.push(row));
     directory.write(&directory.results(), &parquet_bytes(&columns))?;
+    directory.write(&directory.file("results.csv"), page::csv(&all).as_bytes())?;
+    let axes: Vec<&str> = runs.first().map_or(Vec::new(), |run| run.axes.iter().map(|(name, _)| name.as_str()).collect());
+    directory.write(&directory.file("index.html"), page::page(&axes, &all).as_bytes())?;
     directory.tidy(&keys(runs))?;
     Ok((columns, failed))
 }

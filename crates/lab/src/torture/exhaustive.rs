@@ -124,12 +124,12 @@ fn setup(seed: u64, choice: &SchemeChoice, policy: &str, (dies, blocks, pages): 
     Session::new(&setup).is_ok().then_some(setup)
 }
 
-/// Runs cases on several threads; results in their order.
+/// Runs cases on several threads; results in their order. `progress` hears of each that is done.
 #[must_use]
-pub fn run(cases: Vec<Case>, threads: usize, progress: &(dyn Fn() + Sync)) -> Vec<Tried> {
+pub fn run(cases: Vec<Case>, threads: usize, progress: &(dyn Fn(&Tried) + Sync)) -> Vec<Tried> {
     let each = |case: Case| {
         let tried = case.run();
-        progress();
+        progress(&tried);
         Ok(tried)
     };
     in_parallel(threads, cases, each).unwrap_or_default()

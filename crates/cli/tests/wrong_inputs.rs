@@ -1,0 +1,320 @@
+//! A hundred wrong inputs: each is refused with one clear line that has the place, what was found and what would be right.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::Mutex;
+
+fn directory(test: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wrong_inputs").join(test);
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).expect("the target directory can be written");
+    path
+}
+
+fn flashkeep(here: &Path, arguments: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_flashkeep"));
+    command.current_dir(here).args(arguments.split_whitespace()).output().expect("the program starts")
+}
+
+/// Files that are wrong, or that wrong things are said about, by name.
+fn write_files(here: &Path) {
+    let mut tar = vec![b'x'; 1024];
+    tar[257..262].copy_from_slice(b"ustar");
+    let mlc = include_str!("../../lab/drives/mlc-2014.toml");
+    let drive = |from: &str, to: &str| {
+        assert!(mlc.contains(from), "{from}");
+        mlc.replacen(from, to, 1).into_bytes()
+    };
+    let files: Vec<(&str, Vec<u8>)> = vec![
+        ("grid.toml", b"seed = 1\n".to_vec()),
+        ("empty", Vec::new()),
+        ("blank", b"\n\n \n".to_vec()),
+        ("binary", b"ab\0\0cd".to_vec()),
+        ("trace.bz2", b"BZh91AY&SY\xff\xfe".to_vec()),
+        ("trace.zip", b"PK\x03\x04aaaa".to_vec()),
+        ("trace.tar", tar),
+        ("blktrace.0", b"\x07taexxxx".to_vec()),
+        ("utf16", b"\xff\xfe1\x00".to_vec()),
+        ("cut.gz", b"\x1f\x8b\x08\x00\x00".to_vec()),
+        ("page.html", b"<!DOCTYPE html>\n".to_vec()),
+        ("words", b"hello world\n".to_vec()),
+        ("cut.spc", b"0,8,4096,r,0.5\n0,8,40".to_vec()),
+        ("odd.csv", b"1,R,0,512\n2,X,0,512\n".to_vec()),
+        ("disksim", b"0 0 8 8 1\n".to_vec()),
+        ("ali.csv", b"0,R,0,4096,1\n0,T,0,4096,2\n".to_vec()),
+        ("key.toml", b"[gc]\npolcy = \"fifo\"\n".to_vec()),
+        ("syntax.toml", b"seed = 1\n[gc\n".to_vec()),
+        ("twice.toml", b"seed = 1\nseed = 2\n".to_vec()),
+        ("kind.toml", b"\n\nseed = \"one\"\n".to_vec()),
+        ("date.toml", b"seed = 2020-01-01\n".to_vec()),
+        ("table.toml", b"gc = 3\n".to_vec()),
+        ("absent.toml", b"trace.source = \"nowhere.csv\"\n".to_vec()),
+        ("scheme.toml", b"schemes = [\"raid6\"]\n".to_vec()),
+        ("latin.toml", b"# caf\xe9\n".to_vec()),
+        ("axis.toml", b"[[sweep.axes]]\nkey = \"gc.polcy\"\nvalues = [\"fifo\"]\n".to_vec()),
+        ("values.toml", b"[[sweep.axes]]\nkey = \"seed\"\nvalues = []\n".to_vec()),
+        ("axes.toml", b"[sweep]\naxis = 1\n".to_vec()),
+        ("endurance.toml", drive("endurance = ", "endurance = 0 #")),
+        ("planes.toml", drive("planes = ", "planes = 99 #")),
+        ("channels.toml", drive("channels = ", "channels = -1 #")),
+        ("page.toml", drive("page_size = ", "page_size = \"5000B\" #")),
+        ("drivekey.toml", drive("channels = ", "chanels = 1\nchannels = ")),
+        ("job.fio", b"[a]\nsize=1m\nrwmxread=5\n".to_vec()),
+        ("size.fio", b"[a]\nrw=read\n".to_vec()),
+        ("value.fio", b"[a]\nsize=1m\nbs=1000\n".to_vec()),
+        ("clock.fio", b"[a]\nsize=1m\nrate_iops=5\n[b]\nsize=1m\n".to_vec()),
+        ("cut.xml", b"<Execution_Parameter_Set>\n<Device_Parameter_Set>\n".to_vec()),
+        ("other.xml", b"<a></a>\n".to_vec()),
+        (
+            "load.xml",
+            b"<?xml version=\"1.0\"?>\n<MQSim_IO_Scenarios>\n<IO_Scenario><Flow/></IO_Scenario>\n</MQSim_IO_Scenarios>\n"
+                .to_vec(),
+        ),
+    ];
+    for (name, bytes) in files {
+        std::fs::write(here.join(name), bytes).expect("written");
+    }
+    std::fs::create_dir(here.join("folder")).expect("made");
+    std::fs::create_dir(here.join("foreign")).expect("made");
+    std::fs::write(here.join("foreign/index.html"), "mine").expect("written");
+}
+
+/// What is typed, and what is said: parts of it.
+const WRONG: &[(&str, &[&str])] = &[
+    // Traces.
+    ("compare empty", &["empty: found an empty file"]),
+    ("compare blank", &["nothing but blank lines"]),
+    ("compare binary", &["binary data"]),
+    ("compare trace.bz2", &["bunzip2"]),
+    ("compare trace.zip", &["unzip"]),
+    ("compare trace.tar", &["tar xf"]),
+    ("compare blktrace.0", &["blkparse -i"]),
+    ("compare utf16", &["iconv"]),
+    ("compare cut.gz", &["cut.gz"]),
+    ("compare page.html", &["HTML page"]),
+    ("compare words", &["--columns"]),
+    ("compare cut.spc", &["cut.spc, line 2"]),
+    ("compare ali.csv --format alibaba", &["ali.csv, line 2, field `opcode`: found `T`"]),
+    ("compare odd.csv --columns time=us,op,lba=bytes,size=bytes", &["line 2, field `op`"]),
+    ("compare odd.csv --columns time,op,lba=bytes,size=bytes", &["needs a unit"]),
+    ("compare odd.csv --columns time=us,op,lba=bytes", &["`size` is missing"]),
+    ("compare odd.csv --columns time=us,op,lba=bytes,size=bytes,lba=bytes", &["columns", "lba"]),
+    ("compare odd.csv --format csv", &["needs the names of the columns"]),
+    ("compare odd.csv --format cvs", &["trace format `cvs`", "did you mean `csv`"]),
+    ("compare disksim", &["--format"]),
+    ("compare absent", &["absent", "no such file"]),
+    ("compare folder", &["folder"]),
+    ("compare grid.toml", &["`flashkeep sweep` a grid"]),
+    ("compare pgbnech", &["did you mean `pgbench`"]),
+    // Jobs of fio, files of MQSim.
+    ("compare job.fio", &["job.fio, line 3, option `rwmxread`", "did you mean `rwmixread`"]),
+    ("compare size.fio", &["size.fio, line 1, option `a`: the job has no `size`"]),
+    ("compare value.fio", &["value.fio, line 3, option `bs`: found `1000`"]),
+    ("compare clock.fio", &["clock.fio, line 4", "one clock"]),
+    ("compare words --format fio-job", &["words, line 1"]),
+    ("compare load.xml", &["load.xml:3:", "unknown element of a scenario `Flow`"]),
+    ("compare words --format mqsim", &["words:1:"]),
+    ("compare --drive cut.xml", &["cut.xml:", "found no XML"]),
+    ("compare --drive other.xml", &["other.xml:1:1", "Execution_Parameter_Set"]),
+    ("compare --drive nowhere.xml", &["nowhere.xml cannot be read"]),
+    // Drives.
+    ("compare --drive tcl", &["unknown drive `tcl`", "did you mean `tlc`"]),
+    ("compare --drive nowhere.toml", &["nowhere.toml cannot be read"]),
+    ("compare --drive endurance.toml", &["endurance.toml:", "drive.endurance: found 0"]),
+    ("compare --drive planes.toml", &["planes.toml:", "planes", "99"]),
+    ("compare --drive channels.toml", &["channels.toml:", "drive.geometry.channels"]),
+    ("compare --drive page.toml", &["page.toml:", "5000B"]),
+    ("compare --drive drivekey.toml", &["drivekey.toml:", "`chanels`", "did you mean `channels`"]),
+    ("compare --drive latin.toml", &["latin.toml", "no UTF-8"]),
+    ("compare --drive folder.toml", &["folder.toml"]),
+    ("list schemes --drive tcl", &["unknown drive `tcl`"]),
+    ("list gc --drive tlc", &["only the list `schemes` depends on a drive"]),
+    // Settings.
+    ("compare uniform --set generate.requests=0", &["found 0 requests"]),
+    ("compare uniform --set generate.requests=many", &["--set generate.requests=many", "generate.requests"]),
+    ("compare uniform --set generate.range=1", &["generate.range"]),
+    ("compare uniform --set generate.read_fraction=1.5", &["generate.read_fraction: found 1.5, wanted a share"]),
+    ("compare uniform --set generate.request_size=100B", &["generate.request_size: found 100B"]),
+    ("compare zipf --set generate.theta=-1", &["generate.theta: found -1"]),
+    ("compare mixed --set generate.sizes=[]", &["generate.sizes: found an empty list"]),
+    ("compare uniform --set generate.arrivals=never", &["--set generate.arrivals=never", "arrivals"]),
+    ("compare --set gc.polcy=fifo", &["--set gc.polcy=fifo", "did you mean `policy`"]),
+    ("compare --set gc.policy=fiof", &["gc.policy: unknown", "did you mean `fifo`"]),
+    ("compare --set gc.free_blocks=1", &["gc.free_blocks: found 1, valid is 2"]),
+    ("compare --set gc.choices=0", &["gc.choices: found 0"]),
+    ("compare --set gc", &["found no `=`"]),
+    ("compare --set =3", &["is no path of a setting"]),
+    ("compare --set capacity.spare=1.5", &["capacity.spare: found 1.5"]),
+    ("compare --set capacity.fairness=equal", &["capacity.fairness"]),
+    ("compare --set buffer.kind=volatle", &["buffer.kind", "volatile"]),
+    ("compare --set buffer.size=9EiB", &["buffer.size"]),
+    ("compare --set scheduler=lifo", &["scheduler", "fifo"]),
+    ("compare --set payload=pages", &["payload", "page"]),
+    ("compare --set age.retention=60y", &["age.retention"]),
+    ("compare --set age.pe_cycles=-1", &["age.pe_cycles"]),
+    ("compare --set errors.celsius=500", &["errors.celsius: found 500, valid is -40 to 125"]),
+    ("compare --set ecc.retries=65", &["ecc.retries: found 65"]),
+    ("compare --set trace.loops=0", &["trace.loops: found 0"]),
+    ("compare --set trace.blk_action=X", &["trace.blk_action"]),
+    ("compare --set trace.keep_writes=2", &["trace.keep_writes"]),
+    ("compare --set drive.timing.erase=2s", &["drive.timing.erase: found 2s, valid is 0ns to 1s"]),
+    ("compare --set drive.geometry.dies=3", &["`dies`", "known"]),
+    ("compare --set faults.dead_die=x", &["--set faults.dead_die=x", "faults.dead_die"]),
+    ("compare --set precondition.fill=2", &["precondition.fill: found 2"]),
+    // Options.
+    ("compare --schemes raid6", &["unknown scheme `raid6`", "did you mean `raid5`"]),
+    ("compare --schemes none,none", &["none"]),
+    ("compare --schemes none+nothing", &["nothing"]),
+    ("compare --ecc flare", &["--ecc flare", "did you mean `flares`"]),
+    ("compare --errors flare", &["--errors flare", "did you mean `flares`"]),
+    ("compare --seed=-1", &["--seed -1: seed"]),
+    ("compare --seeds 0", &["seeds: found 0, valid is 1 to 100"]),
+    ("compare --arrival fast", &["--arrival fast", "wanted auto, half-busy"]),
+    ("compare --arrival closed=0", &["--arrival closed=0", "1 to 65536"]),
+    ("compare --capacity 0B", &["--capacity 0B", "wanted a size above 0"]),
+    ("compare --capacity much", &["--capacity much", "wanted auto, drive or a size"]),
+    ("compare --threads 0", &["--threads", "valid is 1 to 1024"]),
+    ("compare uniform --plot p.png", &["valid is .svg"]),
+    ("compare uniform --log l.csv", &["valid is .parquet"]),
+    ("compare uniform --series nowhere/s.parquet", &["--series: nowhere/s.parquet cannot be written"]),
+    ("compare uniform --report empty", &["--report: directory empty cannot be made"]),
+    ("compare uniform --report foreign", &["foreign/index.html is not a file that Flashkeep wrote"]),
+    // Experiments and grids.
+    ("run key.toml", &["key.toml:2:1: gc.polcy: unknown key `polcy`", "did you mean `policy`"]),
+    ("run syntax.toml", &["syntax.toml:2:"]),
+    ("run twice.toml", &["twice.toml:2:1"]),
+    ("run kind.toml", &["kind.toml:3:8: seed"]),
+    ("run date.toml", &["date.toml:1:8: found a date"]),
+    ("run table.toml", &["table.toml:1:6: gc"]),
+    ("run absent.toml", &["absent.toml:1:16: trace.source", "nowhere.csv"]),
+    ("run scheme.toml", &["scheme.toml:1:12: schemes", "did you mean `raid5`"]),
+    ("run latin.toml", &["latin.toml", "byte 5 begins no UTF-8"]),
+    ("run nowhere.toml", &["nowhere.toml cannot be read"]),
+    ("run trace.bz2", &["`flashkeep compare` replays a trace"]),
+    ("sweep grid.toml", &["grid.toml:1:1", "sweep"]),
+    ("sweep axis.toml", &["axis.toml", "polcy"]),
+    ("sweep values.toml", &["values.toml:", "sweep.axes"]),
+    ("sweep axes.toml", &["axes.toml:2:1", "axis"]),
+    ("sweep nowhere.toml", &["nowhere.toml cannot be read"]),
+    // Other commands.
+    ("reliability upper", &["upper", "did you mean `uper`"]),
+    ("reliability uper --plot p.svg", &["valid is .html"]),
+    ("settings gc.polcy", &["did you mean `gc.policy`"]),
+    ("list scheme", &["unknown list `scheme`", "did you mean `schemes`"]),
+    ("inspect", &["required"]),
+    ("inspect absent", &["absent", "no such file"]),
+    ("torture --scheme raid6", &["raid6", "did you mean `raid5`"]),
+    ("torture --fault fire", &["fire", "known"]),
+    ("torture --minutes 0", &["--minutes: found 0"]),
+    ("torture --without anything", &["anything"]),
+    ("figures nobody", &["folder experiments cannot be read"]),
+    ("nothing", &["nothing"]),
+];
+
+#[test]
+fn a_hundred_wrong_inputs_are_refused_in_one_clear_line() {
+    let here = directory("all");
+    write_files(&here);
+    assert!(WRONG.len() >= 100, "{}", WRONG.len());
+    let (next, wrong) = (Mutex::new(0..WRONG.len()), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                loop {
+                    let Some(index) = next.lock().expect("a number").next() else { return };
+                    let (typed, parts) = WRONG[index];
+                    let output = flashkeep(&here, typed);
+                    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                    let errors = said.lines().filter(|line| line.starts_with("error:")).count();
+                    let is_right = output.status.code() == Some(2)
+                        && output.stdout.is_empty()
+                        && errors == 1
+                        && !said.contains("panicked")
+                        && parts.iter().all(|part| said.contains(part));
+                    if !is_right {
+                        wrong
+                            .lock()
+                            .expect("a list")
+                            .push(format!("{typed}: code {:?}\n{said}wanted {parts:?}\n", output.status.code()));
+                    }
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().expect("a list");
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), WRONG.len(), wrong.join("\n"));
+    let several = flashkeep(&here, "inspect disksim");
+    let text = String::from_utf8_lossy(&several.stdout).into_owned();
+    assert!(several.status.code() == Some(0) && text.contains("disksim-ns-sectors"), "{text}");
+}
+
+/// Paths of any bytes, wherever one may be typed.
+#[cfg(unix)]
+#[test]
+fn paths_that_are_no_utf_8_are_paths_like_any_other() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let here = directory("bytes").join(OsStr::from_bytes(b"f\xfc"));
+    std::fs::create_dir_all(&here).expect("made");
+    let name = |bytes: &'static [u8]| OsStr::from_bytes(bytes);
+    std::fs::write(here.join(name(b"t\xff.csv")), "0,R,0,4096\n1000,W,4096,4096\n").expect("written");
+    std::fs::write(here.join(name(b"d\xff.toml")), include_str!("../../lab/drives/mlc-2014.toml")).expect("written");
+    let columns = ["--columns", "time=us,op,lba=bytes,size=bytes"].map(OsStr::new);
+    let run = |arguments: &[&OsStr]| {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_flashkeep")).current_dir(&here).args(arguments).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    let report = name(b"r\xff");
+    let files = [("--log", name(b"l\xff.parquet")), ("--series", name(b"s\xff.parquet")), ("--plot", name(b"p\xff.svg"))];
+    let mut arguments = vec![OsStr::new("compare"), name(b"t\xff.csv"), columns[0], columns[1]];
+    arguments.extend(["--schemes", "none", "--drive"].map(OsStr::new));
+    arguments.extend([name(b"d\xff.toml"), OsStr::new("--report"), report]);
+    files.iter().for_each(|(option, file)| arguments.extend([OsStr::new(option), file]));
+    run(&arguments);
+    assert!(files.iter().all(|(_, file)| here.join(file).exists()));
+    // What it wrote names the trace, and repeats the run.
+    let again = Path::new(report).join("experiment.toml");
+    run(&[OsStr::new("run"), again.as_os_str(), OsStr::new("--report"), name(b"again\xff")]);
+    run(&[OsStr::new("inspect"), name(b"t\xff.csv"), columns[0], columns[1], OsStr::new("--report"), name(b"i\xff")]);
+    let grid = "schemes = [\"none\"]\ndrive.preset = \"mlc-2014\"\ntrace.source = \"uniform\"\ngenerate.requests = 50\n\
+                generate.range = \"1MiB\"\n[[sweep.axes]]\nkey = \"generate.read_fraction\"\nvalues = [0.1, 0.9]\n";
+    std::fs::write(here.join(name(b"g\xff.toml")), grid).expect("written");
+    run(&[OsStr::new("sweep"), name(b"g\xff.toml"), OsStr::new("--out"), name(b"o\xff")]);
+    for file in ["results.parquet", "results.csv", "index.html"] {
+        assert!(here.join(name(b"o\xff")).join(file).exists(), "{file}");
+    }
+    run(&[
+        OsStr::new("torture"),
+        OsStr::new("--scenarios"),
+        OsStr::new("16"),
+        OsStr::new("--piece"),
+        OsStr::new("16"),
+        OsStr::new("--into"),
+        name(b"c\xff"),
+    ]);
+}
+
+/// A disk of 64 KiB, where this user may have one.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_found_before_the_run() {
+    let here = directory("full");
+    let small = here.join("small");
+    std::fs::create_dir(&small).expect("made");
+    let script = "mount -t tmpfs -o size=64k none small && exec \"$0\" compare pgbench --schemes none \"$@\"";
+    for options in
+        [["--report", "small/r"], ["--log", "small/l.parquet"], ["--series", "small/s.parquet"], ["--plot", "small/p.svg"]]
+    {
+        let mut command = Command::new("unshare");
+        let arguments = ["-rm", "sh", "-c", script, env!("CARGO_BIN_EXE_flashkeep")];
+        let Ok(output) = command.current_dir(&here).args(arguments).args(options).output() else { return };
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        if !said.contains("error:") {
+            eprintln!("no disk of its own here: not tried: {said}");
+            return;
+        }
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(&format!("{}: small", options[0])) && said.contains("takes no file of 1MiB"), "{said}");
+    }
+}
