@@ -55,6 +55,7 @@ figures: ## Run the figures of papers again (experiments/), beside what they sta
 bench: ## Speed of the engine, of erasure codes beside ISA-L if installed, of page codes beside FLASHKEEP_BCH_PEER if set and ldpc-toolbox
 	$(CARGO) bench -p flashkeep-ssd $(BENCH_ARGS)
 	$(CARGO) bench -p flashkeep-coding
+	$(CARGO) bench -p flashkeep-nbd
 	$(CARGO) run --release $(LDPC_SPEED)
 
 ldpc: ## Measure frame errors of LDPC codes, docs/ldpc.md; ARGS="rber codes=ldpc-4k-0.901 until=1e-4 threads=4"

@@ -8,6 +8,7 @@
 
 mod abi;
 mod device;
+mod heap;
 mod settings;
 
 use abi::Plugin;

@@ -103,6 +103,7 @@ pub extern "C" fn config_complete() -> c_int {
 
 /// Before nbdkit goes into the background: what is wrong with the drive is said on the terminal.
 pub extern "C" fn get_ready() -> c_int {
+    crate::heap::keep();
     let opened = with_settings(|settings| {
         let kept = if settings.memory { Kept::Memory } else { Kept::Files };
         let drive = settings.drive.as_deref().ok_or("drive=DIRECTORY is missing")?;

@@ -92,6 +92,11 @@ impl Served {
         }
     }
 
+    /// The process.
+    pub fn pid(&self) -> u32 {
+        self.nbdkit.as_ref().expect("it was started").id()
+    }
+
     pub fn uri(&self) -> String {
         self.launch.uri()
     }

@@ -144,17 +144,18 @@ pub(super) fn fill(disk: &mut Disk, base: &Path) -> Result<(), ServeError> {
     Ok(disk.flush()?)
 }
 
-/// Bytes that differ, in whole sectors.
-pub(super) fn differences(one: &[u8], other: &[u8]) -> Vec<Range<u64>> {
+/// Bytes that are as in none of some images, in whole sectors.
+pub(super) fn differences(others: &[Vec<u8>], image: &[u8]) -> Vec<Range<u64>> {
     let mut found: Vec<Range<u64>> = Vec::new();
-    for (index, (one, other)) in one.chunks(SECTOR).zip(other.chunks(SECTOR)).enumerate() {
-        let start = (index * SECTOR) as u64;
-        if one == other {
+    for (index, sector) in image.chunks(SECTOR).enumerate() {
+        let start = index * SECTOR;
+        if others.iter().any(|other| other[start..start + sector.len()] == *sector) {
             continue;
         }
+        let (start, end) = (start as u64, (start + SECTOR) as u64);
         match found.last_mut().filter(|last| last.end == start) {
-            Some(last) => last.end += SECTOR as u64,
-            None => found.push(start..start + SECTOR as u64),
+            Some(last) => last.end = end,
+            None => found.push(start..end),
         }
     }
     found
@@ -170,7 +171,7 @@ mod tests {
         for sector in [1, 2, 7] {
             other[sector * SECTOR + 5] = 1;
         }
-        assert_eq!(differences(&one, &other), [512..1536, 3584..4096]);
-        assert!(differences(&one, &one).is_empty());
+        assert_eq!(differences(std::slice::from_ref(&one), &other), [512..1536, 3584..4096]);
+        assert!(differences(&[one, other.clone()], &other).is_empty());
     }
 }

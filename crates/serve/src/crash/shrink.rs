@@ -1,7 +1,7 @@
 //! A failure with fewer requests.
 //!
 //! Requests are left out as long as the check fails at a cut and passes where no power is cut: the drive read as it is, with all that it
-//! answered. So what is left still fails because a cut loses something, not because something was never written. A flush goes only
+//! answered, before the last request and after it. So what is left still fails because a cut loses something, not because something was never written. A flush goes only
 //! where nothing that is left lies between it and the flush before; a program that is careful stays so.
 
 use super::image::{Checks, differences, read_all};
@@ -167,9 +167,16 @@ impl Shrinker<'_> {
             send(&mut disk, &self.requests[index], index)?;
         }
         let last = kept.get(before).map(|&index| &self.requests[index]);
-        let uncut = read_all(&mut disk.fork()?)?;
-        if self.checks.verdict(&uncut)?.1.is_some() {
-            return Ok(Err(Miss::FailsAnyway));
+        let mut uncut = vec![read_all(&mut disk.fork()?)?];
+        if let Some(last) = last {
+            let mut after = disk.fork()?;
+            send(&mut after, last, kept[before])?;
+            uncut.push(read_all(&mut after)?);
+        }
+        for image in &uncut {
+            if self.checks.verdict(image)?.1.is_some() {
+                return Ok(Err(Miss::FailsAnyway));
+            }
         }
         // The first: with the whole recording this is the failure itself.
         let same = [(self.first.events, self.first.fate)];
