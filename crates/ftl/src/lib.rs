@@ -14,7 +14,7 @@ mod retire;
 mod rows;
 pub mod victim;
 
-pub use config::{GcConfig, WearConfig};
+pub use config::{GcConfig, Isolation, StreamConfig, WearConfig};
 pub use groups::{GroupSpace, slots_of};
 pub use log::{LogKind, Segments, Stream, Unit, UnitId, UnitState};
 pub use map::{Ftl, FtlError, FtlSetup, Place, Published};
