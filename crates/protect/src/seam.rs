@@ -134,6 +134,8 @@ pub struct StripeWrite {
     pub held: Option<StripSet>,
     /// Strips, parity included, that cannot be read.
     pub unreadable: StripSet,
+    /// Written strips that no die takes: the parity of this write is all that brings them back.
+    pub homeless: StripSet,
     /// Present strips on blocks over [`StripeScheme::worn_above`]; empty without such a limit.
     pub worn: StripSet,
     /// Written strips whose new place is on such a block.

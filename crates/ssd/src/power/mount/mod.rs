@@ -147,7 +147,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             doubted.into_iter().for_each(|ppn| looks.look_again(&self.core.device.array, ppn));
         }
         self.mount_checkpoint(&looks, &suspects, remains.checkpoint.as_ref());
-        self.mount_groups(&mut remains, &looks);
+        self.mount_groups(&mut remains, &looks, &suspects);
         let mut with = self.choose(&looks, &remains, &remains.journal, (&BTreeSet::new(), Lost::AreSolvedFor));
         // Unless a die took it, what can only be solved for is as suspect.
         let lost = if self.core.device.losses.dead().is_empty() { Lost::AreLeftOut } else { Lost::AreSolvedFor };
