@@ -2,6 +2,8 @@
 
 import ast
 import json
+import os
+import signal
 import subprocess
 import threading
 from dataclasses import FrozenInstanceError, fields, replace
@@ -336,3 +338,28 @@ def test_progress_counts_the_runs_of_all_seeds(small):
     heard = []
     fk.run(replace(small, seeds=3), threads=2, progress=lambda done, total: heard.append((done, total)))
     assert heard[-1] == (3 * 2 * 2000, 3 * 2 * 2000) and heard == sorted(heard)
+
+
+def test_ctrl_c_ends_a_run_midway_and_leaves_no_log(small, tmp_path):
+    long = replace(small, trace=replace(small.trace, requests=1_000_000))
+    heard, log = [], tmp_path / "requests.parquet"
+
+    def interrupt(done, total):
+        heard.append((done, total))
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        fk.run(long, progress=interrupt, log=log)
+    assert heard and all(done < total for done, total in heard)
+    assert list(tmp_path.iterdir()) == []
+    assert fk.run(small).passed, "the next run is one as always"
+
+
+def test_ctrl_c_ends_the_preparation_of_a_drive(small):
+    # Write amplification never agrees this well, so the drive would be overwritten for hours.
+    endless = replace(small, precondition=fk.Precondition(converge_within=1e-12, overwrite_at_most=1e6))
+    heard = []
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        fk.run(endless, progress=lambda *requests: heard.append(requests))
+    assert heard == []

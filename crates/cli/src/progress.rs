@@ -1,7 +1,7 @@
 //! Progress bars on stderr, one for each scheme, or one for all runs under several seeds; nothing where stderr is no terminal.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use lab::Progress;
+use lab::{HistoryProgress, Progress};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ impl Reached {
     fn note(&self, progress: Progress) {
         let (run, state) = match progress {
             Progress::Reading(_) => return,
-            Progress::Preparing(run) => (run, State::Preparing),
+            Progress::Preparing { run, .. } => (run, State::Preparing),
             Progress::Running { run, done, total } => (run, State::Running(done, total)),
             Progress::Finished(run) => (run, State::Done),
         };
@@ -121,12 +121,7 @@ impl Bars {
         self.reached.note(progress);
         match progress {
             Progress::Reading(done) => self.reading.set_message(format!("reading the workload: {done} requests")),
-            Progress::Preparing(run) => {
-                self.reading.finish_and_clear();
-                let Some(bar) = self.schemes.get(run) else { return };
-                bar.set_style(style("{prefix} {spinner} preconditioning"));
-                bar.enable_steady_tick(Duration::from_millis(200));
-            }
+            Progress::Preparing { run, history } => self.prepare(run, history),
             Progress::Running { run, done, total } => match &self.all {
                 Some(all) => all.note(run, done, Some(total)),
                 None => self.run(&self.schemes[run], done, total),
@@ -136,6 +131,17 @@ impl Bars {
                 None => self.schemes[run].finish(),
             },
         }
+    }
+
+    fn prepare(&self, run: usize, history: HistoryProgress) {
+        self.reading.finish_and_clear();
+        // Of several seeds one bar shows the runs that are answered.
+        let Some(bar) = self.schemes.get(run) else { return };
+        if history == HistoryProgress::default() {
+            bar.set_style(style("{prefix} {spinner} preparing the drive{msg}"));
+            bar.enable_steady_tick(Duration::from_millis(200));
+        }
+        bar.set_message(history_in_words(history));
     }
 
     fn run(&self, bar: &ProgressBar, done: u64, total: u64) {
@@ -151,6 +157,20 @@ impl Bars {
     pub fn clear(&self) {
         self.reading.finish_and_clear();
         self.schemes.iter().chain(self.all.as_ref().map(|all| &all.bar)).for_each(ProgressBar::finish_and_clear);
+    }
+}
+
+/// How much of a drive is written and overwritten. When overwriting ends is not known before, so no time is promised.
+fn history_in_words(history: HistoryProgress) -> String {
+    let HistoryProgress { filled, to_fill, overwritten, overwritten_at_most } = history;
+    match (to_fill, overwritten) {
+        (0, _) => String::new(),
+        (_, 0) => format!(": {} % filled", filled * 100 / to_fill),
+        _ => format!(
+            ": overwritten {:.2} times, until write amplification settles, at most {:.0}",
+            overwritten as f64 / to_fill as f64,
+            overwritten_at_most as f64 / to_fill as f64
+        ),
     }
 }
 

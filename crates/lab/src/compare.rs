@@ -12,7 +12,9 @@ use crate::series::aligned;
 use crate::verdict::Verdict;
 use crate::workload::{self, TraceFacts, Workload};
 use ssd::protect::SchemeChoice;
-use ssd::{AnsweredRequest, Buffer, BufferKind, Demand, RunResult, RunSeries, SeriesResult, Session, Setup, Standing};
+use ssd::{
+    AnsweredRequest, Buffer, BufferKind, Demand, HistoryProgress, RunResult, RunSeries, SeriesResult, Session, Setup, Standing,
+};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use trace::AddressMap;
@@ -35,7 +37,12 @@ pub enum Progress {
     Reading(u64),
     /// The drive of a run (by index: schemes in their order, under the first seed, then under the second and so on) is being
     /// preconditioned and aged.
-    Preparing(usize),
+    Preparing {
+        /// Index of the run.
+        run: usize,
+        /// How far its write history has come.
+        history: HistoryProgress,
+    },
     /// A run goes on.
     Running {
         /// Index of the run.
@@ -300,10 +307,10 @@ impl Runs<'_> {
     }
 
     /// A drive before its first request.
-    fn session(&self, setup: &Setup) -> Result<Arc<Session>, Problem> {
+    fn session(&self, setup: &Setup, hear: &mut dyn FnMut(HistoryProgress)) -> Result<Arc<Session>, Problem> {
         let session = match self.drives {
-            Some(drives) => drives.drive(setup),
-            None => Session::new(setup).map(Arc::new),
+            Some(drives) => drives.drive(setup, hear),
+            None => Session::watched(setup, hear).map(Arc::new),
         };
         let hint = |problem: Problem| match self.experiment.age.bad_blocks > 0.0 && problem.message.contains("bad blocks") {
             true => Problem {
@@ -324,9 +331,10 @@ impl Runs<'_> {
         let label = self.experiment.schemes[index].clone();
         let setup = self.setup_of(index);
         let (choice, ecc_policy) = (setup.scheme.clone(), setup.ecc.policy.clone());
-        (bench.progress)(Progress::Preparing(self.before + index));
+        let mut hear = |history| (bench.progress)(Progress::Preparing { run: self.before + index, history });
+        hear(HistoryProgress::default());
         let started = (bench.clock)();
-        let session = self.session(&setup)?;
+        let session = self.session(&setup, &mut hear)?;
         let demand = if self.needs_demand() { Some(self.demand(&session)?) } else { None };
         let wall_s = (bench.clock)() - started;
         Ok(Prepared { planned: planned.clone(), label, ecc_policy, choice, session, demand, wall_s })
@@ -340,7 +348,7 @@ impl Runs<'_> {
             None if self.needs_demand() => {
                 let choice = SchemeChoice::named("none");
                 let setup = self.setup(&self.plan.reference, choice, self.experiment.ecc_setup("none"));
-                Some(self.demand(&*self.session(&setup)?)?)
+                Some(self.demand(&*self.session(&setup, &mut |_| {})?)?)
             }
             None => None,
         };
@@ -442,16 +450,18 @@ pub(crate) fn in_parallel<W: Send, R: Send>(
 ) -> Result<Vec<R>, Problem> {
     let next = AtomicUsize::new(0);
     let pieces: Vec<_> = work.into_iter().map(|piece| Mutex::new((Some(piece), None))).collect();
-    std::thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, pieces.len().max(1)) {
-            scope.spawn(|| {
-                while let Some(piece) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let work = piece.lock().expect("one thread a piece").0.take().expect("taken once");
-                    let result = each(work);
-                    piece.lock().expect("one thread a piece").1 = Some(result);
-                }
-            });
+    let work = || {
+        while let Some(piece) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let work = piece.lock().expect("one thread a piece").0.take().expect("taken once");
+            let result = each(work);
+            piece.lock().expect("one thread a piece").1 = Some(result);
         }
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads.clamp(1, pieces.len().max(1))).map(|_| scope.spawn(work)).collect();
+        let ended: Vec<_> = threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+        // What a thread panicked with stays what it was: a caller may have stopped it so.
+        ended.into_iter().for_each(|end| end.unwrap_or_else(|payload| std::panic::resume_unwind(payload)));
     });
     let results = pieces.into_iter().map(|piece| piece.into_inner().expect("one thread a piece").1);
     results.map(|result| result.expect("every piece was done")).collect()

@@ -5,7 +5,7 @@
 
 use crate::experiment::Experiment;
 use crate::workload;
-use ssd::{Session, Setup, SetupError};
+use ssd::{HistoryProgress, Session, Setup, SetupError};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -33,14 +33,15 @@ impl Drives {
         Self { kept: Mutex::default(), most: KEPT_FOR_EACH_SCHEME * (experiment.schemes.len() + 1) }
     }
 
-    /// The drive of this setup, as it is before the first request. Waits if another thread is preparing it.
+    /// The drive of this setup, as it is before the first request. Waits if another thread is preparing it; `hear` is told how
+    /// far its history has come where this thread does.
     ///
     /// # Errors
     /// As [`Session::new`].
-    pub(crate) fn drive(&self, setup: &Setup) -> Result<Arc<Session>, SetupError> {
+    pub(crate) fn drive(&self, setup: &Setup, hear: &mut dyn FnMut(HistoryProgress)) -> Result<Arc<Session>, SetupError> {
         let kept = self.keep(setup);
         kept.is_begun.store(true, Ordering::Relaxed);
-        kept.drive.get_or_init(|| Session::new(setup).map(Arc::new)).clone()
+        kept.drive.get_or_init(|| Session::watched(setup, hear).map(Arc::new)).clone()
     }
 
     /// Whether another thread is preparing the drive of this setup.

@@ -76,10 +76,10 @@ pub use schedule::schedule;
 pub use seeds::{CONFIDENCE, Interval, Paired, Ratio, Seeds, t_quantile};
 pub use series::write_series;
 pub use setting::{Setting, settings, settings_at, settings_page, settings_schema, settings_text};
-pub use ssd::Setup;
 /// A drive with a client's own data.
 #[cfg(unix)]
 pub use ssd::disk as served;
+pub use ssd::{HistoryProgress, Setup};
 /// What policies of page ECC and of garbage collection are, for programs that bring their own.
 pub use ssd::{ecc, ftl};
 pub use textual::{Arrival, OptionText, Size};

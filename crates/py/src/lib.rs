@@ -5,6 +5,7 @@ mod command;
 mod disk;
 mod errors;
 mod frame;
+mod interrupt;
 mod policy;
 mod run;
 mod study;

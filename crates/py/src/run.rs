@@ -2,6 +2,7 @@
 
 use crate::errors::bad_input;
 use crate::frame::Frame;
+use crate::interrupt::{Wanted, interruptible};
 use crate::policy::{Collection, PageEcc, Raised};
 use lab::{Bench, Columns, Comparison, Experiment, Own, Progress, RequestLog, Row, Seeds, ecc, ftl};
 use pyo3::prelude::*;
@@ -96,24 +97,28 @@ pub fn run(
         collection: collection.map(|policy| ftl::victim::OwnPolicy::new(Collection::new(policy, raised.clone()))),
         ecc: ecc.map(|(program, read, strongest)| ecc::OwnPolicy::new(PageEcc::new(program, read, strongest, raised.clone()))),
     };
-    let comparison = py.detach(|| {
+    let file = log.clone();
+    let comparison = interruptible(py, |wanted| {
         let experiment = match &text {
             Some(text) => Experiment::parse_with(&name, text, own),
             None => Experiment::load(name.as_ref(), &lab::Overrides::default()),
         };
         let experiment = experiment.map_err(|problem| bad_input(&problem))?;
         let log = log.as_deref().map(RequestLog::new).transpose().map_err(|problem| bad_input(&problem))?;
-        let comparison = compared(&experiment, threads, progress.as_ref(), log.as_ref())?;
+        let comparison = compared(&experiment, (threads, wanted), progress.as_ref(), log.as_ref())?;
         raised.end()?;
         log.map_or(Ok(()), RequestLog::finish).map_err(|problem| bad_input(&problem))?;
         Ok(comparison)
     });
+    if let (Err(_), Some(file)) = (&comparison, file) {
+        lab::forget_log(&file);
+    }
     comparison.map(Run)
 }
 
 fn compared(
     experiment: &Experiment,
-    threads: Option<usize>,
+    (threads, wanted): (Option<usize>, &Wanted),
     progress: Option<&Py<PyAny>>,
     log: Option<&RequestLog>,
 ) -> PyResult<Comparison> {
@@ -122,12 +127,13 @@ fn compared(
     let runs = experiment.schemes.len() * experiment.seeds as usize;
     let heard = Mutex::new(Heard { done: vec![0; runs], total: 0, refused: Ok(()) });
     let tell = |event: Progress| {
+        wanted.check();
         let Some(progress) = progress else { return };
         let mut heard = heard.lock().expect("nothing panics while it is held");
         match event {
             Progress::Running { run, done, total } => (heard.done[run], heard.total) = (done, total),
             Progress::Finished(run) => heard.done[run] = heard.total,
-            Progress::Reading(_) | Progress::Preparing(_) => return,
+            Progress::Reading(_) | Progress::Preparing { .. } => return,
         }
         heard.tell(progress);
     };

@@ -27,6 +27,7 @@ mod write;
 pub const SETTINGS: [&str; 4] = [include_str!("config.rs"), ftl::SETTINGS, nand::SETTINGS, device::SETTINGS];
 
 pub use boot::demand::Demand;
+pub use boot::precondition::HistoryProgress;
 pub use config::SetupError;
 pub use config::{
     Age, Buffer, BufferKind, CodecTiming, Controller, Drive, ENTRIES_MAX, Ecc, Errors, Faults, LadderPolicy, Pace, PayloadKind,

@@ -5,7 +5,7 @@ pub(crate) mod age;
 pub(crate) mod demand;
 pub(crate) mod precondition;
 
-use crate::boot::precondition::Steady;
+use crate::boot::precondition::{HearHistory, Steady};
 use crate::config::SetupError;
 use crate::config::{BufferKind, Setup};
 use crate::core::Core;
@@ -29,6 +29,8 @@ pub(crate) struct Boot<'a, P: HostPayload, A: FlashArray<P>> {
     /// What outlived the cut beside flash.
     remains: Remains<P>,
     mounted: Mounted,
+    /// Hears how far the write history has come.
+    hear: HearHistory<'a>,
 }
 
 /// One step.
@@ -94,9 +96,11 @@ pub(crate) fn bring_up<'a, P: HostPayload, A: FlashArray<P>>(
     setup: &'a Setup,
     (before, remains): (Option<&'a mut Engine<P, A>>, Remains<P>),
     steps: Vec<Step<'a, P, A>>,
+    hear: HearHistory<'a>,
 ) -> Result<BroughtUp, SetupError> {
     let streams = Streams::new(setup.seed);
-    let mut boot = Boot { engine, setup, streams, steady: Steady::default(), before, remains, mounted: Mounted::default() };
+    let (steady, mounted) = (Steady::default(), Mounted::default());
+    let mut boot = Boot { engine, setup, streams, steady, before, remains, mounted, hear };
     for step in steps {
         (step.run)(&mut boot)?;
     }
@@ -110,7 +114,7 @@ impl<P: HostPayload, A: FlashArray<P>> Boot<'_, P, A> {
     }
 
     fn write_history(&mut self) -> Result<(), SetupError> {
-        self.steady = self.engine.precondition(&self.setup.precondition, &self.streams);
+        self.steady = self.engine.precondition(&self.setup.precondition, &self.streams, self.hear);
         Ok(())
     }
 

@@ -25,26 +25,58 @@ pub(crate) struct Steady {
     pub converged: bool,
 }
 
+/// How far the write history of a new drive has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HistoryProgress {
+    /// Logical pages written for the first time.
+    pub filled: u64,
+    /// Pages that are to be filled.
+    pub to_fill: u64,
+    /// Pages overwritten after that.
+    pub overwritten: u64,
+    /// Pages that are overwritten if write amplification never settles; usually far fewer are.
+    pub overwritten_at_most: u64,
+}
+
+/// Hears how far a write history has come, every some thousand pages.
+pub(crate) type HearHistory<'a> = &'a mut dyn FnMut(HistoryProgress);
+
+/// Pages between two reports of progress: some milliseconds.
+const REPORTED_EVERY: u32 = 1 << 13;
+
 /// Overwrites drawn ahead of their turn.
 const AHEAD: usize = 16;
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Writes the history; the drive is then at time zero, with all commands completed.
-    pub(crate) fn precondition(&mut self, settings: &Precondition, streams: &Streams) -> Steady {
+    pub(crate) fn precondition(&mut self, settings: &Precondition, streams: &Streams, hear: HearHistory<'_>) -> Steady {
         let share = |share: f64, of: u32| (share.clamp(0.0, 1.0) * f64::from(of)).round() as u32;
         let filled = share(settings.fill, self.core.map.user_slots());
         let working_set = share(settings.working_set, filled);
         self.core.device.timed = false;
         // A row's worth at a time, as a host that writes sequentially does.
         let batch = self.history_batch();
-        let mut lpn = 0;
+        let overwrites = if settings.converge_within > 0.0 { settings.overwrite_at_most } else { 0.0 };
+        let limit = (overwrites * f64::from(working_set)) as u64;
+        let progress = |filled_now: u32, overwritten| HistoryProgress {
+            filled: u64::from(filled_now),
+            to_fill: u64::from(filled),
+            overwritten,
+            overwritten_at_most: limit,
+        };
+        let (mut lpn, mut reported) = (0, 0);
         while lpn < filled {
+            if lpn >= reported {
+                hear(progress(lpn, 0));
+                reported = lpn + REPORTED_EVERY;
+            }
             let end = (lpn + batch).min(filled);
             self.write_now(lpn..end);
             lpn = end;
         }
         let mut draws = streams.stream("precondition/overwrites");
-        let steady = self.overwrite_until_steady(settings, working_set, &mut draws);
+        let mut hear = |overwritten| hear(progress(filled, overwritten));
+        let steady = self.overwrite_until_steady(settings, (working_set, limit), &mut draws, &mut hear);
         self.finish_untimed();
         steady
     }
@@ -68,17 +100,23 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.core.device.folds = Folds::new(self.core.device.grid.slots_per_page());
     }
 
-    fn overwrite_until_steady(&mut self, settings: &Precondition, working_set: u32, draws: &mut Stream) -> Steady {
+    /// Overwrites the working set until write amplification no longer moves, at most `limit` pages; `hear` gets how many.
+    fn overwrite_until_steady(
+        &mut self,
+        settings: &Precondition,
+        (working_set, limit): (u32, u64),
+        draws: &mut Stream,
+        hear: &mut dyn FnMut(u64),
+    ) -> Steady {
         let mut steady = Steady { overwrites: 0.0, waf: 1.0, converged: settings.converge_within <= 0.0 };
         if working_set == 0 || steady.converged {
             return steady;
         }
         let window = (working_set / 4).max(1);
-        let limit = (settings.overwrite_at_most * f64::from(working_set)) as u64;
         let (mut written, mut past) = (0u64, Vec::new());
         while written < limit {
             let before = self.core.device.folds.filled_slots + self.core.device.folds.padded_slots;
-            self.overwrite(window, working_set, draws);
+            self.overwrite(window, working_set, draws, &mut |done| hear(written + u64::from(done)));
             written += u64::from(window);
             let slots = self.core.device.folds.filled_slots + self.core.device.folds.padded_slots - before;
             steady.waf = slots as f64 / f64::from(window);
@@ -96,11 +134,15 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// Overwrites random pages, as many in one request as cost the scheme least.
-    fn overwrite(&mut self, count: u32, working_set: u32, draws: &mut Stream) {
+    fn overwrite(&mut self, count: u32, working_set: u32, draws: &mut Stream, hear: &mut dyn FnMut(u32)) {
         let together = self.writer.overwritten_at_once(&self.core.device.grid) as usize;
-        let mut left = count as usize;
+        let (mut left, mut unreported) = (count as usize, 0);
         let mut drawn = Vec::new();
         while left > 0 {
+            if unreported == 0 {
+                hear(count - left as u32);
+                unreported = REPORTED_EVERY as usize;
+            }
             drawn.clear();
             drawn.extend((0..left.min(AHEAD.max(together))).map(|_| draws.below(u64::from(working_set)) as u32));
             // Random places of the map are far from any cache: fetch them side by side.
@@ -114,6 +156,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 self.write_now(batch.iter().copied());
             }
             left -= drawn.len();
+            unreported = unreported.saturating_sub(drawn.len());
         }
     }
 

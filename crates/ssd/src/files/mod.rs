@@ -134,7 +134,7 @@ impl ImageSession {
         mark_bad_blocks(&mut flash, setup, &protection, &Streams::new(setup.seed));
         let flash = whole(flash, setup);
         let mut drive = Engine::new(setup, protection, flash)?;
-        boot::bring_up(&mut drive, setup, (None, Remains::default()), boot::new_drive())?;
+        boot::bring_up(&mut drive, setup, (None, Remains::default()), boot::new_drive(), &mut |_| {})?;
         drive.host.requests.journal = Some(Journal::default());
         let saved = saved::encode(&drive, 0);
         let memory = Memory::create(&Memory::path_beside(path), &in_words(setup), &saved)?;
@@ -413,7 +413,7 @@ fn mount(drive: &mut Engine<PageBuf, Flash>, setup: &Setup, saved: SimTime, rema
     });
     // The clock was saved before the last program ended.
     drive.core.device.now = written.max().unwrap_or_default().max(saved);
-    let found = boot::bring_up(drive, setup, (None, remains), boot::reopened()).expect("it was built before");
+    let found = boot::bring_up(drive, setup, (None, remains), boot::reopened(), &mut |_| {}).expect("it was built before");
     found.mounted
 }
 

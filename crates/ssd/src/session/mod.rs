@@ -8,7 +8,7 @@ pub(crate) mod series;
 
 use crate::boot;
 use crate::boot::demand::Demand;
-use crate::boot::precondition::Steady;
+use crate::boot::precondition::{HearHistory, HistoryProgress, Steady};
 use crate::config::{Pace, PayloadKind, Setup, SetupError};
 use crate::engine::Engine;
 use crate::fit::check_setup;
@@ -70,10 +70,18 @@ impl Session {
     /// # Errors
     /// Names the setting at fault and what would be valid.
     pub fn new(setup: &Setup) -> Result<Self, SetupError> {
+        Self::watched(setup, &mut |_| {})
+    }
+
+    /// As [`Self::new`]; `hear` is told now and then how far the write history has come.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn watched(setup: &Setup, hear: &mut dyn FnMut(HistoryProgress)) -> Result<Self, SetupError> {
         Ok(Self(match setup.payload {
-            PayloadKind::None => Inner::None(Prepared::new(setup)?),
-            PayloadKind::Tag => Inner::Tag(Prepared::new(setup)?),
-            PayloadKind::Page => Inner::Page(Prepared::new(setup)?),
+            PayloadKind::None => Inner::None(Prepared::new(setup, hear)?),
+            PayloadKind::Tag => Inner::Tag(Prepared::new(setup, hear)?),
+            PayloadKind::Page => Inner::Page(Prepared::new(setup, hear)?),
         }))
     }
 
@@ -160,7 +168,7 @@ impl Session {
 }
 
 impl<P: HostPayload> Prepared<P> {
-    fn new(setup: &Setup) -> Result<Self, SetupError> {
+    fn new(setup: &Setup, hear: HearHistory<'_>) -> Result<Self, SetupError> {
         let (grid, protection) = check_setup(setup)?;
         let streams = Streams::new(setup.seed);
         // Without redundancy only the stream of a page stands there.
@@ -173,7 +181,7 @@ impl<P: HostPayload> Prepared<P> {
         let array = Faulty::new(array, grid.dies(), setup.faults.uncorrectable_reads, faults);
         let mut engine = Engine::new(setup, protection, array)?;
         let none = (None, Remains::default());
-        let steady = boot::bring_up(&mut engine, setup, none, boot::new_drive())?.steady;
+        let steady = boot::bring_up(&mut engine, setup, none, boot::new_drive(), hear)?.steady;
         if setup.faults.wear_out > 0.0 {
             engine.core.device.array.tire(setup.faults.wear_out, streams.stream("nand/wear-out"));
         }

@@ -51,7 +51,7 @@ impl<P: HostPayload> Prepared<P> {
         let protection = build_scheme(&self.setup.drive, &self.setup.scheme).expect("it was built before");
         let mut engine = Engine::new(&self.setup, protection, array).expect("it was built before");
         let from = (Some(&mut self.engine), remains);
-        let found = boot::bring_up(&mut engine, &self.setup, from, boot::mounted()).expect("it was built before");
+        let found = boot::bring_up(&mut engine, &self.setup, from, boot::mounted(), &mut |_| {}).expect("it was built before");
         self.engine = engine;
         found.mounted
     }
