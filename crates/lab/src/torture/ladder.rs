@@ -48,9 +48,9 @@ pub(super) fn age(setup: &mut Setup, draws: &mut Stream) {
     let page_sigma = if beyond { 0.3 } else { 0.0 };
     setup.errors = Errors { model: "tlc-128l".into(), page_sigma, ..Errors::default() };
     let (cycles, hours) = if beyond { (7000, 8760) } else { (1000 + draws.below(2000) as u32, 500 + draws.below(4000)) };
-    setup.age = Age { pe_cycles: PeCycles(cycles), retention: Nanos(hours * HOUR), ..setup.age.clone() };
+    setup.age = Age { pe_cycles: PeCycles(cycles), retention: Nanos(hours * HOUR), ..setup.age };
     let policies = [RefreshPolicy::None, RefreshPolicy::Alarm, RefreshPolicy::Joint];
-    setup.refresh = Refresh { policy: *pick(&policies, draws), in_place_at_most: draws.below(2) as u32, ..setup.refresh.clone() };
+    setup.refresh = Refresh { policy: *pick(&policies, draws), in_place_at_most: draws.below(2) as u32, ..setup.refresh };
     // The decoder itself costs more than all the rest, and changes no event.
     setup.payload = PayloadKind::Tag;
 }
