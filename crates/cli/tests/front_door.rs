@@ -151,6 +151,7 @@ fn interrupted_after(here: &Path, seconds: u64) -> Output {
 
 /// What a command says when it gets SIGINT once `is_under_way`, and how long it takes to end.
 #[cfg(unix)]
+#[expect(clippy::disallowed_methods, reason = "how long a program takes to end is wall-clock time")]
 fn stopped(here: &Path, arguments: &[&str], is_under_way: &dyn Fn() -> bool) -> (Output, std::time::Duration) {
     use std::time::Duration;
     let child = program(here, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");

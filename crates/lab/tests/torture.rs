@@ -2,8 +2,11 @@
 //! caught, and a campaign gives the same on any number of threads.
 
 use flashkeep_lab::torture::{
-    Befalls, FaultKind, Losses, Promise, Rule, Runner, Scenario, Scope, Strike, Summary, campaign, exhaustive, shrink,
+    Befalls, FaultKind, Losses, Promise, Rule, Runner, SCENARIOS_OF_A_DRIVE, Scenario, Scope, Strike, Summary, campaign,
+    exhaustive, shrink,
 };
+use std::collections::BTreeMap;
+use vocab::{HostCommand, HostOp, Lba, SimTime};
 
 fn scope(schemes: &[&str]) -> Scope {
     let schemes: Vec<String> = schemes.iter().map(|&name| name.into()).collect();
@@ -62,6 +65,39 @@ fn any_kinds_of_faults_meet_on_one_drive_and_are_judged_together() {
     let kept = scenarios.iter().filter(|scenario| scenario.promise() == Promise::NothingLost).count();
     assert!(kept > scenarios.len() / 3 && kept < scenarios.len() * 9 / 10, "{kept} of {}", scenarios.len());
     assert!(scenarios.iter().all(|scenario| scenario.may_lose == (scenario.promise() == Promise::MediaErrorsOnly)));
+}
+
+/// Catches drives of the ladder that need no step of it, that are beyond all steps though they are to keep their pages, or that
+/// promise nothing.
+#[test]
+fn drives_of_the_ladder_need_it_and_keep_what_they_promise() {
+    let scope = Scope::drawn("ladder", 1, &[], &[], false).unwrap_or_else(|problem| panic!("{problem}"));
+    let (mut kept, mut reads) = (0, BTreeMap::new());
+    for drive in 0..4 * scope.schemes.len() as u64 {
+        scope.replay_drive(drive, &mut |number, outcome, _| {
+            assert_eq!(outcome.broken(), None, "scenario {number}");
+            let scenario = Scenario::draw(&scope, number);
+            kept += u32::from(scenario.promise() == Promise::NothingLost);
+            if number.is_multiple_of(SCENARIOS_OF_A_DRIVE) {
+                let is_beyond = scenario.setup.errors.page_sigma > 0.0;
+                for (step, pages) in all_pages_read(&scenario.setup).reads {
+                    assert!(is_beyond || step != "parity" || pages == 0, "scenario {number}: {pages} pages are beyond the ladder");
+                    *reads.entry(step).or_insert(0) += pages;
+                }
+            }
+        });
+    }
+    // What two bits of a cell do not tell and three do is little.
+    let least = [("hard", 100), ("retry", 100), ("soft_2_bit", 50), ("soft_3_bit", 1), ("parity", 50)];
+    let seldom = least.iter().find(|(step, pages)| reads.get(*step).is_none_or(|read| read < pages));
+    assert!(kept > 100 && seldom.is_none(), "{kept} scenarios, {reads:?}, too few: {seldom:?}");
+}
+
+/// What it takes to read every page of a drive as it is drawn.
+fn all_pages_read(setup: &ssd::Setup) -> ssd::LadderResult {
+    let mut session = ssd::Session::new(setup).expect("it was drawn");
+    let read = |lpn: u32| HostCommand { at: SimTime(0), op: HostOp::Read, lba: Lba(u64::from(lpn) * 8), sectors: 8 };
+    session.run(&mut (0..setup.user_slots).map(read), ssd::Pace::Closed { depth: 4 }, &mut |_| {}).ladder
 }
 
 /// A rebuilt drive proves itself: more is lost in its life than the scheme survives at a time, and nothing is gone.

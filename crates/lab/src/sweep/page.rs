@@ -75,6 +75,9 @@ fn values<'a>(axis: &str, rows: &'a [Row]) -> Vec<&'a Value> {
     found
 }
 
+/// Of a point of a curve where it lies on the axis, the sum of its values, and how many runs it is of.
+type Sum = (f64, f64, u32);
+
 fn plot(
     (column, title, axis): &(&'static str, &str, &'static str),
     over: &str,
@@ -82,8 +85,7 @@ fn plot(
     rows: &[Row],
     notes: &mut Vec<String>,
 ) -> Option<Plot> {
-    // Of each curve its points, and of each point its sum and how many runs it is of.
-    let mut curves: Vec<(String, Vec<(f64, f64, u32)>)> = Vec::new();
+    let mut curves: Vec<(String, Vec<Sum>)> = Vec::new();
     for row in rows {
         let place = row.get(over).and_then(Value::as_f64);
         let (Some(x), Some(y)) = (place, row.get(*column).and_then(Value::as_f64)) else { continue };
@@ -108,7 +110,7 @@ fn plot(
             notes.push(note);
         }
     }
-    let series = |(name, mut points): (String, Vec<(f64, f64, u32)>)| {
+    let series = |(name, mut points): (String, Vec<Sum>)| {
         points.sort_by(|one, other| one.0.total_cmp(&other.0));
         Series { name, points: points.into_iter().map(|(x, sum, count)| (x, sum / f64::from(count))).collect() }
     };

@@ -1,6 +1,6 @@
 //! Random drives: small, with everything that a drive may have, and of every scheme.
 
-use super::{Draws, FaultKind, Scope, gathered, together, wide};
+use super::{Draws, FaultKind, Scope, gathered, ladder, together, wide};
 use ssd::ecc::{CodeKind, ECC_POLICIES};
 use ssd::ftl::victim::POLICIES;
 use ssd::nand::{Energy, PageKind, Pairing, Timing, Transfer};
@@ -80,6 +80,7 @@ pub(super) fn ready(scope: &Scope, number: u64) -> Ready {
                 drive
             }
             Draws::Gathered => gathered::drive(&mut draws),
+            Draws::Ladder => ladder::drive(&mut draws),
             Draws::Together | Draws::Apart if attempt < TRIES => drive(&mut draws),
             Draws::Together | Draws::Apart => shaped(5, 1, 14, 6, 1),
         };
@@ -94,11 +95,11 @@ pub(super) fn ready(scope: &Scope, number: u64) -> Ready {
 fn build(scope: &Scope, choice: SchemeChoice, drive: Drive, draws: &mut Stream) -> Option<Ready> {
     let protection = registry::build(&choice, ssd::shape(&drive)).ok()?;
     let plan = match scope.draws {
-        Draws::Together | Draws::Wide | Draws::Gathered => together::plan(scope, &choice, &protection, draws),
+        Draws::Together | Draws::Wide | Draws::Gathered | Draws::Ladder => together::plan(scope, &choice, &protection, draws),
         Draws::Apart => outages(scope, plan(scope, &protection, draws), draws),
     };
     let setup = setup(scope, choice, drive, &plan, draws)?;
-    let at_random = setup.faults.uncorrectable_reads > 0.0 || setup.faults.silent > 0.0;
+    let at_random = setup.faults.uncorrectable_reads > 0.0 || setup.faults.silent > 0.0 || ladder::is_beyond(&setup);
     let plan = Plan { may_lose: plan.may_lose || at_random, ..plan };
     let session = Session::new(&setup).ok()?;
     Some(Ready { setup, plan, session })
@@ -227,16 +228,18 @@ fn setup(scope: &Scope, scheme: SchemeChoice, drive: Drive, plan: &Plan, draws: 
         seed: draws.bits(),
     };
     match scope.draws {
-        Draws::Together | Draws::Wide | Draws::Gathered => {
+        Draws::Together | Draws::Wide | Draws::Gathered | Draws::Ladder => {
             setup.power = together::power(plan, setup.power, draws);
             setup.faults = together::faults(plan, draws);
         }
         Draws::Apart => setup.faults = faults(scope, plan, survives, draws),
     }
-    if scope.draws == Draws::Gathered {
+    if matches!(scope.draws, Draws::Gathered | Draws::Ladder) {
         setup.power = gathered::power(&setup);
     }
-    if draws.chance(0.06) {
+    if scope.draws == Draws::Ladder {
+        ladder::age(&mut setup, draws);
+    } else if draws.chance(0.06) {
         let sound: Vec<_> = ECC_POLICIES.iter().filter(|entry| !entry.canary && entry.kind == CodeKind::Bch).collect();
         let policy = sound[1 + draws.below(sound.len() as u64 - 1) as usize].name;
         age(&mut setup, policy, draws);

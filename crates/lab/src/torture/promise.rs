@@ -1,5 +1,6 @@
 //! What a drive promises under all that befalls it together.
 
+use super::ladder;
 use super::scenario::{Scenario, Strike, When};
 use ssd::nand::Pairing;
 use ssd::protect::registry;
@@ -73,7 +74,7 @@ impl Scenario {
         let (faults, power) = (&self.setup.faults, &self.setup.power);
         let mut befalls = Befalls {
             wear_out: faults.wear_out > 0.0,
-            random: faults.uncorrectable_reads > 0.0 || faults.silent > 0.0,
+            random: faults.uncorrectable_reads > 0.0 || faults.silent > 0.0 || ladder::is_beyond(&self.setup),
             takes_partners: power.pairing != Pairing::Alone && !power.hold_up,
             ..Befalls::default()
         };
