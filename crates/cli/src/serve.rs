@@ -41,6 +41,7 @@ pub fn run(options: &ServeOptions) -> Result<ExitCode, Problem> {
         control: options.control.clone(),
         plugin: options.plugin.clone(),
         syncs: !options.no_sync,
+        ages_while_closed: options.age_while_closed,
         more: options.nbdkit.clone(),
         ..Launch::of(drive)
     };

@@ -1,7 +1,7 @@
 //! Settings of the plugin, and the drive that is served.
 
 use crate::abi::say;
-use serve::{Control, Disk, DriveDirectory, Kept, Pace, Server};
+use serve::{Control, Disk, DriveDirectory, Kept, Nanos, Pace, Server};
 use std::ffi::{CStr, c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -12,7 +12,8 @@ drive=DIRECTORY   (required) a drive that `flashkeep serve --create` made
 control=SOCKET    a control socket for `flashkeep ctl`
 time=none|real|Nx how virtual time and the wall clock go together (default none)
 memory=true|false a drive in memory, lost with the process (default false)
-sync=true|false   flushes make files durable against a failure of the machine (default true)";
+sync=true|false   flushes make files durable against a failure of the machine (default true)
+age-while-closed=true|false  the data aged while nobody served the drive (default false)";
 
 /// Settings as they came.
 #[derive(Default)]
@@ -22,6 +23,7 @@ struct Settings {
     pace: Pace,
     memory: bool,
     no_sync: bool,
+    ages_while_closed: bool,
 }
 
 static SETTINGS: Mutex<Option<Settings>> = Mutex::new(None);
@@ -75,7 +77,8 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<(), String> {
         "time" => settings.pace = value.parse().map_err(|error| format!("time: {error}"))?,
         "memory" => settings.memory = truth(value)?,
         "sync" => settings.no_sync = !truth(value)?,
-        _ => return Err(format!("unknown setting `{key}`; known: drive, control, time, memory, sync")),
+        "age-while-closed" => settings.ages_while_closed = truth(value)?,
+        _ => return Err(format!("unknown setting `{key}`; known: drive, control, time, memory, sync, age-while-closed")),
     }
     Ok(())
 }
@@ -97,7 +100,13 @@ pub extern "C" fn get_ready() -> c_int {
     let opened = with_settings(|settings| {
         let kept = if settings.memory { Kept::Memory } else { Kept::Files };
         let drive = settings.drive.as_deref().ok_or("drive=DIRECTORY is missing")?;
-        DriveDirectory::at(drive).open(kept).map_err(|error| error.to_string())
+        let directory = DriveDirectory::at(drive);
+        let closed = if settings.ages_while_closed { directory.closed_for() } else { Nanos(0) };
+        let mut disk = directory.open(kept).map_err(|error| error.to_string())?;
+        if closed > Nanos(0) && !settings.memory {
+            disk.age(closed).map_err(|error| error.to_string())?;
+        }
+        Ok::<_, String>(disk)
     });
     done(opened.map(|disk| *DISK.lock().unwrap_or_else(PoisonError::into_inner) = Some(disk)))
 }

@@ -28,6 +28,8 @@ pub struct Launch {
     pub plugin: Option<PathBuf>,
     /// Whether a flush makes files durable against a failure of the machine.
     pub syncs: bool,
+    /// Whether the drive aged while nobody served it, as long as that was.
+    pub ages_while_closed: bool,
     /// More arguments of nbdkit: filters and their settings.
     pub more: Vec<String>,
 }
@@ -45,6 +47,7 @@ impl Launch {
             control: None,
             plugin: None,
             syncs: true,
+            ages_while_closed: false,
             more: Vec::new(),
         }
     }
@@ -100,6 +103,9 @@ impl Launch {
         command.arg(format!("time={}", self.pace));
         command.arg(format!("memory={}", self.kept == Kept::Memory));
         command.arg(format!("sync={}", self.syncs));
+        if self.ages_while_closed {
+            command.arg("age-while-closed=true");
+        }
         command.args(plugin_settings);
         Ok(command)
     }
