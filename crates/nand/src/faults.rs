@@ -364,7 +364,7 @@ impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
     }
 
     #[inline]
-    fn page(&self, ppn: Ppn) -> PageView<'_, P> {
+    fn page(&self, ppn: Ppn) -> PageView<'_> {
         self.inner.page(ppn)
     }
 

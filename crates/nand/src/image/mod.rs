@@ -444,10 +444,12 @@ impl<P: StoredPayload, S: Store> FlashArray<P> for FileArray<P, S> {
         outcome
     }
 
-    fn page(&self, ppn: Ppn) -> PageView<'_, P> {
-        let view = self.memory.page(ppn);
-        let payload = self.file.as_ref().and_then(|_| self.contents(ppn));
-        PageView { payload: payload.unwrap_or(view.payload), ..view }
+    fn page(&self, ppn: Ppn) -> PageView<'_> {
+        self.memory.page(ppn)
+    }
+
+    fn payload(&self, ppn: Ppn) -> &[P] {
+        self.file.as_ref().and_then(|_| self.contents(ppn)).unwrap_or_else(|| self.memory.payload(ppn))
     }
 
     fn program_page(&mut self, program: &Program<'_, P>) -> ProgramOutcome {

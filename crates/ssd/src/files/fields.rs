@@ -43,7 +43,8 @@ pub(super) fn changes(before: &Fields, now: &Fields, slot: usize) -> Vec<u8> {
                 if was != is {
                     put(&mut to, *key, Some(is));
                 }
-                (old.next(), new.next());
+                old.next();
+                new.next();
             }
             (Some((key, _)), next) if next.is_none_or(|(next, _)| key < next) => {
                 put(&mut to, *key, None);
