@@ -14,10 +14,6 @@ use flashkeep_lab::torture::{Rule, Scope, quiet_panics};
 fn assert_broken(seed: u64, faults: &[&str], schemes: &[&str], number: u64, scheme: &str, rule: Rule, words: &str) {
     let own = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
     let scope = Scope::apart(seed, &own(schemes), &own(faults), false).unwrap_or_else(|problem| panic!("{problem}"));
-    assert_broken_in(&scope, number, scheme, rule, words);
-}
-
-fn assert_broken_in(scope: &Scope, number: u64, scheme: &str, rule: Rule, words: &str) {
     quiet_panics();
     let (scenario, outcome) = scope.replay(number);
     let scenario = scenario.unwrap_or_else(|| panic!("scenario {number}: no drive"));
@@ -33,22 +29,4 @@ const BOTH: &[&str] = &["cut", "wear-out"];
 #[test]
 fn cuts_at_the_end_of_life_cost_pages() {
     assert_broken(2, BOTH, &[], 154_881, "code-zones", Rule::Lost, "lpn25 cannot be read");
-}
-
-/// A cut, and a die that dies when the drive says that it has recovered (`raid5`); a die that is dead and rebuilt, writes to a
-/// volatile buffer, and a cut while nothing is programmed (`da-raid5`). Both are older than the changes that seed 701 was to prove,
-/// and not understood yet.
-#[test]
-fn a_dead_die_and_a_cut_cost_a_page_of_static_stripes() {
-    let scope = Scope::named(701, &[], &[], false).unwrap_or_else(|problem| panic!("{problem}"));
-    assert_broken_in(&scope, 722_648, "raid5", Rule::Lost, "lpn23 cannot be read");
-    assert_broken_in(&scope, 759_081, "da-raid5", Rule::Lost, "lpn0 cannot be read");
-}
-
-/// At the end of life a cut takes the sums, one page is weak. Some pages have no parity, though the engine says that it is whole.
-/// Nothing is lost. Not understood yet; without the collection of groups whose parity sums a page that is gone it does not show.
-#[test]
-fn groups_whose_sums_were_lost_at_the_end_of_life_may_stay_without_parity() {
-    let scope = Scope::named(702, &[], &[], true).unwrap_or_else(|problem| panic!("{problem}"));
-    assert_broken_in(&scope, 97_408, "mds-groups", Rule::Scrub, "taken apart: no parity in flash is the sum of lpn2, lpn19");
 }

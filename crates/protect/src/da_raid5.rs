@@ -107,6 +107,12 @@ pub(crate) fn build_as_printed(options: &Options<'_>, shape: Shape) -> Result<Pr
     Ok(Protection::Stripes(Box::new(scheme)))
 }
 
+/// A page that is lost, or waits in the controller for room, lies on no block: only parity brings it back. So it is with one
+/// that is written and that no die takes.
+fn leans_on_parity(write: &StripeWrite) -> bool {
+    !write.present.and(write.unreadable).is_empty() || !write.homeless.is_empty()
+}
+
 impl DaRaid5 {
     fn new(options: &Options<'_>, shape: Shape, as_printed: bool) -> Result<Self, SchemeError> {
         let stripes = Raid5::new(options, shape)?;
@@ -161,10 +167,7 @@ impl DaRaid5 {
     fn pe_aware_raid5(&self, write: &StripeWrite) -> StripePlan {
         debug_assert_eq!(self.pea(write.stripe), write.worn.len(), "PEA counter of {:?}", write.stripe);
         let pea = self.pea(write.stripe) - write.worn.and(write.written).len() + write.worn_after.len();
-        // A page that is lost, or waits in the controller for room, lies on no block: only parity brings it back. One that
-        // is written anew may have no die to lie on.
-        let leans_on_parity = !write.present.and(write.unreadable).is_empty();
-        if pea == 0 && !leans_on_parity {
+        if pea == 0 && !leans_on_parity(write) {
             return StripePlan::NoParity;
         }
         // Where PEA was 0 there is no parity, and the only way is to read the other pages (the

@@ -181,6 +181,7 @@ mod tests {
             has_parity: true,
             held: held.map(set),
             unreadable: set(unreadable),
+            homeless: StripSet::EMPTY,
             worn: StripSet::EMPTY,
             worn_after: StripSet::EMPTY,
             long: false,

@@ -151,6 +151,7 @@ mod tests {
             has_parity: true,
             held: None,
             unreadable: set(unreadable),
+            homeless: StripSet::EMPTY,
             worn: StripSet::EMPTY,
             worn_after: StripSet::EMPTY,
             long: false,

@@ -18,6 +18,8 @@ pub struct Shape {
     pub page_size: Bytes,
     /// Logical pages in one physical page.
     pub slots_per_page: u32,
+    /// Pages of a block that one program stores together, and one failure may take together: 1 where each is programmed alone.
+    pub unit_pages: u32,
     /// P/E cycles that a block is rated for.
     pub endurance: PeCycles,
 }
@@ -61,7 +63,7 @@ impl Shape {
 impl Shape {
     pub(crate) fn small(dies: u32) -> Self {
         let (blocks_per_die, pages_per_block, page_size) = (64, 16, Bytes(4096));
-        Self { dies, blocks_per_die, pages_per_block, page_size, slots_per_page: 1, endurance: PeCycles(3000) }
+        Self { dies, blocks_per_die, pages_per_block, page_size, slots_per_page: 1, unit_pages: 1, endurance: PeCycles(3000) }
     }
 }
 
@@ -132,6 +134,8 @@ pub struct StripeWrite {
     pub held: Option<StripSet>,
     /// Strips, parity included, that cannot be read.
     pub unreadable: StripSet,
+    /// Written strips that no die takes: the parity of this write is all that brings them back.
+    pub homeless: StripSet,
     /// Present strips on blocks over [`StripeScheme::worn_above`]; empty without such a limit.
     pub worn: StripSet,
     /// Written strips whose new place is on such a block.

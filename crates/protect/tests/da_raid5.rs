@@ -12,6 +12,7 @@ fn scheme(name: &str, n: u32, options: &[(&str, &str)]) -> Box<dyn StripeScheme>
         pages_per_block: 16,
         page_size: Bytes(4096),
         slots_per_page: 1,
+        unit_pages: 1,
         endurance: PeCycles(3000),
     };
     match build(&SchemeChoice { name: name.into(), options }, shape) {
@@ -29,7 +30,19 @@ fn set(strips: impl IntoIterator<Item = u32>) -> StripSet {
 fn write(n: u32, written: StripSet, held: Option<StripSet>) -> StripeWrite {
     let (worn, worn_after, unreadable) = (StripSet::EMPTY, StripSet::EMPTY, StripSet::EMPTY);
     let present = StripSet::first(n);
-    StripeWrite { stripe: StripeId(0), written, present, has_parity: true, held, unreadable, worn, worn_after, long: false }
+    let homeless = StripSet::EMPTY;
+    StripeWrite {
+        stripe: StripeId(0),
+        written,
+        present,
+        has_parity: true,
+        held,
+        unreadable,
+        homeless,
+        worn,
+        worn_after,
+        long: false,
+    }
 }
 
 fn hold(add: StripSet, keep: bool, covers: StripSet) -> StripePlan {
@@ -112,6 +125,11 @@ fn in_stage_2_a_stripe_with_a_lost_page_keeps_its_parity() {
     assert_eq!(scheme.plan(&write(4, set([1]), None)), StripePlan::NoParity, "no page lies on a worn block");
     assert_eq!(scheme.plan(&lacks(0)), StripePlan::Parity { add: set([1, 4]) });
     assert_eq!(scheme.plan(&lacks(1)), StripePlan::Parity { add: set([0, 2, 3]) });
+    // Of a discarded stripe nothing is there, and its page has no die: the parity is all that is stored of it (torture, seed
+    // 701, 759081).
+    let empty = StripeWrite { present: StripSet::EMPTY, has_parity: false, ..write(4, set([1]), None) };
+    assert_eq!(scheme.plan(&empty), StripePlan::NoParity, "a die takes the page");
+    assert_eq!(scheme.plan(&StripeWrite { homeless: set([1]), ..empty }), StripePlan::Parity { add: StripSet::EMPTY });
 }
 
 /// L = 2^14 (section IV-A) of the drive of Table II, 8192 blocks of 128 pages, N = 8: 2^17 stripes. Catches an L that is
@@ -120,8 +138,15 @@ fn in_stage_2_a_stripe_with_a_lost_page_keeps_its_parity() {
 fn a_drive_of_the_papers_size_has_its_threshold() {
     for (blocks_per_die, l) in [(1024, 16_384), (8, 128)] {
         let (dies, page_size) = (8 + 1, Bytes(8192));
-        let shape =
-            Shape { dies, blocks_per_die, pages_per_block: 128, page_size, slots_per_page: 1, endurance: PeCycles(15_000) };
+        let shape = Shape {
+            dies,
+            blocks_per_die,
+            pages_per_block: 128,
+            page_size,
+            slots_per_page: 1,
+            unit_pages: 1,
+            endurance: PeCycles(15_000),
+        };
         let choice = SchemeChoice::named("da-raid5");
         // Nine chips where the paper's 8192 blocks are those of eight: an eighth more stripes.
         let l = l + l / 8;

@@ -147,7 +147,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             doubted.into_iter().for_each(|ppn| looks.look_again(&self.core.device.array, ppn));
         }
         self.mount_checkpoint(&looks, &suspects, remains.checkpoint.as_ref());
-        self.mount_groups(&mut remains, &looks);
+        self.mount_groups(&mut remains, &looks, &suspects);
         let mut with = self.choose(&looks, &remains, &remains.journal, (&BTreeSet::new(), Lost::AreSolvedFor));
         // Unless a die took it, what can only be solved for is as suspect.
         let lost = if self.core.device.losses.dead().is_empty() { Lost::AreLeftOut } else { Lost::AreSolvedFor };
@@ -452,7 +452,14 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             };
             debug_assert!(published.pinned.is_none(), "the map is empty");
             self.note_version(lpn, newest.update);
+            self.mount_stream(lpn, newest.slot);
         }
+    }
+
+    /// The page is of the stream that stands beside it, where the drive tells streams apart.
+    fn mount_stream(&mut self, lpn: Lpn, slot: Option<Slot>) {
+        let (Some(streams), Some(slot)) = (&mut self.core.streams, slot) else { return };
+        streams.found(lpn, self.core.device.array.page(self.core.device.grid.page_of(slot).0).oob.coverage);
     }
 
     /// Takes over what belongs to the scheme.

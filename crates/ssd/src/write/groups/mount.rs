@@ -62,15 +62,25 @@ impl<P: HostPayload> Groups<P> {
         }
     }
 
-    /// Notes groups with data in flash whose parity is neither there nor held, or sums a page that is not there. An outage took
-    /// the sums, or what was known of erases, of this cut or of one before it whose recovery the next cut ended. What a dead die
-    /// held is rebuilt anyway.
-    pub fn note_groups_without_parity<A: FlashArray<P>>(&mut self, core: &Core<P, A>, seen: &dyn PagesSeen) {
+    /// Notes groups with data in flash whose parity is neither there nor held, or may not last, or sums a page that is not
+    /// there. An outage took the sums, or what was known of erases, of this cut or of one before it whose recovery the next cut
+    /// ended. What a dead die held is rebuilt anyway. `suspects`: parities that may not last and whose sums may be gone.
+    pub fn note_groups_without_parity<A: FlashArray<P>>(
+        &mut self,
+        core: &Core<P, A>,
+        seen: &dyn PagesSeen,
+        suspects: &BTreeSet<Ppn>,
+    ) {
         let groups = 0..core.device.grid.blocks_per_die();
-        self.without_parity = groups.filter(|&group| self.lacks_parity(core, seen, SuperblockId(group))).collect();
+        self.without_parity = groups.filter(|&group| self.lacks_parity(core, (seen, suspects), SuperblockId(group))).collect();
     }
 
-    fn lacks_parity<A: FlashArray<P>>(&self, core: &Core<P, A>, seen: &dyn PagesSeen, group: SuperblockId) -> bool {
+    fn lacks_parity<A: FlashArray<P>>(
+        &self,
+        core: &Core<P, A>,
+        (seen, suspects): (&dyn PagesSeen, &BTreeSet<Ppn>),
+        group: SuperblockId,
+    ) -> bool {
         let Some(info) = self.info[group.index()] else { return false };
         let (data, stripe) = (self.codes[info.code].0.data, self.stripe_of(group, &info));
         let mut rows = (0..core.device.grid.pages_per_block()).map(|page| row_of_group(&core.device.grid, group, page));
@@ -85,7 +95,8 @@ impl<P: HostPayload> Groups<P> {
                 strips.map(|strip: &Strip| core.map.rows().page(key.0, strip.die))
             };
             let any_data = pages(|symbol, data| symbol < data).any(|ppn| seen.is_valid(ppn));
-            any_data && pages(|symbol, data| symbol >= data).any(|parity| is_gone(parity) || sums_what_is_gone(parity))
+            let is_no_parity = |parity: Ppn| is_gone(parity) || suspects.contains(&parity) || sums_what_is_gone(parity);
+            any_data && pages(|symbol, data| symbol >= data).any(is_no_parity)
         };
         rows.any(|row| (0..stripe.codewords).any(|codeword| !self.held.contains_key(&(row, codeword)) && lacks((row, codeword))))
     }

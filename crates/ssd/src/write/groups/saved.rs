@@ -40,7 +40,7 @@ pub(crate) fn put_held(to: &mut Writer, (row, codeword): CodewordKey, held: &Ope
 pub(crate) fn put_blocks(to: &mut Writer, group: u32, blocks: &BlockSums<PageBuf>) {
     to.u32(group);
     to.list(blocks.members.iter(), Writer::member);
-    to.set(blocks.done);
+    blocks.done.iter().for_each(|&done| to.set(done));
     to.u32(blocks.codewords_left);
     to.behind.extend(blocks.sums.iter().cloned());
 }
@@ -101,9 +101,11 @@ impl<A: FlashArray<PageBuf>> Layouts<'_, A> {
         let group = from.below(self.info.len() as u32, "group of sums")?;
         let layout = self.of(from, group)?;
         let members = from.list("members of sums", Reader::member)?;
-        let (done, codewords_left) = (from.set("strips done")?, from.u32("codewords left")?);
+        let block = self.groups.codes[layout.code].0.block;
+        let done = (0..block).map(|_| from.set("strips done")).collect::<Read<Vec<_>>>()?;
+        let codewords_left = from.u32("codewords left")?;
         let slots = self.core.device.grid.slots_per_page();
-        let sums = from.payloads(layout.stripe.data * slots, "sum")?;
+        let sums = from.payloads(layout.stripe.data * block * slots, "sum")?;
         from.end()?;
         Ok((group, BlockSums { sums, members, done, codewords_left }))
     }

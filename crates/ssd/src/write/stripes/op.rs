@@ -3,7 +3,7 @@
 use crate::core::target::Target;
 use device::slab::JobId;
 use ftl::Place;
-use vocab::{StripSet, StripeId};
+use vocab::{Slot, StripSet, StripeId};
 
 /// What an update of a stripe is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,6 +39,16 @@ pub(super) enum Progress {
     Programming,
 }
 
+/// A strip that a read of an update missed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Missed {
+    pub strip: u32,
+    /// Where it lay.
+    pub slot: Slot,
+    /// Whether that was the version that the stored parity sums.
+    pub old: bool,
+}
+
 /// An update of one stripe.
 #[derive(Clone, Debug)]
 pub(crate) struct StripeOp<P> {
@@ -64,10 +74,12 @@ pub(crate) struct StripeOp<P> {
     pub(super) worn_after: StripSet,
     /// Written strips that no flash took.
     pub(super) untaken: StripSet,
-    /// Strips whose current versions were found unreadable.
+    /// Strips whose current versions could not be read when it was planned, or since.
     pub(super) unreadable: StripSet,
-    /// Strips whose old versions, which a partial parity needs, were found unreadable.
+    /// Strips whose old versions, which a partial parity needs, could not.
     pub(super) unreadable_old: StripSet,
+    /// What its reads missed.
+    pub(super) missed: Vec<Missed>,
     pub(super) sum: P,
     pub(super) progress: Progress,
     /// Rank of the contents that it writes.
@@ -104,6 +116,7 @@ impl<P: Default> Default for StripeOp<P> {
             untaken: StripSet::EMPTY,
             unreadable: StripSet::EMPTY,
             unreadable_old: StripSet::EMPTY,
+            missed: Vec::new(),
             sum: P::default(),
             progress: Progress::Reading,
             rank: 0,

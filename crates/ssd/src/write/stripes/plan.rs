@@ -6,13 +6,13 @@ use crate::core::owner::Owner;
 use crate::core::target::Target;
 use crate::core::{Command, Core};
 use crate::write::stripes::Stripes;
-use crate::write::stripes::op::{Outcome, Work};
+use crate::write::stripes::op::{Missed, Outcome, Work};
 use device::contents::HostPayload;
 use device::waits::Wait;
 use ftl::Place;
 use nand::{FlashArray, ReadOutcome};
 use protect::{CommitPlan, StripeCommit, StripePlan, StripeWrite};
-use vocab::{Cause, Ppn, StripSet};
+use vocab::{Cause, Ppn, StripSet, StripeId};
 
 /// What follows from a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,8 @@ impl<P: HostPayload> Stripes<P> {
             present,
             has_parity: core.map.lookup_parity(stripe) != Place::Unmapped,
             held: self.held.get(stripe).map(|partial| partial.covers),
-            unreadable: unreadable.or(op.unreadable),
+            unreadable: unreadable.or(self.still_missed(core, id, false)),
+            homeless: written.iter().filter(|&strip| self.home_of(core, stripe, strip).is_none()).collect(),
             worn: self.worn_strips(core, stripe),
             worn_after: self.worn_places(core, stripe, written),
             long: core.jobs[op.job()].long,
@@ -114,7 +115,7 @@ impl<P: HostPayload> Stripes<P> {
             return Planned::NoMore;
         };
         let n = self.data_strips();
-        let (mut old, mut unreadable_old) = (StripSet::EMPTY, self.ops[id].unreadable_old);
+        let (mut old, mut unreadable_old) = (StripSet::EMPTY, self.still_missed(core, id, true));
         for &(strip, place) in &partial.old {
             if place != Place::Unmapped {
                 old.insert(strip);
@@ -127,7 +128,7 @@ impl<P: HostPayload> Stripes<P> {
             unreadable_old.insert(n);
         }
         let (present, unreadable) = self.stripe_state(core, stripe);
-        let unreadable = unreadable.or(self.ops[id].unreadable);
+        let unreadable = unreadable.or(self.still_missed(core, id, false));
         let has_parity = core.map.lookup_parity(stripe) != Place::Unmapped;
         let commit = StripeCommit { held: partial.covers, present, has_parity, unreadable, unreadable_old, old };
         let (sum, plan) = (partial.sum.clone(), self.scheme().commit(&commit));
@@ -145,7 +146,7 @@ impl<P: HostPayload> Stripes<P> {
     fn plan_build<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) -> Planned {
         let stripe = self.ops[id].stripe;
         let (present, unreadable) = self.stripe_state(core, stripe);
-        let unreadable = unreadable.or(self.ops[id].unreadable);
+        let unreadable = unreadable.or(self.still_missed(core, id, false));
         let protected = self.is_protected(core, stripe);
         if protected || present.is_empty() || !present.and(unreadable).is_empty() {
             if !protected {
@@ -167,9 +168,7 @@ impl<P: HostPayload> Stripes<P> {
         op.under_way = reads.len() + lost_merges.len();
         let n = self.data_strips();
         for strip in reads.iter() {
-            let partial = if add_old && strip < n { self.held.get(stripe) } else { None };
-            let old = partial.and_then(|partial| partial.old_place(strip));
-            let place = old.unwrap_or_else(|| self.place_of_strip(core, stripe, strip));
+            let place = self.place_to_read(core, stripe, strip, add_old);
             let Place::At(slot) = place else { unreachable!("a readable strip has a place, found {place:?}") };
             let cause = if strip == n || add.contains(strip) { Cause::Parity } else { Cause::HostRmw };
             let (owner, ppn) = (Owner::Stripe { op: id, strip: strip as u8 }, core.device.grid.page_of(slot).0);
@@ -181,6 +180,22 @@ impl<P: HostPayload> Stripes<P> {
         if reads.or(lost_merges).is_empty() {
             self.program_or_wait(core, id);
         }
+    }
+
+    /// Where an update reads a strip: as it is now, or as the stored parity sums it.
+    fn place_to_read<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId, strip: u32, old: bool) -> Place {
+        let partial = if old && strip < self.data_strips() { self.held.get(stripe) } else { None };
+        let old = partial.and_then(|partial| partial.old_place(strip));
+        old.unwrap_or_else(|| self.place_of_strip(core, stripe, strip))
+    }
+
+    /// Strips that reads of the update missed, and that still lie where they were missed: one that was rebuilt or moved
+    /// since can be read.
+    fn still_missed<A: FlashArray<P>>(&self, core: &Core<P, A>, id: OpId, old: bool) -> StripSet {
+        let op = &self.ops[id];
+        let of_kind = op.missed.iter().filter(|missed| missed.old == old);
+        let stays = of_kind.filter(|missed| self.place_to_read(core, op.stripe, missed.strip, old) == Place::At(missed.slot));
+        stays.map(|missed| missed.strip).collect()
     }
 
     /// A strip was read.
@@ -208,8 +223,9 @@ impl<P: HostPayload> Stripes<P> {
                 return;
             }
             let op = &mut self.ops[id];
-            let missed = if add_old { &mut op.unreadable_old } else { &mut op.unreadable };
-            missed.insert(strip);
+            let unreadable = if add_old { &mut op.unreadable_old } else { &mut op.unreadable };
+            unreadable.insert(strip);
+            op.missed.push(Missed { strip, slot: core.device.grid.slot(ppn, 0), old: add_old });
         }
         self.read_or_solved(core, id);
     }

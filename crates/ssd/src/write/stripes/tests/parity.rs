@@ -92,6 +92,72 @@ fn above_three_quarters_the_oldest_partial_parity_is_committed() {
     }
 }
 
+/// A commit found no space. Catches a look for updates that wait for room which begins it again although none waits.
+#[test]
+fn where_nobody_waits_for_room_no_commit_is_begun() {
+    let mut drive = Drive::new("ppc", &[("parity_cache", "16KiB")]);
+    for stripe in 0..4 {
+        drive.write(&[0, 1, 2, 3].map(|strip| (stripe * N + strip, 1)));
+    }
+    let home = |drive: &Drive, stripe, strip| drive.stripes.home_of(&drive.core, StripeId(stripe), strip).expect("all dies live");
+    let full = home(&drive, 0, N).index();
+    let elsewhere = |stripe| (0..N).find(|&strip| home(&drive, stripe, strip).index() != full).expect("three more");
+    let pages = [0, 1, 2, 3].map(|stripe| (stripe * N + elsewhere(stripe), 2));
+    while drive.core.map.has_room(full, Stream::Commit) {
+        drive.core.map.take_page(full, Stream::Commit).expect("there is room");
+    }
+    for page in pages {
+        drive.write(&[page]);
+    }
+    assert!(drive.stripes.fail_first_stalled(&mut drive.core), "four are more than three quarters of the cache");
+    drive.go_on();
+    assert_eq!((drive.stripes.ops.in_use(), drive.stripes.held.stripes().count()), (0, 4), "it stays held");
+    drive.stripes.serve_waiting_for_room(&mut drive.core);
+    drive.go_on();
+    assert_eq!(drive.stripes.ops.in_use(), 0);
+}
+
+/// Two stripes were written while no block was worn; now every stripe is to have parity.
+fn two_stripes_that_lack_parity() -> Drive {
+    let mut drive = Drive::new("da-raid5", &[("l", "0")]);
+    for stripe in 0..2 {
+        drive.write(&[0, 1, 2, 3].map(|strip| (stripe * N + strip, 1)));
+    }
+    assert_eq!(drive.commands().1, [0, 1, 2, 3, 0, 1, 2, 3], "without parity");
+    drive.stripes.scheme_mut().block_wore_out();
+    drive.stripes.scheme_mut().aged(STRIPE, 1);
+    assert_eq!(drive.stripes.scheme().life_stage(), Some(3), "every stripe has parity from now on");
+    drive
+}
+
+/// Catches parity that is not built when the drive is idle, and what is built twice.
+#[test]
+fn an_idle_drive_builds_the_parity_that_stripes_lack() {
+    let mut drive = two_stripes_that_lack_parity();
+    // Without time no die is ever busy, so the second is built as soon as the first is begun.
+    for expected in [vec![N, N], vec![]] {
+        drive.stripes.build_in_idle_time(&mut drive.core);
+        drive.go_on();
+        drive.settle();
+        assert_eq!(drive.commands().1, expected);
+    }
+    for stripe in 0..2 {
+        assert_eq!(drive.stored(StripeId(stripe), N), sum((0..N).map(|strip| page(stripe * N + strip, 1))), "stripe {stripe}");
+    }
+}
+
+/// Catches a drive that builds the parity of every stripe at once, while its dies have to read for the first.
+#[test]
+fn an_idle_drive_builds_parity_of_one_stripe_after_the_other() {
+    let mut drive = two_stripes_that_lack_parity();
+    drive.core.device.timed = true;
+    for _ in 0..2 {
+        drive.stripes.build_in_idle_time(&mut drive.core);
+        drive.go_on();
+        assert_eq!(drive.stripes.ops.in_use(), 1, "the dies have work");
+    }
+}
+
 /// Catches an update that waits until the parity that makes room for it is durable, and room that is given away twice.
 #[test]
 fn a_parity_that_its_die_has_taken_up_leaves_the_cache() {
