@@ -164,9 +164,9 @@ class Disk:
         """What the schedule brought about since this was last asked."""
         return [Happened(*told) for told in self._disk.happened()]
 
-    def snapshot(self) -> _native.Snapshot:
-        """The whole drive as it is."""
-        return self._disk.snapshot()
+    def snapshot(self, name: str = "python") -> _native.Snapshot:
+        """The whole drive as it is. Of a drive in files it is a copy of them with this name, beside them."""
+        return self._disk.snapshot(name)
 
     def restore(self, snapshot: _native.Snapshot) -> None:
         """The drive is what it was."""

@@ -59,7 +59,14 @@ def test_files_outlive_the_drive(tmp_path):
     disk = fk.Disk(experiment, path=tmp_path / "drive")
     disk.write(PAGE, b"x" * PAGE)
     del disk
-    assert fk.Disk(experiment, path=tmp_path / "drive").read(PAGE, PAGE) == b"x" * PAGE
+    disk = fk.Disk(experiment, path=tmp_path / "drive")
+    assert disk.read(PAGE, PAGE) == b"x" * PAGE
+    snapshot = disk.snapshot("before")
+    disk.write(PAGE, b"y" * PAGE)
+    disk.restore(snapshot)
+    assert disk.read(PAGE, PAGE) == b"x" * PAGE
+    with pytest.raises(fk.DiskFailed, match="letters, digits"):
+        disk.snapshot("../elsewhere")
 
 
 def test_snapshots_and_errors():

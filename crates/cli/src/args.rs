@@ -411,6 +411,9 @@ pub struct ServeOptions {
     /// Flushes do not wait for the machine's disk: a killed process loses nothing, a machine that fails may
     #[arg(long)]
     pub no_sync: bool,
+    /// The data of a drive in files aged while nobody served it, as long as that was on the wall clock
+    #[arg(long)]
+    pub age_while_closed: bool,
     /// The plugin of nbdkit [default: beside this program]
     #[arg(long, value_name = "FILE")]
     pub plugin: Option<PathBuf>,

@@ -43,6 +43,7 @@ pub fn run(options: &ServeOptions) -> Result<ExitCode, Problem> {
         dashboard: options.dashboard.map(|port| port.unwrap_or(DASHBOARD_PORT)),
         plugin: options.plugin.clone(),
         syncs: !options.no_sync,
+        ages_while_closed: options.age_while_closed,
         more: options.nbdkit.clone(),
         ..Launch::of(drive)
     };

@@ -52,3 +52,9 @@ pub fn xor_into(sum: &mut [u8], other: &[u8]) {
 pub fn crc32c(bytes: &[u8]) -> u32 {
     ::crc32c::crc32c(bytes)
 }
+
+/// As [`crc32c`], of the bytes that have this checksum and of these behind them.
+#[must_use]
+pub fn crc32c_append(before: u32, bytes: &[u8]) -> u32 {
+    ::crc32c::crc32c_append(before, bytes)
+}

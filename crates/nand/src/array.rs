@@ -80,11 +80,9 @@ pub struct BlockInfo {
 
 /// One stored page.
 #[derive(Clone, Copy, Debug)]
-pub struct PageView<'a, P> {
+pub struct PageView<'a> {
     /// A tag for each slot.
     pub tags: &'a [OobTag],
-    /// A payload for each slot.
-    pub payload: &'a [P],
     /// Facts about the page.
     pub oob: Oob,
     /// When it was programmed, to the second below; where the array does not keep that, when the
@@ -119,18 +117,15 @@ pub trait FlashArray<P: Payload>: Clone + Send {
     /// As [`Self::prefetch`], for what is known of the page's block: where its contents are.
     #[inline]
     fn prefetch_block(&self, _ppn: Ppn) {}
-    /// The page as programmed, without sensing it. Slots beyond the given ones were fillers.
-    fn page(&self, ppn: Ppn) -> PageView<'_, P>;
+    /// What stands beside the payloads of a page as programmed, without sensing it. Slots beyond the given ones were fillers.
+    fn page(&self, ppn: Ppn) -> PageView<'_>;
     /// As [`Self::page`]: the tags alone.
     #[inline]
     fn tags(&self, ppn: Ppn) -> &[OobTag] {
         self.page(ppn).tags
     }
-    /// As [`Self::page`]: the payloads alone.
-    #[inline]
-    fn payload(&self, ppn: Ppn) -> &[P] {
-        self.page(ppn).payload
-    }
+    /// A payload for each slot, as programmed.
+    fn payload(&self, ppn: Ppn) -> &[P];
     /// Programs a page. Arrays that keep no updates ignore them, and what the page names.
     fn program_page(&mut self, program: &Program<'_, P>) -> ProgramOutcome;
     /// Takes a page that does not end its program unit into the memory where the unit is gathered. No cell is programmed yet, and so
@@ -451,12 +446,11 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
     }
 
     #[inline]
-    fn page(&self, ppn: Ppn) -> PageView<'_, P> {
+    fn page(&self, ppn: Ppn) -> PageView<'_> {
         let (contents, page) = self.programmed(ppn);
         let slots = self.slots_of(page);
         PageView {
-            tags: &contents.tags[slots.clone()],
-            payload: &contents.payload[slots],
+            tags: &contents.tags[slots],
             oob: Oob {
                 sequence: contents.sequence.get(page),
                 coverage: contents.coverage.get(page),
@@ -602,7 +596,7 @@ pub(crate) mod tests {
         program(&mut array, 4, 71);
         assert_eq!(array.read(Ppn(4)), ReadOutcome::Clean);
         let page = array.page(Ppn(4));
-        assert_eq!((page.payload, page.tags, page.oob.sequence), (&[71][..], &[OobTag::data(Lpn(4))][..], 71));
+        assert_eq!((array.payload(Ppn(4)), page.tags, page.oob.sequence), (&[71][..], &[OobTag::data(Lpn(4))][..], 71));
         assert_eq!(array.block(BlockAddr(1)).reads, 1);
     }
 
@@ -615,7 +609,7 @@ pub(crate) mod tests {
         fork.erase(BlockAddr(0));
         program(&mut fork, 0, 9);
         assert_eq!(array.payload(Ppn(0)), [1]);
-        assert_eq!(fork.page(Ppn(0)).payload, [9]);
+        assert_eq!(fork.payload(Ppn(0)), [9]);
         assert_eq!((array.block(BlockAddr(0)).pe, fork.block(BlockAddr(0)).pe), (0, 1));
     }
 

@@ -74,7 +74,48 @@ pub struct Faulty<A> {
     draws: Stream,
 }
 
+/// What has failed for good, and what goes wrong silently: all that somebody keeps who closes a drive.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FaultsFound {
+    /// Dies that do not answer.
+    pub dies: Vec<DieId>,
+    /// Blocks that keep nothing.
+    pub blocks: BTreeSet<BlockAddr>,
+    /// Pages that cannot be read until their block is erased.
+    pub pages: BTreeSet<Ppn>,
+    /// Blocks that take nothing.
+    pub worn_out: BTreeSet<BlockAddr>,
+    /// Pages of these whose program was tried.
+    pub spoiled: BTreeSet<Ppn>,
+    /// The chance of a silent misread.
+    pub silent: Option<f64>,
+    /// Pages whose program was reported done and did not happen.
+    pub blank: BTreeSet<Ppn>,
+}
+
 impl<A> Faulty<A> {
+    /// What has failed; `None`: nothing has.
+    pub fn found(&self) -> Option<FaultsFound> {
+        self.any.then(|| FaultsFound {
+            dies: (0..).map(DieId).zip(&self.dead).filter(|(_, dead)| **dead).map(|(die, _)| die).collect(),
+            blocks: self.lost_blocks.clone(),
+            pages: self.lost_pages.clone(),
+            worn_out: self.worn_out.clone(),
+            spoiled: self.spoiled.clone(),
+            silent: self.silent.as_ref().map(Silent::chance),
+            blank: self.silent.as_ref().map(|silent| silent.blank_pages().clone()).unwrap_or_default(),
+        })
+    }
+
+    /// What had failed of the array has failed. `draws` are those of silent misreads.
+    pub fn have(&mut self, faults: FaultsFound, draws: Stream) {
+        let FaultsFound { dies, blocks, pages, worn_out, spoiled, silent, blank } = faults;
+        dies.into_iter().for_each(|die| self.kill(die));
+        self.any |= !blocks.is_empty() || !pages.is_empty() || !worn_out.is_empty() || silent.is_some();
+        (self.lost_blocks, self.lost_pages, self.worn_out, self.spoiled) = (blocks, pages, worn_out, spoiled);
+        self.silent = silent.map(|chance| Silent::with_blank(chance, draws, blank));
+    }
+
     /// Wraps `inner`; each page read is uncorrectable with the given probability.
     pub fn new(inner: A, dies: u32, uncorrectable: f64, draws: Stream) -> Self {
         Self {
@@ -93,6 +134,11 @@ impl<A> Faulty<A> {
     }
 
     /// What is wrapped.
+    pub fn inner(&self) -> &A {
+        &self.inner
+    }
+
+    /// As [`Self::inner`], to change it.
     pub fn inner_mut(&mut self) -> &mut A {
         &mut self.inner
     }
@@ -320,7 +366,7 @@ impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
     }
 
     #[inline]
-    fn page(&self, ppn: Ppn) -> PageView<'_, P> {
+    fn page(&self, ppn: Ppn) -> PageView<'_> {
         self.inner.page(ppn)
     }
 

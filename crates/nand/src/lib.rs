@@ -24,9 +24,9 @@ pub const SETTINGS: &str = include_str!("timing.rs");
 
 pub use array::{Arrived, BlockInfo, FlashArray, MemoryArray, PageView, Payload, ProgramOutcome, ReadOutcome};
 pub use cells::{CellSettings, Cells, PageCells, hours, span_of};
-pub use faults::Faulty;
+pub use faults::{FaultsFound, Faulty};
 #[cfg(unix)]
-pub use image::{FileArray, ImageError, StoredPayload};
+pub use image::{FileArray, ImageError, Logged, Piece, Store, StoredPayload, new_file, open_file};
 pub use oob::{Member, Oob, OobError, OobPage, OobSlot, OobTag, PageRole};
 pub use pairing::Pairing;
 pub use power::{EraseFate, InFlight, Partners, Program, ProgramFate};

@@ -27,6 +27,19 @@ impl Silent {
         Self { chance, draws, blank: BTreeSet::new(), arrived: Arrived::AsAsked }
     }
 
+    /// As [`Self::new`], and the programs of these pages did not happen.
+    pub fn with_blank(chance: f64, draws: Stream, blank: BTreeSet<Ppn>) -> Self {
+        Self { blank, ..Self::new(chance, draws) }
+    }
+
+    pub fn chance(&self) -> f64 {
+        self.chance
+    }
+
+    pub fn blank_pages(&self) -> &BTreeSet<Ppn> {
+        &self.blank
+    }
+
     /// A page is read.
     pub fn read<P: Payload>(&mut self, ppn: Ppn, array: &impl FlashArray<P>) {
         self.arrived = Arrived::AsAsked;

@@ -1,7 +1,7 @@
 //! Settings of the plugin, and the drive that is served.
 
 use crate::abi::say;
-use serve::{Control, Dashboard, Disk, DriveDirectory, Kept, Pace, Server};
+use serve::{Control, Dashboard, Disk, DriveDirectory, Kept, Nanos, Pace, Server};
 use std::ffi::{CStr, c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -14,7 +14,8 @@ schedule=FILE     what happens to the drive at which request or time
 dashboard=PORT    a page on this port of 127.0.0.1 that shows how the drive is
 time=none|still|real|Nx how virtual time and the wall clock go together (default none)
 memory=true|false a drive in memory, lost with the process (default false)
-sync=true|false   flushes make files durable against a failure of the machine (default true)";
+sync=true|false   flushes make files durable against a failure of the machine (default true)
+age-while-closed=true|false  the data aged while nobody served the drive (default false)";
 
 /// Settings as they came.
 #[derive(Default)]
@@ -26,6 +27,7 @@ struct Settings {
     pace: Pace,
     memory: bool,
     no_sync: bool,
+    ages_while_closed: bool,
 }
 
 static SETTINGS: Mutex<Option<Settings>> = Mutex::new(None);
@@ -84,7 +86,11 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<(), String> {
         "time" => settings.pace = value.parse().map_err(|error| format!("time: {error}"))?,
         "memory" => settings.memory = truth(value)?,
         "sync" => settings.no_sync = !truth(value)?,
-        _ => return Err(format!("unknown setting `{key}`; known: drive, control, schedule, dashboard, time, memory, sync")),
+        "age-while-closed" => settings.ages_while_closed = truth(value)?,
+        _ => {
+            let known = "drive, control, schedule, dashboard, time, memory, sync, age-while-closed";
+            return Err(format!("unknown setting `{key}`; known: {known}"));
+        }
     }
     Ok(())
 }
@@ -110,7 +116,12 @@ pub extern "C" fn get_ready() -> c_int {
         let drive = DriveDirectory::at(drive);
         let planned =
             settings.schedule.as_deref().map(|file| drive.schedule(file)).transpose().map_err(|error| error.to_string())?;
+        let closed = if settings.ages_while_closed { drive.closed_for() } else { Nanos(0) };
         let mut disk = drive.open(kept).map_err(|error| error.to_string())?;
+        if closed > Nanos(0) && !settings.memory {
+            disk.age(closed).map_err(|error| error.to_string())?;
+        }
+        // A schedule counts time from here.
         disk.plan(&planned.unwrap_or_default());
         Ok::<Disk, String>(disk)
     });

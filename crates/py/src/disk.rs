@@ -227,8 +227,8 @@ impl Disk {
         self.lock().happened().into_iter().map(told).collect()
     }
 
-    fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
-        self.with(py, Engine::snapshot).map(Snapshot)
+    fn snapshot(&self, py: Python<'_>, name: &str) -> PyResult<Snapshot> {
+        self.with(py, |disk| disk.snapshot(name)).map(Snapshot)
     }
 
     fn restore(&self, py: Python<'_>, snapshot: &Snapshot) -> PyResult<()> {

@@ -118,8 +118,10 @@ pub struct Core {
 }
 
 impl Core {
-    pub(crate) fn new(disk: Disk, pace: Pace, syncs: bool) -> Self {
+    pub(crate) fn new(mut disk: Disk, pace: Pace, syncs: bool) -> Self {
+        disk.withstand_machine_failures(syncs);
         Self {
+            snapshots: disk.snapshots().into_iter().collect(),
             virtual_start: disk.now(),
             disk,
             pending: BTreeMap::new(),
@@ -128,7 +130,6 @@ impl Core {
             last: now(),
             lateness: Lateness::default(),
             recorder: None,
-            snapshots: BTreeMap::new(),
             broken: None,
             events: Events::default(),
             history: None,

@@ -1,9 +1,12 @@
 //! A drive in a directory: `drive.toml` has its settings, `flash` its image and `flash.memory` its power-safe memory.
 
+use crate::core::nanos;
 use lab::served::{Disk, DiskError, Planned};
 use lab::{Experiment, Overrides, Problem, Setup};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use vocab::Nanos;
 
 /// Why a drive cannot be served.
 #[derive(Debug)]
@@ -150,6 +153,16 @@ impl DriveDirectory {
         let geometry = self.setup()?.drive.geometry;
         let text = std::fs::read_to_string(file).map_err(|error| ServeError::File(file.to_owned(), "read", error))?;
         Ok(lab::schedule(&file.display().to_string(), &text, &geometry)?)
+    }
+
+    /// How long nobody has written to the files of the drive, on the wall clock: since they were closed, or since the last
+    /// answer before that. Nothing, if that lies in the future.
+    #[must_use]
+    #[expect(clippy::disallowed_methods, reason = "a server lives on the wall clock")]
+    pub fn closed_for(&self) -> Nanos {
+        let written = std::fs::metadata(self.path.join("flash.memory")).and_then(|file| file.modified());
+        let passed = written.ok().and_then(|written| SystemTime::now().duration_since(written).ok());
+        passed.map_or(Nanos(0), nanos)
     }
 
     /// The drive.

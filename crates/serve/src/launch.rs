@@ -33,6 +33,8 @@ pub struct Launch {
     pub plugin: Option<PathBuf>,
     /// Whether a flush makes files durable against a failure of the machine.
     pub syncs: bool,
+    /// Whether the drive aged while nobody served it, as long as that was.
+    pub ages_while_closed: bool,
     /// More arguments of nbdkit: filters and their settings.
     pub more: Vec<String>,
 }
@@ -52,6 +54,7 @@ impl Launch {
             dashboard: None,
             plugin: None,
             syncs: true,
+            ages_while_closed: false,
             more: Vec::new(),
         }
     }
@@ -115,6 +118,9 @@ impl Launch {
         if let Some(port) = self.dashboard {
             Dashboard::check(port)?;
             command.arg(format!("dashboard={port}"));
+        }
+        if self.ages_while_closed {
+            command.arg("age-while-closed=true");
         }
         command.args(plugin_settings);
         Ok(command)

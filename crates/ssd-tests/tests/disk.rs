@@ -5,12 +5,13 @@
 mod common;
 
 use common::files::{all_cases, case, remove};
+use common::world::World;
 use common::{buffers, seeds};
 use flashkeep_ssd as ssd;
 use ssd::disk::{Disk, DiskError, DiskRequest, Failed, Part, SECTOR};
 use ssd::protect::SchemeChoice;
 use ssd::{BufferKind, Setup};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use vocab::{Fua, Nanos, Stream, Streams};
 
 /// What a sector may hold: the number of the write that left it, or 0 for zeros.
@@ -28,6 +29,8 @@ struct Pair {
     disk: Disk,
     sectors: Vec<Sector>,
     volatile: bool,
+    /// Whether what was answered must be synced to last.
+    machine_fails: bool,
     writes: u32,
     draws: Stream,
     name: String,
@@ -61,7 +64,8 @@ impl Pair {
     fn new(disk: Disk, setup: &Setup, seed: u64, name: String) -> Self {
         let sectors = vec![Sector::default(); disk.sectors() as usize];
         let draws = Streams::new(seed).stream("test/disk");
-        Self { disk, sectors, volatile: setup.buffer.kind == BufferKind::Volatile, writes: 0, draws, name }
+        let volatile = setup.buffer.kind == BufferKind::Volatile;
+        Self { disk, sectors, volatile, machine_fails: false, writes: 0, draws, name }
     }
 
     fn draw(&mut self, discards: bool) -> Asked {
@@ -152,7 +156,7 @@ impl Pair {
                 for sector in &mut self.sectors[sector as usize..][..count as usize] {
                     let old = std::mem::replace(&mut sector.newest, write);
                     sector.older.push(old);
-                    if !self.volatile || fua == Fua::Yes && !sector.discarded {
+                    if !self.volatile || fua == Fua::Yes && !sector.discarded && !self.machine_fails {
                         sector.older.clear();
                     }
                     sector.discarded &= self.volatile;
@@ -267,10 +271,10 @@ fn a_drive_in_files_has_its_data_when_it_is_opened_again() {
                     pair.disk.cut_power().unwrap_or_else(|error| panic!("{case}: {error}"));
                 } else {
                     let draws = pair.draws.clone();
-                    let Pair { disk, sectors, volatile, writes, name, .. } = pair;
+                    let Pair { disk, sectors, volatile, machine_fails, writes, name, .. } = pair;
                     drop(disk);
                     let disk = Disk::open(&setup, &path).unwrap_or_else(|error| panic!("{case}: {error}"));
-                    pair = Pair { disk, sectors, volatile, writes, draws, name };
+                    pair = Pair { disk, sectors, volatile, machine_fails, writes, draws, name };
                 }
                 pair.after_cut();
             }
@@ -333,7 +337,7 @@ fn equal_calls_give_equal_drives_and_a_snapshot_brings_one_back() {
     let ((one, _), (other, mut pair)) = (run(), run());
     assert_eq!(one, other);
     let before = pair.disk.read(0, 64).expect("sectors");
-    let snapshot = pair.disk.snapshot().expect("a drive in memory");
+    let snapshot = pair.disk.snapshot("before").expect("a drive in memory");
     pair.disk.write(0, vec![1; 64 * SECTOR], Fua::No).expect("room");
     pair.disk.restore(&snapshot).expect("a drive in memory");
     assert_eq!(pair.disk.read(0, 64).expect("sectors"), before);
@@ -354,4 +358,213 @@ fn requests_that_make_no_sense_are_refused_and_the_drive_goes_on() {
     }
     disk.write(all - 1, vec![3; SECTOR], Fua::Yes).expect("the last sector");
     assert_eq!(disk.read(all - 1, 1).expect("the last sector"), vec![3; SECTOR]);
+}
+
+/// Lives of a drive whose machine may fail at any time: what was wrong, else how many failures were tried, and how many of them
+/// met anything that was not synced.
+fn machine_failures(case: &common::files::Case, rounds: u32, withstands: bool) -> (u64, u64) {
+    let (setup, name, world) = (setup_of(case), Path::new("machine"), World::default());
+    let mut disk = Disk::create_in(&setup, name, world.files()).unwrap_or_else(|error| panic!("{case}: {error}"));
+    disk.withstand_machine_failures(withstands);
+    disk.sync().expect("files in memory");
+    let mut pair = Pair::new(disk, &setup, case.seed, repeat(case.seed, &case.to_string()));
+    // What was answered and not flushed may be gone, whatever the buffer.
+    (pair.volatile, pair.machine_fails) = (true, true);
+    let mut draws = Streams::new(case.seed).stream_of("test/machine", case.number);
+    world.watch_syncs();
+    let (mut failures, mut unsynced) = (0, 0);
+    for round in 0..rounds {
+        (0..4).for_each(|_| pair.batch(false));
+        let mut moments = world.take_moments();
+        moments.push(world.moment());
+        if round % 2 == 1 {
+            pair.flush();
+            pair.disk.sync().expect("files in memory");
+            world.take_moments();
+            moments = vec![world.moment()];
+        }
+        let moment = &moments[draws.below(moments.len() as u64) as usize];
+        let left = moment.fail(&mut draws);
+        let disk = Disk::open_in(&setup, name, left.files());
+        let disk = disk.unwrap_or_else(|error| panic!("{}: round {round}: {error}", pair.name));
+        let name = format!("{}, round {round}", pair.name);
+        let mut found = Pair { sectors: pair.sectors.clone(), volatile: true, ..Pair::new(disk, &setup, 0, name) };
+        found.after_cut();
+        (failures, unsynced) = (failures + 1, unsynced + u64::from(moment.unsynced() > 0));
+    }
+    (failures, unsynced)
+}
+
+#[test]
+fn a_machine_that_fails_has_all_that_was_flushed() {
+    let (mut failures, mut unsynced) = (0, 0);
+    for seed in seeds(1) {
+        for case in all_cases(seed) {
+            let (tried, met) = machine_failures(&case, 8, true);
+            (failures, unsynced) = (failures + tried, unsynced + met);
+        }
+    }
+    assert!(unsynced * 3 > failures, "{unsynced} of {failures} failures met anything");
+}
+
+/// The same test of drives whose files are written in any order finds that.
+#[test]
+fn files_that_are_written_in_any_order_lose_what_was_flushed() {
+    let case = case(&SchemeChoice::named("ds-raid"), ssd::Buffer::OFF, 1, 0);
+    let seeds: Vec<u64> = (0..20).collect();
+    let lost = seeds.iter().filter(|&&seed| {
+        let case = common::files::Case { seed, ..case.clone() };
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| machine_failures(&case, 40, false))).is_err()
+    });
+    assert!(lost.count() > 0);
+}
+
+/// Closes the drive of a pair and opens it again, in the files of this world.
+fn again(pair: Pair, setup: &Setup, world: &World) -> Pair {
+    let Pair { disk, sectors, volatile, machine_fails, writes, draws, name } = pair;
+    drop(disk);
+    let disk = Disk::open_in(setup, Path::new("drive"), world.files()).unwrap_or_else(|error| panic!("{name}: {error}"));
+    Pair { disk, sectors, volatile, machine_fails, writes, draws, name }
+}
+
+#[test]
+fn what_failed_of_a_drive_in_files_is_failed_when_it_is_opened_again() {
+    for (number, scheme) in ["ds-raid", "mds-groups", "raid5", "ppc"].into_iter().enumerate() {
+        let case = case(&SchemeChoice::named(scheme), buffers()[2].1, 17, number as u64);
+        let (setup, world) = (setup_of(&case), World::default());
+        let disk = Disk::create_in(&setup, Path::new("drive"), world.files()).unwrap_or_else(|error| panic!("{case}: {error}"));
+        let mut pair = Pair::new(disk, &setup, 17, repeat(17, &case.to_string()));
+        (0..40).for_each(|_| pair.batch(false));
+        pair.disk.fail(Part::Die(1)).expect("a die that is there");
+        let worn = pair.disk.status().pe_max + 1000;
+        pair.disk.wear(1000).expect("files in memory");
+        for life in 0..4 {
+            pair = again(pair, &setup, &world);
+            let status = pair.disk.status();
+            let dead: Vec<usize> = (0..status.dies.len()).filter(|&die| !status.dies[die].alive).collect();
+            assert_eq!(dead, [1], "{case}, life {life}");
+            assert!(status.pe_max >= worn && status.pe_mean >= 1000.0, "{case}, life {life}: {} of {worn}", status.pe_mean);
+            pair.after_cut();
+            (0..10).for_each(|_| pair.batch(false));
+            if life == 1 {
+                pair.disk.cut_power().expect("it mounts");
+                pair.after_cut();
+            }
+        }
+        assert!(matches!(pair.disk.fail(Part::Die(1)), Err(DiskError::Control(_))), "it is dead already");
+    }
+}
+
+/// Without the journal of ranks older copies that flash still has would be taken for what was lost.
+#[test]
+fn without_redundancy_a_lost_block_stays_a_media_error_when_the_drive_is_opened_again() {
+    let case = case(&SchemeChoice::named("none"), ssd::Buffer::OFF, 19, 0);
+    let (setup, world) = (setup_of(&case), World::default());
+    let disk = Disk::create_in(&setup, Path::new("drive"), world.files()).unwrap_or_else(|error| panic!("{case}: {error}"));
+    let mut pair = Pair::new(disk, &setup, 19, repeat(19, &case.to_string()));
+    (0..60).for_each(|_| pair.batch(false));
+    let blocks = setup.drive.geometry.blocks();
+    (0..blocks).step_by(4).for_each(|block| pair.disk.fail(Part::Block(block)).expect("a block that is there"));
+    let per = pair.disk.sectors_per_page();
+    let pages = pair.sectors.len() as u64 / u64::from(per);
+    let found = |pair: &mut Pair| {
+        let read = |page: u64| match pair.disk.read(page * u64::from(per), per) {
+            Ok(data) => Some(data),
+            Err(DiskError::Request(Failed::Media)) => None,
+            Err(error) => panic!("{error}"),
+        };
+        (0..pages).map(read).collect::<Vec<_>>()
+    };
+    let before = found(&mut pair);
+    let lost = before.iter().filter(|page| page.is_none()).count();
+    assert!(lost > 3 && lost < before.len(), "{lost} of {} pages", before.len());
+    for life in 0..3 {
+        pair = again(pair, &setup, &world);
+        assert!(found(&mut pair) == before, "life {life}");
+    }
+}
+
+#[test]
+fn silent_misreads_of_a_drive_in_files_go_on_when_it_is_opened_again() {
+    let case = case(&SchemeChoice::named("ds-raid"), ssd::Buffer::OFF, 21, 0);
+    let (setup, world) = (setup_of(&case), World::default());
+    let disk = Disk::create_in(&setup, Path::new("drive"), world.files()).unwrap_or_else(|error| panic!("{case}: {error}"));
+    let mut pair = Pair::new(disk, &setup, 21, repeat(21, &case.to_string()));
+    (0..40).for_each(|_| pair.batch(false));
+    pair.disk.silent(0.2).expect("a probability");
+    pair = again(pair, &setup, &world);
+    // Bytes that cannot be told from right ones until the drive has been asked once; then a misread is an error, never data.
+    let per = pair.disk.sectors_per_page();
+    let mut wrong = 0;
+    for _ in 0..20 {
+        for page in 0..pair.sectors.len() as u64 / u64::from(per) {
+            wrong += u32::from(pair.disk.read(page * u64::from(per), per).is_err());
+        }
+    }
+    assert!(wrong > 0 || pair.disk.status().rebuilt_reads > 0, "nothing went wrong");
+}
+
+#[test]
+fn a_snapshot_of_a_drive_in_files_outlives_the_process() {
+    let case = case(&SchemeChoice::named("ds-raid"), ssd::Buffer::default(), 23, 0);
+    let (setup, path) = (setup_of(&case), case.path("snapshot"));
+    let mut disk = Disk::create(&setup, &path).unwrap_or_else(|error| panic!("{case}: {error}"));
+    disk.withstand_machine_failures(false);
+    disk.write(0, vec![1; 64 * SECTOR], Fua::No).expect("room");
+    assert!(matches!(disk.snapshot("../x"), Err(DiskError::Files(_))));
+    disk.snapshot("one").expect("files that can be written");
+    disk.write(0, vec![2; 64 * SECTOR], Fua::No).expect("room");
+    disk.fail(Part::Die(0)).expect("a die that is there");
+    drop(disk);
+    let mut disk = Disk::open(&setup, &path).unwrap_or_else(|error| panic!("{case}: {error}"));
+    assert_eq!(disk.read(0, 64).expect("sectors"), vec![2; 64 * SECTOR]);
+    let snapshots = disk.snapshots();
+    assert_eq!(snapshots.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["one"]);
+    disk.restore(&snapshots[0].1).expect("files that can be written");
+    assert!(disk.status().dies.iter().all(|die| die.alive), "it was alive then");
+    assert_eq!(disk.read(0, 64).expect("sectors"), vec![1; 64 * SECTOR]);
+    disk.write(64, vec![3; SECTOR], Fua::No).expect("room");
+    drop(disk);
+    // A process that dies while it puts the drive back leaves this.
+    let beside = |what: &str| PathBuf::from(format!("{}{what}", path.display()));
+    std::fs::write(beside(".restoring"), "one").expect("a file that can be written");
+    std::fs::write(&path, "half of it").expect("a file that can be written");
+    let mut disk = Disk::open(&setup, &path).unwrap_or_else(|error| panic!("{case}: {error}"));
+    assert_eq!(disk.read(0, 64).expect("sectors"), vec![1; 64 * SECTOR]);
+    assert_ne!(disk.read(64, 1).expect("a sector"), vec![3; SECTOR]);
+    drop(disk);
+    for what in [".one.snapshot", ".one.snapshot.memory"] {
+        std::fs::remove_file(beside(what)).expect("it was there");
+    }
+    remove(&path);
+}
+
+/// What is saved is what changed: a page when it comes into the buffer, and when it is programmed, whatever the buffer holds beside it.
+#[test]
+fn a_write_to_a_drive_in_files_saves_what_it_changes() {
+    for pages in [8, 64] {
+        let buffer = ssd::Buffer { size: vocab::Bytes(4096 * pages), ..ssd::Buffer::default() };
+        let mut case = case(&SchemeChoice::named("ds-raid"), buffer, 25, pages);
+        case.setup.buffer.size = buffer.size;
+        let (setup, world) = (setup_of(&case), World::default());
+        let mut disk =
+            Disk::create_in(&setup, Path::new("drive"), world.files()).unwrap_or_else(|error| panic!("{case}: {error}"));
+        let mut draws = Streams::new(25).stream("test/writes");
+        let (per, writes) = (disk.sectors_per_page(), 1000);
+        for _ in 0..writes {
+            let page = draws.below(disk.sectors() / u64::from(per));
+            let data = (0..per as usize * SECTOR).map(|_| draws.bits() as u8).collect();
+            disk.write(page * u64::from(per), data, Fua::No).expect("room");
+        }
+        let status = disk.status();
+        let programs: u64 = status.flash_programs.iter().map(|(_, programs)| programs).sum();
+        let page = setup.drive.geometry.page_size.0;
+        // Beside a page: OOB, members and where it goes; beside a transaction: its head, numbers and fields that are gone.
+        let most = writes * (4096 + 512) + programs * (page + 1024);
+        let saved = disk.bytes_saved();
+        assert!(
+            saved > writes * 4096 && saved < most,
+            "{pages} pages buffered: {saved} bytes of {writes} writes, {programs} programs"
+        );
+    }
 }

@@ -5,29 +5,18 @@
 mod common;
 
 use common::files::{Case, Witness, case, cases, memory_of, remove};
+use common::world::World;
 use common::{buffers, seeds};
 use flashkeep_ssd as ssd;
 use ssd::protect::SchemeChoice;
 use ssd::{BufferKind, ImageSession, Pace, PayloadKind, SafetyRule, Setup};
-use std::cell::Cell;
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use vocab::{Stream, Streams};
 
-/// Where the pages of a small image begin.
-const RECORDS: usize = 8192;
-
-/// What a process leaves that stops.
-#[derive(Clone, Copy, PartialEq)]
-enum Stop {
-    /// Between two events.
-    Between,
-    /// In an event, when flash has changed and memory was not saved.
-    Unsaved,
-    /// In an event, when flash has changed in part.
-    Torn,
-}
+/// Bytes that a process writes at most after an event, of those that die in the middle of a write.
+const LAST_BYTES: u64 = 64 << 10;
 
 /// The bytes of both files.
 type Files = [Vec<u8>; 2];
@@ -36,67 +25,7 @@ fn files(image: &Path) -> Files {
     [image.to_owned(), memory_of(image)].map(|path| std::fs::read(path).expect("a file of the drive"))
 }
 
-/// A life of the drive in this process, of so many events, which leaves files behind; whether they differ
-/// from what was there between events.
-fn live(
-    case: &Case,
-    session: &mut ImageSession,
-    witness: &mut Witness,
-    life: u64,
-    stop: (Stop, u64),
-    draws: &mut Stream,
-) -> bool {
-    let (stop, events) = stop;
-    let path = case.path_of("stops");
-    let commands = case.commands(life);
-    witness.new_life(commands.clone());
-    let pace = Pace::Closed { depth: case.depth() };
-    let (over, mut before) = (Cell::new(false), None);
-    let told = &mut |event| {
-        if !over.get() {
-            witness.hear(&event);
-        }
-    };
-    let go_on = &mut |event| {
-        if event < events {
-            return true;
-        }
-        let goes_on = stop != Stop::Between && before.is_none();
-        over.set(true);
-        before.get_or_insert_with(|| files(&path));
-        goes_on
-    };
-    session.advance(&mut commands.into_iter(), pace, told, go_on).expect("files that can be written");
-    let (Some([image, memory]), true) = (before, stop != Stop::Between) else { return false };
-    witness.died(case.depth());
-    let mut after = files(&path)[0].clone();
-    if stop == Stop::Torn {
-        tear(&image, &mut after, draws);
-    }
-    put(&path, &after);
-    put(&memory_of(&path), &memory);
-    after != image
-}
-
-/// Bytes of what a page takes in the image.
-fn record(image: &[u8]) -> usize {
-    let field = |at: usize| u64::from_le_bytes(image[at..at + 8].try_into().expect("8 bytes")) as usize;
-    let (members, page, slots) = (field(32) >> 32, field(40), field(40) / field(56));
-    page + if members == 0 { 0 } else { 8 + 16 * members } + 32 + 16 * slots
-}
-
-/// Of the bytes that an event changed only some of the first have changed. An erase begins with the whole
-/// first page of its block.
-fn tear(before: &[u8], after: &mut [u8], draws: &mut Stream) {
-    let changed: Vec<usize> = (0..before.len()).filter(|&byte| before[byte] != after[byte]).collect();
-    let (Some(&first), Some(&last)) = (changed.first(), changed.last()) else { return };
-    let first_page_ends = RECORDS + ((first - RECORDS) / record(before) + 1) * record(before);
-    let from = if last < first_page_ends { first } else { first_page_ends };
-    let torn = from + draws.below((last + 1 - from) as u64) as usize;
-    after[torn..].copy_from_slice(&before[torn..]);
-}
-
-/// Writes in place: some file systems wait for the disk where a file is truncated and written anew.
+/// Puts bytes into a file, in place: some file systems wait for the disk where a file is truncated and written anew.
 fn put(path: &Path, bytes: &[u8]) {
     let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).expect("a file that can be written");
     file.set_len(bytes.len() as u64).and_then(|()| file.write_all_at(bytes, 0)).expect("a file that can be written");
@@ -106,26 +35,53 @@ fn open(case: &Case, path: &Path) -> ImageSession {
     ImageSession::open(&case.setup, path).unwrap_or_else(|error| panic!("{case}: {error}"))
 }
 
-/// Stops a drive at some event, opens it again, checks it, and so on; what was wrong, else how many blocks
-/// were erased, and how many events had changed flash and were not saved.
+/// A life of the drive in this process, of so many events, whose files are then written no more: at once, or after some
+/// bytes more, in the middle of a write. Whether that was in a write.
+fn live(case: &Case, session: &mut ImageSession, witness: &mut Witness, life: u64, world: &World, draws: &mut Stream) -> bool {
+    let commands = case.commands(life);
+    witness.new_life(commands.clone());
+    let pace = Pace::Closed { depth: case.depth() };
+    let (events, dies_in_a_write) = (draws.below(600), !life.is_multiple_of(3));
+    let last = 1 + draws.below(LAST_BYTES) as usize;
+    // What is told once the process is dead is not heard.
+    let told = &mut |event| {
+        if !world.is_dead() {
+            witness.hear(&event);
+        }
+    };
+    let go_on = &mut |event| {
+        if event == events && dies_in_a_write {
+            world.die_after(last);
+        }
+        !world.is_dead() && (event < events || dies_in_a_write)
+    };
+    session.advance(&mut commands.into_iter(), pace, told, go_on).expect("files that can be written");
+    let died = world.is_dead();
+    if died {
+        witness.died(case.depth());
+    }
+    world.revive();
+    died
+}
+
+/// Stops a drive at some event or byte, opens it again, checks it, and so on; what was wrong, else how many blocks
+/// were erased, and how many times it was stopped in the middle of a write.
 fn lives(case: &Case, lives: u64) -> Result<(u64, u64), String> {
-    let path = case.path("stops");
-    let mut session = ImageSession::create(&case.setup, &path).unwrap_or_else(|error| panic!("{case}: {error}"));
+    let (world, name) = (World::default(), Path::new("stops"));
+    let mut session = ImageSession::create_in(&case.setup, name, world.files()).unwrap_or_else(|error| panic!("{case}: {error}"));
     let mut witness = Witness::of(case, &mut session);
     let mut draws = Streams::new(case.seed).stream_of("test/stops", case.number);
-    let (mut erases, mut unsaved) = (0, 0);
+    let (mut erases, mut torn) = (0, 0);
     for life in 0..lives {
-        let stop = [Stop::Between, Stop::Unsaved, Stop::Torn][life as usize % 3];
-        let events = draws.below(600);
-        unsaved += u64::from(live(case, &mut session, &mut witness, life, (stop, events), &mut draws));
+        torn += u64::from(live(case, &mut session, &mut witness, life, &world, &mut draws));
         assert_eq!(session.first_mismatch(), None, "{case}, life {life}");
         erases += session.erases();
         drop(session);
-        session = open(case, &path);
+        let opened = ImageSession::open_in(&case.setup, name, world.files());
+        session = opened.map_err(|error| format!("{case}, life {life}: {error}"))?;
         witness.check(&mut session).map_err(|what| format!("{case}, life {life}: {what}"))?;
     }
-    remove(&path);
-    Ok((erases, unsaved))
+    Ok((erases, torn))
 }
 
 /// Drives that lost a page once, or had a wrong parity: seed and scheme.
@@ -140,15 +96,15 @@ fn a_drive_that_stops_has_all_that_was_answered() {
     let once = once.flat_map(|(seed, choice)| cases(seed).into_iter().filter(move |case| case.choice == choice));
     for (seed, cases) in usual.clone().map(|seed| (seed, cases(seed))).chain(once.map(|case| (case.seed, vec![case]))) {
         for case in cases {
-            let (erases, unsaved) = lives(&case, 9).unwrap_or_else(|what| {
+            let (erases, torn) = lives(&case, 9).unwrap_or_else(|what| {
                 let again = "cargo test -p flashkeep-ssd-tests --test image_drive a_drive_that_stops";
                 panic!("{what}; repeat with: FLASHKEEP_SEED={seed} FLASHKEEP_SCHEME=\"{}\" {again}", case.choice)
             });
             assert!(erases > 20, "{case}: {erases} erases; collection must be at work");
-            (stops, struck) = (stops + 6, struck + unsaved);
+            (stops, struck) = (stops + 6, struck + torn);
         }
     }
-    assert!(struck * 6 > stops, "of {stops} stops in an event {struck} changed flash");
+    assert!(struck * 2 > stops, "of {stops} lives {struck} ended in a write");
 }
 
 #[test]
@@ -174,7 +130,11 @@ fn lived(name: &str, scheme: &str, number: u64) -> (Case, PathBuf) {
     let mut session = ImageSession::create(&case.setup, &path).unwrap_or_else(|error| panic!("{case}: {error}"));
     let pace = Pace::Closed { depth: 4 };
     session.advance(&mut case.commands(1).into_iter(), pace, &mut |_| {}, &mut |event| event < 200).expect("a new drive");
-    session.sync().expect("a new drive");
+    // Some of the last transactions say that earlier ones were durable.
+    for life in 3..9 {
+        session.sync().expect("a new drive");
+        session.advance(&mut case.commands(life).into_iter(), pace, &mut |_| {}, &mut |event| event < 1).expect("a drive");
+    }
     (case, path)
 }
 
@@ -192,15 +152,20 @@ fn what_is_no_power_safe_memory_of_the_drive_is_refused_by_name() {
     };
     let expect = |said: String, what: &str| assert!(said.contains(".memory: ") && said.contains(what), "{said}; wanted {what}");
     expect(said(&|bytes| bytes[0] ^= 1), "byte 0, magic: found [");
-    expect(said(&|bytes| bytes[8] = 9), "byte 8, version: found 9, valid is 4");
+    expect(said(&|bytes| bytes[8] = 9), "byte 8, version: found 9, valid is 5");
     expect(said(&|bytes| bytes[20] ^= 1), "byte 4092, header_crc: found ");
-    expect(said(&|bytes| bytes[4100] ^= 1), "byte 4096, record of a state: its checksum is that of other bytes");
+    let both = |bytes: &mut Vec<u8>| [4100, 4612].into_iter().for_each(|byte| bytes[byte] ^= 1);
+    expect(said(&both), "byte 4096, record of a state: its checksum is that of other bytes");
+    assert_eq!(said(&|bytes| bytes[4100] ^= 1), "", "there is a copy of the record");
     expect(said(&|bytes| bytes.truncate(100)), "byte 100, header: found the end after 100 bytes, 8192 are needed");
     expect(said(&|bytes| bytes[4096..8192].fill(0)), "byte 4096, record of a state: there is no state");
     expect(said(&|bytes| bytes.truncate(8200)), ", place of a state: found ");
-    let newest = (0..2).max_by_key(|record| u64_at(&memory, 4096 + 512 * record)).expect("two records");
+    let newest = (0..4).max_by_key(|record| u64_at(&memory, 4096 + 512 * record)).expect("records");
     let state = u64_at(&memory, 4096 + 512 * newest + 8) as usize;
     expect(said(&|bytes| bytes[state + 30] ^= 1), &format!("byte {state}, state: found checksum "));
+    // The log follows at the next sector.
+    let log = (state + u64_at(&memory, 4096 + 512 * newest + 16) as usize).next_multiple_of(4096);
+    expect(said(&|bytes| bytes[log + 50] ^= 1), ", transaction: its checksum is that of other bytes, and a later one says");
     put(&memory_of(&path), &memory);
     case.setup.user_slots -= 1;
     expect(refusal(&case, &path), "byte 16, setup: found scheme mds-groups, ");
@@ -220,15 +185,26 @@ fn states_that_end_too_early_are_refused_by_name() {
     for (number, scheme) in ["ppc", "mds-groups"].into_iter().enumerate() {
         let (case, path) = lived("short", scheme, 100 + number as u64);
         let [image, memory] = files(&path);
-        let at = (0..2).map(|record| 4096 + 512 * record).max_by_key(|&at| u64_at(&memory, at)).expect("two records");
+        let at = (0..4).map(|record| 4096 + 512 * record).max_by_key(|&at| u64_at(&memory, at)).expect("records");
         let (state, length) = (u64_at(&memory, at + 8) as usize, u64_at(&memory, at + 16) as usize);
-        for length in (0..40).chain((40..length).step_by(length / 100)) {
+        // Kind and number, the length, and so many bytes.
+        let (mut begins, mut field) = (Vec::new(), 0);
+        while field < length {
+            begins.push(field);
+            field += 13 + u32::from_le_bytes(memory[state + field + 9..][..4].try_into().expect("4 bytes")) as usize;
+        }
+        assert!(field == length && begins.len() > 10, "{} fields of {scheme}", begins.len());
+        for length in (0..40).chain((40..length).step_by(length / 100)).filter(|length| !begins.contains(length)) {
             let mut bytes = memory.clone();
             bytes[at + 16..at + 24].copy_from_slice(&(length as u64).to_le_bytes());
             let crc = ssd::coding::crc32c(&bytes[state..state + length]);
             bytes[at + 24..at + 28].copy_from_slice(&crc.to_le_bytes());
             let crc = ssd::coding::crc32c(&bytes[at..at + 28]);
             bytes[at + 28..at + 32].copy_from_slice(&crc.to_le_bytes());
+            // It has a copy.
+            let other = at ^ 512;
+            let record = bytes[at..at + 32].to_vec();
+            bytes[other..other + 32].copy_from_slice(&record);
             put(&memory_of(&path), &bytes);
             let said = refusal(&case, &path);
             let names_it = said.contains(" follow") || said.contains(": found the end after ");

@@ -37,10 +37,12 @@ pub use core::limits::Recycled;
 pub use device::contents::page_contents;
 pub use device::waits::{Wait, Waits};
 #[cfg(unix)]
-pub use files::{ImageSession, ImageSessionError, MemoryError, PageFound};
+pub use files::{DriveFiles, ImageSession, ImageSessionError, MemoryError, PageFound};
 pub use fit::{mountable_slots_max, redundancy_share, user_slots_max};
 pub use host::explain::AnsweredRequest;
 pub use host::requests::HostEvent;
+#[cfg(unix)]
+pub use nand::Store;
 pub use power::cut::{Begun, Fate};
 pub use power::mount::Mounted;
 pub use power::outage::{MemoryLoss, Outage};

@@ -9,7 +9,7 @@ use vocab::{BlockAddr, Bytes, Geometry, PlaneUse, Ppn};
 /// Bytes of the header, and what the marks behind it are filled up to.
 pub(super) const HEADER: usize = 4096;
 const MAGIC: [u8; 8] = *b"FKIMAGE\0";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Members that a page may name, at most.
 pub(super) const MEMBERS_AT_MOST: u32 = 1 << 16;
 const CRC_AT: usize = HEADER - 4;
@@ -22,11 +22,10 @@ pub(super) struct Layout {
     pub members: u32,
     /// Bytes of the data of a page.
     pub data: usize,
-    /// Bytes of the members that it names, and of their tail.
-    pub named: usize,
-    /// Bytes of a page with its OOB bytes.
-    pub record: usize,
-    first_record: u64,
+    /// Bytes of the data of a page, and of the members that it names.
+    pub front: usize,
+    first_front: u64,
+    first_beside: u64,
 }
 
 impl Layout {
@@ -34,9 +33,10 @@ impl Layout {
     pub fn new(geometry: Geometry, members: u32) -> Self {
         let data = geometry.program_size().0 as usize;
         let marks = u64::from(geometry.blocks()).next_multiple_of(HEADER as u64);
-        let named = if members == 0 { 0 } else { members as usize * named::ENTRY + named::TAIL };
-        let record = data + named + OobPage::size(geometry.slots_per_page() as usize);
-        Self { geometry, members, data, named, record, first_record: HEADER as u64 + marks }
+        let front = data + members as usize * named::ENTRY;
+        let first_front = HEADER as u64 + marks;
+        let first_beside = first_front + u64::from(geometry.pages()) * front as u64;
+        Self { geometry, members, data, front, first_front, first_beside }
     }
 
     pub fn slots(&self) -> usize {
@@ -44,22 +44,22 @@ impl Layout {
     }
 
     pub fn size(&self) -> u64 {
-        self.record_at(Ppn(self.geometry.pages()))
+        self.beside_at(Ppn(self.geometry.pages()))
     }
 
-    /// Offset of a page.
-    pub fn record_at(&self, ppn: Ppn) -> u64 {
-        self.first_record + u64::from(ppn.0) * self.record as u64
-    }
-
-    /// Offset of the OOB bytes of a page.
-    pub fn oob_at(&self, ppn: Ppn) -> u64 {
-        self.record_at(ppn) + (self.data + self.named) as u64
+    /// Offset of a page: its data, then the members that it names.
+    pub fn front_at(&self, ppn: Ppn) -> u64 {
+        self.first_front + u64::from(ppn.0) * self.front as u64
     }
 
     /// Number of OOB bytes of a page, with the tail of its members, which comes first.
     pub fn beside(&self) -> usize {
-        self.record - self.data - self.named + self.tail()
+        self.tail() + OobPage::size(self.slots())
+    }
+
+    /// Offset of what stands beside a page.
+    pub fn beside_at(&self, ppn: Ppn) -> u64 {
+        self.first_beside + u64::from(ppn.0) * self.beside() as u64
     }
 
     /// Bytes of the tail of the members.
@@ -67,14 +67,9 @@ impl Layout {
         if self.members == 0 { 0 } else { named::TAIL }
     }
 
-    /// Offset of the tail of the members.
-    pub fn tail_at(&self, ppn: Ppn) -> u64 {
-        self.oob_at(ppn) - self.tail() as u64
-    }
-
-    /// Offset of so many members: they end where their tail begins.
+    /// Offset of so many members: they end where the next page begins.
     pub fn members_at(&self, ppn: Ppn, count: usize) -> u64 {
-        self.tail_at(ppn) - (count * named::ENTRY) as u64
+        self.front_at(ppn) + (self.front - count * named::ENTRY) as u64
     }
 
     /// Offset of the mark of a block.

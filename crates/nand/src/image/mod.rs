@@ -5,10 +5,11 @@
 //! they are asked for, and checked against the checksums beside them.
 //!
 //! **The process dies** (SIGKILL). What was written stays with the operating system. The bytes of
-//! a page are written in ascending order, what it names and its OOB last, so a program that did not end left
+//! a page are written in ascending order, its OOB last, so a program that did not end left
 //! nothing, a page whose checksums fail, or all of it. An erase first wipes the OOB of the
-//! block's first page, then all pages in ascending order: cut short it leaves a block that begins
-//! with an erased or an unreadable page, and that is a half-erased one.
+//! block's first page, then all pages in ascending order, and last the OOB of all: cut short it leaves a block that begins
+//! with an erased or an unreadable page, and that is a half-erased one. Over a [`Logged`] store programs and erases are there
+//! as a whole or not at all.
 //!
 //! **The machine dies.** Only what [`FileArray::sync`] made durable is sure; of what came later
 //! the checksums tell what is left.
@@ -17,6 +18,9 @@
 
 mod header;
 mod named;
+mod store;
+
+pub use store::{Logged, Piece, Store};
 
 use crate::array::restore::Found;
 use crate::{BlockInfo, FlashArray, Member, MemoryArray, OobError, OobPage, PageScan, PageView, Payload, Program};
@@ -26,14 +30,11 @@ use std::cell::{OnceCell, RefCell};
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use vocab::{BlockAddr, Capability, Geometry, Grid, Ppn, SimTime};
 
 /// Pages whose contents are kept in memory until the next read.
 const CACHED_PAGES: usize = 256;
-/// Bytes that an erase writes at once.
-const ERASED_AT_ONCE: usize = 1 << 20;
 const GOOD: u8 = 0;
 const BAD: u8 = 1;
 
@@ -90,39 +91,6 @@ impl std::error::Error for ImageError {
     }
 }
 
-/// Where the bytes of an image are.
-pub trait Store: Send {
-    /// Reads all of `bytes`.
-    ///
-    /// # Errors
-    /// As of a file.
-    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()>;
-    /// Writes all of `bytes`, in ascending order.
-    ///
-    /// # Errors
-    /// As of a file. Some of them may have been written.
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
-    /// Makes durable what was written.
-    ///
-    /// # Errors
-    /// As of a file.
-    fn sync(&self) -> io::Result<()>;
-}
-
-impl Store for File {
-    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-        self.read_exact_at(bytes, offset)
-    }
-
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.write_all_at(bytes, offset)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.sync_data()
-    }
-}
-
 /// Contents of pages that were asked for; `None`: their checksums fail.
 type Contents<P> = OnceCell<Option<Box<[P]>>>;
 
@@ -144,44 +112,77 @@ pub struct FileArray<P, S = File> {
 }
 
 impl<P: StoredPayload> FileArray<P> {
-    /// A new image, fresh from the factory, whose pages name at most so many members. It takes no
-    /// room until it is written.
+    /// As [`Self::create_on`], in a new file.
     ///
     /// # Errors
     /// If the geometry is impossible, there is such a file, or it cannot be written.
     pub fn create(path: &Path, geometry: Geometry, members: u32) -> Result<Self, ImageError> {
-        let wrap = |what| ImageError { file: path.to_owned(), what };
-        geometry.check().map_err(|error| wrap(What::Geometry(error)))?;
-        if members > MEMBERS_AT_MOST {
-            return Err(wrap(What::Members(members)));
-        }
+        check(path, &geometry, members)?;
+        Self::create_on(path, new_file(path)?, geometry, members)
+    }
+
+    /// As [`Self::mount`], of a file.
+    ///
+    /// # Errors
+    /// If it is none, or damaged, or in use.
+    pub fn open(path: &Path) -> Result<Self, ImageError> {
+        Self::mount(path, open_file(path)?)
+    }
+}
+
+/// Makes a new file for an image; nobody else can open it meanwhile.
+///
+/// # Errors
+/// If there is such a file, or it cannot be made.
+pub fn new_file(path: &Path) -> Result<File, ImageError> {
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
+    let file = file.map_err(|error| ImageError { file: path.to_owned(), what: What::Io("create", error) })?;
+    lock(path, &file)?;
+    Ok(file)
+}
+
+/// Opens the file of an image; nobody else can meanwhile.
+///
+/// # Errors
+/// If it cannot be opened, or is in use.
+pub fn open_file(path: &Path) -> Result<File, ImageError> {
+    let file = OpenOptions::new().read(true).write(true).open(path);
+    let file = file.map_err(|error| ImageError { file: path.to_owned(), what: What::Io("open", error) })?;
+    lock(path, &file)?;
+    Ok(file)
+}
+
+fn check(path: &Path, geometry: &Geometry, members: u32) -> Result<(), ImageError> {
+    let wrap = |what| ImageError { file: path.to_owned(), what };
+    geometry.check().map_err(|error| wrap(What::Geometry(error)))?;
+    if members > MEMBERS_AT_MOST {
+        return Err(wrap(What::Members(members)));
+    }
+    Ok(())
+}
+
+impl<P: StoredPayload, S: Store> FileArray<P, S> {
+    /// A new image in an empty store, fresh from the factory, whose pages name at most so many members. It takes no
+    /// room until it is written. Errors call it by `path`.
+    ///
+    /// # Errors
+    /// If the geometry is impossible, or it cannot be written.
+    pub fn create_on(path: &Path, file: S, geometry: Geometry, members: u32) -> Result<Self, ImageError> {
+        check(path, &geometry, members)?;
         let layout = Layout::new(geometry, members);
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
-        let file = file.map_err(|error| wrap(What::Io("create", error)))?;
-        lock(path, &file)?;
         // The header comes last: before, the file is no image.
-        let written = file.set_len(layout.size()).and_then(|()| file.write_all_at(&layout.header(), 0));
-        written.map_err(|error| wrap(What::Io("write", error)))?;
+        let written = file.set_size(layout.size()).and_then(|()| file.write_at(&layout.header(), 0));
+        written.map_err(|error| ImageError { file: path.to_owned(), what: What::Io("write", error) })?;
         Ok(Self::with(path, layout, file))
     }
 
     /// Opens an image. What no page says is not known: [`Scan::forget_volatile`] has happened.
     ///
     /// # Errors
-    /// If it is none, or damaged, or in use.
-    pub fn open(path: &Path) -> Result<Self, ImageError> {
-        let io = |doing| move |error| ImageError { file: path.to_owned(), what: What::Io(doing, error) };
-        let file = OpenOptions::new().read(true).write(true).open(path).map_err(io("open"))?;
-        lock(path, &file)?;
-        let size = file.metadata().map_err(io("read"))?.len();
-        Self::mount(path, file, size)
-    }
-}
-
-impl<P: StoredPayload, S: Store> FileArray<P, S> {
-    /// Opens an image of so many bytes.
-    fn mount(path: &Path, file: S, size: u64) -> Result<Self, ImageError> {
+    /// If it is none, or damaged.
+    pub fn mount(path: &Path, file: S) -> Result<Self, ImageError> {
         let io = |error| ImageError { file: path.to_owned(), what: What::Io("read", error) };
+        let size = file.size().map_err(io)?;
         let mut header = vec![0; size.min(HEADER as u64) as usize];
         file.read_at(&mut header, 0).map_err(io)?;
         let layout = Layout::read(path, &header, size)?;
@@ -217,9 +218,14 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
         result.map_err(|error| ImageError { file: self.path.clone(), what: What::Io("write", error) })
     }
 
-    /// Lets go of the file: it can be opened again, and this array is of no use any more.
-    pub fn let_go(&mut self) {
-        self.file = None;
+    /// Lets go of the store, if it has one: it can be opened again, and this array is of no use any more.
+    pub fn let_go(&mut self) -> Option<S> {
+        self.file.take()
+    }
+
+    /// Where its bytes are; `None`: it is a fork.
+    pub fn store(&self) -> Option<&S> {
+        self.file.as_ref()
     }
 
     fn file(&self) -> &S {
@@ -247,10 +253,11 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
     /// What the pages of a block say.
     fn find(&self, block: BlockAddr) -> io::Result<Vec<Found>> {
         let grid = self.memory.grid();
-        let mut beside = vec![0; self.layout.beside()];
+        let mut beside = vec![0; self.layout.beside() * grid.pages_per_block() as usize];
+        self.read_flash(&mut beside, self.layout.beside_at(grid.ppn(block, 0)))?;
         let mut found = Vec::with_capacity(grid.pages_per_block() as usize);
-        for ppn in (0..grid.pages_per_block()).map(|page| grid.ppn(block, page)) {
-            self.read_flash(&mut beside, self.layout.tail_at(ppn))?;
+        for (page, beside) in (0..).zip(beside.chunks_exact(self.layout.beside())) {
+            let ppn = grid.ppn(block, page);
             let (tail, oob) = beside.split_at(self.layout.tail());
             found.push(match OobPage::decode(oob, self.layout.slots()) {
                 Ok(oob) => self.named(ppn, tail)?.map_or(Found::Unreadable, |members| Found::Valid(oob, members)),
@@ -261,9 +268,9 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
         // A program that did not end may have written data and no OOB.
         let end = found.iter().rposition(|page| *page != Found::Erased).map_or(0, |last| last + 1);
         if end < found.len() {
-            let mut data = vec![0; self.layout.data + self.layout.named];
-            self.read_flash(&mut data, self.layout.record_at(grid.ppn(block, end as u32)))?;
-            if data.iter().any(|&byte| byte != 0xff) {
+            let mut front = vec![0; self.layout.front];
+            self.read_flash(&mut front, self.layout.front_at(grid.ppn(block, end as u32)))?;
+            if front.iter().any(|&byte| byte != 0xff) {
                 found[end] = Found::Unreadable;
             }
         }
@@ -290,13 +297,13 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
 
     /// The data of a page, if it can be read and its checksums are right.
     fn checked_data(&self, ppn: Ppn) -> Option<Vec<u8>> {
-        let mut record = vec![0; self.layout.record];
-        self.read_flash(&mut record, self.layout.record_at(ppn)).ok()?;
-        let oob = OobPage::decode(&record[self.layout.data + self.layout.named..], self.layout.slots()).ok()?;
-        record.truncate(self.layout.data);
-        let slots = record.chunks_exact(self.layout.data / self.layout.slots());
+        let (mut data, mut beside) = (vec![0; self.layout.data], vec![0; self.layout.beside()]);
+        self.read_flash(&mut data, self.layout.front_at(ppn)).ok()?;
+        self.read_flash(&mut beside, self.layout.beside_at(ppn)).ok()?;
+        let oob = OobPage::decode(&beside[self.layout.tail()..], self.layout.slots()).ok()?;
+        let slots = data.chunks_exact(self.layout.data / self.layout.slots());
         let right = slots.zip(&oob.slots).all(|(data, slot)| crc32c::crc32c(data) == slot.data_crc);
-        right.then_some(record)
+        right.then_some(data)
     }
 
     fn load(&self, ppn: Ppn) -> Option<Box<[P]>> {
@@ -324,8 +331,9 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
         let Some(file) = &self.file else { return self.memory.store(program) };
         let named = program.members.len();
         assert!(named <= self.layout.members as usize, "{} names {named} members of {}", program.ppn, self.layout.members);
-        let mut record = vec![0; self.layout.data];
-        let slots = record.chunks_exact_mut(self.layout.data / self.layout.slots());
+        let mut front = vec![0; self.layout.data];
+        let mut beside = Vec::with_capacity(self.layout.beside());
+        let slots = front.chunks_exact_mut(self.layout.data / self.layout.slots());
         let crcs = slots.zip(program.payload).map(|(slot, payload)| {
             payload.store(slot);
             crc32c::crc32c(slot)
@@ -333,14 +341,15 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
         let crcs: Vec<u32> = crcs.collect();
         if self.layout.members > 0 {
             let entries = named::encode(program.members);
-            let unused = self.layout.named - entries.len() - named::TAIL;
-            record.resize(record.len() + unused, 0xff);
-            record.extend(&entries);
-            record.extend(named::tail(&entries));
+            front.resize(self.layout.front - entries.len(), 0xff);
+            front.extend(&entries);
+            beside.extend(named::tail(&entries));
         }
-        record.extend(self.memory.oob_of(program, &crcs).encode());
-        complement(&mut record);
-        if file.write_at(&record, self.layout.record_at(program.ppn)).is_err() {
+        beside.extend(self.memory.oob_of(program, &crcs).encode());
+        complement(&mut front);
+        complement(&mut beside);
+        let written = file.write_at(&front, self.layout.front_at(program.ppn));
+        if written.and_then(|()| file.write_at(&beside, self.layout.beside_at(program.ppn))).is_err() {
             return ProgramOutcome::Failed;
         }
         self.memory.store(&Program { payload: &self.blank, ..*program })
@@ -349,18 +358,27 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
     /// Wipes the pages of a block that may hold something, in the order that the head of this
     /// file gives.
     fn wipe(&self, file: &S, block: BlockAddr) -> io::Result<()> {
-        let first = self.memory.grid().ppn(block, 0);
+        let (first, all) = (self.memory.grid().ppn(block, 0), self.memory.grid().pages_per_block());
         // The page behind the last may have failed to program.
-        let used = (self.memory.block(block).next_page + 1).min(self.memory.grid().pages_per_block());
-        file.write_at(&vec![0; self.layout.beside()], self.layout.tail_at(first))?;
-        let (mut at, end) = (self.layout.record_at(first), self.layout.record_at(Ppn(first.0 + used)));
-        let zeros = vec![0; (end - at).min(ERASED_AT_ONCE as u64) as usize];
-        while at < end {
-            let part = &zeros[..(end - at).min(ERASED_AT_ONCE as u64) as usize];
-            file.write_at(part, at)?;
-            at += part.len() as u64;
-        }
-        Ok(())
+        let used = if file.writes_are_atomic() { all } else { (self.memory.block(block).next_page + 1).min(all) };
+        let (end, layout) = (Ppn(first.0 + used), &self.layout);
+        file.zero_at(layout.beside_at(first), layout.beside() as u64)?;
+        file.zero_at(layout.front_at(first), layout.front_at(end) - layout.front_at(first))?;
+        file.zero_at(layout.beside_at(first), layout.beside_at(end) - layout.beside_at(first))
+    }
+}
+
+impl<P: StoredPayload, S: Store> FileArray<P, Logged<S>> {
+    /// What a log has is written to the image; `waits`: and is durable there.
+    ///
+    /// # Errors
+    /// If that fails. Then the log must stay.
+    pub fn catch_up(&mut self, waits: bool) -> Result<(), ImageError> {
+        let Some(logged) = &self.file else { return Ok(()) };
+        let synced = |()| if waits { logged.sync() } else { Ok(()) };
+        let done = logged.apply().and_then(synced);
+        let result = self.unmarked.take().map_or(done, Err);
+        result.map_err(|error| ImageError { file: self.path.clone(), what: What::Io("write", error) })
     }
 }
 
@@ -426,10 +444,12 @@ impl<P: StoredPayload, S: Store> FlashArray<P> for FileArray<P, S> {
         outcome
     }
 
-    fn page(&self, ppn: Ppn) -> PageView<'_, P> {
-        let view = self.memory.page(ppn);
-        let payload = self.file.as_ref().and_then(|_| self.contents(ppn));
-        PageView { payload: payload.unwrap_or(view.payload), ..view }
+    fn page(&self, ppn: Ppn) -> PageView<'_> {
+        self.memory.page(ppn)
+    }
+
+    fn payload(&self, ppn: Ppn) -> &[P] {
+        self.file.as_ref().and_then(|_| self.contents(ppn)).unwrap_or_else(|| self.memory.payload(ppn))
     }
 
     fn program_page(&mut self, program: &Program<'_, P>) -> ProgramOutcome {
@@ -483,10 +503,11 @@ impl<P: StoredPayload, S: Store> FlashArray<P> for FileArray<P, S> {
 }
 
 impl<P: StoredPayload, S: Store> Scan<P> for FileArray<P, S> {
-    /// Reads the page and its checksums; nothing of it is kept.
+    /// Reads the page and its checksums, unless programs that did not end leave nothing; nothing of it is kept.
     fn scan_page(&self, ppn: Ppn) -> PageScan<'_> {
+        let may_be_torn = || self.file.as_ref().is_some_and(|file| !file.writes_are_atomic());
         match self.memory.scan_page(ppn) {
-            PageScan::Valid(_) if self.file.is_some() && self.checked_data(ppn).is_none() => PageScan::Unreadable,
+            PageScan::Valid(_) if may_be_torn() && self.checked_data(ppn).is_none() => PageScan::Unreadable,
             found => found,
         }
     }

@@ -60,6 +60,15 @@ impl Store for Failing {
     fn sync(&self) -> io::Result<()> {
         Ok(())
     }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.bytes().len() as u64)
+    }
+
+    fn set_size(&self, size: u64) -> io::Result<()> {
+        self.bytes.lock().expect("one thread").resize(size as usize, 0);
+        Ok(())
+    }
 }
 
 fn geometry(pages_per_block: u32) -> Geometry {
@@ -85,8 +94,7 @@ fn fresh(pages_per_block: u32) -> Vec<u8> {
 }
 
 fn mount(file: Failing) -> FileArray<Data, Failing> {
-    let size = file.bytes().len() as u64;
-    FileArray::mount(Path::new("test"), file, size).unwrap_or_else(|error| panic!("{error}"))
+    FileArray::mount(Path::new("test"), file).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Contents of a page, all of it not what an erased page has.
@@ -131,7 +139,8 @@ fn look(array: &mut FileArray<Data, Failing>) -> String {
 
 #[test]
 fn a_program_cut_at_any_byte_leaves_nothing_a_torn_page_or_all_of_it() {
-    let record = Layout::new(geometry(PAGES), MEMBERS).record;
+    let layout = Layout::new(geometry(PAGES), MEMBERS);
+    let record = layout.front + layout.beside();
     for page in 0..PAGES {
         let before = programmed(page);
         for left in 0..=record {
@@ -163,7 +172,7 @@ fn an_erase_cut_at_any_byte_leaves_a_block_that_must_be_erased_again() {
     let oob = layout.beside();
     for pages in 1..=PAGES {
         let before = programmed(pages);
-        let all = oob + layout.record * (pages as usize + 1).min(PAGES as usize);
+        let all = oob + (layout.front + oob) * (pages as usize + 1).min(PAGES as usize);
         // 7 divides no field.
         for left in (0..=all).step_by(7).chain([oob, all - 1, all]) {
             let file = Failing::of(before.clone(), left);
@@ -186,7 +195,8 @@ fn an_erased_page_before_others_means_half_erased() {
     let layout = Layout::new(geometry(PAGES), MEMBERS);
     for wiped in 0..3u32 {
         let mut bytes = programmed(3);
-        bytes[layout.record_at(Ppn(wiped)) as usize..][..layout.record].fill(0);
+        bytes[layout.front_at(Ppn(wiped)) as usize..][..layout.front].fill(0);
+        bytes[layout.beside_at(Ppn(wiped)) as usize..][..layout.beside()].fill(0);
         let mut array = mount(Failing::of(bytes, usize::MAX));
         assert_eq!(look(&mut array), [".vv.", "v.v.", "vv.."][wiped as usize]);
         assert_eq!(array.memory.is_half_erased(BlockAddr(0)), wiped < 2);
@@ -220,11 +230,12 @@ fn memory_keeps_the_contents_of_some_pages_and_all_read_back() {
 fn rank(file: &Failing, ppn: u32, sequence: u64) {
     let layout = Layout::new(geometry(PAGES), MEMBERS);
     let mut oob = vec![0; layout.beside() - layout.tail()];
-    file.read_at(&mut oob, layout.oob_at(Ppn(ppn))).unwrap();
+    let at = layout.beside_at(Ppn(ppn)) + layout.tail() as u64;
+    file.read_at(&mut oob, at).unwrap();
     complement(&mut oob);
     let mut bytes = OobPage { sequence, ..OobPage::decode(&oob, 2).unwrap() }.encode();
     complement(&mut bytes);
-    file.write_at(&bytes, layout.oob_at(Ppn(ppn))).unwrap();
+    file.write_at(&bytes, at).unwrap();
 }
 
 #[test]
@@ -246,9 +257,11 @@ fn members_that_are_damaged_make_their_page_unreadable() {
     let layout = Layout::new(geometry(PAGES), MEMBERS);
     let before = programmed(2);
     // The first entry is not used.
-    for byte in layout.named - layout.tail() - 2 * named::ENTRY..layout.named {
+    let entries = layout.front_at(Ppn(2)) as usize - 2 * named::ENTRY..layout.front_at(Ppn(2)) as usize;
+    let tail = layout.beside_at(Ppn(1)) as usize;
+    for byte in entries.chain(tail..tail + layout.tail()) {
         let mut bytes = before.clone();
-        bytes[layout.record_at(Ppn(1)) as usize + layout.data + byte] ^= 1;
+        bytes[byte] ^= 1;
         assert_eq!(look(&mut mount(Failing::of(bytes, usize::MAX))), "v?..", "byte {byte}");
     }
     let tail = named::tail(&named::encode(&named(0)));

@@ -75,14 +75,19 @@ impl Served {
 
     pub fn start(&mut self) {
         let mut command = self.launch.command().unwrap_or_else(|error| panic!("{error}"));
-        self.nbdkit = Some(command.stderr(Stdio::null()).spawn().expect("nbdkit is there"));
+        let said = self.file("nbdkit.log");
+        command.stderr(std::fs::File::create(&said).expect("a drive has a directory"));
+        let nbdkit = self.nbdkit.insert(command.spawn().expect("nbdkit is there"));
         for _ in 0..3000 {
             if self.launch.nbd_socket().exists() && ask(&self.launch.control_socket(), "help").is_ok() {
                 return;
             }
+            if nbdkit.try_wait().expect("it was started").is_some() {
+                break;
+            }
             std::thread::sleep(Duration::from_millis(10));
         }
-        panic!("nbdkit does not listen");
+        panic!("nbdkit does not listen: {}", std::fs::read_to_string(&said).unwrap_or_default());
     }
 
     /// Kills the process: a power cut.

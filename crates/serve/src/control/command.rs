@@ -103,7 +103,7 @@ fn snapshot(server: &Server, name: String) -> Done {
         if core.snapshots.len() >= SNAPSHOTS_MAX && !core.snapshots.contains_key(&name) {
             return Err(format!("there are {SNAPSHOTS_MAX} snapshots already"));
         }
-        let snapshot = core.disk.snapshot().map_err(|error| error.to_string())?;
+        let snapshot = core.disk.snapshot(&name).map_err(|error| error.to_string())?;
         core.note(&format!("snapshot {name}"), None);
         core.snapshots.insert(name, snapshot);
         Ok(Value::Null)

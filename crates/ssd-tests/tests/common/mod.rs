@@ -4,6 +4,8 @@
 pub mod codewords;
 #[cfg(unix)]
 pub mod files;
+#[cfg(unix)]
+pub mod world;
 pub mod zones;
 
 pub use flashkeep_ssd as ssd;

@@ -4,12 +4,12 @@
 use device::contents::PageBuf;
 use ftl::Place;
 use nand::{Member, OobTag, StoredPayload};
-use vocab::{Lpn, Slot, StripSet};
+use vocab::{Slot, StripSet};
 
 /// A field that no drive of this setup could have written.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Malformed {
-    /// Bytes before it.
+    /// Where it stands in the file.
     pub at: usize,
     pub field: &'static str,
     pub reason: String,
@@ -18,13 +18,15 @@ pub(crate) struct Malformed {
 /// Fields one after the other.
 pub(crate) struct Writer {
     pub bytes: Vec<u8>,
+    /// Payloads that stand behind all else.
+    pub behind: Vec<PageBuf>,
     slot: usize,
 }
 
 impl Writer {
     /// Payloads have so many bytes.
     pub fn new(slot: usize) -> Self {
-        Self { bytes: Vec::new(), slot }
+        Self { bytes: Vec::new(), behind: Vec::new(), slot }
     }
 
     pub fn u8(&mut self, value: u8) {
@@ -59,6 +61,12 @@ impl Writer {
             self.bytes.resize(from + self.slot, 0);
             payload.store(&mut self.bytes[from..]);
         }
+    }
+
+    /// Writes payloads behind all else.
+    pub fn payloads_behind<'a>(&mut self, payloads: impl ExactSizeIterator<Item = &'a PageBuf>) {
+        self.u32(payloads.len() as u32);
+        self.behind.extend(payloads.cloned());
     }
 
     pub fn member(&mut self, member: &Member) {
@@ -96,6 +104,8 @@ pub(crate) struct Limits {
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// Where the bytes stand in the file.
+    begins: usize,
     pub limits: Limits,
 }
 
@@ -103,13 +113,19 @@ pub(crate) struct Reader<'a> {
 pub(crate) type Read<T> = Result<T, Malformed>;
 
 impl<'a> Reader<'a> {
-    pub fn new(bytes: &'a [u8], limits: Limits) -> Self {
-        Self { bytes, at: 0, limits }
+    /// Of bytes that stand there in the file.
+    pub fn at(bytes: &'a [u8], begins: usize, limits: Limits) -> Self {
+        Self { bytes, at: 0, begins, limits }
+    }
+
+    /// Where the next byte stands in the file.
+    pub fn place(&self) -> usize {
+        self.begins + self.at
     }
 
     /// A field of so many bytes, read before, has an impossible value.
     pub fn refuse<T>(&self, size: usize, field: &'static str, reason: String) -> Read<T> {
-        Err(Malformed { at: self.at - size, field, reason })
+        Err(Malformed { at: self.place() - size, field, reason })
     }
 
     fn take(&mut self, count: usize, field: &'static str) -> Read<&'a [u8]> {
@@ -159,16 +175,6 @@ impl<'a> Reader<'a> {
         (0..count).map(|_| each(self)).collect()
     }
 
-    /// As [`Self::list`], of so many.
-    pub fn exactly<T>(&mut self, count: usize, field: &'static str, each: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
-        let from = self.at;
-        let found = self.list(field, each)?;
-        if found.len() == count {
-            return Ok(found);
-        }
-        Err(Malformed { at: from, field, reason: format!("found {}, valid is {count}", found.len()) })
-    }
-
     pub fn payload(&mut self, field: &'static str) -> Read<PageBuf> {
         match self.kind(2, field)? {
             0 => Ok(PageBuf::default()),
@@ -176,8 +182,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub fn lpn(&mut self, field: &'static str) -> Read<Lpn> {
-        Ok(Lpn(self.below(self.limits.pages, field)?))
+    /// So many payloads, which stand behind all else.
+    pub fn payloads(&mut self, count: u32, field: &'static str) -> Read<Vec<PageBuf>> {
+        (0..count).map(|_| self.payload(field)).collect()
     }
 
     /// A set of dies or strips.
@@ -201,7 +208,7 @@ impl<'a> Reader<'a> {
         Ok(Member { slot: Slot(slot), tag, update: self.u64(field)? })
     }
 
-    pub fn place(&mut self, field: &'static str) -> Read<Place> {
+    pub fn place_in_flash(&mut self, field: &'static str) -> Read<Place> {
         match self.u32(field)? {
             UNMAPPED => Ok(Place::Unmapped),
             MISSING => Ok(Place::Missing),

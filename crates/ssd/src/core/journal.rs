@@ -21,12 +21,41 @@ pub(crate) struct Journal {
     /// Pages that only their codewords brought back at the last mount, with the ranks of these contents. They may be gone
     /// with the next cut until the host has read them. Known to the controller alone.
     unread: BTreeMap<Lpn, u64>,
+    /// Pages whose ranks changed, where somebody saves them.
+    changed: Option<Vec<Lpn>>,
 }
 
 impl Journal {
+    /// With these ranks, as [`Self::saved`] gave them.
+    pub fn of(pages: u32, saved: impl Iterator<Item = (Lpn, u64)>) -> Self {
+        let mut journal = Self::new(pages);
+        saved.for_each(|(lpn, rank)| journal.ranks[lpn.index()] = rank);
+        journal
+    }
+
+    /// All that is kept of the page; 0: nothing.
+    pub fn saved(&self, lpn: Lpn) -> u64 {
+        self.ranks.get(lpn.index()).copied().unwrap_or(0)
+    }
+
+    /// Pages of which anything is kept.
+    pub fn known(&self) -> impl Iterator<Item = Lpn> {
+        (0..).map(Lpn).zip(&self.ranks).filter(|(_, rank)| **rank > 0).map(|(lpn, _)| lpn)
+    }
+
+    /// Somebody saves it: from now on it tells which pages changed.
+    pub fn watch(&mut self) {
+        self.changed = Some(Vec::new());
+    }
+
+    /// Pages that changed since this was last asked.
+    pub fn take_changed(&mut self) -> Vec<Lpn> {
+        self.changed.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
     /// Of an empty drive with so many logical pages.
     pub fn new(pages: u32) -> Self {
-        Self { ranks: vec![0; pages as usize], unread: BTreeMap::new() }
+        Self { ranks: vec![0; pages as usize], unread: BTreeMap::new(), changed: None }
     }
 
     /// The rank of the newest durable contents of the page; 0: there are none, or they were discarded.
@@ -47,6 +76,7 @@ impl Journal {
             && rank > *noted & !DISCARDED
         {
             *noted = rank;
+            self.changed.iter_mut().for_each(|changed| changed.push(lpn));
         }
     }
 
@@ -54,6 +84,7 @@ impl Journal {
     pub fn discard(&mut self, lpn: Lpn, newest: u64) {
         if let Some(noted) = self.ranks.get_mut(lpn.index()) {
             *noted = newest | DISCARDED;
+            self.changed.iter_mut().for_each(|changed| changed.push(lpn));
         }
         self.unread.remove(&lpn);
     }
@@ -62,6 +93,7 @@ impl Journal {
     pub fn found(&mut self, lpn: Lpn, rank: u64) {
         if let Some(noted) = self.ranks.get_mut(lpn.index()) {
             *noted = if *noted & DISCARDED == 0 { rank.max(*noted) } else { rank };
+            self.changed.iter_mut().for_each(|changed| changed.push(lpn));
         }
     }
 
@@ -88,6 +120,7 @@ impl Journal {
     /// Nothing is known of the page but which ranks were used.
     pub fn forget(&mut self, lpn: Lpn) {
         self.ranks[lpn.index()] |= DISCARDED;
+        self.changed.iter_mut().for_each(|changed| changed.push(lpn));
     }
 
     /// Logical pages with durable contents, and their ranks.

@@ -22,6 +22,10 @@ pub(crate) struct SafeMemory {
     pub lost: BTreeMap<Lpn, u64>,
     /// Which logical pages have durable contents, and of which rank; empty where the drive is never mounted.
     pub journal: Journal,
+    /// Whether a drive in files keeps the journal there: its flash may have lost parts.
+    pub keeps_ranks: bool,
+    /// Whether blocks have more P/E cycles than their pages say, because somebody added some.
+    pub wear_was_added: bool,
 }
 
 impl SafeMemory {
@@ -29,6 +33,15 @@ impl SafeMemory {
     pub fn new(power: Power, blocks: u32, pages: u32) -> Self {
         let checkpoint = power.checkpoint.then(|| Checkpoint::fresh(blocks));
         let journal = if power.mountable { Journal::new(pages) } else { Journal::default() };
-        Self { power, recovering: false, checkpoint, erasing: BTreeMap::new(), lost: BTreeMap::new(), journal }
+        Self {
+            power,
+            recovering: false,
+            checkpoint,
+            erasing: BTreeMap::new(),
+            lost: BTreeMap::new(),
+            journal,
+            keeps_ranks: false,
+            wear_was_added: false,
+        }
     }
 }

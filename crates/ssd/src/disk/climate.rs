@@ -11,6 +11,7 @@ use nand::{FlashArray, Warmth};
 use vocab::{DieId, Nanos};
 
 /// What a power cut does not change.
+#[derive(Clone)]
 pub(super) struct Climate {
     slowness: Slowness,
     warmth: Warmth,

@@ -1,5 +1,6 @@
 //! What may happen to a drive beside requests: parts of it fail, the power goes, it ages, it is put back to an earlier state.
 
+use super::climate::Climate;
 use super::medium::{Medium, on_engine, on_engine_mut};
 use super::{Control, Disk, DiskAnswer, DiskError, DiskRequest, Failed};
 use crate::engine::online::Turn;
@@ -26,12 +27,20 @@ pub enum Part {
     Channel(u32),
 }
 
-/// A whole drive as it was, in memory. Pages that did not change since are shared with it.
+/// A whole drive as it was. Of a drive in memory, pages that did not change since are shared with it; of one in files it is a copy
+/// beside them, with a name, which outlives the process.
 #[derive(Clone)]
 pub struct Snapshot {
-    prepared: Box<Prepared<PageBuf>>,
+    state: State,
     next: u64,
     celsius: f64,
+}
+
+#[derive(Clone)]
+enum State {
+    Memory(Box<Prepared<PageBuf>>),
+    /// The climate is that of the process that made the copy, if it is this one.
+    Files { name: String, climate: Option<Climate> },
 }
 
 /// Events that recovery takes at most before something is wrong.
@@ -41,10 +50,9 @@ impl Disk {
     /// Loses a part of the flash.
     ///
     /// # Errors
-    /// If there is no such part, or it is dead already; of a page, if it holds nothing that could be lost; of a drive in files,
-    /// because no file keeps what has failed.
+    /// If there is no such part, or it is dead already; of a page, if it holds nothing that could be lost; or if files cannot be
+    /// written.
     pub fn fail(&mut self, part: Part) -> Result<(), DiskError> {
-        self.only_in_memory("losing parts")?;
         self.check(&Control::Fail(part))?;
         let failure = match part {
             Part::Die(die) if on_engine!(&self.medium, engine => engine.core.device.is_dead(DieId(die))) => {
@@ -60,7 +68,7 @@ impl Disk {
             Part::Page(page) => Failure::Page(Ppn(page)),
         };
         on_engine_mut!(&mut self.medium, engine => engine.fail(failure));
-        Ok(())
+        self.medium.save()
     }
 
     fn fail_channel(&mut self, channel: u32) -> Result<(), DiskError> {
@@ -73,45 +81,35 @@ impl Disk {
             }
             alive.into_iter().for_each(|die| engine.fail(Failure::Die(die)));
         });
-        Ok(())
+        self.medium.save()
     }
 
     /// From now on page reads return another page and report success with this probability, and programs do not happen with a
     /// tenth of it (`nand::silent`).
     ///
     /// # Errors
-    /// If it is no probability.
+    /// If it is no probability, or files cannot be written.
     pub fn silent(&mut self, chance: f64) -> Result<(), DiskError> {
         self.check(&Control::Silent(chance))?;
-        self.only_in_memory("silent corruption")?;
         let draws = Streams::new(self.setup.seed).stream("nand/silent");
         on_engine_mut!(&mut self.medium, engine => engine.core.device.array.hush(chance, draws));
-        Ok(())
+        self.medium.save()
     }
 
     /// Adds P/E cycles to every block.
     ///
     /// # Errors
-    /// Of a drive in files: wear is what pages say, and they would say less.
+    /// If files cannot be written.
     pub fn wear(&mut self, cycles: u32) -> Result<(), DiskError> {
-        self.only_in_memory("adding wear")?;
         on_engine_mut!(&mut self.medium, engine => {
+            engine.core.safe.wear_was_added = true;
             for block in (0..engine.core.device.grid.geometry().blocks()).map(BlockAddr) {
                 engine.core.device.array.set_age(block, |info| info.pe = info.pe.saturating_add(cycles));
                 let (unit, pe) = (engine.core.map.unit_of_block(block), engine.core.device.array.block(block).pe);
                 engine.core.map.set_pe(unit, pe);
             }
         });
-        Ok(())
-    }
-
-    fn only_in_memory(&self, what: &str) -> Result<(), DiskError> {
-        match &self.medium {
-            Medium::Memory(_) => Ok(()),
-            Medium::Files(_) => Err(DiskError::control(format!(
-                "not supported: {what} of a drive in files, because no file keeps it; serve the drive in memory"
-            ))),
-        }
+        self.medium.save()
     }
 
     /// The drive lies on a shelf for so long, switched off after it came to rest: its data age, and nobody refreshes them.
@@ -225,32 +223,57 @@ impl Disk {
         self.draws = Streams::new(seed).stream("disk/cuts");
     }
 
-    /// The whole drive as it is, once what is in flight has ended.
+    /// The whole drive as it is, once what is in flight has ended. The name is that of the copy of a drive in files.
     ///
     /// # Errors
-    /// Of a drive in files: copy its files while nobody serves it.
-    pub fn snapshot(&mut self) -> Result<Snapshot, DiskError> {
-        self.only_in_memory("snapshots")?;
+    /// If files cannot be written, or their names cannot have this one.
+    pub fn snapshot(&mut self, name: &str) -> Result<Snapshot, DiskError> {
         self.come_to_rest()?;
-        match &self.medium {
-            Medium::Memory(prepared) => Ok(Snapshot { prepared: prepared.clone(), next: self.next, celsius: self.celsius }),
-            Medium::Files(_) => unreachable!("refused above"),
-        }
+        let climate = Some(self.medium.climate());
+        let state = match &mut self.medium {
+            Medium::Memory(prepared) => State::Memory(prepared.clone()),
+            Medium::Files(session) => {
+                session.snapshot(name)?;
+                State::Files { name: name.to_owned(), climate }
+            }
+        };
+        Ok(Snapshot { state, next: self.next, celsius: self.celsius })
+    }
+
+    /// Of a drive in files: the snapshots that are there, with their names.
+    #[must_use]
+    pub fn snapshots(&self) -> Vec<(String, Snapshot)> {
+        let Medium::Files(session) = &self.medium else { return Vec::new() };
+        let celsius = self.setup.errors.celsius;
+        let found = |name: String| {
+            let state = State::Files { name: name.clone(), climate: None };
+            (name, Snapshot { state, next: 0, celsius })
+        };
+        crate::files::snapshot::names(session.path()).into_iter().map(found).collect()
     }
 
     /// The drive is what it was. Requests that were not answered are, with [`Failed::PowerCut`].
     ///
     /// # Errors
-    /// Of a drive in files.
+    /// If files cannot be read or written, or the snapshot is of a drive of another kind.
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<Vec<DiskAnswer>, DiskError> {
-        self.only_in_memory("snapshots")?;
         let now = self.now();
         let taken = on_engine!(&self.medium, engine => engine.client_requests());
         let untaken = self.next - self.waiting.len() as u64..self.next;
         let failed = |request| DiskAnswer { request, result: Err(Failed::PowerCut), at: now, response: Nanos(0) };
         let answers = taken.into_iter().chain(untaken).map(failed).collect();
+        match (&snapshot.state, &mut self.medium) {
+            (State::Memory(prepared), Medium::Memory(own)) => own.clone_from(prepared),
+            (State::Files { name, climate }, Medium::Files(session)) => {
+                session.restore(&self.setup, name)?;
+                session.drive.take_client(&self.setup, false);
+                climate.iter().for_each(|climate| self.medium.set_climate(climate.clone()));
+            }
+            _ => {
+                return Err(DiskError::control("not supported: a drive in files is not what one in memory was, nor the reverse"));
+            }
+        }
         self.waiting.clear();
-        self.medium = Medium::Memory(snapshot.prepared.clone());
         self.celsius = snapshot.celsius;
         // Numbers of requests are not given twice.
         self.next = self.next.max(snapshot.next);
@@ -259,6 +282,9 @@ impl Disk {
             engine.host.requests.arrived = next;
             engine.client_mut().starts_at(next);
         });
+        if let State::Files { .. } = snapshot.state {
+            self.recover()?;
+        }
         Ok(answers)
     }
 }
@@ -281,9 +307,12 @@ impl Medium {
             Self::Files(session) => {
                 let (mut client, arrived) = (session.drive.host.client.take(), session.drive.host.requests.arrived);
                 let first_mismatch = session.drive.host.first_mismatch.take();
+                session.save()?;
+                let withstands = session.withstands_machine_failures();
                 let path = session.path().to_owned();
-                session.let_go();
-                **session = crate::files::ImageSession::mounted_from(setup, &path)?;
+                let files = session.let_go().expect("this process has the files");
+                **session = crate::files::ImageSession::mounted_in(setup, &path, files)?;
+                session.withstand_machine_failures(withstands);
                 let doubtful = client.as_mut().map(|client| client.power_cut(arrived)).unwrap_or_default();
                 let host = &mut session.drive.host;
                 (host.client, host.first_mismatch) = (client, first_mismatch);

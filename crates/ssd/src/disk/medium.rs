@@ -4,7 +4,7 @@ use super::DiskError;
 use crate::config::{BufferKind, Setup};
 use crate::engine::Engine;
 use crate::engine::online::Turn;
-use crate::files::ImageSession;
+use crate::files::{DriveFiles, ImageSession};
 use crate::host::client::Client;
 use crate::host::oracle::Oracle;
 use crate::host::shadow::Shadow;
@@ -62,28 +62,41 @@ impl Medium {
         Ok(Self::Memory(Box::new(prepared)))
     }
 
-    pub fn create(setup: &Setup, path: &Path) -> Result<Self, DiskError> {
-        let mut session = ImageSession::create(setup, path)?;
+    pub fn create(setup: &Setup, path: &Path, files: Option<DriveFiles>) -> Result<Self, DiskError> {
+        let mut session = match files {
+            None => ImageSession::create(setup, path)?,
+            Some(files) => ImageSession::create_in(setup, path, files)?,
+        };
+        session.withstand_machine_failures(true);
         let is_empty = setup.precondition.fill == 0.0;
         session.drive.take_client(setup, is_empty);
         Ok(Self::Files(Box::new(session)))
     }
 
     /// The drive is mounted; it has not recovered yet.
-    pub fn open(setup: &Setup, path: &Path) -> Result<Self, DiskError> {
-        let mut session = ImageSession::mounted_from(setup, path)?;
+    pub fn open(setup: &Setup, path: &Path, files: Option<DriveFiles>) -> Result<Self, DiskError> {
+        let mut session = match files {
+            None => ImageSession::mounted_from(setup, path)?,
+            Some(files) => ImageSession::mounted_in(setup, path, files)?,
+        };
+        session.withstand_machine_failures(true);
         session.drive.take_client(setup, false);
         Ok(Self::Files(Box::new(session)))
     }
 
-    /// The next event, if it comes before `end`. What is power-safe is saved first: whenever the process dies, files and flash
-    /// differ by one event at most.
+    pub fn is_in_files(&self) -> bool {
+        matches!(self, Self::Files(_))
+    }
+
+    /// The next event, if it comes before `end`.
     pub fn turn(&mut self, end: SimTime) -> Result<Turn, DiskError> {
-        self.save()?;
+        if let Self::Files(session) = self {
+            session.save_if_much()?;
+        }
         Ok(on_engine_mut!(self, engine => engine.turn(end)))
     }
 
-    /// Of a drive in files: saves what is power-safe.
+    /// Of a drive in files: saves what changed. What was answered before outlives the process.
     pub fn save(&mut self) -> Result<(), DiskError> {
         match self {
             Self::Memory(_) => Ok(()),
@@ -93,7 +106,6 @@ impl Medium {
 
     /// Of a drive in files: makes them durable.
     pub fn sync(&mut self) -> Result<(), DiskError> {
-        self.save()?;
         match self {
             Self::Memory(_) => Ok(()),
             Self::Files(session) => Ok(session.sync()?),

@@ -32,6 +32,7 @@ pub use words::{CONTROLS, Control};
 
 use crate::config::Setup;
 use crate::engine::online::Turn;
+use crate::files::DriveFiles;
 use crate::host::client::{ClientAnswer, ClientResult};
 use medium::{Medium, on_engine, on_engine_mut};
 use schedule::Schedule;
@@ -131,8 +132,20 @@ impl Disk {
     /// # Errors
     /// Names the setting at fault, or the file that cannot be made.
     pub fn create(setup: &Setup, path: &Path) -> Result<Self, DiskError> {
+        Self::created(setup, path, None)
+    }
+
+    /// As [`Self::create`], in empty files that are open already; errors name them by `path`.
+    ///
+    /// # Errors
+    /// As of [`Self::create`].
+    pub fn create_in(setup: &Setup, path: &Path, files: DriveFiles) -> Result<Self, DiskError> {
+        Self::created(setup, path, Some(files))
+    }
+
+    fn created(setup: &Setup, path: &Path, files: Option<DriveFiles>) -> Result<Self, DiskError> {
         let setup = Self::settings(setup);
-        let medium = Medium::create(&setup, path)?;
+        let medium = Medium::create(&setup, path, files)?;
         Ok(Self::over(medium, setup))
     }
 
@@ -141,8 +154,20 @@ impl Disk {
     /// # Errors
     /// Names file, byte and field of what is damaged, or the setting that is another.
     pub fn open(setup: &Setup, path: &Path) -> Result<Self, DiskError> {
+        Self::opened(setup, path, None)
+    }
+
+    /// As [`Self::open`], of files that are open already; errors name them by `path`.
+    ///
+    /// # Errors
+    /// As of [`Self::open`].
+    pub fn open_in(setup: &Setup, path: &Path, files: DriveFiles) -> Result<Self, DiskError> {
+        Self::opened(setup, path, Some(files))
+    }
+
+    fn opened(setup: &Setup, path: &Path, files: Option<DriveFiles>) -> Result<Self, DiskError> {
         let setup = Self::settings(setup);
-        let medium = Medium::open(&setup, path)?;
+        let medium = Medium::open(&setup, path, files)?;
         let mut disk = Self::over(medium, setup);
         disk.recover()?;
         Ok(disk)
@@ -244,6 +269,10 @@ impl Disk {
     pub fn run(&mut self) -> Result<Vec<DiskAnswer>, DiskError> {
         loop {
             self.hand_over()?;
+            // What is answered at one instant is saved at once.
+            while self.medium.is_in_files() && self.has_answers() && self.next_event() == Some(self.now()) {
+                self.medium.turn(SimTime(u64::MAX))?;
+            }
             let answers = self.take_answers()?;
             if !answers.is_empty() || self.outstanding() == 0 {
                 return Ok(answers);
@@ -286,7 +315,7 @@ impl Disk {
             on_engine_mut!(&mut self.medium, engine => engine.host_is_back(until));
             self.carry_out_due()?;
             if self.now() >= end {
-                return Ok(());
+                return self.medium.save();
             }
         }
     }
@@ -357,9 +386,13 @@ impl Disk {
         });
     }
 
+    fn has_answers(&self) -> bool {
+        on_engine!(&self.medium, engine => engine.client_answers()) > 0
+    }
+
     fn take_answers(&mut self) -> Result<Vec<DiskAnswer>, DiskError> {
         let mut told = self.kept_answers();
-        if on_engine!(&self.medium, engine => engine.client_answers()) == 0 {
+        if !self.has_answers() {
             return Ok(told);
         }
         // What was answered must outlive the process before anybody hears of it.
@@ -424,6 +457,20 @@ impl Disk {
     /// If that fails.
     pub fn sync(&mut self) -> Result<(), DiskError> {
         self.medium.sync()
+    }
+
+    /// Of a drive in files: whether what was synced stays if the machine fails, which it usually does. Without it nothing waits for
+    /// the disk but [`Self::sync`].
+    pub fn withstand_machine_failures(&mut self, does: bool) {
+        if let Medium::Files(session) = &mut self.medium {
+            session.withstand_machine_failures(does);
+        }
+    }
+
+    /// Of a drive in files: bytes that were written to its log.
+    #[must_use]
+    pub fn bytes_saved(&self) -> u64 {
+        if let Medium::Files(session) = &self.medium { session.bytes_saved() } else { 0 }
     }
 }
 

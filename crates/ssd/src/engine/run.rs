@@ -49,7 +49,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         commands: &mut dyn Iterator<Item = HostCommand>,
         pace: Pace,
         each: BeforeEach<'_, P, A>,
-        mut step: impl FnMut(&Self) -> bool,
+        mut step: impl FnMut(&mut Self) -> bool,
     ) {
         // A fork taken between two arrivals starts with commands of its own.
         self.core.clear(Timer::Arrivals);

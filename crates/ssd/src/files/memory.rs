@@ -1,26 +1,39 @@
-//! The file of power-safe memory: `docs/spec/memory.md`.
+//! The file of power-safe memory, which is also the log of what flash has written: `docs/spec/memory.md`.
 //!
-//! What is saved goes to where the last state is not, then a record of 32 bytes that names it. A
-//! process that is killed in between leaves the last state.
+//! A state is followed by transactions, each with what was written to flash since the one before, and with the fields that
+//! changed meanwhile. A transaction is there as a whole or not at all, and those before it are there as well: whatever of the file a
+//! killed process, or a machine that failed, has left, it says how the drive was between two events.
+//!
+//! Before the log grows too long, what was written to flash is put into the image, and a new state begins where the last one, with
+//! its log, is not; a record names it.
 
+use super::fields::Found;
+use crate::core::bytes::Malformed;
+use nand::{Piece, Store};
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 const MAGIC: [u8; 8] = *b"FKMEMORY";
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 /// Bytes of the header.
 const HEADER: usize = 4096;
 const CRC_AT: usize = HEADER - 4;
 /// Where the setup stands in the header.
 const SETUP_AT: usize = 16;
-/// The two records.
-const RECORDS: [u64; 2] = [HEADER as u64, HEADER as u64 + 512];
+/// The records: two, and a copy of each.
+const RECORDS: [u64; 4] = [HEADER as u64, HEADER as u64 + 512, HEADER as u64 + 1024, HEADER as u64 + 1536];
 const RECORD: usize = 32;
 /// Where states begin.
 const STATES: u64 = 8192;
+/// Transactions that follow something durable begin at a multiple of this: no sector of it is written again.
+const SECTOR: u64 = 4096;
+/// Bytes before the body of a transaction.
+const HEAD: usize = 40;
+/// Where its checksums stand: of the transaction before, and its own.
+const BEFORE_AT: usize = 32;
+const OWN_AT: usize = 36;
 
 /// Why a file is no power-safe memory, or could not be used.
 #[derive(Debug)]
@@ -92,14 +105,30 @@ fn crc32c(bytes: &[u8]) -> u32 {
 }
 
 /// The file.
-#[derive(Debug)]
-pub(crate) struct Memory {
+pub(super) struct Memory {
     path: PathBuf,
-    file: File,
-    /// The newest state and the one before.
+    file: Box<dyn Store>,
+    /// The newest state.
     newest: Record,
     /// Which of the two records it has.
     at: usize,
+    /// Where the next transaction goes, and its number.
+    end: u64,
+    number: u64,
+    /// The checksum of the last transaction, or of the state: what comes next names it.
+    last: u32,
+    /// The newest transaction that is durable.
+    durable: u64,
+    /// Whether it waits for the disk where the order of writes matters to a machine that fails.
+    waits: bool,
+}
+
+/// What a file says.
+pub(super) struct Opened {
+    pub memory: Memory,
+    pub fields: Found,
+    /// What was written to flash and may not be in the image.
+    pub written: Vec<(u64, Piece)>,
 }
 
 impl Memory {
@@ -110,22 +139,36 @@ impl Memory {
         name.into()
     }
 
-    /// A new file with its first state. `setup` says in words what the drive is.
-    pub fn create(path: &Path, setup: &str, state: &[u8]) -> Result<Self, MemoryError> {
-        let io = |doing| move |error| MemoryError { file: path.to_owned(), what: What::Io(doing, error) };
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path).map_err(io("create"))?;
-        let mut memory = Self { path: path.to_owned(), file, newest: Record::default(), at: 1 };
-        memory.save(state)?;
+    /// Makes the file.
+    pub fn new_file(path: &Path) -> Result<File, MemoryError> {
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
+        file.map_err(|error| MemoryError { file: path.to_owned(), what: What::Io("create", error) })
+    }
+
+    /// Opens the file.
+    pub fn open_file(path: &Path) -> Result<File, MemoryError> {
+        let file = OpenOptions::new().read(true).write(true).open(path);
+        file.map_err(|error| MemoryError { file: path.to_owned(), what: What::Io("open", error) })
+    }
+
+    /// The first state, in an empty file. `setup` says in words what the drive is.
+    pub fn create(path: &Path, file: Box<dyn Store>, setup: &str, state: &[u8]) -> Result<Self, MemoryError> {
+        let mut memory = Self::over(path, file, (Record::default(), 1));
+        memory.begin(state)?;
         // The header comes last: before, the file is none.
-        memory.file.write_all_at(&header(setup), 0).map_err(io("write"))?;
+        let written = memory.file.write_at(&header(setup), 0);
+        written.map_err(|error| memory.failed("write", error))?;
         Ok(memory)
     }
 
-    /// Opens a file of a drive of this setup; its newest state.
-    pub fn open(path: &Path, setup: &str) -> Result<(Self, Vec<u8>), MemoryError> {
-        let io = |doing| move |error| MemoryError { file: path.to_owned(), what: What::Io(doing, error) };
-        let file = OpenOptions::new().read(true).write(true).open(path).map_err(io("open"))?;
-        let size = file.metadata().map_err(io("read"))?.len();
+    fn over(path: &Path, file: Box<dyn Store>, (newest, at): (Record, usize)) -> Self {
+        Self { path: path.to_owned(), file, newest, at, end: newest.end(), number: 0, last: newest.crc, durable: 0, waits: false }
+    }
+
+    /// Reads a file of a drive of this setup.
+    pub fn open(path: &Path, file: Box<dyn Store>, setup: &str) -> Result<Opened, MemoryError> {
+        let io = |error| MemoryError { file: path.to_owned(), what: What::Io("read", error) };
+        let size = file.size().map_err(io)?;
         let fail = |offset: u64, field, reason: String| {
             Err(MemoryError { file: path.to_owned(), what: What::Field { offset, field, reason } })
         };
@@ -133,59 +176,253 @@ impl Memory {
             return fail(size, "header", format!("found the end after {size} bytes, {STATES} are needed"));
         }
         let mut head = vec![0; STATES as usize];
-        file.read_exact_at(&mut head, 0).map_err(io("read"))?;
+        file.read_at(&mut head, 0).map_err(io)?;
         if let Err((offset, field, reason)) = check_header(&head[..HEADER], setup) {
             return fail(offset, field, reason);
         }
-        let mut newest: Option<(Record, usize)> = None;
-        for (index, offset) in RECORDS.into_iter().enumerate() {
-            let Some(record) = Record::decode(&head[offset as usize..][..RECORD]) else {
-                return fail(offset, "record of a state", "its checksum is that of other bytes".into());
-            };
-            if newest.is_none_or(|(newest, _)| record.sequence > newest.sequence) {
-                newest = Some((record, index));
+        let (record, at) = match newest_record(&head) {
+            Ok(Some(newest)) => newest,
+            Ok(None) => return fail(RECORDS[0], "record of a state", "there is no state".into()),
+            Err(at) => {
+                return fail(at, "record of a state", "its checksum is that of other bytes, and that of another one too".into());
             }
-        }
-        let (record, at) = newest.expect("there are two");
-        if record.sequence == 0 {
-            return fail(RECORDS[0], "record of a state", "there is no state".into());
-        }
+        };
         let fits = record.offset >= STATES && record.offset.checked_add(record.length).is_some_and(|end| end <= size);
         if !fits {
             let reason = format!("found {} bytes at {}, the file has {size}", record.length, record.offset);
-            return fail(RECORDS[at] + 8, "place of a state", reason);
+            return fail(RECORDS[2 * at] + 8, "place of a state", reason);
         }
         let mut state = vec![0; record.length as usize];
-        file.read_exact_at(&mut state, record.offset).map_err(io("read"))?;
+        file.read_at(&mut state, record.offset).map_err(io)?;
         let crc = crc32c(&state);
         if crc != record.crc {
             return fail(record.offset, "state", format!("found checksum {crc:08x}, its record says {:08x}", record.crc));
         }
-        Ok((Self { path: path.to_owned(), file, newest: record, at }, state))
+        let mut opened = Opened { memory: Self::over(path, file, (record, at)), fields: Found::default(), written: Vec::new() };
+        let applied = opened.fields.apply(&state, record.offset);
+        applied.map_err(|malformed| opened.memory.refuse(malformed))?;
+        while opened.next_transaction(size)? {}
+        Ok(opened)
     }
 
-    /// Saves a state: from now on it is what [`Self::open`] finds.
-    pub fn save(&mut self, state: &[u8]) -> Result<(), MemoryError> {
-        let length = state.len() as u64;
-        let before = self.newest;
+    /// Whether from now on writes wait for the disk where a machine that fails could mix them up.
+    pub fn wait(&mut self, waits: bool) {
+        self.waits = waits;
+    }
+
+    /// Whether it waits.
+    pub fn waits(&self) -> bool {
+        self.waits
+    }
+
+    /// Bytes of the log behind the state.
+    pub fn log(&self) -> u64 {
+        self.end - self.newest.end()
+    }
+
+    /// Begins anew with a state, without a log. What the log has must be in the image.
+    pub fn begin(&mut self, state: &[u8]) -> Result<(), MemoryError> {
+        let (length, before) = (state.len() as u64, self.newest);
         let has_room = before.sequence == 0 || STATES + length <= before.offset;
-        let offset = if has_room { STATES } else { before.end() };
+        let offset = if has_room { STATES } else { self.end.next_multiple_of(SECTOR) };
         let record = Record { sequence: before.sequence + 1, offset, length, crc: crc32c(state) };
         let at = 1 - self.at;
-        let written = self.file.write_all_at(state, offset).and_then(|()| self.file.write_all_at(&record.encode(), RECORDS[at]));
-        written.map_err(|error| MemoryError { file: self.path.clone(), what: What::Io("write", error) })?;
+        self.put(state, offset)?;
+        self.wait_for_disk()?;
+        self.put(&record.encode(), RECORDS[2 * at])?;
+        // A record that is torn has a copy that is not.
+        self.wait_for_disk()?;
+        self.put(&record.encode(), RECORDS[2 * at + 1])?;
         (self.newest, self.at) = (record, at);
+        (self.end, self.number, self.last, self.durable) = (record.end().next_multiple_of(SECTOR), 0, record.crc, 0);
         Ok(())
     }
 
-    /// Makes durable what was saved, against a failure of the machine.
-    pub fn sync(&self) -> Result<(), MemoryError> {
-        self.file.sync_data().map_err(|error| MemoryError { file: self.path.clone(), what: What::Io("write", error) })
+    /// Adds a transaction: what was written to flash, and the fields that changed.
+    pub fn add(&mut self, written: &[(u64, Piece)], changes: &[u8]) -> Result<(), MemoryError> {
+        let of_flash: usize =
+            written.iter().map(|(_, piece)| 17 + if let Piece::Bytes(bytes) = piece { bytes.len() } else { 0 }).sum();
+        let mut bytes = Vec::with_capacity(HEAD + 4 + of_flash + changes.len());
+        for word in [self.newest.sequence, self.number + 1, self.durable, (4 + of_flash + changes.len()) as u64] {
+            bytes.extend(word.to_le_bytes());
+        }
+        bytes.extend(self.last.to_le_bytes());
+        bytes.extend([0; 4]);
+        bytes.extend((written.len() as u32).to_le_bytes());
+        for (offset, piece) in written {
+            bytes.extend(offset.to_le_bytes());
+            bytes.extend(piece.length().to_le_bytes());
+            match piece {
+                Piece::Zeros(_) => bytes.push(0),
+                Piece::Bytes(piece) => {
+                    bytes.push(1);
+                    bytes.extend(&piece[..]);
+                }
+            }
+        }
+        bytes.extend(changes);
+        let crc = crc_of(&bytes);
+        bytes[OWN_AT..HEAD].copy_from_slice(&crc.to_le_bytes());
+        self.put(&bytes, self.end)?;
+        self.end += bytes.len() as u64;
+        self.number += 1;
+        self.last = crc;
+        Ok(())
     }
 
-    /// A field of the newest state has an impossible value.
-    pub fn refuse(&self, at: usize, field: &'static str, reason: String) -> MemoryError {
-        MemoryError { file: self.path.clone(), what: What::Field { offset: self.newest.offset + at as u64, field, reason } }
+    /// Makes durable what was written, against a failure of the machine.
+    pub fn sync(&mut self) -> Result<(), MemoryError> {
+        self.file.sync().map_err(|error| self.failed("write", error))?;
+        self.durable = self.number;
+        self.end = self.end.next_multiple_of(SECTOR);
+        Ok(())
+    }
+
+    /// As [`Self::sync`], if it waits at all.
+    pub fn wait_for_disk(&mut self) -> Result<(), MemoryError> {
+        if self.waits { self.sync() } else { Ok(()) }
+    }
+
+    fn put(&self, bytes: &[u8], offset: u64) -> Result<(), MemoryError> {
+        let written = self.file.write_at(bytes, offset);
+        written.map_err(|error| self.failed("write", error))
+    }
+
+    fn failed(&self, doing: &'static str, error: io::Error) -> MemoryError {
+        MemoryError { file: self.path.clone(), what: What::Io(doing, error) }
+    }
+
+    /// Something in the file has an impossible value.
+    pub fn refuse(&self, Malformed { at, field, reason }: Malformed) -> MemoryError {
+        MemoryError { file: self.path.clone(), what: What::Field { offset: at as u64, field, reason } }
+    }
+
+    /// Where the newest state lies.
+    pub fn state(&self) -> usize {
+        self.newest.offset as usize
+    }
+
+    /// The file.
+    pub fn file(&self) -> &dyn Store {
+        &self.file
+    }
+
+    /// Lets go of the file.
+    pub fn into_file(self) -> Box<dyn Store> {
+        self.file
+    }
+}
+
+/// The newest of the records, and which it is; nothing if there is none. A place where one is damaged, if more than one is:
+/// of a record that was being written there is a copy, or the one before.
+fn newest_record(head: &[u8]) -> Result<Option<(Record, usize)>, u64> {
+    let records = RECORDS.map(|offset| Record::decode(&head[offset as usize..][..RECORD]));
+    let damaged: Vec<u64> = RECORDS.into_iter().zip(&records).filter(|(_, record)| record.is_none()).map(|(at, _)| at).collect();
+    if damaged.len() > 1 {
+        return Err(damaged[0]);
+    }
+    let there = (0..).zip(records).filter_map(|(index, record)| Some((record?, index / 2)));
+    Ok(there.filter(|(record, _)| record.sequence > 0).max_by_key(|(record, _)| record.sequence))
+}
+
+/// The checksum of a transaction: of all but itself.
+fn crc_of(bytes: &[u8]) -> u32 {
+    coding::crc32c_append(crc32c(&bytes[..OWN_AT]), &bytes[HEAD..])
+}
+
+/// A transaction as it stands in the file.
+struct Transaction {
+    bytes: Vec<u8>,
+    number: u64,
+    /// The newest one that was durable when it was written.
+    durable: u64,
+    /// The checksum of the one before.
+    before: u32,
+    crc: u32,
+}
+
+impl Opened {
+    /// The transaction that stands at `at`, if it is whole and one of this log.
+    fn transaction(&self, at: u64, size: u64) -> Result<Option<Transaction>, MemoryError> {
+        let memory = &self.memory;
+        if at.checked_add(HEAD as u64).is_none_or(|end| end > size) {
+            return Ok(None);
+        }
+        let read = |bytes: &mut [u8]| memory.file.read_at(bytes, at).map_err(|error| memory.failed("read", error));
+        let mut head = [0; HEAD];
+        read(&mut head)?;
+        let word = |index: usize| u64::from_le_bytes(head[8 * index..8 * index + 8].try_into().expect("8 bytes"));
+        let length = word(3);
+        let fits = length.checked_add(HEAD as u64).and_then(|length| at.checked_add(length)).is_some_and(|end| end <= size);
+        if word(0) != memory.newest.sequence || !fits || length < 4 {
+            return Ok(None);
+        }
+        let mut bytes = vec![0; HEAD + length as usize];
+        read(&mut bytes)?;
+        let crc = crc_of(&bytes);
+        let before = u32::from_le_bytes(head[BEFORE_AT..OWN_AT].try_into().expect("4 bytes"));
+        let is_whole = crc.to_le_bytes() == head[OWN_AT..];
+        Ok(is_whole.then_some(Transaction { number: word(1), durable: word(2), before, crc, bytes }))
+    }
+
+    /// Takes in the next transaction; whether there was one.
+    fn next_transaction(&mut self, size: u64) -> Result<bool, MemoryError> {
+        let number = self.memory.number + 1;
+        let mut places = vec![self.memory.end, self.memory.end.next_multiple_of(SECTOR)];
+        places.dedup();
+        for at in places {
+            // Another one is what an earlier process left, of a log that went on differently.
+            let is_next = |found: &Transaction| found.number == number && found.before == self.memory.last;
+            if let Some(found) = self.transaction(at, size)?.filter(is_next) {
+                self.take(&found.bytes, at)?;
+                self.memory.end = at + found.bytes.len() as u64;
+                (self.memory.number, self.memory.last) = (number, found.crc);
+                return Ok(true);
+            }
+        }
+        self.refuse_a_gap(number, size)?;
+        Ok(false)
+    }
+
+    /// Where the log ends a machine may have failed. It did not lose what was durable: a later transaction that says so means
+    /// damage. The first one after something was synced begins at a sector.
+    fn refuse_a_gap(&self, number: u64, size: u64) -> Result<(), MemoryError> {
+        let at = self.memory.end;
+        for later in (at.next_multiple_of(SECTOR)..size).step_by(SECTOR as usize) {
+            let later = self.transaction(later, size)?;
+            if later.is_some_and(|later| later.number > number && later.durable >= number) {
+                let reason = "its checksum is that of other bytes, and a later one says that it was durable".into();
+                return Err(self.memory.refuse(Malformed { at: at as usize, field: "transaction", reason }));
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, bytes: &[u8], at: u64) -> Result<(), MemoryError> {
+        let place = |from: usize| at as usize + from;
+        let malformed = |from: usize, reason| Malformed { at: place(from), field: "what was written to flash", reason };
+        let word = |from: usize| {
+            let bytes = bytes.get(from..from + 8)?;
+            Some(u64::from_le_bytes(bytes.try_into().expect("8 bytes")))
+        };
+        let count = u32::from_le_bytes(bytes[HEAD..HEAD + 4].try_into().expect("4 bytes"));
+        let mut from = HEAD + 4;
+        for _ in 0..count {
+            let (Some(offset), Some(length), Some(&kind)) = (word(from), word(from + 8), bytes.get(from + 16)) else {
+                return Err(self.memory.refuse(malformed(from, "found the end".into())));
+            };
+            from += 17;
+            let piece = match kind {
+                0 => Piece::Zeros(length),
+                _ => match bytes[from..].get(..length as usize) {
+                    Some(piece) => Piece::Bytes(piece.into()),
+                    None => return Err(self.memory.refuse(malformed(from, format!("found {length} bytes, fewer follow")))),
+                },
+            };
+            from += if kind == 0 { 0 } else { length as usize };
+            self.written.push((offset, piece));
+        }
+        self.fields.apply(&bytes[from..], place(from) as u64).map_err(|malformed| self.memory.refuse(malformed))
     }
 }
 

@@ -1,20 +1,21 @@
 //! A drive in files: flash is an image (`docs/spec/image.md`), power-safe memory a file beside it
 //! (`docs/spec/memory.md`). Killing the process is a power cut, and opening the files mounts the drive.
 //!
-//! Flash changes inside events, by one command at a time. What is power-safe is saved between events,
-//! and the host hears of answers after that. So whenever the process dies, the files hold memory as it
-//! was between two events, and flash as it was then, but for commands that dies were working on: those
-//! ended, were cut short or had not begun. That is a state after a power cut (`cut`), which a mount
-//! knows how to come back from (`mount`).
+//! What changes between two answers is saved at once, flash and memory together, in a transaction of the memory's file; the
+//! image follows later. The host hears of answers after that. So whenever the process dies, the files say how the drive was
+//! between two events, with all that was answered. That is a state after a power cut (`cut`), which a mount knows how to come back
+//! from (`mount`). A machine that fails leaves one as well, and of those that were synced the newest or a later one.
 
+mod fields;
 mod memory;
 mod saved;
+pub(crate) mod snapshot;
 
 use crate::boot;
 use crate::boot::age::mark_bad_blocks;
 use crate::config::SetupError;
 use crate::config::{Age, Faults, Pace, PayloadKind, Setup};
-use crate::core::bytes::Malformed;
+use crate::core::bytes::{Malformed, Writer};
 use crate::core::scrub::Scrub;
 use crate::engine::Engine;
 use crate::fit::check_setup;
@@ -25,21 +26,36 @@ use crate::power::cut::Remains;
 use crate::power::mount::Mounted;
 use crate::write::zones::over::code_over;
 use device::contents::{HostPayload, PageBuf, Window};
-use memory::Memory;
+use fields::{Fields, Value};
 pub use memory::MemoryError;
-use nand::{Faulty, FileArray, FlashArray, ImageError, PageScan, Scan};
+use memory::{Memory, Opened};
+use nand::{Faulty, FileArray, FlashArray, ImageError, Logged, PageScan, Scan, Store};
 use protect::Protection;
 use protect::code_zones::CodeZones;
-use saved::{CLOCK, Saved};
+use saved::Saved;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use vocab::{Grid, HostCommand, HostOp, Lba, Lpn, Nanos, Ppn, SimTime, StreamId, Streams};
 
 /// Flash with all bytes of its pages, which may lose some.
-pub(crate) type Flash = Faulty<FileArray<PageBuf>>;
+pub(crate) type Flash = Faulty<FileArray<PageBuf, Logged<Box<dyn Store>>>>;
+
+/// Where a drive's bytes are.
+pub struct DriveFiles {
+    /// Its flash.
+    pub image: Box<dyn Store>,
+    /// Its power-safe memory, which is the log of its flash.
+    pub memory: Box<dyn Store>,
+}
+
+/// Bytes of the log above which the image catches up: a quarter of the image, within these bounds.
+const LOG_MAX: RangeInclusive<u64> = 256 << 10..=32 << 20;
+/// Bytes that flash has taken and that are not saved, above which they are, though nothing was answered.
+const UNSAVED_MAX: u64 = 1 << 20;
 
 /// Flash that has lost nothing so far.
-fn whole(flash: FileArray<PageBuf>, setup: &Setup) -> Flash {
+fn whole(flash: FileArray<PageBuf, Logged<Box<dyn Store>>>, setup: &Setup) -> Flash {
     let dies = setup.drive.geometry.dies();
     Faulty::new(flash, dies, 0.0, Streams::new(setup.seed).stream("nand/uncorrectable"))
 }
@@ -112,15 +128,22 @@ const LIVES: u64 = 1000;
 /// A drive in files, for as long as a process has them open.
 pub struct ImageSession {
     pub(crate) drive: Engine<PageBuf, Flash>,
-    memory: Memory,
+    /// `None`: somebody else has the files.
+    memory: Option<Memory>,
     /// How often the files were opened.
     opened: u64,
     /// What was saved last.
-    saved: Vec<u8>,
+    saved: Fields,
     mounted: Mounted,
     path: PathBuf,
     /// Memory could not be saved: files and drive are no longer the same.
     broken: bool,
+    /// Bytes that were saved.
+    bytes_saved: u64,
+    /// Whether somebody else opened the files.
+    is_foreign: bool,
+    /// Whether the image may have something that is not durable and that the log does not have.
+    image_lags: bool,
 }
 
 impl ImageSession {
@@ -129,16 +152,46 @@ impl ImageSession {
     /// # Errors
     /// Names the setting at fault, or the file that cannot be made.
     pub fn create(setup: &Setup, path: &Path) -> Result<Self, ImageSessionError> {
+        check_for_files(setup)?;
+        let image = Box::new(nand::new_file(path)?);
+        let memory = Box::new(Memory::new_file(&Memory::path_beside(path))?);
+        Ok(Self { is_foreign: false, ..Self::create_in(setup, path, DriveFiles { image, memory })? })
+    }
+
+    /// As [`Self::create`], in empty files that are open already; errors name them by `path`.
+    ///
+    /// # Errors
+    /// Names the setting at fault.
+    pub fn create_in(setup: &Setup, path: &Path, files: DriveFiles) -> Result<Self, ImageSessionError> {
         let (grid, protection) = check_for_files(setup)?;
-        let mut flash = FileArray::create(path, setup.drive.geometry, members_at_most(&protection, &grid))?;
+        let DriveFiles { image, memory } = files;
+        let members = members_at_most(&protection, &grid);
+        let mut flash = FileArray::create_on(path, Logged::new(image), setup.drive.geometry, members)?;
         mark_bad_blocks(&mut flash, setup, &protection, &Streams::new(setup.seed));
-        let flash = whole(flash, setup);
-        let mut drive = Engine::new(setup, protection, flash)?;
+        let mut drive = Engine::new(setup, protection, whole(flash, setup))?;
         boot::bring_up(&mut drive, setup, (None, Remains::default()), boot::new_drive(), &mut |_| {})?;
         drive.host.requests.journal = Some(Journal::default());
-        let saved = saved::encode(&drive, 0);
-        let memory = Memory::create(&Memory::path_beside(path), &in_words(setup), &saved)?;
-        Ok(Self { drive, memory, opened: 0, saved, mounted: Mounted::default(), path: path.to_owned(), broken: false })
+        let saved = saved::fields(&drive, 0);
+        let state = fields::all(&saved, saved::slot_of(&drive));
+        let memory = Memory::create(&Memory::path_beside(path), memory, &in_words(setup), &state)?;
+        image_of(&drive).start();
+        Ok(Self::over(drive, memory, (0, saved), path))
+    }
+
+    fn over(drive: Engine<PageBuf, Flash>, memory: Memory, (opened, saved): (u64, Fields), path: &Path) -> Self {
+        let memory = Some(memory);
+        Self {
+            drive,
+            memory,
+            opened,
+            saved,
+            mounted: Mounted::default(),
+            path: path.to_owned(),
+            broken: false,
+            bytes_saved: 0,
+            is_foreign: true,
+            image_lags: true,
+        }
     }
 
     /// Opens the files of a drive of this setup, mounts it, lets it recover and reads all of it, so that
@@ -147,29 +200,83 @@ impl ImageSession {
     /// # Errors
     /// Names file, byte and field of what is damaged, or the setting that is another.
     pub fn open(setup: &Setup, path: &Path) -> Result<Self, ImageSessionError> {
-        let mut session = Self::mounted_from(setup, path)?;
-        session.advance(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_| {}, &mut |_| true)?;
-        session.take_stock()?;
-        Ok(session)
+        Self::mounted_from(setup, path)?.with_stock_taken()
+    }
+
+    /// As [`Self::open`], of files that are open already.
+    ///
+    /// # Errors
+    /// As of [`Self::open`].
+    pub fn open_in(setup: &Setup, path: &Path, files: DriveFiles) -> Result<Self, ImageSessionError> {
+        Self::mounted_in(setup, path, files)?.with_stock_taken()
+    }
+
+    fn with_stock_taken(mut self) -> Result<Self, ImageSessionError> {
+        self.advance(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_| {}, &mut |_| true)?;
+        self.take_stock()?;
+        Ok(self)
     }
 
     /// As [`Self::open`], before the drive recovers.
     pub(crate) fn mounted_from(setup: &Setup, path: &Path) -> Result<Self, ImageSessionError> {
+        check_for_files(setup)?;
+        let image = Box::new(nand::open_file(path)?);
+        let memory = Box::new(Memory::open_file(&Memory::path_beside(path))?);
+        let files = DriveFiles { image, memory };
+        snapshot::finish_restore(path, &files)?;
+        Ok(Self { is_foreign: false, ..Self::mounted_in(setup, path, files)? })
+    }
+
+    /// As [`Self::mounted_from`], of files that are open already.
+    pub(crate) fn mounted_in(setup: &Setup, path: &Path, files: DriveFiles) -> Result<Self, ImageSessionError> {
         let (_, protection) = check_for_files(setup)?;
-        let flash = whole(FileArray::open(path)?, setup);
+        let DriveFiles { image, memory } = files;
+        let Opened { memory, fields: found, written } = Memory::open(&Memory::path_beside(path), memory, &in_words(setup))?;
+        let image = Logged::new(image);
+        image.start();
+        let size = image.size().unwrap_or(0);
+        for (offset, piece) in written {
+            if offset.checked_add(piece.length()).is_none_or(|end| end > size) {
+                let reason = format!("found {} bytes at {offset}, the image has {size}", piece.length());
+                return Err(memory.refuse(Malformed { at: memory.state(), field: "what was written to flash", reason }).into());
+            }
+            image.replay(offset, piece);
+        }
+        let flash = whole(FileArray::mount(path, image)?, setup);
         if *flash.grid().geometry() != setup.drive.geometry {
             let found = flash.grid().geometry();
             return Err(SetupError::new(format!("geometry: {} has another: {found:?}", path.display())).into());
         }
-        let (memory, state) = Memory::open(&Memory::path_beside(path), &in_words(setup))?;
         let mut drive = Engine::new(setup, protection, flash)?;
-        let refuse = |Malformed { at, field, reason }| memory.refuse(at, field, reason);
-        let saved = saved::decode(&state, &drive).map_err(refuse)?;
-        is_as_new_as_flash(&saved, &drive).map_err(refuse)?;
-        let Saved { opened, now, remains, .. } = saved;
+        let saved = saved::decode(&found, &drive).map_err(|malformed| memory.refuse(malformed))?;
+        let place = found.place_of(saved::RANK);
+        is_as_new_as_flash(&saved, &drive, place).map_err(|malformed| memory.refuse(malformed))?;
+        let Saved { opened, now, remains, faults, .. } = saved;
+        if let Some(faults) = faults {
+            // Draws of another life are not drawn again.
+            let draws = Streams::new(setup.seed).stream_of("nand/silent", opened + 1);
+            drive.core.device.array.have(faults, draws);
+        }
         let mounted = mount(&mut drive, setup, now, remains);
         drive.host.requests.journal = Some(Journal::default());
-        Ok(Self { drive, memory, opened: opened + 1, saved: Vec::new(), mounted, path: path.to_owned(), broken: false })
+        let mut session = Self { mounted, ..Self::over(drive, memory, (opened + 1, Fields::new()), path) };
+        session.saved = saved::fields(&session.drive, session.opened);
+        let slot = saved::slot_of(&session.drive);
+        let mut changes = found.changes_to(&session.saved, saved::RANKS, slot);
+        if session.drive.core.safe.keeps_ranks {
+            // The mount has found what the journal did not know.
+            let known: Vec<Lpn> = session.drive.core.safe.journal.known().collect();
+            changes.extend(ranks(
+                &session.drive,
+                known.into_iter().filter(|lpn| {
+                    let rank = session.drive.core.safe.journal.saved(*lpn);
+                    !found.has_number((saved::RANKS, lpn.0.into()), rank)
+                }),
+            ));
+            session.drive.core.safe.journal.watch();
+        }
+        session.memory.as_mut().expect("just opened").add(&[], &changes)?;
+        Ok(session)
     }
 
     /// Where the image is.
@@ -177,24 +284,46 @@ impl ImageSession {
         &self.path
     }
 
-    /// Lets go of the image, so that it can be opened again; nothing of the drive can be used any more.
-    pub(crate) fn let_go(&mut self) {
+    /// Lets go of the files, so that they can be opened again; nothing of the drive can be used any more.
+    pub(crate) fn let_go(&mut self) -> Option<DriveFiles> {
         self.broken = true;
-        self.drive.core.device.array.inner_mut().let_go();
+        let image = self.drive.core.device.array.inner_mut().let_go()?;
+        Some(DriveFiles { image: image.into_under(), memory: self.memory.take()?.into_file() })
     }
 
-    /// Saves what is power-safe, if that changed.
+    /// Whether from now on what [`Self::sync`] made durable stays so if the machine fails. That costs waiting for the disk whenever
+    /// the image catches up with the log.
+    pub fn withstand_machine_failures(&mut self, does: bool) {
+        self.image_lags |= !does;
+        self.memory.iter_mut().for_each(|memory| memory.wait(does));
+    }
+
+    pub(crate) fn withstands_machine_failures(&self) -> bool {
+        self.memory.as_ref().is_some_and(Memory::waits)
+    }
+
+    /// Saves what changed.
     ///
     /// # Errors
     /// If that fails, now or earlier.
     pub(crate) fn save(&mut self) -> Result<(), ImageSessionError> {
-        let Self { drive, memory, opened, saved, broken, .. } = self;
-        if *broken {
-            return Err(not_saved(memory));
-        }
+        let Self { drive, memory, opened, saved, broken, bytes_saved, .. } = self;
+        let Some(memory) = memory.as_mut().filter(|_| !*broken) else { return Err(not_saved()) };
         let done = save(drive, memory, *opened, saved);
         *broken = done.is_err();
-        Ok(done?)
+        *bytes_saved += done?;
+        Ok(())
+    }
+
+    /// As [`Self::save`], if flash has taken much since the last time.
+    pub(crate) fn save_if_much(&mut self) -> Result<(), ImageSessionError> {
+        if image_of(&self.drive).untaken() > UNSAVED_MAX { self.save() } else { Ok(()) }
+    }
+
+    /// Bytes that were written to the log since the files were opened.
+    #[must_use]
+    pub fn bytes_saved(&self) -> u64 {
+        self.bytes_saved
     }
 
     /// What opening the files found.
@@ -218,9 +347,7 @@ impl ImageSession {
     ) -> Result<(), ImageSessionError> {
         let Self { drive, memory, opened, saved, broken, .. } = self;
         let (mut number, mut failed) = (0, None);
-        if *broken {
-            return Err(not_saved(memory));
-        }
+        let Some(memory) = memory.as_mut().filter(|_| !*broken) else { return Err(not_saved()) };
         drive.replay_stepwise(commands, pace, &mut |_, _| {}, |drive| {
             if let Err(error) = save(drive, memory, *opened, saved) {
                 failed = Some(error);
@@ -232,7 +359,7 @@ impl ImageSession {
             go_on(number - 1)
         });
         *broken = failed.is_some();
-        failed.map_or(Ok(()), |error| Err(error.into()))
+        failed.map_or(Ok(()), Err)
     }
 
     /// Reads a logical page.
@@ -314,13 +441,19 @@ impl ImageSession {
         self.drive.host.first_mismatch.as_deref()
     }
 
-    /// Makes both files durable, against a failure of the machine.
+    /// Makes durable what there is, against a failure of the machine.
     ///
     /// # Errors
-    /// If that fails, or an earlier write of a mark did.
+    /// If that fails.
     pub fn sync(&mut self) -> Result<(), ImageSessionError> {
-        self.drive.core.device.array.inner_mut().sync()?;
-        Ok(self.memory.sync()?)
+        self.save()?;
+        if self.image_lags {
+            self.drive.core.device.array.inner_mut().sync()?;
+            self.image_lags = self.memory.as_ref().is_some_and(|memory| !memory.waits());
+        }
+        // The log has what else the image lacks.
+        self.memory.as_mut().map_or(Ok(()), Memory::sync)?;
+        Ok(())
     }
 }
 
@@ -392,8 +525,8 @@ fn in_words(setup: &Setup) -> String {
     format!("scheme {scheme}, {user_slots} logical pages, buffer {:?}", buffer.kind)
 }
 
-/// Memory is saved when a program is given its rank, before flash can have it.
-fn is_as_new_as_flash(saved: &Saved, drive: &Engine<PageBuf, Flash>) -> Result<(), Malformed> {
+/// Flash has no page that memory does not know of: they are saved together.
+fn is_as_new_as_flash(saved: &Saved, drive: &Engine<PageBuf, Flash>, at: usize) -> Result<(), Malformed> {
     let pages = (0..drive.core.device.grid.geometry().pages()).map(Ppn);
     let rank = |ppn: Ppn| if let PageScan::Valid(page) = drive.core.device.array.scan_page(ppn) { page.oob.sequence } else { 0 };
     let newest = pages.map(rank).max().unwrap_or(0);
@@ -401,7 +534,7 @@ fn is_as_new_as_flash(saved: &Saved, drive: &Engine<PageBuf, Flash>) -> Result<(
         return Ok(());
     }
     let reason = format!("found {}, the image has {newest}: this is the memory of an earlier time", saved.sequence);
-    Err(Malformed { at: 16, field: "rank", reason })
+    Err(Malformed { at, field: "rank", reason })
 }
 
 /// Mounts a drive with an empty map.
@@ -417,16 +550,79 @@ fn mount(drive: &mut Engine<PageBuf, Flash>, setup: &Setup, saved: SimTime, rema
     found.mounted
 }
 
-fn not_saved(memory: &Memory) -> ImageSessionError {
-    memory.refuse(0, "state", "it could not be saved, and is not what the drive had".into()).into()
+fn not_saved() -> ImageSessionError {
+    SetupError::new("power-safe memory could not be saved, and is not what the drive had".to_owned()).into()
 }
 
-/// Saves what is power-safe, if that changed.
-fn save(drive: &Engine<PageBuf, Flash>, memory: &mut Memory, opened: u64, saved: &mut Vec<u8>) -> Result<(), MemoryError> {
-    let state = saved::encode(drive, opened);
-    if saved.len() != state.len() || saved[CLOCK..] != state[CLOCK..] {
-        memory.save(&state)?;
-        *saved = state;
+/// What is under the flash of a drive in files.
+fn image_of(drive: &Engine<PageBuf, Flash>) -> &Logged<Box<dyn Store>> {
+    drive.core.device.array.inner().store().expect("no fork")
+}
+
+/// Saves what changed, if anything but the clock did; how many bytes that is. Once flash has lost a part, ranks are saved
+/// as well, all of them now.
+fn save(
+    drive: &mut Engine<PageBuf, Flash>,
+    memory: &mut Memory,
+    opened: u64,
+    saved: &mut Fields,
+) -> Result<u64, ImageSessionError> {
+    let lost_something = !drive.core.safe.keeps_ranks && drive.core.device.array.found().is_some();
+    // Flash that lost a part no longer says what was durable.
+    drive.core.safe.keeps_ranks |= lost_something;
+    let written = image_of(drive).take_written();
+    let changed = drive.core.safe.journal.take_changed();
+    let now = saved::fields(drive, opened);
+    let is_same = written.is_empty() && changed.is_empty() && !fields::differ_but(saved, &now, saved::CLOCK);
+    if is_same && !is_much_later(saved, &now) {
+        return Ok(0);
     }
-    Ok(())
+    let slot = saved::slot_of(drive);
+    let mut changes = fields::changes(saved, &now, slot);
+    changes.extend(ranks(drive, changed.into_iter()));
+    let before = memory.log();
+    memory.add(&written, &changes)?;
+    *saved = now;
+    let bytes = memory.log() - before;
+    if lost_something || memory.log() > log_max(drive) {
+        begin_log(drive, memory, saved)?;
+    }
+    Ok(bytes)
+}
+
+/// Whether the clock alone is worth to be saved: the drive lay switched off, or had nothing to do for long.
+fn is_much_later(saved: &Fields, now: &Fields) -> bool {
+    let clock = |fields: &Fields| match fields.first() {
+        Some((saved::CLOCK, Value::Number(clock))) => *clock,
+        _ => 0,
+    };
+    clock(now) - clock(saved).min(clock(now)) > 1_000_000_000
+}
+
+fn log_max(drive: &Engine<PageBuf, Flash>) -> u64 {
+    let geometry = drive.core.device.grid.geometry();
+    (u64::from(geometry.pages()) * geometry.program_size().0 / 4).clamp(*LOG_MAX.start(), *LOG_MAX.end())
+}
+
+/// Fields of the journal of ranks.
+fn ranks(drive: &Engine<PageBuf, Flash>, lpns: impl Iterator<Item = Lpn>) -> Vec<u8> {
+    let mut to = Writer::new(saved::slot_of(drive));
+    for lpn in lpns {
+        let rank = drive.core.safe.journal.saved(lpn);
+        fields::put(&mut to, (saved::RANKS, lpn.0.into()), Some(&Value::Number(rank)));
+    }
+    to.bytes
+}
+
+/// The image catches up with the log, and another log begins.
+fn begin_log(drive: &mut Engine<PageBuf, Flash>, memory: &mut Memory, saved: &Fields) -> Result<(), ImageSessionError> {
+    memory.wait_for_disk()?;
+    drive.core.device.array.inner_mut().catch_up(memory.waits())?;
+    let slot = saved::slot_of(drive);
+    let mut state = fields::all(saved, slot);
+    if drive.core.safe.keeps_ranks {
+        drive.core.safe.journal.watch();
+        state.extend(ranks(drive, drive.core.safe.journal.known()));
+    }
+    Ok(memory.begin(&state)?)
 }

@@ -1,93 +1,314 @@
-//! Power-safe memory as bytes, and back: `docs/spec/memory.md`. Ways of writing write and read what is theirs.
+//! Power-safe memory as fields, and back: `docs/spec/memory.md`. Ways of writing write and read what is theirs. What the controller
+//! cannot know, what has failed of its flash, is kept beside it.
 
-use crate::core::bytes::{Limits, Malformed, Reader, Writer};
+use super::fields::{Fields, Found, Key, Value, whole};
+use crate::core::bytes::{Limits, Malformed, Read, Reader, Writer};
+use crate::core::journal::Journal;
 use crate::engine::Engine;
 use crate::files::Flash;
 use crate::power::cut::Remains;
+use crate::write::groups::GroupRemains;
 use crate::write::groups::saved as saved_groups;
+use crate::write::stripes::partial::PartialParityRemains;
 use crate::write::stripes::saved as saved_stripes;
 use device::contents::PageBuf;
-use vocab::{BlockAddr, SimTime};
+use nand::FaultsFound;
+use std::collections::{BTreeMap, BTreeSet};
+use vocab::{BlockAddr, DieId, Lpn, Ppn, SimTime};
 
 /// Everything that is saved.
 #[derive(Clone, Debug)]
-pub(crate) struct Saved {
+pub(super) struct Saved {
     /// How often the drive was opened.
     pub opened: u64,
     pub now: SimTime,
     /// The highest rank that was given away.
     pub sequence: u64,
     pub remains: Remains<PageBuf>,
+    /// What has failed.
+    pub faults: Option<FaultsFound>,
 }
 
-/// The bytes before those that say whether anything changed: the clock.
-pub(crate) const CLOCK: usize = 8;
+/// The field that says nothing of what changed.
+pub(super) const CLOCK: Key = (NUMBERS, 0);
+/// The highest rank.
+pub(super) const RANK: Key = (NUMBERS, 2);
+
+const NUMBERS: u8 = 0;
+const BUFFER: u8 = 1;
+const PARTIALS: u8 = 2;
+const GROUPS: u8 = 3;
+const GROUP: u8 = 4;
+const GROUP_SUMS: u8 = 5;
+const BLOCK_SUMS: u8 = 6;
+const REDO: u8 = 7;
+const READS: u8 = 8;
+const ERASING: u8 = 9;
+const LOST: u8 = 10;
+const DIED: u8 = 11;
+const DEAD: u8 = 12;
+const LOST_BLOCKS: u8 = 13;
+const LOST_PAGES: u8 = 14;
+const WORN_OUT: u8 = 15;
+const SPOILED: u8 = 16;
+const SILENT: u8 = 17;
+const BLANK: u8 = 18;
+const WEAR: u8 = 19;
+pub(super) const RANKS: u8 = 20;
+/// Apart from the pages: a page that leaves for flash changes its age alone.
+const BUFFER_AGES: u8 = 21;
+const KINDS: u8 = 22;
 
 type Drive = Engine<PageBuf, Flash>;
 
-/// What of a drive is power-safe now, as bytes.
-pub(crate) fn encode(drive: &Drive, opened: u64) -> Vec<u8> {
-    let Remains {
-        buffer,
-        held,
-        groups,
-        reads,
-        most_worn,
-        erasing,
-        lost,
-        journal: _,
-        died: _,
-        checkpoint: _,
-        profiles: _,
-        outage: _,
-    } = drive.remains();
-    let mut to = Writer::new(drive.core.device.grid.geometry().slot_size.0 as usize);
-    to.u64(drive.core.device.now.0);
-    to.u64(opened);
-    to.u64(drive.core.device.sequence);
-    to.list(buffer.iter(), |to, (lpn, payload)| {
-        to.u32(lpn.0);
-        to.payload(payload);
-    });
-    saved_stripes::put(&mut to, &held);
-    to.list(groups.iter(), saved_groups::put);
-    to.list(reads.iter(), |to, &reads| to.u32(reads));
-    to.u32(most_worn.unwrap_or(0));
-    to.list(erasing.iter(), |to, block| to.u32(block.0));
-    to.list(lost.iter(), |to, (lpn, update)| {
-        to.u32(lpn.0);
-        to.u64(*update);
-    });
-    to.bytes
+/// Bytes of a payload.
+pub(super) fn slot_of(drive: &Drive) -> usize {
+    drive.core.device.grid.geometry().slot_size.0 as usize
 }
 
-/// Reads the bytes back, for a drive of the same setup with an empty map.
-pub(crate) fn decode(bytes: &[u8], drive: &Drive) -> Result<Saved, Malformed> {
+/// What of a drive is kept now, but for the journal of ranks.
+pub(super) fn fields(drive: &Drive, opened: u64) -> Fields {
+    let remains = drive.remains();
+    let mut to: Fields = Vec::with_capacity(16 + remains.buffer.len() + remains.reads.len());
+    let numbers = [
+        drive.core.device.now.0,
+        opened,
+        drive.core.device.sequence,
+        remains.most_worn.unwrap_or(0).into(),
+        remains.reads.len() as u64,
+        remains.keeps_ranks.into(),
+    ];
+    to.extend((0..).zip(numbers).map(|(number, value)| ((NUMBERS, number), Value::Number(value))));
+    let mut number = |kind: u8, number: u64, value: u64| to.push(((kind, number), Value::Number(value)));
+    for (block, &reads) in (0..).zip(&remains.reads).filter(|(_, reads)| **reads > 0) {
+        number(READS, block, reads.into());
+    }
+    remains.erasing.iter().for_each(|block| number(ERASING, block.0.into(), 0));
+    remains.lost.iter().for_each(|(lpn, rank)| number(LOST, lpn.0.into(), *rank));
+    (0..).zip(&remains.died).for_each(|(index, die)| number(DIED, index, die.0.into()));
+    (0..).zip(&remains.wear).for_each(|(block, &pe)| number(WEAR, block, pe.into()));
+    if let Some(faults) = drive.core.device.array.found() {
+        put_faults(&faults, &mut number);
+    }
+    for ((lpn, payload), age) in remains.buffer.into_iter().zip(drive.host.buffer.ages()) {
+        to.push(((BUFFER, lpn.0.into()), Value::Page(payload)));
+        to.push(((BUFFER_AGES, lpn.0.into()), Value::Number(age)));
+    }
+    let slot = slot_of(drive);
+    for (held, age) in remains.held.iter().zip(drive.writer.stripes.held.ages()) {
+        to.push(((PARTIALS, age), written(slot, |to| saved_stripes::put(to, held))));
+    }
+    if let Some(groups) = &remains.groups {
+        put_groups(groups, slot, &mut to);
+    }
+    to.sort_unstable_by_key(|(key, _)| *key);
+    to
+}
+
+fn written(slot: usize, write: impl FnOnce(&mut Writer)) -> Value {
+    let mut to = Writer::new(slot);
+    write(&mut to);
+    Value::Bytes(to.bytes, to.behind)
+}
+
+fn put_faults(faults: &FaultsFound, number: &mut impl FnMut(u8, u64, u64)) {
+    let FaultsFound { dies, blocks, pages, worn_out, spoiled, silent, blank } = faults;
+    dies.iter().for_each(|die| number(DEAD, die.0.into(), 0));
+    blocks.iter().for_each(|block| number(LOST_BLOCKS, block.0.into(), 0));
+    worn_out.iter().for_each(|block| number(WORN_OUT, block.0.into(), 0));
+    for (kind, pages) in [(LOST_PAGES, pages), (SPOILED, spoiled), (BLANK, blank)] {
+        pages.iter().for_each(|ppn| number(kind, ppn.0.into(), 0));
+    }
+    silent.iter().for_each(|chance| number(SILENT, 0, chance.to_bits()));
+}
+
+fn put_groups(groups: &GroupRemains<PageBuf>, slot: usize, to: &mut Fields) {
+    let state = written(slot, |to| {
+        to.u32(groups.now as u32);
+        to.u8(groups.asked.into());
+        to.u32(groups.info.len() as u32);
+    });
+    to.push(((GROUPS, 0), state));
+    for (number, group) in (0..).zip(&groups.info) {
+        to.extend(group.iter().map(|group| ((GROUP, number), written(slot, |to| saved_groups::put_group(to, group)))));
+    }
+    for (key, held) in &groups.held {
+        let number = u64::from(key.0) << 32 | u64::from(key.1);
+        to.push(((GROUP_SUMS, number), written(slot, |to| saved_groups::put_held(to, *key, held))));
+    }
+    for (group, blocks) in &groups.blocks {
+        to.push(((BLOCK_SUMS, (*group).into()), written(slot, |to| saved_groups::put_blocks(to, *group, blocks))));
+    }
+    for (number, redo) in (0..).zip(&groups.redo) {
+        to.push(((REDO, number), written(slot, |to| saved_groups::put_redo(to, redo))));
+    }
+}
+
+/// Reads the fields back, for a drive of the same setup with an empty map.
+pub(super) fn decode(found: &Found, drive: &Drive) -> Result<Saved, Malformed> {
+    found.check_kinds(KINDS)?;
     let geometry = drive.core.device.grid.geometry();
     let limits = Limits {
-        slot: geometry.slot_size.0 as usize,
+        slot: slot_of(drive),
         dies: drive.core.device.grid.dies(),
         slots: geometry.slots(),
         pages: drive.core.map.user_slots(),
     };
-    let mut from = Reader::new(bytes, limits);
-    let (now, opened) = (SimTime(from.u64("clock")?), from.u64("times opened")?);
-    let sequence = from.u64("rank")?;
-    let buffer = from.list("buffered pages", |from| Ok((from.lpn("buffered page")?, from.payload("buffered page")?)))?;
-    let held = match drive.writer.data_strips() {
-        Some(data_strips) => saved_stripes::get(&mut from, drive.stripe_count(), data_strips)?,
-        None => from.exactly(0, "partial parities", |_| unreachable!("there are none"))?,
+    let from = From { found, limits, drive };
+    let number = |number, field| found.number((NUMBERS, number), field, limits);
+    let most_worn = number(3, "most P/E cycles")?;
+    let remains = Remains {
+        buffer: from.buffer()?,
+        held: from.partials()?,
+        groups: if drive.has_groups() { Some(from.groups()?) } else { None },
+        reads: from.of_blocks(READS, number(4, "blocks whose reads are counted")?, "count of reads")?,
+        most_worn: Some(u32::try_from(most_worn).unwrap_or(u32::MAX)),
+        erasing: from.blocks(ERASING, "block being erased")?,
+        lost: from.ranks(LOST, "lost page")?.collect(),
+        died: from.numbers(DIED, drive.core.device.grid.dies().into(), "die")?.map(|(_, die)| DieId(die as u16)).collect(),
+        wear: from.wear()?,
+        keeps_ranks: number(5, "whether ranks are kept")? != 0,
+        ..Remains::default()
     };
-    let tables = usize::from(drive.has_groups());
-    let groups =
-        from.exactly(tables, "table of groups", |from| saved_groups::get(from, &drive.writer.groups, &drive.core))?.pop();
-    let reads = from.list("counts of reads", |from| from.u32("count of reads"))?;
-    let most_worn = Some(from.u32("most P/E cycles")?);
-    let blocks = geometry.blocks();
-    let erasing = from.list("blocks being erased", |from| Ok(BlockAddr(from.below(blocks, "block being erased")?)))?;
-    let lost = from.list("lost pages", |from| Ok((from.lpn("lost page")?, from.u64("rank of a lost page")?)))?;
-    from.end()?;
-    let (erasing, lost) = (erasing.into_iter().collect(), lost.into_iter().collect());
-    let remains = Remains { buffer, held, groups, reads, most_worn, erasing, lost, ..Remains::default() };
-    Ok(Saved { opened, now, sequence, remains })
+    let journal =
+        if remains.keeps_ranks { Journal::of(limits.pages, from.ranks(RANKS, "rank of a page")?) } else { Journal::default() };
+    Ok(Saved {
+        opened: number(1, "times opened")?,
+        now: SimTime(number(0, "clock")?),
+        sequence: number(2, "rank")?,
+        remains: Remains { journal, ..remains },
+        faults: from.faults()?,
+    })
+}
+
+/// Fields of a drive.
+struct From<'a> {
+    found: &'a Found,
+    limits: Limits,
+    drive: &'a Drive,
+}
+
+impl<'a> From<'a> {
+    fn of(&self, kind: u8) -> impl Iterator<Item = (u64, Reader<'a>)> + use<'a> {
+        self.found.of(kind, self.limits)
+    }
+
+    /// The number in the key of a field, which must be below `end`.
+    fn below(reader: &Reader<'_>, number: u64, end: u64, field: &'static str) -> Read<u32> {
+        if number < end {
+            return Ok(number as u32);
+        }
+        reader.refuse(0, field, format!("found {number}, valid are 0 to {}", end.saturating_sub(1)))
+    }
+
+    fn buffer(&self) -> Read<Vec<(Lpn, PageBuf)>> {
+        let page = |(lpn, mut from): (u64, Reader<'_>)| {
+            let age = self.found.number((BUFFER_AGES, lpn), "age of a buffered page", self.limits)?;
+            let lpn = Lpn(Self::below(&from, lpn, self.limits.pages.into(), "buffered page")?);
+            let payload = from.payload("buffered page")?;
+            from.end()?;
+            Ok(((age, lpn), payload))
+        };
+        let mut pages: Vec<_> = self.of(BUFFER).map(page).collect::<Read<_>>()?;
+        pages.sort_unstable_by_key(|(key, _)| *key);
+        Ok(pages.into_iter().map(|((_, lpn), payload)| (lpn, payload)).collect())
+    }
+
+    fn partials(&self) -> Read<Vec<PartialParityRemains<PageBuf>>> {
+        let Some(data_strips) = self.drive.writer.data_strips() else {
+            return match self.of(PARTIALS).next() {
+                None => Ok(Vec::new()),
+                Some((_, from)) => from.refuse(0, "partial parity", "the scheme has none".into()),
+            };
+        };
+        let stripes = self.drive.stripe_count();
+        self.of(PARTIALS).map(|(_, mut from)| saved_stripes::get(&mut from, stripes, data_strips)).collect()
+    }
+
+    fn groups(&self) -> Read<GroupRemains<PageBuf>> {
+        let (groups, core) = (&self.drive.writer.groups, &self.drive.core);
+        let missing = || Malformed { at: 0, field: "table of groups", reason: "it is missing".into() };
+        let (_, mut from) = self.of(GROUPS).next().ok_or_else(missing)?;
+        let now = from.below(groups.codes.len() as u32, "code in use")? as usize;
+        let asked = from.kind(2, "whether groups were asked for")? == 1;
+        let count = from.u32("groups")? as usize;
+        if count != groups.info.len() {
+            return from.refuse(4, "groups", format!("found {count}, valid is {}", groups.info.len()));
+        }
+        let mut info = vec![None; count];
+        for (number, mut from) in self.of(GROUP) {
+            let number = Self::below(&from, number, count as u64, "group")?;
+            info[number as usize] = Some(saved_groups::get_group(&mut from, groups.codes.len())?);
+        }
+        let layouts = saved_groups::Layouts { groups, core, info: &info };
+        let held: BTreeMap<_, _> = self.of(GROUP_SUMS).map(|(_, mut from)| layouts.held(&mut from)).collect::<Read<_>>()?;
+        let blocks: BTreeMap<_, _> = self.of(BLOCK_SUMS).map(|(_, mut from)| layouts.blocks(&mut from)).collect::<Read<_>>()?;
+        let redo = self.of(REDO).map(|(_, mut from)| layouts.redo(&mut from)).collect::<Read<_>>()?;
+        Ok(GroupRemains { codes: groups.codes.clone(), first_code: 0, now, asked, info, held, blocks, redo })
+    }
+
+    /// Fields that are numbers below `end`.
+    fn numbers(&self, kind: u8, end: u64, field: &'static str) -> Read<impl Iterator<Item = (u64, u64)> + use<>> {
+        let number = |(number, mut from): (u64, Reader<'_>)| {
+            let value = whole(&mut from, field)?;
+            if value < end { Ok((number, value)) } else { from.refuse(8, field, format!("found {value}, valid are below {end}")) }
+        };
+        Ok(self.of(kind).map(number).collect::<Read<Vec<_>>>()?.into_iter())
+    }
+
+    /// A number for each of the first `count` blocks; 0 where there is no field.
+    fn of_blocks(&self, kind: u8, count: u64, field: &'static str) -> Read<Vec<u32>> {
+        let blocks = u64::from(self.drive.core.device.grid.geometry().blocks());
+        let mut all = vec![0; count.min(blocks) as usize];
+        for (block, from) in self.of(kind) {
+            Self::below(&from, block, all.len() as u64, field)?;
+        }
+        self.numbers(kind, 1 << 32, field)?.for_each(|(block, number)| all[block as usize] = number as u32);
+        Ok(all)
+    }
+
+    fn wear(&self) -> Read<Vec<u32>> {
+        let count = if self.of(WEAR).next().is_some() { u64::MAX } else { 0 };
+        self.of_blocks(WEAR, count, "P/E cycles of a block")
+    }
+
+    /// Ranks of logical pages.
+    fn ranks(&self, kind: u8, field: &'static str) -> Read<impl Iterator<Item = (Lpn, u64)> + use<>> {
+        for (lpn, from) in self.of(kind) {
+            Self::below(&from, lpn, self.limits.pages.into(), field)?;
+        }
+        Ok(self.numbers(kind, u64::MAX, field)?.map(|(lpn, rank)| (Lpn(lpn as u32), rank)))
+    }
+
+    /// Which blocks have a field.
+    fn blocks(&self, kind: u8, field: &'static str) -> Read<BTreeSet<BlockAddr>> {
+        let end = u64::from(self.drive.core.device.grid.geometry().blocks());
+        self.of(kind).map(|(block, from)| Ok(BlockAddr(Self::below(&from, block, end, field)?))).collect()
+    }
+
+    fn pages(&self, kind: u8, field: &'static str) -> Read<BTreeSet<Ppn>> {
+        let end = u64::from(self.drive.core.device.grid.geometry().pages());
+        self.of(kind).map(|(ppn, from)| Ok(Ppn(Self::below(&from, ppn, end, field)?))).collect()
+    }
+
+    fn faults(&self) -> Read<Option<FaultsFound>> {
+        let end = u64::from(self.limits.dies);
+        let dies = self.of(DEAD).map(|(die, from)| Ok(DieId(Self::below(&from, die, end, "dead die")? as u16)));
+        let faults = FaultsFound {
+            dies: dies.collect::<Read<_>>()?,
+            blocks: self.blocks(LOST_BLOCKS, "lost block")?,
+            pages: self.pages(LOST_PAGES, "lost page of flash")?,
+            worn_out: self.blocks(WORN_OUT, "worn-out block")?,
+            spoiled: self.pages(SPOILED, "spoiled page")?,
+            silent: match self.of(SILENT).next() {
+                None => None,
+                Some((_, mut from)) => match f64::from_bits(from.u64("chance of a misread")?) {
+                    chance if (0.0..=1.0).contains(&chance) => Some(chance),
+                    chance => return from.refuse(8, "chance of a misread", format!("found {chance}, valid are 0 to 1")),
+                },
+            },
+            blank: self.pages(BLANK, "page that was not programmed")?,
+        };
+        Ok(Some(faults).filter(|faults| *faults != FaultsFound::default()))
+    }
 }

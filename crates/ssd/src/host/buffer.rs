@@ -263,6 +263,11 @@ impl<P: HostPayload> WriteBuffer<P> {
         pages.into_iter().map(|(_, lpn)| (Lpn(lpn), self.entries[&lpn].payload.clone())).collect()
     }
 
+    /// What orders the pages of [`Self::pages_by_age`], one after the other; those on their way to flash have 0.
+    pub fn ages(&self) -> impl Iterator<Item = u64> + '_ {
+        std::iter::repeat_n(0, self.entries.len() - self.dirty.len()).chain(self.dirty.keys().copied())
+    }
+
     /// Takes in what a buffer of before the cut held. Each page keeps its age, whatever its mates'.
     pub fn restore(&mut self, pages: Vec<(Lpn, P)>) {
         for (lpn, payload) in pages {

@@ -86,9 +86,13 @@ pub(crate) struct Remains<P> {
     pub erasing: BTreeSet<BlockAddr>,
     /// Pages that were found lost for good, and the rank of what they held.
     pub lost: BTreeMap<Lpn, u64>,
-    /// Which logical pages have durable contents, and of which rank. Drives in files do not keep it: their flash
-    /// loses no parts.
+    /// Which logical pages have durable contents, and of which rank. Drives in files keep it once their flash may have
+    /// lost parts.
     pub journal: Journal,
+    /// Whether they do.
+    pub keeps_ranks: bool,
+    /// P/E cycles of each block, where they are more than its pages say; empty: they are not.
+    pub wear: Vec<u32>,
     /// Dies that died, in the order of their deaths: substitutes are chosen in that order.
     pub died: Vec<DieId>,
     /// Summaries of whole blocks.
@@ -110,6 +114,8 @@ impl<P> Default for Remains<P> {
             erasing: BTreeSet::new(),
             lost: BTreeMap::new(),
             journal: Journal::default(),
+            keeps_ranks: false,
+            wear: Vec::new(),
             died: Vec::new(),
             checkpoint: None,
             profiles: None,
@@ -227,11 +233,18 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             erasing: self.core.safe.erasing.keys().copied().collect(),
             lost: self.core.safe.lost.clone(),
             journal: Journal::default(),
+            keeps_ranks: self.core.safe.keeps_ranks,
+            wear: if self.core.safe.wear_was_added { self.pe_of_blocks() } else { Vec::new() },
             died: self.core.device.losses.died().to_vec(),
             checkpoint: self.core.safe.checkpoint.clone(),
             profiles: self.care.profiles.clone(),
             outage: Outage::default(),
         }
+    }
+
+    fn pe_of_blocks(&self) -> Vec<u32> {
+        let blocks = (0..self.core.device.grid.geometry().blocks()).map(BlockAddr);
+        blocks.map(|block| self.core.device.array.block(block).pe).collect()
     }
 
     fn most_worn(&self) -> u32 {

@@ -240,7 +240,7 @@ impl<P: HostPayload> Prepared<P> {
         commands: &mut dyn Iterator<Item = HostCommand>,
         pace: Pace,
         progress: &mut dyn FnMut(u64),
-        step: impl FnMut(&Drive<P>) -> bool,
+        mut step: impl FnMut(&Drive<P>) -> bool,
         each: &mut dyn FnMut(&mut Drive<P>),
     ) -> RunResult {
         let engine = &mut self.engine;
@@ -257,7 +257,7 @@ impl<P: HostPayload> Prepared<P> {
             }
             doomed.kill_at(engine, request);
         };
-        engine.replay_stepwise(commands, pace, &mut each, step);
+        engine.replay_stepwise(commands, pace, &mut each, |engine| step(engine));
         let events = engine.core.device.calendar.scheduled() - events;
         self.result(events, pace)
     }

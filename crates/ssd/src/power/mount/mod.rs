@@ -250,6 +250,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         }
         remains.journal.power_cut();
         self.core.safe.journal = remains.journal.clone();
+        self.core.safe.keeps_ranks = remains.keeps_ranks;
         known_lost
     }
 
@@ -321,6 +322,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     fn mount_wear(&mut self, looks: &Looks, remains: &Remains<P>) {
         let step = if self.core.breaks(SafetyRule::ReadReserve) { 0 } else { READS_SAVED_EVERY };
         let summed_up = self.core.safe.checkpoint.as_ref().map_or(0, Checkpoint::most_worn);
+        self.core.safe.wear_was_added = !remains.wear.is_empty();
         let bound = remains.most_worn.unwrap_or_else(|| looks.most_worn(&self.core.device.array).max(summed_up) + 1);
         for block in (0..self.core.device.grid.geometry().blocks()).map(BlockAddr) {
             let is_reserved = self.care.profiles.as_ref().is_some_and(|profiles| profiles.holds(block));
@@ -337,6 +339,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
                 _ => None,
             });
             let (pe, first_program) = told.unwrap_or((bound, self.core.device.now));
+            let pe = pe.max(remains.wear.get(block.index()).copied().unwrap_or(0));
             let saved = remains.reads.get(block.index()).map_or(0, |&saved| saved + step);
             self.core.device.array.set_age(block, |info| {
                 (info.pe, info.first_program) = (pe, first_program);

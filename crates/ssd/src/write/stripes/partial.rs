@@ -53,6 +53,9 @@ pub(crate) fn pinned(old: &[(u32, Place)]) -> impl Iterator<Item = Slot> {
     old.iter().filter_map(|(_, place)| if let Place::At(slot) = place { Some(*slot) } else { None })
 }
 
+/// Ages of those that were taken out are below this.
+const TAKEN_OUT_BEFORE: u64 = 1 << 63;
+
 /// A partial parity as power-safe memory keeps it.
 #[derive(Clone, Debug)]
 pub(crate) struct PartialParityRemains<P> {
@@ -149,6 +152,12 @@ impl<P: HostPayload> ParityCache<P> {
             before: held.before.as_deref().cloned(),
         };
         all.map(remains).collect()
+    }
+
+    /// What orders [`Self::remains`], one after the other; those that were taken out come first.
+    pub fn ages(&self) -> impl Iterator<Item = u64> + '_ {
+        let going = self.going.iter().flatten().map(|(stripe, _)| u64::from(stripe.0));
+        going.chain(self.order.keys().map(|&clock| clock | TAKEN_OUT_BEFORE))
     }
 
     /// The update of a stripe is durable.

@@ -111,10 +111,11 @@ fn the_encoder_writes_the_sums_of_the_data() {
     assert_eq!(code.len(), 4);
     for (place, of) in code {
         let Place::At(slot) = place else { panic!("valid code at {place:?}") };
-        let page = alone.core.device.array.page(alone.core.device.grid.page_of(slot).0);
+        let ppn = alone.core.device.grid.page_of(slot).0;
+        let (page, payload) = (alone.core.device.array.page(ppn), alone.core.device.array.payload(ppn));
         // By hand: two different pages below 4 of version 1 add up to lpn + 1 of both, and version 0.
         let [a, b] = of.as_slice() else { panic!("{of:?}: each code page is the sum of two") };
-        assert_eq!(page.payload[0], Tag::stamp(Lpn(((a.0 + 1) ^ (b.0 + 1)).wrapping_sub(1)), 0, 8));
+        assert_eq!(payload[0], Tag::stamp(Lpn(((a.0 + 1) ^ (b.0 + 1)).wrapping_sub(1)), 0, 8));
         assert_eq!(page.oob.coverage, [a.0, b.0].into_iter().collect());
     }
 }
