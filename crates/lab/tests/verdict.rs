@@ -131,7 +131,7 @@ fn more_bad_blocks_than_the_spare_are_refused_before_the_run() {
     let experiment = Experiment::parse("test.toml", &settings).expect("each setting is valid by itself");
     let ran = std::sync::atomic::AtomicBool::new(false);
     let note = |progress| {
-        let began = matches!(progress, flashkeep_lab::Progress::Preparing(_));
+        let began = matches!(progress, flashkeep_lab::Progress::Preparing { .. });
         ran.fetch_or(began, std::sync::atomic::Ordering::Relaxed);
     };
     let problem = compare(&experiment, &Bench { threads: 1, clock: &|| 0.0, progress: &note }).expect_err("too many");
