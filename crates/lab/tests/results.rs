@@ -2,7 +2,7 @@
 
 mod small;
 
-use flashkeep_lab::{Bench, Comparison, Experiment, Progress, compare};
+use flashkeep_lab::{Bench, Comparison, Experiment, HistoryProgress, Progress, compare};
 use serde_json::Value;
 use small::SMALL;
 use std::collections::BTreeSet;
@@ -97,9 +97,22 @@ fn progress_is_heard_in_order_for_each_scheme() {
     compare(&experiment(SMALL), &bench).expect("runs");
     let heard = heard.into_inner().expect("no panic");
     for scheme in 0..3 {
-        let own: Vec<_> =
-            heard.iter().filter(|p| matches!(p, Progress::Preparing(s) | Progress::Finished(s) if *s == scheme)).collect();
-        assert_eq!(own, [&Progress::Preparing(scheme), &Progress::Finished(scheme)]);
+        let mut own = heard.iter().filter(|p| !matches!(p, Progress::Running { .. }));
+        let mut histories = Vec::new();
+        for progress in own.by_ref() {
+            match *progress {
+                Progress::Preparing { run, history } if run == scheme => histories.push(history),
+                Progress::Finished(run) if run == scheme => break,
+                _ => {}
+            }
+        }
+        let after: Vec<_> = own.filter(|p| matches!(p, Progress::Preparing { run, .. } if *run == scheme)).collect();
+        assert!(after.is_empty(), "{after:?}");
+        assert_eq!(histories[0], HistoryProgress::default(), "it begins");
+        let written = |history: &HistoryProgress| (history.filled, history.overwritten);
+        assert!(histories.is_sorted_by_key(written), "{histories:?}");
+        let last = histories.last().expect("it begins");
+        assert!(last.to_fill > 0 && last.filled == last.to_fill && last.overwritten <= last.overwritten_at_most, "{last:?}");
     }
 }
 

@@ -81,7 +81,10 @@ fn drives_of_the_ladder_need_it_and_keep_what_they_promise() {
             if number.is_multiple_of(SCENARIOS_OF_A_DRIVE) {
                 let is_beyond = scenario.setup.errors.page_sigma > 0.0;
                 for (step, pages) in all_pages_read(&scenario.setup).reads {
-                    assert!(is_beyond || step != "parity" || pages == 0, "scenario {number}: {pages} pages are beyond the ladder");
+                    assert!(
+                        is_beyond || step != "parity" || pages == 0,
+                        "scenario {number}: {pages} pages are beyond the ladder"
+                    );
                     *reads.entry(step).or_insert(0) += pages;
                 }
             }

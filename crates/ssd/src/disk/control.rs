@@ -40,7 +40,10 @@ pub struct Snapshot {
 enum State {
     Memory(Box<Prepared<PageBuf>>),
     /// The climate is that of the process that made the copy, if it is this one.
-    Files { name: String, climate: Option<Climate> },
+    Files {
+        name: String,
+        climate: Option<Climate>,
+    },
 }
 
 /// Events that recovery takes at most before something is wrong.
