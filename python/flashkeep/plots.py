@@ -19,7 +19,7 @@ except ImportError as error:
 #: A frame, or rows such as those of a study.
 Rows = Union[Frame, Result, Sequence[Mapping[str, Any]]]
 
-_CAUSES = ("host", "host-rmw", "parity", "gc", "refresh", "wear-level", "rebuild", "encode", "meta", "padding")
+_CAUSES = ("host", "host-rmw", "parity", "gc", "refresh", "wear-level", "rebuild", "encode", "meta", "padding", "fold")
 _OPERATIONS = ("read", "program", "erase", "codec", "recharge")
 
 

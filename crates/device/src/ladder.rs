@@ -202,8 +202,8 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             Step::Soft2 => 2,
             Step::Soft3 => 4,
         };
-        let page = self.grid.split(command.ppn).1;
-        let flash = self.latencies.read(page) * u64::from(sensings) + self.transfer_time(command);
+        let (block, page) = self.grid.split(command.ppn);
+        let flash = self.latencies.sense(page, self.array.block(block)) * u64::from(sensings) + self.transfer_time(command);
         self.record(Fact::Climbed { step, sensings, flash, decode });
         // Without time nothing is waited for.
         if self.timed && step != Step::Hard {
@@ -247,10 +247,11 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         }
         let (sensings, passed) = (climb.attempts[0].sensings, climb.passed);
         self.watch_taken_again(id, die, &passed);
-        let page = self.grid.split(self.commands[id].ppn).1;
+        let (block, page) = self.grid.split(self.commands[id].ppn);
+        let sensing = self.latencies.sense(page, self.array.block(block));
         let channel = &mut self.channels[self.grid.channel_of(die).index()];
         let granted = (*channel).max(self.now + behind);
-        let (overhead, cells) = (self.latencies.command, self.latencies.read(page) * u64::from(sensings));
+        let (overhead, cells) = (self.latencies.command, sensing * u64::from(sensings));
         if !is_dead {
             *channel = granted + overhead;
         }

@@ -195,7 +195,8 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             return false;
         }
         let (block, page) = self.grid.split(ppn);
-        self.latencies.unit.holds(page, self.array.block(block).next_page)
+        let block = self.array.block(block);
+        self.latencies.unit.holds(page, block.next_page, block.is_slc())
     }
 
     /// Whether the page was programmed since its block was to be erased, and its program did not fail.
@@ -272,11 +273,13 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
 
     /// Time a command keeps its channel.
     fn transfer_time(&self, command: &Command<O>) -> Nanos {
+        let (block, page) = self.grid.split(command.ppn);
+        let block = self.array.block(block);
         let transfer = match command.verb {
             Verb::Read if self.is_gathered(command.ppn) => return Nanos(0),
             Verb::Read => self.latencies.transfer(u32::from(command.count)),
-            Verb::Program if !self.latencies.unit.ends_with(self.grid.split(command.ppn).1) => return Nanos(0),
-            Verb::Program | Verb::Recharge => self.latencies.transfer_unit(),
+            Verb::Program if !self.latencies.unit.ends_with(page, block.is_slc()) => return Nanos(0),
+            Verb::Program | Verb::Recharge => self.latencies.transfer_unit(block),
             Verb::Erase => Nanos(0),
         };
         self.latencies.command + transfer
@@ -285,12 +288,12 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     /// Time a command keeps its die without waiting.
     fn service_time(&self, command: &Command<O>) -> Nanos {
         let (block, page) = self.grid.split(command.ppn);
-        let pe = self.array.block(block).pe;
+        let block = self.array.block(block);
         let cells = match command.verb {
-            Verb::Read => self.latencies.read(page),
-            Verb::Program if !self.latencies.unit.ends_with(page) => return Nanos(0),
-            Verb::Program | Verb::Recharge => self.latencies.program(page, pe),
-            Verb::Erase => self.latencies.erase(pe),
+            Verb::Read => self.latencies.sense(page, block),
+            Verb::Program if !self.latencies.unit.ends_with(page, block.is_slc()) => return Nanos(0),
+            Verb::Program | Verb::Recharge => self.latencies.program(page, block),
+            Verb::Erase => self.latencies.erase(block),
         };
         self.transfer_time(command) + cells + self.encode_time(command.verb)
     }
@@ -308,6 +311,9 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             return ProgramOutcome::Failed;
         }
         self.record(Fact::Programmed { ppn: command.ppn.0, cause: command.cause, filled });
+        if self.latencies.have_slc() {
+            self.note_mode(command, filled);
+        }
         if self.ecc.is_some() {
             let time = self.encode_time(Verb::Program);
             self.record(Fact::Encoded { capability: oob.ecc.0, time });
@@ -315,10 +321,19 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         ProgramOutcome::Done
     }
 
+    /// A page was programmed on a drive with blocks in SLC mode.
+    fn note_mode(&mut self, command: &Command<O>, filled: u32) {
+        let (block, page) = self.grid.split(command.ppn);
+        let block = self.array.block(block);
+        assert!(page < self.latencies.pages_of(block), "{} lies behind the last page of its block in SLC mode", command.ppn);
+        self.folds.slc.programmed(block.is_slc(), command.cause, filled);
+    }
+
     /// Erases a block now. What it held is gone, also if that fails: neither the controller nor flash has it.
     pub fn erase(&mut self, block: BlockAddr, cause: Cause) -> ProgramOutcome {
         let die = self.grid.split_block(block).0;
         self.work.dies[die.index()].erases -= 1;
+        let is_slc = self.array.block(block).is_slc();
         let outcome = self.array.erase(block);
         if let Some(ecc) = &mut self.ecc {
             ecc.ladder.forget(block);
@@ -327,6 +342,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         self.losses.note_erase(block, outcome.is_done(), |ppn| grid.split(ppn).0);
         if outcome.is_done() {
             self.record(Fact::Erased { block: block.0, cause });
+            self.folds.slc.erases += u64::from(is_slc);
         }
         outcome
     }

@@ -37,11 +37,11 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let (id, phase) = self.work.dies[die.index()].service?;
         let command = &self.commands[id];
         let (block, page) = self.grid.split(command.ppn);
-        let pe = self.array.block(block).pe;
+        let block = self.array.block(block);
         let whole = match command.verb {
             _ if phase != Phase::Ending => return None,
-            Verb::Program if self.latencies.unit.ends_with(page) => self.latencies.program(page, pe),
-            Verb::Erase => self.latencies.erase(pe),
+            Verb::Program if self.latencies.unit.ends_with(page, block.is_slc()) => self.latencies.program(page, block),
+            Verb::Erase => self.latencies.erase(block),
             Verb::Program | Verb::Read | Verb::Recharge => return None,
         };
         let ends = self.calendar.at(die.index())?;

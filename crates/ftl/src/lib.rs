@@ -12,6 +12,7 @@ mod map;
 mod mount;
 mod retire;
 mod rows;
+mod slc;
 pub mod victim;
 
 pub use config::{GcConfig, WearConfig};
@@ -19,3 +20,4 @@ pub use groups::{GroupSpace, slots_of};
 pub use log::{LogKind, Segments, Stream, Unit, UnitId, UnitState};
 pub use map::{Ftl, FtlError, FtlSetup, Place, Published};
 pub use rows::{RowPlace, Rows};
+pub use slc::{SlcBlocks, SlcSpace};

@@ -63,11 +63,13 @@ pub enum Cause {
     Meta,
     /// Empty pages that a block takes because its pages are programmed in order.
     Padding,
+    /// Moving pages from blocks in SLC mode to others.
+    Fold,
 }
 
 impl Cause {
     /// All causes, in report order.
-    pub const ALL: [Cause; 10] = [
+    pub const ALL: [Cause; 11] = [
         Cause::Host,
         Cause::HostRmw,
         Cause::Parity,
@@ -78,6 +80,7 @@ impl Cause {
         Cause::Encode,
         Cause::Meta,
         Cause::Padding,
+        Cause::Fold,
     ];
 
     /// The name used in reports.
@@ -94,6 +97,7 @@ impl Cause {
             Cause::Encode => "encode",
             Cause::Meta => "meta",
             Cause::Padding => "padding",
+            Cause::Fold => "fold",
         }
     }
 }

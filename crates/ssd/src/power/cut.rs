@@ -182,8 +182,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     fn has_partners(&self, program: CommandId) -> bool {
-        let (_, page) = self.core.device.grid.split(self.core.device.commands[program].ppn);
-        !self.core.safe.power.pairing.earlier_partners(page, self.core.device.grid.pages_per_block()).is_empty()
+        let (block, page) = self.core.device.grid.split(self.core.device.commands[program].ppn);
+        // In SLC mode no two pages share cells.
+        !self.core.device.array.block(block).is_slc()
+            && !self.core.safe.power.pairing.earlier_partners(page, self.core.device.grid.pages_per_block()).is_empty()
     }
 
     fn interrupted(&self, die: DieId, id: CommandId, phase: Phase) -> Option<Begun> {
@@ -192,15 +194,15 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             return None;
         }
         let (block, page) = self.core.device.grid.split(command.ppn);
-        let pe = self.core.device.array.block(block).pe;
+        let block = self.core.device.array.block(block);
         let end = self.core.device.calendar.at(die.index())?;
         match command.verb {
             Verb::Program => {
-                let begun = end.0.saturating_sub(self.core.device.latencies.program(page, pe).0) <= self.core.device.now.0;
+                let begun = end.0.saturating_sub(self.core.device.latencies.program(page, block).0) <= self.core.device.now.0;
                 begun.then_some(Begun::Program { die, paired: self.has_partners(id), held_up: self.programs_end() })
             }
             Verb::Erase => {
-                let begun = end.0.saturating_sub(self.core.device.latencies.erase(pe).0) <= self.core.device.now.0;
+                let begun = end.0.saturating_sub(self.core.device.latencies.erase(block).0) <= self.core.device.now.0;
                 begun.then_some(Begun::Erase { die })
             }
             Verb::Read | Verb::Recharge => None,
