@@ -54,7 +54,7 @@ fn slots_beside(drive: &Drive, scheme: &SchemeChoice, gc: &GcConfig, recovery: u
     let protection = build_scheme(drive, scheme)?;
     let (kind, spread) = match &protection {
         Protection::Zones(zones) => {
-            slc_space(drive, &protection)?;
+            slc_space(drive, &protection, gc)?;
             return Ok(zones.layout().user_pages());
         }
         Protection::Rows(_) | Protection::Groups(_) => (LogKind::Group, 1),
@@ -63,7 +63,7 @@ fn slots_beside(drive: &Drive, scheme: &SchemeChoice, gc: &GcConfig, recovery: u
     // One page of play for each log: a new version is placed before the old one is given up.
     let reserve = commit_reserve(&protection, &grid) + recovery;
     let space = (rows_side_by_side(&protection), group_space(&grid, &protection));
-    let slc = slc_space(drive, &protection)?;
+    let slc = slc_space(drive, &protection, gc)?;
     let play = spread * u64::from(grid.slots_per_page());
     let slots = Ftl::capacity(&grid, kind, space, reserve, slc, gc).saturating_sub(play);
     let user = match &protection {
@@ -88,7 +88,7 @@ pub(crate) fn rows_side_by_side(protection: &Protection) -> u32 {
 ///
 /// # Errors
 /// A drive or scheme that cannot have the one that is asked for.
-pub(crate) fn slc_space(drive: &Drive, protection: &Protection) -> Result<Option<SlcSpace>, SetupError> {
+pub(crate) fn slc_space(drive: &Drive, protection: &Protection, gc: &GcConfig) -> Result<Option<SlcSpace>, SetupError> {
     let slc = &drive.slc;
     let blocks = match slc.mode {
         SlcMode::Off => return Ok(None),
@@ -102,6 +102,11 @@ pub(crate) fn slc_space(drive: &Drive, protection: &Protection) -> Result<Option
         }
         Protection::Zones(_) => {
             return fail("mode: code zones have a few blocks for each zone, none to spare for a cache".into());
+        }
+        Protection::Rows(_) if !gc.separate_frontier => {
+            return fail(
+                "mode: rows want gc.separate_frontier = true: a row that host and collector share is in one mode".into(),
+            );
         }
         Protection::None | Protection::Stripes(_) | Protection::Rows(_) => {}
     }

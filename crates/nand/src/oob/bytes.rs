@@ -249,6 +249,12 @@ mod tests {
     }
 
     #[test]
+    fn the_mode_of_a_block_stands_above_its_cycles() {
+        let page = OobPage { slc: true, slc_cycles: 5, ..example() };
+        assert_eq!(page.encode()[16..20], (1500u32 + (5 << 24) + (1 << 31)).to_le_bytes());
+    }
+
+    #[test]
     fn what_is_encoded_decodes_to_itself() {
         for seed in 0..500 {
             let mut draws = Streams::new(seed).stream("test/oob");

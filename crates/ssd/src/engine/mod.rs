@@ -67,7 +67,7 @@ fn empty_map(
     let (segments, slots) = crate::write::zones::space(protection, code.as_ref(), setup.user_slots);
     let reserve = commit_reserve(protection, grid);
     let groups = group_space(grid, protection);
-    let slc = slc_space(&setup.drive, protection)?;
+    let slc = slc_space(&setup.drive, protection, &setup.gc)?;
     let (user_slots, gc, wear) = (setup.user_slots, &setup.gc, &setup.wear);
     let keeps = setup.power.mountable && setup.power.without != Some(SafetyRule::Reserve);
     let recovery = if keeps { RECOVERY_UNITS } else { 0 };
