@@ -231,6 +231,10 @@ impl Outcome {
         put("ahead_hits", json!(r.around.ahead_hits));
         put("encoded_groups", json!(r.around.encoded_groups));
         put("valid_groups", json!(r.around.valid_groups));
+        put("slc_host_pages", json!(r.slc.host_pages));
+        put("slc_past_pages", json!(r.slc.past_pages));
+        put("slc_folded_pages", json!(r.slc.folded_pages));
+        put("slc_erases", json!(r.slc.erases));
         put("checked_reads", json!(r.oracle.checked_reads));
         put("mismatches", json!(r.oracle.mismatches));
         put("rebuilt_reads", json!(r.redundancy.rebuilt_reads));

@@ -19,6 +19,7 @@ mod promise;
 mod run;
 mod scenario;
 mod shrink;
+mod slc;
 mod text;
 mod together;
 mod wide;
@@ -81,11 +82,18 @@ pub enum Draws {
     Wide,
     /// As [`Self::Together`], on drives that program several pages together.
     Gathered,
+    /// As [`Self::Together`], on drives with an SLC cache, where the scheme can have one.
+    Slc,
 }
 
 /// All draws by name.
-pub const DRAWS: &[(&str, Draws)] =
-    &[("together", Draws::Together), ("apart", Draws::Apart), ("wide", Draws::Wide), ("gathered", Draws::Gathered)];
+pub const DRAWS: &[(&str, Draws)] = &[
+    ("together", Draws::Together),
+    ("apart", Draws::Apart),
+    ("wide", Draws::Wide),
+    ("gathered", Draws::Gathered),
+    ("slc", Draws::Slc),
+];
 
 /// All kinds of faults by name.
 pub const FAULT_KINDS: &[(&str, FaultKind, &str)] = &[
@@ -152,7 +160,7 @@ impl Scope {
             None => Err(Problem::unknown("--draws", "way of drawing", draws, &known)),
             Some((_, Draws::Together)) => Self::named(seed, schemes, faults, beyond_promise),
             Some((_, Draws::Apart)) => Self::apart(seed, schemes, faults, beyond_promise),
-            Some(&(_, draws @ (Draws::Wide | Draws::Gathered))) => {
+            Some(&(_, draws @ (Draws::Wide | Draws::Gathered | Draws::Slc))) => {
                 Self::named(seed, schemes, faults, beyond_promise).map(|scope| Self { draws, ..scope })
             }
         }

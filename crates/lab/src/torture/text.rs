@@ -56,6 +56,11 @@ impl Scenario {
             let suspends = if setup.drive.timing.suspend.is_some() { ", programs and erases give way to reads" } else { "" };
             let _ = writeln!(text, "{} pages a program, gathered behind capacitors{suspends}", unit.pages());
         }
+        let slc = &setup.drive.slc;
+        if slc.is_on() {
+            let (mode, fold, full) = (slc.mode, slc.fold, slc.full);
+            let _ = writeln!(text, "SLC cache {mode:?}, {} blocks a die, fold {fold:?}, full {full:?}", slc.blocks);
+        }
         let pairing = match setup.power.pairing {
             Pairing::Alone => "pages have cells of their own".into(),
             pairing => format!("pages share cells, {pairing:?}"),

@@ -35,6 +35,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let filled = share(settings.fill, self.core.map.user_slots());
         let working_set = share(settings.working_set, filled);
         self.core.device.timed = false;
+        // The workload finds an SLC cache empty.
+        self.core.map.use_slc(false);
         // A row's worth at a time, as a host that writes sequentially does.
         let batch = self.history_batch();
         let mut lpn = 0;
@@ -46,6 +48,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let mut draws = streams.stream("precondition/overwrites");
         let steady = self.overwrite_until_steady(settings, working_set, &mut draws);
         self.finish_untimed();
+        self.core.map.use_slc(true);
         steady
     }
 

@@ -106,13 +106,15 @@ impl<P: HostPayload> Stripes<P> {
             .collect()
     }
 
-    /// Written strips whose next place lies on a worn block.
+    /// Written strips whose next place lies on a worn block. One whose die is dead gets no place at all, and needs parity more than any
+    /// other.
     pub fn worn_places<A: FlashArray<P>>(&self, core: &mut Core<P, A>, stripe: StripeId, written: StripSet) -> StripSet {
         let Some(limit) = self.worn_above else { return StripSet::EMPTY };
         let mut worn = StripSet::EMPTY;
         for strip in written.iter() {
-            let Some(die) = self.home_of(core, stripe, strip) else { continue };
-            if core.map.next_pe(die.index(), Stream::Host).is_some_and(|pe| pe > limit.0) {
+            let home = self.home_of(core, stripe, strip);
+            let is_worn = |die: DieId| core.map.next_pe(die.index(), Stream::Host).is_some_and(|pe| pe > limit.0);
+            if home.is_none_or(is_worn) {
                 worn.insert(strip);
             }
         }
