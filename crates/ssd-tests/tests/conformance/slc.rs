@@ -158,7 +158,13 @@ fn without_buses(fold: SlcFold, full: SlcFull) -> Session {
 }
 
 fn sequential(pages: std::ops::Range<u64>) -> Vec<HostCommand> {
-    let write = |page| HostCommand { at: SimTime::ZERO, op: HostOp::Write(Fua::No), lba: Lba(page * 8), sectors: 8 };
+    let write = |page| HostCommand {
+        at: SimTime::ZERO,
+        op: HostOp::Write(Fua::No),
+        lba: Lba(page * 8),
+        sectors: 8,
+        stream: vocab::StreamId::default(),
+    };
     pages.map(write).collect()
 }
 
