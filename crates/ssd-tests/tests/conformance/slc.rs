@@ -2,6 +2,7 @@
 
 use crate::common::{MIX, Mix, again, buffers, check_all, drive, promise, prove, run, schemes, seeds, setup_of, workload};
 use flashkeep_ssd as ssd;
+use ssd::ftl::{GcConfig, Isolation, StreamConfig};
 use ssd::nand::{Pairing, ProgramUnit};
 use ssd::protect::SchemeChoice;
 use ssd::{Buffer, BufferKind, Drive, Failure, Fate, Pace, PayloadKind, Power, Session, Setup, Slc, SlcFold, SlcFull, SlcMode};
@@ -25,7 +26,7 @@ fn cached(mut drive: Drive, (mode, fold, full): (SlcMode, SlcFold, SlcFull)) -> 
 /// Schemes that can have a cache; the others are refused by name.
 fn able(drive: &Drive) -> Vec<SchemeChoice> {
     let refuses = |choice: &SchemeChoice| {
-        let refused = ssd::user_slots_max(drive, choice, &ssd::ftl::GcConfig::default()).err()?;
+        let refused = ssd::user_slots_max(drive, choice, &GcConfig::default()).err()?;
         assert!(refused.to_string().starts_with("drive.slc.mode: "), "{choice}: {refused}");
         Some(())
     };
@@ -200,6 +201,18 @@ fn sequential_writes_fall_off_a_cliff_where_the_cache_ends() {
     within(result.replay.simulated_s, in_cache + 12.0 * of_block, of_block);
     assert_eq!((result.slc.host_pages, result.slc.past_pages), (cache + past, 0));
     check_all(&mut session, "after the cliff");
+}
+
+/// Catches a cache that mixes streams which are to be kept apart.
+#[test]
+fn streams_that_are_only_counted_may_share_a_cache() {
+    let model = cached(drive(5, 16, 8, 1), VARIANTS[0]);
+    for (isolation, refused) in [(Isolation::Off, false), (Isolation::Initial, true), (Isolation::Persistent, true)] {
+        let gc = GcConfig { streams: StreamConfig { count: 2, isolation }, ..GcConfig::default() };
+        let found = ssd::user_slots_max(&model, &SchemeChoice::named("none"), &gc).err().map(|error| error.to_string());
+        assert_eq!(found.is_some(), refused, "{isolation:?}: {found:?}");
+        assert!(found.is_none_or(|found| found.starts_with("drive.slc.mode: streams that are isolated")), "{isolation:?}");
+    }
 }
 
 /// Erases in SLC mode wear a block a quarter of what others do. Catches wear that is counted for no mode, or for both.

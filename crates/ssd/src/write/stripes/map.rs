@@ -106,15 +106,18 @@ impl<P: HostPayload> Stripes<P> {
             .collect()
     }
 
-    /// Written strips whose next place lies on a worn block. One whose die is dead gets no place at all, and needs parity more than any
-    /// other.
+    /// Written strips whose next place lies on a worn block. With an SLC cache blocks wear slowly, and a stripe seldom has a strip on
+    /// a worn one: there a strip whose die is dead, which gets no place at all, counts as one on a worn block, because nothing
+    /// but parity would keep what was written.
     pub fn worn_places<A: FlashArray<P>>(&self, core: &mut Core<P, A>, stripe: StripeId, written: StripSet) -> StripSet {
         let Some(limit) = self.worn_above else { return StripSet::EMPTY };
         let mut worn = StripSet::EMPTY;
         for strip in written.iter() {
-            let home = self.home_of(core, stripe, strip);
-            let is_worn = |die: DieId| core.map.next_pe(die.index(), Stream::Host).is_some_and(|pe| pe > limit.0);
-            if home.is_none_or(is_worn) {
+            let is_worn = match self.home_of(core, stripe, strip) {
+                Some(die) => core.map.next_pe(die.index(), Stream::Host).is_some_and(|pe| pe > limit.0),
+                None => core.map.has_slc(),
+            };
+            if is_worn {
                 worn.insert(strip);
             }
         }
