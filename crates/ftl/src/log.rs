@@ -399,10 +399,11 @@ impl Log {
     /// The unit and position that the stream writes next; opens a unit where none is open.
     #[inline]
     pub fn position(&mut self, stream: Stream, units: &mut [Unit], shape: &LogShape) -> Option<(UnitId, u32)> {
-        if shape.slc.is_some() && !stream.is_collection() {
-            if let Some(frontier) = self.slc_position(units, shape) {
-                return frontier.unit.map(|unit| (unit, frontier.next));
-            }
+        if shape.slc.is_some()
+            && !stream.is_collection()
+            && let Some(frontier) = self.slc_position(units, shape)
+        {
+            return frontier.unit.map(|unit| (unit, frontier.next));
         }
         if !self.has_room(stream, shape) {
             return None;

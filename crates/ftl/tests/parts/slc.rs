@@ -146,7 +146,7 @@ fn a_mount_knows_blocks_in_slc_mode_by_what_it_is_told() {
         }
         assert_eq!(map.free_units(0), if kept { 9 } else { 10 });
         assert_eq!(host(&mut map, 3).len(), 3);
-        assert_eq!(map.is_slc(1), true, "the one block that the cache has left");
+        assert!(map.is_slc(1), "the one block that the cache has left");
         map.check_counts();
     }
 }
