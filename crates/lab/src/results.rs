@@ -241,9 +241,7 @@ impl Outcome {
         put("ahead_hits", json!(r.around.ahead_hits));
         put("encoded_groups", json!(r.around.encoded_groups));
         put("valid_groups", json!(r.around.valid_groups));
-        for (name, count) in of_slc(&r.slc) {
-            put(name, json!(count));
-        }
+        of_slc(&r.slc).into_iter().for_each(|(name, count)| drop(put(name, json!(count))));
         put("checked_reads", json!(r.oracle.checked_reads));
         put("mismatches", json!(r.oracle.mismatches));
         put("rebuilt_reads", json!(r.redundancy.rebuilt_reads));
