@@ -31,6 +31,7 @@ _CAUSE_COLOURS = {
     "encode": "#882255",
     "meta": "#999933",
     "padding": "#d8d2c4",
+    "fold": "#117733",
 }
 _CAUSES = tuple(_CAUSE_COLOURS)
 _OPERATIONS = ("read", "program", "erase", "codec", "recharge")

@@ -62,6 +62,7 @@ class Drive:
     energy: Energy | None = None
     timing: Settings | None = None
     controller: Settings | None = None
+    slc: Settings | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

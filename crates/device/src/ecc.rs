@@ -96,6 +96,8 @@ pub struct EccSetup<'a> {
     pub geometry: &'a Geometry,
     /// Neighbouring pages that are of the same bit of their word line.
     pub sensed: u32,
+    /// Bits of a cell, and by how many times fewer errors pages have in SLC mode.
+    pub slc: (u32, f64),
     /// Which pages the engine is told to write anew.
     pub rewrites: Rewrites,
 }
@@ -105,7 +107,7 @@ pub struct EccSetup<'a> {
 /// # Errors
 /// Names the setting at fault and what would be valid.
 pub fn partial_bits(ecc: &Ecc, errors: &Errors, geometry: &Geometry) -> Result<Option<u32>, EccError> {
-    let setup = EccSetup { ecc, errors, geometry, sensed: 1, rewrites: Rewrites::default() };
+    let setup = EccSetup { ecc, errors, geometry, sensed: 1, slc: (1, 1.0), rewrites: Rewrites::default() };
     let codeword = find_codeword(ecc)?;
     let policy = build_policy(&setup, codeword, cell_settings(errors)?.model)?;
     let codewords = geometry.page_size.0 / u64::from(codeword.bytes());
@@ -203,6 +205,11 @@ fn in_stages(model: RberModel, errors: &Errors) -> Result<RberModel, EccError> {
     })
 }
 
+fn cells(setup: &EccSetup<'_>, settings: CellSettings, streams: &Streams) -> Cells {
+    let cells = Cells::new(settings, setup.geometry.dies(), setup.geometry.pages_per_block, streams);
+    cells.sensed_together(setup.sensed).with_slc(setup.slc.0, setup.slc.1)
+}
+
 impl PageEcc {
     /// Whether the setup asks for codes or has errors to correct.
     pub fn is_wanted(ecc: &Ecc, errors: &Errors) -> bool {
@@ -229,7 +236,7 @@ impl PageEcc {
             codec: Codec::new(codeword, policy.strongest()),
             policy,
             layout,
-            cells: Cells::new(settings, dies, geometry.pages_per_block, streams).sensed_together(setup.sensed),
+            cells: cells(setup, settings, streams),
             timing: setup.ecc.codec,
             decoders: vec![VecDeque::new(); geometry.channels as usize],
             of_die: vec![0; dies as usize],
@@ -246,14 +253,8 @@ impl PageEcc {
     /// Power was cut: codes and what is known of them stay.
     pub fn restart(&mut self, setup: &EccSetup<'_>, streams: &Streams) {
         self.policy.power_cut();
-        let (geometry, warmth) = (setup.geometry, self.cells.warmth().clone());
-        self.cells = Cells::new(
-            cell_settings(setup.errors).expect("it was built before"),
-            geometry.dies(),
-            geometry.pages_per_block,
-            streams,
-        )
-        .sensed_together(setup.sensed);
+        let warmth = self.cells.warmth().clone();
+        self.cells = cells(setup, cell_settings(setup.errors).expect("it was built before"), streams);
         self.cells.set_warmth(warmth);
         self.decoders.iter_mut().for_each(VecDeque::clear);
         self.of_die.fill(0);

@@ -296,6 +296,35 @@ pub struct AroundFolds {
     pub encoded_groups: u64,
 }
 
+/// Counters of blocks in SLC mode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SlcFolds {
+    /// Logical pages of the host that were programmed into them.
+    pub host: u64,
+    /// Logical pages of the host that were programmed into other blocks: past the cache.
+    pub past: u64,
+    /// Slots of any kind that were programmed into them.
+    pub slots: u64,
+    /// Logical pages that were moved out of them.
+    pub folded: u64,
+    /// Their erases.
+    pub erases: u64,
+}
+
+impl SlcFolds {
+    /// A page was programmed on a drive that has such blocks, beside what is recorded on all drives.
+    pub(crate) fn programmed(&mut self, is_slc: bool, cause: Cause, filled: u32) {
+        let filled = u64::from(filled);
+        self.slots += if is_slc { filled } else { 0 };
+        match cause {
+            Cause::Host if is_slc => self.host += filled,
+            Cause::Host => self.past += filled,
+            Cause::Fold => self.folded += filled,
+            _ => {}
+        }
+    }
+}
+
 /// Counters and histograms over all facts since the last reset.
 #[derive(Clone, Debug)]
 pub struct Folds {
@@ -307,6 +336,8 @@ pub struct Folds {
     pub erases: [u64; Cause::ALL.len()],
     /// Reads of pages that were in a register of their die still.
     pub in_register: u64,
+    /// What blocks in SLC mode took.
+    pub slc: SlcFolds,
     /// Pages recharged in place.
     pub recharges: u64,
     /// Slots programmed with something in them.
@@ -378,6 +409,7 @@ impl Folds {
             programs: [0; Cause::ALL.len()],
             erases: [0; Cause::ALL.len()],
             in_register: 0,
+            slc: SlcFolds::default(),
             recharges: 0,
             filled_slots: 0,
             padded_slots: 0,

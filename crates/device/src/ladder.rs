@@ -202,8 +202,8 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             Step::Soft2 => 2,
             Step::Soft3 => 4,
         };
-        let (die, page) = (self.grid.die_of(command.ppn), self.grid.split(command.ppn).1);
-        let flash = self.read_time(die, page) * u64::from(sensings) + self.transfer_time(command);
+        let (block, page) = self.grid.split(command.ppn);
+        let flash = self.read_time(block, page) * u64::from(sensings) + self.transfer_time(command);
         self.record(Fact::Climbed { step, sensings, flash, decode });
         // Without time nothing is waited for.
         if self.timed && step != Step::Hard {
@@ -247,8 +247,8 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         }
         let (sensings, passed) = (climb.attempts[0].sensings, climb.passed);
         self.watch_taken_again(id, die, &passed);
-        let page = self.grid.split(self.commands[id].ppn).1;
-        let (overhead, cells) = (self.latencies.command, self.read_time(die, page) * u64::from(sensings));
+        let (block, page) = self.grid.split(self.commands[id].ppn);
+        let (overhead, cells) = (self.latencies.command, self.read_time(block, page) * u64::from(sensings));
         let channel = &mut self.channels[self.grid.channel_of(die).index()];
         let granted = (*channel).max(self.now + behind);
         if !is_dead {

@@ -203,7 +203,8 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             return false;
         }
         let (block, page) = self.grid.split(ppn);
-        self.latencies.unit.holds(page, self.array.block(block).next_page)
+        let block = self.array.block(block);
+        self.latencies.unit.holds(page, block.next_page, block.is_slc())
     }
 
     /// Whether the page was programmed since its block was to be erased, and its program did not fail.
@@ -280,11 +281,13 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
 
     /// Time a command keeps its channel.
     fn transfer_time(&self, command: &Command<O>) -> Nanos {
+        let (block, page) = self.grid.split(command.ppn);
+        let block = self.array.block(block);
         let transfer = match command.verb {
             Verb::Read if self.is_gathered(command.ppn) => return Nanos(0),
             Verb::Read => self.latencies.transfer(u32::from(command.count)),
-            Verb::Program if !self.latencies.unit.ends_with(self.grid.split(command.ppn).1) => return Nanos(0),
-            Verb::Program | Verb::Recharge => self.latencies.transfer_unit(),
+            Verb::Program if !self.latencies.unit.ends_with(page, block.is_slc()) => return Nanos(0),
+            Verb::Program | Verb::Recharge => self.latencies.transfer_unit(block),
             Verb::Erase => Nanos(0),
         };
         self.latencies.command + transfer
@@ -293,9 +296,10 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     /// Time a command keeps its die without waiting.
     fn service_time(&self, command: &Command<O>) -> Nanos {
         let (block, page) = self.grid.split(command.ppn);
+        let is_slc = self.array.block(block).is_slc();
         let cells = match command.verb {
-            Verb::Read => self.read_time(self.grid.split_block(block).0, page),
-            Verb::Program if !self.latencies.unit.ends_with(page) => return Nanos(0),
+            Verb::Read => self.read_time(block, page),
+            Verb::Program if !self.latencies.unit.ends_with(page, is_slc) => return Nanos(0),
             Verb::Program | Verb::Recharge => self.program_time(block, page),
             Verb::Erase => self.erase_time(block),
         };
@@ -311,12 +315,16 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         }
         let filled = self.images.slab[command.image].filled;
         let program = self.images.program(command.image, command.ppn, oob, self.now);
-        let ends = self.latencies.unit.ends_with(self.grid.split(command.ppn).1);
+        let (block, page) = self.grid.split(command.ppn);
+        let ends = self.latencies.unit.ends_with(page, self.array.block(block).is_slc());
         let outcome = if ends { self.array.program_page(&program) } else { self.array.gather_page(&program) };
         if outcome == ProgramOutcome::Failed {
             return ProgramOutcome::Failed;
         }
         self.record(Fact::Programmed { ppn: command.ppn.0, cause: command.cause, filled });
+        if self.latencies.have_slc() {
+            self.note_mode(command, filled);
+        }
         if self.ecc.is_some() {
             let time = self.encode_time(Verb::Program);
             self.record(Fact::Encoded { capability: oob.ecc.0, time });
@@ -324,10 +332,19 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         ProgramOutcome::Done
     }
 
+    /// A page was programmed on a drive with blocks in SLC mode.
+    fn note_mode(&mut self, command: &Command<O>, filled: u32) {
+        let (block, page) = self.grid.split(command.ppn);
+        let block = self.array.block(block);
+        assert!(page < self.latencies.pages_of(block), "{} lies behind the last page of its block in SLC mode", command.ppn);
+        self.folds.slc.programmed(block.is_slc(), command.cause, filled);
+    }
+
     /// Erases a block now. What it held is gone, also if that fails: neither the controller nor flash has it.
     pub fn erase(&mut self, block: BlockAddr, cause: Cause) -> ProgramOutcome {
         let die = self.grid.split_block(block).0;
         self.work.dies[die.index()].erases -= 1;
+        let is_slc = self.array.block(block).is_slc();
         let outcome = self.array.erase(block);
         if let Some(ecc) = &mut self.ecc {
             ecc.ladder.forget(block);
@@ -336,6 +353,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         self.losses.note_erase(block, outcome.is_done(), |ppn| grid.split(ppn).0);
         if outcome.is_done() {
             self.record(Fact::Erased { block: block.0, cause });
+            self.folds.slc.erases += u64::from(is_slc);
         }
         outcome
     }

@@ -101,7 +101,7 @@ const COLLECTION: usize = 2;
 
 /// Whether a command belongs to the collection of a block.
 pub(crate) fn is_collection(cause: Cause) -> bool {
-    matches!(cause, Cause::Gc | Cause::WearLevel)
+    matches!(cause, Cause::Gc | Cause::WearLevel | Cause::Fold)
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -163,6 +163,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     #[inline]
     pub(crate) fn serve(&mut self, die: DieId, id: CommandId, verb: Verb, ppn: Ppn, behind: Nanos) {
         let (block, page) = self.grid.split(ppn);
+        let info = self.array.block(block);
         let encode = self.encode_time(verb);
         let channel = self.grid.channel_of(die).index();
         let granted = self.channels[channel].max(self.now + behind);
@@ -173,12 +174,12 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             match verb {
                 // The controller has it, or takes it, in the memory where its unit is gathered: the die has nothing to do.
                 Verb::Read if self.is_gathered(ppn) => (begins, transfer) = (self.now + behind, Nanos(0)),
-                Verb::Program if !self.latencies.unit.ends_with(page) => (begins, transfer) = (self.now, Nanos(0)),
+                Verb::Program if !self.latencies.unit.ends_with(page, info.is_slc()) => (begins, transfer) = (self.now, Nanos(0)),
                 Verb::Read => (cells, phase) = (self.sensing_time(die, ppn), Phase::Sensing),
                 Verb::Program | Verb::Recharge => {
                     begins = granted.max(self.now + encode);
                     encoding = encode;
-                    transfer = overhead + self.latencies.transfer_unit();
+                    transfer = overhead + self.latencies.transfer_unit(info);
                     cells = self.program_time(block, page);
                     self.work.dies[die.index()].registers = Registers::default();
                 }
@@ -199,7 +200,8 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     /// Time to sense a page, unless the registers of its die have it.
     #[inline]
     fn sensing_time(&mut self, die: DieId, ppn: Ppn) -> Nanos {
-        let time = self.read_time(die, self.grid.split(ppn).1);
+        let (block, page) = self.grid.split(ppn);
+        let time = self.read_time(block, page);
         if !self.latencies.unit.is_gathered() {
             return time;
         }

@@ -32,23 +32,23 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         if self.slowness.0.is_empty() { time } else { Nanos((time.0 as f64 * self.slowness.of(die)) as u64) }
     }
 
-    /// Time that the die needs to sense page `page` of any of its blocks.
+    /// Time that its die needs to sense page `page` of a block.
     #[inline]
-    pub fn read_time(&self, die: DieId, page: u32) -> Nanos {
-        self.paced(die, self.latencies.read(page))
+    pub fn read_time(&self, block: BlockAddr, page: u32) -> Nanos {
+        self.paced(self.grid.split_block(block).0, self.latencies.sense(page, self.array.block(block)))
     }
 
     /// Time that its die needs to program page `page` of a block.
     #[inline]
     pub fn program_time(&self, block: BlockAddr, page: u32) -> Nanos {
-        let time = self.latencies.program(page, self.array.block(block).pe);
+        let time = self.latencies.program(page, self.array.block(block));
         self.paced(self.grid.split_block(block).0, time)
     }
 
     /// Time that its die needs to erase a block.
     #[inline]
     pub fn erase_time(&self, block: BlockAddr) -> Nanos {
-        let time = self.latencies.erase(self.array.block(block).pe);
+        let time = self.latencies.erase(self.array.block(block));
         self.paced(self.grid.split_block(block).0, time)
     }
 }

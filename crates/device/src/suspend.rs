@@ -37,9 +37,10 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let (id, phase) = self.work.dies[die.index()].service?;
         let command = &self.commands[id];
         let (block, page) = self.grid.split(command.ppn);
+        let is_slc = self.array.block(block).is_slc();
         let whole = match command.verb {
             _ if phase != Phase::Ending => return None,
-            Verb::Program if self.latencies.unit.ends_with(page) => self.program_time(block, page),
+            Verb::Program if self.latencies.unit.ends_with(page, is_slc) => self.program_time(block, page),
             Verb::Erase => self.erase_time(block),
             Verb::Program | Verb::Read | Verb::Recharge => return None,
         };

@@ -96,7 +96,7 @@ impl Wait {
             (Verb::Read, Cause::Host | Cause::HostRmw) => Self::QueueHostReads,
             (_, Cause::Host | Cause::HostRmw) => Self::QueueHostPrograms,
             (_, Cause::Parity | Cause::Padding) => Self::QueueParity,
-            (_, Cause::Gc | Cause::WearLevel) => Self::QueueCollection,
+            (_, Cause::Gc | Cause::WearLevel | Cause::Fold) => Self::QueueCollection,
             (_, Cause::Rebuild) => Self::QueueRebuild,
             (_, Cause::Refresh | Cause::Encode | Cause::Meta) => Self::QueueUpkeep,
         }

@@ -22,7 +22,8 @@ fn device(ladder: LadderPolicy, rate: &str, pe: u32, codec: CodecTiming) -> Tiny
     let (ecc, errors) = setup(ladder, rate, codec);
     let mut geometry = *device.grid.geometry();
     geometry.oob_size = Bytes(1024);
-    let setup = EccSetup { ecc: &ecc, errors: &errors, geometry: &geometry, sensed: 1, rewrites: Rewrites::default() };
+    let setup =
+        EccSetup { ecc: &ecc, errors: &errors, geometry: &geometry, sensed: 1, slc: (1, 1.0), rewrites: Rewrites::default() };
     device.array = std::mem::replace(&mut device.array, nand::MemoryArray::new(geometry, true)).keeping_ecc();
     device.ecc = PageEcc::new(&setup, &Streams::new(5)).unwrap_or_else(|e| panic!("{e}"));
     for block in 0..geometry.blocks() {
@@ -137,7 +138,8 @@ fn soft_reads_follow_the_table() {
         ecc.soft_bits = soft_bits;
         let mut geometry = *device.grid.geometry();
         geometry.oob_size = Bytes(1024);
-        let setup = EccSetup { ecc: &ecc, errors: &errors, geometry: &geometry, sensed: 1, rewrites: Rewrites::default() };
+        let setup =
+            EccSetup { ecc: &ecc, errors: &errors, geometry: &geometry, sensed: 1, slc: (1, 1.0), rewrites: Rewrites::default() };
         device.ecc = PageEcc::new(&setup, &Streams::new(5)).unwrap();
         let start = device.now.0;
         let ppn = page(&device, 0, 0, 1);
@@ -186,7 +188,8 @@ fn tracked_references_are_remembered_until_an_erase_or_a_power_cut() {
     assert!([csb, msb, csb].into_iter().all(|ppn| retries(&mut device, ppn) <= 1));
     let geometry = *device.grid.geometry();
     let (ecc, errors) = setup(LadderPolicy::Tracked, "0.889", CodecTiming::Instant);
-    let setup = EccSetup { ecc: &ecc, errors: &errors, geometry: &geometry, sensed: 1, rewrites: Rewrites::default() };
+    let setup =
+        EccSetup { ecc: &ecc, errors: &errors, geometry: &geometry, sensed: 1, slc: (1, 1.0), rewrites: Rewrites::default() };
     device.ecc.as_mut().unwrap().restart(&setup, &Streams::new(6));
     assert!(retries(&mut device, csb) > 5, "RAM is gone");
     erase(&mut device, csb, 2);
@@ -208,7 +211,8 @@ fn a_prediction_saves_retries_as_far_as_it_is_right() {
         ecc.prediction_sigma = sigma;
         let mut geometry = *device.grid.geometry();
         geometry.oob_size = Bytes(1024);
-        let setup = EccSetup { ecc: &ecc, errors: &errors, geometry: &geometry, sensed: 1, rewrites: Rewrites::default() };
+        let setup =
+            EccSetup { ecc: &ecc, errors: &errors, geometry: &geometry, sensed: 1, slc: (1, 1.0), rewrites: Rewrites::default() };
         let mut all = 0;
         for seed in 0..40 {
             device.ecc = PageEcc::new(&setup, &Streams::new(seed)).unwrap();

@@ -12,6 +12,7 @@ mod map;
 mod mount;
 mod retire;
 mod rows;
+mod slc;
 pub mod victim;
 
 /// The source file of this crate's settings: `flashkeep settings` prints the doc comment of each field.
@@ -22,3 +23,4 @@ pub use groups::{GroupSpace, slots_of};
 pub use log::{LogKind, Segments, Stream, Unit, UnitId, UnitState};
 pub use map::{Ftl, FtlError, FtlSetup, Place, Published};
 pub use rows::{RowPlace, Rows};
+pub use slc::{SlcBlocks, SlcSpace};

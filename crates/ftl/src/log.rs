@@ -1,7 +1,8 @@
 //! Logs: units are opened, written to the end, closed, collected and erased.
 
+use crate::slc::{Cache, SLC};
 use crate::victim::{Candidates, VictimPolicy};
-use crate::{GcConfig, GroupSpace, WearConfig};
+use crate::{GcConfig, GroupSpace, SlcSpace, WearConfig};
 use vocab::{Grid, StreamId};
 
 /// A unit of collection over the whole drive: a block of a region log, or a superblock.
@@ -42,6 +43,8 @@ pub struct Unit {
     pub slots: u32,
     /// Number of the code it was written with, under a scheme that has several.
     pub code: u8,
+    /// Whether it is written in SLC mode.
+    pub slc: bool,
 }
 
 /// What kind of log the drive keeps (decision D4).
@@ -85,10 +88,17 @@ impl Stream {
     pub(crate) fn is_host(self) -> bool {
         matches!(self, Stream::Host | Stream::HostIn(_))
     }
+
+    /// Whether it is collection that writes.
+    #[inline]
+    pub(crate) fn is_collection(self) -> bool {
+        matches!(self, Stream::Gc | Stream::GcOf(_))
+    }
 }
 
-/// Frontiers of a log: of the host and of collection, then those of the host's further streams, then those of collection.
-const FRONTIERS: usize = 2 * StreamId::COUNT_MAX;
+/// Frontiers of a log: of the host and of collection, those of the host's further streams, those of collection, and of the host
+/// in SLC mode.
+const FRONTIERS: usize = SLC + 1;
 
 /// Where a stream writes next. `next` counts positions: pages of a block, rows of a superblock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,17 +110,19 @@ pub(crate) struct Frontier {
 /// One log: neighbouring units with a list of free ones, frontiers and a clock.
 #[derive(Clone, Debug)]
 pub(crate) struct Log {
-    first: UnitId,
-    free: Vec<UnitId>,
+    pub(crate) first: UnitId,
+    pub(crate) free: Vec<UnitId>,
     /// Units that are erased before they are written, taken from the end.
     dirty: Vec<UnitId>,
-    clock: u64,
+    pub(crate) clock: u64,
     collections: u64,
+    /// The SLC cache.
+    pub cache: Cache,
     /// Valid slots in all units.
     pub live: u32,
     /// Most valid slots with which collection still gains space.
     pub live_max: u32,
-    frontiers: [Frontier; FRONTIERS],
+    pub(crate) frontiers: [Frontier; FRONTIERS],
 }
 
 /// Positions, slots and settings shared by all logs of a drive.
@@ -133,6 +145,8 @@ pub(crate) struct LogShape {
     pub collectors: u32,
     /// Codes whose units are collected before all others: bit n stands for code n.
     pub outdated: u64,
+    /// The SLC cache of each log.
+    pub slc: Option<SlcSpace>,
     pub gc: GcConfig,
     pub wear: WearConfig,
 }
@@ -165,7 +179,36 @@ impl LogShape {
         let mut gc = gc.clone();
         gc.separate_frontier &= segments.is_none();
         let (segments, wear) = (segments.is_some(), *wear);
-        Self { positions, unit_slots, units, die_units, die_logs, segments, granule, reserve, collectors, outdated: 0, gc, wear }
+        Self {
+            positions,
+            unit_slots,
+            units,
+            die_units,
+            die_logs,
+            segments,
+            granule,
+            reserve,
+            collectors,
+            outdated: 0,
+            slc: None,
+            gc,
+            wear,
+        }
+    }
+
+    /// Logs have an SLC cache.
+    pub fn with_slc(self, slc: Option<SlcSpace>) -> Self {
+        Self { slc, ..self }
+    }
+
+    /// Units of a log that are for nothing but its SLC cache: the first ones.
+    pub fn kept_for_slc(&self) -> u32 {
+        self.slc.map_or(0, |slc| slc.kept())
+    }
+
+    fn candidates<'a>(&self, units: &'a [Unit], clock: u64) -> Candidates<'a> {
+        let units = &units[self.kept_for_slc() as usize..];
+        Candidates { units, unit_slots: self.unit_slots, granule: self.granule, clock }
     }
 
     /// Keeps `units` more free units that only the collector may take.
@@ -214,7 +257,9 @@ impl LogShape {
         }
         // Each further stream has an open unit of its own, or two.
         let streams = self.gc.streams.host_frontiers() + self.gc.streams.gc_frontiers() - 2;
-        UNITS_HELD_BACK - 1 + self.collectors + self.reserve + streams
+        // The open unit of a cache that takes any unit holds less than it takes.
+        let open_slc = u32::from(self.slc.is_some_and(|slc| slc.kept() == 0));
+        UNITS_HELD_BACK - 1 + open_slc + self.collectors + self.reserve + streams
     }
 
     /// Slots of a unit that count as space for data: those of all positions but one, and one more. To
@@ -231,18 +276,20 @@ impl LogShape {
 impl Log {
     /// The log of the units from `first` on, of all units of the drive.
     pub fn new(first: UnitId, all: &[Unit], shape: &LogShape) -> Self {
-        let mut free: Vec<UnitId> =
+        let all_free: Vec<UnitId> =
             (first..first + shape.units).filter(|&unit| all[unit as usize].state == UnitState::Free).collect();
+        let (kept, mut free): (Vec<_>, Vec<_>) = all_free.into_iter().partition(|&unit| unit - first < shape.kept_for_slc());
         let live_max = (free.len() as u32).saturating_sub(shape.held_back()) * shape.slots_at_rest();
         // Taken from the end: ascending use of a fresh log.
         free.reverse();
-        let dirty = Vec::new();
-        Self { first, free, dirty, clock: 0, collections: 0, live: 0, live_max, frontiers: [Frontier::default(); FRONTIERS] }
+        let (dirty, frontiers, cache) = (Vec::new(), [Frontier::default(); FRONTIERS], Cache::of(kept));
+        Self { first, free, dirty, clock: 0, collections: 0, cache, live: 0, live_max, frontiers }
     }
 
     /// Takes over the units that a mount found. None is free. The clock goes on from the closed ones.
     pub fn mount(&mut self, units: &mut [Unit]) {
         self.free.clear();
+        self.cache.mount(units);
         let is = |unit: &Unit, state| unit.state == state;
         let dirty = units.iter().enumerate().filter(|(_, unit)| is(unit, UnitState::Dirty));
         self.dirty = dirty.map(|(index, _)| self.first + index as u32).collect();
@@ -257,18 +304,23 @@ impl Log {
 
     /// Condemns the closed unit without pins that has the fewest valid slots, if collecting it gains space.
     pub fn condemn_unpinned(&self, units: &mut [Unit], shape: &LogShape) -> Option<UnitId> {
-        let candidates = Candidates { units, unit_slots: shape.unit_slots, granule: shape.granule, clock: self.clock };
+        let candidates = shape.candidates(units, self.clock);
         let free = candidates.units.iter().enumerate().filter(|(_, unit)| unit.pins == 0 && candidates.gains(unit));
         let index = free.min_by_key(|(_, unit)| (unit.valid, unit.closed_at)).map(|(index, _)| index)?;
+        let index = index + shape.kept_for_slc() as usize;
         units[index].state = UnitState::Condemned;
         Some(self.first + index as u32)
     }
 
     /// Makes all dirty units free without an erase: for tests that are to notice.
-    pub fn break_erase_again(&mut self, units: &mut [Unit]) {
+    pub fn break_erase_again(&mut self, units: &mut [Unit], kept: u32) {
         for unit in self.dirty.drain(..) {
             units[(unit - self.first) as usize].state = UnitState::Free;
-            self.free.push(unit);
+            if unit - self.first < kept {
+                self.cache.give(unit);
+            } else {
+                self.free.push(unit);
+            }
         }
     }
 
@@ -307,7 +359,7 @@ impl Log {
     }
 
     #[inline]
-    fn frontier_of(&self, stream: Stream, shape: &LogShape) -> usize {
+    pub(crate) fn frontier_of(&self, stream: Stream, shape: &LogShape) -> usize {
         let streams = &shape.gc.streams;
         match stream {
             Stream::HostIn(of) if of.index() > 0 && u32::from(of.0) < streams.host_frontiers() => 1 + of.index(),
@@ -325,6 +377,9 @@ impl Log {
     /// the free units that are kept for it.
     #[inline]
     pub fn has_room(&self, stream: Stream, shape: &LogShape) -> bool {
+        if let Some(decided) = self.room_by_slc(stream, shape) {
+            return decided;
+        }
         let frontier = &self.frontiers[self.frontier_of(stream, shape)];
         let reserve = match stream {
             Stream::Gc | Stream::GcOf(_) => return frontier.unit.is_some() || !self.free.is_empty(),
@@ -344,6 +399,12 @@ impl Log {
     /// The unit and position that the stream writes next; opens a unit where none is open.
     #[inline]
     pub fn position(&mut self, stream: Stream, units: &mut [Unit], shape: &LogShape) -> Option<(UnitId, u32)> {
+        if shape.slc.is_some()
+            && !stream.is_collection()
+            && let Some(frontier) = self.slc_position(units, shape)
+        {
+            return frontier.unit.map(|unit| (unit, frontier.next));
+        }
         if !self.has_room(stream, shape) {
             return None;
         }
@@ -360,10 +421,14 @@ impl Log {
     /// Moves on to the next position; closes the unit after its last one.
     #[inline]
     pub fn advance(&mut self, stream: Stream, units: &mut [Unit], shape: &LogShape) {
-        let which = self.frontier_of(stream, shape);
+        let slc = shape.slc.filter(|_| !stream.is_collection() && self.writes_slc());
+        let (which, positions) = match slc {
+            Some(slc) => (SLC, shape.positions / slc.bits),
+            None => (self.frontier_of(stream, shape), shape.positions),
+        };
         let frontier = &mut self.frontiers[which];
         frontier.next += 1;
-        if frontier.next == shape.positions {
+        if frontier.next == positions {
             let unit = frontier.unit.take().expect("a position was given out");
             let unit = &mut units[(unit - self.first) as usize];
             unit.state = UnitState::Closed;
@@ -372,7 +437,7 @@ impl Log {
         }
     }
 
-    fn take_free(&mut self, units: &[Unit], shape: &LogShape) -> Option<UnitId> {
+    pub(crate) fn take_free(&mut self, units: &[Unit], shape: &LogShape) -> Option<UnitId> {
         if !shape.wear.dynamic || self.free.len() < 2 {
             return self.free.pop();
         }
@@ -388,6 +453,12 @@ impl Log {
         if shape.segments {
             return !self.has_room(Stream::Host, shape);
         }
+        self.lacks_free(shape) || self.must_fold(shape)
+    }
+
+    /// Whether the log has fewer free units than it is to have.
+    #[inline]
+    pub fn lacks_free(&self, shape: &LogShape) -> bool {
         self.free_units() < shape.gc.free_blocks + shape.reserve
     }
 
@@ -395,7 +466,7 @@ impl Log {
     /// unit instead, if the P/E cycles of the log differ too much (static wear levelling); more than one
     /// in eight would leave too little collection. The flag says whether wear levelling chose.
     pub fn condemn(&mut self, units: &mut [Unit], shape: &LogShape, policy: &mut dyn VictimPolicy) -> Option<(UnitId, bool)> {
-        let candidates = Candidates { units, unit_slots: shape.unit_slots, granule: shape.granule, clock: self.clock };
+        let candidates = shape.candidates(units, self.clock);
         // A policy that does not look at validity would move full units without end.
         if !candidates.units.iter().any(|unit| candidates.gains(unit)) {
             return None;
@@ -403,13 +474,14 @@ impl Log {
         self.collections += 1;
         // Units of a code that is no longer in use go first.
         if let Some(index) = shape.first_outdated(units)
-            && candidates.gains(&units[index])
+            && shape.candidates(units, self.clock).gains(&units[index])
         {
             units[index].state = UnitState::Condemned;
             return Some((self.first + index as u32, false));
         }
+        let candidates = shape.candidates(units, self.clock);
         let cold = if self.collections.is_multiple_of(8) { self.coldest_if_spread(candidates.units, shape) } else { None };
-        let index = cold.or_else(|| policy.pick(&candidates))?;
+        let index = cold.or_else(|| policy.pick(&candidates))? + shape.kept_for_slc() as usize;
         units[index].state = UnitState::Condemned;
         Some((self.first + index as u32, cold.is_some()))
     }
@@ -419,7 +491,8 @@ impl Log {
             return None;
         }
         let most = units.iter().filter(|u| u.state != UnitState::Bad).map(|u| u.pe).max()?;
-        let closed = units.iter().enumerate().filter(|(_, u)| u.state == UnitState::Closed);
+        // What lies in SLC mode moves anyhow.
+        let closed = units.iter().enumerate().filter(|(_, u)| u.state == UnitState::Closed && !u.slc);
         let (index, least) = closed.min_by_key(|(_, u)| (u.pe, u.closed_at))?;
         (most - least.pe > shape.wear.static_threshold).then_some(index)
     }
@@ -452,15 +525,23 @@ impl Log {
         debug_assert!(state.valid == 0 && state.pins == 0 && matches!(state.state, UnitState::Free | UnitState::Condemned));
         state.state = UnitState::Bad;
         self.free.retain(|&free| free != unit);
-        self.live_max = self.live_max.saturating_sub(shape.slots_at_rest());
+        self.cache.retire(unit, state);
+        if unit - self.first >= shape.kept_for_slc() {
+            self.live_max = self.live_max.saturating_sub(shape.slots_at_rest());
+        }
     }
 
     /// A condemned unit has been erased.
-    pub fn erased(&mut self, unit: UnitId, units: &mut [Unit]) {
+    pub fn erased(&mut self, unit: UnitId, units: &mut [Unit], shape: &LogShape) {
         let state = &mut units[(unit - self.first) as usize];
         debug_assert_eq!((state.valid, state.pins, state.state), (0, 0, UnitState::Condemned));
         state.state = UnitState::Free;
         state.pe += 1;
-        self.free.insert(0, unit);
+        self.cache.left(state);
+        if unit - self.first < shape.kept_for_slc() {
+            self.cache.give(unit);
+        } else {
+            self.free.insert(0, unit);
+        }
     }
 }

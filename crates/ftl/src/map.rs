@@ -2,7 +2,7 @@
 
 use crate::log::{Log, LogShape, Segments};
 use crate::victim::{self, VictimPolicy};
-use crate::{GcConfig, GroupSpace, LogKind, Rows, Stream, Unit, UnitId, UnitState, WearConfig};
+use crate::{GcConfig, GroupSpace, LogKind, Rows, SlcSpace, Stream, Unit, UnitId, UnitState, WearConfig};
 use std::fmt;
 use std::ops::Range;
 use vocab::{BlockAddr, DieId, Grid, Lpn, Ppn, Slot, StreamId, Streams, StripSet, StripeId, SuperblockId, Table};
@@ -75,6 +75,8 @@ pub struct FtlSetup<'a> {
     pub side_by_side: u32,
     /// How much a group holds, where groups have codes of their own.
     pub groups: Option<GroupSpace>,
+    /// The SLC cache of each log.
+    pub slc: Option<SlcSpace>,
     /// Garbage collection.
     pub gc: &'a GcConfig,
     /// Wear levelling.
@@ -94,7 +96,7 @@ pub struct Ftl {
     parity: Table<u32>,
     pub(crate) valid: Table<u64>,
     pub(crate) units: Vec<Unit>,
-    logs: Vec<Log>,
+    pub(crate) logs: Vec<Log>,
     pub(crate) shape: LogShape,
     policy: Box<dyn VictimPolicy>,
     pub(crate) rows: Option<Rows>,
@@ -127,9 +129,22 @@ impl Ftl {
     /// # Errors
     /// An unknown victim policy, or settings out of range.
     pub fn new(grid: &Grid, setup: &FtlSetup<'_>, streams: &Streams, bad: impl Fn(BlockAddr) -> bool) -> Result<Self, FtlError> {
-        let FtlSetup { kind, user_slots, slots: logical, segments, stripes, reserve, recovery, side_by_side, groups, gc, wear } =
-            *setup;
-        gc.check(reserve, grid.blocks_per_die())?;
+        let FtlSetup {
+            kind,
+            user_slots,
+            slots: logical,
+            segments,
+            stripes,
+            reserve,
+            recovery,
+            side_by_side,
+            groups,
+            slc,
+            gc,
+            wear,
+        } = *setup;
+        let kept = slc.map_or(0, |slc| slc.kept());
+        gc.check(reserve, grid.blocks_per_die().saturating_sub(kept))?;
         gc.check_streams(kind == LogKind::Regions && segments.is_none())?;
         if kind == LogKind::Regions && grid.slots_per_page() > 1 && !gc.separate_frontier {
             let slots = grid.slots_per_page();
@@ -150,7 +165,8 @@ impl Ftl {
             LogKind::Regions => per_die * grid.dies(),
             LogKind::Group => per_die,
         };
-        let shape = LogShape::new(grid, kind, segments, (side_by_side, groups), reserve, gc, wear).for_recovery(recovery);
+        let shape =
+            LogShape::new(grid, kind, segments, (side_by_side, groups), reserve, gc, wear).for_recovery(recovery).with_slc(slc);
         let unusable = |unit: u32| match &rows {
             None => bad(BlockAddr(unit)),
             // A row needs room for one data page and its parity.
@@ -178,10 +194,18 @@ impl Ftl {
 
     /// Most valid slots that all logs of a drive without bad blocks can hold. Region logs count slots
     /// of parity among them; the group log does not. `space` is how many rows lie side by side, and what groups hold.
+    /// Blocks that are for an SLC cache alone hold none.
     #[must_use]
-    pub fn capacity(grid: &Grid, kind: LogKind, space: (u32, Option<GroupSpace>), reserve: u32, gc: &GcConfig) -> u64 {
-        let shape = LogShape::new(grid, kind, None, space, reserve, gc, &WearConfig::default());
-        let units = u64::from(grid.blocks_per_die().saturating_sub(shape.held_back()));
+    pub fn capacity(
+        grid: &Grid,
+        kind: LogKind,
+        space: (u32, Option<GroupSpace>),
+        reserve: u32,
+        slc: Option<SlcSpace>,
+        gc: &GcConfig,
+    ) -> u64 {
+        let shape = LogShape::new(grid, kind, None, space, reserve, gc, &WearConfig::default()).with_slc(slc);
+        let units = u64::from(grid.blocks_per_die().saturating_sub(shape.held_back() + shape.kept_for_slc()));
         let logs = if kind == LogKind::Regions { u64::from(grid.dies()) } else { 1 };
         logs * units * u64::from(shape.slots_at_rest())
     }
@@ -531,8 +555,8 @@ impl Ftl {
     /// A condemned unit has been erased.
     pub fn erased(&mut self, unit: UnitId) {
         let log = self.log_of(unit);
-        let (state, units, ..) = self.units_of(log);
-        state.erased(unit, units);
+        let (state, units, shape, _) = self.units_of(log);
+        state.erased(unit, units, shape);
         if let Some(rows) = &mut self.rows {
             rows.clear(SuperblockId(unit));
             self.retire_if_too_narrow(unit);
@@ -574,5 +598,6 @@ impl Ftl {
         for (unit, (state, &recount)) in self.units.iter().zip(&valid).enumerate() {
             assert_eq!(state.valid, recount, "valid count of unit {unit}");
         }
+        self.check_slc();
     }
 }

@@ -12,8 +12,15 @@ impl Ftl {
     /// Breaks a safety rule for tests that are to notice: dirty units count as erased.
     pub fn break_erase_again(&mut self) {
         for log in 0..self.logs() {
-            let (state, units, ..) = self.units_of(log);
-            state.break_erase_again(units);
+            let (state, units, shape, _) = self.units_of(log);
+            state.break_erase_again(units, shape.kept_for_slc());
+        }
+    }
+
+    /// Which units were found written in SLC mode; to be called before [`Self::mount`].
+    pub fn mount_slc(&mut self, is_slc: impl Fn(UnitId) -> bool) {
+        for (unit, state) in (0..).zip(&mut self.units) {
+            state.slc = is_slc(unit);
         }
     }
 

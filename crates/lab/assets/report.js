@@ -27,7 +27,7 @@
 
   // Causes: Tol's muted hues, apart from those of the schemes; host work is the neutral one.
   const CAUSE_COLOURS = {
-    host: "#8a94a3", "host-rmw": "#c9b458", parity: "#cc6677", gc: "#44aa99", refresh: "#aa4499", "wear-level": "#88ccee", rebuild: "#6f7fd1", encode: "#882255", meta: "#999933", padding: "#d8d2c4",
+    host: "#8a94a3", "host-rmw": "#c9b458", parity: "#cc6677", gc: "#44aa99", refresh: "#aa4499", "wear-level": "#88ccee", rebuild: "#6f7fd1", encode: "#882255", meta: "#999933", padding: "#d8d2c4", fold: "#117733",
   };
   const causeColour = (cause) => CAUSE_COLOURS[cause] || "#b07d62";
   const shown = () => runs.map((run, i) => i).filter((i) => !state.hidden.has(i));

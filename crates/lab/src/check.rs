@@ -8,7 +8,7 @@ use crate::workload;
 use ssd::ENTRIES_MAX;
 use ssd::ecc::{CODEWORDS, ECC_POLICIES};
 use ssd::ftl::victim::POLICIES;
-use ssd::nand::Transfer;
+use ssd::nand::{MOST_CYCLES_A_CYCLE, Transfer};
 use ssd::protect::registry::{ADDITIONS, SCHEMES, additions, scheme_of};
 use std::fmt::Display;
 use vocab::{Bytes, Nanojoules, Nanos, StreamId};
@@ -37,6 +37,7 @@ pub(crate) fn experiment(experiment: &Experiment) -> Result<(), Problem> {
     drive(experiment)?;
     times(experiment)?;
     transfer(&experiment.drive)?;
+    slc(&experiment.drive)?;
     amounts(experiment)?;
     policies(experiment)?;
     ecc(experiment)?;
@@ -75,6 +76,9 @@ const ENERGY_MAX: Nanojoules = Nanojoules(1_000_000_000);
 
 /// Most P/E cycles, and their greatest deviation. SLC bears 10^5. Nine deviations above the mean still fit 32 bits.
 const CYCLES_MAX: u32 = 100_000_000;
+
+/// By how many times fewer errors SLC mode may have.
+const FEWER_ERRORS_MAX: u32 = 1_000_000;
 
 /// Most reads that a block has seen before the workload: three times as many may follow.
 const READS_MAX: u32 = 1_000_000_000;
@@ -243,6 +247,21 @@ fn drive(experiment: &Experiment) -> Result<(), Problem> {
         }
         _ => Ok(()),
     }
+}
+
+/// The SLC cache; how many blocks it takes, and how it wears them, matters where there is one.
+fn slc(drive: &DriveSpec) -> Result<(), Problem> {
+    let slc = &drive.slc;
+    for (name, time) in [("read", slc.read), ("program", slc.program), ("erase", slc.erase)] {
+        within(format!("drive.slc.{name}"), time, (Nanos(0), OPERATION_MAX))?;
+    }
+    within("drive.slc.fewer_errors", slc.fewer_errors, (1, FEWER_ERRORS_MAX))?;
+    if slc.is_on() {
+        within("drive.slc.blocks", slc.blocks, (1, drive.geometry.blocks_per_die() - 1))?;
+        let most = drive.endurance.0.saturating_mul(u32::from(MOST_CYCLES_A_CYCLE) + 1) - 1;
+        within("drive.slc.endurance", slc.endurance.0, (drive.endurance.0, most))?;
+    }
+    Ok(())
 }
 
 fn policies(experiment: &Experiment) -> Result<(), Problem> {

@@ -77,7 +77,7 @@ use ssd::nand::{Energy, Timing};
 use ssd::protect::registry::{ADDITIONS, SCHEMES, additions, scheme_of};
 use ssd::{
     Age, Buffer, CodecTiming, Controller, Drive, ENTRIES_MAX, Ecc, Errors, Faults, LadderPolicy, PayloadKind, Precondition,
-    Refresh, Scheduler,
+    Refresh, Scheduler, Slc,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -302,6 +302,9 @@ pub struct DriveSpec {
     /// What firmware and host link add to each command.
     #[serde(default, skip_serializing_if = "Controller::is_free")]
     pub controller: Controller,
+    /// Blocks written with one bit a cell before others.
+    #[serde(default, skip_serializing_if = "Slc::is_usual")]
+    pub slc: Slc,
 }
 
 fn default_seed() -> u64 {
@@ -365,6 +368,7 @@ impl DriveSpec {
             energy: self.energy,
             endurance: self.endurance,
             controller: self.controller,
+            slc: self.slc,
         }
     }
 }

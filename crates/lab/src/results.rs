@@ -4,7 +4,7 @@ use crate::compare::{Comparison, Outcome};
 use crate::seeds::Seeds;
 use crate::verdict::{MEASURES, SchemeVerdict};
 use serde_json::{Map, Value, json};
-use ssd::{Pace, Response, StreamResult};
+use ssd::{Pace, Response, SlcResult, StreamResult};
 use std::collections::BTreeMap;
 use vocab::SECTOR_BYTES;
 
@@ -137,6 +137,16 @@ fn put_spread(keys: &mut Map<String, Value>, name: &str, values: &[u32]) {
     keys.insert(format!("{name}_max"), json!(values.iter().max().unwrap_or(&0)));
 }
 
+/// What an SLC cache took and gave, by the names of results.
+fn of_slc(slc: &SlcResult) -> [(&'static str, u64); 4] {
+    [
+        ("slc_host_pages", slc.host_pages),
+        ("slc_past_pages", slc.past_pages),
+        ("slc_folded_pages", slc.folded_pages),
+        ("slc_erases", slc.erases),
+    ]
+}
+
 impl Outcome {
     /// The flat keys of one scheme; `slot` bytes are one logical page.
     #[must_use]
@@ -231,6 +241,7 @@ impl Outcome {
         put("ahead_hits", json!(r.around.ahead_hits));
         put("encoded_groups", json!(r.around.encoded_groups));
         put("valid_groups", json!(r.around.valid_groups));
+        of_slc(&r.slc).into_iter().for_each(|(name, count)| drop(put(name, json!(count))));
         put("checked_reads", json!(r.oracle.checked_reads));
         put("mismatches", json!(r.oracle.mismatches));
         put("rebuilt_reads", json!(r.redundancy.rebuilt_reads));

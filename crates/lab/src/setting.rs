@@ -130,6 +130,7 @@ fn defaults() -> Result<Value, Problem> {
     // Left out of an effective experiment where they are the default.
     value["seeds"] = json!(experiment.seeds);
     value["drive"]["controller"] = json!(experiment.drive.controller);
+    value["drive"]["slc"] = json!(experiment.drive.slc);
     value["gc"]["occupies_die"] = json!(experiment.gc.occupies_die);
     value["gc"]["streams"] = json!(experiment.gc.streams);
     value["generate"]["streams"] = json!(crate::GenerateSpec::default().streams);

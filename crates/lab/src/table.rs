@@ -4,7 +4,7 @@ use crate::compare::{Comparison, Outcome};
 use crate::quantity::Quantity;
 use crate::seeds::Interval;
 use crate::verdict::{MEASURES, OverSeeds, SchemeVerdict};
-use ssd::{AroundResult, Response, RunResult, StreamResult};
+use ssd::{AroundResult, Response, RunResult, SlcResult, StreamResult};
 use std::collections::BTreeMap;
 use vocab::{Cause, StreamId};
 
@@ -235,6 +235,11 @@ impl Comparison {
             rows.each("pages read ahead", |o| count(o.result.around.ahead_pages));
             rows.each("  pages found there", |o| count(o.result.around.ahead_hits));
             rows.each("code groups encoded", |o| count(o.result.around.encoded_groups));
+        }
+        if rows.any(|o| o.result.slc != SlcResult::default()) {
+            rows.each("pages written to the SLC cache", |o| count(o.result.slc.host_pages));
+            rows.each("  past it", |o| count(o.result.slc.past_pages));
+            rows.each("  folded", |o| count(o.result.slc.folded_pages));
         }
         if rows.any(|o| o.result.ecc.codewords > 0) {
             rows.each("bits corrected a codeword", |o| figure(Quantity::Plain, o.result.corrected_per_codeword()));

@@ -238,6 +238,11 @@ const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
 /// A page whose newest contents went with what is lost answers with a media error after a cut, under every scheme.
 const ONCE_BROKEN_BEYOND_PROMISE: &[u64] = &[1_011, 1_553, 722, 3_276, 2_054, 20_141, 45_984, 17_909, 65_358];
 
+/// On drives with an SLC cache: a write to a dead die of a stripe without parity, and a discarded stripe that a mount after the loss
+/// of sums took for an older one.
+const ONCE_BROKEN_SLC: &[(u64, u64, &[&str])] =
+    &[(42, 175_029, &["da-raid5"]), (32, 109_736, &["none", "raid5", "ppc", "da-raid5", "ds-raid"])];
+
 /// Should the draws change, these are as good as any.
 #[test]
 fn scenarios_that_once_broke_a_rule_do_not_any_more() {
@@ -252,6 +257,11 @@ fn scenarios_that_once_broke_a_rule_do_not_any_more() {
         let faults: Vec<String> = faults.iter().map(|&name| name.into()).collect();
         let scope = Scope::named(seed, &[], &faults, false).unwrap_or_else(|problem| panic!("{problem}"));
         assert_eq!(scope.replay(number).1.broken(), None, "seed {seed}, scenario {number}, faults {faults:?}");
+    }
+    for &(seed, number, schemes) in ONCE_BROKEN_SLC {
+        let schemes: Vec<String> = schemes.iter().map(|&name| name.into()).collect();
+        let scope = Scope::drawn("slc", seed, &schemes, &[], false).unwrap_or_else(|problem| panic!("{problem}"));
+        assert_eq!(scope.replay(number).1.broken(), None, "SLC cache, seed {seed}, scenario {number}");
     }
     let two = ["da-raid5".to_owned(), "ppc".to_owned()];
     let two = Scope::apart(888_002, &two, &[], false).unwrap_or_else(|problem| panic!("{problem}"));

@@ -74,8 +74,34 @@ pub struct BlockInfo {
     pub recharges: u32,
     /// Bad blocks are never used.
     pub bad: bool,
+    /// Whether its cells store one bit each (SLC mode, decision 14): as many erases then wear it like one in its usual mode;
+    /// 0: its usual mode. Until the next erase.
+    pub slc: u8,
+    /// Erases in SLC mode since [`Self::pe`] last rose.
+    pub slc_cycles: u8,
     /// When the first page was programmed (DA-RAID-5 keeps this as the block's time stamp).
     pub first_program: SimTime,
+}
+
+/// Most erases in SLC mode that count as one: as many as the bytes beside a page can count.
+pub const MOST_CYCLES_A_CYCLE: u8 = 127;
+
+impl BlockInfo {
+    /// Whether its cells store one bit each.
+    #[inline]
+    #[must_use]
+    pub fn is_slc(&self) -> bool {
+        self.slc > 0
+    }
+
+    /// An erase ends SLC mode.
+    fn wear_as_slc(&mut self) {
+        self.slc_cycles += 1;
+        if self.slc_cycles >= self.slc {
+            (self.pe, self.slc_cycles) = (self.pe + 1, 0);
+        }
+        self.slc = 0;
+    }
 }
 
 /// One stored page.
@@ -163,6 +189,8 @@ pub trait FlashArray<P: Payload>: Clone + Send {
     fn answers_everywhere(&self) -> bool {
         false
     }
+    /// An erased block is to be programmed in SLC mode, until it is erased: so many erases wear it as one in its usual mode does.
+    fn use_as_slc(&mut self, block: BlockAddr, cycles_a_cycle: u8);
     /// Sets the age of a block (decision D12): cycles are added, the rest replaced.
     fn set_age(&mut self, block: BlockAddr, age: impl FnOnce(&mut BlockInfo));
     /// All pages of the block count as encoded with this capability; part of its age.
@@ -173,6 +201,7 @@ pub trait FlashArray<P: Payload>: Clone + Send {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct History {
     pub pe: u32,
+    pub slc_cycles: u8,
     pub pe_max: u32,
     pub first_program: SimTime,
 }
@@ -263,6 +292,8 @@ impl<P: Payload> MemoryArray<P> {
             coverage: Coverages::new(pages, self.coverage_words),
             ecc: self.keeps_ecc.then(|| Box::new(EccOob::new(pages))),
             pe: 0,
+            slc: 0,
+            slc_cycles: 0,
             first_program_s: 0,
             recovery: self.keeps_updates.then(|| Box::new(recovery())),
         }
@@ -315,7 +346,7 @@ impl<P: Payload> MemoryArray<P> {
         if page == 0 {
             info.first_program = now;
         }
-        let pe = info.pe;
+        let (pe, slc, slc_cycles) = (info.pe, info.slc, info.slc_cycles);
         if self.contents[block.index()].is_none() {
             self.make_contents(block);
         }
@@ -324,6 +355,7 @@ impl<P: Payload> MemoryArray<P> {
         if page == 0 {
             contents.sequence.start(oob.sequence);
             (contents.pe, contents.first_program_s) = (pe, whole_seconds(now));
+            (contents.slc, contents.slc_cycles) = (slc, slc_cycles);
         }
         let slots = page * self.slots_per_page..(page + 1) * self.slots_per_page;
         match (tags, payload) {
@@ -371,6 +403,7 @@ impl<P: Payload> MemoryArray<P> {
         let contents = self.contents(block);
         History {
             pe: contents.pe,
+            slc_cycles: contents.slc_cycles,
             pe_max: contents.recovery.as_ref().map_or(contents.pe, |recovery| recovery.pe_max[page as usize]),
             first_program: SimTime(u64::from(contents.first_program_s) * NANOS_PER_S),
         }
@@ -400,7 +433,9 @@ impl<P: Payload> MemoryArray<P> {
     /// Forgets what no page and no mark says.
     pub(crate) fn forget_infos(&mut self) {
         for (info, contents) in self.blocks.iter_mut().zip(&mut self.contents) {
-            *info = BlockInfo { next_page: info.next_page, bad: info.bad, ..BlockInfo::default() };
+            // A sense of the first page in either mode tells which one it is.
+            let slc = if info.next_page > 0 { contents.as_ref().map_or(0, |contents| contents.get().slc) } else { 0 };
+            *info = BlockInfo { next_page: info.next_page, bad: info.bad, slc, ..BlockInfo::default() };
             if let Some(contents) = contents.as_mut().filter(|_| self.keeps_ecc) {
                 let contents = contents.change();
                 contents.ecc.iter_mut().for_each(|ecc| ecc.written_s.fill(contents.first_program_s));
@@ -521,7 +556,11 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         info.next_page = 0;
         info.reads = 0;
         info.recharges = 0;
-        info.pe += 1;
+        if info.slc == 0 {
+            info.pe += 1;
+        } else {
+            info.wear_as_slc();
+        }
         self.pe_max = self.pe_max.max(info.pe);
         if !self.scars.is_empty() {
             self.scars.heal(block, self.grid.ppn(block, 0), self.grid.pages_per_block());
@@ -539,6 +578,13 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         true
     }
 
+    fn use_as_slc(&mut self, block: BlockAddr, cycles_a_cycle: u8) {
+        let info = &mut self.blocks[block.index()];
+        assert!(info.next_page == 0 && !info.bad, "{block} changes its mode while it holds pages, or is bad");
+        assert!((1..=MOST_CYCLES_A_CYCLE).contains(&cycles_a_cycle), "1 to {MOST_CYCLES_A_CYCLE} fit beside a page");
+        info.slc = cycles_a_cycle;
+    }
+
     fn set_age(&mut self, block: BlockAddr, age: impl FnOnce(&mut BlockInfo)) {
         let info = &mut self.blocks[block.index()];
         let before = *info;
@@ -547,10 +593,11 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         self.pe_max = self.pe_max.max(info.pe);
         // The pages of an aged block say so.
         if let Some(contents) = &mut self.contents[block.index()]
-            && (info.pe, info.first_program) != (before.pe, before.first_program)
+            && (info.pe, info.slc_cycles, info.first_program) != (before.pe, before.slc_cycles, before.first_program)
         {
             let contents = contents.change();
             (contents.pe, contents.first_program_s) = (info.pe, whole_seconds(info.first_program));
+            contents.slc_cycles = info.slc_cycles;
         }
     }
 

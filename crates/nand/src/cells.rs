@@ -57,6 +57,8 @@ pub struct Cells {
     pages_per_block: u32,
     /// Pages of each bit of a word line.
     sensed: u32,
+    /// Bits of a cell, and by how many times fewer errors a page has in SLC mode.
+    slc: (u32, f64),
     streams: Streams,
     counts: Vec<Stream>,
     positions: Vec<Stream>,
@@ -102,6 +104,7 @@ impl Cells {
             settings,
             pages_per_block,
             sensed: 1,
+            slc: (1, 1.0),
             streams: *streams,
             counts: of_die("errors"),
             positions: of_die("positions"),
@@ -113,6 +116,13 @@ impl Cells {
     #[must_use]
     pub fn sensed_together(self, pages: u32) -> Self {
         Self { sensed: pages, pages_per_block: self.pages_per_block / pages, ..self }
+    }
+
+    /// The same where blocks may be in SLC mode: a cell usually stores so many bits, and a page in that mode has so many times
+    /// fewer errors than it would have otherwise.
+    #[must_use]
+    pub fn with_slc(self, bits: u32, fewer_errors: f64) -> Self {
+        Self { slc: (bits, 1.0 / fewer_errors), ..self }
     }
 
     /// Whether there are any errors at all.
@@ -131,7 +141,8 @@ impl Cells {
     #[must_use]
     pub fn nominal(&self, block: &BlockInfo, age: Nanos) -> f64 {
         let recharged = f64::from(block.recharges) * self.settings.recharge_rber;
-        (self.settings.model.rber(&self.stress(block, age)) + recharged).min(0.5)
+        let share = if block.is_slc() { self.slc.1 } else { 1.0 };
+        ((self.settings.model.rber(&self.stress(block, age)) + recharged) * share).min(0.5)
     }
 
     /// From now on the drive is at this temperature.
@@ -199,14 +210,17 @@ impl Cells {
             }
             (sigma * self.streams.stream_of(name, number).normal() - sigma * sigma / 2.0).exp()
         };
+        // In SLC mode there is one page to each word line.
+        let page_number = ppn.0 / self.sensed % self.pages_per_block;
+        let (page_number, share) = if block.is_slc() { (page_number * self.slc.0, self.slc.1) } else { (page_number, 1.0) };
         let of_block = factor(self.settings.block_sigma, "nand/block", u64::from(ppn.0 / self.pages_per_block));
         let of_page = factor(self.settings.page_sigma, "nand/page", sequence << 32 | u64::from(ppn.0));
         PageCells {
             stress: self.stress(block, age),
-            site: PageSite { page: ppn.0 / self.sensed % self.pages_per_block, pages_per_block: self.pages_per_block },
+            site: PageSite { page: page_number, pages_per_block: self.pages_per_block },
             extra: self.settings.cross_shift,
             recharged: f64::from(block.recharges) * self.settings.recharge_rber,
-            factors: (of_block, of_page),
+            factors: (of_block * share, of_page),
         }
     }
 

@@ -454,6 +454,10 @@ impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
         !self.any
     }
 
+    fn use_as_slc(&mut self, block: BlockAddr, cycles_a_cycle: u8) {
+        self.inner.use_as_slc(block, cycles_a_cycle);
+    }
+
     fn set_age(&mut self, block: BlockAddr, age: impl FnOnce(&mut BlockInfo)) {
         self.inner.set_age(block, age);
     }

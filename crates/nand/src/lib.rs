@@ -22,7 +22,9 @@ mod warmth;
 /// The source file of this crate's settings: `flashkeep settings` prints the doc comment of each field.
 pub const SETTINGS: &str = include_str!("timing.rs");
 
-pub use array::{Arrived, BlockInfo, FlashArray, MemoryArray, PageView, Payload, ProgramOutcome, ReadOutcome};
+pub use array::{
+    Arrived, BlockInfo, FlashArray, MOST_CYCLES_A_CYCLE, MemoryArray, PageView, Payload, ProgramOutcome, ReadOutcome,
+};
 pub use cells::{CellSettings, Cells, PageCells, hours, span_of};
 pub use faults::{FaultsFound, Faulty};
 #[cfg(unix)]
@@ -31,5 +33,5 @@ pub use oob::{Member, Oob, OobError, OobPage, OobSlot, OobTag, PageRole};
 pub use pairing::Pairing;
 pub use power::{EraseFate, InFlight, Partners, Program, ProgramFate};
 pub use scan::{BlockScan, PageScan, Scan, ValidPage};
-pub use timing::{Energy, Latencies, PageKind, ProgramUnit, Timing, Transfer, Unit, Worn};
+pub use timing::{Energy, Latencies, PageKind, ProgramUnit, SlcTimes, Timing, Transfer, Unit, Worn};
 pub use warmth::Warmth;

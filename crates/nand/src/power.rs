@@ -290,7 +290,8 @@ impl<P: Payload> MemoryArray<P> {
             }
             _ => Partners::Spared,
         };
-        if partners == Partners::Torn {
+        // In SLC mode no two pages share cells.
+        if partners == Partners::Torn && !self.block(block).is_slc() {
             let earlier = pairing.earlier_partners(page, self.grid().pages_per_block());
             earlier.for_each(|page| self.tear(self.grid().ppn(block, page)));
         }

@@ -38,6 +38,8 @@ pub struct ValidPage<'a> {
     pub oob: Oob,
     /// P/E cycles of the block, the erase before this program included.
     pub pe: u32,
+    /// Erases of the block in SLC mode since its cycles last rose.
+    pub slc_cycles: u8,
     /// Most P/E cycles of any block of the drive when the page was programmed.
     pub pe_max: u32,
     /// When the first page of the block was programmed, in whole seconds, rounded down.
@@ -105,8 +107,8 @@ impl<P: Payload> Scan<P> for MemoryArray<P> {
             Some(Scar::Torn | Scar::Weak { reads: 0 }) => PageScan::Unreadable,
             Some(Scar::Weak { .. }) | None => {
                 let PageView { tags, oob, .. } = self.page(ppn);
-                let History { pe, pe_max, first_program } = self.history(ppn);
-                PageScan::Valid(ValidPage { tags, oob, pe, pe_max, first_program })
+                let History { pe, slc_cycles, pe_max, first_program } = self.history(ppn);
+                PageScan::Valid(ValidPage { tags, oob, pe, slc_cycles, pe_max, first_program })
             }
         }
     }

@@ -1,5 +1,6 @@
 //! How long a flash command takes and what energy it needs.
 
+use crate::BlockInfo;
 use serde::{Deserialize, Serialize};
 use vocab::{BusRate, Bytes, Divider, Geometry, Nanojoules, Nanos, PeCycles, Ppn};
 
@@ -115,6 +116,17 @@ fn is_nothing(time: &Nanos) -> bool {
     time.0 == 0
 }
 
+/// Latencies of a block in SLC mode (decision 14), where a cell stores one bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlcTimes {
+    /// Array read time.
+    pub read: Nanos,
+    /// Program time.
+    pub program: Nanos,
+    /// Erase time.
+    pub erase: Nanos,
+}
+
 /// Energy of one operation of one plane's page or block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -169,6 +181,8 @@ pub struct Latencies {
     erase: Nanos,
     erase_worn: Nanos,
     worn_above: u32,
+    /// The same in SLC mode, where blocks may be in it.
+    slc: Option<SlcTimes>,
     /// Command and address cycles.
     pub command: Nanos,
     transfer_by_slots: Vec<Nanos>,
@@ -184,8 +198,9 @@ pub struct Unit {
     pages: Divider,
     sensed: Divider,
     plane_pages: Divider,
-    /// Time to move a whole unit over the channel.
+    /// Time to move a whole unit over the channel, and one of a block in SLC mode.
     transfer: Nanos,
+    transfer_slc: Nanos,
 }
 
 impl Unit {
@@ -209,19 +224,25 @@ impl Unit {
         self.plane_pages.split(page + 1).1 == 0
     }
 
+    /// Pages that one program stores in a block, which may be in SLC mode: then those of one bit.
+    #[inline]
+    fn of(&self, slc: bool) -> &Divider {
+        if slc { &self.sensed } else { &self.pages }
+    }
+
     /// Whether the page is the last of its unit: with it, the unit is programmed.
     #[inline]
     #[must_use]
-    pub fn ends_with(&self, page: u32) -> bool {
-        self.pages.split(page + 1).1 == 0
+    pub fn ends_with(&self, page: u32, slc: bool) -> bool {
+        self.of(slc).split(page + 1).1 == 0
     }
 
     /// Whether a page of a block whose next page is `next` is still in the memory where its unit is gathered.
     #[inline]
     #[must_use]
-    pub fn holds(&self, page: u32, next: u32) -> bool {
-        let (unit, gathered) = self.pages.split(next);
-        gathered > 0 && page < next && self.pages.split(page).0 == unit
+    pub fn holds(&self, page: u32, next: u32, slc: bool) -> bool {
+        let (unit, gathered) = self.of(slc).split(next);
+        gathered > 0 && page < next && self.of(slc).split(page).0 == unit
     }
 
     /// Which pages of the drive come into the registers with this one, by number, and the plane that it is of.
@@ -250,7 +271,7 @@ impl Latencies {
             Transfer::MtPerS(rate) => rate.transfer(Bytes(slots * geometry.slot_size.0)),
             Transfer::PerPage(time) => time,
         };
-        let slots_of_unit = u64::from(unit.pages()) * u64::from(geometry.slots_per_page());
+        let slots_of = |pages: u32| u64::from(pages) * u64::from(geometry.slots_per_page());
         Self {
             kinds: (0..geometry.pages_per_block).map(|page| (page / unit.sensed() % kinds) as u8).collect(),
             read: timing.page.iter().map(|kind| kind.read).collect(),
@@ -260,13 +281,15 @@ impl Latencies {
             erase: timing.erase,
             erase_worn,
             worn_above,
+            slc: None,
             command: timing.command,
             transfer_by_slots: (0..=u64::from(geometry.slots_per_page())).map(transfer).collect(),
             unit: Unit {
                 pages: Divider::new(unit.pages()),
                 sensed: Divider::new(unit.sensed()),
                 plane_pages: Divider::new(unit.plane_pages),
-                transfer: transfer(slots_of_unit),
+                transfer: transfer(slots_of(unit.pages())),
+                transfer_slc: transfer(slots_of(unit.sensed())),
             },
             suspend: timing.suspend,
         }
@@ -286,10 +309,47 @@ impl Latencies {
         self.read[self.kind(page)]
     }
 
-    /// Program time of page `page` of a block with `pe` cycles.
+    /// The same latencies, with those of blocks in SLC mode.
+    #[must_use]
+    pub fn with_slc(self, slc: SlcTimes) -> Self {
+        Self { slc: Some(slc), ..self }
+    }
+
+    /// Whether blocks may be in SLC mode.
     #[inline]
     #[must_use]
-    pub fn program(&self, page: u32, pe: u32) -> Nanos {
+    pub fn have_slc(&self) -> bool {
+        self.slc.is_some()
+    }
+
+    #[inline]
+    fn slc_of(&self, block: &BlockInfo) -> Option<&SlcTimes> {
+        self.slc.as_ref().filter(|_| block.is_slc())
+    }
+
+    /// As [`Self::read`], of a page of this block.
+    #[inline]
+    #[must_use]
+    pub fn sense(&self, page: u32, block: &BlockInfo) -> Nanos {
+        self.slc_of(block).map_or_else(|| self.read(page), |slc| slc.read)
+    }
+
+    /// Pages that the block takes in its mode: in SLC mode those of one bit of its cells.
+    #[inline]
+    #[must_use]
+    pub fn pages_of(&self, block: &BlockInfo) -> u32 {
+        let pages = self.kinds.len() as u32;
+        if block.is_slc() { pages / self.read.len() as u32 } else { pages }
+    }
+
+    /// Program time of page `page` of a block.
+    #[inline]
+    #[must_use]
+    pub fn program(&self, page: u32, block: &BlockInfo) -> Nanos {
+        if let Some(slc) = self.slc_of(block) {
+            return slc.program;
+        }
+        let pe = block.pe;
         let kind = self.kind(page);
         let time = if pe > self.worn_above { self.program_worn[kind] } else { self.program[kind] };
         if self.program_growth.0 == 0 {
@@ -298,11 +358,14 @@ impl Latencies {
         Nanos(time.0 + self.program_growth.0 * u64::from(pe) / 1000)
     }
 
-    /// Erase time of a block with `pe` cycles.
+    /// Erase time of a block.
     #[inline]
     #[must_use]
-    pub fn erase(&self, pe: u32) -> Nanos {
-        if pe > self.worn_above { self.erase_worn } else { self.erase }
+    pub fn erase(&self, block: &BlockInfo) -> Nanos {
+        if let Some(slc) = self.slc_of(block) {
+            return slc.erase;
+        }
+        if block.pe > self.worn_above { self.erase_worn } else { self.erase }
     }
 
     /// Time to move `slots` logical pages over the channel.
@@ -312,11 +375,11 @@ impl Latencies {
         self.transfer_by_slots[slots as usize]
     }
 
-    /// Time to move all pages that one program stores.
+    /// Time to move all pages that one program of the block stores.
     #[inline]
     #[must_use]
-    pub fn transfer_unit(&self) -> Nanos {
-        self.unit.transfer
+    pub fn transfer_unit(&self, block: &BlockInfo) -> Nanos {
+        if block.is_slc() { self.unit.transfer_slc } else { self.unit.transfer }
     }
 }
 
@@ -360,20 +423,40 @@ mod tests {
         let kinds: Vec<usize> = (0..24).map(|page| latencies.kind(page)).collect();
         assert_eq!(kinds, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]);
         assert_eq!(latencies.read(9), Nanos(30));
-        assert_eq!(latencies.transfer_unit(), Nanos(12 * 4096));
+        assert_eq!(latencies.transfer_unit(&BlockInfo::default()), Nanos(12 * 4096));
     }
 
     #[test]
     fn a_unit_is_held_until_its_last_page_is_there() {
         let (timing, geometry) = gathered();
         let unit = Latencies::new(&timing, &geometry).unit;
-        let ends: Vec<u32> = (0..24).filter(|&page| unit.ends_with(page)).collect();
+        let ends: Vec<u32> = (0..24).filter(|&page| unit.ends_with(page, false)).collect();
         assert_eq!(ends, [11, 23]);
         for next in 0..=24 {
-            let held: Vec<u32> = (0..24).filter(|&page| unit.holds(page, next)).collect();
+            let held: Vec<u32> = (0..24).filter(|&page| unit.holds(page, next, false)).collect();
             assert_eq!(held, (next / 12 * 12..next).collect::<Vec<_>>(), "{next} pages are there");
         }
+        let ends: Vec<u32> = (0..8).filter(|&page| unit.ends_with(page, true)).collect();
+        assert_eq!(ends, [3, 7], "in SLC mode both planes take their two pages, and a block a third of its pages");
+        for next in 0..=8 {
+            let held: Vec<u32> = (0..8).filter(|&page| unit.holds(page, next, true)).collect();
+            assert_eq!(held, (next / 4 * 4..next).collect::<Vec<_>>(), "{next} pages are there");
+        }
         assert_eq!([0, 1, 2, 3, 4].map(|page| unit.sensing(Ppn(page))), [(0, 0), (0, 0), (0, 1), (0, 1), (1, 0)]);
+    }
+
+    /// Catches a block in SLC mode that is as slow, or as large, as others.
+    #[test]
+    fn a_block_in_slc_mode_has_times_and_pages_of_its_own() {
+        let (timing, geometry) = gathered();
+        let slc = SlcTimes { read: Nanos(3), program: Nanos(70), erase: Nanos(400) };
+        let latencies = Latencies::new(&timing, &geometry).with_slc(slc);
+        let of = |block: &BlockInfo| {
+            let times = (latencies.sense(8, block), latencies.program(8, block), latencies.erase(block));
+            (latencies.pages_of(block), times, latencies.transfer_unit(block).0 / 4096)
+        };
+        assert_eq!(of(&BlockInfo::default()), (24, (Nanos(30), Nanos(900), Nanos(5000)), 12));
+        assert_eq!(of(&BlockInfo { slc: 10, ..BlockInfo::default() }), (8, (Nanos(3), Nanos(70), Nanos(400)), 4));
     }
 
     #[test]

@@ -4,7 +4,7 @@ const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#c46a9f", "#2f9fdb", "#b58900
 // Causes of flash traffic, from the bottom of a stack up.
 const CAUSES = {
   host: "#0072b2", "host-rmw": "#2f9fdb", parity: "#009e73", gc: "#d55e00", refresh: "#c46a9f", rebuild: "#b58900",
-  encode: "#7a5cc4", "wear-level": "#8c564b", meta: "#7d838c", padding: "#aab0b8",
+  encode: "#7a5cc4", "wear-level": "#8c564b", meta: "#7d838c", padding: "#aab0b8", fold: "#117733",
 };
 const KEPT = 240;
 const state = { samples: [], events: [], status: null, sample: 0, event: 0, at: null, dead: 0 };

@@ -42,7 +42,14 @@ fn setup(scheme: &str, payload: PayloadKind, blocks_per_plane: u32) -> Setup {
     let energy = nand::Energy { read: Nanojoules(6_200), program: Nanojoules(107_000), erase: Nanojoules(289_000) };
     Setup {
         user_slots: (f64::from(geometry.slots()) * 0.93 * 0.75) as u32,
-        drive: Drive { geometry, timing, energy, endurance: PeCycles(10_000), controller: flashkeep_ssd::Controller::default() },
+        drive: Drive {
+            geometry,
+            timing,
+            energy,
+            endurance: PeCycles(10_000),
+            controller: flashkeep_ssd::Controller::default(),
+            slc: flashkeep_ssd::Slc::default(),
+        },
         scheme: protect::SchemeChoice::named(scheme),
         gc: ftl::GcConfig::default(),
         wear: ftl::WearConfig::default(),

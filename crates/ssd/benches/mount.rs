@@ -40,7 +40,14 @@ fn setup(scheme: &str, checkpoint: bool) -> Setup {
         suspend: None,
     };
     let energy = nand::Energy { read: Nanojoules(6_200), program: Nanojoules(107_000), erase: Nanojoules(289_000) };
-    let drive = Drive { geometry, timing, energy, endurance: PeCycles(3_000), controller: flashkeep_ssd::Controller::default() };
+    let drive = Drive {
+        geometry,
+        timing,
+        energy,
+        endurance: PeCycles(3_000),
+        controller: flashkeep_ssd::Controller::default(),
+        slc: flashkeep_ssd::Slc::default(),
+    };
     let (scheme, gc) = (protect::SchemeChoice::named(scheme), ftl::GcConfig::default());
     let most = ssd::mountable_slots_max(&drive, &scheme, &gc).expect("a drive of this scheme");
     Setup {

@@ -5,7 +5,7 @@ pub use device::config::{CodecTiming, ENTRIES_MAX, Ecc, Errors, LadderPolicy, Sc
 use crate::rules::SafetyRule;
 use ftl::FtlError;
 use ftl::{GcConfig, WearConfig};
-use nand::{Energy, Pairing, Timing};
+use nand::{Energy, Pairing, SlcTimes, Timing};
 use protect::SchemeChoice;
 use protect::{SchemeError, Shape};
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,100 @@ pub struct Drive {
     /// What firmware and host link add to each command.
     #[serde(default, skip_serializing_if = "Controller::is_free")]
     pub controller: Controller,
+    /// Blocks written with one bit a cell before others.
+    #[serde(default, skip_serializing_if = "Slc::is_usual")]
+    pub slc: Slc,
+}
+
+/// Which blocks the host writes with one bit a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SlcMode {
+    /// None.
+    Off,
+    /// Some of each die that are used for nothing else.
+    Static,
+    /// Any free ones.
+    Dynamic,
+}
+
+/// When full blocks in SLC mode are moved to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SlcFold {
+    /// While the host asks for nothing.
+    Idle,
+    /// As soon as the cache is full, and until it has a free block.
+    Full,
+}
+
+/// What becomes of host writes while the cache is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SlcFull {
+    /// They go to other blocks.
+    Bypass,
+    /// They wait until a block was folded.
+    Wait,
+}
+
+/// The SLC cache (decision 14): blocks that the host writes with one bit a cell, and that are folded into others later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Slc {
+    /// Which blocks it takes.
+    pub mode: SlcMode,
+    /// How many of each die, as the map sees blocks: kept for it, or taken at most. Superblocks under schemes of rows.
+    pub blocks: u32,
+    /// When it is folded.
+    pub fold: SlcFold,
+    /// What becomes of host writes while it is full.
+    pub full: SlcFull,
+    /// Array read time in SLC mode.
+    pub read: Nanos,
+    /// Program time in SLC mode.
+    pub program: Nanos,
+    /// Erase time in SLC mode.
+    pub erase: Nanos,
+    /// Rated P/E cycles in SLC mode: erases in that mode wear a block so much less than `drive.endurance` says.
+    pub endurance: PeCycles,
+    /// By how many times fewer bits of a page are in error in SLC mode.
+    pub fewer_errors: u32,
+}
+
+impl Slc {
+    /// Whether nothing was set.
+    #[must_use]
+    pub fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Its latencies.
+    pub(crate) fn times(&self) -> SlcTimes {
+        SlcTimes { read: self.read, program: self.program, erase: self.erase }
+    }
+
+    /// Whether there is a cache.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.mode != SlcMode::Off
+    }
+}
+
+impl Default for Slc {
+    fn default() -> Self {
+        Self {
+            mode: SlcMode::Off,
+            blocks: 8,
+            fold: SlcFold::Idle,
+            full: SlcFull::Bypass,
+            read: Nanos(25_000),
+            program: Nanos(200_000),
+            erase: Nanos(1_500_000),
+            endurance: PeCycles(30_000),
+            fewer_errors: 100,
+        }
+    }
 }
 
 /// What firmware and host link add to each command, beside the work of the flash. Nothing by default.

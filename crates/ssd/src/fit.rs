@@ -1,9 +1,10 @@
 //! What fits on a drive: checks of settings, and how much the host can store, before a drive is built.
 
-use crate::config::{Drive, Setup, SetupError, shape};
+use crate::config::{Drive, Setup, SetupError, SlcFold, SlcFull, SlcMode, shape};
 use crate::write::commit_reserve;
 use crate::write::zones::over::code_over;
-use ftl::{Ftl, GcConfig, LogKind};
+use ftl::{Ftl, GcConfig, LogKind, SlcBlocks, SlcSpace};
+use nand::MOST_CYCLES_A_CYCLE;
 use protect::{Protection, SchemeChoice};
 use vocab::Grid;
 
@@ -54,21 +55,29 @@ fn slots_beside(drive: &Drive, scheme: &SchemeChoice, gc: &GcConfig, recovery: u
     let protection = build_scheme(drive, scheme)?;
     check_streams(scheme, &protection, gc)?;
     let (kind, spread) = match &protection {
-        Protection::Zones(zones) => return Ok(zones.layout().user_pages()),
+        Protection::Zones(zones) => {
+            slc_space(drive, &protection, gc)?;
+            return Ok(zones.layout().user_pages());
+        }
         Protection::Rows(_) | Protection::Groups(_) => (LogKind::Group, 1),
         _ => (LogKind::Regions, u64::from(grid.dies())),
     };
     // One page of play for each log: a new version is placed before the old one is given up.
     let reserve = commit_reserve(&protection, &grid) + recovery;
     let space = (rows_side_by_side(&protection), group_space(&grid, &protection));
+    let slc = slc_space(drive, &protection, gc)?;
     let play = spread * u64::from(grid.slots_per_page());
-    let slots = Ftl::capacity(&grid, kind, space, reserve, gc).saturating_sub(play);
+    let slots = Ftl::capacity(&grid, kind, space, reserve, slc, gc).saturating_sub(play);
     let user = match &protection {
         Protection::Stripes(scheme) => slots / u64::from(scheme.data_strips() + 1) * u64::from(scheme.data_strips()),
         _ => slots,
     };
     // Pages of code take as much flash as pages of the user.
-    let code = code_over(drive, scheme)?.map_or(0, |code| code.layout().all_code_pages().into());
+    let code = code_over(drive, scheme)?;
+    if code.is_some() && slc.is_some() {
+        return Err(SetupError::new("drive.slc.mode: code zones over another way of writing know nothing of an SLC cache"));
+    }
+    let code = code.map_or(0, |code| code.layout().all_code_pages().into());
     Ok(user.saturating_sub(code) as u32)
 }
 
@@ -88,6 +97,67 @@ fn check_streams(scheme: &SchemeChoice, protection: &Protection, gc: &GcConfig) 
 /// Rows of one page number.
 pub(crate) fn rows_side_by_side(protection: &Protection) -> u32 {
     if let Protection::Rows(scheme) = protection { scheme.side_by_side() } else { 1 }
+}
+
+/// The SLC cache of each log; `None` where the drive has none.
+///
+/// # Errors
+/// A drive or scheme that cannot have the one that is asked for.
+pub(crate) fn slc_space(drive: &Drive, protection: &Protection, gc: &GcConfig) -> Result<Option<SlcSpace>, SetupError> {
+    let slc = &drive.slc;
+    let blocks = match slc.mode {
+        SlcMode::Off => return Ok(None),
+        SlcMode::Static => SlcBlocks::Kept(slc.blocks),
+        SlcMode::Dynamic => SlcBlocks::Any(slc.blocks),
+    };
+    let fail = |reason: String| Err(SetupError::new(format!("drive.slc.{reason}")));
+    match protection {
+        Protection::Groups(_) => {
+            return fail("mode: block groups want whole blocks: their codes reach from the first page to the last".into());
+        }
+        Protection::Zones(_) => {
+            return fail("mode: code zones have a few blocks for each zone, none to spare for a cache".into());
+        }
+        Protection::Rows(_) if !gc.separate_frontier => {
+            return fail(
+                "mode: rows want gc.separate_frontier = true: a row that host and collector share is in one mode".into(),
+            );
+        }
+        Protection::None | Protection::Stripes(_) | Protection::Rows(_) => {}
+    }
+    if gc.streams.host_frontiers() > 1 {
+        return fail("mode: streams that are isolated (gc.streams.isolation) would be mixed in it".into());
+    }
+    let (bits, pages) = (drive.timing.page.len() as u32, drive.geometry.pages_per_block);
+    let sensed = drive.timing.unit.map_or(1, |unit| unit.sensed());
+    if bits < 2 {
+        return fail("mode: the drive has one kind of page: its cells store one bit already".into());
+    }
+    if !pages.is_multiple_of(bits * sensed) {
+        let reason =
+            format!("mode: {pages} pages a block are no multiple of {sensed}, a page of every plane, times {bits} bits a cell");
+        return fail(reason);
+    }
+    let most = drive.geometry.blocks_per_die() - 1;
+    if slc.blocks == 0 || slc.blocks > most {
+        return fail(format!("blocks: found {}, valid are 1 to {most}, fewer than a die has", slc.blocks));
+    }
+    cycles_a_cycle(drive)?;
+    let (folds_when_full, waits) = (slc.fold == SlcFold::Full, slc.full == SlcFull::Wait);
+    Ok(Some(SlcSpace { blocks, bits, folds_when_full, waits }))
+}
+
+/// Erases in SLC mode that wear a block as one in its usual mode does.
+///
+/// # Errors
+/// Ratings that are out of range.
+pub(crate) fn cycles_a_cycle(drive: &Drive) -> Result<u8, SetupError> {
+    let (usual, slc) = (drive.endurance.0, drive.slc.endurance.0);
+    let cycles = u8::try_from(slc / usual.max(1)).ok().filter(|cycles| (1..=MOST_CYCLES_A_CYCLE).contains(cycles));
+    cycles.ok_or_else(|| {
+        let most = usual.saturating_mul(u32::from(MOST_CYCLES_A_CYCLE) + 1) - 1;
+        SetupError::new(format!("drive.slc.endurance: found {slc}, valid are {usual} (drive.endurance) to {most}"))
+    })
 }
 
 /// What block groups hold, under a scheme that has them.

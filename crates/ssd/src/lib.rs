@@ -31,7 +31,7 @@ pub use boot::precondition::HistoryProgress;
 pub use config::SetupError;
 pub use config::{
     Age, Buffer, BufferKind, CodecTiming, Controller, Drive, ENTRIES_MAX, Ecc, Errors, Faults, LadderPolicy, Pace, PayloadKind,
-    Power, Precondition, Refresh, RefreshPolicy, Scheduler, Setup, shape,
+    Power, Precondition, Refresh, RefreshPolicy, Scheduler, Setup, Slc, SlcFold, SlcFull, SlcMode, shape,
 };
 pub use core::limits::Recycled;
 pub use device::contents::page_contents;
@@ -54,7 +54,7 @@ pub use proof::{AlternativesInFlight, CodePage, Failure, HeldParity, HeldSum, In
 pub use result::series::{SeriesColumn, SeriesResult};
 pub use result::{
     AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, HostResult, LadderResult, Life, OracleResult, PreconditionResult,
-    RedundancyResult, ReplayResult, Response, RunResult, StreamResult, WaitsResult, WearResult,
+    RedundancyResult, ReplayResult, Response, RunResult, SlcResult, StreamResult, WaitsResult, WearResult,
 };
 pub use rules::{SAFETY_RULES, SafetyRule};
 pub use session::series::RunSeries;

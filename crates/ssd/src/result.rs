@@ -104,6 +104,19 @@ pub struct AroundResult {
     pub valid_groups: u64,
 }
 
+/// What an SLC cache took and gave in one run, in logical pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlcResult {
+    /// Pages of the host written to it.
+    pub host_pages: u64,
+    /// Pages of the host written past it; 0 where the drive has none.
+    pub past_pages: u64,
+    /// Pages moved from it to other blocks.
+    pub folded_pages: u64,
+    /// Erases of its blocks.
+    pub erases: u64,
+}
+
 /// What the host asked and was told in one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostResult {
@@ -313,6 +326,9 @@ pub struct RunResult {
     pub ladder: LadderResult,
     /// Reads with alternatives; zeros where there are none.
     pub around: AroundResult,
+    /// What an SLC cache took and gave; zeros where there is none.
+    #[serde(default)]
+    pub slc: SlcResult,
     /// What redundancy gave back.
     #[serde(flatten)]
     pub redundancy: RedundancyResult,

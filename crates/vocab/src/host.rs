@@ -82,11 +82,13 @@ pub enum Cause {
     Meta,
     /// Empty pages that a block takes because its pages are programmed in order.
     Padding,
+    /// Moving pages from blocks in SLC mode to others.
+    Fold,
 }
 
 impl Cause {
     /// All causes, in report order.
-    pub const ALL: [Cause; 10] = [
+    pub const ALL: [Cause; 11] = [
         Cause::Host,
         Cause::HostRmw,
         Cause::Parity,
@@ -97,6 +99,7 @@ impl Cause {
         Cause::Encode,
         Cause::Meta,
         Cause::Padding,
+        Cause::Fold,
     ];
 
     /// The name used in reports.
@@ -113,6 +116,7 @@ impl Cause {
             Cause::Encode => "encode",
             Cause::Meta => "meta",
             Cause::Padding => "padding",
+            Cause::Fold => "fold",
         }
     }
 }

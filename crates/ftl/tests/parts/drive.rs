@@ -1,6 +1,8 @@
 //! Tiny drives for the tests, and short forms of what the tests do to them.
 
-use flashkeep_ftl::{Ftl, FtlError, FtlSetup, GcConfig, GroupSpace, LogKind, Segments, Stream, UnitId, UnitState, WearConfig};
+use flashkeep_ftl::{
+    Ftl, FtlError, FtlSetup, GcConfig, GroupSpace, LogKind, Segments, SlcSpace, Stream, UnitId, UnitState, WearConfig,
+};
 use vocab::{Bytes, Geometry, Grid, Lpn, PlaneUse, Ppn, Streams};
 
 /// A drive with small numbers, before its map is built.
@@ -16,6 +18,7 @@ pub struct Drive {
     pub segments: Option<Segments>,
     pub side_by_side: u32,
     pub groups: Option<GroupSpace>,
+    pub slc: Option<SlcSpace>,
     pub reserve: u32,
     pub recovery: u32,
     pub gc: GcConfig,
@@ -37,6 +40,7 @@ impl Drive {
             segments: None,
             side_by_side: 1,
             groups: None,
+            slc: None,
             reserve: 0,
             recovery: 0,
             gc: GcConfig::default(),
@@ -77,6 +81,7 @@ impl Drive {
             recovery: self.recovery,
             side_by_side: self.side_by_side,
             groups: self.groups,
+            slc: self.slc,
             gc: &self.gc,
             wear: &self.wear,
         };

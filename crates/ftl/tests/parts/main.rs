@@ -9,5 +9,6 @@ mod retire;
 mod room;
 mod rows;
 mod setup;
+mod slc;
 mod victims;
 mod wear;

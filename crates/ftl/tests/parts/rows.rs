@@ -245,7 +245,7 @@ fn rows_side_by_side_come_one_after_the_other_and_count_their_room() {
     // Two rows of three data pages each on each of three page numbers.
     let whole = |dies, side_by_side| {
         let grid = Drive::new(LogKind::Group, dies, BLOCKS, PAGES).grid();
-        Ftl::capacity(&grid, LogKind::Group, (side_by_side, None), 0, &GcConfig::default())
+        Ftl::capacity(&grid, LogKind::Group, (side_by_side, None), 0, None, &GcConfig::default())
     };
     // Of eight superblocks four count, each with all its rows of data but one, and one page more: 2 x 3 rows of 3 pages,
     // against 3 rows of 3 and 3 rows of 7.

@@ -45,8 +45,9 @@ fn writers_of_regions_may_share_a_frontier_only_where_a_page_is_a_slot() {
 /// Capacity by hand: units that can be at rest, times slots of each without the last granule but one slot.
 #[test]
 fn capacity_is_that_of_drives_worked_out_by_hand() {
-    let capacity =
-        |drive: &Drive| Ftl::capacity(&drive.grid(), drive.kind, (drive.side_by_side, drive.groups), drive.reserve, &drive.gc);
+    let capacity = |drive: &Drive| {
+        Ftl::capacity(&drive.grid(), drive.kind, (drive.side_by_side, drive.groups), drive.reserve, None, &drive.gc)
+    };
     let regions = Drive::new(LogKind::Regions, 2, 10, 4);
     // One for the collector, two open, one of garbage: 6 blocks of 4 pages on each of 2 dies.
     assert_eq!(capacity(&regions), 2 * 6 * 4);
@@ -71,7 +72,7 @@ fn a_log_without_bad_blocks_may_hold_its_share_of_the_capacity() {
             let sum: u64 = (0..map.logs()).map(|log| u64::from(map.live_max(log))).sum();
             assert_eq!(
                 sum,
-                Ftl::capacity(&drive.grid(), kind, (1, None), reserve, &drive.gc),
+                Ftl::capacity(&drive.grid(), kind, (1, None), reserve, None, &drive.gc),
                 "{kind:?}, {slots_per_page}, {reserve}"
             );
             assert_eq!(map.logs(), if kind == LogKind::Group { 1 } else { 3 });

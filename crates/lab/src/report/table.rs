@@ -7,7 +7,7 @@ use crate::compare::Comparison;
 use crate::quantity::{micros, seconds};
 use crate::seeds::Interval;
 use crate::verdict::{Costs, SchemeVerdict, Verdict};
-use ssd::{AroundResult, RunResult};
+use ssd::{AroundResult, RunResult, SlcResult};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use vocab::{Cause, StreamId};
@@ -158,6 +158,9 @@ fn tables(runs: &[RunResult], speeds: &[RunSpeed], verdict: &Verdict) -> Vec<Tab
     if runs.iter().any(|run| run.around != AroundResult::default()) {
         tables.insert(3, read_around(runs));
     }
+    if runs.iter().any(|run| run.slc != SlcResult::default()) {
+        tables.insert(3, slc_cache(runs));
+    }
     tables
 }
 
@@ -260,6 +263,18 @@ fn cost(runs: &[RunResult]) -> Table {
         .group("Load");
     let groups = [Some(writes), by_stream(runs), Some(joules), Some(wear), Some(load)];
     Table { title: "Cost", groups: groups.into_iter().flatten().collect() }
+}
+
+fn slc_cache(runs: &[RunResult]) -> Table {
+    let writes = Rows::of(runs)
+        .fact("to the cache", "pages", |r| r.slc.host_pages)
+        .fact("past it", "pages", |r| r.slc.past_pages)
+        .group("Writes of the host");
+    let folds = Rows::of(runs)
+        .cost("folded", "pages", |r| r.slc.folded_pages)
+        .fact("erased in SLC mode", "blocks", |r| r.slc.erases)
+        .group("Folding");
+    Table { title: "SLC cache", groups: vec![writes, folds] }
 }
 
 fn read_around(runs: &[RunResult]) -> Table {

@@ -283,6 +283,7 @@ fn figures_in_the_island_are_one_list_and_come_back_from_it() {
         "mismatches",
         "flash_reads",
         "ladder",
+        "slc",
         "flash_programs",
         "flash_erases",
         "waf",

@@ -1,6 +1,6 @@
 //! Random drives: small, with everything that a drive may have, and of every scheme.
 
-use super::{Draws, FaultKind, Scope, gathered, ladder, together, wide};
+use super::{Draws, FaultKind, Scope, gathered, ladder, slc, together, wide};
 use ssd::ecc::{CodeKind, ECC_POLICIES};
 use ssd::ftl::victim::POLICIES;
 use ssd::nand::{Energy, PageKind, Pairing, Timing, Transfer};
@@ -81,6 +81,7 @@ pub(super) fn ready(scope: &Scope, number: u64) -> Ready {
             }
             Draws::Gathered => gathered::drive(&mut draws),
             Draws::Ladder => ladder::drive(&mut draws),
+            Draws::Slc => slc::drive(&choice, &mut draws),
             Draws::Together | Draws::Apart if attempt < TRIES => drive(&mut draws),
             Draws::Together | Draws::Apart => shaped(5, 1, 14, 6, 1),
         };
@@ -95,7 +96,7 @@ pub(super) fn ready(scope: &Scope, number: u64) -> Ready {
 fn build(scope: &Scope, choice: SchemeChoice, drive: Drive, draws: &mut Stream) -> Option<Ready> {
     let protection = registry::build(&choice, ssd::shape(&drive)).ok()?;
     let plan = match scope.draws {
-        Draws::Together | Draws::Wide | Draws::Gathered | Draws::Ladder => together::plan(scope, &choice, &protection, draws),
+        Draws::Together | Draws::Wide | Draws::Gathered | Draws::Ladder | Draws::Slc => together::plan(scope, &choice, &protection, draws),
         Draws::Apart => outages(scope, plan(scope, &protection, draws), draws),
     };
     let setup = setup(scope, choice, drive, &plan, draws)?;
@@ -153,6 +154,7 @@ pub(super) fn shaped(dies: u32, channels: u32, blocks: u32, pages: u32, slots: u
         energy: Energy { read: Nanojoules(3_000), program: Nanojoules(131_000), erase: Nanojoules(289_000) },
         endurance: PeCycles(3000),
         controller: ssd::Controller::default(),
+        slc: ssd::Slc::default(),
     }
 }
 
@@ -228,13 +230,13 @@ fn setup(scope: &Scope, scheme: SchemeChoice, drive: Drive, plan: &Plan, draws: 
         seed: draws.bits(),
     };
     match scope.draws {
-        Draws::Together | Draws::Wide | Draws::Gathered | Draws::Ladder => {
+        Draws::Together | Draws::Wide | Draws::Gathered | Draws::Ladder | Draws::Slc => {
             setup.power = together::power(plan, setup.power, draws);
             setup.faults = together::faults(plan, draws);
         }
         Draws::Apart => setup.faults = faults(scope, plan, survives, draws),
     }
-    if matches!(scope.draws, Draws::Gathered | Draws::Ladder) {
+    if setup.drive.timing.unit.is_some() {
         setup.power = gathered::power(&setup);
     }
     if scope.draws == Draws::Ladder {

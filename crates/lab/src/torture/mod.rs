@@ -20,6 +20,7 @@ mod promise;
 mod run;
 mod scenario;
 mod shrink;
+mod slc;
 mod text;
 mod together;
 mod wide;
@@ -84,6 +85,8 @@ pub enum Draws {
     Gathered,
     /// As [`Self::Gathered`], with LDPC codes and a ladder of reads.
     Ladder,
+    /// As [`Self::Together`], on drives with an SLC cache, where the scheme can have one.
+    Slc,
 }
 
 /// All draws by name.
@@ -93,6 +96,7 @@ pub const DRAWS: &[(&str, Draws)] = &[
     ("wide", Draws::Wide),
     ("gathered", Draws::Gathered),
     ("ladder", Draws::Ladder),
+    ("slc", Draws::Slc),
 ];
 
 /// All kinds of faults by name.
@@ -160,7 +164,7 @@ impl Scope {
             None => Err(Problem::unknown("--draws", "way of drawing", draws, &known)),
             Some((_, Draws::Together)) => Self::named(seed, schemes, faults, beyond_promise),
             Some((_, Draws::Apart)) => Self::apart(seed, schemes, faults, beyond_promise),
-            Some(&(_, draws @ (Draws::Wide | Draws::Gathered | Draws::Ladder))) => {
+            Some(&(_, draws @ (Draws::Wide | Draws::Gathered | Draws::Ladder | Draws::Slc))) => {
                 Self::named(seed, schemes, faults, beyond_promise).map(|scope| Self { draws, ..scope })
             }
         }

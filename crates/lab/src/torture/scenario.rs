@@ -151,7 +151,7 @@ impl Scenario {
         let apart = number.is_multiple_of(TAKEN_APART);
         let scenario = |rounds| Self { setup: setup.clone(), pace, rounds, may_lose: plan.may_lose, apart };
         match scope.draws {
-            Draws::Together | Draws::Wide | Draws::Gathered | Draws::Ladder => {
+            Draws::Together | Draws::Wide | Draws::Gathered | Draws::Ladder | Draws::Slc => {
                 together::judged(scenario(together::rounds(setup, plan, rounds, &mut draws)))
             }
             Draws::Apart => scenario((0..rounds).map(|_| round(setup, plan, &mut left, &mut draws)).collect()),

@@ -3,7 +3,7 @@
 use super::run::{Happened, Outcome};
 use super::scenario::{Scenario, Strike, When, die_of};
 use ssd::nand::{EraseFate, Pairing, Partners, ProgramFate};
-use ssd::{BufferKind, Failure, Fate, MemoryLoss, Pace, RefreshPolicy};
+use ssd::{BufferKind, Drive, Failure, Fate, MemoryLoss, Pace, RefreshPolicy};
 use std::fmt::Write as _;
 use vocab::{DieId, Fua, HostCommand, HostOp};
 
@@ -52,10 +52,7 @@ impl Scenario {
                 writeln!(text, "buffer {kind}, {}", setup.buffer.size)
             }
         };
-        if let Some(unit) = setup.drive.timing.unit {
-            let suspends = if setup.drive.timing.suspend.is_some() { ", programs and erases give way to reads" } else { "" };
-            let _ = writeln!(text, "{} pages a program, gathered behind capacitors{suspends}", unit.pages());
-        }
+        text += &units_and_modes(&setup.drive);
         let pairing = match setup.power.pairing {
             Pairing::Alone => "pages have cells of their own".into(),
             pairing => format!("pages share cells, {pairing:?}"),
@@ -102,6 +99,21 @@ impl Scenario {
         }
         text
     }
+}
+
+/// How a drive programs several pages together, and its SLC cache; nothing where it has neither.
+fn units_and_modes(drive: &Drive) -> String {
+    let mut text = String::new();
+    if let Some(unit) = drive.timing.unit {
+        let suspends = if drive.timing.suspend.is_some() { ", programs and erases give way to reads" } else { "" };
+        let _ = writeln!(text, "{} pages a program, gathered behind capacitors{suspends}", unit.pages());
+    }
+    let slc = &drive.slc;
+    if slc.is_on() {
+        let (mode, fold, full) = (slc.mode, slc.fold, slc.full);
+        let _ = writeln!(text, "SLC cache {mode:?}, {} blocks a die, fold {fold:?}, full {full:?}", slc.blocks);
+    }
+    text
 }
 
 /// Pieces in lines of a readable length.

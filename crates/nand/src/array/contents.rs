@@ -17,6 +17,8 @@ pub(crate) struct BlockContents<P> {
     pub ecc: Option<Box<EccOob>>,
     /// What every page of the block says in its OOB bytes.
     pub pe: u32,
+    pub slc: u8,
+    pub slc_cycles: u8,
     pub first_program_s: u32,
     /// What only recovery reads, apart from what all reads touch.
     pub recovery: Option<Box<RecoveryOob>>,
@@ -38,6 +40,8 @@ impl<P> BlockContents<P> {
             coverage: Coverages::default(),
             ecc: None,
             pe: 0,
+            slc: 0,
+            slc_cycles: 0,
             first_program_s: 0,
             recovery: None,
         }

@@ -28,6 +28,7 @@ impl<P: Payload> MemoryArray<P> {
         contents.sequence.start(valid().map(|oob| oob.sequence).min().unwrap_or(0));
         if let Some(first) = valid().next() {
             (contents.pe, contents.first_program_s) = (first.pe, first.first_program_s);
+            (contents.slc, contents.slc_cycles) = (u8::from(first.slc), first.slc_cycles);
             contents.ecc.iter_mut().for_each(|ecc| ecc.written_s.fill(first.first_program_s));
         }
         let mut half_erased = !matches!(found[0], Found::Valid(..));
@@ -55,8 +56,10 @@ impl<P: Payload> MemoryArray<P> {
                 recovery.update[page * self.slots_per_page + i] = update;
             }
         }
+        let slc = contents.slc;
         self.contents[block.index()] = Some(Stored::Open(Box::new(contents)).close());
-        self.blocks[block.index()].next_page = last as u32 + 1;
+        let info = &mut self.blocks[block.index()];
+        (info.next_page, info.slc) = (last as u32 + 1, slc);
         if half_erased {
             self.scars.add_half_erased(block);
         }
@@ -73,9 +76,10 @@ impl<P: Payload> MemoryArray<P> {
         let &Program { ppn, tags, updates, oob, now, .. } = program;
         let (block, page) = self.grid.split(ppn);
         self.assert_programmable(ppn);
-        let (pe, first_program_s) = match &self.contents[block.index()] {
-            Some(stored) if page > 0 => (stored.get().pe, stored.get().first_program_s),
-            _ => (self.blocks[block.index()].pe, super::whole_seconds(now)),
+        let info = &self.blocks[block.index()];
+        let (pe, slc_cycles, first_program_s) = match &self.contents[block.index()] {
+            Some(stored) if page > 0 => (stored.get().pe, stored.get().slc_cycles, stored.get().first_program_s),
+            _ => (info.pe, info.slc_cycles, super::whole_seconds(now)),
         };
         let update = |i: usize| updates.map_or(oob.sequence, |updates| updates[i]);
         let slot = |(i, (&tag, &data_crc)): (usize, (&OobTag, &u32))| OobSlot { tag, data_crc, update: update(i) };
@@ -84,6 +88,8 @@ impl<P: Payload> MemoryArray<P> {
             coverage: u32::try_from(oob.coverage.0).expect("drives in files have at most 32 dies"),
             sequence: oob.sequence,
             pe,
+            slc: info.is_slc(),
+            slc_cycles,
             pe_max: self.pe_max,
             first_program_s,
             slots: tags.iter().zip(data_crc).enumerate().map(slot).collect(),

@@ -485,6 +485,10 @@ impl<P: StoredPayload, S: Store> FlashArray<P> for FileArray<P, S> {
         true
     }
 
+    fn use_as_slc(&mut self, block: BlockAddr, cycles_a_cycle: u8) {
+        self.memory.use_as_slc(block, cycles_a_cycle);
+    }
+
     /// Of an age only the mark of a bad block is written: the rest is told by pages.
     fn set_age(&mut self, block: BlockAddr, age: impl FnOnce(&mut BlockInfo)) {
         let was_bad = self.memory.block(block).bad;

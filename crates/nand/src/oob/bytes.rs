@@ -10,6 +10,10 @@ const VERSION: u8 = 1;
 const CHECKED: usize = 28;
 const HEAD: usize = 32;
 const SLOT: usize = 16;
+/// Bits of the P/E cycles; those above say how the block is used as SLC.
+const PE_BITS: u32 = 24;
+/// Most cycles that are written down: a hundred times of what SLC bears.
+const PE_MOST: u32 = (1 << PE_BITS) - 1;
 /// What an erased cell reads as.
 const ERASED: u8 = 0xff;
 
@@ -24,6 +28,10 @@ pub struct OobPage {
     pub sequence: u64,
     /// P/E cycles of the block, the erase before this program included.
     pub pe: u32,
+    /// Whether the block is in SLC mode.
+    pub slc: bool,
+    /// Erases in SLC mode since the cycles last rose, at most 127.
+    pub slc_cycles: u8,
     /// Most P/E cycles of any block of the drive when the page was programmed.
     pub pe_max: u32,
     /// When the first page of the block was programmed, in whole seconds, rounded down.
@@ -128,7 +136,8 @@ impl OobPage {
         bytes.extend([VERSION, self.ecc_profile.0]);
         bytes.extend(self.coverage.to_le_bytes());
         bytes.extend(self.sequence.to_le_bytes());
-        bytes.extend(self.pe.to_le_bytes());
+        let mode = u32::from(self.slc) << 31 | u32::from(self.slc_cycles) << PE_BITS;
+        bytes.extend((self.pe.min(PE_MOST) | mode).to_le_bytes());
         bytes.extend(self.pe_max.to_le_bytes());
         bytes.extend(self.first_program_s.to_le_bytes());
         bytes.extend([0; HEAD - CHECKED]);
@@ -173,7 +182,9 @@ impl OobPage {
             ecc_profile: Capability(bytes[3]),
             coverage: u32_at(bytes, 4),
             sequence: u64_at(bytes, 8),
-            pe: u32_at(bytes, 16),
+            pe: u32_at(bytes, 16) & PE_MOST,
+            slc: u32_at(bytes, 16) >> 31 == 1,
+            slc_cycles: (u32_at(bytes, 16) >> PE_BITS) as u8 & 0x7f,
             pe_max: u32_at(bytes, 20),
             first_program_s: u32_at(bytes, 24),
             slots: slots.collect::<Result<_, OobError>>()?,
@@ -196,6 +207,8 @@ mod tests {
             coverage: 0x0000_0107,
             sequence: 0x0000_0001_0203_0405,
             pe: 1500,
+            slc: false,
+            slc_cycles: 0,
             pe_max: 1733,
             first_program_s: 86_400,
             slots: vec![
@@ -216,7 +229,9 @@ mod tests {
             ecc_profile: Capability(draws.bits() as u8),
             coverage: draws.bits() as u32,
             sequence: draws.bits(),
-            pe: draws.bits() as u32,
+            pe: draws.below(1 << 24) as u32,
+            slc: draws.below(2) == 1,
+            slc_cycles: draws.below(128) as u8,
             pe_max: draws.bits() as u32,
             first_program_s: draws.bits() as u32,
             slots: (0..slots).map(|_| slot(draws)).collect(),
@@ -233,6 +248,14 @@ mod tests {
         assert_eq!(golden.len(), OobPage::size(3));
         assert_eq!(example().encode(), golden);
         assert_eq!(OobPage::decode(&golden, 3), Ok(example()));
+    }
+
+    #[test]
+    fn the_mode_of_a_block_stands_above_its_cycles() {
+        let page = OobPage { slc: true, slc_cycles: 5, ..example() };
+        assert_eq!(page.encode()[16..20], (1500u32 + (5 << 24) + (1 << 31)).to_le_bytes());
+        let worn = OobPage { pe: u32::MAX, ..example() };
+        assert_eq!(worn.encode()[16..20], PE_MOST.to_le_bytes(), "cycles never reach into the mode");
     }
 
     #[test]

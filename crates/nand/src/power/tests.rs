@@ -338,3 +338,51 @@ fn random_lives_end_as_a_model_without_an_array_says() {
         }
     }
 }
+
+/// Two erases in SLC mode are one cycle. Catches a mode that outlives the erase, and wear that is counted whole or not at all.
+#[test]
+fn erases_in_slc_mode_wear_a_block_less() {
+    let mut array = array(1);
+    let worn = |array: &MemoryArray<u64>| {
+        let block = array.block(BlockAddr(0));
+        (block.pe, block.slc_cycles, block.is_slc())
+    };
+    for (slc, expected) in [(true, (0, 1)), (false, (1, 1)), (true, (2, 0)), (true, (2, 1))] {
+        if slc {
+            array.use_as_slc(BlockAddr(0), 2);
+        }
+        program(&mut array, 0, 1);
+        assert!(array.erase(BlockAddr(0)).is_done());
+        assert_eq!(worn(&array), (expected.0, expected.1, false));
+    }
+}
+
+/// Catches a mount that takes blocks for what they were before, and a torn program in SLC mode that takes its neighbour with it.
+#[test]
+fn the_mode_of_a_block_is_told_by_its_pages() {
+    let mut array = array(2);
+    for block in [0, 1, 4] {
+        array.use_as_slc(BlockAddr(block), 2);
+    }
+    program(&mut array, 0, 1);
+    array.erase(BlockAddr(0));
+    array.use_as_slc(BlockAddr(0), 2);
+    [0, 2 * PAGES, 4 * PAGES].into_iter().zip(2..).for_each(|(ppn, value)| program(&mut array, ppn, value));
+    let fate = ProgramFate::Torn(Partners::Torn);
+    program(&mut array, 2 * PAGES + 1, 5);
+    cut(&mut array, Pairing::Adjacent { bits: 8 }, &[(1, 6, fate), (4 * PAGES + 1, 7, fate)]);
+    array.forget_volatile();
+    let modes = [0, 1, 2, 4].map(|block| array.block(BlockAddr(block)).slc);
+    assert_eq!(modes, [2, 0, 0, 2], "block 1 was to be in SLC mode and holds nothing, block 2 never was");
+    assert_eq!([0, 2, 4].map(|block| look(&array, block)), ["2 ? . . . . . .", "3 5 . . . . . .", "4 ? . . . . . ."]);
+    let PageScan::Valid(page) = array.scan_page(Ppn(0)) else { panic!("it was programmed") };
+    assert_eq!((page.pe, page.slc_cycles), (0, 1));
+}
+
+#[test]
+#[should_panic(expected = "changes its mode while it holds pages")]
+fn a_written_block_keeps_its_mode() {
+    let mut array = array(1);
+    program(&mut array, 0, 1);
+    array.use_as_slc(BlockAddr(0), 2);
+}

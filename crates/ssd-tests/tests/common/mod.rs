@@ -49,6 +49,7 @@ pub fn drive(dies: u32, blocks: u32, pages: u32, slots: u64) -> Drive {
         energy: nand::Energy { read: Nanojoules(3_000), program: Nanojoules(131_000), erase: Nanojoules(289_000) },
         endurance: PeCycles(3000),
         controller: ssd::Controller::default(),
+        slc: ssd::Slc::default(),
     }
 }
 

@@ -189,6 +189,7 @@ fn drive(dies: u32, blocks: u32, block_pages: u32) -> Drive {
         energy: Energy { read: Nanojoules(0), program: Nanojoules(0), erase: Nanojoules(0) },
         endurance: PeCycles(100_000),
         controller: flashkeep_ssd::Controller::default(),
+        slc: flashkeep_ssd::Slc::default(),
     }
 }
 

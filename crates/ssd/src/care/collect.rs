@@ -105,8 +105,24 @@ impl<P: HostPayload> Care<P> {
                 return wanted;
             }
         }
+        // Folding takes room, so collection that gains some comes first.
+        let must_fold = core.map.has_slc() && core.map.must_fold(log);
+        if must_fold
+            && !core.map.lacks_free(log)
+            && let Some(unit) = core.map.condemn_slc(log)
+        {
+            return NextVictim::Condemned(unit, Cause::Fold);
+        }
         if let Some((unit, for_wear)) = core.map.condemn(log) {
-            return NextVictim::Condemned(unit, if for_wear { Cause::WearLevel } else { Cause::Gc });
+            let cause = match for_wear {
+                true => Cause::WearLevel,
+                false if core.map.is_slc(unit) => Cause::Fold,
+                false => Cause::Gc,
+            };
+            return NextVictim::Condemned(unit, cause);
+        }
+        if must_fold && let Some(unit) = core.map.condemn_slc(log) {
+            return NextVictim::Condemned(unit, Cause::Fold);
         }
         if core.map.free_units(log) > 0 { self.condemn_wanted(core, writer, log) } else { NextVictim::None }
     }
@@ -283,7 +299,13 @@ impl<P: HostPayload> Care<P> {
             }
         }
         match then {
-            AfterErase::Reuse => core.map.erased(victim),
+            AfterErase::Reuse => {
+                core.map.erased(victim);
+                if core.map.has_slc() {
+                    let pe = core.map.blocks_of(victim).map(|block| core.device.array.block(block).pe).max();
+                    core.map.set_pe(victim, pe.unwrap_or(0));
+                }
+            }
             AfterErase::Retire => core.map.retire_unit(victim),
         }
         let has_enough = !core.map.is_short(log) && !self.wants_more_free(core, log);

@@ -17,7 +17,7 @@ use crate::care::patrol::Patrol;
 use crate::care::profiles::Profiles;
 use crate::care::rebuild::Rebuild;
 use crate::care::refresh::Refresh;
-use crate::config::Setup;
+use crate::config::{Setup, SlcFold};
 use crate::write::Writer;
 use device::contents::HostPayload;
 use ftl::UnitId;
@@ -67,6 +67,8 @@ pub(crate) struct Care<P: HostPayload> {
     pub profiles: Option<Profiles>,
     /// Free units of a log below which an idle die collects; 0: it never does.
     pub idle_free_blocks: u32,
+    /// Whether full units of the SLC cache are folded whenever the host asks for nothing.
+    pub folds_when_idle: bool,
     /// Page moves that one collector keeps under way.
     pub moves_in_flight: u32,
 }
@@ -84,6 +86,7 @@ impl<P: HostPayload> Care<P> {
             damage: Damage::default(),
             profiles: None,
             idle_free_blocks: crate::write::zones::idle_free_blocks(protection, setup.gc.idle_free_blocks),
+            folds_when_idle: setup.drive.slc.is_on() && setup.drive.slc.fold == SlcFold::Idle,
             moves_in_flight: setup.gc.moves_in_flight,
         }
     }

@@ -107,6 +107,7 @@ mod tests {
             recovery: 0,
             side_by_side: 1,
             groups: None,
+            slc: None,
             gc: &gc,
             wear: &wear,
         };

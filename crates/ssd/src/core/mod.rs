@@ -45,7 +45,7 @@ use device::service::Haste;
 use device::slab::{CommandId, ImageId, JobId, OfJob, Slab};
 use ftl::{Ftl, Place, UnitId};
 use nand::{FlashArray, Oob, OobTag, PageRole};
-use vocab::{Cause, Lpn, SimTime, Slot, StripSet};
+use vocab::{Cause, Lpn, Ppn, SimTime, Slot, StripSet};
 
 /// A flash command of the engine.
 pub(crate) type Command = device::command::Command<Owner>;
@@ -72,6 +72,8 @@ pub(crate) struct Core<P: HostPayload, A: FlashArray<P>> {
     hidden_pages: u32,
     /// Blocks that went bad since the drive was built.
     pub grown_bad: u32,
+    /// Erases in SLC mode that wear a block as one in its usual mode does.
+    pub slc_cycles_a_cycle: u8,
     /// Page reads that gave nothing since the drive was built or mounted.
     pub failed_reads: u64,
     /// Set when space or parity appeared that something may wait for.
@@ -135,6 +137,7 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
             hidden: vec![0; map.user_slots().div_ceil(64) as usize],
             hidden_pages: 0,
             grown_bad: 0,
+            slc_cycles_a_cycle: 0,
             failed_reads: 0,
             retry: false,
             streams: None,
@@ -298,7 +301,18 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
         {
             checkpoint.forget(self.device.grid.split(ppn).0);
         }
+        if self.map.has_slc() {
+            self.set_mode(ppn);
+        }
         self.submit(Command { owner, ppn, image, verb: Verb::Program, cause, ..Command::default() });
+    }
+
+    /// The first page of a block is to be programmed: in the mode that the map opened its unit in.
+    fn set_mode(&mut self, ppn: Ppn) {
+        let (block, page) = self.device.grid.split(ppn);
+        if page == 0 && self.map.is_slc(self.map.unit_of_block(block)) {
+            self.device.array.use_as_slc(block, self.slc_cycles_a_cycle);
+        }
     }
 
     /// Whether the drive is to break a rule.

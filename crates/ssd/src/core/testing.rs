@@ -53,6 +53,7 @@ pub(crate) fn tiny_setup(scheme: &str, buffer: BufferKind) -> Setup {
             energy,
             endurance: PeCycles(3000),
             controller: crate::config::Controller::default(),
+            slc: crate::config::Slc::default(),
         },
         user_slots: 64,
         scheme: SchemeChoice::named(scheme),
@@ -97,6 +98,7 @@ pub(crate) fn tiny_core_of<P: HostPayload>(setup: &Setup) -> TinyCore<P> {
         recovery: 0,
         side_by_side: 1,
         groups: None,
+        slc: None,
         gc,
         wear,
     };

@@ -25,7 +25,7 @@ use crate::core::Core;
 use crate::core::mounting::Recovery;
 use crate::core::streams::PageStreams;
 use crate::core::timer::Timer;
-use crate::fit::{RECOVERY_UNITS, group_space, rows_side_by_side};
+use crate::fit::{RECOVERY_UNITS, cycles_a_cycle, group_space, rows_side_by_side, slc_space};
 use crate::host::Host;
 use crate::read::Reads;
 use crate::rules::SafetyRule;
@@ -68,11 +68,12 @@ fn empty_map(
     let (segments, slots) = crate::write::zones::space(protection, code.as_ref(), setup.user_slots);
     let reserve = commit_reserve(protection, grid);
     let groups = group_space(grid, protection);
+    let slc = slc_space(&setup.drive, protection, &setup.gc)?;
     let (user_slots, gc, wear) = (setup.user_slots, &setup.gc, &setup.wear);
     let keeps = setup.power.mountable && setup.power.without != Some(SafetyRule::Reserve);
     let recovery = if keeps { RECOVERY_UNITS } else { 0 };
     let side_by_side = rows_side_by_side(protection);
-    let setup = FtlSetup { kind, user_slots, slots, segments, stripes, reserve, recovery, side_by_side, groups, gc, wear };
+    let setup = FtlSetup { kind, user_slots, slots, segments, stripes, reserve, recovery, side_by_side, groups, slc, gc, wear };
     let mut map = Ftl::new(grid, &setup, streams, bad)?;
     map.retire_incomplete_superblocks();
     Ok(map)
@@ -92,8 +93,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let logs = map.logs();
         let mut device = Device::new(array, &setup.drive.timing, setup.scheduler, Timer::count(&grid));
         device.collection_occupies = setup.gc.occupies_die;
+        if map.has_slc() {
+            device.latencies = device.latencies.with_slc(setup.drive.slc.times());
+        }
+        let slc_cycles_a_cycle = if map.has_slc() { cycles_a_cycle(&setup.drive)? } else { 0 };
         let mut core = Core::new(device, map, setup.power);
         core.streams = PageStreams::new(&setup.gc.streams, setup.user_slots);
+        core.slc_cycles_a_cycle = slc_cycles_a_cycle;
         let mut engine = Self {
             core,
             host: Host::new(setup, &protection),

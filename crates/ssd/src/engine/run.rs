@@ -176,7 +176,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// place, and the work is elsewhere.
     #[inline(always)]
     pub(super) fn after_event(&mut self) {
-        let fills_idle_time = self.writer.stripes.worn_above.is_some() && self.host.requests.outstanding == 0;
+        let is_used = self.writer.stripes.worn_above.is_some() || self.care.folds_when_idle;
+        let fills_idle_time = is_used && self.host.requests.outstanding == 0;
         if self.core.retry
             || fills_idle_time
             || self.power.mounting.is_some()
@@ -203,6 +204,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
         if self.writer.stripes.worn_above.is_some() && self.host.requests.outstanding == 0 && self.power.mounting.is_none() {
             self.build_in_idle_time();
+        }
+        if self.care.folds_when_idle && self.host.requests.outstanding == 0 {
+            self.fold_when_idle();
         }
         if self.core.limits.stirred {
             self.recycle_due();

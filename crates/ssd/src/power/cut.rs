@@ -188,8 +188,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     fn has_partners(&self, program: CommandId) -> bool {
-        let (_, page) = self.core.device.grid.split(self.core.device.commands[program].ppn);
-        !self.core.safe.power.pairing.earlier_partners(page, self.core.device.grid.pages_per_block()).is_empty()
+        let (block, page) = self.core.device.grid.split(self.core.device.commands[program].ppn);
+        // In SLC mode no two pages share cells.
+        !self.core.device.array.block(block).is_slc()
+            && !self.core.safe.power.pairing.earlier_partners(page, self.core.device.grid.pages_per_block()).is_empty()
     }
 
     fn interrupted(&self, die: DieId, id: CommandId, phase: Phase) -> Option<Begun> {

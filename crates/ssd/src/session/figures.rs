@@ -4,11 +4,11 @@ use crate::config::Pace;
 use crate::host::explain::Explained;
 use crate::result::{
     AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, HostResult, LadderResult, Life, OracleResult, PreconditionResult,
-    RedundancyResult, ReplayResult, Response, RunResult, StreamResult, WaitsResult, WearResult,
+    RedundancyResult, ReplayResult, Response, RunResult, SlcResult, StreamResult, WaitsResult, WearResult,
 };
 use crate::session::Prepared;
 use device::contents::HostPayload;
-use device::facts::{LadderFolds, RequestKind, Step, StreamWork};
+use device::facts::{LadderFolds, RequestKind, SlcFolds, Step, StreamWork};
 use device::waits::Wait;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
@@ -38,6 +38,7 @@ impl<P: HostPayload> Prepared<P> {
             ecc: self.ecc_result(),
             ladder: ladder_result(&folds.ladder),
             around: self.around_result(),
+            slc: slc_result(&folds.slc),
             redundancy: RedundancyResult {
                 rebuilt_reads: folds.rebuilt,
                 rebuild_s: self.engine.rebuild_time().map(Nanos::as_secs_f64),
@@ -133,8 +134,11 @@ impl<P: HostPayload> Prepared<P> {
 
     fn flash_result(&self) -> FlashResult {
         let folds = &self.engine.core.device.folds;
-        let by_cause =
-            |counts: &[u64; Cause::ALL.len()]| Cause::ALL.iter().map(|&c| (c.name().to_string(), counts[c as usize])).collect();
+        // Folding is named where it happened: most drives have no SLC cache.
+        let by_cause = |counts: &[u64; Cause::ALL.len()]| {
+            let named = Cause::ALL.iter().filter(|&&cause| cause != Cause::Fold || counts[cause as usize] > 0);
+            named.map(|&cause| (cause.name().to_string(), counts[cause as usize])).collect()
+        };
         let written = folds.pages[RequestKind::Write as usize];
         FlashResult {
             reads: by_cause(&folds.reads),
@@ -243,6 +247,10 @@ impl<P: HostPayload> Prepared<P> {
             recharged_pages: folds.recharges,
         }
     }
+}
+
+fn slc_result(folds: &SlcFolds) -> SlcResult {
+    SlcResult { host_pages: folds.host, past_pages: folds.past, folded_pages: folds.folded, erases: folds.erases }
 }
 
 /// Empty where there was no ladder.

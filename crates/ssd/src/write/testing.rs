@@ -44,6 +44,7 @@ pub(crate) fn log_core<P: HostPayload>(setup: &Setup) -> (LogCore<P>, Protection
         recovery: 0,
         side_by_side: 1,
         groups,
+        slc: None,
         gc: &setup.gc,
         wear: &setup.wear,
     };

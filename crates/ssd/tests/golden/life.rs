@@ -362,6 +362,7 @@ fn drive(condition: &str) -> Drive {
         energy: Energy { read: Nanojoules(3_000), program: Nanojoules(131_000), erase: Nanojoules(289_000) },
         endurance: PeCycles(3000),
         controller: ssd::Controller::default(),
+        slc: ssd::Slc::default(),
     }
 }
 

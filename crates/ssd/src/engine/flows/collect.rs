@@ -35,6 +35,22 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
+    /// The host asks for nothing: logs whose collectors are idle fold their caches.
+    pub(crate) fn fold_when_idle(&mut self) {
+        for log in 0..self.core.map.logs() {
+            let is_free = self.care.collectors[log].is_free();
+            if !is_free || self.power.mounting.is_some() || !self.core.map.may_fold(log) {
+                continue;
+            }
+            let commits_first = self.core.is_mountable() && !self.care.commits_have_room(&self.core, &self.writer);
+            let victim = if commits_first || self.core.map.lacks_free(log) { None } else { self.core.map.condemn_slc(log) };
+            match victim {
+                Some(victim) => self.begin_collecting(log, victim, Cause::Fold),
+                None => self.start_collecting(log),
+            }
+        }
+    }
+
     /// Starts the log's collector if it is idle.
     pub(crate) fn start_collecting(&mut self, log: usize) {
         if !self.care.collectors[log].is_free() || self.has_lost_room() && self.care.gains_nothing(&self.core, log) {

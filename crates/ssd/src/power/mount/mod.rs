@@ -320,6 +320,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
 
     /// Wear and age of blocks as their pages tell, and counts of reads as they were saved.
     fn mount_wear(&mut self, looks: &Looks, remains: &Remains<P>) {
+        let slc_cycles_a_cycle = self.core.slc_cycles_a_cycle;
         let step = if self.core.breaks(SafetyRule::ReadReserve) { 0 } else { READS_SAVED_EVERY };
         let summed_up = self.core.safe.checkpoint.as_ref().map_or(0, Checkpoint::most_worn);
         self.core.safe.wear_was_added = !remains.wear.is_empty();
@@ -335,14 +336,15 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
                 looks.valid_in(block, &self.core.device.grid).next()
             };
             let told = told.and_then(|ppn| match self.core.device.array.scan_page(ppn) {
-                PageScan::Valid(page) => Some((page.pe, remains.outage.seen(page.first_program))),
+                PageScan::Valid(page) => Some((page.pe, page.slc_cycles, remains.outage.seen(page.first_program))),
                 _ => None,
             });
-            let (pe, first_program) = told.unwrap_or((bound, self.core.device.now));
+            let (pe, slc_cycles, first_program) = told.unwrap_or((bound, 0, self.core.device.now));
             let pe = pe.max(remains.wear.get(block.index()).copied().unwrap_or(0));
             let saved = remains.reads.get(block.index()).map_or(0, |&saved| saved + step);
             self.core.device.array.set_age(block, |info| {
-                (info.pe, info.first_program) = (pe, first_program);
+                (info.pe, info.slc_cycles, info.first_program) = (pe, slc_cycles, first_program);
+                info.slc = if info.is_slc() { slc_cycles_a_cycle } else { 0 };
                 info.reads = if info.next_page > 0 { saved } else { 0 };
             });
             let unit = self.core.map.unit_of_block(block);
@@ -429,6 +431,11 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         with.stripes.iter().filter_map(StripeFound::parity_slot).for_each(|slot| need(self.core.map.unit_of(slot), 0));
         with.stripes.iter().flat_map(StripeFound::old_slots).for_each(|slot| need(self.core.map.unit_of(slot), 0));
         fallback.iter().for_each(|&unit| need(unit, 0));
+        if self.core.map.has_slc() {
+            let is_slc = |unit| self.core.map.blocks_of(unit).any(|block| self.core.device.array.block(block).is_slc());
+            let slc: Vec<bool> = (0..self.core.map.units() as UnitId).map(is_slc).collect();
+            self.core.map.mount_slc(|unit| slc[unit as usize]);
+        }
         self.core.map.mount(|unit| needed.get(&unit).copied());
         fallback.iter().for_each(|&unit| self.core.map.pin(unit));
         if self.core.breaks(SafetyRule::EraseAgain) {

@@ -68,11 +68,12 @@ impl PageWriter {
     }
 
     /// Whether the page was the last of a unit that holds nothing else by now. To collection such a unit is garbage until
-    /// something is put into the page: it would be erased before that is programmed.
+    /// something is put into the page: it would be erased before that is programmed. A unit in SLC mode may be folded as soon as
+    /// it is full, and then the page would be passed over.
     fn is_all_that_its_unit_holds<P: HostPayload, A: FlashArray<P>>(&self, core: &Core<P, A>, image: ImageId) -> bool {
         let block = core.device.block_of(core.device.images.slab[image].ppn);
         let unit = core.map.unit(core.map.unit_of_block(block));
-        unit.state == UnitState::Closed && unit.valid == 0
+        unit.state == UnitState::Closed && (unit.valid == 0 || unit.slc)
     }
 
     /// The image the next host page of the stream goes into.

@@ -38,7 +38,20 @@ pub(crate) fn zones_core(setup: &mut Setup) -> (ZonesCore, Protection) {
     let (user_slots, gc, wear) = (setup.user_slots, &setup.gc, &setup.wear);
     let kind = LogKind::Regions;
     let (reserve, recovery, groups) = (0, 0, None);
-    let space = FtlSetup { kind, user_slots, slots, segments, stripes: 0, reserve, recovery, side_by_side: 1, groups, gc, wear };
+    let space = FtlSetup {
+        kind,
+        user_slots,
+        slots,
+        segments,
+        stripes: 0,
+        reserve,
+        recovery,
+        side_by_side: 1,
+        groups,
+        slc: None,
+        gc,
+        wear,
+    };
     let map = Ftl::new(&grid, &space, &Streams::new(1), |_| false).expect("settings in range");
     let device = Device::new(array, &setup.drive.timing, setup.scheduler, 8);
     (Core::new(device, map, setup.power), protection)

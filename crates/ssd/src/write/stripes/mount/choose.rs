@@ -70,7 +70,8 @@ impl<P: HostPayload, A: FlashArray<P>> Chooser<'_, P, A> {
         let state = newest(&|state| is_whole(state) || self.is_durable(stripe, state, copies))
             .or_else(|| newest(&|state| !self.was_cut(stripe, state, copies)))
             .or(eligible.last().copied())?;
-        if self.evidence.lost_partials && !is_whole(state) && !self.gone(stripe, state, copies).is_empty() {
+        let may_lack_sums = self.evidence.lost_partials && !self.was_discarded(stripe, state, copies);
+        if may_lack_sums && !is_whole(state) && !self.gone(stripe, state, copies).is_empty() {
             // The missing contents may have been lost with a partial parity: an older state is better than none.
             return newest(&is_whole).or(Some(state));
         }
@@ -118,6 +119,19 @@ impl<P: HostPayload, A: FlashArray<P>> Chooser<'_, P, A> {
     /// so they were never there.
     fn was_cut(&self, stripe: StripeId, state: &State<'_, P>, copies: &Copies<'_>) -> bool {
         !state.missing(&copies.with_suspects()).iter().all(|strip| self.may_be_lost(stripe, state, strip))
+    }
+
+    /// Whether the update that made a state is in flash, and whatever is missing was never durable, as the journal says: the host
+    /// discarded the stripe, and a part of it has been erased. No partial parity had that part, and the state stands without it. To go
+    /// back to an older one would last until the next cut only, which finds the same pages. Asked only on drives with an SLC cache, which
+    /// soon erase what was discarded: others choose as they did, which costs parity where two cuts meet in this way.
+    fn was_discarded(&self, stripe: StripeId, state: &State<'_, P>, copies: &Copies<'_>) -> bool {
+        if !self.core.map.has_slc() {
+            return false;
+        }
+        let missing = state.missing(&copies.with_suspects());
+        let is_unknown = |strip: u32| self.durable_rank(stripe, strip) == Some(0);
+        !missing.is_empty() && missing.iter().all(is_unknown) && self.is_durable(stripe, state, copies)
     }
 
     /// Whether contents that are missing may have been in flash and were lost.
