@@ -96,7 +96,9 @@ pub(super) fn ready(scope: &Scope, number: u64) -> Ready {
 fn build(scope: &Scope, choice: SchemeChoice, drive: Drive, draws: &mut Stream) -> Option<Ready> {
     let protection = registry::build(&choice, ssd::shape(&drive)).ok()?;
     let plan = match scope.draws {
-        Draws::Together | Draws::Wide | Draws::Gathered | Draws::Ladder | Draws::Slc => together::plan(scope, &choice, &protection, draws),
+        Draws::Together | Draws::Wide | Draws::Gathered | Draws::Ladder | Draws::Slc => {
+            together::plan(scope, &choice, &protection, draws)
+        }
         Draws::Apart => outages(scope, plan(scope, &protection, draws), draws),
     };
     let setup = setup(scope, choice, drive, &plan, draws)?;
