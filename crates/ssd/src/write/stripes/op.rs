@@ -49,6 +49,46 @@ pub(super) struct Missed {
     pub old: bool,
 }
 
+/// Old contents that an update reads.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct OldReads {
+    /// Strips to add up.
+    pub add: StripSet,
+    /// Whether those to add up are the versions that the stored parity covers.
+    pub add_old: bool,
+    /// Strips whose old contents complete a partly written page.
+    pub merge: StripSet,
+}
+
+/// What an update does to the parity of its stripe.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ParityPlan {
+    pub outcome: Outcome,
+    /// Whether room in the parity cache was promised.
+    pub promised: bool,
+    /// Written strips that the plan expects on worn blocks.
+    pub worn_after: StripSet,
+    /// Old versions of strips that join the partial parity.
+    pub joined: Vec<(u32, Place)>,
+    /// Whether a partial parity gives way to this update.
+    pub replaces_partial: bool,
+}
+
+/// What an update could not read or write.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lost {
+    /// Written strips that no flash took.
+    pub untaken: StripSet,
+    /// Strips whose current versions could not be read when it was planned, or since.
+    pub unreadable: StripSet,
+    /// Strips whose old versions, which a partial parity needs, could not.
+    pub unreadable_old: StripSet,
+    /// What its reads missed.
+    pub missed: Vec<Missed>,
+    /// Whether old contents that were to complete a page are lost: there is nothing to write.
+    pub lacks_contents: bool,
+}
+
 /// An update of one stripe.
 #[derive(Clone, Debug)]
 pub(crate) struct StripeOp<P> {
@@ -61,25 +101,9 @@ pub(crate) struct StripeOp<P> {
     /// The strip of each page.
     pub(super) strips: Vec<u32>,
     pub(super) written: StripSet,
-    /// Strips to add up.
-    pub(super) add: StripSet,
-    /// Whether those to add up are the versions that the stored parity covers.
-    pub(super) add_old: bool,
-    /// Strips whose old contents complete a partly written page.
-    pub(super) merge: StripSet,
-    pub(super) outcome: Outcome,
-    /// Whether room in the parity cache was promised.
-    pub(super) promised: bool,
-    /// Written strips that the plan expects on worn blocks.
-    pub(super) worn_after: StripSet,
-    /// Written strips that no flash took.
-    pub(super) untaken: StripSet,
-    /// Strips whose current versions could not be read when it was planned, or since.
-    pub(super) unreadable: StripSet,
-    /// Strips whose old versions, which a partial parity needs, could not.
-    pub(super) unreadable_old: StripSet,
-    /// What its reads missed.
-    pub(super) missed: Vec<Missed>,
+    pub(super) reads: OldReads,
+    pub(super) parity: ParityPlan,
+    pub(super) lost: Lost,
     pub(super) sum: P,
     pub(super) progress: Progress,
     /// Rank of the contents that it writes.
@@ -88,12 +112,6 @@ pub(crate) struct StripeOp<P> {
     pub(super) under_way: u32,
     /// Units that it keeps from being erased until it is durable, once for each reason.
     pub(super) pins: Vec<u32>,
-    /// Old versions of strips that join the partial parity.
-    pub(super) joined: Vec<(u32, Place)>,
-    /// Whether a partial parity gives way to this update.
-    pub(super) replaces_partial: bool,
-    /// Whether old contents that were to complete a page are lost: there is nothing to write.
-    pub(super) lacks_contents: bool,
     /// Whether the drive recovers and the stripe lacked something: until this is durable it does.
     pub heals: bool,
 }
@@ -107,24 +125,14 @@ impl<P: Default> Default for StripeOp<P> {
             first_page: 0,
             strips: Vec::new(),
             written: StripSet::EMPTY,
-            add: StripSet::EMPTY,
-            add_old: false,
-            merge: StripSet::EMPTY,
-            outcome: Outcome::Program,
-            promised: false,
-            worn_after: StripSet::EMPTY,
-            untaken: StripSet::EMPTY,
-            unreadable: StripSet::EMPTY,
-            unreadable_old: StripSet::EMPTY,
-            missed: Vec::new(),
+            reads: OldReads::default(),
+            parity: ParityPlan::default(),
+            lost: Lost::default(),
             sum: P::default(),
             progress: Progress::Reading,
             rank: 0,
             under_way: 0,
             pins: Vec::new(),
-            joined: Vec::new(),
-            replaces_partial: false,
-            lacks_contents: false,
             heals: false,
         }
     }

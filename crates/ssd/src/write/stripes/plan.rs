@@ -60,9 +60,9 @@ impl<P: HostPayload> Stripes<P> {
         let write = self.stripe_write(core, id);
         let plan = self.scheme().plan(&write);
         let op = &mut self.ops[id];
-        (op.unreadable, op.worn_after, op.add_old) = (write.unreadable, write.worn_after, false);
+        (op.lost.unreadable, op.parity.worn_after, op.reads.add_old) = (write.unreadable, write.worn_after, false);
         op.sum = P::default();
-        (op.outcome, op.add) = match plan {
+        (op.parity.outcome, op.reads.add) = match plan {
             StripePlan::Parity { add } => (Outcome::Program, add),
             StripePlan::Hold { add, covers, .. } => (Outcome::Hold(covers), add),
             StripePlan::NoParity => (Outcome::Forget, StripSet::EMPTY),
@@ -74,11 +74,11 @@ impl<P: HostPayload> Stripes<P> {
             self.give_promise_back(core, id);
             return Planned::Read;
         }
-        if self.ops[id].promised {
+        if self.ops[id].parity.promised {
             return Planned::Read;
         }
-        self.ops[id].promised = self.held.promise_or_wait(id);
-        if self.ops[id].promised {
+        self.ops[id].parity.promised = self.held.promise_or_wait(id);
+        if self.ops[id].parity.promised {
             return Planned::Read;
         }
         self.commit_least_recent(core);
@@ -87,7 +87,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// The update needs no new entry in the parity cache after all.
     pub(super) fn give_promise_back<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
-        if std::mem::take(&mut self.ops[id].promised) {
+        if std::mem::take(&mut self.ops[id].parity.promised) {
             self.held.give_back();
             core.retry |= self.held.has_waiting();
         }
@@ -96,11 +96,11 @@ impl<P: HostPayload> Stripes<P> {
     /// An update that waited for room in the parity cache has it. Meanwhile the stripe may have
     /// lost a strip, so the plan is made anew.
     pub(super) fn room_was_promised<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
-        self.ops[id].promised = true;
+        self.ops[id].parity.promised = true;
         core.update_waited(id, Wait::Parity);
         let write = self.stripe_write(core, id);
         let still = matches!(self.scheme().plan(&write), StripePlan::Hold { .. });
-        if still && write.unreadable == self.ops[id].unreadable {
+        if still && write.unreadable == self.ops[id].lost.unreadable {
             self.read_what_is_planned(core, id);
         } else {
             self.plan(core, id);
@@ -133,8 +133,8 @@ impl<P: HostPayload> Stripes<P> {
         let commit = StripeCommit { held: partial.covers, present, has_parity, unreadable, unreadable_old, old };
         let (sum, plan) = (partial.sum.clone(), self.scheme().commit(&commit));
         let op = &mut self.ops[id];
-        (op.unreadable, op.unreadable_old, op.sum) = (unreadable, unreadable_old, sum);
-        (op.outcome, op.add, op.add_old) = match plan {
+        (op.lost.unreadable, op.lost.unreadable_old, op.sum) = (unreadable, unreadable_old, sum);
+        (op.parity.outcome, op.reads.add, op.reads.add_old) = match plan {
             CommitPlan::Current(add) => (Outcome::Program, add, false),
             CommitPlan::Old(old) => (Outcome::Program, old.or(StripSet::one(n)), true),
             CommitPlan::NoParity => (Outcome::Forget, StripSet::EMPTY, false),
@@ -156,15 +156,15 @@ impl<P: HostPayload> Stripes<P> {
             return Planned::NoMore;
         }
         let op = &mut self.ops[id];
-        (op.add, op.unreadable, op.sum, op.outcome) = (present, unreadable, P::default(), Outcome::Program);
+        (op.reads.add, op.lost.unreadable, op.sum, op.parity.outcome) = (present, unreadable, P::default(), Outcome::Program);
         Planned::Read
     }
 
     fn read_what_is_planned<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         let op = &mut self.ops[id];
-        let (stripe, add, add_old) = (op.stripe, op.add, op.add_old);
-        let reads = op.add.or(op.merge.minus(op.unreadable));
-        let lost_merges = op.merge.and(op.unreadable);
+        let (stripe, add, add_old) = (op.stripe, op.reads.add, op.reads.add_old);
+        let reads = op.reads.add.or(op.reads.merge.minus(op.lost.unreadable));
+        let lost_merges = op.reads.merge.and(op.lost.unreadable);
         op.under_way = reads.len() + lost_merges.len();
         let n = self.data_strips();
         for strip in reads.iter() {
@@ -193,7 +193,7 @@ impl<P: HostPayload> Stripes<P> {
     /// since can be read.
     fn still_missed<A: FlashArray<P>>(&self, core: &Core<P, A>, id: OpId, old: bool) -> StripSet {
         let op = &self.ops[id];
-        let of_kind = op.missed.iter().filter(|missed| missed.old == old);
+        let of_kind = op.lost.missed.iter().filter(|missed| missed.old == old);
         let stays = of_kind.filter(|missed| self.place_to_read(core, op.stripe, missed.strip, old) == Place::At(missed.slot));
         stays.map(|missed| missed.strip).collect()
     }
@@ -207,14 +207,14 @@ impl<P: HostPayload> Stripes<P> {
         };
         let op = &mut self.ops[id];
         if let Some(payload) = payload {
-            if op.add.contains(strip) {
+            if op.reads.add.contains(strip) {
                 op.sum.add(&payload);
             }
-            if op.merge.contains(strip) {
+            if op.reads.merge.contains(strip) {
                 self.merge_strip(core, id, strip, &payload);
             }
         } else {
-            let (stripe, add_old) = (op.stripe, op.add_old);
+            let (stripe, add_old) = (op.stripe, op.reads.add_old);
             // The stored parity is current and moves as any page; old versions of data stay where they are.
             let moves = !add_old || strip == self.data_strips();
             if moves && let Some(ppn) = self.went_elsewhere(core, stripe, strip, ppn) {
@@ -223,9 +223,9 @@ impl<P: HostPayload> Stripes<P> {
                 return;
             }
             let op = &mut self.ops[id];
-            let unreadable = if add_old { &mut op.unreadable_old } else { &mut op.unreadable };
+            let unreadable = if add_old { &mut op.lost.unreadable_old } else { &mut op.lost.unreadable };
             unreadable.insert(strip);
-            op.missed.push(Missed { strip, slot: core.device.grid.slot(ppn, 0), old: add_old });
+            op.lost.missed.push(Missed { strip, slot: core.device.grid.slot(ppn, 0), old: add_old });
         }
         self.read_or_solved(core, id);
     }
@@ -236,8 +236,8 @@ impl<P: HostPayload> Stripes<P> {
             Some(old) => self.merge_strip(core, id, strip, old),
             None => {
                 let op = &mut self.ops[id];
-                op.merge.remove(strip);
-                op.lacks_contents = true;
+                op.reads.merge.remove(strip);
+                op.lost.lacks_contents = true;
                 core.jobs[op.job()].failed = true;
             }
         }
@@ -253,8 +253,8 @@ impl<P: HostPayload> Stripes<P> {
         }
         core.update_worked(id);
         // Another way round what turned out to be unreadable: the scheme decides again.
-        let missed = if op.add_old { op.unreadable_old } else { op.unreadable };
-        if op.add.or(op.merge).and(missed).is_empty() {
+        let missed = if op.reads.add_old { op.lost.unreadable_old } else { op.lost.unreadable };
+        if op.reads.add.or(op.reads.merge).and(missed).is_empty() {
             self.program_or_wait(core, id);
         } else {
             self.plan(core, id);

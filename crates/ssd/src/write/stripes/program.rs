@@ -20,7 +20,7 @@ impl<P: HostPayload> Stripes<P> {
     /// Strips that the update programs.
     fn strips_to_program(&self, id: OpId) -> StripSet {
         let op = &self.ops[id];
-        match op.outcome {
+        match op.parity.outcome {
             Outcome::Program => op.written.or(StripSet::one(self.data_strips())),
             _ => op.written,
         }
@@ -65,7 +65,7 @@ impl<P: HostPayload> Stripes<P> {
         core.update_waited(id, Wait::Space);
         let (stripe, written) = (self.ops[id].stripe, self.ops[id].written);
         // Without any worn block the plan expected none.
-        if self.any_worn && self.ops[id].worn_after != self.worn_places(core, stripe, written) {
+        if self.any_worn && self.ops[id].parity.worn_after != self.worn_places(core, stripe, written) {
             // A frontier has reached a block of another age since the plan was made.
             self.plan(core, id);
             return;
@@ -112,10 +112,10 @@ impl<P: HostPayload> Stripes<P> {
     /// until the update is durable.
     fn keep_or_pin(&mut self, id: OpId, strip: u32, old: Place, pinned: Option<u32>) {
         let op = &mut self.ops[id];
-        let joins = matches!(op.outcome, Outcome::Hold(_))
+        let joins = matches!(op.parity.outcome, Outcome::Hold(_))
             && self.held.get(op.stripe).is_none_or(|partial| partial.old_place(strip).is_none());
         if joins {
-            op.joined.push((strip, old));
+            op.parity.joined.push((strip, old));
         } else {
             op.pins.extend(pinned);
         }
@@ -124,7 +124,7 @@ impl<P: HostPayload> Stripes<P> {
     fn program_parity<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId, targets: StripSet) {
         let op = &mut self.ops[id];
         let (stripe, rank, sum) = (op.stripe, op.rank, op.sum.clone());
-        match op.outcome {
+        match op.parity.outcome {
             Outcome::Program => {
                 let n = self.data_strips();
                 self.give_up_partial_parity(core, id);
@@ -132,8 +132,8 @@ impl<P: HostPayload> Stripes<P> {
                 self.ops[id].pins.extend(pinned);
             }
             Outcome::Hold(covers) => {
-                let old = std::mem::take(&mut op.joined);
-                op.promised = false;
+                let old = std::mem::take(&mut op.parity.joined);
+                op.parity.promised = false;
                 self.held.put(stripe, covers, sum, old, |slot| core.map.unit_of(slot));
                 if core.is_mountable() {
                     let versions = self.versions_of_stripe(core, stripe, rank);
@@ -143,7 +143,7 @@ impl<P: HostPayload> Stripes<P> {
             }
             Outcome::Forget => {
                 self.give_up_partial_parity(core, id);
-                if !self.ops[id].unreadable.is_empty() {
+                if !self.ops[id].lost.unreadable.is_empty() {
                     // The scheme may have wanted parity that could not be had.
                     self.look_for_missing_parity();
                 }
@@ -158,7 +158,7 @@ impl<P: HostPayload> Stripes<P> {
     fn give_up_partial_parity<A: FlashArray<P>>(&mut self, core: &Core<P, A>, id: OpId) {
         let op = &mut self.ops[id];
         let Some(partial) = self.held.take(op.stripe, |slot| core.map.unit_of(slot)) else { return };
-        op.replaces_partial = true;
+        op.parity.replaces_partial = true;
         op.pins.extend(partial.pinned().map(|slot| core.map.unit_of(slot)));
     }
 
@@ -180,7 +180,7 @@ impl<P: HostPayload> Stripes<P> {
             None => self.note_parity_version(stripe, rank),
         }
         let Some(die) = self.home_of(core, stripe, strip) else {
-            self.ops[id].untaken.insert(strip);
+            self.ops[id].lost.untaken.insert(strip);
             return match lpn {
                 Some(lpn) => core.map.publish_missing(lpn).pinned,
                 None => core.map.publish_missing_parity(stripe).pinned,
@@ -207,8 +207,8 @@ impl<P: HostPayload> Stripes<P> {
     fn hold_parity_without_place<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         let (op, n) = (&self.ops[id], self.data_strips());
         let (stripe, rank, sum) = (op.stripe, op.rank, op.sum.clone());
-        let is_without_place = op.outcome == Outcome::Program
-            && op.untaken.contains(n)
+        let is_without_place = op.parity.outcome == Outcome::Program
+            && op.lost.untaken.contains(n)
             && core.map.lookup_parity(stripe) == Place::Missing
             && self.home_of(core, stripe, n).is_some();
         if !is_without_place || !self.held.promise_if_room() {
@@ -232,7 +232,7 @@ impl<P: HostPayload> Stripes<P> {
         if !op.is_write() {
             return;
         }
-        for strip in op.untaken.and(op.written).iter() {
+        for strip in op.lost.untaken.and(op.written).iter() {
             let is_missing = self.place_of_strip(core, op.stripe, strip) == Place::Missing;
             if is_missing && self.sources_of(core, op.stripe, strip).is_none() {
                 // Its other stripes go on.
@@ -247,7 +247,7 @@ impl<P: HostPayload> Stripes<P> {
     pub fn launched<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId, strip: u32) -> Option<Lpn> {
         let is_parity = strip == self.data_strips();
         let op = &mut self.ops[id];
-        if is_parity && std::mem::take(&mut op.replaces_partial) {
+        if is_parity && std::mem::take(&mut op.parity.replaces_partial) {
             self.held.left();
             if self.held.has_waiting() {
                 Self::later(core, StripeStep::ServeWaiting);
@@ -271,7 +271,7 @@ impl<P: HostPayload> Stripes<P> {
             let (tag, ..) = core.device.images.slot(image, 0);
             let slot = core.device.grid.slot(core.device.images.slab[image].ppn, 0);
             self.lose(core, tag, slot);
-            self.ops[id].untaken.insert(strip);
+            self.ops[id].lost.untaken.insert(strip);
         }
         Self::later(core, StripeStep::Programmed { op: id });
     }
@@ -280,7 +280,7 @@ impl<P: HostPayload> Stripes<P> {
     pub(super) fn programmed<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         self.ops[id].under_way -= 1;
         if self.ops[id].under_way == 0 {
-            if !self.ops[id].untaken.is_empty() {
+            if !self.ops[id].lost.untaken.is_empty() {
                 self.hold_parity_without_place(core, id);
                 self.fail_what_is_nowhere(core, id);
             }

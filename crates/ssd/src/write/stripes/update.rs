@@ -58,7 +58,7 @@ impl<P: HostPayload> Stripes<P> {
                 op.strips.push(strip);
                 op.written.insert(strip);
                 if (page.from, page.to) != (0, per) {
-                    op.merge.insert(strip);
+                    op.reads.merge.insert(strip);
                 }
             }
             (op.job, op.first_page) = (Some(job), first);
@@ -117,7 +117,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// Strips without stored (or with discarded) contents complete a page with zeros.
     fn merge_what_is_not_stored<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
-        for strip in self.ops[id].merge.iter() {
+        for strip in self.ops[id].reads.merge.iter() {
             let lpn = self.lpn_of(core, self.ops[id].stripe, strip).expect("a written page exists");
             if core.map.lookup(lpn) == Place::Unmapped || core.is_hidden(lpn) {
                 self.merge_strip(core, id, strip, &P::default());
@@ -128,7 +128,7 @@ impl<P: HostPayload> Stripes<P> {
     /// The old contents of a partly written page are known.
     pub(super) fn merge_strip<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId, strip: u32, old: &P) {
         let op = &mut self.ops[id];
-        op.merge.remove(strip);
+        op.reads.merge.remove(strip);
         let index = op.strips.iter().position(|&s| s == strip).expect("a written strip");
         core.jobs[op.job()].merge(op.first_page + index, old);
     }
@@ -137,7 +137,7 @@ impl<P: HostPayload> Stripes<P> {
     pub(super) fn program_or_wait<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         let op = &self.ops[id];
         // A buffer has answered for each of its pages: what became of another stripe of the job is nothing to this one.
-        let is_in_vain = op.lacks_contents || op.is_write() && core.jobs[op.job()].failed && !self.is_eviction(core, id);
+        let is_in_vain = op.lost.lacks_contents || op.is_write() && core.jobs[op.job()].failed && !self.is_eviction(core, id);
         if is_in_vain {
             self.finish(core, id);
         } else if op.is_write() && !self.stalled.is_empty() {
@@ -171,10 +171,10 @@ impl<P: HostPayload> Stripes<P> {
     pub(super) fn finish<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         let op = &mut self.ops[id];
         let (stripe, work, job) = (op.stripe, op.work, op.job);
-        if std::mem::take(&mut op.promised) {
+        if std::mem::take(&mut op.parity.promised) {
             self.held.give_back();
         }
-        if op.replaces_partial {
+        if op.parity.replaces_partial {
             self.held.left();
         }
         if core.is_mountable() {
