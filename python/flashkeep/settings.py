@@ -118,6 +118,7 @@ class Workload:
     hot_pages: float | None = None
     hot_requests: float | None = None
     placement: str | None = None
+    streams: int | None = None
     mobile: Mapping[str, float | Size] | None = None
     arrivals: str | Mapping[str, Time] | None = None
     loops: int | None = None
@@ -157,6 +158,7 @@ class Collection:
     idle_free_blocks: int | None = None
     moves_in_flight: int | None = None
     occupies_die: bool | None = None
+    streams: Mapping[str, int | str] | None = None
 
 
 @documented("wear")

@@ -105,9 +105,10 @@ def test_dataclasses_have_exactly_the_settings_of_the_engine():
         seeds=2,  # left out where it is 1
         # Left out where they are not given.
         trace=fk.Workload(
-            generator="uniform", requests=10, range="4MiB", max_gap="1h", keep_writes=0.5, mobile={"zones": 3}
+            generator="uniform", requests=10, range="4MiB", max_gap="1h", keep_writes=0.5, mobile={"zones": 3},
+            streams=2,
         ),
-        gc=fk.Collection(occupies_die=True),  # left out where it is not set
+        gc=fk.Collection(occupies_die=True, streams={"count": 2}),  # left out where it is not set
         faults=fk.Faults(dead_die=0, dead_die_every=8, wear_out=1e-9, silent=1e-9),  # left out where they are 0
         # Left out where they are as usual.
         drive=fk.Drive(controller={"read": "1us"}),

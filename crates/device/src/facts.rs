@@ -3,7 +3,7 @@
 
 use crate::series::Series;
 use hdrhistogram::Histogram;
-use vocab::{Cause, DieId, Nanos, SimTime};
+use vocab::{Cause, DieId, Nanos, SimTime, StreamId};
 
 /// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +104,15 @@ pub enum Fact {
         /// How many.
         pages: u32,
     },
+    /// Logical pages of a stream of the host: only on drives that tell streams apart.
+    OfStream {
+        /// The stream.
+        stream: StreamId,
+        /// What becomes of them.
+        work: StreamWork,
+        /// How many.
+        pages: u32,
+    },
     /// A host page read was compared with what was written.
     Checked {
         /// Whether it differed.
@@ -139,6 +148,25 @@ pub enum Fact {
     WriteError,
     /// A host request was refused: the drive is read-only.
     Refused,
+}
+
+/// What becomes of pages of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum StreamWork {
+    /// The host sends them.
+    Sent,
+    /// They get a place in flash, from the host or the write buffer.
+    Written,
+    /// Collection gives them another place.
+    Moved,
+}
+
+/// Logical pages of one stream of the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamFolds {
+    /// Sent, written, moved: by [`StreamWork`].
+    pub pages: [u64; 3],
 }
 
 /// A step of the ladder of reads.
@@ -295,6 +323,8 @@ pub struct Folds {
     pub answer_times: u128,
     /// Logical pages sent, by kind.
     pub pages: [u64; 4],
+    /// Pages of each stream; empty where streams are not told apart.
+    pub streams: Vec<StreamFolds>,
     /// Response times in ns, by kind (reads, writes), where somebody asks for them.
     pub responses: Option<Box<[Histogram<u64>; 2]>>,
     /// Sum of response times in ns, by kind: means are exact.
@@ -356,6 +386,7 @@ impl Folds {
             arrival_times: 0,
             answer_times: 0,
             pages: [0; 4],
+            streams: Vec::new(),
             responses: None,
             response_sum: [0; 2],
             response_max: [0; 2],
@@ -423,6 +454,7 @@ impl Folds {
             Fact::Arrived { kind } => self.arrived(at, kind),
             Fact::Answered { kind, response } => self.answered(at, kind, response),
             Fact::Pages { kind, pages } => self.pages[kind as usize] += u64::from(pages),
+            Fact::OfStream { stream, work, pages } => self.of_stream(stream, work, pages),
             // Whether a read can be checked depends on what pages carry: no part of the digest.
             Fact::Checked { mismatch } => {
                 self.checked += 1;
@@ -463,6 +495,15 @@ impl Folds {
             }
             _ => {}
         }
+    }
+
+    /// Out of line: most drives do not tell streams apart. No part of the digest: where pages lie is in it.
+    #[inline(never)]
+    fn of_stream(&mut self, stream: StreamId, work: StreamWork, pages: u32) {
+        if self.streams.len() <= stream.index() {
+            self.streams.resize(stream.index() + 1, StreamFolds::default());
+        }
+        self.streams[stream.index()].pages[work as usize] += u64::from(pages);
     }
 
     #[inline]

@@ -311,7 +311,9 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         }
         let filled = self.images.slab[command.image].filled;
         let program = self.images.program(command.image, command.ppn, oob, self.now);
-        if self.array.program_page(&program) == ProgramOutcome::Failed {
+        let ends = self.latencies.unit.ends_with(self.grid.split(command.ppn).1);
+        let outcome = if ends { self.array.program_page(&program) } else { self.array.gather_page(&program) };
+        if outcome == ProgramOutcome::Failed {
             return ProgramOutcome::Failed;
         }
         self.record(Fact::Programmed { ppn: command.ppn.0, cause: command.cause, filled });

@@ -1,7 +1,9 @@
 //! Settings of the map.
 
+use crate::FtlError;
 use crate::victim::OwnPolicy;
 use serde::{Deserialize, Serialize};
+use vocab::StreamId;
 
 /// Garbage collection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,6 +28,61 @@ pub struct GcConfig {
     /// The policy itself where it is in no registry; `policy` is what results call it.
     #[serde(skip)]
     pub own: Option<OwnPolicy>,
+    /// Streams of the host's writes. Written down where there are several.
+    #[serde(skip_serializing_if = "StreamConfig::is_default")]
+    pub streams: StreamConfig,
+}
+
+/// What becomes of writes of several streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct StreamConfig {
+    /// Streams that the drive tells apart; a write of any other counts as one of stream 0.
+    pub count: u32,
+    /// How far pages of different streams are kept in different blocks.
+    pub isolation: Isolation,
+}
+
+/// How far pages of different streams are kept in different blocks: the types of reclaim unit handles of FDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Isolation {
+    /// Not at all: streams are only counted.
+    Off,
+    /// Where the host writes; collection mixes what survives.
+    Initial,
+    /// Collection, too, keeps the pages of a stream in blocks of that stream.
+    Persistent,
+}
+
+impl Default for StreamConfig {
+    fn default() -> Self {
+        Self { count: 1, isolation: Isolation::Off }
+    }
+}
+
+impl StreamConfig {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether the drive tells streams apart at all.
+    #[must_use]
+    pub fn are_told_apart(&self) -> bool {
+        self.count > 1
+    }
+
+    /// Frontiers that the host writes to.
+    #[must_use]
+    pub fn host_frontiers(&self) -> u32 {
+        if self.isolation == Isolation::Off { 1 } else { self.count }
+    }
+
+    /// Frontiers that collection writes to.
+    #[must_use]
+    pub fn gc_frontiers(&self) -> u32 {
+        if self.isolation == Isolation::Persistent { self.count } else { 1 }
+    }
 }
 
 impl Default for GcConfig {
@@ -39,7 +96,55 @@ impl Default for GcConfig {
             moves_in_flight: 4,
             occupies_die: false,
             own: None,
+            streams: StreamConfig::default(),
         }
+    }
+}
+
+impl GcConfig {
+    /// Whether a log of so many units can collect with it, `reserve` of them kept free.
+    pub(crate) fn check(&self, reserve: u32, units: u32) -> Result<(), FtlError> {
+        let fail = |setting, reason| Err(FtlError { setting, reason });
+        if self.free_blocks < 2 {
+            return fail("gc.free_blocks", format!("found {}, at least 2: one for the collector, one to open", self.free_blocks));
+        }
+        // One block is being written and one collected.
+        let open = self.streams.host_frontiers() + self.streams.gc_frontiers();
+        let most = units.saturating_sub(open + reserve).max(2);
+        for (setting, value) in [("gc.free_blocks", self.free_blocks), ("gc.idle_free_blocks", self.idle_free_blocks)] {
+            if value > most {
+                return fail(
+                    setting,
+                    format!("found {value}, at most {most}: a log has {units} blocks, of which {open} are in use"),
+                );
+            }
+        }
+        if self.choices == 0 {
+            return fail("gc.choices", "found 0, at least 1".into());
+        }
+        if self.moves_in_flight == 0 {
+            return fail("gc.moves_in_flight", "found 0, at least 1".into());
+        }
+        Ok(())
+    }
+
+    /// `has_frontiers`: whether the logs have frontiers for streams.
+    pub(crate) fn check_streams(&self, has_frontiers: bool) -> Result<(), FtlError> {
+        let fail = |setting, reason| Err(FtlError { setting, reason });
+        let Self { streams, separate_frontier, .. } = self;
+        if !(1..=StreamId::COUNT_MAX as u32).contains(&streams.count) {
+            return fail("gc.streams.count", format!("found {}, valid are 1 to {}", streams.count, StreamId::COUNT_MAX));
+        }
+        if streams.are_told_apart() && !has_frontiers {
+            return fail(
+                "gc.streams.count",
+                format!("found {}, valid is 1: only logs of whole dies have frontiers for streams", streams.count),
+            );
+        }
+        if streams.host_frontiers() > 1 && !separate_frontier {
+            return fail("gc.separate_frontier", "found false, must be true where streams are isolated".into());
+        }
+        Ok(())
     }
 }
 

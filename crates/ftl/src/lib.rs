@@ -17,7 +17,7 @@ pub mod victim;
 /// The source file of this crate's settings: `flashkeep settings` prints the doc comment of each field.
 pub const SETTINGS: &str = include_str!("config.rs");
 
-pub use config::{GcConfig, WearConfig};
+pub use config::{GcConfig, Isolation, StreamConfig, WearConfig};
 pub use groups::{GroupSpace, slots_of};
 pub use log::{LogKind, Segments, Stream, Unit, UnitId, UnitState};
 pub use map::{Ftl, FtlError, FtlSetup, Place, Published};

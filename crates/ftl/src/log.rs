@@ -2,7 +2,7 @@
 
 use crate::victim::{Candidates, VictimPolicy};
 use crate::{GcConfig, GroupSpace, WearConfig};
-use vocab::Grid;
+use vocab::{Grid, StreamId};
 
 /// A unit of collection over the whole drive: a block of a region log, or a superblock.
 pub type UnitId = u32;
@@ -73,7 +73,22 @@ pub enum Stream {
     Commit,
     /// Garbage collection and whatever else moves pages.
     Gc,
+    /// The host, in one of its streams. Stream 0, and all of them where streams are not isolated, write as [`Stream::Host`].
+    HostIn(StreamId),
+    /// As [`Stream::Gc`], for pages of one of the host's streams, which has a frontier of its own where isolation is persistent.
+    GcOf(StreamId),
 }
+
+impl Stream {
+    /// Whether it is the host that writes.
+    #[inline]
+    pub(crate) fn is_host(self) -> bool {
+        matches!(self, Stream::Host | Stream::HostIn(_))
+    }
+}
+
+/// Frontiers of a log: of the host and of collection, then those of the host's further streams, then those of collection.
+const FRONTIERS: usize = 2 * StreamId::COUNT_MAX;
 
 /// Where a stream writes next. `next` counts positions: pages of a block, rows of a superblock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,13 +104,13 @@ pub(crate) struct Log {
     free: Vec<UnitId>,
     /// Units that are erased before they are written, taken from the end.
     dirty: Vec<UnitId>,
-    frontiers: [Frontier; 2],
     clock: u64,
     collections: u64,
     /// Valid slots in all units.
     pub live: u32,
     /// Most valid slots with which collection still gains space.
     pub live_max: u32,
+    frontiers: [Frontier; FRONTIERS],
 }
 
 /// Positions, slots and settings shared by all logs of a drive.
@@ -197,7 +212,9 @@ impl LogShape {
             // The layout of segments already leaves spare blocks for garbage.
             return self.collectors;
         }
-        UNITS_HELD_BACK - 1 + self.collectors + self.reserve
+        // Each further stream has an open unit of its own, or two.
+        let streams = self.gc.streams.host_frontiers() + self.gc.streams.gc_frontiers() - 2;
+        UNITS_HELD_BACK - 1 + self.collectors + self.reserve + streams
     }
 
     /// Slots of a unit that count as space for data: those of all positions but one, and one more. To
@@ -220,7 +237,7 @@ impl Log {
         // Taken from the end: ascending use of a fresh log.
         free.reverse();
         let dirty = Vec::new();
-        Self { first, free, dirty, frontiers: [Frontier::default(); 2], clock: 0, collections: 0, live: 0, live_max }
+        Self { first, free, dirty, clock: 0, collections: 0, live: 0, live_max, frontiers: [Frontier::default(); FRONTIERS] }
     }
 
     /// Takes over the units that a mount found. None is free. The clock goes on from the closed ones.
@@ -289,8 +306,15 @@ impl Log {
         self.live_max = slots.iter().sum();
     }
 
+    #[inline]
     fn frontier_of(&self, stream: Stream, shape: &LogShape) -> usize {
-        usize::from(stream == Stream::Gc && shape.gc.separate_frontier)
+        let streams = &shape.gc.streams;
+        match stream {
+            Stream::HostIn(of) if of.index() > 0 && u32::from(of.0) < streams.host_frontiers() => 1 + of.index(),
+            Stream::Host | Stream::Commit | Stream::HostIn(_) => 0,
+            Stream::GcOf(of) if of.index() > 0 && u32::from(of.0) < streams.gc_frontiers() => StreamId::COUNT_MAX + of.index(),
+            Stream::Gc | Stream::GcOf(_) => usize::from(shape.gc.separate_frontier),
+        }
     }
 
     pub fn free_units(&self) -> u32 {
@@ -303,9 +327,9 @@ impl Log {
     pub fn has_room(&self, stream: Stream, shape: &LogShape) -> bool {
         let frontier = &self.frontiers[self.frontier_of(stream, shape)];
         let reserve = match stream {
-            Stream::Gc => return frontier.unit.is_some() || !self.free.is_empty(),
+            Stream::Gc | Stream::GcOf(_) => return frontier.unit.is_some() || !self.free.is_empty(),
             Stream::Commit => 0,
-            Stream::Host => shape.reserve * shape.positions,
+            Stream::Host | Stream::HostIn(_) => shape.reserve * shape.positions,
         };
         let open = if frontier.unit.is_some() { shape.positions - frontier.next } else { 0 };
         let free = self.free_units();

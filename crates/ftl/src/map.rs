@@ -5,7 +5,7 @@ use crate::victim::{self, VictimPolicy};
 use crate::{GcConfig, GroupSpace, LogKind, Rows, Stream, Unit, UnitId, UnitState, WearConfig};
 use std::fmt;
 use std::ops::Range;
-use vocab::{BlockAddr, DieId, Grid, Lpn, Ppn, Slot, Streams, StripSet, StripeId, SuperblockId, Table};
+use vocab::{BlockAddr, DieId, Grid, Lpn, Ppn, Slot, StreamId, Streams, StripSet, StripeId, SuperblockId, Table};
 
 /// Where a logical page, or the parity of a static stripe, lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +129,8 @@ impl Ftl {
     pub fn new(grid: &Grid, setup: &FtlSetup<'_>, streams: &Streams, bad: impl Fn(BlockAddr) -> bool) -> Result<Self, FtlError> {
         let FtlSetup { kind, user_slots, slots: logical, segments, stripes, reserve, recovery, side_by_side, groups, gc, wear } =
             *setup;
-        check(gc, reserve, grid.blocks_per_die())?;
+        gc.check(reserve, grid.blocks_per_die())?;
+        gc.check_streams(kind == LogKind::Regions && segments.is_none())?;
         if kind == LogKind::Regions && grid.slots_per_page() > 1 && !gc.separate_frontier {
             let slots = grid.slots_per_page();
             let reason = format!(
@@ -446,7 +447,7 @@ impl Ftl {
     #[must_use]
     pub fn has_room(&self, log: usize, stream: Stream) -> bool {
         let log = &self.logs[log];
-        log.has_room(stream, &self.shape) && (stream != Stream::Host || log.live < log.live_max)
+        log.has_room(stream, &self.shape) && (!stream.is_host() || log.live < log.live_max)
     }
 
     /// Takes the next page of a region log for the stream; `None` where it must wait for collection.
@@ -454,7 +455,7 @@ impl Ftl {
     pub fn take_page(&mut self, log: usize, stream: Stream) -> Option<Ppn> {
         debug_assert_eq!(self.kind, LogKind::Regions);
         let (state, shape) = (&mut self.logs[log], &self.shape);
-        if stream == Stream::Host && state.live >= state.live_max {
+        if stream.is_host() && state.live >= state.live_max {
             return None;
         }
         let units = &mut self.units[state.units(shape)];
@@ -488,6 +489,16 @@ impl Ftl {
     #[must_use]
     pub fn separates_frontiers(&self) -> bool {
         self.shape.gc.separate_frontier
+    }
+
+    /// Who writes to each frontier of the host in a log.
+    pub fn host_frontiers(&self) -> impl Iterator<Item = Stream> + use<> {
+        (0..self.shape.gc.streams.host_frontiers() as u8).map(|of| Stream::HostIn(StreamId(of)))
+    }
+
+    /// Who writes to each frontier of collection in a log.
+    pub fn gc_frontiers(&self) -> impl Iterator<Item = Stream> + use<> {
+        (0..self.shape.gc.streams.gc_frontiers() as u8).map(|of| Stream::GcOf(StreamId(of)))
     }
 
     /// Whether the log has so little free space that it must collect.
@@ -564,25 +575,4 @@ impl Ftl {
             assert_eq!(state.valid, recount, "valid count of unit {unit}");
         }
     }
-}
-
-fn check(gc: &GcConfig, reserve: u32, units: u32) -> Result<(), FtlError> {
-    let fail = |setting, reason| Err(FtlError { setting, reason });
-    if gc.free_blocks < 2 {
-        return fail("gc.free_blocks", format!("found {}, at least 2: one for the collector, one to open", gc.free_blocks));
-    }
-    // One block is being written and one collected.
-    let most = units.saturating_sub(2 + reserve).max(2);
-    for (setting, value) in [("gc.free_blocks", gc.free_blocks), ("gc.idle_free_blocks", gc.idle_free_blocks)] {
-        if value > most {
-            return fail(setting, format!("found {value}, at most {most}: a log has {units} blocks, of which two are in use"));
-        }
-    }
-    if gc.choices == 0 {
-        return fail("gc.choices", "found 0, at least 1".into());
-    }
-    if gc.moves_in_flight == 0 {
-        return fail("gc.moves_in_flight", "found 0, at least 1".into());
-    }
-    Ok(())
 }

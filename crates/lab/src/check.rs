@@ -11,7 +11,7 @@ use ssd::ftl::victim::POLICIES;
 use ssd::nand::Transfer;
 use ssd::protect::registry::{ADDITIONS, SCHEMES, additions, scheme_of};
 use std::fmt::Display;
-use vocab::{Bytes, Nanojoules, Nanos};
+use vocab::{Bytes, Nanojoules, Nanos, StreamId};
 
 /// Names of all schemes.
 pub(crate) fn scheme_names() -> Vec<&'static str> {
@@ -171,6 +171,8 @@ fn amounts(experiment: &Experiment) -> Result<(), Problem> {
         ("gc.free_blocks", gc.free_blocks, (2, BLOCKS_MAX)),
         ("gc.idle_free_blocks", gc.idle_free_blocks, (0, BLOCKS_MAX)),
         ("gc.moves_in_flight", gc.moves_in_flight, (1, MOVES_MAX)),
+        ("gc.streams.count", gc.streams.count, (1, StreamId::COUNT_MAX as u32)),
+        ("generate.streams", experiment.generate.as_ref().map_or(1, |spec| spec.streams), (1, StreamId::COUNT_MAX as u32)),
         ("faults.rebuild_at_once", faults.rebuild_at_once, (1, 65_536)),
     ] {
         within(field, count, valid)?;

@@ -28,11 +28,20 @@ pub struct GenerateSpec {
     pub hot_requests: f64,
     /// Where popular addresses lie, for `zipf` and `hot-cold`.
     pub placement: PlacementSpec,
+    /// Streams that writes name: under `hot-cold` stream 0 is hot and the others share the cold slots; else each has an equal
+    /// part of the range.
+    #[serde(skip_serializing_if = "is_one")]
+    pub streams: u32,
     /// Options of `mobile-like`; written down where one of them is not the default.
     #[serde(skip_serializing_if = "MobileSpec::is_default")]
     pub mobile: MobileSpec,
     /// When requests arrive.
     pub arrivals: ArrivalsSpec,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(streams: &u32) -> bool {
+    *streams == 1
 }
 
 /// Where popular addresses lie.
@@ -171,6 +180,7 @@ impl Default for GenerateSpec {
             hot_pages: workload.hot_pages,
             hot_requests: workload.hot_requests,
             placement: PlacementSpec::Scattered,
+            streams: workload.streams,
             mobile: MobileSpec::default(),
             arrivals: ArrivalsSpec::AtOnce,
         }
@@ -203,6 +213,7 @@ impl GenerateSpec {
                 PlacementSpec::Clustered => Placement::Clustered,
             },
             mobile: self.mobile.options(),
+            streams: self.streams,
         }
     }
 }

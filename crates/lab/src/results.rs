@@ -4,7 +4,7 @@ use crate::compare::{Comparison, Outcome};
 use crate::seeds::Seeds;
 use crate::verdict::{MEASURES, SchemeVerdict};
 use serde_json::{Map, Value, json};
-use ssd::{Pace, Response};
+use ssd::{Pace, Response, StreamResult};
 use std::collections::BTreeMap;
 use vocab::SECTOR_BYTES;
 
@@ -161,7 +161,7 @@ impl Outcome {
         put_counts(&mut keys, "flash_programs", &r.flash.programs);
         put_counts(&mut keys, "flash_erases", &r.flash.erases);
         keys.extend(crate::waits::keys(r.waits.as_ref()).map(|(key, value)| (key.to_owned(), value)));
-        self.put_rest(&mut keys);
+        self.put_rest(&mut keys, slot);
         self.put_verdict(&mut keys, verdict);
         Value::Object(keys)
     }
@@ -190,13 +190,20 @@ impl Outcome {
         put("dominated_by", json!(verdict.dominated_by));
     }
 
-    fn put_rest(&self, keys: &mut Map<String, Value>) {
+    fn put_rest(&self, keys: &mut Map<String, Value>, slot: u64) {
         let r = &self.result;
         put_spread(keys, "pe_cycles", &r.wear.pe_cycles);
         put_spread(keys, "pe_added", &r.wear.pe_added);
         let mut put = |name: &str, value: Value| keys.insert(name.to_owned(), value);
         put("die_wear_ratio", json!(r.wear.die_wear_ratio));
         put("waf", json!(r.flash.waf));
+        let by_stream = |of: &dyn Fn(&StreamResult) -> Value| {
+            let streams = r.streams.iter().enumerate().map(|(stream, result)| (stream.to_string(), of(result)));
+            streams.collect::<Map<_, _>>()
+        };
+        put("stream_host_bytes_by_stream", json!(by_stream(&|stream| json!(stream.host_pages * slot))));
+        put("stream_moved_bytes_by_stream", json!(by_stream(&|stream| json!(stream.moved_pages * slot))));
+        put("stream_waf_by_stream", json!(by_stream(&|stream| json!(stream.waf()))));
         put("padded_slots", json!(r.flash.padded_slots));
         put("energy_j", json!(r.flash.energy_j.values().fold(0.0, |sum, joules| sum + joules)));
         put("energy_j_by_operation", json!(r.flash.energy_j));

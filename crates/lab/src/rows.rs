@@ -54,6 +54,9 @@ const KEYS: &[&str] = &[
     "pe_added_max",
     "die_wear_ratio",
     "waf",
+    "stream_host_bytes_by_stream",
+    "stream_moved_bytes_by_stream",
+    "stream_waf_by_stream",
     "padded_slots",
     "energy_j",
     "energy_j_by_operation",
@@ -123,6 +126,9 @@ const COMMON: [&str; 6] = ["user_capacity_mib", "clock_factor", "config_hash", "
 /// Steps of the ladder of reads, and what is left when none helped.
 const STEPS: [&str; 5] = ["hard", "retry", "soft_2_bit", "soft_3_bit", "parity"];
 
+/// Streams of the host: most that a drive has.
+const STREAMS: [&str; vocab::StreamId::COUNT_MAX] = ["0", "1", "2", "3", "4", "5", "6", "7"];
+
 /// The names inside an object of results; nothing where the key is a plain value.
 fn inside(key: &str) -> Option<(&str, Vec<&'static str>)> {
     let by = |what: &str, names: &[&'static str]| key.strip_suffix(what).map(|stem| (stem, names.to_vec()));
@@ -130,6 +136,7 @@ fn inside(key: &str) -> Option<(&str, Vec<&'static str>)> {
         .or_else(|| by("_by_kind", &["read", "write", "flush", "discard"]))
         .or_else(|| by("_by_step", &STEPS[..4]))
         .or_else(|| by("_by_end", &STEPS))
+        .or_else(|| by("_by_stream", &STREAMS))
         .or_else(|| by("_by_operation", &["read", "program", "erase", "codec", "recharge"]))
 }
 
@@ -195,8 +202,15 @@ fn scheme_row(results: &Value) -> Row {
             row.insert((*key).to_owned(), value.clone());
             continue;
         };
-        // What did not happen is not in the object: none of it, in whole numbers or not.
-        let nothing = if ["energy_j", "ladder_flash_s", "ladder_decode_s"].contains(&stem) { json!(0.0) } else { json!(0) };
+        // What did not happen is not in the object: none of it, in whole numbers or not. A stream that the drive does not tell
+        // from others has no figures.
+        let nothing = if key.ends_with("_by_stream") {
+            Value::Null
+        } else if ["energy_j", "ladder_flash_s", "ladder_decode_s"].contains(&stem) {
+            json!(0.0)
+        } else {
+            json!(0)
+        };
         for name in names {
             row.insert(column(stem, name), value.get(name).unwrap_or(&nothing).clone());
         }

@@ -131,6 +131,8 @@ fn defaults() -> Result<Value, Problem> {
     value["seeds"] = json!(experiment.seeds);
     value["drive"]["controller"] = json!(experiment.drive.controller);
     value["gc"]["occupies_die"] = json!(experiment.gc.occupies_die);
+    value["gc"]["streams"] = json!(experiment.gc.streams);
+    value["generate"]["streams"] = json!(crate::GenerateSpec::default().streams);
     Ok(value)
 }
 

@@ -4,9 +4,9 @@ use crate::compare::{Comparison, Outcome};
 use crate::quantity::Quantity;
 use crate::seeds::Interval;
 use crate::verdict::{MEASURES, OverSeeds, SchemeVerdict};
-use ssd::{AroundResult, Response, RunResult};
+use ssd::{AroundResult, Response, RunResult, StreamResult};
 use std::collections::BTreeMap;
-use vocab::Cause;
+use vocab::{Cause, StreamId};
 
 /// A row: its label and one cell a column; no cells make a heading.
 pub(crate) struct Row {
@@ -212,6 +212,12 @@ impl Comparison {
         rows.causes("flash page programs", |r| &r.flash.programs);
         rows.causes("flash block erases", |r| &r.flash.erases);
         rows.each("write amplification", |o| figure(Quantity::Plain, o.result.flash.waf));
+        for stream in 0..StreamId::COUNT_MAX {
+            if rows.any(|o| o.result.streams.get(stream).is_some_and(|stream| stream.host_pages > 0)) {
+                let waf = |o: &Outcome| o.result.streams.get(stream).and_then(StreamResult::waf);
+                rows.each(&format!("  of stream {stream}"), |o| figure(Quantity::Plain, waf(o)));
+            }
+        }
         rows.each("energy", |o| figure(Quantity::Joules, o.result.flash.energy_j.values().fold(0.0, |sum, joules| sum + joules)));
         rows.each("spare after redundancy", |o| figure(Quantity::Share, o.planned.spare_after_redundancy));
         rows.each("dies busy", |o| figure(Quantity::Share, o.result.flash.die_busy_share));

@@ -256,7 +256,7 @@ impl Input {
 
 /// Generated requests as those of a recording.
 fn recorded(commands: trace::generate::Generator) -> impl Iterator<Item = Result<Record, TraceError>> {
-    commands.map(|c| Ok(Record { at: c.at, device: 0, op: c.op, lba: c.lba, sectors: c.sectors }))
+    commands.map(|c| Ok(Record { at: c.at, device: 0, op: c.op, lba: c.lba, sectors: c.sectors, stream: c.stream }))
 }
 
 /// FNV-1a over the fields of a record.
@@ -269,7 +269,9 @@ fn digest(hash: u64, record: &Record) -> u64 {
         HostOp::Discard => 4,
     };
     let words = [record.at.0, u64::from(record.device), op, record.lba.0, u64::from(record.sectors)];
-    words.into_iter().fold(hash, fnv_word)
+    let hash = words.into_iter().fold(hash, fnv_word);
+    // The digests of traces without streams stay what they were.
+    if record.stream == vocab::StreamId::default() { hash } else { fnv_word(hash, u64::from(record.stream.0)) }
 }
 
 /// FNV-1a of the eight bytes of a word behind others. A zero byte only multiplies: those at the end of the word, which

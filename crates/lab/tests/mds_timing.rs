@@ -5,7 +5,7 @@ use serde_json::Value;
 use ssd::ftl::Place;
 use ssd::protect::SchemeChoice;
 use ssd::{Age, Buffer, Ecc, Errors, Failure, Faults, Pace, PayloadKind, Precondition, Refresh, Scheduler, Session, Setup};
-use vocab::{DieId, Grid, HostCommand, HostOp, Lba, SimTime};
+use vocab::{DieId, Grid, HostCommand, HostOp, Lba, SimTime, StreamId};
 
 /// The paper's four times in microseconds, as its drive and an adder of 800 MiB/s give them.
 const ORACLE: &str = include_str!("oracles/greenan_timing.json");
@@ -43,7 +43,13 @@ fn setup(options: &[(&str, &str)]) -> Setup {
 }
 
 fn read(lpn: u32) -> HostCommand {
-    HostCommand { at: SimTime(1_000_000), op: HostOp::Read, lba: Lba(u64::from(lpn) * 8), sectors: 8 }
+    HostCommand {
+        at: SimTime(1_000_000),
+        op: HostOp::Read,
+        lba: Lba(u64::from(lpn) * 8),
+        sectors: 8,
+        stream: StreamId::default(),
+    }
 }
 
 /// Response time in microseconds of one read of an idle drive.

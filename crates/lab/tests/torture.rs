@@ -6,7 +6,7 @@ use flashkeep_lab::torture::{
     exhaustive, shrink,
 };
 use std::collections::BTreeMap;
-use vocab::{HostCommand, HostOp, Lba, SimTime};
+use vocab::{HostCommand, HostOp, Lba, SimTime, StreamId};
 
 fn scope(schemes: &[&str]) -> Scope {
     let schemes: Vec<String> = schemes.iter().map(|&name| name.into()).collect();
@@ -96,7 +96,8 @@ fn drives_of_the_ladder_need_it_and_keep_what_they_promise() {
 /// What it takes to read every page of a drive as it is drawn.
 fn all_pages_read(setup: &ssd::Setup) -> ssd::LadderResult {
     let mut session = ssd::Session::new(setup).expect("it was drawn");
-    let read = |lpn: u32| HostCommand { at: SimTime(0), op: HostOp::Read, lba: Lba(u64::from(lpn) * 8), sectors: 8 };
+    let stream = StreamId::default();
+    let read = |lpn: u32| HostCommand { at: SimTime(0), op: HostOp::Read, lba: Lba(u64::from(lpn) * 8), sectors: 8, stream };
     session.run(&mut (0..setup.user_slots).map(read), ssd::Pace::Closed { depth: 4 }, &mut |_| {}).ladder
 }
 

@@ -133,6 +133,11 @@ pub trait FlashArray<P: Payload>: Clone + Send {
     }
     /// Programs a page. Arrays that keep no updates ignore them, and what the page names.
     fn program_page(&mut self, program: &Program<'_, P>) -> ProgramOutcome;
+    /// Takes a page that does not end its program unit into the memory where the unit is gathered. No cell is programmed yet, and so
+    /// no status can fail: that of the page which ends the unit is of all of them.
+    fn gather_page(&mut self, program: &Program<'_, P>) -> ProgramOutcome {
+        self.program_page(program)
+    }
     /// Programs a page all of whose slots are written anew and that names no other page.
     fn program(&mut self, ppn: Ppn, tags: &[OobTag], payload: &[P], oob: Oob, now: SimTime) -> ProgramOutcome {
         self.program_page(&Program { ppn, tags, payload, updates: None, members: &[], oob, now })

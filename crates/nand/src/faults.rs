@@ -15,6 +15,8 @@
 //! * **A worn-out block** takes no program any more, for good: each that is tried fails and leaves its
 //!   page unreadable. What it holds stays readable until an erase of it is tried: that fails and takes
 //!   the rest. The controller notices when it programs or erases it.
+//! * **A program unit** fails as a whole: pages that are gathered for it are in memory until its last page comes, and stay there
+//!   if that fails.
 //! * **The end of life** wears blocks out at random, on all dies alike: each program, recharge and erase
 //!   finds its block worn out with a chance that rises by the same step from one to the next, up to
 //!   one in ten.
@@ -345,6 +347,20 @@ impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
         self.inner.program_page(program)
     }
 
+    fn gather_page(&mut self, program: &Program<'_, P>) -> ProgramOutcome {
+        if self.any {
+            // Behind a program that failed nothing is gathered.
+            let (block, page) = self.inner.grid().split(program.ppn);
+            if self.is_gone(block) || self.inner.block(block).next_page != page {
+                return self.program_page(program);
+            }
+            if let Some(silent) = &mut self.silent {
+                silent.program(program.ppn);
+            }
+        }
+        self.inner.program_page(program)
+    }
+
     fn update(&self, ppn: Ppn, index: u32) -> u64 {
         self.inner.update(ppn, index)
     }
@@ -444,6 +460,26 @@ mod tests {
         assert_eq!([1, 2].map(|ppn| array.scan_page(Ppn(ppn))), [PageScan::Unreadable, PageScan::Erased]);
         assert_eq!((array.erase(BlockAddr(0)), array.read(Ppn(0))), (ProgramOutcome::Failed, ReadOutcome::Uncorrectable));
         assert_eq!(program(&mut array, 3), ProgramOutcome::Done, "other blocks go on");
+    }
+
+    /// Catches a unit of two pages whose first page fails before anything is programmed, is lost with the second, or is followed by
+    /// others.
+    #[test]
+    fn a_failed_program_leaves_its_unit_in_the_memory_where_it_was_gathered() {
+        let mut array = small();
+        array.wear_out(BlockAddr(0));
+        let gather = |array: &mut Faulty<MemoryArray<u64>>, ppn: u32| {
+            let (tags, payload) = ([OobTag::data(Lpn(ppn))], [7u64]);
+            let oob = Oob { sequence: u64::from(ppn) + 1, ..Oob::default() };
+            let now = SimTime(0);
+            array.gather_page(&Program { ppn: Ppn(ppn), tags: &tags, payload: &payload, updates: None, members: &[], oob, now })
+        };
+        assert_eq!((gather(&mut array, 0), program(&mut array, 1)), (ProgramOutcome::Done, ProgramOutcome::Failed));
+        assert_eq!((array.read(Ppn(0)), array.read(Ppn(1))), (ReadOutcome::Clean, ReadOutcome::Uncorrectable));
+        assert_eq!(array.block(BlockAddr(0)).next_page, 1, "the unit is not whole: reads of its first page go to memory");
+        assert_eq!(gather(&mut array, 2), ProgramOutcome::Failed, "nothing comes behind it");
+        array.lose_block(BlockAddr(1));
+        assert_eq!(gather(&mut array, 3), ProgramOutcome::Failed, "a lost block takes nothing");
     }
 
     #[test]

@@ -130,9 +130,29 @@ impl Postgres {
         assert!(status.success(), "{}", std::fs::read_to_string(&log).unwrap_or_default());
     }
 
-    fn stop(&self, mode: &str) {
-        // It may have ended by itself, without a disk.
-        let _ = self.command("pg_ctl", &["-D", text(&self.data), "-w", "-m", mode, "stop"]).output();
+    fn stop(&self) {
+        self.run("pg_ctl", &["-D", text(&self.data), "-w", "-m", "fast", "stop"]);
+    }
+
+    /// The number of the server's process.
+    fn process(&self) -> String {
+        let file = std::fs::read_to_string(self.data.join("postmaster.pid")).expect("it runs");
+        file.lines().next().expect("it begins with the number").to_owned()
+    }
+
+    /// Ends a server that has lost its disk, from which `pg_ctl` would read which process it is.
+    fn kill(process: &str) {
+        for (signal, patience) in [("-QUIT", 100), ("-KILL", 1000)] {
+            let _ = output("pkill", &[signal, "-P", process]);
+            let _ = output("kill", &[signal, process]);
+            for _ in 0..patience {
+                if !is_alive(process) {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+        panic!("PostgreSQL, process {process}, does not end");
     }
 
     fn number(&self, query: &str) -> i64 {
@@ -161,6 +181,12 @@ impl Postgres {
         }
         self.run("pg_amcheck", &["--install-missing", "--heapallindexed", "postgres"]);
     }
+}
+
+/// Whether a process is there and has not ended: one that nobody waited for has.
+fn is_alive(process: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    status.lines().any(|line| line.starts_with("State:") && !line.contains('Z'))
 }
 
 /// pgbench runs while the process is killed: PostgreSQL recovers, and has all transactions of which clients were told.
@@ -195,14 +221,17 @@ fn postgresql_keeps_what_it_committed() {
         let mut bench = postgres.command("pgbench", &["-n", "-c", "4", "-T", "600", "-l"]);
         let mut running = bench.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("runuser is there");
         std::thread::sleep(Duration::from_millis(1000 + draws.below(3000)));
+        let process = postgres.process();
         served.kill();
-        postgres.stop("immediate");
+        Postgres::kill(&process);
         running.wait().expect("it was started");
         drop(disk);
         served.start();
         let Some(again) = Attached::new(test, &served) else { return };
         disk = again;
         disk.mount("defaults");
+        // The file names a process that has ended, which PostgreSQL does not see while nobody has waited for it.
+        let _ = std::fs::remove_file(postgres.data.join("postmaster.pid"));
         postgres.start();
         let (told, found) = (postgres.told(), postgres.number("select count(*) from pgbench_history"));
         assert!(told > 0 && found >= committed + told, "{found} transactions, {committed} before and {told} told");
@@ -210,7 +239,7 @@ fn postgresql_keeps_what_it_committed() {
         committed = found;
         postgres.check();
     }
-    postgres.stop("fast");
+    postgres.stop();
     disk.unmount();
     run("e2fsck", &["-f", "-n", &disk.device]);
     drop(disk);

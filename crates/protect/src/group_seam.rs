@@ -4,7 +4,7 @@ use crate::lazy::ReadAround;
 use vocab::{DieId, Nanos, StripSet, SuperblockId};
 
 /// The erasure code instance of a block group: k data and m parity symbols across dies, and
-/// perhaps a parity page at the end of every block.
+/// perhaps parity pages at the end of every block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupCode {
     /// Data symbols of a codeword, k.
@@ -13,15 +13,33 @@ pub struct GroupCode {
     pub parity: u32,
     /// Codewords of a page stripe while every die has a good block.
     pub codewords: u32,
-    /// Whether the last page of every block is the sum of the pages before it.
-    pub block: bool,
+    /// Pages at the end of every block that are sums of the pages before them, each of every so many: as many as a word line has
+    /// pages, or 1. A divisor of the pages of a block. 0: there are none.
+    pub block: u32,
 }
 
 impl GroupCode {
     /// Page stripes of a group that take data, of blocks of `pages` pages.
     #[must_use]
     pub fn data_stripes(&self, pages: u32) -> u32 {
-        pages - u32::from(self.block)
+        pages - self.block
+    }
+
+    /// Whether a page of a block of `pages` pages is a sum of others of its block.
+    #[must_use]
+    pub fn is_block_parity(&self, page: u32, pages: u32) -> bool {
+        page + self.block >= pages
+    }
+
+    /// Which of its block's sums a page is in, or is. Pages of one word line are in different ones.
+    #[must_use]
+    pub fn sum_of(&self, page: u32) -> u32 {
+        if self.block > 1 { page % self.block } else { 0 }
+    }
+
+    /// The pages of a block, of `pages`, that add up to nothing: those of one of its sums, which comes last.
+    pub fn pages_of_sum(&self, sum: u32, pages: u32) -> impl Iterator<Item = u32> + use<> {
+        (sum..pages).step_by(self.block.max(1) as usize)
     }
 
     /// Pages of held sums that one open group needs at least: a sum for each parity page of a
@@ -30,7 +48,7 @@ impl GroupCode {
     #[must_use]
     pub fn least_held(&self) -> u32 {
         let stripe = self.codewords * self.parity;
-        stripe + if self.block { self.codewords * self.data + stripe } else { 0 }
+        stripe + self.block * (self.codewords * self.data + stripe)
     }
 }
 

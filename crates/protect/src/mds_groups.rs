@@ -7,7 +7,8 @@
 //! power-safe cache until all its data are in flash. So parity is written once, whole, and
 //! nothing is read for it. Each group keeps the code it was opened with: a drive raises its
 //! fault tolerance group by group. With a block code, the last page of each block is the sum of
-//! the others, and the two codes make a product code.
+//! the others, and the two codes make a product code. Where a word line has several pages that are lost together, its last word
+//! line may be the sum of the others page by page (`GroupCode::block`).
 //!
 //! Differs: the paper's stride `i * s mod (D-1)` sends the last write where the first went; the
 //! last data page is a case of its own here, and s and D-1 must have no common factor. Parity
@@ -31,11 +32,16 @@ pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[
         "data pages of a codeword; `auto`: a codeword spans all dies, on more than 32 dies the largest divisor from 8 to 32",
     ),
     ("m", "1", "parity pages of a codeword: dies that may be lost"),
-    ("block_parity", "no", "whether the last page of each block is the sum of the others: `yes` or `no`"),
+    (
+        "block_parity",
+        "no",
+        "sums at the end of each block: `no`, `yes` (the last page is the sum of the others), `word-line` (the last word line is the sum \
+         of the others, page by page: it brings back all pages that are programmed together)",
+    ),
     ("stride", "auto", "data pages from one write of a page stripe to the next; `auto`: from codeword symbol to symbol"),
     ("rotate", "group", "whether parity visits all dies: `group` after group, or `none`"),
     ("parity_cache", "auto", "pages of the power-safe cache that holds parity until it is written"),
-    ("then", "none", "the code of later groups, as `6+2` or `7+1+block`; `none`: no change"),
+    ("then", "none", "the code of later groups, as `6+2`, `7+1+block` or `7+1+word-line`; `none`: no change"),
     ("change_after_groups", "0", "groups opened before the code changes; 0: not for this"),
     ("change_at_pe", "0", "P/E cycles of a group at which the code changes; 0: not for this"),
     (
@@ -72,10 +78,10 @@ pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, S
         "auto" => shape.dies - m,
         _ => options.number("k", 1..=shape.dies - m)?,
     };
-    let block = options.word("block_parity", &["no", "yes"])? == 1;
+    let block = [0, 1, shape.unit_pages][options.word("block_parity", &["no", "yes", "word-line"])?];
     let mut codes = vec![code(options, "k", shape.dies, k, m, block)?];
     if options.text("then") != "none" {
-        codes.push(next_code(options, shape.dies)?);
+        codes.push(next_code(options, shape)?);
     }
     let stride = match options.text("stride") {
         "auto" => None,
@@ -115,7 +121,7 @@ pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, S
 }
 
 /// The (k, m) code over all dies; its codewords must fill the page stripe.
-fn code(options: &Options<'_>, setting: &str, dies: u32, k: u32, m: u32, block: bool) -> Result<GroupCode, SchemeError> {
+fn code(options: &Options<'_>, setting: &str, dies: u32, k: u32, m: u32, block: u32) -> Result<GroupCode, SchemeError> {
     if k == 0 || m == 0 || !dies.is_multiple_of(k + m) {
         let valid: Vec<_> = (m + 1..=dies).filter(|n| dies.is_multiple_of(*n)).map(|n| (n - m).to_string()).collect();
         let reason = format!(
@@ -128,18 +134,20 @@ fn code(options: &Options<'_>, setting: &str, dies: u32, k: u32, m: u32, block: 
     Ok(GroupCode { data: k, parity: m, codewords: dies / (k + m), block })
 }
 
-/// The code of `then`: `k+m` or `k+m+block`.
-fn next_code(options: &Options<'_>, dies: u32) -> Result<GroupCode, SchemeError> {
+/// The code of `then`: `k+m`, `k+m+block` or `k+m+word-line`.
+fn next_code(options: &Options<'_>, Shape { dies, unit_pages, .. }: Shape) -> Result<GroupCode, SchemeError> {
     let text = options.text("then");
     let parts: Vec<&str> = text.split('+').collect();
     let number = |part: &str| part.parse::<u32>().ok().filter(|n| (1..=dies).contains(n));
     let found = match parts[..] {
-        [k, m] => number(k).zip(number(m)).map(|(k, m)| (k, m, false)),
-        [k, m, "block"] => number(k).zip(number(m)).map(|(k, m)| (k, m, true)),
+        [k, m] => number(k).zip(number(m)).map(|(k, m)| (k, m, 0)),
+        [k, m, "block"] => number(k).zip(number(m)).map(|(k, m)| (k, m, 1)),
+        [k, m, "word-line"] => number(k).zip(number(m)).map(|(k, m)| (k, m, unit_pages)),
         _ => None,
     };
     let Some((k, m, block)) = found else {
-        return Err(options.error("then", format!("found `{text}`, valid are `none`, `k+m` and `k+m+block`, as in `6+2`")));
+        let valid = "valid are `none`, `k+m`, `k+m+block` and `k+m+word-line`, as in `6+2`";
+        return Err(options.error("then", format!("found `{text}`, {valid}")));
     };
     code(options, "then", dies, k, m, block)
 }

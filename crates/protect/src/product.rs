@@ -37,7 +37,7 @@ pub(crate) fn solve(
     if let Some(terms) = group.across_dies(lost, &solved) {
         return Some(terms);
     }
-    if !code.block {
+    if code.block == 0 {
         return None;
     }
     if let Some(terms) = group.across_block(lost, &solved) {
@@ -110,10 +110,11 @@ impl Group<'_> {
         Some(terms.into_iter().filter_map(|(symbol, c)| Some((place[symbol].filter(|&page| !is_zero(page))?, c))).collect())
     }
 
-    /// The page from all others of its block.
+    /// The page from all others of its block that are in the same sum.
     fn across_block(&self, lost: GroupPage, solved: &BTreeMap<GroupPage, Terms>) -> Option<Terms> {
         let mut terms = Vec::with_capacity(self.pages as usize);
-        for page in (0..self.pages).filter(|&page| page != lost.page).map(|page| GroupPage { page, ..lost }) {
+        let others = self.code.pages_of_sum(self.code.sum_of(lost.page), self.pages).filter(|&page| page != lost.page);
+        for page in others.map(|page| GroupPage { page, ..lost }) {
             match (self.state)(page, Across::Block) {
                 PageState::Zero => {}
                 PageState::Readable | PageState::Held => terms.push((page, 1)),
@@ -151,7 +152,7 @@ mod tests {
     /// was solved with it, and back, for ever.
     #[test]
     fn a_sum_in_the_cache_that_a_codeword_has_lost_is_not_solved_for_with_itself() {
-        let code = GroupCode { data: 2, parity: 1, codewords: 1, block: true };
+        let code = GroupCode { data: 2, parity: 1, codewords: 1, block: 1 };
         let strips = (0..3).map(|die| Strip { die: DieId(die), codeword: 0, symbol: u32::from(die) }).collect();
         let stripe = PageStripe { strips, data: 2, codewords: 1, order: vec![0, 1] };
         let lost = [page(0, 0), page(0, 1), page(1, 1), page(1, 2), page(2, 2)];

@@ -18,6 +18,8 @@ pub struct Shape {
     pub page_size: Bytes,
     /// Logical pages in one physical page.
     pub slots_per_page: u32,
+    /// Pages of a block that one program stores together, and one failure may take together: 1 where each is programmed alone.
+    pub unit_pages: u32,
     /// P/E cycles that a block is rated for.
     pub endurance: PeCycles,
 }
@@ -61,7 +63,7 @@ impl Shape {
 impl Shape {
     pub(crate) fn small(dies: u32) -> Self {
         let (blocks_per_die, pages_per_block, page_size) = (64, 16, Bytes(4096));
-        Self { dies, blocks_per_die, pages_per_block, page_size, slots_per_page: 1, endurance: PeCycles(3000) }
+        Self { dies, blocks_per_die, pages_per_block, page_size, slots_per_page: 1, unit_pages: 1, endurance: PeCycles(3000) }
     }
 }
 

@@ -14,7 +14,7 @@ const RERUN: &str = "cargo test -p flashkeep-protect --test code_zones";
 
 fn shape(dies: u32, blocks_per_die: u32, pages_per_block: u32) -> Shape {
     let page_size = Bytes(4096);
-    Shape { dies, blocks_per_die, pages_per_block, page_size, slots_per_page: 1, endurance: PeCycles(3000) }
+    Shape { dies, blocks_per_die, pages_per_block, page_size, slots_per_page: 1, unit_pages: 1, endurance: PeCycles(3000) }
 }
 
 fn try_build(shape: Shape, options: &[(&str, &str)]) -> Result<CodeZones, SchemeError> {

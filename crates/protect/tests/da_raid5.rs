@@ -12,6 +12,7 @@ fn scheme(name: &str, n: u32, options: &[(&str, &str)]) -> Box<dyn StripeScheme>
         pages_per_block: 16,
         page_size: Bytes(4096),
         slots_per_page: 1,
+        unit_pages: 1,
         endurance: PeCycles(3000),
     };
     match build(&SchemeChoice { name: name.into(), options }, shape) {
@@ -137,8 +138,15 @@ fn in_stage_2_a_stripe_with_a_lost_page_keeps_its_parity() {
 fn a_drive_of_the_papers_size_has_its_threshold() {
     for (blocks_per_die, l) in [(1024, 16_384), (8, 128)] {
         let (dies, page_size) = (8 + 1, Bytes(8192));
-        let shape =
-            Shape { dies, blocks_per_die, pages_per_block: 128, page_size, slots_per_page: 1, endurance: PeCycles(15_000) };
+        let shape = Shape {
+            dies,
+            blocks_per_die,
+            pages_per_block: 128,
+            page_size,
+            slots_per_page: 1,
+            unit_pages: 1,
+            endurance: PeCycles(15_000),
+        };
         let choice = SchemeChoice::named("da-raid5");
         // Nine chips where the paper's 8192 blocks are those of eight: an eighth more stripes.
         let l = l + l / 8;

@@ -8,7 +8,7 @@ use vocab::{Bytes, PeCycles};
 /// A drive of so many dies and logical pages in a physical page.
 fn shape(dies: u32, slots_per_page: u32) -> Shape {
     let (page_size, endurance) = (Bytes(4096), PeCycles(3000));
-    Shape { dies, blocks_per_die: 64, pages_per_block: 16, page_size, slots_per_page, endurance }
+    Shape { dies, blocks_per_die: 64, pages_per_block: 16, page_size, slots_per_page, unit_pages: 1, endurance }
 }
 
 /// Dies, logical pages in a physical page; scheme, options; what the text must say.
@@ -65,7 +65,7 @@ const CASES: &[Case] = &[
     ((5, 1), "ppc", &[("on_flush", "maybe")], &["on_flush", "`maybe`", "keep, commit"]),
     ((5, 1), "da-raid5", &[("stage", "4")], &["stage", "`4`", "auto, 1, 2, 3"]),
     ((5, 1), "ds-raid", &[("sub_stripe", "never")], &["sub_stripe", "`never`", "defer"]),
-    ((6, 1), "mds-groups", &[("block_parity", "1")], &["block_parity", "`1`", "no, yes"]),
+    ((6, 1), "mds-groups", &[("block_parity", "1")], &["block_parity", "`1`", "no, yes, word-line"]),
     ((5, 1), "ppc", &[("cache", "4KiB")], &["cache", "unknown option", "data_strips, parity_cache, on_flush, write_back"]),
     ((5, 1), "none", &[("k", "4")], &["k", "unknown option", "no options"]),
     // Codewords that do not fill a page stripe.

@@ -13,7 +13,9 @@ use ssd::{
 };
 use ssd::{ftl, nand, protect};
 use std::time::Instant;
-use vocab::{BusRate, Bytes, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, SimTime, Streams};
+use vocab::{
+    BusRate, Bytes, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, SimTime, StreamId, Streams,
+};
 
 fn setup(scheme: &str, payload: PayloadKind, blocks_per_plane: u32) -> Setup {
     let geometry = Geometry {
@@ -74,8 +76,13 @@ fn resident_mib() -> f64 {
 
 fn replay(session: &mut Session, pages: u32, op: HostOp, requests: u64, depth: u32) -> RunResult {
     let mut draws = Streams::new(9).stream("bench");
-    let mut commands =
-        (0..requests).map(|_| HostCommand { at: SimTime(0), op, lba: Lba(draws.below(u64::from(pages)) * 8), sectors: 8 });
+    let mut commands = (0..requests).map(|_| HostCommand {
+        at: SimTime(0),
+        op,
+        lba: Lba(draws.below(u64::from(pages)) * 8),
+        sectors: 8,
+        stream: StreamId::default(),
+    });
     // `--scheme NAME --series`: what a time series costs is the difference.
     if std::env::args().any(|arg| arg == "--series") {
         return session.run_with_series(&mut commands, Pace::Closed { depth }, &mut |_| {}).0;

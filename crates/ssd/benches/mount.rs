@@ -10,7 +10,9 @@ use ssd::{
 };
 use ssd::{ftl, nand, protect};
 use std::time::Instant;
-use vocab::{BusRate, Bytes, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, SimTime, Streams};
+use vocab::{
+    BusRate, Bytes, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, SimTime, StreamId, Streams,
+};
 
 const PAGE: u64 = 16 * 1024;
 const CHANNELS_OF_1_TIB: u64 = 16;
@@ -69,7 +71,8 @@ fn mount(scheme: &str, checkpoint: bool) -> (Mounted, f64) {
     let mut draws = Streams::new(9).stream("bench");
     let lba = |draws: &mut vocab::Stream| Lba(draws.below(u64::from(setup.user_slots)) * PAGE / 512);
     let op = HostOp::Write(Fua::No);
-    let mut commands = (0..100_000).map(|_| HostCommand { at: SimTime(0), op, lba: lba(&mut draws), sectors: 32 });
+    let mut commands =
+        (0..100_000).map(|_| HostCommand { at: SimTime(0), op, lba: lba(&mut draws), sectors: 32, stream: StreamId::default() });
     session.advance(&mut commands, Pace::Closed { depth: 16 }, &mut |event| event < 200_000);
     let mut fates = Streams::new(9).stream("fates");
     let fates: Vec<_> = session.begun().into_iter().map(|begun| begun.draw(&mut fates)).collect();

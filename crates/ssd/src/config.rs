@@ -65,6 +65,7 @@ pub fn shape(drive: &Drive) -> Shape {
         pages_per_block: geometry.pages_per_block,
         page_size: geometry.page_size,
         slots_per_page: geometry.slots_per_page(),
+        unit_pages: drive.timing.unit.as_ref().map_or(1, nand::ProgramUnit::pages),
         endurance: drive.endurance,
     }
 }

@@ -19,11 +19,12 @@ pub(crate) fn check_drive(drive: &Drive) -> Result<Grid, SetupError> {
 pub(crate) fn build_scheme(drive: &Drive, scheme: &SchemeChoice) -> Result<Protection, SetupError> {
     let protection = protect::registry::build(scheme, shape(drive))?;
     if let Protection::Groups(groups) = &protection
-        && drive.geometry.pages_per_block < 2
-        && groups.codes().iter().any(|code| code.block)
+        && let Some(code) = groups.codes().iter().find(|code| drive.geometry.pages_per_block < 2 * code.block)
     {
-        let name = &scheme.name;
-        return Err(SetupError::new(format!("scheme {name}, block_parity: blocks have 1 page, valid are 2 and more")));
+        let (name, pages) = (&scheme.name, drive.geometry.pages_per_block);
+        let least = 2 * code.block;
+        let found = if pages == 1 { "1 page".into() } else { format!("{pages} pages") };
+        return Err(SetupError::new(format!("scheme {name}, block_parity: blocks have {found}, valid are {least} and more")));
     }
     Ok(protection)
 }
@@ -51,6 +52,7 @@ pub(crate) const RECOVERY_UNITS: u32 = 1;
 fn slots_beside(drive: &Drive, scheme: &SchemeChoice, gc: &GcConfig, recovery: u32) -> Result<u32, SetupError> {
     let grid = check_drive(drive)?;
     let protection = build_scheme(drive, scheme)?;
+    check_streams(scheme, &protection, gc)?;
     let (kind, spread) = match &protection {
         Protection::Zones(zones) => return Ok(zones.layout().user_pages()),
         Protection::Rows(_) | Protection::Groups(_) => (LogKind::Group, 1),
@@ -68,6 +70,19 @@ fn slots_beside(drive: &Drive, scheme: &SchemeChoice, gc: &GcConfig, recovery: u
     // Pages of code take as much flash as pages of the user.
     let code = code_over(drive, scheme)?.map_or(0, |code| code.layout().all_code_pages().into());
     Ok(user.saturating_sub(code) as u32)
+}
+
+/// Streams are told apart only where a page has no mates in flash. Redundancy has some: a stripe, row or group would join pages
+/// of several streams, and what protects them would be written and collected with each of these.
+fn check_streams(scheme: &SchemeChoice, protection: &Protection, gc: &GcConfig) -> Result<(), SetupError> {
+    if gc.streams.are_told_apart() && !matches!(protection, Protection::None) {
+        let (name, count) = (&scheme.name, gc.streams.count);
+        return Err(SetupError::new(format!(
+            "scheme {name}, gc.streams.count: found {count}, valid is 1: redundancy joins pages of several streams; only scheme none \
+             tells streams apart"
+        )));
+    }
+    Ok(())
 }
 
 /// Rows of one page number.

@@ -51,7 +51,7 @@ pub use proof::{AlternativesInFlight, CodePage, Failure, HeldParity, HeldSum, In
 pub use result::series::{SeriesColumn, SeriesResult};
 pub use result::{
     AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, HostResult, LadderResult, Life, OracleResult, PreconditionResult,
-    RedundancyResult, ReplayResult, Response, RunResult, WaitsResult, WearResult,
+    RedundancyResult, ReplayResult, Response, RunResult, StreamResult, WaitsResult, WearResult,
 };
 pub use rules::{SAFETY_RULES, SafetyRule};
 pub use session::series::RunSeries;

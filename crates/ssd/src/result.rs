@@ -224,6 +224,25 @@ pub struct PreconditionResult {
     pub converged: bool,
 }
 
+/// What one stream of the host did in one run. Streams are told apart only where the drive has several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamResult {
+    /// Logical pages that the host wrote in it.
+    pub host_pages: u64,
+    /// Logical pages of it that were written to flash, from the host or the write buffer.
+    pub written_pages: u64,
+    /// Logical pages of it that collection moved.
+    pub moved_pages: u64,
+}
+
+impl StreamResult {
+    /// Logical pages programmed for the stream over those that the host wrote in it; `None` without writes. Padding is nobody's.
+    #[must_use]
+    pub fn waf(&self) -> Option<f64> {
+        (self.host_pages > 0).then(|| (self.written_pages + self.moved_pages) as f64 / self.host_pages as f64)
+    }
+}
+
 /// P/E cycles after one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WearResult {
@@ -297,6 +316,9 @@ pub struct RunResult {
     /// What redundancy gave back.
     #[serde(flatten)]
     pub redundancy: RedundancyResult,
+    /// What each stream of the host did; empty where the drive tells none apart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub streams: Vec<StreamResult>,
     /// How the preconditioning ended.
     #[serde(flatten)]
     pub precondition: PreconditionResult,

@@ -60,7 +60,7 @@ impl AddressMap {
     /// A record the footprint does not cover.
     #[inline]
     pub fn map(&self, record: &Record) -> Result<Commands, TraceError> {
-        let command = |lba, sectors| HostCommand { at: record.at, op: record.op, lba: Lba(lba), sectors };
+        let command = |lba, sectors| HostCommand { at: record.at, op: record.op, lba: Lba(lba), sectors, stream: record.stream };
         let outside = || TraceError::OutsideFootprint { device: record.device, lba: record.lba.0, sectors: record.sectors };
         let mut commands = Commands { rest: None, capacity: u64::MAX };
         if record.op == HostOp::Flush {

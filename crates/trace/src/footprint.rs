@@ -249,7 +249,9 @@ mod tests {
 
     #[test]
     fn scattered_slots_beyond_the_limit_are_refused_whether_touched_or_only_written() {
-        let record = |op, lba, sectors| Ok(Record { at: SimTime(0), device: 0, op, lba: Lba(lba), sectors });
+        let record = |op, lba, sectors| {
+            Ok(Record { at: SimTime(0), device: 0, op, lba: Lba(lba), sectors, stream: vocab::StreamId::default() })
+        };
         let scattered = |op, count: u64| (0..count).map(move |index| record(op, index * 16, 8));
         let slot = Bytes(4096);
         let write = HostOp::Write(Fua::No);

@@ -270,7 +270,7 @@ mod tests {
     }
 
     fn record(at: u64, op: HostOp, lba: u64, sectors: u32) -> Record {
-        Record { at: SimTime(at), device: 0, op, lba: Lba(lba), sectors }
+        Record { at: SimTime(at), device: 0, op, lba: Lba(lba), sectors, stream: vocab::StreamId::default() }
     }
 
     #[test]

@@ -180,6 +180,7 @@ impl TraceReader {
             op: raw.op,
             lba: Lba(raw.lba),
             sectors: raw.sectors,
+            stream: raw.stream,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! One request of a trace, and the bounds every reader enforces.
 
-use vocab::{Bytes, HostOp, Lba, Nanos, SECTOR_BYTES, SimTime};
+use vocab::{Bytes, HostOp, Lba, Nanos, SECTOR_BYTES, SimTime, StreamId};
 
 /// Largest request a trace may hold; a larger one is an error, since no host sends it.
 pub const REQUEST_LIMIT: Bytes = Bytes(1 << 30);
@@ -25,6 +25,8 @@ pub struct Record {
     pub lba: Lba,
     /// Number of sectors; 0 for a flush only.
     pub sectors: u32,
+    /// The stream of a write, 0 where the trace names none.
+    pub stream: StreamId,
 }
 
 impl Record {
@@ -45,4 +47,5 @@ pub(crate) struct Raw {
     pub op: HostOp,
     pub lba: u64,
     pub sectors: u32,
+    pub stream: StreamId,
 }

@@ -221,6 +221,15 @@ fn columns_of_csv_are_what_the_user_says() {
         let error = csv(columns, "1,r,0,512\n").expect_err(columns).to_string();
         assert!(error.contains(part), "{columns}: {error}");
     }
+    let with_streams = "time=us,op,lba=bytes,size=bytes,stream";
+    let options = ReadOptions { columns: Some(with_streams.parse().expect("known columns")), ..ReadOptions::default() };
+    let open = |text: &str| {
+        let source = TraceSource::bytes("t", text.as_bytes()).with_format("csv")?.with_options(options);
+        source.open()?.map(|item| item.map(|record| record.stream.0)).collect::<Result<Vec<_>, TraceError>>()
+    };
+    assert_eq!(open("1,w,0,512,7\n2,w,0,512,\n3,w,0,512,0\n"), Ok(vec![7, 0, 0]));
+    let beyond = open("1,w,0,512,8\n").expect_err("a stream too many").to_string();
+    assert!(beyond.contains("stream") && beyond.contains("0 to 7"), "{beyond}");
     let nameless = read("csv", "1,r,0,512\n").expect_err("no columns").to_string();
     assert!(nameless.contains("needs the names"), "{nameless}");
 }

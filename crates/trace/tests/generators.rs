@@ -203,3 +203,23 @@ fn a_range_of_one_slot_works_for_every_shape_that_fits_it() {
         assert!(run(kind.name, &workload, 1).iter().all(fits), "{}", kind.name);
     }
 }
+
+/// Catches a stream that is named by chance, and one that changes what is written. Hot pages are known by their places.
+#[test]
+fn writes_name_the_stream_of_their_pages() {
+    let workload = Workload { placement: Placement::Clustered, hot_pages: 0.25, slots: 8_000, ..base() };
+    let plain = run("hot-cold", &workload, 1);
+    assert!(plain.iter().all(|command| command.stream.0 == 0));
+    let streams = run("hot-cold", &Workload { streams: 4, ..workload.clone() }, 1);
+    for (command, plain) in streams.iter().zip(&plain) {
+        assert_eq!(HostCommand { stream: plain.stream, ..*command }, *plain);
+        let slot = command.lba.0 / 8 - 7;
+        let expected = if slot < 2_000 { 0 } else { 1 + (slot - 2_000) / 2_000 };
+        assert_eq!(u64::from(command.stream.0), expected, "slot {slot}");
+    }
+    for command in run("uniform", &Workload { streams: 4, ..workload.clone() }, 1) {
+        assert_eq!(u64::from(command.stream.0), (command.lba.0 / 8 - 7) / 2_000);
+    }
+    let refused = named("uniform").unwrap().generate(&Workload { streams: 9, ..workload }, Streams::new(1).stream("test"));
+    assert!(matches!(refused.err(), Some(GenerateError::Field { field: "streams", .. })));
+}

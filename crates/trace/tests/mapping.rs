@@ -16,7 +16,7 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
     let record = (0u32..3, op, 0u64..2000, 1u32..100).prop_map(|(device, op, lba, sectors)| {
         let is_flush = op == HostOp::Flush;
         let (lba, sectors) = if is_flush { (Lba(0), 0) } else { (Lba(lba), sectors) };
-        Record { at: SimTime(0), device, op, lba, sectors }
+        Record { at: SimTime(0), device, op, lba, sectors, stream: vocab::StreamId::default() }
     });
     prop::collection::vec(record, 1..60).prop_map(|mut records| {
         (0u64..).zip(&mut records).for_each(|(index, record)| record.at = SimTime(index * 10));
@@ -120,7 +120,7 @@ proptest! {
 }
 
 fn write(lba: u64, sectors: u32) -> Record {
-    Record { at: SimTime(0), device: 0, op: HostOp::Write(Fua::No), lba: Lba(lba), sectors }
+    Record { at: SimTime(0), device: 0, op: HostOp::Write(Fua::No), lba: Lba(lba), sectors, stream: vocab::StreamId::default() }
 }
 
 #[test]

@@ -25,6 +25,23 @@ pub enum HostOp {
     Discard,
 }
 
+/// The stream that a write belongs to: what the host expects to be overwritten at about the same time (the placement
+/// handle of FDP, the stream identifier of NVMe directives). 0 where the host names none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StreamId(pub u8);
+
+impl StreamId {
+    /// Most streams of a drive.
+    pub const COUNT_MAX: usize = 8;
+
+    /// As an index of tables.
+    #[inline]
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// One command of the host, in sectors of the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostCommand {
@@ -36,6 +53,8 @@ pub struct HostCommand {
     pub lba: Lba,
     /// Number of sectors; 0 for a flush.
     pub sectors: u32,
+    /// The stream of a write; of no meaning otherwise.
+    pub stream: StreamId,
 }
 
 /// Why a flash command runs (decision D9). Every flash command has exactly one cause.

@@ -21,7 +21,7 @@ pub use address::{BlockAddr, ChannelId, DieId, Lba, Lpn, Ppn, SECTOR_BYTES, Slot
 pub use choice::{Options, SchemeChoice, SchemeError, find_named};
 pub use geometry::{Geometry, GeometryError, PlaneUse};
 pub use grid::{Divider, Grid};
-pub use host::{Cause, Fua, HostCommand, HostOp};
+pub use host::{Cause, Fua, HostCommand, HostOp, StreamId};
 pub use nearest::nearest;
 pub use normal::normal_below;
 pub use quantity::{BusRate, Bytes, Capability, Nanojoules, Nanos, PeCycles, QuantityError, SimTime};

@@ -12,7 +12,7 @@ const PAGES: u32 = 4;
 struct Plain(Vec<GroupCode>);
 
 fn code(parity: u32, block: bool) -> GroupCode {
-    GroupCode { data: 1, parity, codewords: 1, block }
+    GroupCode { data: 1, parity, codewords: 1, block: u32::from(block) }
 }
 
 /// One parity page, then two.

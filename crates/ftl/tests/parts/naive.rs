@@ -1,8 +1,11 @@
 //! A naive map: lists and recounts, nothing kept up to date that can be counted when it is asked for.
 
 use crate::drive::Drive;
-use flashkeep_ftl::{LogKind, Place, Stream, UnitId, UnitState};
+use flashkeep_ftl::{Isolation, LogKind, Place, Stream, UnitId, UnitState};
 use std::collections::BTreeMap;
+
+/// The first frontier of the collector; those before are the host's.
+pub const COLLECTOR: usize = 8;
 
 #[derive(Clone, Debug)]
 pub struct NaiveUnit {
@@ -17,8 +20,9 @@ pub struct NaiveLog {
     pub units: std::ops::Range<UnitId>,
     /// Free units, that which became free first in front.
     pub free: Vec<UnitId>,
-    /// The open unit of the host, and that of the collector, with the position that comes next.
-    pub open: [Option<(UnitId, u32)>; 2],
+    /// The open units of the host, stream by stream, and those of the collector, with the position that comes next. Where there
+    /// are no streams the first of each is used.
+    pub open: [Option<(UnitId, u32)>; 2 * COLLECTOR],
     closings: u64,
     victims: u32,
     pub retired: u32,
@@ -49,7 +53,7 @@ impl Naive {
         let log = |units: std::ops::Range<UnitId>| NaiveLog {
             free: units.clone().filter(|&unit| !is_bad(unit)).collect(),
             units,
-            open: [None, None],
+            open: [None; 2 * COLLECTOR],
             closings: 0,
             victims: 0,
             retired: 0,
@@ -104,7 +108,8 @@ impl Naive {
     /// segments, three more; each filled but for the last page or row, which may hold a single slot.
     pub fn live_max(&self, log: usize) -> u32 {
         let good = self.logs[log].units.clone().filter(|&unit| self.factory_good(unit)).count() as u32;
-        let back = if self.drive.segments.is_some() { self.kept() } else { self.kept() + self.drive.reserve + 3 };
+        let back =
+            if self.drive.segments.is_some() { self.kept() } else { self.kept() + self.drive.reserve + 3 + self.more_open() };
         let each = self.drive.pages * self.granule() - self.granule() + 1;
         (good.saturating_sub(back) * each).saturating_sub(self.logs[log].retired * each)
     }
@@ -118,14 +123,31 @@ impl Naive {
         }
     }
 
+    /// Units that streams have open beside one of the host and one of the collector.
+    fn more_open(&self) -> u32 {
+        let streams = &self.drive.gc.streams;
+        match streams.isolation {
+            Isolation::Off => 0,
+            Isolation::Initial => streams.count - 1,
+            Isolation::Persistent => 2 * (streams.count - 1),
+        }
+    }
+
     fn frontier(&self, stream: Stream) -> usize {
-        usize::from(stream == Stream::Gc && self.is_separate())
+        let isolation = self.drive.gc.streams.isolation;
+        match stream {
+            Stream::HostIn(of) if isolation != Isolation::Off => of.index(),
+            Stream::Host | Stream::Commit | Stream::HostIn(_) => 0,
+            Stream::GcOf(of) if isolation == Isolation::Persistent => COLLECTOR + of.index(),
+            _ if self.is_separate() => COLLECTOR,
+            _ => 0,
+        }
     }
 
     pub fn has_room(&self, log: usize, stream: Stream) -> bool {
         let (pages, which) = (self.drive.pages, self.frontier(stream));
         let NaiveLog { free, open, .. } = &self.logs[log];
-        if stream == Stream::Gc {
+        if matches!(stream, Stream::Gc | Stream::GcOf(_)) {
             return open[which].is_some() || !free.is_empty();
         }
         // All positions the stream could come to write, in order, and the unit of each.
@@ -136,7 +158,9 @@ impl Naive {
         let kept = if self.is_separate() { kept.min(free.len() * pages as usize) } else { kept };
         let may = ahead.len().saturating_sub(kept);
         match stream {
-            Stream::Host => may > (self.drive.reserve * pages) as usize && self.live(log) < self.live_max(log),
+            Stream::Host | Stream::HostIn(_) => {
+                may > (self.drive.reserve * pages) as usize && self.live(log) < self.live_max(log)
+            }
             _ => may > 0,
         }
     }

@@ -1,10 +1,10 @@
 //! Random operations on the map and on the naive one, compared after each.
 
 use crate::drive::Drive;
-use crate::naive::Naive;
-use flashkeep_ftl::{Ftl, LogKind, Place, Published, Segments, Stream, UnitId, UnitState, WearConfig};
+use crate::naive::{COLLECTOR, Naive};
+use flashkeep_ftl::{Ftl, Isolation, LogKind, Place, Published, Segments, Stream, StreamConfig, UnitId, UnitState, WearConfig};
 use std::collections::BTreeSet;
-use vocab::{DieId, Lpn, Slot, Streams, StripeId};
+use vocab::{DieId, Lpn, Slot, StreamId, Streams, StripeId};
 
 /// Says which run it was, if the test fails inside it.
 struct Run {
@@ -35,6 +35,12 @@ fn drive(name: &str) -> Drive {
         "wear" => {
             let mut drive = Drive { lpns: 16, ..regions(1, 10) };
             drive.wear = WearConfig { dynamic: false, static_threshold: 2 };
+            drive
+        }
+        "initial" | "persistent" => {
+            let mut drive = Drive { lpns: 30, ..regions(1, 16) };
+            let isolation = if name == "initial" { Isolation::Initial } else { Isolation::Persistent };
+            drive.gc.streams = StreamConfig { count: 3, isolation };
             drive
         }
         "group" => Drive { lpns: 60, bad: vec![2, 12, 22], ..Drive::new(LogKind::Group, 3, 10, 4) },
@@ -122,9 +128,20 @@ impl Pair {
         Some(slots.map(|(ppn, index)| grid.slot(ppn, index)).collect())
     }
 
+    /// On a drive of several streams, one of them.
+    fn in_a_stream(&mut self, stream: Stream) -> Stream {
+        let count = self.naive.drive.gc.streams.count as usize;
+        match stream {
+            Stream::Host if count > 1 => Stream::HostIn(StreamId(self.below(count) as u8)),
+            Stream::Gc if count > 1 => Stream::GcOf(StreamId(self.below(count) as u8)),
+            other => other,
+        }
+    }
+
     fn write(&mut self) {
         let log = self.below(self.naive.logs.len());
         let stream = [Stream::Host, Stream::Host, Stream::Host, Stream::Commit, Stream::Gc][self.below(5)];
+        let stream = self.in_a_stream(stream);
         let Some(slots) = self.take(log, stream) else { return };
         // Now and then a page is only part full.
         let count = if self.below(4) == 0 { self.below(slots.len() + 1) } else { slots.len() };
@@ -158,7 +175,8 @@ impl Pair {
         let mut slots = Vec::new();
         for lpn in data {
             if slots.is_empty() {
-                let Some(taken) = self.take(log, Stream::Gc) else { return };
+                let stream = self.in_a_stream(Stream::Gc);
+                let Some(taken) = self.take(log, stream) else { return };
                 slots = taken;
             }
             let Some(slot) = slots.pop() else { return };
@@ -198,7 +216,7 @@ impl Pair {
                 }
             }
             1 => {
-                let which = (0..2).find(|&w| self.naive.logs[log].open[w].is_some_and(|(open, _)| open == unit));
+                let which = (0..2 * COLLECTOR).find(|&w| self.naive.logs[log].open[w].is_some_and(|(open, _)| open == unit));
                 self.map.abandon(unit);
                 which.into_iter().for_each(|which| self.naive.close(log, which));
             }
@@ -241,7 +259,9 @@ impl Pair {
             assert_eq!(self.map.free_units(log), self.naive.logs[log].free.len() as u32, "free units of log {log}");
             assert_eq!(self.map.live_max(log), self.naive.live_max(log), "most valid slots of log {log}");
             assert_eq!(self.map.is_short(log), self.naive.is_short(log), "whether log {log} is short");
-            for stream in [Stream::Host, Stream::Commit, Stream::Gc] {
+            let streams = (0..self.naive.drive.gc.streams.count as u8).map(StreamId);
+            let of_streams = streams.flat_map(|of| [Stream::HostIn(of), Stream::GcOf(of)]);
+            for stream in [Stream::Host, Stream::Commit, Stream::Gc].into_iter().chain(of_streams) {
                 assert_eq!(self.map.has_room(log, stream), self.naive.has_room(log, stream), "room of {stream:?} in log {log}");
             }
         }
@@ -304,6 +324,16 @@ fn random_operations_on_segments_agree_with_lists() {
 #[test]
 fn random_operations_under_wear_levelling_agree_with_lists() {
     agrees("wear");
+}
+
+#[test]
+fn random_operations_on_streams_that_are_isolated_initially_agree_with_lists() {
+    agrees("initial");
+}
+
+#[test]
+fn random_operations_on_streams_that_are_isolated_persistently_agree_with_lists() {
+    agrees("persistent");
 }
 
 #[test]

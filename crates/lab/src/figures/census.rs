@@ -73,7 +73,11 @@ mod tests {
         };
         let mut counts = Counts::new();
         let mut asked = |op, lba, sectors| {
-            add(&mut counts, &Record { at: SimTime(0), device: 0, op, lba: Lba(lba), sectors }, &spec);
+            add(
+                &mut counts,
+                &Record { at: SimTime(0), device: 0, op, lba: Lba(lba), sectors, stream: vocab::StreamId::default() },
+                &spec,
+            );
         };
         // From the middle of stripe block 3 into block 5: banks 3, 0, 1; all in zone 0.
         asked(HostOp::Read, 3 * 16 + 8, 32);

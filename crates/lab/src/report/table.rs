@@ -10,7 +10,7 @@ use crate::verdict::{Costs, SchemeVerdict, Verdict};
 use ssd::{AroundResult, RunResult};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use vocab::Cause;
+use vocab::{Cause, StreamId};
 
 /// What a cell shows.
 #[derive(Clone, Debug, PartialEq)]
@@ -215,6 +215,22 @@ pub(super) fn causes<'a>(counts: impl Iterator<Item = &'a BTreeMap<String, u64>>
     ordered
 }
 
+/// Pages of each stream that the host wrote in, and their write amplification; `None` where streams are not told apart.
+fn by_stream(runs: &[RunResult]) -> Option<Group> {
+    let writes = |stream: usize| move |r: &RunResult| r.streams.get(stream).map_or(0, |stream| stream.host_pages);
+    let mut rows = Rows::of(runs);
+    let mut any = false;
+    for stream in (0..StreamId::COUNT_MAX).filter(|&stream| runs.iter().any(|r| writes(stream)(r) > 0)) {
+        let of = move |r: &RunResult| r.streams.get(stream).copied();
+        rows = rows
+            .fact(&format!("stream {stream}: host pages written"), "", writes(stream))
+            .cost(&format!("stream {stream}: pages moved"), "", move |r| of(r).map(|of| of.moved_pages))
+            .cost(&format!("stream {stream}: write amplification"), "", move |r| of(r).and_then(|of| of.waf()));
+        any = true;
+    }
+    any.then(|| rows.group("Streams"))
+}
+
 fn cost(runs: &[RunResult]) -> Table {
     let energy = |kind: &'static str| move |r: &RunResult| r.flash.energy_j.get(kind).copied();
     let writes = Rows::of(runs)
@@ -242,7 +258,8 @@ fn cost(runs: &[RunResult]) -> Table {
         .fact("offered load", "", |r| Value::Share(r.replay.offered_load))
         .alarm("saturated", "", |r| yes_no(r.replay.saturated))
         .group("Load");
-    Table { title: "Cost", groups: vec![writes, joules, wear, load] }
+    let groups = [Some(writes), by_stream(runs), Some(joules), Some(wear), Some(load)];
+    Table { title: "Cost", groups: groups.into_iter().flatten().collect() }
 }
 
 fn read_around(runs: &[RunResult]) -> Table {

@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
-use vocab::{BlockAddr, DieId, HostCommand, HostOp, Lba, Nanos, SimTime};
+use vocab::{BlockAddr, DieId, HostCommand, HostOp, Lba, Nanos, SimTime, StreamId};
 
 /// Events after which a small drive must have come to rest.
 const EVENTS_AT_MOST: u64 = 200_000;
@@ -218,7 +218,7 @@ impl Runner<'_> {
     /// What is found at the end of a round stays: nothing of it may be in a buffer that is lost with power. A
     /// flush makes durable what was answered before it was sent.
     fn last_command(&self) -> Option<HostCommand> {
-        let flush = HostCommand { at: SimTime(0), op: HostOp::Flush, lba: Lba(0), sectors: 0 };
+        let flush = HostCommand { at: SimTime(0), op: HostOp::Flush, lba: Lba(0), sectors: 0, stream: StreamId::default() };
         (self.scenario.setup.buffer.kind == BufferKind::Volatile).then_some(flush)
     }
 

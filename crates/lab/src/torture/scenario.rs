@@ -3,7 +3,7 @@
 use super::drive::{Plan, SCENARIOS_OF_A_DRIVE, pick, ready};
 use super::{Draws, FaultKind, Scope, together};
 use ssd::{Begun, Fate, MemoryLoss, Outage, Pace, Session, Setup};
-use vocab::{DieId, Fua, HostCommand, HostOp, Lba, SimTime, Stream, Streams};
+use vocab::{DieId, Fua, HostCommand, HostOp, Lba, SimTime, Stream, StreamId, Streams};
 
 /// Of so many scenarios flash is taken apart in one: it costs a good part of a scenario.
 const TAKEN_APART: u64 = 8;
@@ -215,7 +215,7 @@ pub(super) fn workload(pages: u32, sectors_per_page: u32, count: u64, draws: &mu
             _ => HostOp::Write(if draws.chance(0.15) { Fua::Yes } else { Fua::No }),
         };
         if op == HostOp::Flush {
-            return HostCommand { at: SimTime(at), op, lba: Lba(0), sectors: 0 };
+            return HostCommand { at: SimTime(at), op, lba: Lba(0), sectors: 0, stream: StreamId::default() };
         }
         let hot = if draws.chance(0.5) { (pages / 10).max(1) } else { pages };
         let length = 1 + draws.below(most.min(u64::from(pages)));
@@ -226,7 +226,7 @@ pub(super) fn workload(pages: u32, sectors_per_page: u32, count: u64, draws: &mu
             (lba, sectors) = (lba + cut, sectors - cut);
             sectors -= draws.below(per).min(sectors - 1);
         }
-        HostCommand { at: SimTime(at), op, lba: Lba(lba), sectors: sectors as u32 }
+        HostCommand { at: SimTime(at), op, lba: Lba(lba), sectors: sectors as u32, stream: StreamId::default() }
     };
     (0..count).map(&mut next).collect()
 }

@@ -110,7 +110,7 @@ fn bad_settings_are_refused_with_what_would_be_valid() {
         (8, &[("change_at_pe", "100")], "change_at_pe", "`then` names one"),
         (8, &[("change_at_failures", "1")], "change_at_failures", "`then` names one"),
         (8, &[("parity_cache", "0")], "parity_cache", "valid are 1 to"),
-        (8, &[("block_parity", "63")], "block_parity", "valid are no, yes"),
+        (8, &[("block_parity", "63")], "block_parity", "valid are no, yes, word-line"),
     ];
     for (dies, options, setting, valid) in cases {
         let said = refused(*dies, options);
@@ -124,7 +124,7 @@ fn the_code_changes_when_asked_after_groups_with_wear_or_with_failures() {
         [("k", "7"), ("then", "6+2+block"), ("change_after_groups", "10"), ("change_at_pe", "500"), ("change_at_failures", "3")];
     let scheme = scheme(8, &options).unwrap();
     let later = scheme.codes()[1];
-    assert_eq!((later.data, later.parity, later.codewords, later.block), (6, 2, 1, true));
+    assert_eq!((later.data, later.parity, later.codewords, later.block), (6, 2, 1, 1));
     let history = |opened, most_pe, failures, asked| GroupHistory { opened, most_pe, failures, asked };
     assert_eq!(scheme.code_for(0, &history(9, 499, 2, false)), 0);
     for change in [history(10, 0, 0, false), history(0, 500, 0, false), history(0, 0, 3, false), history(0, 0, 0, true)] {
@@ -207,4 +207,29 @@ fn every_pattern_of_four_lost_pages_is_decided_as_the_graph_says() {
         beyond += u32::from(!back.all(|back| back));
     }
     assert_eq!(beyond, 9);
+}
+
+/// Two data strips lose the same word line of four pages. Catches pages of one word line in the same sum, and a sum of other pages.
+#[test]
+fn sums_by_word_line_bring_back_whole_word_lines() {
+    let (pages, unit) = (16, 4);
+    let shape = Shape { pages_per_block: pages, unit_pages: unit, ..Shape::small(8) };
+    let options = [("block_parity".to_owned(), "word-line".to_owned()), ("rotate".to_owned(), "none".to_owned())];
+    let choice = SchemeChoice { name: "mds-groups".into(), options: options.into_iter().collect() };
+    let Ok(Protection::Groups(scheme)) = crate::registry::build(&choice, shape) else { panic!("block groups") };
+    let code = scheme.codes()[0];
+    assert_eq!((code.block, code.data_stripes(pages), code.least_held()), (4, 12, 1 + 4 * 8));
+    let map = stripe(&*scheme, 0, StripSet::first(8));
+    for line in 0..pages / unit {
+        let is_lost = |page: GroupPage| page.page / unit == line && page.strip < 2;
+        let state = |page: GroupPage, _| if is_lost(page) { PageState::Lost } else { PageState::Readable };
+        for lost in (0..unit).flat_map(|at| (0..2).map(move |strip| GroupPage { page: line * unit + at, strip })) {
+            let terms = scheme.repair(&code, &map, pages, lost, &state).expect("the rest of its sum");
+            let expected: Vec<GroupPage> = (0..pages)
+                .filter(|page| page % unit == lost.page % unit && *page != lost.page)
+                .map(|page| GroupPage { page, ..lost })
+                .collect();
+            assert_eq!(terms.iter().map(|(page, _)| *page).collect::<Vec<_>>(), expected);
+        }
+    }
 }

@@ -12,7 +12,9 @@ use ssd::{
     Setup,
 };
 use ssd::{ftl, nand, protect};
-use vocab::{BusRate, Bytes, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, SimTime, Streams};
+use vocab::{
+    BusRate, Bytes, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, SimTime, StreamId, Streams,
+};
 
 /// 5 dies on 2+ channels, MLC-like, `slots` logical pages a physical page.
 pub fn drive(dies: u32, blocks: u32, pages: u32, slots: u64) -> Drive {
@@ -156,14 +158,20 @@ pub fn workload(seed: u64, user_slots: u32, count: u64, mix: Mix) -> Vec<HostCom
                 sectors -= draws.below(8).min(sectors - 1);
             }
             let sectors = if op == HostOp::Flush { 0 } else { sectors as u32 };
-            HostCommand { at: SimTime(at), op, lba: Lba(lba), sectors }
+            HostCommand { at: SimTime(at), op, lba: Lba(lba), sectors, stream: StreamId::default() }
         })
         .collect()
 }
 
 /// Reads everything once, page by page.
 pub fn read_all(user_slots: u32) -> impl Iterator<Item = HostCommand> {
-    (0..u64::from(user_slots)).map(|lpn| HostCommand { at: SimTime(0), op: HostOp::Read, lba: Lba(lpn * 8), sectors: 8 })
+    (0..u64::from(user_slots)).map(|lpn| HostCommand {
+        at: SimTime(0),
+        op: HostOp::Read,
+        lba: Lba(lpn * 8),
+        sectors: 8,
+        stream: StreamId::default(),
+    })
 }
 
 pub fn run(session: &mut Session, commands: &[HostCommand], pace: Pace) -> RunResult {

@@ -6,7 +6,7 @@ use super::ssd::protect::code_zones::{CodeGroupId, ZoneLayout};
 use super::ssd::{Pace, Session, Setup};
 use super::{drive, nand, run, setup_of};
 use std::collections::BTreeSet;
-use vocab::{Fua, HostCommand, HostOp, Lba, Lpn, Nanos, SimTime};
+use vocab::{Fua, HostCommand, HostOp, Lba, Lpn, Nanos, SimTime, StreamId};
 
 pub const COMMAND: u64 = 300;
 pub const READ: u64 = 40_000;
@@ -44,7 +44,7 @@ pub fn layout(setup: &Setup) -> ZoneLayout {
 
 /// So many pages from `lpn` on.
 pub fn command(at: u64, op: HostOp, lpn: u32, pages: u32) -> HostCommand {
-    HostCommand { at: SimTime(at), op, lba: Lba(u64::from(lpn) * 8), sectors: pages * 8 }
+    HostCommand { at: SimTime(at), op, lba: Lba(u64::from(lpn) * 8), sectors: pages * 8, stream: StreamId::default() }
 }
 
 /// A drive that has read some of these zones, the first of them most, and was off line after that.

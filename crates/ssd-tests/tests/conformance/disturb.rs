@@ -6,7 +6,7 @@ use flashkeep_ssd as ssd;
 use ssd::ftl::Place;
 use ssd::protect::SchemeChoice;
 use ssd::{Age, BlockView, Pace, PayloadKind, Precondition, RunResult, Scheduler, Session, Setup};
-use vocab::{Fua, HostCommand, HostOp, Lba, Nanos, PeCycles, SimTime, Streams};
+use vocab::{Fua, HostCommand, HostOp, Lba, Nanos, PeCycles, SimTime, StreamId, Streams};
 
 pub const T_READ: u32 = 400;
 pub const SECOND: u64 = 1_000_000_000;
@@ -26,7 +26,7 @@ pub fn hot_reads(seed: u64, user_slots: u32, count: u64, every: u64) -> Vec<Host
         let write = draws.chance(0.05);
         let page = if write || draws.chance(0.1) { draws.below(u64::from(user_slots)) } else { draws.below(12) };
         let op = if write { HostOp::Write(Fua::No) } else { HostOp::Read };
-        HostCommand { at: SimTime(i * every), op, lba: Lba(page * 8), sectors: 8 }
+        HostCommand { at: SimTime(i * every), op, lba: Lba(page * 8), sectors: 8, stream: StreamId::default() }
     };
     (0..count).map(command).collect()
 }
@@ -119,7 +119,8 @@ fn reads_of_one_die(setup: &Setup, count: usize) -> Vec<HostCommand> {
     let slots_per_die = 24 * 16;
     let on_it = |place: &Place| matches!(place, Place::At(slot) if slot.0 < slots_per_die);
     let pages: Vec<u64> = (0..).zip(&places).filter(|(_, place)| on_it(place)).map(|(lpn, _)| lpn).collect();
-    let command = |&lpn: &u64| HostCommand { at: SimTime(0), op: HostOp::Read, lba: Lba(lpn * 8), sectors: 8 };
+    let command =
+        |&lpn: &u64| HostCommand { at: SimTime(0), op: HostOp::Read, lba: Lba(lpn * 8), sectors: 8, stream: StreamId::default() };
     pages.iter().cycle().take(count).map(command).collect()
 }
 

@@ -6,7 +6,7 @@ use flashkeep_ssd as ssd;
 use ssd::nand::{Pairing, ProgramUnit};
 use ssd::protect::SchemeChoice;
 use ssd::protect::registry::SCHEMES;
-use ssd::{Failure, Faults, Pace, Session, Setup};
+use ssd::{Drive, Failure, Faults, Pace, Session, Setup};
 use std::fmt::Write as _;
 use vocab::{BlockAddr, DieId, Ppn, Stream, Streams};
 
@@ -57,12 +57,17 @@ const WIDE_STRIKES: [(&str, Strike); 4] = [
 
 /// Failures of pages that are programmed together: a word line of all planes and bits, two of them on different dies, and a
 /// plane, which here is every other block of a die.
-const GATHERED_STRIKES: [(&str, Strike); 5] = [
+const GATHERED_STRIKES: [(&str, Strike); 6] = [
     ("one page", |drive, draws, _| fail_page(drive, draws)),
     ("one word line", |drive, draws, size| fail_word_line(drive, draws, size, 0)),
     ("two word lines of two dies", |drive, draws, size| {
         fail_word_line(drive, draws, size, 0);
         fail_word_line(drive, draws, size, 1);
+    }),
+    ("the same word line of two dies", |drive, draws, size| {
+        let lines = size.blocks * size.pages / u64::from(UNIT.pages());
+        let (line, dies) = (draws.below(lines), [draws.below(size.dies / 2), size.dies / 2 + draws.below(size.dies / 2)]);
+        dies.iter().for_each(|die| drive.fail(Failure::WordLine(Ppn((die * lines + line) as u32 * UNIT.pages()))));
     }),
     ("half a die", |drive, draws, size| drive.fail(Failure::Plane { die: DieId(draws.below(size.dies) as u16), plane: 0 })),
     ("one die", fail_die),
@@ -115,23 +120,33 @@ fn rows() -> Vec<(String, Setup)> {
 }
 
 fn row(choice: SchemeChoice, size: &Size) -> (String, Setup) {
+    row_on(choice, drive(size.dies as u32, size.blocks as u32, size.pages as u32, 1))
+}
+
+fn row_on(choice: SchemeChoice, drive: Drive) -> (String, Setup) {
     let options: String = choice.options.iter().map(|(key, value)| format!(", {key} = {value}")).collect();
     let name = format!("{}{options}", choice.name);
-    let mut setup = setup_of(&choice, drive(size.dies as u32, size.blocks as u32, size.pages as u32, 1), 0.5);
+    let mut setup = setup_of(&choice, drive, 0.5);
     setup.precondition.fill = 1.0;
     (name, setup)
 }
 
-/// Every scheme where pages are programmed together.
+/// Every scheme where pages are programmed together, and parity within a die that brings back what is lost together.
 fn gathered_rows() -> Vec<(String, Setup)> {
+    let Size { dies, blocks, pages, .. } = GATHERED;
+    let mut drive = drive(dies as u32, blocks as u32, pages as u32, 1);
+    drive.timing.unit = Some(UNIT);
     let gathered = |(name, mut setup): (String, Setup)| {
-        setup.drive.timing.unit = Some(UNIT);
         setup.power.pairing = Pairing::Adjacent { bits: UNIT.pages() };
         setup.power.hold_up = true;
         (name, setup)
     };
     let alone = schemes().filter(|choice| !choice.name.contains('+'));
-    alone.map(|choice| gathered(row(choice, &GATHERED))).collect()
+    let mut word_lines = SchemeChoice::named("mds-groups");
+    word_lines.options.insert("block_parity".into(), "word-line".into());
+    let mut all: Vec<_> = alone.chain([word_lines]).map(|choice| gathered(row_on(choice, drive.clone()))).collect();
+    all.sort_by_key(|(_, setup)| SCHEMES.iter().position(|entry| entry.name == setup.scheme.name));
+    all
 }
 
 /// Every scheme on a wide drive, with its defaults and with stripes of eight dies, one of each card.

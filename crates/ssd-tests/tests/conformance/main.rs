@@ -19,6 +19,7 @@ mod read_around;
 mod read_only;
 mod rebuild;
 mod series;
+mod streams;
 mod waits;
 mod where_peers_fail;
 mod wide;

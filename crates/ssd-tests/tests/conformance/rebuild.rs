@@ -5,7 +5,7 @@ use crate::common::codewords::{beyond_repair, in_open_rows, without};
 use crate::common::{MIX, Mix, buffers, drive, run, seeds, setup, workload};
 use flashkeep_ssd as ssd;
 use ssd::{Buffer, BufferKind, Failure, Faults, Pace, PayloadKind, Session, Setup};
-use vocab::{Bytes, DieId, Fua, HostCommand, HostOp, Lba, SimTime};
+use vocab::{Bytes, DieId, Fua, HostCommand, HostOp, Lba, SimTime, StreamId};
 
 const DIES: u32 = 6;
 const LOAD: Mix = Mix { reads: 0.4, discards: 0.03, every: 150_000, ..MIX };
@@ -160,7 +160,13 @@ fn a_stripe_wider_than_the_drive_is_refused_with_the_valid_range() {
 /// has to be read first, whether the buffer has room or not.
 #[test]
 fn a_write_that_completes_one_page_at_once_waits_for_the_other() {
-    let write = |lba, sectors| HostCommand { at: SimTime::ZERO, op: HostOp::Write(Fua::No), lba: Lba(lba), sectors };
+    let write = |lba, sectors| HostCommand {
+        at: SimTime::ZERO,
+        op: HostOp::Write(Fua::No),
+        lba: Lba(lba),
+        sectors,
+        stream: StreamId::default(),
+    };
     let whole = |pages: &[u64]| -> Vec<HostCommand> { pages.iter().map(|page| write(page * 8, 8)).collect() };
     let others: Vec<u64> = (20..40).step_by(2).collect();
     for ahead in [&[][..], &others] {

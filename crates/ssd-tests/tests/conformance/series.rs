@@ -2,7 +2,7 @@
 
 use crate::common::ssd::{Buffer, BufferKind, Faults, Pace, Precondition, RunResult, SeriesResult, Session, Setup};
 use crate::common::{drive, promise, schemes, setup, setup_of};
-use vocab::{Bytes, Cause, Fua, HostCommand, HostOp, Lba, SimTime, Streams};
+use vocab::{Bytes, Cause, Fua, HostCommand, HostOp, Lba, SimTime, StreamId, Streams};
 
 /// Reads and writes at random times with a burst in the middle, on a drive small enough to collect.
 fn commands(user_slots: u32, requests: u64) -> Vec<HostCommand> {
@@ -22,6 +22,7 @@ fn commands(user_slots: u32, requests: u64) -> Vec<HostCommand> {
             op,
             lba: Lba(draws.below(u64::from(user_slots) - 4) * 8),
             sectors: 8 * (1 + draws.below(4) as u32),
+            stream: StreamId::default(),
         }
     };
     (0..requests).map(&mut command).collect()

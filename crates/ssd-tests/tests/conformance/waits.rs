@@ -4,7 +4,7 @@ use crate::common::{MIX, Mix, buffers, drive, promise, run, schemes, setup, setu
 use flashkeep_ssd as ssd;
 use ssd::{Age, AnsweredRequest, Ecc, Errors, ExplainedResult, Faults, Pace, RunResult, Session, Setup, Wait};
 use std::collections::BTreeMap;
-use vocab::{Bytes, Fua, HostCommand, HostOp, Lba, Nanos, PeCycles, SimTime};
+use vocab::{Bytes, Fua, HostCommand, HostOp, Lba, Nanos, PeCycles, SimTime, StreamId};
 
 /// A run with a log of its requests.
 fn explained(setup: &Setup, commands: &[HostCommand], pace: Pace) -> (RunResult, Vec<AnsweredRequest>) {
@@ -112,7 +112,7 @@ fn decoding_is_part_of_the_waits() {
 }
 
 fn alone(op: HostOp, at: u64, lpn: u64) -> HostCommand {
-    HostCommand { at: SimTime(at), op, lba: Lba(lpn * 8), sectors: 8 }
+    HostCommand { at: SimTime(at), op, lba: Lba(lpn * 8), sectors: 8, stream: StreamId::default() }
 }
 
 /// Requests that meet nobody: their waits by hand, from the times of the drive (0.3 us a command, 400 MT/s).

@@ -5,7 +5,7 @@
 use crate::common::{drive, setup};
 use flashkeep_ssd as ssd;
 use ssd::{Pace, PayloadKind, Precondition, RunResult, Session, Setup};
-use vocab::{Fua, HostCommand, HostOp, Lba, Nanos, SimTime, Streams};
+use vocab::{Fua, HostCommand, HostOp, Lba, Nanos, SimTime, StreamId, Streams};
 
 /// 16 dies, 256 blocks of 32 pages; 7 % of it is never the user's; `occupied` of the rest is.
 fn device(occupied: f64, working_set: f64) -> Setup {
@@ -24,6 +24,7 @@ fn random_writes(setup: &Setup, working_set: f64, requests: u64, depth: u32) -> 
         op: HostOp::Write(Fua::No),
         lba: Lba(draws.below(pages) * 8),
         sectors: 8,
+        stream: StreamId::default(),
     });
     let mut session = Session::new(setup).unwrap();
     let result = session.run(&mut commands, Pace::Closed { depth }, &mut |_| {});

@@ -3,7 +3,7 @@
 use crate::common::{drive, run, setup};
 use flashkeep_ssd as ssd;
 use ssd::{Pace, Session, Setup, nand};
-use vocab::{BusRate, Fua, HostCommand, HostOp, Lba, Nanos, PeCycles, SimTime};
+use vocab::{BusRate, Fua, HostCommand, HostOp, Lba, Nanos, PeCycles, SimTime, StreamId};
 
 const COMMAND: u64 = 300;
 const READ: u64 = 40_000;
@@ -27,6 +27,7 @@ fn requests(list: &[(HostOp, u64, u64)]) -> Vec<HostCommand> {
         op,
         lba: Lba(page * 8),
         sectors: (pages * 8) as u32,
+        stream: StreamId::default(),
     };
     list.iter().enumerate().map(one).collect()
 }
@@ -78,7 +79,7 @@ fn a_partial_write_reads_its_page_first() {
     let setup = plain("none");
     let mut session = Session::new(&setup).unwrap();
     run(&mut session, &requests(&[(WRITE, 3, 1)]), Pace::Open);
-    let part = HostCommand { at: SimTime(APART), op: WRITE, lba: Lba(3 * 8 + 2), sectors: 3 };
+    let part = HostCommand { at: SimTime(APART), op: WRITE, lba: Lba(3 * 8 + 2), sectors: 3, stream: StreamId::default() };
     let result = run(&mut session, &[part], Pace::Open);
     let expected = (COMMAND + READ + TRANSFER) + (COMMAND + TRANSFER + PROGRAM);
     assert_eq!((result.host.response_us.max * 1e3).round() as u64, expected);

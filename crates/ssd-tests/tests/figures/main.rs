@@ -4,5 +4,6 @@
 mod common;
 
 mod idle_latency;
+mod streams;
 mod wear_and_space;
 mod write_amplification;

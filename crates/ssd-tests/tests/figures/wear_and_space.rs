@@ -10,7 +10,7 @@ use ssd::{Pace, PayloadKind, Precondition, RunResult, Session, Setup};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
-use vocab::{Fua, HostCommand, HostOp, Lba, SimTime, Streams};
+use vocab::{Fua, HostCommand, HostOp, Lba, SimTime, StreamId, Streams};
 
 const QD1: Pace = Pace::Closed { depth: 1 };
 
@@ -25,7 +25,7 @@ fn with_large_logs() -> impl Iterator<Item = &'static SchemeEntry> {
 }
 
 fn command(op: HostOp, lba: u64, sectors: u32) -> HostCommand {
-    HostCommand { at: SimTime::ZERO, op, lba: Lba(lba), sectors }
+    HostCommand { at: SimTime::ZERO, op, lba: Lba(lba), sectors, stream: StreamId::default() }
 }
 
 /// A write of sectors.

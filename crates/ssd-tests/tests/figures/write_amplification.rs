@@ -25,7 +25,9 @@ use std::sync::OnceLock;
 use std::thread;
 use theory::greedy_log::{self, GreedyLog, Ties};
 use theory::{Class, Row, Table};
-use vocab::{Bytes, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, SimTime, Stream, Streams};
+use vocab::{
+    Bytes, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, SimTime, Stream, StreamId, Streams,
+};
 
 const SEED: u64 = 0x3A11;
 const SPARES: [f64; 6] = [0.05, 0.07, 0.10, 0.15, 0.20, 0.28];
@@ -96,6 +98,7 @@ impl Bench {
             },
             gc: GcConfig {
                 occupies_die: false,
+                streams: flashkeep_ssd::ftl::StreamConfig::default(),
                 policy: self.policy.into(),
                 choices: self.choices,
                 separate_frontier: self.separate_frontier,
@@ -190,7 +193,13 @@ fn drive(dies: u32, blocks: u32, block_pages: u32) -> Drive {
 }
 
 fn write(lpn: u32, pages: u32) -> HostCommand {
-    HostCommand { at: SimTime::ZERO, op: HostOp::Write(Fua::No), lba: Lba(u64::from(lpn) * 8), sectors: pages * 8 }
+    HostCommand {
+        at: SimTime::ZERO,
+        op: HostOp::Write(Fua::No),
+        lba: Lba(u64::from(lpn) * 8),
+        sectors: pages * 8,
+        stream: StreamId::default(),
+    }
 }
 
 /// All pages once, in random order: filled in ascending order, hot pages would share blocks.

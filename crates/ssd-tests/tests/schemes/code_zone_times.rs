@@ -12,7 +12,7 @@ use ssd::protect::Protection;
 use ssd::protect::read_ahead::{ReadAhead, Readahead};
 use ssd::{Pace, RunResult, Session, Setup};
 use std::collections::BTreeSet;
-use vocab::{HostCommand, HostOp, Lba, Lpn, SimTime, Streams};
+use vocab::{HostCommand, HostOp, Lba, Lpn, SimTime, StreamId, Streams};
 
 /// Response of the only request, in ns.
 fn response(result: &RunResult) -> u64 {
@@ -291,11 +291,17 @@ fn sequences(seed: u64, threads: u64, count: u64, whole: bool, user: u32) -> Vec
             return command(at, [WRITE, HostOp::Discard][usize::from(kind < 0.01)], near as u32, 1);
         }
         if kind < 0.1 {
-            return HostCommand { at: SimTime(at), op: HostOp::Read, lba: Lba(draws.below(end / 8) * 8), sectors: 8 };
+            return HostCommand {
+                at: SimTime(at),
+                op: HostOp::Read,
+                lba: Lba(draws.below(end / 8) * 8),
+                sectors: 8,
+                stream: StreamId::default(),
+            };
         }
         let lba = Lba(next[thread]);
         next[thread] += sectors;
-        HostCommand { at: SimTime(at), op: HostOp::Read, lba, sectors: sectors as u32 }
+        HostCommand { at: SimTime(at), op: HostOp::Read, lba, sectors: sectors as u32, stream: StreamId::default() }
     };
     (0..count).map(one).collect()
 }

@@ -7,7 +7,7 @@ use flashkeep_ssd as ssd;
 use ssd::nand::PageRole;
 use ssd::{Failure, Pace, Session, Setup};
 use std::collections::BTreeMap;
-use vocab::{BlockAddr, DieId, Fua, Grid, HostCommand, HostOp, Lba, Ppn, SimTime};
+use vocab::{BlockAddr, DieId, Fua, Grid, HostCommand, HostOp, Lba, Ppn, SimTime, StreamId};
 
 const DIES: u32 = 6;
 
@@ -99,7 +99,13 @@ fn empty() -> Setup {
 }
 
 fn write(first: u64, pages: u32) -> HostCommand {
-    HostCommand { at: SimTime(0), op: HostOp::Write(Fua::No), lba: Lba(first * 8), sectors: pages * 8 }
+    HostCommand {
+        at: SimTime(0),
+        op: HostOp::Write(Fua::No),
+        lba: Lba(first * 8),
+        sectors: pages * 8,
+        stream: StreamId::default(),
+    }
 }
 
 /// Writes `pages` pages while the block that is to take their parity is bad, and a few more.

@@ -5,7 +5,7 @@ use crate::common::{MIX, Mix, drive, read_all, run, setup, setup_of, workload};
 use flashkeep_ssd as ssd;
 use ssd::protect::SchemeChoice;
 use ssd::{Failure, Pace, PayloadKind, Session, Setup};
-use vocab::{BlockAddr, DieId, Fua, HostCommand, HostOp, Lba, SimTime};
+use vocab::{BlockAddr, DieId, Fua, HostCommand, HostOp, Lba, SimTime, StreamId};
 
 fn choice(options: &[(&str, &str)]) -> SchemeChoice {
     let options = options.iter().map(|&(key, value)| (key.into(), value.into())).collect();
@@ -249,7 +249,13 @@ fn blocks_that_go_bad_in_use_lose_nothing() {
             assert_eq!((result.host.write_errors, result.host.media_errors), (0, 0), "{options:?}, round {round}");
             // Read and written until nothing depends on the block any more.
             for lpn in 0..u64::from(setup.user_slots) {
-                let write = HostCommand { at: SimTime(0), op: HostOp::Write(Fua::No), lba: Lba(lpn * 8), sectors: 8 };
+                let write = HostCommand {
+                    at: SimTime(0),
+                    op: HostOp::Write(Fua::No),
+                    lba: Lba(lpn * 8),
+                    sectors: 8,
+                    stream: StreamId::default(),
+                };
                 run(&mut session, &[write], DEPTH);
             }
             assert_intact(&format!("{options:?}, round {round}"), &mut session, &setup);

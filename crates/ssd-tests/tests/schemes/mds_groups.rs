@@ -7,7 +7,7 @@ use flashkeep_ssd as ssd;
 use ssd::ftl::Place;
 use ssd::protect::SchemeChoice;
 use ssd::{Failure, Faults, Pace, PayloadKind, Session, Setup};
-use vocab::{DieId, Fua, Grid, HostCommand, HostOp, Lba, Lpn, Ppn, SimTime, Streams};
+use vocab::{DieId, Fua, Grid, HostCommand, HostOp, Lba, Lpn, Ppn, SimTime, StreamId, Streams};
 
 fn choice(options: &[(&str, &str)]) -> SchemeChoice {
     let options = options.iter().map(|&(key, value)| (key.into(), value.into())).collect();
@@ -26,7 +26,7 @@ fn refused(options: &[(&str, &str)], drive: ssd::Drive) -> String {
 }
 
 fn write(lpn: u64) -> HostCommand {
-    HostCommand { at: SimTime(0), op: HostOp::Write(Fua::No), lba: Lba(lpn * 8), sectors: 8 }
+    HostCommand { at: SimTime(0), op: HostOp::Write(Fua::No), lba: Lba(lpn * 8), sectors: 8, stream: StreamId::default() }
 }
 
 fn write_all(setup: &Setup, from: u32, count: u32) -> Vec<HostCommand> {

@@ -30,7 +30,7 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use theory::{Row, Table};
-use vocab::{Fua, HostCommand, HostOp, Lba, SimTime, Stream, Streams};
+use vocab::{Fua, HostCommand, HostOp, Lba, SimTime, Stream, StreamId, Streams};
 
 const STRIPES: u32 = 4096;
 const DEPTH_ONE: Pace = Pace::Closed { depth: 1 };
@@ -97,7 +97,13 @@ impl Pages {
 }
 
 fn write(page: u32) -> HostCommand {
-    HostCommand { at: SimTime::ZERO, op: HostOp::Write(Fua::No), lba: Lba(u64::from(page) * 8), sectors: 8 }
+    HostCommand {
+        at: SimTime::ZERO,
+        op: HostOp::Write(Fua::No),
+        lba: Lba(u64::from(page) * 8),
+        sectors: 8,
+        stream: StreamId::default(),
+    }
 }
 
 /// 4096 full stripes of N data pages on dies that take `programs` pages and more each.

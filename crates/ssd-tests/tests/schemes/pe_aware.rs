@@ -7,7 +7,7 @@ use ssd::nand::PageRole;
 use ssd::protect::SchemeChoice;
 use ssd::{Failure, Pace, Session, Setup};
 use std::collections::{BTreeMap, BTreeSet};
-use vocab::{DieId, Fua, Grid, HostCommand, HostOp, Lba, Lpn, PeCycles, Ppn, SimTime, Streams, StripeId};
+use vocab::{DieId, Fua, Grid, HostCommand, HostOp, Lba, Lpn, PeCycles, Ppn, SimTime, StreamId, Streams, StripeId};
 
 const DEPTH_ONE: Pace = Pace::Closed { depth: 1 };
 const WHOLE: Mix = Mix { partial: 0.0, ..MIX };
@@ -31,7 +31,7 @@ fn session(setup: &Setup) -> Session {
 }
 
 fn command(op: HostOp, page: u32, pages: u32) -> HostCommand {
-    HostCommand { at: SimTime(0), op, lba: Lba(u64::from(page) * 8), sectors: pages * 8 }
+    HostCommand { at: SimTime(0), op, lba: Lba(u64::from(page) * 8), sectors: pages * 8, stream: StreamId::default() }
 }
 
 /// A fork of the drive as it stands, drained.

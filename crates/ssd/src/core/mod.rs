@@ -17,6 +17,7 @@ pub(crate) mod owner;
 pub(crate) mod read_step;
 pub(crate) mod safe;
 pub(crate) mod scrub;
+pub(crate) mod streams;
 pub(crate) mod stripe_step;
 pub(crate) mod target;
 #[cfg(test)]
@@ -32,6 +33,7 @@ use crate::core::jobs::Job;
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
 use crate::core::safe::SafeMemory;
+use crate::core::streams::PageStreams;
 use crate::core::target::Floor;
 use crate::core::timer::Timer;
 use crate::core::waits::Ledgers;
@@ -74,6 +76,8 @@ pub(crate) struct Core<P: HostPayload, A: FlashArray<P>> {
     pub failed_reads: u64,
     /// Set when space or parity appeared that something may wait for.
     pub retry: bool,
+    /// The stream of each logical page, where the drive tells streams apart.
+    pub streams: Option<Box<PageStreams>>,
     /// Where the time of every request goes, where somebody asks.
     ledgers: Option<Box<Ledgers>>,
 }
@@ -133,6 +137,7 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
             grown_bad: 0,
             failed_reads: 0,
             retry: false,
+            streams: None,
             ledgers: None,
             device,
             map,

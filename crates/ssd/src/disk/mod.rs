@@ -37,7 +37,7 @@ use medium::{Medium, on_engine, on_engine_mut};
 use schedule::Schedule;
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
-use vocab::{Fua, HostCommand, HostOp, Lba, Lpn, Nanos, SimTime, Stream, Streams};
+use vocab::{Fua, HostCommand, HostOp, Lba, Lpn, Nanos, SimTime, Stream, StreamId, Streams};
 
 /// Bytes of a sector.
 pub const SECTOR: usize = vocab::SECTOR_BYTES as usize;
@@ -206,7 +206,8 @@ impl Disk {
     pub fn submit(&mut self, request: DiskRequest) -> u64 {
         let (number, since) = (self.next, self.now());
         self.next += 1;
-        let command = |op, sector, sectors| HostCommand { at: SimTime(0), op, lba: Lba(sector), sectors };
+        let command =
+            |op, sector, sectors| HostCommand { at: SimTime(0), op, lba: Lba(sector), sectors, stream: StreamId::default() };
         let (command, data) = match request {
             DiskRequest::Read { sector, sectors } => (command(HostOp::Read, sector, sectors), None),
             DiskRequest::Write { sector, data, fua } => {

@@ -23,6 +23,7 @@ use crate::config::Setup;
 use crate::config::SetupError;
 use crate::core::Core;
 use crate::core::mounting::Recovery;
+use crate::core::streams::PageStreams;
 use crate::core::timer::Timer;
 use crate::fit::{RECOVERY_UNITS, group_space, rows_side_by_side};
 use crate::host::Host;
@@ -91,7 +92,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let logs = map.logs();
         let mut device = Device::new(array, &setup.drive.timing, setup.scheduler, Timer::count(&grid));
         device.collection_occupies = setup.gc.occupies_die;
-        let core = Core::new(device, map, setup.power);
+        let mut core = Core::new(device, map, setup.power);
+        core.streams = PageStreams::new(&setup.gc.streams, setup.user_slots);
         let mut engine = Self {
             core,
             host: Host::new(setup, &protection),

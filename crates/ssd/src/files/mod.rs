@@ -33,7 +33,7 @@ use protect::code_zones::CodeZones;
 use saved::{CLOCK, Saved};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use vocab::{Grid, HostCommand, HostOp, Lba, Lpn, Nanos, Ppn, SimTime, Streams};
+use vocab::{Grid, HostCommand, HostOp, Lba, Lpn, Nanos, Ppn, SimTime, StreamId, Streams};
 
 /// Flash with all bytes of its pages, which may lose some.
 pub(crate) type Flash = Faulty<FileArray<PageBuf>>;
@@ -246,7 +246,7 @@ impl ImageSession {
         assert!(lpn.0 < self.drive.core.map.user_slots(), "{lpn} is not there");
         let (numbered, sectors) = (self.drive.host.requests.arrived, self.drive.host.requests.sectors_per_slot);
         let lba = Lba(u64::from(lpn.0) * u64::from(sectors));
-        let read = HostCommand { at: SimTime(0), op: HostOp::Read, lba, sectors };
+        let read = HostCommand { at: SimTime(0), op: HostOp::Read, lba, sectors, stream: StreamId::default() };
         self.drive.host.observation.pages = Some(Vec::new());
         let done = self.advance(&mut std::iter::once(read), Pace::Closed { depth: 1 }, &mut |_| {}, &mut |_| true);
         self.drive.host.requests.arrived = numbered;
@@ -380,7 +380,7 @@ fn members_at_most(protection: &Protection, grid: &Grid) -> u32 {
         Protection::Stripes(scheme) => scheme.data_strips(),
         Protection::Rows(_) => grid.dies() * slots,
         Protection::Groups(scheme) => {
-            let in_block = if scheme.codes().iter().any(|code| code.block) { grid.pages_per_block() } else { 0 };
+            let in_block = if scheme.codes().iter().any(|code| code.block > 0) { grid.pages_per_block() } else { 0 };
             grid.dies().max(in_block) * slots
         }
     }

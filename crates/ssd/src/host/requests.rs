@@ -247,6 +247,7 @@ impl<P: HostPayload> Host<P> {
         pages: Range<u32>,
         command: &HostCommand,
     ) -> Next {
+        core.pages_sent_in(command, pages.clone());
         for lpn in writer.touched(pages.clone(), self.requests.user_slots) {
             if pages.contains(&lpn) {
                 self.push_page(core, job, Lpn(lpn), self.requests.sectors_of(command, lpn));

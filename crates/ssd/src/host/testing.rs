@@ -11,7 +11,7 @@ use crate::write::Writer;
 use device::contents::HostPayload;
 use device::slab::JobId;
 use std::ops::Range;
-use vocab::{Fua, HostCommand, HostOp, Lba, SimTime};
+use vocab::{Fua, HostCommand, HostOp, Lba, SimTime, StreamId};
 
 /// Sectors of a logical page.
 pub(crate) const SECTORS: u32 = 8;
@@ -42,8 +42,13 @@ impl<P: HostPayload> HostAlone<P> {
 
     /// Lets a command arrive; its job.
     pub fn arrive(&mut self, op: HostOp, sectors: Range<u32>) -> JobId {
-        let command =
-            HostCommand { at: SimTime(0), op, lba: Lba(u64::from(sectors.start)), sectors: sectors.end - sectors.start };
+        let command = HostCommand {
+            at: SimTime(0),
+            op,
+            lba: Lba(u64::from(sectors.start)),
+            sectors: sectors.end - sectors.start,
+            stream: StreamId::default(),
+        };
         let (job, arrived) = self.host.arrive(&mut self.core, &command, SimTime(0));
         let next = match arrived {
             Arrived::Write(pages) => self.host.write_pages(&mut self.core, &self.writer, job, pages, &command),

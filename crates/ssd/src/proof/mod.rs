@@ -22,7 +22,7 @@ use ftl::Place;
 use nand::{Faulty, FlashArray, MemoryArray, OobTag, PageRole};
 use protect::code_zones::CodeGroupId;
 use std::cell::Cell;
-use vocab::{BlockAddr, DieId, HostCommand, HostOp, Lba, Lpn, Ppn, SimTime, StripSet, StripeId};
+use vocab::{BlockAddr, DieId, HostCommand, HostOp, Lba, Lpn, Ppn, SimTime, StreamId, StripSet, StripeId};
 
 /// A permanent loss, as the fault model of `nand` describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,8 +252,13 @@ impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
     fn read_back(&mut self) -> (Vec<Lpn>, bool) {
         self.core.device.folds = Folds::new(self.core.device.grid.slots_per_page());
         let (pages, per) = (self.core.map.user_slots(), self.host.requests.sectors_per_slot);
-        let read =
-            |lpn: u32| HostCommand { at: SimTime(0), op: HostOp::Read, lba: Lba(u64::from(lpn) * u64::from(per)), sectors: per };
+        let read = |lpn: u32| HostCommand {
+            at: SimTime(0),
+            op: HostOp::Read,
+            lba: Lba(u64::from(lpn) * u64::from(per)),
+            sectors: per,
+            stream: StreamId::default(),
+        };
         // One request at a time: what failed before the next arrives belongs to the last.
         let (mut lost, mut seen) = (Vec::new(), 0);
         let mut count = |errors: u64, next: u64| {

@@ -19,7 +19,7 @@ use device::slab::{CommandId, Id, JobId};
 use nand::{MemoryArray, ReadOutcome};
 use protect::Protection;
 use protect::code_zones::{CodeGroupId, Offer};
-use vocab::{Cause, DieId, HostCommand, HostOp, Lba, Lpn, Ppn, SimTime, Slot, StripeId};
+use vocab::{Cause, DieId, HostCommand, HostOp, Lba, Lpn, Ppn, SimTime, Slot, StreamId, StripeId};
 
 struct Alone {
     core: Core<Tag, MemoryArray<Tag>>,
@@ -95,7 +95,13 @@ impl Alone {
     /// A read of two pages arrives under code zones.
     fn read(&mut self, first: u32) -> JobId {
         let job = self.job();
-        let command = HostCommand { at: SimTime(0), op: HostOp::Read, lba: Lba(u64::from(first) * 8), sectors: 16 };
+        let command = HostCommand {
+            at: SimTime(0),
+            op: HostOp::Read,
+            lba: Lba(u64::from(first) * 8),
+            sectors: 16,
+            stream: StreamId::default(),
+        };
         reads!(self.read_in_zones(job, first..first + 2, &command));
         job
     }

@@ -4,11 +4,11 @@ use crate::config::Pace;
 use crate::host::explain::Explained;
 use crate::result::{
     AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, HostResult, LadderResult, Life, OracleResult, PreconditionResult,
-    RedundancyResult, ReplayResult, Response, RunResult, WaitsResult, WearResult,
+    RedundancyResult, ReplayResult, Response, RunResult, StreamResult, WaitsResult, WearResult,
 };
 use crate::session::Prepared;
 use device::contents::HostPayload;
-use device::facts::{LadderFolds, RequestKind, Step};
+use device::facts::{LadderFolds, RequestKind, Step, StreamWork};
 use device::waits::Wait;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
@@ -44,6 +44,7 @@ impl<P: HostPayload> Prepared<P> {
                 rebuild_left: self.engine.rebuild_left(),
                 life: self.life(),
             },
+            streams: self.stream_results(),
             precondition: PreconditionResult {
                 overwrites: self.steady.overwrites,
                 waf: self.steady.waf,
@@ -74,6 +75,22 @@ impl<P: HostPayload> Prepared<P> {
             life.with_parity += u32::from(stripes.is_protected(core, stripe));
         }
         Some(life)
+    }
+
+    /// What each stream did, where the drive tells several apart.
+    fn stream_results(&self) -> Vec<StreamResult> {
+        let config = &self.setup.gc.streams;
+        let folds = &self.engine.core.device.folds.streams;
+        let of = |stream: u32| {
+            let pages = folds.get(stream as usize).copied().unwrap_or_default().pages;
+            let of = |work: StreamWork| pages[work as usize];
+            StreamResult {
+                host_pages: of(StreamWork::Sent),
+                written_pages: of(StreamWork::Written),
+                moved_pages: of(StreamWork::Moved),
+            }
+        };
+        if config.are_told_apart() { (0..config.count).map(of).collect() } else { Vec::new() }
     }
 
     fn waits_result(&self) -> Option<WaitsResult> {

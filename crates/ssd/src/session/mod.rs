@@ -163,7 +163,9 @@ impl<P: HostPayload> Prepared<P> {
     fn new(setup: &Setup) -> Result<Self, SetupError> {
         let (grid, protection) = check_setup(setup)?;
         let streams = Streams::new(setup.seed);
-        let mut array = MemoryArray::new(setup.drive.geometry, !matches!(protection, Protection::None));
+        // Without redundancy only the stream of a page stands there.
+        let keeps_coverage = !matches!(protection, Protection::None) || setup.gc.streams.are_told_apart();
+        let mut array = MemoryArray::new(setup.drive.geometry, keeps_coverage);
         boot::age::mark_bad_blocks(&mut array, setup, &protection, &streams);
         let faults = streams.stream("nand/uncorrectable");
         let array = if PageEcc::is_wanted(&setup.ecc, &setup.errors) { array.keeping_ecc() } else { array };

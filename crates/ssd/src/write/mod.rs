@@ -107,7 +107,7 @@ impl<P: HostPayload> Writer<P> {
         Ok(Self {
             way,
             commit_reserve,
-            pages: PageWriter::new(logs),
+            pages: PageWriter::new(logs, &setup.gc.streams),
             rows: Rows::new(if let Protection::Rows(scheme) = &protection { Some(&**scheme) } else { None }),
             moves: Moves::default(),
             groups,
@@ -198,12 +198,13 @@ impl<P: HostPayload> Writer<P> {
 
     /// Whether the victim holds pages for which there is no room at all.
     pub fn has_nowhere_to_go<A: FlashArray<P>>(&self, core: &Core<P, A>, log: usize, victim: UnitId) -> bool {
-        let has_room = |log, streams: &[Stream]| streams.iter().any(|&stream| core.map.has_room(log, stream));
-        if has_room(log, &[Stream::Gc, Stream::Host]) || core.map.unit(victim).valid == 0 {
+        let of_host = |log| core.map.host_frontiers().any(|stream| core.map.has_room(log, stream));
+        let of_gc = |log| core.map.gc_frontiers().any(|stream| core.map.has_room(log, stream));
+        if of_gc(log) || of_host(log) || core.map.unit(victim).valid == 0 {
             return false;
         }
         match self.without_reserve() {
-            WithoutReserve::OtherDie => !(0..core.map.logs()).any(|log| has_room(log, &[Stream::Host])),
+            WithoutReserve::OtherDie => !(0..core.map.logs()).any(of_host),
             WithoutReserve::Park => !self.may_park_all(core, BlockAddr(victim)),
             WithoutReserve::Nothing => true,
         }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Debug, Write};
 use vocab::{
     BlockAddr, BusRate, Bytes, DieId, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, SimTime,
-    Stream, Streams,
+    Stream, StreamId, Streams,
 };
 
 const REQUESTS: u64 = 320;
@@ -490,7 +490,7 @@ fn workload(setup: &Setup, condition: &str) -> Vec<HostCommand> {
             _ => HostOp::Write(if draws.chance(0.1) { Fua::Yes } else { Fua::No }),
         };
         if op == HostOp::Flush {
-            return HostCommand { at: SimTime(at), op, lba: Lba(0), sectors: 0 };
+            return HostCommand { at: SimTime(at), op, lba: Lba(0), sectors: 0, stream: StreamId::default() };
         }
         let hot = if draws.chance(0.5) { (pages / 10).max(1) } else { pages };
         let length = 1 + draws.below(6.min(u64::from(pages)));
@@ -501,7 +501,7 @@ fn workload(setup: &Setup, condition: &str) -> Vec<HostCommand> {
             (lba, sectors) = (lba + cut, sectors - cut);
             sectors -= draws.below(8).min(sectors - 1);
         }
-        HostCommand { at: SimTime(at), op, lba: Lba(lba), sectors: sectors as u32 }
+        HostCommand { at: SimTime(at), op, lba: Lba(lba), sectors: sectors as u32, stream: StreamId::default() }
     };
     (0..REQUESTS).map(&mut next).collect()
 }

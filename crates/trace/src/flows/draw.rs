@@ -3,7 +3,7 @@
 use super::{Asked, KINDS, Kind, Pacing, Place, Rate, Sizes, Synthetic};
 use crate::SPAN_LIMIT;
 use crate::generate::{Scatter, Zipf};
-use vocab::{Fua, HostOp, SECTOR_BYTES, Stream, Streams};
+use vocab::{Fua, HostOp, SECTOR_BYTES, Stream, StreamId, Streams};
 
 /// Numbers that fio takes the mean of for its normal distribution.
 const NORMAL_TERMS: u32 = 12;
@@ -83,7 +83,7 @@ impl<'a> Drawn<'a> {
         let asked = self.draw()?;
         let Some(at) = due else { return Some(asked) };
         self.behind = Some(asked);
-        Some(Asked { at, op: HostOp::Flush, lba: 0, sectors: 0 })
+        Some(Asked { at, op: HostOp::Flush, lba: 0, sectors: 0, stream: StreamId::default() })
     }
 
     /// The next request but for flushes.
@@ -114,7 +114,7 @@ impl<'a> Drawn<'a> {
         let first = self.flow.range.0 + offset;
         let lba = first / SECTOR_BYTES;
         let sectors = ((first + size).div_ceil(SECTOR_BYTES) - lba) as u32;
-        Some(Asked { at, op, lba, sectors })
+        Some(Asked { at, op, lba, sectors, stream: StreamId::default() })
     }
 
     /// Kind of the next request, and when it comes.

@@ -11,7 +11,7 @@ use draw::Drawn;
 pub(crate) use draw::smallest;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use vocab::{HostOp, Nanos, SimTime, Streams};
+use vocab::{HostOp, Nanos, SimTime, StreamId, Streams};
 
 /// Most flows of a workload.
 pub const FLOWS_LIMIT: usize = 4096;
@@ -261,6 +261,7 @@ struct Asked {
     op: HostOp,
     lba: u64,
     sectors: u32,
+    stream: StreamId,
 }
 
 /// A flow that is being played.
@@ -293,10 +294,10 @@ impl Playing<'_> {
             Player::Recorded(records) => match records.next() {
                 None => None,
                 Some(record) => {
-                    let Record { at, op, lba, sectors, .. } = record?;
+                    let Record { at, op, lba, sectors, stream, .. } = record?;
                     let at = self.start.saturating_add(at.0);
                     self.end = self.end.max(at);
-                    Some(Asked { at, op, lba: lba.0, sectors })
+                    Some(Asked { at, op, lba: lba.0, sectors, stream })
                 }
             },
         };
@@ -375,8 +376,8 @@ impl<'a> FlowRecords<'a> {
             if let Some(next) = &playing.next {
                 self.order.push(Reverse((playing.key(next), index)));
             }
-            let Asked { at, op, lba, sectors } = asked;
-            return Ok(Some(Record { at: SimTime(at), device: playing.device, op, lba: vocab::Lba(lba), sectors }));
+            let Asked { at, op, lba, sectors, stream } = asked;
+            return Ok(Some(Record { at: SimTime(at), device: playing.device, op, lba: vocab::Lba(lba), sectors, stream }));
         }
     }
 }

@@ -31,6 +31,6 @@ impl Parser for Alibaba {
         let at = fields.take("timestamp")?.time(TimeUnit::Micros)?;
         fields.end("five fields")?;
         let (lba, sectors) = byte_range(offset, length)?;
-        Ok(keep(Raw { at, device, op, lba, sectors }, out))
+        Ok(keep(Raw { at, device, op, lba, sectors, stream: vocab::StreamId::default() }, out))
     }
 }

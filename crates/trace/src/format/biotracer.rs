@@ -37,6 +37,6 @@ impl Parser for Biotracer {
         }
         let op = if kind.number()? & 1 == 1 { HostOp::Write(Fua::No) } else { HostOp::Read };
         let (lba, sectors) = sector_range(sector, size)?;
-        Ok(keep(Raw { at, device: 0, op, lba, sectors }, out))
+        Ok(keep(Raw { at, device: 0, op, lba, sectors, stream: vocab::StreamId::default() }, out))
     }
 }

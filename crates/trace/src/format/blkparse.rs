@@ -161,7 +161,7 @@ impl Parser for Blkparse {
         let Some((lba, sectors)) = range(&mut fields)? else {
             return Ok(Taken::Ignored);
         };
-        Ok(emit(&rwbs, Raw { at, device, op: HostOp::Read, lba, sectors }, out))
+        Ok(emit(&rwbs, Raw { at, device, op: HostOp::Read, lba, sectors, stream: vocab::StreamId::default() }, out))
     }
 
     fn looks_for(&self) -> String {

@@ -52,7 +52,7 @@ fn request(line: &[u8], out: &mut Vec<Raw>) -> Result<Taken, Bad> {
     fields.take("replay_duration")?.time(TimeUnit::Seconds)?;
     fields.end("six fields")?;
     let (lba, sectors) = sector_range(sector, length)?;
-    Ok(keep(Raw { at, device: 0, op, lba, sectors }, out))
+    Ok(keep(Raw { at, device: 0, op, lba, sectors, stream: vocab::StreamId::default() }, out))
 }
 
 impl Blkreplay {

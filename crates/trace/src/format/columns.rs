@@ -6,7 +6,7 @@ use crate::error::{Bad, shown};
 use crate::field::{Field, Fields, Separator, TimeUnit, byte_range, mixed_range, sector_range};
 use crate::record::Raw;
 use crate::{ReadOptions, TraceError};
-use vocab::{Fua, HostOp};
+use vocab::{Fua, HostOp, StreamId};
 
 /// Name of the format.
 const NAME: &str = "csv";
@@ -44,6 +44,7 @@ enum Kind {
     Lba(Unit),
     Size(Unit),
     Device,
+    Stream,
 }
 
 /// What the columns of a CSV file are, from its first on.
@@ -80,10 +81,12 @@ fn kind(column: &str) -> Result<Kind, String> {
         "size" => Ok(Kind::Size(unit(name, of, &UNITS)?)),
         "op" => bare(Kind::Op),
         "device" => bare(Kind::Device),
+        "stream" => bare(Kind::Stream),
         "-" => bare(Kind::Skipped),
-        other => {
-            Err(format!("`{}` is unknown; known are time, op, lba, size, device, and `-` to skip one", shown(other.as_bytes())))
-        }
+        other => Err(format!(
+            "`{}` is unknown; known are time, op, lba, size, device, stream, and `-` to skip one",
+            shown(other.as_bytes())
+        )),
     }
 }
 
@@ -91,7 +94,7 @@ impl std::str::FromStr for Columns {
     type Err = TraceError;
 
     /// Columns in the order of the file, separated by commas: `time=s|ms|us|ns|filetime`, `op`,
-    /// `lba=bytes|sectors|pages`, `size=bytes|sectors|pages`, `device`, and `-` for one that is skipped.
+    /// `lba=bytes|sectors|pages`, `size=bytes|sectors|pages`, `device`, `stream`, and `-` for one that is skipped.
     fn from_str(text: &str) -> Result<Self, TraceError> {
         let fault = |reason: String| TraceError::Columns { found: shown(text.as_bytes()), reason };
         let mut columns = Columns { kinds: [Kind::Skipped; COLUMNS_MAX], count: 0 };
@@ -109,10 +112,11 @@ impl std::str::FromStr for Columns {
             ("lba", times(|kind| matches!(kind, Kind::Lba(_)))),
             ("size", times(|kind| matches!(kind, Kind::Size(_)))),
             ("device", times(|kind| matches!(kind, Kind::Device))),
+            ("stream", times(|kind| matches!(kind, Kind::Stream))),
         ];
         for (name, times) in found {
             match times {
-                0 if name != "device" => return Err(fault(format!("`{name}` is missing"))),
+                0 if !["device", "stream"].contains(&name) => return Err(fault(format!("`{name}` is missing"))),
                 0 | 1 => {}
                 _ => return Err(fault(format!("`{name}` is there twice"))),
             }
@@ -182,7 +186,7 @@ impl Csv {
         let separator = *[b',', b';', b'\t'].iter().find(|byte| line.contains(byte)).unwrap_or(&b' ');
         let mut fields = Fields::new(line, if separator == b' ' { Separator::Blanks } else { Separator::Byte(separator) });
         let empty = Field { name: "device", bytes: b"0" };
-        let (mut time, mut op, mut device) = (0, None, empty);
+        let (mut time, mut op, mut device, mut stream) = (0, None, empty, StreamId::default());
         let (mut lba, mut size) = ((empty, Unit::Bytes), (empty, Unit::Bytes));
         for kind in &self.columns.kinds[..self.columns.count] {
             match *kind {
@@ -192,13 +196,24 @@ impl Csv {
                 Kind::Lba(unit) => lba = (unquoted(fields.take("lba")?), unit),
                 Kind::Size(unit) => size = (unquoted(fields.take("size")?), unit),
                 Kind::Device => device = unquoted(fields.take("device")?),
+                Kind::Stream => stream = stream_of(unquoted(fields.take("stream")?))?,
             }
         }
         let op = op.ok_or_else(|| Bad::new("op", line, "a column for the operation"))?;
         let (lba, sectors) = if op == HostOp::Flush { (0, 0) } else { range(lba, size)? };
         let device = self.devices.number(device)?;
-        Ok(Raw { at: time, device, op, lba, sectors })
+        Ok(Raw { at: time, device, op, lba, sectors, stream })
     }
+}
+
+/// The number of a stream; an empty field names none.
+fn stream_of(field: Field<'_>) -> Result<StreamId, Bad> {
+    if field.bytes.is_empty() {
+        return Ok(StreamId::default());
+    }
+    let number = field.number()?;
+    let known = u8::try_from(number).ok().filter(|&number| usize::from(number) < StreamId::COUNT_MAX);
+    known.map(StreamId).ok_or_else(|| field.bad(format!("a stream of 0 to {}, or nothing", StreamId::COUNT_MAX - 1)))
 }
 
 fn unquoted(field: Field<'_>) -> Field<'_> {

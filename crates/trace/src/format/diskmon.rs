@@ -28,6 +28,6 @@ impl Parser for Diskmon {
         let (sector, length) = (fields.take("sector")?, fields.take("length")?);
         fields.end("seven fields")?;
         let (lba, sectors) = sector_range(sector, length)?;
-        Ok(keep(Raw { at, device, op, lba, sectors }, out))
+        Ok(keep(Raw { at, device, op, lba, sectors, stream: vocab::StreamId::default() }, out))
     }
 }

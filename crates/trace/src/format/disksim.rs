@@ -85,6 +85,6 @@ impl Parser for Disksim {
             Ranges::Pages => mixed_range(address, size, 4096)?,
             Ranges::Bytes => byte_range(address, size)?,
         };
-        Ok(super::spc::keep(Raw { at, device, op, lba, sectors }, out))
+        Ok(super::spc::keep(Raw { at, device, op, lba, sectors, stream: vocab::StreamId::default() }, out))
     }
 }

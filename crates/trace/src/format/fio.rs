@@ -78,7 +78,7 @@ impl Parser for Fio {
             _ => byte_range(fields.take("offset")?, fields.take("length")?)?,
         };
         let device = self.files.number(file)?;
-        Ok(keep(Raw { at, device, op, lba, sectors }, out))
+        Ok(keep(Raw { at, device, op, lba, sectors, stream: vocab::StreamId::default() }, out))
     }
 }
 

@@ -38,6 +38,6 @@ impl Parser for Fiu {
             field.number().ok().filter(|&n| n < 1 << 32).ok_or_else(|| field.bad("a device number below 2^32"))
         };
         let device = part(major)? << 32 | part(minor)?;
-        Ok(keep(Raw { at, device, op, lba, sectors }, out))
+        Ok(keep(Raw { at, device, op, lba, sectors, stream: vocab::StreamId::default() }, out))
     }
 }

@@ -33,7 +33,7 @@ impl Parser for Msr {
         fields.end("seven fields")?;
         let (lba, sectors) = byte_range(offset, size)?;
         let device = self.devices.number(Field { name: "Hostname", bytes: &device })?;
-        Ok(keep(Raw { at, device, op, lba, sectors }, out))
+        Ok(keep(Raw { at, device, op, lba, sectors, stream: vocab::StreamId::default() }, out))
     }
 }
 

@@ -33,6 +33,6 @@ impl Parser for Pixel {
         let device = fields.take_last("device")?.number()?;
         fields.take_last("proces")?;
         let (lba, sectors) = sector_range(sector, size)?;
-        Ok(keep(Raw { at, device, op, lba, sectors }, out))
+        Ok(keep(Raw { at, device, op, lba, sectors, stream: vocab::StreamId::default() }, out))
     }
 }

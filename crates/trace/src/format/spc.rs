@@ -52,6 +52,6 @@ impl Parser for Spc {
         let op = direction(fields.take("opcode")?)?;
         let at = fields.take("time")?.time(TimeUnit::Seconds)?;
         let (lba, sectors) = mixed_range(lba, size, 1)?;
-        Ok(keep(Raw { at, device, op, lba, sectors }, out))
+        Ok(keep(Raw { at, device, op, lba, sectors, stream: vocab::StreamId::default() }, out))
     }
 }

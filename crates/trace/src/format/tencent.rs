@@ -37,6 +37,6 @@ impl Parser for Tencent {
             _ => return Err(kind.bad("0 for a read or 1 for a write")),
         };
         let (lba, sectors) = sector_range(offset, size)?;
-        Ok(keep(Raw { at, device, op, lba, sectors }, out))
+        Ok(keep(Raw { at, device, op, lba, sectors, stream: vocab::StreamId::default() }, out))
     }
 }

@@ -38,11 +38,16 @@ impl Parser for Vscsi {
             // UNMAP.
             0x42 => HostOp::Discard,
             // SYNCHRONIZE CACHE (10), (16): the range is a hint, all of the cache is flushed.
-            0x35 | 0x91 => return Ok(keep(Raw { at, device: 0, op: HostOp::Flush, lba: 0, sectors: 0 }, out)),
+            0x35 | 0x91 => {
+                return Ok(keep(
+                    Raw { at, device: 0, op: HostOp::Flush, lba: 0, sectors: 0, stream: vocab::StreamId::default() },
+                    out,
+                ));
+            }
             _ => return Ok(Taken::Ignored),
         };
         let (lba, sectors) = mixed_range(lbn, size, 1)?;
-        Ok(keep(Raw { at, device: 0, op, lba, sectors }, out))
+        Ok(keep(Raw { at, device: 0, op, lba, sectors, stream: vocab::StreamId::default() }, out))
     }
 
     fn looks_for(&self) -> String {

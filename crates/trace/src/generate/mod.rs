@@ -15,7 +15,7 @@ mod zipf;
 
 use std::fmt;
 use thiserror::Error;
-use vocab::{Bytes, Fua, HostCommand, HostOp, Lba, Nanos, SECTOR_BYTES, SimTime, Stream, Streams};
+use vocab::{Bytes, Fua, HostCommand, HostOp, Lba, Nanos, SECTOR_BYTES, SimTime, Stream, StreamId, Streams};
 
 pub use mobile::Mobile;
 pub(crate) use scatter::Scatter;
@@ -75,6 +75,8 @@ pub struct Workload {
     pub placement: Placement,
     /// Options of `mobile-like`.
     pub mobile: Mobile,
+    /// Streams that writes are divided into: as `hot-cold` says, else by equal parts of the range.
+    pub streams: u32,
 }
 
 impl Default for Workload {
@@ -95,6 +97,7 @@ impl Default for Workload {
             hot_requests: 0.8,
             placement: Placement::Scattered,
             mobile: Mobile::default(),
+            streams: 1,
         }
     }
 }
@@ -161,6 +164,12 @@ trait Shape: Send {
     }
 
     fn next(&mut self, stream: &mut Stream) -> (u64, u32);
+
+    /// The stream of the last request, of so many, where the shape tells requests apart; `None`: the part of the range that it
+    /// begins in says.
+    fn stream(&self, _streams: u32) -> Option<StreamId> {
+        None
+    }
 }
 
 /// The generator called `name`.
@@ -192,6 +201,8 @@ impl GeneratorKind {
             arrivals: workload.arrivals,
             read_fraction: workload.read_fraction,
             start: workload.first_slot * (workload.slot_size.0 / SECTOR_BYTES),
+            range: workload.slots * (workload.slot_size.0 / SECTOR_BYTES),
+            streams: workload.streams,
             remaining: workload.requests,
             next_at: SimTime::ZERO,
         })
@@ -206,8 +217,10 @@ pub struct Generator {
     gaps: Stream,
     arrivals: Arrivals,
     read_fraction: f64,
-    /// First sector of the range.
+    /// First sector of the range, and how many it has.
     start: u64,
+    range: u64,
+    streams: u32,
     remaining: u64,
     next_at: SimTime,
 }
@@ -233,12 +246,21 @@ impl Iterator for Generator {
             Arrivals::Poisson(mean) => (-(1.0 - self.gaps.unit()).ln() * mean.0 as f64).round() as u64,
         };
         self.next_at = SimTime(at.0.saturating_add(gap));
-        Some(HostCommand { at, op, lba: Lba(self.start + sector), sectors })
+        let stream = if self.streams > 1 { self.stream_of(sector) } else { StreamId::default() };
+        Some(HostCommand { at, op, lba: Lba(self.start + sector), sectors, stream })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         let remaining = usize::try_from(self.remaining);
         (remaining.unwrap_or(usize::MAX), remaining.ok())
+    }
+}
+
+impl Generator {
+    /// The stream of the last request, which begins at this sector of the range.
+    fn stream_of(&self, sector: u64) -> StreamId {
+        let part = || StreamId((u128::from(sector) * u128::from(self.streams) / u128::from(self.range)) as u8);
+        self.shape.stream(self.streams).unwrap_or_else(part)
     }
 }
 
@@ -265,6 +287,9 @@ impl Workload {
             if !(0.0..=1.0).contains(&value) {
                 return Err(bad(field, value, "a share of 0 to 1"));
             }
+        }
+        if !(1..=StreamId::COUNT_MAX as u32).contains(&self.streams) {
+            return Err(bad("streams", self.streams, "1 to 8 streams"));
         }
         if !(0.0..=100.0).contains(&self.theta) {
             return Err(bad("theta", self.theta, "a skew of 0 to 100"));

@@ -3,7 +3,7 @@
 use super::*;
 use crate::torture::Scope;
 use ssd::Pace;
-use vocab::{HostCommand, HostOp, Lba, SimTime};
+use vocab::{HostCommand, HostOp, Lba, SimTime, StreamId};
 
 /// A drive of torture under the scheme with these options, taken apart after its history and some writes.
 fn drive(scheme: &str, options: &[(&str, &str)]) -> Apart {
@@ -17,7 +17,7 @@ fn drive(scheme: &str, options: &[(&str, &str)]) -> Apart {
     let per = setup.drive.geometry.sectors_per_slot();
     let write = |lpn: u32| {
         let lba = Lba(u64::from(lpn % setup.user_slots) * u64::from(per));
-        HostCommand { at: SimTime(0), op: HostOp::Write(vocab::Fua::Yes), lba, sectors: per }
+        HostCommand { at: SimTime(0), op: HostOp::Write(vocab::Fua::Yes), lba, sectors: per, stream: StreamId::default() }
     };
     let _ = session.run(&mut (0..3 * setup.user_slots).map(write), Pace::Closed { depth: 2 }, &mut |_| {});
     session.drain();

@@ -4,11 +4,12 @@
 use crate::care::bad_blocks::{move_pin, older_under_way};
 use crate::care::rebuild::ParkedStrip;
 use crate::core::owner::{Holds, Owner};
-use crate::core::{Command, oob_covering};
+use crate::core::{Command, data_of, oob_covering};
 use crate::engine::Engine;
 use crate::write::pages::write::HostImage;
 use crate::write::{RebuiltBy, WithoutReserve};
 use device::contents::HostPayload;
+use device::facts::StreamWork;
 use device::image::{Contents, Image};
 use ftl::{LogKind, Place, Stream, UnitId};
 use nand::{FlashArray, OobTag, PageRole, ProgramOutcome};
@@ -76,18 +77,20 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let log = self.log_of(command.ppn);
         let moved = matches!(command.owner, Owner::Page { holds: Holds::MovedData, .. });
         let alive = self.core.device.array.answers(command.ppn);
-        let streams = if moved { [Stream::Gc, Stream::Host] } else { [Stream::Host, Stream::Gc] };
+        let of = self.core.stream_of(data_of(self.core.device.images.slot(command.image, 0).0));
+        let (host, gc) = (Stream::HostIn(of), Stream::GcOf(of));
+        let streams = if moved { [gc, host] } else { [host, gc] };
         let near = if alive { self.writer.pages.page_for_displaced(&mut self.core, log, streams) } else { None };
         let (owner, ppn) = match (near, command.owner) {
             (Some(ppn), owner) => (owner, ppn),
             // Without redundancy a page may lie anywhere.
             (None, Owner::Page { .. }) if self.writer.places_pages_anywhere() => {
-                let Some(other) = self.writer.pages.least_waiting(&self.core) else {
+                let Some(other) = self.writer.pages.least_waiting(&self.core, host) else {
                     self.collect_on_all_dies();
                     return false;
                 };
                 self.core.moving[log].under_way -= u32::from(moved);
-                let ppn = self.core.map.take_page(other, Stream::Host).expect("a log with room has a page");
+                let ppn = self.core.map.take_page(other, host).expect("a log with room has a page");
                 (Owner::Page { log: other as u16, holds: Holds::Data }, ppn)
             }
             (None, _) if alive => return false,
@@ -189,7 +192,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Moves a page that has no redundancy to a die that has room; false if none has.
     fn move_to_other_die(&mut self, contents: Contents<P>) -> bool {
         let PageRole::Data(lpn) = contents.tag.role() else { return false };
-        let (image, taken_of) = match self.writer.pages.host_image(&mut self.core) {
+        let stream = self.core.stream_of(Some(lpn));
+        let (image, taken_of) = match self.writer.pages.host_image(&mut self.core, stream) {
             HostImage::Open(image) => (image, None),
             HostImage::Taken(image, log) => (image, Some(log)),
             HostImage::NoRoom => {
@@ -199,8 +203,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         };
         let slot = self.core.next_slot_of(image);
         let pin = self.core.map.publish(lpn, slot).pinned;
+        self.core.note_stream(lpn, stream, StreamWork::Moved);
         self.core.device.images.fill(image, contents, None, pin);
-        self.writer.pages.send_host_image(&mut self.core, image);
+        self.writer.pages.send_host_image(&mut self.core, stream, image);
         // Not before: collection may erase the unit of a page that nothing was put into.
         taken_of.into_iter().for_each(|log| self.start_collecting_if_short(log));
         true
@@ -304,7 +309,8 @@ mod tests {
     }
 
     fn run(drive: &mut Drive, op: HostOp, lpn: u32) {
-        let command = HostCommand { at: SimTime::ZERO, op, lba: Lba(u64::from(lpn) * 8), sectors: 8 };
+        let command =
+            HostCommand { at: SimTime::ZERO, op, lba: Lba(u64::from(lpn) * 8), sectors: 8, stream: vocab::StreamId::default() };
         drive.replay(&mut [command].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
     }
 
@@ -338,7 +344,13 @@ mod tests {
     #[test]
     fn without_redundancy_a_page_leaves_a_dead_die() {
         let mut drive = drive();
-        let command = HostCommand { at: SimTime::ZERO, op: HostOp::Write(Fua::No), lba: Lba(0), sectors: 8 };
+        let command = HostCommand {
+            at: SimTime::ZERO,
+            op: HostOp::Write(Fua::No),
+            lba: Lba(0),
+            sectors: 8,
+            stream: vocab::StreamId::default(),
+        };
         let mut killed = false;
         let mut commands = [command].into_iter();
         drive.replay_stepwise(&mut commands, Pace::Closed { depth: 1 }, &mut |_, _| {}, |drive| {

@@ -8,6 +8,7 @@ use crate::engine::Engine;
 use crate::write::KeptMembers;
 use crate::write::pages::write::Placing;
 use device::contents::HostPayload;
+use device::facts::StreamWork;
 use device::image::{Contents, Image};
 use device::slab::{ImageId, JobId};
 use ftl::Place;
@@ -39,7 +40,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn move_in_region(&mut self, log: usize, contents: Contents<P>, from: Slot) {
         let (pages, way) = (&mut self.writer.pages, self.writer.way);
         let coverage = |core: &_| way.coverage_to_keep(core, from);
-        let Some(to) = pages.image_for_moved(&mut self.core, log, coverage) else {
+        let stream = self.core.stream_of(data_of(contents.tag));
+        let Some(to) = pages.image_for_moved(&mut self.core, (log, stream), coverage) else {
             // A block that went bad, or several cuts in a row, may have used up what was reserved.
             assert!(self.core.grown_bad > 0 || self.core.is_mountable(), "the collector's reserve holds a victim");
             self.move_without_reserve(log, contents);
@@ -54,12 +56,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 let old = self.core.map.lookup(lpn);
                 let published = self.core.map.publish(lpn, slot);
                 self.note_move_of(lpn, old);
+                self.core.note_stream(lpn, stream, StreamWork::Moved);
                 published
             }
             PageRole::Parity(stripe) => self.core.map.publish_parity(stripe, slot),
             PageRole::Filler => unreachable!("fillers are never valid"),
         };
-        self.writer.pages.put_moved(&mut self.core, log, to, contents, published);
+        self.writer.pages.put_moved(&mut self.core, (log, stream), to, contents, published);
     }
 
     /// A page that moves keeps the names of its codeword's members: parity and the pages of static stripes have

@@ -449,7 +449,14 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             };
             debug_assert!(published.pinned.is_none(), "the map is empty");
             self.note_version(lpn, newest.update);
+            self.mount_stream(lpn, newest.slot);
         }
+    }
+
+    /// The page is of the stream that stands beside it, where the drive tells streams apart.
+    fn mount_stream(&mut self, lpn: Lpn, slot: Option<Slot>) {
+        let (Some(streams), Some(slot)) = (&mut self.core.streams, slot) else { return };
+        streams.found(lpn, self.core.device.array.page(self.core.device.grid.page_of(slot).0).oob.coverage);
     }
 
     /// Takes over what belongs to the scheme.

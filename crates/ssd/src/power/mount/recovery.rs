@@ -200,7 +200,13 @@ mod tests {
         let protection = build_scheme(&setup.drive, &setup.scheme).expect("a scheme for this drive");
         let array = MemoryArray::new(setup.drive.geometry, true).keeping_updates();
         let mut drive = Drive::new(&setup, protection, array).expect("settings in range");
-        let write = HostCommand { at: SimTime::ZERO, op: HostOp::Write(Fua::No), lba: Lba(0), sectors: 8 };
+        let write = HostCommand {
+            at: SimTime::ZERO,
+            op: HostOp::Write(Fua::No),
+            lba: Lba(0),
+            sectors: 8,
+            stream: vocab::StreamId::default(),
+        };
         drive.replay(&mut [write].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
         let Place::At(slot) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written") };
         let ppn = drive.core.device.grid.page_of(slot).0;
@@ -271,7 +277,13 @@ mod tests {
     fn another_copy_counts_where_a_page_finds_no_room_to_be_written_anew() {
         for lasts in [true, false] {
             let (mut drive, first) = drive();
-            let write = HostCommand { at: SimTime::ZERO, op: HostOp::Write(Fua::No), lba: Lba(0), sectors: 8 };
+            let write = HostCommand {
+                at: SimTime::ZERO,
+                op: HostOp::Write(Fua::No),
+                lba: Lba(0),
+                sectors: 8,
+                stream: vocab::StreamId::default(),
+            };
             let Place::At(copy) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written") };
             drive.replay(&mut [write].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
             let Place::At(second) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written again") };

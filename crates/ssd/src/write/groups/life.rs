@@ -18,7 +18,7 @@ impl<P: HostPayload> Groups<P> {
         self.choose_code(core);
         let code = self.first_code + self.now;
         let instance = self.codes[code].0;
-        let blocks = if instance.block { instance.codewords * (instance.data + instance.parity) } else { 0 };
+        let blocks = instance.block * instance.codewords * (instance.data + instance.parity);
         if self.used[frontier] + blocks > self.room {
             return false;
         }
@@ -30,12 +30,13 @@ impl<P: HostPayload> Groups<P> {
         core.map.open_group(group, code as u8, slots);
         self.info[group.index()] = Some(GroupInfo { code, members, written: 0 });
         self.stats.opened += 1;
-        if instance.block {
-            let sums = vec![P::default(); (stripe.data * core.device.grid.slots_per_page()) as usize];
-            self.hold(frontier, stripe.data + stripe.codewords * instance.parity);
+        if instance.block > 0 {
+            let sums = vec![P::default(); (stripe.data * instance.block * core.device.grid.slots_per_page()) as usize];
+            self.hold(frontier, instance.block * (stripe.data + stripe.codewords * instance.parity));
             core.map.pin(group.0);
-            let codewords_left = stripe.codewords;
-            self.blocks.insert(group.0, BlockSums { sums, members: Vec::new(), done: StripSet::EMPTY, codewords_left });
+            let codewords_left = stripe.codewords * instance.block;
+            let done = vec![StripSet::EMPTY; instance.block as usize];
+            self.blocks.insert(group.0, BlockSums { sums, members: Vec::new(), done, codewords_left });
         }
         self.open[frontier] = Some(OpenGroup { layout: Arc::new(Layout { group, code, stripe }), page: 0, next: 0 });
         true
@@ -122,21 +123,26 @@ impl<P: HostPayload> Groups<P> {
 
     /// Sums of blocks whose parity was not written yet leave the cache.
     fn abandon_block_sums<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, layout: &Layout, frontier: usize) {
-        let last_row = row_of_group(&core.device.grid, layout.group, core.device.grid.pages_per_block() - 1);
-        let parity = self.codes[layout.code].0.parity;
+        let (code, pages) = (self.codes[layout.code].0, core.device.grid.pages_per_block());
+        let parity = code.parity;
         let Some(blocks) = self.blocks.get_mut(&layout.group.0) else { return };
-        for (position, strip) in (0..layout.stripe.data).zip(&layout.stripe.strips) {
-            let held = self.held.get(&(last_row, strip.codeword));
-            let written = held.is_some_and(|held| held.data.contains(u32::from(strip.die.0)));
-            if !written && !blocks.done.contains(position) {
-                blocks.done.insert(position);
-                self.used[frontier] -= 1;
+        let mut never = 0;
+        for page in pages - code.block..pages {
+            let row = row_of_group(&core.device.grid, layout.group, page);
+            let done = &mut blocks.done[code.sum_of(page) as usize];
+            for (position, strip) in (0..layout.stripe.data).zip(&layout.stripe.strips) {
+                let held = self.held.get(&(row, strip.codeword));
+                let written = held.is_some_and(|held| held.data.contains(u32::from(strip.die.0)));
+                if !written && !done.contains(position) {
+                    done.insert(position);
+                    self.used[frontier] -= 1;
+                }
             }
+            let begun = |codeword: &u32| self.held.contains_key(&(row, *codeword));
+            never += (0..layout.stripe.codewords).filter(|codeword| !begun(codeword)).count() as u32;
         }
-        let begun = |codeword: &u32| self.held.contains_key(&(last_row, *codeword));
-        let never = (0..layout.stripe.codewords).filter(|codeword| !begun(codeword)).count() as u32;
         // A codeword whose parity is in flash already is counted out, too.
-        let ended = layout.stripe.codewords - blocks.codewords_left;
+        let ended = layout.stripe.codewords * code.block - blocks.codewords_left;
         blocks.codewords_left -= never - ended;
         self.used[frontier] -= (never - ended) * parity;
         if blocks.codewords_left == 0 {

@@ -113,13 +113,26 @@ pub(crate) struct OpenSums<P> {
 /// The sums of the blocks of a group with a block code.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockSums<P> {
-    /// Data strip by data strip, slot by slot.
+    /// Data strip by data strip, sum by sum of a block, slot by slot.
     pub sums: Vec<P>,
     /// The logical pages in them, all strips together, on a drive that is to be mounted.
     pub members: Vec<Member>,
-    /// Strips whose parity is in flash, or lost.
-    pub done: StripSet,
+    /// For each sum of a block, the strips whose parity is in flash, or lost.
+    pub done: Vec<StripSet>,
+    /// Codewords of parity pages of blocks that are not in flash yet.
     pub codewords_left: u32,
+}
+
+impl<P> BlockSums<P> {
+    /// Where the sum that the page of a strip is in, or is, begins.
+    fn at(&self, code: &GroupCode, position: u32, page: u32, slots: u32) -> usize {
+        ((position * code.block + code.sum_of(page)) * slots) as usize
+    }
+
+    /// Whether the cache has the sum that the page of a strip is.
+    fn holds(&self, code: &GroupCode, position: u32, page: u32) -> bool {
+        !self.done[code.sum_of(page) as usize].contains(position)
+    }
 }
 
 /// Block groups being written, and the parity cache.

@@ -75,7 +75,7 @@ impl<P: HostPayload> Groups<P> {
     /// block and those of the blocks of its parities (three under (7,1) + (63,1)).
     fn sums_of_a_page(&self, key: CodewordKey) -> u32 {
         let code = self.codes[self.held[&key].layout.code].0;
-        code.parity + if code.block { 1 + code.parity } else { 0 }
+        code.parity + if code.block > 0 { 1 + code.parity } else { 0 }
     }
 
     /// Lets one go that waits for rescued pages that are in flash now. True if there was one.
@@ -114,12 +114,13 @@ impl<P: HostPayload> Groups<P> {
         let held = self.held.get_mut(&key).expect("sums outlive their data's programs");
         held.missing -= 1;
         let (block, page) = core.device.grid.split(ppn);
-        if page + 1 == core.device.grid.pages_per_block()
+        let code = self.codes[held.layout.code].0;
+        if code.is_block_parity(page, core.device.grid.pages_per_block())
             && let Some(blocks) = self.blocks.get_mut(&held.layout.group.0)
         {
             // The parity of a block: its sum may leave the cache.
             let strip = held.layout.stripe.strip_on(core.device.grid.split_block(block).0).expect("a member");
-            blocks.done.insert(strip);
+            blocks.done[code.sum_of(page) as usize].insert(strip);
             self.used[held.stream] -= 1;
         }
         if self.scheme.as_deref().is_some_and(|scheme| scheme.parity_due(held.missing)) {
@@ -129,15 +130,16 @@ impl<P: HostPayload> Groups<P> {
         core.out.push(Effect::CacheHasRoom);
     }
 
-    /// Writes the sum of a block as its last page, a data page of the last page stripe.
+    /// Writes a sum of a block as its last page, or as one of its last, a data page of the page stripe.
     pub fn put_block_parity<A: FlashArray<P>>(
         &mut self,
         core: &mut Core<P, A>,
         layout: &Arc<Layout>,
-        position: u32,
+        (page, position): (u32, u32),
         frontier: usize,
     ) {
-        let strip = StripPage::new(layout, core.device.grid.pages_per_block() - 1, position);
+        let strip = StripPage::new(layout, page, position);
+        let code = self.codes[layout.code].0;
         let key = strip.key(&core.device.grid);
         if !self.held.contains_key(&key) {
             self.begin_sums(core, (key, layout), frontier, CacheRoom::SetAside);
@@ -147,7 +149,8 @@ impl<P: HostPayload> Groups<P> {
         let slots = core.device.grid.slots_per_page();
         let (tag, update) = (OobTag::parity(StripeId(row)), core.device.next_rank());
         for index in 0..slots {
-            let payload = self.blocks[&layout.group.0].sums[(position * slots + index) as usize].clone();
+            let blocks = &self.blocks[&layout.group.0];
+            let payload = blocks.sums[blocks.at(&code, position, page, slots) + index as usize].clone();
             let slot = core.next_slot_of(image);
             self.add_to_sums(core, strip, Member { slot, tag, update }, &payload);
             core.device.images.fill(image, Contents { tag, payload, update }, None, None);
@@ -155,7 +158,10 @@ impl<P: HostPayload> Groups<P> {
         if core.is_mountable() {
             let grid = &core.device.grid;
             let (block, _) = grid.split(core.device.images.slab[image].ppn);
-            let is_in = |member: &&Member| grid.split(grid.page_of(member.slot).0).0 == block;
+            let is_in = |member: &&Member| {
+                let (of, at) = grid.split(grid.page_of(member.slot).0);
+                of == block && code.sum_of(at) == code.sum_of(page)
+            };
             let members = self.blocks[&layout.group.0].members.iter().filter(is_in).copied().collect();
             core.device.images.set_members(image, members);
         }
@@ -223,13 +229,13 @@ impl<P: HostPayload> Groups<P> {
         if *left > 0 {
             return;
         }
-        let (group, stream, stay) = (held.layout.group.0, held.stream, held.stay);
-        self.used[stream] -= self.codes[held.layout.code].0.parity;
+        let (group, code, stream, stay) = (held.layout.group.0, held.layout.code, held.stream, held.stay);
+        self.used[stream] -= self.codes[code].0.parity;
         if !stay {
             self.held.remove(&key);
         }
-        let pages = core.device.grid.pages_per_block();
-        if key.0 % pages + 1 == pages
+        let (code, pages) = (self.codes[code].0, core.device.grid.pages_per_block());
+        if code.is_block_parity(key.0 % pages, pages)
             && let Some(blocks) = self.blocks.get_mut(&group)
         {
             blocks.codewords_left -= 1;

@@ -78,10 +78,11 @@ impl<P: HostPayload> Groups<P> {
         held.data.remove(u32::from(die.0));
         let lies_there = |member: &Member| grid.page_of(member.slot).0 == redo.ppn;
         held.members.retain(|member| !lies_there(member));
-        let is_block_parity = code.block && page + 1 == grid.pages_per_block();
+        let is_block_parity = code.is_block_parity(page, grid.pages_per_block());
         if let Some(blocks) = self.blocks.get_mut(&group.0).filter(|_| !is_block_parity) {
+            let at = blocks.at(code, position, page, slots as u32);
             for (index, payload) in redo.payload.iter().enumerate() {
-                blocks.sums[position as usize * slots + index].add(payload);
+                blocks.sums[at + index].add(payload);
             }
             blocks.members.retain(|member| !lies_there(member));
         }

@@ -35,7 +35,7 @@ pub(crate) fn put(to: &mut Writer, groups: &GroupRemains<PageBuf>) {
         to.u32(group);
         to.list(blocks.sums.iter(), Writer::payload);
         to.list(blocks.members.iter(), Writer::member);
-        to.set(blocks.done);
+        blocks.done.iter().for_each(|&done| to.set(done));
         to.u32(blocks.codewords_left);
     });
     to.list(groups.redo.iter(), |to, redo| {
@@ -116,9 +116,11 @@ impl<A: FlashArray<PageBuf>> Layouts<'_, A> {
         let group = from.below(self.info.len() as u32, "group of sums")?;
         let layout = self.of(from, group)?;
         let slots = self.core.device.grid.slots_per_page();
-        let sums = from.exactly((layout.stripe.data * slots) as usize, "sums of blocks", |from| from.payload("sum"))?;
+        let block = self.groups.codes[layout.code].0.block;
+        let sums = (layout.stripe.data * block * slots) as usize;
+        let sums = from.exactly(sums, "sums of blocks", |from| from.payload("sum"))?;
         let members = from.list("members of sums", Reader::member)?;
-        let done = from.set("strips done")?;
+        let done = (0..block).map(|_| from.set("strips done")).collect::<Read<Vec<_>>>()?;
         Ok((group, BlockSums { sums, members, done, codewords_left: from.u32("codewords left")? }))
     }
 

@@ -44,7 +44,7 @@ impl<P: HostPayload> Groups<P> {
                     self.scrub_codeword(core, &scrubbed, page, codeword, &mut found)?;
                 }
             }
-            if code.block && !self.is_unsettled(group, core.device.grid.pages_per_block()) {
+            if code.block > 0 && !self.is_unsettled(group, core.device.grid.pages_per_block()) {
                 self.scrub_blocks(core, &scrubbed, &mut found)?;
             }
         }
@@ -123,9 +123,10 @@ impl<P: HostPayload> Groups<P> {
         (lost == 0 && !erased).then_some((sums, members))
     }
 
-    /// Every block of a whole group sums up to nothing; parity blocks do where all that they sum are whole.
+    /// Every sum of a block of a whole group is nothing; parity blocks do where all that they sum are whole.
     fn scrub_blocks<A: FlashArray<P>>(&self, core: &Core<P, A>, group: &Scrubbed, found: &mut Scrub) -> Result<(), String> {
-        let data = self.codes[group.code].0.data;
+        let code = self.codes[group.code].0;
+        let data = code.data;
         let strips = &group.stripe.strips;
         let all_of = |strip: usize| -> Vec<Ppn> {
             let pages = 0..core.device.grid.pages_per_block();
@@ -141,12 +142,15 @@ impl<P: HostPayload> Groups<P> {
                 continue;
             }
             let all = all_of(strip);
-            let mut sums = vec![P::default(); core.device.grid.slots_per_page() as usize];
-            for ppn in &all {
-                sums.iter_mut().zip(core.device.array.payload(*ppn)).for_each(|(sum, payload)| sum.add(payload));
-            }
-            if !sums.iter().all(P::is_zero) {
-                return Err(format!("the pages of the block of {} do not sum up to nothing", all[0]));
+            for sum in 0..code.block {
+                let mut sums = vec![P::default(); core.device.grid.slots_per_page() as usize];
+                for page in code.pages_of_sum(sum, all.len() as u32) {
+                    let pages = core.device.array.payload(all[page as usize]);
+                    sums.iter_mut().zip(pages).for_each(|(sum, payload)| sum.add(payload));
+                }
+                if !sums.iter().all(P::is_zero) {
+                    return Err(format!("the pages of the block of {} do not sum up to nothing", all[sum as usize]));
+                }
             }
             found.sound += 1;
         }
@@ -185,13 +189,17 @@ impl<P: HostPayload> Groups<P> {
             let group = SuperblockId(group);
             let info = self.info[group.index()].expect("a group with sums");
             let stripe = self.stripe_of(group, &info);
-            let open = (0..stripe.data).filter(|&strip| !blocks.done.contains(strip));
+            let (code, pages) = (self.codes[info.code].0, core.device.grid.pages_per_block());
+            let all = (pages - code.block..pages).flat_map(|page| (0..stripe.data).map(move |strip| (page, strip)));
+            let open = all.filter(|&(page, strip)| blocks.holds(&code, strip, page));
             let page = |page, strip: u32| {
                 core.map.rows().page(row_of_group(&core.device.grid, group, page), stripe.strips[strip as usize].die)
             };
-            let last = core.device.grid.pages_per_block() - 1;
             let written = |ppn: &Ppn| core.device.is_programmed(*ppn) || core.device.losses.failed_programs.contains_key(&ppn.0);
-            let sum = |strip| HeldSum { members: (0..last).map(|n| page(n, strip)).filter(written).collect(), sums: 1 };
+            let sum = |(at, strip)| {
+                let members = code.pages_of_sum(code.sum_of(at), at).map(|n| page(n, strip));
+                HeldSum { members: members.filter(written).collect(), sums: 1 }
+            };
             open.map(sum).collect::<Vec<_>>()
         });
         rows.chain(blocks).collect()

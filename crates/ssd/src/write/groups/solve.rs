@@ -8,15 +8,14 @@ use crate::write::sources::Sources;
 use device::contents::HostPayload;
 use ftl::Place;
 use nand::FlashArray;
-use protect::{Across, GroupPage, PageState, PageStripe};
+use protect::{Across, GroupCode, GroupPage, PageState, PageStripe};
 use vocab::{Grid, Ppn, SuperblockId};
 
 /// A group that a page is solved in.
 struct Solved<'a> {
     group: SuperblockId,
     stripe: &'a PageStripe,
-    /// Whether the last page of each block is the sum of the others.
-    block_code: bool,
+    code: GroupCode,
 }
 
 impl Solved<'_> {
@@ -76,14 +75,14 @@ impl<P: HostPayload> Groups<P> {
         let info = self.info[group.index()].expect("a group with valid pages");
         let code = self.codes[info.code].0;
         let stripe = self.stripe_of(group, &info);
-        let solved = Solved { group, stripe: &stripe, block_code: code.block };
+        let solved = Solved { group, stripe: &stripe, code };
         let (block, page) = grid.split(lost);
         let page = GroupPage { page, strip: stripe.strip_on(grid.split_block(block).0).expect("a member of its group") };
         let state = |page, across| self.page_state(core, &solved, page, across, failed);
         let terms = self.scheme().repair(&code, &stripe, grid.pages_per_block(), page, &state)?;
         let (mut sum, mut reads) = (P::default(), Vec::new());
         for (page, c) in terms {
-            match self.held_sum(grid, &solved, code.data, page, index) {
+            match self.held_sum(grid, &solved, page, index) {
                 Some(held) => sum.add_scaled(held, c),
                 None => reads.push((solved.ppn(grid, page), c)),
             }
@@ -103,7 +102,7 @@ impl<P: HostPayload> Groups<P> {
         let grid = &core.device.grid;
         let strip = solved.stripe.strips[page.strip as usize];
         let is_parity = page.strip >= solved.stripe.data;
-        let ends_block = solved.block_code && page.page + 1 == grid.pages_per_block();
+        let ends_block = solved.code.is_block_parity(page.page, grid.pages_per_block());
         if across == Across::Block
             && let Some(state) = self.state_of_block(core, solved, page, ends_block)
         {
@@ -140,27 +139,31 @@ impl<P: HostPayload> Groups<P> {
         ends_block: bool,
     ) -> Option<PageState> {
         let is_parity = page.strip >= solved.stripe.data;
-        let is_held = self.blocks.get(&solved.group.0).is_some_and(|sums| !sums.done.contains(page.strip));
-        if ends_block && is_held && !is_parity {
+        let held = || self.blocks.get(&solved.group.0).is_some_and(|sums| sums.holds(&solved.code, page.strip, page.page));
+        if ends_block && !is_parity && held() {
             return Some(PageState::Held);
         }
         let codeword = solved.stripe.strips[page.strip as usize].codeword;
-        let is_unsettled =
-            || self.is_unsettled(solved.group, core.device.grid.pages_per_block()) || lacks_block_parity(core, solved, codeword);
+        let is_unsettled = || {
+            self.is_unsettled(solved.group, core.device.grid.pages_per_block())
+                || lacks_block_parity(core, solved, (codeword, page.page))
+        };
         (is_parity && is_unsettled()).then_some(PageState::Unsettled)
     }
 
     /// A page's contents in the parity cache, if that is where they are.
-    fn held_sum(&self, grid: &Grid, solved: &Solved<'_>, k: u32, page: GroupPage, index: u32) -> Option<&P> {
+    fn held_sum(&self, grid: &Grid, solved: &Solved<'_>, page: GroupPage, index: u32) -> Option<&P> {
         let (pages, slots) = (grid.pages_per_block(), grid.slots_per_page());
         if page.strip >= solved.stripe.data {
             let strip = solved.stripe.strips[page.strip as usize];
             let held = self.held.get(&(solved.group.0 * pages + page.page, strip.codeword))?;
-            return Some(&held.sums[((strip.symbol - k) * slots + index) as usize]);
+            return Some(&held.sums[((strip.symbol - solved.code.data) * slots + index) as usize]);
         }
-        let is_held = |done: &vocab::StripSet| page.page + 1 == pages && !done.contains(page.strip);
-        let blocks = self.blocks.get(&solved.group.0).filter(|sums| is_held(&sums.done))?;
-        Some(&blocks.sums[(page.strip * slots + index) as usize])
+        if !solved.code.is_block_parity(page.page, pages) {
+            return None;
+        }
+        let blocks = self.blocks.get(&solved.group.0).filter(|sums| sums.holds(&solved.code, page.strip, page.page))?;
+        Some(&blocks.sums[blocks.at(&solved.code, page.strip, page.page, slots) + index as usize])
     }
 }
 
@@ -192,14 +195,16 @@ fn was_erased<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, solved: &Solv
 }
 
 /// Whether the group was given up before each data block of the codeword had its sum: then
-/// the blocks of its parity, sums of these, do not sum up to nothing either.
-fn lacks_block_parity<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, solved: &Solved<'_>, codeword: u32) -> bool {
-    let last = core.device.grid.pages_per_block() - 1;
+/// the blocks of its parity, sums of these, do not sum up to nothing either. Asked for the sum that a page is in.
+fn lacks_block_parity<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, solved: &Solved<'_>, of: (u32, u32)) -> bool {
+    let (codeword, pages) = (of.0, core.device.grid.pages_per_block());
+    let sum = solved.code.sum_of(of.1);
+    let last = pages - solved.code.block + sum;
     // A page whose program failed before a cut looks as if it was never written, and parities that are left still sum it.
     let is_in = |page, strip| {
         let page = GroupPage { page, strip };
         was_written(core, solved.ppn(&core.device.grid, page)) || was_erased(core, solved, page)
     };
     let mut data = (0..solved.stripe.data).filter(|&strip| solved.stripe.strips[strip as usize].codeword == codeword);
-    data.any(|strip| !is_in(last, strip) && (0..last).any(|page| is_in(page, strip)))
+    data.any(|strip| !is_in(last, strip) && solved.code.pages_of_sum(sum, last).any(|page| is_in(page, strip)))
 }

@@ -185,7 +185,8 @@ impl<P: HostPayload> Groups<P> {
         let member = Member { slot, tag: contents.tag, update: contents.update };
         self.add_to_sums(core, strip, member, &contents.payload);
         if let Some(blocks) = self.blocks.get_mut(&strip.group.0) {
-            blocks.sums[(strip.position * core.device.grid.slots_per_page() + index) as usize].add(&contents.payload);
+            let at = blocks.at(&self.codes[strip.code].0, strip.position, strip.page, core.device.grid.slots_per_page());
+            blocks.sums[at + index as usize].add(&contents.payload);
             if core.is_mountable() {
                 blocks.members.push(member);
             }
@@ -232,10 +233,11 @@ impl<P: HostPayload> Groups<P> {
         submit_strip(core, image, strip, holds, cause);
         let code = self.codes[strip.code].0;
         let last = strip.page + 1 == code.data_stripes(core.device.grid.pages_per_block());
-        if last && code.block {
-            // On the same die, behind the last page it is the sum of: nothing has to be waited for.
+        if last && code.block > 0 {
+            // On the same die, behind the last page they are the sums of: nothing has to be waited for.
             let layout = Arc::clone(&self.open[frontier].as_ref().expect("an open group").layout);
-            self.put_block_parity(core, &layout, strip.position, frontier);
+            let pages = core.device.grid.pages_per_block();
+            (pages - code.block..pages).for_each(|page| self.put_block_parity(core, &layout, (page, strip.position), frontier));
         }
         if !stripe_ends {
             return Placed::All;
@@ -243,7 +245,7 @@ impl<P: HostPayload> Groups<P> {
         core.map.next_row(stream);
         if last {
             self.open[frontier] = None;
-            (0..u32::from(code.block)).for_each(|_| core.map.next_row(stream));
+            (0..code.block).for_each(|_| core.map.next_row(stream));
         }
         core.collect_if_short(0);
         Placed::RowEnded

@@ -8,40 +8,65 @@ use crate::core::Core;
 use crate::core::owner::{Holds, Owner};
 use device::contents::HostPayload;
 use device::slab::ImageId;
+use ftl::StreamConfig;
 use nand::FlashArray;
-use vocab::{Cause, Ppn};
+use vocab::{Cause, Ppn, StreamId};
 
 /// Page images that still have room, and the die whose turn it is.
 #[derive(Clone, Debug)]
 pub(crate) struct PageWriter {
     /// The die that is asked first next time: equal backlogs take turns.
     turn: usize,
-    /// The image host pages are put into.
+    /// Where host pages go: one, or one for each stream, where streams are isolated.
+    host: Vec<HostPage>,
+    /// For each log, and each stream of those that its collector keeps apart, the image moved pages are put into; not queued
+    /// before it is full.
+    moved: Vec<Option<ImageId>>,
+    /// Streams that collectors keep apart.
+    kept_apart: usize,
+}
+
+/// The page of flash that host pages are put into.
+#[derive(Clone, Copy, Debug, Default)]
+struct HostPage {
     open: Option<ImageId>,
-    open_log: usize,
+    log: usize,
     /// Whether the plane's page that the last page went to has room for the next.
     fills: bool,
     /// Whether the open image's program is queued already.
-    open_sent: bool,
-    /// For each log, the image moved pages are put into; not queued before it is full.
-    moved: Vec<Option<ImageId>>,
+    sent: bool,
 }
 
 impl PageWriter {
-    pub fn new(logs: usize) -> Self {
-        Self { turn: 0, open: None, open_log: 0, fills: false, open_sent: false, moved: vec![None; logs] }
+    pub fn new(logs: usize, streams: &StreamConfig) -> Self {
+        let (host, kept_apart) = (streams.host_frontiers() as usize, streams.gc_frontiers() as usize);
+        Self { turn: 0, host: vec![HostPage::default(); host], moved: vec![None; logs * kept_apart], kept_apart }
+    }
+
+    /// Which of the host's pages a page of this stream goes into.
+    #[inline]
+    fn host_of(&self, stream: StreamId) -> usize {
+        if stream.index() < self.host.len() { stream.index() } else { 0 }
+    }
+
+    /// Which image a moved page of this stream goes into.
+    #[inline]
+    fn moved_of(&self, log: usize, stream: StreamId) -> usize {
+        log * self.kept_apart + if stream.index() < self.kept_apart { stream.index() } else { 0 }
     }
 
     /// Images that may still be filled.
     pub fn open_images(&self) -> impl Iterator<Item = ImageId> {
-        self.moved.iter().copied().chain([self.open]).flatten()
+        self.moved.iter().copied().chain(self.host.iter().map(|page| page.open)).flatten()
     }
 
     /// The die takes up the image: nothing more fits in.
     #[inline]
     pub fn sealed(&mut self, image: ImageId) {
-        if self.open == Some(image) {
-            self.open = None;
+        for page in &mut self.host {
+            if page.open == Some(image) {
+                page.open = None;
+            }
         }
     }
 
@@ -58,22 +83,25 @@ impl PageWriter {
         if core.device.grid.slots_per_page() == 1 {
             return None;
         }
-        let of_host = self.open.filter(|_| !self.open_sent);
-        of_host.into_iter().chain(self.moved.iter().copied().flatten()).find(|&image| is_it(image))
+        let of_host = self.host.iter().filter(|page| !page.sent).filter_map(|page| page.open);
+        of_host.chain(self.moved.iter().copied().flatten()).find(|&image| is_it(image))
     }
 
     /// Whether the page is the host's open one and its program is not queued.
     #[inline]
     pub fn is_open_and_unsent<P: HostPayload, A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> bool {
-        !self.open_sent && self.open.is_some_and(|image| core.device.images.slab[image].ppn == ppn)
+        let is_it = |image| core.device.images.slab[image].ppn == ppn;
+        self.host.iter().any(|page| !page.sent && page.open.is_some_and(is_it))
     }
 
-    /// Queues the program of the host's open image, full or not, if there is one.
+    /// Queues the programs of the host's open images, full or not, if there are some.
     pub fn send_open_page<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
-        if let Some(image) = self.open.filter(|_| !self.open_sent) {
-            let log = self.open_log as u16;
-            core.submit_program(image, Owner::Page { log, holds: Holds::Data }, Cause::Host);
-            self.open_sent = true;
+        for page in &mut self.host {
+            if let Some(image) = page.open.filter(|_| !page.sent) {
+                let log = page.log as u16;
+                core.submit_program(image, Owner::Page { log, holds: Holds::Data }, Cause::Host);
+                page.sent = true;
+            }
         }
     }
 }
@@ -92,13 +120,15 @@ mod tests {
     use nand::OobTag;
     use vocab::{DieId, Lpn};
 
+    const HOST: Stream = Stream::Host;
+
     /// A drive of five dies with two logical pages to a page.
     fn tiny() -> (TinyCore, PageWriter) {
         let mut setup = tiny_setup("none", BufferKind::Off);
         setup.drive.geometry.page_size.0 *= 2;
         let core = tiny_core(&setup);
         let logs = core.map.logs();
-        (core, PageWriter::new(logs))
+        (core, PageWriter::new(logs, &StreamConfig::default()))
     }
 
     fn job(core: &mut TinyCore, lpns: std::ops::Range<u32>) -> device::slab::JobId {
@@ -116,11 +146,11 @@ mod tests {
     #[test]
     fn the_die_with_the_least_waiting_is_next_and_equals_take_turns() {
         let (mut core, mut pages) = tiny();
-        let turns: Vec<_> = (0..6).map(|_| pages.least_waiting(&core)).collect();
+        let turns: Vec<_> = (0..6).map(|_| pages.least_waiting(&core, HOST)).collect();
         assert_eq!(turns, [0, 1, 2, 3, 4, 0].map(Some));
         let ppn = core.device.grid.ppn(core.device.grid.block(DieId(1), 0), 0);
         core.submit(Command { ppn, ..Command::default() });
-        assert_eq!(pages.least_waiting(&core), Some(2), "die 1 has one waiting");
+        assert_eq!(pages.least_waiting(&core, HOST), Some(2), "die 1 has one waiting");
     }
 
     /// Catches a page that is sent twice, or left behind when it is full.
@@ -141,9 +171,9 @@ mod tests {
         let die = core.device.grid.blocks_per_die() * 4 * 2;
         assert_eq!(places.iter().map(|slot| slot / die).collect::<Vec<_>>(), [0, 0, 1]);
         assert_eq!(places[0] + 1, places[1]);
-        assert!(matches!(pages.host_image(&mut core), HostImage::Open(_)));
+        assert!(matches!(pages.host_image(&mut core, StreamId(0)), HostImage::Open(_)));
         pages.sealed(commands(&core)[1].image);
-        assert!(matches!(pages.host_image(&mut core), HostImage::Taken(_, 2)), "the die took the page up");
+        assert!(matches!(pages.host_image(&mut core, StreamId(0)), HostImage::Taken(_, 2)), "the die took the page up");
     }
 
     /// Without time a page waits to be full. Catches reads that would miss what only the controller has.
@@ -196,11 +226,11 @@ mod tests {
     fn moved_pages_are_sent_when_full_or_asked_for() {
         let (mut core, mut pages) = tiny();
         for (lpn, sent) in [(0, 0), (1, 1), (2, 1)] {
-            let to = pages.image_for_moved(&mut core, 3, |_| vocab::StripSet(7)).expect("an empty log has room");
+            let to = pages.image_for_moved(&mut core, (3, StreamId(0)), |_| vocab::StripSet(7)).expect("an empty log has room");
             assert_eq!(to.is_new, lpn != 1);
             let published = core.map.publish(Lpn(lpn), core.next_slot_of(to.image));
             let contents = Contents { tag: OobTag::data(Lpn(lpn)), payload: Tag::default(), update: 1 };
-            pages.put_moved(&mut core, 3, to, contents, published);
+            pages.put_moved(&mut core, (3, StreamId(0)), to, contents, published);
             assert_eq!(commands(&core).len(), sent);
             assert_eq!(core.device.images.slab[to.image].oob.coverage, vocab::StripSet(7));
         }
@@ -219,11 +249,11 @@ mod tests {
         let (mut core, mut pages) = tiny();
         let failed = core.map.take_page(2, Stream::Host).expect("an empty log has room");
         core.map.abandon(core.map.unit_of_block(core.device.block_of(failed)));
-        let to = pages.image_for_moved(&mut core, 2, |_| vocab::StripSet::EMPTY).expect("an empty log has room");
+        let to = pages.image_for_moved(&mut core, (2, StreamId(0)), |_| vocab::StripSet::EMPTY).expect("an empty log has room");
         let published = core.map.publish(Lpn(0), core.next_slot_of(to.image));
         let contents = Contents { tag: OobTag::data(Lpn(0)), payload: Tag::default(), update: 1 };
-        pages.put_moved(&mut core, 2, to, contents, published);
-        let found = pages.page_for_displaced(&mut core, 2, [Stream::Host, Stream::Gc]).expect("room is left");
+        pages.put_moved(&mut core, (2, StreamId(0)), to, contents, published);
+        let found = pages.page_for_displaced(&mut core, 2, [HOST, Stream::Gc]).expect("room is left");
         assert_eq!(commands(&core).len(), 1, "the half filled page of moved ones was sent");
         assert_eq!(core.device.grid.die_of(found), DieId(2));
         assert_ne!(core.device.block_of(found), core.device.block_of(failed));

@@ -8,7 +8,7 @@ use device::image::Contents;
 use device::slab::ImageId;
 use ftl::{Published, Stream};
 use nand::FlashArray;
-use vocab::{Ppn, StripSet};
+use vocab::{Ppn, StreamId, StripSet};
 
 /// The image that a moved page goes into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,25 +21,35 @@ pub(crate) struct MovedImage {
 }
 
 impl PageWriter {
-    /// The image for the next page moved within the log: the open one, or a new one that has this `coverage` in
-    /// its OOB bytes. `None` if neither frontier of the log has a page.
+    /// The image for the next page of the stream that is moved within the log: the open one, or a new one that has this `coverage`
+    /// in its OOB bytes. `None` if no frontier of the log has a page.
     #[inline]
     pub fn image_for_moved<P: HostPayload, A: FlashArray<P>>(
         &mut self,
         core: &mut Core<P, A>,
-        log: usize,
+        (log, stream): (usize, StreamId),
         coverage: impl FnOnce(&Core<P, A>) -> StripSet,
     ) -> Option<MovedImage> {
-        if let Some(image) = self.moved[log] {
+        let at = self.moved_of(log, stream);
+        if let Some(image) = self.moved[at] {
+            core.also_beside(image, stream);
             return Some(MovedImage { image, is_new: false, borrowed: false });
         }
-        let own = core.map.take_page(log, Stream::Gc);
+        let own = core.map.take_page(log, Stream::GcOf(stream));
         let borrowed = own.is_none();
-        let ppn = own.or_else(|| core.map.take_page(log, Stream::Host))?;
-        let oob = oob_covering(coverage(core));
+        let ppn = own.or_else(|| Self::borrowed_page(core, log, stream))?;
+        let oob = oob_covering(coverage(core).or(core.beside_stream(stream)));
         let image = core.device.images.open(ppn, oob);
-        self.moved[log] = Some(image);
+        self.moved[at] = Some(image);
         Some(MovedImage { image, is_new: true, borrowed })
+    }
+
+    /// A page for moved contents whose own frontier has none: of the host's frontier of the stream, or else, where streams are
+    /// isolated, of any.
+    #[cold]
+    fn borrowed_page<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, log: usize, stream: StreamId) -> Option<Ppn> {
+        let others = core.map.gc_frontiers().chain(core.map.host_frontiers());
+        std::iter::once(Stream::HostIn(stream)).chain(others).find_map(|stream| core.map.take_page(log, stream))
     }
 
     /// Puts a moved page, which the map has there already, into the image.
@@ -47,21 +57,28 @@ impl PageWriter {
     pub fn put_moved<P: HostPayload, A: FlashArray<P>>(
         &mut self,
         core: &mut Core<P, A>,
-        log: usize,
+        (log, stream): (usize, StreamId),
         to: MovedImage,
         contents: Contents<P>,
         published: Published,
     ) {
         core.device.images.fill(to.image, contents, None, published.pinned);
         if core.device.images.is_full(to.image) || to.borrowed {
-            self.send_moved(core, log);
+            self.send_moved_at(core, log, self.moved_of(log, stream));
         }
     }
 
-    /// Queues the program of what was moved within the log so far.
+    /// Queues the programs of what was moved within the log so far.
     #[inline]
     pub fn send_moved<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, log: usize) {
-        if let Some(image) = self.moved[log].take() {
+        for at in log * self.kept_apart..(log + 1) * self.kept_apart {
+            self.send_moved_at(core, log, at);
+        }
+    }
+
+    #[inline]
+    fn send_moved_at<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, log: usize, at: usize) {
+        if let Some(image) = self.moved[at].take() {
             core.moving[log].under_way += 1;
             let cause = core.moving[log].cause;
             core.submit_program(image, Owner::Page { log: log as u16, holds: Holds::MovedData }, cause);

@@ -3,13 +3,14 @@
 use crate::core::jobs::Job;
 use crate::core::owner::{Holds, Owner};
 use crate::core::{Core, oob_covering};
-use crate::write::pages::PageWriter;
+use crate::write::pages::{HostPage, PageWriter};
 use device::contents::HostPayload;
+use device::facts::StreamWork;
 use device::image::Contents;
 use device::slab::{ImageId, JobId};
 use ftl::{Stream, UnitState};
 use nand::{FlashArray, OobTag};
-use vocab::{Cause, StripSet};
+use vocab::{Cause, StreamId};
 
 /// How far a job's pages were placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +40,9 @@ impl PageWriter {
     #[inline]
     pub fn place<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) -> Placing {
         while core.jobs[job].next < core.jobs[job].pages.len() {
-            let (image, taken_of) = match self.host_image(core) {
+            let job_at = &core.jobs[job];
+            let stream = core.stream_wanted(job_at.pages[job_at.next].lpn);
+            let (image, taken_of) = match self.host_image(core, stream) {
                 HostImage::Open(image) => (image, None),
                 HostImage::Taken(image, log) if self.is_all_that_its_unit_holds(core, image) => (image, Some(log)),
                 HostImage::Taken(_, log) if core.map.is_short(log) => return Placing::Short { log },
@@ -54,8 +57,9 @@ impl PageWriter {
             *remaining += 1;
             let (lpn, payload) = (page.lpn, page.payload.clone());
             let pin = core.map.publish(lpn, core.next_slot_of(image)).pinned;
+            core.note_stream(lpn, stream, StreamWork::Written);
             core.device.images.fill(image, Contents { tag: OobTag::data(lpn), payload, update }, Some(job), pin);
-            self.send_host_image(core, image);
+            self.send_host_image(core, stream, image);
             if let Some(log) = taken_of.filter(|&log| core.map.is_short(log)) {
                 return Placing::Short { log };
             }
@@ -71,63 +75,67 @@ impl PageWriter {
         unit.state == UnitState::Closed && unit.valid == 0
     }
 
-    /// The image the next host page goes into.
+    /// The image the next host page of the stream goes into.
     #[inline(always)]
-    pub fn host_image<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) -> HostImage {
-        if let Some(image) = self.open {
+    pub fn host_image<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stream: StreamId) -> HostImage {
+        let at = self.host_of(stream);
+        if let Some(image) = self.host[at].open {
+            core.also_beside(image, stream);
             return HostImage::Open(image);
         }
-        let Some(log) = self.next_log(core) else { return HostImage::NoRoom };
-        let ppn = core.map.take_page(log, Stream::Host).expect("a log with room has a page");
-        self.fills = !core.device.latencies.unit.ends_plane_page(core.device.grid.split(ppn).1);
-        let image = core.device.images.open(ppn, oob_covering(StripSet::EMPTY));
-        (self.open, self.open_log, self.open_sent) = (Some(image), log, false);
+        let Some(log) = self.next_log(core, at, Stream::HostIn(stream)) else { return HostImage::NoRoom };
+        let ppn = core.map.take_page(log, Stream::HostIn(stream)).expect("a log with room has a page");
+        let fills = !core.device.latencies.unit.ends_plane_page(core.device.grid.split(ppn).1);
+        let image = core.device.images.open(ppn, oob_covering(core.beside_stream(stream)));
+        self.host[at] = HostPage { open: Some(image), log, fills, sent: false };
         HostImage::Taken(image, log)
     }
 
     /// The log of the next page: that of the last one until the page of its plane is full, so that pages written together are
     /// sensed together; else the one with the least waiting.
     #[inline]
-    fn next_log<P: HostPayload, A: FlashArray<P>>(&mut self, core: &Core<P, A>) -> Option<usize> {
-        if self.fills && core.map.has_room(self.open_log, Stream::Host) {
-            return Some(self.open_log);
+    fn next_log<P: HostPayload, A: FlashArray<P>>(&mut self, core: &Core<P, A>, at: usize, stream: Stream) -> Option<usize> {
+        let HostPage { fills, log, .. } = self.host[at];
+        if fills && core.map.has_room(log, stream) {
+            return Some(log);
         }
-        self.least_waiting(core)
+        self.least_waiting(core, stream)
     }
 
     /// The log with room whose die has the least waiting, in turn among equals. Each die has one log.
     #[inline]
-    pub fn least_waiting<P: HostPayload, A: FlashArray<P>>(&mut self, core: &Core<P, A>) -> Option<usize> {
+    pub fn least_waiting<P: HostPayload, A: FlashArray<P>>(&mut self, core: &Core<P, A>, stream: Stream) -> Option<usize> {
         let backlogs = core.device.backlogs();
         let (before, from_turn) = backlogs.split_at(self.turn);
         let least = backlogs.iter().fold(u32::MAX, |least, &backlog| least.min(backlog));
         let first = |dies: &[u32]| dies.iter().position(|&backlog| backlog == least);
         let first = first(from_turn).map(|at| self.turn + at).or_else(|| first(before))?;
         // That die nearly always has room: then no other need be asked.
-        let best = if core.map.has_room(first, Stream::Host) { first } else { self.least_waiting_with_room(core)? };
+        let best = if core.map.has_room(first, stream) { first } else { self.least_waiting_with_room(core, stream)? };
         self.turn = if best + 1 == backlogs.len() { 0 } else { best + 1 };
         Some(best)
     }
 
     #[cold]
-    fn least_waiting_with_room<P: HostPayload, A: FlashArray<P>>(&self, core: &Core<P, A>) -> Option<usize> {
+    fn least_waiting_with_room<P: HostPayload, A: FlashArray<P>>(&self, core: &Core<P, A>, stream: Stream) -> Option<usize> {
         let backlogs = core.device.backlogs();
         let in_turn = (self.turn..backlogs.len()).chain(0..self.turn);
-        in_turn.filter(|&die| core.map.has_room(die, Stream::Host)).min_by_key(|&die| backlogs[die])
+        in_turn.filter(|&die| core.map.has_room(die, stream)).min_by_key(|&die| backlogs[die])
     }
 
     /// Queues the program of the host image: with the first page in it, so that an idle die
     /// takes it up as soon as the request is placed; without time, when it is full.
     #[inline]
-    pub fn send_host_image<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, image: ImageId) {
-        let full = core.device.images.is_full(image);
-        if !self.open_sent && (full || core.device.timed) {
-            let log = self.open_log as u16;
+    pub fn send_host_image<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stream: StreamId, image: ImageId) {
+        let at = self.host_of(stream);
+        let (page, full) = (&mut self.host[at], core.device.images.is_full(image));
+        if !page.sent && (full || core.device.timed) {
+            let log = page.log as u16;
             core.submit_program(image, Owner::Page { log, holds: Holds::Data }, Cause::Host);
-            self.open_sent = true;
+            page.sent = true;
         }
         if full {
-            self.open = None;
+            page.open = None;
         }
     }
 }

@@ -27,7 +27,7 @@ impl Alone {
     /// Pages `0..8` stored; reads of zone 0 counted.
     fn new() -> Self {
         let (core, protection) = zones_core(&mut zones_setup(&[]));
-        let pages = PageWriter::new(core.map.logs());
+        let pages = PageWriter::new(core.map.logs(), &ftl::StreamConfig::default());
         let mut alone = Self { core, zones: Zones::new(&protection, None).expect("a drive of code zones"), pages };
         alone.core.device.timed = false;
         store_pages(&mut alone.core, &alone.zones, 0..8);

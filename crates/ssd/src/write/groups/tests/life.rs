@@ -46,7 +46,7 @@ fn a_group_that_is_given_up_has_no_block_code_any_more() {
     let mut alone = Alone::<Tag>::new(&[("m", "2"), ("block_parity", "yes")]);
     let (_, data) = alone.write(&[(0, 1), (1, 1), (2, 1)]);
     let held = alone.groups.used[0];
-    assert_eq!(alone.groups.blocks[&0].done, StripSet::EMPTY);
+    assert_eq!(alone.groups.blocks[&0].done, [StripSet::EMPTY]);
     alone.groups.abandon(&mut alone.core, 0);
     alone.effects();
     // Three blocks of data and the two parities of their sums leave, two parities of the first page stripe stay.
@@ -71,9 +71,9 @@ fn blocks_without_a_sum_count_as_done_when_their_group_is_given_up_in_its_last_r
     let first = alone.groups.open.iter().flatten().count();
     assert_eq!(first, 0);
     let blocks = &alone.groups.blocks[&0];
-    assert_eq!(blocks.done.len(), 2, "the sum of one block is in the cache yet");
+    assert_eq!(blocks.done[0].len(), 2, "the sum of one block is in the cache yet");
     alone.end_all(&rows);
-    assert_eq!(alone.groups.blocks[&0].done.len(), 3);
+    assert_eq!(alone.groups.blocks[&0].done[0].len(), 3);
 }
 
 /// Two codewords to a page stripe, and a block code. Of the last rows one codeword is in flash with its parity when the
