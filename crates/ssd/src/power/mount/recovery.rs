@@ -12,7 +12,7 @@ use crate::write::RebuiltBy;
 use crate::write::found::unreadable;
 use crate::write::group_log::Feed;
 use device::contents::HostPayload;
-use ftl::{Stream, UnitId, UnitState};
+use ftl::{Place, Stream, UnitId, UnitState};
 use nand::{FlashArray, Scan};
 use std::collections::BTreeSet;
 use vocab::{Cause, Lpn, Ppn, Slot, StripeId};
@@ -112,7 +112,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     fn solved_copies_count(&mut self) -> Vec<(Lpn, Slot)> {
         let Some(mounting) = &mut self.power.mounting else { return Vec::new() };
         let mut copies = std::mem::take(&mut mounting.spare.solved);
-        copies.retain(|(_, member)| self.core.map.unit(self.core.map.unit_of(member.slot)).state == UnitState::Closed);
+        let (core, waiting) = (&self.core, &mounting.pages);
+        let is_there = |slot| core.map.unit(core.map.unit_of(slot)).state == UnitState::Closed;
+        copies.retain(|&(lpn, member)| match core.map.lookup(lpn) {
+            // One that was written anew meanwhile, or whose other copy counts already, stays where it is.
+            Place::At(slot) => slot != member.slot && waiting.contains(&core.device.grid.page_of(slot).0) && is_there(member.slot),
+            Place::Unmapped | Place::Missing => false,
+        });
         for &(lpn, member) in &copies {
             let (ppn, index) = self.core.device.grid.page_of(member.slot);
             unreadable(&mut self.core, ppn).set(index as usize, member.tag, member.update);
@@ -212,7 +218,6 @@ mod tests {
     use crate::core::testing::tiny_setup;
     use crate::fit::build_scheme;
     use device::contents::Tag;
-    use ftl::Place;
     use nand::{Member, MemoryArray, OobTag};
     use vocab::{Fua, HostCommand, HostOp, Lba, Lpn, SimTime};
 
