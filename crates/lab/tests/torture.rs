@@ -270,6 +270,9 @@ fn scenarios_that_once_broke_a_rule_do_not_any_more() {
     for &number in ONCE_BROKEN_BEYOND_PROMISE {
         assert_eq!(beyond.replay(number).1.broken(), None, "beyond promise, scenario {number}");
     }
+    let own = |name: &str| vec![name.to_owned()];
+    let memory = Scope::named(811, &own("mds-groups"), &own("memory"), false).unwrap_or_else(|problem| panic!("{problem}"));
+    assert_eq!(memory.replay(40_152).1.broken(), None, "lost memory, scenario 40152");
     for (seed, number) in [(603, 286_912), (702, 97_408)] {
         let together = Scope::named(seed, &[], &[], true).unwrap_or_else(|problem| panic!("{problem}"));
         assert_eq!(together.replay(number).1.broken(), None, "beyond promise, seed {seed}, scenario {number}");

@@ -1,6 +1,7 @@
 //! What a mount has still to do.
 
 use ftl::UnitId;
+use nand::Member;
 use vocab::{Lpn, Ppn, Slot};
 
 /// What a mount has still to do.
@@ -27,11 +28,13 @@ pub(crate) struct SpareCopies {
     pub pins: Vec<UnitId>,
     /// Logical pages that lie where they may not last, and another copy of each: one that lasts, or the first of them.
     pub others: Vec<(Lpn, Slot)>,
+    /// The same where only a codeword brings the other copy back, in which nothing is that may not last.
+    pub solved: Vec<(Lpn, Member)>,
 }
 
 impl SpareCopies {
     pub fn is_empty(&self) -> bool {
-        self.pins.is_empty() && self.others.is_empty()
+        self.pins.is_empty() && self.others.is_empty() && self.solved.is_empty()
     }
 }
 

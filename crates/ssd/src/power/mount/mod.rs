@@ -161,9 +161,11 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         }
         self.mount_wear(&looks, &remains);
         let (mut fallback, mut spare) = self.fallback(&with, &without, &suspects);
+        let mut only_solved = Vec::new();
         if lost == Lost::AreLeftOut && self.writer.rebuilt_by() == RebuiltBy::Collection {
             let solved = self.choose(&looks, &remains, &known_lost, (&suspects, Lost::AreSolvedFor));
             fallback.extend(self.solved_fallback(&with, &solved, &remains.journal));
+            only_solved = self.solved_copies(&with, &solved, &suspects);
         }
         if self.core.breaks(SafetyRule::Fallback) {
             fallback.clear();
@@ -192,7 +194,8 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         let stays = remains.erasing.iter().filter(|&&block| half_erased.contains(&self.core.map.unit_of_block(block)));
         self.core.safe.erasing = stays.map(|&block| (block, false)).collect();
         let others = if rewrites { self.other_copies(&with, &without, &suspects) } else { Vec::new() };
-        self.begin_mounting((pages, leaning), (fallback, SpareCopies { pins: spare, others }), with.found());
+        let spare = SpareCopies { pins: spare, others, solved: only_solved };
+        self.begin_mounting((pages, leaning), (fallback, spare), with.found());
         self.core.device.losses.remembered = suspects;
         let mapped = with.pages.iter().flatten().count() as u64;
         let found = self.read_for_mount(&looks, remains.checkpoint.as_ref());
@@ -402,6 +405,23 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             Some((lpn, other))
         });
         others.collect()
+    }
+
+    /// Logical pages of block groups that count in a suspect, and the same contents as a codeword without suspects brings them back.
+    fn solved_copies(&self, with: &Choice, without: &Choice, suspects: &BTreeSet<Ppn>) -> Vec<(Lpn, Member)> {
+        if !matches!(self.writer.way, Way::Groups) {
+            return Vec::new();
+        }
+        let solved = &without.solved;
+        let pages = (0..).map(Lpn).zip(with.pages.iter().zip(&without.pages));
+        let copies = pages.filter_map(|(lpn, (with, without))| {
+            let (with, without) = (with.as_ref()?, without.as_ref()?);
+            let counts = with.slot.filter(|&slot| suspects.contains(&self.core.device.grid.page_of(slot).0))?;
+            let other = without.slot.filter(|&slot| slot != counts && without.update == with.update)?;
+            let member = solved.iter().find(|member| member.slot == other)?;
+            Some((lpn, *member))
+        });
+        copies.collect()
     }
 
     /// Units with codewords that would give durable contents if suspects could not be read, once for each page.

@@ -9,12 +9,13 @@ use crate::core::mounting::{Mounting, PagesFound, SpareCopies};
 use crate::core::owner::Owner;
 use crate::engine::Engine;
 use crate::write::RebuiltBy;
+use crate::write::found::unreadable;
 use crate::write::group_log::Feed;
 use device::contents::HostPayload;
-use ftl::{Stream, UnitId};
+use ftl::{Place, Stream, UnitId, UnitState};
 use nand::{FlashArray, Scan};
 use std::collections::BTreeSet;
-use vocab::{Cause, Ppn, StripeId};
+use vocab::{Cause, Lpn, Ppn, Slot, StripeId};
 
 impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     /// What is to be written anew: pages that may not last, and pages that lean on such. Units are pinned until then; those in
@@ -70,11 +71,16 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// Cuts in a row may have left a unit with a few copies each time, until there is none left to write to. So copies that
-    /// are one too many give way; where that is not enough, other copies count, as if the unit written last had not been begun.
+    /// are one too many give way; where that is not enough, other copies count, as if the unit written last had not been begun,
+    /// and at last those that only their codewords bring back.
     fn let_spare_copies_go(&mut self) {
         let Some(mounting) = &mut self.power.mounting else { return };
         let pins = std::mem::take(&mut mounting.spare.pins);
-        let others = if pins.is_empty() { std::mem::take(&mut mounting.spare.others) } else { Vec::new() };
+        let mut others = if pins.is_empty() { std::mem::take(&mut mounting.spare.others) } else { Vec::new() };
+        if pins.is_empty() && others.is_empty() {
+            others = self.solved_copies_count();
+        }
+        let Some(mounting) = &mut self.power.mounting else { return };
         let mut pages = std::mem::take(&mut mounting.pages);
         let mut units = pins.clone();
         pins.iter().for_each(|&unit| self.release(unit));
@@ -99,6 +105,30 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             mounting.pages = pages;
         }
         self.mount_on();
+    }
+
+    /// What codewords bring back is to count from now on, where they are still there. It is durable once the host has read it,
+    /// as [`PagesFound::solved`] says.
+    fn solved_copies_count(&mut self) -> Vec<(Lpn, Slot)> {
+        let Some(mounting) = &mut self.power.mounting else { return Vec::new() };
+        let mut copies = std::mem::take(&mut mounting.spare.solved);
+        let (core, waiting) = (&self.core, &mounting.pages);
+        let is_there = |slot| core.map.unit(core.map.unit_of(slot)).state == UnitState::Closed;
+        copies.retain(|&(lpn, member)| match core.map.lookup(lpn) {
+            // One that was written anew meanwhile, or whose other copy counts already, stays where it is.
+            Place::At(slot) => slot != member.slot && waiting.contains(&core.device.grid.page_of(slot).0) && is_there(member.slot),
+            Place::Unmapped | Place::Missing => false,
+        });
+        for &(lpn, member) in &copies {
+            let (ppn, index) = self.core.device.grid.page_of(member.slot);
+            unreadable(&mut self.core, ppn).set(index as usize, member.tag, member.update);
+            let Some(mounting) = &mut self.power.mounting else { continue };
+            if let Some(at) = mounting.found.there.iter().position(|&(there, _)| there == lpn) {
+                let found = mounting.found.there.remove(at);
+                mounting.found.solved.push(found);
+            }
+        }
+        copies.into_iter().map(|(lpn, member)| (lpn, member.slot)).collect()
     }
 
     /// The same for pages that lean on others, once those have room.
@@ -184,14 +214,20 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 mod tests {
     use super::*;
     use crate::config::{BufferKind, Pace};
+    use crate::core::journal::Journal;
     use crate::core::testing::tiny_setup;
     use crate::fit::build_scheme;
     use device::contents::Tag;
-    use ftl::Place;
-    use nand::MemoryArray;
+    use nand::{Member, MemoryArray, OobTag};
     use vocab::{Fua, HostCommand, HostOp, Lba, Lpn, SimTime};
 
     type Drive = Engine<Tag, MemoryArray<Tag>>;
+
+    /// The host writes page 0.
+    fn write() -> HostCommand {
+        let stream = vocab::StreamId::default();
+        HostCommand { at: SimTime::ZERO, op: HostOp::Write(Fua::No), lba: Lba(0), sectors: 8, stream }
+    }
 
     /// A drive that has written page 0, and where that lies.
     fn drive() -> (Drive, Ppn) {
@@ -200,14 +236,7 @@ mod tests {
         let protection = build_scheme(&setup.drive, &setup.scheme).expect("a scheme for this drive");
         let array = MemoryArray::new(setup.drive.geometry, true).keeping_updates();
         let mut drive = Drive::new(&setup, protection, array).expect("settings in range");
-        let write = HostCommand {
-            at: SimTime::ZERO,
-            op: HostOp::Write(Fua::No),
-            lba: Lba(0),
-            sectors: 8,
-            stream: vocab::StreamId::default(),
-        };
-        drive.replay(&mut [write].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
+        drive.replay(&mut [write()].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
         let Place::At(slot) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written") };
         let ppn = drive.core.device.grid.page_of(slot).0;
         (drive, ppn)
@@ -264,7 +293,7 @@ mod tests {
         let is_empty = |unit: &UnitId| drive.core.map.log_of(*unit) == log && drive.core.map.unit(*unit).valid == 0;
         let spare = (0..drive.core.map.units() as UnitId).find(is_empty).expect("a unit of which nothing is needed");
         drive.core.map.pin(spare);
-        let copies = SpareCopies { pins: vec![spare], others: vec![] };
+        let copies = SpareCopies { pins: vec![spare], ..SpareCopies::default() };
         drive.begin_mounting(([suspect].into(), vec![]), (vec![], copies), PagesFound::default());
         drive.replay(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_, _| {});
         let Place::At(slot) = drive.core.map.lookup(Lpn(0)) else { panic!("it is there") };
@@ -277,15 +306,8 @@ mod tests {
     fn another_copy_counts_where_a_page_finds_no_room_to_be_written_anew() {
         for lasts in [true, false] {
             let (mut drive, first) = drive();
-            let write = HostCommand {
-                at: SimTime::ZERO,
-                op: HostOp::Write(Fua::No),
-                lba: Lba(0),
-                sectors: 8,
-                stream: vocab::StreamId::default(),
-            };
             let Place::At(copy) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written") };
-            drive.replay(&mut [write].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
+            drive.replay(&mut [write()].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
             let Place::At(second) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written again") };
             let (suspect, kept, left) =
                 (drive.core.device.grid.page_of(second).0, drive.core.map.unit_of(copy), drive.core.map.unit_of(second));
@@ -295,13 +317,43 @@ mod tests {
             if !lasts {
                 drive.core.device.losses.remembered.insert(first);
             }
-            let copies = SpareCopies { pins: vec![], others: vec![(Lpn(0), copy)] };
+            let copies = SpareCopies { others: vec![(Lpn(0), copy)], ..SpareCopies::default() };
             drive.begin_mounting(([suspect].into(), vec![]), (vec![kept], copies), PagesFound::default());
             drive.replay(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_, _| {});
             assert!(drive.power.mounting.is_none(), "the host is heard");
             let Place::At(slot) = drive.core.map.lookup(Lpn(0)) else { panic!("it is there") };
             assert_eq!((slot == copy, slot == second), (lasts, false), "lasts: {lasts}");
             assert_eq!(drive.core.map.unit(left).valid, 0);
+        }
+    }
+
+    /// The same where only a codeword has another copy, whose own page is erased. Catches a page that stays in a unit of its own,
+    /// so that nothing has room any more (torture, seed 811, 40152); one that goes back to what is erased; and one that counts as
+    /// durable though the next cut may end its codeword.
+    #[test]
+    fn what_a_codeword_brings_back_counts_where_a_page_finds_no_room_to_be_written_anew() {
+        for is_there in [true, false] {
+            let (mut drive, _) = drive();
+            let Place::At(copy) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written") };
+            drive.replay(&mut [write()].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
+            let Place::At(second) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written again") };
+            let (suspect, kept) = (drive.core.device.grid.page_of(second).0, drive.core.map.unit_of(copy));
+            fill_log_of(&mut drive, suspect);
+            drive.core.safe.journal = Journal::new(drive.core.map.user_slots());
+            if !is_there {
+                assert!(drive.core.map.condemn_unit(kept), "it is about to be erased");
+            }
+            let member = Member { slot: copy, tag: OobTag::data(Lpn(0)), update: 7 };
+            let copies = SpareCopies { solved: vec![(Lpn(0), member)], ..SpareCopies::default() };
+            let found = PagesFound { there: vec![(Lpn(0), 7)], solved: vec![] };
+            drive.begin_mounting(([suspect].into(), vec![]), (vec![], copies), found);
+            drive.mount_on();
+            let Place::At(slot) = drive.core.map.lookup(Lpn(0)) else { panic!("it is there") };
+            assert_eq!(slot, if is_there { copy } else { second });
+            let solved = drive.core.device.losses.failed_programs.get(&drive.core.device.grid.page_of(copy).0.0);
+            assert_eq!(solved.map(|page| page.updates[0]), is_there.then_some(7), "it is read by solving for it");
+            drive.replay(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_, _| {});
+            assert_eq!(drive.core.safe.journal.rank(Lpn(0)), if is_there { 0 } else { 7 });
         }
     }
 }
