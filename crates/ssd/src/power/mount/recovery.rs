@@ -116,7 +116,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let is_there = |slot| core.map.unit(core.map.unit_of(slot)).state == UnitState::Closed;
         copies.retain(|&(lpn, member)| match core.map.lookup(lpn) {
             // One that was written anew meanwhile, or whose other copy counts already, stays where it is.
-            Place::At(slot) => slot != member.slot && waiting.contains(&core.device.grid.page_of(slot).0) && is_there(member.slot),
+            Place::At(slot) => {
+                slot != member.slot && waiting.contains(&core.device.grid.page_of(slot).0) && is_there(member.slot)
+            }
             Place::Unmapped | Place::Missing => false,
         });
         for &(lpn, member) in &copies {

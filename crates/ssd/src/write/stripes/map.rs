@@ -106,16 +106,14 @@ impl<P: HostPayload> Stripes<P> {
             .collect()
     }
 
-    /// Written strips whose next place lies on a worn block. With an SLC cache blocks wear slowly, and a stripe seldom has a strip on
-    /// a worn one: there a strip whose die is dead, which gets no place at all, counts as one on a worn block, because nothing
-    /// but parity would keep what was written.
+    /// Written strips whose next place lies on a worn block.
     pub fn worn_places<A: FlashArray<P>>(&self, core: &mut Core<P, A>, stripe: StripeId, written: StripSet) -> StripSet {
         let Some(limit) = self.worn_above else { return StripSet::EMPTY };
         let mut worn = StripSet::EMPTY;
         for strip in written.iter() {
             let is_worn = match self.home_of(core, stripe, strip) {
                 Some(die) => core.map.next_pe(die.index(), Stream::Host).is_some_and(|pe| pe > limit.0),
-                None => core.map.has_slc(),
+                None => false,
             };
             if is_worn {
                 worn.insert(strip);

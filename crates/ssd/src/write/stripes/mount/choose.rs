@@ -123,12 +123,8 @@ impl<P: HostPayload, A: FlashArray<P>> Chooser<'_, P, A> {
 
     /// Whether the update that made a state is in flash, and whatever is missing was never durable, as the journal says: the host
     /// discarded the stripe, and a part of it has been erased. No partial parity had that part, and the state stands without it. To go
-    /// back to an older one would last until the next cut only, which finds the same pages. Asked only on drives with an SLC cache, which
-    /// soon erase what was discarded: others choose as they did, which costs parity where two cuts meet in this way.
+    /// back to an older one would last until the next cut only, which finds the same pages.
     fn was_discarded(&self, stripe: StripeId, state: &State<'_, P>, copies: &Copies<'_>) -> bool {
-        if !self.core.map.has_slc() {
-            return false;
-        }
         let missing = state.missing(&copies.with_suspects());
         let is_unknown = |strip: u32| self.durable_rank(stripe, strip) == Some(0);
         !missing.is_empty() && missing.iter().all(is_unknown) && self.is_durable(stripe, state, copies)
