@@ -32,6 +32,15 @@ pub(crate) enum Asker {
     Encoder { encode: EncodeId },
 }
 
+/// What a job holds back and waits for where requests to the same page go one after the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PageOrder {
+    /// Whether the job queues for its pages.
+    pub holds_pages: bool,
+    /// How many of them others hold.
+    pub missing: u32,
+}
+
 /// A host request or an eviction on its way through the drive.
 #[derive(Clone, Debug)]
 pub(crate) struct Job<P> {
@@ -55,9 +64,7 @@ pub(crate) struct Job<P> {
     pub range: (u32, u32),
     /// Versions of a discard's pages, once it has to wait: later writes count on from them.
     pub versions: Vec<u32>,
-    /// Whether the job queues for its pages, and how many of them others hold.
-    pub holds_pages: bool,
-    pub missing: u32,
+    pub order: PageOrder,
     /// The last row cover that this job waits for.
     pub cover: Option<CoverId>,
     pub fua: bool,
@@ -85,8 +92,7 @@ impl<P> Default for Job<P> {
             merges: 0,
             range: (0, 0),
             versions: Vec::new(),
-            holds_pages: false,
-            missing: 0,
+            order: PageOrder::default(),
             cover: None,
             fua: false,
             long: false,

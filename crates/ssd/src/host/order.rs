@@ -41,7 +41,7 @@ impl<P: HostPayload> Host<P> {
         if wait || is_partial {
             self.hold_pages(core, job);
         }
-        if core.jobs[job].missing > 0 {
+        if core.jobs[job].order.missing > 0 {
             core.jobs[job].remaining += 1;
             return Next::Nothing;
         }
@@ -65,17 +65,17 @@ impl<P: HostPayload> Host<P> {
         if job.kind == RequestKind::Discard && job.versions.is_empty() {
             job.versions = (job.range.0..job.range.1).map(|lpn| self.oracle.sent(Lpn(lpn))).collect();
         }
-        if job.holds_pages || job.asker != Asker::Host || self.ordered_by == OrderedBy::StripeUpdates {
+        if job.order.holds_pages || job.asker != Asker::Host || self.ordered_by == OrderedBy::StripeUpdates {
             return;
         }
-        job.holds_pages = true;
+        job.order.holds_pages = true;
         let held_by_others = job.lpns().filter(|&lpn| !self.page_locks.queue(lpn, id)).count();
-        job.missing += held_by_others as u32;
+        job.order.missing += held_by_others as u32;
     }
 
     /// The job's pages are in the map or in the buffer, or never will be: what queues behind it goes on.
     pub fn let_pages_go<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
-        if std::mem::take(&mut core.jobs[job].holds_pages) {
+        if std::mem::take(&mut core.jobs[job].order.holds_pages) {
             self.let_pages_go_from(core, job, 0);
         }
     }
@@ -86,8 +86,8 @@ impl<P: HostPayload> Host<P> {
         while let Some(lpn) = core.jobs[job].lpn(page as usize) {
             page += 1;
             let Some(next) = self.page_locks.release(lpn) else { continue };
-            core.jobs[next].missing -= 1;
-            if core.jobs[next].missing == 0 {
+            core.jobs[next].order.missing -= 1;
+            if core.jobs[next].order.missing == 0 {
                 core.jobs[next].merges = 1;
                 core.job_followed(next, job);
                 core.out.push(Effect::CompleteFrom { job: next, page: 0 });
@@ -101,7 +101,7 @@ impl<P: HostPayload> Host<P> {
     /// The job lets its pages go, and one part of it is done.
     #[inline]
     pub fn leave<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
-        if core.jobs[job].holds_pages {
+        if core.jobs[job].order.holds_pages {
             core.out.push(Effect::LetPagesGo { job });
             core.part_done(job);
         } else {
