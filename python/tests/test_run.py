@@ -340,6 +340,15 @@ def test_progress_counts_the_runs_of_all_seeds(small):
     assert heard[-1] == (3 * 2 * 2000, 3 * 2 * 2000) and heard == sorted(heard)
 
 
+@pytest.fixture
+def heeds_ctrl_c():
+    """Python as it is in a terminal: jobs in the background of a script are started without this."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeds_ctrl_c")
 def test_ctrl_c_ends_a_run_midway_and_leaves_no_log(small, tmp_path):
     long = replace(small, trace=replace(small.trace, requests=1_000_000))
     heard, log = [], tmp_path / "requests.parquet"
@@ -355,11 +364,13 @@ def test_ctrl_c_ends_a_run_midway_and_leaves_no_log(small, tmp_path):
     assert fk.run(small).passed, "the next run is one as always"
 
 
+@pytest.mark.usefixtures("heeds_ctrl_c")
 def test_ctrl_c_ends_the_preparation_of_a_drive(small):
-    # Write amplification never agrees this well, so the drive would be overwritten for hours.
-    endless = replace(small, precondition=fk.Precondition(converge_within=1e-12, overwrite_at_most=1e6))
+    # Write amplification seldom agrees so well, and the drive is large: it is overwritten for a minute and more.
+    history = fk.Precondition(converge_within=1e-12, overwrite_at_most=1e6)
+    long = replace(small, capacity=fk.Capacity(size="16GiB"), precondition=history)
     heard = []
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
-        fk.run(endless, progress=lambda *requests: heard.append(requests))
+        fk.run(long, progress=lambda *requests: heard.append(requests))
     assert heard == []
