@@ -148,6 +148,8 @@ impl Bars {
         if bar.length() != Some(total) {
             bar.disable_steady_tick();
             bar.set_length(total);
+            // Preparation says nothing about how fast requests are answered.
+            bar.reset_eta();
             bar.set_style(style("{prefix} {bar:30} {human_pos}/{human_len} requests, {eta} left"));
         }
         bar.set_position(done);
