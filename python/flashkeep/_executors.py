@@ -36,8 +36,15 @@ def finished(todo: list[int], shared: Cut, apart: Cut, executor: Any, workers: i
     if executor == "processes":
         yield from _in_processes(todo, apart, workers)
     elif executor == "threads":
-        with ThreadPoolExecutor(workers) as pool:
+        pool, waits = ThreadPoolExecutor(workers), True
+        try:
             yield from _submitted(pool, shared(todo, workers))
+        except (KeyboardInterrupt, GeneratorExit):
+            # What threads have begun ends by itself, and nobody is made to wait for it.
+            waits = False
+            raise
+        finally:
+            pool.shutdown(waits)
     else:
         given, workers = _given(executor)
         yield from _submitted(given, apart(todo, workers))

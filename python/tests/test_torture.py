@@ -143,3 +143,20 @@ def test_bad_input_is_named_before_anything_runs(monkeypatch):
         with pytest.raises(fk.BadInput, match=said) as caught:
             fk.torture(**{"scenarios": 64, **given})
         assert caught.value.field == field and str(caught.value).startswith(field)
+
+
+def test_a_campaign_that_ctrl_c_stopped_goes_on(tmp_path):
+    """Fails if threads or parts are left in a state that the next campaign in the same process does not bear."""
+    wanted = {"schemes": ["none"], "scenarios": 640, "piece": 64, "directory": tmp_path / "kept"}
+
+    def interrupt(done, _total):
+        if done > 0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fk.torture(**wanted, progress=interrupt)
+    heard = []
+    again = fk.torture(**wanted, progress=lambda done, total: heard.append(done))
+    assert heard[0] > 0 and heard[-1] == 640, "what was kept is not run again"
+    whole = fk.torture(**{**wanted, "directory": None})
+    assert str(again) == str(whole)
