@@ -2,14 +2,11 @@
 
 use crate::args::CrashOptions;
 use crate::serve::problem;
-use crate::{print, say, threads};
+use crate::{CHECK_FAILED, print, say, threads};
 use lab::{Experiment, Problem, quoted};
 use serve::{Crash, DriveDirectory, Instant, Recording, Shrunk, Smaller, Tried, usual_work};
 use std::path::Path;
 use std::process::ExitCode;
-
-/// A check failed.
-const CHECK_FAILED: u8 = 1;
 
 pub fn run(options: &CrashOptions) -> Result<ExitCode, Problem> {
     let setup = match &options.drive {

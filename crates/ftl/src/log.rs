@@ -491,7 +491,7 @@ impl Log {
             return None;
         }
         let most = units.iter().filter(|u| u.state != UnitState::Bad).map(|u| u.pe).max()?;
-        // What lies in SLC mode moves anyhow.
+        // Folding moves the pages of units in SLC mode in any case.
         let closed = units.iter().enumerate().filter(|(_, u)| u.state == UnitState::Closed && !u.slc);
         let (index, least) = closed.min_by_key(|(_, u)| (u.pe, u.closed_at))?;
         (most - least.pe > shape.wear.static_threshold).then_some(index)

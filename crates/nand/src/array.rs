@@ -143,7 +143,7 @@ pub trait FlashArray<P: Payload>: Clone + Send {
     /// As [`Self::prefetch`], for what is known of the page's block: where its contents are.
     #[inline]
     fn prefetch_block(&self, _ppn: Ppn) {}
-    /// What stands beside the payloads of a page as programmed, without sensing it. Slots beyond the given ones were fillers.
+    /// The OOB bytes of a page as they were programmed; the page is not sensed. Slots beyond the given ones were fillers.
     fn page(&self, ppn: Ppn) -> PageView<'_>;
     /// As [`Self::page`]: the tags alone.
     #[inline]

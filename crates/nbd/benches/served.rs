@@ -1,6 +1,6 @@
 //! Speed of a served drive beside that of `nbdkit memory`, under fio, in turns: `cargo bench -p flashkeep-nbd`, with the number of
-//! rounds, a word of the workloads to run, or `settings=FILE`. What counts is the ratio of two neighbours: both had the same machine. What
-//! is least changed by others at work on the machine is the CPU time that the process of each takes for a request.
+//! rounds, a word of the workloads to run, or `settings=FILE`. Compare neighbouring runs by
+//! their ratio: both had the same machine. Other work on the machine changes the CPU time that a process takes for a request least.
 
 #![expect(clippy::print_stdout, reason = "it prints a table")]
 

@@ -124,7 +124,7 @@ fn setup(seed: u64, choice: &SchemeChoice, policy: &str, (dies, blocks, pages): 
     Session::new(&setup).is_ok().then_some(setup)
 }
 
-/// Runs cases on several threads; results in their order. `progress` hears of each that is done.
+/// Runs cases on several threads and returns their results in the order of the cases. Calls `progress` after each case.
 #[must_use]
 pub fn run(cases: Vec<Case>, threads: usize, progress: &(dyn Fn(&Tried) + Sync)) -> Vec<Tried> {
     let each = |case: Case| {

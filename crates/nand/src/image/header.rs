@@ -57,7 +57,7 @@ impl Layout {
         self.tail() + OobPage::size(self.slots())
     }
 
-    /// Offset of what stands beside a page.
+    /// Offset of the OOB bytes of a page.
     pub fn beside_at(&self, ppn: Ppn) -> u64 {
         self.first_beside + u64::from(ppn.0) * self.beside() as u64
     }

@@ -191,8 +191,8 @@ impl Parts {
     }
 }
 
-/// A store under a log: what is written is kept here, and read from here, until it is applied to the store. Somebody writes it to a
-/// log before ([`Self::take_written`]), so that each of his records is there as a whole or not at all.
+/// A store under a log. Writes are kept in memory, and reads find them there, until [`Self::apply`] brings them to the store. The caller
+/// takes the writes ([`Self::take_written`]) and appends them to its log first, so that each log record survives as a whole or not at all.
 pub struct Logged<S> {
     under: S,
     /// Before that, what is written goes through.

@@ -12,7 +12,7 @@ const HEADER: usize = 4096;
 /// The pages of an image of eight blocks begin behind header and marks.
 const FRONTS: usize = 2 * HEADER;
 const FRONT: usize = 1024 + MEMBERS as usize * 16;
-/// What stands beside them follows.
+/// The OOB bytes of the pages follow.
 const BESIDES: usize = FRONTS + 32 * FRONT;
 const BESIDE: usize = 8 + 32 + 2 * 16;
 

@@ -131,7 +131,8 @@ fn row_on(choice: SchemeChoice, drive: Drive) -> (String, Setup) {
     (name, setup)
 }
 
-/// Every scheme where pages are programmed together, and parity within a die that brings back what is lost together.
+/// Every scheme on a drive whose dies program several pages together, and `mds-groups` with parity within a die, which restores the pages
+/// of a word line that are lost together.
 fn gathered_rows() -> Vec<(String, Setup)> {
     let Size { dies, blocks, pages, .. } = GATHERED;
     let mut drive = drive(dies as u32, blocks as u32, pages as u32, 1);

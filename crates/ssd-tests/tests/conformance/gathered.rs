@@ -132,8 +132,8 @@ fn four_word_lines() -> Drive {
     drive
 }
 
-/// Two dies of a codeword lose the same word line, which is one more than the parity across dies brings back. Sums of blocks do:
-/// of every word line of a block, each of its pages being in a sum of its own. Catches a sum that two pages of a word line are in.
+/// Two dies of a codeword lose the same word line, one more than the parity across dies can restore. Sums of blocks restore
+/// both, for every word line of a block, because each page of a word line is in a sum of its own. Catches a sum that two pages of a word line are in.
 #[test]
 fn sums_by_word_line_bring_back_word_lines_within_their_die() {
     const TEST: &str = "sums_by_word_line_bring_back_word_lines_within_their_die";

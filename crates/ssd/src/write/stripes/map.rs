@@ -111,11 +111,8 @@ impl<P: HostPayload> Stripes<P> {
         let Some(limit) = self.worn_above else { return StripSet::EMPTY };
         let mut worn = StripSet::EMPTY;
         for strip in written.iter() {
-            let is_worn = match self.home_of(core, stripe, strip) {
-                Some(die) => core.map.next_pe(die.index(), Stream::Host).is_some_and(|pe| pe > limit.0),
-                None => false,
-            };
-            if is_worn {
+            let next_pe = self.home_of(core, stripe, strip).and_then(|die| core.map.next_pe(die.index(), Stream::Host));
+            if next_pe.is_some_and(|pe| pe > limit.0) {
                 worn.insert(strip);
             }
         }
