@@ -33,7 +33,7 @@
 //! loss did not strike, so that the same reads meet the same faults whatever the pages carry.
 
 use crate::silent::Silent;
-use crate::{Arrived, BlockInfo, EraseFate, FlashArray, InFlight, Member, OobTag, PageScan, PageView};
+use crate::{Arrived, BlockInfo, EraseFate, FlashArray, InFlight, InMemory, Member, OobTag, PageScan, PageView};
 use crate::{Pairing, Payload, Program, ProgramFate, ProgramOutcome, ReadOutcome, Scan};
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, Capability, DieId, Grid, Ppn, SimTime, Stream};
@@ -273,13 +273,16 @@ impl<A> Faulty<A> {
     }
 }
 
-impl<P: Payload> Faulty<crate::MemoryArray<P>> {
+impl<A> Faulty<A> {
     /// As [`crate::MemoryArray::grow`]; the new dies answer.
     ///
     /// # Panics
-    /// If there are to be fewer channels than before.
-    pub fn grow(&mut self, channels: u32) {
-        self.inner.grow(channels);
+    /// If there are to be fewer channels than before, or the flash is in a file.
+    pub fn grow<P: Payload>(&mut self, channels: u32)
+    where
+        A: InMemory<P>,
+    {
+        self.inner.memory_mut().grow(channels);
         self.dead.resize(self.inner.grid().dies() as usize, false);
     }
 
@@ -287,14 +290,17 @@ impl<P: Payload> Faulty<crate::MemoryArray<P>> {
     /// erase of a worn-out one.
     ///
     /// # Panics
-    /// As [`crate::MemoryArray::cut_power`].
-    pub fn cut_power(&mut self, pairing: Pairing, in_flight: &[InFlight<'_, P>]) {
+    /// As [`crate::MemoryArray::cut_power`], and if the flash is in a file.
+    pub fn cut_power<P: Payload>(&mut self, pairing: Pairing, in_flight: &[InFlight<'_, P>])
+    where
+        A: InMemory<P>,
+    {
         let is_alive = |command: &&InFlight<'_, P>| match command {
             InFlight::Program(program, _) => !self.refuses(program.ppn),
             InFlight::Erase(block, _) => !self.is_gone(*block) && !self.worn_out.contains(block),
         };
         let alive: Vec<_> = in_flight.iter().filter(is_alive).copied().collect();
-        self.inner.cut_power(pairing, &alive);
+        self.inner.memory_mut().cut_power(pairing, &alive);
         for command in in_flight {
             match command {
                 InFlight::Erase(block, fate) if *fate != EraseFate::NotBegun && self.worn_out.contains(block) => {

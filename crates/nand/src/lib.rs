@@ -10,6 +10,7 @@ mod cells;
 mod faults;
 #[cfg(unix)]
 mod image;
+mod memory;
 mod oob;
 mod pairing;
 mod power;
@@ -29,6 +30,7 @@ pub use cells::{CellSettings, Cells, PageCells, hours, span_of};
 pub use faults::{FaultsFound, Faulty};
 #[cfg(unix)]
 pub use image::{FileArray, ImageError, Logged, Piece, Store, StoredPayload, new_file, open_file};
+pub use memory::InMemory;
 pub use oob::{Member, Oob, OobError, OobPage, OobSlot, OobTag, PageRole};
 pub use pairing::Pairing;
 pub use power::{EraseFate, InFlight, Partners, Program, ProgramFate};

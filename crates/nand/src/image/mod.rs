@@ -23,8 +23,8 @@ mod store;
 pub use store::{Logged, Piece, Store};
 
 use crate::array::restore::Found;
-use crate::{BlockInfo, FlashArray, Member, MemoryArray, OobError, OobPage, PageScan, PageView, Payload, Program};
-use crate::{ProgramOutcome, ReadOutcome, Scan};
+use crate::{BlockInfo, FlashArray, InMemory, Member, MemoryArray, OobError, OobPage, OobTag, PageScan, PageView, Payload};
+use crate::{Program, ProgramOutcome, ReadOutcome, Scan};
 use header::{HEADER, Layout, MEMBERS_AT_MOST};
 use std::cell::{OnceCell, RefCell};
 use std::fmt;
@@ -101,7 +101,7 @@ pub struct FileArray<P, S = File> {
     memory: MemoryArray<P>,
     layout: Layout,
     path: PathBuf,
-    /// `None`: a fork.
+    /// `None`: a fork, or flash that never was in a file.
     file: Option<S>,
     contents: Vec<Contents<P>>,
     cached: RefCell<Vec<Ppn>>,
@@ -424,11 +424,26 @@ impl<P: StoredPayload, S: Store> Clone for FileArray<P, S> {
     }
 }
 
+impl<P: StoredPayload, S: Store> InMemory<P> for FileArray<P, S> {
+    fn over(memory: MemoryArray<P>) -> Self {
+        let layout = Layout::new(*memory.grid().geometry(), 0);
+        let (path, contents, cached) = (PathBuf::new(), Vec::new(), RefCell::default());
+        Self { memory, layout, path, file: None, contents, cached, blank: [].into(), unmarked: None }
+    }
+
+    fn memory_mut(&mut self) -> &mut MemoryArray<P> {
+        assert!(self.file.is_none(), "flash in a file changes by commands alone");
+        &mut self.memory
+    }
+}
+
 impl<P: StoredPayload, S: Store> FlashArray<P> for FileArray<P, S> {
+    #[inline]
     fn grid(&self) -> &Grid {
         self.memory.grid()
     }
 
+    #[inline]
     fn block(&self, block: BlockAddr) -> &BlockInfo {
         self.memory.block(block)
     }
@@ -444,8 +459,24 @@ impl<P: StoredPayload, S: Store> FlashArray<P> for FileArray<P, S> {
         outcome
     }
 
+    #[inline]
+    fn prefetch(&self, ppn: Ppn) {
+        self.memory.prefetch(ppn);
+    }
+
+    #[inline]
+    fn prefetch_block(&self, ppn: Ppn) {
+        self.memory.prefetch_block(ppn);
+    }
+
+    #[inline]
     fn page(&self, ppn: Ppn) -> PageView<'_> {
         self.memory.page(ppn)
+    }
+
+    #[inline]
+    fn tags(&self, ppn: Ppn) -> &[OobTag] {
+        self.memory.tags(ppn)
     }
 
     fn payload(&self, ppn: Ppn) -> &[P] {
@@ -481,7 +512,13 @@ impl<P: StoredPayload, S: Store> FlashArray<P> for FileArray<P, S> {
         self.memory.erase(block)
     }
 
+    #[inline]
     fn answers(&self, _: Ppn) -> bool {
+        true
+    }
+
+    #[inline]
+    fn answers_everywhere(&self) -> bool {
         true
     }
 

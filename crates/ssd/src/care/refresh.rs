@@ -427,7 +427,8 @@ mod tests {
             setup = Some(change.clone());
         });
         let setup = setup.expect("the bench was built");
-        bench.core.device.array = nand::MemoryArray::new(setup.drive.geometry, true).keeping_ecc();
+        bench.core.device.array =
+            crate::core::testing::tiny_array(nand::MemoryArray::new(setup.drive.geometry, true).keeping_ecc());
         for block in 0..bench.core.device.grid.geometry().blocks() {
             bench.core.device.array.set_age(BlockAddr(block), |info| info.pe = 3000);
         }

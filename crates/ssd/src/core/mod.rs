@@ -7,6 +7,7 @@
 pub(crate) mod bytes;
 pub(crate) mod checkpoint;
 pub(crate) mod effects;
+pub(crate) mod flash;
 pub(crate) mod ids;
 pub(crate) mod jobs;
 pub(crate) mod journal;

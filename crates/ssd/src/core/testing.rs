@@ -8,12 +8,18 @@ use crate::core::timer::Timer;
 use device::Device;
 use device::contents::{HostPayload, Tag};
 use ftl::{Ftl, FtlSetup, LogKind};
-use nand::{FlashArray, MemoryArray};
+use nand::{Faulty, FlashArray, MemoryArray};
 use protect::{Protection, SchemeChoice};
 use vocab::{BusRate, Bytes, Geometry, Nanojoules, Nanos, PeCycles, PlaneUse, Streams};
 
-/// Flash of a tiny drive.
-pub(crate) type TinyArray<P = Tag> = MemoryArray<P>;
+/// Flash of a tiny drive. It has no fault; it is of the type that sessions have, so that the engine is compiled once for both.
+pub(crate) type TinyArray<P = Tag> = Faulty<MemoryArray<P>>;
+
+/// Flash of a tiny drive, from the memory that holds it.
+pub(crate) fn tiny_array<P: HostPayload>(memory: MemoryArray<P>) -> TinyArray<P> {
+    let dies = FlashArray::<P>::grid(&memory).dies();
+    Faulty::new(memory, dies, 0.0, Streams::new(1).stream("nand/uncorrectable"))
+}
 
 /// The core of a tiny drive.
 pub(crate) type TinyCore<P = Tag> = Core<P, TinyArray<P>>;
@@ -85,7 +91,7 @@ pub(crate) fn tiny_core(setup: &Setup) -> TinyCore {
 
 /// The core of that drive with a map of region logs, one for each die, and nothing written.
 pub(crate) fn tiny_core_of<P: HostPayload>(setup: &Setup) -> TinyCore<P> {
-    let array = MemoryArray::new(setup.drive.geometry, true);
+    let array = tiny_array(MemoryArray::new(setup.drive.geometry, true));
     let grid = FlashArray::<P>::grid(&array).clone();
     let (user_slots, gc, wear) = (setup.user_slots, &setup.gc, &setup.wear);
     let space = FtlSetup {

@@ -22,6 +22,7 @@ use crate::care::profiles::Profiles;
 use crate::config::Setup;
 use crate::config::SetupError;
 use crate::core::Core;
+use crate::core::flash::SessionPayload;
 use crate::core::mounting::Recovery;
 use crate::core::streams::PageStreams;
 use crate::core::timer::Timer;
@@ -35,7 +36,7 @@ use crate::write::zones::over::code_over;
 use device::Device;
 use device::contents::HostPayload;
 use ftl::{Ftl, FtlSetup, LogKind};
-use nand::FlashArray;
+use nand::{Faulty, FlashArray};
 use protect::Protection;
 use vocab::{BlockAddr, Grid, Streams};
 
@@ -49,6 +50,9 @@ pub struct Engine<P: HostPayload, A: FlashArray<P>> {
     pub(crate) care: Care<P>,
     pub(crate) power: Recovery,
 }
+
+/// The engine of a drive in memory.
+pub(crate) type Drive<P> = Engine<P, Faulty<<P as SessionPayload>::Flash>>;
 
 /// The map of a drive that holds nothing yet.
 fn empty_map(

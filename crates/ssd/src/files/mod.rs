@@ -16,6 +16,7 @@ use crate::boot::age::mark_bad_blocks;
 use crate::config::SetupError;
 use crate::config::{Age, Faults, Pace, PayloadKind, Setup};
 use crate::core::bytes::{Malformed, Writer};
+use crate::core::flash::FlashFile;
 use crate::core::scrub::Scrub;
 use crate::engine::Engine;
 use crate::fit::check_setup;
@@ -39,7 +40,7 @@ use std::path::{Path, PathBuf};
 use vocab::{Grid, HostCommand, HostOp, Lba, Lpn, Nanos, Ppn, SimTime, StreamId, Streams};
 
 /// Flash with all bytes of its pages, which may lose some.
-pub(crate) type Flash = Faulty<FileArray<PageBuf, Logged<Box<dyn Store>>>>;
+pub(crate) type Flash = Faulty<FlashFile>;
 
 /// Where a drive's bytes are.
 pub struct DriveFiles {

@@ -10,8 +10,9 @@
 use crate::care::profiles::Profiles;
 use crate::config::BufferKind;
 use crate::core::checkpoint::Checkpoint;
+use crate::core::flash::SessionPayload;
 use crate::core::journal::Journal;
-use crate::engine::Engine;
+use crate::engine::{Drive, Engine};
 use crate::power::outage::Outage;
 use crate::rules::SafetyRule;
 use crate::write::groups::GroupRemains;
@@ -20,7 +21,7 @@ use device::command::Verb;
 use device::contents::HostPayload;
 use device::queue::Phase;
 use device::slab::CommandId;
-use nand::{EraseFate, Faulty, FlashArray, InFlight, MemoryArray, Oob, Pairing, ProgramFate, Scan};
+use nand::{EraseFate, FlashArray, InFlight, Oob, Pairing, ProgramFate, Scan};
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{BlockAddr, DieId, Lpn, Stream, StripeId};
 
@@ -262,7 +263,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 }
 
-impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
+impl<P: SessionPayload> Drive<P> {
     /// Cuts the power; `fates` are those of [`Session::begun`], in its order.
     pub(crate) fn cut(&mut self, fates: &[Fate]) -> Remains<P> {
         let remains = Remains { journal: self.core.safe.journal.clone(), ..self.remains() };

@@ -9,9 +9,10 @@ pub(crate) mod whole;
 mod zones;
 
 use crate::config::Pace;
+use crate::core::flash::SessionPayload;
 
 pub use crate::core::scrub::{HeldSum, Scrub};
-use crate::engine::Engine;
+use crate::engine::{Drive, Engine};
 use crate::result::RunResult;
 use crate::session::{Inner, Prepared, Session, inside};
 use crate::write::Way;
@@ -19,7 +20,7 @@ use crate::write::stripes::partial::PartialParity;
 use device::contents::HostPayload;
 use device::facts::Folds;
 use ftl::Place;
-use nand::{Faulty, FlashArray, MemoryArray, OobTag, PageRole};
+use nand::{Faulty, FlashArray, OobTag, PageRole};
 use protect::code_zones::CodeGroupId;
 use std::cell::Cell;
 use vocab::{BlockAddr, DieId, HostCommand, HostOp, Lba, Lpn, Ppn, SimTime, StreamId, StripSet, StripeId};
@@ -197,7 +198,7 @@ impl Session {
     }
 }
 
-impl<P: HostPayload> Prepared<P> {
+impl<P: SessionPayload> Prepared<P> {
     fn forks(
         &mut self,
         commands: &mut dyn Iterator<Item = HostCommand>,
@@ -247,7 +248,7 @@ impl<P: HostPayload, F: FlashArray<P>> Engine<P, Faulty<F>> {
     }
 }
 
-impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
+impl<P: SessionPayload> Drive<P> {
     /// Logical pages that answered with a media error, and whether a read did not end.
     fn read_back(&mut self) -> (Vec<Lpn>, bool) {
         self.core.device.folds = Folds::new(self.core.device.grid.slots_per_page());

@@ -1,10 +1,10 @@
 //! Flash as somebody finds it who takes it apart page by page: for checks that share no arithmetic with the engine.
 
-use crate::engine::Engine;
+use crate::core::flash::SessionPayload;
+use crate::engine::Drive;
 use crate::session::{Session, inside};
 use crate::write::groups::GroupInfo;
-use device::contents::HostPayload;
-use nand::{Faulty, FlashArray, MemoryArray, PageRole, PageScan, Scan};
+use nand::{FlashArray, PageRole, PageScan, Scan};
 use protect::Strip;
 use std::collections::BTreeMap;
 use vocab::{Ppn, StripSet, SuperblockId};
@@ -46,7 +46,7 @@ impl Session {
     }
 }
 
-impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
+impl<P: SessionPayload> Drive<P> {
     fn raw_flash(&self) -> RawFlash {
         let (core, groups) = (&self.core, &self.writer.groups);
         let page = |ppn: Ppn| {

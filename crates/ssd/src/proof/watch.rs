@@ -1,9 +1,9 @@
 //! What a run looks like from outside, block by block; for tests.
 
 use crate::config::Pace;
+use crate::core::flash::SessionPayload;
 use crate::core::limits::Recycled;
 use crate::session::{Prepared, Session, inside};
-use device::contents::HostPayload;
 use nand::{BlockInfo, FlashArray};
 use vocab::{BlockAddr, HostCommand, SimTime};
 
@@ -39,7 +39,7 @@ impl Session {
     }
 }
 
-impl<P: HostPayload> Prepared<P> {
+impl<P: SessionPayload> Prepared<P> {
     fn watched(
         &mut self,
         commands: &mut dyn Iterator<Item = HostCommand>,

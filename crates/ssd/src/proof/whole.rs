@@ -1,13 +1,12 @@
 //! Whether the drive could lose a part now: proofs take the next one when the last one is rebuilt. This asks the
 //! flash what no controller knows, whether pages that nobody has read are still there.
 
-use crate::engine::Engine;
+use crate::core::flash::SessionPayload;
+use crate::engine::Drive;
 use crate::session::{Session, inside};
 use crate::write::Way;
 use crate::write::sources::Sources;
-use device::contents::HostPayload;
 use ftl::{Place, UnitState};
-use nand::{Faulty, MemoryArray};
 use vocab::{DieId, Lpn, Ppn, StripeId, SuperblockId};
 
 impl Session {
@@ -58,7 +57,7 @@ impl Session {
     }
 }
 
-impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
+impl<P: SessionPayload> Drive<P> {
     fn standing(&self) -> Standing {
         let (writer, dies) = (&self.writer, self.core.device.grid.dies());
         let is_dead = |die: &DieId| self.core.device.is_dead(*die);

@@ -1,12 +1,12 @@
 //! Reads alone: no host at work, no engine. Effects for others are kept and compared.
 
 use crate::config::{BufferKind, Setup};
+use crate::core::Command;
 use crate::core::effects::{Effect, Parcel, Popped};
 use crate::core::owner::Owner;
 use crate::core::read_step::{NewSolve, Pace, ReadStep, SumsFor, Term};
 use crate::core::target::{Floor, Target};
-use crate::core::testing::{tiny_core, tiny_scheme, tiny_setup};
-use crate::core::{Command, Core};
+use crate::core::testing::{TinyCore, tiny_core, tiny_scheme, tiny_setup};
 use crate::host::Host;
 use crate::read::around::SumRead;
 use crate::read::lines::ask_of_line;
@@ -16,13 +16,13 @@ use crate::write::sources::Sources;
 use crate::write::zones::testing::{store, store_pages, zones_core, zones_setup};
 use device::contents::{HostPayload, Tag};
 use device::slab::{CommandId, Id, JobId};
-use nand::{MemoryArray, ReadOutcome};
+use nand::ReadOutcome;
 use protect::Protection;
 use protect::code_zones::{CodeGroupId, Offer};
 use vocab::{Cause, DieId, HostCommand, HostOp, Lba, Lpn, Ppn, SimTime, Slot, StreamId, StripeId};
 
 struct Alone {
-    core: Core<Tag, MemoryArray<Tag>>,
+    core: TinyCore,
     reads: Reads<Tag>,
     writer: Writer<Tag>,
     host: Host<Tag>,
@@ -41,7 +41,7 @@ macro_rules! reads {
 }
 
 impl Alone {
-    fn build(setup: &Setup, core: Core<Tag, MemoryArray<Tag>>, protection: Protection) -> Self {
+    fn build(setup: &Setup, core: TinyCore, protection: Protection) -> Self {
         let (reads, host) = (Reads::new(&protection), Host::new(setup, &protection));
         let writer = Writer::new(setup, protection, &core.device.grid, core.map.logs()).expect("a writer");
         Self { core, reads, writer, host, failing: Vec::new(), plain: Vec::new() }

@@ -1,13 +1,13 @@
 //! The figures of a run, from the facts folded.
 
 use crate::config::Pace;
+use crate::core::flash::SessionPayload;
 use crate::host::explain::Explained;
 use crate::result::{
     AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, HostResult, LadderResult, Life, OracleResult, PreconditionResult,
     RedundancyResult, ReplayResult, Response, RunResult, SlcResult, StreamResult, WaitsResult, WearResult,
 };
 use crate::session::Prepared;
-use device::contents::HostPayload;
 use device::facts::{LadderFolds, RequestKind, SlcFolds, Step, StreamWork};
 use device::waits::Wait;
 use hdrhistogram::Histogram;
@@ -24,7 +24,7 @@ fn die_wear_ratio(pe_added: &[u32], grid: &Grid) -> Option<f64> {
     (all > 0).then(|| most as f64 * of_die.len() as f64 / all as f64)
 }
 
-impl<P: HostPayload> Prepared<P> {
+impl<P: SessionPayload> Prepared<P> {
     /// What the run gave, from the facts folded.
     pub(crate) fn result(&self, events: u64, pace: Pace) -> RunResult {
         let folds = &self.engine.core.device.folds;

@@ -2,13 +2,13 @@
 //! plug in more cards, look at what was written.
 
 use crate::config::SetupError;
+use crate::core::flash::SessionPayload;
 use crate::core::timer::Timer;
-use crate::engine::Engine;
+use crate::engine::Drive;
 use crate::fit::{build_scheme, check_drive};
 use crate::session::{Inner, Prepared, Session, inside};
 use crate::write::groups::{GroupStats, room_of};
-use device::contents::HostPayload;
-use nand::{Faulty, FlashArray, MemoryArray};
+use nand::FlashArray;
 use protect::Protection;
 
 impl Session {
@@ -43,7 +43,7 @@ impl Session {
     }
 }
 
-impl<P: HostPayload> Prepared<P> {
+impl<P: SessionPayload> Prepared<P> {
     fn change_code(&mut self) -> Result<(), SetupError> {
         let name = &self.setup.scheme.name;
         let groups = &mut self.engine.writer.groups;
@@ -84,7 +84,7 @@ impl<P: HostPayload> Prepared<P> {
     }
 }
 
-impl<P: HostPayload> Engine<P, Faulty<MemoryArray<P>>> {
+impl<P: SessionPayload> Drive<P> {
     /// Takes in new channels; nothing may be under way.
     fn grow(&mut self, channels: u32, protection: Protection, room: u32) {
         assert!(self.core.device.is_idle() && self.core.device.commands.in_use() == 0, "a drive grows between runs");

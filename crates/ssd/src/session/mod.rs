@@ -10,7 +10,8 @@ use crate::boot;
 use crate::boot::demand::Demand;
 use crate::boot::precondition::{HearHistory, HistoryProgress, Steady};
 use crate::config::{Pace, PayloadKind, Setup, SetupError};
-use crate::engine::Engine;
+use crate::core::flash::SessionPayload;
+use crate::engine::{Drive, Engine};
 use crate::fit::check_setup;
 use crate::host::explain::{AnsweredRequest, Explanations};
 use crate::power::cut::Remains;
@@ -18,7 +19,7 @@ use crate::result::RunResult;
 use device::contents::{HostPayload, Nothing, PageBuf, Tag};
 use device::ecc::PageEcc;
 use device::facts::Folds;
-use nand::{Faulty, FlashArray, MemoryArray};
+use nand::{Faulty, FlashArray, InMemory, MemoryArray};
 use protect::Protection;
 use vocab::{BlockAddr, DieId, HostCommand, SimTime, Streams};
 
@@ -46,9 +47,6 @@ macro_rules! inside {
 }
 pub(crate) use inside;
 
-/// The engine of a drive in memory.
-type Drive<P> = Engine<P, Faulty<MemoryArray<P>>>;
-
 /// Hears of requests that were answered.
 pub type RequestLog<'a> = &'a mut dyn FnMut(&[AnsweredRequest]);
 
@@ -57,7 +55,7 @@ const ROWS_TOLD_AT_ONCE: usize = 4096;
 
 /// A machine with its setup and what preconditioning found.
 #[derive(Clone)]
-pub(crate) struct Prepared<P: HostPayload> {
+pub(crate) struct Prepared<P: SessionPayload> {
     pub(crate) engine: Drive<P>,
     pub(crate) setup: Setup,
     pub(crate) steady: Steady,
@@ -167,7 +165,7 @@ impl Session {
     }
 }
 
-impl<P: HostPayload> Prepared<P> {
+impl<P: SessionPayload> Prepared<P> {
     fn new(setup: &Setup, hear: HearHistory<'_>) -> Result<Self, SetupError> {
         let (grid, protection) = check_setup(setup)?;
         let streams = Streams::new(setup.seed);
@@ -178,6 +176,7 @@ impl<P: HostPayload> Prepared<P> {
         let faults = streams.stream("nand/uncorrectable");
         let array = if PageEcc::is_wanted(&setup.ecc, &setup.errors) { array.keeping_ecc() } else { array };
         let array = if setup.power.mountable { array.keeping_updates() } else { array };
+        let array = P::Flash::over(array);
         let array = Faulty::new(array, grid.dies(), setup.faults.uncorrectable_reads, faults);
         let mut engine = Engine::new(setup, protection, array)?;
         let none = (None, Remains::default());
@@ -276,7 +275,7 @@ impl Doomed {
     }
 
     /// A request arrives: the dies die if their time has come.
-    fn kill_at<P: HostPayload>(&mut self, engine: &mut Drive<P>, request: u64) {
+    fn kill_at<P: SessionPayload>(&mut self, engine: &mut Drive<P>, request: u64) {
         if request >= self.at_request {
             self.dies.drain(..).for_each(|die| engine.kill(die));
         }

@@ -1,13 +1,13 @@
 //! Power cuts between two events of a run.
 
 use crate::boot;
+use crate::core::flash::SessionPayload;
 use crate::engine::Engine;
 use crate::fit::build_scheme;
 use crate::power::cut::{Begun, Fate, Remains};
 use crate::power::mount::Mounted;
 use crate::power::outage::Outage;
 use crate::session::{Prepared, Session, inside};
-use device::contents::HostPayload;
 
 impl Session {
     /// Commands that dies work on and a power cut would interrupt, in order of dies. Reads leave
@@ -43,7 +43,7 @@ impl Session {
     }
 }
 
-impl<P: HostPayload> Prepared<P> {
+impl<P: SessionPayload> Prepared<P> {
     pub(crate) fn cut_power(&mut self, fates: &[Fate], outage: Outage) -> Mounted {
         assert!(self.setup.power.mountable, "the drive keeps nothing that it could be mounted from");
         let remains = Remains { outage, ..self.engine.cut(fates) };

@@ -290,22 +290,21 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 #[cfg(test)]
 mod tests {
     use crate::config::{BufferKind, Pace};
-    use crate::core::testing::tiny_setup;
+    use crate::core::testing::{TinyArray, tiny_array, tiny_setup};
     use crate::engine::Engine;
     use crate::fit::build_scheme;
     use device::contents::Tag;
     use ftl::{Place, UnitState};
-    use nand::{Faulty, FlashArray, MemoryArray, OobTag};
-    use vocab::{BlockAddr, Cause, DieId, Fua, HostCommand, HostOp, Lba, Lpn, SimTime, Streams};
+    use nand::{FlashArray, MemoryArray, OobTag};
+    use vocab::{BlockAddr, Cause, DieId, Fua, HostCommand, HostOp, Lba, Lpn, SimTime};
 
-    type Drive = Engine<Tag, Faulty<MemoryArray<Tag>>>;
+    type Drive = Engine<Tag, TinyArray>;
 
     fn drive() -> Drive {
         let setup = tiny_setup("none", BufferKind::Off);
-        let array = MemoryArray::new(setup.drive.geometry, true);
-        let faulty = Faulty::new(array, setup.drive.geometry.dies(), 0.0, Streams::new(1).stream("test"));
+        let array = tiny_array(MemoryArray::new(setup.drive.geometry, true));
         let protection = build_scheme(&setup.drive, &setup.scheme).expect("a scheme for this drive");
-        Drive::new(&setup, protection, faulty).expect("settings in range")
+        Drive::new(&setup, protection, array).expect("settings in range")
     }
 
     fn run(drive: &mut Drive, op: HostOp, lpn: u32) {

@@ -1,7 +1,7 @@
 //! A tiny drive of code zones for tests of the parts alone.
 
 use crate::config::{BufferKind, Setup};
-use crate::core::testing::{tiny_scheme, tiny_setup};
+use crate::core::testing::{TinyCore, tiny_array, tiny_scheme, tiny_setup};
 use crate::core::{Command, Core, oob_covering};
 use crate::write::zones::{Zones, space};
 use device::Device;
@@ -14,7 +14,7 @@ use protect::Protection;
 use vocab::{Lpn, Ppn, Streams};
 
 /// The core of a tiny drive.
-pub(crate) type ZonesCore = Core<Tag, MemoryArray<Tag>>;
+pub(crate) type ZonesCore = TinyCore;
 
 /// Eight dies of 24 blocks with 8 pages each, in four zones; code groups of four pages, read in any way that helps.
 pub(crate) fn zones_setup(options: &[(&str, &str)]) -> Setup {
@@ -32,7 +32,7 @@ pub(crate) fn zones_core(setup: &mut Setup) -> (ZonesCore, Protection) {
     let protection = tiny_scheme(setup);
     let Protection::Zones(zones) = &protection else { unreachable!("code zones") };
     setup.user_slots = zones.layout().user_pages();
-    let array = MemoryArray::new(geometry, true);
+    let array = tiny_array(MemoryArray::new(geometry, true));
     let grid = FlashArray::<Tag>::grid(&array).clone();
     let (segments, slots) = space(&protection, None, setup.user_slots);
     let (user_slots, gc, wear) = (setup.user_slots, &setup.gc, &setup.wear);

@@ -11,7 +11,7 @@ use crate::core::ids::OpId;
 use crate::core::jobs::{Asker, PageWrite};
 use crate::core::owner::Owner;
 use crate::core::target::Target;
-use crate::core::testing::{TinyCore, tiny_core, tiny_scheme, tiny_setup};
+use crate::core::testing::{TinyCore, tiny_array, tiny_core, tiny_scheme, tiny_setup};
 use crate::core::{Command, data_of};
 use crate::write::stripes::Stripes;
 use device::command::Verb;
@@ -62,7 +62,7 @@ impl Drive {
         let mut core = tiny_core(&setup);
         core.device.timed = false;
         if setup.power.mountable {
-            core.device.array = MemoryArray::new(setup.drive.geometry, true).keeping_updates();
+            core.device.array = tiny_array(MemoryArray::new(setup.drive.geometry, true).keeping_updates());
         }
         let protection = tiny_scheme(&setup);
         let Protection::Stripes(scheme) = protection else { panic!("a scheme of static stripes") };
