@@ -26,15 +26,18 @@ use crate::array::restore::Found;
 use crate::{BlockInfo, FlashArray, InMemory, Member, MemoryArray, OobError, OobPage, OobTag, PageScan, PageView, Payload};
 use crate::{Program, ProgramOutcome, ReadOutcome, Scan};
 use header::{HEADER, Layout, MEMBERS_AT_MOST};
-use std::cell::{OnceCell, RefCell};
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock};
 use vocab::{BlockAddr, Capability, Geometry, Grid, Ppn, SimTime};
 
 /// Pages whose contents are kept in memory until the next read.
 const CACHED_PAGES: usize = 256;
+
+/// Why nobody who panicked held a lock.
+const WHOLE: &str = "nobody panics while holding it";
 const GOOD: u8 = 0;
 const BAD: u8 = 1;
 
@@ -92,7 +95,7 @@ impl std::error::Error for ImageError {
 }
 
 /// Contents of pages that were asked for; `None`: their checksums fail.
-type Contents<P> = OnceCell<Option<Box<[P]>>>;
+type Contents<P> = OnceLock<Option<Box<[P]>>>;
 
 /// Flash in a file.
 #[derive(Debug)]
@@ -104,7 +107,7 @@ pub struct FileArray<P, S = File> {
     /// `None`: a fork, or flash that never was in a file.
     file: Option<S>,
     contents: Vec<Contents<P>>,
-    cached: RefCell<Vec<Ppn>>,
+    cached: Mutex<Vec<Ppn>>,
     /// What memory has of the contents of any page.
     blank: Box<[P]>,
     /// A mark that could not be written.
@@ -201,8 +204,8 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
             layout,
             path: path.to_owned(),
             file: Some(file),
-            contents: (0..layout.geometry.pages()).map(|_| OnceCell::new()).collect(),
-            cached: RefCell::default(),
+            contents: (0..layout.geometry.pages()).map(|_| OnceLock::new()).collect(),
+            cached: Mutex::default(),
             blank: vec![P::default(); layout.slots()].into(),
             unmarked: None,
         }
@@ -315,15 +318,16 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
     /// Contents of a programmed page of an image; `None` if its checksums fail.
     fn contents(&self, ppn: Ppn) -> Option<&[P]> {
         let contents = self.contents[ppn.index()].get_or_init(|| {
-            self.cached.borrow_mut().push(ppn);
+            self.cached.lock().expect(WHOLE).push(ppn);
             self.load(ppn)
         });
         contents.as_deref()
     }
 
     fn drop_contents(&mut self) {
-        if self.cached.borrow().len() > CACHED_PAGES {
-            self.cached.take().into_iter().for_each(|ppn| drop(self.contents[ppn.index()].take()));
+        let cached = self.cached.get_mut().expect(WHOLE);
+        if cached.len() > CACHED_PAGES {
+            cached.drain(..).for_each(|ppn| drop(self.contents[ppn.index()].take()));
         }
     }
 
@@ -417,7 +421,7 @@ impl<P: StoredPayload, S: Store> Clone for FileArray<P, S> {
             path: self.path.clone(),
             file: None,
             contents: Vec::new(),
-            cached: RefCell::default(),
+            cached: Mutex::default(),
             blank: self.blank.clone(),
             unmarked: None,
         }
@@ -427,7 +431,7 @@ impl<P: StoredPayload, S: Store> Clone for FileArray<P, S> {
 impl<P: StoredPayload, S: Store> InMemory<P> for FileArray<P, S> {
     fn over(memory: MemoryArray<P>) -> Self {
         let layout = Layout::new(*memory.grid().geometry(), 0);
-        let (path, contents, cached) = (PathBuf::new(), Vec::new(), RefCell::default());
+        let (path, contents, cached) = (PathBuf::new(), Vec::new(), Mutex::default());
         Self { memory, layout, path, file: None, contents, cached, blank: [].into(), unmarked: None }
     }
 

@@ -1,19 +1,18 @@
 //! Where the bytes of an image are: in a file, or in anything else that reads and writes at offsets; and a layer over it that
 //! keeps what is written until somebody has logged it.
 
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Zeros that are written at once.
 const ZEROS_AT_ONCE: u64 = 1 << 20;
 
 /// Bytes with offsets, which somebody else may lose: a file, or what a test has in its place.
-pub trait Store: Send {
+pub trait Store: Send + Sync {
     /// Reads all of `bytes`.
     ///
     /// # Errors
@@ -195,45 +194,66 @@ impl Parts {
 /// takes the writes ([`Self::take_written`]) and appends them to its log first, so that each log record survives as a whole or not at all.
 pub struct Logged<S> {
     under: S,
+    log: Mutex<Log>,
+}
+
+/// What a log has.
+#[derive(Default)]
+struct Log {
     /// Before that, what is written goes through.
-    logs: Cell<bool>,
-    parts: RefCell<Parts>,
-    written: RefCell<Vec<(u64, Piece)>>,
+    started: bool,
+    parts: Parts,
+    written: Vec<(u64, Piece)>,
     /// Bytes of what was written and not taken.
-    untaken: Cell<u64>,
+    untaken: u64,
+}
+
+impl Log {
+    fn keep(&mut self, offset: u64, piece: Piece) {
+        self.untaken += piece.length().min(ZEROS_AT_ONCE);
+        self.written.push((offset, piece.clone()));
+        self.parts.put(offset, piece);
+    }
 }
 
 impl<S> fmt::Debug for Logged<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Logged").field("parts", &self.parts.borrow().0.len()).finish_non_exhaustive()
+        f.debug_struct("Logged").field("parts", &self.log().parts.0.len()).finish_non_exhaustive()
+    }
+}
+
+impl<S> Logged<S> {
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().expect("nobody panics while holding it")
     }
 }
 
 impl<S: Store> Logged<S> {
     /// What is written goes to the store until [`Self::start`].
     pub fn new(under: S) -> Self {
-        Self { under, logs: Cell::new(false), parts: RefCell::default(), written: RefCell::default(), untaken: Cell::new(0) }
+        Self { under, log: Mutex::default() }
     }
 
     /// From now on what is written stays here.
     pub fn start(&self) {
-        self.logs.set(true);
+        self.log().started = true;
     }
 
     /// What was written since this was last asked, in order.
     pub fn take_written(&self) -> Vec<(u64, Piece)> {
-        self.untaken.set(0);
-        self.written.take()
+        let mut log = self.log();
+        log.untaken = 0;
+        std::mem::take(&mut log.written)
     }
 
     /// Bytes of what was written and not taken.
     pub fn untaken(&self) -> u64 {
-        self.untaken.get()
+        self.log().untaken
     }
 
     /// A log says that this was written, before anything that comes now.
     pub fn replay(&self, offset: u64, piece: Piece) {
-        self.parts.borrow_mut().put(offset, piece);
+        self.log().parts.put(offset, piece);
     }
 
     /// Writes everything to the store. All of it must have been taken, and be in the log.
@@ -241,9 +261,9 @@ impl<S: Store> Logged<S> {
     /// # Errors
     /// As of the store. Then it is still kept here.
     pub fn apply(&self) -> io::Result<()> {
-        assert!(self.written.borrow().is_empty(), "what was written is in the log");
-        let mut parts = self.parts.borrow_mut();
-        for (&offset, part) in &parts.0 {
+        let mut log = self.log();
+        assert!(log.written.is_empty(), "what was written is in the log");
+        for (&offset, part) in &log.parts.0 {
             match &part.piece {
                 Piece::Zeros(_) => self.under.zero_at(offset, part.length)?,
                 Piece::Bytes(bytes) => {
@@ -251,7 +271,7 @@ impl<S: Store> Logged<S> {
                 }
             }
         }
-        parts.0.clear();
+        log.parts.0.clear();
         Ok(())
     }
 
@@ -264,18 +284,12 @@ impl<S: Store> Logged<S> {
     pub fn into_under(self) -> S {
         self.under
     }
-
-    fn keep(&self, offset: u64, piece: Piece) {
-        self.untaken.set(self.untaken.get() + piece.length().min(ZEROS_AT_ONCE));
-        self.written.borrow_mut().push((offset, piece.clone()));
-        self.parts.borrow_mut().put(offset, piece);
-    }
 }
 
 impl<S: Store> Store for Logged<S> {
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-        let (parts, end) = (self.parts.borrow(), offset + bytes.len() as u64);
-        if let Some((start, part)) = parts.within(offset, end).next()
+        let (log, end) = (self.log(), offset + bytes.len() as u64);
+        if let Some((start, part)) = log.parts.within(offset, end).next()
             && start <= offset
             && start + part.length >= end
         {
@@ -283,7 +297,7 @@ impl<S: Store> Store for Logged<S> {
             return Ok(());
         }
         self.under.read_at(bytes, offset)?;
-        for (start, part) in parts.within(offset, end) {
+        for (start, part) in log.parts.within(offset, end) {
             let (from, to) = (start.max(offset), (start + part.length).min(end));
             part.copy(from - start, &mut bytes[(from - offset) as usize..(to - offset) as usize]);
         }
@@ -291,18 +305,20 @@ impl<S: Store> Store for Logged<S> {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        if !self.logs.get() {
+        let mut log = self.log();
+        if !log.started {
             return self.under.write_at(bytes, offset);
         }
-        self.keep(offset, Piece::Bytes(bytes.into()));
+        log.keep(offset, Piece::Bytes(bytes.into()));
         Ok(())
     }
 
     fn zero_at(&self, offset: u64, length: u64) -> io::Result<()> {
-        if !self.logs.get() {
+        let mut log = self.log();
+        if !log.started {
             return self.under.zero_at(offset, length);
         }
-        self.keep(offset, Piece::Zeros(length));
+        log.keep(offset, Piece::Zeros(length));
         Ok(())
     }
 
@@ -319,7 +335,7 @@ impl<S: Store> Store for Logged<S> {
     }
 
     fn writes_are_atomic(&self) -> bool {
-        self.logs.get()
+        self.log().started
     }
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::BlockScan;
 use crate::{Oob, OobTag};
-use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use vocab::{Bytes, Lpn, PlaneUse, Slot};
 
@@ -31,12 +31,12 @@ impl StoredPayload for Data {
 #[derive(Clone, Debug)]
 struct Failing {
     bytes: Arc<Mutex<Vec<u8>>>,
-    left: Cell<usize>,
+    left: Arc<AtomicUsize>,
 }
 
 impl Failing {
     fn of(bytes: Vec<u8>, left: usize) -> Self {
-        Self { bytes: Arc::new(Mutex::new(bytes)), left: Cell::new(left) }
+        Self { bytes: Arc::new(Mutex::new(bytes)), left: Arc::new(AtomicUsize::new(left)) }
     }
 
     fn bytes(&self) -> Vec<u8> {
@@ -51,8 +51,8 @@ impl Store for Failing {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        let taken = bytes.len().min(self.left.get());
-        self.left.set(self.left.get() - taken);
+        let taken = bytes.len().min(self.left.load(Relaxed));
+        self.left.fetch_sub(taken, Relaxed);
         self.bytes.lock().expect("one thread")[offset as usize..][..taken].copy_from_slice(&bytes[..taken]);
         if taken == bytes.len() { Ok(()) } else { Err(io::Error::other("the file is full")) }
     }
@@ -208,7 +208,7 @@ fn a_page_that_failed_to_program_is_wiped_with_its_block() {
     let file = Failing::of(programmed(2), 700);
     let mut array = mount(file.clone());
     assert_eq!(program(&mut array, 2), ProgramOutcome::Failed);
-    array.file().left.set(usize::MAX);
+    array.file().left.store(usize::MAX, Relaxed);
     assert_eq!(array.erase(BlockAddr(0)), ProgramOutcome::Done);
     assert!(file.bytes() == fresh(PAGES));
 }

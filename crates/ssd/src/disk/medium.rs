@@ -59,7 +59,7 @@ impl Medium {
         let Inner::Page(mut prepared) = Session::new(setup)?.0 else { unreachable!("its payload is that of pages") };
         let is_empty = setup.precondition.fill == 0.0;
         prepared.engine.take_client(setup, is_empty);
-        Ok(Self::Memory(Box::new(prepared)))
+        Ok(Self::Memory(prepared))
     }
 
     pub fn create(setup: &Setup, path: &Path, files: Option<DriveFiles>) -> Result<Self, DiskError> {

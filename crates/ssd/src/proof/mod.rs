@@ -134,9 +134,9 @@ impl Session {
         each: &mut dyn FnMut(u64, &mut dyn FnMut() -> Session),
     ) -> RunResult {
         match &mut self.0 {
-            Inner::None(prepared) => prepared.forks(commands, pace, each, Inner::None),
-            Inner::Tag(prepared) => prepared.forks(commands, pace, each, Inner::Tag),
-            Inner::Page(prepared) => prepared.forks(commands, pace, each, Inner::Page),
+            Inner::None(prepared) => prepared.forks(commands, pace, each, |prepared| Inner::None(prepared.into())),
+            Inner::Tag(prepared) => prepared.forks(commands, pace, each, |prepared| Inner::Tag(prepared.into())),
+            Inner::Page(prepared) => prepared.forks(commands, pace, each, |prepared| Inner::Page(prepared.into())),
         }
     }
 

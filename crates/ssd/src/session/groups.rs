@@ -36,9 +36,9 @@ impl Session {
     /// new number of dies.
     pub fn grown(self, channels: u32) -> Result<Self, SetupError> {
         Ok(Self(match self.0 {
-            Inner::None(prepared) => Inner::None(prepared.grown(channels)?),
-            Inner::Tag(prepared) => Inner::Tag(prepared.grown(channels)?),
-            Inner::Page(prepared) => Inner::Page(prepared.grown(channels)?),
+            Inner::None(prepared) => Inner::None(prepared.grown(channels)?.into()),
+            Inner::Tag(prepared) => Inner::Tag(prepared.grown(channels)?.into()),
+            Inner::Page(prepared) => Inner::Page(prepared.grown(channels)?.into()),
         }))
     }
 }

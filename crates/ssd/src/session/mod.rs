@@ -30,9 +30,9 @@ pub struct Session(pub(crate) Inner);
 
 #[derive(Clone)]
 pub(crate) enum Inner {
-    None(Prepared<Nothing>),
-    Tag(Prepared<Tag>),
-    Page(Prepared<PageBuf>),
+    None(Box<Prepared<Nothing>>),
+    Tag(Box<Prepared<Tag>>),
+    Page(Box<Prepared<PageBuf>>),
 }
 
 /// `$body` with `$prepared` being what is inside the session.
@@ -77,9 +77,9 @@ impl Session {
     /// As [`Self::new`].
     pub fn watched(setup: &Setup, hear: &mut dyn FnMut(HistoryProgress)) -> Result<Self, SetupError> {
         Ok(Self(match setup.payload {
-            PayloadKind::None => Inner::None(Prepared::new(setup, hear)?),
-            PayloadKind::Tag => Inner::Tag(Prepared::new(setup, hear)?),
-            PayloadKind::Page => Inner::Page(Prepared::new(setup, hear)?),
+            PayloadKind::None => Inner::None(Prepared::new(setup, hear)?.into()),
+            PayloadKind::Tag => Inner::Tag(Prepared::new(setup, hear)?.into()),
+            PayloadKind::Page => Inner::Page(Prepared::new(setup, hear)?.into()),
         }))
     }
 
