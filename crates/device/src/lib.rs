@@ -281,29 +281,38 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
 
     /// Time a command keeps its channel.
     fn transfer_time(&self, command: &Command<O>) -> Nanos {
-        let (block, page) = self.grid.split(command.ppn);
-        let block = self.array.block(block);
         let transfer = match command.verb {
             Verb::Read if self.is_gathered(command.ppn) => return Nanos(0),
             Verb::Read => self.latencies.transfer(u32::from(command.count)),
-            Verb::Program if !self.latencies.unit.ends_with(page, block.is_slc()) => return Nanos(0),
-            Verb::Program | Verb::Recharge => self.latencies.transfer_unit(block),
+            Verb::Program if self.only_gathers(command.ppn) => return Nanos(0),
+            Verb::Program | Verb::Recharge if !self.latencies.have_slc() => self.latencies.unit.transfer(),
+            Verb::Program | Verb::Recharge => self.latencies.transfer_unit(self.array.block(self.block_of(command.ppn))),
             Verb::Erase => Nanos(0),
         };
         self.latencies.command + transfer
     }
 
-    /// Time a command keeps its die without waiting.
-    fn service_time(&self, command: &Command<O>) -> Nanos {
+    /// Whether a program of the page only takes it into the memory where its unit is gathered.
+    #[inline]
+    fn only_gathers(&self, ppn: Ppn) -> bool {
+        if !self.latencies.unit.is_gathered() {
+            return false;
+        }
+        let (block, page) = self.grid.split(ppn);
+        !self.latencies.unit.ends_with(page, self.array.block(block).is_slc())
+    }
+
+    /// Time a command keeps its die without waiting, and the part of it that it keeps its channel.
+    fn service_time(&self, command: &Command<O>) -> (Nanos, Nanos) {
         let (block, page) = self.grid.split(command.ppn);
-        let is_slc = self.array.block(block).is_slc();
+        let carried = self.transfer_time(command);
         let cells = match command.verb {
             Verb::Read => self.read_time(block, page),
-            Verb::Program if !self.latencies.unit.ends_with(page, is_slc) => return Nanos(0),
+            Verb::Program if self.only_gathers(command.ppn) => return (Nanos(0), carried),
             Verb::Program | Verb::Recharge => self.program_time(block, page),
             Verb::Erase => self.erase_time(block),
         };
-        self.transfer_time(command) + cells + self.encode_time(command.verb)
+        (carried + cells + self.encode_time(command.verb), carried)
     }
 
     /// Programs the page of a command now.

@@ -262,7 +262,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             self.images.seal(command.image, rank);
             taken = Taken::Program(command.image);
         }
-        let (busy, carried) = (self.service_time(&command), self.transfer_time(&command));
+        let (busy, carried) = self.service_time(&command);
         self.record(Fact::Served { die: None, busy, carried });
         Some((id, taken))
     }

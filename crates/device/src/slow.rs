@@ -28,27 +28,31 @@ impl Slowness {
 
 impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     #[inline]
-    fn paced(&self, die: DieId, time: Nanos) -> Nanos {
-        if self.slowness.0.is_empty() { time } else { Nanos((time.0 as f64 * self.slowness.of(die)) as u64) }
+    fn paced(&self, block: BlockAddr, time: Nanos) -> Nanos {
+        if self.slowness.0.is_empty() { time } else { self.slowed(block, time) }
+    }
+
+    #[cold]
+    fn slowed(&self, block: BlockAddr, time: Nanos) -> Nanos {
+        let die = self.grid.split_block(block).0;
+        Nanos((time.0 as f64 * self.slowness.of(die)) as u64)
     }
 
     /// Time that its die needs to sense page `page` of a block.
     #[inline]
     pub fn read_time(&self, block: BlockAddr, page: u32) -> Nanos {
-        self.paced(self.grid.split_block(block).0, self.latencies.sense(page, self.array.block(block)))
+        self.paced(block, self.latencies.sense(page, self.array.block(block)))
     }
 
     /// Time that its die needs to program page `page` of a block.
     #[inline]
     pub fn program_time(&self, block: BlockAddr, page: u32) -> Nanos {
-        let time = self.latencies.program(page, self.array.block(block));
-        self.paced(self.grid.split_block(block).0, time)
+        self.paced(block, self.latencies.program(page, self.array.block(block)))
     }
 
     /// Time that its die needs to erase a block.
     #[inline]
     pub fn erase_time(&self, block: BlockAddr) -> Nanos {
-        let time = self.latencies.erase(self.array.block(block));
-        self.paced(self.grid.split_block(block).0, time)
+        self.paced(block, self.latencies.erase(self.array.block(block)))
     }
 }

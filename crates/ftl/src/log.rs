@@ -377,7 +377,9 @@ impl Log {
     /// the free units that are kept for it.
     #[inline]
     pub fn has_room(&self, stream: Stream, shape: &LogShape) -> bool {
-        if let Some(decided) = self.room_by_slc(stream, shape) {
+        if shape.slc.is_some()
+            && let Some(decided) = self.room_by_slc(stream, shape)
+        {
             return decided;
         }
         let frontier = &self.frontiers[self.frontier_of(stream, shape)];
@@ -421,10 +423,9 @@ impl Log {
     /// Moves on to the next position; closes the unit after its last one.
     #[inline]
     pub fn advance(&mut self, stream: Stream, units: &mut [Unit], shape: &LogShape) {
-        let slc = shape.slc.filter(|_| !stream.is_collection() && self.writes_slc());
-        let (which, positions) = match slc {
-            Some(slc) => (SLC, shape.positions / slc.bits),
-            None => (self.frontier_of(stream, shape), shape.positions),
+        let (which, positions) = match &shape.slc {
+            Some(slc) if !stream.is_collection() && self.writes_slc() => (SLC, shape.positions / slc.bits),
+            _ => (self.frontier_of(stream, shape), shape.positions),
         };
         let frontier = &mut self.frontiers[which];
         frontier.next += 1;

@@ -98,8 +98,8 @@ impl Log {
         self.frontiers[SLC].unit.is_some()
     }
 
-    /// Whether the cache alone decides if the stream has room.
-    #[inline]
+    /// Whether the cache alone decides if the stream has room. Most drives have no cache.
+    #[cold]
     pub fn room_by_slc(&self, stream: Stream, shape: &LogShape) -> Option<bool> {
         let slc = shape.slc.as_ref().filter(|_| !stream.is_collection())?;
         if self.has_slc_room(shape) {

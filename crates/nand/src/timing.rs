@@ -224,6 +224,13 @@ impl Unit {
         self.plane_pages.split(page + 1).1 == 0
     }
 
+    /// Time to move all pages that one program stores, where the drive has no SLC mode.
+    #[inline]
+    #[must_use]
+    pub fn transfer(&self) -> Nanos {
+        self.transfer
+    }
+
     /// Pages that one program stores in a block, which may be in SLC mode: then those of one bit.
     #[inline]
     fn of(&self, slc: bool) -> &Divider {

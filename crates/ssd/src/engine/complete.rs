@@ -165,19 +165,21 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// A page was programmed: deadlines, summaries and limits begin.
     #[inline]
     fn note_program(&mut self, ppn: Ppn) {
-        let core = &mut self.core;
-        let (block, page) = core.device.grid.split(ppn);
-        if core.device.ecc.is_some() {
+        if self.core.device.ecc.is_some() {
             self.note_programmed(ppn);
         }
         let core = &mut self.core;
-        if let Some(checkpoint) = &mut core.safe.checkpoint
-            && page + 1 == core.device.grid.pages_per_block()
-        {
-            checkpoint.sum_up(block, &core.device.array);
+        if let Some(checkpoint) = &mut core.safe.checkpoint {
+            let (block, page) = core.device.grid.split(ppn);
+            if page + 1 == core.device.grid.pages_per_block() {
+                checkpoint.sum_up(block, &core.device.array);
+            }
         }
-        if core.limits.is_on() && page == 0 {
-            self.note_first_program(block);
+        if core.limits.is_on() {
+            let (block, page) = core.device.grid.split(ppn);
+            if page == 0 {
+                self.note_first_program(block);
+            }
         }
     }
 
