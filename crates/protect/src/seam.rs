@@ -82,6 +82,30 @@ pub enum Protection {
 }
 
 impl Protection {
+    /// The scheme of static stripes, of a drive that has them.
+    #[must_use]
+    pub fn stripes(&self) -> Option<&dyn StripeScheme> {
+        if let Protection::Stripes(scheme) = self { Some(&**scheme) } else { None }
+    }
+
+    /// The scheme of rows, of a drive that writes rows.
+    #[must_use]
+    pub fn rows(&self) -> Option<&dyn RowScheme> {
+        if let Protection::Rows(scheme) = self { Some(&**scheme) } else { None }
+    }
+
+    /// The scheme of block groups, of a drive that has them.
+    #[must_use]
+    pub fn groups(&self) -> Option<&dyn GroupScheme> {
+        if let Protection::Groups(scheme) = self { Some(&**scheme) } else { None }
+    }
+
+    /// The code zones of a drive that writes to zones.
+    #[must_use]
+    pub fn zones(&self) -> Option<&CodeZones> {
+        if let Protection::Zones(zones) = self { Some(zones) } else { None }
+    }
+
     /// Dies whose loss loses no acknowledged data.
     #[must_use]
     pub fn survives_dies(&self) -> u32 {

@@ -1,11 +1,11 @@
 //! What fits on a drive: checks of settings, and how much the host can store, before a drive is built.
 
 use crate::config::{Drive, Setup, SetupError, SlcFold, SlcFull, SlcMode, shape};
-use crate::write::commit_reserve;
 use crate::write::zones::over::code_over;
+use crate::write::{Way, commit_reserve, ways};
 use ftl::{Ftl, GcConfig, LogKind, SlcBlocks, SlcSpace};
 use nand::MOST_CYCLES_A_CYCLE;
-use protect::{Protection, SchemeChoice};
+use protect::{Protection, SchemeChoice, StripeScheme};
 use vocab::Grid;
 
 pub(crate) fn check_drive(drive: &Drive) -> Result<Grid, SetupError> {
@@ -19,7 +19,7 @@ pub(crate) fn check_drive(drive: &Drive) -> Result<Grid, SetupError> {
 
 pub(crate) fn build_scheme(drive: &Drive, scheme: &SchemeChoice) -> Result<Protection, SetupError> {
     let protection = protect::registry::build(scheme, shape(drive))?;
-    if let Protection::Groups(groups) = &protection
+    if let Some(groups) = protection.groups()
         && let Some(code) = groups.codes().iter().find(|code| drive.geometry.pages_per_block < 2 * code.block)
     {
         let (name, pages) = (&scheme.name, drive.geometry.pages_per_block);
@@ -54,24 +54,20 @@ fn slots_beside(drive: &Drive, scheme: &SchemeChoice, gc: &GcConfig, recovery: u
     let grid = check_drive(drive)?;
     let protection = build_scheme(drive, scheme)?;
     check_streams(scheme, &protection, gc)?;
-    let (kind, spread) = match &protection {
-        Protection::Zones(zones) => {
-            slc_space(drive, &protection, gc)?;
-            return Ok(zones.layout().user_pages());
-        }
-        Protection::Rows(_) | Protection::Groups(_) => (LogKind::Group, 1),
-        _ => (LogKind::Regions, u64::from(grid.dies())),
-    };
+    if let Some(zones) = protection.zones() {
+        slc_space(drive, &protection, gc)?;
+        return Ok(zones.layout().user_pages());
+    }
+    let kind = Way::of(&protection).facts().log;
+    let spread = if kind == LogKind::Group { 1 } else { u64::from(grid.dies()) };
     // One page of play for each log: a new version is placed before the old one is given up.
     let reserve = commit_reserve(&protection, &grid) + recovery;
     let space = (rows_side_by_side(&protection), group_space(&grid, &protection));
     let slc = slc_space(drive, &protection, gc)?;
     let play = spread * u64::from(grid.slots_per_page());
     let slots = Ftl::capacity(&grid, kind, space, reserve, slc, gc).saturating_sub(play);
-    let user = match &protection {
-        Protection::Stripes(scheme) => slots / u64::from(scheme.data_strips() + 1) * u64::from(scheme.data_strips()),
-        _ => slots,
-    };
+    let in_stripes = |scheme: &dyn StripeScheme| slots / u64::from(scheme.data_strips() + 1) * u64::from(scheme.data_strips());
+    let user = protection.stripes().map_or(slots, in_stripes);
     // Pages of code take as much flash as pages of the user.
     let code = code_over(drive, scheme)?;
     if code.is_some() && slc.is_some() {
@@ -84,7 +80,7 @@ fn slots_beside(drive: &Drive, scheme: &SchemeChoice, gc: &GcConfig, recovery: u
 /// Streams are told apart only where a page has no mates in flash. Redundancy has some: a stripe, row or group would join pages
 /// of several streams, and what protects them would be written and collected with each of these.
 fn check_streams(scheme: &SchemeChoice, protection: &Protection, gc: &GcConfig) -> Result<(), SetupError> {
-    if gc.streams.are_told_apart() && !matches!(protection, Protection::None) {
+    if gc.streams.are_told_apart() && Way::of(protection).facts().brings_pages_back {
         let (name, count) = (&scheme.name, gc.streams.count);
         return Err(SetupError::new(format!(
             "scheme {name}, gc.streams.count: found {count}, valid is 1: redundancy joins pages of several streams; only scheme none \
@@ -96,7 +92,7 @@ fn check_streams(scheme: &SchemeChoice, protection: &Protection, gc: &GcConfig) 
 
 /// Rows of one page number.
 pub(crate) fn rows_side_by_side(protection: &Protection) -> u32 {
-    if let Protection::Rows(scheme) = protection { scheme.side_by_side() } else { 1 }
+    protection.rows().map_or(1, |scheme| scheme.side_by_side())
 }
 
 /// The SLC cache of each log; `None` where the drive has none.
@@ -111,19 +107,12 @@ pub(crate) fn slc_space(drive: &Drive, protection: &Protection, gc: &GcConfig) -
         SlcMode::Dynamic => SlcBlocks::Any(slc.blocks),
     };
     let fail = |reason: String| Err(SetupError::new(format!("drive.slc.{reason}")));
-    match protection {
-        Protection::Groups(_) => {
-            return fail("mode: block groups want whole blocks: their codes reach from the first page to the last".into());
-        }
-        Protection::Zones(_) => {
-            return fail("mode: code zones have a few blocks for each zone, none to spare for a cache".into());
-        }
-        Protection::Rows(_) if !gc.separate_frontier => {
-            return fail(
-                "mode: rows want gc.separate_frontier = true: a row that host and collector share is in one mode".into(),
-            );
-        }
-        Protection::None | Protection::Stripes(_) | Protection::Rows(_) => {}
+    let facts = Way::of(protection).facts();
+    if let Some(reason) = facts.no_slc {
+        return fail(format!("mode: {reason}"));
+    }
+    if facts.slc_wants_own_frontier && !gc.separate_frontier {
+        return fail("mode: rows want gc.separate_frontier = true: a row that host and collector share is in one mode".into());
     }
     if gc.streams.host_frontiers() > 1 {
         return fail("mode: streams that are isolated (gc.streams.isolation) would be mixed in it".into());
@@ -162,8 +151,7 @@ pub(crate) fn cycles_a_cycle(drive: &Drive) -> Result<u8, SetupError> {
 
 /// What block groups hold, under a scheme that has them.
 pub(crate) fn group_space(grid: &Grid, protection: &Protection) -> Option<ftl::GroupSpace> {
-    let Protection::Groups(scheme) = protection else { return None };
-    Some(ftl::GroupSpace::new(grid, &**scheme))
+    protection.groups().map(|scheme| ftl::GroupSpace::new(grid, scheme))
 }
 
 /// Share of raw flash that the scheme's parity takes.
@@ -175,18 +163,8 @@ pub fn redundancy_share(drive: &Drive, scheme: &SchemeChoice) -> Result<f64, Set
     let protection = build_scheme(drive, scheme)?;
     let code = code_over(drive, scheme)?.map_or(0, |code| code.layout().all_code_pages());
     let code = f64::from(code) / f64::from(grid.geometry().slots());
-    let own = match protection {
-        Protection::None => 0.0,
-        Protection::Zones(zones) => zones.layout().redundancy_share(),
-        Protection::Stripes(scheme) => 1.0 / f64::from(scheme.data_strips() + 1),
-        Protection::Rows(scheme) => f64::from(scheme.side_by_side()) / f64::from(grid.dies()),
-        Protection::Groups(scheme) => {
-            let group = f64::from(grid.dies() * grid.pages_per_block() * grid.slots_per_page());
-            1.0 - f64::from(ftl::GroupSpace::new(&grid, &*scheme).least_slots) / group
-        }
-    };
     // The parity of code is a part of the scheme's own share.
-    Ok(own + code)
+    Ok(ways::redundancy_share(&protection, &grid) + code)
 }
 
 /// Checks a setup and builds its scheme.

@@ -2,7 +2,9 @@
 
 use crate::config::{Age, Setup};
 use crate::engine::Engine;
+use crate::write::Way;
 use device::contents::HostPayload;
+use ftl::LogKind;
 use nand::FlashArray;
 use protect::Protection;
 use vocab::{BlockAddr, Streams};
@@ -56,7 +58,7 @@ pub(crate) fn mark_bad_blocks<P: HostPayload>(
     let mut draws = streams.stream("nand/bad-blocks");
     let geometry = &setup.drive.geometry;
     let mut bad: Vec<bool> = (0..geometry.blocks()).map(|_| draws.chance(setup.age.bad_blocks)).collect();
-    if matches!(protection, Protection::Rows(_) | Protection::Groups(_)) {
+    if Way::of(protection).facts().log == LogKind::Group {
         let planes = geometry.blocks_per_die() / geometry.blocks_per_plane;
         bad.chunks_mut(geometry.blocks_per_die() as usize).for_each(|die| number_good_ones_first(die, planes as usize));
     }

@@ -152,7 +152,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             drawn.iter().for_each(|&lpn| self.writer.fetch_map(&self.core, Lpn(lpn)));
             drawn.iter().for_each(|&lpn| self.host.oracle.prefetch(Lpn(lpn)));
             drawn.iter().for_each(|&lpn| self.writer.fetch_places(&self.core, Lpn(lpn), Wanted::Write));
-            if self.writer.reads_to_write() {
+            if self.writer.facts().reads_to_write {
                 drawn.iter().for_each(|&lpn| self.writer.fetch_contents(&self.core, Lpn(lpn), Wanted::Write));
             }
             for batch in drawn.chunks(together) {

@@ -5,8 +5,8 @@ use crate::care::{Care, DriveIs};
 use crate::core::owner::Owner;
 use crate::core::{Command, Core};
 use crate::rules::SafetyRule;
+use crate::write::Writer;
 use crate::write::pages::PageWriter;
-use crate::write::{Way, Writer};
 use device::command::Verb;
 use device::contents::HostPayload;
 use ftl::{LogKind, UnitId, UnitState};
@@ -151,7 +151,7 @@ impl<P: HostPayload> Care<P> {
     /// where others are left to write to. Units collected meanwhile are wanted no more.
     fn condemn_wanted<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, log: usize) -> NextVictim {
         // A segment seldom has two: what is in the open block moves to the last one, and the host waits meanwhile.
-        let is_segment = core.limits.is_on() && writer.way == Way::Zones;
+        let is_segment = core.limits.is_on() && writer.facts().has_segments;
         let may_close = core.map.free_units(log) > if is_segment { 0 } else { 1 };
         let mut at = 0;
         while let Some(&(unit, cause)) = self.wanted.get(at) {

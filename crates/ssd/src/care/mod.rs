@@ -18,7 +18,7 @@ use crate::care::profiles::Profiles;
 use crate::care::rebuild::Rebuild;
 use crate::care::refresh::Refresh;
 use crate::config::{Setup, SlcFold};
-use crate::write::Writer;
+use crate::write::{Way, Writer};
 use device::contents::HostPayload;
 use ftl::UnitId;
 use protect::Protection;
@@ -76,6 +76,8 @@ pub(crate) struct Care<P: HostPayload> {
 impl<P: HostPayload> Care<P> {
     /// Nothing to do yet, for a map of so many logs.
     pub fn new(setup: &Setup, protection: &Protection, logs: usize) -> Self {
+        // Segments would move full blocks for a page of garbage.
+        let idle_free_blocks = setup.gc.idle_free_blocks.min(if Way::of(protection).facts().has_segments { 1 } else { u32::MAX });
         Self {
             collectors: vec![Collector::default(); logs],
             host_wrote: false,
@@ -85,7 +87,7 @@ impl<P: HostPayload> Care<P> {
             refresh: Refresh::default(),
             damage: Damage::default(),
             profiles: None,
-            idle_free_blocks: crate::write::zones::idle_free_blocks(protection, setup.gc.idle_free_blocks),
+            idle_free_blocks,
             folds_when_idle: setup.drive.slc.is_on() && setup.drive.slc.fold == SlcFold::Idle,
             moves_in_flight: setup.gc.moves_in_flight,
         }

@@ -102,7 +102,8 @@ impl Refresh {
 
 /// What page ECC is built from.
 fn ecc_setup<'a>(setup: &'a Setup, way: Way) -> EccSetup<'a> {
-    let rewrites = Rewrites { on_advice: setup.refresh.policy == RefreshPolicy::Alarm, unreadable: way.brings_pages_back() };
+    let rewrites =
+        Rewrites { on_advice: setup.refresh.policy == RefreshPolicy::Alarm, unreadable: way.facts().brings_pages_back };
     let sensed = setup.drive.timing.unit.map_or(1, |unit| unit.sensed());
     let slc = (setup.drive.timing.page.len() as u32, f64::from(setup.drive.slc.fewer_errors));
     EccSetup { ecc: &setup.ecc, errors: &setup.errors, geometry: &setup.drive.geometry, sensed, slc, rewrites }

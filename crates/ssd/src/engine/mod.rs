@@ -30,12 +30,11 @@ use crate::fit::{RECOVERY_UNITS, cycles_a_cycle, group_space, rows_side_by_side,
 use crate::host::Host;
 use crate::read::Reads;
 use crate::rules::SafetyRule;
-use crate::write::Writer;
-use crate::write::commit_reserve;
 use crate::write::zones::over::code_over;
+use crate::write::{Way, Writer, commit_reserve};
 use device::Device;
 use device::contents::HostPayload;
-use ftl::{Ftl, FtlSetup, LogKind};
+use ftl::{Ftl, FtlSetup};
 use nand::{Faulty, FlashArray};
 use protect::Protection;
 use vocab::{BlockAddr, Grid, Streams};
@@ -62,12 +61,8 @@ fn empty_map(
     streams: &Streams,
     bad: impl Fn(BlockAddr) -> bool,
 ) -> Result<Ftl, SetupError> {
-    let (kind, stripes) = match protection {
-        Protection::None => (LogKind::Regions, 0),
-        Protection::Stripes(scheme) => (LogKind::Regions, setup.user_slots.div_ceil(scheme.data_strips())),
-        Protection::Rows(_) | Protection::Groups(_) => (LogKind::Group, 0),
-        Protection::Zones(_) => (LogKind::Regions, 0),
-    };
+    let kind = Way::of(protection).facts().log;
+    let stripes = protection.stripes().map_or(0, |scheme| setup.user_slots.div_ceil(scheme.data_strips()));
     let code = code_over(&setup.drive, &setup.scheme)?;
     let (segments, slots) = crate::write::zones::space(protection, code.as_ref(), setup.user_slots);
     let reserve = commit_reserve(protection, grid);

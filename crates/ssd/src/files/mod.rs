@@ -25,6 +25,8 @@ use crate::host::requests::HostEvent;
 use crate::host::requests::Journal;
 use crate::power::cut::Remains;
 use crate::power::mount::Mounted;
+use crate::write::Way;
+use crate::write::ways::members_at_most;
 use crate::write::zones::over::code_over;
 use device::contents::{HostPayload, PageBuf, Window};
 use fields::{Fields, Value};
@@ -482,7 +484,7 @@ fn check_for_files(setup: &Setup) -> Result<(Grid, Protection), SetupError> {
     if setup.age != (Age { bad_blocks: setup.age.bad_blocks, ..Age::default() }) {
         return refuse("age: wear is what pages say, and they would say less");
     }
-    if grid.dies() > MOST_DIES && !matches!(protection, Protection::None) {
+    if grid.dies() > MOST_DIES && Way::of(&protection).facts().brings_pages_back {
         return refuse(&format!(
             "the drive has {} dies, valid are up to {MOST_DIES}: OOB bytes keep a set of so many",
             grid.dies()
@@ -498,27 +500,11 @@ fn check_for_files(setup: &Setup) -> Result<(Grid, Protection), SetupError> {
 
 /// Whether code is written without taking time.
 fn is_free(protection: &Protection, code: Option<&CodeZones>) -> bool {
-    let own = if let Protection::Zones(zones) = protection { Some(&**zones) } else { None };
-    own.or(code).is_some_and(|zones| !zones.offline().charged)
+    protection.zones().or(code).is_some_and(|zones| !zones.offline().charged)
 }
 
 /// Dies that the coverage in the OOB bytes of `docs/spec/oob.md` tells apart.
 const MOST_DIES: u32 = 32;
-
-/// Members that a page names, at most: a codeword over dies, what a stripe is made of, or a block with its
-/// own parity.
-fn members_at_most(protection: &Protection, grid: &Grid) -> u32 {
-    let slots = grid.slots_per_page();
-    match protection {
-        Protection::None | Protection::Zones(_) => 0,
-        Protection::Stripes(scheme) => scheme.data_strips(),
-        Protection::Rows(_) => grid.dies() * slots,
-        Protection::Groups(scheme) => {
-            let in_block = if scheme.codes().iter().any(|code| code.block > 0) { grid.pages_per_block() } else { 0 };
-            grid.dies().max(in_block) * slots
-        }
-    }
-}
 
 /// What must be the same whenever the files are opened.
 fn in_words(setup: &Setup) -> String {

@@ -71,7 +71,7 @@ impl<P: HostPayload> Host<P> {
     /// A host that has asked for nothing yet.
     pub fn new(setup: &Setup, protection: &Protection) -> Self {
         let geometry = &setup.drive.geometry;
-        let stripe_scheme = if let Protection::Stripes(scheme) = protection { Some(&**scheme) } else { None };
+        let stripe_scheme = protection.stripes();
         let buffer = WriteBuffer::new(&setup.buffer, geometry.slot_size, stripe_scheme);
         let by_stripes = stripe_scheme.is_some() && buffer.kind() == BufferKind::Off;
         Self {
@@ -79,7 +79,7 @@ impl<P: HostPayload> Host<P> {
             ordered_by: if by_stripes { OrderedBy::StripeUpdates } else { OrderedBy::PageLocks },
             page_locks: PageLocks::default(),
             buffer,
-            reads_ahead: matches!(protection, Protection::Zones(zones) if zones.read_ahead().is_some()),
+            reads_ahead: protection.zones().is_some_and(|zones| zones.read_ahead().is_some()),
             stalled: VecDeque::new(),
             oracle: Oracle::new::<P>(setup.user_slots, geometry.sectors_per_slot()),
             client: None,

@@ -40,8 +40,8 @@ pub(crate) struct Reads<P: HostPayload> {
 impl<P: HostPayload> Reads<P> {
     /// No reads.
     pub fn new(protection: &Protection) -> Self {
-        let ahead = if let Protection::Zones(zones) = protection { zones.read_ahead().map(Ahead::new) } else { None };
-        let sum_time = if let Protection::Groups(scheme) = protection { scheme.sum_time() } else { Nanos(0) };
+        let ahead = protection.zones().and_then(|zones| zones.read_ahead()).map(Ahead::new);
+        let sum_time = protection.groups().map_or(Nanos(0), |scheme| scheme.sum_time());
         let adder = Adder::new(sum_time);
         Self { solves: Slab::default(), adder, uncovered_repairs: Vec::new(), lazy: LazyReads::new(protection), ahead }
     }

@@ -69,9 +69,9 @@ impl<P: SessionPayload> Prepared<P> {
         self.setup.drive.geometry.channels = channels;
         check_drive(&self.setup.drive)?;
         let protection = build_scheme(&self.setup.drive, &self.setup.scheme)?;
-        let Protection::Groups(scheme) = &protection else { unreachable!("the same scheme as before") };
+        let scheme = protection.groups().expect("the same scheme as before");
         let streams = 1 + u32::from(self.setup.gc.separate_frontier);
-        let room = room_of(&**scheme, streams, &name).map_err(SetupError::new)?;
+        let room = room_of(scheme, streams, &name).map_err(SetupError::new)?;
         self.engine.grow(channels, protection, room);
         if self.engine.core.limits.is_on() {
             // New dies have blocks of their own to count reads of.
@@ -93,8 +93,7 @@ impl<P: SessionPayload> Drive<P> {
         self.core.map.grow(&grid);
         let timers = Timer::count(&grid);
         self.core.device.grow(grid, timers);
-        let Protection::Groups(scheme) = &protection else { unreachable!("only groups grow") };
-        self.writer.groups.grow(&**scheme, room);
+        self.writer.groups.grow(protection.groups().expect("only groups grow"), room);
         self.settle_group_space();
     }
 }

@@ -16,11 +16,11 @@ use crate::fit::check_setup;
 use crate::host::explain::{AnsweredRequest, Explanations};
 use crate::power::cut::Remains;
 use crate::result::RunResult;
+use crate::write::Way;
 use device::contents::{HostPayload, Nothing, PageBuf, Tag};
 use device::ecc::PageEcc;
 use device::facts::Folds;
 use nand::{Faulty, FlashArray, InMemory, MemoryArray};
-use protect::Protection;
 use vocab::{BlockAddr, DieId, HostCommand, SimTime, Streams};
 
 /// A drive in its initial state: built, preconditioned, aged. A clone is a fork: it goes its
@@ -170,7 +170,7 @@ impl<P: SessionPayload> Prepared<P> {
         let (grid, protection) = check_setup(setup)?;
         let streams = Streams::new(setup.seed);
         // Without redundancy only the stream of a page stands there.
-        let keeps_coverage = !matches!(protection, Protection::None) || setup.gc.streams.are_told_apart();
+        let keeps_coverage = Way::of(&protection).facts().brings_pages_back || setup.gc.streams.are_told_apart();
         let mut array = MemoryArray::new(setup.drive.geometry, keeps_coverage);
         boot::age::mark_bad_blocks(&mut array, setup, &protection, &streams);
         let faults = streams.stream("nand/uncorrectable");

@@ -10,6 +10,7 @@ pub(crate) mod rescue;
 pub(crate) mod rows;
 pub(crate) mod sources;
 pub(crate) mod stripes;
+pub(crate) mod ways;
 pub(crate) mod zones;
 
 use crate::config::Setup;
@@ -19,6 +20,8 @@ use crate::write::moves::Moves;
 use crate::write::pages::PageWriter;
 use crate::write::rows::Rows;
 use crate::write::stripes::Stripes;
+pub(crate) use crate::write::ways::Way;
+use crate::write::ways::{CoverageMoves, WayFacts};
 use crate::write::zones::Zones;
 use crate::write::zones::over::code_over;
 use device::contents::HostPayload;
@@ -30,48 +33,15 @@ use protect::{DisturbLimits, Protection, StripeScheme, WriteCache};
 use std::ops::Range;
 use vocab::{BlockAddr, Grid, Lpn, Nanos, Ppn, Slot, StripSet, StripeId};
 
-/// How pages are written: by pages alone, or as one of the schemes' ways demands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// To any die, without redundancy.
-    Pages,
-    /// Stripes of logical pages, one strip on each die's region log.
-    Stripes,
-    /// Rows of a group log.
-    Rows,
-    /// Page stripes of block groups, in a group log.
-    Groups,
-    /// To segments of zones, which may have code.
-    Zones,
-}
-
-impl Way {
-    pub fn of(protection: &Protection) -> Self {
-        match protection {
-            Protection::None => Way::Pages,
-            Protection::Stripes(_) => Way::Stripes,
-            Protection::Rows(_) => Way::Rows,
-            Protection::Groups(_) => Way::Groups,
-            Protection::Zones(_) => Way::Zones,
-        }
-    }
-
-    /// Whether a page that cannot be read may be had from others.
-    pub fn brings_pages_back(self) -> bool {
-        self != Way::Pages
-    }
-
-    /// The coverage in the OOB bytes of a page that moves away from `from`: that of the page, where a mount or a
-    /// decoder needs it.
-    pub fn coverage_to_keep<P: HostPayload, A: FlashArray<P>>(self, core: &Core<P, A>, from: Slot) -> StripSet {
-        let kept = match self {
-            Way::Zones => true,
-            Way::Stripes => core.is_mountable(),
-            Way::Pages | Way::Rows | Way::Groups => false,
-        };
-        let ppn = core.device.grid.page_of(from).0;
-        if kept && core.device.is_programmed(ppn) { core.device.array.page(ppn).oob.coverage } else { StripSet::EMPTY }
-    }
+/// The coverage in the OOB bytes of a page that moves away from `from`: that of the page, where a mount or a decoder needs it.
+pub(crate) fn coverage_to_keep<P: HostPayload, A: FlashArray<P>>(way: Way, core: &Core<P, A>, from: Slot) -> StripSet {
+    let kept = match way.facts().coverage {
+        CoverageMoves::Always => true,
+        CoverageMoves::WhereMountable => core.is_mountable(),
+        CoverageMoves::Never => false,
+    };
+    let ppn = core.device.grid.page_of(from).0;
+    if kept && core.device.is_programmed(ppn) { core.device.array.page(ppn).oob.coverage } else { StripSet::EMPTY }
 }
 
 /// The ways of writing. Of those for which a scheme decides, only the one in use has its scheme.
@@ -101,14 +71,13 @@ impl<P: HostPayload> Writer<P> {
         let code = code_over(&setup.drive, &setup.scheme).map_err(|error| error.to_string())?;
         let (way, commit_reserve) = (Way::of(&protection), commit_reserve(&protection, grid));
         let streams = 1 + u32::from(setup.gc.separate_frontier);
-        let scheme = if let Protection::Stripes(scheme) = &protection { Some(scheme.boxed_clone()) } else { None };
-        let groups = if let Protection::Groups(scheme) = &protection { Some(&**scheme) } else { None };
-        let groups = Groups::new(groups, grid.blocks_per_die(), streams, &setup.scheme.name)?;
+        let scheme = protection.stripes().map(StripeScheme::boxed_clone);
+        let groups = Groups::new(protection.groups(), grid.blocks_per_die(), streams, &setup.scheme.name)?;
         Ok(Self {
             way,
             commit_reserve,
             pages: PageWriter::new(logs, &setup.gc.streams),
-            rows: Rows::new(if let Protection::Rows(scheme) = &protection { Some(&**scheme) } else { None }),
+            rows: Rows::new(protection.rows()),
             moves: Moves::default(),
             groups,
             stripes: Stripes::new(scheme, &setup.power, setup.user_slots),
@@ -119,10 +88,7 @@ impl<P: HostPayload> Writer<P> {
 
     /// The scheme of static stripes, at the stage of its life that it is in, where the drive has one.
     pub fn stripe_scheme(&self) -> Option<&dyn StripeScheme> {
-        match self.way {
-            Way::Stripes => Some(self.stripes.scheme()),
-            _ => None,
-        }
+        (self.way == Way::Stripes).then(|| self.stripes.scheme())
     }
 
     /// The scheme of a drive of code zones.
@@ -132,49 +98,25 @@ impl<P: HostPayload> Writer<P> {
 
     /// Whether parity that collection may come to wait for finds room in every log that is `alive`.
     pub fn commits_have_room<A: FlashArray<P>>(&self, core: &Core<P, A>, alive: impl Fn(usize) -> bool) -> bool {
-        match self.way {
-            Way::Stripes if self.stripes.may_keep_collection_waiting() => {
-                (0..core.map.logs()).filter(|&log| alive(log)).all(|log| core.map.has_room(log, Stream::Commit))
-            }
-            _ => true,
-        }
+        let may_wait = self.way == Way::Stripes && self.stripes.may_keep_collection_waiting();
+        !may_wait || (0..core.map.logs()).filter(|&log| alive(log)).all(|log| core.map.has_room(log, Stream::Commit))
     }
 
     /// Whether there is no room for what the unit holds, though the log has free units: a block group may hold
     /// more than one group of the code now in use.
     pub fn lacks_room_for<A: FlashArray<P>>(&self, core: &Core<P, A>, unit: UnitId) -> bool {
-        match self.way {
-            Way::Groups => !core.map.has_room_for_group(unit),
-            _ => false,
-        }
+        self.way == Way::Groups && !core.map.has_room_for_group(unit)
     }
 
-    /// Whether units that are being written go on with pages on a dead die.
-    pub fn goes_on_with_dead_dies(&self) -> bool {
-        matches!(self.way, Way::Groups)
-    }
-
-    /// How the contents of a dead die are rebuilt.
-    pub fn rebuilt_by(&self) -> RebuiltBy {
-        match self.way {
-            Way::Pages | Way::Zones => RebuiltBy::Nothing,
-            Way::Rows | Way::Groups => RebuiltBy::Collection,
-            Way::Stripes => RebuiltBy::Stripes,
-        }
-    }
-
-    /// Where a page of a region log may go when its log has no page for it.
-    pub fn without_reserve(&self) -> WithoutReserve {
-        match self.way {
-            Way::Pages => WithoutReserve::OtherDie,
-            Way::Stripes => WithoutReserve::Park,
-            Way::Rows | Way::Groups | Way::Zones => WithoutReserve::Nothing,
-        }
+    /// What is true of the way of writing.
+    #[inline]
+    pub fn facts(&self) -> &'static WayFacts {
+        self.way.facts()
     }
 
     /// Whether pages may lie on any die.
     pub fn places_pages_anywhere(&self) -> bool {
-        self.without_reserve() == WithoutReserve::OtherDie
+        self.facts().without_reserve == WithoutReserve::OtherDie
     }
 
     /// Whether the other strips of a page's stripe bring it back, so that the controller may keep it until there is
@@ -203,7 +145,7 @@ impl<P: HostPayload> Writer<P> {
         if of_gc(log) || of_host(log) || core.map.unit(victim).valid == 0 {
             return false;
         }
-        match self.without_reserve() {
+        match self.facts().without_reserve {
             WithoutReserve::OtherDie => !(0..core.map.logs()).any(of_host),
             WithoutReserve::Park => !self.may_park_all(core, BlockAddr(victim)),
             WithoutReserve::Nothing => true,
@@ -237,10 +179,7 @@ impl<P: HostPayload> Writer<P> {
 
     /// Time between two rows that the patrol reads; `None`: there is no patrol.
     pub fn patrol_interval(protection: &Protection) -> Option<Nanos> {
-        let pace = match protection {
-            Protection::Rows(scheme) => scheme.patrol_rows_per_s(),
-            _ => 0,
-        };
+        let pace = protection.rows().map_or(0, |scheme| scheme.patrol_rows_per_s());
         (pace > 0).then(|| Nanos(1_000_000_000 / u64::from(pace)))
     }
 
@@ -271,13 +210,10 @@ impl<P: HostPayload> Writer<P> {
 /// Blocks of each die kept free so that every partial parity can be committed, and stripes that
 /// come to need parity can get it, while collection waits for it.
 pub(crate) fn commit_reserve(protection: &Protection, grid: &Grid) -> u32 {
-    match protection {
-        Protection::Stripes(scheme) => {
-            let build = u32::from(scheme.worn_above().is_some());
-            scheme.parity_cache().div_ceil(grid.pages_per_block()) + build
-        }
-        _ => 0,
-    }
+    protection.stripes().map_or(0, |scheme| {
+        let build = u32::from(scheme.worn_above().is_some());
+        scheme.parity_cache().div_ceil(grid.pages_per_block()) + build
+    })
 }
 
 /// How the contents of a dead die are rebuilt.
@@ -325,13 +261,11 @@ impl<P: HostPayload> Writer<P> {
     /// The pages of the host that a request touches: of whole stripe blocks, where the drive maps these.
     #[inline]
     pub fn touched(&self, pages: Range<u32>, user_slots: u32) -> Range<u32> {
-        match self.way {
-            Way::Zones => {
-                let touched = self.zone_scheme().touched(Lpn(pages.start), pages.len() as u32);
-                touched.start..touched.end.min(user_slots)
-            }
-            _ => pages,
+        if self.way != Way::Zones {
+            return pages;
         }
+        let touched = self.zone_scheme().touched(Lpn(pages.start), pages.len() as u32);
+        touched.start..touched.end.min(user_slots)
     }
 
     /// Pages that are written to flash at once so that it costs the scheme least: what fills a row.
@@ -357,11 +291,6 @@ impl<P: HostPayload> Writer<P> {
             Way::Groups => grid.slots_per_page(),
             Way::Pages | Way::Stripes | Way::Zones => 1,
         }
-    }
-
-    /// Whether a write of whole pages reads others.
-    pub fn reads_to_write(&self) -> bool {
-        matches!(self.way, Way::Stripes)
     }
 
     /// Data strips of a static stripe, where the drive has such.
@@ -397,12 +326,6 @@ impl<P: HostPayload> Writer<P> {
             Way::Zones => !self.has_waiting_in_segments(),
             Way::Pages | Way::Rows | Way::Groups => true,
         }
-    }
-
-    /// Whether discarded bytes stay in the map: static stripes keep them until a whole stripe is gone (theory.md, I23:
-    /// members of a parity are stored bytes, never silently zero).
-    pub fn keeps_discarded(&self) -> bool {
-        matches!(self.way, Way::Stripes)
     }
 
     /// Whether pages or code wait for room under code zones.

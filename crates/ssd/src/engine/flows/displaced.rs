@@ -175,7 +175,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// controller, its stripe standing in for it, until the erased victim gives room.
     pub(crate) fn move_without_reserve(&mut self, log: usize, contents: Contents<P>) {
         let role = contents.tag.role();
-        let then = match (self.writer.without_reserve(), role) {
+        let then = match (self.writer.facts().without_reserve, role) {
             (WithoutReserve::OtherDie, PageRole::Data(_)) => self.move_to_other_die(contents),
             // Where the stripe lacks another strip it cannot stand in for this one.
             (WithoutReserve::Park, _) if self.writer.may_park(&self.core, role) => {
@@ -279,7 +279,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// The rank that contents need at least, if they are to stand in for those of rank `update`: the sum of a static
     /// stripe has contents of that very rank.
     fn least_rank(&self, tag: OobTag, update: u64) -> u64 {
-        match (self.writer.rebuilt_by(), tag.role()) {
+        match (self.writer.facts().rebuilt_by, tag.role()) {
             (RebuiltBy::Stripes, _) => update,
             (_, PageRole::Data(lpn)) => self.core.safe.journal.rank(lpn),
             (_, PageRole::Parity(_) | PageRole::Filler) => 0,

@@ -108,7 +108,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if !self.writer.may_discard(first..end) {
             return false;
         }
-        let keeps = self.writer.keeps_discarded();
+        let keeps = self.writer.facts().keeps_discarded;
         for lpn in (first..end).map(Lpn) {
             self.host.discard_page(&mut self.core, job, lpn);
             self.contents_change(lpn);

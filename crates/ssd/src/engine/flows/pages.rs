@@ -6,6 +6,7 @@ use crate::core::jobs::Asker;
 use crate::core::owner::Holds;
 use crate::engine::Engine;
 use crate::write::KeptMembers;
+use crate::write::coverage_to_keep;
 use crate::write::pages::write::Placing;
 use device::contents::HostPayload;
 use device::facts::StreamWork;
@@ -39,7 +40,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// where the page lies.
     pub(crate) fn move_in_region(&mut self, log: usize, contents: Contents<P>, from: Slot) {
         let (pages, way) = (&mut self.writer.pages, self.writer.way);
-        let coverage = |core: &_| way.coverage_to_keep(core, from);
+        let coverage = |core: &_| coverage_to_keep(way, core, from);
         let stream = self.core.stream_of(data_of(contents.tag));
         let Some(to) = pages.image_for_moved(&mut self.core, (log, stream), coverage) else {
             // A block that went bad, or several cuts in a row, may have used up what was reserved.

@@ -17,7 +17,7 @@ use vocab::{Cause, DieId, Lpn, Ppn, StripSet, StripeId};
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// A die died: everything that has pages on it is to be rebuilt.
     pub(crate) fn rebuild_after_death(&mut self) {
-        match self.writer.rebuilt_by() {
+        match self.writer.facts().rebuilt_by {
             RebuiltBy::Nothing => {}
             RebuiltBy::Collection => self.rebuild_superblocks(),
             RebuiltBy::Stripes => self.rebuild_stripes(),
@@ -59,7 +59,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// A strip lost its place on a living die: the next walk gives it another.
     pub(crate) fn strip_lost(&mut self, tag: OobTag) {
-        if self.writer.rebuilt_by() != RebuiltBy::Stripes {
+        if self.writer.facts().rebuilt_by != RebuiltBy::Stripes {
             return;
         }
         let (stripe, strip) = match tag.role() {
@@ -75,7 +75,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Walks all stripes, from the first, for strips that no living die holds.
     fn walk_stripes(&mut self) {
-        if self.care.rebuild.on && self.writer.rebuilt_by() == RebuiltBy::Stripes && self.care.rebuild.walk_again() {
+        if self.care.rebuild.on && self.writer.facts().rebuilt_by == RebuiltBy::Stripes && self.care.rebuild.walk_again() {
             self.walk_on();
         }
     }

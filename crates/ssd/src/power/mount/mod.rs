@@ -162,7 +162,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         self.mount_wear(&looks, &remains);
         let (mut fallback, mut spare) = self.fallback(&with, &without, &suspects);
         let mut only_solved = Vec::new();
-        if lost == Lost::AreLeftOut && self.writer.rebuilt_by() == RebuiltBy::Collection {
+        if lost == Lost::AreLeftOut && self.writer.facts().rebuilt_by == RebuiltBy::Collection {
             let solved = self.choose(&looks, &remains, &known_lost, (&suspects, Lost::AreSolvedFor));
             fallback.extend(self.solved_fallback(&with, &solved, &remains.journal));
             only_solved = self.solved_copies(&with, &solved, &suspects);

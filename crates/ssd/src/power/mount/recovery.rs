@@ -197,7 +197,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// What a dead die held, or a cut left without a place, is rebuilt.
     fn resume_rebuild(&mut self) {
-        match self.writer.rebuilt_by() {
+        match self.writer.facts().rebuilt_by {
             RebuiltBy::Nothing => {}
             RebuiltBy::Collection if self.core.device.losses.dead().is_empty() => {}
             RebuiltBy::Collection => self.rebuild_superblocks(),

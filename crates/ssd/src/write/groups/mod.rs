@@ -17,18 +17,30 @@ pub(crate) mod solve;
 pub(crate) mod summing;
 pub(crate) mod write;
 
+use crate::write::RebuiltBy;
 pub(crate) use crate::write::groups::remains::{GroupRemains, Redo};
 use crate::write::groups::summing::Summing;
+use crate::write::ways::WayFacts;
 
 use ::coding::ErasureCode;
 use device::contents::HostPayload;
-use ftl::UnitId;
+use ftl::{LogKind, UnitId};
 use nand::Member;
 use protect::{GroupCode, GroupScheme, PageStripe};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use vocab::{Grid, Nanos, StripSet, SuperblockId};
+
+/// Page stripes of block groups.
+pub(crate) const FACTS: WayFacts = WayFacts {
+    log: LogKind::Group,
+    brings_pages_back: true,
+    goes_on_with_dead_dies: true,
+    rebuilt_by: RebuiltBy::Collection,
+    no_slc: Some("block groups want whole blocks: their codes reach from the first page to the last"),
+    ..WayFacts::PLAIN
+};
 
 /// What was written to block groups, and how long sums stayed in the parity cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,11 +6,16 @@ pub(crate) mod write;
 
 use crate::core::Core;
 use crate::core::owner::{Holds, Owner};
+use crate::write::WithoutReserve;
+use crate::write::ways::WayFacts;
 use device::contents::HostPayload;
 use device::slab::ImageId;
 use ftl::StreamConfig;
 use nand::FlashArray;
 use vocab::{Cause, Ppn, StreamId};
+
+/// Pages without redundancy.
+pub(crate) const FACTS: WayFacts = WayFacts { without_reserve: WithoutReserve::OtherDie, ..WayFacts::PLAIN };
 
 /// Page images that still have room, and the die whose turn it is.
 #[derive(Clone, Debug)]

@@ -12,14 +12,25 @@ pub(crate) mod solve;
 pub(crate) mod write;
 
 use crate::core::ids::{CoverId, OfCover};
+use crate::write::RebuiltBy;
 use crate::write::rows::cover::Cover;
 use crate::write::rows::loss::Uncovered;
+use crate::write::ways::WayFacts;
 use device::slab::Slab;
-use ftl::RowPlace;
+use ftl::{LogKind, RowPlace};
 use nand::Member;
 use protect::RowScheme;
 use std::sync::Arc;
 use vocab::StripSet;
+
+/// Rows of a group log.
+pub(crate) const FACTS: WayFacts = WayFacts {
+    log: LogKind::Group,
+    brings_pages_back: true,
+    rebuilt_by: RebuiltBy::Collection,
+    slc_wants_own_frontier: true,
+    ..WayFacts::PLAIN
+};
 
 /// The row that a frontier writes.
 #[derive(Clone, Debug)]

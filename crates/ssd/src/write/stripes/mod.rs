@@ -41,12 +41,25 @@ use crate::core::stripe_step::StripeStep;
 use crate::write::stripes::locks::StripeLocks;
 use crate::write::stripes::op::StripeOp;
 use crate::write::stripes::partial::ParityCache;
+use crate::write::ways::{CoverageMoves, WayFacts};
+use crate::write::{RebuiltBy, WithoutReserve};
 use device::contents::HostPayload;
 use device::slab::Slab;
 use nand::FlashArray;
 use protect::{StripeScheme, WriteBack};
 use std::collections::{BTreeSet, VecDeque};
 use vocab::{Divider, PeCycles, SimTime, StripeId};
+
+/// Static stripes.
+pub(crate) const FACTS: WayFacts = WayFacts {
+    brings_pages_back: true,
+    coverage: CoverageMoves::WhereMountable,
+    rebuilt_by: RebuiltBy::Stripes,
+    without_reserve: WithoutReserve::Park,
+    reads_to_write: true,
+    keeps_discarded: true,
+    ..WayFacts::PLAIN
+};
 
 /// A drive's own copy of its scheme.
 struct Scheme(Box<dyn StripeScheme>);

@@ -17,6 +17,7 @@ use crate::core::target::Target;
 use crate::core::zone_step::ZoneStep;
 use crate::core::{Core, data_of, oob_covering};
 use crate::write::sources::Sources;
+use crate::write::ways::{CoverageMoves, WayFacts};
 use crate::write::zones::encode::Encoder;
 use device::contents::HostPayload;
 use device::image::Contents;
@@ -28,6 +29,15 @@ use protect::code_zones::{CodeGroupId, CodeLine, CodeStamp, CodeZones, LineRead}
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use vocab::{Cause, DieId, Lpn, Slot, StripSet};
+
+/// Segments of zones.
+pub(crate) const FACTS: WayFacts = WayFacts {
+    brings_pages_back: true,
+    coverage: CoverageMoves::Always,
+    has_segments: true,
+    no_slc: Some("code zones have a few blocks for each zone, none to spare for a cache"),
+    ..WayFacts::PLAIN
+};
 
 /// What waits for room in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,11 +74,8 @@ pub(crate) struct Zones<P> {
 impl<P> Zones<P> {
     /// Code zones that are the drive's way of writing, or `over` another one.
     pub fn new(protection: &Protection, over: Option<CodeZones>) -> Option<Box<Self>> {
-        let (scheme, over) = match (protection, over) {
-            (Protection::Zones(scheme), _) => ((**scheme).clone(), false),
-            (_, Some(scheme)) => (scheme, true),
-            (_, None) => return None,
-        };
+        let own = protection.zones().cloned();
+        let (over, scheme) = (own.is_none(), own.or(over)?);
         let encoder = Encoder::new(&scheme);
         Some(Box::new(Self { scheme, over, waiting: BTreeMap::new(), encoder }))
     }
@@ -122,16 +129,11 @@ impl<P> Zones<P> {
 
 /// How dies are divided, and the logical pages in all, those of code included.
 pub(crate) fn space(protection: &Protection, over: Option<&CodeZones>, user_slots: u32) -> (Option<Segments>, u32) {
-    let Protection::Zones(zones) = protection else {
+    let Some(zones) = protection.zones() else {
         return (None, over.map_or(user_slots, |code| code.layout().pages()));
     };
     let layout = zones.layout();
     (Some(Segments { per_die: layout.zones(), blocks: layout.zone_blocks() }), layout.pages())
-}
-
-/// Collection in idle time stops where segments would move full blocks for a page of garbage.
-pub(crate) fn idle_free_blocks(protection: &Protection, wanted: u32) -> u32 {
-    if matches!(protection, Protection::Zones(_)) { wanted.min(1) } else { wanted }
 }
 
 impl<P: HostPayload> Zones<P> {
