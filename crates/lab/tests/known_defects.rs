@@ -34,12 +34,3 @@ const BOTH: &[&str] = &["cut", "wear-out"];
 fn cuts_at_the_end_of_life_cost_pages() {
     assert_broken(2, BOTH, &[], 154_881, "code-zones", Rule::Lost, "lpn25 cannot be read");
 }
-
-/// Three cuts in a row, the second of which took the sums and the last of which met the erase of a group: pages of another group have
-/// no parity, though the engine says that it is whole. Nothing is lost. Not understood yet; it does not show where a parity that may not last
-/// counts as one after the loss of sums.
-#[test]
-fn a_group_may_stay_without_parity_after_three_cuts_of_which_one_took_the_sums() {
-    let scope = Scope::named(902, &[], &[], false).unwrap_or_else(|problem| panic!("{problem}"));
-    assert_broken_in(&scope, 2_985_112, "mds-groups", Rule::Scrub, "taken apart: no parity in flash is the sum of lpn0, lpn2");
-}

@@ -233,6 +233,8 @@ const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
     (2, 51_040, &[]),
     (701, 722_648, &[]),
     (701, 759_081, &[]),
+    // Not mended: four cuts that each take the sums use up all groups, and what is promised then is less (`AllCovered`).
+    (902, 2_985_112, &[]),
 ];
 
 /// A page whose newest contents went with what is lost answers with a media error after a cut, under every scheme.

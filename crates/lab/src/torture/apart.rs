@@ -7,7 +7,7 @@ use ssd::nand::PageRole;
 use ssd::protect::{Protection, registry};
 use ssd::{Inventory, RawFlash, RawPage, Session, Setup, shape};
 use std::collections::{BTreeMap, BTreeSet};
-use vocab::{DieId, Grid, Lpn, Ppn, Slot, StripSet};
+use vocab::{DieId, Grid, Lpn, Ppn, Slot, StripSet, SuperblockId};
 
 /// How the logical pages that lie in flash are covered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,20 +46,32 @@ pub struct Apart {
     in_sums: BTreeSet<Ppn>,
 }
 
+/// Whether all that lies in flash has parity at rest, whatever the engine says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AllCovered {
+    /// Yes.
+    Yes,
+    /// Yes, unless every superblock holds a page that the map needs: then none can be erased, and nothing can be moved to get
+    /// parity.
+    WhereSuperblocksAreLeft,
+    /// Not always.
+    No,
+}
+
 /// Where `all_covered` says so, and where the engine itself says that it is whole ([`Session::is_whole`]), nothing may be bare.
 /// Of programs that silently did not happen the engine knows nothing, so its word does not count there. The drive must be at
 /// rest.
 ///
 /// # Errors
 /// A parity that is wrong; pages without redundancy on a drive that should have it for all.
-pub(super) fn check(session: &mut Session, setup: &Setup, all_covered: bool) -> Result<(), Violation> {
+pub(super) fn check(session: &mut Session, setup: &Setup, all_covered: AllCovered) -> Result<(), Violation> {
     let Some(apart) = Apart::new(session, setup) else { return Ok(()) };
     let found = apart.look();
     let bare: Vec<String> = found.bare.iter().map(ToString::to_string).collect();
     // A block that takes no erase any more keeps the parities of an earlier life.
     let what = match found.wrong.filter(|_| setup.faults.wear_out == 0.0) {
         Some(wrong) => wrong,
-        None if bare.is_empty() || !(all_covered || setup.faults.silent == 0.0 && session.is_whole()) => return Ok(()),
+        None if bare.is_empty() || !(apart.is(all_covered) || setup.faults.silent == 0.0 && session.is_whole()) => return Ok(()),
         None => format!("no parity in flash is the sum of {}", bare.join(", ")),
     };
     Err(Violation { rule: Rule::Scrub, what: format!("taken apart: {what}") })
@@ -86,6 +98,24 @@ impl Apart {
         }
         let in_sums = inventory.sums.iter().flat_map(|sum| sum.members.iter().copied()).collect();
         Some(Self { grid, flash, inventory, strips, parities, in_sums })
+    }
+
+    /// Whether all pages must be covered here.
+    fn is(&self, all_covered: AllCovered) -> bool {
+        match all_covered {
+            AllCovered::Yes => true,
+            AllCovered::WhereSuperblocksAreLeft => self.needed_superblocks().len() < self.grid.blocks_per_die() as usize,
+            AllCovered::No => false,
+        }
+    }
+
+    /// Superblocks that hold a page which the map needs.
+    fn needed_superblocks(&self) -> BTreeSet<SuperblockId> {
+        let superblock = |place: &Place| match *place {
+            Place::At(slot) => Some(self.grid.split_block(self.grid.split(self.grid.page_of(slot).0).0).1),
+            Place::Unmapped | Place::Missing => None,
+        };
+        self.inventory.places.iter().filter_map(superblock).collect()
     }
 
     /// Looks at every logical page.

@@ -2,6 +2,7 @@
 
 use super::promise::{Befalls, Losses};
 use super::scenario::{Fates, Round, Scenario, Strike, When};
+use super::apart::AllCovered;
 use super::{FaultKind, apart};
 use ssd::{Begun, BufferKind, Failure, Fate, MemoryLoss, Mounted, Outage, Session};
 use std::any::Any;
@@ -209,10 +210,17 @@ impl Runner<'_> {
 
     /// Whether all that lies in flash has parity at rest, whatever the engine says: nothing was lost, failed or wrong, so
     /// that there is room and nothing that nobody has noticed yet. A scheme of stages gives all pages parity in the last one.
-    fn keeps_all_covered(&self) -> bool {
+    /// A cut that takes the sums of block groups leaves a group that takes nothing more, and whose pages need another one to get
+    /// parity. A drive keeps one free for that; several such cuts may use up all groups.
+    fn keeps_all_covered(&self) -> AllCovered {
         let Befalls { losses, wear_out, random, takes_partners, .. } = self.scenario.befalls();
         let survives = self.session.standing().promised_dies > 0;
-        survives && losses == Losses::None && !wear_out && !random && !takes_partners
+        if !survives || losses != Losses::None || wear_out || random || takes_partners {
+            return AllCovered::No;
+        }
+        let took_sums = |happened: &&Happened| matches!(happened, Happened::Cut(_, lost) if lost.sums);
+        let often = self.outcome.happened.iter().flatten().filter(took_sums).count() > 1;
+        if often { AllCovered::WhereSuperblocksAreLeft } else { AllCovered::Yes }
     }
 
     /// What is found at the end of a round stays: nothing of it may be in a buffer that is lost with power. A

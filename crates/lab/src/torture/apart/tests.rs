@@ -118,3 +118,21 @@ fn products_are_those_of_the_field() {
         assert_eq!((1..=u8::MAX).filter(|&other| times(element, other) == 1).count(), 1, "{element} has one inverse");
     }
 }
+
+/// A drive keeps superblocks free, so pages without parity are a violation there after any number of cuts; with a needed page in
+/// each superblock they are not. Fails if a superblock with garbage alone counts as needed.
+#[test]
+fn superblocks_are_left_until_each_holds_a_needed_page() {
+    let mut apart = drive("mds-groups", &[]);
+    let all = apart.grid.blocks_per_die();
+    assert!(!apart.needed_superblocks().is_empty() && apart.is(AllCovered::WhereSuperblocksAreLeft));
+    assert!(apart.is(AllCovered::Yes) && !apart.is(AllCovered::No));
+    let first_of = |superblock: u32| apart.grid.slot(apart.grid.ppn(apart.grid.block(DieId(1), superblock), 0), 0);
+    let mut places: Vec<Place> = (0..all - 1).map(|superblock| Place::At(first_of(superblock))).collect();
+    let last = Place::At(first_of(all - 1));
+    apart.inventory.places.clone_from(&places);
+    assert!(apart.is(AllCovered::WhereSuperblocksAreLeft), "the last one can be erased");
+    places.push(last);
+    apart.inventory.places = places;
+    assert!(!apart.is(AllCovered::WhereSuperblocksAreLeft));
+}
