@@ -1,8 +1,8 @@
 //! Runs one scenario against the engine's oracle.
 
+use super::apart::AllCovered;
 use super::promise::{Befalls, Losses};
 use super::scenario::{Fates, Round, Scenario, Strike, When};
-use super::apart::AllCovered;
 use super::{FaultKind, apart};
 use ssd::{Begun, BufferKind, Failure, Fate, MemoryLoss, Mounted, Outage, Session};
 use std::any::Any;
