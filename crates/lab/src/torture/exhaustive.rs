@@ -236,22 +236,38 @@ impl Case {
         }
     }
 
-    /// Cuts the power while the drive recovers from the cut before.
+    /// Cuts the power while the drive recovers from the cut before, and once when it has.
     fn cut_again(&self, at: &Session, depth: u32, stops: &[Stop], tried: &mut Tried) {
+        let mut recovering = at.clone();
+        let mut events = 0;
         for (number, before) in AGAIN_BEFORE.into_iter().enumerate() {
             let fates = if number % 2 == 0 { Fates::Given(Vec::new()) } else { Fates::Drawn(tried.cuts) };
             let stops = [stops, &[Stop { after: before, strike: Strike::Cut(fates.clone(), Outage::default()) }]].concat();
-            let mut again = at.clone();
             tried.cuts += 1;
+            let mut again = None;
             let cut = guarded(|| {
-                again.advance(&mut std::iter::empty(), PACE, &mut |event| event < before);
-                cut(&mut again, &fates, Outage::default())
+                let is_at_rest = go_on(&mut recovering, before - events);
+                let drive = again.insert(recovering.clone());
+                cut(drive, &fates, Outage::default());
+                is_at_rest
             });
-            if depth > 1 && cut.is_ok() {
-                self.cut_again(&again, depth - 1, &stops, tried);
-            }
-            if let Err(violation) = cut.and_then(|_| guarded(|| self.settle(again)).unwrap_or_else(Err)) {
+            events = before;
+            let settled = match (&cut, again) {
+                (Ok(_), Some(drive)) => {
+                    if depth > 1 {
+                        self.cut_again(&drive, depth - 1, &stops, tried);
+                    }
+                    guarded(|| self.settle(drive)).unwrap_or_else(Err)
+                }
+                _ => Ok(()),
+            };
+            let is_at_rest = cut.as_ref().is_ok_and(|&is_at_rest| is_at_rest);
+            if let Err(violation) = cut.map(|_| ()).and(settled) {
                 self.found(tried, violation, &stops, Promise::NothingLost);
+            }
+            // Every later cut would be this one.
+            if is_at_rest {
+                return;
             }
         }
     }
@@ -284,6 +300,16 @@ impl Case {
         rest(&mut session, &mut self.more.iter().copied(), PACE)?;
         verify(&mut session, false)
     }
+}
+
+/// Goes on for so many events; true if the drive came to rest before.
+fn go_on(session: &mut Session, events: u64) -> bool {
+    let mut is_at_rest = true;
+    session.advance(&mut std::iter::empty(), PACE, &mut |event| {
+        is_at_rest = event < events;
+        is_at_rest
+    });
+    is_at_rest
 }
 
 fn stop_text(stop: &Stop) -> String {
