@@ -8,7 +8,6 @@ use device::contents::HostPayload;
 use device::slab::ImageId;
 use ftl::UnitId;
 use nand::{FlashArray, ProgramOutcome};
-use vocab::Ppn;
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Whether the drive writes block groups.
@@ -50,10 +49,5 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// See [`crate::write::groups::Groups::held_sums`].
     pub(crate) fn held_sums(&self) -> Vec<HeldSum> {
         self.writer.groups.held_sums(&self.core)
-    }
-
-    /// See [`crate::write::groups::Groups::is_held`].
-    pub(crate) fn is_held(&self, ppn: Ppn) -> bool {
-        self.writer.groups.is_held(&self.core, ppn)
     }
 }

@@ -16,9 +16,4 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.writer.rows.superblock_was_emptied(&mut self.core, unit);
         self.hand_on();
     }
-
-    /// See [`crate::write::rows::Rows::is_open`].
-    pub(crate) fn is_open_row(&self, row: u32) -> bool {
-        self.writer.rows.is_open(row)
-    }
 }

@@ -284,11 +284,7 @@ impl<P: SessionPayload> Drive<P> {
 
     fn is_in_open_row(&self, lpn: Lpn) -> bool {
         let Place::At(slot) = self.core.map.lookup(lpn) else { return false };
-        match self.writer.way {
-            Way::Rows => self.is_open_row(self.core.map.rows().row_of(self.core.device.grid.page_of(slot).0).0),
-            Way::Groups => self.is_held(self.core.device.grid.page_of(slot).0),
-            Way::Pages | Way::Stripes | Way::Zones => false,
-        }
+        self.writer.has_sum_of(&self.core, self.core.device.grid.page_of(slot).0)
     }
 
     fn is_elsewhere(&self, lpn: Lpn) -> bool {
@@ -324,7 +320,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         for lpn in (0..self.core.map.user_slots()).map(Lpn) {
             self.scrub_place(lpn)?;
         }
-        if self.writer.way != Way::Zones && self.writer.zones.is_some() {
+        if self.writer.zones.as_ref().is_some_and(|zones| zones.is_over()) {
             self.scrub_zones()?;
         }
         match self.writer.way {

@@ -4,8 +4,7 @@
 use crate::core::flash::SessionPayload;
 use crate::engine::Drive;
 use crate::session::{Session, inside};
-use crate::write::Way;
-use crate::write::sources::Sources;
+use crate::write::RebuiltBy;
 use ftl::{Place, UnitState};
 use vocab::{DieId, Lpn, Ppn, StripeId, SuperblockId};
 
@@ -63,20 +62,7 @@ impl<P: SessionPayload> Drive<P> {
         let is_dead = |die: &DieId| self.core.device.is_dead(*die);
         let mut standing =
             Standing { dead_dies: (0..dies).map(|die| DieId(die as u16)).filter(is_dead).count() as u32, ..Standing::default() };
-        match writer.way {
-            Way::Pages | Way::Zones => {}
-            Way::Stripes => {
-                let scheme = writer.stripes.scheme();
-                standing.promised_dies = scheme.survives_dies();
-                // In its first stage a scheme of stages has no parity to hold.
-                standing.power_safe_memory = scheme.parity_cache() > 0 && scheme.life_stage() != Some(1);
-            }
-            Way::Rows => standing.promised_dies = 1,
-            Way::Groups => {
-                standing.promised_dies = writer.groups.scheme().survives_dies();
-                standing.power_safe_memory = true;
-            }
-        }
+        (standing.promised_dies, standing.power_safe_memory) = writer.promise();
         let slots = self.core.map.user_slots();
         // Odd, so that no stripe of a power of two gives the same strip each time.
         let step = slots.div_ceil(LOOKED_AT) | 1;
@@ -104,10 +90,10 @@ impl<P: SessionPayload> Drive<P> {
     fn is_rebuilt(&self) -> bool {
         let (core, stripes) = (&self.core, &self.writer.stripes);
         let has_homes = |stripe| (0..=stripes.data_strips()).all(|strip| stripes.home_of(core, stripe, strip).is_some());
-        let has_redundancy = match self.writer.way {
-            Way::Pages | Way::Zones => false,
-            Way::Stripes => stripes.scheme().survives_dies() > 0 && (0..self.stripe_count()).map(StripeId).all(has_homes),
-            Way::Rows | Way::Groups => !self.writes_to_lost_blocks(),
+        let has_redundancy = match self.writer.facts().rebuilt_by {
+            RebuiltBy::Nothing => false,
+            RebuiltBy::Stripes => stripes.scheme().survives_dies() > 0 && (0..self.stripe_count()).map(StripeId).all(has_homes),
+            RebuiltBy::Collection => !self.writes_to_lost_blocks(),
         };
         has_redundancy && self.care.rebuild_left(core) == 0
     }
@@ -126,7 +112,7 @@ impl<P: SessionPayload> Drive<P> {
     /// A static stripe with two strips on one die that answers, in words. Where a die has no room left because its
     /// blocks are gone, any die is better than none, and nothing is said.
     fn doubled_stripe(&self) -> Option<String> {
-        if self.writer.way != Way::Stripes || self.core.grown_bad > 0 {
+        if self.writer.stripe_scheme().is_none() || self.core.grown_bad > 0 {
             return None;
         }
         let (core, stripes) = (&self.core, &self.writer.stripes);
@@ -165,18 +151,7 @@ impl<P: SessionPayload> Drive<P> {
             Place::Missing => None,
             Place::At(slot) => Some(core.device.grid.page_of(slot)),
         };
-        let sources: Option<Vec<Ppn>> = match writer.way {
-            Way::Pages | Way::Zones => None,
-            Way::Stripes => {
-                let (stripe, strip) = writer.stripes.strip_of(lpn);
-                writer.stripes.sources_of(core, stripe, strip).map(|sources| sources.pages)
-            }
-            Way::Rows => writer.rows.sources(core, place?.0, &[]).ok().flatten(),
-            Way::Groups => match writer.groups.sources_of(core, place?, &[place?.0]) {
-                Sources::Weighted { pages, .. } => Some(pages.into_iter().map(|(ppn, _)| ppn).collect()),
-                _ => None,
-            },
-        };
+        let sources = writer.pages_that_bring_back(core, lpn, place);
         let is_there = |&page: &Ppn| core.device.is_stored(page) && !core.device.array.is_lost(page);
         let own = place.map(|(ppn, _)| core.device.grid.die_of(ppn));
         let is_elsewhere = |&page: &Ppn| Some(core.device.grid.die_of(page)) != own;

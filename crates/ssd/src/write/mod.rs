@@ -91,6 +91,30 @@ impl<P: HostPayload> Writer<P> {
         (self.way == Way::Stripes).then(|| self.stripes.scheme())
     }
 
+    /// Dies whose loss at a time loses no acknowledged data, as the scheme promises it in its present stage; and whether the
+    /// promise needs memory that outlives a loss of power.
+    pub fn promise(&self) -> (u32, bool) {
+        match self.way {
+            Way::Pages | Way::Zones => (0, false),
+            Way::Stripes => {
+                let scheme = self.stripes.scheme();
+                // In its first stage a scheme of stages has no parity to hold.
+                (scheme.survives_dies(), scheme.parity_cache() > 0 && scheme.life_stage() != Some(1))
+            }
+            Way::Rows => (1, false),
+            Way::Groups => (self.groups.scheme().survives_dies(), true),
+        }
+    }
+
+    /// Whether the controller has the sum of the codeword that the page is in.
+    pub fn has_sum_of<A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> bool {
+        match self.way {
+            Way::Rows => self.rows.is_open(core.map.rows().row_of(ppn).0),
+            Way::Groups => self.groups.is_held(core, ppn),
+            Way::Pages | Way::Stripes | Way::Zones => false,
+        }
+    }
+
     /// The scheme of a drive of code zones.
     fn zone_scheme(&self) -> &CodeZones {
         &self.zones.as_ref().expect("a drive of code zones").scheme

@@ -54,6 +54,27 @@ impl<P: HostPayload> Writer<P> {
         }
     }
 
+    /// The pages in flash that bring back a logical page, wherever they lie; `place`: where it is, or was.
+    pub fn pages_that_bring_back<A: FlashArray<P>>(
+        &self,
+        core: &Core<P, A>,
+        lpn: Lpn,
+        place: Option<(Ppn, u32)>,
+    ) -> Option<Vec<Ppn>> {
+        match self.way {
+            Way::Pages | Way::Zones => None,
+            Way::Stripes => {
+                let (stripe, strip) = self.stripes.strip_of(lpn);
+                self.stripes.sources_of(core, stripe, strip).map(|sources| sources.pages)
+            }
+            Way::Rows => self.rows.sources(core, place?.0, &[]).ok().flatten(),
+            Way::Groups => match self.groups.sources_of(core, place?, &[place?.0]) {
+                Sources::Weighted { pages, .. } => Some(pages.into_iter().map(|(ppn, _)| ppn).collect()),
+                _ => None,
+            },
+        }
+    }
+
     /// Pages whose sum the page is as they are now, where the scheme has such sums: reads of a busy die go to them.
     pub fn stand_ins<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn, ppn: Ppn) -> Option<Vec<Ppn>> {
         match self.way {

@@ -28,6 +28,7 @@ pub(crate) mod group_log;
 pub(crate) mod looks;
 pub(crate) mod recovery;
 pub(crate) mod stripes;
+pub(crate) mod ways;
 
 use crate::care::profiles::Profiles;
 use crate::core::checkpoint::Checkpoint;
@@ -40,10 +41,10 @@ use crate::power::cut::{READS_SAVED_EVERY, Remains};
 use crate::power::mount::looks::Looks;
 use crate::power::outage::MemoryLoss;
 use crate::rules::SafetyRule;
+use crate::write::RebuiltBy;
 use crate::write::found;
 use crate::write::found::Lost;
 use crate::write::stripes::mount::StripeFound;
-use crate::write::{RebuiltBy, Way};
 use device::contents::HostPayload;
 use device::failed::FailedProgram;
 use ftl::UnitId;
@@ -143,7 +144,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         self.core.device.sequence = looks.newest.max(remains.newest());
         let suspects = self.read_suspects(&mut looks);
         if remains.checkpoint.is_some() {
-            let doubted = self.doubted(&looks, &remains, &suspects);
+            let doubted = (self.steps().doubted)(self, &looks, &remains, &suspects);
             doubted.into_iter().for_each(|ppn| looks.look_again(&self.core.device.array, ppn));
         }
         self.mount_checkpoint(&looks, &suspects, remains.checkpoint.as_ref());
@@ -153,7 +154,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         let lost = if self.core.device.losses.dead().is_empty() { Lost::AreLeftOut } else { Lost::AreSolvedFor };
         // A suspect may be durable: what would count without it is kept, and the next mount knows better.
         let mut without = self.choose(&looks, &remains, &known_lost, (&suspects, lost));
-        if let Way::Stripes = self.writer.way {
+        if self.writer.facts().rebuilt_by == RebuiltBy::Stripes {
             self.core.safe.lost = with.stripes.iter().flat_map(|found| found.lost.iter().copied()).collect();
         } else {
             self.core.safe.lost = with.lose(&remains.journal);
@@ -177,7 +178,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         for die in self.core.device.losses.died().to_vec() {
             self.leave_die_out(die);
         }
-        self.mount_redundancy(&looks, &with, &mut remains);
+        (self.steps().take_over)(self, &looks, &with, &mut remains);
         self.host.buffer.restore(std::mem::take(&mut remains.buffer));
         let rewrites = !self.core.breaks(SafetyRule::Suspects);
         let pages = if rewrites { self.pages_to_rewrite(&with, &suspects) } else { BTreeSet::new() };
@@ -284,24 +285,9 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         suspects
     }
 
-    /// Pages that summaries vouch for and that are looked at nonetheless.
-    fn doubted(&self, looks: &Looks, remains: &Remains<P>, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
-        match self.writer.way {
-            Way::Pages | Way::Zones => Vec::new(),
-            Way::Stripes => self.doubted_in_stripes(looks, remains, suspects),
-            Way::Rows | Way::Groups => self.doubted_in_rows(looks, suspects),
-        }
-    }
-
     /// The newest consistent state if the pages `but` cannot be read. `lost`: those of rows and groups.
     fn choose(&self, looks: &Looks, remains: &Remains<P>, durable: &Journal, (but, lost): (&BTreeSet<Ppn>, Lost)) -> Choice {
-        match self.writer.way {
-            Way::Pages | Way::Zones => self.choose_pages(looks, but),
-            Way::Stripes => self.choose_stripes(looks, remains, durable, but),
-            // What was durable is, whatever the suspects are: it needs no parity that is one of them.
-            Way::Rows => self.choose_in_rows(looks, &remains.journal, but, lost),
-            Way::Groups => self.choose_in_groups(looks, remains, but, lost),
-        }
+        (self.steps().choose)(self, looks, remains, durable, (but, lost))
     }
 
     /// Without redundancy every page stands for itself. Code of code zones is derived data: none
@@ -389,7 +375,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     /// Logical pages of block groups that count in a suspect, and another copy of the same contents: one that is no suspect,
     /// or else the first of those that are.
     fn other_copies(&self, with: &Choice, without: &Choice, suspects: &BTreeSet<Ppn>) -> Vec<(Lpn, Slot)> {
-        if !matches!(self.writer.way, Way::Groups) {
+        if !self.writer.facts().keeps_copies {
             return Vec::new();
         }
         let solved: BTreeSet<Slot> = without.solved.iter().map(|member| member.slot).collect();
@@ -409,7 +395,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
 
     /// Logical pages of block groups that count in a suspect, and the same contents as a codeword without suspects brings them back.
     fn solved_copies(&self, with: &Choice, without: &Choice, suspects: &BTreeSet<Ppn>) -> Vec<(Lpn, Member)> {
-        if !matches!(self.writer.way, Way::Groups) {
+        if !self.writer.facts().keeps_copies {
             return Vec::new();
         }
         let solved = &without.solved;
@@ -489,24 +475,14 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         streams.found(lpn, self.core.device.array.page(self.core.device.grid.page_of(slot).0).oob.coverage);
     }
 
-    /// Takes over what belongs to the scheme.
-    fn mount_redundancy(&mut self, looks: &Looks, with: &Choice, remains: &mut Remains<P>) {
-        match self.writer.way {
-            Way::Pages | Way::Zones => {}
-            Way::Stripes => self.mount_stripes(with, std::mem::take(&mut remains.held)),
-            Way::Rows => self.mount_rows(looks),
-            Way::Groups => self.settle_mounted_groups(),
-        }
-    }
-
     /// Pages that are read and written anew before the host is heard.
     fn pages_to_rewrite(&self, with: &Choice, suspects: &BTreeSet<Ppn>) -> BTreeSet<Ppn> {
         let page = |slot: Slot| self.core.device.grid.page_of(slot).0;
         let mut pages: BTreeSet<Ppn> = with.slots().map(page).filter(|ppn| suspects.contains(ppn)).collect();
-        if matches!(self.writer.way, Way::Rows) {
+        if self.writer.facts().leans_on_rows {
             pages.extend(with.slots().map(page).filter(|&ppn| self.leans_on(ppn, suspects)));
         }
-        if matches!(self.writer.way, Way::Groups) {
+        if self.writer.facts().keeps_copies {
             let solved: BTreeSet<Slot> = with.solved.iter().map(|member| member.slot).collect();
             let leaning = with.slots().filter(|slot| solved.contains(slot)).map(page);
             pages.extend(leaning.filter(|&ppn| suspects.iter().any(|&suspect| self.shares_codeword(ppn, suspect))));
@@ -521,7 +497,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     /// Pages of rows whose parity sums a suspect: the controller remembers that, but the next cut may take it, and then the
     /// first loss would be one too many.
     fn pages_beside_suspects(&self, with: &Choice, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
-        if !matches!(self.writer.way, Way::Rows) {
+        if !self.writer.facts().leans_on_rows {
             return Vec::new();
         }
         let pages: BTreeSet<Ppn> = with.slots().map(|slot| self.core.device.grid.page_of(slot).0).collect();

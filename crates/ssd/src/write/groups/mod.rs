@@ -38,6 +38,7 @@ pub(crate) const FACTS: WayFacts = WayFacts {
     brings_pages_back: true,
     goes_on_with_dead_dies: true,
     rebuilt_by: RebuiltBy::Collection,
+    keeps_copies: true,
     no_slc: Some("block groups want whole blocks: their codes reach from the first page to the last"),
     ..WayFacts::PLAIN
 };

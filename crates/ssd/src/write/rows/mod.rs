@@ -28,6 +28,7 @@ pub(crate) const FACTS: WayFacts = WayFacts {
     log: LogKind::Group,
     brings_pages_back: true,
     rebuilt_by: RebuiltBy::Collection,
+    leans_on_rows: true,
     slc_wants_own_frontier: true,
     ..WayFacts::PLAIN
 };

@@ -1,0 +1,56 @@
+//! The steps of a mount in which ways of writing differ: a row for each way.
+
+use crate::core::journal::Journal;
+use crate::engine::Engine;
+use crate::power::cut::Remains;
+use crate::power::mount::Choice;
+use crate::power::mount::looks::Looks;
+use crate::write::Way;
+use crate::write::found::Lost;
+use device::contents::HostPayload;
+use nand::Scan;
+use std::collections::BTreeSet;
+use vocab::Ppn;
+
+/// Pages that summaries vouch for and that are looked at nonetheless, beside these suspects.
+type Doubted<P, A> = fn(&Engine<P, A>, &Looks, &Remains<P>, &BTreeSet<Ppn>) -> Vec<Ppn>;
+/// The newest consistent state, given what was durable, if these pages cannot be read; and whether lost pages are solved for.
+type Choose<P, A> = fn(&Engine<P, A>, &Looks, &Remains<P>, &Journal, (&BTreeSet<Ppn>, Lost)) -> Choice;
+/// Takes over what belongs to the scheme.
+type TakeOver<P, A> = fn(&mut Engine<P, A>, &Looks, &Choice, &mut Remains<P>);
+
+/// The steps of one way.
+pub(super) struct Steps<P: HostPayload, A: Scan<P>> {
+    pub doubted: Doubted<P, A>,
+    pub choose: Choose<P, A>,
+    pub take_over: TakeOver<P, A>,
+}
+
+impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
+    /// The steps of the drive's way.
+    pub(super) fn steps(&self) -> Steps<P, A> {
+        match self.writer.way {
+            Way::Pages | Way::Zones => Steps {
+                doubted: |_, _, _, _| Vec::new(),
+                choose: |drive, looks, _, _, (but, _)| drive.choose_pages(looks, but),
+                take_over: |_, _, _, _| (),
+            },
+            Way::Stripes => Steps {
+                doubted: Self::doubted_in_stripes,
+                choose: |drive, looks, remains, durable, (but, _)| drive.choose_stripes(looks, remains, durable, but),
+                take_over: |drive, _, with, remains| drive.mount_stripes(with, std::mem::take(&mut remains.held)),
+            },
+            Way::Rows => Steps {
+                doubted: |drive, looks, _, suspects| drive.doubted_in_rows(looks, suspects),
+                // What was durable is, whatever the suspects are: it needs no parity that is one of them.
+                choose: |drive, looks, remains, _, (but, lost)| drive.choose_in_rows(looks, &remains.journal, but, lost),
+                take_over: |drive, looks, _, _| drive.mount_rows(looks),
+            },
+            Way::Groups => Steps {
+                doubted: |drive, looks, _, suspects| drive.doubted_in_rows(looks, suspects),
+                choose: |drive, looks, remains, _, (but, lost)| drive.choose_in_groups(looks, remains, but, lost),
+                take_over: |drive, _, _, _| drive.settle_mounted_groups(),
+            },
+        }
+    }
+}
