@@ -233,6 +233,8 @@ const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
     (2, 51_040, &[]),
     (701, 722_648, &[]),
     (701, 759_081, &[]),
+    (1_001, 470_769, &[]),
+    (1_001, 1_353_105, &[]),
     // Not mended: four cuts that each take the sums use up all groups, and what is promised then is less (`AllCovered`).
     (902, 2_985_112, &[]),
 ];

@@ -133,6 +133,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             let tag = self.core.device.images.slot(command.image, index).0;
             let (from, to) = (self.core.device.grid.slot(command.ppn, index), self.core.device.grid.slot(ppn, index));
             if !self.republish(tag, from, to) {
+                self.old_goes_to(tag, from, to);
                 let update = self.core.device.images.updates(command.image)[index as usize];
                 if let Some(unit) = move_pin(&mut self.core, &self.writer.pages, (tag, update), from, to) {
                     self.release(unit);
@@ -142,6 +143,19 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.core.submit_program(command.image, owner, command.cause);
         // Not before: collection may take pages behind this one.
         self.start_collecting_if_short(self.log_of(ppn));
+    }
+
+    /// What a partial parity knows as the old version of a strip in slot `from` will lie in `to`, and stays pinned.
+    fn old_goes_to(&mut self, tag: OobTag, from: Slot, to: Slot) {
+        let (stripes, map) = (&mut self.writer.stripes, &self.core.map);
+        if stripes.held.is_empty() {
+            return;
+        }
+        let Some(strip) = stripes.strip_of_role(tag.role()) else { return };
+        if stripes.held.old_goes_to(strip, from, to, |slot| map.unit_of(slot)) {
+            self.core.map.pin(self.core.map.unit_of(to));
+            self.release(self.core.map.unit_of(from));
+        }
     }
 
     /// What was to lie in slot `from` will lie in `to`; false if something newer took its place.

@@ -203,7 +203,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             RebuiltBy::Collection => self.rebuild_superblocks(),
             RebuiltBy::Stripes => {
                 let stripes = (0..self.stripe_count()).map(StripeId);
-                let is_whole = |stripe| self.stripe_state(stripe).1.is_empty();
+                // A partial parity may lean on an old version that only the stored parity gave before the cut.
+                let leans = |stripe| self.writer.stripes.leans_on_lost(&self.core, stripe);
+                let is_whole = |stripe| self.stripe_state(stripe).1.is_empty() && !leans(stripe);
                 if !stripes.into_iter().all(is_whole) {
                     self.rebuild_stripes();
                 }

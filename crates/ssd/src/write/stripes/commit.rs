@@ -8,7 +8,7 @@ use crate::core::target::Target;
 use crate::write::stripes::Stripes;
 use crate::write::stripes::op::Work;
 use device::contents::HostPayload;
-use ftl::{UnitId, UnitState};
+use ftl::{Place, UnitId, UnitState};
 use nand::FlashArray;
 use std::collections::BTreeMap;
 use vocab::{StripSet, StripeId};
@@ -87,12 +87,19 @@ impl<P: HostPayload> Stripes<P> {
         }
     }
 
-    /// Commits the stripe if its partial parity leans on an old version, or an old parity, that
-    /// is lost: no rebuild brings those back, full parity does without.
-    pub fn commit_if_leaning_on_lost<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId) {
-        let Some(partial) = self.held.get(stripe) else { return };
+    /// Whether the stripe's partial parity leans on an old version, or an old parity, that is lost: strips outside the partial
+    /// parity then have no redundancy.
+    pub fn leans_on_lost<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId) -> bool {
+        let (Some(partial), stored) = (self.held.get(stripe), core.map.lookup_parity(stripe)) else { return false };
+        let sums_all = || self.stripe_state(core, stripe).0.minus(partial.covers).is_empty();
+        let leans_on_nothing = stored == Place::Unmapped && sums_all();
         let old = partial.old.iter().map(|(_, place)| *place);
-        if old.chain([core.map.lookup_parity(stripe)]).any(|place| core.is_lost_place(place)) {
+        !leans_on_nothing && old.chain([stored]).any(|place| core.is_lost_place(place))
+    }
+
+    /// Commits the stripe if its partial parity leans on what is lost: no rebuild brings that back, full parity does without.
+    pub fn commit_if_leaning_on_lost<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId) {
+        if self.leans_on_lost(core, stripe) {
             self.commit_healing(core, stripe, core.safe.recovering);
         }
     }

@@ -345,16 +345,36 @@ impl<P: HostPayload> ParityCache<P> {
         if let Some(going) = &mut self.going {
             going.insert(stripe, entry.clone());
         }
-        for slot in entry.pinned() {
-            let unit = unit_of(slot);
-            let stripes = self.by_unit.get_mut(&unit).expect("a pinned unit is known");
-            let at = stripes.iter().position(|&s| s == stripe).expect("each pin is known");
-            stripes.swap_remove(at);
-            if stripes.is_empty() {
-                self.by_unit.remove(&unit);
-            }
-        }
+        entry.pinned().for_each(|slot| self.forget_pin(stripe, unit_of(slot)));
         Some(entry)
+    }
+
+    /// An old version of a strip, whose program failed in `from`, is to be programmed in `to`. True if the cache keeps it: then
+    /// its pin goes along.
+    pub fn old_goes_to(
+        &mut self,
+        (stripe, strip): (StripeId, u32),
+        from: Slot,
+        to: Slot,
+        unit_of: impl Fn(Slot) -> UnitId,
+    ) -> bool {
+        let Some(entry) = self.entries.get_mut(&stripe.0) else { return false };
+        let Some((_, place)) = entry.old.iter_mut().find(|(of, place)| (*of, *place) == (strip, Place::At(from))) else {
+            return false;
+        };
+        *place = Place::At(to);
+        self.forget_pin(stripe, unit_of(from));
+        self.by_unit.entry(unit_of(to)).or_default().push(stripe);
+        true
+    }
+
+    fn forget_pin(&mut self, stripe: StripeId, unit: UnitId) {
+        let stripes = self.by_unit.get_mut(&unit).expect("a pinned unit is known");
+        let at = stripes.iter().position(|&s| s == stripe).expect("each pin is known");
+        stripes.swap_remove(at);
+        if stripes.is_empty() {
+            self.by_unit.remove(&unit);
+        }
     }
 
     /// The room of an entry that was taken out is free.

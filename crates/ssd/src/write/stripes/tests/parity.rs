@@ -339,6 +339,28 @@ fn a_partial_parity_that_leans_on_a_lost_parity_is_committed() {
     assert_eq!(drive.stored(STRIPE, N), sum([page(0, 1), page(1, 2), page(2, 2), page(3, 1)]));
 }
 
+/// The program of an old version fails after a newer one was placed, and it goes to another block. Fails if the partial parity
+/// goes on naming the page that failed (torture, seed 1001, 1353105), or if its pin stays behind.
+#[test]
+fn an_old_version_that_goes_elsewhere_is_found_there_and_pinned_there() {
+    let mut drive = with_partial_parity();
+    let unit_of = |drive: &Drive, slot| drive.core.map.unit_of(slot);
+    let from = drive.stripes.held.get(STRIPE).expect("held").pinned().next().expect("an old version");
+    let grid = drive.core.device.grid.clone();
+    let to = grid.slot(grid.ppn(grid.block(vocab::DieId(0), grid.blocks_per_die() - 1), 0), 0);
+    assert_ne!(unit_of(&drive, from), unit_of(&drive, to));
+    let (map, held) = (&drive.core.map, &mut drive.stripes.held);
+    assert!(!held.old_goes_to((STRIPE, 3), from, to, |slot| map.unit_of(slot)), "another strip lay there");
+    assert!(!held.old_goes_to((STRIPE, 1), to, from, |slot| map.unit_of(slot)), "it lay elsewhere");
+    assert!(!held.old_goes_to((StripeId(1), 1), from, to, |slot| map.unit_of(slot)), "no partial parity");
+    assert!(held.old_goes_to((STRIPE, 1), from, to, |slot| map.unit_of(slot)));
+    assert_eq!(held.get(STRIPE).expect("held").old_place(1), Some(Place::At(to)));
+    let others: Vec<Slot> = held.get(STRIPE).expect("held").pinned().filter(|&slot| slot != to).collect();
+    assert_eq!(held.pinned_in(map.unit_of(to)), [STRIPE]);
+    let left = others.iter().filter(|&&slot| map.unit_of(slot) == map.unit_of(from)).count();
+    assert_eq!(held.pinned_in(map.unit_of(from)).len(), left);
+}
+
 /// Catches a build over a stripe that has parity, and a collector that is never told.
 #[test]
 fn parity_is_built_once_and_its_waiter_goes_on() {
