@@ -1,8 +1,9 @@
 //! Crash points of a recording.
 
 use crate::args::CrashOptions;
+use crate::progress::Count;
 use crate::serve::problem;
-use crate::{CHECK_FAILED, print, say, threads};
+use crate::{CHECK_FAILED, print, threads};
 use lab::{Experiment, Problem, quoted};
 use serve::{Crash, DriveDirectory, Instant, Recording, Shrunk, Smaller, Tried, usual_work};
 use std::path::Path;
@@ -29,12 +30,10 @@ pub fn run(options: &CrashOptions) -> Result<ExitCode, Problem> {
         shrink: options.shrink,
         anew: options.anew,
     };
-    let mut tell = |done: usize, all: usize| {
-        if done > 0 && done.is_multiple_of(1000) {
-            say(&format!("{done} of {all} requests"));
-        }
-    };
-    let tried = crash.run(&setup, &recording, &mut tell).map_err(problem)?;
+    let bar = Count::new("requests");
+    let tried = crash.run(&setup, &recording, &mut |done, all| bar.show(done as u64, all as u64)).map_err(problem);
+    bar.clear();
+    let tried = tried?;
     report(options, &tried, recording.requests.len());
     Ok(if tried.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CHECK_FAILED) })
 }

@@ -28,6 +28,7 @@ fn run(scheme: &str, offset: u64) -> RunResult {
     (run.oracle.checked_reads, run.oracle.mismatches, run.redundancy.rebuilt_reads) =
         (17_000 + offset, 18_000 + offset, 19_000 + offset);
     (run.host.media_errors, run.host.write_errors) = (20_000 + offset, 21_000 + offset);
+    run.ecc.ldpc_disagreements = 25_000 + offset;
     (run.replay.simulated_s, run.flash.die_busy_share, run.replay.offered_load) = (22.5 + x, 0.375, 0.4375);
     (run.precondition.overwrites, run.precondition.waf, run.precondition.converged) = (2.75 + x, 1.875 + x, true);
     (run.wear.pe_added, run.wear.pe_cycles) = (vec![1, 3], vec![101, 203]);
@@ -152,6 +153,11 @@ fn checks_and_speed_in_the_table_are_those_of_the_run() {
     check(&page, [trust, "Data", "rebuilt from a stripe"], |n| runs[n].redundancy.rebuilt_reads.to_string());
     check(&page, [trust, "Data", "media errors"], |n| runs[n].host.media_errors.to_string());
     check(&page, [trust, "Data", "write errors"], |n| runs[n].host.write_errors.to_string());
+    let row = "decoded by the curve, not by the LDPC decoder";
+    check(&page, [trust, "Data", row], |n| runs[n].ecc.ldpc_disagreements.to_string());
+    let mut plain = runs.clone();
+    plain.iter_mut().for_each(|run| run.ecc.ldpc_disagreements = 0);
+    assert!(!html(&input(&plain)).contains(row), "nothing to say");
     check(&page, [trust, "Preconditioning", "overwrites of the working set"], |n| runs[n].precondition.overwrites.to_string());
     check(&page, [trust, "Preconditioning", "write amplification when it ended"], |n| runs[n].precondition.waf.to_string());
     check(&page, [trust, "Simulator", "flash commands"], |n| runs[n].flash.ops.to_string());
