@@ -382,7 +382,13 @@ impl Log {
         {
             return decided;
         }
-        let frontier = &self.frontiers[self.frontier_of(stream, shape)];
+        self.has_room_at(self.frontier_of(stream, shape), stream, shape)
+    }
+
+    /// As [`Self::has_room`], beside an SLC cache, at the frontier of the stream.
+    #[inline(always)]
+    fn has_room_at(&self, which: usize, stream: Stream, shape: &LogShape) -> bool {
+        let frontier = &self.frontiers[which];
         let reserve = match stream {
             Stream::Gc | Stream::GcOf(_) => return frontier.unit.is_some() || !self.free.is_empty(),
             Stream::Commit => 0,
@@ -412,12 +418,40 @@ impl Log {
         }
         let which = self.frontier_of(stream, shape);
         if self.frontiers[which].unit.is_none() {
-            let unit = self.take_free(units, shape)?;
-            units[(unit - self.first) as usize].state = UnitState::Open;
-            self.frontiers[which] = Frontier { unit: Some(unit), next: 0 };
+            self.open(which, units, shape)?;
         }
         let frontier = self.frontiers[which];
         frontier.unit.map(|unit| (unit, frontier.next))
+    }
+
+    /// The unit and position that the stream writes next, taken: what [`Self::position`] and [`Self::advance`] do, for most drives
+    /// with one look at the frontier.
+    #[inline]
+    pub fn take(&mut self, stream: Stream, units: &mut [Unit], shape: &LogShape) -> Option<(UnitId, u32)> {
+        if shape.slc.is_some() {
+            let position = self.position(stream, units, shape)?;
+            self.advance(stream, units, shape);
+            return Some(position);
+        }
+        let which = self.frontier_of(stream, shape);
+        if !self.has_room_at(which, stream, shape) {
+            return None;
+        }
+        let unit = match self.frontiers[which].unit {
+            Some(unit) => unit,
+            None => self.open(which, units, shape)?,
+        };
+        let next = self.frontiers[which].next;
+        self.move_on(which, shape.positions, units);
+        Some((unit, next))
+    }
+
+    /// A free unit becomes the open one of a frontier.
+    fn open(&mut self, which: usize, units: &mut [Unit], shape: &LogShape) -> Option<UnitId> {
+        let unit = self.take_free(units, shape)?;
+        units[(unit - self.first) as usize].state = UnitState::Open;
+        self.frontiers[which] = Frontier { unit: Some(unit), next: 0 };
+        Some(unit)
     }
 
     /// Moves on to the next position; closes the unit after its last one.
@@ -427,6 +461,11 @@ impl Log {
             Some(slc) if !stream.is_collection() && self.writes_slc() => (SLC, shape.positions / slc.bits),
             _ => (self.frontier_of(stream, shape), shape.positions),
         };
+        self.move_on(which, positions, units);
+    }
+
+    #[inline(always)]
+    fn move_on(&mut self, which: usize, positions: u32, units: &mut [Unit]) {
         let frontier = &mut self.frontiers[which];
         frontier.next += 1;
         if frontier.next == positions {

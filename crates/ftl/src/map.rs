@@ -483,8 +483,7 @@ impl Ftl {
             return None;
         }
         let units = &mut self.units[state.units(shape)];
-        let (unit, page) = state.position(stream, units, shape)?;
-        state.advance(stream, units, shape);
+        let (unit, page) = state.take(stream, units, shape)?;
         Some(self.grid.ppn(BlockAddr(unit), page))
     }
 

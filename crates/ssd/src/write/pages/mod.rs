@@ -22,13 +22,42 @@ pub(crate) const FACTS: WayFacts = WayFacts { without_reserve: WithoutReserve::O
 pub(crate) struct PageWriter {
     /// The die that is asked first next time: equal backlogs take turns.
     turn: usize,
-    /// Where host pages go: one, or one for each stream, where streams are isolated.
-    host: Vec<HostPage>,
+    /// Where host pages go.
+    host: HostPages,
     /// For each log, and each stream of those that its collector keeps apart, the image moved pages are put into; not queued
     /// before it is full.
     moved: Vec<Option<ImageId>>,
     /// Streams that collectors keep apart.
     kept_apart: usize,
+}
+
+/// Pages of flash that host pages are put into: one, or one for each stream, where streams are isolated.
+#[derive(Clone, Debug)]
+struct HostPages {
+    /// That of stream 0, which is all that most drives have.
+    first: HostPage,
+    others: Vec<HostPage>,
+}
+
+impl HostPages {
+    #[inline]
+    fn of(&self, stream: StreamId) -> &HostPage {
+        stream.index().checked_sub(1).and_then(|other| self.others.get(other)).unwrap_or(&self.first)
+    }
+
+    #[inline]
+    fn of_mut(&mut self, stream: StreamId) -> &mut HostPage {
+        stream.index().checked_sub(1).and_then(|other| self.others.get_mut(other)).unwrap_or(&mut self.first)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &HostPage> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    #[inline]
+    fn iter_mut(&mut self) -> impl Iterator<Item = &mut HostPage> {
+        std::iter::once(&mut self.first).chain(&mut self.others)
+    }
 }
 
 /// The page of flash that host pages are put into.
@@ -45,13 +74,8 @@ struct HostPage {
 impl PageWriter {
     pub fn new(logs: usize, streams: &StreamConfig) -> Self {
         let (host, kept_apart) = (streams.host_frontiers() as usize, streams.gc_frontiers() as usize);
-        Self { turn: 0, host: vec![HostPage::default(); host], moved: vec![None; logs * kept_apart], kept_apart }
-    }
-
-    /// Which of the host's pages a page of this stream goes into.
-    #[inline]
-    fn host_of(&self, stream: StreamId) -> usize {
-        if stream.index() < self.host.len() { stream.index() } else { 0 }
+        let host = HostPages { first: HostPage::default(), others: vec![HostPage::default(); host - 1] };
+        Self { turn: 0, host, moved: vec![None; logs * kept_apart], kept_apart }
     }
 
     /// Which image a moved page of this stream goes into.
@@ -68,7 +92,7 @@ impl PageWriter {
     /// The die takes up the image: nothing more fits in.
     #[inline]
     pub fn sealed(&mut self, image: ImageId) {
-        for page in &mut self.host {
+        for page in self.host.iter_mut() {
             if page.open == Some(image) {
                 page.open = None;
             }
@@ -101,7 +125,7 @@ impl PageWriter {
 
     /// Queues the programs of the host's open images, full or not, if there are some.
     pub fn send_open_page<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
-        for page in &mut self.host {
+        for page in self.host.iter_mut() {
             if let Some(image) = page.open.filter(|_| !page.sent) {
                 let log = page.log as u16;
                 core.submit_program(image, Owner::Page { log, holds: Holds::Data }, Cause::Host);

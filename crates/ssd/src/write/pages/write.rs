@@ -79,24 +79,24 @@ impl PageWriter {
     /// The image the next host page of the stream goes into.
     #[inline(always)]
     pub fn host_image<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stream: StreamId) -> HostImage {
-        let at = self.host_of(stream);
-        if let Some(image) = self.host[at].open {
+        if let Some(image) = self.host.of(stream).open {
             core.also_beside(image, stream);
             return HostImage::Open(image);
         }
-        let Some(log) = self.next_log(core, at, Stream::HostIn(stream)) else { return HostImage::NoRoom };
+        let Some(log) = self.next_log(core, stream) else { return HostImage::NoRoom };
         let ppn = core.map.take_page(log, Stream::HostIn(stream)).expect("a log with room has a page");
         let fills = !core.device.latencies.unit.ends_plane_page(core.device.grid.split(ppn).1);
         let image = core.device.images.open(ppn, oob_covering(core.beside_stream(stream)));
-        self.host[at] = HostPage { open: Some(image), log, fills, sent: false };
+        *self.host.of_mut(stream) = HostPage { open: Some(image), log, fills, sent: false };
         HostImage::Taken(image, log)
     }
 
     /// The log of the next page: that of the last one until the page of its plane is full, so that pages written together are
     /// sensed together; else the one with the least waiting.
     #[inline]
-    fn next_log<P: HostPayload, A: FlashArray<P>>(&mut self, core: &Core<P, A>, at: usize, stream: Stream) -> Option<usize> {
-        let HostPage { fills, log, .. } = self.host[at];
+    fn next_log<P: HostPayload, A: FlashArray<P>>(&mut self, core: &Core<P, A>, of: StreamId) -> Option<usize> {
+        let HostPage { fills, log, .. } = *self.host.of(of);
+        let stream = Stream::HostIn(of);
         if fills && core.map.has_room(log, stream) {
             return Some(log);
         }
@@ -128,8 +128,7 @@ impl PageWriter {
     /// takes it up as soon as the request is placed; without time, when it is full.
     #[inline]
     pub fn send_host_image<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stream: StreamId, image: ImageId) {
-        let at = self.host_of(stream);
-        let (page, full) = (&mut self.host[at], core.device.images.is_full(image));
+        let (page, full) = (self.host.of_mut(stream), core.device.images.is_full(image));
         if !page.sent && (full || core.device.timed) {
             let log = page.log as u16;
             core.submit_program(image, Owner::Page { log, holds: Holds::Data }, Cause::Host);
