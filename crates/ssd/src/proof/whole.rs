@@ -138,9 +138,16 @@ impl<P: SessionPayload> Drive<P> {
             Place::Missing => false,
             Place::At(slot) => {
                 let ppn = core.device.grid.page_of(slot).0;
-                core.device.is_stored(ppn) && !core.device.array.is_lost(ppn) && self.sources_elsewhere(lpn).is_some()
+                self.lasts(ppn) && self.sources_elsewhere(lpn).is_some()
             }
         }
+    }
+
+    /// Whether the page is there and stays. What a cut may have met is read for a while: a mount writes it anew, but for pages
+    /// without room.
+    fn lasts(&self, ppn: Ppn) -> bool {
+        let device = &self.core.device;
+        device.is_stored(ppn) && !device.array.is_lost(ppn) && !device.losses.remembered.contains(&ppn)
     }
 
     /// The pages that bring a page back, if all of them can be read and lie on other dies than it.
@@ -152,9 +159,8 @@ impl<P: SessionPayload> Drive<P> {
             Place::At(slot) => Some(core.device.grid.page_of(slot)),
         };
         let sources = writer.pages_that_bring_back(core, lpn, place);
-        let is_there = |&page: &Ppn| core.device.is_stored(page) && !core.device.array.is_lost(page);
         let own = place.map(|(ppn, _)| core.device.grid.die_of(ppn));
         let is_elsewhere = |&page: &Ppn| Some(core.device.grid.die_of(page)) != own;
-        sources.filter(|sources| sources.iter().all(|page| is_there(page) && is_elsewhere(page)))
+        sources.filter(|sources| sources.iter().all(|page| self.lasts(*page) && is_elsewhere(page)))
     }
 }
