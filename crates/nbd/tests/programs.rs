@@ -148,6 +148,66 @@ fn nothing_that_fio_was_told_is_lost_when_the_process_is_killed() {
     }
 }
 
+/// fio writes, and verifies all of it at its end; meanwhile one die dies and then another, which the scheme survives.
+#[test]
+fn fio_verifies_what_it_wrote_while_two_dies_died() {
+    if !have("fio_verifies_what_it_wrote_while_two_dies_died", &["nbdkit", "fio"]) {
+        return;
+    }
+    let settings = "schemes = [\"mds-groups\"]\ncapacity.size = \"48MiB\"\n[scheme.mds-groups]\nk = 6\nm = 2\n";
+    let served = Served::new("fio-dies", Kept::Memory, settings);
+    let uri = format!("--uri={}", served.uri());
+    let job = ["--name=dies", "--ioengine=nbd", &uri, "--rw=randwrite", "--bs=4k", "--iodepth=8", "--size=24m", "--io_size=40m"];
+    let mut fio = Command::new("fio");
+    let verify = ["--verify=crc32c", "--verify_fatal=1", "--verify_state_save=0", "--randrepeat=1"];
+    let mut writing = fio.args(job).args(verify).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("fio is there");
+    for (die, writes) in [(1, 1000), (4, 4000)] {
+        while served.ctl("status")["writes"].as_u64() < Some(writes) {
+            assert!(writing.try_wait().expect("it was started").is_none(), "fio ended before die {die} died");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        served.ctl(&format!("kill die {die}"));
+    }
+    let said = writing.wait_with_output().expect("it was started");
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    let status = served.ctl("status");
+    let alive: Vec<bool> = status["dies"].as_array().expect("a list").iter().map(|die| die["alive"] == true).collect();
+    assert_eq!((0..).zip(alive).filter(|(_, alive)| !alive).map(|(die, _)| die).collect::<Vec<_>>(), [1, 4]);
+    let rebuilt = status["flash_programs"].as_array().expect("a list").iter().any(|pair| pair[0] == "rebuild");
+    assert!(status["media_errors"] == 0 && rebuilt, "{status}");
+    served.check();
+}
+
+/// A day goes by in hours, at 55 degrees; each hour fio writes some more, and now and then it verifies what it wrote in the first.
+#[test]
+fn fio_verifies_what_it_wrote_a_day_before() {
+    if !have("fio_verifies_what_it_wrote_a_day_before", &["nbdkit", "fio"]) {
+        return;
+    }
+    let served = Served::new("fio-day", Kept::Memory, SMALL);
+    let uri = format!("--uri={}", served.uri());
+    let common = ["--ioengine=nbd", &uri, "--rw=randwrite", "--bs=4k", "--iodepth=8", "--verify=crc32c", "--verify_fatal=1"];
+    let kept = ["--name=kept", "--size=16m", "--randseed=1", "--verify_state_save=0"];
+    run("fio", &[&common[..], &kept, &["--do_verify=0"]].concat());
+    served.ctl("temperature 55C");
+    let status = |field: &str| served.ctl("status")[field].clone();
+    let (began, bits) = (status("time_s").as_f64().expect("seconds"), status("corrected_bits").as_u64().expect("a count"));
+    for hour in 1..=24 {
+        served.ctl("age 1h");
+        let seed = format!("--randseed={}", 1 + hour);
+        let more = ["--name=more", "--offset=16m", "--size=32m", "--io_size=1m", "--do_verify=0", "--verify_state_save=0", &seed];
+        run("fio", &[&common[..], &more].concat());
+        if hour % 8 == 0 {
+            run("fio", &[&common[..], &kept, &["--verify_only=1", "--verify_state_load=0"]].concat());
+        }
+    }
+    let passed = status("time_s").as_f64().expect("seconds") - began;
+    assert!((86_400.0..90_000.0).contains(&passed), "{passed} s");
+    assert!(status("corrected_bits").as_u64() > Some(bits), "data that age have bit errors");
+    assert_eq!((status("media_errors"), status("mismatches")), (0.into(), 0.into()));
+    served.check();
+}
+
 #[test]
 fn a_drive_that_is_served_is_not_served_twice() {
     if !have("a_drive_that_is_served_is_not_served_twice", &["nbdkit", "nbdinfo"]) {
