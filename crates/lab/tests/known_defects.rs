@@ -34,12 +34,3 @@ const BOTH: &[&str] = &["cut", "wear-out"];
 fn cuts_at_the_end_of_life_cost_pages() {
     assert_broken(2, BOTH, &[], 154_881, "code-zones", Rule::Lost, "lpn25 cannot be read");
 }
-
-/// Three of five dies died, each after all was rebuilt; then the host wrote a page of a stripe whose other page it had discarded and the
-/// dead dies took. The page has no die to lie on, so a partial parity is all there is of it. A commit finds that the discarded page
-/// cannot be read, makes no parity, and lets go of the partial one nonetheless.
-#[test]
-fn a_commit_that_makes_no_parity_gives_up_a_page_that_only_the_partial_parity_has() {
-    let scope = Scope::named(1001, &[], &[], false).unwrap_or_else(|problem| panic!("{problem}"));
-    assert_broken_in(&scope, 2_251_349, "ppc", Rule::Lost, "lpn14 cannot be read");
-}

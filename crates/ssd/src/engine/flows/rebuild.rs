@@ -199,6 +199,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let role = self.core.device.images.slot(image, 0).0.role();
         self.page_done(image, log, Holds::Data, outcome);
         if let Some(strip) = self.writer.stripes.strip_of_role(role) {
+            self.writer.stripes.held.strip_rebuilt(strip.0);
             self.care.rebuild.strip_done(strip);
         }
         self.walk_on();

@@ -105,6 +105,9 @@ pub(crate) struct ParityCache<P> {
     committing: FxHashSet<u32>,
     /// Stripes whose commit found no room, until there may be some.
     deferred: BTreeSet<u32>,
+    /// Stripes whose partial parity is all there is of a page, and which have no full parity to be had: until their next update, a
+    /// strip was rebuilt, or there is space again.
+    irreplaceable: BTreeSet<u32>,
     /// Stripes with old versions in a unit.
     by_unit: FxHashMap<UnitId, Vec<StripeId>>,
     /// Stripes whose parity could not be built, because a page could not be read, since their last update.
@@ -130,6 +133,7 @@ impl<P: HostPayload> ParityCache<P> {
             waiting: VecDeque::new(),
             committing: FxHashSet::default(),
             deferred: BTreeSet::new(),
+            irreplaceable: BTreeSet::new(),
             by_unit: FxHashMap::default(),
             unbuildable: FxHashSet::default(),
             going: None,
@@ -261,12 +265,23 @@ impl<P: HostPayload> ParityCache<P> {
     /// entries are held than the watermark says.
     pub fn to_be_committed(&self) -> Vec<StripeId> {
         let missing = self.waiting.len().saturating_sub(self.leaving);
-        self.stripes().take(missing.max(self.entries.len().saturating_sub(self.watermark))).collect()
+        let wanted = missing.max(self.entries.len().saturating_sub(self.watermark));
+        self.stripes().filter(|stripe| !self.irreplaceable.contains(&stripe.0)).take(wanted).collect()
     }
 
-    /// A commit of the stripe begins; false if there is nothing to commit or one is under way.
+    /// A commit of the stripe begins; false if there is nothing to commit, it cannot be, or one is under way.
     pub fn begin_commit(&mut self, stripe: StripeId) -> bool {
-        self.get(stripe).is_some() && self.committing.insert(stripe.0)
+        self.get(stripe).is_some() && !self.irreplaceable.contains(&stripe.0) && self.committing.insert(stripe.0)
+    }
+
+    /// The stripe has no full parity to be had, and its partial parity is all there is of a page: it stays.
+    pub fn keep_irreplaceable(&mut self, stripe: StripeId) {
+        self.irreplaceable.insert(stripe.0);
+    }
+
+    /// A strip of the stripe was rebuilt: it may have full parity now.
+    pub fn strip_rebuilt(&mut self, stripe: StripeId) {
+        self.irreplaceable.remove(&stripe.0);
     }
 
     /// The commit of the stripe has ended.
@@ -281,6 +296,7 @@ impl<P: HostPayload> ParityCache<P> {
 
     /// There is space again: the stripes whose commits found none.
     pub fn take_deferred(&mut self) -> BTreeSet<u32> {
+        self.irreplaceable.clear();
         std::mem::take(&mut self.deferred)
     }
 
@@ -314,6 +330,7 @@ impl<P: HostPayload> ParityCache<P> {
     pub fn put(&mut self, stripe: StripeId, covers: StripSet, sum: P, old: Vec<(u32, Place)>, unit_of: impl Fn(Slot) -> UnitId) {
         self.clock += 1;
         let clock = self.clock;
+        self.irreplaceable.remove(&stripe.0);
         for (_, place) in &old {
             if let Place::At(slot) = place {
                 self.by_unit.entry(unit_of(*slot)).or_default().push(stripe);
@@ -341,6 +358,7 @@ impl<P: HostPayload> ParityCache<P> {
         }
         let entry = self.entries.remove(&stripe.0)?;
         self.order.remove(&entry.used);
+        self.irreplaceable.remove(&stripe.0);
         self.leaving += 1;
         if let Some(going) = &mut self.going {
             going.insert(stripe, entry.clone());

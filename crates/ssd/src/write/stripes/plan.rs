@@ -132,6 +132,12 @@ impl<P: HostPayload> Stripes<P> {
         let has_parity = core.map.lookup_parity(stripe) != Place::Unmapped;
         let commit = StripeCommit { held: partial.covers, present, has_parity, unreadable, unreadable_old, old };
         let (sum, plan) = (partial.sum.clone(), self.scheme().commit(&commit));
+        let comes_back = |strip| self.sources_of(core, stripe, strip).is_some();
+        if matches!(plan, CommitPlan::NoParity) && present.and(unreadable).iter().any(comes_back) {
+            self.held.keep_irreplaceable(stripe);
+            self.finish(core, id);
+            return Planned::NoMore;
+        }
         let op = &mut self.ops[id];
         (op.lost.unreadable, op.lost.unreadable_old, op.sum) = (unreadable, unreadable_old, sum);
         (op.parity.outcome, op.reads.add, op.reads.add_old) = match plan {
