@@ -258,7 +258,11 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         (state.since, state.registers) = (self.now, Registers::default());
         state.service = Some((id, if is_dead { Phase::Ending } else { Phase::Sensing }));
         self.work.busy += 1;
-        self.calendar.schedule(die.index(), granted + overhead + cells);
+        let until = granted + overhead + cells;
+        self.calendar.schedule(die.index(), until);
+        if let Some(ahead) = &mut self.ahead {
+            ahead.note_occupied(die, until);
+        }
         let channel = Nanos(granted.since(self.now).0 - behind.0);
         let waits = [(Wait::Channel, channel), (Wait::Transfer, overhead), (Wait::Sensing, cells)];
         self.watch_service(id, &waits);

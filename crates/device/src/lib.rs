@@ -5,6 +5,7 @@
 //! looks at, and hands it back with the command that has ended. What a page holds, where it goes and who is
 //! to hear of it is for the engine to say.
 
+mod ahead;
 pub mod calendar;
 pub mod codec;
 pub mod command;
@@ -33,6 +34,7 @@ pub const SETTINGS: &str = include_str!("config.rs");
 
 pub use service::Taken;
 
+use crate::ahead::SensingAhead;
 use crate::calendar::Calendar;
 use crate::command::{Command, Verb};
 use crate::config::Scheduler;
@@ -74,6 +76,8 @@ pub struct Device<P: HostPayload, A: FlashArray<P>, O> {
     pub calendar: Calendar,
     work: Work,
     channels: Vec<SimTime>,
+    /// Reads that dies sense while they move others, where dies can.
+    ahead: Option<Box<SensingAhead>>,
     /// Dies, blocks and pages that were lost.
     pub losses: Losses,
     /// Commands queued or in service.
@@ -107,6 +111,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             calendar: Calendar::new(dies + timers),
             work: Work::new(dies),
             channels: vec![SimTime::ZERO; grid.geometry().channels as usize],
+            ahead: SensingAhead::new(timing, dies),
             losses: Losses::default(),
             commands: Slab::default(),
             images: Images::new(slots),
@@ -128,6 +133,9 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             ecc.grow(channels, grid.dies());
         }
         self.work.grow(dies);
+        if let Some(ahead) = &mut self.ahead {
+            ahead.grow(dies);
+        }
         self.channels.resize(channels as usize, SimTime::ZERO);
         self.grid = grid;
     }

@@ -9,7 +9,7 @@ use crate::queue::{InRegister, Phase, Registers, is_collection};
 use crate::slab::{CommandId, ImageId};
 use crate::waits::Wait;
 use nand::FlashArray;
-use vocab::{DieId, Nanos, Ppn};
+use vocab::{DieId, Nanos, Ppn, SimTime};
 
 /// What a die did when it was asked to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,9 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         if !self.timed {
             self.work.ready.push_back(id);
             return id;
+        }
+        if let Some(ahead) = &mut self.ahead {
+            ahead.note_queued(id, self.now);
         }
         let early = command.verb == Verb::Read && self.goes_first(command.ppn, haste);
         if early && self.latencies.suspend.is_some() {
@@ -187,6 +190,9 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             }
             self.channels[channel] = self.channels[channel].max(begins + transfer);
         }
+        if self.ahead.is_some() {
+            (begins, transfer, cells) = self.sense_ahead(die, id, (begins, transfer, cells), behind);
+        }
         let until = begins + transfer + cells;
         self.work.dies[die.index()].service = Some((id, phase));
         self.work.busy += 1;
@@ -195,6 +201,30 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let channel = Nanos(begins.since(self.now).0 - encoding.0 - behind.0);
         let waits = [(Wait::Channel, channel), (Wait::Ecc, encoding), (Wait::Transfer, transfer), (on_cells, cells)];
         self.watch_service(id, &waits);
+    }
+
+    /// When a command that is taken up begins, and how long it takes on the channel and in the cells: less if it is a read and
+    /// the cells of its plane have been at work on it while the die moved other pages.
+    #[inline(never)]
+    fn sense_ahead(
+        &mut self,
+        die: DieId,
+        id: CommandId,
+        (begins, transfer, cells): (SimTime, Nanos, Nanos),
+        behind: Nanos,
+    ) -> (SimTime, Nanos, Nanos) {
+        let ahead = self.ahead.as_mut().expect("only dies that can sense ahead");
+        if self.commands[id].verb != Verb::Read {
+            if cells.0 > 0 {
+                ahead.note_occupied(die, begins + transfer + cells);
+            }
+            return (begins, transfer, cells);
+        }
+        let plane = self.latencies.unit.sensing(self.commands[id].ppn).1;
+        match ahead.passed(id, die, plane, self.now) {
+            passed if passed.0 == 0 || cells.0 == 0 => (begins, transfer, cells),
+            passed => (self.now + behind, Nanos(0), Nanos((transfer + cells).0.saturating_sub(passed.0))),
+        }
     }
 
     /// Time to sense a page, unless the registers of its die have it.
@@ -227,6 +257,10 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             let granted = (*channel).max(self.now);
             let transfer = self.latencies.transfer(u32::from(self.commands[id].count));
             *channel = granted + transfer;
+            if let Some(ahead) = &mut self.ahead {
+                let plane = self.latencies.unit.sensing(self.commands[id].ppn).1;
+                ahead.note_leaves(die, plane, granted, transfer);
+            }
             self.calendar.schedule(die.index(), *channel);
             let waits = [(Wait::Channel, granted.since(self.now)), (Wait::Transfer, transfer)];
             self.watch_service(id, &waits);

@@ -27,6 +27,9 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         state.suspended = Some(Suspended { command, remaining, busy, at: self.now });
         state.service = None;
         self.work.busy -= 1;
+        if let Some(ahead) = &mut self.ahead {
+            ahead.note_occupied(die, self.now + time);
+        }
         self.watch_suspended(die);
         self.calendar.clear(die.index());
         self.work.kick(die);
@@ -74,7 +77,11 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         state.gave_way += 1;
         state.reads_served();
         self.work.busy += 1;
-        self.calendar.schedule(die.index(), self.now + time + suspended.remaining);
+        let until = self.now + time + suspended.remaining;
+        self.calendar.schedule(die.index(), until);
+        if let Some(ahead) = &mut self.ahead {
+            ahead.note_occupied(die, until);
+        }
         self.watch_resumed(die, suspended, time);
         Taken::Command
     }

@@ -110,6 +110,13 @@ pub struct Timing {
     /// Time to suspend a program or erase for a read, and again to resume it; absent: the die cannot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspend: Option<Nanos>,
+    /// Cache reads: time to move a sensed page to the cache register, after which the die senses its next page while this one
+    /// leaves; absent: it senses when the page has left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<Nanos>,
+    /// Whether the planes of `timing.unit` sense different pages at the same time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub independent_planes: bool,
 }
 
 fn is_nothing(time: &Nanos) -> bool {
@@ -157,6 +164,9 @@ impl Timing {
                 return Err(format!("timing.unit: pages hold {slots} logical pages, gathering wants 1 (page_size = slot_size)"));
             }
             unit.check(self.page.len(), geometry.pages_per_block)?;
+        }
+        if self.independent_planes && self.unit.is_none() {
+            return Err("timing.independent_planes: found true, wants timing.unit, which says how many planes a die has".into());
         }
         match &self.worn {
             Some(w) if !w.program.is_empty() && w.program.len() != self.page.len() => {
@@ -407,6 +417,8 @@ mod tests {
             program_growth: Nanos(0),
             unit: Some(ProgramUnit { planes: 2, plane_pages: 2, bits: 3 }),
             suspend: None,
+            cache_read: None,
+            independent_planes: false,
         };
         let geometry = Geometry {
             channels: 1,

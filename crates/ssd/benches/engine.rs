@@ -38,6 +38,8 @@ fn setup(scheme: &str, payload: PayloadKind, blocks_per_plane: u32) -> Setup {
         program_growth: Nanos(0),
         unit: None,
         suspend: None,
+        cache_read: None,
+        independent_planes: false,
     };
     let energy = nand::Energy { read: Nanojoules(6_200), program: Nanojoules(107_000), erase: Nanojoules(289_000) };
     Setup {

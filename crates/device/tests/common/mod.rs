@@ -48,6 +48,8 @@ pub fn device_with(scheduler: Scheduler, pages_per_block: u32, change: impl FnOn
         program_growth: Nanos(0),
         unit: None,
         suspend: None,
+        cache_read: None,
+        independent_planes: false,
     };
     change(&mut timing);
     Device::new(MemoryArray::new(geometry, true), &timing, scheduler, 1)

@@ -152,6 +152,8 @@ pub(super) fn shaped(dies: u32, channels: u32, blocks: u32, pages: u32, slots: u
             program_growth: Nanos(0),
             unit: None,
             suspend: None,
+            cache_read: None,
+            independent_planes: false,
         },
         energy: Energy { read: Nanojoules(3_000), program: Nanojoules(131_000), erase: Nanojoules(289_000) },
         endurance: PeCycles(3000),

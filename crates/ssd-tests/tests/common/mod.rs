@@ -45,6 +45,8 @@ pub fn drive(dies: u32, blocks: u32, pages: u32, slots: u64) -> Drive {
             program_growth: Nanos(0),
             unit: None,
             suspend: None,
+            cache_read: None,
+            independent_planes: false,
         },
         energy: nand::Energy { read: Nanojoules(3_000), program: Nanojoules(131_000), erase: Nanojoules(289_000) },
         endurance: PeCycles(3000),

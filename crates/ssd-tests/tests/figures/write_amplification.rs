@@ -185,6 +185,8 @@ fn drive(dies: u32, blocks: u32, block_pages: u32) -> Drive {
             program_growth: Nanos(0),
             unit: None,
             suspend: None,
+            cache_read: None,
+            independent_planes: false,
         },
         energy: Energy { read: Nanojoules(0), program: Nanojoules(0), erase: Nanojoules(0) },
         endurance: PeCycles(100_000),

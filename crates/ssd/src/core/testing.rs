@@ -50,6 +50,8 @@ pub(crate) fn tiny_setup(scheme: &str, buffer: BufferKind) -> Setup {
         program_growth: Nanos(0),
         unit: None,
         suspend: None,
+        cache_read: None,
+        independent_planes: false,
     };
     let energy = nand::Energy { read: Nanojoules(1), program: Nanojoules(1), erase: Nanojoules(1) };
     Setup {

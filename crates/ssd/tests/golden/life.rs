@@ -358,6 +358,8 @@ fn drive(condition: &str) -> Drive {
             program_growth: Nanos(0),
             unit: None,
             suspend: None,
+            cache_read: None,
+            independent_planes: false,
         },
         energy: Energy { read: Nanojoules(3_000), program: Nanojoules(131_000), erase: Nanojoules(289_000) },
         endurance: PeCycles(3000),

@@ -274,6 +274,8 @@ mod tests {
                 program_growth: Nanos(0),
                 unit: None,
                 suspend: None,
+                cache_read: None,
+                independent_planes: false,
             };
             let array = MemoryArray::<Tag>::new(geometry, true);
             let looks = Looks { looked: looked.to_vec(), ..Looks::new::<Tag, _>(&array, None) };
