@@ -157,6 +157,11 @@ const WRONG: &[(&str, &[&str])] = &[
     ("compare --set trace.loops=0", &["trace.loops: found 0"]),
     ("compare --set trace.blk_action=X", &["trace.blk_action"]),
     ("compare --set trace.keep_writes=2", &["trace.keep_writes"]),
+    (
+        "compare --drive mlc-2014 --set drive.timing.independent_planes=true",
+        &["timing.independent_planes: found true, wants timing.unit"],
+    ),
+    ("compare --set drive.timing.cache_read=2s", &["drive.timing.cache_read: found 2s, valid is 0ns to 1s"]),
     ("compare --set drive.timing.erase=2s", &["drive.timing.erase: found 2s, valid is 0ns to 1s"]),
     ("compare --set drive.geometry.dies=3", &["`dies`", "known"]),
     ("compare --set faults.dead_die=x", &["--set faults.dead_die=x", "faults.dead_die"]),

@@ -116,6 +116,7 @@ fn times(experiment: &Experiment) -> Result<(), Problem> {
     }
     within("drive.timing.program_growth", timing.program_growth, operation)?;
     within("drive.timing.suspend", timing.suspend.unwrap_or_default(), operation)?;
+    within("drive.timing.cache_read", timing.cache_read.unwrap_or_default(), operation)?;
     let controller = &experiment.drive.controller;
     let costs = [
         ("read", controller.read),

@@ -8,11 +8,13 @@ use vocab::{BlockAddr, DieId, Nanos};
 
 const UNIT: ProgramUnit = ProgramUnit { planes: 2, plane_pages: 2, bits: 2 };
 
-/// Five dies with blocks of two word lines, 16 pages; programs and erases give way to reads.
+/// Five dies with blocks of two word lines, 16 pages; programs and erases give way to reads, and reads are sensed ahead.
 fn gathered() -> Drive {
     let mut drive = drive(5, 14, 16, 1);
     drive.timing.unit = Some(UNIT);
     drive.timing.suspend = Some(Nanos(20_000));
+    drive.timing.cache_read = Some(Nanos(300));
+    drive.timing.independent_planes = true;
     drive
 }
 
