@@ -4,18 +4,9 @@ mod common;
 
 use common::*;
 use flashkeep_device::config::Scheduler;
-use nand::{PageKind, ProgramUnit, Timing, Transfer};
+use nand::{Timing, Transfer};
 use proptest::prelude::*;
-use vocab::{DieId, Nanos, Ppn, SimTime};
-
-/// Two planes of two logical pages and two bits a cell: eight pages a program, two programs a block.
-const UNIT: ProgramUnit = ProgramUnit { planes: 2, plane_pages: 2, bits: 2 };
-const MSB_READ: u64 = 80_000;
-
-fn gathered(timing: &mut Timing) {
-    timing.unit = Some(UNIT);
-    timing.page.push(PageKind { name: "msb".into(), read: Nanos(MSB_READ), program: Nanos(PROGRAM) });
-}
+use vocab::{Nanos, SimTime};
 
 /// A device whose first blocks are full, and where its clock stands then.
 fn full(blocks: u32, change: impl FnOnce(&mut Timing)) -> (Tiny, u64) {
@@ -100,24 +91,6 @@ fn nothing_is_sensed_while_the_die_erases() {
     assert_eq!(run(&mut device), [(0, erased), (1, erased + COMMAND + READ + TRANSFER)]);
 }
 
-/// A die's events up to a time.
-fn run_until(device: &mut Tiny, until: u64, ended: &mut Vec<u64>) {
-    loop {
-        while let Some(die) = device.next_kick() {
-            device.start_next(die);
-        }
-        if device.calendar.at(0).is_none_or(|at| at.0 > until) {
-            return;
-        }
-        device.now = device.calendar.next().expect("an event is pending").0;
-        if let Some(id) = device.die_event(DieId(0)) {
-            ended.push(device.now.0);
-            device.commands.give(id);
-            device.kick(DieId(0));
-        }
-    }
-}
-
 proptest! {
     /// Catches any pair of waits that the die confuses: reads leave in order, each after its plane was free of the one before it.
     #[test]
@@ -138,20 +111,20 @@ proptest! {
         let (mut free, mut leaving) = ([start; 2], start);
         for (number, &(gap, kind)) in reads.iter().enumerate() {
             now += gap;
-            run_until(&mut device, now, &mut ended);
+            ended.extend(run_until(&mut device, now));
             device.now = SimTime(now);
             // Another block than the read before it, so that no register has the page; by its kind one of two bits and planes.
             let (bit, plane) = (kind / 2, kind % 2);
-            let ppn: Ppn = page(&device, 0, number as u32 % 4, bit * 4 + plane * 2);
+            let ppn = page(&device, 0, number as u32 % 4, bit * 4 + plane * 2);
             read(&mut device, ppn, number as u32);
             let plane = if independent { plane as usize } else { 0 };
             let sensed = free[plane].max(now) + if bit == 0 { READ } else { MSB_READ };
             let leaves = sensed.max(leaving);
             leaving = leaves + transfer;
             free[plane] = cache.map_or(leaving, |cache| leaves + cache.min(transfer));
-            expected.push(leaving);
+            expected.push((number as u32, leaving));
         }
-        run_until(&mut device, u64::MAX, &mut ended);
+        ended.extend(run(&mut device));
         prop_assert_eq!(ended, expected);
     }
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{COMMAND, ERASE, READ, TRANSFER, Tiny, erase, page, program, read};
+use common::{COMMAND, ERASE, READ, TRANSFER, Tiny, erase, page, program, read, take_up};
 use flashkeep_device::command::Verb;
 use flashkeep_device::config::{CodecTiming, Ecc, Errors, LadderPolicy, Scheduler};
 use flashkeep_device::ecc::{EccSetup, PageEcc, Rewrites};
@@ -54,9 +54,7 @@ fn finish(device: &mut Tiny, id: CommandId, clean: bool, ended: &mut Ended) {
 fn run(device: &mut Tiny) -> Ended {
     let mut ended = Vec::new();
     loop {
-        while let Some(die) = device.next_kick() {
-            device.start_next(die);
-        }
+        take_up(device);
         let Some((now, resource)) = device.calendar.next() else { return ended };
         device.now = now;
         if resource == DECODER {

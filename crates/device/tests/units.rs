@@ -4,28 +4,12 @@ mod common;
 
 use common::*;
 use flashkeep_device::config::Scheduler;
-use nand::{PageKind, ProgramUnit, Timing};
 use vocab::{DieId, Nanos, Ppn};
 
-/// Two planes of two logical pages and two bits a cell: eight pages a program.
-const UNIT: ProgramUnit = ProgramUnit { planes: 2, plane_pages: 2, bits: 2 };
-const MSB_READ: u64 = 80_000;
 const SUSPEND: u64 = 20_000;
-
-fn gathered(timing: &mut Timing) {
-    timing.unit = Some(UNIT);
-    timing.page.push(PageKind { name: "msb".into(), read: Nanos(MSB_READ), program: Nanos(PROGRAM) });
-}
 
 fn pages(device: &Tiny, range: std::ops::Range<u32>) -> Vec<Ppn> {
     range.map(|at| page(device, 0, 0, at)).collect()
-}
-
-/// Lets idle dies take up what is queued for them.
-fn take_up(device: &mut Tiny) {
-    while let Some(die) = device.next_kick() {
-        device.start_next(die);
-    }
 }
 
 /// Catches a die that works for each page, a unit that is not moved as a whole, and pages that are answered only when the unit is

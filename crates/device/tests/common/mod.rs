@@ -9,7 +9,7 @@ use flashkeep_device::image::Contents;
 use flashkeep_device::sense::Compares;
 use flashkeep_device::service::Haste;
 use flashkeep_device::slab::CommandId;
-use nand::{MemoryArray, Oob, OobTag, PageKind, Timing, Transfer};
+use nand::{MemoryArray, Oob, OobTag, PageKind, ProgramUnit, Timing, Transfer};
 use vocab::{Bytes, Cause, DieId, Geometry, Lpn, Nanos, PlaneUse, Ppn};
 
 pub const COMMAND: u64 = 100;
@@ -17,6 +17,16 @@ pub const TRANSFER: u64 = 1_000;
 pub const READ: u64 = 50_000;
 pub const PROGRAM: u64 = 600_000;
 pub const ERASE: u64 = 3_000_000;
+
+/// Two planes of two logical pages and two bits a cell: eight pages a program.
+pub const UNIT: ProgramUnit = ProgramUnit { planes: 2, plane_pages: 2, bits: 2 };
+pub const MSB_READ: u64 = 80_000;
+
+/// Pages are programmed as [`UNIT`] says; those of the second bit take [`MSB_READ`].
+pub fn gathered(timing: &mut Timing) {
+    timing.unit = Some(UNIT);
+    timing.page.push(PageKind { name: "msb".into(), read: Nanos(MSB_READ), program: Nanos(PROGRAM) });
+}
 
 /// Owners are plain numbers here: the device never looks at them.
 pub type Tiny = Device<Tag, MemoryArray<Tag>, u32>;
@@ -78,14 +88,24 @@ pub fn erase(device: &mut Tiny, ppn: Ppn, owner: u32) -> CommandId {
     device.submit(Command { owner, ppn, verb: Verb::Erase, ..Command::default() }, Haste::Usual)
 }
 
+/// Lets idle dies take up what is queued for them.
+pub fn take_up(device: &mut Tiny) {
+    while let Some(die) = device.next_kick() {
+        device.start_next(die);
+    }
+}
+
 /// Runs until nothing is left to do: the owner of each command with the time it ended.
 pub fn run(device: &mut Tiny) -> Vec<(u32, u64)> {
+    run_until(device, u64::MAX)
+}
+
+/// As [`run`], but for what happens after a time.
+pub fn run_until(device: &mut Tiny, until: u64) -> Vec<(u32, u64)> {
     let mut ended = Vec::new();
     loop {
-        while let Some(die) = device.next_kick() {
-            device.start_next(die);
-        }
-        let Some((now, resource)) = device.calendar.next() else { return ended };
+        take_up(device);
+        let Some((now, resource)) = device.calendar.next().filter(|(now, _)| now.0 <= until) else { return ended };
         device.now = now;
         let die = DieId(resource as u16);
         let Some(id) = device.die_event(die) else { continue };
