@@ -6,7 +6,7 @@ mod common;
 use common::{Served, have, kills, output, run, text};
 use serve::Kept;
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// A small drive: collection is at work after a few rounds.
@@ -109,6 +109,22 @@ fn a_file_system_comes_back_clean_from_kills() {
     served.check();
 }
 
+/// What all jobs of fio have in common: writes that it can verify later.
+fn checked_writes(uri: &str) -> [&str; 7] {
+    ["--ioengine=nbd", uri, "--rw=randwrite", "--bs=4k", "--iodepth=8", "--verify=crc32c", "--verify_fatal=1"]
+}
+
+/// Waits until the drive has had so many writes; false if the process that writes ended before.
+fn writes_come(served: &Served, writing: &mut Child, writes: u64) -> bool {
+    while served.ctl("status")["writes"].as_u64() < Some(writes) {
+        if writing.try_wait().expect("it was started").is_some() {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    true
+}
+
 /// fio writes to the first half to its end; while it writes to the second the process is killed, in one of several
 /// ways to be busy; then fio verifies the first half. (Of what is under way at the end fio 3.33 does not tell what was
 /// answered: that is what `kills` is for.)
@@ -119,17 +135,15 @@ fn killed_under_fio(rounds: u64, seed: u64) {
     let uri = format!("--uri={}", served.uri());
     for round in 0..rounds {
         let seed_of = |half: u64| format!("--randseed={}", (seed * 1000 + round) * 2 + half);
-        let common = ["--ioengine=nbd", &uri, "--rw=randwrite", "--bs=4k", "--iodepth=8", "--verify=crc32c"];
+        let common = checked_writes(&uri);
         let (first, second) = (seed_of(0), seed_of(1));
-        let kept = ["--name=kept", "--size=24m", "--io_size=4m", "--verify_fatal=1", &first];
+        let kept = ["--name=kept", "--size=24m", "--io_size=4m", &first];
         run("fio", &[&common[..], &kept, &["--do_verify=0", "--verify_state_save=0"]].concat());
         let busy = ["--name=busy", "--offset=24m", "--size=24m", &second, "--do_verify=0", "--verify_state_save=0"];
         let mut fio = Command::new("fio");
         let mut writing = fio.args(common).args(busy).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("fio is there");
         let writes = 1024 + 1 + draws.below(3000);
-        while served.ctl("status")["writes"].as_u64() < Some(writes) && writing.try_wait().expect("it was started").is_none() {
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        writes_come(&served, &mut writing, writes);
         served.kill();
         writing.wait().expect("it was started");
         served.start();
@@ -157,15 +171,12 @@ fn fio_verifies_what_it_wrote_while_two_dies_died() {
     let settings = "schemes = [\"mds-groups\"]\ncapacity.size = \"48MiB\"\n[scheme.mds-groups]\nk = 6\nm = 2\n";
     let served = Served::new("fio-dies", Kept::Memory, settings);
     let uri = format!("--uri={}", served.uri());
-    let job = ["--name=dies", "--ioengine=nbd", &uri, "--rw=randwrite", "--bs=4k", "--iodepth=8", "--size=24m", "--io_size=40m"];
+    let job = ["--name=dies", "--size=24m", "--io_size=40m", "--verify_state_save=0", "--randrepeat=1"];
     let mut fio = Command::new("fio");
-    let verify = ["--verify=crc32c", "--verify_fatal=1", "--verify_state_save=0", "--randrepeat=1"];
-    let mut writing = fio.args(job).args(verify).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("fio is there");
+    let mut writing =
+        fio.args(checked_writes(&uri)).args(job).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("fio is there");
     for (die, writes) in [(1, 1000), (4, 4000)] {
-        while served.ctl("status")["writes"].as_u64() < Some(writes) {
-            assert!(writing.try_wait().expect("it was started").is_none(), "fio ended before die {die} died");
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        assert!(writes_come(&served, &mut writing, writes), "fio ended before die {die} died");
         served.ctl(&format!("kill die {die}"));
     }
     let said = writing.wait_with_output().expect("it was started");
@@ -186,7 +197,7 @@ fn fio_verifies_what_it_wrote_a_day_before() {
     }
     let served = Served::new("fio-day", Kept::Memory, SMALL);
     let uri = format!("--uri={}", served.uri());
-    let common = ["--ioengine=nbd", &uri, "--rw=randwrite", "--bs=4k", "--iodepth=8", "--verify=crc32c", "--verify_fatal=1"];
+    let common = checked_writes(&uri);
     let kept = ["--name=kept", "--size=16m", "--randseed=1", "--verify_state_save=0"];
     run("fio", &[&common[..], &kept, &["--do_verify=0"]].concat());
     served.ctl("temperature 55C");
