@@ -260,9 +260,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         self.work.busy += 1;
         let until = granted + overhead + cells;
         self.calendar.schedule(die.index(), until);
-        if let Some(ahead) = &mut self.ahead {
-            ahead.note_occupied(die, until);
-        }
+        self.occupy_cells(die, until);
         let channel = Nanos(granted.since(self.now).0 - behind.0);
         let waits = [(Wait::Channel, channel), (Wait::Transfer, overhead), (Wait::Sensing, cells)];
         self.watch_service(id, &waits);

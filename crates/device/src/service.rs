@@ -190,8 +190,12 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             }
             self.channels[channel] = self.channels[channel].max(begins + transfer);
         }
-        if self.ahead.is_some() {
-            (begins, transfer, cells) = self.sense_ahead(die, id, (begins, transfer, cells), behind);
+        if self.ahead.is_some() && cells.0 > 0 {
+            if verb == Verb::Read {
+                (begins, transfer, cells) = self.sense_ahead(die, id, (begins, transfer, cells), behind);
+            } else {
+                self.occupy_cells(die, begins + transfer + cells);
+            }
         }
         let until = begins + transfer + cells;
         self.work.dies[die.index()].service = Some((id, phase));
@@ -203,27 +207,30 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         self.watch_service(id, &waits);
     }
 
-    /// When a command that is taken up begins, and how long it takes on the channel and in the cells: less if it is a read and
-    /// the cells of its plane have been at work on it while the die moved other pages.
+    /// When a read that has to be sensed begins, and how long it takes on the channel and in the cells: less if the cells of its
+    /// plane have been at work on it while the die moved other pages.
     #[inline(never)]
     fn sense_ahead(
         &mut self,
         die: DieId,
         id: CommandId,
-        (begins, transfer, cells): (SimTime, Nanos, Nanos),
+        usual: (SimTime, Nanos, Nanos),
         behind: Nanos,
     ) -> (SimTime, Nanos, Nanos) {
-        let ahead = self.ahead.as_mut().expect("only dies that can sense ahead");
-        if self.commands[id].verb != Verb::Read {
-            if cells.0 > 0 {
-                ahead.note_occupied(die, begins + transfer + cells);
-            }
-            return (begins, transfer, cells);
-        }
         let plane = self.latencies.unit.sensing(self.commands[id].ppn).1;
-        match ahead.passed(id, die, plane, self.now) {
-            passed if passed.0 == 0 || cells.0 == 0 => (begins, transfer, cells),
-            passed => (self.now + behind, Nanos(0), Nanos((transfer + cells).0.saturating_sub(passed.0))),
+        let passed = self.ahead.as_mut().map_or(Nanos(0), |ahead| ahead.passed(id, die, plane, self.now));
+        let (_, transfer, cells) = usual;
+        match passed.0 {
+            0 => usual,
+            passed => (self.now + behind, Nanos(0), Nanos((transfer + cells).0.saturating_sub(passed))),
+        }
+    }
+
+    /// All planes of a die are at work until then, on something that leaves nothing to be sensed ahead.
+    #[inline]
+    pub(crate) fn occupy_cells(&mut self, die: DieId, until: SimTime) {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.note_occupied(die, until);
         }
     }
 

@@ -27,9 +27,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         state.suspended = Some(Suspended { command, remaining, busy, at: self.now });
         state.service = None;
         self.work.busy -= 1;
-        if let Some(ahead) = &mut self.ahead {
-            ahead.note_occupied(die, self.now + time);
-        }
+        self.occupy_cells(die, self.now + time);
         self.watch_suspended(die);
         self.calendar.clear(die.index());
         self.work.kick(die);
@@ -79,9 +77,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         self.work.busy += 1;
         let until = self.now + time + suspended.remaining;
         self.calendar.schedule(die.index(), until);
-        if let Some(ahead) = &mut self.ahead {
-            ahead.note_occupied(die, until);
-        }
+        self.occupy_cells(die, until);
         self.watch_resumed(die, suspended, time);
         Taken::Command
     }
