@@ -517,4 +517,38 @@ mod tests {
         make_busy(&mut bench);
         assert_eq!(due(&mut bench), Some((worn, Reason::RetentionAtOnce)));
     }
+
+    /// Catches a block that stays in a queue although no page in it is valid any more.
+    #[test]
+    fn a_block_whose_pages_have_moved_waits_no_longer() {
+        let (mut bench, block) = bench();
+        read(&mut bench, block, (READS - 4) * 80 / 100);
+        assert_eq!(bench.core.limits.regions[0].tired, [block]);
+        bench.write(0, 0..4);
+        assert_eq!(due(&mut bench), None);
+        assert!(bench.core.limits.regions[0].tired.is_empty());
+    }
+
+    /// Catches an age that begins with a block's second page.
+    #[test]
+    fn a_block_of_one_page_has_an_age() {
+        let mut bench = Bench::new("none", |_| {});
+        bench.core.device.now = SimTime(500);
+        bench.write(0, [0]);
+        start_with(&mut bench.core, by_wear(Some(READS), Some(Nanos(RETENTION))));
+        bench.core.device.now = SimTime(500 + RETENTION * 80 / 100);
+        let block = BlockAddr(bench.unit_of(0));
+        assert_eq!(due(&mut bench), Some((block, Reason::RetentionWhenIdle)));
+    }
+
+    /// Catches limits, and a timer, that outlive the stage of life that has them.
+    #[test]
+    fn limits_end_where_the_scheme_has_none_any_more() {
+        let (mut bench, block) = bench();
+        set_timer(&mut bench.core);
+        assert!(bench.writer.limits().is_none() && bench.core.limits.is_on());
+        assert!(end_if_over(&mut bench.core, &bench.writer));
+        assert!(!bench.core.limits.is_on() && bench.core.device.calendar.next().is_none());
+        assert_eq!((due(&mut bench), hurries(&bench.core, block.0, Cause::Refresh)), (None, false));
+    }
 }

@@ -261,6 +261,8 @@ impl<P: HostPayload> Care<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::care::testing::Bench;
+    use vocab::{Bytes, Streams};
 
     /// Two copies, wherever they begin, and no room to spare. By hand: copies of 3 pages in blocks of 4 that begin at page 3 reach into
     /// two blocks, and the next one takes a third.
@@ -283,5 +285,75 @@ mod tests {
         let of_last = reserved.iter().filter(|&&block| index(block) == last).count() as u32;
         assert_eq!((of_last, reserved.len() as u32), (dies - 1, dies), "{reserved:?}");
         assert!(!reserved.contains(&bad));
+    }
+
+    /// A drive with FLARES' codes whose copies take three pages, in the blocks of a ring of three; blocks have four.
+    fn bench() -> Bench {
+        let mut setup = None;
+        let mut bench = Bench::new("none", |change: &mut Setup| {
+            change.drive.geometry.oob_size = Bytes(224);
+            (change.ecc.policy, change.errors.model) = ("flares".into(), "flares".into());
+            setup = Some(change.clone());
+        });
+        let setup = setup.expect("the bench was built");
+        bench.care.start_ecc(&mut bench.core, bench.writer.way, &setup, &Streams::new(1)).expect("settings in range");
+        let ring = [0, 1, 2].map(|die| bench.core.device.grid.block(DieId(die), 7)).to_vec();
+        bench.care.profiles = Some(Profiles::over(ring, 3, Nanos(1000)));
+        bench
+    }
+
+    fn profiles(bench: &Bench) -> &Profiles {
+        bench.care.profiles.as_ref().expect("it flushes them")
+    }
+
+    /// Reads so far have found so many errors in page 0, and that is flushed.
+    fn flush(bench: &mut Bench, errors: u32) {
+        let flushed = PartialProfile { errc: errors, reads: errors, codewords: errors, ..PartialProfile::default() };
+        let ecc = bench.core.device.ecc.as_mut().expect("a drive with ECC");
+        ecc.policy.restore(Ppn(0), &FoundProfile { flushed, beside: None, is_newer: false });
+        bench.care.flush_due(&mut bench.core, HostUse::Away);
+        loop {
+            let ended = bench.carry_out();
+            if ended.is_empty() {
+                break;
+            }
+            for command in ended {
+                bench.care.reserved_done(&mut bench.core, &command, ProgramOutcome::Done);
+            }
+        }
+    }
+
+    fn kept(bench: &Bench) -> Vec<u32> {
+        profiles(bench).whole.iter().map(|copy| copy.partials[&Ppn(0)].errc).collect()
+    }
+
+    /// A cut leaves the rest of the second copy's block as it is, so that the fourth copy comes back to the block in which the
+    /// second begins. Catches a copy of which pages are erased that still counts as whole, others that no longer do, and images
+    /// that stay behind the programs.
+    #[test]
+    fn a_copy_is_whole_until_one_of_its_blocks_is_erased() {
+        let mut bench = bench();
+        flush(&mut bench, 1);
+        flush(&mut bench, 2);
+        assert_eq!((kept(&bench), profiles(&bench).next), (vec![1, 2], (1, 2)));
+        let cut = bench.care.profiles.take().expect("it flushes them");
+        bench.care.profiles = Some(cut.after_cut(&bench.core.device.array));
+        flush(&mut bench, 3);
+        assert_eq!((kept(&bench), profiles(&bench).next), (vec![2, 3], (2, 3)));
+        flush(&mut bench, 4);
+        assert_eq!((kept(&bench), profiles(&bench).next), (vec![3, 4], (0, 2)), "the second has lost a page");
+        assert_eq!(bench.core.device.images.slab.in_use(), 0);
+    }
+
+    /// Catches a drive that flushes once, and one whose timer keeps it from coming to rest.
+    #[test]
+    fn the_next_flush_is_due_as_long_as_the_host_is_at_work() {
+        for (host, due) in [(HostUse::Busy, true), (HostUse::Away, false)] {
+            let mut bench = bench();
+            (bench.core.device.timed, bench.core.device.now) = (true, SimTime(500));
+            bench.care.flush_due(&mut bench.core, host);
+            let next = due.then(|| (SimTime(1500), timer(&bench.core.device.grid)));
+            assert_eq!(bench.core.device.calendar.next(), next, "{host:?}");
+        }
     }
 }

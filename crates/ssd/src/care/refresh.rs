@@ -566,4 +566,38 @@ mod tests {
         let reads: Vec<u32> = bench.carry_out().iter().map(|read| read.ppn.0).collect();
         assert_eq!(reads, [unit * 4, unit * 4 + 1]);
     }
+
+    /// Catches a unit that is never refreshed again once it was recharged.
+    #[test]
+    fn a_recharged_unit_falls_due_again() {
+        let (mut bench, block) = bench(RefreshPolicy::Alarm);
+        bench.care.refresh.in_place_at_most = 1;
+        let due = deadline(&bench, block);
+        bench.core.device.now = due;
+        assert_eq!(bench.care.refresh_unit(&mut bench.core, &bench.writer, 0, block.0), None);
+        for read in bench.carry_out() {
+            assert_eq!(bench.care.recharge_read_done(&mut bench.core, &read, 0, ReadOutcome::Clean), None);
+        }
+        assert_eq!(deadline(&bench, block), NEVER, "it is being recharged");
+        for command in bench.carry_out() {
+            assert_eq!(bench.care.complete_recharge(&mut bench.core, &command), None);
+        }
+        assert_ne!(deadline(&bench, block), NEVER);
+    }
+
+    /// Catches a unit that is open when it falls due, and is closed although the last blocks are kept for commits, or
+    /// forgotten.
+    #[test]
+    fn an_open_unit_waits_where_the_log_keeps_its_last_blocks() {
+        let (mut bench, _) = bench(RefreshPolicy::Alarm);
+        bench.write(0, [4]);
+        let block = BlockAddr(bench.unit_of(4));
+        let now = bench.core.device.now;
+        bench.writer.commit_reserve = bench.core.map.free_units(0);
+        assert_eq!(bench.care.refresh_unit(&mut bench.core, &bench.writer, 0, block.0), None);
+        assert_eq!((deadline(&bench, block), bench.care.refresh.refreshed), (now + LATER, 0));
+        bench.writer.commit_reserve = 0;
+        assert_eq!(bench.care.refresh_unit(&mut bench.core, &bench.writer, 0, block.0), Some(block.0));
+        assert_eq!((deadline(&bench, block), bench.care.refresh.refreshed), (NEVER, 1));
+    }
 }

@@ -380,9 +380,12 @@ pub(crate) fn deliver<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, t
 mod tests {
     use super::*;
     use crate::config::BufferKind;
+    use crate::core::ids::EncodeId;
     use crate::core::testing::{tiny_core, tiny_setup};
+    use crate::write::zones::testing::store;
     use device::contents::Tag;
     use protect::Protection;
+    use vocab::{Lpn, StripeId};
 
     /// Two pages are read nearly at once. Catches an adder that is done with the first only when it is done with the second.
     #[test]
@@ -402,5 +405,34 @@ mod tests {
             assert_eq!(reads.solves[id].left, left);
         }
         assert!(!core.is_pending(Timer::Adder));
+    }
+
+    /// Catches sums of a block group that take no time.
+    #[test]
+    fn a_page_of_a_group_counts_once_the_adder_is_done_with_it() {
+        let mut core = tiny_core(&tiny_setup("none", BufferKind::Off));
+        let mut reads = Reads::<Tag>::new(&Protection::None);
+        reads.adder = Adder::new(Nanos(50));
+        let ppn = store(&mut core, 0, Lpn(0), Tag::stamp(Lpn(0), 1, 8));
+        let target = Target::Strip { stripe: StripeId(0), strip: 0 };
+        for (wanted_by, waits) in [
+            (SumsFor::LostInGroup { target, lost: (ppn, 0), group: 0 }, true),
+            (SumsFor::Code { encode: EncodeId::new(0) }, false),
+        ] {
+            let (pace, cause) = (Pace::OneADie, Cause::Rebuild);
+            let terms = vec![Term::once(ppn, 0, 2), Term::once(ppn, 0, 3)];
+            core.device.timed = true;
+            reads.start_solve(&mut core, NewSolve { wanted_by, cause, pace, sums: vec![Tag::default()], terms, failed: vec![] });
+            let id = reads.solves.used().next().expect("it has begun");
+            let read = Command { ppn, ..Command::default() };
+            reads.solve_read_done(&mut core, &read, (id, 0), ReadOutcome::Clean);
+            assert_eq!((reads.solves[id].left, core.is_pending(Timer::Adder)), (if waits { 2 } else { 1 }, waits));
+            if waits {
+                core.device.now = SimTime(50);
+                reads.addition_due(&mut core);
+                assert_eq!(reads.solves[id].left, 1);
+            }
+            reads.solves.give(id);
+        }
     }
 }

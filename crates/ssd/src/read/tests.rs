@@ -6,6 +6,7 @@ use crate::core::effects::{Effect, Parcel, Popped};
 use crate::core::owner::Owner;
 use crate::core::read_step::{NewSolve, Pace, ReadStep, SumsFor, Term};
 use crate::core::target::{Floor, Target};
+use crate::core::zone_step::ZoneStep;
 use crate::core::testing::{TinyCore, tiny_core, tiny_scheme, tiny_setup};
 use crate::host::Host;
 use crate::read::around::SumRead;
@@ -263,6 +264,15 @@ fn a_page_without_sources_is_a_media_error_unless_it_was_discarded() {
     alone.solve_from(merge, Sources::Discarded, Vec::new());
     let merged = |old: Option<Tag>| format!("{:?}", Popped::Parcel(Parcel::Merged { job: Id::new(1), page: 0, old }));
     assert_eq!(alone.effects(), [merged(None), merged(Some(Tag::default()))], "a discarded page is zeros");
+}
+
+/// Fails if code is decoded with of which a page is lost.
+#[test]
+fn a_lost_page_of_code_is_reported_to_who_keeps_the_code() {
+    let mut alone = Alone::new();
+    alone.solve_from(host_read(5), Sources::NoneOfCodePage { lpn: Lpn(70) }, Vec::new());
+    let lose: Parcel<Tag> = Parcel::Zones(ZoneStep::LoseCodePage { lpn: Lpn(70) });
+    assert_eq!((alone.effects(), alone.core.device.folds.media_errors), (vec![format!("{lose:?}"), part_done(Id::new(5))], 1));
 }
 
 /// Fails if a page is reported lost that was written anew while code was looked for, or if one that lies where its read

@@ -525,6 +525,12 @@ fn is_one_too_many<'a>(copy: &Newest, lasting: Option<Newest>, mut others: impl 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{BufferKind, Pace};
+    use crate::core::testing::tiny_setup;
+    use crate::power::outage::Outage;
+    use crate::session::{Inner, Session};
+    use ftl::Place;
+    use vocab::{Fua, HostCommand, HostOp, Lba, SimTime};
 
     fn copy(update: u64, slot: u32) -> Newest {
         Newest { update, sequence: 0, slot: Some(Slot(slot)) }
@@ -555,5 +561,27 @@ mod tests {
         assert!(!too_many(at(3, 7), Some(at(2, 6))), "what lasts is older");
         assert!(too_many(at(3, 7), Some(at(9, 7))) && too_many(at(4, 6), Some(at(9, 7))), "a copy lasts");
         assert!(!too_many(at(3, 7), Some(Newest { update: 7, sequence: 0, slot: None })), "it is known to be lost");
+    }
+
+    /// Two dies died, and a stripe has a page on each. Catches pages that are lost for good and that memory does not know of: the
+    /// next mount would go back to older contents of them.
+    #[test]
+    fn what_a_mount_finds_lost_is_kept_as_lost() {
+        let mut setup = tiny_setup("raid5", BufferKind::Off);
+        (setup.user_slots, setup.power.mountable) = (40, true);
+        let Inner::Tag(mut prepared) = Session::new(&setup).expect("a tiny drive").0 else { panic!("its payload is tags") };
+        let (stream, op) = (vocab::StreamId::default(), HostOp::Write(Fua::No));
+        let write = HostCommand { at: SimTime::ZERO, op, lba: Lba(0), sectors: 32, stream };
+        prepared.engine.replay(&mut [write].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
+        let die_of = |engine: &Engine<_, _>, lpn| match engine.core.map.lookup(lpn) {
+            Place::At(slot) => engine.core.device.grid.die_of(engine.core.device.grid.page_of(slot).0),
+            place => panic!("{place:?}"),
+        };
+        for lpn in [Lpn(1), Lpn(2)] {
+            let die = die_of(&prepared.engine, lpn);
+            prepared.engine.core.device.array.kill(die);
+        }
+        prepared.cut_power(&[], Outage::default());
+        assert_eq!(prepared.engine.core.safe.lost.keys().copied().collect::<Vec<_>>(), [Lpn(1), Lpn(2)]);
     }
 }

@@ -73,7 +73,7 @@ impl<P: HostPayload> Groups<P> {
 
     /// Parities that a data page of the codeword is part of: those of its codeword, and with a block code that of its own
     /// block and those of the blocks of its parities (three under (7,1) + (63,1)).
-    fn sums_of_a_page(&self, key: CodewordKey) -> u32 {
+    pub(super) fn sums_of_a_page(&self, key: CodewordKey) -> u32 {
         let code = self.codes[self.held[&key].layout.code].0;
         code.parity + if code.block > 0 { 1 + code.parity } else { 0 }
     }

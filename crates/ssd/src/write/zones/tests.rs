@@ -316,3 +316,18 @@ fn of_code_that_becomes_stale_no_further_page_is_written() {
     assert_eq!(forgotten.collect::<Vec<_>>(), pages[..2]);
     assert_eq!(alone.zones.scheme.valid_groups(), 0);
 }
+
+/// Catches a die that is that of a page's segment, though another way of writing finds its place.
+#[test]
+fn over_another_way_of_writing_a_read_goes_where_the_map_says() {
+    let mut alone = Alone::new();
+    let (lpn, grid) = (Lpn(6), alone.core.device.grid.clone());
+    let elsewhere = grid.slot(Ppn(grid.geometry().pages() - 1), 0);
+    let die = alone.zones.segment_of(&alone.core, lpn).1;
+    assert_ne!(grid.die_of(grid.page_of(elsewhere).0), die);
+    alone.core.map.publish(lpn, elsewhere);
+    assert_eq!(alone.zones.die_of(&alone.core, lpn), Some(die), "segments say where code zones lie");
+    alone.zones.put_over();
+    assert_eq!(alone.zones.die_of(&alone.core, lpn), Some(grid.die_of(grid.page_of(elsewhere).0)));
+    assert_eq!(alone.zones.die_of(&alone.core, Lpn(60)), None, "no die has it");
+}

@@ -342,3 +342,14 @@ fn a_page_without_room_is_given_up_where_its_codeword_does_not_bring_it_back() {
         assert_eq!(alone.core.jobs[job].failed, fails, "lost beside it: {lost:?}");
     }
 }
+
+/// Under (3,2) a page adds to both parities of its codeword; with a block code to that of its block, and to those of the blocks
+/// of both parities. Catches sums that take no time.
+#[test]
+fn with_a_block_code_a_page_adds_to_more_parities() {
+    for (block_parity, sums) in [("no", 2), ("yes", 5)] {
+        let mut alone = Alone::<Tag>::new(&[("m", "2"), ("block_parity", block_parity)]);
+        alone.write(&[(0, 1)]);
+        assert_eq!(alone.groups.sums_of_a_page((0, 0)), sums, "block parity: {block_parity}");
+    }
+}

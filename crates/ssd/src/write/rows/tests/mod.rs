@@ -344,6 +344,25 @@ fn a_page_that_was_rescued_before_its_row_ended_keeps_nobody_waiting() {
     assert_eq!(alone.tell(&full[4], ProgramOutcome::Done), [format!("PartDone {{ job: {job} }}")]);
 }
 
+/// One parity covers a page that was rescued, and data whose own parity failed. Fails if who waits for the second is not told
+/// because the first has gone on.
+#[test]
+fn one_parity_lets_go_who_waits_for_a_rescue_and_who_waits_for_another_parity() {
+    let mut alone = Alone::new(&[]);
+    let (rescued, full) = alone.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
+    alone.spoil(&full[0]);
+    alone.end_all(&full[1..]);
+    let (uncovered, sub_stripe) = alone.write(&[(4, 1), (5, 1)]);
+    alone.end_all(&sub_stripe[..2]);
+    assert_eq!(alone.spoil(&sub_stripe[2]), Vec::<String>::new());
+    assert_eq!((alone.moves.waiting.len(), alone.rows.uncovered.len()), (1, 1));
+    let again = alone.move_all();
+    assert_eq!(again.iter().map(is_parity).collect::<Vec<_>>(), [false, true]);
+    alone.end(&again[0], ProgramOutcome::Done);
+    let told = alone.end(&again[1], ProgramOutcome::Done);
+    assert_eq!(told, [rescued, uncovered].map(|job| format!("PartDone {{ job: {job} }}")));
+}
+
 /// Fails if a row that has ended leaves pages out, or does not say that space may be short now.
 #[test]
 fn a_row_that_ends_early_has_all_its_pages_programmed() {

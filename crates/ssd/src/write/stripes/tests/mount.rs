@@ -412,3 +412,20 @@ fn a_page_that_moves_keeps_its_names_unless_a_mount_dropped_some() {
     assert_eq!(names(&writer, parity, place(N)), whole, "a parity is of the strips that it sums");
     assert_eq!(names(&writer, OobTag::data(Lpn(5)), place(2)), whole, "another stripe");
 }
+
+/// Catches slots that are kept for a page that may turn out to be torn although no page of the stripe may, and none that are kept
+/// where one may.
+#[test]
+fn slots_of_newer_states_are_kept_where_a_page_may_not_last() {
+    let mut drive = mountable("raid5");
+    drive.write(&[(0, 2), (1, 2), (2, 2), (3, 2)]);
+    let of_stripe: BTreeSet<Slot> = (0..=N).filter_map(|strip| drive.place(STRIPE, strip)).collect();
+    let (readable, losing_dies, journal) = (drive.readable(&[]), BTreeSet::new(), Journal::default());
+    let (lost, partials, lost_partials) = (BTreeMap::new(), [], false);
+    let evidence = Evidence { readable, losing_dies, journal: &journal, lost: &lost, partials: &partials, lost_partials };
+    let newer = |suspects: &[Ppn]| -> BTreeSet<Slot> {
+        let chosen = drive.stripes.choose(&drive.core, &evidence, &suspects.iter().copied().collect());
+        chosen.stripes[0].newer_slots().collect()
+    };
+    assert_eq!((newer(&[]), newer(&[drive.page_of(1)])), (BTreeSet::new(), of_stripe));
+}

@@ -441,3 +441,92 @@ fn a_parity_that_no_block_takes_stays_in_the_parity_cache() {
         drive.check();
     }
 }
+
+/// An update waits for room, and nothing is on its way to make any. Catches a look for updates that wait which begins no commit.
+#[test]
+fn where_an_update_waits_for_room_a_commit_is_begun() {
+    let mut drive = Drive::new("ppc", &[("parity_cache", "4KiB"), ("write_back", "on-demand")]);
+    drive.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
+    drive.write(&[(1, 2)]);
+    let waiting = drive.stripes.ops.take();
+    assert!(!drive.stripes.held.promise_or_wait(waiting), "the cache is full");
+    drive.stripes.serve_waiting_for_room(&mut drive.core);
+    drive.go_on();
+    assert_eq!(drive.stripes.ops.in_use(), 2, "the update that waits, and the commit");
+}
+
+/// Catches a cache of one page that counts as none, and none that counts as one.
+#[test]
+fn the_least_cache_has_one_page() {
+    let has_room = |size| Drive::new("ppc", &[("parity_cache", size)]).stripes.held.has_room_at_all();
+    assert!(has_room("4KiB"));
+    assert!(!Drive::new("raid5", &[]).stripes.held.has_room_at_all());
+}
+
+/// Catches a block that counts as worn while it may yet be programmed once more without parity.
+#[test]
+fn a_block_is_worn_above_the_limit() {
+    let mut drive = Drive::new("da-raid5", &[]);
+    drive.stripes.worn_above = Some(vocab::PeCycles(1));
+    for _ in 0..20 {
+        let ppn = drive.core.map.take_page(0, Stream::Host).expect("a die with room");
+        let unit = drive.core.map.unit_of_block(drive.core.device.block_of(ppn));
+        drive.core.map.abandon(unit);
+        assert!(drive.core.map.condemn_unit(unit));
+        drive.core.map.erased(unit);
+        drive.stripes.unit_erased(&drive.core, unit);
+        let most = (0..drive.core.map.units() as UnitId).map(|unit| drive.core.map.unit(unit).pe).max();
+        assert_eq!(drive.stripes.any_worn, most > Some(1), "{most:?} cycles");
+    }
+    assert!(drive.stripes.any_worn);
+}
+
+/// Strip 1 cannot be read, so that the parity of the stripe cannot be had. Catches a drive that never looks again for what lacks
+/// parity, and one that looks at all stripes again after every update that was to have none.
+#[test]
+fn parity_that_could_not_be_had_is_looked_for_again() {
+    for fails in [false, true] {
+        // Every stripe is to have parity from the first worn strip on, or only those that have one.
+        let mut drive = Drive::new("da-raid5", &[("l", if fails { "0" } else { "5" })]);
+        drive.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
+        let stripes = drive.stripes.stripe_count(&drive.core);
+        drive.stripes.scheme_mut().block_wore_out();
+        if fails {
+            drive.stripes.scheme_mut().aged(STRIPE, 1);
+        }
+        while drive.stripes.scheme_mut().next_unprotected(stripes).is_some() {}
+        drive.commands();
+        drive.begin(&[(0, 2)]);
+        while let Some((id, _)) = drive.core.device.next_ready() {
+            let command = drive.core.device.commands[id];
+            let Owner::Stripe { op, strip } = command.owner else { panic!("{:?} asks for nothing here", command.owner) };
+            if command.verb == Verb::Read && strip == 1 {
+                drive.stripes.read_done(&mut drive.core, command.ppn, op, 1, nand::ReadOutcome::Uncorrectable);
+                drive.core.device.commands.give(id);
+                drive.go_on();
+            } else {
+                drive.complete(id);
+            }
+        }
+        assert_eq!(drive.commands().1, [0], "without parity");
+        if !fails {
+            drive.stripes.scheme_mut().aged(STRIPE, 1);
+        }
+        assert_eq!(drive.stripes.scheme_mut().next_unprotected(stripes), fails.then_some(STRIPE), "fails: {fails}");
+    }
+}
+
+/// Catches an old parity whose loss is taken for that of the one that is stored.
+#[test]
+fn a_parity_is_lost_where_the_map_has_it() {
+    let mut drive = Drive::new("raid5", &[]);
+    drive.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
+    let old = drive.place(STRIPE, N).expect("stored");
+    drive.write(&[(0, 2), (1, 2), (2, 2), (3, 2)]);
+    let now = drive.place(STRIPE, N);
+    assert_ne!(now, Some(old));
+    drive.stripes.lose(&mut drive.core, OobTag::parity(STRIPE), old);
+    assert_eq!(drive.place(STRIPE, N), now);
+    drive.lose(STRIPE, N);
+    assert_eq!(drive.stripes.place_of_strip(&drive.core, STRIPE, N), Place::Missing);
+}

@@ -290,6 +290,7 @@ fn a_strip_that_moved_while_its_read_waited_is_read_where_it_is_now() {
     assert_eq!(drive.stripes.went_elsewhere(&drive.core, STRIPE, 3, from), Some(to));
     let Owner::Stripe { op, strip } = read.owner else { panic!("{:?} reads for the update", read.owner) };
     drive.stripes.read_done(&mut drive.core, read.ppn, op, u32::from(strip), ReadOutcome::Uncorrectable);
+    assert!(drive.stripes.ops[op].lost.missed.is_empty(), "the update does not miss it");
     drive.core.device.commands.give(id);
     drive.go_on();
     drive.settle();
