@@ -2,7 +2,7 @@
 
 use super::{Frame, Noise, codes};
 use crate::naive::Matrix;
-use flashkeep_coding::ldpc::{Channel, Code, Kernel, Limits, Outcome, Stage, Undecoded, Workspace};
+use flashkeep_coding::ldpc::{Channel, Code, Kernel, Limits, Outcome, Soft, Stage, Undecoded, Workspace};
 
 /// Raw bit error rates at which about half of the words of the smallest code are lost, and some where few are.
 fn rates(code: &Code, stage: Stage) -> [f64; 3] {
@@ -160,6 +160,36 @@ fn bit_flipping_loses_no_word() {
         by_flips += u32::from(outcome.is_ok_and(|outcome| outcome.flips > 0));
     }
     assert!(by_flips > 100, "bit flipping corrected {by_flips} of 2000 words");
+}
+
+#[test]
+fn bit_flipping_is_that_of_a_naive_decoder() {
+    let mut noise = Noise(28);
+    let (mut flipped, mut given_up, mut most) = (0, 0, 0);
+    for code in codes().filter(|code| code.data_bytes() == 1024) {
+        let matrix = Matrix::parse(&code.alist());
+        for share in [0.25, 0.4, 0.5, 0.6] {
+            let channel = Channel::new(Stage::Hard, share * 0.085 * (1.0 - code.rate()));
+            for _ in 0..100 {
+                let frame = Frame::new(code, &channel, &mut noise);
+                let naive = matrix.flip_bits(&frame.read).filter(|_| frame.errors() > 0);
+                let (outcome, word) = decode(code, &frame, &channel, &Limits::default(), Kernel::fastest());
+                let ours = outcome.ok().filter(|outcome| outcome.flips > 0).map(|outcome| (word, outcome.flips));
+                assert_eq!(ours, naive, "{code:?}, {} errors", frame.errors());
+                let rounds = naive.map_or(0, |(_, rounds)| rounds);
+                (flipped, given_up, most) = (flipped + u32::from(rounds > 0), given_up + u32::from(rounds == 0), most.max(rounds));
+            }
+        }
+    }
+    assert!(flipped > 100 && given_up > 100 && most > 7, "{flipped} within {most} rounds, {given_up} given up");
+}
+
+#[test]
+#[should_panic(expected = "bytes of data and of parity of the code")]
+fn data_of_another_length_is_a_defect() {
+    let code = Code::find("ldpc-1k-0.901").expect("it is known");
+    let (mut data, mut parity) = (vec![0; code.data_bytes() - 1], vec![0; code.parity_bytes() + 1]);
+    let _ = code.decode(&mut data, &mut parity, Soft::Hard, &Limits::default(), &mut Workspace::default());
 }
 
 #[test]
