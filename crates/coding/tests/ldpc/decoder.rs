@@ -177,7 +177,8 @@ fn bit_flipping_is_that_of_a_naive_decoder() {
                 let ours = outcome.ok().filter(|outcome| outcome.flips > 0).map(|outcome| (word, outcome.flips));
                 assert_eq!(ours, naive, "{code:?}, {} errors", frame.errors());
                 let rounds = naive.map_or(0, |(_, rounds)| rounds);
-                (flipped, given_up, most) = (flipped + u32::from(rounds > 0), given_up + u32::from(rounds == 0), most.max(rounds));
+                (flipped, given_up, most) =
+                    (flipped + u32::from(rounds > 0), given_up + u32::from(rounds == 0), most.max(rounds));
             }
         }
     }

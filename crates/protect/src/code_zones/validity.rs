@@ -134,3 +134,20 @@ impl Validity {
         self.groups.iter().filter(|group| group.state() == State::Valid).count() as u32
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches code that counts as stale while it is on its way or valid, and stale code that does not.
+    #[test]
+    fn a_group_is_stale_unless_its_code_is_valid_or_on_its_way() {
+        let mut validity = Validity::new(2);
+        assert!(validity.is_stale(0) && validity.is_stale(1));
+        let (index, generation) = validity.take().expect("all are stale");
+        assert!(!validity.is_stale(index), "it is being written");
+        assert!(validity.end(index, generation, true) && !validity.is_stale(index));
+        validity.make_stale(index);
+        assert!(validity.is_stale(index));
+    }
+}

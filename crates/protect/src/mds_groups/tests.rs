@@ -233,3 +233,12 @@ fn sums_by_word_line_bring_back_whole_word_lines() {
         }
     }
 }
+
+/// Catches a codeword that is longer than its drive: where redundancy alone takes a set of dies, data has the dies that are left.
+#[test]
+fn more_parities_than_a_set_of_dies_leave_the_other_dies_for_data() {
+    for (m, k) in [("19", 1), ("20", 20), ("21", 19)] {
+        let code = scheme(40, &[("m", m)]).unwrap().codes()[0];
+        assert_eq!((code.data, code.parity), (k, m.parse().unwrap()), "40 dies are two sets of twenty");
+    }
+}

@@ -98,3 +98,28 @@ impl fmt::Debug for Kernel {
         write!(f, "Kernel({})", self.name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ldpc::Code;
+
+    /// `holds` of a code asks the fastest kernel alone. Catches another one that finds other words to be codewords.
+    #[test]
+    fn every_kernel_tells_codewords_from_other_words() {
+        for name in Code::names() {
+            let code = Code::find(name).expect("its name is known");
+            for kernel in Kernel::available() {
+                let mut buffers = Buffers::default();
+                buffers.fit(&code.layout);
+                assert!(kernel.syndrome(&code.layout, &mut buffers), "{name}, {kernel:?}: zeros are a codeword");
+                for bit in [0, 1000, code.bits() - 1] {
+                    buffers.fit(&code.layout);
+                    buffers.read.as_mut_slice()[bit / 8] ^= 1 << (bit % 8);
+                    assert!(!kernel.syndrome(&code.layout, &mut buffers), "{name}, {kernel:?}: bit {bit} alone");
+                    buffers.read.as_mut_slice()[bit / 8] ^= 1 << (bit % 8);
+                }
+            }
+        }
+    }
+}

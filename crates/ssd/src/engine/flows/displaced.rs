@@ -303,11 +303,12 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
 #[cfg(test)]
 mod tests {
+    use crate::care::bad_blocks::older_under_way;
     use crate::config::{BufferKind, Pace};
     use crate::core::testing::{TinyArray, tiny_array, tiny_setup};
     use crate::engine::Engine;
     use crate::fit::build_scheme;
-    use device::contents::Tag;
+    use device::contents::{HostPayload, Tag};
     use ftl::{Place, UnitState};
     use nand::{FlashArray, MemoryArray, OobTag};
     use vocab::{BlockAddr, Cause, DieId, Fua, HostCommand, HostOp, Lba, Lpn, SimTime};
@@ -402,5 +403,23 @@ mod tests {
         drive.begin_collecting(log, unit, Cause::Gc);
         assert!(drive.care.collectors[log].is_erasing());
         assert_eq!(found(&drive), None);
+    }
+
+    /// Contents of a page are on their way to flash three times. Catches contents that go back to themselves, or to newer ones.
+    #[test]
+    fn what_a_page_goes_back_to_is_older() {
+        let mut drive = drive();
+        let tag = OobTag::data(Lpn(0));
+        let mut under_way = Vec::new();
+        for (die, update) in [(0, 5), (1, 7), (2, 9)] {
+            let ppn = drive.core.map.take_page(die, ftl::Stream::Host).expect("a die with room");
+            let image = drive.core.device.images.open(ppn, nand::Oob::default());
+            let contents = device::image::Contents { tag, payload: Tag::stamp(Lpn(0), update as u32, 8), update };
+            drive.core.device.images.fill(image, contents, None, None);
+            drive.core.submit_program(image, crate::core::owner::Owner::Nobody, Cause::Host);
+            under_way.push((drive.core.device.grid.slot(ppn, 0), update));
+        }
+        let older = |update| older_under_way(&drive.core, &drive.writer.pages, (tag, update));
+        assert_eq!([5, 7, 9, 10].map(older), [None, Some(under_way[0]), Some(under_way[1]), Some(under_way[2])]);
     }
 }

@@ -220,6 +220,7 @@ impl Looks {
 mod tests {
     use super::*;
     use crate::core::testing::geometry;
+    use crate::write::found::PagesSeen;
     use device::contents::{HostPayload, Tag};
     use nand::{MemoryArray, Oob, OobTag, Program, Timing};
     use vocab::{BusRate, Geometry, Lpn, SimTime};
@@ -285,5 +286,41 @@ mod tests {
         assert_eq!(time(read, [1, 2, 7, 3, 0, 4]), Nanos(7 * (300 + read.0)));
         assert_eq!(time(Nanos(0), [20, 20, 20, 19, 19, 19]), Nanos(60 * (300 + 640)));
         assert_eq!(time(Nanos(0), [1, 1, 1, 20, 20, 20]), Nanos(60 * (300 + 640)));
+    }
+
+    /// Pages 0 and 1 of block 0 are programmed, and 1 is torn. Catches a page that counts though a second look finds it torn, one
+    /// that does not though it is sound, and pages that look erased to those who choose.
+    #[test]
+    fn a_second_look_finds_what_a_summary_hid() {
+        let mut array = one_page([1, 1], 1);
+        let (tags, payload) = ([OobTag::FILLER; 2], [Tag::default(); 2]);
+        let (oob, now) = (Oob { sequence: 2, ..Oob::default() }, SimTime::ZERO);
+        let program = Program { ppn: Ppn(1), tags: &tags, payload: &payload, updates: Some(&[2, 2]), members: &[], oob, now };
+        let mut whole = array.clone();
+        assert!(whole.program_page(&program).is_done());
+        let mut looks = Looks::new::<Tag, _>(&whole, None);
+        let torn = nand::InFlight::Program(program, nand::ProgramFate::Torn(nand::Partners::Spared));
+        array.cut_power(nand::Pairing::default(), &[torn]);
+        for (page, stays) in [(0, true), (1, false)] {
+            assert!(looks.is_valid(Ppn(page)), "before");
+            looks.look_again::<Tag, _>(&array, Ppn(page));
+            assert_eq!(looks.is_valid(Ppn(page)), stays, "page {page}");
+        }
+        let seen: &dyn PagesSeen = &looks;
+        assert_eq!([0, 1, 2].map(|page| (seen.is_valid(Ppn(page)), seen.is_erased(Ppn(page)))), {
+            [(true, false), (false, false), (false, true)]
+        });
+    }
+
+    /// Catches a page that a cut tore and that counts as a lost block where blocks have one page.
+    #[test]
+    fn a_block_of_one_page_is_never_known_to_be_lost() {
+        for (pages_per_block, lost) in [(1, false), (2, true)] {
+            let geometry = Geometry { pages_per_block, ..geometry() };
+            let array = MemoryArray::<Tag>::new(geometry, true);
+            let mut looks = Looks::new::<Tag, _>(&array, None);
+            (0..pages_per_block).for_each(|page| looks.tear(Ppn(page)));
+            assert_eq!(looks.has_lost_block(array.grid()), lost, "{pages_per_block} pages");
+        }
     }
 }

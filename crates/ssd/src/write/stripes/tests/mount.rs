@@ -429,3 +429,34 @@ fn slots_of_newer_states_are_kept_where_a_page_may_not_last() {
     };
     assert_eq!((newer(&[]), newer(&[drive.page_of(1)])), (BTreeSet::new(), of_stripe));
 }
+
+/// The host discards two strips and writes the others; a cut undoes both, and the pages of those discarded are gone by then. Nothing
+/// says that they were durable. Catches a state that is passed over because it lacks what a newer one does not have.
+#[test]
+fn a_state_stands_without_the_strips_that_a_newer_one_does_not_have() {
+    let mut drive = mountable("raid5");
+    let (old, gone) = (drive.rank(0), [drive.page_of(2), drive.page_of(3)]);
+    for lpn in [2, 3] {
+        let _ = drive.core.map.forget(Lpn(lpn));
+    }
+    drive.write(&[(0, 2), (1, 2)]);
+    let of_cut = [drive.page_of(0), drive.page_of(1)];
+    let chosen = drive.choose(&[of_cut, gone].concat(), &[], false);
+    let found = chosen.pages[..N as usize].iter().map(|newest| newest.map(|newest| (newest.update, newest.slot.is_some())));
+    assert_eq!(found.collect::<Vec<_>>(), [Some((old, true)), Some((old, true)), None, None]);
+}
+
+/// Catches a page that moves without what its OOB bytes say of its stripe, where a mount reads that.
+#[test]
+fn a_page_that_moves_keeps_its_coverage_where_a_mount_reads_it() {
+    use crate::write::{Way, coverage_to_keep};
+    let drive = mountable("raid5");
+    let (slot, all) = (drive.place(STRIPE, 1).expect("stored"), StripSet::first(N + 1));
+    assert_eq!(coverage_to_keep(Way::Stripes, &drive.core, slot), all);
+    assert_eq!(coverage_to_keep(Way::Pages, &drive.core, slot), StripSet::EMPTY);
+    assert_eq!(coverage_to_keep(Way::Stripes, &drive.core, Slot(slot.0 + 1)), StripSet::EMPTY, "it is not programmed");
+    let mut unmounted = Drive::new("raid5", &[]);
+    unmounted.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
+    let slot = unmounted.place(STRIPE, 1).expect("stored");
+    assert_eq!(coverage_to_keep(Way::Stripes, &unmounted.core, slot), StripSet::EMPTY, "nobody mounts it");
+}
