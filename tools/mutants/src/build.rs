@@ -55,8 +55,17 @@ fn refusal(said: &Value) -> Refusal {
 pub fn tests(copy: &Path, target: &Path, packages: &[&str]) -> Vec<Program> {
     let mut arguments = vec!["test", "--no-run", "--lib", "--tests"];
     packages.iter().for_each(|package| arguments.extend(["-p", package]));
+    programs(copy, target, &arguments)
+}
+
+/// Builds one test program of a package.
+pub fn test_of(copy: &Path, target: &Path, package: &str, name: &str) -> Vec<Program> {
+    programs(copy, target, &["test", "--no-run", "-p", package, "--test", name])
+}
+
+fn programs(copy: &Path, target: &Path, arguments: &[&str]) -> Vec<Program> {
     let mut programs = Vec::new();
-    let passed = cargo(copy, target, &arguments, |message| {
+    let passed = cargo(copy, target, arguments, |message| {
         let Some(path) = message["executable"].as_str().filter(|_| message["profile"]["test"] == true) else { return };
         let manifest = message["manifest_path"].as_str().expect("a path");
         let folder = Path::new(manifest).parent().expect("manifests lie in folders").to_owned();

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use suites::{Judge, Kind};
 
 const HELP: &str = "mutants [--count 300] [--seed 1] [--workers 2] [--again] [--figures]
-  --again puts those that nobody noticed to the unit tests as they are now
+  --again puts those that nobody noticed to the unit tests as they are now, and to scenarios of torture that once broke a rule
   --figures asks the golden figures and those of theory as well, at the end";
 
 struct Options {
@@ -102,20 +102,21 @@ fn main() {
     tell(&table.finish(), &places);
 }
 
-/// Builds who is asked: with `--again` unit tests alone.
+/// Builds who is asked: with `--again` unit tests, and the scenarios of torture that once broke a rule.
 fn judges(options: &Options, places: &Places) -> Vec<Judge> {
     let mut packages = vec!["flashkeep-coding", "flashkeep-protect", "flashkeep-ftl", "flashkeep-ssd"];
     if !options.again {
         packages.push("flashkeep-ssd-tests");
     }
-    let programs = build::tests(&places.copy, &places.build, &packages);
+    let mut programs = build::tests(&places.copy, &places.build, &packages);
+    programs.extend(build::test_of(&places.copy, &places.build, "flashkeep-lab", "torture"));
     // Where a kill strikes is the machine's: that test may fail on a busy one with nothing broken.
     let repeatable = programs.iter().filter(|program| program.name != "image_kill");
     let mut judges: Vec<Judge> = repeatable.flat_map(suites::tests_of).collect();
     if !options.again {
         judges.extend(suites::torture(&build::product(&places.copy, &places.build)));
     }
-    judges.retain(|judge| judge.kind == Kind::Unit || !options.again && (options.figures || judge.kind != Kind::Figures));
+    judges.retain(|judge| options.figures || judge.kind != Kind::Figures);
     judges
 }
 

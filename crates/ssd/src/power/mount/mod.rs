@@ -526,11 +526,13 @@ fn is_one_too_many<'a>(copy: &Newest, lasting: Option<Newest>, mut others: impl 
 mod tests {
     use super::*;
     use crate::config::{BufferKind, Pace};
+    use crate::core::owner::Owner;
     use crate::core::testing::tiny_setup;
     use crate::power::outage::Outage;
     use crate::session::{Inner, Session};
     use ftl::Place;
-    use vocab::{Fua, HostCommand, HostOp, Lba, SimTime};
+    use nand::FlashArray;
+    use vocab::{Cause, Fua, HostCommand, HostOp, Lba, SimTime};
 
     fn copy(update: u64, slot: u32) -> Newest {
         Newest { update, sequence: 0, slot: Some(Slot(slot)) }
@@ -583,5 +585,26 @@ mod tests {
         }
         prepared.cut_power(&[], Outage::default());
         assert_eq!(prepared.engine.core.safe.lost.keys().copied().collect::<Vec<_>>(), [Lpn(1), Lpn(2)]);
+    }
+
+    /// Blocks for page profiles belong to no log, so that the mount leaves their pages out. Catches such a block that counts as
+    /// the most worn of all, though its page says how worn it is.
+    #[test]
+    fn reserved_blocks_are_as_worn_as_their_pages_say() {
+        let mut setup = tiny_setup("none", BufferKind::Off);
+        (setup.user_slots, setup.power.mountable, setup.drive.geometry.oob_size.0) = (40, true, 224);
+        (setup.ecc.policy, setup.errors.model) = ("flares".into(), "flares".into());
+        setup.ecc.flush = vocab::Nanos(1_000_000);
+        let Inner::Tag(mut prepared) = Session::new(&setup).expect("a tiny drive").0 else { panic!("its payload is tags") };
+        let core = &mut prepared.engine.core;
+        let reserved = prepared.engine.care.profiles.as_ref().expect("it flushes them").blocks()[0];
+        for block in (0..core.device.grid.geometry().blocks()).map(BlockAddr) {
+            core.device.array.set_age(block, |info| info.pe = if block == reserved { 7 } else { 20 });
+        }
+        let image = core.device.images.open(core.device.grid.ppn(reserved, 0), nand::Oob::default());
+        core.submit_program(image, Owner::Nobody, Cause::Meta);
+        prepared.engine.replay(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_, _| {});
+        prepared.cut_power(&[], Outage::default());
+        assert_eq!(prepared.engine.core.device.array.block(reserved).pe, 7);
     }
 }

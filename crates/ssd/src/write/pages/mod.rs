@@ -287,4 +287,21 @@ mod tests {
         assert_eq!(core.device.grid.die_of(found), DieId(2));
         assert_ne!(core.device.block_of(found), core.device.block_of(failed));
     }
+
+    /// A page of a plane holds two logical pages. Catches neighbours that are written to different dies, so that one sensing does
+    /// not bring both, and a die that gets more than a page of its plane in turn.
+    #[test]
+    fn neighbours_fill_the_page_of_a_plane() {
+        let mut setup = tiny_setup("none", BufferKind::Off);
+        setup.drive.timing.unit = Some(nand::ProgramUnit { planes: 1, plane_pages: 2, bits: 1 });
+        let mut core = tiny_core(&setup);
+        let mut pages = PageWriter::new(core.map.logs(), &StreamConfig::default());
+        let job = job(&mut core, 0..6);
+        assert_eq!(pages.place(&mut core, job), Placing::Done);
+        let die_of = |lpn| match core.map.lookup(Lpn(lpn)) {
+            Place::At(slot) => core.device.grid.die_of(core.device.grid.page_of(slot).0),
+            place => panic!("{place:?}"),
+        };
+        assert_eq!([0, 1, 2, 3, 4, 5].map(die_of), [0, 0, 1, 1, 2, 2].map(DieId));
+    }
 }
