@@ -524,7 +524,12 @@ mod tests {
         let (mut bench, block) = bench();
         read(&mut bench, block, (READS - 4) * 80 / 100);
         assert_eq!(bench.core.limits.regions[0].tired, [block]);
-        bench.write(0, 0..4);
+        bench.write(0, 0..3);
+        let (_, pinned) = bench.write_pinned(0, ftl::Stream::Host, 3);
+        due(&mut bench);
+        assert_eq!(bench.core.limits.regions[0].tired, [block], "a page of it is needed yet");
+        assert_eq!(pinned, Some(block.0));
+        let _ = bench.core.map.release(block.0);
         assert_eq!(due(&mut bench), None);
         assert!(bench.core.limits.regions[0].tired.is_empty());
     }

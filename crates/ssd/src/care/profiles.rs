@@ -318,6 +318,8 @@ mod tests {
                 break;
             }
             for command in ended {
+                let pages = profiles(bench).whole.iter().flat_map(|copy| copy.pages.iter());
+                assert!(pages.copied().all(|ppn| bench.core.device.is_programmed(ppn)), "a whole copy lacks a page");
                 bench.care.reserved_done(&mut bench.core, &command, ProgramOutcome::Done);
             }
         }

@@ -10,7 +10,7 @@ use crate::write::group_log::{Feed, Placed};
 use crate::write::moves::Moves;
 use crate::write::rows::Rows;
 use crate::write::rows::solve::ParityOnItsWay;
-use crate::write::testing::{LogCore, end_in_flash, in_words, log_core, log_setup, page_of, programs, sum_of, write_job};
+use crate::write::testing::{LogCore, end_in_flash, in_words, kill, log_core, log_setup, page_of, programs, sum_of, write_job};
 use device::contents::{HostPayload, Tag};
 use device::slab::JobId;
 use ftl::Stream;
@@ -379,4 +379,23 @@ fn a_row_that_ends_early_has_all_its_pages_programmed() {
     assert!(rest.iter().all(|command| (command.cause == Cause::Padding) == (command.owner == Owner::Nobody)));
     let (_, next) = alone.write(&[(1, 1)]);
     assert_eq!(alone.core.map.rows().row_of(next[0].ppn).0, 1);
+}
+
+/// A cover ends without its parity, whose die is dead, and covers nothing. Fails if nobody looks then who may go on: what jobs wait
+/// for may have come about without a cover, as here a row that has a parity by now.
+#[test]
+fn a_cover_whose_parity_died_lets_go_who_waits_for_nothing_any_more() {
+    let mut alone = Alone::new(&[]);
+    let (uncovered, sub_stripe) = alone.write(&[(0, 1), (1, 1)]);
+    alone.end_all(&sub_stripe[..2]);
+    alone.spoil(&sub_stripe[2]);
+    let data: StripSet = sub_stripe[..2].iter().map(|command| alone.die(command)).collect();
+    let (last, rest) = alone.write(&[(2, 1)]);
+    alone.end(&rest[0], ProgramOutcome::Done);
+    assert_eq!(alone.rows.uncovered.len(), 1);
+    alone.core.map.rows_mut().cover(0, data, alone.core.device.grid.die_of(sub_stripe[2].ppn));
+    let die = alone.core.device.grid.die_of(rest[1].ppn);
+    kill(&mut alone.core, die);
+    let told = alone.tell(&rest[1], ProgramOutcome::Failed);
+    assert_eq!(told, [last, uncovered].map(|job| format!("PartDone {{ job: {job} }}")));
 }
