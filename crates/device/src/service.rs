@@ -178,7 +178,13 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
                 // The controller has it, or takes it, in the memory where its unit is gathered: the die has nothing to do.
                 Verb::Read if self.is_gathered(ppn) => (begins, transfer) = (self.now + behind, Nanos(0)),
                 Verb::Program if !self.latencies.unit.ends_with(page, info.is_slc()) => (begins, transfer) = (self.now, Nanos(0)),
-                Verb::Read => (cells, phase) = (self.sensing_time(die, ppn), Phase::Sensing),
+                Verb::Read => {
+                    if self.ecc.is_some() {
+                        // Decoding looks at them when the read ends.
+                        self.array.prefetch_oob(ppn);
+                    }
+                    (cells, phase) = (self.sensing_time(die, ppn), Phase::Sensing);
+                }
                 Verb::Program | Verb::Recharge => {
                     begins = granted.max(self.now + encode);
                     encoding = encode;

@@ -143,6 +143,9 @@ pub trait FlashArray<P: Payload>: Clone + Send {
     /// As [`Self::prefetch`], for what is known of the page's block: where its contents are.
     #[inline]
     fn prefetch_block(&self, _ppn: Ppn) {}
+    /// As [`Self::prefetch`], for what page ECC asks of a page that was read.
+    #[inline]
+    fn prefetch_oob(&self, _ppn: Ppn) {}
     /// The OOB bytes of a page as they were programmed; the page is not sensed. Slots beyond the given ones were fillers.
     fn page(&self, ppn: Ppn) -> PageView<'_>;
     /// As [`Self::page`]: the tags alone.
@@ -476,7 +479,18 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         let (block, _) = self.grid.split(ppn);
         self.blocks.get(block.index()).into_iter().for_each(vocab::prefetch);
         if let Some(Some(stored)) = self.contents.get(block.index()) {
-            vocab::prefetch(&stored.get().payload);
+            let contents = stored.get();
+            vocab::prefetch(&contents.payload);
+            // On another line of the cache.
+            vocab::prefetch(&contents.ecc);
+        }
+    }
+
+    #[inline]
+    fn prefetch_oob(&self, ppn: Ppn) {
+        let (block, page) = self.grid.split(ppn);
+        if let Some(Some(stored)) = self.contents.get(block.index()) {
+            stored.get().prefetch_oob(page as usize);
         }
     }
 

@@ -372,6 +372,11 @@ impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
     }
 
     #[inline]
+    fn prefetch_oob(&self, ppn: Ppn) {
+        self.inner.prefetch_oob(ppn);
+    }
+
+    #[inline]
     fn page(&self, ppn: Ppn) -> PageView<'_> {
         self.inner.page(ppn)
     }

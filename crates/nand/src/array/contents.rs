@@ -31,6 +31,16 @@ impl<P> BlockContents<P> {
         self.recovery.as_ref().map_or_else(|| self.sequence.get(page), |recovery| recovery.update[slot])
     }
 
+    /// Starts to bring what page ECC asks of a page into the processor's cache.
+    #[inline]
+    pub fn prefetch_oob(&self, page: usize) {
+        self.sequence.prefetch(page);
+        if let Some(ecc) = &self.ecc {
+            ecc.capability.get(page).into_iter().for_each(vocab::prefetch);
+            ecc.written_s.get(page).into_iter().for_each(vocab::prefetch);
+        }
+    }
+
     /// The contents of no page.
     fn empty() -> Self {
         Self {
@@ -172,6 +182,14 @@ impl Sequences {
                 Relative::Short(short) => u64::from(short[page]),
                 Relative::Long(long) => u64::from(long[page]),
             }
+    }
+
+    #[inline]
+    fn prefetch(&self, page: usize) {
+        match &self.relative {
+            Relative::Short(short) => short.get(page).into_iter().for_each(vocab::prefetch),
+            Relative::Long(long) => long.get(page).into_iter().for_each(vocab::prefetch),
+        }
     }
 
     /// Sets the sequence of a page. False if it lies before that of the first page, or too far behind it.

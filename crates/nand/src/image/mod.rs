@@ -474,6 +474,11 @@ impl<P: StoredPayload, S: Store> FlashArray<P> for FileArray<P, S> {
     }
 
     #[inline]
+    fn prefetch_oob(&self, ppn: Ppn) {
+        self.memory.prefetch_oob(ppn);
+    }
+
+    #[inline]
     fn page(&self, ppn: Ppn) -> PageView<'_> {
         self.memory.page(ppn)
     }
