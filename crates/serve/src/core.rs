@@ -6,19 +6,19 @@ use crate::pace::Pace;
 use crate::record::Recorder;
 use lab::served::{Control, Disk, DiskAnswer, DiskRequest, Failed, Happened, Snapshot};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 use vocab::{Fua, Nanos, SimTime};
 
 /// What a request came to.
 pub type Answer = Result<Vec<u8>, Failed>;
 
-/// Where the thread of a request waits.
-#[derive(Default)]
+/// Where the thread of a request waits. Made by that thread: a condition variable would ask the kernel to wake somebody with each
+/// answer, also where its thread worked itself.
 pub(crate) struct Slot {
     state: Mutex<Waiting>,
-    changed: Condvar,
+    thread: Thread,
 }
 
 #[derive(Default)]
@@ -37,34 +37,41 @@ pub(crate) enum Woken {
 }
 
 impl Slot {
-    fn set(&self, to: Waiting) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = to;
-        self.changed.notify_one();
+    /// Where this thread will wait.
+    pub fn of_this_thread() -> Self {
+        Self { state: Mutex::default(), thread: thread::current() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, Waiting> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn lead(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         if let Waiting::Nothing = *state {
             *state = Waiting::Lead;
         }
-        self.changed.notify_one();
+        drop(state);
+        self.thread.unpark();
     }
 
     pub fn answer(&self, answer: Answer) {
-        self.set(Waiting::Answer(answer));
+        *self.state() = Waiting::Answer(answer);
+        self.thread.unpark();
     }
 
     pub fn is_answered(&self) -> bool {
-        matches!(*self.state.lock().unwrap_or_else(PoisonError::into_inner), Waiting::Answer(_))
+        matches!(*self.state(), Waiting::Answer(_))
     }
 
     pub fn wait(&self) -> Woken {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            match std::mem::take(&mut *state) {
+            let state = std::mem::take(&mut *self.state());
+            match state {
                 Waiting::Lead => return Woken::Lead,
                 Waiting::Answer(answer) => return Woken::Answer(answer),
-                Waiting::Nothing => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                // It may return for what an earlier request of this thread was told.
+                Waiting::Nothing => thread::park(),
             }
         }
     }

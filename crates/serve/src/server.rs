@@ -35,8 +35,10 @@ struct Queue {
 /// A drive for many threads.
 pub struct Server {
     queue: Mutex<Queue>,
-    /// A request came, or requests hang no more.
+    /// A request came to a drive with a clock, or requests hang no more.
     arrived: Condvar,
+    /// Whether a thread of its own leads, which may wait for what arrives.
+    has_clock: bool,
     core: Mutex<Core>,
     shape: Shape,
 }
@@ -54,7 +56,8 @@ impl Server {
         let page = disk.sectors_per_page() * lab::served::SECTOR as u32;
         let core = Mutex::new(Core::new(disk, pace, syncs));
         let (queue, arrived) = (Mutex::default(), Condvar::new());
-        let server = Arc::new(Self { queue, arrived, core, shape: Shape { size, page } });
+        let has_clock = matches!(pace, Pace::Times(_));
+        let server = Arc::new(Self { queue, arrived, has_clock, core, shape: Shape { size, page } });
         let weak = Arc::downgrade(&server);
         match pace {
             Pace::None => drop(thread::spawn(move || let_time_pass(&weak))),
@@ -78,7 +81,7 @@ impl Server {
     /// # Errors
     /// Why the request failed.
     pub fn call(&self, request: DiskRequest) -> Answer {
-        let slot = Arc::new(Slot::default());
+        let slot = Arc::new(Slot::of_this_thread());
         let item = Item::Request(request, slot.clone());
         let mut queue = locked(&self.queue);
         while queue.hangs {
@@ -89,7 +92,7 @@ impl Server {
 
     /// Does something with the drive between two requests.
     pub fn job<T: Send + 'static>(&self, job: impl FnOnce(&mut Core) -> T + Send + 'static) -> Option<T> {
-        let slot = Arc::new(Slot::default());
+        let slot = Arc::new(Slot::of_this_thread());
         let result = Arc::new(Mutex::new(None));
         let into = result.clone();
         let run = move |core: &mut Core| *locked(&into) = Some(job(core));
@@ -117,7 +120,7 @@ impl Server {
         drop(queue);
         if leads {
             self.lead(slot);
-        } else {
+        } else if self.has_clock {
             self.arrived.notify_all();
         }
         loop {

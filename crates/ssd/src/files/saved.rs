@@ -68,8 +68,9 @@ pub(super) fn slot_of(drive: &Drive) -> usize {
 
 /// What of a drive is kept now, but for the journal of ranks.
 pub(super) fn fields(drive: &Drive, opened: u64) -> Fields {
-    let remains = drive.remains();
-    let mut to: Fields = Vec::with_capacity(16 + remains.buffer.len() + remains.reads.len());
+    let remains = drive.remains_but_buffer();
+    let buffer = if drive.keeps_buffer() { drive.host.buffer.pages_with_ages() } else { Vec::new() };
+    let mut to: Fields = Vec::with_capacity(16 + 2 * buffer.len() + remains.reads.len());
     let numbers = [
         drive.core.device.now.0,
         opened,
@@ -90,10 +91,8 @@ pub(super) fn fields(drive: &Drive, opened: u64) -> Fields {
     if let Some(faults) = drive.core.device.array.found() {
         put_faults(&faults, &mut number);
     }
-    for ((lpn, payload), age) in remains.buffer.into_iter().zip(drive.host.buffer.ages()) {
-        to.push(((BUFFER, lpn.0.into()), Value::Page(payload)));
-        to.push(((BUFFER_AGES, lpn.0.into()), Value::Number(age)));
-    }
+    to.extend(buffer.iter().map(|&(lpn, _, payload)| ((BUFFER, lpn.into()), Value::Page(payload.clone()))));
+    to.extend(buffer.iter().map(|&(lpn, age, _)| ((BUFFER_AGES, lpn.into()), Value::Number(age))));
     let slot = slot_of(drive);
     for (held, age) in remains.held.iter().zip(drive.writer.stripes.held.ages()) {
         to.push(((PARTIALS, age), written(slot, |to| saved_stripes::put(to, held))));
@@ -101,7 +100,8 @@ pub(super) fn fields(drive: &Drive, opened: u64) -> Fields {
     if let Some(groups) = &remains.groups {
         put_groups(groups, slot, &mut to);
     }
-    to.sort_unstable_by_key(|(key, _)| *key);
+    // This sort makes use of what is in order already: each kind is.
+    to.sort_by_key(|(key, _)| *key);
     to
 }
 

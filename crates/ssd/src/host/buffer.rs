@@ -263,9 +263,16 @@ impl<P: HostPayload> WriteBuffer<P> {
         pages.into_iter().map(|(_, lpn)| (Lpn(lpn), self.entries[&lpn].payload.clone())).collect()
     }
 
-    /// What orders the pages of [`Self::pages_by_age`], one after the other; those on their way to flash have 0.
-    pub fn ages(&self) -> impl Iterator<Item = u64> + '_ {
-        std::iter::repeat_n(0, self.entries.len() - self.dirty.len()).chain(self.dirty.keys().copied())
+    /// All pages in the order of their numbers, each with its age: dirty ones have the greater one the later they were written,
+    /// those on their way to flash 0.
+    pub fn pages_with_ages(&self) -> Vec<(u32, u64, &P)> {
+        let mut pages = Vec::with_capacity(self.entries.len());
+        #[expect(clippy::iter_over_hash_type, reason = "sorted right below")]
+        for (&lpn, entry) in &self.entries {
+            pages.push((lpn, entry.dirty.unwrap_or(0), &entry.payload));
+        }
+        pages.sort_unstable_by_key(|&(lpn, ..)| lpn);
+        pages
     }
 
     /// Takes in what a buffer of before the cut held. Each page keeps its age, whatever its mates'.

@@ -222,13 +222,20 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// What is power-safe, as it is now.
     pub(crate) fn remains(&self) -> Remains<P> {
+        let buffer = if self.keeps_buffer() { self.host.buffer.pages_by_age() } else { Vec::new() };
+        Remains { buffer, ..self.remains_but_buffer() }
+    }
+
+    /// Whether what the write buffer has outlives a cut.
+    pub(crate) fn keeps_buffer(&self) -> bool {
+        self.host.buffer.kind() == BufferKind::PowerSafe && !self.core.breaks(SafetyRule::Buffer)
+    }
+
+    /// As [`Self::remains`], with an empty write buffer.
+    pub(crate) fn remains_but_buffer(&self) -> Remains<P> {
         let step = |&reads: &u32| reads / READS_SAVED_EVERY * READS_SAVED_EVERY;
         Remains {
-            buffer: if self.host.buffer.kind() == BufferKind::PowerSafe && !self.core.breaks(SafetyRule::Buffer) {
-                self.host.buffer.pages_by_age()
-            } else {
-                Vec::new()
-            },
+            buffer: Vec::new(),
             held: self.writer.stripes.held.remains(),
             groups: self.has_groups().then(|| self.writer.groups.remains(&self.core)),
             reads: self.core.limits.reads().iter().map(step).collect(),
