@@ -140,11 +140,16 @@ impl Waits {
             self.0.iter_mut().zip(&other.0).for_each(|(sum, &time)| *sum += time);
             return;
         }
-        let share = |time: u64| (u128::from(time) * u128::from(part.0) / u128::from(whole)) as u64;
+        let share = |time: u64| match time.checked_mul(part.0) {
+            Some(product) => product / whole,
+            // Seconds of seconds.
+            None => (u128::from(time) * u128::from(part.0) / u128::from(whole)) as u64,
+        };
         let mut left = part.0;
-        for (sum, &time) in self.0.iter_mut().zip(&other.0) {
-            *sum += share(time);
-            left -= share(time);
+        for (sum, &time) in self.0.iter_mut().zip(&other.0).filter(|(_, time)| **time > 0) {
+            let share = share(time);
+            *sum += share;
+            left -= share;
         }
         let longest = (0..Wait::COUNT).max_by_key(|&wait| other.0[wait]).expect("there are waits");
         self.0[longest] += left;
