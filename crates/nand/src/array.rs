@@ -3,6 +3,8 @@
 mod contents;
 #[cfg(unix)]
 pub(crate) mod restore;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use crate::power::Scars;
 use crate::{Member, Oob, OobTag, Program};
@@ -619,89 +621,5 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         if let Some(contents) = &mut self.contents[block.index()] {
             contents.change().ecc.iter_mut().for_each(|kept| kept.capability.fill(ecc));
         }
-    }
-}
-
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use vocab::{Bytes, Lpn, PlaneUse};
-
-    impl Payload for u64 {}
-
-    /// Two dies with 4 blocks of 3 pages each.
-    pub(crate) fn array() -> MemoryArray<u64> {
-        let geometry = Geometry {
-            channels: 1,
-            dies_per_channel: 2,
-            planes: 1,
-            plane_use: PlaneUse::Single,
-            blocks_per_plane: 4,
-            pages_per_block: 3,
-            page_size: Bytes(4096),
-            oob_size: Bytes(64),
-            slot_size: Bytes(4096),
-        };
-        MemoryArray::new(geometry, true)
-    }
-
-    fn program(array: &mut MemoryArray<u64>, ppn: u32, value: u64) {
-        let oob = Oob { sequence: value, ..Oob::default() };
-        array.program(Ppn(ppn), &[OobTag::data(Lpn(ppn))], &[value], oob, SimTime(0));
-    }
-
-    #[test]
-    fn a_page_reads_back_what_was_programmed() {
-        let mut array = array();
-        program(&mut array, 3, 70);
-        program(&mut array, 4, 71);
-        assert_eq!(array.read(Ppn(4)), ReadOutcome::Clean);
-        let page = array.page(Ppn(4));
-        assert_eq!((array.payload(Ppn(4)), page.tags, page.oob.sequence), (&[71][..], &[OobTag::data(Lpn(4))][..], 71));
-        assert_eq!(array.block(BlockAddr(1)).reads, 1);
-    }
-
-    #[test]
-    fn a_fork_keeps_its_own_history() {
-        let mut array = array();
-        program(&mut array, 0, 1);
-        let mut fork = array.clone();
-        program(&mut fork, 1, 2);
-        fork.erase(BlockAddr(0));
-        program(&mut fork, 0, 9);
-        assert_eq!(array.payload(Ppn(0)), [1]);
-        assert_eq!(fork.payload(Ppn(0)), [9]);
-        assert_eq!((array.block(BlockAddr(0)).pe, fork.block(BlockAddr(0)).pe), (0, 1));
-    }
-
-    #[test]
-    #[should_panic(expected = "programmed out of order")]
-    fn pages_are_programmed_in_order() {
-        program(&mut array(), 1, 0);
-    }
-
-    #[test]
-    #[should_panic(expected = "programmed out of order")]
-    fn a_page_is_programmed_once() {
-        let mut array = array();
-        program(&mut array, 0, 0);
-        program(&mut array, 0, 0);
-    }
-
-    #[test]
-    #[should_panic(expected = "read before it was programmed")]
-    fn an_erased_page_is_not_read() {
-        let mut array = array();
-        program(&mut array, 0, 0);
-        array.erase(BlockAddr(0));
-        array.read(Ppn(0));
-    }
-
-    #[test]
-    #[should_panic(expected = "bad block")]
-    fn a_bad_block_is_not_programmed() {
-        let mut array = array();
-        array.set_age(BlockAddr(0), |info| info.bad = true);
-        program(&mut array, 0, 0);
     }
 }
