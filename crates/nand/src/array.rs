@@ -481,10 +481,11 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         let (block, _) = self.grid.split(ppn);
         self.blocks.get(block.index()).into_iter().for_each(vocab::prefetch);
         if let Some(Some(stored)) = self.contents.get(block.index()) {
-            let contents = stored.get();
-            vocab::prefetch(&contents.payload);
-            // On another line of the cache.
-            vocab::prefetch(&contents.ecc);
+            vocab::prefetch(&stored.get().payload);
+            if self.keeps_ecc {
+                // On another line of the cache.
+                vocab::prefetch(&stored.get().ecc);
+            }
         }
     }
 

@@ -196,7 +196,7 @@ impl Disk {
                 ecc_histogram: histogram(&folds.ecc),
                 checked_reads: folds.checked,
                 mismatches: folds.mismatches,
-                buffered_pages: engine.host.buffer.pages_by_age().len() as u64,
+                buffered_pages: engine.host.buffer.pages() as u64,
                 power_cuts: self.cuts,
                 dies: (0..dies as u16).map(die).collect(),
             }

@@ -33,7 +33,7 @@ pub(super) fn all(fields: &Fields, slot: usize) -> Vec<u8> {
     changes(&Vec::new(), fields, slot)
 }
 
-/// What makes other fields of `before`. Nothing, if only `but` changed.
+/// What makes other fields of `before`.
 pub(super) fn changes(before: &Fields, now: &Fields, slot: usize) -> Vec<u8> {
     let mut to = Writer::new(slot);
     let (mut old, mut new) = (before.iter().peekable(), now.iter().peekable());

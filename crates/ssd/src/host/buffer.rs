@@ -166,6 +166,11 @@ impl<P: HostPayload> WriteBuffer<P> {
         self.entries.get(&lpn.0).map(|entry| &entry.payload)
     }
 
+    /// Pages it has, those on their way to flash among them.
+    pub fn pages(&self) -> usize {
+        self.entries.len()
+    }
+
     /// Pages that take a slot of the buffer.
     pub(super) fn taken_slots(&self) -> usize {
         self.entries.len() - self.launched
@@ -254,13 +259,9 @@ impl<P: HostPayload> WriteBuffer<P> {
 
     /// All pages, those on their way to flash first, then dirty ones, least recently written first.
     pub fn pages_by_age(&self) -> Vec<(Lpn, P)> {
-        let mut pages: Vec<(Option<u64>, u32)> = Vec::with_capacity(self.entries.len());
-        #[expect(clippy::iter_over_hash_type, reason = "sorted right below")]
-        for (&lpn, entry) in &self.entries {
-            pages.push((entry.dirty, lpn));
-        }
-        pages.sort_unstable();
-        pages.into_iter().map(|(_, lpn)| (Lpn(lpn), self.entries[&lpn].payload.clone())).collect()
+        let mut pages = self.pages_with_ages();
+        pages.sort_by_key(|&(_, age, _)| age);
+        pages.into_iter().map(|(lpn, _, payload)| (Lpn(lpn), payload.clone())).collect()
     }
 
     /// All pages in the order of their numbers, each with its age: dirty ones have the greater one the later they were written,
