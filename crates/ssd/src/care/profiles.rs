@@ -262,7 +262,6 @@ impl<P: HostPayload> Care<P> {
 mod tests {
     use super::*;
     use crate::care::testing::Bench;
-    use vocab::{Bytes, Streams};
 
     /// Two copies, wherever they begin, and no room to spare. By hand: copies of 3 pages in blocks of 4 that begin at page 3 reach into
     /// two blocks, and the next one takes a third.
@@ -289,14 +288,7 @@ mod tests {
 
     /// A drive with FLARES' codes whose copies take three pages, in the blocks of a ring of three; blocks have four.
     fn bench() -> Bench {
-        let mut setup = None;
-        let mut bench = Bench::new("none", |change: &mut Setup| {
-            change.drive.geometry.oob_size = Bytes(224);
-            (change.ecc.policy, change.errors.model) = ("flares".into(), "flares".into());
-            setup = Some(change.clone());
-        });
-        let setup = setup.expect("the bench was built");
-        bench.care.start_ecc(&mut bench.core, bench.writer.way, &setup, &Streams::new(1)).expect("settings in range");
+        let mut bench = Bench::with_flares(|_| {});
         let ring = [0, 1, 2].map(|die| bench.core.device.grid.block(DieId(die), 7)).to_vec();
         bench.care.profiles = Some(Profiles::over(ring, 3, Nanos(1000)));
         bench

@@ -412,29 +412,18 @@ impl<P: HostPayload> Care<P> {
 mod tests {
     use super::*;
     use crate::care::testing::Bench;
-    use crate::config::Setup;
-    use vocab::Bytes;
 
     const WRITTEN: SimTime = SimTime(2_000_000_000);
 
     /// A drive with FLARES' cells and codes; block 0 of die 0 was written after two seconds: the
     /// array keeps whole ones.
     fn bench(policy: RefreshPolicy) -> (Bench, BlockAddr) {
-        let mut setup = None;
-        let mut bench = Bench::new("none", |change: &mut Setup| {
-            change.drive.geometry.oob_size = Bytes(224);
-            (change.ecc.policy, change.errors.model) = ("flares".into(), "flares".into());
+        let mut bench = Bench::with_flares(|change| {
             (change.refresh.policy, change.refresh.at_share) = (policy, 0.5);
-            setup = Some(change.clone());
         });
-        let setup = setup.expect("the bench was built");
-        bench.core.device.array =
-            crate::core::testing::tiny_array(nand::MemoryArray::new(setup.drive.geometry, true).keeping_ecc());
         for block in 0..bench.core.device.grid.geometry().blocks() {
             bench.core.device.array.set_age(BlockAddr(block), |info| info.pe = 3000);
         }
-        let started = bench.care.start_ecc(&mut bench.core, bench.writer.way, &setup, &Streams::new(1));
-        started.expect("settings in range");
         bench.core.device.now = WRITTEN;
         bench.write(0, 0..4);
         let block = BlockAddr(bench.unit_of(0));
@@ -445,6 +434,16 @@ mod tests {
 
     fn deadline(bench: &Bench, block: BlockAddr) -> SimTime {
         bench.care.refresh.deadline[block.index()]
+    }
+
+    /// Block 0 is due, and is recharged instead of collected.
+    fn being_recharged() -> (Bench, BlockAddr) {
+        let (mut bench, block) = bench(RefreshPolicy::Alarm);
+        bench.care.refresh.in_place_at_most = 1;
+        let due = deadline(&bench, block);
+        bench.core.device.now = due;
+        assert_eq!(bench.care.refresh_unit(&mut bench.core, &bench.writer, 0, block.0), None);
+        (bench, block)
     }
 
     /// Half of the retention that the policy gives the page, after its program; time runs as fast as at the
@@ -500,11 +499,7 @@ mod tests {
     /// Catches pages that are left out of a recharge, and one that goes on although a page could not be read.
     #[test]
     fn a_recharge_reads_every_page_and_ends_in_collection_if_one_fails() {
-        let (mut bench, block) = bench(RefreshPolicy::Alarm);
-        bench.care.refresh.in_place_at_most = 1;
-        let due = deadline(&bench, block);
-        bench.core.device.now = due;
-        assert_eq!(bench.care.refresh_unit(&mut bench.core, &bench.writer, 0, block.0), None);
+        let (mut bench, block) = being_recharged();
         let reads = bench.carry_out();
         assert_eq!(reads.iter().map(|read| read.ppn.0).collect::<Vec<_>>(), (block.0 * 4..block.0 * 4 + 4).collect::<Vec<_>>());
         let ended: Vec<Option<UnitId>> = (0..4)
@@ -570,11 +565,7 @@ mod tests {
     /// Catches a unit that is never refreshed again once it was recharged.
     #[test]
     fn a_recharged_unit_falls_due_again() {
-        let (mut bench, block) = bench(RefreshPolicy::Alarm);
-        bench.care.refresh.in_place_at_most = 1;
-        let due = deadline(&bench, block);
-        bench.core.device.now = due;
-        assert_eq!(bench.care.refresh_unit(&mut bench.core, &bench.writer, 0, block.0), None);
+        let (mut bench, block) = being_recharged();
         for read in bench.carry_out() {
             assert_eq!(bench.care.recharge_read_done(&mut bench.core, &read, 0, ReadOutcome::Clean), None);
         }

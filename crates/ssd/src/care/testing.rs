@@ -4,7 +4,7 @@
 use crate::care::Care;
 use crate::config::{BufferKind, Setup};
 use crate::core::owner::Owner;
-use crate::core::testing::{TinyCore, tiny_core, tiny_setup};
+use crate::core::testing::{TinyCore, tiny_array, tiny_core, tiny_setup};
 use crate::core::{Command, oob_covering};
 use crate::fit::build_scheme;
 use crate::write::Writer;
@@ -12,8 +12,8 @@ use device::command::Verb;
 use device::contents::{HostPayload, Tag};
 use device::image::Contents;
 use ftl::{Stream, UnitId};
-use nand::OobTag;
-use vocab::{Cause, Lpn, Slot};
+use nand::{MemoryArray, OobTag};
+use vocab::{Bytes, Cause, Lpn, Slot, Streams};
 
 /// A drive whose dies carry out commands when the test says so.
 pub(crate) struct Bench {
@@ -32,6 +32,21 @@ impl Bench {
         let care = Care::new(&setup, &protection, core.map.logs());
         let writer = Writer::new(&setup, protection, &core.device.grid, core.map.logs()).expect("settings in range");
         Self { core, care, writer }
+    }
+
+    /// A drive without a scheme, with FLARES' cells and codes.
+    pub fn with_flares(change: impl FnOnce(&mut Setup)) -> Self {
+        let mut setup = None;
+        let mut bench = Self::new("none", |own| {
+            own.drive.geometry.oob_size = Bytes(224);
+            (own.ecc.policy, own.errors.model) = ("flares".into(), "flares".into());
+            change(own);
+            setup = Some(own.clone());
+        });
+        let setup = setup.expect("the bench was built");
+        bench.core.device.array = tiny_array(MemoryArray::new(setup.drive.geometry, true).keeping_ecc());
+        bench.care.start_ecc(&mut bench.core, bench.writer.way, &setup, &Streams::new(1)).expect("settings in range");
+        bench
     }
 
     /// The commands that were given since the last call, carried out by the medium.

@@ -15,6 +15,8 @@ pub(crate) mod run;
 pub(crate) mod series;
 pub(crate) mod space;
 pub(crate) mod stripes;
+#[cfg(test)]
+pub(crate) mod testing;
 pub(crate) mod zones;
 
 use crate::care::Care;

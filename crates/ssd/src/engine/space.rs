@@ -291,13 +291,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 mod tests {
     use super::*;
     use crate::config::{BufferKind, Pace};
-    use crate::core::testing::{TinyArray, tiny_array, tiny_setup};
-    use crate::fit::build_scheme;
-    use device::contents::Tag;
+    use crate::core::testing::tiny_setup;
+    use crate::engine::testing::{TinyDrive as Drive, tiny_drive};
     use ftl::{Stream, UnitId, UnitState};
-    use nand::MemoryArray;
-
-    type Drive = Engine<Tag, TinyArray>;
 
     /// Giving up finds a room by its number: a row in another place would give up another room's work.
     #[test]
@@ -324,10 +320,7 @@ mod tests {
     /// is pinned or needed; and a victim that is forgotten.
     #[test]
     fn a_unit_is_erased_instead_of_a_victim_that_waits_for_a_pin() {
-        let setup = tiny_setup("none", BufferKind::Off);
-        let protection = build_scheme(&setup.drive, &setup.scheme).expect("a scheme for this drive");
-        let array = tiny_array(MemoryArray::new(setup.drive.geometry, true));
-        let mut drive = Drive::new(&setup, protection, array).expect("settings in range");
+        let mut drive = tiny_drive(&tiny_setup("none", BufferKind::Off));
         while drive.core.map.take_page(0, Stream::Gc).is_some() {}
         let is_closed =
             |unit: &UnitId| drive.core.map.log_of(*unit) == 0 && drive.core.map.unit(*unit).state == UnitState::Closed;

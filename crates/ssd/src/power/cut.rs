@@ -313,20 +313,15 @@ mod tests {
     use super::*;
     use crate::config::Pace;
     use crate::core::Command;
-    use crate::core::testing::{TinyArray, tiny_array, tiny_setup};
-    use crate::fit::build_scheme;
-    use device::contents::Tag;
-    use nand::MemoryArray;
+    use crate::core::testing::tiny_setup;
+    use crate::engine::testing::tiny_drive;
     use vocab::{Ppn, SimTime};
 
     /// Catches an erase of which a cut at its first instant, or later, leaves nothing, and one that is met before its cells
     /// are at work.
     #[test]
     fn an_erase_is_met_from_its_first_instant_on() {
-        let setup = tiny_setup("none", BufferKind::Off);
-        let protection = build_scheme(&setup.drive, &setup.scheme).expect("a scheme for this drive");
-        let array = tiny_array(MemoryArray::<Tag>::new(setup.drive.geometry, true));
-        let mut drive = Engine::<Tag, TinyArray>::new(&setup, protection, array).expect("settings in range");
+        let mut drive = tiny_drive(&tiny_setup("none", BufferKind::Off));
         drive.core.submit(Command { verb: Verb::Erase, ppn: Ppn(0), ..Command::default() });
         let mut looked = false;
         drive.replay_stepwise(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_, _| {}, |drive| {

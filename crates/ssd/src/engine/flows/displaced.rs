@@ -305,21 +305,15 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 mod tests {
     use crate::care::bad_blocks::older_under_way;
     use crate::config::{BufferKind, Pace};
-    use crate::core::testing::{TinyArray, tiny_array, tiny_setup};
-    use crate::engine::Engine;
-    use crate::fit::build_scheme;
+    use crate::core::testing::tiny_setup;
+    use crate::engine::testing::{TinyDrive as Drive, tiny_drive};
     use device::contents::{HostPayload, Tag};
     use ftl::{Place, UnitState};
-    use nand::{FlashArray, MemoryArray, OobTag};
+    use nand::{FlashArray, OobTag};
     use vocab::{BlockAddr, Cause, DieId, Fua, HostCommand, HostOp, Lba, Lpn, SimTime};
 
-    type Drive = Engine<Tag, TinyArray>;
-
     fn drive() -> Drive {
-        let setup = tiny_setup("none", BufferKind::Off);
-        let array = tiny_array(MemoryArray::new(setup.drive.geometry, true));
-        let protection = build_scheme(&setup.drive, &setup.scheme).expect("a scheme for this drive");
-        Drive::new(&setup, protection, array).expect("settings in range")
+        tiny_drive(&tiny_setup("none", BufferKind::Off))
     }
 
     fn run(drive: &mut Drive, op: HostOp, lpn: u32) {

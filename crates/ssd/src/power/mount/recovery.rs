@@ -219,13 +219,10 @@ mod tests {
     use super::*;
     use crate::config::{BufferKind, Pace};
     use crate::core::journal::Journal;
-    use crate::core::testing::{TinyArray, tiny_array, tiny_setup};
-    use crate::fit::build_scheme;
-    use device::contents::Tag;
-    use nand::{Member, MemoryArray, OobTag};
+    use crate::core::testing::tiny_setup;
+    use crate::engine::testing::{TinyDrive as Drive, tiny_drive};
+    use nand::{Member, OobTag};
     use vocab::{Fua, HostCommand, HostOp, Lba, Lpn, SimTime};
-
-    type Drive = Engine<Tag, TinyArray>;
 
     /// The host writes page 0.
     fn write() -> HostCommand {
@@ -237,9 +234,7 @@ mod tests {
     fn drive() -> (Drive, Ppn) {
         let mut setup = tiny_setup("none", BufferKind::Off);
         setup.power.mountable = true;
-        let protection = build_scheme(&setup.drive, &setup.scheme).expect("a scheme for this drive");
-        let array = tiny_array(MemoryArray::new(setup.drive.geometry, true).keeping_updates());
-        let mut drive = Drive::new(&setup, protection, array).expect("settings in range");
+        let mut drive = tiny_drive(&setup);
         drive.replay(&mut [write()].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
         let Place::At(slot) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written") };
         let ppn = drive.core.device.grid.page_of(slot).0;

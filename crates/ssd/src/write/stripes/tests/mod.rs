@@ -20,7 +20,7 @@ use device::facts::RequestKind;
 use device::sense::Compares;
 use device::slab::{CommandId, JobId};
 use ftl::{Place, Stream, UnitId, UnitState};
-use nand::{FlashArray, MemoryArray, OobTag, ProgramOutcome};
+use nand::{FlashArray, MemoryArray, OobTag, ProgramOutcome, ReadOutcome};
 use protect::{Protection, SchemeChoice};
 use vocab::{Cause, DieId, Lpn, Ppn, SimTime, Slot, StripSet, StripeId};
 
@@ -111,6 +111,21 @@ impl Drive {
     fn settle(&mut self) {
         while let Some((id, _)) = self.core.device.next_ready() {
             self.complete(id);
+        }
+    }
+
+    /// As [`Self::settle`], but that nothing can be read where a strip of this number lies.
+    fn settle_without_reading(&mut self, lost: u32) {
+        while let Some((id, _)) = self.core.device.next_ready() {
+            let command = self.core.device.commands[id];
+            let Owner::Stripe { op, strip } = command.owner else { panic!("{:?} asks for nothing here", command.owner) };
+            if command.verb == Verb::Program || u32::from(strip) != lost {
+                self.complete(id);
+                continue;
+            }
+            self.stripes.read_done(&mut self.core, command.ppn, op, lost, ReadOutcome::Uncorrectable);
+            self.core.device.commands.give(id);
+            self.go_on();
         }
     }
 

@@ -10,6 +10,9 @@ use crate::write::{KeptMembers, Writer};
 use device::image::Contents;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// No page is known to be lost.
+static NONE_LOST: BTreeMap<Lpn, u64> = BTreeMap::new();
+
 /// A drive that is to be mounted, with stripe 0 in version 1.
 fn mountable(scheme: &str) -> Drive {
     let power = Power { mountable: true, ..Power::default() };
@@ -44,29 +47,27 @@ impl Drive {
     /// What a mount chooses that cannot read the pages `gone`, on dies of which `losing` lost pages. It has the
     /// partial parities of power-safe memory, unless the outage took them.
     fn choose(&self, gone: &[Ppn], losing: &[DieId], lost_partials: bool) -> ChosenStripes {
-        let readable = self.readable(gone);
         let partials = if lost_partials { Vec::new() } else { self.stripes.held.remains() };
         let losing_dies = losing.iter().copied().collect();
-        let evidence = Evidence {
-            readable,
-            losing_dies,
-            journal: &Journal::default(),
-            lost: &BTreeMap::new(),
-            partials: &partials,
-            lost_partials,
-        };
-        self.stripes.choose(&self.core, &evidence, &BTreeSet::new())
+        self.choose_from(&Evidence { losing_dies, lost_partials, ..self.evidence(gone, &Journal::default(), &partials) }, &[])
     }
 
     /// What a mount chooses that cannot read the pages `gone` and whose journal says what was durable of stripe 0.
     fn choose_by(&self, durable: [u64; N as usize], gone: &[Ppn]) -> ChosenStripes {
-        let readable = self.readable(gone);
         let mut journal = Journal::new(64);
         (0..).map(Lpn).zip(durable).for_each(|(lpn, rank)| journal.durable(lpn, rank));
-        let losing_dies = BTreeSet::new();
-        let evidence =
-            Evidence { readable, losing_dies, journal: &journal, lost: &BTreeMap::new(), partials: &[], lost_partials: false };
-        self.stripes.choose(&self.core, &evidence, &BTreeSet::new())
+        self.choose_from(&self.evidence(gone, &journal, &[]), &[])
+    }
+
+    /// What a mount chooses where the `suspects` may not last.
+    fn choose_from(&self, evidence: &Evidence<'_, Tag>, suspects: &[Ppn]) -> ChosenStripes {
+        self.stripes.choose(&self.core, evidence, &suspects.iter().copied().collect())
+    }
+
+    /// What a mount knows that cannot read the pages `gone`, of which no die is known to have lost any.
+    fn evidence<'a>(&self, gone: &[Ppn], journal: &'a Journal, partials: &'a [PartialParityRemains<Tag>]) -> Evidence<'a, Tag> {
+        let (readable, losing_dies) = (self.readable(gone), BTreeSet::new());
+        Evidence { readable, losing_dies, journal, lost: &NONE_LOST, partials, lost_partials: false }
     }
 
     /// Writes a data strip of stripe 0 once more, in the last block of die 4, and leaves the map as it is.
@@ -83,26 +84,22 @@ impl Drive {
 
     /// Whether each strip's contents are chosen in the rank given, and whether a page has them.
     fn expect(&self, chosen: &ChosenStripes, expected: [(u64, bool); N as usize]) {
-        let found = chosen.pages[..N as usize].iter().map(|newest| newest.map(|newest| (newest.update, newest.slot.is_some())));
-        assert_eq!(found.collect::<Vec<_>>(), expected.map(Some));
+        assert_eq!(pages_of(chosen), expected.map(Some));
     }
+}
+
+/// The rank of the contents that are chosen for each strip of stripe 0, if any are, and whether a page has them.
+fn pages_of(chosen: &ChosenStripes) -> Vec<Option<(u64, bool)>> {
+    let pages = chosen.pages[..N as usize].iter();
+    pages.map(|newest| newest.map(|newest| (newest.update, newest.slot.is_some()))).collect()
 }
 
 impl Drive {
     /// The pages that a mount would look at although all of them have summaries, if nothing of stripe 0 can be read
     /// that is `gone` and the cut may have come into the `suspects`.
     fn doubted(&self, gone: &[Ppn], suspects: &[Ppn], is_believed: impl Fn(Ppn) -> bool) -> Vec<Ppn> {
-        let readable = self.readable(gone);
-        let (partials, losing_dies) = (self.stripes.held.remains(), BTreeSet::new());
-        let journal = Journal::default();
-        let evidence = Evidence {
-            readable,
-            losing_dies,
-            journal: &journal,
-            lost: &BTreeMap::new(),
-            partials: &partials,
-            lost_partials: false,
-        };
+        let (partials, journal) = (self.stripes.held.remains(), Journal::default());
+        let evidence = self.evidence(gone, &journal, &partials);
         self.stripes.doubted(&self.core, &evidence, &suspects.iter().copied().collect(), is_believed)
     }
 
@@ -420,13 +417,10 @@ fn slots_of_newer_states_are_kept_where_a_page_may_not_last() {
     let mut drive = mountable("raid5");
     drive.write(&[(0, 2), (1, 2), (2, 2), (3, 2)]);
     let of_stripe: BTreeSet<Slot> = (0..=N).filter_map(|strip| drive.place(STRIPE, strip)).collect();
-    let (readable, losing_dies, journal) = (drive.readable(&[]), BTreeSet::new(), Journal::default());
-    let (lost, partials, lost_partials) = (BTreeMap::new(), [], false);
-    let evidence = Evidence { readable, losing_dies, journal: &journal, lost: &lost, partials: &partials, lost_partials };
-    let newer = |suspects: &[Ppn]| -> BTreeSet<Slot> {
-        let chosen = drive.stripes.choose(&drive.core, &evidence, &suspects.iter().copied().collect());
-        chosen.stripes[0].newer_slots().collect()
-    };
+    let journal = Journal::default();
+    let evidence = drive.evidence(&[], &journal, &[]);
+    let newer =
+        |suspects: &[Ppn]| -> BTreeSet<Slot> { drive.choose_from(&evidence, suspects).stripes[0].newer_slots().collect() };
     assert_eq!((newer(&[]), newer(&[drive.page_of(1)])), (BTreeSet::new(), of_stripe));
 }
 
@@ -442,8 +436,7 @@ fn a_state_stands_without_the_strips_that_a_newer_one_does_not_have() {
     drive.write(&[(0, 2), (1, 2)]);
     let of_cut = [drive.page_of(0), drive.page_of(1)];
     let chosen = drive.choose(&[of_cut, gone].concat(), &[], false);
-    let found = chosen.pages[..N as usize].iter().map(|newest| newest.map(|newest| (newest.update, newest.slot.is_some())));
-    assert_eq!(found.collect::<Vec<_>>(), [Some((old, true)), Some((old, true)), None, None]);
+    assert_eq!(pages_of(&chosen), [Some((old, true)), Some((old, true)), None, None]);
 }
 
 /// Catches a page that moves without what its OOB bytes say of its stripe, where a mount reads that.
