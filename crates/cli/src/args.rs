@@ -467,7 +467,7 @@ pub struct TortureOptions {
     #[arg(long, visible_alias = "out", value_name = "DIR", requires = "scenarios", conflicts_with_all = ["minutes", "scenario", "exhaustive"])]
     pub into: Option<PathBuf>,
     /// With --into: scenarios of a piece, a multiple of 16
-    #[arg(long, value_name = "N", default_value_t = lab::torture::PIECE, requires = "into")]
+    #[arg(long, value_name = "N", default_value_t = torture::PIECE, requires = "into")]
     pub piece: u64,
     /// Scenarios that run at the same time [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads)]
@@ -514,7 +514,7 @@ fn names(list: &str) -> String {
 
 /// The kinds of faults, for help.
 fn fault_kinds() -> String {
-    lab::torture::FAULT_KINDS.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ")
+    torture::FAULT_KINDS.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ")
 }
 
 fn with_names(command: clap::Command) -> clap::Command {

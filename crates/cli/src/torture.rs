@@ -3,13 +3,13 @@
 use crate::args::TortureOptions;
 use crate::{CHECK_FAILED, interrupt, print, progress, say, threads, warn_of_canaries};
 use lab::Problem;
-use lab::torture::{self, Campaign, Crew, Kept, Outcome, Runner, Scenario, Scope, Summary, exhaustive};
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use torture::{Campaign, Crew, Kept, Outcome, Runner, Scenario, Scope, Summary, exhaustive};
 
 /// Longest search for a smaller scenario.
 const SHRINK: Duration = Duration::from_secs(2);

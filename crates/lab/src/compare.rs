@@ -443,7 +443,10 @@ impl Runs<'_> {
 }
 
 /// Does every piece of work on as many threads as are allowed; results in the order of the work.
-pub(crate) fn in_parallel<W: Send, R: Send>(
+///
+/// # Errors
+/// The first in that order.
+pub fn in_parallel<W: Send, R: Send>(
     threads: usize,
     work: Vec<W>,
     each: impl Fn(W) -> Result<R, Problem> + Sync,

@@ -12,7 +12,7 @@ use toml_parser::lexer::TokenKind;
 use vocab::Bytes;
 
 /// Experiments, drives, figures and grids.
-pub(crate) const SETTINGS_MAX: Bytes = Bytes(512 << 10);
+pub const SETTINGS_MAX: Bytes = Bytes(512 << 10);
 
 /// Tables and lists in one of them.
 const TABLES_MAX: usize = 16_384;
@@ -54,7 +54,7 @@ fn tables(text: &str) -> usize {
 ///
 /// # Errors
 /// What the operating system says, another kind of file, a larger one, or a text that is none.
-pub(crate) fn read_text(path: &Path, most: Bytes) -> Result<String> {
+pub fn read_text(path: &Path, most: Bytes) -> Result<String> {
     // To open a pipe is to wait until somebody writes to it.
     check(&std::fs::metadata(path)?, most)?;
     let file = File::open(path)?;

@@ -5,8 +5,8 @@ use crate::problem::Problem;
 use crate::quantity::{bytes, percent, seconds, short};
 use crate::reliability::{Axis, Cell, Column, Layout, Mark, Plot, Series, Study, Table};
 use crate::table::grouped;
-use crate::workload::{Input, trace_problem};
-use trace::{Profile, REUSE_BUCKETS, TraceSource};
+use crate::workload::{left_out, tape, trace_problem};
+use trace::{Profile, REUSE_BUCKETS, Tape, TraceSource};
 use vocab::Bytes;
 
 /// Name of the study.
@@ -30,23 +30,23 @@ const PLAUSIBLE_DURATION: f64 = 365.0 * 86_400.0;
 /// # Errors
 /// What is wrong with the trace, with file, line and field.
 pub fn inspect(experiment: &Experiment, progress: &dyn Fn(u64)) -> Result<Study, Problem> {
-    let input = Input::of(experiment)?;
+    let tape = tape(experiment)?;
     let spec = &experiment.trace;
     let mut settings = vec![("trace", spec.source.clone())];
     let given = [("format", Some(spec.format.clone()).filter(|format| format != "auto")), ("columns", spec.columns.clone())];
     settings.extend(given.into_iter().filter_map(|(name, value)| Some((name, value?))));
     let mut format = "generated";
-    if let Input::Trace(source) = &input {
+    if let Tape::Recorded(source) = &tape {
         let fitting = source.fitting().map_err(|e| trace_problem(&e))?;
         if fitting.len() > 1 {
             return Ok(several(source, settings));
         }
         format = source.open().map_err(|e| trace_problem(&e))?.format().name;
     }
-    if let Input::Described { flows, .. } = &input {
+    if let Tape::Described { flows, .. } = &tape {
         format = flows.format;
     }
-    let records = input.records(spec.max_gap, spec.keep_writes).map_err(|e| trace_problem(&e))?;
+    let records = tape.records(left_out(experiment)).map_err(|e| trace_problem(&e))?;
     let profile = Profile::scan(records, SLOT, progress).map_err(|e| trace_problem(&e))?;
     if profile.footprint().counts().requests == 0 {
         return Err(Problem::new("", "there is no request in it"));

@@ -1,4 +1,4 @@
-//! A comparison as a table for the terminal: one column per scheme.
+//! Tables for the terminal, and a comparison as one: one column per scheme.
 
 use crate::compare::{Comparison, Outcome};
 use crate::quantity::Quantity;
@@ -9,8 +9,10 @@ use std::collections::BTreeMap;
 use vocab::{Cause, StreamId};
 
 /// A row: its label and one cell a column; no cells make a heading.
-pub(crate) struct Row {
+pub struct Row {
+    /// What stands to the left.
     pub label: String,
+    /// One for each column.
     pub cells: Vec<String>,
 }
 
@@ -18,7 +20,8 @@ pub(crate) struct Row {
 type Quantile = (&'static str, fn(&Response) -> f64);
 
 /// Digits in groups of three.
-pub(crate) fn grouped(value: u64) -> String {
+#[must_use]
+pub fn grouped(value: u64) -> String {
     grouped_by(value, ' ')
 }
 
@@ -177,7 +180,8 @@ fn wrapped(text: &str) -> String {
 }
 
 /// Rows as lines of text: labels to the left, cells to the right of their columns.
-pub(crate) fn aligned(rows: &[Row]) -> String {
+#[must_use]
+pub fn aligned(rows: &[Row]) -> String {
     let first = rows.iter().map(|row| row.label.len()).max().unwrap_or(0);
     let mut widths = vec![0; rows.iter().map(|row| row.cells.len()).max().unwrap_or(0)];
     for row in rows {

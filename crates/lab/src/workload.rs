@@ -4,15 +4,14 @@ use crate::described::{self, DESCRIPTIONS, is_described};
 use crate::experiment::{Addresses, Experiment};
 use crate::paths::path_of;
 use crate::problem::{Problem, RecordPlace};
-use crate::tape::{Clip, Thin};
 use crate::textual::Size;
 use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
-use trace::flows::Flows;
 use trace::generate::{GENERATORS, GeneratorKind};
-use trace::{AddressMap, BlkAction, Columns, Footprint, ReadCounts, ReadOptions, Record, TimeScale, TraceError, TraceSource};
-use vocab::{Bytes, HostCommand, HostOp, Nanos, Streams};
+use trace::{AddressMap, BlkAction, Columns, Footprint, HostCommands, LeftOut, ReadOptions, Record, Scanned, Tape};
+use trace::{TimeScale, TraceError, TraceSource};
+use vocab::{Bytes, HostCommand, Nanos};
 
 /// Requests up to which a workload is kept in memory (32 bytes each, 128 MiB in all) instead of being read
 /// again for every scheme.
@@ -20,21 +19,14 @@ const KEEP_REQUESTS: usize = 1 << 22;
 
 /// A sequence of requests that each scheme replays.
 pub struct Workload {
-    input: Input,
-    max_gap: Option<Nanos>,
-    keep_writes: Option<f64>,
+    tape: Tape,
+    left_out: LeftOut,
     loops: u64,
     footprint: Arc<Footprint>,
     /// Slots the workload needs of the drive.
     touched: u64,
     kept: Option<Arc<Vec<Record>>>,
     facts: TraceFacts,
-}
-
-pub(crate) enum Input {
-    Trace(TraceSource),
-    Generated { kind: &'static GeneratorKind, workload: trace::generate::Workload, seed: u64 },
-    Described { flows: Box<Flows>, seed: u64 },
 }
 
 /// What is known about a workload; requests and bytes are those of one loop.
@@ -140,7 +132,7 @@ pub(crate) fn check(experiment: &Experiment) -> Result<(), Problem> {
     match (generator(&spec.source), &experiment.generate) {
         (Some(kind), options) => {
             let workload = options.clone().unwrap_or_default().workload(experiment.drive.geometry.slot_size);
-            generate(kind, &workload, experiment.seed).map(drop)
+            generated(kind, workload, experiment.seed).map(drop)
         }
         (None, Some(_)) => {
             let message = format!("trace.source `{}` is no generator", crate::problem::printable(&spec.source));
@@ -177,14 +169,9 @@ fn check_source(source: &str) -> Result<(), Problem> {
     Err(problem)
 }
 
-fn generate(
-    kind: &GeneratorKind,
-    workload: &trace::generate::Workload,
-    seed: u64,
-) -> Result<trace::generate::Generator, Problem> {
+fn generated(kind: &'static GeneratorKind, workload: trace::generate::Workload, seed: u64) -> Result<Tape, Problem> {
     use trace::generate::GenerateError;
-    let stream = Streams::new(seed).stream("generate");
-    kind.generate(workload, stream).map_err(|error| match error {
+    Tape::generated(kind, workload, seed).map_err(|error| match error {
         GenerateError::Field { field: "slots", found, wanted } => {
             Problem::new("generate.range", format!("found {found} slots, wanted {wanted}"))
         }
@@ -203,108 +190,38 @@ pub(crate) fn trace_problem(error: &TraceError) -> Problem {
     Problem { record, meant, ..Problem::new("", error.to_string()) }
 }
 
-pub(crate) type Records<'a> = Box<dyn Iterator<Item = Result<Record, TraceError>> + 'a>;
-
-impl Input {
-    pub(crate) fn of(experiment: &Experiment) -> Result<Self, Problem> {
-        let spec = &experiment.trace;
-        if let Some(kind) = generator(&spec.source) {
-            let options = experiment.generate.clone().unwrap_or_default();
-            let workload = options.workload(experiment.drive.geometry.slot_size);
-            return Ok(Input::Generated { kind, workload, seed: experiment.seed });
-        }
-        if let Some(flows) = described::flows(experiment)? {
-            return Ok(Input::Described { flows: Box::new(flows), seed: experiment.seed });
-        }
-        let is_bundled = trace::BUNDLED.iter().any(|b| b.name == spec.source);
-        let mut source = if is_bundled {
-            TraceSource::bundled(&spec.source).map_err(|e| trace_problem(&e))?
-        } else if spec.source == STANDARD_INPUT {
-            TraceSource::bytes("standard input", standard_input()?)
-        } else {
-            TraceSource::path(path_of(&spec.source))
-        };
-        let columns = spec.columns.as_deref().map(columns).transpose()?;
-        if columns.is_some() && spec.format == "auto" {
-            source = source.with_format("csv").map_err(|e| trace_problem(&e))?;
-        } else if spec.format != "auto" {
-            source = source.with_format(&spec.format).map_err(|e| trace_problem(&e))?;
-        }
-        let blk_action = spec.blk_action.parse().map_err(|message: String| Problem::new("trace.blk_action", message))?;
-        Ok(Input::Trace(source.with_options(ReadOptions { blk_action, columns, ..ReadOptions::default() })))
+/// The tape of an experiment.
+pub(crate) fn tape(experiment: &Experiment) -> Result<Tape, Problem> {
+    let spec = &experiment.trace;
+    if let Some(kind) = generator(&spec.source) {
+        let options = experiment.generate.clone().unwrap_or_default();
+        let workload = options.workload(experiment.drive.geometry.slot_size);
+        return generated(kind, workload, experiment.seed);
     }
-
-    pub(crate) fn records(&self, max_gap: Option<Nanos>, keep_writes: Option<f64>) -> Result<Records<'_>, TraceError> {
-        let records: Records<'_> = match self {
-            Input::Trace(source) => Box::new(source.open()?),
-            Input::Described { flows, seed } => Box::new(flows.records(*seed)),
-            Input::Generated { kind, workload, seed } => {
-                let commands = generate(kind, workload, *seed).expect("it was generated from when the workload was opened");
-                Box::new(recorded(commands))
-            }
-        };
-        let records: Records<'_> = if keep_writes.is_some() {
-            let mut thin = Thin::new(keep_writes);
-            Box::new(records.filter(move |item| thin.keeps_item(item)))
-        } else {
-            records
-        };
-        let mut clip = Clip::new(max_gap);
-        Ok(if max_gap.is_some() { Box::new(records.map(move |item| item.map(|record| clip.record(record)))) } else { records })
+    if let Some(flows) = described::flows(experiment)? {
+        return Ok(Tape::Described { flows: Box::new(flows), seed: experiment.seed });
     }
-}
-
-/// Generated requests as those of a recording.
-fn recorded(commands: trace::generate::Generator) -> impl Iterator<Item = Result<Record, TraceError>> {
-    commands.map(|c| Ok(Record { at: c.at, device: 0, op: c.op, lba: c.lba, sectors: c.sectors, stream: c.stream }))
-}
-
-/// FNV-1a over the fields of a record.
-fn digest(hash: u64, record: &Record) -> u64 {
-    let op = match record.op {
-        HostOp::Read => 0,
-        HostOp::Write(vocab::Fua::No) => 1,
-        HostOp::Write(vocab::Fua::Yes) => 2,
-        HostOp::Flush => 3,
-        HostOp::Discard => 4,
+    let is_bundled = trace::BUNDLED.iter().any(|b| b.name == spec.source);
+    let mut source = if is_bundled {
+        TraceSource::bundled(&spec.source).map_err(|e| trace_problem(&e))?
+    } else if spec.source == STANDARD_INPUT {
+        TraceSource::bytes("standard input", standard_input()?)
+    } else {
+        TraceSource::path(path_of(&spec.source))
     };
-    let words = [record.at.0, u64::from(record.device), op, record.lba.0, u64::from(record.sectors)];
-    let hash = words.into_iter().fold(hash, fnv_word);
-    // The digests of traces without streams stay what they were.
-    if record.stream == vocab::StreamId::default() { hash } else { fnv_word(hash, u64::from(record.stream.0)) }
+    let columns = spec.columns.as_deref().map(columns).transpose()?;
+    if columns.is_some() && spec.format == "auto" {
+        source = source.with_format("csv").map_err(|e| trace_problem(&e))?;
+    } else if spec.format != "auto" {
+        source = source.with_format(&spec.format).map_err(|e| trace_problem(&e))?;
+    }
+    let blk_action = spec.blk_action.parse().map_err(|message: String| Problem::new("trace.blk_action", message))?;
+    Ok(Tape::Recorded(source.with_options(ReadOptions { blk_action, columns, ..ReadOptions::default() })))
 }
 
-/// FNV-1a of the eight bytes of a word behind others. A zero byte only multiplies: those at the end of the word, which
-/// most words have, take one multiplication together.
-fn fnv_word(hash: u64, word: u64) -> u64 {
-    /// Powers of the prime: 0 to 8 zero bytes.
-    const POWERS: [u64; 9] = {
-        let mut powers = [1u64; 9];
-        let mut zeros = 1;
-        while zeros < 9 {
-            powers[zeros] = powers[zeros - 1].wrapping_mul(FNV_PRIME);
-            zeros += 1;
-        }
-        powers
-    };
-    let zeros = word.leading_zeros() as usize / 8;
-    let bytes = word.to_le_bytes();
-    fnv_on(hash, bytes[..8 - zeros].iter().copied()).wrapping_mul(POWERS[zeros])
-}
-
-const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
-
-/// FNV-1a of nothing.
-pub(crate) const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
-
-/// FNV-1a of bytes behind others.
-pub(crate) fn fnv_on(hash: u64, bytes: impl Iterator<Item = u8>) -> u64 {
-    bytes.fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME))
-}
-
-/// FNV-1a of bytes.
-pub(crate) fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
-    fnv_on(FNV_START, bytes)
+/// What of it is left out.
+pub(crate) fn left_out(experiment: &Experiment) -> LeftOut {
+    LeftOut { max_gap: experiment.trace.max_gap, keep_writes: experiment.trace.keep_writes }
 }
 
 impl Workload {
@@ -314,65 +231,25 @@ impl Workload {
     /// # Errors
     /// What is wrong with the trace, with file, line and field.
     pub fn open(experiment: &Experiment, progress: &dyn Fn(u64)) -> Result<Self, Problem> {
-        let input = Input::of(experiment)?;
-        let mut hash = FNV_START;
-        let mut kept = Some(Vec::new());
-        let mut count = 0;
-        let mut clip = Clip::new(experiment.trace.max_gap);
-        let mut thin = Thin::new(experiment.trace.keep_writes);
-        let (footprint, read, format) = {
-            let mut keep = |item: &Result<Record, TraceError>| {
-                let Ok(record) = item else { return };
-                hash = digest(hash, record);
-                count += 1;
-                if count % 4096 == 0 {
-                    progress(count);
-                }
-                match &mut kept {
-                    Some(records) if records.len() < KEEP_REQUESTS => records.push(*record),
-                    other => *other = None,
-                }
-            };
-            let slot_size = experiment.drive.geometry.slot_size;
-            let scanned = match &input {
-                Input::Trace(source) => source.open().and_then(|mut reader| {
-                    let kept = reader.by_ref().filter(|item| thin.keeps_item(item));
-                    let clipped = kept.map(|item| item.map(|record| clip.record(record)));
-                    let footprint = Footprint::scan(clipped.inspect(&mut keep), slot_size)?;
-                    Ok((footprint, reader.counts(), reader.format().name))
-                }),
-                Input::Generated { kind, workload, seed } => {
-                    let commands = generate(kind, workload, *seed)?;
-                    let kept = recorded(commands).filter(|item| thin.keeps_item(item));
-                    let clipped = kept.map(|item| item.map(|record| clip.record(record)));
-                    Footprint::scan(clipped.inspect(&mut keep), slot_size)
-                        .map(|footprint| (footprint, ReadCounts::default(), "generated"))
-                }
-                Input::Described { flows, seed } => {
-                    let kept = flows.records(*seed).filter(|item| thin.keeps_item(item));
-                    let clipped = kept.map(|item| item.map(|record| clip.record(record)));
-                    Footprint::scan(clipped.inspect(&mut keep), slot_size)
-                        .map(|footprint| (footprint.widened(&flows.extents), ReadCounts::default(), flows.format))
-                }
-            };
-            scanned.map_err(|e| trace_problem(&e))?
-        };
+        let (tape, left_out) = (tape(experiment)?, left_out(experiment));
+        let slot_size = experiment.drive.geometry.slot_size;
+        let scanned = tape.scan((left_out, slot_size), KEEP_REQUESTS, progress).map_err(|e| trace_problem(&e))?;
+        let footprint = &scanned.footprint;
         if footprint.counts().requests == 0 {
-            let field = if matches!(input, Input::Generated { .. }) { "generate.requests" } else { "trace.source" };
+            let field = if matches!(tape, Tape::Generated { .. }) { "generate.requests" } else { "trace.source" };
             return Err(Problem::new(field, "found 0 requests, at least 1 is needed"));
         }
-        let touched = match &input {
+        let touched = match &tape {
             // A generator means its whole range, whether or not each slot was drawn.
-            Input::Generated { workload, .. } => workload.slots,
-            Input::Described { .. } => footprint.extents().iter().sum(),
-            Input::Trace(_) => footprint.slots(),
+            Tape::Generated { workload, .. } => workload.slots,
+            Tape::Described { .. } => footprint.extents().iter().sum(),
+            Tape::Recorded(_) => footprint.slots(),
         };
-        let facts = facts(experiment, &footprint, (read, clip), format, hash);
-        let kept = kept.map(Arc::new);
+        let facts = facts(experiment, &scanned);
         let loops = u64::from(experiment.trace.loops);
-        let footprint = Arc::new(footprint);
-        let (max_gap, keep_writes) = (experiment.trace.max_gap, experiment.trace.keep_writes);
-        let workload = Self { input, max_gap, keep_writes, loops, footprint, touched, kept, facts };
+        let Scanned { footprint, kept, .. } = scanned;
+        let (footprint, kept) = (Arc::new(footprint), kept.map(Arc::new));
+        let workload = Self { tape, left_out, loops, footprint, touched, kept, facts };
         workload.check_span(1.0).map_err(|years| match loops {
             1 => Problem::new("trace.source", years),
             _ => Problem::new("trace.loops", format!("found {loops}: {years}")),
@@ -400,13 +277,13 @@ impl Workload {
     /// What its description has that has no counterpart, or was taken for something else.
     #[must_use]
     pub fn notes(&self) -> &[String] {
-        if let Input::Described { flows, .. } = &self.input { &flows.notes } else { &[] }
+        if let Tape::Described { flows, .. } = &self.tape { &flows.notes } else { &[] }
     }
 
     /// Requests that it has unanswered at most, where its description says so and its requests have no times.
     #[must_use]
     pub fn depth(&self) -> Option<u32> {
-        if let Input::Described { flows, .. } = &self.input { flows.depth() } else { None }
+        if let Tape::Described { flows, .. } = &self.tape { flows.depth() } else { None }
     }
 
     /// Slots it needs of a drive.
@@ -459,27 +336,21 @@ impl Workload {
     /// A factor that is none, or one with which the workload lasts too long.
     pub fn commands(&self, map: &AddressMap, factor: f64) -> Result<CommandStream<'_>, Problem> {
         self.check_span(factor).map_err(|years| Problem::new("trace.arrival", format!("times x {factor}: {years}")))?;
-        match &self.kept {
-            Some(kept) => CommandStream::of(trace::looped(move || Ok(kept.iter().copied().map(Ok)), self.loops), map, factor),
-            None => {
-                let records = move || self.input.records(self.max_gap, self.keep_writes);
-                CommandStream::of(trace::looped(records, self.loops), map, factor)
-            }
-        }
+        let scaled = || TimeScale::factor(factor).map_err(|e| Problem::new("trace.arrival", e.to_string()));
+        let scale = if factor == 1.0 { None } else { Some(scaled()?) };
+        Ok(CommandStream(match &self.kept {
+            Some(kept) => HostCommands::of_kept(kept, self.loops, map, scale),
+            None => HostCommands::of_tape(&self.tape, self.left_out, self.loops, map, scale),
+        }))
     }
 }
 
-fn facts(
-    experiment: &Experiment,
-    footprint: &Footprint,
-    (read, clip): (ReadCounts, Clip),
-    format: &str,
-    digest: u64,
-) -> TraceFacts {
+fn facts(experiment: &Experiment, scanned: &Scanned) -> TraceFacts {
+    let Scanned { footprint, read, clip, .. } = scanned;
     let (counts, source) = (footprint.counts(), &experiment.trace.source);
     TraceFacts {
         name: Path::new(source).file_name().map_or(source.clone(), |name| name.to_string_lossy().into()),
-        format: format.to_owned(),
+        format: scanned.format.to_owned(),
         loops: experiment.trace.loops,
         requests: counts.requests,
         reads: counts.reads,
@@ -498,41 +369,14 @@ fn facts(
         longest_gap_s: Nanos(clip.longest).as_secs_f64(),
         clipped_gaps: clip.gaps,
         clipped_s: Nanos(clip.cut).as_secs_f64(),
-        digest,
+        digest: scanned.digest,
     }
 }
 
 /// Commands up to the first error of the trace, which is kept.
-pub struct CommandStream<'a>(Box<dyn Commands + 'a>);
+pub struct CommandStream<'a>(HostCommands<'a>);
 
-/// Commands of records of any kind.
-trait Commands: Iterator<Item = HostCommand> {
-    fn error(self: Box<Self>) -> Option<TraceError>;
-}
-
-impl<I: Iterator<Item = Result<Record, TraceError>>> Commands for trace::MappedRecords<I> {
-    fn error(self: Box<Self>) -> Option<TraceError> {
-        (*self).error()
-    }
-}
-
-impl<'a> CommandStream<'a> {
-    /// The commands of `records` at times multiplied by `factor`. Steps in between know each other's types, so
-    /// that they become one function: a run asks it for each request.
-    fn of<I>(records: I, map: &AddressMap, factor: f64) -> Result<Self, Problem>
-    where
-        I: Iterator<Item = Result<Record, TraceError>> + 'a,
-    {
-        let map = map.clone();
-        let commands: Box<dyn Commands + 'a> = if factor == 1.0 {
-            Box::new(map.commands(records))
-        } else {
-            let scale = TimeScale::factor(factor).map_err(|e| Problem::new("trace.arrival", e.to_string()))?;
-            Box::new(map.commands(scale.scale(records)))
-        };
-        Ok(Self(commands))
-    }
-
+impl CommandStream<'_> {
     /// The error that ended the commands early, if one did.
     ///
     /// # Errors
@@ -601,7 +445,7 @@ mod tests {
             let map = workload.map(&experiment, 16_384).unwrap();
             workload.commands(&map, 1.0).unwrap().collect::<Vec<_>>()
         };
-        let is_write = |command: &&HostCommand| matches!(command.op, HostOp::Write(_));
+        let is_write = |command: &&HostCommand| matches!(command.op, vocab::HostOp::Write(_));
         let all = requests(None, 1);
         assert_eq!(requests(Some(1.0), 1), all);
         let writes: Vec<_> = all.iter().filter(is_write).collect();
@@ -641,17 +485,6 @@ mod tests {
         let map = workload.map(&experiment, 4096).unwrap();
         let sectors = 4096 * 8;
         assert!(workload.commands(&map, 1.0).unwrap().all(|c| c.lba.0 + u64::from(c.sectors) <= sectors));
-    }
-
-    #[test]
-    fn a_word_is_hashed_as_its_bytes_are() {
-        let mut draws = Streams::new(5).stream("fnv");
-        for _ in 0..1000 {
-            let word = draws.bits() >> draws.below(64);
-            let hash = draws.bits();
-            assert_eq!(fnv_word(hash, word), fnv_on(hash, word.to_le_bytes().into_iter()), "{word:#x}");
-        }
-        assert_eq!(fnv_word(FNV_START, 0), fnv([0; 8].into_iter()));
     }
 
     #[test]

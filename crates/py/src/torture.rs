@@ -4,10 +4,10 @@ use crate::errors::bad_input;
 use crate::frame::Frame;
 use lab::Problem;
 use lab::parts::{CAMPAIGN, Part};
-use lab::torture::{Scope, Summary};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
+use torture::{Scope, Summary};
 
 /// Options of the program and the parameters of Python that are called otherwise.
 const PARAMETERS: &[(&str, &str)] = &[("--scheme", "schemes"), ("--fault", "faults")];
@@ -23,7 +23,7 @@ fn raised<T>(result: Result<T, Problem>) -> PyResult<T> {
 
 /// A campaign in pieces.
 #[pyclass(frozen, module = "flashkeep._native")]
-pub struct Campaign(lab::torture::Campaign);
+pub struct Campaign(torture::Campaign);
 
 #[pymethods]
 impl Campaign {
@@ -44,7 +44,7 @@ impl Campaign {
         if let Some(rule) = without {
             scope = raised(scope.without(rule))?;
         }
-        raised(lab::torture::Campaign::new(scope, scenarios, piece)).map(Self)
+        raised(torture::Campaign::new(scope, scenarios, piece)).map(Self)
     }
 
     /// Number of pieces.
@@ -92,7 +92,7 @@ impl Campaign {
 #[pyclass(frozen, module = "flashkeep._native")]
 pub struct CampaignDirectory {
     directory: lab::parts::Directory,
-    campaign: lab::torture::Campaign,
+    campaign: torture::Campaign,
 }
 
 #[pymethods]

@@ -4,6 +4,7 @@
 //! file or bytes -> decompress -> lines -> format (one file each) -> reorder, rebase -> Record
 //! Record -> looped, time-scaled -> AddressMap (compact or fold) -> vocab::HostCommand
 //! Workload + vocab::Stream -> generate -> vocab::HostCommand
+//! all of them as a Tape: scanned once, then HostCommands for each drive
 //! ```
 //!
 //! Everything read here is hostile input: no file can panic, hang or exhaust memory. Bad input
@@ -16,6 +17,7 @@
 mod address_map;
 mod bundled;
 mod decompress;
+mod digest;
 mod error;
 mod field;
 pub mod flows;
@@ -32,10 +34,12 @@ mod replay;
 mod reuse;
 mod slot_set;
 mod source;
+mod tape;
 
 pub use address_map::{AddressMap, Commands, MappedRecords};
 pub use bundled::{BUNDLED, Bundled};
 pub use decompress::WINDOW_LIMIT;
+pub use digest::{FNV_START, digest, fnv, fnv_on};
 pub use error::TraceError;
 pub use footprint::{Footprint, RUNS_LIMIT, Run, TraceCounts};
 pub use format::columns::Columns;
@@ -47,3 +51,4 @@ pub use record::{LBA_LIMIT, REQUEST_LIMIT, Record, SPAN_LIMIT};
 pub use replay::{Looped, Scaled, TimeScale, looped};
 pub use reuse::{REUSE_BUCKETS, Reuse, SAMPLED_SLOTS};
 pub use source::TraceSource;
+pub use tape::{Clip, HostCommands, LeftOut, Records, Scanned, Tape};

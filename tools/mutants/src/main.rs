@@ -109,7 +109,7 @@ fn judges(options: &Options, places: &Places) -> Vec<Judge> {
         packages.push("flashkeep-ssd-tests");
     }
     let mut programs = build::tests(&places.copy, &places.build, &packages);
-    programs.extend(build::test_of(&places.copy, &places.build, "flashkeep-lab", "torture"));
+    programs.extend(build::test_of(&places.copy, &places.build, "flashkeep-torture", "torture"));
     // Where a kill strikes is the machine's: that test may fail on a busy one with nothing broken.
     let repeatable = programs.iter().filter(|program| program.name != "image_kill");
     let mut judges: Vec<Judge> = repeatable.flat_map(suites::tests_of).collect();

@@ -127,11 +127,11 @@ pub fn tests_of(program: &Program) -> Vec<Judge> {
     let kind = match (program.krate.as_str(), program.name.as_str()) {
         ("ssd-tests", "figures") | ("ssd", "golden") => Kind::Figures,
         ("ssd-tests", _) => Kind::Conformance,
-        ("lab", _) => Kind::Torture,
+        ("torture", _) => Kind::Torture,
         _ => Kind::Unit,
     };
     let names = said.as_bytes().lines().map_while(Result::ok).filter_map(|line| line.strip_suffix(": test").map(str::to_owned));
-    let names = names.filter(|name| program.krate != "lab" || name == ONCE_BROKEN);
+    let names = names.filter(|name| program.krate != "torture" || name == ONCE_BROKEN);
     let judge = |test: String| Judge {
         kind,
         program: program.clone(),

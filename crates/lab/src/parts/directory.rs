@@ -154,7 +154,7 @@ impl Directory {
     }
 
     /// Writes under another name, then renames.
-    pub(crate) fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), Problem> {
+    pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), Problem> {
         let write = || {
             let (mut file, under_way) = self.under_way(path)?;
             file.write_all(bytes)?;
@@ -177,7 +177,7 @@ impl Directory {
     }
 
     /// Removes what killed processes left of these parts, all of which are there.
-    pub(crate) fn tidy(&self, wanted: &BTreeSet<u64>) -> Result<(), Problem> {
+    pub fn tidy(&self, wanted: &BTreeSet<u64>) -> Result<(), Problem> {
         let wanted: BTreeSet<String> = wanted.iter().map(|key| format!("{key:016x}")).collect();
         for path in self.files()? {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

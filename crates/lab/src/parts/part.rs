@@ -4,8 +4,8 @@ use super::Work;
 use crate::problem::{Problem, printable};
 use crate::results::VERSION;
 use crate::rows::Row;
-use crate::workload::fnv;
 use serde::{Deserialize, Serialize};
+use trace::fnv;
 
 /// Version of the text.
 const FORMAT: u32 = 1;
@@ -40,7 +40,7 @@ impl Part {
             flashkeep_part: FORMAT,
             version: VERSION.to_owned(),
             key: format!("{:016x}", self.key),
-            check: format!("{:016x}", fnv(rows.bytes())),
+            check: format!("{:016x}", fnv(rows.as_bytes())),
         };
         format!("{}\n{rows}", serde_json::to_string(&head).expect("plain data"))
     }
@@ -59,7 +59,7 @@ impl Part {
             let found = printable(&head.version);
             return Err(fail(format!("was made by Flashkeep {found}, this is {VERSION}: {}", work.elsewhere)));
         }
-        if format!("{:016x}", fnv(rows.bytes())) != head.check {
+        if format!("{:016x}", fnv(rows.as_bytes())) != head.check {
             let again = format!("remove it, and its {} is run again", work.unit);
             return Err(fail(format!("is damaged: its check sum is wrong; {again}")));
         }

@@ -5,13 +5,13 @@ use crate::experiment::{self, Experiment, Overrides};
 use crate::input_file::{check_regular, read_settings};
 use crate::problem::{Place, Problem};
 use crate::rows;
-use crate::workload::fnv_on;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use trace::{FNV_START, fnv_on};
 
 /// Runs a grid may have.
 const RUNS_MAX: usize = 100_000;
@@ -210,7 +210,7 @@ fn key(experiment: &Experiment, traces: &mut Traces) -> Result<u64, Problem> {
             hash
         }
     };
-    Ok(fnv_on(config, trace.to_le_bytes().into_iter()))
+    Ok(fnv_on(config, &trace.to_le_bytes()))
 }
 
 /// The text of a grid's file.
@@ -226,11 +226,11 @@ fn file_hash(path: &Path) -> std::io::Result<u64> {
     // A pipe could block for ever, a device never end.
     check_regular(&std::fs::metadata(path)?)?;
     let mut file = std::fs::File::open(path)?;
-    let (mut hash, mut buffer) = (crate::workload::FNV_START, vec![0; 1 << 16]);
+    let (mut hash, mut buffer) = (FNV_START, vec![0; 1 << 16]);
     loop {
         match file.read(&mut buffer)? {
             0 => return Ok(hash),
-            read => hash = fnv_on(hash, buffer[..read].iter().copied()),
+            read => hash = fnv_on(hash, &buffer[..read]),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Faults of any kinds on one drive: most get one or two kinds, some all.
 
-use super::drive::{Plan, pick};
-use super::promise::Promise;
-use super::scenario::{Round, Scenario, Stop, Strike, When, cut, workload};
-use super::{FaultKind, Scope};
+use crate::drive::{Plan, pick};
+use crate::promise::Promise;
+use crate::scenario::{Round, Scenario, Stop, Strike, When, cut, workload};
+use crate::{FaultKind, Scope};
 use ssd::nand::Pairing;
 use ssd::protect::{Protection, SchemeChoice};
 use ssd::{Faults, Power, Setup};

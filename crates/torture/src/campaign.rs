@@ -1,10 +1,10 @@
 //! Many scenarios on several threads, with the same results on any number of them.
 
-use super::Scope;
-use super::drive::{SCENARIOS_OF_A_DRIVE, ready};
-use super::run::{Outcome, Violation, guarded};
-use super::scenario::Scenario;
-use crate::table::{Row, aligned, grouped};
+use crate::Scope;
+use crate::drive::{SCENARIOS_OF_A_DRIVE, ready};
+use crate::run::{Outcome, Violation, guarded};
+use crate::scenario::Scenario;
+use lab::table::{Row, aligned, grouped};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use vocab::Nanos;

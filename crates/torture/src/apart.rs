@@ -1,7 +1,7 @@
 //! A drive at rest, taken apart: every parity is held against the sum of what it covers, from the bytes that flash holds and by
 //! arithmetic of its own. The engine says where logical pages lie and what it keeps in memory, nothing else.
 
-use super::run::{Rule, Violation};
+use crate::run::{Rule, Violation};
 use ssd::ftl::Place;
 use ssd::nand::PageRole;
 use ssd::protect::{Protection, registry};
@@ -224,22 +224,33 @@ fn is_zero_sum<'a>(terms: impl Iterator<Item = (u8, Option<&'a [u8]>)>) -> Sum {
     if sum.iter().all(|&byte| byte == 0) { Sum::Right } else { Sum::Wrong }
 }
 
-/// The product in the field GF(2^8) of the polynomial 0x11d, bit by bit.
+/// Powers of 2 in the field GF(2^8) of the polynomial 0x11d, twice around, and of which power each element is.
+const POWERS: ([u8; 510], [u8; 256]) = {
+    let (mut powers, mut logs) = ([0; 510], [0; 256]);
+    let (mut power, mut element) = (0, 1u16);
+    while power < 510 {
+        powers[power] = element as u8;
+        if power < 255 {
+            logs[element as usize] = power as u8;
+        }
+        element <<= 1;
+        if element & 0x100 != 0 {
+            element ^= 0x11d;
+        }
+        power += 1;
+    }
+    (powers, logs)
+};
+
+/// The product in that field.
 fn times(a: u8, b: u8) -> u8 {
-    if a == 1 {
-        return b;
+    static TABLES: ([u8; 510], [u8; 256]) = POWERS;
+    let (powers, logs) = &TABLES;
+    match (a, b) {
+        (0, _) | (_, 0) => 0,
+        (1, other) => other,
+        _ => powers[usize::from(logs[usize::from(a)]) + usize::from(logs[usize::from(b)])],
     }
-    let (mut product, mut a) = (0, u16::from(a));
-    for bit in 0..8 {
-        if b >> bit & 1 == 1 {
-            product ^= a;
-        }
-        a <<= 1;
-        if a & 0x100 != 0 {
-            a ^= 0x11d;
-        }
-    }
-    product as u8
 }
 
 #[cfg(test)]

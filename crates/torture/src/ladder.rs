@@ -1,8 +1,8 @@
-//! Drives whose pages have LDPC codes and are read on a ladder, with program units as [`super::gathered`] draws them: reads go on
+//! Drives whose pages have LDPC codes and are read on a ladder, with program units as [`crate::gathered`] draws them: reads go on
 //! for several steps while other commands of the die wait, blocks are read with references that a cut takes, and pages are
 //! refreshed because their code is late.
 
-use super::drive::{pick, shaped};
+use crate::drive::{pick, shaped};
 use ssd::nand::{PageKind, ProgramUnit};
 use ssd::{Age, CodecTiming, Drive, Ecc, Errors, LadderPolicy, PayloadKind, Refresh, RefreshPolicy, Setup};
 use vocab::{Bytes, Nanos, PeCycles, Stream};

@@ -1,19 +1,19 @@
 //! A campaign cut into pieces. What a piece gives depends on the campaign and the numbers of its scenarios, on nothing
-//! else, and goes from process to process as a [part](crate::parts); the pieces together give what one run gives.
+//! else, and goes from process to process as a [part](lab::parts); the pieces together give what one run gives.
 
-use super::campaign::{Found, KEPT_OF_A_KIND, Runner, Summary, Tally, of_drive};
-use super::drive::SCENARIOS_OF_A_DRIVE;
-use super::run::{RULES, Violation, quiet_panics};
-use super::{DRAWS, SAFETY_RULES, Scope, name_of};
-use crate::columns::{Columns, Values};
-use crate::parts::Part;
-use crate::problem::Problem;
-use crate::results::VERSION;
-use crate::rows::Row;
-use crate::workload::{fnv, fnv_on};
+use crate::campaign::{Found, KEPT_OF_A_KIND, Runner, Summary, Tally, of_drive};
+use crate::drive::SCENARIOS_OF_A_DRIVE;
+use crate::run::{RULES, Violation, quiet_panics};
+use crate::{DRAWS, SAFETY_RULES, Scope, name_of};
+use lab::Problem;
+use lab::Row;
+use lab::VERSION;
+use lab::parts::Part;
+use lab::{Columns, Values};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::ops::Range;
+use trace::{fnv, fnv_on};
 use vocab::Nanos;
 
 /// Scenarios of a piece, where nothing else is said: some seconds of one core.
@@ -81,7 +81,7 @@ impl Campaign {
             return Err(Problem::new("--scenarios", format!("found {scenarios}, {valid}")));
         }
         let mut campaign = Self { scope, scenarios, piece, hash: 0 };
-        campaign.hash = fnv(serde_json::to_string(&campaign.identity()).expect("plain data").bytes());
+        campaign.hash = fnv(serde_json::to_string(&campaign.identity()).expect("plain data").as_bytes());
         Ok(campaign)
     }
 
@@ -137,7 +137,7 @@ impl Campaign {
     #[must_use]
     pub fn key(&self, piece: usize) -> u64 {
         let Range { start, end } = self.range(piece);
-        fnv_on(self.hash, [start, end].into_iter().flat_map(u64::to_le_bytes))
+        [start, end].iter().fold(self.hash, |hash, end| fnv_on(hash, &end.to_le_bytes()))
     }
 
     /// Runs a piece, on this thread.

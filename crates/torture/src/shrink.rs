@@ -1,7 +1,7 @@
 //! Makes a scenario that breaks a rule smaller, as long as it breaks the same one.
 
-use super::run::{Happened, Outcome, Violation};
-use super::scenario::{Fates, Scenario, Stop, Strike, die_of, is_ended, is_not_begun};
+use crate::run::{Happened, Outcome, Violation};
+use crate::scenario::{Fates, Scenario, Stop, Strike, die_of, is_ended, is_not_begun};
 use ssd::nand::{EraseFate, Pairing, ProgramFate};
 use ssd::protect::registry;
 use ssd::{BufferKind, Fate, Outage, Pace, PayloadKind, Scheduler};

@@ -1,7 +1,7 @@
 //! Scenarios as text that a reader can follow.
 
-use super::run::{Happened, Outcome};
-use super::scenario::{Scenario, Strike, When, die_of};
+use crate::run::{Happened, Outcome};
+use crate::scenario::{Scenario, Strike, When, die_of};
 use ssd::nand::{EraseFate, Pairing, Partners, ProgramFate};
 use ssd::{BufferKind, Drive, Failure, Fate, MemoryLoss, Pace, RefreshPolicy};
 use std::fmt::Write as _;

@@ -1,6 +1,6 @@
 //! Drives that program several pages together, gathered behind capacitors (decision 13): a word line has all pages of a program.
 
-use super::drive::{pick, shaped};
+use crate::drive::{pick, shaped};
 use ssd::Drive;
 use ssd::nand::{Pairing, ProgramUnit};
 use ssd::{Power, Setup};

@@ -7,7 +7,7 @@
 //! Of panics only that they come is asserted: with debug assertions another invariant breaks first. To see a scenario:
 //! `flashkeep torture --seed S --fault F --scenario N`.
 
-use flashkeep_lab::torture::{Rule, Scope, quiet_panics};
+use flashkeep_torture::{Rule, Scope, quiet_panics};
 
 /// The scenario of a seed, with kinds of faults drawn apart, is of this scheme and breaks this rule; what it says of that
 /// has these words.

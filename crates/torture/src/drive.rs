@@ -1,6 +1,6 @@
 //! Random drives: small, with everything that a drive may have, and of every scheme.
 
-use super::{Draws, FaultKind, Scope, gathered, ladder, slc, together, wide};
+use crate::{Draws, FaultKind, Scope, gathered, ladder, slc, together, wide};
 use ssd::ecc::{CodeKind, ECC_POLICIES};
 use ssd::ftl::victim::POLICIES;
 use ssd::nand::{Energy, PageKind, Pairing, Timing, Transfer};

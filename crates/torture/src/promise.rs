@@ -1,7 +1,7 @@
 //! What a drive promises under all that befalls it together.
 
-use super::ladder;
-use super::scenario::{Scenario, Strike, When};
+use crate::ladder;
+use crate::scenario::{Scenario, Strike, When};
 use ssd::nand::Pairing;
 use ssd::protect::registry;
 
@@ -103,7 +103,7 @@ impl Scenario {
     #[must_use]
     pub fn promise(&self) -> Promise {
         // A drive on its way to parity survives a loss when that comes: it waits until the drive is whole.
-        let waits = |stop: &super::Stop| matches!(stop.strike, Strike::Loss { when: When::Whole, .. });
+        let waits = |stop: &crate::Stop| matches!(stop.strike, Strike::Loss { when: When::Whole, .. });
         let some_wait = self.rounds.iter().flat_map(|round| &round.stops).any(waits);
         promise(self.survives().max(u32::from(some_wait)), &self.befalls())
     }

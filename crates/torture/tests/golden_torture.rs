@@ -8,7 +8,7 @@
 //! `FLASHKEEP_GOLDEN="wear-out"` leaves blocks whose key contains that. `FLASHKEEP_BLESS=1` writes the table anew: only
 //! for a change of behaviour that is meant, and that the commit explains.
 
-use flashkeep_lab::torture::{Outcome, Rule, SCENARIOS_OF_A_DRIVE, Scope, quiet_panics};
+use flashkeep_torture::{Outcome, Rule, SCENARIOS_OF_A_DRIVE, Scope, quiet_panics};
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug, Write};
 use std::sync::Mutex;

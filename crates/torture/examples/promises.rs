@@ -3,7 +3,7 @@
 //!
 //!     cargo run --release -p flashkeep-lab --example torture_promises
 
-use flashkeep_lab::torture::{Befalls, Losses, Promise, Rule, Scope, promise, quiet_panics};
+use flashkeep_torture::{Befalls, Losses, Promise, Rule, Scope, promise, quiet_panics};
 use std::collections::BTreeMap;
 
 type WithoutReason = fn(&mut Befalls);

@@ -1,7 +1,7 @@
 //! Torture as a test: some scenarios of every scheme break no rule, what loses data on purpose is
 //! caught, and a campaign gives the same on any number of threads.
 
-use flashkeep_lab::torture::{
+use flashkeep_torture::{
     Befalls, FaultKind, Losses, Promise, Rule, Runner, SCENARIOS_OF_A_DRIVE, Scenario, Scope, Strike, Summary, campaign,
     exhaustive, shrink,
 };
@@ -360,7 +360,7 @@ fn a_broken_rule_is_noticed() {
 
 /// The names of all schemes, those that lose data on purpose among them.
 fn schemes() -> Vec<String> {
-    let entries = |list: &str| (flashkeep_lab::list(list).expect("there is such a list").entries)();
+    let entries = |list: &str| (lab::list(list).expect("there is such a list").entries)();
     ["schemes", "canaries"].into_iter().flat_map(entries).map(|entry| entry.name).collect()
 }
 

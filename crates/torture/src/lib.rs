@@ -35,7 +35,7 @@ pub use run::{Happened, Outcome, RULES, Rule, Violation, quiet_panics};
 pub use scenario::{Fates, Round, Scenario, Stop, Strike, When};
 pub use shrink::shrink;
 
-use crate::problem::Problem;
+use lab::Problem;
 use ssd::protect::registry::{JOINED, SCHEMES, SchemeEntry};
 use ssd::{SAFETY_RULES, SafetyRule};
 

@@ -5,13 +5,13 @@
 //! alike, and of the other combinations there are as many as [`COMBINATIONS`]. Where an event
 //! changes nothing that a cut would interrupt, commands all end, or are all not begun.
 
-use super::drive::{age, mountable, shaped};
-use super::promise::{Befalls, Losses, Promise, promise};
-use super::run::{Violation, cut, guarded, rest, verify};
-use super::scenario::{Fates, Round, Scenario, Stop, Strike, When, die_of, is_ended, is_not_begun, workload};
-use super::{FaultKind, Scope, text};
-use crate::compare::in_parallel;
-use crate::table::{Row, aligned, grouped};
+use crate::drive::{age, mountable, shaped};
+use crate::promise::{Befalls, Losses, Promise, promise};
+use crate::run::{Violation, cut, guarded, rest, verify};
+use crate::scenario::{Fates, Round, Scenario, Stop, Strike, When, die_of, is_ended, is_not_begun, workload};
+use crate::{FaultKind, Scope, text};
+use lab::in_parallel;
+use lab::table::{Row, aligned, grouped};
 use ssd::ecc::{CodeKind, ECC_POLICIES};
 use ssd::protect::{SchemeChoice, registry};
 use ssd::{

@@ -1,27 +1,37 @@
 //! What is left out of a recording before it is replayed: long gaps, and a share of its writes.
 
-use trace::{Record, TraceError};
+use crate::{Record, TraceError};
 use vocab::{HostOp, Nanos};
+
+/// What is left out; usually nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LeftOut {
+    /// Longer gaps between requests are made as short as this.
+    pub max_gap: Option<Nanos>,
+    /// Share of the writes that stays.
+    pub keep_writes: Option<f64>,
+}
 
 /// Clips the gaps between the requests of one loop.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Clip {
+pub struct Clip {
     max_gap: Option<Nanos>,
     /// When the last request came, as recorded.
     last: Option<u64>,
     /// Time left out so far.
     pub cut: u64,
+    /// Gaps that were made shorter.
     pub gaps: u64,
     /// Longest gap that is left.
     pub longest: u64,
 }
 
 impl Clip {
-    pub fn new(max_gap: Option<Nanos>) -> Self {
+    pub(super) fn new(max_gap: Option<Nanos>) -> Self {
         Self { max_gap, ..Self::default() }
     }
 
-    pub fn record(&mut self, mut record: Record) -> Record {
+    pub(super) fn record(&mut self, mut record: Record) -> Record {
         let gap = record.at.0.saturating_sub(self.last.unwrap_or(record.at.0));
         self.last = Some(record.at.0);
         let kept = self.max_gap.map_or(gap, |most| gap.min(most.0));
@@ -35,7 +45,7 @@ impl Clip {
 
 /// Leaves out writes of a trace, evenly.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Thin {
+pub(super) struct Thin {
     /// Share of writes that stays.
     share: f64,
     writes: u64,

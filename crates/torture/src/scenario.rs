@@ -1,7 +1,7 @@
 //! Scenarios: everything that is done to a drive, as plain data.
 
-use super::drive::{Plan, SCENARIOS_OF_A_DRIVE, pick, ready};
-use super::{Draws, FaultKind, Scope, together};
+use crate::drive::{Plan, SCENARIOS_OF_A_DRIVE, pick, ready};
+use crate::{Draws, FaultKind, Scope, together};
 use ssd::{Begun, Fate, MemoryLoss, Outage, Pace, Session, Setup};
 use vocab::{DieId, Fua, HostCommand, HostOp, Lba, SimTime, Stream, StreamId, Streams};
 

@@ -1,14 +1,14 @@
 //! A campaign in a directory: `campaign.json` says which, `pieces/` has a part for each piece that is done, and what all
 //! of them gave is in `results.parquet` and `violations.parquet`.
 
-use super::campaign::Summary;
-use super::pieces::Campaign;
-use crate::compare::in_parallel;
-use crate::input_file::{SETTINGS_MAX, read_text};
-use crate::parquet_file::parquet_bytes;
-use crate::parts::{CAMPAIGN, Directory};
-use crate::problem::{Problem, printable};
-use crate::rows::Row;
+use crate::campaign::Summary;
+use crate::pieces::Campaign;
+use lab::Row;
+use lab::in_parallel;
+use lab::parquet_bytes;
+use lab::parts::{CAMPAIGN, Directory};
+use lab::{Problem, printable};
+use lab::{SETTINGS_MAX, read_text};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;

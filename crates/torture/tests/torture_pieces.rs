@@ -1,8 +1,8 @@
 //! A campaign in pieces gives what one run gives, whoever ran which piece, and loses none.
 
-use flashkeep_lab::parts::{CAMPAIGN, Directory, SWEEP};
-use flashkeep_lab::torture::{Campaign, Crew, KEPT_OF_A_KIND, Kept, PIECE_MAX, Rule, Runner, Scope, Summary, campaign};
-use flashkeep_lab::{Values, parquet_bytes};
+use flashkeep_torture::{Campaign, Crew, KEPT_OF_A_KIND, Kept, PIECE_MAX, Rule, Runner, Scope, Summary, campaign};
+use lab::parts::{CAMPAIGN, Directory, SWEEP};
+use lab::{Values, parquet_bytes};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -17,7 +17,7 @@ fn pieces(seed: u64, scenarios: u64) -> Campaign {
 
 /// The campaign in one run.
 fn whole(seed: u64, scenarios: u64) -> Summary {
-    flashkeep_lab::torture::quiet_panics();
+    flashkeep_torture::quiet_panics();
     let with = Runner { threads: 2, scenarios: Some(scenarios), keep_going: true, go_on: &|| true, progress: &|| {} };
     campaign(&scope(seed), &with)
 }
@@ -94,7 +94,7 @@ fn the_table_of_violations_names_scenarios_that_broke_a_rule() {
         let number = scenario[row].expect("a number");
         let violation = scope(3).replay(number as u64).1.violation.expect("broken").1;
         assert_eq!((Some(violation.rule.name()), Some(&violation.what)), (rule[row].as_deref(), what[row].as_ref()), "{number}");
-        let same = |found: &&flashkeep_lab::torture::Found| Some(found.times as i64) == alike[row];
+        let same = |found: &&flashkeep_torture::Found| Some(found.times as i64) == alike[row];
         assert!(summary.schemes[1].1.found.iter().any(|found| same(&found) && found.violation.rule == violation.rule));
     }
     let none = Summary::default().violations();

@@ -1,7 +1,7 @@
 //! Parities of drives at rest are spoilt in what was read from flash: each must be noticed.
 
 use super::*;
-use crate::torture::Scope;
+use crate::Scope;
 use ssd::Pace;
 use vocab::{HostCommand, HostOp, Lba, SimTime, StreamId};
 

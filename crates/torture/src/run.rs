@@ -1,9 +1,9 @@
 //! Runs one scenario against the engine's oracle.
 
-use super::apart::AllCovered;
-use super::promise::{Befalls, Losses};
-use super::scenario::{Fates, Round, Scenario, Strike, When};
-use super::{FaultKind, apart};
+use crate::apart::AllCovered;
+use crate::promise::{Befalls, Losses};
+use crate::scenario::{Fates, Round, Scenario, Strike, When};
+use crate::{FaultKind, apart};
 use ssd::{Begun, BufferKind, Failure, Fate, MemoryLoss, Mounted, Outage, Session};
 use std::any::Any;
 use std::cell::{Cell, RefCell};

@@ -1,0 +1,205 @@
+//! A workload as a host asks it: what a recording, a generator or a description gives, with what is to be left out left out,
+//! repeated, at its times or at others, as commands of a drive. Every request passes here, once for each drive: the steps
+//! know each other's types, so that they become one function.
+
+mod left_out;
+
+pub use left_out::{Clip, LeftOut};
+
+use crate::flows::Flows;
+use crate::generate::{GenerateError, Generator, GeneratorKind, Workload};
+use crate::{AddressMap, FNV_START, Footprint, MappedRecords, ReadCounts, Record, TimeScale, TraceError, TraceSource};
+use crate::{digest, looped};
+use left_out::Thin;
+use vocab::{Bytes, HostCommand, Streams};
+
+/// Where requests come from.
+pub enum Tape {
+    /// A recording.
+    Recorded(TraceSource),
+    /// A generator, which was found to take these options: [`Tape::generated`].
+    Generated {
+        /// Which one.
+        kind: &'static GeneratorKind,
+        /// Its options.
+        workload: Workload,
+        /// What it draws from.
+        seed: u64,
+    },
+    /// A description of what a program asks.
+    Described {
+        /// What it says.
+        flows: Box<Flows>,
+        /// What is drawn where it says nothing.
+        seed: u64,
+    },
+}
+
+/// What a tape was found to be when all of it was read.
+pub struct Scanned {
+    /// Slots that it touches, and its totals.
+    pub footprint: Footprint,
+    /// What its reader left out.
+    pub read: ReadCounts,
+    /// Gaps that were made shorter.
+    pub clip: Clip,
+    /// Format of the recording, or `generated`.
+    pub format: &'static str,
+    /// FNV-1a of all requests.
+    pub digest: u64,
+    /// All requests, if they are few enough to be kept.
+    pub kept: Option<Vec<Record>>,
+}
+
+/// Hears of requests read; keeps them while they are few.
+struct Reel<'a> {
+    digest: u64,
+    count: u64,
+    kept: Option<Vec<Record>>,
+    keep_at_most: usize,
+    progress: &'a dyn Fn(u64),
+}
+
+impl Reel<'_> {
+    fn hear(&mut self, item: &Result<Record, TraceError>) {
+        let Ok(record) = item else { return };
+        self.digest = digest(self.digest, record);
+        self.count += 1;
+        if self.count.is_multiple_of(4096) {
+            (self.progress)(self.count);
+        }
+        match &mut self.kept {
+            Some(records) if records.len() < self.keep_at_most => records.push(*record),
+            other => *other = None,
+        }
+    }
+}
+
+/// Records one after the other, of any kind.
+pub type Records<'a> = Box<dyn Iterator<Item = Result<Record, TraceError>> + 'a>;
+
+impl Tape {
+    /// What a generator gives.
+    ///
+    /// # Errors
+    /// Names the option that is out of its range.
+    pub fn generated(kind: &'static GeneratorKind, workload: Workload, seed: u64) -> Result<Self, GenerateError> {
+        generator(kind, &workload, seed)?;
+        Ok(Self::Generated { kind, workload, seed })
+    }
+
+    /// The requests.
+    ///
+    /// # Errors
+    /// If the recording cannot be opened.
+    pub fn records(&self, left_out: LeftOut) -> Result<Records<'_>, TraceError> {
+        let records: Records<'_> = match self {
+            Self::Recorded(source) => Box::new(source.open()?),
+            Self::Described { flows, seed } => Box::new(flows.records(*seed)),
+            Self::Generated { kind, workload, seed } => Box::new(recorded(kind, workload, *seed)),
+        };
+        if left_out == LeftOut::default() {
+            return Ok(records);
+        }
+        let (mut thin, mut clip) = (Thin::new(left_out.keep_writes), Clip::new(left_out.max_gap));
+        let kept = records.filter(move |item| thin.keeps_item(item));
+        Ok(Box::new(kept.map(move |item| item.map(|record| clip.record(record)))))
+    }
+
+    /// Reads all requests once. So many are kept at most; `progress` hears the number of those read so far.
+    ///
+    /// # Errors
+    /// What is wrong with the recording, with file, line and field; what [`Footprint::scan`] refuses.
+    pub fn scan(
+        &self,
+        (left_out, slot_size): (LeftOut, Bytes),
+        keep_at_most: usize,
+        progress: &dyn Fn(u64),
+    ) -> Result<Scanned, TraceError> {
+        let mut reel = Reel { digest: FNV_START, count: 0, kept: Some(Vec::new()), keep_at_most, progress };
+        let mut clip = Clip::new(left_out.max_gap);
+        let mut thin = Thin::new(left_out.keep_writes);
+        let mut scan = |records: &mut dyn Iterator<Item = Result<Record, TraceError>>| {
+            let kept = records.filter(|item| thin.keeps_item(item));
+            let clipped = kept.map(|item| item.map(|record| clip.record(record)));
+            Footprint::scan(clipped.inspect(|item| reel.hear(item)), slot_size)
+        };
+        let (footprint, read, format) = match self {
+            Self::Recorded(source) => {
+                let mut reader = source.open()?;
+                (scan(&mut reader)?, reader.counts(), reader.format().name)
+            }
+            Self::Generated { kind, workload, seed } => {
+                (scan(&mut recorded(kind, workload, *seed))?, ReadCounts::default(), "generated")
+            }
+            Self::Described { flows, seed } => {
+                let footprint = scan(&mut flows.records(*seed))?;
+                (footprint.widened(&flows.extents), ReadCounts::default(), flows.format)
+            }
+        };
+        Ok(Scanned { footprint, read, clip, format, digest: reel.digest, kept: reel.kept })
+    }
+}
+
+fn generator(kind: &GeneratorKind, workload: &Workload, seed: u64) -> Result<Generator, GenerateError> {
+    kind.generate(workload, Streams::new(seed).stream("generate"))
+}
+
+/// Generated requests as those of a recording.
+fn recorded(kind: &GeneratorKind, workload: &Workload, seed: u64) -> impl Iterator<Item = Result<Record, TraceError>> + use<> {
+    let commands = generator(kind, workload, seed).expect("the tape was made of options that it takes");
+    commands.map(|c| Ok(Record { at: c.at, device: 0, op: c.op, lba: c.lba, sectors: c.sectors, stream: c.stream }))
+}
+
+/// Commands up to the first error of the tape, which is kept.
+pub struct HostCommands<'a>(Box<dyn Mapped + 'a>);
+
+/// Commands of records of any kind.
+trait Mapped: Iterator<Item = HostCommand> {
+    fn error(self: Box<Self>) -> Option<TraceError>;
+}
+
+impl<I: Iterator<Item = Result<Record, TraceError>>> Mapped for MappedRecords<I> {
+    fn error(self: Box<Self>) -> Option<TraceError> {
+        (*self).error()
+    }
+}
+
+impl<'a> HostCommands<'a> {
+    /// The commands of a tape that is read as often as it is repeated.
+    #[must_use]
+    pub fn of_tape(tape: &'a Tape, left_out: LeftOut, times: u64, map: &AddressMap, scale: Option<TimeScale>) -> Self {
+        Self::of(looped(move || tape.records(left_out), times), map, scale)
+    }
+
+    /// The commands of records that were kept.
+    #[must_use]
+    pub fn of_kept(kept: &'a [Record], times: u64, map: &AddressMap, scale: Option<TimeScale>) -> Self {
+        Self::of(looped(move || Ok(kept.iter().copied().map(Ok)), times), map, scale)
+    }
+
+    fn of<I>(records: I, map: &AddressMap, scale: Option<TimeScale>) -> Self
+    where
+        I: Iterator<Item = Result<Record, TraceError>> + 'a,
+    {
+        let map = map.clone();
+        match scale {
+            None => Self(Box::new(map.commands(records))),
+            Some(scale) => Self(Box::new(map.commands(scale.scale(records)))),
+        }
+    }
+
+    /// The error that ended the commands early, if one did.
+    #[must_use]
+    pub fn error(self) -> Option<TraceError> {
+        self.0.error()
+    }
+}
+
+impl Iterator for HostCommands<'_> {
+    type Item = HostCommand;
+
+    fn next(&mut self) -> Option<HostCommand> {
+        self.0.next()
+    }
+}
