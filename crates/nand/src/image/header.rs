@@ -9,7 +9,7 @@ use vocab::{BlockAddr, Bytes, Geometry, PlaneUse, Ppn};
 /// Bytes of the header, and what the marks behind it are filled up to.
 pub(super) const HEADER: usize = 4096;
 const MAGIC: [u8; 8] = *b"FKIMAGE\0";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Members that a page may name, at most.
 pub(super) const MEMBERS_AT_MOST: u32 = 1 << 16;
 const CRC_AT: usize = HEADER - 4;
@@ -22,9 +22,8 @@ pub(super) struct Layout {
     pub members: u32,
     /// Bytes of the data of a page.
     pub data: usize,
-    /// Bytes of the data of a page, and of the members that it names.
-    pub front: usize,
-    first_front: u64,
+    first_data: u64,
+    first_members: u64,
     first_beside: u64,
 }
 
@@ -33,10 +32,11 @@ impl Layout {
     pub fn new(geometry: Geometry, members: u32) -> Self {
         let data = geometry.program_size().0 as usize;
         let marks = u64::from(geometry.blocks()).next_multiple_of(HEADER as u64);
-        let front = data + members as usize * named::ENTRY;
-        let first_front = HEADER as u64 + marks;
-        let first_beside = first_front + u64::from(geometry.pages()) * front as u64;
-        Self { geometry, members, data, front, first_front, first_beside }
+        let pages = u64::from(geometry.pages());
+        let first_data = HEADER as u64 + marks;
+        let first_members = first_data + pages * data as u64;
+        let first_beside = first_members + pages * u64::from(members) * named::ENTRY as u64;
+        Self { geometry, members, data, first_data, first_members, first_beside }
     }
 
     pub fn slots(&self) -> usize {
@@ -47,9 +47,19 @@ impl Layout {
         self.beside_at(Ppn(self.geometry.pages()))
     }
 
-    /// Offset of a page: its data, then the members that it names.
-    pub fn front_at(&self, ppn: Ppn) -> u64 {
-        self.first_front + u64::from(ppn.0) * self.front as u64
+    /// Offset of the data of a page.
+    pub fn data_at(&self, ppn: Ppn) -> u64 {
+        self.first_data + u64::from(ppn.0) * self.data as u64
+    }
+
+    /// Bytes of the members that a page may name.
+    pub fn named(&self) -> usize {
+        self.members as usize * named::ENTRY
+    }
+
+    /// Offset of the members that a page names.
+    pub fn members_at(&self, ppn: Ppn) -> u64 {
+        self.first_members + u64::from(ppn.0) * self.named() as u64
     }
 
     /// Number of OOB bytes of a page, with the tail of its members, which comes first.
@@ -65,11 +75,6 @@ impl Layout {
     /// Bytes of the tail of the members.
     pub fn tail(&self) -> usize {
         if self.members == 0 { 0 } else { named::TAIL }
-    }
-
-    /// Offset of so many members: they end where the next page begins.
-    pub fn members_at(&self, ppn: Ppn, count: usize) -> u64 {
-        self.front_at(ppn) + (self.front - count * named::ENTRY) as u64
     }
 
     /// Offset of the mark of a block.

@@ -7,7 +7,7 @@
 //! **The process dies** (SIGKILL). What was written stays with the operating system. The bytes of
 //! a page are written in ascending order, its OOB last, so a program that did not end left
 //! nothing, a page whose checksums fail, or all of it. An erase first wipes the OOB of the
-//! block's first page, then all pages in ascending order, and last the OOB of all: cut short it leaves a block that begins
+//! block's first page, then all pages, then the members that they name, and last the OOB of all: cut short it leaves a block that begins
 //! with an erased or an unreadable page, and that is a half-erased one. Over a [`Logged`] store programs and erases are there
 //! as a whole or not at all.
 //!
@@ -32,6 +32,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 use vocab::{BlockAddr, Capability, Geometry, Grid, Ppn, SimTime};
+
+/// Bytes of members that are read at once when an image is opened, or those of one page.
+const NAMED_AT_ONCE: usize = 1 << 20;
 
 /// Pages whose contents are kept in memory until the next read.
 const CACHED_PAGES: usize = 256;
@@ -255,40 +258,67 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
 
     /// What the pages of a block say.
     fn find(&self, block: BlockAddr) -> io::Result<Vec<Found>> {
-        let grid = self.memory.grid();
-        let mut beside = vec![0; self.layout.beside() * grid.pages_per_block() as usize];
-        self.read_flash(&mut beside, self.layout.beside_at(grid.ppn(block, 0)))?;
+        let (grid, layout) = (self.memory.grid(), &self.layout);
+        let mut besides = vec![0; layout.beside() * grid.pages_per_block() as usize];
+        self.read_flash(&mut besides, layout.beside_at(grid.ppn(block, 0)))?;
         let mut found = Vec::with_capacity(grid.pages_per_block() as usize);
-        for (page, beside) in (0..).zip(beside.chunks_exact(self.layout.beside())) {
-            let ppn = grid.ppn(block, page);
-            let (tail, oob) = beside.split_at(self.layout.tail());
-            found.push(match OobPage::decode(oob, self.layout.slots()) {
-                Ok(oob) => self.named(ppn, tail)?.map_or(Found::Unreadable, |members| Found::Valid(oob, members)),
-                Err(OobError::Erased) => Found::Erased,
-                Err(_) => Found::Unreadable,
-            });
+        let at_once = (NAMED_AT_ONCE / layout.named().max(1)).max(1);
+        for besides in besides.chunks(at_once * layout.beside()) {
+            let entries = self.entries(grid.ppn(block, found.len() as u32), besides)?;
+            for (page, beside) in besides.chunks_exact(layout.beside()).enumerate() {
+                let (tail, oob) = beside.split_at(layout.tail());
+                let entries = entries.get(page * layout.named()..).unwrap_or_default();
+                found.push(match OobPage::decode(oob, layout.slots()) {
+                    Ok(oob) => self.named(tail, entries).map_or(Found::Unreadable, |members| Found::Valid(oob, members)),
+                    Err(OobError::Erased) => Found::Erased,
+                    Err(_) => Found::Unreadable,
+                });
+            }
         }
         // A program that did not end may have written data and no OOB.
         let end = found.iter().rposition(|page| *page != Found::Erased).map_or(0, |last| last + 1);
-        if end < found.len() {
-            let mut front = vec![0; self.layout.front];
-            self.read_flash(&mut front, self.layout.front_at(grid.ppn(block, end as u32)))?;
-            if front.iter().any(|&byte| byte != 0xff) {
-                found[end] = Found::Unreadable;
-            }
+        if end < found.len() && !self.is_blank(grid.ppn(block, end as u32))? {
+            found[end] = Found::Unreadable;
         }
         Ok(found)
     }
 
-    /// The members that a page with this tail names; `None` if their checksum fails.
-    fn named(&self, ppn: Ppn, tail: &[u8]) -> io::Result<Option<Vec<Member>>> {
-        if tail.is_empty() {
-            return Ok(Some(Vec::new()));
+    /// Whether neither data nor members were written of a page.
+    fn is_blank(&self, ppn: Ppn) -> io::Result<bool> {
+        let layout = &self.layout;
+        for (offset, length) in [(layout.data_at(ppn), layout.data), (layout.members_at(ppn), layout.named())] {
+            let mut bytes = vec![0; length];
+            self.read_flash(&mut bytes, offset)?;
+            if bytes.iter().any(|&byte| byte != 0xff) {
+                return Ok(false);
+            }
         }
-        let Some(count) = named::count(tail, self.layout.members) else { return Ok(None) };
-        let mut entries = vec![0; count * named::ENTRY];
-        self.read_flash(&mut entries, self.layout.members_at(ppn, count))?;
-        Ok(named::decode(&entries, tail, self.layout.geometry.slots()))
+        Ok(true)
+    }
+
+    /// The members that pages in a row from `first` name, as bytes: those of a page begin at its number times what a page may
+    /// name. What stands behind the last that is named is not read, and nothing is where none is.
+    fn entries(&self, first: Ppn, besides: &[u8]) -> io::Result<Vec<u8>> {
+        if self.layout.members == 0 {
+            return Ok(Vec::new());
+        }
+        let names = |beside: &[u8]| named::count(&beside[..self.layout.tail()], self.layout.members).unwrap_or(0) * named::ENTRY;
+        let ends = besides.chunks_exact(self.layout.beside()).enumerate().filter_map(|(page, beside)| {
+            let bytes = names(beside);
+            (bytes > 0).then_some(page * self.layout.named() + bytes)
+        });
+        let mut entries = vec![0; ends.max().unwrap_or(0)];
+        self.read_flash(&mut entries, self.layout.members_at(first))?;
+        Ok(entries)
+    }
+
+    /// The members that a page with this tail names, from bytes that begin with them; `None` if their checksum fails.
+    fn named(&self, tail: &[u8], entries: &[u8]) -> Option<Vec<Member>> {
+        if tail.is_empty() {
+            return Some(Vec::new());
+        }
+        let count = named::count(tail, self.layout.members)?;
+        named::decode(&entries[..count * named::ENTRY], tail, self.layout.geometry.slots())
     }
 
     /// Reads bytes as flash has them.
@@ -301,7 +331,7 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
     /// The data of a page, if it can be read and its checksums are right.
     fn checked_data(&self, ppn: Ppn) -> Option<Vec<u8>> {
         let (mut data, mut beside) = (vec![0; self.layout.data], vec![0; self.layout.beside()]);
-        self.read_flash(&mut data, self.layout.front_at(ppn)).ok()?;
+        self.read_flash(&mut data, self.layout.data_at(ppn)).ok()?;
         self.read_flash(&mut beside, self.layout.beside_at(ppn)).ok()?;
         let oob = OobPage::decode(&beside[self.layout.tail()..], self.layout.slots()).ok()?;
         let slots = data.chunks_exact(self.layout.data / self.layout.slots());
@@ -335,26 +365,28 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
         let Some(file) = &self.file else { return self.memory.store(program) };
         let named = program.members.len();
         assert!(named <= self.layout.members as usize, "{} names {named} members of {}", program.ppn, self.layout.members);
-        let mut front = vec![0; self.layout.data];
+        let mut data = vec![0; self.layout.data];
         let mut beside = Vec::with_capacity(self.layout.beside());
-        let slots = front.chunks_exact_mut(self.layout.data / self.layout.slots());
+        let slots = data.chunks_exact_mut(self.layout.data / self.layout.slots());
         let crcs = slots.zip(program.payload).map(|(slot, payload)| {
             payload.store(slot);
             crc32c::crc32c(slot)
         });
         let crcs: Vec<u32> = crcs.collect();
+        let mut entries = named::encode(program.members);
         if self.layout.members > 0 {
-            let entries = named::encode(program.members);
-            front.resize(self.layout.front - entries.len(), 0xff);
-            front.extend(&entries);
             beside.extend(named::tail(&entries));
         }
         beside.extend(self.memory.oob_of(program, &crcs).encode());
-        complement(&mut front);
-        complement(&mut beside);
-        let written = file.write_at(&front, self.layout.front_at(program.ppn));
-        if written.and_then(|()| file.write_at(&beside, self.layout.beside_at(program.ppn))).is_err() {
-            return ProgramOutcome::Failed;
+        let (ppn, layout) = (program.ppn, &self.layout);
+        // Ascending, what stands beside the page last.
+        let parts =
+            [(&mut data, layout.data_at(ppn)), (&mut entries, layout.members_at(ppn)), (&mut beside, layout.beside_at(ppn))];
+        for (bytes, offset) in parts.into_iter().filter(|(bytes, _)| !bytes.is_empty()) {
+            complement(bytes);
+            if file.write_at(bytes, offset).is_err() {
+                return ProgramOutcome::Failed;
+            }
         }
         self.memory.store(&Program { payload: &self.blank, ..*program })
     }
@@ -367,7 +399,10 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
         let used = if file.writes_are_atomic() { all } else { (self.memory.block(block).next_page + 1).min(all) };
         let (end, layout) = (Ppn(first.0 + used), &self.layout);
         file.zero_at(layout.beside_at(first), layout.beside() as u64)?;
-        file.zero_at(layout.front_at(first), layout.front_at(end) - layout.front_at(first))?;
+        file.zero_at(layout.data_at(first), layout.data_at(end) - layout.data_at(first))?;
+        if layout.members > 0 {
+            file.zero_at(layout.members_at(first), layout.members_at(end) - layout.members_at(first))?;
+        }
         file.zero_at(layout.beside_at(first), layout.beside_at(end) - layout.beside_at(first))
     }
 }

@@ -140,8 +140,8 @@ fn look(array: &mut FileArray<Data, Failing>) -> String {
 #[test]
 fn a_program_cut_at_any_byte_leaves_nothing_a_torn_page_or_all_of_it() {
     let layout = Layout::new(geometry(PAGES), MEMBERS);
-    let record = layout.front + layout.beside();
     for page in 0..PAGES {
+        let record = layout.data + named(page).len() * named::ENTRY + layout.beside();
         let before = programmed(page);
         for left in 0..=record {
             let file = Failing::of(before.clone(), left);
@@ -172,7 +172,7 @@ fn an_erase_cut_at_any_byte_leaves_a_block_that_must_be_erased_again() {
     let oob = layout.beside();
     for pages in 1..=PAGES {
         let before = programmed(pages);
-        let all = oob + (layout.front + oob) * (pages as usize + 1).min(PAGES as usize);
+        let all = oob + (layout.data + layout.named() + oob) * (pages as usize + 1).min(PAGES as usize);
         // 7 divides no field.
         for left in (0..=all).step_by(7).chain([oob, all - 1, all]) {
             let file = Failing::of(before.clone(), left);
@@ -195,7 +195,8 @@ fn an_erased_page_before_others_means_half_erased() {
     let layout = Layout::new(geometry(PAGES), MEMBERS);
     for wiped in 0..3u32 {
         let mut bytes = programmed(3);
-        bytes[layout.front_at(Ppn(wiped)) as usize..][..layout.front].fill(0);
+        bytes[layout.data_at(Ppn(wiped)) as usize..][..layout.data].fill(0);
+        bytes[layout.members_at(Ppn(wiped)) as usize..][..layout.named()].fill(0);
         bytes[layout.beside_at(Ppn(wiped)) as usize..][..layout.beside()].fill(0);
         let mut array = mount(Failing::of(bytes, usize::MAX));
         assert_eq!(look(&mut array), [".vv.", "v.v.", "vv.."][wiped as usize]);
@@ -256,8 +257,9 @@ fn ranks_in_any_order_are_kept_and_ranks_too_far_apart_are_unreadable() {
 fn members_that_are_damaged_make_their_page_unreadable() {
     let layout = Layout::new(geometry(PAGES), MEMBERS);
     let before = programmed(2);
-    // The first entry is not used.
-    let entries = layout.front_at(Ppn(2)) as usize - 2 * named::ENTRY..layout.front_at(Ppn(2)) as usize;
+    // The last entry is not used.
+    let first = layout.members_at(Ppn(1)) as usize;
+    let entries = first..first + 2 * named::ENTRY;
     let tail = layout.beside_at(Ppn(1)) as usize;
     for byte in entries.chain(tail..tail + layout.tail()) {
         let mut bytes = before.clone();

@@ -10,10 +10,10 @@ use vocab::{Lpn, Ppn, SimTime, Streams};
 
 const HEADER: usize = 4096;
 /// The pages of an image of eight blocks begin behind header and marks.
-const FRONTS: usize = 2 * HEADER;
-const FRONT: usize = 1024 + MEMBERS as usize * 16;
-/// The OOB bytes of the pages follow.
-const BESIDES: usize = FRONTS + 32 * FRONT;
+const PAGES: usize = 2 * HEADER;
+const PAGE: usize = 1024;
+/// Members and OOB bytes of the pages follow.
+const BESIDES: usize = PAGES + 32 * (PAGE + MEMBERS as usize * 16);
 const BESIDE: usize = 8 + 32 + 2 * 16;
 
 /// The bytes of an image that has seen some steps, and what it holds.
@@ -70,7 +70,7 @@ fn headers_with_a_right_checksum_and_wrong_fields_are_refused_by_name() {
         image[HEADER - 4..HEADER].copy_from_slice(&crc.to_le_bytes());
         refusal(&path, &image).unwrap_or_default()
     };
-    assert!(said(8, 1, 4).contains("byte 8, version: found 1, valid is 3"));
+    assert!(said(8, 1, 4).contains("byte 8, version: found 1, valid is 4"));
     assert!(said(36, 65_537, 4).contains("byte 36, members: found 65537, valid is 0 to 65536"));
     assert!(said(36, 2, 4).contains("byte 64, file_size: found "));
     assert!(said(12, 0, 4).contains("byte 12, channels: found 0, valid are 1 to 256"));
@@ -165,12 +165,12 @@ fn a_program_of_which_any_sectors_arrived_is_never_silently_wrong() {
     let path = image("sectors");
     let (before, after) = before_and_after(&path, &programs(2));
     let sectors = |at: usize, length: usize| at / 256..(at + length).div_ceil(256);
-    let (fronts, besides) = (sectors(FRONTS + FRONT, FRONT), sectors(BESIDES + BESIDE, BESIDE));
+    let (pages, besides) = (sectors(PAGES + PAGE, PAGE), sectors(BESIDES + BESIDE, BESIDE));
     let mut kinds = [0; 3];
     for seed in 0..500 {
         let mut draws = Streams::new(seed).stream("test/sectors");
         let mut bytes = before.clone();
-        for sector in fronts.clone().chain(besides.clone()).filter(|_| draws.chance(0.6)) {
+        for sector in pages.clone().chain(besides.clone()).filter(|_| draws.chance(0.6)) {
             let range = sector * 256..((sector + 1) * 256).min(after.len());
             bytes[range.clone()].copy_from_slice(&after[range]);
         }
