@@ -125,6 +125,7 @@ pub extern "C" fn get_ready() -> c_int {
         disk.plan(&planned.unwrap_or_default());
         Ok::<Disk, String>(disk)
     });
+    crate::heap::give_back();
     done(opened.map(|disk| *DISK.lock().unwrap_or_else(PoisonError::into_inner) = Some(disk)))
 }
 

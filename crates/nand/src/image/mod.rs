@@ -17,24 +17,22 @@
 //! **A fork** lives in memory: it reads all contents and leaves the file alone.
 
 mod header;
+mod look;
 mod named;
 mod store;
 
 pub use store::{Logged, Piece, Store};
 
-use crate::array::restore::Found;
-use crate::{BlockInfo, FlashArray, InMemory, Member, MemoryArray, OobError, OobPage, OobTag, PageScan, PageView, Payload};
+use crate::{BlockInfo, FlashArray, InMemory, Member, MemoryArray, OobPage, OobTag, PageScan, PageView, Payload};
 use crate::{Program, ProgramOutcome, ReadOutcome, Scan};
 use header::{HEADER, Layout, MEMBERS_AT_MOST};
+use look::Look;
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 use vocab::{BlockAddr, Capability, Geometry, Grid, Ppn, SimTime};
-
-/// Bytes of members that are read at once when an image is opened, or those of one page.
-const NAMED_AT_ONCE: usize = 1 << 20;
 
 /// Pages whose contents are kept in memory until the next read.
 const CACHED_PAGES: usize = 256;
@@ -194,9 +192,10 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
         let layout = Layout::read(path, &header, size)?;
         let mut array = Self::with(path, layout, file);
         array.restore_marks()?;
-        for block in 0..layout.geometry.blocks() {
-            let found = array.find(BlockAddr(block)).map_err(io)?;
-            array.memory.restore(BlockAddr(block), &found);
+        let Self { memory, file, .. } = &mut array;
+        let mut look = Look::new(file.as_ref().expect("it is one in a store"), &layout, memory.grid().clone());
+        for block in (0..layout.geometry.blocks()).map(BlockAddr) {
+            memory.restore(block, &look.at_block(block).map_err(io)?);
         }
         Ok(array)
     }
@@ -256,76 +255,9 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
         Ok(())
     }
 
-    /// What the pages of a block say.
-    fn find(&self, block: BlockAddr) -> io::Result<Vec<Found>> {
-        let (grid, layout) = (self.memory.grid(), &self.layout);
-        let mut besides = vec![0; layout.beside() * grid.pages_per_block() as usize];
-        self.read_flash(&mut besides, layout.beside_at(grid.ppn(block, 0)))?;
-        let mut found = Vec::with_capacity(grid.pages_per_block() as usize);
-        let at_once = (NAMED_AT_ONCE / layout.named().max(1)).max(1);
-        for besides in besides.chunks(at_once * layout.beside()) {
-            let entries = self.entries(grid.ppn(block, found.len() as u32), besides)?;
-            for (page, beside) in besides.chunks_exact(layout.beside()).enumerate() {
-                let (tail, oob) = beside.split_at(layout.tail());
-                let entries = entries.get(page * layout.named()..).unwrap_or_default();
-                found.push(match OobPage::decode(oob, layout.slots()) {
-                    Ok(oob) => self.named(tail, entries).map_or(Found::Unreadable, |members| Found::Valid(oob, members)),
-                    Err(OobError::Erased) => Found::Erased,
-                    Err(_) => Found::Unreadable,
-                });
-            }
-        }
-        // A program that did not end may have written data and no OOB.
-        let end = found.iter().rposition(|page| *page != Found::Erased).map_or(0, |last| last + 1);
-        if end < found.len() && !self.is_blank(grid.ppn(block, end as u32))? {
-            found[end] = Found::Unreadable;
-        }
-        Ok(found)
-    }
-
-    /// Whether neither data nor members were written of a page.
-    fn is_blank(&self, ppn: Ppn) -> io::Result<bool> {
-        let layout = &self.layout;
-        for (offset, length) in [(layout.data_at(ppn), layout.data), (layout.members_at(ppn), layout.named())] {
-            let mut bytes = vec![0; length];
-            self.read_flash(&mut bytes, offset)?;
-            if bytes.iter().any(|&byte| byte != 0xff) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// The members that pages in a row from `first` name, as bytes: those of a page begin at its number times what a page may
-    /// name. What stands behind the last that is named is not read, and nothing is where none is.
-    fn entries(&self, first: Ppn, besides: &[u8]) -> io::Result<Vec<u8>> {
-        if self.layout.members == 0 {
-            return Ok(Vec::new());
-        }
-        let names = |beside: &[u8]| named::count(&beside[..self.layout.tail()], self.layout.members).unwrap_or(0) * named::ENTRY;
-        let ends = besides.chunks_exact(self.layout.beside()).enumerate().filter_map(|(page, beside)| {
-            let bytes = names(beside);
-            (bytes > 0).then_some(page * self.layout.named() + bytes)
-        });
-        let mut entries = vec![0; ends.max().unwrap_or(0)];
-        self.read_flash(&mut entries, self.layout.members_at(first))?;
-        Ok(entries)
-    }
-
-    /// The members that a page with this tail names, from bytes that begin with them; `None` if their checksum fails.
-    fn named(&self, tail: &[u8], entries: &[u8]) -> Option<Vec<Member>> {
-        if tail.is_empty() {
-            return Some(Vec::new());
-        }
-        let count = named::count(tail, self.layout.members)?;
-        named::decode(&entries[..count * named::ENTRY], tail, self.layout.geometry.slots())
-    }
-
     /// Reads bytes as flash has them.
     fn read_flash(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-        self.file().read_at(bytes, offset)?;
-        complement(bytes);
-        Ok(())
+        read_flash(self.file(), bytes, offset)
     }
 
     /// The data of a page, if it can be read and its checksums are right.
@@ -419,6 +351,13 @@ impl<P: StoredPayload, S: Store> FileArray<P, Logged<S>> {
         let result = self.unmarked.take().map_or(done, Err);
         result.map_err(|error| ImageError { file: self.path.clone(), what: What::Io("write", error) })
     }
+}
+
+/// Reads bytes as flash has them.
+fn read_flash<S: Store>(store: &S, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    store.read_at(bytes, offset)?;
+    complement(bytes);
+    Ok(())
 }
 
 /// Files hold the complement of what flash does, so that a hole reads as erased.

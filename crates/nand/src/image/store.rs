@@ -6,6 +6,8 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Zeros that are written at once.
@@ -194,14 +196,14 @@ impl Parts {
 /// takes the writes ([`Self::take_written`]) and appends them to its log first, so that each log record survives as a whole or not at all.
 pub struct Logged<S> {
     under: S,
+    /// Before that, what is written goes through.
+    started: AtomicBool,
     log: Mutex<Log>,
 }
 
 /// What a log has.
 #[derive(Default)]
 struct Log {
-    /// Before that, what is written goes through.
-    started: bool,
     parts: Parts,
     written: Vec<(u64, Piece)>,
     /// Bytes of what was written and not taken.
@@ -231,12 +233,12 @@ impl<S> Logged<S> {
 impl<S: Store> Logged<S> {
     /// What is written goes to the store until [`Self::start`].
     pub fn new(under: S) -> Self {
-        Self { under, log: Mutex::default() }
+        Self { under, started: AtomicBool::new(false), log: Mutex::default() }
     }
 
     /// From now on what is written stays here.
     pub fn start(&self) {
-        self.log().started = true;
+        self.started.store(true, Relaxed);
     }
 
     /// What was written since this was last asked, in order.
@@ -305,20 +307,18 @@ impl<S: Store> Store for Logged<S> {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        let mut log = self.log();
-        if !log.started {
+        if !self.writes_are_atomic() {
             return self.under.write_at(bytes, offset);
         }
-        log.keep(offset, Piece::Bytes(bytes.into()));
+        self.log().keep(offset, Piece::Bytes(bytes.into()));
         Ok(())
     }
 
     fn zero_at(&self, offset: u64, length: u64) -> io::Result<()> {
-        let mut log = self.log();
-        if !log.started {
+        if !self.writes_are_atomic() {
             return self.under.zero_at(offset, length);
         }
-        log.keep(offset, Piece::Zeros(length));
+        self.log().keep(offset, Piece::Zeros(length));
         Ok(())
     }
 
@@ -335,7 +335,7 @@ impl<S: Store> Store for Logged<S> {
     }
 
     fn writes_are_atomic(&self) -> bool {
-        self.log().started
+        self.started.load(Relaxed)
     }
 }
 

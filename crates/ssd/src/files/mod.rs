@@ -39,7 +39,7 @@ use saved::Saved;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use vocab::{Grid, HostCommand, HostOp, Lba, Lpn, Nanos, Ppn, SimTime, StreamId, Streams};
+use vocab::{BlockAddr, Grid, HostCommand, HostOp, Lba, Lpn, Nanos, Ppn, SimTime, StreamId, Streams};
 
 /// Flash with all bytes of its pages, which may lose some.
 pub(crate) type Flash = Faulty<FlashFile>;
@@ -526,10 +526,11 @@ fn is_as_new_as_flash(saved: &Saved, drive: &Engine<PageBuf, Flash>, at: usize) 
 
 /// Mounts a drive with an empty map.
 fn mount(drive: &mut Engine<PageBuf, Flash>, setup: &Setup, saved: SimTime, remains: Remains<PageBuf>) -> Mounted {
-    let pages = (0..drive.core.device.grid.geometry().pages()).map(Ppn);
-    let written = pages.filter_map(|ppn| match drive.core.device.array.scan_page(ppn) {
-        PageScan::Valid(page) => Some(page.first_program),
-        _ => None,
+    let (grid, array) = (&drive.core.device.grid, &drive.core.device.array);
+    let written = (0..grid.geometry().blocks()).filter_map(|block| {
+        let mut pages = (0..grid.pages_per_block()).map(|page| array.scan_page(grid.ppn(BlockAddr(block), page)));
+        // All valid pages of a block say the same.
+        pages.find_map(|found| if let PageScan::Valid(page) = found { Some(page.first_program) } else { None })
     });
     // The clock was saved before the last program ended.
     drive.core.device.now = written.max().unwrap_or_default().max(saved);

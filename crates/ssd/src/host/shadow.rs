@@ -13,9 +13,6 @@ use vocab::{Lpn, Table};
 /// Bytes of a sector.
 const SECTOR: usize = vocab::SECTOR_BYTES as usize;
 
-/// Nobody knows what the sector holds: it was written by another process, or a write of it failed.
-const UNKNOWN: u32 = 1;
-
 /// Not answered yet.
 const NEVER: u64 = u64::MAX;
 
@@ -25,11 +22,30 @@ const STATES_MAX: usize = 64;
 /// Checksums of the sectors of a page.
 type Sums = Box<[u32]>;
 
-/// A checksum that is 0 exactly for what is taken for zeros, and never [`UNKNOWN`].
-fn sum_of(sector: &[u8], zeros: u32) -> u32 {
-    match coding::crc32c(sector) ^ zeros {
-        UNKNOWN => 2,
-        sum => sum,
+/// What stands for a sector: its checksum, or one of two words that no checksum is.
+#[derive(Clone, Copy, Debug)]
+struct Words {
+    /// CRC-32C of a sector of zeros.
+    crc_of_zeros: u32,
+    /// Exactly for what is taken for zeros.
+    zeros: u32,
+    /// Nobody knows what the sector holds: it was written by another process, or a write of it failed.
+    unknown: u32,
+}
+
+impl Words {
+    /// What a drive holds at first has the word 0, so that a table of it takes no memory yet.
+    fn new(known: bool) -> Self {
+        let (zeros, unknown) = if known { (0, 1) } else { (1, 0) };
+        Self { crc_of_zeros: coding::crc32c(&[0; SECTOR]), zeros, unknown }
+    }
+
+    fn of(self, sector: &[u8]) -> u32 {
+        match coding::crc32c(sector) ^ self.crc_of_zeros {
+            0 => self.zeros,
+            1 => 2,
+            sum => sum,
+        }
     }
 }
 
@@ -48,8 +64,7 @@ struct State {
 #[derive(Clone, Debug)]
 pub(crate) struct Shadow {
     per_page: usize,
-    /// Checksum of a sector of zeros.
-    zeros: u32,
+    words: Words,
     /// Whether answers come before data are durable.
     volatile: bool,
     /// The oldest state of each page that may still be found.
@@ -72,9 +87,9 @@ impl Shadow {
         let sectors = pages as usize * sectors_per_page as usize;
         Self {
             per_page: sectors_per_page as usize,
-            zeros: coding::crc32c(&[0; SECTOR]),
+            words: Words::new(known),
             volatile,
-            settled: if known { Table::zeroed(sectors) } else { Table::filled(sectors, UNKNOWN) },
+            settled: Table::zeroed(sectors),
             states: BTreeMap::new(),
             undurable: BTreeSet::new(),
             trimmed: BTreeSet::new(),
@@ -91,8 +106,8 @@ impl Shadow {
     /// Checksums of a page's bytes; `None`: it is unmapped, which reads as zeros.
     pub fn sums(&self, bytes: Option<&[u8]>) -> Sums {
         match bytes {
-            None => vec![0; self.per_page].into(),
-            Some(bytes) => bytes.chunks_exact(SECTOR).map(|sector| sum_of(sector, self.zeros)).collect(),
+            None => vec![self.words.zeros; self.per_page].into(),
+            Some(bytes) => bytes.chunks_exact(SECTOR).map(|sector| self.words.of(sector)).collect(),
         }
     }
 
@@ -105,7 +120,7 @@ impl Shadow {
     pub fn write_sent(&mut self, request: u64, lpn: Lpn, sectors: Range<u32>, bytes: &[u8]) {
         let mut sums = self.newest(lpn);
         for (sum, sector) in sums[sectors.start as usize..sectors.end as usize].iter_mut().zip(bytes.chunks_exact(SECTOR)) {
-            *sum = sum_of(sector, self.zeros);
+            *sum = self.words.of(sector);
         }
         self.push(lpn, State { request, sums, answered: NEVER, durable: false, is_discard: false });
     }
@@ -113,7 +128,7 @@ impl Shadow {
     /// A discard of the page is sent.
     pub fn discard_sent(&mut self, request: u64, lpn: Lpn) {
         self.trimmed.insert(lpn.0);
-        let sums = vec![0; self.per_page].into();
+        let sums = vec![self.words.zeros; self.per_page].into();
         self.push(lpn, State { request, sums, answered: NEVER, durable: false, is_discard: true });
     }
 
@@ -125,7 +140,7 @@ impl Shadow {
             // Taken together: a sector that they do not agree on may have anything.
             for state in states.drain(..STATES_MAX / 2) {
                 let both = self.settled[range.clone()].iter_mut().zip(&state.sums);
-                both.for_each(|(sum, other)| *sum = if sum == other { *sum } else { UNKNOWN });
+                both.for_each(|(sum, other)| *sum = if sum == other { *sum } else { self.words.unknown });
             }
         }
     }
@@ -154,7 +169,7 @@ impl Shadow {
         let failed = states[at].sums.clone();
         for sector in sectors.start as usize..sectors.end as usize {
             let later = states[at..].iter_mut().filter(|state| state.sums[sector] == failed[sector]);
-            later.for_each(|state| state.sums[sector] = UNKNOWN);
+            later.for_each(|state| state.sums[sector] = self.words.unknown);
         }
     }
 
@@ -202,7 +217,8 @@ impl Shadow {
     /// # Errors
     /// Says what was found instead of what.
     pub fn check(&mut self, request: u64, lpn: Lpn, found: &[u32]) -> Result<(), String> {
-        let may_be = |sums: &[u32]| sums.iter().zip(found).all(|(sum, found)| sum == found || *sum == UNKNOWN);
+        let unknown = self.words.unknown;
+        let may_be = |sums: &[u32]| sums.iter().zip(found).all(|(sum, found)| sum == found || *sum == unknown);
         let range = self.range(lpn);
         if let Some(possible) = self.adrift.get(&lpn.0) {
             if !possible.iter().any(|sums| may_be(sums)) {
@@ -217,7 +233,7 @@ impl Shadow {
         let settled = &mut self.settled[range];
         let Some(states) = self.states.get(&lpn.0) else {
             if !may_be(settled) {
-                return Err(differs(lpn, settled, found));
+                return Err(differs(lpn, settled, found, unknown));
             }
             if !self.failed.contains(&lpn.0) {
                 settled.copy_from_slice(found);
@@ -229,7 +245,7 @@ impl Shadow {
         if floor.is_none() && may_be(settled) || later.iter().any(|state| may_be(&state.sums)) {
             return Ok(());
         }
-        Err(differs(lpn, floor.map_or(settled, |floor| &states[floor].sums), found))
+        Err(differs(lpn, floor.map_or(settled, |floor| &states[floor].sums), found, unknown))
     }
 
     /// The power went. Each page has one of the states since the last that was durable: those that may have several, in order.
@@ -238,7 +254,7 @@ impl Shadow {
         for (lpn, possible) in std::mem::take(&mut self.adrift) {
             // Nobody has read it since the cut before.
             let range = self.range(Lpn(lpn));
-            self.settled[range].fill(UNKNOWN);
+            self.settled[range].fill(self.words.unknown);
             drop(possible);
         }
         for (lpn, states) in std::mem::take(&mut self.states) {
@@ -256,7 +272,7 @@ impl Shadow {
         }
         for lpn in std::mem::take(&mut self.trimmed) {
             let range = self.range(Lpn(lpn));
-            self.settled[range].fill(UNKNOWN);
+            self.settled[range].fill(self.words.unknown);
             self.adrift.remove(&lpn);
         }
         self.undurable.clear();
@@ -267,13 +283,13 @@ impl Shadow {
     pub fn give_up_adrift(&mut self) {
         for (lpn, _) in std::mem::take(&mut self.adrift) {
             let range = self.range(Lpn(lpn));
-            self.settled[range].fill(UNKNOWN);
+            self.settled[range].fill(self.words.unknown);
         }
     }
 }
 
-fn differs(lpn: Lpn, wanted: &[u32], found: &[u32]) -> String {
-    let differs = |(wanted, found): (&u32, &u32)| *wanted != *found && *wanted != UNKNOWN;
+fn differs(lpn: Lpn, wanted: &[u32], found: &[u32], unknown: u32) -> String {
+    let differs = |(wanted, found): (&u32, &u32)| *wanted != *found && *wanted != unknown;
     let sector = wanted.iter().zip(found).position(differs).unwrap_or(0);
     format!(
         "sector {sector} of {lpn} holds bytes that no write left there: checksum {:08x}, wanted {:08x}",

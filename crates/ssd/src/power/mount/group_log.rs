@@ -69,16 +69,6 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         self.writer.groups.note_groups_without_parity(&self.core, looks, suspects);
     }
 
-    /// See [`Rows::leans_on`].
-    pub(crate) fn leans_on(&self, ppn: Ppn, suspects: &BTreeSet<Ppn>) -> bool {
-        self.writer.rows.leans_on(&self.core, ppn, suspects)
-    }
-
-    /// See [`Rows::is_summed_with`].
-    pub(crate) fn is_summed_with(&self, ppn: Ppn, suspects: &BTreeSet<Ppn>) -> bool {
-        self.writer.rows.is_summed_with(&self.core, ppn, suspects)
-    }
-
     /// Whether two pages of block groups may be in one codeword: of their row, or of their block.
     pub(crate) fn shares_codeword(&self, ppn: Ppn, other: Ppn) -> bool {
         let row = |ppn| self.core.map.rows().row_of(ppn).0;

@@ -44,6 +44,8 @@ use crate::rules::SafetyRule;
 use crate::write::RebuiltBy;
 use crate::write::found;
 use crate::write::found::Lost;
+use crate::write::rows::Rows;
+use crate::write::rows::mount::Leaning;
 use crate::write::stripes::mount::StripeFound;
 use device::contents::HostPayload;
 use device::failed::FailedProgram;
@@ -347,10 +349,8 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     /// copy that lasts, or one that was programmed before: of what was answered the first copy was durable then, so that later ones,
     /// which mounts made that the next cut ended, only spare a step back to what was there before.
     fn fallback(&self, with: &Choice, without: &Choice, suspects: &BTreeSet<Ppn>) -> (Vec<UnitId>, Vec<UnitId>) {
-        let counting: BTreeSet<Slot> = with.slots().collect();
-        let behind = without.stripes.iter().flat_map(|found| found.old_slots().chain(found.newer_slots()));
-        let needed = without.slots().chain(behind).filter(|slot| !counting.contains(slot));
-        let mut units: Vec<UnitId> = needed.map(|slot| self.core.map.unit_of(slot)).collect();
+        let needed = needed_without(with, without);
+        let mut units: Vec<UnitId> = needed.into_iter().map(|slot| self.core.map.unit_of(slot)).collect();
         // Not all suspects need fail: one may be in the newest consistent state if another is.
         let is_suspect = |slot: Slot| suspects.contains(&self.core.device.grid.page_of(slot).0);
         let copies: Vec<(Lpn, Newest)> = suspects.iter().flat_map(|&ppn| self.data_in(ppn)).collect();
@@ -480,7 +480,8 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         let page = |slot: Slot| self.core.device.grid.page_of(slot).0;
         let mut pages: BTreeSet<Ppn> = with.slots().map(page).filter(|ppn| suspects.contains(ppn)).collect();
         if self.writer.facts().leans_on_rows {
-            pages.extend(with.slots().map(page).filter(|&ppn| self.leans_on(ppn, suspects)));
+            let leaning = Leaning::on(&self.core, suspects);
+            pages.extend(with.slots().map(page).filter(|&ppn| leaning.has(&self.core, ppn)));
         }
         if self.writer.facts().keeps_copies {
             let solved: BTreeSet<Slot> = with.solved.iter().map(|member| member.slot).collect();
@@ -500,14 +501,30 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         if !self.writer.facts().leans_on_rows {
             return Vec::new();
         }
-        let pages: BTreeSet<Ppn> = with.slots().map(|slot| self.core.device.grid.page_of(slot).0).collect();
-        pages.into_iter().filter(|&ppn| self.is_summed_with(ppn, suspects)).collect()
+        let beside = Rows::summed_with(&self.core, suspects);
+        let pages = with.slots().map(|slot| self.core.device.grid.page_of(slot).0);
+        pages.filter(|ppn| beside.contains(ppn)).collect::<BTreeSet<Ppn>>().into_iter().collect()
     }
 
     /// See [`found::unreadable`].
     pub(crate) fn unreadable(&mut self, ppn: Ppn) -> &mut FailedProgram {
         found::unreadable(&mut self.core, ppn)
     }
+}
+
+/// Slots that count if suspects cannot be read, and not with them.
+fn needed_without(with: &Choice, without: &Choice) -> Vec<Slot> {
+    let slot = |found: &Option<Newest>| found.and_then(|newest| newest.slot);
+    // Nearly all pages have the same slot in both: the others are few enough for a set.
+    let pages =
+        without.pages.iter().zip(&with.pages).filter_map(|(without, with)| slot(without).filter(|_| slot(with) != slot(without)));
+    let parities = without.stripes.iter().filter_map(StripeFound::parity_slot);
+    let behind = without.stripes.iter().flat_map(|found| found.old_slots().chain(found.newer_slots()));
+    let mut needed: Vec<Slot> = pages.chain(parities).chain(behind).collect();
+    let asked: BTreeSet<Slot> = needed.iter().copied().collect();
+    let counting: BTreeSet<Slot> = with.slots().filter(|slot| asked.contains(slot)).collect();
+    needed.retain(|slot| !counting.contains(slot));
+    needed
 }
 
 /// Whether a copy may count once the one that counts now cannot be read: that is a suspect, and no older than the copy.

@@ -94,28 +94,47 @@ impl<P: HostPayload> Rows<P> {
         }
     }
 
-    /// Whether the parity that covers a page sums another one that is a suspect.
-    pub fn is_summed_with<A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn, suspects: &BTreeSet<Ppn>) -> bool {
-        let (row, of) = core.map.rows().row_of(ppn);
-        let covering = core.map.rows().coverage(row).map(|(covered, _)| covered);
-        let covered = covering.filter(|covered| covered.contains(u32::from(of.0))).unwrap_or_default();
-        let others = covered.iter().map(|die| core.map.rows().page(row, DieId(die as u16)));
-        others.filter(|&other| other != ppn).any(|other| suspects.contains(&other))
+    /// Pages of which the parity that covers them sums another one that is a suspect.
+    pub fn summed_with<A: FlashArray<P>>(core: &Core<P, A>, suspects: &BTreeSet<Ppn>) -> BTreeSet<Ppn> {
+        let beside = |&suspect: &Ppn| {
+            let (row, of) = core.map.rows().row_of(suspect);
+            let covering = core.map.rows().coverage(row).map(|(covered, _)| covered);
+            let covered = covering.filter(|covered| covered.contains(u32::from(of.0))).unwrap_or_default();
+            let others = covered.minus(StripSet::one(u32::from(of.0)));
+            others.iter().map(|die| core.map.rows().page(row, DieId(die as u16))).collect::<Vec<_>>()
+        };
+        suspects.iter().flat_map(beside).collect()
+    }
+}
+
+/// Which pages no parity covers, or only one that may be lost with suspects.
+pub(crate) struct Leaning {
+    /// Of each row, whether its parity may be.
+    weak: Vec<bool>,
+    /// Whether pages that no parity covers are among them.
+    bare: bool,
+}
+
+impl Leaning {
+    /// A parity may be lost with the suspects if it is one of them, or other pages that it covers are missing, or two of these
+    /// are suspects.
+    pub fn on<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, suspects: &BTreeSet<Ppn>) -> Self {
+        let losses = &core.device.losses;
+        let is_missing = |ppn: Ppn| losses.dead().is_empty() && losses.failed_programs.contains_key(&ppn.0);
+        let is_weak = |row| {
+            let Some((covered, die)) = core.map.rows().coverage(row) else { return false };
+            let page = |die: u32| core.map.rows().page(row, DieId(die as u16));
+            let suspected = covered.iter().filter(|&die| suspects.contains(&page(die))).count();
+            suspects.contains(&page(u32::from(die.0))) || suspected > 1 || covered.iter().any(|die| is_missing(page(die)))
+        };
+        Self { weak: all_rows(core).map(is_weak).collect(), bare: losses.dead().is_empty() && !core.breaks(SafetyRule::Coverage) }
     }
 
-    /// Whether no parity covers a page, or only one that may be lost with the suspects: it is one of them, or
-    /// other pages that it covers are missing, or two of these are suspects.
-    pub fn leans_on<A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn, suspects: &BTreeSet<Ppn>) -> bool {
+    /// Whether a page is one of them.
+    pub fn has<P: HostPayload, A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> bool {
         let (row, of) = core.map.rows().row_of(ppn);
-        let covering = core.map.rows().coverage(row).filter(|(covered, _)| covered.contains(u32::from(of.0)));
-        let Some((covered, die)) = covering else {
-            return core.device.losses.dead().is_empty() && !core.breaks(SafetyRule::Coverage);
-        };
-        let page = |die: u32| core.map.rows().page(row, DieId(die as u16));
-        let is_missing =
-            |ppn: Ppn| core.device.losses.dead().is_empty() && core.device.losses.failed_programs.contains_key(&ppn.0);
-        let suspected = covered.iter().filter(|&die| suspects.contains(&page(die))).count();
-        suspects.contains(&page(u32::from(die.0))) || suspected > 1 || covered.iter().any(|die| is_missing(page(die)))
+        let is_covered = core.map.rows().coverage(row).is_some_and(|(covered, _)| covered.contains(u32::from(of.0)));
+        if is_covered { self.weak[row as usize] } else { self.bare }
     }
 }
 

@@ -76,10 +76,9 @@ fn what_shares_a_parity_with_a_suspect_leans_on_it() {
     let seen = Seen::of(&alone.core);
     alone.rows.mount(&mut alone.core, &seen);
     let (suspect, beside) = (pages[1], [pages[0], pages[2], pages[3]]);
-    let leans = |ppn, suspect: &[Ppn]| alone.rows.is_summed_with(&alone.core, ppn, &suspect.iter().copied().collect());
-    assert!(beside.into_iter().all(|ppn| leans(ppn, &[suspect])));
-    assert!(!leans(suspect, &[suspect]), "it is written anew itself");
-    assert!(!leans(suspect, &[pages[4]]), "a parity is no member");
+    let summed_with = |suspect: Ppn| Rows::summed_with(&alone.core, &[suspect].into());
+    assert_eq!(summed_with(suspect), beside.into(), "it is written anew itself");
+    assert_eq!(summed_with(pages[4]), [].into(), "a parity is no member");
 }
 
 /// Fails if pages are looked at although nothing speaks against their summary, or if a row is believed of which
