@@ -4,7 +4,9 @@ use crate::ecc::WordRead;
 use crate::ldpc::LdpcCodec;
 use coding::bch::BchFamily;
 use coding::crc32c;
+use coding::ldpc::Stage;
 use ecc::Codeword;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use vocab::{Capability, Stream};
@@ -66,12 +68,16 @@ impl Codec {
         if t.0 == 0 {
             return if within { Word::Corrected } else { Word::Failed };
         }
+        if positions.is_empty() {
+            // Encoded and not changed, it is a codeword.
+            return Word::Corrected;
+        }
         let data = self.data(stored, word);
         let length = data.len();
         let code = self.family(t).code(t.0.into());
         let mut parity = vec![0; code.parity_bytes()];
         code.encode(&data, &mut parity);
-        let (checksum, mut read) = (crc32c(&data), data.clone());
+        let (checksum, mut read) = (crc32c(&data), data.to_vec());
         for &position in positions {
             let (byte, bit) = (position as usize / 8, 0x80 >> (position % 8));
             match byte.checked_sub(length) {
@@ -80,7 +86,7 @@ impl Codec {
             }
         }
         let decoded = code.decode(&mut read, &mut parity);
-        let whole = decoded == Ok(positions.len() as u32) && read == data;
+        let whole = decoded == Ok(positions.len() as u32) && read == *data;
         assert!(whole == within, "t = {}: errors at {positions:?} gave {decoded:?}", t.0);
         match decoded {
             Ok(_) if whole => Word::Corrected,
@@ -100,16 +106,19 @@ impl Codec {
         positions: &[u32],
         random: &mut Stream,
     ) -> bool {
+        if positions.is_empty() && read.stage == Stage::Hard {
+            return true;
+        }
         let data = self.data(stored, word);
         let code = ecc::ldpc::code(self.codeword.code.data_bits, read.t).expect("pages are programmed with codes there are");
         self.ldpc.corrects(code, read, &data, positions, random)
     }
 
     /// Data of a codeword of a stored page; a page that carries none has zeros.
-    fn data(&self, stored: Option<&[u8]>, word: u32) -> Vec<u8> {
+    fn data<'a>(&self, stored: Option<&'a [u8]>, word: u32) -> Cow<'a, [u8]> {
         let length = self.codeword.bytes() as usize;
         let first = word as usize * length;
-        stored.map_or_else(|| vec![0; length], |bytes| bytes[first..first + length].to_vec())
+        stored.map_or_else(|| vec![0; length].into(), |bytes| bytes[first..first + length].into())
     }
 
     fn family(&mut self, t: Capability) -> &BchFamily {
