@@ -94,7 +94,7 @@ impl Launch {
         let (socket, control) = (self.nbd_socket(), self.control_socket());
         clear(&control)?;
         let mut command = Command::new("nbdkit");
-        command.args(["--foreground", "--threads", &threads(self.pace).to_string()]);
+        command.args(["--foreground", "--threads", &threads(self.pace, self.kept).to_string()]);
         match self.port {
             // Never another address than that of the loopback device.
             Some(port) => command.args(["--ipaddr", "127.0.0.1", "--port", &port.to_string()]),
@@ -143,13 +143,14 @@ impl Launch {
     }
 }
 
-/// How many threads of nbdkit work for each connection, and so how many of its requests the drive works on at once. With a clock
-/// as many as clients usually ask. Without one every thread more is one more that sleeps and is woken, and the drive answers no
-/// sooner: from 8 threads on that takes a third more CPU time for each request.
-fn threads(pace: Pace) -> u32 {
-    match pace {
-        Pace::None | Pace::Still => 4,
-        Pace::Times(_) => 32,
+/// How many threads of nbdkit work for each connection, and so how many of its requests the drive works on at once: as many as
+/// clients usually ask. Of a drive in memory without a clock every thread more is one more that sleeps and is woken, and the drive
+/// answers no sooner: from 8 threads on that takes a third more CPU time for each request.
+fn threads(pace: Pace, kept: Kept) -> u32 {
+    match (pace, kept) {
+        (Pace::None | Pace::Still, Kept::Memory) => 4,
+        // What is saved before answers is saved once for all that come together.
+        _ => 32,
     }
 }
 
