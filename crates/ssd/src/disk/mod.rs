@@ -43,6 +43,9 @@ use vocab::{Fua, HostCommand, HostOp, Lba, Lpn, Nanos, SimTime, Stream, StreamId
 /// Bytes of a sector.
 pub const SECTOR: usize = vocab::SECTOR_BYTES as usize;
 
+/// The least idle time after which a drive in files saves what it did meanwhile; less is saved with the next answers.
+const WORTH_SAVING: Nanos = Nanos(1_000_000);
+
 /// What a client asks, in sectors of 512 bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DiskRequest {
@@ -300,7 +303,8 @@ impl Disk {
     }
 
     /// The host is away for so long: the drive goes on with what it does beside requests. Requests that wait are answered
-    /// meanwhile, and their answers kept for the next [`Self::run`].
+    /// meanwhile, and their answers kept for the next [`Self::run`]. What a drive in files does in less than a millisecond is
+    /// saved with the next answers.
     ///
     /// # Errors
     /// As of [`Self::run`].
@@ -315,7 +319,7 @@ impl Disk {
             on_engine_mut!(&mut self.medium, engine => engine.host_is_back(until));
             self.carry_out_due()?;
             if self.now() >= end {
-                return self.medium.save();
+                return if time >= WORTH_SAVING { self.medium.save() } else { Ok(()) };
             }
         }
     }

@@ -30,31 +30,32 @@ const HEAD: usize = 13;
 
 /// All fields as bytes. Payloads have so many bytes.
 pub(super) fn all(fields: &Fields, slot: usize) -> Vec<u8> {
-    changes(&Vec::new(), fields, slot)
+    let mut to = Writer::new(slot);
+    changes(&Vec::new(), fields, &mut to);
+    to.bytes
 }
 
-/// What makes other fields of `before`.
-pub(super) fn changes(before: &Fields, now: &Fields, slot: usize) -> Vec<u8> {
-    let mut to = Writer::new(slot);
+/// Writes what makes other fields of `before`.
+pub(super) fn changes(before: &Fields, now: &Fields, to: &mut Writer) {
     let (mut old, mut new) = (before.iter().peekable(), now.iter().peekable());
     loop {
         match (old.peek(), new.peek()) {
             (Some((key, was)), Some((same, is))) if key == same => {
                 if was != is {
-                    put(&mut to, *key, Some(is));
+                    put(to, *key, Some(is));
                 }
                 old.next();
                 new.next();
             }
             (Some((key, _)), next) if next.is_none_or(|(next, _)| key < next) => {
-                put(&mut to, *key, None);
+                put(to, *key, None);
                 old.next();
             }
             (_, Some((key, is))) => {
-                put(&mut to, *key, Some(is));
+                put(to, *key, Some(is));
                 new.next();
             }
-            (_, None) => return to.bytes,
+            (_, None) => return,
         }
     }
 }
@@ -201,7 +202,12 @@ mod tests {
             ((1, 3), Value::Page(shared)),
             ((2, 0), Value::Bytes(vec![1, 2, 3], vec![page(4)])),
         ]);
-        let delta = changes(&was, &is, 8);
+        let changes = |was: &Fields, is: &Fields| {
+            let mut to = Writer::new(8);
+            super::changes(was, is, &mut to);
+            to.bytes
+        };
+        let delta = changes(&was, &is);
         assert_eq!(delta.len(), (HEAD + 1 + 8) + HEAD + (HEAD + 3 + 1 + 8), "a new page, one that is gone, bytes that changed");
         let (mut found, mut expected) = (Found::default(), Found::default());
         let first = all(&was, 8);
@@ -217,7 +223,7 @@ mod tests {
         let same = later.changes_to(&is, u8::MAX, 8);
         later.apply(&same, 0).unwrap();
         assert_eq!((bytes(&later), same.len()), (bytes(&expected), delta.len()));
-        assert!(changes(&is, &is, 8).is_empty() && !differ_but(&was, &was, (0, 0)) && differ_but(&was, &is, (0, 0)));
+        assert!(changes(&is, &is).is_empty() && !differ_but(&was, &was, (0, 0)) && differ_but(&was, &is, (0, 0)));
         let error = found.apply(&first[..first.len() - 1], 100).unwrap_err();
         assert_eq!((error.field, error.reason.as_str()), ("length of a field", "found 3, 2 bytes follow"));
         let error = found.apply(&first[..5], 100).unwrap_err();

@@ -7,6 +7,7 @@
 //! from (`mount`). A machine that fails leaves one as well, and of those that were synced the newest or a later one.
 
 mod fields;
+mod kept;
 mod memory;
 mod saved;
 pub(crate) mod snapshot;
@@ -29,7 +30,8 @@ use crate::write::Way;
 use crate::write::ways::members_at_most;
 use crate::write::zones::over::code_over;
 use device::contents::{HostPayload, PageBuf, Window};
-use fields::{Fields, Value};
+use fields::Value;
+use kept::Kept;
 pub use memory::MemoryError;
 use memory::{Memory, Opened};
 use nand::{Faulty, FileArray, FlashArray, ImageError, Logged, PageScan, Scan, Store};
@@ -136,7 +138,7 @@ pub struct ImageSession {
     /// How often the files were opened.
     opened: u64,
     /// What was saved last.
-    saved: Fields,
+    saved: Kept,
     mounted: Mounted,
     path: PathBuf,
     /// Memory could not be saved: files and drive are no longer the same.
@@ -174,14 +176,14 @@ impl ImageSession {
         let mut drive = Engine::new(setup, protection, whole(flash, setup))?;
         boot::bring_up(&mut drive, setup, (None, Remains::default()), boot::new_drive(), &mut |_| {})?;
         drive.host.requests.journal = Some(Journal::default());
-        let saved = saved::fields(&drive, 0);
-        let state = fields::all(&saved, saved::slot_of(&drive));
+        let saved = Kept::all(&mut drive, 0);
+        let state = fields::all(&saved.list(), saved::slot_of(&drive));
         let memory = Memory::create(&Memory::path_beside(path), memory, &in_words(setup), &state)?;
         image_of(&drive).start();
         Ok(Self::over(drive, memory, (0, saved), path))
     }
 
-    fn over(drive: Engine<PageBuf, Flash>, memory: Memory, (opened, saved): (u64, Fields), path: &Path) -> Self {
+    fn over(drive: Engine<PageBuf, Flash>, memory: Memory, (opened, saved): (u64, Kept), path: &Path) -> Self {
         let memory = Some(memory);
         Self {
             drive,
@@ -262,10 +264,10 @@ impl ImageSession {
         }
         let mounted = mount(&mut drive, setup, now, remains);
         drive.host.requests.journal = Some(Journal::default());
-        let mut session = Self { mounted, ..Self::over(drive, memory, (opened + 1, Fields::new()), path) };
-        session.saved = saved::fields(&session.drive, session.opened);
+        let mut session = Self { mounted, ..Self::over(drive, memory, (opened + 1, Kept::default()), path) };
+        session.saved = Kept::all(&mut session.drive, session.opened);
         let slot = saved::slot_of(&session.drive);
-        let mut changes = found.changes_to(&session.saved, saved::RANKS, slot);
+        let mut changes = found.changes_to(&session.saved.list(), saved::RANKS, slot);
         if session.drive.core.safe.keeps_ranks {
             // The mount has found what the journal did not know.
             let known: Vec<Lpn> = session.drive.core.safe.journal.known().collect();
@@ -553,38 +555,23 @@ fn save(
     drive: &mut Engine<PageBuf, Flash>,
     memory: &mut Memory,
     opened: u64,
-    saved: &mut Fields,
+    saved: &mut Kept,
 ) -> Result<u64, ImageSessionError> {
     let lost_something = !drive.core.safe.keeps_ranks && drive.core.device.array.found().is_some();
     // Flash that lost a part no longer says what was durable.
     drive.core.safe.keeps_ranks |= lost_something;
     let written = image_of(drive).take_written();
     let changed = drive.core.safe.journal.take_changed();
-    let now = saved::fields(drive, opened);
-    let is_same = written.is_empty() && changed.is_empty() && !fields::differ_but(saved, &now, saved::CLOCK);
-    if is_same && !is_much_later(saved, &now) {
-        return Ok(0);
-    }
-    let slot = saved::slot_of(drive);
-    let mut changes = fields::changes(saved, &now, slot);
+    let Some(changes) = saved.catch_up(drive, opened, !written.is_empty() || !changed.is_empty()) else { return Ok(0) };
+    let mut changes = changes.bytes;
     changes.extend(ranks(drive, changed.into_iter()));
     let before = memory.log();
     memory.add(&written, &changes)?;
-    *saved = now;
     let bytes = memory.log() - before;
     if lost_something || memory.log() > log_max(drive) {
         begin_log(drive, memory, saved)?;
     }
     Ok(bytes)
-}
-
-/// Whether the clock alone is worth to be saved: the drive lay switched off, or had nothing to do for long.
-fn is_much_later(saved: &Fields, now: &Fields) -> bool {
-    let clock = |fields: &Fields| match fields.first() {
-        Some((saved::CLOCK, Value::Number(clock))) => *clock,
-        _ => 0,
-    };
-    clock(now) - clock(saved).min(clock(now)) > 1_000_000_000
 }
 
 fn log_max(drive: &Engine<PageBuf, Flash>) -> u64 {
@@ -603,11 +590,11 @@ fn ranks(drive: &Engine<PageBuf, Flash>, lpns: impl Iterator<Item = Lpn>) -> Vec
 }
 
 /// The image catches up with the log, and another log begins.
-fn begin_log(drive: &mut Engine<PageBuf, Flash>, memory: &mut Memory, saved: &Fields) -> Result<(), ImageSessionError> {
+fn begin_log(drive: &mut Engine<PageBuf, Flash>, memory: &mut Memory, saved: &Kept) -> Result<(), ImageSessionError> {
     memory.wait_for_disk()?;
     drive.core.device.array.inner_mut().catch_up(memory.waits())?;
     let slot = saved::slot_of(drive);
-    let mut state = fields::all(saved, slot);
+    let mut state = fields::all(&saved.list(), slot);
     if drive.core.safe.keeps_ranks {
         drive.core.safe.journal.watch();
         state.extend(ranks(drive, drive.core.safe.journal.known()));

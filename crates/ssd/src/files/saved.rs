@@ -35,7 +35,7 @@ pub(super) const CLOCK: Key = (NUMBERS, 0);
 pub(super) const RANK: Key = (NUMBERS, 2);
 
 const NUMBERS: u8 = 0;
-const BUFFER: u8 = 1;
+pub(super) const BUFFER: u8 = 1;
 const PARTIALS: u8 = 2;
 const GROUPS: u8 = 3;
 const GROUP: u8 = 4;
@@ -56,21 +56,20 @@ const BLANK: u8 = 18;
 const WEAR: u8 = 19;
 pub(super) const RANKS: u8 = 20;
 /// Apart from the pages: a page that leaves for flash changes its age alone.
-const BUFFER_AGES: u8 = 21;
+pub(super) const BUFFER_AGES: u8 = 21;
 const KINDS: u8 = 22;
 
-type Drive = Engine<PageBuf, Flash>;
+pub(super) type Drive = Engine<PageBuf, Flash>;
 
 /// Bytes of a payload.
 pub(super) fn slot_of(drive: &Drive) -> usize {
     drive.core.device.grid.geometry().slot_size.0 as usize
 }
 
-/// What of a drive is kept now, but for the journal of ranks.
+/// What of a drive is kept now, but for the journal of ranks and the write buffer.
 pub(super) fn fields(drive: &Drive, opened: u64) -> Fields {
     let remains = drive.remains_but_buffer();
-    let buffer = if drive.keeps_buffer() { drive.host.buffer.pages_with_ages() } else { Vec::new() };
-    let mut to: Fields = Vec::with_capacity(16 + 2 * buffer.len() + remains.reads.len());
+    let mut to: Fields = Vec::with_capacity(16 + remains.reads.len());
     let numbers = [
         drive.core.device.now.0,
         opened,
@@ -91,8 +90,6 @@ pub(super) fn fields(drive: &Drive, opened: u64) -> Fields {
     if let Some(faults) = drive.core.device.array.found() {
         put_faults(&faults, &mut number);
     }
-    to.extend(buffer.iter().map(|&(lpn, _, payload)| ((BUFFER, lpn.into()), Value::Page(payload.clone()))));
-    to.extend(buffer.iter().map(|&(lpn, age, _)| ((BUFFER_AGES, lpn.into()), Value::Number(age))));
     let slot = slot_of(drive);
     for (held, age) in remains.held.iter().zip(drive.writer.stripes.held.ages()) {
         to.push(((PARTIALS, age), written(slot, |to| saved_stripes::put(to, held))));

@@ -49,6 +49,8 @@ pub(crate) struct WriteBuffer<P> {
     wanted: usize,
     /// Share of it that may be dirty before the oldest pages leave, in quarters.
     dirty_quarters: usize,
+    /// Pages that came, left, or have another age or other contents, where somebody saves them.
+    touched: Option<Vec<u32>>,
 }
 
 /// Which pages of each stripe are dirty: a write asks for that once, instead of for each page of its stripe.
@@ -126,6 +128,27 @@ impl<P: HostPayload> WriteBuffer<P> {
             waiting: VecDeque::new(),
             wanted: 0,
             dirty_quarters: if cached.is_some_and(|scheme| scheme.write_back() == WriteBack::OnDemand) { 4 } else { 3 },
+            touched: None,
+        }
+    }
+
+    /// From now on the buffer notes which pages it touches.
+    pub fn note_touched(&mut self) {
+        self.touched = Some(Vec::new());
+    }
+
+    /// Pages that were touched since somebody last asked, in order.
+    pub fn take_touched(&mut self) -> Vec<u32> {
+        let mut touched = self.touched.as_mut().map(std::mem::take).unwrap_or_default();
+        touched.sort_unstable();
+        touched.dedup();
+        touched
+    }
+
+    #[inline]
+    fn note(&mut self, lpn: u32) {
+        if let Some(touched) = &mut self.touched {
+            touched.push(lpn);
         }
     }
 
@@ -276,6 +299,11 @@ impl<P: HostPayload> WriteBuffer<P> {
         pages
     }
 
+    /// A page with its age, as of [`Self::pages_with_ages`].
+    pub fn page_with_age(&self, lpn: u32) -> Option<(u64, &P)> {
+        self.entries.get(&lpn).map(|entry| (entry.dirty.unwrap_or(0), &entry.payload))
+    }
+
     /// Takes in what a buffer of before the cut held. Each page keeps its age, whatever its mates'.
     pub fn restore(&mut self, pages: Vec<(Lpn, P)>) {
         for (lpn, payload) in pages {
@@ -292,6 +320,7 @@ impl<P: HostPayload> WriteBuffer<P> {
 
     /// A page that was written last at `key` has nothing left to write.
     fn cleaned(&mut self, lpn: u32, key: u64) {
+        self.note(lpn);
         self.dirty.remove(&key);
         if let Some(stripes) = &mut self.stripes {
             stripes.remove(lpn);
@@ -308,6 +337,7 @@ impl<P: HostPayload> WriteBuffer<P> {
     }
 
     fn touch(&mut self, lpn: u32) {
+        self.note(lpn);
         let entry = self.entries.get_mut(&lpn).expect("a buffered page");
         match (entry.dirty.take(), &mut self.stripes) {
             (Some(key), _) => drop(self.dirty.remove(&key)),
@@ -357,6 +387,7 @@ impl<P: HostPayload> WriteBuffer<P> {
     /// Drops a page; those that waited for it to be durable. `None` if the buffer does not have it.
     pub(super) fn drop_page(&mut self, lpn: Lpn) -> Option<Vec<JobId>> {
         let entry = self.entries.remove(&lpn.0)?;
+        self.note(lpn.0);
         self.launched -= usize::from(entry.launched);
         if let Some(key) = entry.dirty {
             self.cleaned(lpn.0, key);
